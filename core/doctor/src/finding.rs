@@ -27,26 +27,26 @@ pub struct Change {
 pub struct Finding {
     /// The setting and the value read.
     pub subject: String,
-    /// Where the value was read.
+    /// Place where the value was read.
     pub place: String,
     /// The setting that this one overrides, or that overrides it.
     pub overrides: Option<String>,
-    /// What it does to connections over this path, with figures.
+    /// Effect on connections over this path, with figures.
     pub effect: String,
-    /// Which end of a transfer it limits.
+    /// The end of a transfer that it limits.
     pub direction: Direction,
-    /// The rate that it allows, where a law gives one.
+    /// The rate that it allows, if a law gives one.
     pub ceiling: Option<Rate>,
-    /// The time that each connection loses at its start, where a law gives one.
+    /// The time that each connection loses at its start, if a law gives one.
     pub delay: Option<Duration>,
-    /// The circumstances in which alone it limits; `None`: always.
+    /// Condition under which it limits; `None`: always.
     pub only_if: Option<&'static str>,
-    /// How to change it.
+    /// The change that removes it.
     pub change: Change,
 }
 
 impl Finding {
-    /// A finding without ceiling, override or condition.
+    /// Creates a finding without ceiling, override or condition.
     pub(crate) fn new(
         direction: Direction,
         subject: impl Into<String>,
@@ -106,7 +106,7 @@ impl Finding {
         self
     }
 
-    /// What to change is no command.
+    /// Marks the change as advice: there is no command for it.
     pub(crate) fn advice(mut self) -> Self {
         self.change.is_command = false;
         self

@@ -7,11 +7,11 @@
 //! | ring × MSS | `ring mss / pause` | a ring holds what arrives while its CPU is away |
 //! | CPU time | `mss / (time per segment + mss × time per byte)` | measured, see below |
 //!
-//! CPU times were measured on a virtual machine of this decade (Linux 6.18, cores of about 3 GHz):
-//! copying 0.06 ns per byte received and 0.09 ns per byte sent (loopback, blocks of 1 MiB); a
+//! CPU times were measured on a virtual machine of this decade (Linux 6.18, cores of about 3 GHz).
+//! Copying takes 0.06 ns per byte received and 0.09 ns per byte sent (loopback, blocks of 1 MiB). A
 //! segment through both stacks on one core, without segmentation offload between two namespaces,
-//! 1230 ns besides copying (7.7 Gbit/s without GSO, 9.3 with it; the law gives 8.5). Of a
-//! physical card half of that and 200 ns for its driver is an estimate. They show the order of
+//! takes 1230 ns in addition (7.7 Gbit/s without GSO, 9.3 with it; the law gives 8.5). For a
+//! physical card, half of that and 200 ns for its driver is an estimate. They show the order of
 //! magnitude, not what this host reaches.
 
 use gigatcp_theory::cubic::Cubic;
@@ -21,21 +21,21 @@ use gigatcp_units::{Bytes, Duration, Probability, Rate};
 use crate::facts::HostFacts;
 use crate::path::Path;
 
-/// CPU time of a segment that passes both stacks alone, on a virtual interface.
+/// CPU time of a single segment through both stacks, on a virtual interface.
 pub const THROUGH_SEGMENT: Duration = Duration::from_nanos(1_230);
-/// CPU time to send or receive a segment that passes the stack and a driver alone.
+/// CPU time of a single segment through the stack and a driver, in either direction.
 pub const LONE_SEGMENT: Duration = Duration::from_nanos(800);
 /// CPU time to send a segment that is cut off a super-packet above the driver.
 pub const CUT_SEGMENT: Duration = Duration::from_nanos(300);
-/// CPU time to receive a segment that is joined with its neighbors.
+/// CPU time to receive a segment that is merged with its neighbors.
 pub const JOINED_SEGMENT: Duration = Duration::from_nanos(250);
 /// CPU time to send a segment that the card cuts off a super-packet.
 pub const OFFLOADED_SEGMENT: Duration = Duration::from_nanos(50);
 /// CPU time of an interrupt.
 pub const INTERRUPT: Duration = Duration::from_nanos(1_000);
-/// How long a CPU may be away from a receive ring: a timer tick at 1000 Hz.
+/// Maximum time without service of a receive ring: a timer tick at 1000 Hz.
 pub const CPU_PAUSE: Duration = Duration::from_millis(1);
-/// What remains of a core's throughput if it works on memory of another NUMA node.
+/// Fraction of a core's throughput that remains with memory of another NUMA node.
 pub const REMOTE_MEMORY: f64 = 0.7;
 
 const COPY_SEND_NS_PER_BYTE: f64 = 0.09;
@@ -46,46 +46,46 @@ const CHECKSUM_NS_PER_BYTE: f64 = 0.1;
 const HEADERS: u64 = 52;
 /// Bytes of an Ethernet frame outside its payload: header, FCS, preamble, gap.
 const FRAMING: u64 = 38;
-/// Bytes of an Ethernet header, which a queueing discipline counts; it sees no more of a frame.
+/// Bytes of an Ethernet header. A queueing discipline counts no more of a frame.
 const LINK_HEADER: u64 = 14;
-/// The largest window without window scaling.
+/// Maximum window without window scaling.
 pub const UNSCALED_WINDOW: u64 = 65_535;
-/// The largest super-packet.
+/// Maximum size of a super-packet.
 pub const SUPER_PACKET: u64 = 65_536;
 
-/// Share of a link's bits that is payload of segments of `mss` bytes.
+/// Returns the fraction of a link's bits that is payload of segments of `mss` bytes.
 #[must_use]
 pub fn payload_share(mss: Bytes) -> f64 {
     let mss = mss.as_u64() as f64;
     mss / (mss + (HEADERS + FRAMING) as f64)
 }
 
-/// The payload that a queueing discipline of `rate` lets through.
+/// Returns the payload rate of a queueing discipline of `rate`.
 #[must_use]
 pub fn shaped_rate(rate: Rate, mss: Bytes) -> Rate {
     let mss = mss.as_u64() as f64;
     scaled(rate, mss / (mss + (HEADERS + LINK_HEADER) as f64))
 }
 
-/// The payload that a link of `rate` carries.
+/// Returns the payload rate of a link of `rate`.
 #[must_use]
 pub fn payload_rate(rate: Rate, mss: Bytes) -> Rate {
     scaled(rate, payload_share(mss))
 }
 
-/// MSS on a link with this MTU, with timestamps.
+/// Returns the MSS on a link with this MTU, with timestamps.
 #[must_use]
 pub fn mss_of(mtu: u64) -> Bytes {
     Bytes::new(mtu.saturating_sub(HEADERS).max(1))
 }
 
-/// `rate` times `share`.
+/// Returns `rate` times `share`.
 #[must_use]
 pub fn scaled(rate: Rate, share: f64) -> Rate {
     Rate::from_bps((rate.as_bps() as f64 * share) as u64)
 }
 
-/// Share of a receive buffer that Linux advertises as window.
+/// Returns the share of a receive buffer that Linux advertises as window.
 ///
 /// Before 6.6 `tcp_adv_win_scale` sets it: 1 - 2^-n, or 2^n for n <= 0. Later kernels measure
 /// the share from the packets that arrive: 0.60 to 0.63 with single segments of 1448 bytes (Linux
@@ -101,43 +101,43 @@ pub fn window_share(facts: &HostFacts) -> f64 {
     if scale > 0 { 1.0 - part } else { part }
 }
 
-/// Bytes that a send buffer holds in flight on average.
+/// Returns the mean number of bytes that a send buffer holds in flight.
 ///
-/// A program is woken when two thirds of the buffer are in use, and Linux then takes data until
-/// the buffer is full, at least a super-packet: the mean of both bounds.
+/// A program is woken when two thirds of the buffer are in use. Linux then accepts data until the
+/// buffer is full, at least a super-packet. The result is the mean of both bounds.
 #[must_use]
 pub fn send_window(buffer: u64) -> Bytes {
     let taken = (buffer / 3).max(SUPER_PACKET);
     Bytes::new((buffer - buffer / 3).saturating_add(taken / 2))
 }
 
-/// Whether the kernel measures the share of a receive buffer that is window.
+/// Whether the kernel measures which share of a receive buffer is window.
 #[must_use]
 pub fn is_share_measured(facts: &HostFacts) -> bool {
     facts.is_kernel_from(6, 6).unwrap_or(true)
 }
 
-/// The window that a receive buffer begins with, if it is less than the initial window of a
-/// sender (RFC 6928: ten segments, 14600 bytes at most).
+/// Returns the initial window of a receive buffer if it limits a sender's first flight. That is, if
+/// it is below the initial window of RFC 6928: ten segments, 14600 bytes at most.
 #[must_use]
 pub fn first_flight(buffer: u64, facts: &HostFacts, path: &Path) -> Option<Bytes> {
     let window = share_of(buffer, window_share(facts));
     (window.as_u64() < path.mss.as_u64().saturating_mul(10).min(14_600)).then_some(window)
 }
 
-/// 2^`power` for small whole powers.
+/// Returns 2^`power` for small whole powers.
 fn power_of_two(power: i32) -> f64 {
     let whole = (1_u64 << power.unsigned_abs().min(62)) as f64;
     if power < 0 { 1.0 / whole } else { whole }
 }
 
-/// `amount` bytes times `share`.
+/// Returns `amount` bytes times `share`.
 #[must_use]
 pub fn share_of(amount: u64, share: f64) -> Bytes {
     Bytes::new((amount as f64 * share) as u64)
 }
 
-/// The congestion control of connections to the destination: the route's, else the system's.
+/// Returns the congestion control to the destination: the route's, else the system's.
 #[must_use]
 pub fn control(facts: &HostFacts) -> Option<alloc::string::String> {
     let of_route = facts.metrics().congctl;
@@ -148,11 +148,12 @@ pub fn control(facts: &HostFacts) -> Option<alloc::string::String> {
     })
 }
 
-/// The rate of a congestion control at loss probability `p`; `None` for controls whose response
-/// to loss has no known law, and for BBR, which does not reduce its rate for isolated losses.
+/// Returns the rate of a congestion control at loss probability `p`. `None` for controls whose
+/// response to loss has no known law, and for BBR, which does not reduce its rate for isolated
+/// losses.
 #[must_use]
 pub fn rate_at_loss(control: &str, path: &Path, p: Probability) -> Option<Rate> {
-    // Linux grows the window by what is acknowledged, however many ACKs bring it.
+    // Linux grows the window by the bytes acknowledged, whatever the number of ACKs.
     let reno = mathis::rate(MathisConstant::RandomEverySegment, path.mss, path.rtt, p);
     match control {
         "reno" => Some(reno),
@@ -165,14 +166,14 @@ pub fn rate_at_loss(control: &str, path: &Path, p: Probability) -> Option<Rate> 
     }
 }
 
-/// What a congestion control leaves of its window at a loss.
+/// Returns the fraction of its window that a congestion control keeps at a loss.
 #[must_use]
 pub fn beta(control: &str) -> f64 {
     if control == "reno" { 0.5 } else { 0.7 }
 }
 
-/// Bytes of a packet that the stack hands to an interface at the rate of the path: a millisecond
-/// of it, at least two segments, at most a super-packet.
+/// Returns the packet size that the stack passes to an interface at the path's rate. That is a
+/// millisecond of data, at least two segments, at most a super-packet.
 #[must_use]
 pub fn handed_down(facts: &HostFacts, path: &Path) -> u64 {
     let mss = path.mss.as_u64().max(1);
@@ -184,21 +185,21 @@ pub fn handed_down(facts: &HostFacts, path: &Path) -> u64 {
     paced.max(mss.saturating_mul(2)).min(SUPER_PACKET)
 }
 
-/// The part of a second whose data a connection may have below the stack, as a power of two.
+/// Time limit of a connection's data below the stack: 2^-n seconds.
 pub const PACING_SHIFT: u32 = 10;
 
-/// RTTs that slow start is late if it begins at `initial` instead of ten segments (RFC 6928): one
-/// per doubling.
+/// Returns the RTTs that slow start loses if it begins at `initial` segments. Compared with ten
+/// segments (RFC 6928), it is one RTT per doubling.
 #[must_use]
 pub fn late_rounds(initial: u64) -> f64 {
     libm::log2(INITIAL_WINDOW / initial.max(1) as f64).max(0.0)
 }
 
-/// RTTs that slow start is late if the receiver begins with a window of `initial` segments.
+/// Returns the RTTs that slow start loses if the receive window begins at `initial` segments.
 ///
-/// Linux raises the window by two segments for each that arrives, so it triples each RTT until
-/// the sender's window is below it. Until then the sender's grows only if more than half of it is
-/// in use (RFC 7661).
+/// Linux raises the window by two segments for each one received, so it triples each RTT until it
+/// exceeds the sender's window. Until then the sender's window grows only if more than half of it
+/// is in use (RFC 7661).
 #[must_use]
 pub fn late_rounds_of_receiver(initial: u64) -> f64 {
     let (mut window, mut cwnd) = (initial.max(1) as f64, INITIAL_WINDOW);
@@ -216,13 +217,13 @@ pub fn late_rounds_of_receiver(initial: u64) -> f64 {
 /// Segments of the initial window of RFC 6928.
 const INITIAL_WINDOW: f64 = 10.0;
 
-/// The rate at which a ring of `descriptors` overflows during `pause`.
+/// Returns the rate at which a ring of `descriptors` overflows during `pause`.
 #[must_use]
 pub fn ring_rate(descriptors: u64, mss: Bytes, pause: Duration) -> Rate {
     Rate::from_amount(Bytes::new(descriptors.saturating_mul(mss.as_u64())), pause)
 }
 
-/// How a host handles segments, for the CPU time that one takes.
+/// CPU time of segments, given a host's offloads.
 #[derive(Clone, Copy, Debug)]
 pub struct Work {
     /// CPU time per segment.
@@ -232,13 +233,13 @@ pub struct Work {
 }
 
 impl Work {
-    /// Sending with the offloads that are on.
+    /// Returns the work of sending with the enabled offloads.
     #[must_use]
     pub fn of_sender(facts: &HostFacts) -> Self {
         let card = facts.interface.as_ref();
         let offloads = card.and_then(|card| card.offloads).unwrap_or_default();
         let per_segment = match (offloads.tso, offloads.gso) {
-            // What is cut arrives in pieces at the other end, on this host.
+            // The pieces arrive separately at the other end, on this host.
             (Some(false), _) if is_virtual(facts) => THROUGH_SEGMENT,
             (Some(false), Some(false)) => LONE_SEGMENT,
             (Some(false), _) => CUT_SEGMENT,
@@ -251,7 +252,7 @@ impl Work {
         }
     }
 
-    /// Receiving with the offloads that are on.
+    /// Returns the work of receiving with the enabled offloads.
     #[must_use]
     pub fn of_receiver(facts: &HostFacts) -> Self {
         let card = facts.interface.as_ref();
@@ -267,7 +268,7 @@ impl Work {
         }
     }
 
-    /// The costlier of both directions.
+    /// Returns the costlier of both directions.
     #[must_use]
     pub fn of_host(facts: &HostFacts) -> Self {
         let [sender, receiver] = [Self::of_sender(facts), Self::of_receiver(facts)];
@@ -279,7 +280,7 @@ impl Work {
         }
     }
 
-    /// The rate at which one core is busy.
+    /// Returns the rate at which one core is saturated.
     #[must_use]
     pub fn core_rate(self, mss: Bytes) -> Rate {
         let bytes = mss.as_u64() as f64;

@@ -3,7 +3,7 @@
 use gigatcp_theory::bdp;
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
-/// Which end of a transfer the host is.
+/// The end of a transfer that the host is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// The host sends data.
@@ -15,13 +15,13 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Whether a finding about `other` concerns this direction.
+    /// Whether a finding for `other` concerns this direction.
     #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         self == other || self == Self::Both || other == Self::Both
     }
 
-    /// Its name in output.
+    /// Returns its name in output.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -32,42 +32,42 @@ impl Direction {
     }
 }
 
-/// A path, and what a connection over it should reach.
+/// A path, and the rate that a connection over it should reach.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Path {
-    /// The RTT of the empty path.
+    /// RTT of the empty path.
     pub rtt: Duration,
-    /// The rate that one connection should reach.
+    /// Rate that one connection should reach.
     pub rate: Rate,
     /// The probability that a packet is lost for reasons other than congestion, if known.
     pub loss: Option<Probability>,
-    /// Which end of the transfer the host is.
+    /// The end of the transfer that the host is.
     pub direction: Direction,
     /// Bytes of payload in a segment.
     pub mss: Bytes,
 }
 
 impl Path {
-    /// The bandwidth-delay product.
+    /// Returns the bandwidth-delay product.
     #[must_use]
     pub fn bdp(&self) -> Bytes {
         bdp::bandwidth_delay_product(self.rate, self.rtt)
     }
 
-    /// The bandwidth-delay product in segments.
+    /// Returns the bandwidth-delay product in segments.
     #[must_use]
     pub fn segments(&self) -> f64 {
         bdp::window_in_segments(self.rate, self.rtt, self.mss)
     }
 
-    /// The rate that `window` bytes in flight allow, if it is below that of the path.
+    /// Returns the rate that `window` bytes in flight allow, if below the path's rate.
     #[must_use]
     pub fn limit_of_window(&self, window: Bytes) -> Option<Rate> {
         let is_limited = !self.rtt.is_zero() && window < self.bdp();
         is_limited.then(|| bdp::window_limited_rate(window, self.rtt))
     }
 
-    /// `ceiling`, if it is below the rate of the path.
+    /// Returns `ceiling`, if it is below the rate of the path.
     #[must_use]
     pub fn limit(&self, ceiling: Rate) -> Option<Rate> {
         (ceiling < self.rate).then_some(ceiling)

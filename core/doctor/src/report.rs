@@ -27,27 +27,27 @@ pub struct CostedFinding {
 pub struct Missing {
     /// Name of the fact.
     pub fact: String,
-    /// Why it could not be read.
+    /// Reason why it could not be read.
     pub cause: String,
-    /// What to grant to read it; `None` if it does not exist on this host.
+    /// Access required to read it; `None` if it does not exist on this host.
     pub grant: Option<String>,
     /// Ids of the rules that need it.
     pub rules: Vec<&'static str>,
 }
 
-/// What the rules found.
+/// Findings of all rules.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Findings: first those that always limit, the costliest first, then those without a
-    /// ceiling, then those that limit in some circumstances only.
+    /// Findings in order of severity. First those that always limit, the costliest first, then
+    /// those without a ceiling, then those that limit only under a condition.
     pub findings: Vec<CostedFinding>,
     /// Facts that rules need and that could not be read.
     pub missing: Vec<Missing>,
 }
 
 impl Report {
-    /// Commands that change what always limits, or what limits in some cases only: each once, in
-    /// the order of the findings.
+    /// Returns the commands that change unconditional findings, or conditional ones. Each occurs
+    /// once, in the order of the findings.
     #[must_use]
     pub fn fixes(&self, is_conditional: bool) -> Vec<&str> {
         let findings = self.findings.iter().map(|found| &found.finding);
@@ -57,14 +57,14 @@ impl Report {
         distinct(commands.map(|change| change.fix.as_str()))
     }
 
-    /// Commands that restore what was read, each once, in the order of the findings.
+    /// Returns commands that restore the values read, each once, in the order of the findings.
     #[must_use]
     pub fn undos(&self) -> Vec<&str> {
         let commands = self.findings.iter();
         distinct(commands.filter_map(|found| found.finding.change.undo.as_deref()))
     }
 
-    /// What to change first; `None` if nothing always limits.
+    /// Returns the first change to make; `None` if no finding always limits.
     #[must_use]
     pub fn advice(&self, path: &Path) -> Option<Advice<'_>> {
         let mut always = self.findings.iter().filter(|found| found.is_certain());
@@ -92,21 +92,20 @@ impl Report {
     }
 }
 
-/// What to change first: the lowest ceiling, and others that are as low within the tolerance of
-/// the laws, as one alone might gain nothing.
+/// The first change to make: the finding with the lowest ceiling. It includes findings that are as
+/// low within the tolerance of the laws, as one change alone might gain nothing.
 #[derive(Clone, Debug)]
 pub struct Advice<'a> {
     /// The findings, the lowest ceiling first.
     pub findings: Vec<&'a CostedFinding>,
     /// The lowest ceiling.
     pub ceiling: Rate,
-    /// The rate once their commands were run. Other findings that a command ends do not limit
-    /// then.
+    /// The rate after their commands. Other findings that a command removes do not count then.
     pub after: Rate,
 }
 
 impl Advice<'_> {
-    /// The commands, each once.
+    /// Returns the commands, each once.
     #[must_use]
     pub fn fixes(&self) -> Vec<&str> {
         let changes = self.findings.iter().map(|found| &found.finding.change);
@@ -115,11 +114,11 @@ impl Advice<'_> {
     }
 }
 
-/// How far a test may be from a ceiling, as a share of it.
+/// Tolerance of a measurement against a ceiling, as a fraction of it.
 const TOLERANCE: f64 = 0.2;
 
 impl CostedFinding {
-    /// Whether it limits always and to a known rate.
+    /// Whether it always limits, and to a known rate.
     #[must_use]
     pub fn is_certain(&self) -> bool {
         self.cost.is_some() && self.finding.only_if.is_none()
@@ -145,8 +144,8 @@ pub fn examine(facts: &HostFacts, path: &Path) -> Report {
     }
 }
 
-/// Joins the changes of the route into one command, as each alone would restore what another
-/// removes: what always limits first, then that and what limits in some cases.
+/// Merges the changes of the route into one command, as each alone would undo others. First come
+/// the findings that always limit, then those and the conditional ones.
 fn join_route_changes(facts: &HostFacts, findings: &mut [CostedFinding]) {
     let Some(route) = &facts.route else {
         return;

@@ -1,4 +1,4 @@
-//! What a segment is by its acknowledgment.
+//! Classifies a segment by its acknowledgment.
 
 use gigatcp_units::Duration;
 use gigatcp_wire::Flags;
@@ -7,19 +7,19 @@ use crate::direction::{Direction, Seen};
 use crate::sent::Pool;
 use crate::{Kind, Kinds, Observed};
 
-/// No window is larger (RFC 7323 section 2.3): an acknowledgment further ahead
-/// of everything seen belongs to no packet that the capture lacks.
+/// Maximum window (RFC 7323 section 2.3). An acknowledgment further beyond everything seen does not
+/// belong to a packet that the capture lacks.
 const MAX_WINDOW: u64 = 1 << 30;
 
-/// What an acknowledgment did to the other direction.
+/// Effect of an acknowledgment on the other direction.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Acknowledged {
     pub kinds: Kinds,
-    /// The first octet acknowledged never before is the peer's SYN.
+    /// RTT sample of the segment at which it ends; `None` if there is none (Karn).
     pub round_trip: Option<Duration>,
 }
 
-/// `packet`, of direction `from`, acknowledges `data`.
+/// Analyzes the acknowledgment of `packet`, sent by `from`, of the data in `data`.
 #[inline]
 pub(crate) fn on_acknowledgment(
     from: &Direction,
@@ -29,7 +29,7 @@ pub(crate) fn on_acknowledgment(
 ) -> Acknowledged {
     let mut done = Acknowledged::default();
     if !data.is_started() {
-        // One direction only, or the other later.
+        // The capture has one direction only, or the other one begins later.
         data.start(packet.ack);
         data.seen.set(Seen::UNA, true);
         return done;
@@ -56,13 +56,13 @@ pub(crate) fn on_acknowledgment(
     done
 }
 
-/// Data that is not in the capture is acknowledged.
+/// Handles an acknowledgment of data that is not in the capture.
 #[cold]
 fn on_unseen(data: &mut Direction, ack: u64, kinds: &mut Kinds) {
     if ack - data.next > MAX_WINDOW {
         return;
     }
-    // Where the capture has no packet of that direction, none was lost.
+    // If the capture has no packet of that direction, it did not lose any.
     if data.packets() > 0 {
         let missing = ack - data.next;
         data.rare().unseen += missing;
@@ -122,16 +122,15 @@ fn on_advance(
     Some(sample)
 }
 
-/// SND.UNA stays where it is: RFC 5681 section 2 tells duplicates by five
-/// conditions, of which one is that the window did not change.
+/// Handles an acknowledgment that leaves SND.UNA in place. RFC 5681 section 2 defines duplicates by
+/// five conditions; one is that the window did not change.
 fn on_same(from: &Direction, data: &mut Direction, packet: &Observed, ack: u64, kinds: &mut Kinds) {
     let is_bare = packet.payload_len == 0
         && !packet
             .flags
             .intersects(Flags::SYN | Flags::FIN | Flags::RST);
     let reports_more = on_sack(data, packet, ack, kinds);
-    // The window of a SYN is not scaled, so the first one behind it cannot be
-    // told from a changed one.
+    // The window of a SYN is not scaled, so the first window after it may or may not be a change.
     if !is_bare || !from.seen.has(Seen::WINDOW) && !reports_more {
         return;
     }
@@ -148,9 +147,8 @@ fn on_same(from: &Direction, data: &mut Direction, packet: &Observed, ack: u64, 
     }
 }
 
-/// Reads SACK blocks; whether they report what none did before. The first
-/// block is a D-SACK where it lies below the acknowledgment or inside the
-/// second one (RFC 2883 section 4).
+/// Reads SACK blocks; returns whether they report new data. The first block is a D-SACK if it lies
+/// below the acknowledgment or inside the second block (RFC 2883 section 4).
 #[inline]
 fn on_sack(data: &mut Direction, packet: &Observed, ack: u64, kinds: &mut Kinds) -> bool {
     let blocks = packet.sack.as_slice();

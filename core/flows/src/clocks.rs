@@ -1,25 +1,22 @@
-//! The clocks of two captures of one connection: how far apart they are, and
-//! how fast they drift.
+//! Offset and relative drift of the clocks of two captures of one connection.
 //!
-//! What passed both places was seen at two times. One way the difference is
-//! the path's delay and the clocks' offset, the other way the offset less the
-//! delay. No delay is negative, so every packet of one way bounds the offset
-//! from above and every one of the other from below (Paxson, "On Calibrating
-//! Measurements of Packet Transit Times", SIGMETRICS 1998). The drift is the one
-//! that leaves most room between the bounds: with any other, what was least at
-//! one end of the connection is not at the other (the lines below and above
-//! all points of Moon, Skelly, Towsley, "Estimation and Removal of Clock Skew",
-//! INFOCOM 1999, both at once).
+//! A packet that passed both capture points has two timestamps. In one direction their difference
+//! is the path's delay plus the clock offset, in the other the offset less the delay. No delay is
+//! negative. So packets of one direction bound the offset from above, and packets of the other from
+//! below (Paxson, "On Calibrating Measurements of Packet Transit Times", SIGMETRICS 1998). The
+//! drift is the one that leaves most room between the bounds. With any other, packets of minimum
+//! delay at one end of the connection are not minimal at the other. These are the lines below and
+//! above all points of Moon, Skelly, Towsley, "Estimation and Removal of Clock Skew", INFOCOM 1999,
+//! both fitted simultaneously.
 //!
-//! Packets are identified by what no path changes: sequence numbers, window,
-//! timestamps, the last SACK block. Of a super-segment the first octet counts,
-//! so that one place may see what the other sees in pieces.
+//! Packets are identified by fields that no path changes: sequence numbers, window, timestamps, the
+//! last SACK block. A super-segment is identified by its first byte, so that one capture may
+//! contain the pieces of what the other captured whole.
 //!
-//! Out of scope: clocks that are set during the capture, and paths
-//! whose least delay changes; both make the bounds cross, and then there is no
-//! answer. Where the ways differ in length, the offset is off by half of the
-//! difference: two captures cannot show that, and `uncertainty` says
-//! how much it can be.
+//! Out of scope: clocks that are set during the capture, and paths whose minimum delay changes.
+//! Both make the bounds cross, and then there is no result. If the two directions differ in delay,
+//! the offset is wrong by half of the difference. Two captures cannot show that; `uncertainty`
+//! bounds it.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -30,27 +27,27 @@ use gigatcp_wire::Flags;
 use crate::passages::{Bytes, Overlap, Passages};
 use crate::{Observed, Side};
 
-/// Packets remembered of a connection. Beyond, those of every second hash are
-/// forgotten: the same ones in both captures.
+/// Maximum number of packets remembered per connection. Beyond it, packets of every second hash are
+/// dropped, the same ones in both captures.
 const MAX_SIGHTINGS: usize = 1 << 16;
 
-/// Packets of each way that both places saw, at least.
+/// Minimum number of packets per direction that both capture points saw.
 const LEAST_MATCHED: usize = 4;
 
-/// No clock of a computer drifts more than a thousandth.
+/// Maximum drift of a computer's clock: one thousandth.
 const MAX_DRIFT: f64 = 1e-3;
 
-/// Seconds that are no difference.
+/// Differences below this number of seconds count as zero.
 const EXACT: f64 = 1e-9;
 
-/// The share of the room that is nearly all of it: the greatest drift of the
-/// time that a packet is on its way is half of that.
+/// Fraction of the room within which two drifts count as equally good. The greatest drift during a
+/// packet's transit is half of it.
 const NEARLY: f64 = 2.0 * MAX_DRIFT;
 
-/// The share by which the minimum delay may vary.
+/// Fraction by which the minimum delay may vary.
 const VARIES: f64 = 0.01;
 
-/// What tells a packet from all others of its connection.
+/// Fields that distinguish a packet from all others of its connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Mark {
     is_client: bool,
@@ -81,7 +78,7 @@ impl Mark {
         }
     }
 
-    /// Its bits, mixed: the finalizer of Steele, Lea, Flood, "Fast Splittable
+    /// Returns a hash of all bits. It uses the finalizer of Steele, Lea, Flood, "Fast Splittable
     /// Pseudorandom Number Generators" (OOPSLA 2014).
     fn hash(&self) -> u64 {
         let low = u64::from(self.seq) << 32 | u64::from(self.ack);
@@ -94,27 +91,27 @@ impl Mark {
     }
 }
 
-/// When the packets of a connection passed one place.
+/// Times at which the packets of a connection passed one capture point.
 #[derive(Clone, Default, Debug)]
 pub struct PacketTimes {
     /// `None` if a packet passed more than once.
     seen: BTreeMap<Mark, Option<Instant>>,
-    /// Hashes of what is remembered have this many zeros at their end.
+    /// Number of trailing zero bits in the hashes of remembered packets.
     zeros: u32,
     /// Data by sequence ranges, of client and server.
     data: [Passages; 2],
-    /// The first packet and the last.
+    /// Times of the first and the last packet.
     span: Option<(Instant, Instant)>,
 }
 
 impl PacketTimes {
-    /// Of no packet yet.
+    /// Creates an empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A packet from that side passes.
+    /// Records a packet from that side.
     pub fn add(&mut self, from: Side, packet: &Observed) {
         let (start, end) = self.span.unwrap_or((packet.at, packet.at));
         self.span = Some((start.min(packet.at), end.max(packet.at)));
@@ -135,9 +132,9 @@ impl PacketTimes {
         }
     }
 
-    /// What became on the way to `other` of the packets from `from` that passed
-    /// here, in order of when they passed; those that passed several times are
-    /// left out. Of a super-segment its first octet tells.
+    /// Returns the fate, on the way to `other`, of packets from `from` that passed here. They are
+    /// in order of time here, without those that passed several times. A super-segment is
+    /// represented by its first byte.
     #[must_use]
     pub fn crossings(&self, from: Side, other: &Self) -> Vec<Crossing> {
         let zeros = self.zeros.max(other.zeros);
@@ -165,8 +162,9 @@ impl PacketTimes {
         crossings
     }
 
-    /// Data that passed `other` in other packets: at the time when its first byte did,
-    /// between this transmission of it and the next. What cannot be known is left out.
+    /// Completes the crossings of data that passed `other` in other packets. The time there is that
+    /// of the first byte, between this transmission of it and the next. Crossings that cannot be
+    /// determined are removed.
     fn match_ranges(&self, from: Side, other: &Self, crossings: &mut Vec<Crossing>) {
         let delays = crossings
             .iter()
@@ -189,9 +187,9 @@ impl PacketTimes {
         });
     }
 
-    /// Bytes of data from that side that passed here and `other`, which is behind this
-    /// place on their way, while both captured. `clocks` is of [`Self::compare`], and
-    /// `most` the longest delay between them above the minimum.
+    /// Compares the data bytes from that side that passed here and `other` while both captured.
+    /// `other` is downstream of this capture point. `clocks` comes from [`Self::compare`], and
+    /// `most` is the maximum delay between them above the minimum.
     #[must_use]
     pub fn bytes(
         &self,
@@ -226,8 +224,8 @@ impl PacketTimes {
         self.data[from as usize].compare(&other.data[from as usize], &overlap)
     }
 
-    /// The clock of `other` against the clock of these; `None` if too few
-    /// packets passed both, or the clocks contradict each other.
+    /// Compares the clock of `other` with the clock of these. `None` if too few packets passed
+    /// both, or the clocks contradict each other.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Option<Clocks> {
         let mut ways = [Vec::new(), Vec::new()];
@@ -245,7 +243,7 @@ impl PacketTimes {
         if client.len().min(server.len()) < LEAST_MATCHED {
             return None;
         }
-        // Who is nearer to the client sees its packets first: try both.
+        // The capture point nearer to the client sees its packets first: try both.
         let near = Bounds::new(&client, &server);
         let far = Bounds::new(&server, &client);
         let is_near = near.width(near.roomiest()) >= far.width(far.roomiest());
@@ -266,7 +264,7 @@ impl PacketTimes {
             low <= roomiest && roomiest <= high,
             "the drift that leaves most room is {roomiest}, not from {low} to {high}"
         );
-        // Offsets are relative to the moment of the first packet here.
+        // Offsets are relative to the time of the first packet here.
         let early = client.iter().chain(&server).map(|point| point.x);
         let start = early.fold(f64::INFINITY, f64::min);
         let middle = (below + above) / 2.0 + drift * start;
@@ -282,43 +280,40 @@ impl PacketTimes {
     }
 }
 
-/// A packet that passed one place, and what the other saw of it.
+/// A packet that passed one capture point, and when it passed the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Crossing {
     /// SEG.SEQ.
     pub seq: u32,
     /// Whether it carries data.
     pub has_data: bool,
-    /// When it passed here, by the clock of this place.
+    /// Time when it passed here, by the clock of this capture point.
     pub here: Instant,
-    /// When it passed there, by the clock of that place; `None` if it never
-    /// did.
+    /// Time when it passed there, by that capture point's clock; `None` if never.
     pub there: Option<Instant>,
 }
 
-/// Two clocks.
+/// Relation of two clocks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Clocks {
-    /// What the other clock showed more than this one when the first packet
-    /// passed here, in nanoseconds.
+    /// Offset of the other clock from this one, in nanoseconds. It applies when the first packet
+    /// passed here.
     pub offset_ns: i64,
-    /// By how much that can be wrong either way: half of the minimum RTT
-    /// between both places.
+    /// Uncertainty of the offset either way: half of the minimum RTT between both.
     pub uncertainty_ns: u64,
     /// Seconds that the other clock gains each second of this one.
     pub drift: f64,
-    /// By how much that can be wrong either way, where the minimum delay between
-    /// the places varied by a hundredth in the meantime: much for a short
-    /// connection, and for one whose queue only ever grew.
+    /// Uncertainty of the drift either way, if the minimum delay varied by a hundredth. It is large
+    /// for a short connection, and for one whose queue only grew.
     pub drift_uncertainty: f64,
-    /// Whether this place is nearer to the client than the other.
+    /// Whether this capture point is nearer to the client than the other.
     pub is_nearer_to_client: bool,
-    /// Packets that passed both places, as far as they were remembered.
+    /// Packets that passed both capture points, of those remembered.
     pub matched: u64,
 }
 
-/// A packet that passed both places: seconds since the first one here, and how
-/// much later it was there, less what that was for the first one.
+/// A packet that passed both capture points. `x` is the seconds since the first one here. `y` is
+/// how much later it was there, less the same difference of the first one.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     x: f64,
@@ -341,13 +336,12 @@ fn shifted(at: Instant, by: i128) -> Instant {
     Instant::from_nanos(ns as u64)
 }
 
-/// From `a` to `b` in nanoseconds.
+/// Returns the time from `a` to `b` in nanoseconds.
 const fn signed(a: Instant, b: Instant) -> i64 {
     b.as_nanos().wrapping_sub(a.as_nanos()).cast_signed()
 }
 
-/// Two sets of points, one that the offset lies below, one that it lies
-/// above; and their corners.
+/// Two sets of points, upper and lower bounds of the offset, and their corners.
 struct Bounds<'a> {
     over: Vec<Point>,
     under: Vec<Point>,
@@ -365,8 +359,8 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    /// The highest bound from below and the lowest from above, of the offset at
-    /// x = 0, where clocks drift like that.
+    /// Returns the highest lower bound and the lowest upper bound for this drift. Both apply to the
+    /// offset at x = 0.
     fn at(&self, drift: f64) -> (f64, f64) {
         let rest = |point: &Point| point.y - drift * point.x;
         let below = self
@@ -383,8 +377,8 @@ impl<'a> Bounds<'a> {
         above - below
     }
 
-    /// The drift that leaves most room. The room is a concave function of the
-    /// drift, so a third of the interval can go at each step.
+    /// Returns the drift that leaves most room. The room is a concave function of the drift, so
+    /// each step can discard a third of the interval.
     fn roomiest(&self) -> f64 {
         debug_assert!(
             !self.over.is_empty() && !self.under.is_empty(),
@@ -405,7 +399,7 @@ impl<'a> Bounds<'a> {
         f64::midpoint(low, high)
     }
 
-    /// The smallest and the greatest drift that leave so large a margin.
+    /// Returns the smallest and the greatest drift that leave this much room.
     fn with_room(&self, roomiest: f64, room: f64) -> (f64, f64) {
         let end = |mut outside: f64| {
             let mut inside = roomiest;
@@ -422,9 +416,9 @@ impl<'a> Bounds<'a> {
         (end(-MAX_DRIFT), end(MAX_DRIFT))
     }
 
-    /// Where several drifts leave nearly the same room (a queue that only ever
-    /// grows says nothing against any), the one that brings most packets near
-    /// the minimum delay of their direction: by ever finer steps.
+    /// Returns the drift that brings most packets near their direction's minimum delay. Several
+    /// drifts may leave nearly the same room: a queue that only grows contradicts none of them. The
+    /// search takes ever finer steps.
     fn likeliest(&self, (low, high): (f64, f64)) -> f64 {
         const STEPS: u8 = 16;
         let (mut from, mut to) = (low, high);
@@ -443,8 +437,8 @@ impl<'a> Bounds<'a> {
         best.1
     }
 
-    /// How far packets are from the minimum delay of their direction, a tenth of the
-    /// room at most each, on average.
+    /// Returns the mean distance of packets from the minimum delay of their direction. Each counts
+    /// for at most a tenth of the room.
     fn strain(&self, drift: f64) -> f64 {
         let (below, above) = self.at(drift);
         let cap = ((above - below) / 10.0).max(EXACT);
@@ -458,8 +452,8 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// The lower corners of the points, or where `sign` is negative the upper ones
-/// (Andrew's monotone chain, 1979).
+/// Returns the lower corners of the points, or the upper ones if `sign` is negative. Andrew's
+/// monotone chain, 1979.
 fn corners(points: &[Point], sign: f64) -> Vec<Point> {
     let mut sorted = points.to_vec();
     sorted.sort_by(|a, b| {

@@ -14,17 +14,17 @@ use crate::{Endpoint, Kind, Kinds, Observed, acknowledgment};
 /// A side of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Side {
-    /// Who opened it; where that was not seen, who was seen first.
+    /// The side that opened the connection or, if that was not seen, was seen first.
     Client,
-    /// The other one.
+    /// The other side.
     Server,
 }
 
 impl Side {
-    /// Both of them.
+    /// Both sides.
     pub const BOTH: [Self; 2] = [Self::Client, Self::Server];
 
-    /// The other one.
+    /// Returns the other side.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -33,7 +33,7 @@ impl Side {
         }
     }
 
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,15 +43,14 @@ impl Side {
     }
 }
 
-/// What is known of window scaling.
+/// State of window scaling, as far as known.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Scaling {
     /// Both sides offered it.
     Used,
-    /// A side did not: windows are as they stand.
+    /// A side did not offer it: windows are unscaled.
     Unused,
-    /// A SYN is missing, or its options were cut off: windows may be larger than they
-    /// seem.
+    /// A SYN is missing or its options were cut off. Windows may be larger than they seem.
     Unknown,
 }
 
@@ -69,10 +68,10 @@ pub struct Connection {
     pub(crate) traits: u8,
     first_at: Instant,
     pub(crate) last_at: Instant,
-    /// When the connection's time is zero, in nanoseconds modulo 2^64. It moves
-    /// where the clock of the capture steps back, so that time never does.
+    /// Zero of the connection's time, in nanoseconds modulo 2^64. It moves if the capture's clock
+    /// steps back, so that the connection's time never does.
     pub(crate) origin: u64,
-    /// From the SYN to the acknowledgment of the SYN-ACK.
+    /// Time from the SYN to the acknowledgment of the SYN-ACK.
     handshake: Duration,
     pub(crate) sides: [Direction; 2],
 }
@@ -93,15 +92,15 @@ impl Connection {
         }
     }
 
-    /// The same, after another one between the same endpoints.
+    /// Creates the connection after another one between the same endpoints.
     pub(crate) fn succeeding(pair: &Pair, packet: &PacketSummary) -> Self {
         let mut connection = Self::new(pair, packet);
         connection.traits |= IS_SUCCESSOR;
         connection
     }
 
-    /// Whether a SYN without ACK begins another connection of the same ports:
-    /// its number is another, or this one has ended.
+    /// Whether a SYN without ACK begins another connection of the same ports. It does if its
+    /// sequence number differs, or this connection has ended.
     pub(crate) fn is_begun_anew(&self, packet: &PacketSummary, is_first: bool) -> bool {
         if !packet.flags.contains(Flags::SYN) || packet.flags.contains(Flags::ACK) {
             return false;
@@ -119,7 +118,7 @@ impl Connection {
         (is_first != (self.traits & IS_CLIENT_FIRST != 0)) as usize
     }
 
-    /// Takes a packet in; whose it is and what it is.
+    /// Analyzes a packet; returns its sender, its kinds and its RTT sample.
     #[inline(always)]
     pub(crate) fn handle(
         &mut self,
@@ -135,7 +134,7 @@ impl Connection {
         }
     }
 
-    /// The same of any packet.
+    /// Analyzes any packet without header prediction.
     #[inline(never)]
     pub(crate) fn handle_unexpected(
         &mut self,
@@ -215,8 +214,8 @@ impl Connection {
         (Side::BOTH[index], kinds, sample.into())
     }
 
-    /// The clock of the capture steps back: what is in flight is no sample of a round
-    /// trip, if that is not much longer.
+    /// Handles a step back of the capture's clock. Data in flight gives no RTT sample, unless RTTs
+    /// are much longer than the step.
     #[cold]
     fn on_step_back(&mut self, back: Duration) {
         for side in &mut self.sides {
@@ -226,7 +225,7 @@ impl Connection {
         }
     }
 
-    /// The connection's time at its last packet.
+    /// Returns the connection's time at its last packet.
     const fn time(&self) -> u64 {
         self.last_at.as_nanos().wrapping_sub(self.origin)
     }
@@ -236,11 +235,11 @@ impl Connection {
         if !data.is_started() || !data.has_syn() {
             data.read_syn(packet);
         }
-        // RFC 9768 section 3.1.1: all three flags ask for it.
+        // RFC 9768 section 3.1.1: all three flags request AccECN.
         if packet.flags.contains(Flags::ACE) && !packet.flags.contains(Flags::ACK) {
             self.traits |= HAS_ACCECN;
         } else if packet.flags.contains(Flags::ACK) && !packet.flags.intersects(Flags::AE) {
-            // The answer of RFC 3168 is ECE alone; most others are of AccECN.
+            // RFC 3168 answers with ECE alone; most other answers are of AccECN.
             let is_accepted = packet.flags.contains(Flags::CWR);
             if !is_accepted {
                 self.traits &= !HAS_ACCECN;
@@ -248,7 +247,7 @@ impl Connection {
         }
     }
 
-    /// SYN, SYN-ACK, ACK: whatever of it is seen, the round trip is the sum of
+    /// Times the handshake: SYN, SYN-ACK, ACK. Wherever the capture point is, the RTT is the sum of
     /// both halves.
     fn time_handshake(&mut self, packet: &Observed) {
         let [client, server] = &self.sides;
@@ -263,8 +262,7 @@ impl Connection {
         }
     }
 
-    /// The round trip of the path of data from that side, wherever the capture
-    /// point is on it.
+    /// Returns the RTT of data from that side, at any place of the capture point.
     #[inline]
     fn round_trip(&self, index: usize) -> Option<Duration> {
         let measured = self.sides[index].rtt.smoothed();
@@ -272,7 +270,7 @@ impl Connection {
         measured.max(handshake)
     }
 
-    /// The window that the packet offers.
+    /// Records the window that the packet advertises.
     #[inline]
     fn offer(
         from: &mut Direction,
@@ -316,38 +314,38 @@ impl Connection {
         size.min(packet.payload_len)
     }
 
-    /// Where the connection's packets come from and go to.
+    /// Returns the address and port of that side.
     #[must_use]
     pub fn endpoint(&self, side: Side) -> Endpoint {
         let is_client_first = self.traits & IS_CLIENT_FIRST != 0;
         self.key.endpoint((side == Side::Client) == is_client_first)
     }
 
-    /// What that side sent.
+    /// Returns the direction of the data that this side sent.
     #[must_use]
     pub const fn direction(&self, side: Side) -> &Direction {
         &self.sides[side as usize]
     }
 
-    /// When its first packet was captured.
+    /// Returns the capture time of its first packet.
     #[must_use]
     pub const fn first_at(&self) -> Instant {
         self.first_at
     }
 
-    /// When its last packet was captured.
+    /// Returns the capture time of its last packet.
     #[must_use]
     pub const fn last_at(&self) -> Instant {
         self.last_at
     }
 
-    /// From the first packet to the last.
+    /// Returns the time from the first packet to the last.
     #[must_use]
     pub const fn elapsed(&self) -> Duration {
         self.last_at.saturating_since(self.first_at)
     }
 
-    /// The most octets that were sent and not acknowledged, of that side's data.
+    /// Returns the maximum number of bytes in flight of that side's data.
     #[must_use]
     pub fn most_outstanding(&self, side: Side) -> u64 {
         let data = self.direction(side);
@@ -355,7 +353,7 @@ impl Connection {
         data.owin_max.max(now)
     }
 
-    /// The same, weighted by time.
+    /// Returns the mean number of bytes in flight of that side's data, weighted by time.
     #[must_use]
     pub fn mean_outstanding(&self, side: Side) -> Option<f64> {
         let data = self.direction(side);
@@ -364,24 +362,24 @@ impl Connection {
         (!elapsed.is_zero()).then(|| sum as f64 / elapsed.as_nanos() as f64)
     }
 
-    /// The round trip of the handshake, SYN-ACK and its acknowledgment
-    /// included, where all of it was captured.
+    /// Returns the RTT of the handshake, from SYN to the ACK of the SYN-ACK. `None` if part of it
+    /// was not captured.
     #[must_use]
     pub fn handshake_round_trip(&self) -> Option<Duration> {
         (self.traits & HAS_ROUND_TRIP != 0).then_some(self.handshake)
     }
 
-    /// Where a sequence number lies in the stream of `side`: 64 bits, the one
-    /// nearest to what was sent last. [`Direction::first_position`] is where
-    /// the stream begins.
+    /// Returns the position of a sequence number in the stream of `side`. The position has 64 bits
+    /// and is the one nearest to the latest data. The stream begins at
+    /// [`Direction::first_position`].
     #[inline]
     #[must_use]
     pub const fn position(&self, side: Side, seq: SeqNumber) -> u64 {
         self.direction(side).position(seq)
     }
 
-    /// Octets of window that a packet from `side` offers: scaled, unless it is
-    /// a SYN (RFC 7323 section 2.2) or the scale is unknown.
+    /// Returns the window in bytes that a packet from `side` advertises. It is unscaled in a SYN
+    /// (RFC 7323 section 2.2) and if the scale is unknown.
     #[inline]
     #[must_use]
     pub const fn window_of(&self, side: Side, packet: &Observed) -> u32 {
@@ -393,8 +391,8 @@ impl Connection {
         }
     }
 
-    /// What the windows that `side` offers are multiples of, octets (RFC 7323 section
-    /// 2.2): one where they are not scaled, or that is not known.
+    /// Returns the unit of the windows that `side` advertises, in bytes (RFC 7323 section 2.2). It
+    /// is 1 if they are not scaled, or that is unknown.
     #[must_use]
     pub const fn window_unit(&self, side: Side) -> u64 {
         match self.scaling() {
@@ -403,7 +401,7 @@ impl Connection {
         }
     }
 
-    /// What is known of window scaling.
+    /// Returns what is known of window scaling.
     #[inline]
     #[must_use]
     pub const fn scaling(&self) -> Scaling {
@@ -439,9 +437,8 @@ impl Connection {
     }
 }
 
-/// Whether its acknowledgment counts. That of a reset does where it answers a SYN
-/// that the peer has not acknowledged (RFC 9293 section 3.10.7.1): no other one has to be
-/// of what arrived.
+/// Whether the acknowledgment of `packet` counts. That of a reset counts only if it answers the
+/// peer's SYN (RFC 9293 section 3.10.7.1); no other reset has to acknowledge received data.
 fn says_what_arrived(peer: &Direction, packet: &Observed) -> bool {
     if !packet.flags.contains(Flags::RST) {
         return packet.flags.contains(Flags::ACK);
@@ -452,9 +449,8 @@ fn says_what_arrived(peer: &Direction, packet: &Observed) -> bool {
         && peer.position(packet.ack) == peer.base + 1
 }
 
-/// RFC 5961 section 3.2: a reset counts at exactly RCV.NXT, is asked back
-/// inside the window, and is nothing outside. RCV.NXT is what was acknowledged
-/// last, as far as is seen here.
+/// Classifies a reset by RFC 5961 section 3.2. It is accepted at exactly RCV.NXT, gets a challenge
+/// ACK inside the window, and is ignored outside. RCV.NXT is the last acknowledgment seen here.
 #[cold]
 fn judge_reset(from: &mut Direction, peer: &Direction, packet: &Observed) -> Kinds {
     let mut kinds = Kinds::NONE;
@@ -478,7 +474,7 @@ fn judge_reset(from: &mut Direction, peer: &Direction, packet: &Observed) -> Kin
     kinds
 }
 
-/// FIN and congestion marks.
+/// Records FIN and congestion marks.
 #[cold]
 fn mark(from: &mut Direction, packet: &Observed, has_accecn: bool, kinds: &mut Kinds) {
     if packet.flags.contains(Flags::FIN) {
@@ -487,7 +483,7 @@ fn mark(from: &mut Direction, packet: &Observed, has_accecn: bool, kinds: &mut K
     if packet.ecn == Ecn::Ce {
         kinds.add(Kind::CongestionExperienced);
     }
-    // With AccECN the flags are a counter, on a SYN they negotiate.
+    // With AccECN the flags are a counter; on a SYN they negotiate.
     if has_accecn || packet.flags.contains(Flags::SYN) {
         return;
     }

@@ -1,29 +1,26 @@
-//! Where tshark's flags of a packet are wrong, and the correct flags.
+//! Corrections of tshark's flags of a packet.
 //!
-//! Each flag stands for kinds that bear it out; where the packet is none of
-//! them, the flag is wrong. Each kind that tshark has a word for, or ought to
-//! have, stands for flags that report it; where no correct flag does, it is what
-//! should stand there instead.
+//! Each flag corresponds to kinds that confirm it; if the packet is none of them, the flag is
+//! wrong. A kind that tshark flags, or should flag, corresponds to flags that report it. If no
+//! correct flag does, the kind is missing.
 //!
-//! Deliberately passed over: what tshark shows by other fields (resets, ECN
-//! marks, old acknowledgments), and a flag that says less than it could: a
-//! timeout's retransmission called a retransmission is not wrong.
+//! Out of scope: what tshark shows by other fields (resets, ECN marks, old acknowledgments), and a
+//! flag that is less specific than possible. A timeout's retransmission that is flagged as a
+//! retransmission is not wrong.
 
 use crate::{Kind, Kinds, WiresharkFlag, WiresharkFlags};
 
-/// What tshark has wrong about a packet.
+/// Differences between tshark's flags of a packet and its kinds.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Correction {
-    /// Flags that the packet does not deserve.
+    /// Flags that no kind of the packet confirms.
     pub wrong: WiresharkFlags,
-    /// What it is, and no right flag tells; empty where it is nothing in
-    /// particular.
+    /// Kinds that no correct flag reports; may be empty.
     pub instead: Kinds,
 }
 
 impl Correction {
-    /// What is wrong with `flags`, where the packet is `kinds`; `None` if
-    /// tshark is right.
+    /// Compares `flags` with the packet's `kinds`. `None` if tshark is right.
     #[must_use]
     pub fn of(flags: WiresharkFlags, kinds: Kinds) -> Option<Self> {
         let mut wrong = WiresharkFlags::default();
@@ -35,8 +32,8 @@ impl Correction {
                 wrong.add(flag);
             }
         }
-        // tshark calls a retransmission twice, plainly and by its sort: where
-        // the sort is wrong, the plain word does not say which it is.
+        // tshark flags a retransmission twice, in general and by its sort. If the sort is wrong,
+        // the general flag does not replace it.
         let has_wrong_sort = wrong.contains(WiresharkFlag::FastRetransmission)
             || wrong.contains(WiresharkFlag::SpuriousRetransmission);
         let mut instead = Kinds::NONE;
@@ -51,7 +48,7 @@ impl Correction {
     }
 }
 
-/// Whether a packet of these kinds deserves the flag.
+/// Whether the packet's kinds confirm the flag.
 fn is_borne_out(flag: WiresharkFlag, kinds: Kinds) -> bool {
     let has = |kind| kinds.contains(kind);
     match flag {
@@ -76,8 +73,7 @@ fn is_borne_out(flag: WiresharkFlag, kinds: Kinds) -> bool {
     }
 }
 
-/// Whether one of these flags tells that a packet is of this kind, or nothing
-/// needs to.
+/// Whether one of these flags reports this kind, or none has to.
 fn is_told(kind: Kind, flags: WiresharkFlags) -> bool {
     let flag = match kind {
         Kind::FastRetransmission
@@ -97,7 +93,7 @@ fn is_told(kind: Kind, flags: WiresharkFlags) -> bool {
         Kind::ZeroWindowProbe => WiresharkFlag::ZeroWindowProbe,
         Kind::ZeroWindowProbeAck => WiresharkFlag::ZeroWindowProbeAck,
         Kind::AckedUnseen => WiresharkFlag::AckLostSegment,
-        // tshark has no flag for these and ought to.
+        // tshark lacks flags for these and should have them.
         Kind::BeyondWindow | Kind::CapturedTwice | Kind::DuplicateReport | Kind::ShowsSpurious => {
             return false;
         }

@@ -1,19 +1,16 @@
-//! The packets of a capture, those that came in fragments as one.
+//! Packets of a capture, with fragments reassembled.
 //!
-//! A packet is there with its last fragment: then its receiver's TCP gets it,
-//! and then it is reported, as one segment of all its octets, at that fragment's
-//! time and number (tshark does the same). Fragments before it report no segment.
-//! `gigatcp_wire::link::Reassembly` reassembles them.
+//! A fragmented packet is reported with its last fragment, when the receiver's TCP gets it. It is
+//! one segment of all its bytes, with that fragment's time and number (as tshark does). The
+//! fragments before it report no segment. `gigatcp_wire::link::Reassembly` reassembles them.
 //!
-//! A first fragment whose rest never comes is a segment of what it holds, at its
-//! own time. That it never comes is known later, so what follows a first
-//! fragment is held until it is known, and leaves in order: for at most
-//! [`MAX_HELD`] packets, or the time that a packet's fragments are waited for.
-//! What comes later than that is a fragment without a TCP header.
+//! A first fragment whose remainder never arrives is a segment of what it holds, at its own time.
+//! That it never arrives is known only later. So packets behind a first fragment are held until
+//! that is decided, and leave in order. They are held for at most [`MAX_HELD`] packets, or the
+//! reassembly timeout. Fragments that arrive later than that have no TCP header.
 //!
-//! Memory: [`MAX_HELD`] packets of some 200 octets next to the megabyte of the
-//! reassembly, whatever is in the capture. While nothing is held nothing here
-//! has to be asked.
+//! Memory: [`MAX_HELD`] packets of some 200 bytes, plus the megabyte of the reassembly, for any
+//! capture. While nothing is held, this module need not be called.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -23,63 +20,63 @@ use gigatcp_wire::link::{DatagramId, DissectError, Fragment, LinkType, Outcome, 
 
 use crate::Observed;
 
-/// Packets that wait behind a first fragment at most.
+/// Maximum number of packets that wait behind a first fragment.
 pub const MAX_HELD: usize = 4096;
 
 /// A packet of a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'a> {
-    /// Which one, from 1.
+    /// Number of the packet in the capture, from 1.
     pub number: u64,
-    /// Where it begins in the file, in octets.
+    /// Position of its beginning in the file, in bytes.
     pub offset: u64,
-    /// When it was captured.
+    /// Time of capture.
     pub at: Instant,
-    /// What it begins with.
+    /// Link type: the header that it begins with.
     pub link: LinkType,
-    /// What was captured of it.
+    /// Captured bytes.
     pub octets: &'a [u8],
-    /// Octets that it had on the wire.
+    /// Length on the wire in bytes.
     pub wire_len: u32,
 }
 
-/// A packet that was looked at.
+/// A packet that was dissected.
 #[derive(Clone, Copy, Debug)]
 pub struct Looked {
-    /// Which one, from 1.
+    /// Number of the packet in the capture, from 1.
     pub number: u64,
-    /// Where it begins in the file, in octets.
+    /// Position of its beginning in the file, in bytes.
     pub offset: u64,
-    /// When it was captured.
+    /// Time of capture.
     pub at: Instant,
-    /// Its segment, or that of the fragments that it completed; `None` for a
-    /// fragment without a segment of its own.
+    /// Its segment, or that of the fragments that it completed. `None` for a fragment without a
+    /// segment.
     pub found: Result<Option<Observed>, DissectError>,
 }
 
-/// What there is to say of fragments.
+/// Kinds of irregular fragments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Odd {
-    /// A first fragment whose rest did not come: a segment of what it holds.
+    /// A first fragment whose remainder did not arrive: a segment of what it holds.
     FirstAlone,
     /// A fragment without a TCP header of a packet that was not reassembled.
     WithoutHeader,
-    /// Fragments that cannot be of one packet.
+    /// Fragments that contradict each other.
     Contradiction,
-    /// A fragment that came again.
+    /// A duplicate fragment.
     Twice,
 }
 
-/// Something odd, and where it is.
+/// An irregular fragment and its place in the capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OddFragment {
-    /// What.
+    /// Kind of irregularity.
     pub what: Odd,
-    /// Of which packet.
+    /// Number of the packet, from 1.
     pub number: u64,
-    /// Where that begins in the file, in octets.
+    /// Position of its beginning in the file, in bytes.
     pub offset: u64,
-    /// How many there were, from there on.
+    /// Number of such fragments from there on.
     pub count: u32,
 }
 
@@ -87,7 +84,7 @@ pub struct OddFragment {
 #[derive(Clone, Copy, Debug)]
 enum Slot {
     Known(Looked),
-    /// A first fragment, and its own segment.
+    /// A first fragment, and the segment it holds.
     First(Looked, Observed),
 }
 
@@ -95,13 +92,13 @@ enum Slot {
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     id: DatagramId,
-    /// Its first fragment's place among all that were ever held.
+    /// Place of its first fragment among all packets ever held.
     first: Option<u64>,
-    /// The first of its fragments without a header, and how many there are.
+    /// First of its fragments without a header, and their number.
     others: Option<OddFragment>,
 }
 
-/// Packets in the order of their capture.
+/// Reassembles packets and reports them in the order of their capture.
 #[derive(Clone, Default, Debug)]
 pub struct Datagrams {
     reassembly: Reassembly,
@@ -113,13 +110,13 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// Of a capture that begins.
+    /// Creates a reassembler for the beginning of a capture.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Whether no packet waits: a packet that is not a fragment may be reported without
+    /// Whether no packet waits. If so, a packet that is not a fragment may be reported without
     /// being handed in.
     #[inline]
     #[must_use]
@@ -127,8 +124,8 @@ impl Datagrams {
         self.held.is_empty()
     }
 
-    /// Takes in the next packet. [`Self::poll_packet`] is to be asked until it
-    /// has none.
+    /// Accepts the next packet. The caller must then call [`Self::poll_packet`] until it returns
+    /// `None`.
     pub fn handle_packet(&mut self, arrival: &Arrival<'_>) {
         let (found, fragment) = look(arrival.link, arrival.octets, arrival.wire_len);
         let looked = Looked {
@@ -147,7 +144,7 @@ impl Datagrams {
         self.make_room();
     }
 
-    /// There is no further packet.
+    /// Accepts the end of the capture.
     pub fn handle_end(&mut self) {
         self.reassembly = Reassembly::default();
         while let Some(waiting) = self.waiting.first() {
@@ -155,7 +152,7 @@ impl Datagrams {
         }
     }
 
-    /// The next packet, if it is known what it is.
+    /// Returns the next packet, if its segment is decided.
     pub fn poll_packet(&mut self) -> Option<Looked> {
         let Some(Slot::Known(looked)) = self.held.front() else {
             return None;
@@ -166,8 +163,8 @@ impl Datagrams {
         Some(looked)
     }
 
-    /// What there is to say of fragments, as it was found out: of a packet that is
-    /// given up late after what stands behind it.
+    /// Returns the next irregular fragment, in order of detection. One of a packet that is given up
+    /// may come after those of later packets.
     pub fn poll_odd(&mut self) -> Option<OddFragment> {
         self.odd.pop_front()
     }
@@ -199,7 +196,7 @@ impl Datagrams {
         }
     }
 
-    /// A fragment waits for others of its packet.
+    /// Adds a fragment that waits for others of its packet.
     fn wait(&mut self, id: DatagramId, looked: Looked, is_first: bool) {
         let place = self.gone + self.held.len() as u64;
         let index = self.waiting.iter().rposition(|one| one.id == id);
@@ -216,7 +213,7 @@ impl Datagrams {
             found: Ok(None),
             ..looked
         };
-        // One without all of a TCP header is no segment either.
+        // A first fragment without a complete TCP header is no segment either.
         let own = looked.found.ok().flatten().filter(|_| is_first);
         self.held.push_back(match own {
             Some(own) if waiting.first.is_none() => {
@@ -246,19 +243,19 @@ impl Datagrams {
         });
     }
 
-    /// Takes a packet off the list of those that wait.
+    /// Removes a packet from the list of those that wait.
     fn take(&mut self, id: DatagramId) -> Option<Waiting> {
         let index = self.waiting.iter().position(|one| one.id == id)?;
         Some(self.waiting.remove(index))
     }
 
-    /// Where a first fragment is held.
+    /// Returns the place where a first fragment is held.
     fn slot(&mut self, waiting: &Waiting) -> Option<&mut Slot> {
         let place = waiting.first?.checked_sub(self.gone)?;
         self.held.get_mut(place as usize)
     }
 
-    /// A packet was reassembled: its first fragment is no segment of its own.
+    /// Completes a reassembled packet: its first fragment is no longer a segment.
     fn complete(&mut self, id: DatagramId) {
         let Some(waiting) = self.take(id) else {
             return;
@@ -270,7 +267,7 @@ impl Datagrams {
         }
     }
 
-    /// A packet will not be reassembled: its first fragment is what it is.
+    /// Gives up a packet: its first fragment becomes a segment.
     fn settle(&mut self, id: DatagramId) {
         let Some(waiting) = self.take(id) else {
             return;
@@ -288,8 +285,7 @@ impl Datagrams {
         }
     }
 
-    /// Gives up the first fragment that others wait behind, where there are too
-    /// many.
+    /// Gives up the first fragment that others wait behind, if too many do.
     fn make_room(&mut self) {
         if self.held.len() < MAX_HELD {
             return;

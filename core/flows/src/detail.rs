@@ -1,14 +1,13 @@
-//! The detailed counts of a direction: the rest of
-//! tcptrace's list (`tcptrace -l -r`), each by a rule of its own.
+//! Detailed counts of a direction: the remaining counts of `tcptrace -l -r`, each with its own
+//! rule.
 //!
-//! [`crate::Connection`] has what verdicts need, at a cost that every packet
-//! pays. These cost several hundred instructions a packet and an entry for each
-//! segment in flight, so they are a second thing next to the table, fed with its
-//! verdicts, that only the detailed view has.
+//! [`crate::Connection`] has what verdicts need, at a cost per packet that is always paid. The
+//! detailed counts cost several hundred instructions per packet and an entry for each segment in
+//! flight. So they are separate from the table, receive its verdicts, and only the detailed view
+//! has them.
 //!
-//! Kinds decide: what [`crate::Kind`] calls a retransmission, a copy or a
-//! duplicate acknowledgment is one here. Docs/notes/tcptrace.md has each count
-//! next to tcptrace's.
+//! Kinds decide: what [`crate::Kind`] calls a retransmission, a copy or a duplicate acknowledgment
+//! is one here. Docs/notes/tcptrace.md compares each count with tcptrace's.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -20,7 +19,7 @@ use gigatcp_wire::link::Fragmentation;
 use crate::transmissions::Transmissions;
 use crate::{Connection, FlowTable, Kind, Observed, Side, Spread, Verdict};
 
-/// Counts of what one side sent, and of what came back for it.
+/// Counts of the packets that one side sent, and of the answers to them.
 #[derive(Clone, Default, Debug)]
 pub struct Detail {
     ack_packets: u64,
@@ -50,7 +49,7 @@ pub struct Detail {
     transmissions: Transmissions,
 }
 
-/// Octets in flight behind each segment with data.
+/// Bytes in flight after each segment with data.
 #[derive(Clone, Copy, Default, Debug)]
 struct Outstanding {
     least: Option<u64>,
@@ -65,14 +64,14 @@ struct Initial {
     bytes: u64,
 }
 
-/// Round trips of segments of the largest size.
+/// RTTs of segments of the largest size.
 #[derive(Clone, Copy, Default, Debug)]
 struct Full {
     octets: u64,
     trips: Spread,
 }
 
-/// What only a direction with retransmissions has.
+/// Counts that only a direction with retransmissions has.
 #[derive(Clone, Default, Debug)]
 struct Again {
     most: u32,
@@ -87,13 +86,13 @@ pub struct Details {
 }
 
 impl Details {
-    /// Of no connection yet.
+    /// Creates an empty set.
     #[must_use]
     pub const fn new() -> Self {
         Self { sides: Vec::new() }
     }
 
-    /// Takes in a packet that `table` has just analyzed.
+    /// Counts a packet that `table` has just analyzed.
     pub fn handle_packet(&mut self, table: &FlowTable, verdict: &Verdict, packet: &Observed) {
         let Some(connection) = table.connection(verdict.connection) else {
             return;
@@ -111,7 +110,7 @@ impl Details {
         peer.on_answer(connection, verdict, packet);
     }
 
-    /// That of one side of a connection, by its index in the table.
+    /// Returns the detail of one side of the connection with this table index.
     #[must_use]
     pub fn of(&self, connection: usize, side: Side) -> Option<&Detail> {
         self.sides.get(connection).map(|both| &both[side as usize])
@@ -129,7 +128,7 @@ impl Outstanding {
 }
 
 impl Detail {
-    /// Its own packet.
+    /// Counts a packet of this side.
     fn count(&mut self, connection: &Connection, verdict: &Verdict, packet: &Observed) {
         match packet.fragmentation {
             Fragmentation::Whole => {}
@@ -197,7 +196,7 @@ impl Detail {
         let direction = connection.direction(verdict.from);
         let start = connection.position(verdict.from, packet.seq);
         let end = start + u64::from(packet.seq_len());
-        // What is acknowledged waits no more.
+        // Acknowledged data is not waiting.
         let start = direction
             .acked_position()
             .map_or(start, |acked| start.max(acked));
@@ -213,7 +212,7 @@ impl Detail {
         }
     }
 
-    /// A packet of the peer.
+    /// Counts a packet of the peer.
     fn on_answer(&mut self, connection: &Connection, verdict: &Verdict, packet: &Observed) {
         let side = verdict.from.other();
         let direction = connection.direction(side);
@@ -242,156 +241,155 @@ impl Detail {
         }
     }
 
-    /// The minimum that was in flight behind a segment with data, octets; `None` if
-    /// none was sent, or none of it was ever known to be in flight.
+    /// Returns the minimum in flight after a segment with data, in bytes. `None` if no data was
+    /// sent, or none was ever known to be in flight.
     #[must_use]
     pub const fn least_outstanding(&self) -> Option<u64> {
         self.outstanding.least
     }
 
-    /// What was in flight behind segments with data, octets, on average over these
-    /// segments: more than over time, since segments leave while much is in flight.
+    /// Returns the mean in flight after segments with data, in bytes, over these segments. It
+    /// exceeds the mean over time, since segments leave while much is in flight.
     #[must_use]
     pub fn mean_outstanding(&self) -> Option<f64> {
         let Outstanding { sum, segments, .. } = self.outstanding;
         (segments > 0).then(|| sum as f64 / segments as f64)
     }
 
-    /// Packets that came in fragments and were reassembled.
+    /// Returns the number of packets that were reassembled from fragments.
     #[must_use]
     pub const fn fragmented_packets(&self) -> u64 {
         self.fragmented_packets
     }
 
-    /// First fragments whose rest did not come: packets of what they hold.
+    /// Returns the number of first fragments whose remainder did not arrive.
     #[must_use]
     pub const fn lone_first_fragments(&self) -> u64 {
         self.lone_first_fragments
     }
 
-    /// Packets with ACK.
+    /// Returns the number of packets with ACK.
     #[must_use]
     pub const fn ack_packets(&self) -> u64 {
         self.ack_packets
     }
 
-    /// Packets with ACK and nothing else: no payload, SYN, FIN or RST.
+    /// Returns the number of pure ACKs: packets without payload, SYN, FIN or RST.
     #[must_use]
     pub const fn pure_acks(&self) -> u64 {
         self.pure_acks
     }
 
-    /// Packets with SYN.
+    /// Returns the number of packets with SYN.
     #[must_use]
     pub const fn syn_packets(&self) -> u64 {
         self.syn_packets
     }
 
-    /// Packets with FIN.
+    /// Returns the number of packets with FIN.
     #[must_use]
     pub const fn fin_packets(&self) -> u64 {
         self.fin_packets
     }
 
-    /// Packets with SACK blocks (RFC 2018).
+    /// Returns the number of packets with SACK blocks (RFC 2018).
     #[must_use]
     pub const fn sack_packets(&self) -> u64 {
         self.sack_packets
     }
 
-    /// The most SACK blocks of one packet.
+    /// Returns the maximum number of SACK blocks in one packet.
     #[must_use]
     pub const fn most_sack_blocks(&self) -> u8 {
         self.most_sack_blocks
     }
 
-    /// Packets with payload and PSH.
+    /// Returns the number of packets with payload and PSH.
     #[must_use]
     pub const fn pushed_packets(&self) -> u64 {
         self.pushed_packets
     }
 
-    /// Packets with payload and URG.
+    /// Returns the number of packets with payload and URG.
     #[must_use]
     pub const fn urgent_packets(&self) -> u64 {
         self.urgent_packets
     }
 
-    /// Octets of these that lie before the urgent pointer (RFC 6093 section 2),
-    /// each transmission of them.
+    /// Returns the number of their bytes before the urgent pointer. RFC 6093 section 2; every
+    /// transmission counts.
     #[must_use]
     pub const fn urgent_bytes(&self) -> u64 {
         self.urgent_bytes
     }
 
-    /// Packets of which some payload was not captured, as a snap length cuts them.
+    /// Returns the number of packets whose payload the snap length cut.
     #[must_use]
     pub const fn truncated_packets(&self) -> u64 {
         self.truncated_packets
     }
 
-    /// Octets of payload that were not captured of these.
+    /// Returns the number of their payload bytes that were not captured.
     #[must_use]
     pub const fn truncated_bytes(&self) -> u64 {
         self.truncated_bytes
     }
 
-    /// Octets of payload in probes of a closed window.
+    /// Returns the number of payload bytes in zero-window probes.
     #[must_use]
     pub const fn probe_bytes(&self) -> u64 {
         self.probe_bytes
     }
 
-    /// The smallest payload of a packet that has some.
+    /// Returns the smallest nonzero payload of a packet.
     #[must_use]
     pub const fn least_segment(&self) -> Option<u32> {
         self.least_segment
     }
 
-    /// Packets with payload that passed for the first time before an
-    /// acknowledgment of any payload did; `None` if the SYN was not seen, so
-    /// that the first one is unknown.
+    /// Returns the number of new packets with payload before any was acknowledged. `None` if the
+    /// SYN was not seen, since the first of them is then unknown.
     #[must_use]
     pub fn initial_window_packets(&self, connection: &Connection, side: Side) -> Option<u64> {
         let is_known = connection.direction(side).has_syn();
         is_known.then_some(self.initial.packets)
     }
 
-    /// Octets of payload of these.
+    /// Returns the number of their payload bytes.
     #[must_use]
     pub fn initial_window_bytes(&self, connection: &Connection, side: Side) -> Option<u64> {
         let is_known = connection.direction(side).has_syn();
         is_known.then_some(self.initial.bytes)
     }
 
-    /// From its first packet with payload to its last.
+    /// Returns the time from its first packet with payload to its last.
     #[must_use]
     pub fn data_time(&self) -> Option<Duration> {
         self.data_times
             .map(|(first, last)| last.saturating_since(first))
     }
 
-    /// From its SYN to the first acknowledgment of it, where that is a sample.
+    /// Returns the time from its SYN to the first acknowledgment of it. `None` if it is no sample.
     #[must_use]
     pub const fn handshake_round_trip(&self) -> Option<Duration> {
         self.handshake
     }
 
-    /// How often a third duplicate acknowledgment in a row came for what it sent
-    /// (RFC 5681 section 3.2: the fast retransmit).
+    /// Returns the number of third duplicate acknowledgments in a row of its data. RFC 5681 section
+    /// 3.2: the fast retransmit.
     #[must_use]
     pub const fn triple_duplicates(&self) -> u64 {
         self.triple_duplicates
     }
 
-    /// Acknowledgments that ended at a segment that had been retransmitted, so that
-    /// it is not known which transmission they answer (Karn).
+    /// Returns the number of acknowledgments that end at a retransmitted segment. It is unknown
+    /// which transmission they answer (Karn).
     #[must_use]
     pub fn ambiguous_acks(&self) -> u64 {
         self.again.as_ref().map_or(0, |again| again.trips.count())
     }
 
-    /// The times from the last transmission of that segment to them.
+    /// Returns the times from the last transmission of that segment to these acknowledgments.
     #[must_use]
     pub fn last_round_trips(&self) -> Spread {
         self.again
@@ -399,27 +397,28 @@ impl Detail {
             .map_or_else(Spread::default, |again| again.trips)
     }
 
-    /// Acknowledgments that ended at a segment that waited while something
-    /// before it was retransmitted: no round trip either.
+    /// Returns the number of acknowledgments of segments that waited for a retransmission. These
+    /// end at a segment that waited while earlier data was retransmitted. They are no RTT samples
+    /// either.
     #[must_use]
     pub const fn post_loss_acks(&self) -> u64 {
         self.post_loss_acks
     }
 
-    /// Segments that an acknowledgment covered and went beyond.
+    /// Returns the number of segments acknowledged by an acknowledgment that ends beyond them.
     #[must_use]
     pub const fn cumulatively_acked(&self) -> u64 {
         self.cumulatively_acked
     }
 
-    /// The most often that one segment was retransmitted while it waited.
+    /// Returns the maximum number of retransmissions of one segment while it waited.
     #[must_use]
     pub fn most_repeats(&self) -> u32 {
         self.again.as_ref().map_or(0, |again| again.most)
     }
 
-    /// The times between two transmissions of a segment that waited: for each
-    /// packet that was retransmitted, since its first octet passed before.
+    /// Returns the times between two transmissions of a waiting segment. Each retransmitted packet
+    /// counts the time since its first byte last passed.
     #[must_use]
     pub fn repeat_intervals(&self) -> Spread {
         self.again
@@ -427,7 +426,7 @@ impl Detail {
             .map_or_else(Spread::default, |again| again.intervals)
     }
 
-    /// Round trips of the largest segments that gave one.
+    /// Returns the RTTs of the largest segments that gave a sample.
     #[must_use]
     pub const fn full_round_trips(&self) -> &Spread {
         &self.full.trips

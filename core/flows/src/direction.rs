@@ -1,8 +1,7 @@
-//! What is counted and remembered of one direction of a connection.
+//! State and counts of one direction of a connection.
 //!
-//! Positions are sequence numbers extended to 64 bits, so that connections past
-//! 4 GiB count on. What few connections need (repairs, odd packets) is in a box
-//! of its own that the others do not have.
+//! Positions are sequence numbers extended to 64 bits, so that they do not wrap at 4 GiB. What few
+//! connections need (loss recovery, odd packets) is in a separate box that the others lack.
 
 use alloc::boxed::Box;
 
@@ -14,15 +13,15 @@ use crate::retransmission::Repair;
 use crate::sent::InFlight;
 use crate::{Kind, Kinds, Observed, RoundTrips};
 
-/// Where positions begin: far enough from zero that nothing lies below it.
+/// First position: far enough from zero that no position lies below it.
 const ORIGIN: u64 = 1 << 33;
 
-/// What has been seen of a direction so far, a bit each.
+/// Flags of what was seen of a direction.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Seen(u16);
 
 impl Seen {
-    /// There is an origin of positions.
+    /// Positions have an origin.
     pub const STARTED: u16 = 1;
     pub const SYN: u16 = 2;
     pub const FIN: u16 = 4;
@@ -32,19 +31,19 @@ impl Seen {
     pub const SACK_PERMITTED: u16 = 32;
     pub const TIMESTAMPS: u16 = 64;
     pub const WINDOW_SCALE: u16 = 128;
-    /// The packet before was a keep-alive.
+    /// The previous packet was a keep-alive.
     pub const KEEP_ALIVE: u16 = 256;
-    /// The packet before was a probe of a closed window.
+    /// The previous packet was a zero-window probe.
     pub const PROBE: u16 = 512;
     pub const MSS: u16 = 1024;
-    /// There was a window that is not of a SYN.
+    /// A packet other than a SYN advertised a window.
     pub const WINDOW: u16 = 2048;
     pub const SUPER: u16 = 4096;
     /// See `predicted.rs`.
     pub const QUIET: u16 = 8192;
     /// See `predicted.rs`.
     pub const STEADY: u16 = 16_384;
-    /// Options of the SYN were cut off: what they do not offer they may have offered.
+    /// Options of the SYN were cut off; it may have offered more than was captured.
     pub const CUT: u16 = 32_768;
 
     pub const fn has(self, bit: u16) -> bool {
@@ -60,22 +59,22 @@ impl Seen {
     }
 }
 
-/// What few connections need.
+/// State that few connections need.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Rare {
-    /// Packets of each kind; of retransmissions, wire segments.
+    /// Packets of each kind; for retransmissions, wire segments.
     pub counts: [u64; Kind::ALL.len()],
     pub retransmitted_packets: u64,
     pub retransmitted_octets: u64,
-    /// Octets of payload that had passed before.
+    /// Payload bytes that had passed before.
     pub repeated: u64,
-    /// Octets acknowledged that never passed here.
+    /// Bytes acknowledged that never passed here.
     pub unseen: u64,
     pub spurious_segments: u64,
     pub repair: Repair,
 }
 
-/// What one side offered in its SYN.
+/// Options that one side offered in its SYN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Maximum segment size.
@@ -88,18 +87,18 @@ pub struct Options {
     pub timestamps: bool,
 }
 
-/// Min, max and mean of what was advertised or in flight.
+/// Minimum, maximum and mean of windows or of bytes in flight.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Shares {
-    /// The minimum.
+    /// Minimum.
     pub least: u64,
-    /// The most.
+    /// Maximum.
     pub most: u64,
-    /// The mean.
+    /// Mean.
     pub mean: f64,
 }
 
-/// What of a direction a packet may change by many ways, before it does.
+/// State of a direction before a packet that may change it in several places.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
     payload: u64,
@@ -109,66 +108,64 @@ pub(crate) struct Standing {
 /// One direction of a connection.
 #[derive(Clone, Default, Debug)]
 pub struct Direction {
-    /// Position of the first octet seen.
+    /// Position of the first byte seen.
     pub(crate) base: u64,
     /// SND.NXT as far as seen.
     pub(crate) next: u64,
     /// SND.UNA as far as seen.
     pub(crate) una: u64,
-    /// The highest right edge offered to this direction.
+    /// The highest right edge advertised to this direction.
     pub(crate) edge: u64,
-    /// Nothing below is a sample of a round trip: it left, or arrived, twice or
-    /// out of turn.
+    /// Position below which data gives no RTT sample. That data left or arrived twice, or out of
+    /// order.
     pub(crate) karn: u64,
     pub(crate) last_at: Instant,
     pub(crate) idle_max: Duration,
     pub(crate) data_packets: u64,
     /// Packets without payload.
     pub(crate) bare_packets: u64,
-    /// The most that was in flight before something changed it.
+    /// Maximum in flight before the latest change.
     pub(crate) owin_max: u64,
-    /// Whether the last packet changed it: what is in flight has not lasted.
+    /// Whether the last packet changed the amount in flight, which has not lasted yet.
     pub(crate) is_fresh: bool,
-    /// What changed of the octets in flight, each times the time of it, with the
-    /// sign turned round: with what is in flight now times the time that it is
-    /// now, these are octets times nanoseconds. A packet that changes nothing
+    /// Sum over changes in flight: each change times its time, with inverted sign. Adding the
+    /// amount now in flight times the time now gives byte-nanoseconds. A packet without a change
     /// costs nothing.
     pub(crate) owin_changes: i128,
     /// The latest TSval.
     pub(crate) ts_val: u32,
     pub(crate) last_seq: u32,
-    /// The largest payload of a segment that is one on the wire.
+    /// The largest payload of a single wire segment.
     pub(crate) largest: u32,
     /// The latest window, scaled.
     pub(crate) offered: u32,
-    /// The longest segment that is one on the wire for sure, its options
-    /// included.
+    /// The longest certain single wire segment, its options included.
     pub(crate) single: u32,
     /// Duplicate acknowledgments since SND.UNA moved.
     pub(crate) duplicates: u32,
     pub(crate) wnd: u16,
     pub(crate) ident: u16,
     pub(crate) seen: Seen,
-    /// By how much its windows are scaled.
+    /// Shift of its windows.
     pub(crate) shift: u8,
     scale: u8,
-    /// For and against that what is larger than a segment of Ethernet is several
-    /// of them: see [`Self::weigh`].
+    /// Evidence for or against packets larger than an Ethernet segment being several segments. See
+    /// [`Self::weigh`].
     gathered: i8,
     mss: u16,
     wnd_max: u32,
     wnd_min: u32,
-    /// The sum of windows up to a packet, and how many these are.
+    /// Sum and number of the windows before the latest change.
     wnd_sum: u64,
     wnd_count: u64,
-    /// How many packets that was; those since have the latest window.
+    /// Number of packets before the latest window; packets since then advertise it.
     wnd_since: u64,
-    /// Packets that were several segments on the wire: these without one each.
+    /// Wire segments in excess of packets.
     pub(crate) extra_segments: u64,
-    /// What of the stream up to SND.NXT was no payload of a packet here, modulo
-    /// 2^64: so SND.NXT gives the payload, which needs no sum of its own.
+    /// Length of the stream up to SND.NXT minus its payload bytes here, modulo 2^64. So SND.NXT
+    /// yields the payload without a separate sum.
     unpaid: u64,
-    /// How often it sent what many packets are: a duplicate acknowledgment.
+    /// Duplicate acknowledgments that it sent: frequent, so not in `rare`.
     pub(crate) duplicate_acks: u64,
     pub(crate) rtt: RoundTrips,
     pub(crate) in_flight: Option<Box<InFlight>>,
@@ -181,7 +178,7 @@ impl Direction {
         self.seen.has(Seen::STARTED)
     }
 
-    /// Positions begin with this sequence number.
+    /// Sets the origin of positions to this sequence number.
     pub(crate) fn start(&mut self, seq: SeqNumber) {
         let at = ORIGIN + u64::from(seq.as_u32());
         (self.base, self.next, self.una) = (at, at, at);
@@ -189,7 +186,7 @@ impl Direction {
         self.seen.set(Seen::STARTED, true);
     }
 
-    /// The position of a sequence number: the one nearest to SND.NXT.
+    /// Returns the position of a sequence number: the one nearest to SND.NXT.
     #[inline]
     pub(crate) const fn position(&self, seq: SeqNumber) -> u64 {
         let distance = seq.distance_from(SeqNumber::new(self.next as u32));
@@ -212,8 +209,7 @@ impl Direction {
         self.scale = packet.window_scale.unwrap_or_default().min(14);
     }
 
-    /// The payload that no segment on the wire exceeds, where nothing is known of
-    /// it: a jumbo frame's.
+    /// Maximum payload of a wire segment if nothing is known of it: a jumbo frame's.
     pub(crate) const JUMBO: u32 = 9_216;
 
     /// The MSS of Ethernet, over IPv4 and over IPv6.
@@ -226,8 +222,8 @@ impl Direction {
         packet.payload_len.is_multiple_of(size)
     }
 
-    /// The MSS of its own SYN, where the peer offers a larger one. A host on a link with a
-    /// smaller MTU than the peer's sends segments of its own link's size, whatever it may.
+    /// Returns the MSS of its own SYN if the peer's is larger. A host on a link with a smaller MTU
+    /// than the peer's sends segments of its own link's size.
     fn smaller_mss(&self, peer_mss: u16) -> Option<u32> {
         let own = self.mss()?;
         (Self::LEAST_MSS..peer_mss)
@@ -235,11 +231,11 @@ impl Direction {
             .then(|| own.into())
     }
 
-    /// The MSS that every host takes (RFC 9293 section 3.7.1).
+    /// The minimum MSS that every host accepts (RFC 9293 section 3.7.1).
     const LEAST_MSS: u16 = 536;
 
-    /// The longest segment that is one on the wire for sure, options included, where the
-    /// peer's MSS is `peer_mss`.
+    /// Returns the longest certain single wire segment, options included, if the peer's MSS is
+    /// `peer_mss`.
     pub(crate) fn single_with(&self, peer_mss: u16) -> u32 {
         self.smaller_mss(peer_mss)
             .unwrap_or_else(|| u32::from(peer_mss.max(64)))
@@ -247,11 +243,10 @@ impl Direction {
 
     /// Weighs whether packets larger than a segment are several of them.
     ///
-    /// Without the handshake nothing says how large a segment is on the wire, and
-    /// a host hands several over as one. Such are mostly whole numbers of
-    /// Ethernet's, jumbo frames hardly ever: the latest that were larger than one
-    /// of Ethernet's decide. With the handshake the same is asked of a sender whose
-    /// own MSS is smaller than what it may send.
+    /// Without the handshake the size of a wire segment is unknown, and a host may hand several
+    /// over as one packet. Such packets are mostly whole multiples of Ethernet's segment, jumbo
+    /// frames hardly ever: the latest packets larger than an Ethernet segment decide. With the
+    /// handshake, the same applies to a sender whose own MSS is smaller than it may send.
     pub(crate) fn weigh(&mut self, packet: &PacketSummary, peer: &Self) {
         const MOST: i8 = 8;
         let (mss, other) = match peer.mss() {
@@ -274,10 +269,10 @@ impl Direction {
         }
     }
 
-    /// Payload octets of a wire segment of this direction with `options` octets
-    /// of options, where the peer's MSS is `mss`. Without a known MSS a segment
-    /// larger than a jumbo frame holds is taken for one of Ethernet's. Others, and those of a
-    /// sender whose own MSS is smaller, are as [weighed](Self::weigh).
+    /// Returns the payload bytes per wire segment with this packet's options. `mss` is the peer's
+    /// MSS. Without a known MSS, a packet larger than a jumbo frame is assumed to consist of
+    /// Ethernet segments. Other packets, and those of a sender whose own MSS is smaller, are
+    /// decided as [weighed](Self::weigh).
     fn segment_size(&self, packet: &PacketSummary, mss: Option<u16>) -> u32 {
         let mss = match mss {
             Some(mss) if self.gathered > 0 => self.single_with(mss),
@@ -288,11 +283,11 @@ impl Direction {
             None if self.gathered > 0 || packet.payload_len > Self::JUMBO => Self::ETHERNET,
             None => u32::MAX,
         };
-        // RFC 6691: the MSS does not count options, what is sent must.
+        // RFC 6691: the MSS does not count options, the segment size must.
         mss.saturating_sub(u32::from(packet.options_len)).max(8)
     }
 
-    /// How many segments a packet is on the wire, and how large they are.
+    /// Returns the number of wire segments of a packet, and their size.
     #[inline]
     pub(crate) fn segments_of(&self, packet: &PacketSummary, peer: &Self) -> (u64, u32) {
         if packet.payload_len <= 536 {
@@ -305,7 +300,7 @@ impl Direction {
         (u64::from(packet.payload_len.div_ceil(size)).max(1), size)
     }
 
-    /// How it stands before a packet of whichever side.
+    /// Returns its state before a packet of either side.
     pub(crate) fn standing(&self) -> Standing {
         Standing {
             payload: self.bytes(),
@@ -313,7 +308,7 @@ impl Direction {
         }
     }
 
-    /// Settles what a packet at `time` changed of it, whatever that was.
+    /// Updates the derived state after a packet at `time`.
     pub(crate) fn settle(&mut self, before: Standing, time: u64) {
         debug_assert!(
             !self.is_started() || self.base <= self.next,
@@ -331,7 +326,7 @@ impl Direction {
         }
     }
 
-    /// Counts what any packet counts for; its payload is not in SND.NXT.
+    /// Counts what every packet counts for; its payload is not in SND.NXT yet.
     pub(crate) fn count(&mut self, packet: &PacketSummary, wire_segments: u64) {
         if self.packets() > 0 {
             let idle = packet.at.saturating_since(self.last_at);
@@ -368,7 +363,7 @@ impl Direction {
         }
     }
 
-    /// The window of a packet that is not counted yet.
+    /// Records the window of a packet that is not counted yet.
     pub(crate) fn count_window(&mut self, wnd: u32) {
         if !self.seen.has(Seen::WINDOW) {
             self.seen.set(Seen::WINDOW, true);
@@ -379,12 +374,12 @@ impl Direction {
         }
     }
 
-    /// The packet that is not counted yet has none.
+    /// Records that the packet, not counted yet, advertises no window.
     pub(crate) const fn count_no_window(&mut self) {
         self.wnd_since += 1;
     }
 
-    /// The window is another one from this packet on, which is not counted yet.
+    /// Changes the window from this packet on, which is not counted yet.
     pub(crate) fn change_window(&mut self, wnd: u32) {
         let (count, sum) = self.latest_windows();
         self.wnd_count += count;
@@ -395,14 +390,13 @@ impl Direction {
         self.wnd_max = self.wnd_max.max(wnd);
     }
 
-    /// How many packets had the latest window, and the sum of these windows.
+    /// Returns the number of packets with the latest window, and the sum of these windows.
     const fn latest_windows(&self) -> (u64, u64) {
         let count = self.packets() - self.wnd_since;
         (count, count * self.offered as u64)
     }
 
-    /// Octets sent and not acknowledged, as seen here; zero before the first
-    /// acknowledgment.
+    /// Returns the bytes in flight as seen here; zero before the first acknowledgment.
     #[inline]
     pub(crate) fn owin(&self) -> u64 {
         if self.seen.has(Seen::UNA) {
@@ -412,12 +406,12 @@ impl Direction {
         }
     }
 
-    /// The window scale of its SYN.
+    /// Returns the window scale of its SYN.
     pub(crate) const fn own_scale(&self) -> u8 {
         self.scale
     }
 
-    /// What was advertised in the SYN; `None` if none was seen.
+    /// Returns the options of its SYN; `None` if no SYN was seen.
     #[must_use]
     pub fn options(&self) -> Option<Options> {
         self.seen.has(Seen::SYN).then(|| Options {
@@ -437,109 +431,108 @@ impl Direction {
         self.seen.has(Seen::MSS).then_some(self.mss)
     }
 
-    /// Packets in the capture.
+    /// Returns the number of packets in the capture.
     #[must_use]
     pub const fn packets(&self) -> u64 {
         self.data_packets + self.bare_packets
     }
 
-    /// Packets with payload.
+    /// Returns the number of packets with payload.
     #[must_use]
     pub const fn data_packets(&self) -> u64 {
         self.data_packets
     }
 
-    /// Segments on the wire: more than packets where the capture has
+    /// Returns the number of wire segments. It exceeds that of packets if the capture has
     /// super-segments.
     #[must_use]
     pub const fn wire_segments(&self) -> u64 {
         self.packets() + self.extra_segments
     }
 
-    /// Whether there were super-segments.
+    /// Whether the capture has super-segments.
     #[must_use]
     pub const fn has_super_segments(&self) -> bool {
         self.seen.has(Seen::SUPER)
     }
 
-    /// Octets of payload, every transmission of them.
+    /// Returns the number of payload bytes; every transmission counts.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.next.wrapping_sub(self.unpaid)
     }
 
-    /// Octets of payload, each once.
+    /// Returns the number of unique payload bytes.
     #[must_use]
     pub fn unique_bytes(&self) -> u64 {
         let repeated = self.rare.as_ref().map_or(0, |rare| rare.repeated);
         self.bytes().saturating_sub(repeated)
     }
 
-    /// Octets of the sequence space from the first seen to the last.
+    /// Returns the length of the sequence space from the first byte seen to the last.
     #[must_use]
     pub const fn stream_length(&self) -> u64 {
         self.next.saturating_sub(self.base)
     }
 
-    /// Where the stream begins: its SYN, or the first octet seen.
+    /// Returns the position of the beginning: the SYN, or the first byte seen.
     #[must_use]
     pub const fn first_position(&self) -> u64 {
         self.base
     }
 
-    /// Behind the last octet seen: SND.NXT.
+    /// Returns the position after the last byte seen: SND.NXT.
     #[must_use]
     pub const fn next_position(&self) -> u64 {
         self.next
     }
 
-    /// Behind the last octet acknowledged, SND.UNA; nothing before the first
+    /// Returns the position after the last byte acknowledged: SND.UNA. `None` before the first
     /// acknowledgment.
     #[must_use]
     pub fn acked_position(&self) -> Option<u64> {
         self.seen.has(Seen::UNA).then_some(self.una)
     }
 
-    /// The highest right edge of a window that was offered to this direction,
-    /// a position.
+    /// Returns the position of the highest right window edge advertised to this direction.
     #[inline]
     #[must_use]
     pub const fn offered_to(&self) -> u64 {
         self.edge
     }
 
-    /// The position of a sequence number: the one nearest to SND.NXT.
+    /// Returns the position of a sequence number: the one nearest to SND.NXT.
     #[inline]
     #[must_use]
     pub const fn position_of(&self, seq: SeqNumber) -> u64 {
         self.position(seq)
     }
 
-    /// The largest payload on the wire.
+    /// Returns the largest payload of a wire segment.
     #[must_use]
     pub const fn largest_segment(&self) -> u32 {
         self.largest
     }
 
-    /// The longest time between two packets.
+    /// Returns the longest time between two packets.
     #[must_use]
     pub const fn longest_idle(&self) -> Duration {
         self.idle_max
     }
 
-    /// Duplicate acknowledgments of what it sent since SND.UNA moved.
+    /// Returns the number of duplicate ACKs of its data since SND.UNA moved.
     #[must_use]
     pub const fn duplicates_at_edge(&self) -> u32 {
         self.duplicates
     }
 
-    /// Round-trip times of what this direction sent.
+    /// Returns the RTTs of the data of this direction.
     #[must_use]
     pub const fn round_trips(&self) -> &RoundTrips {
         &self.rtt
     }
 
-    /// Windows that this side offered, scaled where the scale is known.
+    /// Returns the windows that this side advertised, scaled if the scale is known.
     #[must_use]
     pub fn windows(&self) -> Option<Shares> {
         let (count, sum) = self.latest_windows();
@@ -551,7 +544,7 @@ impl Direction {
         })
     }
 
-    /// How often this kind was met: packets; of retransmissions, wire segments.
+    /// Returns the count of a kind: packets, or wire segments for retransmissions.
     #[must_use]
     pub fn count_of(&self, kind: Kind) -> u64 {
         match kind {
@@ -563,7 +556,7 @@ impl Direction {
         }
     }
 
-    /// Wire retransmissions, for whatever reason.
+    /// Returns the number of retransmitted wire segments, whatever their reason.
     #[must_use]
     pub fn retransmitted_segments(&self) -> u64 {
         Kind::RETRANSMISSIONS
@@ -572,7 +565,7 @@ impl Direction {
             .sum()
     }
 
-    /// Packets with something retransmitted.
+    /// Returns the number of packets with retransmitted data.
     #[must_use]
     pub fn retransmitted_packets(&self) -> u64 {
         self.rare
@@ -580,7 +573,7 @@ impl Direction {
             .map_or(0, |rare| rare.retransmitted_packets)
     }
 
-    /// Octets retransmitted, whether or not the first transmission passed here.
+    /// Returns the number of retransmitted bytes. The first transmission need not have passed here.
     #[must_use]
     pub fn retransmitted_bytes(&self) -> u64 {
         self.rare
@@ -588,15 +581,15 @@ impl Direction {
             .map_or(0, |rare| rare.retransmitted_octets)
     }
 
-    /// Wire segments of these that were not needed, as D-SACK or timestamps
-    /// prove.
+    /// Returns the number of retransmitted wire segments proven spurious. The proof is D-SACK or
+    /// timestamps.
     #[must_use]
     pub fn spurious_segments(&self) -> u64 {
         self.rare.as_ref().map_or(0, |rare| rare.spurious_segments)
     }
 
-    /// Octets that the peer acknowledged and that never passed here: lost by
-    /// the capture, or gone another way.
+    /// Returns the number of bytes that the peer acknowledged and that never passed here. The
+    /// capture missed them, or they took another path.
     #[must_use]
     pub fn acked_unseen_bytes(&self) -> u64 {
         self.rare.as_ref().map_or(0, |rare| rare.unseen)

@@ -1,15 +1,15 @@
-//! What was not seen of the sequence space, as intervals.
+//! Intervals of the sequence space that were not seen.
 //!
-//! Each gap remembers the packet that showed it: what fills it later was
-//! overtaken by that packet if it is older, and retransmitted if it is newer.
+//! Each gap remembers the packet that showed it. Data that fills the gap later was overtaken by
+//! that packet if it is older, and retransmitted if it is newer.
 
 use alloc::collections::VecDeque;
 
 use gigatcp_units::Instant;
 
-/// Gaps kept of one direction: an opening that overshoots loses every second of
-/// some ten thousand segments. Beyond, the oldest is given up: what would fill it
-/// counts as seen before.
+/// Maximum number of gaps of one direction. A slow start that overshoots loses every second of some
+/// ten thousand segments. Beyond it, the oldest gap is dropped: data that fills it counts as seen
+/// before.
 const MAX_GAPS: usize = 1 << 16;
 
 /// Maximum capacity that is kept for another connection.
@@ -24,7 +24,7 @@ pub(crate) struct Opener {
     pub ident: u16,
 }
 
-/// Octets from `start` up to `end`, never seen.
+/// Bytes from `start` up to `end`, never seen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
     pub start: u64,
@@ -41,12 +41,12 @@ impl Gaps {
         self.0.is_empty()
     }
 
-    /// Keeps little room.
+    /// Releases excess capacity.
     pub fn shrink(&mut self) {
         self.0.shrink_to(MAX_SPARE);
     }
 
-    /// Where a gap lies that is the highest of all.
+    /// Adds a gap above all others.
     pub fn open(&mut self, gap: Gap) {
         if self.0.len() == MAX_GAPS {
             self.0.pop_front();
@@ -55,7 +55,7 @@ impl Gaps {
         self.assert_invariants(self.0.len() - 1);
     }
 
-    /// Asserts what holds of the gap at `index`, if there is one. It is not empty, and lies
+    /// Asserts the invariants of the gap at `index`, if there is one. It is not empty, and lies
     /// between its neighbors.
     fn assert_invariants(&self, index: usize) {
         let Some(gap) = self.0.get(index) else { return };
@@ -74,8 +74,8 @@ impl Gaps {
         );
     }
 
-    /// Octets between `start` and `end` are there now: how many of them filled
-    /// gaps, and who had shown the first of these.
+    /// Fills gaps between `start` and `end`. Returns the bytes filled, and the packet that showed
+    /// the first of these gaps.
     pub fn fill(&mut self, start: u64, end: u64) -> (u64, Option<Opener>) {
         let first = self.0.partition_point(|gap| gap.end <= start);
         let mut filled = 0;
@@ -122,8 +122,7 @@ impl Gaps {
         (filled, opener)
     }
 
-    /// Nothing below `edge` will be looked for any more; how many octets of it
-    /// were missing.
+    /// Removes gaps below `edge`; returns their number of bytes.
     pub fn close_below(&mut self, edge: u64) -> u64 {
         if self.0.front().is_none_or(|gap| gap.start >= edge) {
             return 0;

@@ -1,4 +1,4 @@
-//! What makes two packets belong together: both endpoints, in either order.
+//! Key of a connection: both endpoints, in either order.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -22,25 +22,25 @@ impl core::fmt::Display for Endpoint {
     }
 }
 
-/// Both endpoints as words, the smaller one first: addresses, and in the last
-/// word the ports. Its upper half is free, for callers that keep many
-/// ([`crate::places`]).
+/// Both endpoints as words, the smaller one first. The addresses come first, and the last word
+/// holds the ports. Its upper half is free for callers that keep many ([`crate::places`]).
 pub(crate) type Words<const N: usize> = [u64; N];
 
 /// A pair of endpoints, and which of them a packet comes from.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair {
     pub(crate) key: Key,
-    /// Whether it comes from the one that stands first.
+    /// Whether the packet comes from the first endpoint.
     pub(crate) is_first: bool,
 }
 
 impl Pair {
-    /// Of IPv4: source and destination side by side, and so the ports.
+    /// Creates a pair of IPv4 endpoints. Source and destination are side by side, and so are their
+    /// ports.
     #[inline(always)]
     pub(crate) const fn v4(addresses: u64, ports: u32) -> Self {
         let (addresses_back, ports_back) = (addresses.rotate_left(32), ports.rotate_left(16));
-        // Packets go either way: no branch could know which.
+        // Packets go either way, so a branch would not be predictable.
         let is_first =
             (addresses < addresses_back) | ((addresses == addresses_back) & (ports <= ports_back));
         let words = if is_first {
@@ -54,15 +54,14 @@ impl Pair {
         }
     }
 
-    /// Both of them, in order.
+    /// Returns both endpoints, in order.
     #[must_use]
     pub fn ends(&self) -> [Endpoint; 2] {
         self.key.ends()
     }
 
-    /// Which of `count` shares its connections belong to, for work that several
-    /// do side by side: both directions, and every connection of the same
-    /// endpoints, are in one.
+    /// Returns the index of the share, of `count`, that its connections belong to. For parallel
+    /// work: both directions and all connections of the same endpoints are in one share.
     #[inline]
     #[must_use]
     pub fn share(&self, count: u32) -> u32 {
@@ -70,12 +69,12 @@ impl Pair {
             Key::V4([addresses, ports]) => addresses ^ ports << 16,
             Key::V6([a, b, c, d, ports]) => a ^ b ^ c ^ d ^ ports << 16,
         };
-        // Fibonacci hashing: what is in the low bits of the ports reaches the top.
+        // Fibonacci hashing: moves the low bits of the ports to the top.
         let mixed = word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         ((mixed * u64::from(count)) >> 32) as u32
     }
 
-    /// Of any.
+    /// Creates a pair of any endpoints.
     #[inline]
     pub(crate) fn of(endpoints: Endpoints, src_port: u16, dst_port: u16) -> Self {
         let ports = u32::from(src_port) << 16 | u32::from(dst_port);
@@ -109,14 +108,14 @@ pub(crate) enum Key {
 }
 
 impl Key {
-    /// Both endpoints, in order.
+    /// Returns both endpoints, in order.
     pub fn ends(&self) -> [Endpoint; 2] {
         let mut ends = [true, false].map(|is_first| self.endpoint(is_first));
         ends.sort_unstable();
         ends
     }
 
-    /// The endpoint at that place.
+    /// Returns the first endpoint or the other one.
     pub fn endpoint(&self, is_first: bool) -> Endpoint {
         let (address, ports): (IpAddr, u64) = match *self {
             Self::V4([addresses, ports]) => {
@@ -136,7 +135,7 @@ impl Key {
     }
 }
 
-/// The halves of an address.
+/// Returns the halves of an address.
 #[inline]
 const fn halves(address: Ipv6Addr) -> [u64; 2] {
     let bits = address.to_bits();

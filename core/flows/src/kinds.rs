@@ -1,13 +1,13 @@
-//! What a packet can be, by name. A packet may be several things at once.
+//! Kinds of packets, by name. A packet may be of several kinds.
 
-/// One thing that a packet can be.
+/// Kind of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Kind {
-    /// Retransmitted after duplicate acknowledgments (RFC 5681 section 3.2), or
-    /// without SACK after partial ones (RFC 6582).
+    /// Retransmitted after duplicate acknowledgments (RFC 5681 section 3.2). Without SACK, also
+    /// after partial ones (RFC 6582).
     FastRetransmission,
-    /// Retransmitted during a recovery that SACK steers (RFC 6675).
+    /// Retransmitted during SACK-based loss recovery (RFC 6675).
     SackRetransmission,
     /// Retransmitted because of a timeout (RFC 6298), or after one.
     TimeoutRetransmission,
@@ -18,50 +18,49 @@ pub enum Kind {
     NeedlessRetransmission,
     /// Retransmitted for no reason that is visible here.
     UnexplainedRetransmission,
-    /// Sent in order and overtaken on the way.
+    /// Sent in order and overtaken on the path.
     OutOfOrder,
-    /// Something before it was not seen.
+    /// Data before it was not seen.
     AfterGap,
-    /// The same packet captured a second time.
+    /// A packet captured a second time.
     CapturedTwice,
-    /// A duplicate acknowledgment (RFC 5681 section 2), or one that SACK makes
-    /// one (RFC 6675 section 2).
+    /// A duplicate acknowledgment (RFC 5681 section 2; with SACK, RFC 6675 section 2).
     DuplicateAck,
     /// An acknowledgment older than one seen before.
     OldAck,
-    /// It changes the window and nothing else.
+    /// Changes only the window.
     WindowUpdate,
-    /// It offers no window.
+    /// Advertises a zero window.
     ZeroWindow,
-    /// It leaves less than a segment of the offered window.
+    /// Leaves less than a segment of the advertised window.
     WindowFull,
-    /// It goes beyond every window that was offered.
+    /// Exceeds every window that was advertised.
     BeyondWindow,
     /// A keep-alive (RFC 9293 section 3.8.4).
     KeepAlive,
-    /// The answer to one.
+    /// The answer to a keep-alive.
     KeepAliveAck,
-    /// A probe of a closed window (RFC 9293 section 3.8.6.1).
+    /// A zero-window probe (RFC 9293 section 3.8.6.1).
     ZeroWindowProbe,
-    /// The answer to one.
+    /// The answer to a zero-window probe.
     ZeroWindowProbeAck,
-    /// It acknowledges what was never seen: the capture lacks packets.
+    /// Acknowledges data that was never seen: the capture lacks packets.
     AckedUnseen,
-    /// It reports octets that arrived twice (RFC 2883).
+    /// Reports bytes that arrived twice (RFC 2883).
     DuplicateReport,
-    /// It shows that a retransmission was not needed (RFC 2883, RFC 3522).
+    /// Shows that a retransmission was spurious (RFC 2883, RFC 3522).
     ShowsSpurious,
-    /// A reset at exactly the octet expected next (RFC 5961 section 3.2).
+    /// A reset at exactly the next expected byte (RFC 5961 section 3.2).
     ResetExact,
-    /// A reset inside the window, and not at its left edge.
+    /// A reset inside the window, not at its left edge.
     ResetInWindow,
     /// A reset outside of the window.
     ResetOutOfWindow,
-    /// Marked on the way: CE (RFC 3168).
+    /// Marked CE on the path (RFC 3168).
     CongestionExperienced,
-    /// ECE outside of a handshake, of RFC 3168.
+    /// ECE outside of a handshake (RFC 3168).
     EcnEcho,
-    /// CWR outside of a handshake, of RFC 3168.
+    /// CWR outside of a handshake (RFC 3168).
     CongestionWindowReduced,
 }
 
@@ -108,7 +107,7 @@ impl Kind {
         Self::UnexplainedRetransmission,
     ];
 
-    /// Its name in records.
+    /// Returns its name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -155,7 +154,7 @@ const _: () = {
     }
 };
 
-/// What a packet is: a set of kinds.
+/// The kinds of a packet: a set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Kinds(u32);
 
@@ -163,58 +162,58 @@ impl Kinds {
     /// The bits of [`Kind::RETRANSMISSIONS`].
     const RETRANSMISSIONS: u32 = 0b11_1111;
 
-    /// Nothing but what it seems.
+    /// No kind.
     pub const NONE: Self = Self(0);
 
-    /// Adds one.
+    /// Adds a kind.
     #[inline]
     pub const fn add(&mut self, kind: Kind) {
         self.0 |= 1 << kind as u8;
     }
 
-    /// These and those.
+    /// Returns the union of both sets.
     #[inline]
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether it is this.
+    /// Whether the set contains the kind.
     #[inline]
     #[must_use]
     pub const fn contains(self, kind: Kind) -> bool {
         self.0 & 1 << kind as u8 != 0
     }
 
-    /// Whether it is nothing in particular.
+    /// Whether the set is empty.
     #[inline]
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// One bit for each kind, the first one lowest.
+    /// Returns one bit for each kind, the first kind lowest.
     #[inline]
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// Whether it is a retransmission of any kind.
+    /// Whether the set contains a retransmission of any kind.
     #[inline]
     #[must_use]
     pub const fn is_retransmission(self) -> bool {
         self.0 & Self::RETRANSMISSIONS != 0
     }
 
-    /// The others of these, and no duplicate acknowledgment, of which there are
-    /// too many to count them with the rest.
+    /// Returns the kinds other than retransmissions and duplicate acknowledgments. The latter are
+    /// too frequent to be counted with the others.
     #[must_use]
     pub(crate) const fn rare(self) -> Self {
         Self(self.0 & !Self::RETRANSMISSIONS & !(1 << Kind::DuplicateAck as u8))
     }
 
-    /// The kinds, in order.
+    /// Returns the kinds, in order.
     pub fn iter(self) -> impl Iterator<Item = Kind> {
         Kind::ALL
             .into_iter()

@@ -1,38 +1,36 @@
-//! From the segments of a capture to facts per connection, in one pass.
+//! Facts per connection from the segments of a capture, in one pass.
 //!
-//! [`FlowTable::handle_packet`] takes one [`Observed`] packet after the other,
-//! says of each what it is ([`Kinds`]), and keeps what adds up in a
-//! [`Connection`] of two [`Direction`]s.
+//! [`FlowTable::handle_packet`] analyzes one [`Observed`] packet after another, returns its
+//! [`Kinds`], and keeps the sums in a [`Connection`] of two [`Direction`]s.
 //!
 //! | file | what |
 //! |---|---|
-//! | `datagrams.rs` | packets that came in fragments, reassembled and in order |
+//! | `datagrams.rs` | packets with fragments reassembled, in order |
 //! | `observed.rs` | a packet as the analysis sees it |
-//! | `packet_summary.rs` | the few words of it that nearly everything is decided by |
-//! | `plain.rs` | a packet at one look, as nearly all are |
-//! | `key.rs`, `places.rs`, `table.rs` | which connection a packet belongs to |
+//! | `packet_summary.rs` | the few words that decide nearly everything about it |
+//! | `plain.rs` | fast reading of a common packet |
+//! | `key.rs`, `places.rs`, `table.rs` | the connection of a packet |
 //! | `connection.rs` | both directions together: handshake, end, windows |
-//! | `predicted.rs` | nearly every segment: the one that was expected |
-//! | `direction.rs` | what is counted of one direction |
-//! | `sequence.rs` | what a segment is by its sequence numbers |
-//! | `acknowledgment.rs` | what a segment is by its acknowledgment |
-//! | `retransmission.rs` | why a segment was retransmitted; whether it had to be |
-//! | `gaps.rs` | what was not seen of the sequence space |
-//! | `sent.rs`, `round_trips.rs` | times of sending; round-trip times |
-//! | `kinds.rs` | the names of it all |
+//! | `predicted.rs` | fast path for expected segments: nearly all |
+//! | `direction.rs` | state and counts of one direction |
+//! | `sequence.rs` | classifies a segment by its sequence numbers |
+//! | `acknowledgment.rs` | classifies a segment by its acknowledgment |
+//! | `retransmission.rs` | why a segment was retransmitted; whether it was spurious |
+//! | `gaps.rs` | unseen intervals of the sequence space |
+//! | `sent.rs`, `round_trips.rs` | times of sending; RTTs |
+//! | `kinds.rs` | names of the kinds of packets |
 //! | `clocks.rs` | the clocks of two captures of one connection |
-//! | `wireshark.rs` | what tshark would say, to compare with |
-//! | `correction.rs` | where that is wrong |
-//! | `detail.rs`, `transmissions.rs` | what only the detailed view counts |
+//! | `wireshark.rs` | tshark's flags, to compare with |
+//! | `correction.rs` | corrections of tshark's flags |
+//! | `detail.rs`, `transmissions.rs` | counts that only the detailed view has |
 //! | `spread.rs` | min, max, mean and deviation |
 //!
-//! Memory is flat: a connection keeps intervals and never packets. What is in
-//! flight has one boundary for each segment up to [`MAX_BOUNDARIES`], from
-//! there on for every second, every fourth, all over the flight: the counts stay
-//! exact, round trips are sampled less often. An idle connection keeps none.
+//! Memory is flat: a connection keeps intervals and never packets. Up to [`MAX_BOUNDARIES`]
+//! segments in flight have one boundary each. Beyond, every second, every fourth has one, over the
+//! whole flight: the counts stay exact, RTTs are sampled less often. An idle connection keeps none.
 //!
-//! Out of scope: payload, checksums, the reassembled stream; and what only the
-//! sender can know. A verdict rests on what passed the capture point.
+//! Out of scope: payload, checksums, the reassembled stream, and what only the sender knows. A
+//! verdict rests on what passed the capture point.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

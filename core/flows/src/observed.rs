@@ -1,4 +1,4 @@
-//! A packet as the analysis sees it: the header fields that matter, read once.
+//! A packet as the analysis sees it: its relevant header fields, read once.
 
 use gigatcp_units::Instant;
 use gigatcp_wire::link::{Captured, Fragmentation};
@@ -9,7 +9,7 @@ use gigatcp_wire::{
 /// One captured packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Observed {
-    /// When it was captured.
+    /// Time of capture.
     pub at: Instant,
     /// Addresses.
     pub endpoints: Endpoints,
@@ -29,14 +29,14 @@ pub struct Observed {
     pub urgent: u16,
     /// Octets of payload on the wire.
     pub payload_len: u32,
-    /// Octets of options and payload that were not captured: more than the payload
-    /// where options were cut off.
+    /// Bytes of options and payload that were not captured. It exceeds the payload if options were
+    /// cut off.
     pub uncaptured_len: u32,
     /// Octets of options.
     pub options_len: u8,
     /// The ECN field of the IP header.
     pub ecn: Ecn,
-    /// IPv4 identification; zero where there is none.
+    /// IPv4 identification; zero if it has none.
     pub ident: u16,
     /// Timestamps.
     pub timestamps: Option<Timestamps>,
@@ -59,7 +59,7 @@ impl Observed {
         self.uncaptured_len <= self.payload_len
     }
 
-    /// What there is to know about a captured segment.
+    /// Reads the fields of a captured segment.
     #[inline]
     #[must_use]
     pub fn new(at: Instant, segment: &Captured<'_>) -> Self {
@@ -90,8 +90,8 @@ impl Observed {
         };
         match segment.option_octets {
             [] => {}
-            // Nearly every segment: timestamps as every common kernel lays
-            // them out, and nothing else.
+            // Nearly every segment: timestamps in the layout of every common kernel, and no other
+            // options.
             [1, 1, option_kind::TIMESTAMPS, 10, _, _, _, _, _, _, _, _] => {
                 observed.timestamps = segment.timestamps();
             }
@@ -100,8 +100,7 @@ impl Observed {
         observed
     }
 
-    /// The same of a segment that was not captured but handed over, as a
-    /// simulator or an engine can.
+    /// Reads the fields of a segment handed over by a simulator or an engine.
     #[must_use]
     pub fn of_segment<P: Payload>(
         at: Instant,
@@ -146,7 +145,7 @@ impl Observed {
         }
     }
 
-    /// SEG.LEN: payload octets plus one for SYN and one for FIN.
+    /// Returns SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[inline]
     #[must_use]
     pub const fn seq_len(&self) -> u32 {

@@ -1,7 +1,7 @@
-//! What nearly everything about a packet is decided by, in a few words.
+//! The few words that decide nearly everything about a packet.
 //!
-//! A packet that was expected is never more than this: it goes by value and
-//! stays in registers. Of what is odd the rest is read too ([`Observed`]).
+//! An expected packet needs only these: they are passed by value and stay in registers. An
+//! unexpected packet is read completely ([`Observed`]).
 
 use gigatcp_units::Instant;
 use gigatcp_wire::{Ecn, Flags, SeqNumber, Timestamps};
@@ -9,10 +9,10 @@ use gigatcp_wire::{Ecn, Flags, SeqNumber, Timestamps};
 use crate::Observed;
 use crate::key::Pair;
 
-/// A packet at a glance.
+/// The fields of a packet that decide nearly everything about it.
 #[derive(Clone, Copy, Debug)]
 pub struct PacketSummary {
-    /// When it was captured.
+    /// Time of capture.
     pub at: Instant,
     /// SEG.SEQ.
     pub seq: SeqNumber,
@@ -22,7 +22,7 @@ pub struct PacketSummary {
     pub flags: Flags,
     /// SEG.WND as on the wire.
     pub wnd: u16,
-    /// IPv4 identification; zero where there is none.
+    /// IPv4 identification; zero if it has none.
     pub ident: u16,
     /// Octets of options.
     pub options_len: u8,
@@ -35,7 +35,7 @@ pub struct PacketSummary {
 }
 
 impl PacketSummary {
-    /// SEG.LEN: payload octets plus one for SYN and one for FIN.
+    /// Returns SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[inline]
     #[must_use]
     pub const fn seq_len(&self) -> u32 {
@@ -43,15 +43,15 @@ impl PacketSummary {
     }
 }
 
-/// A packet, of whatever form it is in: what it takes to say what it is.
+/// A packet in any form from which its fields can be read.
 pub trait Packet {
-    /// Which endpoints it is of.
+    /// Returns its endpoints.
     fn pair(&self) -> Pair;
 
-    /// What nearly everything is decided by.
+    /// Returns the fields that decide nearly everything about it.
     fn glance(&self) -> PacketSummary;
 
-    /// All that is to be known of it.
+    /// Returns all its fields.
     fn observed(&self) -> Observed;
 }
 

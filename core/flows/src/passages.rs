@@ -1,12 +1,12 @@
 //! Data that passed one capture point, by sequence ranges.
 //!
 //! Two captures of a connection see the same bytes in other packets: a host's tap sees
-//! super-segments, receive offload merges. So what passed two places is compared by
-//! bytes: how often each byte passed here, and how often there.
+//! super-segments, receive offload merges. So the data at two capture points is compared by bytes:
+//! how often each byte passed here, and how often there.
 //!
-//! Of a long connection a sample of blocks of [`BLOCK`] bytes is kept, the same blocks
-//! at every place. Out of scope: streams that two captures begin more than
-//! 2 GiB apart, whose sequence numbers mean two places.
+//! For a long connection a sample of blocks of [`BLOCK`] bytes is kept, the same blocks at every
+//! capture point. Out of scope: streams that two captures begin more than 2 GiB apart, whose
+//! sequence numbers are ambiguous.
 
 use alloc::vec::Vec;
 
@@ -17,7 +17,7 @@ use crate::Observed;
 /// Bytes of a block.
 const BLOCK: u32 = 1 << 16;
 
-/// Ranges kept of a direction.
+/// Maximum number of ranges of a direction.
 const MAX_PASSAGES: usize = 1 << 16;
 
 /// A range within a block. Positions count from the first sequence number here.
@@ -34,16 +34,16 @@ pub(crate) struct Passages {
     list: Vec<Passage>,
     first: Option<u32>,
     next: i64,
-    /// From the lowest position to the highest.
+    /// Lowest and highest position.
     range: (i64, i64),
-    /// Hashes of kept blocks have this number of zeros at their end.
+    /// Number of trailing zero bits in the hashes of kept blocks.
     zeros: u32,
 }
 
 /// Bytes that passed two capture points, here first, while both captured.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Bytes {
-    /// Passed here, each transmission of them.
+    /// Passed here, every transmission.
     pub here: u64,
     /// Passed there.
     pub there: u64,
@@ -51,21 +51,20 @@ pub struct Bytes {
     pub lost: u64,
     /// Passed there more often than here: not captured here.
     pub missed: u64,
-    /// Passed here for the first time after later data, by more than the time that is
-    /// asked about: lost before here.
+    /// First passage here, after later data, beyond the reordering limit: lost before here.
     pub lost_before: u64,
-    /// Passed there again: lost behind there, or a spurious retransmission.
+    /// Passed there again: lost downstream of there, or a spurious retransmission.
     pub lost_behind: u64,
 }
 
-/// What limits a comparison.
+/// Limits of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Overlap {
-    /// Times here whose packets the other place captured too, and times there whose
-    /// packets this one did.
+    /// Times of packets here that the other capture point captured too.
     pub here: (Instant, Instant),
+    /// Times of packets there that this capture point captured too.
     pub there: (Instant, Instant),
-    /// Data that is later than what follows it by more was not overtaken.
+    /// Maximum time by which reordered data is later than the data that overtook it.
     pub reordering: Duration,
 }
 
@@ -75,19 +74,19 @@ fn hash(block: i64) -> u64 {
 }
 
 impl Passages {
-    /// Position of a sequence number: the nearest to the latest.
+    /// Returns the position of a sequence number: the nearest to the latest.
     const fn position(&self, first: u32, seq: u32) -> i64 {
         let by = seq.wrapping_sub(first.wrapping_add(self.next as u32));
         self.next + by.cast_signed() as i64
     }
 
-    /// The block in which a position lies, of all 2^16 that there are.
+    /// Whether the block in which a position lies, one of 2^16, is kept.
     fn is_kept(&self, start: i64, zeros: u32) -> bool {
         let seq = self.first.unwrap_or_default().wrapping_add(start as u32);
         hash(i64::from(seq / BLOCK)).trailing_zeros() >= zeros
     }
 
-    /// Data passes.
+    /// Records the data of a packet.
     pub fn add(&mut self, packet: &Observed) {
         if packet.payload_len == 0 {
             return;
@@ -118,20 +117,20 @@ impl Passages {
         }
     }
 
-    /// By how much positions there are smaller than here.
+    /// Returns the amount by which positions there are smaller than here.
     fn shift(&self, there: &Self) -> Option<i64> {
         let by = there.first?.wrapping_sub(self.first?);
         Some(by.cast_signed().into())
     }
 
-    /// Compares what passed here and there.
+    /// Compares the data that passed here and there.
     pub fn compare(&self, there: &Self, overlap: &Overlap) -> Option<Bytes> {
         let shift = self.shift(there)?;
         let zeros = self.zeros.max(there.zeros);
         let low = self.range.0.max(there.range.0 + shift);
         let high = self.range.1.min(there.range.1 + shift);
-        // At each edge: how many ranges more pass here and there, and of these how many
-        // that the other place must have captured.
+        // At each edge: the change in the number of ranges here and there, and of those that the
+        // other capture point must have captured.
         let mut edges: Vec<(i64, [i32; 4])> = Vec::new();
         let mut collect = |all: &Self, by: i64, (from, until): (Instant, Instant), which: usize| {
             for one in all.list.iter().filter(|one| all.is_kept(one.start, zeros)) {
@@ -177,17 +176,16 @@ impl Passages {
         Some(bytes)
     }
 
-    /// Bytes that passed for the first time after later ones, by more than what
-    /// reordering takes.
+    /// Counts bytes that first passed after later ones, beyond the reordering limit.
     fn filled_later(&self, overlap: &Overlap) -> u64 {
-        // Holes below the highest position, and when they showed.
+        // Gaps below the highest position, and when they showed.
         let mut holes: Vec<(i64, i64, Instant)> = Vec::new();
         let mut highest: Option<i64> = None;
         let mut filled = 0;
         for one in &self.list {
             let (start, end) = (one.start, one.start + i64::from(one.len));
             let top = *highest.get_or_insert(start);
-            // Blocks that are not kept are no holes.
+            // Blocks that are not kept are no gaps.
             if start > top && self.zeros == 0 && holes.len() < 1024 {
                 holes.push((top, start, one.at));
             }
@@ -219,7 +217,7 @@ impl Passages {
         filled
     }
 
-    /// The same in order of sequence numbers.
+    /// Returns the ranges in order of sequence numbers.
     pub fn sorted(&self) -> Sorted<'_> {
         let mut list = self.list.clone();
         list.sort_unstable_by_key(|one| (one.start, one.at));
@@ -234,7 +232,7 @@ pub(crate) struct Sorted<'a> {
 }
 
 impl Sorted<'_> {
-    /// When the byte with this sequence number passed, in order of time; `None` where
+    /// Returns the times at which the byte with this sequence number passed, in order. `None` if
     /// its block was not kept.
     pub fn times(&self, seq: u32) -> Option<Vec<Instant>> {
         let first = self.all.first?;

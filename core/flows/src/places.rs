@@ -1,42 +1,41 @@
-//! Where the connection of a pair of endpoints is.
+//! Hash map from a pair of endpoints to its connection.
 //!
-//! Linear probing over slots that hold the whole pair, so that one line of
-//! memory answers. A pair is never taken out: of a connection that was given up
-//! it stays, so that what comes late is known for one of its own.
+//! Linear probing over slots that hold the whole pair, so that a lookup reads one cache line. A
+//! pair is never removed: that of a retired connection stays, so that a late packet is recognized
+//! as one of its own.
 
 use alloc::boxed::Box;
 
 use crate::key::Words;
 
-/// Slots at first.
+/// Initial number of slots.
 const LEAST: usize = 256;
 
-/// The ports, in the last word of a slot; above them is the place.
+/// Mask of the ports in a slot's last word; the place is above them.
 const PORTS: u64 = 0xffff_ffff;
 
-/// What a pair leads to: the index of its latest connection, or one that no
-/// connection has.
+/// Value of a pair: the index of its latest connection, or a reserved value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place(u32);
 
 impl Place {
-    /// It was never seen.
+    /// The pair was never seen.
     pub const EMPTY: Self = Self(u32::MAX);
-    /// Its latest connection was given up.
+    /// Its latest connection was retired.
     pub const RETIRED: Self = Self(u32::MAX - 1);
 
-    /// That of a connection.
+    /// Returns the place of a connection.
     pub const fn of(index: usize) -> Self {
         Self(index as u32)
     }
 
-    /// The index of the connection, if there is one with this.
+    /// Returns the index of the connection; valid only for the place of one.
     #[inline(always)]
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// In the upper half of a slot's last word: zero is empty.
+    /// Reads the place from the upper half of a slot's last word; zero is empty.
     #[inline(always)]
     const fn in_slot(word: u64) -> Self {
         Self(((word >> 32) as u32).wrapping_sub(1))
@@ -56,10 +55,10 @@ pub(crate) struct Places<const N: usize> {
 }
 
 impl<const N: usize> Places<N> {
-    /// An empty one. A sender of packets that does not know the seed cannot
-    /// choose which of them meet in a slot.
+    /// Creates an empty map. A sender of packets that does not know the seed cannot choose which of
+    /// them collide.
     pub fn new(seed: u64) -> Self {
-        // Every bit of what a caller may give reaches both.
+        // Every bit of a caller's value affects both.
         let first = fold(seed ^ 0x243f_6a88_85a3_08d3, 0x9e37_79b9_7f4a_7c15);
         let second = fold(first ^ 0x1319_8a2e_0370_7344, seed | 1);
         Self {
@@ -69,13 +68,13 @@ impl<const N: usize> Places<N> {
         }
     }
 
-    /// What the pair leads to.
+    /// Returns the place of the pair.
     #[inline(always)]
     pub fn find(&self, pair: &Words<N>) -> Place {
         Place::in_slot(self.slots[self.slot_of(pair)][N - 1])
     }
 
-    /// It leads there from now on.
+    /// Sets the place of the pair.
     pub fn put(&mut self, pair: &Words<N>, place: Place) {
         let slot = self.slot_of(pair);
         let is_new = self.slots[slot][N - 1] >> 32 == 0;
@@ -110,7 +109,7 @@ impl<const N: usize> Places<N> {
             .fold(ports, |hash, word| fold(hash, word ^ first)) as usize
     }
 
-    /// Where the pair is, or would be.
+    /// Returns the slot where the pair is, or would be.
     #[inline(always)]
     fn slot_of(&self, pair: &Words<N>) -> usize {
         let mask = self.slots.len() - 1;
@@ -137,8 +136,8 @@ impl<const N: usize> Places<N> {
     }
 }
 
-/// Whether the slot is the pair's. Differences come together: it nearly always
-/// is, and a branch for each word would cost more.
+/// Whether the slot is the pair's. Differences are combined: it nearly always is, and a branch for
+/// each word would cost more.
 #[inline(always)]
 fn is_of<const N: usize>(slot: &Words<N>, pair: &Words<N>) -> bool {
     let words = slot[..N - 1].iter().zip(&pair[..N - 1]);
@@ -146,7 +145,7 @@ fn is_of<const N: usize>(slot: &Words<N>, pair: &Words<N>) -> bool {
     off | (slot[N - 1] ^ pair[N - 1]) & PORTS == 0
 }
 
-/// Both halves of a product, mixed.
+/// Returns both halves of a product, mixed.
 #[inline(always)]
 const fn fold(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;

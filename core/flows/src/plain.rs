@@ -1,9 +1,10 @@
-//! Nearly every packet of nearly every capture: Ethernet, IPv4 without options,
-//! TCP with no options or the timestamps that every common kernel lays out the
-//! same way. One look at fixed places shows whether a packet is of that kind.
+//! Fast reading of nearly every packet of nearly every capture.
 //!
-//! Whatever is not is left to `gigatcp_wire::link::dissect`, which reads
-//! everything and comes to the same for these: a test holds them together.
+//! Such a packet has Ethernet, IPv4 without options, and TCP without options or with timestamps in
+//! the layout of every common kernel. Fields at fixed places show whether a packet is of that form.
+//!
+//! All other packets are left to `gigatcp_wire::link::dissect`. It reads every packet, with the
+//! same result for these: a test compares both.
 
 use core::net::Ipv4Addr;
 
@@ -15,13 +16,13 @@ use crate::Observed;
 use crate::key::Pair;
 use crate::packet_summary::{Packet, PacketSummary};
 
-/// Octets of the headers in front of TCP's.
+/// Bytes of the headers before the TCP header.
 const BEFORE: usize = 34;
 
-/// The shortest packet of the kind.
+/// Minimum length of such a packet.
 const LEAST: usize = BEFORE + 20;
 
-/// Octets of options with timestamps: two that stand for nothing, and ten.
+/// Bytes of options with timestamps: two NOPs, and ten.
 const STAMPED: u32 = 12;
 
 /// A plain packet.
@@ -29,31 +30,30 @@ const STAMPED: u32 = 12;
 pub struct Plain<'a> {
     at: Instant,
     octets: &'a [u8; LEAST],
-    /// TSval and TSecr side by side. In one word: written as two and read as one
-    /// the processor could not forward it from the stores that wait.
+    /// TSval and TSecr side by side, in one word. If they were written as two words and read as
+    /// one, the CPU could not forward it from pending stores.
     stamps: u64,
     is_stamped: bool,
     payload_len: u32,
-    /// Octets captured behind the fixed header.
+    /// Bytes captured after the fixed header.
     behind: usize,
 }
 
 impl<'a> Plain<'a> {
-    /// The packet, if it is one of this kind: `octets` of it were captured, on
-    /// the wire it had `wire_len`.
+    /// Reads the packet, if it has this form. `octets` of it were captured; `wire_len` is its
+    /// length on the wire.
     #[inline(always)]
     #[must_use]
     pub fn read(at: Instant, link: LinkType, octets: &'a [u8], wire_len: u32) -> Option<Self> {
         let (fixed, rest) = octets.split_first_chunk::<LEAST>()?;
-        // EtherType, version and length of the header; neither fragment nor
-        // the mark of one to come; TCP. Differences come together, so that
-        // there is one branch.
+        // EtherType, version and header length; no fragment, nor more fragments to come; TCP.
+        // Differences are combined, so that there is one branch.
         let odd = long(fixed, 12) & 0xffff_ff00 ^ 0x0800_4500
             | long(fixed, 20) & 0x3fff_00ff ^ 6
             | u32::from(link.0 ^ LinkType::ETHERNET.0);
-        // Packets beyond 64 KiB say their length elsewhere.
+        // Packets beyond 64 KiB have their length in another field.
         let is_long = (wire_len as usize | octets.len()) > 65_535;
-        // Of a SYN the options matter that these are not.
+        // A SYN has relevant options other than these.
         let is_syn = fixed[47] & Flags::SYN.bits() as u8 != 0;
         if odd != 0 || is_long || is_syn {
             return None;
@@ -122,7 +122,7 @@ impl Packet for Plain<'_> {
         }
     }
 
-    /// Only of what was not expected.
+    /// Reads all fields; called only for unexpected packets.
     #[cold]
     fn observed(&self) -> Observed {
         Observed {
@@ -156,19 +156,19 @@ impl Packet for Plain<'_> {
     }
 }
 
-/// Four octets.
+/// Reads four bytes.
 #[inline]
 const fn long(octets: &[u8; LEAST], at: usize) -> u32 {
     u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
 }
 
-/// Two octets.
+/// Reads two bytes.
 #[inline]
 const fn word(octets: &[u8; LEAST], at: usize) -> u16 {
     u16::from_be_bytes([octets[at], octets[at + 1]])
 }
 
-/// Timestamps, where options are laid out as usual.
+/// Reads timestamps from options in the usual layout.
 #[inline]
 fn stamps(options: &[u8]) -> Option<u64> {
     let (begin, both) = options.split_first_chunk::<4>()?;
@@ -183,7 +183,7 @@ mod tests {
     use gigatcp_wire::link::dissect;
     use proptest::prelude::*;
 
-    /// A packet of the kind, or nearly.
+    /// Returns a packet of this form, or nearly.
     fn frame() -> impl Strategy<Value = (Vec<u8>, u32)> {
         let octets = prop::collection::vec(any::<u8>(), 40..120);
         let harm = prop::collection::vec((0_usize..70, any::<u8>()), 0..3);

@@ -1,23 +1,19 @@
 //! Header prediction (Jacobson, 1990), for an observer.
 //!
-//! Nearly every segment is what was expected: the next octets in order, an
-//! acknowledgment of octets that wait for one, both, or an acknowledgment that
-//! says nothing new. A few comparisons show that; then all it changes is changed
-//! here, and nothing else of the connection is looked at.
+//! Nearly every segment is expected: the next data in order, an acknowledgment of data in flight,
+//! both, or an acknowledgment without news. A few comparisons show that. Then all changes are made
+//! here, and nothing else of the connection is read.
 //!
-//! Everything else takes the way through `sequence.rs` and `acknowledgment.rs`,
-//! which decide what a segment is. They come to the same for segments that are
-//! expected: a test runs both on whatever it can think of, and
-//! [`crate::FlowTable::without_prediction`] is there for it.
+//! All other segments go through `sequence.rs` and `acknowledgment.rs`, which classify them. For
+//! expected segments these produce the same result: a test runs both on random input, for which
+//! [`crate::FlowTable::without_prediction`] exists.
 //!
-//! Two things make the short way short. What a comparison would have to work out
-//! is known beforehand: the long way [looks ahead](Connection::look_ahead) and
-//! leaves behind where nothing is going on that any segment could be part of
-//! ([`Seen::STEADY`]), in which direction acknowledgments say nothing else
-//! ([`Seen::QUIET`]), how long a segment may be. And what can be settled later is
-//! not counted now, but follows from what is known anyway: payload from SND.NXT,
-//! the sum of windows from the packets since the last one that was another, the
-//! octets in flight over time from those that changed them.
+//! Two things make the fast path short. First, what a comparison would have to calculate is
+//! prepared: the slow path [looks ahead](Connection::look_ahead). It notes whether no state exists
+//! that a segment could affect ([`Seen::STEADY`]), in which direction acknowledgments carry no
+//! other information ([`Seen::QUIET`]), and how long a segment may be. Second, what can be derived
+//! later is not counted now: payload from SND.NXT, the sum of windows from the packets since the
+//! last change, the bytes in flight over time from the packets that changed them.
 
 use gigatcp_units::Instant;
 use gigatcp_wire::Flags;
@@ -29,20 +25,19 @@ use crate::round_trips::Sample;
 use crate::sent::Pool;
 use crate::{Kind, Kinds, Scaling};
 
-/// The minimum size that a segment is taken for, options included.
+/// Minimum segment size assumed, options included.
 const LEAST_SEGMENT: u32 = 576;
 
-/// What an expected segment came to.
+/// Result of an expected segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected {
     pub kinds: Kinds,
-    /// The round trip that its acknowledgment shows, if it is a sample.
+    /// The RTT sample of its acknowledgment, if it is one.
     pub sample: Sample,
 }
 
 impl Connection {
-    /// Takes in a packet of that side if it is one that was expected; otherwise
-    /// nothing is changed.
+    /// Analyzes a packet of that side if it is expected; otherwise changes nothing.
     #[inline(always)]
     pub(crate) fn take_expected(
         &mut self,
@@ -59,8 +54,8 @@ impl Connection {
         let len = u64::from(packet.payload_len);
         let acked = u64::from(packet.ack.as_u32().wrapping_sub(peer.una as u32));
         let waiting = peer.next.wrapping_sub(peer.una);
-        // A closed window, SACK blocks and marks say something. Beyond 2 GiB a
-        // sequence number may mean two places.
+        // A zero window, SACK blocks and marks carry information. Beyond 2 GiB a sequence number is
+        // ambiguous.
         let is_next = packet.seq.as_u32() == from.next as u32
             && packet.flags.without(Flags::PSH) == Flags::ACK
             && from.seen.has(Seen::STEADY)
@@ -77,7 +72,7 @@ impl Connection {
                 return None;
             }
         } else if len == 0 {
-            // It may be the last one, captured twice.
+            // It may be a duplicate capture of the last packet.
             let is_alike = packet.ident == from.ident && packet.ident != 0;
             if is_alike || waiting == 0 && peer.packets() == 0 {
                 return None;
@@ -117,9 +112,8 @@ impl Connection {
 }
 
 impl Direction {
-    /// How many segments beyond one the data is on the wire; `None` if it
-    /// may be more than the next data: a probe, the same packet captured twice,
-    /// or so near to the edge of the window that it may fill it.
+    /// Returns the number of wire segments of the data beyond one. `None` if it may be more than
+    /// the next data: a probe, a packet captured twice, or data that may fill the window.
     #[inline(always)]
     fn segments_beyond_one(
         &mut self,
@@ -151,7 +145,7 @@ impl Direction {
         Some(segments - 1)
     }
 
-    /// What every packet leaves behind of its sender; it is not counted yet.
+    /// Records what every packet changes in its sender's direction; it is not counted yet.
     #[inline(always)]
     fn hear(&mut self, packet: &PacketSummary, wnd: u32) {
         let idle = packet.at.saturating_since(self.last_at);
@@ -170,7 +164,7 @@ impl Direction {
         }
     }
 
-    /// The next octets pass.
+    /// Records the next data in order.
     #[inline(always)]
     fn send(&mut self, len: u64, at: Instant, time: u64, pool: &mut Pool) {
         let waiting = self.next - self.una;
@@ -181,7 +175,7 @@ impl Direction {
         self.send_next(len, at, pool);
     }
 
-    /// The same without what it means for the octets in flight.
+    /// Advances SND.NXT without counting the bytes in flight over time.
     #[inline(always)]
     pub(crate) fn send_next(&mut self, len: u64, at: Instant, pool: &mut Pool) {
         self.next += len;
@@ -189,8 +183,7 @@ impl Direction {
         in_flight.on_sent(self.next, at);
     }
 
-    /// SND.UNA moves on by that many octets of those that wait, none of which
-    /// was missing or retransmitted.
+    /// Advances SND.UNA by `acked` bytes, none of which was missing or retransmitted.
     #[inline(always)]
     fn acknowledge(
         &mut self,
@@ -216,7 +209,7 @@ impl Direction {
         {
             pool.give(empty);
         }
-        // An octet that arrived twice gives no sample.
+        // A byte that arrived twice gives no sample.
         match sent_at {
             Some(sent_at) if is_sample => {
                 let sample = at.saturating_since(sent_at);
@@ -227,8 +220,8 @@ impl Direction {
         }
     }
 
-    /// A bare segment that acknowledges nothing new: RFC 5681 section 2 calls it
-    /// a duplicate where something waits and the window is the same.
+    /// Classifies a pure ACK that acknowledges no new data. RFC 5681 section 2 calls it a duplicate
+    /// if data is in flight and the window is unchanged.
     #[inline]
     fn say_again(
         &mut self,
@@ -248,16 +241,14 @@ impl Direction {
         kinds
     }
 
-    /// Whether the beginning of a direction is known, no probe is in progress, and its
-    /// window is open.
+    /// Whether its beginning is known, no probe is in progress, and its window is open.
     const fn is_steady(&self) -> bool {
         let is_known = self.is_started() && self.seen.has(Seen::UNA);
         let is_closed = self.wnd == 0 && self.seen.has(Seen::WINDOW);
         is_known && !is_closed && !self.seen.has(Seen::KEEP_ALIVE) && !self.seen.has(Seen::PROBE)
     }
 
-    /// Whether an acknowledgment of it changes nothing but SND.UNA and the
-    /// number of duplicates.
+    /// Whether an acknowledgment of it changes only SND.UNA and the number of duplicates.
     fn is_quiet(&self) -> bool {
         let has_gaps = self.in_flight.as_ref().is_some_and(|it| it.has_gaps());
         let is_repairing = match &self.rare {
@@ -269,7 +260,7 @@ impl Direction {
 }
 
 impl Connection {
-    /// Notes what the next packets are held against.
+    /// Prepares the comparisons of the next packets.
     pub(crate) fn look_ahead(&mut self, may_be: bool) {
         let scaling = self.scaling();
         let [client, server] = &mut self.sides;
@@ -282,9 +273,9 @@ impl Connection {
 }
 
 impl Direction {
-    /// What its next packets are held against.
+    /// Prepares the comparisons of its next packets.
     fn look_ahead(&mut self, peer: &Self, scaling: Scaling, is_steady: bool) {
-        // Its first window cannot be told from a changed one.
+        // Its first window may or may not be a change.
         let may_be = is_steady && self.seen.has(Seen::WINDOW);
         self.seen.set(Seen::STEADY, may_be);
         self.seen.set(Seen::QUIET, self.is_quiet());
@@ -295,7 +286,7 @@ impl Direction {
         self.single = match (peer.mss(), scaling) {
             (Some(mss), _) => self.single_with(mss),
             (None, Scaling::Unknown) => Self::ETHERNET,
-            // So large that anything may fill the window.
+            // So large that any data may fill the window.
             (None, _) => u32::MAX,
         };
     }

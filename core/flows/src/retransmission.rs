@@ -1,10 +1,9 @@
-//! Why a segment was retransmitted, and whether it had to be.
+//! Why a segment was retransmitted, and whether it was spurious.
 //!
-//! The capture shows what the sender saw and what it then did. What comes right
-//! after acknowledgments that report a loss is a repair (RFC 5681, 6675); what
-//! comes after a silence was made by a timer (RFC 6298, RFC 8985 section 7).
-//! Where neither fits, the kind is `UnexplainedRetransmission`: it is not
-//! guessed.
+//! The capture shows what the sender saw and how it reacted. A retransmission right after
+//! acknowledgments that report a loss belongs to a recovery (RFC 5681, 6675). One after a silence
+//! is due to a timer (RFC 6298, RFC 8985 section 7). If neither fits, the kind is
+//! `UnexplainedRetransmission`: there is no guess.
 
 use gigatcp_units::{Duration, Instant};
 
@@ -12,10 +11,10 @@ use crate::direction::{Direction, Seen};
 use crate::gaps::Opener;
 use crate::{Kind, Observed};
 
-/// Retransmissions remembered to see whether they were needed.
+/// Retransmissions remembered to detect whether they were spurious.
 const REMEMBERED: usize = 16;
 
-/// How a sender repairs.
+/// Phase of a sender's loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Phase {
     #[default]
@@ -24,7 +23,7 @@ enum Phase {
     Timeout,
 }
 
-/// A segment retransmitted.
+/// A retransmitted segment.
 #[derive(Clone, Copy, Default, Debug)]
 struct Repeat {
     start: u64,
@@ -34,24 +33,24 @@ struct Repeat {
     ts_val: Option<u32>,
 }
 
-/// The repair of one direction.
+/// Loss recovery of one direction.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Repair {
     phase: Phase,
-    /// SND.NXT when the repair began.
+    /// SND.NXT when the recovery began.
     recover: u64,
-    /// The highest octet that SACK reported, and one.
+    /// Position after the highest byte that SACK reported.
     pub high_sacked: u64,
     /// The end of a tail probe that is not acknowledged yet.
     probed: u64,
     recent: [Repeat; REMEMBERED],
     next_recent: u8,
-    /// The end of the highest of them: nothing above needs a look at all.
+    /// The highest end of the remembered ones: an acknowledgment above it needs no search.
     recent_end: u64,
 }
 
 impl Repair {
-    /// SND.UNA moved to `ack`.
+    /// Handles the advance of SND.UNA to `ack`.
     pub fn on_advance(&mut self, ack: u64) {
         if ack >= self.recover {
             self.phase = Phase::Open;
@@ -70,7 +69,7 @@ impl Repair {
         self.next_recent = (place as u8 + 1) % REMEMBERED as u8;
     }
 
-    /// When this octet was last retransmitted.
+    /// Returns the time when this byte was last retransmitted.
     fn repeated_at(&self, place: u64) -> Option<Instant> {
         self.recent
             .iter()
@@ -79,8 +78,8 @@ impl Repair {
             .max()
     }
 
-    /// The peer has `start` to `end` twice: how many segments of the latest
-    /// retransmission of it were not needed. Each is told once.
+    /// Handles a report that the peer received `start` to `end` twice. Returns the number of
+    /// spurious segments in the latest retransmission of it; each is reported once.
     pub fn on_duplicate_report(&mut self, start: u64, end: u64) -> u64 {
         let found = self
             .recent
@@ -102,8 +101,8 @@ impl Repair {
         segments
     }
 
-    /// RFC 3522: `ack` covers the beginning of a retransmission, and what it
-    /// echoes is older than that.
+    /// Handles an acknowledgment by RFC 3522. Retransmissions that `ack` covers are spurious if the
+    /// echoed timestamp is older than theirs.
     #[inline]
     pub fn on_echo(&mut self, una: u64, ack: u64, ts_ecr: u32) -> u64 {
         if una >= self.recent_end {
@@ -132,7 +131,7 @@ pub(crate) const fn is_older(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
-/// Octets that left once more.
+/// Bytes that were retransmitted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Again {
     pub start: u64,
@@ -141,8 +140,8 @@ pub(crate) struct Again {
     pub octets: u64,
 }
 
-/// Names the retransmission, and remembers it. `round_trip` is what is known of
-/// the path's, `peer_at` when the peer's last packet passed.
+/// Classifies and remembers the retransmission. `round_trip` is the known RTT of the path,
+/// `peer_at` the time of the peer's last packet.
 pub(crate) fn on_again(
     data: &mut Direction,
     packet: &Observed,
@@ -204,13 +203,12 @@ fn kind(
         return Kind::NeedlessRetransmission;
     }
     let timeout = data.rtt.timeout();
-    // A repair is clocked by acknowledgments, a round trip apart at most;
-    // timers wait for longer.
+    // Recovery is clocked by acknowledgments, at most one RTT apart; timers wait longer.
     let is_timer = match round_trip {
         Some(rtt) => silence > rtt.saturating_mul(3) / 2,
         None => silence >= timeout,
     };
-    // Whose repair is lost while others keep coming is not silent, and yet
+    // If a retransmission is lost while ACKs keep arriving, there is no silence, and yet the sender
     // waits for its timer.
     let is_lost_repair = repair
         .repeated_at(again.start)
@@ -241,8 +239,8 @@ fn kind(
     }
 }
 
-/// Whether what fills a gap was retransmitted, and not merely overtaken by the
-/// packet that showed the gap: by timestamps, by IP identification, by time.
+/// Whether the packet that fills a gap was retransmitted, and not merely overtaken. Compares it
+/// with the packet that showed the gap: timestamps, IP identification, time.
 pub(crate) fn is_again(packet: &Observed, opener: &Opener, round_trip: Option<Duration>) -> bool {
     if let (Some(stamps), Some(ts_val)) = (packet.timestamps, opener.ts_val)
         && stamps.val != ts_val

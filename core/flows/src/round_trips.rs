@@ -1,23 +1,22 @@
-//! Round-trip times of one direction: from a segment to its acknowledgment, as
-//! they passed the capture point.
+//! RTTs of one direction: from a segment to its acknowledgment, as both passed the capture point.
 //!
-//! Samples are taken where an acknowledgment ends exactly at a segment and
-//! covers nothing that was retransmitted (Karn). Near the sender this is the
-//! round trip of the path; near the receiver it is the receiver's own delay.
+//! Samples are taken if an acknowledgment ends exactly at a segment and covers no retransmitted
+//! data (Karn). Near the sender this is the RTT of the path; near the receiver it is the receiver's
+//! own delay.
 
 use gigatcp_units::Duration;
 
 use crate::Spread;
 
-/// A sample, or none, in one word.
+/// A sample or none, in one word.
 ///
-/// It is handed on with every packet. Two words would go through memory, written
-/// one by one and read as one, which the processor cannot forward from its stores.
+/// It is passed on with every packet. Two words would go through memory, written one by one and
+/// read as one, which the CPU cannot forward from its stores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sample(u64);
 
 impl Sample {
-    /// There is none; nothing lasts so long.
+    /// No sample; no duration is that long.
     pub const NONE: Self = Self(u64::MAX);
 
     #[inline(always)]
@@ -42,7 +41,7 @@ impl From<Option<Duration>> for Sample {
     }
 }
 
-/// Statistics of round-trip times.
+/// Statistics of RTTs.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct RoundTrips {
     spread: Spread,
@@ -67,49 +66,48 @@ impl RoundTrips {
         self.spread.add(sample);
     }
 
-    /// How many samples there are.
+    /// Returns the number of samples.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.spread.count()
     }
 
-    /// The sum of all: what it gains with a packet is that packet's sample.
+    /// Returns the sum of all samples. Its increase with a packet is that packet's sample.
     #[must_use]
     pub const fn total(&self) -> Duration {
         self.spread.total()
     }
 
-    /// The smallest.
+    /// Returns the minimum.
     #[must_use]
     pub fn min(&self) -> Option<Duration> {
         self.spread.min()
     }
 
-    /// The largest.
+    /// Returns the maximum.
     #[must_use]
     pub fn max(&self) -> Option<Duration> {
         self.spread.max()
     }
 
-    /// The mean.
+    /// Returns the mean.
     #[must_use]
     pub fn mean(&self) -> Option<Duration> {
         self.spread.mean()
     }
 
-    /// The standard deviation of the samples; `None` for fewer than two.
+    /// Returns the standard deviation of the samples; `None` for fewer than two.
     #[must_use]
     pub fn deviation(&self) -> Option<Duration> {
         self.spread.deviation()
     }
 
-    /// SRTT (RFC 6298), after the last sample.
+    /// Returns SRTT (RFC 6298) after the last sample.
     pub(crate) fn smoothed(&self) -> Option<Duration> {
         (self.count() > 0).then(|| Duration::from_nanos(self.srtt_ns))
     }
 
-    /// The timeout that RFC 6298 would set, with the usual minimum of 200 ms
-    /// in place of its second.
+    /// Returns the RFC 6298 timeout, with a minimum of 200 ms instead of 1 s.
     pub(crate) fn timeout(&self) -> Duration {
         const LEAST: Duration = Duration::from_millis(200);
         if self.count() == 0 {

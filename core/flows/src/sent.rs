@@ -1,10 +1,9 @@
-//! When what is in flight was sent: boundaries of segments and their times.
+//! Times of sending of the data in flight: boundaries of segments and their times.
 //!
-//! Of a flight of more than [`MAX_BOUNDARIES`] segments a sample is kept, every
-//! second, every fourth, every 2^n-th of them, whichever their places choose: so
-//! all parts of the flight are known equally well, the oldest too, which is
-//! acknowledged next, and receivers that acknowledge every second segment or every
-//! fortieth still hit some of them.
+//! A sample is kept of a flight of more than [`MAX_BOUNDARIES`] segments: every second, every
+//! fourth, every 2^n-th of them, selected by position. So all parts of the flight are sampled
+//! equally, including the oldest, which is acknowledged next. Receivers that acknowledge every
+//! second segment or every fortieth still hit some of them.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,17 +12,17 @@ use gigatcp_units::Instant;
 
 use crate::gaps::Gaps;
 
-/// Boundaries kept of one direction; of more, half are forgotten, and half of what
-/// is sent from then on is not noted.
+/// Maximum number of boundaries of one direction. Beyond it, half are dropped, and half of the
+/// later ones are not recorded.
 pub const MAX_BOUNDARIES: usize = 1024;
 
-/// When so few are left of a sample, twice as many are noted again.
+/// If fewer of a sample remain, twice as many are recorded again.
 const FEW: usize = MAX_BOUNDARIES / 4;
 
-/// Boundaries that there is room for at first.
+/// Initial capacity for boundaries.
 const LEAST: usize = 8;
 
-/// Spare memory kept for the next connection that sends.
+/// Maximum spare memory kept for the next connection that sends.
 const MAX_SPARE: usize = 64;
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -32,12 +31,12 @@ struct Boundary {
     at: Instant,
 }
 
-/// What is known of the octets between SND.UNA and SND.NXT.
+/// State of the data between SND.UNA and SND.NXT.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct InFlight {
-    /// A ring, its length a power of two.
+    /// A ring; its length is a power of two.
     boundaries: Vec<Boundary>,
-    /// How many were ever put in and taken out.
+    /// Number of boundaries ever inserted, and removed.
     put: usize,
     taken: usize,
     /// One in 2^n is kept.
@@ -45,18 +44,18 @@ pub(crate) struct InFlight {
     pub gaps: Gaps,
 }
 
-/// Whether the boundary at `end` is in the sample of one in 2^n. A boundary in one
-/// sample is of every larger one.
+/// Whether the boundary at `end` is in the sample of one in 2^n. A boundary in one sample is in
+/// every larger one.
 const fn is_of_sample(end: u64, rarity: u32) -> bool {
-    // The finalizer of SplitMix64 (Steele et al., 2014): no regular distance between
-    // boundaries, or between acknowledgments, chooses all of them or none.
+    // The finalizer of SplitMix64 (Steele et al., 2014). No regular distance between boundaries, or
+    // between acknowledgments, selects all of them or none.
     let mixed = (end ^ (end >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     (mixed ^ (mixed >> 31)).trailing_zeros() >= rarity
 }
 
 impl InFlight {
-    /// A segment that ends at `end`, beyond all others, passes.
+    /// Records a segment that ends at `end`, beyond all others.
     #[inline(always)]
     pub fn on_sent(&mut self, end: u64, at: Instant) {
         if self.rarity > 0 && !self.is_noted(end) {
@@ -107,7 +106,7 @@ impl InFlight {
         self.boundaries = next;
     }
 
-    /// Whether a boundary is of the sample that is kept.
+    /// Whether a boundary is in the sample that is kept.
     #[inline(never)]
     fn is_noted(&mut self, end: u64) -> bool {
         if self.put - self.taken < FEW {
@@ -116,8 +115,8 @@ impl InFlight {
         is_of_sample(end, self.rarity)
     }
 
-    /// Everything up to `ack` has arrived: when what ends exactly there was
-    /// sent, if that is known.
+    /// Handles an acknowledgment up to `ack`. Returns when the segment that ends exactly there was
+    /// sent, if known.
     #[inline(always)]
     pub fn on_acknowledged(&mut self, ack: u64) -> Option<Instant> {
         let mask = self.boundaries.len().wrapping_sub(1);
@@ -131,7 +130,7 @@ impl InFlight {
             taken += 1;
         }
         self.taken = taken;
-        // No boundary is at zero, where no position is.
+        // No boundary is at zero, as no position is.
         (last.end == ack).then_some(last.at)
     }
 
@@ -145,8 +144,7 @@ impl InFlight {
     }
 }
 
-/// Memory of connections that have nothing in flight any more, for those that
-/// will.
+/// Memory of connections without data in flight, for reuse by others.
 #[derive(Default, Debug)]
 #[expect(
     clippy::vec_box,
@@ -160,7 +158,7 @@ impl Pool {
         self.0.pop().unwrap_or_default()
     }
 
-    /// Releases unused memory.
+    /// Takes back unused memory.
     #[inline]
     pub fn give(&mut self, mut empty: Box<InFlight>) {
         debug_assert!(
@@ -225,7 +223,7 @@ mod tests {
             for index in 0..flight {
                 held.on_sent(end(index), Instant::from_nanos(index));
             }
-            // Three round trips, each acknowledgment of so many segments.
+            // Three RTTs, each acknowledgment of `each` segments.
             let (mut known, mut of_round) = (Vec::new(), 0);
             for index in 0..3 * flight {
                 if index % each == each - 1 {
@@ -238,7 +236,7 @@ mod tests {
                     known.push(core::mem::take(&mut of_round));
                 }
             }
-            // A quarter of a round trip has some 128 boundaries; one in `each` is met.
+            // A quarter of an RTT has some 128 boundaries; one in `each` is hit.
             let least = known[1..].iter().min().copied().unwrap_or_default();
             prop_assert!(each >= 8 || least >= 2, "{known:?}");
             prop_assert!(known.iter().sum::<u64>() >= 4, "{known:?}");

@@ -1,4 +1,4 @@
-//! What a segment is by its sequence numbers.
+//! Classifies a segment by its sequence numbers.
 
 use gigatcp_units::Duration;
 use gigatcp_wire::Flags;
@@ -9,19 +9,19 @@ use crate::retransmission::{self, Again};
 use crate::sent::Pool;
 use crate::{Kind, Kinds, Observed};
 
-/// What surrounds a segment.
+/// Context of a segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Around {
-    /// The path's round-trip time, as far as it is known.
+    /// RTT of the path, if known.
     pub round_trip: Option<Duration>,
-    /// Whether the scale of the windows offered to it is known.
+    /// Whether the scale of the windows advertised to it is known.
     pub knows_scale: bool,
-    /// Segments on the wire, and how large they are.
+    /// Number of wire segments, and their size.
     pub wire_segments: u64,
     pub segment_size: u32,
 }
 
-/// Places the segment in its direction. `peer` is the other one.
+/// Places the segment in its direction, `data`. `peer` is the other direction.
 #[inline]
 pub(crate) fn on_segment(
     data: &mut Direction,
@@ -57,10 +57,9 @@ pub(crate) fn on_segment(
     kinds
 }
 
-/// The last packet of this side captured once more, by all that the headers tell. SYN and
-/// FIN count: a retransmission has another IPv4 identification. Without one (IPv6, and the
-/// SYN-ACKs of Linux) it is a copy if it comes sooner than any timer retransmits; a single
-/// byte may be a probe.
+/// Whether the last packet of this side was captured again. SYN and FIN count: a retransmission has
+/// another IPv4 identification. Without one (IPv6, and the SYN-ACKs of Linux) it is a copy if it
+/// comes sooner than any timer retransmits. A single byte may be a probe.
 fn is_captured_twice(data: &Direction, peer: &Direction, packet: &Observed, end: u64) -> bool {
     const BEFORE_ANY_TIMER: Duration = Duration::from_millis(1);
     let is_same =
@@ -74,8 +73,8 @@ fn is_captured_twice(data: &Direction, peer: &Direction, packet: &Observed, end:
             && packet.at.saturating_since(data.last_at) < BEFORE_ANY_TIMER
 }
 
-/// Whether a bare acknowledgment is in nothing beyond the ones before. Some hosts
-/// number them anyway, so more must agree than of data.
+/// Whether a pure ACK carries nothing beyond the previous ones. Some hosts number them anyway, so
+/// more fields must agree than for data.
 fn says_nothing_new(data: &Direction, peer: &Direction, packet: &Observed) -> bool {
     let stamps = packet.timestamps;
     let reported = peer.rare.as_ref().map_or(0, |rare| rare.repair.high_sacked);
@@ -91,7 +90,7 @@ fn says_nothing_new(data: &Direction, peer: &Direction, packet: &Observed) -> bo
             .all(|block| peer.position(block.right) <= reported.max(peer.una))
 }
 
-/// Whether the peer's window is closed and everything in it acknowledged.
+/// Whether the peer's window is closed and all data in it acknowledged.
 #[inline]
 fn is_closed(data: &Direction, peer: &Direction, packet: &Observed) -> bool {
     peer.wnd == 0
@@ -106,7 +105,7 @@ fn on_new(data: &mut Direction, packet: &Observed, (_, end): (u64, u64), pool: &
     data.send_next(end - data.next, packet.at, pool);
 }
 
-/// Everything but the next octets in order.
+/// Handles everything except the next data in order.
 #[inline(never)]
 fn on_odd(
     data: &mut Direction,
@@ -127,7 +126,7 @@ fn on_odd(
         kinds.add(Kind::ZeroWindowProbe);
         if end > data.next {
             on_new(data, packet, (start, end), pool);
-            // A probe's octet is refused as often as not.
+            // A receiver often refuses the byte of a probe.
             data.karn = data.karn.max(end);
         } else {
             data.rare().repeated += u64::from(packet.payload_len);
@@ -161,7 +160,7 @@ fn open_gap(data: &mut Direction, packet: &Observed, start: u64, pool: &mut Pool
     data.next = start;
 }
 
-/// A segment that begins before SND.NXT: retransmitted, or late.
+/// Handles a segment that begins before SND.NXT: retransmitted or reordered.
 fn on_old(
     data: &mut Direction,
     peer: &Direction,
@@ -192,8 +191,7 @@ fn on_old(
     let is_again = seen_before > 0
         || match &opener {
             Some(opener) => retransmission::is_again(packet, opener, around.round_trip),
-            // From before the capture: nothing shows which it is but the clock
-            // of the sender.
+            // Data from before the capture: only the sender's timestamps can show which it is.
             None => packet
                 .timestamps
                 .is_some_and(|stamps| retransmission::is_older(data.ts_val, stamps.val)),
@@ -226,10 +224,10 @@ fn on_old(
     }
 }
 
-/// Against the right edge of every window offered so far. The edge itself
-/// never moves left (RFC 9293 SHLD-14 asks it of receivers). A window is full that
-/// has no room for what a sender would send: a segment, or half of the largest
-/// window where a segment is larger than that (RFC 9293 section 3.8.6.2.1).
+/// Compares the segment with the right edge of every window advertised so far. The edge never moves
+/// left (RFC 9293 SHLD-14 requires that of receivers). A full window has no room for what a sender
+/// would send. That is a segment, or half of the largest window if a segment is larger than that
+/// (RFC 9293 section 3.8.6.2.1).
 #[inline]
 fn judge_window(data: &Direction, peer: &Direction, end: u64, around: &Around, kinds: &mut Kinds) {
     if data.edge == data.base {
@@ -244,7 +242,7 @@ fn judge_window(data: &Direction, peer: &Direction, end: u64, around: &Around, k
 }
 
 impl Direction {
-    /// Octets of room in its windows that a sender would use.
+    /// Returns the minimum room, in bytes, that a sender would use.
     fn least_worth(&self, around: &Around) -> u64 {
         let segment = u64::from(around.segment_size);
         match self.windows() {

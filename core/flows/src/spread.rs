@@ -1,8 +1,8 @@
-//! Min, max, mean and deviation of durations, exact up to the last division.
+//! Min, max, mean and standard deviation of durations, exact up to the last division.
 
 use gigatcp_units::Duration;
 
-/// Durations that were added up.
+/// Summary of a set of durations.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Spread {
     count: u64,
@@ -36,44 +36,43 @@ impl Spread {
         self.count += 1;
     }
 
-    /// How many there are.
+    /// Returns the number of durations.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The sum of all.
+    /// Returns the sum of all durations.
     #[must_use]
     pub const fn total(&self) -> Duration {
         Duration::from_nanos(self.sum_ns)
     }
 
-    /// The smallest.
+    /// Returns the minimum.
     #[must_use]
     pub fn min(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_nanos(self.min_ns))
     }
 
-    /// The largest.
+    /// Returns the maximum.
     #[must_use]
     pub fn max(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_nanos(self.max_ns))
     }
 
-    /// The mean.
+    /// Returns the mean.
     #[must_use]
     pub fn mean(&self) -> Option<Duration> {
         (self.count > 0).then(|| Duration::from_nanos(self.sum_ns / self.count))
     }
 
-    /// The standard deviation of the samples; `None` for fewer than two.
+    /// Returns the standard deviation of the samples; `None` for fewer than two.
     #[must_use]
     pub fn deviation(&self) -> Option<Duration> {
         if self.count < 2 {
             return None;
         }
-        // Exact up to here: the difference of two large numbers that are nearly
-        // the same.
+        // Exact up to here: the difference of two large, nearly equal numbers.
         let sum = u128::from(self.sum_ns);
         let of_mean = sum * sum / u128::from(self.count);
         let off = self.sum_of_squares.saturating_sub(of_mean);

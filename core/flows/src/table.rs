@@ -1,12 +1,10 @@
 //! All connections of a capture, found by both endpoints.
 //!
-//! A pair of endpoints leads to its latest connection (`places.rs`); the ones
-//! before stay in the list.
+//! A pair of endpoints leads to its latest connection (`places.rs`); earlier ones stay in the list.
 //!
-//! A caller that has all it needs of a connection that is over can
-//! [retire](FlowTable::retire) it: its place goes to another one, and what is
-//! left is the pair of endpoints, so that a packet that comes after all is
-//! known for one of its own ([`FlowTable::strays`]).
+//! A caller that is done with a finished connection can [retire](FlowTable::retire) it. Its index
+//! goes to another connection, and only the pair of endpoints remains. So a packet that arrives
+//! later is recognized as one of its own ([`FlowTable::strays`]).
 
 use alloc::vec::Vec;
 
@@ -20,21 +18,21 @@ use crate::round_trips::Sample;
 use crate::sent::Pool;
 use crate::{Connection, Endpoint, Kinds, Side};
 
-/// What a packet is.
+/// Analysis of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Verdict {
-    /// Of which connection: an index into [`FlowTable::connections`].
+    /// Index of its connection in [`FlowTable::connections`].
     pub connection: usize,
-    /// Which side sent it.
+    /// Side that sent it.
     pub from: Side,
-    /// What it is.
+    /// Its kinds.
     pub kinds: Kinds,
     pub(crate) sample: Sample,
 }
 
 impl Verdict {
-    /// From the segment that it acknowledges to its passing here, where that is
-    /// a sample (Karn).
+    /// Returns the RTT sample: the time from the segment it acknowledges to its own passing. `None`
+    /// if it is no sample (Karn).
     #[inline(always)]
     #[must_use]
     pub const fn round_trip(&self) -> Option<Duration> {
@@ -50,14 +48,14 @@ pub struct FlowTable {
     connections: Vec<Connection>,
     pool: Pool,
     predicts: bool,
-    /// Indices that were given up.
+    /// Indices of retired connections.
     free: Vec<usize>,
     strays: Vec<[Endpoint; 2]>,
 }
 
 impl FlowTable {
-    /// An empty table. Results do not depend on the seed; who sends packets and
-    /// does not know it cannot make the table slow.
+    /// Creates an empty table. Results do not depend on the seed. A sender of packets that does not
+    /// know it cannot make the table slow.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
@@ -71,8 +69,8 @@ impl FlowTable {
         }
     }
 
-    /// The same that takes the long way with every packet and never the short
-    /// one for those that are expected, which comes to the same: for tests.
+    /// Creates a table that analyzes every packet on the slow path, for tests. The results are the
+    /// same.
     #[must_use]
     pub fn without_prediction(seed: u64) -> Self {
         Self {
@@ -81,14 +79,13 @@ impl FlowTable {
         }
     }
 
-    /// Takes a packet in and says what it is.
+    /// Analyzes a packet.
     #[inline]
     pub fn handle_packet(&mut self, packet: &impl Packet) -> Verdict {
         self.follow(packet).0
     }
 
-    /// The same, and what it came to: the packet at a glance, and the connection
-    /// as it stands behind it.
+    /// Analyzes a packet; also returns its summary and its connection afterwards.
     #[inline(always)]
     pub fn follow(&mut self, packet: &impl Packet) -> (Verdict, PacketSummary, &Connection) {
         let pair = packet.pair();
@@ -113,7 +110,7 @@ impl FlowTable {
         (verdict, glance, connection)
     }
 
-    /// Where the latest connection of these endpoints is.
+    /// Returns the place of the latest connection of these endpoints.
     #[inline(always)]
     fn find(&self, key: &Key) -> Place {
         match key {
@@ -129,8 +126,8 @@ impl FlowTable {
         }
     }
 
-    /// The connection of a packet that may be the first of one: of endpoints
-    /// without any, or a SYN, which may begin another one of the same endpoints.
+    /// Returns the connection of a packet that may be the first of one. Such a packet has new
+    /// endpoints, or is a SYN, which may begin another connection of the same endpoints.
     #[cold]
     fn begin(&mut self, pair: &Pair, packet: &PacketSummary) -> usize {
         let is_syn = packet.flags.contains(Flags::SYN);
@@ -163,33 +160,33 @@ impl FlowTable {
         index
     }
 
-    /// How many connections there are.
+    /// Returns the number of connections.
     #[must_use]
     pub fn len(&self) -> usize {
         self.connections.len()
     }
 
-    /// Whether there is none.
+    /// Whether the table is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.connections.is_empty()
     }
 
-    /// One of them.
+    /// Returns a connection.
     #[must_use]
     pub fn connection(&self, index: usize) -> Option<&Connection> {
         self.connections.get(index)
     }
 
-    /// All of them, in the order of their first packets.
+    /// Returns all connections, in the order of their first packets.
     pub fn connections(&self) -> impl Iterator<Item = &Connection> {
         self.connections.iter()
     }
 
-    /// Gives up a connection that is over, and its index to another one.
+    /// Retires a connection that is over, and frees its index for another one.
     ///
-    /// A SYN of the same endpoints begins a connection, as it would have done;
-    /// any other packet of theirs is a [stray](Self::strays).
+    /// A SYN of the same endpoints begins a connection, as without retirement. Any other packet of
+    /// theirs is a [stray](Self::strays).
     pub fn retire(&mut self, index: usize) {
         let Some(connection) = self.connections.get(index) else {
             return;
@@ -202,9 +199,8 @@ impl FlowTable {
         self.free.push(index);
     }
 
-    /// Endpoints, in order, of which a packet came after their connection had
-    /// been given up. What was reported of that connection is incomplete, and
-    /// the packet stands at the beginning of one of its own.
+    /// Returns endpoints, in order, with a packet after their connection was retired. The report of
+    /// that connection is incomplete, and the packet begins a connection of its own.
     #[must_use]
     pub fn strays(&self) -> &[[Endpoint; 2]] {
         &self.strays

@@ -1,33 +1,33 @@
-//! The segments that wait for an acknowledgment, each with the times it passed:
-//! what tcptrace keeps of them, for the counts of [`crate::Detail`].
+//! Segments that wait for an acknowledgment, each with the times it passed: the state of tcptrace
+//! for the counts of [`crate::Detail`].
 //!
-//! Unlike `sent.rs`, which forgets every second boundary of a large flight, all
-//! are kept up to [`MAX_SEGMENTS`] and found by their place, at a cost that grows
-//! with the logarithm of their number. What was acknowledged is forgotten.
+//! Unlike `sent.rs`, which drops every second boundary of a large flight, this keeps all segments
+//! up to [`MAX_SEGMENTS`]. They are found by position, at a cost that grows with the logarithm of
+//! their number. Acknowledged segments are dropped.
 
 use alloc::collections::BTreeMap;
 
 use gigatcp_units::{Duration, Instant};
 
-/// Segments kept of one direction. Beyond, the oldest is forgotten: an acknowledgment
+/// Maximum number of segments of one direction. Beyond it, the oldest is dropped: an acknowledgment
 /// or a repeat of it is not counted.
 const MAX_SEGMENTS: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     end: u64,
-    /// When it last passed.
+    /// Time when it last passed.
     at: Instant,
-    /// How often it was retransmitted.
+    /// Number of its retransmissions.
     repeats: u32,
 }
 
-/// What an acknowledgment says of the segments that it covers.
+/// Segments that an acknowledgment covers.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Covered {
-    /// How many they are.
+    /// Number of segments.
     pub segments: u64,
-    /// What ends exactly at the acknowledgment, if anything does.
+    /// The segment that ends exactly at the acknowledgment, if any.
     pub exact: Option<Exact>,
 }
 
@@ -35,10 +35,10 @@ pub(crate) struct Covered {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Exact {
     pub octets: u64,
-    /// Since it last passed.
+    /// Time since it last passed.
     pub after: Duration,
     pub was_repeated: bool,
-    /// Something before it passed later than it did.
+    /// Whether data before it passed later than it did.
     pub is_overtaken: bool,
 }
 
@@ -46,15 +46,14 @@ pub(crate) struct Exact {
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Transmissions {
     waiting: BTreeMap<u64, Segment>,
-    /// When the last of those that are acknowledged passed.
+    /// Time when the last of the acknowledged segments passed.
     latest: Instant,
 }
 
 impl Transmissions {
-    /// Octets from `start` up to `end` pass. Those that wait already pass again:
-    /// how long after the time before, and how often the segment they are of was
-    /// retransmitted so far. `is_again` says that the others were sent before too,
-    /// though not seen.
+    /// Records the transmission of bytes from `start` up to `end`. If the first byte already waits,
+    /// returns the time since it last passed and how often its segment was retransmitted.
+    /// `is_again` says that bytes not seen before were sent before too.
     pub fn on_sent(
         &mut self,
         start: u64,
@@ -62,7 +61,7 @@ impl Transmissions {
         at: Instant,
         is_again: bool,
     ) -> Option<(Duration, u32)> {
-        // Nearly always it is what comes next.
+        // Nearly always it is the next data.
         let is_next = self
             .waiting
             .last_key_value()
@@ -94,7 +93,7 @@ impl Transmissions {
         first
     }
 
-    /// The first segment that has octets from `start` up to `end`.
+    /// Returns the first segment with bytes from `start` up to `end`.
     fn overlapping(&mut self, start: u64, end: u64) -> Option<(u64, &mut Segment)> {
         if start >= end {
             return None;
@@ -121,7 +120,7 @@ impl Transmissions {
         );
     }
 
-    /// Everything up to `ack` has arrived.
+    /// Handles an acknowledgment of everything up to `ack`.
     pub fn on_acknowledged(&mut self, ack: u64, now: Instant) -> Covered {
         let mut covered = Covered::default();
         while let Some(first) = self.waiting.first_entry()
@@ -140,7 +139,7 @@ impl Transmissions {
             self.latest = self.latest.max(segment.at);
         }
         if self.waiting.is_empty() {
-            // An emptied map keeps a node, which is most of what an idle connection has.
+            // An emptied map keeps a node, which is most of the memory of an idle connection.
             self.waiting = BTreeMap::new();
         }
         covered
@@ -177,7 +176,7 @@ mod tests {
         sent.on_sent(0, 10, at(1), false);
         sent.on_sent(10, 20, at(2), false);
         sent.on_sent(0, 10, at(7), true);
-        // The repair alone, then the rest.
+        // The retransmission alone, then the rest.
         assert!(!sent.on_acknowledged(10, at(8)).exact.unwrap().is_overtaken);
         let exact = sent.on_acknowledged(20, at(9)).exact.unwrap();
         assert!(exact.is_overtaken && !exact.was_repeated);

@@ -1,21 +1,18 @@
-//! What tshark says of a packet: its `tcp.analysis.*` flags, by its rules.
+//! tshark's `tcp.analysis.*` flags of a packet, by its rules.
 //!
-//! The rules are those of Wireshark 4.0 with its default preferences, as they
-//! show in what it prints: it keeps of each direction the highest sequence
-//! number, the last acknowledgment and window; what comes again within 20 ms of
-//! two duplicates is a fast retransmission; what comes within the handshake's
-//! round trip of the highest segment is out of order, and within 3 ms where that
-//! is not known, whether or not it was there before; below the last
-//! acknowledgment it is spurious. (4.4 looks at SACK blocks besides, and at what
-//! was there before.)
+//! The rules are those of Wireshark 4.0 with its default preferences, as its output shows them. It
+//! keeps the highest sequence number, the last acknowledgment and the window of each direction.
+//! Data repeated within 20 ms of two duplicates is a fast retransmission. Data within the
+//! handshake's RTT of the highest segment is out of order, whether or not it was there before. The
+//! limit is 3 ms if that RTT is unknown. Data below the last acknowledgment is spurious. (4.4 also
+//! considers SACK blocks and what was there before.)
 //!
-//! Two of its ways look like slips and are kept: a SYN at time zero counts as
-//! none, so the simulator's captures have no round trip; and of acknowledgments
-//! beyond everything seen, where that has no hole, it tells the first of a
-//! direction only.
+//! Two properties look like bugs and are kept. A SYN at time zero counts as none, so the
+//! simulator's captures have no RTT. And of acknowledgments beyond everything seen without a gap,
+//! it reports only the first of a direction.
 //!
-//! These are kept to compare with, next to [`crate::Kinds`], which say what
-//! happened. Out of scope: round trips, octets in flight, reassembly.
+//! These flags are for comparison with [`crate::Kinds`], which describe what happened. Out of
+//! scope: RTTs, bytes in flight, reassembly.
 
 use alloc::vec::Vec;
 
@@ -25,11 +22,10 @@ use gigatcp_wire::{Flags, SeqNumber};
 
 use crate::{Observed, Side};
 
-/// A duplicate is recent for so long.
+/// A duplicate is recent for this long.
 const RECENT: Duration = Duration::from_millis(20);
 
-/// A packet this soon after the highest one was overtaken, where no round trip
-/// is known.
+/// Maximum age of the highest packet for out of order, if no RTT is known.
 const OUT_OF_ORDER: Duration = Duration::from_millis(3);
 
 /// One of tshark's flags.
@@ -74,7 +70,7 @@ impl WiresharkFlag {
         Self::ReusedPorts,
     ];
 
-    /// The field behind `tcp.analysis.`.
+    /// Returns the name after `tcp.analysis.`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -106,19 +102,19 @@ impl WiresharkFlags {
         self.0 |= 1 << flag as u8;
     }
 
-    /// Whether there is none.
+    /// Whether no flag is set.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether the packet has it.
+    /// Whether the packet has the flag.
     #[must_use]
     pub const fn contains(self, flag: WiresharkFlag) -> bool {
         self.0 & 1 << flag as u8 != 0
     }
 
-    /// The flags, in order.
+    /// Returns the flags, in order.
     pub fn iter(self) -> impl Iterator<Item = WiresharkFlag> {
         WiresharkFlag::ALL
             .into_iter()
@@ -138,7 +134,7 @@ impl FromIterator<WiresharkFlag> for WiresharkFlags {
 struct Way {
     next: Option<SeqNumber>,
     next_at: Instant,
-    /// The end of what is there without a hole.
+    /// End of the contiguous data.
     contiguous: Option<SeqNumber>,
     last_ack: Option<SeqNumber>,
     last_ack_at: Instant,
@@ -148,7 +144,7 @@ struct Way {
     has_acked: bool,
     duplicates: u32,
     last: WiresharkFlags,
-    /// Something beyond all of it was acknowledged, and that was told.
+    /// Whether data beyond all of it was acknowledged and reported.
     is_exceeded: bool,
 }
 
@@ -167,14 +163,14 @@ pub struct Wireshark {
 }
 
 impl Wireshark {
-    /// An empty one.
+    /// Creates an empty analysis.
     #[must_use]
     pub const fn new() -> Self {
         Self { views: Vec::new() }
     }
 
-    /// What tshark says of the packet, of the connection and side that
-    /// [`crate::Verdict`] names. Packets of a connection come in order.
+    /// Returns tshark's flags of the packet, given the connection and side of its
+    /// [`crate::Verdict`]. Packets of a connection must come in order.
     pub fn handle_packet(
         &mut self,
         connection: usize,
@@ -199,13 +195,13 @@ impl Wireshark {
     }
 }
 
-/// A packet, and what is derived from it.
+/// A packet and values derived from it.
 #[derive(Clone, Copy)]
 struct Step<'a> {
     packet: &'a Observed,
     len: u32,
     is_control: bool,
-    /// No SYN, FIN or RST.
+    /// Without SYN, FIN or RST.
     is_plain: bool,
 }
 
@@ -250,7 +246,7 @@ impl View {
         flags
     }
 
-    /// The first acknowledgment after the last SYN ends the handshake.
+    /// Times the handshake: the first acknowledgment after the last SYN ends it.
     fn time_handshake(&mut self, packet: &Observed) {
         if packet.flags.contains(Flags::SYN) {
             if !packet.flags.contains(Flags::ACK) && packet.at > Instant::ZERO {
@@ -265,7 +261,7 @@ impl View {
     }
 }
 
-/// Probes, windows, holes, keep-alives; whether that settles acknowledgments.
+/// Flags probes, windows, gaps and keep-alives. Returns whether that settles acknowledgments.
 fn judge_bare(own: &mut Way, peer: &mut Way, step: &Step<'_>, flags: &mut WiresharkFlags) -> bool {
     let Step { packet, len, .. } = *step;
     let seq = packet.seq;
@@ -349,7 +345,7 @@ fn judge_unseen(own: &Way, peer: &mut Way, step: &Step<'_>, flags: &mut Wireshar
     if !step.packet.flags.contains(Flags::ACK) || !is_beyond {
         return;
     }
-    // Beyond everything, and no hole in it: told once.
+    // Beyond everything, without a gap: reported once.
     let is_whole = peer.contiguous == peer.next;
     let is_beyond_all = peer.next.is_some_and(|next| ack.is_after(next));
     if is_beyond_all && core::mem::replace(&mut peer.is_exceeded, true) && is_whole {
@@ -364,7 +360,7 @@ fn judge_unseen(own: &Way, peer: &mut Way, step: &Step<'_>, flags: &mut Wireshar
     peer.contiguous = peer.next;
 }
 
-/// Retransmissions of tshark's three sorts, or out of order.
+/// Flags retransmissions of tshark's three sorts, or out of order.
 fn judge_again(
     own: &Way,
     peer: &Way,
@@ -380,7 +376,7 @@ fn judge_again(
     if len > 1 && next - 1 == seq {
         return;
     }
-    // It takes an acknowledgment of zero, as a reset has, for none.
+    // tshark treats an acknowledgment of zero, as a reset has, as none.
     let last_ack = peer.last_ack.filter(|ack| ack.as_u32() != 0);
     let is_acked = last_ack.is_some_and(|ack| !end.is_after(ack));
     if len > 0 && is_acked {
@@ -391,7 +387,7 @@ fn judge_again(
     if !seq.is_before(next) {
         return;
     }
-    // Its differences of times are never negative: before is long ago.
+    // Its time differences are never negative: an earlier packet is long ago.
     let since = |before: Instant| {
         let is_after = packet.at >= before;
         is_after.then(|| packet.at.saturating_since(before))

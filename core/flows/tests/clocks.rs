@@ -1,4 +1,4 @@
-//! Two captures of one connection whose clocks differ by what the test says.
+//! Two captures of one connection whose clocks differ by a known amount.
 
 use std::net::Ipv4Addr;
 
@@ -7,24 +7,23 @@ use gigatcp_units::Instant;
 use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlocks, SeqNumber};
 
-/// A path between two places, and the clock of the second one.
+/// A path between two capture points, and the clock of the second one.
 #[derive(Clone, Copy)]
 struct Setting {
     packets: u32,
-    /// Least time from the first place to the second, microseconds.
+    /// Minimum delay from the first capture point to the second, microseconds.
     there_us: u64,
-    /// And back.
+    /// And in the other direction.
     back_us: u64,
-    /// At most so much more.
+    /// Maximum jitter.
     jitter_us: u64,
-    /// What the second clock shows more.
+    /// Offset of the second clock.
     offset_us: i64,
-    /// And gains, in millionths.
+    /// Drift of the second clock, in millionths.
     ppm: f64,
-    /// So much more from packet to packet on the way there, as in a queue that
-    /// grows.
+    /// Growth of the delay to the second point per packet, as in a growing queue.
     growth_ns: u64,
-    /// From that packet on the second clock is set back by so much.
+    /// Packet from which the second clock is set back, and by how much.
     set_back: Option<(u32, i64)>,
 }
 
@@ -72,7 +71,7 @@ fn packet(from: Side, at_us: i64, index: u32) -> Observed {
     }
 }
 
-/// What both places saw, packets 5 ms apart.
+/// Returns the packets that both capture points saw, 5 ms apart.
 fn captured(setting: &Setting) -> [PacketTimes; 2] {
     let mut random = 7_u64;
     let mut jitter = || {
@@ -252,7 +251,7 @@ fn what_passed_one_place_only_is_known_and_what_passed_twice_is_left_out() {
             there.add(Side::Client, &packet(Side::Client, at, index));
         }
     }
-    // The fifth came there twice, as nobody can tell which of both it was.
+    // The fifth came there twice, so the two cannot be distinguished.
     there.add(Side::Client, &packet(Side::Client, 900, 4));
     let crossings = here.crossings(Side::Client, &there);
     let lost: Vec<bool> = crossings.iter().map(|one| one.there.is_none()).collect();

@@ -1,4 +1,4 @@
-//! Packets in fragments: cut anywhere, in any order, and what is said of them.
+//! Packets in fragments, cut anywhere, in any order, and the reports about them.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ fn at(micros: u64) -> Instant {
     Instant::from_nanos(1_000_000_000) + Duration::from_micros(micros)
 }
 
-/// A capture of these, a microsecond apart.
+/// Returns a capture of these packets, a microsecond apart.
 #[derive(Default)]
 struct Capture {
     datagrams: Datagrams,
@@ -106,7 +106,7 @@ impl Capture {
         segments.collect()
     }
 
-    /// What was odd: of which packet, how often.
+    /// Returns the irregular fragments: of which packet, and their number.
     fn odd(&mut self) -> BTreeMap<String, (u64, u32)> {
         let mut all = BTreeMap::new();
         while let Some(odd) = self.datagrams.poll_odd() {
@@ -238,8 +238,7 @@ fn a_packet_that_is_no_tcp_stays_in_its_place() {
     assert_eq!(found.collect::<Vec<_>>(), [None, not_tcp, None]);
 }
 
-/// How a packet is sent: its length, where it is cut, in which order the parts
-/// come, and which of them come twice.
+/// Manner of sending a packet: length, cuts, order of the parts, duplicated parts.
 type Sending = (usize, Vec<usize>, Vec<u32>, Vec<bool>);
 
 fn sending() -> impl Strategy<Value = Sending> {

@@ -1,5 +1,5 @@
-//! The short way for packets that are expected comes to what the long way comes
-//! to (`src/predicted.rs`), for conversations in which most packets are.
+//! The fast path for expected packets and the slow path agree (`src/predicted.rs`), for
+//! conversations in which most packets are expected.
 
 use std::net::Ipv4Addr;
 
@@ -9,10 +9,10 @@ use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
 use proptest::prelude::*;
 
-/// What happens next: mostly data and its acknowledgment, now and then anything.
+/// The next action: mostly data and its acknowledgment, occasionally anything.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    /// Of 32; see [`Talk::say`].
+    /// Action, of 32; see [`Talk::say`].
     what: u8,
     back: bool,
     segments: u32,
@@ -37,12 +37,12 @@ fn step() -> impl Strategy<Value = Step> {
         })
 }
 
-/// Two hosts that talk, and what the capture sees of it.
+/// Two hosts with a connection, and the packets that a capture sees.
 struct Talk {
     at: Instant,
-    /// SND.NXT of either.
+    /// SND.NXT of each host.
     next: [u32; 2],
-    /// What each has acknowledged of the other.
+    /// Data of the other that each has acknowledged.
     acked: [u32; 2],
     ident: u16,
 }
@@ -105,7 +105,7 @@ impl Talk {
         vec![syn, answer, self.packet(0, &first)]
     }
 
-    /// What a step puts on the wire.
+    /// Returns the packets of a step.
     fn say(&mut self, step: &Step) -> Vec<Observed> {
         let side = usize::from(step.back);
         match step.what {

@@ -50,7 +50,7 @@ impl Scripted {
         Self(client)
     }
 
-    /// What the client wants after the server has sent `bytes`.
+    /// Returns the client's outputs after the server has sent `bytes`.
     fn after(&mut self, bytes: &[u8]) -> Vec<Output<ClientEvent>> {
         self.0.handle_bytes(Instant::ZERO, bytes);
         std::iter::from_fn(|| self.0.poll_output()).collect()
@@ -63,7 +63,7 @@ impl Scripted {
         }
     }
 
-    /// Goes on until data flows.
+    /// Continues until data flows.
     fn running() -> Self {
         let mut client = Self::new();
         client.after(&[9]);
@@ -80,7 +80,8 @@ impl Scripted {
     }
 }
 
-/// Both roles from the cookie to the end, in single bytes; what each says the other counted.
+/// Runs both roles from the cookie to the end, in single bytes. Returns the results that each
+/// received from the other.
 fn whole_test(of_client: &Results, of_server: &Results) -> Vec<Results> {
     let now = Instant::ZERO;
     let mut client = Client::new(Cookie::from_random(COOKIE), parameters());
@@ -255,7 +256,7 @@ fn misbehaving_servers_are_told_apart() {
     );
 }
 
-/// What a session sends, and how it ended.
+/// Returns the bytes that a session sends, and its events.
 fn served(session: &mut Session) -> (Vec<u8>, Vec<ServerEvent>) {
     let (mut sent, mut events) = (Vec::new(), Vec::new());
     while let Some(output) = session.poll_output() {
@@ -393,7 +394,7 @@ proptest! {
     }
 }
 
-/// Parameters of a client that exchanges times.
+/// Returns parameters of a client that exchanges clocks.
 fn parameters_with_clock() -> Parameters {
     let (key, version) = clock::announcement();
     Parameters {
@@ -402,7 +403,7 @@ fn parameters_with_clock() -> Parameters {
     }
 }
 
-/// A session whose client has sent `parameters`, and the first message after them.
+/// Returns a session whose client has sent `parameters`, and the first message after them.
 fn session_after(parameters: &Parameters) -> (Session, Vec<Output<ServerEvent>>) {
     let now = Instant::ZERO;
     let mut session = Session::new(now);
@@ -414,7 +415,7 @@ fn session_after(parameters: &Parameters) -> (Session, Vec<Output<ServerEvent>>)
 
 #[test]
 fn both_roles_exchange_times_before_and_after_the_data() {
-    // The server's clock is 7 s ahead; one way takes 100 us.
+    // The server's clock is 7 s ahead; the delay is 100 us each way.
     let (mut now, way, ahead) = (
         Instant::ZERO,
         Duration::from_micros(100),

@@ -17,36 +17,36 @@ use crate::score::Scores;
 /// A slice whose most probable cause is less probable than this is unknown.
 pub(crate) const MIN_PROBABILITY: f64 = 0.4;
 
-/// An interval with one cause.
+/// An interval attributed to one cause.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Span {
-    /// Where it begins.
+    /// Its beginning.
     pub start: Instant,
-    /// How long it lasts.
+    /// Its duration.
     pub length: Duration,
     /// Index of the cause in [`CAUSES`]; `None` if it is unknown.
     pub cause: Option<usize>,
 }
 
-/// What was attributed to a cause.
+/// Time and losses attributed to a cause.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Attributed {
     pub time: Duration,
     /// Probability times seconds.
     weight: f64,
-    /// Confidence of a note, for what takes no time of its own.
+    /// Confidence of a note, for a cause that takes no time.
     pub note: Option<f64>,
     /// Bytes delivered in that time.
     pub bytes: f64,
     /// The round with the longest slice.
     pub round: usize,
     longest: Duration,
-    /// Recovery episodes of this cause.
+    /// Indices of the recovery episodes of this cause.
     pub episodes: Vec<usize>,
 }
 
 impl Attributed {
-    /// Mean probability over its time.
+    /// Returns the mean probability over its time.
     pub fn probability(&self) -> f64 {
         let time = self.time.as_secs_f64();
         if time > 0.0 {
@@ -56,7 +56,7 @@ impl Attributed {
         }
     }
 
-    /// Delivery rate in its time, bytes per second.
+    /// Returns the delivery rate in its time, in bytes per second.
     pub fn rate(&self) -> f64 {
         self.bytes / self.time.as_secs_f64().max(1e-9)
     }
@@ -66,17 +66,17 @@ impl Attributed {
     }
 }
 
-/// The account of a connection.
+/// Time attribution of a connection.
 pub(crate) struct Account {
     /// One entry for each cause.
     pub causes: Vec<Attributed>,
     pub unknown: Duration,
-    /// Seconds of each cause by probability, whatever the slices were attributed to.
+    /// Seconds of each cause weighted by probability, whatever cause the slices were attributed to.
     pub expected: Vec<f64>,
 }
 
 impl Account {
-    /// The cause with most time.
+    /// Returns the cause with most time.
     pub fn most(&self) -> Option<usize> {
         (0..CAUSES.len()).max_by_key(|index| self.causes[*index].time)
     }
@@ -96,21 +96,22 @@ impl<'a, 'b> Scored<'a, 'b> {
         }
     }
 
-    /// The cause of a slice and its probability, of the probabilities of all of them.
+    /// Returns the cause of a slice and its probability. `all` has the probabilities of all causes.
     fn cause(&self, index: usize, state: State, all: &[f64]) -> Option<(usize, f64)> {
         let round = &self.m.rounds[index];
         match state {
             State::Opening => self.setup(round),
             State::Closing => self.closing(round),
-            // Near the sender nothing can have been lost before it passes: what is in
-            // flight is not known where the capture lacks data.
+            // Near the sender no data can be lost before the capture point. If the capture lacks
+            // data, the amount in flight is unknown.
             State::Full | State::Slack if self.m.view == View::Sender && round.gaps > 0 => None,
             _ => most(all),
         }
     }
 
-    /// The handshake takes until the last SYN (a lost one is retransmitted) and
-    /// an RTT, or as long as its halves took; what takes longer waits for the application.
+    /// Attributes the time before the first data. The handshake takes until the last SYN (a lost
+    /// one is retransmitted) and an RTT, or as long as its halves took. A longer time waits for the
+    /// application.
     fn setup(&self, round: &Round) -> Option<(usize, f64)> {
         let handshake = self.m.connection.handshake_round_trip().unwrap_or_default();
         let syns = self.m.trail.last_syn.map(|last| self.m.since_start(last));
@@ -126,14 +127,14 @@ impl<'a, 'b> Scored<'a, 'b> {
         place(id).map(|cause| (cause, 0.95))
     }
 
-    /// After the end was sent there is nothing to wait for, and after a reset neither.
+    /// Attributes the time after the end. After a FIN or a reset there is nothing to wait for.
     fn closing(&self, round: &Round) -> Option<(usize, f64)> {
         let is_over = self.m.trail.over.is_some_and(|at| round.end > at);
         let cause = place("application-limited").filter(|_| !is_over)?;
         Some((cause, 0.95))
     }
 
-    /// Attributes every slice, and hands each one to `each`.
+    /// Attributes every slice, and passes each one to `each`.
     pub fn attribute(&self, mut each: impl FnMut(Span)) -> Account {
         let mut account = Account {
             causes: alloc::vec![Attributed::default(); CAUSES.len()],
@@ -184,8 +185,7 @@ impl<'a, 'b> Scored<'a, 'b> {
         account
     }
 
-    /// Each recovery episode belongs to what the first round behind it was attributed to,
-    /// among the causes of losses.
+    /// Assigns each recovery episode to the loss cause of the first round after it.
     fn assign_episodes(&self, account: &mut Account) {
         let mut assigned = None;
         for (index, episode) in self.m.after.iter().enumerate() {
@@ -207,7 +207,7 @@ impl<'a, 'b> Scored<'a, 'b> {
     }
 }
 
-/// The most probable cause, and its probability.
+/// Returns the most probable cause and its probability.
 fn most(all: &[f64]) -> Option<(usize, f64)> {
     let all = all.iter().copied().enumerate();
     all.reduce(|best, one| if one.1 > best.1 { one } else { best })

@@ -1,23 +1,23 @@
-//! What a probability is worth: confidence as the share of answers that were right.
+//! Maps probabilities to confidence: the fraction of answers that were correct.
 //!
-//! A model is surer of connections like those that it was fitted to than of others. The
-//! table maps its mean probability over the time of a cause to the share of primary
-//! causes that were right with such a probability in captures of kernels that no weight
-//! was fitted to (`cargo xtask grade --fit` writes `weights/`). Captures without the
-//! handshake, or with its options cut off, have a table of their own: windows are unknown
-//! there, and answers less often right.
+//! A model overestimates probabilities for connections unlike those that it was fitted to. The
+//! table maps its mean probability over the time of a cause to the fraction of correct primary
+//! causes at such a probability. The captures for it are of kernels that no weight was fitted to
+//! (`cargo xtask grade --fit` writes `weights/`). Captures without the handshake, or with its
+//! options cut off, have a separate table: windows are unknown there, and answers less often
+//! correct.
 
 use crate::causes::Cause;
 use crate::measures::Measures;
 use crate::score::position;
 use crate::weights::{AWAY, NEAR};
 
-/// The most for lost ACKs where no data was ever acknowledged and no second capture shows
-/// what arrived: the data may as well have been lost.
+/// Maximum confidence in lost ACKs without acknowledged data or a second capture. The data may have
+/// been lost instead.
 const WITHOUT_ACKS: f64 = 0.5;
 
-/// The confidence in a primary cause with this mean probability: less by the share of the
-/// bytes that the capture lacks, since what they would show is unknown.
+/// Returns the confidence in a primary cause with this mean probability. It is reduced by the
+/// fraction of bytes that the capture lacks, since their evidence is unknown.
 pub(crate) fn confidence(m: &Measures<'_>, cause: &Cause, probability: f64) -> f64 {
     let table = if m.view.is_near_sender() { NEAR } else { AWAY };
     let (knots, shares) = if m.knows_windows() {

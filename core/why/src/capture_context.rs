@@ -1,13 +1,12 @@
-//! Where connections were captured and how large their segments are, and nothing
-//! else, for captures of very many.
+//! Capture point and segment size of connections, for captures of very many.
 //!
-//! A [`crate::Watcher`] needs some four kilooctets for each direction with data,
-//! since it reports what limited it. These two need neither rounds nor losses:
-//! the turnaround, which the handshake tells, and the sizes of new data. Both go
-//! by the rules of `sender_view.rs`, and a test has both come to the same.
+//! A [`crate::Watcher`] needs some 4 kB for each direction with data, since it reports what limited
+//! it. Capture point and segment size need neither rounds nor losses, only the turnaround, which
+//! follows from the handshake, and the sizes of new data. Both follow the rules of
+//! `sender_view.rs`, and a test compares the results.
 //!
-//! Only where the handshake was not seen do timestamps have to tell the
-//! turnaround (`echoes.rs`), and cost up to 512 ticks of the peer's clock.
+//! If the handshake was not seen, the turnaround follows from timestamps (`echoes.rs`), which costs
+//! up to 512 ticks of the peer's clock.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -21,16 +20,16 @@ use crate::monotone::Monotone;
 use crate::segment_size::{SegmentSize, Sizes, vote, wire_segment};
 use crate::view::View;
 
-/// Outline of one direction: turnaround and segment size, without a diagnosis.
+/// Outline of one direction: capture point and segment size, without a diagnosis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CaptureContext {
-    /// Where the capture was taken.
+    /// Capture point.
     pub view: View,
-    /// How large its full segments are, and why.
+    /// Size of its full segments, and its cause.
     pub segments: SegmentSize,
 }
 
-/// The side of a connection that sent more.
+/// Returns the side of a connection that sent more data.
 #[must_use]
 pub fn data_sender(connection: &Connection) -> Side {
     let bytes = |side: Side| connection.direction(side).unique_bytes();
@@ -55,8 +54,8 @@ struct Both {
     sides: [Option<Outline>; 2],
 }
 
-/// Halves of the handshake's round trip, as sampled here: from SYN to SYN-ACK, and
-/// on to its acknowledgment.
+/// Halves of the handshake's RTT, as sampled here. From SYN to SYN-ACK, and from there to its
+/// acknowledgment.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Halves([Option<Duration>; 2]);
 
@@ -64,14 +63,14 @@ pub(crate) struct Halves([Option<Duration>; 2]);
 #[derive(Clone, Debug)]
 struct Outline {
     sizes: Sizes,
-    /// From here to the sender and back.
+    /// Time from here to the sender and back.
     turn: Option<Duration>,
-    /// What tells that where no handshake did.
+    /// Source of the turnaround if no handshake was seen.
     echoes: Option<Box<Echoes>>,
 }
 
 impl Outlines {
-    /// Of no connection yet.
+    /// Creates an empty set.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -79,7 +78,7 @@ impl Outlines {
         }
     }
 
-    /// Takes in a packet that `table` has just analyzed.
+    /// Processes a packet that `table` has just analyzed.
     pub fn handle_packet(&mut self, table: &FlowTable, verdict: &Verdict, packet: &Observed) {
         let index = verdict.connection;
         let Some(connection) = table.connection(index) else {
@@ -91,8 +90,8 @@ impl Outlines {
         self.connections[index].handle(connection, verdict, packet);
     }
 
-    /// What that side's data shows of where it went, by its index in the table.
-    /// `None` if it sent none.
+    /// Returns the outline of that side's data, by the connection's index in the table. `None` if
+    /// it sent none.
     #[must_use]
     pub fn of(&self, table: &FlowTable, index: usize, side: Side) -> Option<CaptureContext> {
         let connection = table.connection(index)?;
@@ -126,7 +125,7 @@ impl Both {
 }
 
 impl Halves {
-    /// The first sample of either side is of its SYN: what it takes from here to
+    /// Records the first sample of either side, which is of its SYN. It is the time from here to
     /// the other side and back.
     #[inline(always)]
     pub fn note(&mut self, connection: &Connection, verdict: &Verdict, flags: Flags) {
@@ -151,7 +150,7 @@ impl Halves {
         }
     }
 
-    /// From here to that side and back.
+    /// Returns the time from here to that side and back.
     pub const fn turn_of(self, side: Side) -> Option<Duration> {
         self.0[side.other() as usize]
     }
@@ -166,7 +165,7 @@ impl Outline {
         }
     }
 
-    /// The sender sends.
+    /// Processes a packet of the sender.
     fn on_sent(&mut self, connection: &Connection, verdict: &Verdict, packet: &Observed) {
         let kinds = verdict.kinds;
         let is_other = packet.flags.intersects(Flags::RST | Flags::SYN)
@@ -192,14 +191,14 @@ impl Outline {
         }
     }
 
-    /// The receiver speaks.
+    /// Processes a packet of the receiver.
     fn on_heard(&mut self, packet: &Observed) {
         if let Some(echoes) = &mut self.echoes
             && let Some(stamps) = packet.timestamps
             && packet.flags.contains(Flags::ACK)
             && !packet.flags.contains(Flags::RST)
         {
-            // No evidence will name the packet.
+            // No evidence cites the packet number.
             echoes.on_val(stamps.val, packet.at, 0);
         }
     }

@@ -1,42 +1,42 @@
-//! What two captures of one connection know together: what was lost between
-//! them, packet by packet, and on which way a queue is.
+//! Combined findings of two captures of one connection.
 //!
-//! The place nearer to the sender of the data is where the connection is
-//! followed; the other one says what became of each packet. One-way delays are
-//! measured above the minimum delay of their direction, so that an offset between the clocks does
-//! not matter; their drift is taken out as `gigatcp_flows` knows it.
+//! They show which packets were lost between the capture points, and in which direction queueing
+//! occurs. The connection is followed at the capture point nearer to the sender of the data; the
+//! other one shows what became of each packet. One-way delays are measured above the minimum delay
+//! of their direction, so that an offset between the clocks does not matter. Their drift is removed
+//! as calculated by `gigatcp_flows`.
 //!
-//! What was lost is counted by bytes, and only while both captured: super-segments of
-//! one place are segments at the other.
+//! Losses are counted by bytes, and only while both captured: a super-segment at one capture point
+//! is several segments at the other.
 //!
-//! Out of scope: packets that a place saw twice (without timestamps a
-//! repair looks like what it repairs), which are left out.
+//! Out of scope: packets that a capture point saw twice (without timestamps a retransmission looks
+//! like its original), which are left out.
 
 use alloc::vec::Vec;
 
 use gigatcp_flows::{Bytes, Clocks, Crossing, PacketTimes, Side};
 use gigatcp_units::{Duration, Instant};
 
-/// Packets before a loss whose delays tell how long the queue was.
+/// Packets before a loss whose delays indicate the length of the queue.
 const NEAR: usize = 3;
 
 /// Minimum number of packets lost within an RTT for a loss burst.
 const FLOOD: usize = 16;
 
-/// One way between the two places.
+/// One direction between the two capture points.
 #[derive(Clone, Debug)]
 struct Way {
-    /// In order of when they passed the first place of this way.
+    /// In order of time at the first capture point of this direction.
     crossings: Vec<Crossing>,
-    /// How much longer than at its shortest each took; lost packets are not in it.
+    /// Delay of each packet above the minimum; `None` if it was lost.
     late: Vec<Option<Duration>>,
 }
 
-/// What passed between two places.
+/// Packets between two capture points.
 #[derive(Clone, Debug)]
 pub struct CapturePair {
     forth: Way,
-    /// Of acknowledgments: where they passed the place near the receiver.
+    /// Of acknowledgments: first at the capture point near the receiver.
     back: Way,
     clocks: Clocks,
     bytes: Bytes,
@@ -45,17 +45,17 @@ pub struct CapturePair {
 /// One-way delay between two capture points.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Delay {
-    /// Half of the min RTT between the two: clocks tell no more.
+    /// Half of the minimum RTT between the two: the clocks do not show more.
     pub min: Duration,
     /// Mean of all packets that passed both.
     pub mean: Duration,
-    /// The longest.
+    /// Maximum.
     pub max: Duration,
 }
 
 impl CapturePair {
-    /// By what passed near the sender of the data, which comes from `sender`, and
-    /// at the other place; `None` if too few packets passed both.
+    /// Compares the packets at the capture point near the sender with those at the other. The data
+    /// comes from `sender`. `None` if too few packets passed both.
     #[must_use]
     pub fn new(near: &PacketTimes, far: &PacketTimes, sender: Side) -> Option<Self> {
         let clocks = near.compare(far)?;
@@ -74,51 +74,49 @@ impl CapturePair {
         })
     }
 
-    /// The two clocks.
+    /// Returns the relation of the two clocks.
     #[must_use]
     pub const fn clocks(&self) -> &Clocks {
         &self.clocks
     }
 
-    /// Bytes of data that passed both places, that were lost between them, before the
-    /// first and behind the second: while both captured.
+    /// Returns the bytes that passed both capture points or were lost. Losses are between the two,
+    /// before the first, and after the second, while both captured.
     #[must_use]
     pub const fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// One-way delay of the data, and of what came back.
+    /// Returns the one-way delays of the data and of the reverse path.
     #[must_use]
     pub fn delays(&self) -> (Delay, Delay) {
         let min = Duration::from_nanos(self.clocks.uncertainty_ns);
         (self.forth.delay(min), self.back.delay(min))
     }
 
-    /// Data packets that left the first place, and how many of them never came
-    /// to the second.
+    /// Returns the data packets at the first capture point, and those lost before the second.
     #[must_use]
     pub fn data(&self) -> (u64, u64) {
         self.forth.count()
     }
 
-    /// The same of what came back.
+    /// Returns the acknowledgments at the far capture point, and those lost before the near one.
     #[must_use]
     pub fn acknowledgments(&self) -> (u64, u64) {
         self.back.count()
     }
 
-    /// The most that queues added between the places: on the forward path, and
-    /// on that of the acknowledgments.
+    /// Returns the maximum queueing delay between the capture points. First on the forward path,
+    /// then on the ACK path.
     #[must_use]
     pub fn queues(&self) -> (Duration, Duration) {
         (self.forth.most(), self.back.most())
     }
 
-    /// What queues added on both ways to what passed between these times, on
-    /// average.
+    /// Returns the mean queueing delay in both directions between these times.
     pub(crate) fn queues_in(&self, start: Instant, end: Instant) -> Option<(Duration, Duration)> {
         let forth = self.forth.mean(start, end)?;
-        // The other clock: near enough for a mean.
+        // The other clock: exact enough for a mean.
         let shift = |at: Instant| {
             let ns = i128::from(at.as_nanos()) + i128::from(self.clocks.offset_ns);
             Instant::from_nanos(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))
@@ -127,15 +125,14 @@ impl CapturePair {
         Some((forth, back))
     }
 
-    /// What became of the first transmission of the octet with this sequence
-    /// number that left before `by`, and of those behind it for a `round`: `None`
-    /// if it is not known.
+    /// Returns the fate of the first transmission of this sequence number before `by`. Packets
+    /// after it count for a `round`. `None` if it is unknown.
     pub(crate) fn fate(&self, seq: u32, by: Instant, round: Duration) -> Option<Fate> {
         let way = &self.forth;
         let until = way.crossings.partition_point(|one| one.here < by);
         let sent = &way.crossings[..until];
         let exact = sent.iter().rposition(|one| one.seq == seq);
-        // Of a long connection a sample is remembered: then what was before it.
+        // Of a long connection a sample is remembered: use the packet before it.
         let is_before = |one: &Crossing| seq.wrapping_sub(one.seq) >> 31 == 0;
         let index = exact.or_else(|| sent.iter().rposition(is_before))?;
         let flood = way.flood(index, round);
@@ -152,20 +149,19 @@ impl CapturePair {
     }
 }
 
-/// What became of a packet, and how long the queue before it was.
+/// Fate of a packet, and the queue before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fate {
     pub is_lost: bool,
     pub queue: Duration,
-    /// Where many were lost within a round trip: how long the queue was before
-    /// all but a tenth of them. What a full queue drops finds it full, each time; a
-    /// policer does not ask for the queue.
+    /// Queue that 90 % of a loss burst met; `None` without a loss burst. Each drop of a full
+    /// queue finds it full; a policer drops at any length.
     pub flood: Option<Duration>,
 }
 
 impl Way {
-    /// What passed before the first packet of both places, or behind the last, says
-    /// nothing: the other place may not have captured yet, or not any more.
+    /// Removes packets before the first and after the last that passed both. They show nothing: the
+    /// other capture may not have begun, or have ended.
     fn overlap(mut crossings: Vec<Crossing>) -> Vec<Crossing> {
         let passed = |one: &Crossing| one.there.is_some();
         let first = crossings.iter().position(passed);
@@ -203,8 +199,8 @@ impl Way {
         Self { crossings, late }
     }
 
-    /// The queue before all but a tenth of what was lost from this packet on for a
-    /// `round`, where that is a flood.
+    /// Returns the queue that 90 % of a loss burst met at least. The burst lasts a `round` from
+    /// this packet. `None` if too few packets are lost in it.
     fn flood(&self, first: usize, round: Duration) -> Option<Duration> {
         let until = self.crossings[first].here + round;
         let until = self.crossings.partition_point(|one| one.here < until);
@@ -260,7 +256,7 @@ impl Way {
     }
 }
 
-/// Nanoseconds from `a` to `b`.
+/// Returns the nanoseconds from `a` to `b`.
 fn signed(a: Instant, b: Instant) -> f64 {
     b.as_nanos().wrapping_sub(a.as_nanos()).cast_signed() as f64
 }

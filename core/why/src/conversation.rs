@@ -1,4 +1,4 @@
-//! Conversations for unit tests, packet by packet, and what trails make of them.
+//! Conversations for unit tests, packet by packet, and the resulting sender views.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -24,8 +24,8 @@ pub(crate) struct Conversation {
 }
 
 impl Conversation {
-    /// A handshake at `at_us`: `to_server` and `to_client` are the RTTs from the
-    /// capture point, in us.
+    /// Opens a connection at `at_us`. `to_server` and `to_client` are the RTTs from the capture
+    /// point, in us.
     pub fn opened(to_server: u64, to_client: u64) -> Self {
         let mut all = Self::default();
         all.say(0, Side::Client, 0, 0, 0).flags = Flags::SYN;
@@ -39,7 +39,7 @@ impl Conversation {
         all
     }
 
-    /// Another packet, to be changed.
+    /// Appends a packet, which the caller may change.
     pub fn say(&mut self, at_us: u64, from: Side, seq: u32, ack: u32, len: u32) -> &mut Observed {
         let client = Endpoints::V4 {
             src: Ipv4Addr::new(192, 0, 2, 1),
@@ -72,7 +72,7 @@ impl Conversation {
         self.packets.last_mut().expect("it was just pushed")
     }
 
-    /// A watcher that has seen all of it.
+    /// Returns a watcher that has processed all packets.
     pub fn watched(&self) -> Watcher {
         let mut watcher = Watcher::new(1);
         for (number, packet) in (1..).zip(&self.packets) {
@@ -81,19 +81,19 @@ impl Conversation {
         watcher
     }
 
-    /// The trail of that side, all rounds closed.
+    /// Returns the sender view of that side, with all rounds closed.
     pub fn trail(&self, side: Side) -> Box<SenderView> {
         let (trail, _) = self.watched().followed(0).lived(side).expect("data");
         trail
     }
 
-    /// Its requests and responses.
+    /// Returns its requests and responses.
     pub fn exchange(&self) -> Exchange {
         self.watched().followed(0).exchange
     }
 }
 
-/// One SACK block.
+/// Returns one SACK block.
 pub(crate) fn sack(left: u32, right: u32) -> SackBlocks {
     let mut blocks = SackBlocks::default();
     let (left, right) = (SeqNumber::new(left), SeqNumber::new(right));

@@ -1,5 +1,4 @@
-//! What a cause cost: the rate that the connection would have had without it, less the
-//! rate that it had.
+//! Cost of a cause: the rate that the connection would have had without it, less the actual rate.
 
 use gigatcp_units::Rate;
 
@@ -7,22 +6,22 @@ use crate::account::Attributed;
 use crate::causes::Cause;
 use crate::measures::{Measures, rate, ratio};
 
-/// What a cause cost over the whole connection.
+/// Cost of a cause over the whole connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cost {
     /// Payload that would have been delivered in addition, by time.
     pub rate: Rate,
-    /// Whether it may be more: the path may carry more than the capture shows.
+    /// Whether it is a lower bound: the path may carry more than the capture shows.
     pub at_least: bool,
 }
 
 impl Cost {
-    /// By what the path carries, over the time that was attributed to the cause. Never
-    /// negative, and nothing for a path that was full.
+    /// Calculates it from the path's capacity over the time attributed to the cause. Never
+    /// negative, and zero for a path that was saturated.
     ///
-    /// What was delivered is all that can be delivered faster. The path takes two RTTs more
-    /// than it carries the bytes: the handshake, and the last ACK. Where the cause stopped the
-    /// transfer, the rest of the time remains, and an RTT for what was stopped.
+    /// Only the delivered bytes can be delivered faster. The path needs two RTTs in addition to
+    /// transmitting the bytes: the handshake, and the last ACK. If the cause stopped the transfer,
+    /// the rest of the time remains, and an RTT for the stopped data.
     pub(crate) fn of(m: &Measures<'_>, cause: &Cause, attributed: &Attributed) -> Self {
         let duration = m.duration.as_secs_f64();
         let is_path = matches!(cause.id, "path-saturated" | "cross-traffic");

@@ -1,17 +1,16 @@
-//! What timestamps say about when a segment was made (RFC 7323 section 3.2).
+//! Bounds from timestamps on when a segment was made (RFC 7323 section 3.2).
 //!
-//! A segment echoes the newest timestamp that its sender had seen. So it was
-//! made after the acknowledgment with that timestamp had reached the sender,
-//! and before the next one had. The first bounds the time from the capture point
-//! to the sender and back from above, the second tells how long the
-//! segment waited below TCP. The cost of coarse clocks: acknowledgments of one
-//! tick cannot be told apart.
+//! A segment echoes the newest timestamp that its sender had seen. So it was made after the
+//! acknowledgment with that timestamp had reached the sender, and before the next one had. The
+//! first bounds the time from the capture point to the sender and back from above. The second shows
+//! how long the segment waited below TCP. With a coarse clock, acknowledgments of the same tick are
+//! indistinguishable.
 
 use alloc::collections::VecDeque;
 
 use gigatcp_units::{Duration, Instant};
 
-/// Ticks remembered.
+/// Maximum number of ticks remembered.
 const MAX_TICKS: usize = 512;
 
 /// The first acknowledgment with a timestamp.
@@ -27,17 +26,17 @@ pub(crate) const fn is_newer(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
-/// The ticks of the peer's clock that passed.
+/// Ticks of the peer's clock that passed.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Echoes {
-    /// The oldest that a segment may still echo. It stands by itself since it
-    /// is nearly always the only one.
+    /// The oldest that a segment may still echo. It is separate, since it is nearly always the only
+    /// one.
     first: Option<Tick>,
     later: VecDeque<Tick>,
 }
 
 impl Echoes {
-    /// An acknowledgment with timestamp `val` passes.
+    /// Records an acknowledgment with timestamp `val`.
     #[inline]
     pub fn on_val(&mut self, val: u32, at: Instant, packet: u64) {
         let newest = self.later.back().or(self.first.as_ref());
@@ -60,8 +59,8 @@ impl Echoes {
         );
     }
 
-    /// A segment that echoes `ecr` passes: the time since what it echoes
-    /// passed, and the first newer timestamp, which it does not echo.
+    /// Handles a segment that echoes `ecr`. Returns the time since the echoed timestamp passed, and
+    /// the first newer timestamp, which the segment does not echo.
     #[inline]
     pub fn on_echo(&mut self, ecr: u32, at: Instant) -> (Option<Duration>, Option<Tick>) {
         while let Some(second) = self.later.front()

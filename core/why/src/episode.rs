@@ -1,4 +1,4 @@
-//! Losses, and what a sender did about them.
+//! Losses, and the sender's recovery from them.
 
 use alloc::vec::Vec;
 
@@ -6,143 +6,139 @@ use gigatcp_units::{Duration, Instant};
 
 use crate::measures::loss_burst::LossBurst;
 
-/// Episodes kept one by one; later ones are only counted.
+/// Maximum number of episodes kept individually; later ones are only counted.
 const MAX_EPISODES: usize = 512;
 
-/// Timeouts kept one by one.
+/// Maximum number of timeouts kept individually.
 const MAX_TIMEOUTS: usize = 64;
 
-/// From a loss being noticed to its repair being acknowledged.
+/// Interval from the detection of a loss to the acknowledgment of its retransmission.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecoveryEpisode {
-    /// When the first segment was retransmitted.
+    /// Time of the first retransmission.
     pub at: Instant,
-    /// When all was acknowledged that had been sent by then.
+    /// Time when all data sent before the first retransmission was acknowledged.
     pub until: Instant,
-    /// The first packet retransmitted.
+    /// Number of the first retransmitted packet.
     pub packet: u64,
-    /// Its place.
+    /// Its position.
     pub start: u64,
-    /// Octets in flight when it began.
+    /// Bytes in flight when it began.
     pub flight: u64,
-    /// Retransmissions in it, several of one segment included.
+    /// Retransmissions in it, including several of one segment.
     pub again: u64,
-    /// Bytes retransmitted at least once, from the first on: never more than were in
-    /// flight; and where they end.
+    /// Bytes retransmitted at least once, from the first on. Never more than were in flight.
+    /// `lost_end` is where they end.
     pub lost: u64,
     pub lost_end: u64,
-    /// Of these, proven to have been spurious.
+    /// Of the retransmissions, those proven spurious.
     pub spurious: u64,
-    /// Of these, segments that were late only: their originals passed here too.
+    /// Of the retransmissions, segments that were only reordered: their originals passed here too.
     pub overtaken: u64,
-    /// Segments retransmitted of what had been there, those included.
+    /// Retransmissions of segments that had already arrived, including those.
     pub needless: u64,
-    /// The longest row of octets that was retransmitted without a break.
+    /// Longest run of bytes retransmitted without a break.
     pub row: u64,
-    /// Where that row ended.
+    /// End of that run.
     pub row_end: u64,
-    /// What was lost closely together.
+    /// Losses close together.
     pub flood: LossBurst,
     /// Timeouts in it.
     pub timeouts: u64,
-    /// The last round trip measured before it, at the capture point.
+    /// Last RTT sample before it, at the capture point.
     pub trip: Option<Duration>,
-    /// The same of an acknowledgment that reported no gap: others may have been delayed
-    /// until what came behind the gap (RFC 5681 section 4.2).
-    /// Zero where there was none.
+    /// Last RTT sample from an acknowledgment that reported no gap. Others may have been delayed
+    /// until data after the gap arrived (RFC 5681 section 4.2). Zero if there was none.
     pub punctual_trip: Duration,
-    /// The last turnaround, likewise.
+    /// Last turnaround before it.
     pub turn: Option<Duration>,
-    /// Packets that came late, out of order.
+    /// Packets that arrived out of order.
     pub late: u64,
-    /// How long the right edge of the window had stood still although data was
-    /// acknowledged, and where.
+    /// Stall of the right window edge before it, although data was acknowledged.
     pub frozen: Option<Frozen>,
-    /// Whether its sizes were full ones only, while smaller packets passed.
+    /// Whether only full-sized segments were retransmitted, while smaller packets passed.
     pub full_sized: bool,
-    /// Octets of new data sent for the first time while it lasted.
+    /// New bytes sent while it lasted.
     pub sent: u64,
 }
 
 impl RecoveryEpisode {
-    /// Whether the same was lost again and again: it met something else than a
-    /// full queue.
+    /// Whether the same data was lost repeatedly. That is not due to a full queue.
     pub const fn is_repeated(&self) -> bool {
         self.timeouts >= 3 && self.again <= self.timeouts + 2
     }
 
-    /// Whether nothing but full segments was retransmitted.
+    /// Whether only full segments were retransmitted.
     pub const fn full_sized_only(&self) -> bool {
         self.full_sized
     }
 }
 
-/// A right edge that did not advance while data was acknowledged: the application was not reading.
+/// A right edge that did not advance while data was acknowledged. The application was not reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Frozen {
     pub edge: u64,
     pub since: Instant,
     pub until: Instant,
     pub first_ack: u64,
-    /// Octets acknowledged in that time.
+    /// Bytes acknowledged in that time.
     pub acked: u64,
-    /// The packet that offered this edge first.
+    /// Number of the packet that first advertised this edge.
     pub packet: u64,
 }
 
-/// The same while it goes on.
+/// A stall of the right edge in progress.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Standing {
     pub frozen: Frozen,
-    /// Where the edge stood at first, and what windows are multiples of: by less than
-    /// that it may seem to have moved.
+    /// Initial edge. The apparent edge may vary by less than `unit`, of which windows are
+    /// multiples.
     pub first_edge: u64,
     pub unit: u64,
 }
 
 impl Standing {
-    /// It, if enough was acknowledged in that time for an edge that moves to have moved.
+    /// Returns the stall if enough data was acknowledged for an edge to advance.
     pub fn if_long(&self, mss: u64) -> Option<Frozen> {
         let enough = (2 * mss.max(1)).max(self.unit + mss);
         (self.frozen.acked >= enough).then_some(self.frozen)
     }
 }
 
-/// A timer that ran out.
+/// Expiry of a retransmission timer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expiry {
     pub at: Instant,
     pub packet: u64,
     pub start: u64,
-    /// The silence before.
+    /// Silence before it.
     pub waited: Duration,
-    /// The packet's IPv4 identification, and how many of its sender had been seen with
-    /// it.
+    /// The packet's IPv4 identification, and the number of its sender's packets seen up to it.
     pub ident: u16,
     pub sent: u64,
 }
 
-/// A hole that showed itself at the capture point.
+/// A gap that showed at the capture point.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hole {
     pub at: Instant,
-    /// The packet behind it.
+    /// Number of the packet after it.
     pub packet: u64,
     pub start: u64,
     pub end: u64,
     pub frozen: Option<Frozen>,
-    /// When data had passed before.
+    /// Time when data had passed before.
     pub after: Instant,
 }
 
-/// All of one direction.
+/// All losses of one direction.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Episodes {
     pub list: Vec<RecoveryEpisode>,
     pub count: u64,
     pub expiries: Vec<Expiry>,
     pub expiry_count: u64,
-    /// The largest hole seen.
+    /// The largest gap seen.
     pub hole: Option<Hole>,
 }
 

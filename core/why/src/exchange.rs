@@ -1,16 +1,16 @@
-//! Requests and responses of a connection, as both directions show them together.
+//! Requests and responses of a connection, from both directions.
 //!
-//! A turn is data from one side until the other side sends data. A turn is clean if
-//! its first packet comes after all data of the other side was acknowledged: then the
-//! time since the last of that data is the RTT from the capture point to that side and
-//! back, and what that side's application took to think. The turns of the side that
-//! opened the connection are requests, those of the other are responses.
+//! A turn is data from one side until the other side sends data. A turn is clean if its first
+//! packet comes after all data of the other side was acknowledged. Then the time since the last of
+//! that data is the RTT from the capture point to that side and back, plus the think time of that
+//! side's application. The turns of the side that opened the connection are requests, those of the
+//! other are responses.
 //!
 //! The times of all turns, and the pauses between them, add up to the time from the
 //! first data to the last.
 //!
-//! Out of scope: several requests in flight at once, as HTTP/2 has them.
-//! They show as [mixed](Exchange::mixed) turns, whose thinking cannot be told.
+//! Out of scope: several simultaneous requests, as in HTTP/2. They show as [mixed](Exchange::mixed)
+//! turns, whose think time is unknown.
 
 use gigatcp_flows::{Kind, Side};
 use gigatcp_units::{Duration, Instant};
@@ -18,28 +18,28 @@ use gigatcp_wire::Flags;
 
 use crate::sender_view::Shown;
 
-/// A silence within a turn shorter than this is transfer.
+/// Minimum silence within a turn that is a pause.
 const LEAST_PAUSE: Duration = Duration::from_millis(1);
 
-/// Turns of one side, summed up.
+/// Sums over the turns of one side.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Turns {
     /// Number of turns.
     pub count: u32,
-    /// Most bytes of one turn.
+    /// Maximum bytes of one turn.
     pub largest: u32,
-    /// Bytes of payload, retransmissions not included.
+    /// Bytes of payload, without retransmissions.
     pub bytes: u64,
-    /// From the first data of a turn to its last, less the pauses.
+    /// Time from the first data of a turn to its last, less the pauses.
     pub transfer: Duration,
-    /// Within turns: all was acknowledged, and this side sent nothing, for longer
-    /// than an RTT from here.
+    /// Pauses within turns. All data was acknowledged, and this side sent nothing, for longer than
+    /// an RTT from here.
     pub pauses: Duration,
-    /// Time that this side took before its clean turns, beyond the RTT.
+    /// Think time of this side before its clean turns, beyond the RTT.
     pub think: Duration,
-    /// The longest of them.
+    /// The longest think time.
     pub longest_think: Duration,
-    /// Min RTT from the capture point to this side and back, once per clean turn.
+    /// Minimum RTT from the capture point to this side, added once per clean turn.
     pub trips: Duration,
     /// Number of clean turns.
     pub clean: u32,
@@ -49,13 +49,13 @@ pub(crate) struct Turns {
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Exchange {
     turns: [Turns; 2],
-    /// Before turns that began while data of the other side was not acknowledged.
+    /// Time before turns that began while data of the other side was not acknowledged.
     mixed: Duration,
     /// Number of these turns.
     mixed_count: u32,
-    /// Payload of the turn that goes on.
+    /// Payload of the current turn.
     current_bytes: u64,
-    /// Whose turn it is, since when without pauses, and its last data.
+    /// Side that has the turn, its beginning without pauses, and its last data.
     whose: Option<Side>,
     began: Instant,
     last: Instant,
@@ -63,7 +63,7 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Takes in a packet with what `flows` found in it.
+    /// Processes a packet and the results of `flows` for it.
     #[inline(always)]
     pub fn on_packet(&mut self, shown: &Shown<'_>) {
         let packet = shown.packet;
@@ -101,7 +101,7 @@ impl Exchange {
                 self.begin(from, packet.at);
             }
             Some(whose) if whose == from => self.go_on(shown, since, bytes),
-            // Loss recovery of what was said before does not take the turn.
+            // Retransmissions of earlier data do not change the turn.
             Some(_) if bytes == 0 => return,
             Some(_) => self.change(shown, since),
         }
@@ -113,13 +113,13 @@ impl Exchange {
         );
     }
 
-    /// Min RTT from the capture point to that side and back.
+    /// Returns the minimum RTT from the capture point to that side and back.
     fn trip_to(shown: &Shown<'_>, side: Side) -> Duration {
         let data = shown.connection.direction(side.other());
         data.round_trips().min().unwrap_or_default()
     }
 
-    /// More of the same turn.
+    /// Continues the same turn.
     fn go_on(&mut self, shown: &Shown<'_>, since: Duration, bytes: u64) {
         let from = shown.verdict.from;
         let data = shown.connection.direction(from);
@@ -134,7 +134,7 @@ impl Exchange {
         }
     }
 
-    /// The other side speaks.
+    /// Changes the turn to the other side.
     fn change(&mut self, shown: &Shown<'_>, since: Duration) {
         let from = shown.verdict.from;
         self.finish_turn();
@@ -172,27 +172,27 @@ impl Exchange {
     }
 }
 
-/// What causes ask for.
+/// Values for causes.
 impl Exchange {
-    /// Turns of that side, the one that goes on included.
+    /// Returns the turns of that side, including the current one.
     pub fn turns(&self, side: Side) -> Turns {
         let mut all = *self;
         all.finish_turn();
         all.turns[side as usize]
     }
 
-    /// Number of responses that came after a whole request.
+    /// Returns the number of responses that came after a whole request.
     pub const fn exchanges(&self) -> u32 {
         self.turns[Side::Server as usize].clean
     }
 
-    /// Number of turns that began before all data of the other side was acknowledged,
-    /// and the time before them.
+    /// Returns the number of mixed turns, and the time before them. These began before all data of
+    /// the other side was acknowledged.
     pub const fn mixed(&self) -> (u32, Duration) {
         (self.mixed_count, self.mixed)
     }
 
-    /// From the first data to the last, of either side.
+    /// Returns the time from the first data to the last, of either side.
     pub fn elapsed(&self) -> Duration {
         self.last.saturating_since(self.first)
     }
@@ -203,9 +203,8 @@ mod tests {
     use super::*;
     use crate::conversation::Conversation;
 
-    /// Requests of 200 bytes and responses of 3000, captured `to_server` and
-    /// `to_client` from them, in us: 20 ms of thinking on the server, 300 ms on the
-    /// client.
+    /// Returns ten requests of 200 bytes with responses of 3000. They are captured `to_server` and
+    /// `to_client` from them, in us. Think time is 20 ms on the server, 300 ms on the client.
     fn ten_exchanges(to_server: u64, to_client: u64) -> Exchange {
         let mut all = Conversation::opened(to_server, to_client);
         let (mut at, mut asked, mut answered) = (100_000, 1, 1);

@@ -1,8 +1,8 @@
-//! Named features of a round: the numbers by which causes are told apart.
+//! Named features of a round: the numbers that distinguish causes.
 //!
 //! A feature is a quantity with a unit and a few knots. Between two knots its weight is
-//! interpolated, beyond the outer ones it stays the same, so that a small change of a
-//! measure is a small change of a score. A feature that is not known here adds nothing.
+//! interpolated, beyond the outer ones it stays constant. So a small change of a measure is a small
+//! change of a score. An unknown feature adds nothing.
 
 use gigatcp_flows::{Kind, Scaling, Side};
 use gigatcp_units::Duration;
@@ -26,19 +26,20 @@ macro_rules! features {
             /// Every feature, in order.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
 
-            /// Its name.
+            /// Returns its name.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What it measures, with its unit.
+            /// Returns its meaning, with its unit.
             #[must_use]
             pub const fn meaning(self) -> &'static str {
                 match self { $(Self::$variant => $meaning,)* }
             }
 
-            /// Where its weights stand; between two of them they are interpolated.
+            /// Returns the values at which its weights are defined; between them they are
+            /// interpolated.
             #[must_use]
             pub const fn knots(self) -> &'static [f64] {
                 match self { $(Self::$variant => &[$($knot),+],)* }
@@ -185,10 +186,10 @@ features! {
     AtReceiver "at_receiver" "Whether the capture point is the receiver." [0.0, 1.0]
 }
 
-/// How many features there are.
+/// Number of features.
 pub const FEATURES: usize = Feature::ALL.len();
 
-/// The features of one round; what is not known is NaN.
+/// The features of one round; unknown ones are NaN.
 #[derive(Clone, Copy, Debug)]
 pub struct Features(pub [f32; FEATURES]);
 
@@ -209,7 +210,7 @@ impl Features {
         }
     }
 
-    /// A feature, unless it is unknown.
+    /// Returns a feature; `None` if it is unknown.
     #[must_use]
     pub fn value(&self, feature: Feature) -> Option<f64> {
         let value = f64::from(self.0[feature as usize]);
@@ -225,7 +226,7 @@ fn trips(time: Duration, m: &Measures<'_>) -> f64 {
     time.as_secs_f64() / m.base.as_secs_f64().max(1e-6)
 }
 
-/// Binary logarithm, of what is at least `min`.
+/// Returns the binary logarithm of a value, at least that of `min`.
 fn log2(value: f64, min: f64) -> f64 {
     libm::log2(value.max(min))
 }
@@ -234,7 +235,7 @@ fn log10(value: f64, min: f64) -> f64 {
     libm::log10(value.max(min))
 }
 
-/// The features of every round.
+/// Returns the features of every round.
 pub(crate) fn of_rounds(m: &Measures<'_>) -> alloc::vec::Vec<Features> {
     let mut common = Features::UNKNOWN;
     connection(m, &mut common);
@@ -254,7 +255,7 @@ pub(crate) fn of_rounds(m: &Measures<'_>) -> alloc::vec::Vec<Features> {
     (0..m.rounds.len()).map(round).collect()
 }
 
-/// In minimum RTTs: where nothing is later than that, no ACK was late.
+/// Minimum lateness of an ACK, in minimum RTTs.
 const MIN_ACK_DELAY: f64 = 0.05;
 
 fn connection(m: &Measures<'_>, f: &mut Features) {
@@ -291,7 +292,7 @@ fn connection(m: &Measures<'_>, f: &mut Features) {
     f.set_if(F::Woken, m.trail.pauses.woken_above_chance());
 }
 
-/// What two captures show of the whole connection.
+/// Features of the whole connection from two captures.
 fn pair(m: &Measures<'_>, f: &mut Features) {
     let Some(pair) = m.pair else { return };
     let share = |(all, lost): (u64, u64)| log10(ratio(lost as f64, all as f64), 1e-6);
@@ -361,7 +362,7 @@ fn exchange(m: &Measures<'_>, f: &mut Features) {
 fn window(m: &Measures<'_>, index: usize, f: &mut Features) {
     use Feature as F;
     let round = &m.rounds[index];
-    // Where nothing is advertised in a round, the last window holds.
+    // If a round advertises no window, the last window applies.
     let before = m.rounds[..=index].iter().rev();
     let Some((least, _)) = before.take(16).find_map(|round| round.window) else {
         return;
@@ -375,7 +376,7 @@ fn window(m: &Measures<'_>, index: usize, f: &mut Features) {
     let zero = round.zero_time.as_secs_f64();
     let length = round.length().as_secs_f64();
     f.set(F::ZeroTime, ratio(zero, length).min(1.0));
-    // What follows is known in bytes only.
+    // The remaining features require windows in bytes.
     if !m.knows_windows() {
         return;
     }
@@ -515,7 +516,7 @@ fn times(m: &Measures<'_>, index: usize, f: &mut Features) {
     }
 }
 
-/// Whose turn it was while nothing was in flight.
+/// Features of the turns while nothing was in flight.
 fn idle_turns(m: &Measures<'_>, round: &Round, f: &mut Features) {
     use Feature as F;
     let [own, peer, free, again] = [
@@ -539,11 +540,11 @@ fn idle_turns(m: &Measures<'_>, round: &Round, f: &mut Features) {
     f.set(F::IdleAgain, again / all);
 }
 
-/// Whether something was lost in a silence that no data of the receiver ended: what had
-/// been acknowledged here was retransmitted after it, so the ACK did not arrive; or
-/// packets are missing by their identifications. Where these do not count
-/// packets: whether the sender begins with one full segment after the silence, though it
-/// had more in flight before, as a timeout has it (RFC 5681 section 3.1).
+/// Whether a loss occurred in a silence that no data of the receiver ended. Either acknowledged
+/// data was retransmitted after it, so the ACK did not arrive. Or packets are missing by their
+/// identifications. If identifications do not count packets: whether the sender begins with one
+/// full segment after the silence, though it had more in flight before, as after a timeout (RFC
+/// 5681 section 3.1).
 fn hides_loss(m: &Measures<'_>, index: usize) -> bool {
     let round = &m.rounds[index];
     let silence = round.spent_in(State::Idle).saturating_sub(round.idle_peer);
@@ -600,7 +601,7 @@ fn loss(m: &Measures<'_>, index: usize, f: &mut Features) {
     f.set_if(F::PairBurst, l.between_burst);
 }
 
-/// Counts of the data direction that no round has.
+/// Returns the duplicate captures in the data direction, which no round counts.
 pub(crate) fn captured_twice(m: &Measures<'_>) -> u64 {
     m.data().count_of(Kind::CapturedTwice)
 }
@@ -618,7 +619,7 @@ pub(crate) const WINDOW: &[Feature] = &[
     Feature::ZeroTime,
 ];
 
-/// Features of queues and of what the path carries.
+/// Features of queues and of the path's capacity.
 pub(crate) const PATH: &[Feature] = &[
     Feature::Queue,
     Feature::QueueOfMax,
@@ -634,7 +635,7 @@ pub(crate) const PATH: &[Feature] = &[
     Feature::Ethernet,
 ];
 
-/// Features of where a queue is.
+/// Features of the location of a queue.
 pub(crate) const ONE_WAY: &[Feature] = &[
     Feature::DataDelay,
     Feature::DataLate,
@@ -647,7 +648,7 @@ pub(crate) const ONE_WAY: &[Feature] = &[
     Feature::PairAckLoss,
 ];
 
-/// Features of how the sender sends.
+/// Features of the sending behavior.
 pub(crate) const SENDER: &[Feature] = &[
     Feature::Busy,
     Feature::Clocked,
@@ -696,7 +697,7 @@ pub(crate) const EXCHANGE: &[Feature] = &[
     Feature::IdleFree,
 ];
 
-/// Features of the loss event that came before.
+/// Features of the previous loss event.
 pub(crate) const LOSS: &[Feature] = &[
     Feature::AnyLoss,
     Feature::SinceLoss,
@@ -750,7 +751,7 @@ pub(crate) const PATTERN: &[Feature] = &[
     Feature::MeterDelay,
 ];
 
-/// Features of where the time of a round goes.
+/// Features of the time of a round.
 pub(crate) const TIMES: &[Feature] = &[
     Feature::TimeoutShare,
     Feature::RecoveryShare,

@@ -1,11 +1,11 @@
-//! What limited a connection: an account of its time, and verdicts.
+//! Diagnoses what limited a connection: time attribution and verdicts.
 //!
-//! [`Watcher::handle_packet`] takes the packets of a capture, one after the other;
-//! [`Watcher::diagnose`] gives a [`Diagnosis`] of a connection. Every instant is attributed
-//! to one cause or is unknown; the times add up to the duration.
+//! [`Watcher::handle_packet`] takes the packets of a capture one after the other;
+//! [`Watcher::diagnose`] returns a [`Diagnosis`] of a connection. Every instant is attributed to
+//! one cause or is unknown; the times add up to the duration.
 //!
-//! 1. Each direction with data is followed as its sender experienced it (`sender_view.rs`): at
-//!    each instant the sender waits for one thing, its [`State`].
+//! 1. Each direction with data is followed as its sender experienced it (`sender_view.rs`): at each
+//!    instant the sender is in one [`State`].
 //! 2. States are kept by rounds (`round.rs`), losses by recovery episodes (`episode.rs`).
 //! 3. At the end they are measured ([`features`], from `measures/`): quantities with units,
 //!    before any cause is considered.
@@ -17,25 +17,25 @@
 //! | `watcher.rs` | all connections of a capture |
 //! | `sender_view.rs`, `sender_view/` | one direction as its sender experienced it |
 //! | `monotone.rs` | capture time that never steps back |
-//! | `echoes.rs` | what timestamps show of when a segment was made |
-//! | `round.rs`, `episode.rs` | what is kept: rounds; losses and their recovery |
+//! | `echoes.rs` | bounds from timestamps on when a segment was made |
+//! | `round.rs`, `episode.rs` | rounds; losses and their recovery |
 //! | `packed.rs`, `samples.rs` | rounds in few bytes; statistics of a round |
 //! | `exchange.rs` | requests and responses: think time, transfer, RTTs |
-//! | `view.rs` | where the capture was taken |
-//! | `segment_size.rs` | how large full segments are, and why |
-//! | `capture_context.rs` | both of these for very many connections, in few bytes each |
-//! | `capture_pair.rs` | what two captures of one connection show together |
+//! | `view.rs` | the capture point |
+//! | `segment_size.rs` | size of full segments, and its cause |
+//! | `capture_context.rs` | capture point and segment size, in few bytes per connection |
+//! | `capture_pair.rs` | combined findings of two captures of one connection |
 //! | `measures/` | quantities of a direction: path, losses, sending |
 //! | `features.rs` | the features of a round, their units and knots |
 //! | `causes/` | one cause in one file |
-//! | `score.rs`, `weights/`, `calibration.rs` | how probable each cause is; the fitted numbers |
-//! | `counters/` | the same answers from counters of hosts |
-//! | `account.rs`, `cost.rs` | what each cause took and cost |
-//! | `next_limit.rs` | what limits next if the primary cause is lifted |
-//! | `verdict.rs`, `sentence.rs`, `summary.rs` | the diagnosis, its first line, and the same in figures alone |
+//! | `score.rs`, `weights/`, `calibration.rs` | probability of each cause; the fitted numbers |
+//! | `counters/` | the same diagnosis from counters of hosts |
+//! | `account.rs`, `cost.rs` | time and cost of each cause |
+//! | `next_limit.rs` | the next limit after the primary cause |
+//! | `verdict.rs`, `sentence.rs`, `summary.rs` | the diagnosis, its first line, and its figures |
 //!
-//! Out of scope: files. What only a host can know (its CPU, its buffers) is inferred from
-//! what it does on the wire, with what is indistinguishable from it.
+//! Out of scope: files. Properties that only a host knows (its CPU, its buffers) are inferred from
+//! its behavior on the wire, with what is indistinguishable from it.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

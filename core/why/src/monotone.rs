@@ -1,27 +1,26 @@
 //! Capture time that never steps back.
 //!
-//! A clock that is set back during a capture shifts all that follows: time stands
-//! still for [`Monotone::PATIENCE`] packets, and goes on with an offset. Packets that
-//! are merely out of order in the file have the time of the one before. A clock that is
-//! set forward cannot be told from a silence.
+//! A clock that is set back during a capture shifts all later packets: time stands still for
+//! [`Monotone::PATIENCE`] packets, and continues with an offset. Packets that are merely out of
+//! order in the file get the time of the previous one. A clock that is set forward is
+//! indistinguishable from a silence.
 //!
-//! Each connection has one of its own, since threads share connections and not
-//! packets.
+//! Each connection has a separate one, since threads share connections and not packets.
 
 use gigatcp_units::{Duration, Instant};
 
-/// The time of one connection.
+/// Clock of one connection.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Monotone {
     /// The latest time.
     pub last: Instant,
     offset: Duration,
-    /// Packets in a row that were earlier than that.
+    /// Number of consecutive packets earlier than that.
     behind: u8,
 }
 
 impl Monotone {
-    /// Packets in a row from the past that show a clock that was set.
+    /// Number of consecutive earlier packets that show a clock that was set back.
     const PATIENCE: u8 = 4;
 
     /// Returns the time of a packet that was captured at `at`.

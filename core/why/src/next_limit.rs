@@ -1,8 +1,8 @@
-//! What limits a connection next, if its primary cause is lifted.
+//! The next limit of a connection, if its primary cause is lifted.
 //!
-//! Known only from what a capture shows whether or not it limits: the rate of the
-//! bottleneck, and the advertised window over the minimum RTT. A limit of a host (a send
-//! buffer, pacing, a CPU) leaves no trace while another one is lower.
+//! It is known only from values that a capture shows even if they do not limit: the bottleneck
+//! rate, and the advertised window over the minimum RTT. A limit of a host (a send buffer, pacing,
+//! a CPU) leaves no trace while another one is lower.
 
 use gigatcp_units::Rate;
 
@@ -10,12 +10,12 @@ use crate::account::Account;
 use crate::causes::{CAUSES, Cause, place};
 use crate::measures::{CapacitySource, Measures, rate};
 
-/// What limits next, and at which rate.
+/// The next limit, and its rate.
 #[derive(Clone, Copy, Debug)]
 pub struct NextLimit {
     /// The cause.
     pub cause: &'static Cause,
-    /// Payload that it allows.
+    /// Payload rate that it allows.
     pub rate: Rate,
 }
 
@@ -27,11 +27,11 @@ const WINDOW: &[&str] = &[
     "receiver-cpu-limited",
 ];
 
-/// Causes of a bottleneck that is full.
+/// Causes of a saturated bottleneck.
 const FULL: &[&str] = &["path-saturated", "cross-traffic"];
 
 impl NextLimit {
-    /// The lowest known limit above the rate that the primary cause allows.
+    /// Returns the lowest known limit above the rate that the primary cause allows.
     pub(crate) fn of(m: &Measures<'_>, account: &Account) -> Option<Self> {
         let first = account.most()?;
         let limited = &account.causes[first];
@@ -40,13 +40,13 @@ impl NextLimit {
         }
         let first = CAUSES[first].id;
         if first == "local-queue" {
-            // Behind a shaper of the sender nothing shows the path's own rate.
+            // After a shaper of the sender nothing shows the path's rate.
             return None;
         }
         let window = window_rate(m).filter(|_| !WINDOW.contains(&first));
         let path = path_rate(m).filter(|_| !FULL.contains(&first));
         let allowed = limited.rate().max(m.mean_rate());
-        // Without a known bottleneck rate a window is next only if the path was full.
+        // Without a known bottleneck rate a window is next only if the path was saturated.
         let known = match (window, path) {
             (Some(window), Some(path)) if window < path => ("receive-window-limited", window),
             (Some(window), None) if FULL.contains(&first) => ("receive-window-limited", window),
@@ -62,8 +62,8 @@ impl NextLimit {
     }
 }
 
-/// What the largest advertised window allows, bytes per second; `None` where windows grow
-/// with the flight (receive buffer tuning), so that a larger one is to be expected.
+/// Returns the rate that the largest advertised window allows, in bytes per second. `None` if
+/// windows grow with the flight (receive buffer tuning), so that a larger one can be expected.
 fn window_rate(m: &Measures<'_>) -> Option<f64> {
     let rounds = m.rounds.len();
     let most = *m.window_max.last().filter(|_| m.knows_windows())? as f64;
@@ -73,7 +73,7 @@ fn window_rate(m: &Measures<'_>) -> Option<f64> {
     (!grows && trip > 0.0 && rounds >= 8).then(|| most / trip)
 }
 
-/// The rate of the bottleneck, where packets close together or a full link show it.
+/// Returns the bottleneck rate, if packets back to back or a saturated link show it.
 pub(crate) fn path_rate(m: &Measures<'_>) -> Option<f64> {
     match m.capacity.source {
         CapacitySource::FullLink => Some(m.capacity.bytes_per_second),

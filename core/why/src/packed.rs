@@ -1,14 +1,13 @@
-//! Rounds as they are kept while a connection goes on: in few octets.
+//! Compact storage of rounds while a connection is in progress.
 //!
-//! A round has some eighty figures, of which most are zero and the others small. What
-//! is kept of it is a bit for each figure that is not zero, and these figures in
-//! groups of seven bits, lowest first: 600 bytes become some hundred. Times and
-//! packet numbers are relative to the round before, and what is near another figure
-//! is kept as the difference. Packing rounds nothing: floating-point figures are kept
-//! with their bits reversed, since the last ones are mostly zero.
+//! A round has some eighty figures, most of which are zero and the others small. It is stored as a
+//! bit for each figure that is not zero, and these figures in groups of seven bits, lowest first:
+//! 600 bytes become about a hundred. Times and packet numbers are relative to the previous round,
+//! and a figure that is near another one is stored as the difference. Packing does not round:
+//! floating-point figures are stored with their bits reversed, since the last ones are mostly zero.
 //!
-//! The table of fields is in `round.rs`, and not repeated here:
-//! [`rounds!`] makes the struct and what packs, unpacks and merges it.
+//! The table of fields is in `round.rs`, and not repeated here: [`rounds!`] makes the struct and
+//! the code that packs, unpacks and merges it.
 
 use alloc::vec::Vec;
 
@@ -20,8 +19,8 @@ use crate::samples::{Extremes, Samples, Spread, Stamp};
 /// Bytes with a bit for each figure.
 const MASK: usize = FIGURES.div_ceil(8);
 
-/// Declares a round: fields with their types, how each takes in that of the next
-/// round, and what it is near to.
+/// Declares a round: fields with their types, how each is merged, and its base. The base is another
+/// field from which the difference is stored.
 macro_rules! rounds {
     (
         $(#[$about:meta])*
@@ -42,7 +41,7 @@ macro_rules! rounds {
             pub end: Instant,
             /// Number of the first packet in it.
             pub packet: u64,
-            /// How many rounds this is.
+            /// Number of rounds merged into this one.
             pub count: u64,
             $($(#[$doc])* pub $field: $type,)*
         }
@@ -62,7 +61,7 @@ macro_rules! rounds {
                 }
             }
 
-            /// Takes in the round behind it.
+            /// Merges the following round into this one.
             fn merge(&mut self, other: &Self) {
                 debug_assert!(
                     self.end <= other.$start,
@@ -75,7 +74,7 @@ macro_rules! rounds {
                 $(merge::$rule(&mut self.$field, &other.$field);)*
             }
 
-            /// Its figures, told from the end and the packet of the round before.
+            /// Returns its figures, relative to the end and the packet of the previous round.
             #[inline(always)]
             pub(crate) fn figures(
                 &self,
@@ -92,7 +91,7 @@ macro_rules! rounds {
                 all.figures
             }
 
-            /// The round with these figures.
+            /// Creates the round with these figures.
             #[inline(always)]
             pub(crate) fn of_figures(
                 figures: &[u64; FIGURES],
@@ -118,7 +117,7 @@ macro_rules! rounds {
 }
 pub(crate) use rounds;
 
-/// Rounds in few octets, oldest first.
+/// Packed rounds, oldest first.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Packed {
     octets: Vec<u8>,
@@ -133,7 +132,7 @@ impl Packed {
     }
 
     pub fn push(&mut self, round: &Round) {
-        /// The most that a round takes.
+        /// Maximum number of bytes of a round.
         const MOST: usize = MASK + FIGURES * 10;
         let mut octets = [0; MOST];
         let mut at = MASK;
@@ -144,7 +143,7 @@ impl Packed {
             all,
             "a round comes out as it was put in"
         );
-        // What is rare stands together.
+        // Rare figures are adjacent.
         for (chunk, figures) in all.chunks(8).enumerate() {
             if figures.iter().fold(0, |all, one| all | one) == 0 {
                 continue;
@@ -165,8 +164,7 @@ impl Packed {
             }
         }
         octets[..MASK].copy_from_slice(&present.to_le_bytes()[..MASK]);
-        // There are many connections: room for an eighth more, and not for as
-        // many again.
+        // There are many connections: reserve an eighth more, instead of doubling.
         if self.octets.len() + at > self.octets.capacity() {
             self.octets.reserve_exact(at.max(self.octets.len() / 8));
         }
@@ -175,7 +173,7 @@ impl Packed {
         self.before = (round.end, round.packet);
     }
 
-    /// All of them as they were.
+    /// Unpacks all rounds.
     pub fn unpack(&self) -> Vec<Round> {
         let mut rounds = Vec::with_capacity(self.len);
         let mut before = <(Instant, u64)>::default();
@@ -212,18 +210,19 @@ impl Packed {
     }
 }
 
-/// How `value` differs from `base`: little in few bits, whichever is more.
+/// Encodes the difference of `value` from `base`. It is small if the two are near, in either
+/// direction.
 const fn apart(value: u64, base: u64) -> u64 {
     let by = value.wrapping_sub(base).cast_signed();
     ((by << 1) ^ (by >> 63)).cast_unsigned()
 }
 
-/// What is `by` [apart] from `base`.
+/// Decodes the value that differs from `base` by `by` (see [apart]).
 const fn together(by: u64, base: u64) -> u64 {
     base.wrapping_add((by >> 1) ^ (by & 1).wrapping_neg())
 }
 
-/// Where figures go, in order.
+/// Output of figures, in order.
 pub(crate) struct Put {
     pub figures: [u64; FIGURES],
     next: usize,
@@ -246,7 +245,7 @@ impl Put {
     }
 }
 
-/// Where figures come from, in the same order.
+/// Input of figures, in the same order.
 pub(crate) struct Take<'a> {
     figures: &'a [u64; FIGURES],
     next: usize,
@@ -269,12 +268,12 @@ impl<'a> Take<'a> {
 pub(crate) trait Figures: Sized {
     /// Number of figures.
     const COUNT: usize;
-    /// What it may be near to.
+    /// Type of the field from which the difference is stored.
     type Near;
     fn put(&self, all: &mut Put);
     fn take(all: &mut Take<'_>) -> Self;
 
-    /// The same as the difference from another field.
+    /// Stores the difference from another field.
     fn put_near(&self, _: Self::Near, all: &mut Put) {
         self.put(all);
     }
@@ -439,7 +438,7 @@ impl Figures for Option<Stamp> {
     }
 }
 
-/// Min and max, the same way.
+/// Minimum and width, the first plus one.
 impl Figures for Option<(u64, u64)> {
     const COUNT: usize = 2;
     type Near = ();
@@ -488,7 +487,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Nothing, something small, or anything; of a size that may be added to.
+    /// Returns zero, a small number, or any; of a size that allows additions.
     fn figure() -> impl Strategy<Value = u64> {
         prop_oneof![Just(0), 0_u64..200, any::<u64>().prop_map(|all| all >> 2)]
     }
@@ -509,7 +508,7 @@ mod tests {
             }
             prop_assert_eq!(packed.len(), kept.len());
             let out = packed.unpack();
-            // Not-a-number is not itself.
+            // NaN does not equal itself.
             prop_assert_eq!(alloc::format!("{out:?}"), alloc::format!("{kept:?}"));
         }
     }

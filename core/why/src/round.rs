@@ -1,9 +1,7 @@
-//! A round: what happened from one octet leaving to its acknowledgment, as the
-//! sender lived it.
+//! A round: the interval from a byte's sending to its acknowledgment, as the sender experienced it.
 //!
-//! A connection keeps at most [`MAX_ROUNDS`]. When there are more, neighbors
-//! become one, so that memory is flat and no time is lost from the account;
-//! what is lost is detail.
+//! A connection keeps at most [`MAX_ROUNDS`]. If there are more, neighbors are merged, so that
+//! memory is flat and no time is missing from the account; only detail is lost.
 
 use alloc::vec::Vec;
 
@@ -13,32 +11,32 @@ use crate::packed::{Packed, rounds};
 use crate::samples::coarse;
 pub(crate) use crate::samples::{Extremes, Samples, Spread, Stamp};
 
-/// Rounds kept of one direction.
+/// Maximum number of rounds of one direction.
 pub const MAX_ROUNDS: usize = 512;
 
-/// What a sender waits for: what is visible of it, without the cause.
+/// State of a sender, as far as it is visible, without the cause.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum State {
-    /// The handshake is not over, or nothing has been sent since.
+    /// The handshake is not over, or nothing was sent since.
     Opening,
     /// Nothing is in flight, and the window is open.
     Idle,
-    /// All of the window offered by the receiver is in flight.
+    /// All of the window advertised by the receiver is in flight.
     Window,
-    /// A retransmission timer runs, and nothing else happens.
+    /// A retransmission timer runs, without other activity.
     Timeout,
-    /// A loss is being repaired.
+    /// Loss recovery is in progress.
     Recovery,
-    /// As much is in flight as ever lately.
+    /// As much is in flight as in the recent past.
     Full,
-    /// Clearly less is in flight than lately, and there is room for more.
+    /// Clearly less is in flight than in the recent past; there is room for more.
     Slack,
-    /// All has been sent.
+    /// All data was sent.
     Closing,
 }
 
-/// How many states there are.
+/// Number of states.
 pub const STATES: usize = 8;
 
 impl State {
@@ -67,111 +65,107 @@ const _: () = {
 };
 
 rounds! {
-    /// One round, or several neighbors.
+    /// One round, or several neighbors merged.
     ///
-    /// A new field is one line here: its type, by which function it takes in that
-    /// of the next round, and what it is near to, if anything, so that it is packed as
-    /// the difference.
+    /// A new field is one line here: its type, the function that merges it with that of the next
+    /// round, and its base, if any, from which the difference is packed.
     pub(crate) struct Round {
-        /// From here to `end`.
+        /// Beginning; `end` is the end.
         pub start: Instant;
         pub spent: [Duration; STATES], merge each;
-        /// Octets sent for the first time.
+        /// Bytes sent for the first time.
         pub sent: u64, merge sum;
-        /// Octets acknowledged.
+        /// Bytes acknowledged.
         pub acked: u64, merge sum, near sent;
         /// Packets with new data.
         pub segments: u64, merge sum;
-        /// Octets of new data that left as the direct answer to an acknowledgment.
+        /// Bytes of new data released directly by an acknowledgment.
         pub clocked: u64, merge sum;
-        /// Gaps between acknowledgments that follow closely, in nanoseconds, and how
-        /// many octets each acknowledged.
+        /// Gaps between acknowledgments that are close together, in nanoseconds, and the bytes that
+        /// each acknowledged.
         pub ack_gaps: Spread, merge spread;
         pub ack_sizes: Spread, merge spread;
-        /// The most in flight.
+        /// Maximum bytes in flight.
         pub flight: u64, merge most, near sent;
-        /// From data to its ACK, at the capture point.
+        /// Time from data to its ACK, at the capture point.
         pub trip: Samples, merge samples;
-        /// From an ACK to the data it released, at the capture point.
+        /// Time from an ACK to the data it released, at the capture point.
         pub turn: Samples, merge samples;
-        /// The first new timestamp of acknowledgments and of data, and when it
-        /// passed.
+        /// The first new timestamp of acknowledgments and of data, and when it passed.
         pub ack_stamp: Option<Stamp>, merge first, near start;
         pub data_stamp: Option<Stamp>, merge first, near start;
-        /// The smallest and the largest window: in bytes, or as advertised where the window
-        /// scale is unknown.
+        /// The smallest and the largest window. In bytes, or as advertised if the window scale is
+        /// unknown.
         pub window: Option<(u64, u64)>, merge windows;
         /// Bytes and time of data packets that are back to back.
         pub train_octets: u64, merge sum;
         pub train_time: Duration, merge sum;
         /// Acknowledgments.
         pub acks: u64, merge sum;
-        /// Octets that acknowledgments which follow closely acknowledged, and their time.
+        /// Bytes acknowledged by acknowledgments that are close together, and their time.
         pub ack_train_octets: u64, merge sum;
         pub ack_train_time: Duration, merge sum;
         /// Time per byte between data packets within trains, in ns.
         pub send_gaps: Spread, merge spread;
-        /// Rate from the start of each burst to the start of the next, in bytes/s: varies
-        /// by less than a tenth behind a shaper or pacing at one rate.
+        /// Rate from the start of each burst to the start of the next, in bytes/s. It varies by
+        /// less than a tenth with a shaper or pacing at one rate.
         pub burst_rate: Spread, merge spread;
         /// Sum of the advertised windows, in the same unit, and number of them.
         pub window_sum: u64, merge sum;
         pub windows: u64, merge sum, near acks;
-        /// Min flight just after an ACK, in bytes.
+        /// Minimum flight just after an ACK, in bytes.
         pub flight_low: Option<u64>, merge least, near flight;
         /// Integral of the flight over time, in bytes times seconds.
         pub flight_time: f32, merge sum;
-        /// Max bytes that one ACK acknowledged.
+        /// Maximum bytes that one ACK acknowledged.
         pub acked_per_ack_max: u64, merge most;
-        /// Arrival at the capture point minus the host's timestamp clock, in us, above
-        /// that of the first timestamp: of data and of ACKs. `None` until the tick of the
-        /// clock is known.
+        /// Lateness at the capture point by the host's timestamp clock, in us. Of data and of ACKs,
+        /// above that of the first timestamp. `None` until the tick of the clock is known.
         pub data_late: Option<Extremes>, merge widen;
         pub ack_late: Option<Extremes>, merge widen;
         /// Packets of new data smaller than a full segment.
         pub small: u64, merge sum;
-        /// Packets of new data with PSH that end in less than a full segment: behind
-        /// them nothing waits to be sent.
+        /// Packets of new data with PSH that end in less than a full segment. No data waits to be
+        /// sent after them.
         pub pushed: u64, merge sum;
         /// All packets of new data with PSH.
         pub marked: u64, merge sum;
-        /// Packets of new data that end in less than a full segment, with PSH or without.
+        /// Packets of new data that end in less than a full segment, PSH or not.
         pub ended: u64, merge sum, near pushed;
-        /// Holes that showed themselves.
+        /// Gaps that showed at the capture point.
         pub gaps: u64, merge sum;
-        /// Packets of new data that no acknowledgment released just before, and that
-        /// came at once with the one before, for how they come on average.
+        /// Packets of new data that arrived immediately after the previous one. No acknowledgment
+        /// had just released them; the mean distance is the reference.
         pub bunched: u64, merge sum;
-        /// Pauses between segments that ended without an acknowledgment to end
-        /// them, and those that one ended.
+        /// Pauses between segments that no acknowledgment ended, and those that one ended.
         pub free_starts: u64, merge sum;
         pub clocked_starts: u64, merge sum;
-        /// Time in which all that was written had been sent, as a short segment or silence tells,
-        /// and acknowledgments released nothing.
+        /// Time in which all written data had been sent and acknowledgments released nothing. A
+        /// short segment or a silence shows that.
         pub dry: Duration, merge sum;
         /// Retransmitted segments.
         pub again: u64, merge sum;
-        /// Retransmissions that are proven spurious.
+        /// Retransmissions that were proven spurious.
         pub spurious: u64, merge sum;
-        /// Idle time until the peer sent data; from then until this side did; time that this
-        /// side ended with new data and no request; and with what had been acknowledged.
+        /// Idle time, by its end. Until the peer sent data; from then until this side did; ended by
+        /// this side with new data and no request; ended with acknowledged data.
         pub idle_peer: Duration, merge sum;
         pub idle_own: Duration, merge sum;
         pub idle_free: Duration, merge sum;
         pub idle_again: Duration, merge sum;
         /// Packets that the sender made and that did not pass here, by IPv4 identification.
         pub missing: u64, merge sum;
-        /// Of those, the ones before a packet that ended an idle time.
+        /// Those of the missing packets that precede a packet that ended an idle time.
         pub hidden: u64, merge sum;
-        /// Packets overtaken on the way.
+        /// Packets overtaken on the path.
         pub late: u64, merge sum;
-        /// How long the right edge of the window stood still although data was
-        /// acknowledged, up to the end of the round.
+        /// Longest stall of the right window edge while data was acknowledged. Up to the end of the
+        /// round.
         pub still: Duration, merge most;
         /// Duplicate ACKs; window updates.
         pub duplicates: u64, merge sum;
         pub updates: u64, merge sum;
-        /// Marks of congestion, or their echoes.
+        /// Congestion marks, or their echoes.
         pub marks: u64, merge sum;
         /// ACKs that advertise a zero window, and time until the next that does not.
         pub zero_windows: u64, merge sum;
@@ -182,7 +176,7 @@ rounds! {
         pub cwr: u64, merge sum;
         /// ACKs with SACK blocks.
         pub sack_acks: u64, merge sum;
-        /// ACKs within [`ACK_BURST`](crate::sender_view::ACK_BURST) of the one before.
+        /// ACKs within [`ACK_BURST`](crate::sender_view::ACK_BURST) of the previous one.
         pub ack_bursts: u64, merge sum;
     }
 }
@@ -196,7 +190,7 @@ impl Round {
         self.spent[state as usize]
     }
 
-    /// Time in which the sender was at work on its transfer.
+    /// Returns the time in which the sender was active.
     pub fn active(&self) -> Duration {
         [State::Window, State::Recovery, State::Full, State::Slack]
             .into_iter()
@@ -211,18 +205,18 @@ impl Round {
         self.windows += 1;
     }
 
-    /// Mean flight over time, in bytes.
+    /// Returns the mean flight over time, in bytes.
     pub fn flight_mean(&self) -> Option<f64> {
         let length = self.length().as_secs_f64();
         (length > 0.0).then(|| f64::from(self.flight_time) / length)
     }
 
-    /// Mean advertised window, in the unit of `window`.
+    /// Returns the mean advertised window, in the unit of `window`.
     pub fn window_mean(&self) -> Option<u64> {
         self.window_sum.checked_div(self.windows)
     }
 
-    /// Rounds what is kept in few bits, once the round is over.
+    /// Reduces the precision of figures, once the round is over, so that they pack well.
     pub const fn round_off(&mut self) {
         self.ack_gaps.round();
         self.ack_sizes.round();
@@ -232,7 +226,7 @@ impl Round {
     }
 }
 
-/// Rules by which a field takes in that of the next round.
+/// Rules for merging a field with that of the next round.
 mod merge {
     use core::ops::AddAssign;
 
@@ -271,7 +265,7 @@ mod merge {
         mine.merge(theirs);
     }
 
-    /// Everything between the extremes of both.
+    /// Spans the extremes of both.
     pub(super) fn widen(mine: &mut Option<Extremes>, theirs: &Option<Extremes>) {
         if let Some(Extremes { least, most }) = *theirs {
             Extremes::widen(mine, least);
@@ -295,10 +289,10 @@ pub(crate) struct Rounds {
     whole: Vec<Round>,
 }
 
-/// Rounds that are not packed yet: many connections have no more than these.
+/// Maximum number of rounds that are not packed: many connections have no more than these.
 const UNPACKED: usize = 5;
 
-/// The same of a connection that has had more.
+/// Maximum number of unpacked rounds of a connection that has had more.
 const UNPACKED_LATER: usize = 2;
 
 impl Rounds {
@@ -326,21 +320,21 @@ impl Rounds {
                 .for_each(|round| self.packed.push(&round));
             self.whole.shrink_to(UNPACKED_LATER);
         }
-        // A round is large: little room for more than are needed.
+        // A round is large: reserve little more than is needed.
         if self.whole.len() == self.whole.capacity() {
             self.whole.reserve_exact(2);
         }
         self.whole.push(*round);
     }
 
-    /// Forgets all of them, and keeps the room they had for others.
+    /// Discards all rounds, and keeps their memory for others.
     pub fn clear(&mut self) {
         self.packed = Packed::default();
         self.whole.clear();
         self.whole.shrink_to(UNPACKED);
     }
 
-    /// There are no more.
+    /// Unpacks all rounds, after the last one was added.
     pub fn finish(&mut self) {
         if self.packed.len() > 0 {
             self.whole = self.all();
@@ -353,8 +347,8 @@ impl Rounds {
         all
     }
 
-    /// Neighbors become one. A round with a long stillness or a repair stays
-    /// by itself where its neighbor has none: it is the one that is requested.
+    /// Merges neighbors. A round with a long stall or a loss recovery stays separate if its
+    /// neighbor has none: it is the interesting one.
     #[cold]
     fn halve(&mut self) {
         let mut merged: Vec<Round> = Vec::with_capacity(MAX_ROUNDS);
@@ -395,14 +389,14 @@ impl Rounds {
         merged.iter().for_each(|round| self.packed.push(round));
     }
 
-    /// All of them, after [`Self::finish`].
+    /// Returns all rounds, after [`Self::finish`].
     pub fn as_slice(&self) -> &[Round] {
         &self.whole
     }
 }
 
 impl Round {
-    /// The state that took most of it.
+    /// Returns the state that took most of it.
     pub fn kind(&self) -> State {
         State::ALL
             .into_iter()

@@ -18,7 +18,7 @@ pub(crate) struct Samples {
 impl Samples {
     #[inline]
     pub fn add(&mut self, sample: Duration) {
-        // Most lie between those that were seen.
+        // Most samples lie between the previous extremes.
         if self.least.is_none_or(|least| sample < least) {
             self.least = Some(sample);
         }
@@ -61,7 +61,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Minimum number of samples for a statement.
+    /// Minimum number of samples for a result.
     const LEAST: u32 = 8;
 
     #[inline]
@@ -90,12 +90,12 @@ impl Spread {
         self.squares = coarse(self.squares);
     }
 
-    /// Mean, of enough samples.
+    /// Returns the mean of enough samples.
     pub fn mean(&self) -> Option<f64> {
         (self.count >= Self::LEAST).then_some(self.mean.into())
     }
 
-    /// Standard deviation over mean, of enough samples.
+    /// Returns standard deviation over mean of enough samples.
     pub fn variation(&self) -> Option<f64> {
         let mean = self.mean().filter(|mean| *mean > 0.0)?;
         let variance = f64::from(self.squares.max(0.0)) / f64::from(self.count);
@@ -103,13 +103,13 @@ impl Spread {
     }
 }
 
-/// A number below 2^63 in few instructions, which unsigned ones take more of.
+/// Converts a number below 2^63, in fewer instructions than an unsigned conversion.
 #[inline(always)]
 pub(crate) const fn f32_of(value: u64) -> f32 {
     value.cast_signed() as f32
 }
 
-/// The nearest value with 12 bits of fraction.
+/// Returns the nearest value with 12 bits of fraction.
 pub(crate) const fn coarse(value: f32) -> f32 {
     const CUT: u32 = 11;
     let bits = value.to_bits();
@@ -128,7 +128,7 @@ pub(crate) struct Extremes {
 }
 
 impl Extremes {
-    /// Takes a value in.
+    /// Adds a value.
     #[inline]
     pub fn widen(all: &mut Option<Self>, value: i32) {
         let (least, most) = all.map_or((value, value), |all| (all.least, all.most));

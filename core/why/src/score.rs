@@ -1,11 +1,10 @@
-//! How probable each cause is in each round: one combiner for all of them.
+//! Probability of each cause in each round: one combiner for all of them.
 //!
-//! A cause's score is a log likelihood ratio in nats: a bias for what the sender waits
-//! for, and a weight for each feature that it names, interpolated between the knots of
-//! that feature. The probability of a cause is its share of the exponentials of all scores
-//! (multinomial logistic regression). The weights stand in `weights/`, in hundredths of a
-//! nat, one table for captures near the sender and one for others; `cargo xtask grade
-//! --fit` makes them, and nothing else.
+//! A cause's score is a log likelihood ratio in nats: a bias for the sender's state, and a weight
+//! for each feature that it names, interpolated between the knots of that feature. The probability
+//! of a cause is its fraction of the sum of the exponentials of all scores (multinomial logistic
+//! regression). The weights are in `weights/`, in hundredths of a nat, one table for captures near
+//! the sender and one for others; only `cargo xtask grade --fit` writes them.
 
 use alloc::vec::Vec;
 
@@ -15,7 +14,7 @@ use crate::measures::Measures;
 use crate::round::State;
 use crate::weights::{AWAY, NEAR, Table};
 
-/// A score that leaves no probability.
+/// A score with zero probability.
 const IMPOSSIBLE: f64 = -1e9;
 
 /// Hundredths of a nat.
@@ -24,12 +23,12 @@ const UNIT: f64 = 0.01;
 /// Neighbors on either side whose scores are averaged with those of a round.
 const SMOOTHED: usize = 2;
 
-/// A number for each cause, and room up to a multiple of what a processor adds at once.
+/// A number for each cause, padded to a multiple of the CPU's vector width.
 type Row = [f32; CAUSES.len().next_multiple_of(8)];
 
 const ZERO: Row = [0.0; CAUSES.len().next_multiple_of(8)];
 
-/// The place of each feature's first knot among the knots of all features, and their count.
+/// Index of each feature's first knot among the knots of all features, and their count.
 const FIRST_KNOT: [usize; FEATURES + 1] = {
     let mut first = [0; FEATURES + 1];
     let mut feature = 0;
@@ -42,8 +41,8 @@ const FIRST_KNOT: [usize; FEATURES + 1] = {
 
 const KNOTS: usize = FIRST_KNOT[FEATURES];
 
-/// The weights of a table by knot. Those of all causes stand together, since a feature is
-/// placed between its knots once for all of them. Behind the last knot a row of zeros follows.
+/// The weights of a table by knot. Those of all causes are adjacent, since the position of a
+/// feature between its knots is the same for all of them. A row of zeros follows the last knot.
 struct Matrix([[i16; ZERO.len()]; KNOTS + 1]);
 
 static NEAR_MATRIX: Matrix = Matrix::of(NEAR);
@@ -77,9 +76,9 @@ impl Matrix {
         Self(all)
     }
 
-    /// Adds what those features say of each cause.
+    /// Adds the contributions of those features to each cause's score.
     fn add(&self, scores: &Row, features: &Features, of: &[Feature]) -> Row {
-        // Places first, then sums: so these stay in registers.
+        // Positions first, then sums: so these stay in registers.
         let mut places = [(0, 0.0); FEATURES];
         let mut count = 0;
         for feature in of {
@@ -91,7 +90,7 @@ impl Matrix {
         }
         let mut scores = *scores;
         for (knot, part) in &places[..count] {
-            // At the last knot of a feature `part` is zero, whatever stands in the next row.
+            // At the last knot of a feature `part` is zero, whatever the next row holds.
             let [low, next] = [&self.0[*knot], &self.0[knot + 1]];
             for ((score, low), next) in scores.iter_mut().zip(low).zip(next) {
                 *score += f32::from(*low) + f32::from(next - low) * part;
@@ -101,8 +100,8 @@ impl Matrix {
     }
 }
 
-/// The position of a value between knots: the knot below it, and how far it is on the way
-/// to the next.
+/// Returns the position of a value between knots. It is the knot below it, and the fraction of the
+/// distance to the next.
 #[must_use]
 pub fn position(knots: &[f64], value: f64) -> (usize, f64) {
     let above = knots.partition_point(|knot| *knot <= value);
@@ -125,7 +124,7 @@ pub(crate) struct Scores {
     table: &'static Table,
     is_away: bool,
     features: Vec<Features>,
-    /// Without the bias of a state.
+    /// Smoothed scores without the bias of a state.
     smooth: Vec<Row>,
 }
 
@@ -153,7 +152,7 @@ impl Scores {
         }
     }
 
-    /// The probability of every cause in a state of a round: shares of the exponentials.
+    /// Returns the probability of every cause in a state of a round, by softmax.
     pub fn probabilities(&self, round: usize, state: State) -> [f64; CAUSES.len()] {
         let mut all = [IMPOSSIBLE; CAUSES.len()];
         for (cause, place) in all.iter_mut().enumerate() {
@@ -166,7 +165,7 @@ impl Scores {
     }
 }
 
-/// Scores of all rounds. A feature that is the same in all of them is added once.
+/// Returns the scores of all rounds. A feature that is the same in all of them is added once.
 fn of_all(matrix: &Matrix, features: &[Features]) -> Vec<Row> {
     let Some(first) = features.first() else {
         return Vec::new();
@@ -185,14 +184,14 @@ fn of_all(matrix: &Matrix, features: &[Features]) -> Vec<Row> {
     each.map(|one| matrix.add(&common, one, &varying)).collect()
 }
 
-/// The bias of a cause for what the sender waits for; `None` for what has no weights.
+/// Returns the bias of a cause in a state; `None` if it has no weights.
 fn bias(table: &Table, cause: usize, state: State) -> Option<f64> {
     let is_fitted = !CAUSES[cause].features.is_empty();
     is_fitted.then(|| f64::from(table.causes[cause].1[state as usize]) * UNIT)
 }
 
-/// Scores averaged with those of neighbors after the same loss event: single rounds are
-/// noisy, and what limits a connection seldom changes from one to the next.
+/// Returns a round's scores averaged with those of neighbors after the same loss event. Single
+/// rounds are noisy, and the limit of a connection seldom changes from one to the next.
 fn smoothed(m: &Measures<'_>, scores: &[Row], index: usize) -> Row {
     let from = index.saturating_sub(SMOOTHED);
     let until = (index + SMOOTHED + 1).min(scores.len());
@@ -213,7 +212,7 @@ fn smoothed(m: &Measures<'_>, scores: &[Row], index: usize) -> Row {
     mean
 }
 
-/// Shares of the exponentials; zeros if nothing is possible.
+/// Returns each exponential over the sum of all; zeros if nothing is possible.
 fn softmax<const N: usize>(mut all: [f64; N]) -> [f64; N] {
     let most = all.iter().copied().fold(IMPOSSIBLE, f64::max);
     let mut sum = 0.0;
@@ -289,7 +288,7 @@ mod tests {
         let tables = [(NEAR, &NEAR_MATRIX), (AWAY, &AWAY_MATRIX)];
         for (table, matrix) in tables {
             for cause in CAUSES.iter().filter(|cause| cause.features().count() > 0) {
-                // What speaks for it most, and for nothing else.
+                // The features that favor it most, and nothing else.
                 let mut features = Features([f32::NAN; FEATURES]);
                 let place = place(cause.id).unwrap_or_default();
                 for (feature, weights) in table.causes[place].2 {

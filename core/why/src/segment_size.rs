@@ -1,34 +1,33 @@
-//! How large full segments are, and why (RFC 6691, RFC 1191 section 7).
+//! Size of full segments, and its cause (RFC 6691, RFC 1191 section 7).
 
 use core::net::IpAddr;
 
 use gigatcp_flows::{Connection, PacketSummary, Side};
 
-/// MTUs that RFC 1191 table 7-1 has.
+/// MTUs in table 7-1 of RFC 1191.
 const PLATEAUS: [u64; 11] = [
     65_535, 32_000, 17_914, 8_166, 4_352, 2_002, 1_492, 1_006, 508, 296, 68,
 ];
 
-/// Why full segments have the size that they have.
+/// Cause of the size of full segments.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum SizeCause {
     /// As large as both SYNs allow, or nearly.
     Offers,
-    /// Smaller by less than a cluster of 1024 or 2048 octets, to whole ones of
-    /// which 4.3BSD rounds down.
+    /// Smaller by less than a cluster of 1024 or 2048 bytes. 4.3BSD rounds down to whole clusters.
     Clusters,
-    /// Smaller for a path MTU that a router may have told.
+    /// Smaller because of a path MTU that a router may have reported.
     PathMtu,
-    /// Smaller for a path MTU that is a plateau of RFC 1191: guessed, or cached.
+    /// Smaller because of a path MTU that is a plateau of RFC 1191. The MTU was guessed or cached.
     Plateau,
-    /// Not many have the size of the largest, so that it need not be the limit.
+    /// Few segments have the largest size, so it need not be the limit.
     FewFull,
-    /// A SYN was not seen, or offered none.
+    /// A SYN was not seen, or had no MSS.
     Unseen,
 }
 
 impl SizeCause {
-    /// Its name in records.
+    /// Returns its name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,7 +40,7 @@ impl SizeCause {
         }
     }
 
-    /// The same in words.
+    /// Returns its description in output.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -60,23 +59,22 @@ impl SizeCause {
 pub struct SegmentSize {
     /// Octets of payload.
     pub octets: u64,
-    /// Octets that both SYNs allow, less those that timestamps take.
+    /// Bytes that both SYNs allow, less the timestamps option.
     pub allowed: Option<u64>,
-    /// Octets of the packet that a full segment makes: the MTU that the sender
-    /// takes the path for, where that is the cause.
+    /// Bytes of the packet of a full segment. It is the sender's path MTU, if that is the cause.
     pub packet: u64,
-    /// Why it is no other.
+    /// Cause of the size.
     pub cause: SizeCause,
-    /// Segments that had this size, more than had others.
+    /// Number of segments of this size in excess of others.
     pub(crate) full: u64,
 }
 
-/// What a direction shows of how large its segments are.
+/// Observed segment sizes of a direction.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Sizes {
-    /// The largest payload of a segment on the wire.
+    /// Maximum payload of a wire segment.
     pub mss: u64,
-    /// The size that most packets have, and by how many more than others.
+    /// The size of most packets, and their number in excess of others.
     pub usual: (u64, u64),
     /// Packets with new data.
     pub segments: u64,
@@ -85,7 +83,7 @@ pub(crate) struct Sizes {
 }
 
 impl Sizes {
-    /// Octets of a full segment: the usual size where that is clear.
+    /// Returns the bytes of a full segment: the usual size if that is clear.
     pub const fn full(&self) -> u64 {
         let (usual, lead) = self.usual;
         if lead >= 20 && usual > 64 && usual <= self.mss {
@@ -97,7 +95,7 @@ impl Sizes {
         }
     }
 
-    /// Octets of headers of a segment with data from that side.
+    /// Returns the bytes of headers of a segment with data from that side.
     pub fn headers(&self, connection: &Connection, side: Side) -> u64 {
         let ip = match connection.endpoint(side).address {
             IpAddr::V4(_) => 20,
@@ -107,8 +105,8 @@ impl Sizes {
     }
 }
 
-/// Bytes of a full segment on the wire, as far as a packet of new data shows: of a
-/// super-segment those of its parts.
+/// Returns the bytes of a full wire segment that a packet of new data shows. For a super-segment
+/// these are the bytes of its parts.
 #[inline]
 pub(crate) fn wire_segment(connection: &Connection, side: Side, packet: &PacketSummary) -> u64 {
     let largest = connection.direction(side).largest_segment();
@@ -118,7 +116,7 @@ pub(crate) fn wire_segment(connection: &Connection, side: Side, packet: &PacketS
     connection.segment_size(side, packet).into()
 }
 
-/// The majority vote of Boyer and Moore: the size that most have, and its lead.
+/// Updates the majority vote of Boyer and Moore: the most frequent size, and its lead.
 pub(crate) const fn vote(usual: (u64, u64), octets: u64) -> (u64, u64) {
     match usual {
         (_, 0) => (octets, 1),
@@ -128,7 +126,7 @@ pub(crate) const fn vote(usual: (u64, u64), octets: u64) -> (u64, u64) {
 }
 
 impl SegmentSize {
-    /// Of what that side sent.
+    /// Returns the segment size of the data of that side.
     pub(crate) fn of(connection: &Connection, side: Side, sizes: &Sizes) -> Self {
         let octets = sizes.full();
         let allowed = allowed(connection, side);
@@ -161,7 +159,7 @@ impl SegmentSize {
     }
 }
 
-/// The segment that both SYNs would allow.
+/// Returns the segment size that both SYNs allow.
 fn allowed(connection: &Connection, side: Side) -> Option<u64> {
     let options = connection.direction(side).options()?;
     let theirs = connection.direction(side.other()).options()?;

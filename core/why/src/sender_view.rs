@@ -1,13 +1,12 @@
-//! One direction of a connection, lived through as its sender did.
+//! Reconstructs one direction of a connection as its sender experienced it.
 //!
-//! The capture point may be anywhere. What the sender knows when it sends is
-//! what had been acknowledged one turnaround earlier, as it passes here: the
-//! time from here to the sender and back. So acknowledgments wait for that long
-//! before they count, and longer where the timestamp that a segment echoes
-//! shows that the sender had not seen them yet (see `echoes.rs`).
+//! The capture point may be anywhere. When the sender sends, it has received the acknowledgments
+//! that passed here one turnaround earlier: the time from here to the sender and back. So
+//! acknowledgments are delayed for that time before they take effect. The delay is longer if the
+//! timestamp that a segment echoes shows that the sender had not seen them yet (see `echoes.rs`).
 //!
-//! Between two events the sender waits for one thing, its [`State`]; the times
-//! of all states add up to the run.
+//! Between two events the sender is in one [`State`]; the times of all states add up to the
+//! duration.
 
 mod expected;
 mod heard;
@@ -38,31 +37,31 @@ use crate::samples::f32_of;
 use crate::segment_size::{Sizes, vote, wire_segment};
 use spacing::Spacing;
 
-/// A round trip where none was measured.
+/// RTT until one is measured.
 const SOME_TRIP: Duration = Duration::from_millis(1);
 
-/// Acknowledgments that wait at most.
+/// Maximum number of pending acknowledgments.
 const MAX_PENDING: usize = 4096;
 
-/// Number from which close ones count as one.
+/// Number of pending acknowledgments from which close ones are merged.
 const MANY_PENDING: usize = MAX_PENDING / 2;
 
 /// Maximum capacity that is kept for another connection.
 const MAX_SPARE: usize = 64;
 
-/// ACKs that follow on one another within this time are a burst.
+/// ACKs within this time of each other are a burst.
 pub(crate) const ACK_BURST: Duration = Duration::from_micros(20);
 
-/// Data packets that follow on one another within this time are a burst.
+/// Data packets within this time of each other are a burst.
 const SEND_BURST: Duration = Duration::from_micros(50);
 
-/// Shortest time after which a longer burst is measured as several.
+/// Minimum time after which a longer burst is measured as several.
 const LONG_BURST: Duration = Duration::from_micros(500);
 
-/// Time after which a sender with data has probed a closed window.
+/// Time within which a sender with data has probed a closed window.
 const UNPROBED: Duration = Duration::from_millis(1500);
 
-/// An acknowledgment on its way to the sender.
+/// An acknowledgment that the sender has not received yet.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     at: Instant,
@@ -73,17 +72,17 @@ struct Pending {
     asks: bool,
 }
 
-/// A segment that waited below TCP: it does not echo what had long passed.
+/// A segment that waited below TCP. It does not echo a timestamp that had passed long before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lag {
     pub packet: u64,
     pub waited: Duration,
-    /// The acknowledgment that it does not know about.
+    /// Packet number of the acknowledgment that it does not echo.
     pub unknown: u64,
     pub is_again: bool,
 }
 
-/// A reset, and where it stood.
+/// A reset, and its position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reset {
     pub at: Instant,
@@ -91,30 +90,30 @@ pub(crate) struct Reset {
     pub place: u64,
     pub una: u64,
     pub edge: u64,
-    /// Whether the peer said anything after it.
+    /// Whether the peer sent anything after it.
     pub answered: bool,
 }
 
-/// Number of resets that passed, by who sent them.
+/// Number of resets that passed, by sender.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Resets {
-    /// By the sender of the data.
+    /// From the sender of the data.
     pub sent: u64,
-    /// By its receiver.
+    /// From its receiver.
     pub heard: u64,
-    /// Which side sent the first.
+    /// Side that sent the first.
     pub first: Option<Side>,
 }
 
-/// Window updates while a gap waited, which do not count as duplicates.
+/// Window updates while there was a gap; they do not count as duplicates.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Updates {
-    /// Place acknowledged.
+    /// Position acknowledged.
     pub ack: u64,
     pub count: u64,
     pub first_packet: u64,
     pub last_packet: u64,
-    /// The first that is a duplicate, once the window stood still.
+    /// The first duplicate, after the window stopped changing.
     pub duplicate: Option<(u64, Instant)>,
     pub duplicates: u64,
 }
@@ -125,7 +124,7 @@ impl Updates {
         self.count | self.duplicates == 0
     }
 
-    /// Another place is acknowledged now.
+    /// Begins with another acknowledged position.
     #[inline]
     fn begin(&mut self, ack: u64) {
         if !self.is_nothing() {
@@ -135,7 +134,7 @@ impl Updates {
     }
 }
 
-/// A packet shown to a trail.
+/// A packet for a sender view.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shown<'a> {
     pub packet: &'a PacketSummary,
@@ -144,33 +143,33 @@ pub(crate) struct Shown<'a> {
     pub number: u64,
 }
 
-/// Pauses in which nothing was sent although acknowledgments allowed it, and
-/// whether acknowledgments ended them: what waits for room in its send buffer is
-/// woken by them, what has nothing to send is not.
+/// Pauses in which nothing was sent although acknowledgments allowed it. Acknowledgments end the
+/// pauses of a sender that waits for room in its send buffer, but not of one that has no data.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Pauses {
     count: u64,
-    /// Those that ended [`Pauses::SOON`] after an acknowledgment at the latest.
+    /// Pauses that ended at most [`Pauses::SOON`] after an acknowledgment.
     woken: u64,
-    /// The time between acknowledgments, and how much of it is that soon after one.
+    /// Total time between acknowledgments, and the part of it that is that soon after one.
     time: Duration,
     soon: Duration,
 }
 
 impl Pauses {
-    /// The share of pauses that an ACK ended, less what chance does; `None` of few.
+    /// Returns the fraction of pauses that an ACK ended, less that of chance. `None` if there are
+    /// few.
     pub fn woken_above_chance(&self) -> Option<f64> {
         let woken = self.woken as f64 / self.count.max(1) as f64;
         let chance = self.soon.as_secs_f64() / self.time.as_secs_f64().max(1e-9);
         (self.count >= Self::LEAST).then_some(woken - chance)
     }
 
-    /// A thread that waits runs so soon after it is woken.
+    /// Maximum time until a thread runs after it is woken.
     const SOON: Duration = Duration::from_micros(250);
     /// Minimum number for a verdict.
     const LEAST: u64 = 8;
 
-    /// The same where `turn` lies between, whose length is known less exactly.
+    /// Returns that time with the uncertainty of the turnaround added.
     fn soon(turn: Option<Duration>) -> Duration {
         Self::SOON + turn.unwrap_or_default() / 32
     }
@@ -181,86 +180,84 @@ impl Pauses {
         self.soon += gap.min(Self::soon(turn));
     }
 
-    /// A sender that waits for data has something in flight, except for its last wait.
+    /// Records the end of a pause. A sender that waits for room has data in flight, except in its
+    /// last wait.
     fn on_end(&mut self, is_under_way: bool, since_ack: Duration, turn: Option<Duration>) {
         self.count += 1;
         self.woken += u64::from(is_under_way && since_ack <= Self::soon(turn));
     }
 }
 
-/// A hole in what passes, and how closely its neighbors follow on one another:
-/// what is lost behind the slowest link leaves its place in time, what found no
-/// room in the queue before it does not.
+/// A gap in the sequence space, and the distance of its neighbors. A segment lost behind the
+/// bottleneck leaves a gap in time; one tail-dropped before it does not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
     pub start: u64,
     pub end: u64,
-    /// The size of the segment behind it, and the time since that before it.
+    /// Size of the segment after it, and the time since the segment before it.
     pub octets: u64,
     pub wait: Duration,
-    /// Octets that had followed back to back up to the hole.
+    /// Bytes back to back up to the gap.
     pub train: u64,
 }
 
-/// Holes kept at most.
+/// Maximum number of gaps kept.
 const MAX_GAPS: usize = 1024;
 
-/// What ends an interval.
+/// Event at the end of an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
     Event,
-    /// A retransmission that a timer made.
+    /// A retransmission due to a timer.
     Expiry,
 }
 
-/// The position up to which a direction was acknowledged.
+/// Returns the position up to which a direction was acknowledged.
 pub(crate) fn acked_to(data: &Direction) -> u64 {
     data.acked_position().unwrap_or(data.first_position())
 }
 
-/// The direction from `side`.
+/// The direction of the data from `side`.
 #[derive(Clone, Debug)]
 pub(crate) struct SenderView {
     pub side: Side,
     pub rounds: Rounds,
     pub episodes: Episodes,
     pub round: Round,
-    /// The place whose acknowledgment ends the round.
+    /// Position whose acknowledgment ends the round.
     round_end: u64,
-    /// Up to here the account is complete.
+    /// Time up to which states are attributed.
     pub last: Instant,
-    /// What the sender knows.
+    /// State of the sender, as far as it has received acknowledgments.
     pub nxt: u64,
     pub una: u64,
     pub edge: u64,
     knows_edge: bool,
-    /// From here to the sender and back.
+    /// Time from here to the sender and back.
     pub turn: Option<Duration>,
     pub had_handshake: bool,
-    /// When the last SYN or SYN-ACK passed: later than the first where one was lost.
+    /// Time of the last SYN or SYN-ACK: later than the first if one was lost.
     pub last_syn: Option<Instant>,
     pending: VecDeque<Pending>,
     echoes: Echoes,
-    /// The most in flight in the last rounds.
+    /// Maximum in flight in the last rounds.
     full: [u64; 2],
     pub mss: u64,
-    /// The size of data that changes nothing but sums; zero where there is none.
-    /// See `expected.rs`.
+    /// Size of data that changes only sums; zero if there is none. See `expected.rs`.
     steady: u64,
-    /// Segments on the wire of such a packet.
+    /// Wire segments of such a packet.
     steady_segments: u16,
     expects: bool,
-    /// The sender's repair.
+    /// Loss recovery of the sender.
     recover: u64,
     open: Option<RecoveryEpisode>,
     row: (u64, u64),
     last_data: Instant,
     last_ack: Instant,
     last_trip: Option<Duration>,
-    /// The same of an acknowledgment that reported no gap.
+    /// Last RTT sample from an acknowledgment that reported no gap.
     punctual_trip: Duration,
-    /// From the sender to the receiver and back, as measured last; until then
-    /// [`SOME_TRIP`].
+    /// Latest RTT between sender and receiver; [`SOME_TRIP`] until it is measured.
     round_trip: Duration,
     last_turn: Option<Duration>,
     standing: Option<Standing>,
@@ -269,66 +266,66 @@ pub(crate) struct SenderView {
     pub fin: bool,
     pub first_data: Option<Instant>,
     first_place: u64,
-    /// The first hole that is not filled, and since when: its end.
+    /// End of the first gap that is not filled, and when it showed.
     hole: Option<(u64, Instant)>,
     pub last_acked: Instant,
     pub lag: Option<Lag>,
     pub lag_again: Option<Lag>,
     pub reset: Option<Reset>,
     pub resets: Resets,
-    /// When a reset of either side ended it; `None` if no reset did.
+    /// Time of the first reset of either side; `None` if there was none.
     pub over: Option<Instant>,
     pub updates: Updates,
     pub best_updates: Updates,
-    /// A segment that began exactly at the edge and was released by a window
-    /// update: packet, its time, how long the sender had waited.
+    /// A segment that began exactly at the edge and was released by a window update. Packet, its
+    /// time, how long the sender had waited.
     pub released: Option<(u64, Instant, Duration)>,
     pub largest: u64,
     pub total_sent: u64,
-    /// The usual distance between segments, and between acknowledgments.
+    /// Usual distance between segments, and between acknowledgments.
     spacing: Duration,
     ack_every: Duration,
-    /// The size that most single segments have, and by how many more.
+    /// Size of most single segments, and their number in excess of others.
     pub usual: (u64, u64),
-    /// The largest segment whose acknowledgment came.
+    /// Largest segment that was acknowledged.
     pub largest_acked: u64,
     pub unseen_acked: u64,
-    /// The newest timestamps of both hosts.
+    /// Newest timestamps of both hosts.
     newest: [Option<u32>; 2],
-    /// When the last acknowledgment of something new passed here.
+    /// Time when the last acknowledgment of new data passed here.
     ack_passed: Instant,
-    /// The newest data was no full segment, although the window had room for one: as
-    /// far as that tells, all that was written has left. PSH says nothing: hosts set it
-    /// at the end of a write, of a buffer, or always.
+    /// Whether all written data seems to be sent. The newest data was no full segment, although the
+    /// window had room for one. PSH is no evidence: hosts set it at the end of a write, of a
+    /// buffer, or always.
     is_all: bool,
-    /// When the sender first learned of something new since.
+    /// Time when the sender first received an acknowledgment of new data since.
     first_learned: Option<Instant>,
-    /// How close data follows here, and what acknowledgments show about it.
+    /// Distances of data here, and those that acknowledgments show.
     pub data_spacing: Spacing,
     pub ack_spacing: Spacing,
     pub pauses: Pauses,
     pub gaps: Vec<Gap>,
     overtaken: overtaken::Overtaken,
     pub meter: meter::Meter,
-    /// Start of the burst of data that goes on, and its bytes.
+    /// Start of the current burst of data, and its bytes.
     burst: (Instant, u64),
-    /// Bytes of a burst, as they usually are: the flight varies by this, whether a
-    /// packet of the capture is one segment of a burst or all of them.
+    /// Usual number of bytes of a burst. The flight varies by this, whether a packet of the capture
+    /// is one segment of a burst or all of them.
     usual_burst: u64,
-    /// When the receiver was last heard.
+    /// Time of the receiver's last packet.
     last_heard: Option<Instant>,
-    /// The closed window was probed since it closed.
+    /// Whether the closed window was probed since it closed.
     is_probed: bool,
-    /// Wire segments that `flows` counted as retransmissions so far.
+    /// Retransmitted wire segments that `flows` counted so far.
     counted_again: u64,
-    /// Smallest window scale that explains the flight, where the scale is unknown.
+    /// Minimum window scale that explains the flight, if the scale is unknown.
     #[allow(dead_code, reason = "read by causes")]
     pub least_scale: u8,
-    /// Since when the advertised window is zero.
+    /// Time since when the advertised window is zero.
     zero_since: Option<Instant>,
     /// The timestamp clocks of sender and receiver.
     host_clocks: [host_clock::HostClock; 2],
-    /// Idle time of which it is not known yet who ended it.
+    /// Idle time that is not attributed to a side yet.
     idle: Duration,
     /// Whether the peer has sent data since this side did.
     is_asked: bool,
@@ -341,7 +338,7 @@ impl SenderView {
         Box::new(Self::beginning(side, at, number))
     }
 
-    /// Gives up what it has kept, except for a little room that another may need.
+    /// Discards its contents, and keeps a little memory for reuse.
     pub fn clear(&mut self) {
         self.rounds.clear();
         self.pending.clear();
@@ -353,7 +350,7 @@ impl SenderView {
         self.echoes = Echoes::default();
     }
 
-    /// Another one, in the memory of one that was [cleared](Self::clear).
+    /// Begins another one, in the memory of a [cleared](Self::clear) one.
     pub fn renew(&mut self, side: Side, at: Instant, number: u64) {
         *self = Self {
             rounds: core::mem::take(&mut self.rounds),
@@ -441,14 +438,14 @@ impl SenderView {
         }
     }
 
-    /// The turnaround of the handshake.
+    /// Sets the turnaround from the handshake.
     pub fn set_turn(&mut self, turn: Duration) {
         self.turn = Some(turn);
         self.had_handshake = true;
         self.note_round_trip();
     }
 
-    /// What it shows of how large segments are.
+    /// Returns the observed segment sizes.
     pub fn sizes(&self) -> Sizes {
         let rounds = self.rounds.as_slice().iter();
         Sizes {
@@ -459,20 +456,20 @@ impl SenderView {
         }
     }
 
-    /// Whether windows are known: their scale is.
+    /// Whether windows are known in bytes: their scale is known.
     #[allow(dead_code, reason = "read by causes")]
     pub const fn knows_windows(&self) -> bool {
         self.knows_edge
     }
 
-    /// Whether the capture has this direction alone: what was sent counts as
-    /// delivered, and states that ACKs decide are unknown.
+    /// Whether the capture has only this direction. Then all data sent counts as delivered, and
+    /// states that ACKs decide are unknown.
     #[allow(dead_code, reason = "read by causes")]
     pub const fn is_one_sided(&self) -> bool {
         self.has_data && self.last_heard.is_none()
     }
 
-    /// Bytes delivered: acknowledged, or all that was sent if no ACK passed here.
+    /// Returns the bytes delivered: acknowledged, or all sent if no ACK passed here.
     #[allow(dead_code, reason = "read by causes")]
     pub const fn delivered(&self) -> u64 {
         let until = if self.is_one_sided() {
@@ -496,7 +493,7 @@ impl SenderView {
         self.round_trip = self.trip().unwrap_or(SOME_TRIP);
     }
 
-    /// What the sender waits for.
+    /// Returns the state of the sender.
     fn state(&self, end: End, span: Duration) -> State {
         if end == End::Expiry && self.flight() > 0 && self.trip().is_none_or(|trip| span > trip) {
             return State::Timeout;
@@ -516,8 +513,8 @@ impl SenderView {
         }
     }
 
-    /// Something was lost. A hole that stays is a loss, whether or not its repair
-    /// passes here.
+    /// Whether data was lost. A gap that stays is a loss, whether or not its retransmission passes
+    /// here.
     fn is_recovering(&self, span: Duration) -> bool {
         self.una < self.recover
             || self.hole.is_some_and(|(_, since)| {
@@ -525,7 +522,7 @@ impl SenderView {
             })
     }
 
-    /// What a sender waits for that goes on, and repairs nothing.
+    /// Returns the state of a sender in progress without loss recovery.
     #[inline]
     fn open_state(&self, span: Duration) -> State {
         if self.flight() == 0 {
@@ -549,8 +546,8 @@ impl SenderView {
         self.knows_edge && room < self.mss.max(1) || self.zero_since.is_some()
     }
 
-    /// The state while nothing is outstanding: data waits only if the sender had filled
-    /// the window, and probes it if that lasts (RFC 9293 section 3.8.6.1).
+    /// Returns the state while nothing is outstanding. Data waits only if the sender had filled the
+    /// window, and probes it if that lasts (RFC 9293 section 3.8.6.1).
     #[cold]
     fn empty_state(&self, span: Duration) -> State {
         let is_short = span <= UNPROBED + self.round_trip * 2;
@@ -561,7 +558,7 @@ impl SenderView {
         }
     }
 
-    /// Time goes on to `to`.
+    /// Advances time to `to`.
     fn pass(&mut self, to: Instant, end: End) {
         if to <= self.last {
             return;
@@ -585,7 +582,7 @@ impl SenderView {
         self.last = self.last.max(to);
     }
 
-    /// The sender learns of an acknowledgment.
+    /// Applies an acknowledgment that the sender has received.
     fn learn(&mut self, known: &Pending, number: u64) {
         if known.ack > self.una {
             let acked = known.ack - self.una;
@@ -672,12 +669,12 @@ impl SenderView {
             open.until = self.last;
             self.meter.on_repaired();
             self.episodes.push(open);
-            // The window is another one now.
+            // The window has changed.
             self.full = [0, self.flight()];
         }
     }
 
-    /// A timestamp that is newer than all before, of the sender or the receiver.
+    /// Handles a timestamp newer than all before, of the sender or the receiver.
     #[inline]
     fn fresh(&mut self, whose: usize, val: u32, at: Instant) -> Option<Stamp> {
         let newest = &mut self.newest[whose];
@@ -689,7 +686,7 @@ impl SenderView {
         (!is_first).then_some(Stamp { val, at })
     }
 
-    /// The capture ends at `at`.
+    /// Finishes at the end of the capture, at `at`.
     pub fn finish(&mut self, at: Instant, number: u64) {
         let turn = self.turn.unwrap_or_default();
         while let Some(first) = self.pending.pop_front() {

@@ -1,4 +1,4 @@
-//! The first line of a diagnosis: the answer.
+//! The first line of a diagnosis: its result.
 
 use alloc::format;
 use alloc::string::String;
@@ -10,8 +10,9 @@ use crate::verdict::{Diagnosis, Verdict, percent};
 use crate::view::View;
 
 impl Diagnosis {
-    /// The answer in one sentence: the cause, its share of the time and its confidence; or
-    /// that it is unsure, the two most probable causes, and what to capture to decide.
+    /// Returns the result in one sentence. It names the cause, its fraction of the time and its
+    /// confidence. Or it states that the diagnosis is unsure, the two most probable causes, and
+    /// what to capture to decide.
     #[must_use]
     pub fn sentence(&self) -> String {
         match self.headline() {
@@ -30,7 +31,7 @@ impl Diagnosis {
         }
     }
 
-    /// Most of the time is unknown: what it may be is what else was found.
+    /// Describes a diagnosis of which most of the time is unknown, with the causes found.
     fn unknown(&self) -> String {
         let found = self.verdicts.first().filter(|first| !first.time.is_zero());
         let subject = match (found, self.alternative) {
@@ -65,7 +66,7 @@ impl Diagnosis {
         )
     }
 
-    /// What to capture to decide between two causes.
+    /// Returns the capture that would decide between two causes.
     fn decides(&self) -> &'static str {
         match (self.capture_point, self.joined.is_some()) {
             (_, true) => "a longer capture may decide",
@@ -77,7 +78,7 @@ impl Diagnosis {
 }
 
 impl CapacitySource {
-    /// Where the rate of a capacity was seen, in words that follow it.
+    /// Returns the source of a capacity's rate, in words that follow it.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {

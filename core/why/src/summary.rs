@@ -1,7 +1,7 @@
-//! A diagnosis in figures alone: for tables of many connections, where sentences and
-//! evidence would cost more than all the rest.
+//! A diagnosis in figures only: for tables of many connections, where sentences and evidence would
+//! cost more than everything else.
 //!
-//! The account is the same as that of a [`crate::Diagnosis`], and so is its primary cause.
+//! Its time attribution equals that of a [`crate::Diagnosis`], and so does its primary cause.
 
 use gigatcp_flows::{Connection, Side};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
@@ -14,12 +14,12 @@ use crate::exchange::Exchange;
 use crate::measures::{Measures, rate};
 use crate::sender_view::SenderView;
 
-/// What limited one direction of a connection most.
+/// The main limit of one direction of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct DiagnosisSummary {
     /// The side that sent.
     pub sender: Side,
-    /// Where the capture was taken.
+    /// Capture point.
     pub capture_point: View,
     /// The connection's time in the capture.
     pub duration: Duration,
@@ -35,14 +35,14 @@ pub struct DiagnosisSummary {
     pub unknown: Duration,
 }
 
-/// A cause, and what was attributed to it.
+/// A cause and its attributed time.
 #[derive(Clone, Copy, Debug)]
 pub struct PrimaryCause {
     /// The cause.
     pub cause: &'static Cause,
     /// Time of the connection that was attributed to it.
     pub time: Duration,
-    /// Probability that it is right, 0 to 1.
+    /// Probability that it is correct, 0 to 1.
     pub confidence: f64,
 }
 
@@ -54,7 +54,7 @@ impl DiagnosisSummary {
     ) -> Self {
         let m = Measures::of(connection, trail, of, None);
         let account = Scored::of(&m).attribute(|_| {});
-        // Of two that took the same time the earlier cause stands first.
+        // Of two that took the same time the earlier cause is first.
         let mut primary: Option<PrimaryCause> = None;
         for (cause, attributed) in CAUSES.iter().zip(&account.causes) {
             if attributed.time > primary.map_or(Duration::ZERO, |most| most.time) {
@@ -78,7 +78,7 @@ impl DiagnosisSummary {
         }
     }
 
-    /// Share of the time of its primary cause, or of what is unknown.
+    /// Returns the fraction of time of its primary cause, or of the unknown time.
     #[must_use]
     pub fn share(&self) -> f64 {
         let time = self.primary.map_or(self.unknown, |primary| primary.time);

@@ -1,4 +1,4 @@
-//! What a connection was limited by.
+//! Result of a diagnosis: the limits of a connection.
 
 use alloc::format;
 use alloc::string::String;
@@ -19,7 +19,7 @@ use crate::measures::{Capacity, Measures, Pair, rate};
 use crate::next_limit::{NextLimit, path_rate};
 use crate::sender_view::SenderView;
 
-/// Below this confidence the diagnosis is unsure: it names two causes.
+/// Minimum confidence for a sure diagnosis. Below it the diagnosis names two causes.
 pub const MIN_CONFIDENCE: f64 = 0.6;
 
 /// A cause that was found.
@@ -27,36 +27,36 @@ pub const MIN_CONFIDENCE: f64 = 0.6;
 pub struct Verdict {
     /// The cause.
     pub cause: &'static Cause,
-    /// What follows "limited by", with the decisive figure.
+    /// The limit with its decisive figure, after "limited by".
     pub subject: String,
-    /// What was found, in a sentence.
+    /// The finding in a sentence.
     pub finding: String,
-    /// Where in the capture it shows.
+    /// Evidence in the capture.
     pub evidence: Vec<Evidence>,
-    /// What to change, with figures for this path.
+    /// The change, with figures for this path.
     pub fix: String,
-    /// Probability that it is right, 0 to 1, as calibrated on captures of kernels.
+    /// Probability that it is correct, 0 to 1, as calibrated on captures of kernels.
     pub confidence: f64,
     /// Mean probability over its time, before calibration.
     pub probability: f64,
-    /// Whether it is worth saying however little time it took.
+    /// Whether it is worth reporting however little time it took.
     pub is_note: bool,
     /// Time of the connection that was attributed to it.
     pub time: Duration,
-    /// The same as a share of the connection.
+    /// That time as a fraction of the connection.
     pub share: f64,
-    /// What it cost over the whole connection.
+    /// Its cost over the whole connection.
     pub cost: Cost,
 }
 
-/// What one direction of a connection was limited by.
+/// Diagnosis of one direction of a connection.
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
     /// The side that sent.
     pub sender: Side,
-    /// Where the capture was taken.
+    /// Capture point.
     pub capture_point: View,
-    /// When the connection begins in the capture.
+    /// Beginning of the connection in the capture.
     pub start: Instant,
     /// The connection's time in the capture.
     pub duration: Duration,
@@ -64,23 +64,23 @@ pub struct Diagnosis {
     pub delivered: Bytes,
     /// Their rate over the duration.
     pub throughput: Rate,
-    /// What the path carries, as far as the capture shows it.
+    /// Capacity of the path, as far as the capture shows it.
     pub capacity: Capacity,
-    /// Payload rate of the bottleneck, if a full link or packets close together show it.
+    /// Payload rate of the bottleneck, if a saturated link or close packets show it.
     pub bottleneck: Option<Rate>,
     /// Minimum RTT of the path.
     pub min_rtt: Duration,
-    /// Verdicts: those that took time by what they took, then the notes.
+    /// Verdicts: those that took time, the longest first, then the notes.
     pub verdicts: Vec<Verdict>,
-    /// What else the most probable cause may be, where that is unsure.
+    /// Alternative to the most probable cause, if that is unsure.
     pub alternative: Option<&'static Cause>,
-    /// What limits it next if the primary cause is lifted, as far as the capture shows it.
+    /// The next limit if the primary cause is lifted, if the capture shows it.
     pub next: Option<NextLimit>,
     /// Time whose cause the capture does not show.
     pub unknown: Duration,
-    /// The whole time in intervals of one cause each.
+    /// The whole duration in intervals of one cause each.
     pub spans: Vec<Span>,
-    /// What a second capture of the connection added, in a sentence.
+    /// Contribution of a second capture of the connection, in a sentence.
     pub joined: Option<String>,
 }
 
@@ -124,8 +124,8 @@ impl Diagnosis {
         diagnosis
     }
 
-    /// The verdict to which most of the time was attributed, if that is more than is
-    /// unknown. Below [`MIN_CONFIDENCE`] it is unsure.
+    /// Returns the verdict with most time, if that is at least the unknown time. Below
+    /// [`MIN_CONFIDENCE`] it is unsure.
     #[must_use]
     pub fn primary(&self) -> Option<&Verdict> {
         let is_most = |first: &&Verdict| !first.time.is_zero() && first.time >= self.unknown;
@@ -139,8 +139,8 @@ impl Diagnosis {
             .is_none_or(|first| first.confidence < MIN_CONFIDENCE)
     }
 
-    /// What to look at first: the primary cause, or a fault that is certain where that is
-    /// unsure.
+    /// Returns the first thing to examine: the primary cause, or a certain fault. The fault takes
+    /// precedence if the primary cause is unsure.
     #[must_use]
     pub fn headline(&self) -> Option<&Verdict> {
         let is_certain = |verdict: &&Verdict| {
@@ -152,8 +152,8 @@ impl Diagnosis {
         }
     }
 
-    /// What of this diagnosis contradicts the rest, if anything: for tests, fuzzing and
-    /// grading. The times add up to the duration, no rate is above what the path carries.
+    /// Returns a contradiction within this diagnosis, if any. For tests, fuzzing and grading. The
+    /// times add up to the duration, no rate exceeds the capacity of the path.
     #[must_use]
     pub fn contradiction(&self) -> Option<String> {
         let sum = |times: &mut dyn Iterator<Item = Duration>| {
@@ -181,7 +181,7 @@ impl Diagnosis {
         ))
     }
 
-    /// Shares of the time by cause, in a line.
+    /// Formats the fractions of the time by cause, in a line.
     #[must_use]
     pub fn limited_by(&self) -> String {
         let mut parts: Vec<String> = self
@@ -231,7 +231,7 @@ fn verdicts(m: &Measures<'_>, account: &Account) -> Vec<Verdict> {
     verdicts
 }
 
-/// What was attributed to a link or a local queue that was busy all the time.
+/// Returns the attributions to a permanently busy link or local queue.
 fn full_link(account: &Account) -> Vec<&Attributed> {
     let of = |id: &str| place(id).map(|place| &account.causes[place]);
     ["path-saturated", "local-queue"]
@@ -240,7 +240,7 @@ fn full_link(account: &Account) -> Vec<&Attributed> {
         .collect()
 }
 
-/// The second most probable cause over the whole time.
+/// Returns the second most probable cause over the whole time.
 fn alternative(account: &Account) -> Option<&'static Cause> {
     let most = account.most()?;
     let expected = account.expected.iter().enumerate();
@@ -249,7 +249,7 @@ fn alternative(account: &Account) -> Option<&'static Cause> {
     second.map(|(index, _)| CAUSES[index])
 }
 
-/// What two captures show of the path between them.
+/// Describes the path between two captures.
 fn joined(between: &CapturePair) -> String {
     let (data, lost) = between.data();
     let (acks, lost_acks) = between.acknowledgments();
@@ -273,7 +273,7 @@ fn joined(between: &CapturePair) -> String {
     )
 }
 
-/// A share as text.
+/// Formats a fraction as percent.
 pub(crate) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent > 99.95 || (9.95..99.0).contains(&percent) {

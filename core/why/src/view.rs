@@ -1,36 +1,35 @@
-//! Where the capture was taken, inferred from the two halves of a round trip.
+//! The capture point, inferred from the two halves of an RTT.
 //!
-//! From data to its acknowledgment is the way from here to the receiver and
-//! back; from an acknowledgment to the data that it releases is the way to the
-//! sender and back. Near the sender the second is nothing, near the receiver
-//! the first.
+//! The time from data to its acknowledgment is the RTT from here to the receiver. The time from an
+//! acknowledgment to the data that it releases is the RTT to the sender. Near the sender the second
+//! is near zero, near the receiver the first.
 
 use gigatcp_units::Duration;
 
-/// Where a capture was taken.
+/// Place where a capture was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum View {
     /// At the sender of the data.
     Sender,
-    /// At their receiver.
+    /// At the receiver of the data.
     Receiver,
     /// Between them.
     Middle,
     /// The capture does not show it.
     Unknown,
-    /// Nowhere: the hosts' own counters were read.
+    /// No capture: the hosts' own counters were read.
     Counters,
 }
 
 impl View {
-    /// Whether the round trip measured there is that of the whole path, and what
-    /// leaves the sender is seen as it leaves; or nothing speaks against that.
+    /// Whether the RTT measured there is that of the whole path. Packets are then seen as they
+    /// leave the sender. Also true if nothing contradicts that.
     #[must_use]
     pub const fn is_near_sender(self) -> bool {
         matches!(self, Self::Sender | Self::Unknown)
     }
 
-    /// Its name in records and sentences.
+    /// Returns its name in records and sentences.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -42,11 +41,11 @@ impl View {
         }
     }
 
-    /// By the way to the receiver and back, and to the sender and back.
+    /// Infers it from the RTT to the receiver, and to the sender.
     pub(crate) fn infer(trip: Option<Duration>, turn: Option<Duration>) -> Self {
-        /// A host needs this long to answer, on a network of no length.
+        /// Maximum response time of a host, on a network without delay.
         const HOST: u64 = 300_000;
-        /// No cable is as short as this.
+        /// Maximum RTT of a loopback: no cable is that short.
         const LOOPBACK: u64 = 50_000;
         let (Some(trip), Some(turn)) = (trip, turn) else {
             return Self::Unknown;
@@ -56,7 +55,7 @@ impl View {
             part * 9 <= other || part <= HOST && part.saturating_mul(2) <= other
         };
         if trip.saturating_add(turn) <= LOOPBACK {
-            // Both hosts are the capture point.
+            // Both hosts are at the capture point.
             Self::Unknown
         } else if is_small(turn, trip) {
             Self::Sender

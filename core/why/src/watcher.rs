@@ -28,20 +28,20 @@ pub(crate) struct Followed {
     last_packet: u64,
     first_packet: u64,
     halves: Halves,
-    /// When the last packet with SYN passed.
+    /// Time of the last packet with SYN.
     last_syn: Option<Instant>,
     trails: [Option<Box<SenderView>>; 2],
     pub(crate) exchange: Exchange,
-    /// It is in the list of those that have ended.
+    /// Whether it is in the list of ended connections.
     is_listed: bool,
 }
 
-/// What the sender waited for in a part of a round, and the round's features.
+/// State of the sender in a part of a round, and the round's features.
 #[derive(Clone, Copy, Debug)]
 pub struct Slice {
-    /// What it waited for.
+    /// State of the sender.
     pub state: State,
-    /// How long.
+    /// Duration.
     pub time: Duration,
     /// The features of the round.
     pub features: Features,
@@ -50,7 +50,7 @@ pub struct Slice {
 /// All slices of a connection.
 #[derive(Clone, Debug)]
 pub struct Slices {
-    /// Where the capture was taken.
+    /// Capture point.
     pub view: View,
     /// Whether the scale of its windows is known.
     pub knows_windows: bool,
@@ -60,31 +60,31 @@ pub struct Slices {
 
 /// Follows the connections of a capture.
 ///
-/// Hand in every packet, then ask for a [`Diagnosis`] of each connection.
+/// Hand in every packet, then request a [`Diagnosis`] of each connection.
 #[derive(Debug)]
 pub struct Watcher {
     table: FlowTable,
     predicts: bool,
     followed: Vec<Followed>,
-    /// Connections that have ended, by when something was heard of them.
+    /// Ended connections, with the time of their latest known packet.
     ended: VecDeque<(Instant, usize)>,
-    /// Trails whose memory the next ones take.
+    /// Sender views whose memory is reused.
     spare: VecDeque<Box<SenderView>>,
 }
 
-/// Trails kept for that at most.
+/// Maximum number of sender views kept for reuse.
 const MAX_SPARE: usize = 64;
 
 impl Watcher {
-    /// Nothing seen yet. The seed protects the table of connections, see
+    /// Creates a watcher without connections. The seed protects the table of connections, see
     /// [`FlowTable::new`]; results do not depend on it.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self::over(FlowTable::new(seed))
     }
 
-    /// The same over [`FlowTable::without_prediction`], and expecting nothing
-    /// itself, which comes to the same more slowly: for tests.
+    /// Creates a watcher without fast paths, for tests. It uses [`FlowTable::without_prediction`],
+    /// and produces the same results more slowly.
     #[must_use]
     pub fn without_prediction(seed: u64) -> Self {
         Self {
@@ -93,7 +93,7 @@ impl Watcher {
         }
     }
 
-    /// What is known of a connection in this test.
+    /// Returns the state of a connection, for tests.
     #[cfg(test)]
     pub(crate) fn followed(&self, index: usize) -> &Followed {
         &self.followed[index]
@@ -109,8 +109,7 @@ impl Watcher {
         }
     }
 
-    /// Takes a packet in, and says what it is. `number` is what evidence calls it
-    /// by.
+    /// Processes a packet and returns its verdict. `number` identifies it in evidence.
     #[inline(always)]
     pub fn handle_packet(&mut self, number: u64, packet: &impl Packet) -> Verdict {
         let (verdict, mut packet, connection) = self.table.follow(packet);
@@ -138,9 +137,9 @@ impl Watcher {
         verdict
     }
 
-    /// A connection that has ended and was not heard of since `by`, if there is
-    /// one: it may be [concluded](Self::conclude) before the capture ends. After
-    /// that it has to be [forgotten](Self::forget).
+    /// Returns a connection that has ended without a packet since `by`, if any. It may be
+    /// [concluded](Self::conclude) before the capture ends. After that it must be
+    /// [forgotten](Self::forget).
     pub fn next_ended(&mut self, by: Instant) -> Option<usize> {
         while let Some(&(at, index)) = self.ended.front()
             && at < by
@@ -155,8 +154,8 @@ impl Watcher {
         None
     }
 
-    /// Gives up a connection, so that memory does not grow with those that are
-    /// over. Its index goes to another one; see [`FlowTable::retire`].
+    /// Releases a connection, so that memory does not grow with finished ones. Its index goes to
+    /// another one; see [`FlowTable::retire`].
     pub fn forget(&mut self, index: usize) {
         self.table.retire(index);
         if let Some(followed) = self.followed.get_mut(index) {
@@ -164,14 +163,14 @@ impl Watcher {
         }
     }
 
-    /// The connections and their counts.
+    /// Returns the connections and their counts.
     #[must_use]
     pub const fn table(&self) -> &FlowTable {
         &self.table
     }
 
-    /// Why the direction of this connection that carried more was not faster.
-    /// `None` if no data was seen.
+    /// Diagnoses what limited the direction of this connection that carried more data. `None` if no
+    /// data was seen.
     #[must_use]
     pub fn diagnose(&self, index: usize) -> Option<Diagnosis> {
         let connection = self.table.connection(index)?;
@@ -185,8 +184,8 @@ impl Watcher {
         ))
     }
 
-    /// What that side's data shows of where it went, as [`crate::Outlines`] has it in
-    /// less memory. `None` if it sent none.
+    /// Returns the capture point and segment size of that side's data. [`crate::Outlines`] provides
+    /// them in less memory. `None` if it sent none.
     #[must_use]
     pub fn capture_context(&self, index: usize, side: Side) -> Option<CaptureContext> {
         let connection = self.table.connection(index)?;
@@ -199,8 +198,8 @@ impl Watcher {
         })
     }
 
-    /// The diagnosis with a second capture of the connection, taken nearer to the receiver
-    /// of the data: there it has the number `index`.
+    /// Diagnoses a connection with a second capture of it, nearer to the data's receiver. Its index
+    /// there is `far_index`.
     #[must_use]
     pub fn diagnose_with(
         &self,
@@ -224,8 +223,8 @@ impl Watcher {
         ))
     }
 
-    /// What each slice of the connection's time shows, for graders and those who fit
-    /// weights; with a second capture as for [`Self::diagnose_with`].
+    /// Returns each slice of the connection's time with its features, for grading and fitting. With
+    /// a second capture as for [`Self::diagnose_with`].
     #[must_use]
     pub fn slices(
         &self,
@@ -264,7 +263,7 @@ impl Watcher {
         })
     }
 
-    /// The direction of a connection that comes from that endpoint.
+    /// Returns the direction of a connection that comes from that endpoint.
     fn same_direction(&self, index: usize, from: Endpoint) -> Option<Box<SenderView>> {
         let connection = self.table.connection(index)?;
         let side = if connection.endpoint(Side::Client) == from {
@@ -275,15 +274,15 @@ impl Watcher {
         Some(self.followed.get(index)?.lived(side)?.0)
     }
 
-    /// Which side of a connection sent more.
+    /// Returns the side of a connection that sent more data.
     #[must_use]
     pub fn sender(&self, index: usize) -> Option<Side> {
         let connection = self.table.connection(index)?;
         Some(data_sender(connection))
     }
 
-    /// The same in figures alone. What was remembered of the connection for it
-    /// is given up: ask once, and after the last packet.
+    /// Returns the diagnosis in figures only. The state kept of the connection for it is released:
+    /// call it once, after the last packet.
     #[must_use]
     pub fn conclude(&mut self, index: usize) -> Option<DiagnosisSummary> {
         let sender = self.sender(index)?;
@@ -307,8 +306,8 @@ impl Watcher {
         Some(summary)
     }
 
-    /// The number of the first packet of that connection; `None` if there is
-    /// none with this index, or no longer.
+    /// Returns the number of that connection's first packet. `None` if there is no connection with
+    /// this index any more.
     #[must_use]
     pub fn first_packet(&self, index: usize) -> Option<u64> {
         let followed = self.followed.get(index)?;
@@ -317,8 +316,7 @@ impl Watcher {
 }
 
 impl Followed {
-    /// The direction from `side` up to the end of the capture, and when the
-    /// connection begins in it.
+    /// Returns the finished direction from `side`, and the connection's beginning.
     pub(crate) fn lived(&self, side: Side) -> Option<(Box<SenderView>, Instant)> {
         let mut trail = self.trails[side as usize].clone()?;
         trail.finish(self.clock.last, self.last_packet);
@@ -354,7 +352,7 @@ impl Followed {
         }
     }
 
-    /// The first data of a side.
+    /// Begins the sender view of a side at its first data.
     #[cold]
     fn begin(&mut self, from: Side, now: Instant, spare: &mut VecDeque<Box<SenderView>>) {
         let first = self.first.unwrap_or(now);

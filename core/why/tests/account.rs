@@ -1,4 +1,4 @@
-//! What holds of every diagnosis, whatever the capture.
+//! Properties of every diagnosis, for any capture.
 
 use std::net::Ipv4Addr;
 
@@ -9,8 +9,8 @@ use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Ecn, Endpoints, Flags, SackBlock, SackBlocks, SeqNumber, Timestamps};
 use proptest::prelude::*;
 
-/// A packet that may be anything, from a small set of places and times so that
-/// packets have to do with one another.
+/// Returns a random packet, from a small set of places and times. So packets are related to each
+/// other.
 fn packet() -> impl Strategy<Value = (u64, bool, Observed)> {
     (
         0_u64..50_000_000,
@@ -67,8 +67,8 @@ fn packet() -> impl Strategy<Value = (u64, bool, Observed)> {
         )
 }
 
-/// Times of all verdicts, the unknown and all spans add up to the run, and
-/// spans follow on one another.
+/// Checks that all verdicts, the unknown time and all spans add up to the duration. Spans must be
+/// contiguous.
 fn check(diagnosis: &Diagnosis) {
     let told = diagnosis
         .verdicts
@@ -90,11 +90,11 @@ fn check(diagnosis: &Diagnosis) {
     check_rates(diagnosis);
 }
 
-/// No rate exceeds what was seen, or is below what was delivered.
+/// Checks that no rate exceeds the observed one, or is below the delivered one.
 fn check_rates(diagnosis: &Diagnosis) {
     let (capacity, throughput) = (diagnosis.capacity.rate(), diagnosis.throughput);
     assert!(capacity >= throughput, "{capacity:?} {throughput:?}");
-    // All that was delivered at once, in the shortest time that is told from none.
+    // All data delivered in the shortest nonzero time.
     let most = diagnosis.delivered.as_u64() as f64 * 8.0 * 1e9;
     assert!(capacity.as_bps() as f64 <= most + 1.0, "{capacity:?}");
     for verdict in &diagnosis.verdicts {
@@ -102,7 +102,7 @@ fn check_rates(diagnosis: &Diagnosis) {
     }
 }
 
-/// A watcher that saw those of the packets that `takes` takes.
+/// Returns a watcher of the packets that `takes` selects.
 fn watch(
     packets: &[(u64, bool, Observed)],
     backwards: bool,
@@ -131,7 +131,7 @@ fn diagnose(packets: &[(u64, bool, Observed)], backwards: bool) -> Vec<Diagnosis
         .collect()
 }
 
-/// Everything in figures, by the number of the first packet.
+/// Returns all results in figures, by the number of the first packet.
 fn conclude(mut watcher: Watcher) -> Vec<(u64, String)> {
     (0..watcher.table().len())
         .filter_map(|index| {
@@ -201,7 +201,7 @@ proptest! {
     }
 }
 
-/// A transfer of one segment a millisecond, each acknowledged 10 ms later.
+/// Returns a transfer of one segment per millisecond, each acknowledged 10 ms later.
 fn steady(rounds: u64) -> Watcher {
     let mut watcher = Watcher::new(1);
     let mut number = 0;

@@ -1,5 +1,5 @@
-//! Two captures of one connection whose packets are not the same: what was lost
-//! between them is counted by bytes, and only while both captured.
+//! Two captures of one connection with different packets: losses between them are counted by bytes,
+//! and only while both captured.
 
 use std::net::Ipv4Addr;
 
@@ -16,7 +16,7 @@ const TRAIN: u32 = 8;
 const DELAY_US: u64 = 10_000;
 const EVERY_US: u64 = 5_000;
 
-/// The far clock shows so much more.
+/// Offset of the far clock.
 const OFFSET_US: u64 = 3_000_000;
 
 fn packet(at_us: u64, from: Side, seq: u32, ack: u32, len: u32) -> Observed {
@@ -49,7 +49,7 @@ fn packet(at_us: u64, from: Side, seq: u32, ack: u32, len: u32) -> Observed {
     }
 }
 
-/// What becomes of a segment on its way.
+/// Place where a segment is lost.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lost {
     Not,
@@ -58,8 +58,8 @@ enum Lost {
     Behind,
 }
 
-/// Both captures: how many segments a packet has here and there, what becomes of each
-/// segment, and from which time until which time of the sender there is captured.
+/// Both captures: segments per packet here and there, losses, and capture times. The times are
+/// those of the sender.
 struct Setting {
     here: u32,
     there: u32,
@@ -76,7 +76,7 @@ const SETTING: Setting = Setting {
     there_until_us: u64::MAX,
 };
 
-/// Packets of `count` segments each, from runs of segments that passed.
+/// Merges runs of segments that passed into packets of `count` segments each.
 fn merged(passed: &[bool], count: u32) -> Vec<(u32, u32)> {
     let mut packets: Vec<(u32, u32)> = Vec::new();
     for (index, _) in passed.iter().enumerate().filter(|(_, passed)| **passed) {
@@ -90,7 +90,7 @@ fn merged(passed: &[bool], count: u32) -> Vec<(u32, u32)> {
 }
 
 impl Setting {
-    /// 400 trains, and two round trips after each what was lost of it.
+    /// Runs 400 trains, each followed by its retransmissions after two RTTs.
     fn between(&self) -> CapturePair {
         let mut here = Vec::new();
         let mut there = Vec::new();

@@ -1,5 +1,5 @@
-//! What a capture at the receiver tells of a sender far away, on paths that thousands
-//! of segments fill: packets as physics makes them, without a simulator.
+//! Findings of a capture at the receiver about a distant sender, on paths that thousands of
+//! segments fill: packets by calculation, without a simulator.
 
 use std::net::Ipv4Addr;
 
@@ -12,17 +12,17 @@ use proptest::prelude::*;
 
 const MSS: u32 = 1448;
 
-/// Data that comes two segments at a time, each pair for one acknowledgment.
+/// Data that arrives two segments at a time, one acknowledgment for each pair.
 #[derive(Clone, Copy, Debug)]
 struct Path {
-    /// From the receiver to the sender and back, without a queue.
+    /// Time from the receiver to the sender and back, without a queue.
     turn: Duration,
-    /// From pair to pair, and between the two of a pair.
+    /// Time between pairs, and between the two of a pair.
     pairs: Duration,
     within: Duration,
-    /// What waits on the way longer from the second quarter of the time on.
+    /// Additional queueing delay from the second quarter of the time on.
     queue: Duration,
-    /// On the forward path: the sender's clock is older then.
+    /// Whether it is on the forward path: the sender's clock is older then.
     is_forth: bool,
 }
 
@@ -61,7 +61,7 @@ impl Path {
         }
     }
 
-    /// A clock that ticks each millisecond.
+    /// Returns timestamps of a clock that ticks each millisecond.
     fn stamps(val: Duration, ecr: Duration) -> Option<Timestamps> {
         let ticks = |at: Duration| 1 + (at.as_nanos() / 1_000_000) as u32;
         Some(Timestamps {
@@ -70,7 +70,7 @@ impl Path {
         })
     }
 
-    /// What `why` calls the cause, and all that it says.
+    /// Returns the cause that `why` finds, and its whole output.
     fn cause(self) -> (Option<&'static str>, String) {
         let mut watcher = Watcher::new(1);
         let mut number = 0;
@@ -99,8 +99,8 @@ impl Path {
             let late = if self.is_forth { queue } else { zero };
             for second in [false, true] {
                 let at = if second { at + self.within } else { at };
-                // The acknowledgment that released it had passed so long before; the
-                // first data knows about the handshake only.
+                // The acknowledgment that released it had passed that time before; the first data
+                // echoes only the handshake.
                 let echoed = at.saturating_sub(self.turn + queue);
                 let echoed = if echoed < self.turn + self.within {
                     zero
@@ -135,7 +135,7 @@ impl Path {
     }
 }
 
-/// A path of 20 to 150 ms, and what a link of 300 Mbit/s to 3 Gbit/s takes for a segment.
+/// Returns a path: 20 to 150 ms, 300 Mbit/s to 3 Gbit/s.
 fn path() -> impl Strategy<Value = Path> {
     (20_000_u64..150_000, 4_u64..40).prop_map(|(turn, within)| Path {
         turn: Duration::from_micros(turn),
@@ -154,8 +154,8 @@ const OF_DATA: [&str; 4] = [
     "queue-overflow",
 ];
 
-/// Causes at the sender: from far away a pacing rate, a slow host and a full buffer may look
-/// the same.
+/// Causes at the sender. From far away a pacing rate, a slow host and a full buffer may be
+/// indistinguishable.
 const OF_SENDER: [&str; 4] = [
     "pacing-limited",
     "sender-cpu-limited",
@@ -170,7 +170,7 @@ proptest! {
     fn a_queue_while_the_slowest_link_is_idle_is_none_of_data(
         path in path(), idle in 3_u64..12, share in 2_u64..10,
     ) {
-        // Of the round trip, and more than the clock's ticks are apart.
+        // A fraction of the RTT, and more than a tick of the clock.
         let queue = (path.turn * share / 100).max(Duration::from_micros(1500));
         let path = Path { pairs: path.pairs * idle, queue, ..path };
         let (said, all) = path.cause();
@@ -189,7 +189,7 @@ proptest! {
     fn as_much_under_way_all_the_time_pair_by_pair_is_the_senders_doing(
         path in path(), idle in 3_u64..12,
     ) {
-        // Closer than the turnaround is known.
+        // Less than the accuracy of the turnaround.
         let turn = path.turn.max(Duration::from_millis(40));
         let pairs = (path.pairs * idle).min(turn / 150);
         let path = Path { turn, pairs, ..path };

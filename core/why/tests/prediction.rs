@@ -1,6 +1,5 @@
-//! Expected data, which takes a short way through the sender's view, comes to what
-//! it comes to on the long one, for transfers in which most data is expected; and
-//! outlines alone come to the same capture_context.
+//! The fast path for expected data and the slow path agree, for transfers in which most data is
+//! expected; and outlines alone yield the same capture context.
 
 use std::net::Ipv4Addr;
 
@@ -14,7 +13,7 @@ use proptest::prelude::*;
 /// Octets of a full segment.
 const FULL: u32 = 1000;
 
-/// A transfer that is made up step by step, and what a capture sees of it.
+/// A random transfer, and the packets that a capture sees.
 struct Transfer {
     at: Instant,
     next: u32,
@@ -83,7 +82,7 @@ impl Transfer {
             26 => self.say(true, gap, push, 300 + segments),
             27 => self.say(true, gap, Flags::ACK, 2 * FULL),
             28 => {
-                // Sent again.
+                // Retransmitted.
                 let next = self.next;
                 self.next = self.acked;
                 self.say(true, gap, Flags::ACK, FULL);
@@ -91,7 +90,7 @@ impl Transfer {
             }
             // Lost before the capture.
             29 => self.next = self.next.wrapping_add(FULL),
-            // The same said again, and a window that is closed.
+            // A duplicate ACK, and a zero window.
             30 => self.say(false, gap, Flags::ACK, 0),
             _ => {
                 self.say(false, gap * 400, Flags::ACK, 0);

@@ -13,7 +13,7 @@
 use crate::Ecn;
 use crate::options::option_kind;
 
-/// Which counter stands first.
+/// Order of the counters in an AccECN option.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum AccEcnOrder {
     /// Order 0, kind 172: ECT(0), CE, ECT(1).
@@ -24,7 +24,7 @@ pub enum AccEcnOrder {
 }
 
 impl AccEcnOrder {
-    /// What the fields count, in their order (RFC 9768 figure 4).
+    /// Returns the ECN field that each counter counts, in order (RFC 9768 figure 4).
     #[must_use]
     pub const fn counts(self) -> [Ecn; 3] {
         match self {
@@ -46,8 +46,8 @@ impl AccEcn {
     /// The largest value of a field and its modulus less one: 24 bits.
     pub const FIELD_MASK: u32 = 0x00ff_ffff;
 
-    /// The option with the first `fields` of `order`, at most three; of each
-    /// counter the 24 low bits are sent (RFC 9768 section 3.2.3.1).
+    /// Creates the option with the first `fields` of `order`, at most three. Of each counter the 24
+    /// low bits are sent (RFC 9768 section 3.2.3.1).
     #[must_use]
     pub fn new(order: AccEcnOrder, fields: &[u32]) -> Self {
         debug_assert!(
@@ -66,8 +66,8 @@ impl AccEcn {
         option
     }
 
-    /// Reads what follows kind and length. Octets that make up no whole field,
-    /// and those beyond the third, are padding (RFC 9768 section 3.2.3).
+    /// Reads the data after kind and length. Octets that make up no whole field, and those beyond
+    /// the third, are padding (RFC 9768 section 3.2.3).
     pub(crate) fn from_octets(order: AccEcnOrder, data: &[u8]) -> Self {
         let (whole, _padding) = data.as_chunks::<3>();
         let mut option = Self {
@@ -81,26 +81,26 @@ impl AccEcn {
         option
     }
 
-    /// Which counter stands first.
+    /// Returns the order of the counters.
     #[must_use]
     pub const fn order(&self) -> AccEcnOrder {
         self.order
     }
 
-    /// The fields that are there.
+    /// Returns the fields that are present.
     #[must_use]
     pub fn fields(&self) -> &[u32] {
         &self.fields[..usize::from(self.len)]
     }
 
-    /// The field that counts octets received with that mark, if it is there.
+    /// Returns the field that counts octets received with that mark, if present.
     #[must_use]
     pub fn field(&self, counts: Ecn) -> Option<u32> {
         let place = self.order.counts().iter().position(|ecn| *ecn == counts)?;
         self.fields().get(place).copied()
     }
 
-    /// Kind of the option.
+    /// Returns the kind of the option.
     #[must_use]
     pub const fn kind(&self) -> u8 {
         match self.order {
@@ -109,7 +109,7 @@ impl AccEcn {
         }
     }
 
-    /// Octets of the option without padding: 2, 5, 8 or 11.
+    /// Returns the number of octets of the option without padding: 2, 5, 8 or 11.
     #[inline]
     #[must_use]
     pub const fn wire_len(&self) -> usize {

@@ -1,9 +1,9 @@
 //! The TCP Authentication Option: RFC 5925 section 2.2.
 //!
-//! Kind 29, then KeyID, RNextKeyID and the message authentication code, whose
-//! length the algorithm decides; those of RFC 5926 have 12 octets. Codes of up
-//! to 16 octets are held here. What the option means is for the engine: here it
-//! is only carried, and found again in octets ([`authentication_place`]).
+//! Kind 29, then KeyID, RNextKeyID and the message authentication code (MAC), whose length depends
+//! on the algorithm; those of RFC 5926 have 12 octets. MACs of up to 16 octets are supported. The
+//! engine interprets the option. This module only reads and writes it, and finds it in a segment
+//! ([`authentication_place`]).
 
 use core::ops::Range;
 
@@ -13,19 +13,19 @@ use crate::segment::FIXED_HEADER_LEN;
 /// A TCP Authentication Option.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Authentication {
-    /// KeyID: by which key the code was made.
+    /// KeyID: the key that the MAC was made with.
     pub key_id: u8,
-    /// RNextKeyID: the key the sender is ready to receive next.
+    /// RNextKeyID: the key that the sender is ready to receive next.
     pub r_next_key_id: u8,
     mac: [u8; Self::LONGEST_MAC],
     mac_len: u8,
 }
 
 impl Authentication {
-    /// Octets of the longest code that is held.
+    /// Maximum length of a MAC in octets.
     pub const LONGEST_MAC: usize = 16;
 
-    /// An option with this code; nothing when the code is too long.
+    /// Creates an option with this MAC; `None` if it is too long.
     #[must_use]
     pub fn new(key_id: u8, r_next_key_id: u8, mac: &[u8]) -> Option<Self> {
         let mut option = Self {
@@ -38,18 +38,18 @@ impl Authentication {
         Some(option)
     }
 
-    /// The message authentication code.
+    /// Returns the message authentication code.
     #[must_use]
     pub fn mac(&self) -> &[u8] {
         &self.mac[..usize::from(self.mac_len)]
     }
 
-    /// Octets of the option: kind, length, both key identifiers, code.
+    /// Returns the number of octets of the option: kind, length, both key identifiers, MAC.
     pub(crate) const fn option_len(&self) -> usize {
         4 + self.mac_len as usize
     }
 
-    /// Reads what stands behind kind and length.
+    /// Reads the data after kind and length.
     pub(crate) fn from_data(data: &[u8]) -> Option<Self> {
         let [key_id, r_next_key_id, mac @ ..] = data else {
             return None;
@@ -58,8 +58,8 @@ impl Authentication {
     }
 }
 
-/// Where the authentication option stands in the octets of a segment, kind and
-/// length included; nothing when there is none or the options cannot be read.
+/// Returns the place of the authentication option in a segment's octets. Kind and length are
+/// included. `None` if there is none or the options cannot be read.
 #[must_use]
 pub fn authentication_place(segment: &[u8]) -> Option<Range<usize>> {
     let words = usize::from(segment.get(12)? >> 4);

@@ -1,41 +1,40 @@
 //! The internet checksum, RFC 1071, with the pseudo headers of IPv4 (RFC 9293
 //! section 3.1) and IPv6 (RFC 8200 section 8.1).
 //!
-//! The sum is kept in little-endian words and swapped once at the end, which RFC 1071
-//! section 2 (B) allows. Eight bytes are added at a time and their carries at the end (section
-//! 2 (C)): a second sum, of the upper halves of all words, tells how much of the first is
-//! carries. Compilers turn the loop into vector code, four instructions for 16 bytes.
+//! The sum is kept in little-endian words and swapped once at the end, which RFC 1071 section 2 (B)
+//! allows. Eight bytes are added at a time and their carries at the end (section 2 (C)). A second
+//! sum, of the upper halves of all words, shows how much of the first is carries. Compilers turn
+//! the loop into vector code, four instructions for 16 bytes.
 //!
-//! Not here: the incremental *update* of a stored checksum (RFC 1624). Every
-//! packet is encoded whole, so nothing would use it; a forwarder that rewrites
-//! headers pays a full sum per packet.
+//! Out of scope: the incremental *update* of a stored checksum (RFC 1624). Every packet is encoded
+//! whole, so nothing would use it. A forwarder that rewrites headers pays a full sum per packet.
 
 use crate::Endpoints;
 
 /// The protocol number of TCP in the IP header (IANA; RFC 9293 section 3.1).
 pub const TCP_PROTOCOL: u8 = 6;
 
-/// A running ones' complement sum over octets that arrive in pieces.
+/// Ones' complement sum over octets that are added in pieces.
 ///
 /// Pieces may have odd lengths: the sum is that of the pieces joined.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Checksum {
     /// Sum of little-endian words, each piece of the octets folded to 32 bits.
     sum: u64,
-    /// Whether an odd number of octets went in, so that the next octet is the
-    /// second half of a word.
+    /// Whether an odd number of octets was added. If so, the next octet is the second half of a
+    /// word.
     odd: bool,
 }
 
 impl Checksum {
-    /// The sum over nothing.
+    /// Creates a sum of no octets.
     #[must_use]
     pub const fn new() -> Self {
         Self { sum: 0, odd: false }
     }
 
-    /// The sum over the pseudo header of a segment of `len` octets, TCP header
-    /// included, that travels between `endpoints`.
+    /// Sums the pseudo header of a segment between `endpoints`. `len` is the segment's length in
+    /// octets, TCP header included.
     #[inline]
     #[must_use]
     pub const fn pseudo_header(endpoints: &Endpoints, len: u32) -> Self {
@@ -47,8 +46,8 @@ impl Checksum {
                 sum_of_address(src.octets()) + sum_of_address(dst.octets())
             }
         };
-        // Both layouts hold the protocol and the length in otherwise zero
-        // words; a sum does not care in which order.
+        // Both layouts hold the protocol and the length in otherwise zero words; their order does
+        // not change the sum.
         let rest = u32::from_le_bytes([0, 0, 0, TCP_PROTOCOL]) as u64 + len.swap_bytes() as u64;
         Self {
             sum: addresses + rest,
@@ -62,8 +61,8 @@ impl Checksum {
         self.add_little_endian(sum_of(octets), octets.len());
     }
 
-    /// Copies `octets` to the front of `out` and adds them, each stretch while it is in the
-    /// cache: memory is read once.
+    /// Copies `octets` to the front of `out` and adds them. Each block is summed while it is in the
+    /// cache, so memory is read once.
     ///
     /// # Panics
     /// When `out` is shorter than `octets`.
@@ -76,8 +75,8 @@ impl Checksum {
         }
     }
 
-    /// Adds `len` octets of which `sum` is the unfolded sum of little-endian
-    /// words, zero-filled at the end.
+    /// Adds `len` octets, given as the unfolded sum of their little-endian words. The last word is
+    /// zero-filled.
     #[inline]
     pub(crate) const fn add_little_endian(&mut self, sum: u64, len: usize) {
         let folded = fold_once(sum);
@@ -92,16 +91,14 @@ impl Checksum {
         self.odd ^= len % 2 == 1;
     }
 
-    /// The value of the checksum field: the complement of the sum, in the
-    /// octet order of `u16::to_be_bytes`.
+    /// Returns the checksum field: the complement of the sum, as for `u16::to_be_bytes`.
     #[inline]
     #[must_use]
     pub const fn finish(self) -> u16 {
         !fold(self.sum).swap_bytes()
     }
 
-    /// Whether the octets summed, checksum field included, are unharmed as far
-    /// as the checksum can tell.
+    /// Whether the checksum over the octets, checksum field included, is correct.
     #[inline]
     #[must_use]
     pub const fn is_valid(self) -> bool {
@@ -112,10 +109,10 @@ impl Checksum {
 /// Octets that are copied before they are summed: a part of the smallest caches.
 const STRETCH: usize = 4096;
 
-/// Words that are added side by side: two vectors of the smallest vector unit.
+/// Words that are added in parallel: two vectors of the smallest vector unit.
 const LANES: usize = 4;
 
-/// Sums of 64-bit words in lanes: of all, and of their upper halves.
+/// Sums of 64-bit words in lanes: of whole words, and of their upper halves.
 type Halves = [[u64; LANES]; 2];
 
 #[inline(always)]
@@ -127,19 +124,19 @@ fn add_words([total, high]: &mut Halves, words: &[[u8; 8]]) {
     }
 }
 
-/// The sum of all halves: of fewer than 2^31 words, 16 GiB.
+/// Returns the sum of all halves: of fewer than 2^31 words, 16 GiB.
 #[inline(always)]
 fn sum_of_halves([total, high]: &Halves) -> u64 {
     let mut sum: u64 = 0;
     for lane in 0..LANES {
-        // The lower halves are what is left of all.
+        // The lower halves are the remainder.
         let more = high[lane].wrapping_sub(high[lane] << 32);
         sum = sum.wrapping_add(total[lane]).wrapping_add(more);
     }
     sum
 }
 
-/// The sum of fewer than 64 octets.
+/// Returns the sum of fewer than 64 octets.
 #[inline(always)]
 fn sum_of_rest(octets: &[u8]) -> u64 {
     let (words, tail) = octets.as_chunks::<8>();
@@ -152,7 +149,7 @@ fn sum_of_rest(octets: &[u8]) -> u64 {
     sum
 }
 
-/// The sum of the little-endian words of `octets`, zero-filled at the end.
+/// Returns the sum of the little-endian words of `octets`, zero-filled at the end.
 #[inline]
 fn sum_of(octets: &[u8]) -> u64 {
     let (blocks, rest) = octets.as_chunks::<64>();
@@ -163,7 +160,7 @@ fn sum_of(octets: &[u8]) -> u64 {
     sum + sum_of_blocks(blocks)
 }
 
-/// The sum of whole blocks: a function of its own, in which compilers find the vectors.
+/// Returns the sum of whole blocks. A separate function, in which compilers find the vectors.
 #[inline(never)]
 fn sum_of_blocks(blocks: &[[u8; 64]]) -> u64 {
     let mut halves = Halves::default();
@@ -180,7 +177,7 @@ const fn sum_of_address(octets: [u8; 16]) -> u64 {
     fold_once(all as u64) + fold_once((all >> 64) as u64)
 }
 
-/// Adds the upper half to the lower, and what that carries: 32 bits remain.
+/// Adds the upper half to the lower, and the carry: 32 bits remain.
 #[inline]
 const fn fold_once(sum: u64) -> u64 {
     sum.wrapping_add(sum.rotate_left(32)) >> 32
@@ -206,7 +203,7 @@ mod tests {
         sum.finish()
     }
 
-    /// RFC 1071 section 4.1 transcribed as slowly as it reads.
+    /// Calculates RFC 1071 section 4.1, transcribed literally and slow.
     fn reference(octets: &[u8]) -> u16 {
         let mut sum: u32 = 0;
         for pair in octets.chunks(2) {

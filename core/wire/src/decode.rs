@@ -1,17 +1,14 @@
 //! Octets as a segment, RFC 9293 section 3.1.
 //!
-//! Nothing that arrives makes these functions panic. Unknown options are
-//! skipped by their length (RFC 9293 MUST-6); an option whose length cannot be
-//! (RFC 9293 MUST-7) is an error that names kind and place, so that a caller
-//! may reset the connection and log why, or count the packet as harmed. Linux
-//! is laxer and skips a known option of wrong length: we reject such a
-//! segment.
+//! These functions never panic on any input. Unknown options are skipped by their length (RFC 9293
+//! MUST-6). An option of impossible length (RFC 9293 MUST-7) is an error that names kind and place.
+//! So a caller may reset the connection and log the reason, or count the packet as corrupted. Linux
+//! is laxer and skips a known option of wrong length: we reject such a segment.
 //!
-//! Where an option occurs twice the last one counts; SACK blocks add up to
-//! four. Options that belong on a SYN are read from every segment: whether
-//! they mean anything is for the connection to say. Reserved bits are dropped.
-//! The checksum is a separate question, see [`verify_checksum`], because
-//! captures are often cut or taken before the card filled it in.
+//! If an option occurs twice, the last one counts; SACK blocks add up to four. Options that belong
+//! on a SYN are read from every segment: the connection decides whether they apply. Reserved bits
+//! are dropped. The checksum is verified separately ([`verify_checksum`]), because captures are
+//! often cut or taken before the card filled it in.
 
 use crate::options::{TIMESTAMPS_ALONE, option_kind};
 use crate::segment::FIXED_HEADER_LEN;
@@ -20,12 +17,12 @@ use crate::{
     RouterReply, RouterRequest, SackBlock, Segment, SeqNumber, Timestamps, UserTimeout, WireWindow,
 };
 
-/// Why octets are no segment.
+/// Reasons why octets are not a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DecodeError {
-    /// Fewer octets than a header has, or than the data offset asks for.
+    /// Fewer octets than a header has, or than the data offset requires.
     TooShort {
-        /// Octets there are.
+        /// Octets present.
         have: usize,
         /// Octets the header needs.
         need: usize,
@@ -35,12 +32,12 @@ pub enum DecodeError {
         /// The offset in 32-bit words.
         words: u8,
     },
-    /// The length of an option is impossible: less than two octets, beyond the
-    /// header, or not what its kind has (RFC 9293 MUST-7).
+    /// The length of an option is impossible. It is less than two octets, beyond the header, or
+    /// wrong for its kind (RFC 9293 MUST-7).
     OptionLength {
         /// The kind of the option.
         kind: u8,
-        /// The length it claims.
+        /// The length in the option.
         len: u8,
         /// Octets from the start of the TCP header to the option.
         at: usize,
@@ -84,8 +81,8 @@ impl core::fmt::Display for DecodeError {
 
 impl core::error::Error for DecodeError {}
 
-/// Reads a segment whose payload is borrowed from `octets`; [`Segment::map_payload`] makes it
-/// one to keep.
+/// Reads a segment whose payload is borrowed from `octets`. [`Segment::map_payload`] gives it an
+/// owned payload.
 ///
 /// # Errors
 /// [`DecodeError`], for octets that are not a segment.
@@ -95,9 +92,8 @@ pub fn decode(octets: &[u8]) -> Result<Segment<&[u8]>, DecodeError> {
     Ok(segment.map_payload(|_| &octets[header_len..]))
 }
 
-/// Reads the header of a segment and says how long it is. The payload of the
-/// result is empty: for captures that hold less than the whole segment, and
-/// for payloads that are lengths only.
+/// Reads the header of a segment; also returns its length. The payload of the result is empty: for
+/// captures that hold less than the whole segment, and for payloads that are lengths only.
 ///
 /// # Errors
 /// [`DecodeError`], for octets that are no header.
@@ -146,8 +142,7 @@ pub fn decode_header<P: Default>(octets: &[u8]) -> Result<(Segment<P>, usize), D
     Ok((segment, need))
 }
 
-/// Whether `octets`, a whole segment that travelled between `endpoints`, are
-/// unharmed as far as the checksum can tell.
+/// Whether the checksum of `octets`, a whole segment between `endpoints`, is correct.
 #[inline]
 #[must_use]
 pub fn verify_checksum(endpoints: &Endpoints, octets: &[u8]) -> bool {
@@ -165,7 +160,7 @@ fn read_u32(octets: &[u8]) -> u32 {
 
 #[inline]
 fn decode_options(octets: &[u8]) -> Result<Options, DecodeError> {
-    // Nearly all segments have timestamps and nothing else.
+    // Nearly all segments have timestamps and no other option.
     if let Ok(lone) = <&[u8; 12]>::try_from(octets)
         && lone[..4] == TIMESTAMPS_ALONE[..4]
     {
@@ -189,8 +184,8 @@ fn decode_any_options(octets: &[u8]) -> Result<Options, DecodeError> {
     }
 }
 
-/// The options up to the first that cannot be, and what is wrong with that:
-/// captures are read as far as they make sense.
+/// Reads the options up to the first invalid one; also returns its error. Captures are read as far
+/// as they are valid.
 pub(crate) fn read_options(octets: &[u8]) -> (Options, Option<DecodeError>) {
     let mut options = Options::default();
     let mut at = 0;
@@ -213,7 +208,7 @@ pub(crate) fn read_options(octets: &[u8]) -> (Options, Option<DecodeError>) {
     (options, None)
 }
 
-/// The option at `at`, kind and length included.
+/// Returns the option at `at`, kind and length included.
 fn option_at(octets: &[u8], at: usize, kind: u8) -> Result<&[u8], DecodeError> {
     let &len = octets.get(at + 1).ok_or(DecodeError::OptionCut {
         kind,
@@ -230,8 +225,7 @@ fn illegal_length(kind: u8, len: u8, at: usize) -> DecodeError {
     DecodeError::OptionLength { kind, len, at }
 }
 
-/// Takes one option over into `options`; nothing when `data` has not the
-/// length that the kind has.
+/// Reads one option into `options`; `None` if its length is wrong for the kind.
 fn decode_option(options: &mut Options, kind: u8, data: &[u8]) -> Option<()> {
     match kind {
         option_kind::MSS => options.mss = Some(u16::from_be_bytes(data.try_into().ok()?)),
@@ -253,12 +247,12 @@ fn decode_option(options: &mut Options, kind: u8, data: &[u8]) -> Option<()> {
             let bits = u16::from_be_bytes(data.try_into().ok()?);
             options.set_user_timeout(UserTimeout::from_wire(bits));
         }
-        // Of a wrong length it is ignored (RFC 7413 section 4.1.1).
+        // Ignored if its length is wrong (RFC 7413 section 4.1.1).
         option_kind::FAST_OPEN => {
             let earlier = options.fast_open();
             options.set_fast_open(FastOpenCookie::from_data(data).or(earlier));
         }
-        // Of a wrong length it is ignored.
+        // Ignored if its length is wrong.
         option_kind::QUICK_START => {
             let earlier = options.router_reply();
             options.set_router_reply(RouterReply::from_quick_start(data).or(earlier));
@@ -288,7 +282,7 @@ fn decode_option(options: &mut Options, kind: u8, data: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Takes over SACK blocks; nothing when there is none or a piece of one.
+/// Reads SACK blocks; `None` if there is none, or an incomplete one.
 fn decode_sack(options: &mut Options, data: &[u8]) -> Option<()> {
     let (blocks, rest) = data.as_chunks::<8>();
     if blocks.is_empty() || !rest.is_empty() {
@@ -311,7 +305,7 @@ mod tests {
     use bytes::Bytes;
     use core::net::Ipv4Addr;
 
-    /// A header with these option octets and nothing else.
+    /// Returns a header with these option octets and no payload.
     fn header_with(options: &[u8]) -> Vec<u8> {
         let mut octets = Vec::from([0; FIXED_HEADER_LEN]);
         octets[12] = ((FIXED_HEADER_LEN + options.len()) as u8 / 4) << 4;
@@ -372,7 +366,7 @@ mod tests {
             let options = options_of(&octets).unwrap();
             assert_eq!(options.mss, Some(1460), "after {before} octets");
         }
-        // One behind the other without padding.
+        // One after the other without padding.
         let options = options_of(&[3, 3, 7, 2, 4, 2, 0x18, 4, 2, 0, 0, 0]).unwrap();
         assert_eq!(options.window_scale, Some(7));
         assert_eq!((options.mss, options.sack_permitted), (Some(536), true));

@@ -1,8 +1,8 @@
 //! The ECN field of IP, RFC 3168 section 5.
 //!
-//! It belongs to the packet but is spoken between transports and queues, so it
-//! travels with the [`crate::Segment`]: one mark for all the wire segments of a
-//! super-segment, which a path splits where marks differ.
+//! It belongs to the packet but is used between transports and queues, so it travels with the
+//! [`crate::Segment`]: one mark for all the wire segments of a super-segment. A path splits a
+//! super-segment where marks differ.
 
 /// The ECN field.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -19,7 +19,7 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// The codepoint in the low two bits of `octet`.
+    /// Returns the codepoint in the low two bits of `octet`.
     #[must_use]
     pub const fn from_bits(octet: u8) -> Self {
         match octet & 3 {
@@ -30,7 +30,7 @@ impl Ecn {
         }
     }
 
-    /// The codepoint as two bits.
+    /// Returns the codepoint as two bits.
     #[must_use]
     pub const fn bits(self) -> u8 {
         self as u8
@@ -42,9 +42,8 @@ impl Ecn {
         !matches!(self, Self::NotEct)
     }
 
-    /// Marks the packet as having met congestion. Says whether the mark is new:
-    /// a packet that is not capable stays as it is (RFC 3168 section 5), and
-    /// one that is marked stays marked.
+    /// Marks the packet CE; returns whether the mark is new. A packet that is not capable stays as
+    /// it is (RFC 3168 section 5), and a marked one stays marked.
     pub fn try_mark(&mut self) -> bool {
         let is_new = matches!(self, Self::Ect0 | Self::Ect1);
         if is_new {

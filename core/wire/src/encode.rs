@@ -1,9 +1,8 @@
 //! A segment as octets, RFC 9293 section 3.1.
 //!
-//! Options are laid out as described in [`crate::Options`]; reserved bits are
-//! zero. A super-segment is written as one long segment, the way a host with
-//! segmentation offload hands it to its card; split it first
-//! ([`Segment::split_front`]) for what a wire carries.
+//! Options are laid out as described in [`crate::Options`]; reserved bits are zero. A super-segment
+//! is written as one long segment, as a host with segmentation offload passes it to its card.
+//! [`Segment::split_front`] splits it into wire segments.
 
 use crate::options::{MAX_OPTIONS_LEN, TIMESTAMPS_ALONE, option_kind};
 use crate::segment::FIXED_HEADER_LEN;
@@ -14,7 +13,7 @@ use crate::{
 const MAX_HEADER_LEN: usize = FIXED_HEADER_LEN + MAX_OPTIONS_LEN;
 
 impl<P> Segment<P> {
-    /// Octets of the TCP header, options and their padding included.
+    /// Returns the number of octets of the TCP header, options and their padding included.
     #[inline]
     #[must_use]
     pub const fn header_len(&self) -> usize {
@@ -22,7 +21,7 @@ impl<P> Segment<P> {
     }
 }
 
-/// Why a segment cannot be written. Then nothing was.
+/// Reasons why a segment cannot be written; nothing was written then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EncodeError {
     /// The options need this many octets, more than [`MAX_OPTIONS_LEN`].
@@ -30,14 +29,14 @@ pub enum EncodeError {
         /// Minimum octets needed.
         needed: usize,
     },
-    /// The packet would be longer than the 16-bit length field of IP says.
+    /// The packet is longer than the 16-bit length field of IP allows.
     PacketTooLong {
-        /// Octets the length field would have to count.
+        /// Octets that the length field would have to count.
         needed: usize,
     },
-    /// The buffer is shorter than what is to be written.
+    /// The buffer is shorter than the output.
     BufferTooShort {
-        /// Bytes it must have.
+        /// Bytes needed.
         needed: usize,
     },
 }
@@ -66,18 +65,17 @@ impl core::fmt::Display for EncodeError {
 
 impl core::error::Error for EncodeError {}
 
-/// What the checksum field of a header is to hold.
+/// Content of the checksum field of a header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChecksumFill {
     /// The checksum over pseudo header, header and payload.
     Whole,
-    /// The sum over the pseudo header alone, not complemented: checksum offload
-    /// adds the rest, for each piece of a super-segment.
+    /// The sum over the pseudo header alone, not complemented. Checksum offload adds the rest, for
+    /// each piece of a super-segment.
     PseudoHeader,
 }
 
-/// Writes `segment` to the front of `out`: header with its checksum, payload. Returns its
-/// length.
+/// Writes `segment` to the front of `out`: header with its checksum, payload. Returns its length.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -94,7 +92,7 @@ pub fn encode<P: PayloadOctets>(
     Ok(len)
 }
 
-/// Returns the length of the header of `segment`, if there can be such a header.
+/// Returns the length of the header of `segment`, if it is valid.
 #[inline]
 pub(crate) fn checked_header_len<P>(segment: &Segment<P>) -> Result<usize, EncodeError> {
     let len = segment.header_len();
@@ -105,7 +103,7 @@ pub(crate) fn checked_header_len<P>(segment: &Segment<P>) -> Result<usize, Encod
     Ok(len)
 }
 
-/// Fills `out` with a segment, whose payload is summed as it is copied.
+/// Fills `out` with a segment, whose payload is summed while it is copied.
 #[inline]
 pub(crate) fn write_segment<P: PayloadOctets>(
     segment: &Segment<P>,
@@ -136,7 +134,7 @@ pub(crate) fn write_segment<P: PayloadOctets>(
     );
 }
 
-/// Fills `header` with the header of a segment whose payload stays where it is.
+/// Fills `header` with the header of a segment; its payload is not copied.
 pub(crate) fn write_header_alone<P: PayloadOctets>(
     segment: &Segment<P>,
     endpoints: &Endpoints,
@@ -162,7 +160,7 @@ fn set_checksum(header: &mut [u8], field: u16) {
     header[16..18].copy_from_slice(&field.to_be_bytes());
 }
 
-/// Fills `header`, all of it, with a checksum of zero.
+/// Fills all of `header`, with a checksum of zero.
 #[inline]
 fn write_header<P>(segment: &Segment<P>, header: &mut [u8]) {
     let words = (header.len() / 4) as u16;
@@ -180,7 +178,7 @@ fn write_header<P>(segment: &Segment<P>, header: &mut [u8]) {
     if options.is_empty() {
         return;
     }
-    // Nearly all segments have timestamps and nothing else.
+    // Nearly all segments have timestamps and no other option.
     if segment.options.is_timestamps_alone()
         && let Some(stamps) = segment.options.timestamps
         && let Ok(lone) = <&mut [u8; 12]>::try_from(&mut *options)
@@ -191,7 +189,7 @@ fn write_header<P>(segment: &Segment<P>, header: &mut [u8]) {
     }
 }
 
-/// Timestamps as they stand where no other option does.
+/// Returns timestamps in the layout without other options.
 #[inline]
 fn timestamps_alone(stamps: Timestamps) -> [u8; 12] {
     let mut octets = TIMESTAMPS_ALONE;
@@ -200,7 +198,7 @@ fn timestamps_alone(stamps: Timestamps) -> [u8; 12] {
     octets
 }
 
-/// Writes options one behind the other.
+/// Writes options one after the other.
 struct OptionWriter<'a> {
     out: &'a mut [u8],
     at: usize,
@@ -226,7 +224,7 @@ impl OptionWriter<'_> {
     }
 }
 
-/// Fills `out`, which has the length [`Options::wire_len`] says.
+/// Fills `out`, whose length is [`Options::wire_len`].
 #[inline(never)]
 fn write_options(options: &Options, out: &mut [u8]) {
     // Destructured so that a new option cannot be forgotten here.
@@ -239,7 +237,7 @@ fn write_options(options: &Options, out: &mut [u8]) {
         sack,
         rare: _,
     } = options;
-    // What packing leaves over is zero, which is "end of option list".
+    // The remainder is zero, which is "end of option list".
     out.fill(0);
     let mut writer = OptionWriter {
         at: 0,
@@ -252,7 +250,7 @@ fn write_options(options: &Options, out: &mut [u8]) {
     }
     if sack_permitted {
         if timestamps.is_some() {
-            // Stands where the two no-operations before the timestamps would.
+            // Replaces the two NOPs before the timestamps.
             writer.put(&[option_kind::SACK_PERMITTED, 2]);
         } else {
             writer.start(option_kind::SACK_PERMITTED, 2);
@@ -309,7 +307,7 @@ fn write_options(options: &Options, out: &mut [u8]) {
     assert_written(options, writer.at, out);
 }
 
-/// Asserts what holds of options that were written in `at` octets of `out`.
+/// Asserts the invariants of options that were written in `at` octets of `out`.
 fn assert_written(options: &Options, at: usize, out: &[u8]) {
     let written = at + options.padding();
     debug_assert!(
@@ -427,9 +425,8 @@ mod tests {
         };
         let mut out = [0xee; 24];
         assert_eq!(encode(&segment, &endpoints(), &mut out), Ok(23));
-        // The checksum worked by hand over the hexadecimal words
-        // 0a00 0001 0a00 0002 0006 0017 (pseudo header),
-        // 1234 0050 0102 0304 0506 0708 5118 faf0 6869 2100.
+        // The checksum calculated by hand over the hexadecimal words 0a00 0001 0a00 0002 0006 0017
+        // (pseudo header), 1234 0050 0102 0304 0506 0708 5118 faf0 6869 2100.
         let expected = [
             0x12, 0x34, 0, 80, 1, 2, 3, 4, 5, 6, 7, 8, 0x51, 0x18, 0xfa, 0xf0, 0xf3, 0xd4, 0, 0,
             b'h', b'i', b'!', 0xee,

@@ -1,17 +1,16 @@
 //! The TCP Fast Open option: RFC 7413 section 4.1.1.
 //!
-//! Kind 34, and before IANA assigned it the experimental kind 254 with the
-//! experiment identifier 0xF989 (RFC 6994; RFC 7413 appendix B): both are read,
-//! and an answer is written in the form of the question. A cookie has 4 to 16
-//! octets, an even number of them; none at all asks for one. An option of any
-//! other length is ignored, as section 4.1.1 requires, and so is one outside a
-//! SYN, which is for the connection to see to.
+//! Kind 34, and before IANA assigned it the experimental kind 254 with the experiment identifier
+//! 0xF989 (RFC 6994; RFC 7413 appendix B). Both are read, and an answer has the form of the
+//! request. A cookie has 4 to 16 octets, an even number of them; an empty one requests a cookie. An
+//! option of any other length is ignored, as section 4.1.1 requires. The connection ignores one
+//! outside a SYN.
 
 /// Experiment identifier of Fast Open in options of kind 254 (RFC 7413
 /// appendix B).
 const EXPERIMENT: [u8; 2] = 0xf989_u16.to_be_bytes();
 
-/// A Fast Open option: a cookie, or the request for one.
+/// A Fast Open option: a cookie or a request for one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct FastOpenCookie {
     octets: [u8; Self::LONGEST],
@@ -20,9 +19,9 @@ pub struct FastOpenCookie {
 }
 
 impl FastOpenCookie {
-    /// Octets of the longest cookie.
+    /// Maximum length of a cookie in octets.
     pub const LONGEST: usize = 16;
-    /// Octets of the shortest cookie.
+    /// Minimum length of a cookie in octets.
     pub const SHORTEST: usize = 4;
 
     /// The request for a cookie.
@@ -32,8 +31,8 @@ impl FastOpenCookie {
         experimental: false,
     };
 
-    /// A cookie of these octets, or the request for one if there are none;
-    /// nothing when that many octets are no cookie.
+    /// Creates a cookie of these octets, or a request if there are none. `None` if a cookie cannot
+    /// have this length.
     #[must_use]
     pub fn new(octets: &[u8]) -> Option<Self> {
         let legal = octets.is_empty()
@@ -48,7 +47,7 @@ impl FastOpenCookie {
         Some(cookie)
     }
 
-    /// The same in the experimental form, or in the standard one.
+    /// Returns the cookie in the form of `other`, experimental or standard.
     #[must_use]
     pub const fn in_form_of(self, other: Self) -> Self {
         Self {
@@ -57,7 +56,7 @@ impl FastOpenCookie {
         }
     }
 
-    /// The same in the experimental form (kind 254).
+    /// Returns the cookie in the experimental form (kind 254).
     #[must_use]
     pub const fn as_experimental(self) -> Self {
         Self {
@@ -66,30 +65,30 @@ impl FastOpenCookie {
         }
     }
 
-    /// Whether it stands in an experimental option (kind 254).
+    /// Whether it has the experimental form (kind 254).
     #[must_use]
     pub const fn is_experimental(&self) -> bool {
         self.experimental
     }
 
-    /// Whether this asks for a cookie.
+    /// Whether this requests a cookie.
     #[must_use]
     pub const fn is_request(&self) -> bool {
         self.len == 0
     }
 
-    /// The octets of the cookie.
+    /// Returns the octets of the cookie.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         &self.octets[..usize::from(self.len)]
     }
 
-    /// Octets of the option: kind, length, experiment identifier, cookie.
+    /// Returns the number of octets of the option: kind, length, experiment identifier, cookie.
     pub(crate) const fn option_len(&self) -> usize {
         2 + 2 * self.experimental as usize + self.len as usize
     }
 
-    /// What stands behind kind and length.
+    /// Writes the data after kind and length.
     pub(crate) fn write_data(&self, mut put: impl FnMut(&[u8])) {
         if self.experimental {
             put(&EXPERIMENT);
@@ -102,8 +101,7 @@ impl FastOpenCookie {
         Self::new(data)
     }
 
-    /// Reads the data of an option of kind 254; nothing when it belongs to
-    /// another experiment.
+    /// Reads the data of an option of kind 254; `None` if it is another experiment.
     pub(crate) fn from_experiment(data: &[u8]) -> Option<Self> {
         let cookie = data.strip_prefix(&EXPERIMENT)?;
         Self::new(cookie).map(Self::as_experimental)

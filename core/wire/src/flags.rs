@@ -2,8 +2,7 @@
 
 use core::ops::{BitOr, BitOrAssign};
 
-/// The nine control bits of the TCP header, as they stand in the low bits of
-/// octets 12 and 13.
+/// The nine control bits of the TCP header. They are the low bits of octets 12 and 13.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Flags(u16);
 
@@ -29,37 +28,35 @@ impl Flags {
     /// Accurate ECN (RFC 9768), once the nonce sum.
     pub const AE: Self = Self(0x100);
 
-    /// The three flags that RFC 9768 makes one field, ACE, once both sides have
-    /// agreed to it.
+    /// The three flags that form the ACE field of RFC 9768, once negotiated.
     pub const ACE: Self = Self(0x1c0);
 
-    /// The flags whose ACE field is `count` modulo 8 (RFC 9768 section 3.2.2:
-    /// AE is its highest bit, ECE its lowest).
+    /// Returns the flags whose ACE field is `count` modulo 8. AE is its highest bit, ECE its lowest
+    /// (RFC 9768 section 3.2.2).
     #[must_use]
     pub const fn from_ace(count: u8) -> Self {
         Self((count as u16 & 7) << 6)
     }
 
-    /// The ACE field.
+    /// Returns the ACE field.
     #[must_use]
     pub const fn ace(self) -> u8 {
         (self.0 >> 6) as u8 & 7
     }
 
-    /// The flags with these header bits; bits above AE are dropped.
+    /// Returns the flags with these header bits; bits above AE are dropped.
     #[must_use]
     pub const fn from_bits(bits: u16) -> Self {
         Self(bits & 0x1ff)
     }
 
-    /// The header bits.
+    /// Returns the header bits.
     #[must_use]
     pub const fn bits(self) -> u16 {
         self.0
     }
 
-    /// Sequence numbers that they occupy: one for SYN and one for FIN
-    /// (RFC 9293 section 3.4).
+    /// Returns the sequence numbers they occupy: one each for SYN and FIN. RFC 9293 section 3.4.
     #[inline]
     #[must_use]
     pub const fn seq_len(self) -> u32 {
@@ -78,7 +75,7 @@ impl Flags {
         self.0 & other.0 != 0
     }
 
-    /// These flags without those of `other`.
+    /// Returns these flags without those of `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)

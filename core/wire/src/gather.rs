@@ -1,12 +1,11 @@
-//! The payload of a real network: pieces of shared memory that are gathered, not copied.
+//! Payload of a real network: pieces of shared memory that are gathered, not copied.
 //!
-//! A segment that reaches over the border between two writes of the application is two pieces
-//! that lie apart, a super-segment may be several. A device gathers them (`writev`) or they are
-//! copied once into the packet, piece by piece. Nearly all segments are one piece, which is held
-//! without an allocation.
+//! A segment that spans two writes of the application consists of two pieces of memory; a
+//! super-segment may be several. A device gathers them (`writev`), or they are copied once into the
+//! packet, piece by piece. Nearly all segments are one piece, which is held without an allocation.
 //!
-//! Small pieces are copied together nevertheless: a piece costs a reference count, an entry in
-//! a device's list and a part of an allocation, as much as to copy a few hundred bytes.
+//! Small pieces are copied together nevertheless. A piece costs a reference count, an entry in a
+//! device's list and a part of an allocation, as much as copying a few hundred bytes.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -16,18 +15,18 @@ use bytes::Bytes;
 
 use crate::{Checksum, Payload, PayloadOctets};
 
-/// Pieces shorter than this on average are copied together.
+/// Pieces with a mean length below this are copied together.
 const SMALL_PIECE: usize = 512;
 
 /// A run of bytes in pieces of shared memory.
 ///
-/// A segment gathers pieces as long as there are few. A buffer does not: it would have no end
-/// of them, so [`Payload::try_append`] joins nothing.
+/// A segment gathers pieces as long as there are few. A buffer does not, as their number would be
+/// unlimited: [`Payload::try_append`] joins nothing.
 #[derive(Clone, Default, Debug)]
 pub struct Octets {
-    /// Empty only where there is nothing.
+    /// Empty only if the run is empty.
     head: Bytes,
-    /// What follows, none of it empty; `None` if nothing does.
+    /// The following pieces, none of them empty; `None` if there are none.
     #[allow(
         clippy::box_collection,
         reason = "few have it, and all are moved about: one word instead of four"
@@ -36,7 +35,7 @@ pub struct Octets {
 }
 
 impl Octets {
-    /// The most pieces that are gathered: more of them are copied together.
+    /// Maximum number of pieces that are gathered; more are copied together.
     pub const MAX_PIECES: usize = 16;
 
     /// Returns an empty run.
@@ -70,7 +69,7 @@ impl Octets {
         joined.into()
     }
 
-    /// The bytes of `pieces`, none of them empty.
+    /// Returns the run of `pieces`, none of them empty.
     fn from_pieces(mut pieces: VecDeque<Bytes>) -> Self {
         let Some(head) = pieces.pop_front() else {
             return Self::default();
@@ -81,7 +80,7 @@ impl Octets {
         all
     }
 
-    /// Asserts that no piece is empty, except where there is nothing.
+    /// Asserts that no piece is empty, unless the run is.
     fn assert_invariants(&self) {
         debug_assert!(
             self.more.as_ref().is_none_or(|more| {
@@ -156,7 +155,7 @@ impl From<Bytes> for Octets {
 }
 
 impl PartialEq for Octets {
-    /// Whether the bytes are the same, however they are cut.
+    /// Whether the bytes are equal, in whatever pieces.
     fn eq(&self, other: &Self) -> bool {
         Payload::len(self) == Payload::len(other)
             && self.pieces().flatten().eq(other.pieces().flatten())
@@ -261,7 +260,7 @@ mod tests {
     use super::*;
     use alloc::vec;
 
-    /// A payload of pieces of these lengths, and its bytes.
+    /// Returns a payload of pieces of these lengths, and its bytes.
     fn gathered(lengths: &[usize]) -> (Octets, Vec<u8>) {
         let whole: Vec<u8> = (0..lengths.iter().sum())
             .map(|at| (at % 251) as u8)

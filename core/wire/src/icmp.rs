@@ -1,14 +1,13 @@
-//! What an ICMP error says about a TCP connection.
+//! ICMP errors about a TCP connection.
 //!
-//! A router or host that cannot forward or deliver a segment quotes it: the IP
-//! header and at least the first 8 octets behind it (RFC 792, RFC 1122 section
-//! 3.2.2; as much as fits with ICMPv6, RFC 4443). Ports tell the connection,
-//! and the quoted sequence number is the only proof that the sender of the
-//! error has seen the segment (RFC 5927 section 4.1).
+//! A router or host that cannot forward or deliver a segment quotes it: the IP header and at least
+//! the first 8 octets after it (RFC 792, RFC 1122 section 3.2.2; as much as fits with ICMPv6, RFC
+//! 4443). The ports identify the connection. The quoted sequence number is the only proof that the
+//! sender of the error has seen the segment (RFC 5927 section 4.1).
 
 use crate::SeqNumber;
 
-/// The version of IP underneath.
+/// The IP version of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum IpVersion {
     /// RFC 791.
@@ -19,7 +18,7 @@ pub enum IpVersion {
 }
 
 impl IpVersion {
-    /// Octets of its header without options or extensions.
+    /// Returns the number of octets of its header without options or extensions.
     #[must_use]
     pub const fn header_len(self) -> u32 {
         match self {
@@ -28,9 +27,8 @@ impl IpVersion {
         }
     }
 
-    /// The smallest MTU a link may have (RFC 791, RFC 8200 section 5): no
-    /// estimate of a path may fall below it (RFC 1191 section 3, RFC 8201
-    /// section 4).
+    /// Returns the minimum MTU of a link (RFC 791, RFC 8200 section 5). No estimate of a path may
+    /// fall below it (RFC 1191 section 3, RFC 8201 section 4).
     #[must_use]
     pub const fn least_mtu(self) -> u32 {
         match self {
@@ -39,7 +37,7 @@ impl IpVersion {
         }
     }
 
-    /// MSS of a peer whose SYN names none (RFC 9293 MUST-15).
+    /// Returns the MSS of a peer whose SYN has no MSS option (RFC 9293 MUST-15).
     #[must_use]
     pub const fn default_mss(self) -> u32 {
         match self {
@@ -49,12 +47,11 @@ impl IpVersion {
     }
 }
 
-/// What went wrong.
+/// Kind of an ICMP error.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum IcmpKind {
-    /// The packet is larger than the next link takes: destination unreachable,
-    /// fragmentation needed (RFC 1191 section 4), or ICMPv6 packet too big
-    /// (RFC 4443 section 3.2).
+    /// The packet exceeds the MTU of the next link. Destination unreachable, fragmentation needed
+    /// (RFC 1191 section 4), or ICMPv6 packet too big (RFC 4443 section 3.2).
     TooBig {
         /// MTU of that link; 0 from routers older than RFC 1191.
         mtu: u32,
@@ -73,16 +70,15 @@ pub enum IcmpKind {
     Prohibited,
     /// The hop limit of the packet was exceeded, or its reassembly time.
     TimeExceeded,
-    /// Something in the IP header makes no sense.
+    /// An IP header field is invalid.
     ParameterProblem,
     /// Source quench, obsolete (RFC 6633).
     SourceQuench,
 }
 
 impl IcmpKind {
-    /// What an ICMP message (RFC 792, RFC 1191, RFC 1812) of this `type_` and
-    /// `code` says; `mtu` is the low half of its second word. `None` when it
-    /// is not an error.
+    /// Reads an ICMP message of this type and code; `None` if it reports no error. RFC 792, RFC
+    /// 1191, RFC 1812; `mtu` is the low half of its second word.
     #[must_use]
     pub const fn from_v4(type_: u8, code: u8, mtu: u16) -> Option<Self> {
         Some(match (type_, code) {
@@ -100,8 +96,8 @@ impl IcmpKind {
         })
     }
 
-    /// What an ICMPv6 message (RFC 4443 section 3) says; `mtu` is its second
-    /// word. `None` when it is not an error.
+    /// Reads an ICMPv6 message (RFC 4443 section 3); `None` if it is not an error. `mtu` is its
+    /// second word.
     #[must_use]
     pub const fn from_v6(type_: u8, code: u8, mtu: u32) -> Option<Self> {
         Some(match (type_, code) {
@@ -116,8 +112,8 @@ impl IcmpKind {
         })
     }
 
-    /// Whether it says that trying again cannot help: the hard errors of RFC
-    /// 9293 section 3.9.2.2. All others are soft, or mean something else.
+    /// Whether a retry is futile: the hard errors of RFC 9293 section 3.9.2.2. All others are soft,
+    /// or have another meaning.
     #[must_use]
     pub const fn is_hard(self) -> bool {
         matches!(
@@ -130,9 +126,9 @@ impl IcmpKind {
 /// An ICMP error about one of our segments.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct IcmpError {
-    /// What went wrong.
+    /// Kind of the error.
     pub kind: IcmpKind,
-    /// SEG.SEQ of the segment it quotes.
+    /// SEG.SEQ of the quoted segment.
     pub seq: SeqNumber,
 }
 

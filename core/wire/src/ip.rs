@@ -1,12 +1,10 @@
-//! IP headers as far as they carry TCP: IPv4 (RFC 791, RFC 6864) and IPv6
-//! (RFC 8200).
+//! IPv4 (RFC 791, RFC 6864) and IPv6 (RFC 8200) headers of packets with TCP.
 //!
-//! Reading skips IPv4 options and the IPv6 extension headers that may stand
-//! before TCP (hop-by-hop, routing, destination options); writing never makes
-//! any. Fragments are refused: nothing here reassembles, and a fragment that
-//! were taken for a segment would be wrong data. A path that fragments costs
-//! its whole flow here, as it does on most of today's internet. Jumbograms and
-//! the "length 0" of offloaded capture files are refused as well.
+//! Reading skips IPv4 options and the IPv6 extension headers that may precede TCP (hop-by-hop,
+//! routing, destination options); writing never makes any. Fragments are refused: nothing here
+//! reassembles, and a fragment read as a segment would be wrong data. A flow on a path that
+//! fragments does not work here, as on most of today's internet. Jumbograms and the "length 0" of
+//! offloaded capture files are refused as well.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -22,7 +20,7 @@ const DONT_FRAGMENT: u16 = 0x4000;
 /// More-fragments bit and fragment offset: zero in a whole packet.
 const FRAGMENT: u16 = 0x3fff;
 
-/// Where a packet comes from and goes to, in one address family.
+/// Source and destination address of a packet, of one address family.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Endpoints {
     /// IPv4.
@@ -42,8 +40,7 @@ pub enum Endpoints {
 }
 
 impl Endpoints {
-    /// The endpoints `src` and `dst`; nothing when they are of different
-    /// families.
+    /// Returns the endpoints `src` and `dst`; `None` if their families differ.
     #[must_use]
     pub const fn new(src: IpAddr, dst: IpAddr) -> Option<Self> {
         match (src, dst) {
@@ -53,7 +50,7 @@ impl Endpoints {
         }
     }
 
-    /// Source address.
+    /// Returns the source address.
     #[must_use]
     pub const fn src(&self) -> IpAddr {
         match *self {
@@ -62,7 +59,7 @@ impl Endpoints {
         }
     }
 
-    /// Destination address.
+    /// Returns the destination address.
     #[must_use]
     pub const fn dst(&self) -> IpAddr {
         match *self {
@@ -71,7 +68,7 @@ impl Endpoints {
         }
     }
 
-    /// The endpoints of the reverse path.
+    /// Returns the endpoints of the reverse path.
     #[must_use]
     pub const fn reversed(self) -> Self {
         match self {
@@ -80,7 +77,7 @@ impl Endpoints {
         }
     }
 
-    /// Octets of the IP header between these endpoints.
+    /// Returns the number of octets of the IP header between these endpoints.
     #[inline]
     #[must_use]
     pub const fn header_len(&self) -> usize {
@@ -109,8 +106,8 @@ pub struct IpHeader {
 }
 
 impl IpHeader {
-    /// The header a common kernel puts on TCP between `endpoints`: TTL 64,
-    /// don't fragment, everything else zero.
+    /// Creates the header that a common kernel uses for TCP between `endpoints`. TTL 64, don't
+    /// fragment, everything else zero.
     #[must_use]
     pub const fn new(endpoints: Endpoints) -> Self {
         Self {
@@ -123,14 +120,14 @@ impl IpHeader {
         }
     }
 
-    /// IPv4's type of service, IPv6's traffic class: RFC 2474 section 3, RFC
-    /// 3168 section 5.
+    /// Returns IPv4's type of service, IPv6's traffic class. RFC 2474 section 3, RFC 3168 section
+    /// 5.
     const fn traffic_class(&self, ecn: Ecn) -> u8 {
         self.dscp << 2 | ecn.bits()
     }
 
-    /// Writes the header of a TCP packet with `payload_len` bytes behind it and the ECN field
-    /// `ecn` to the front of `out`. Returns its length.
+    /// Writes the header of a TCP packet to the front of `out`. `payload_len` bytes follow it; its
+    /// ECN field is `ecn`. Returns its length.
     ///
     /// # Errors
     /// [`EncodeError::PacketTooLong`], [`EncodeError::BufferTooShort`].
@@ -200,8 +197,8 @@ impl IpHeader {
         octets
     }
 
-    /// Reads the header of an IP packet and says what it carries. The packet
-    /// may be cut short behind its headers, as in captures.
+    /// Reads the header of an IP packet; also returns its payload's place. The packet may be cut
+    /// short after its headers, as in captures.
     ///
     /// # Errors
     /// [`IpError`], for octets that are no header or that of a fragment.
@@ -216,12 +213,12 @@ impl IpHeader {
     }
 }
 
-/// What an IP packet carries, as its header says.
+/// Payload of an IP packet, according to its header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IpPayload {
-    /// Protocol number of what follows the headers; 6 is TCP.
+    /// Protocol number of the payload; 6 is TCP.
     pub protocol: u8,
-    /// The packet's ECN field: the transport's business, not the header's.
+    /// The packet's ECN field: it belongs to the transport, not the header.
     pub ecn: Ecn,
     /// Octets before the payload: header, options, extension headers.
     pub start: usize,
@@ -232,12 +229,12 @@ pub struct IpPayload {
     pub header_checksum_is_valid: bool,
 }
 
-/// Why octets are no IP packet that could carry a segment.
+/// Reasons why octets are not an IP packet that could carry a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IpError {
     /// Fewer octets than the headers need.
     TooShort {
-        /// Octets there are.
+        /// Octets present.
         have: usize,
         /// Octets needed.
         need: usize,
@@ -318,7 +315,7 @@ fn decode_v4(octets: &[u8]) -> Result<(IpHeader, IpPayload), IpError> {
         |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
     let mut sum = Checksum::new();
     match <&[u8; IPV4_HEADER_LEN]>::try_from(header) {
-        // Of a length that is known, without a loop.
+        // Without a loop, as the length is known.
         Ok(header) => sum.add_octets(header),
         Err(_) => sum.add_octets(header),
     }
@@ -383,9 +380,9 @@ fn decode_v6(octets: &[u8]) -> Result<(IpHeader, IpPayload), IpError> {
     Ok((ip, payload))
 }
 
-/// Walks the extension headers of RFC 8200 section 4 that may stand before
-/// TCP; says what follows them and where. Every step moves at least eight
-/// octets on, so hostile chains end with the packet.
+/// Skips the extension headers of RFC 8200 section 4 that may precede TCP. Returns the protocol
+/// after them and its place. Every step advances at least eight octets, so hostile chains end with
+/// the packet.
 fn skip_extensions(octets: &[u8], mut next: u8) -> Result<(u8, usize), IpError> {
     const HOP_BY_HOP: u8 = 0;
     const ROUTING: u8 = 43;
@@ -439,8 +436,7 @@ mod tests {
             ident: 0xbeef,
             ..IpHeader::new(V4)
         };
-        // The checksum worked by hand over 45ba 0073 beef 4000 4006 c0a8 0001
-        // c0a8 00c7.
+        // The checksum calculated by hand over 45ba 0073 beef 4000 4006 c0a8 0001 c0a8 00c7.
         let expected = [
             0x45, 0xba, 0, 0x73, 0xbe, 0xef, 0x40, 0, 64, 6, 0xf8, 0xc2, 192, 168, 0, 1, 192, 168,
             0, 199,

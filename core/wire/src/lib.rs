@@ -1,16 +1,14 @@
-//! What is on the wire: sequence numbers, flags, options, segments and the
-//! IP packets that carry them.
+//! Formats on the wire: sequence numbers, flags, options, segments and their IP packets.
 //!
-//! A [`Segment`] is the parsed form that the engine handles;
-//! [`encode_packet`] and [`decode_packet`] turn it into the octets of RFC 9293
-//! section 3.1 inside IPv4 or IPv6 and back, without an allocation: one writes into the caller's
-//! buffer, the other gives a segment whose payload is borrowed. Every segment of a simulated run
-//! can be encoded: nothing in it is a model's shorthand.
+//! A [`Segment`] is the parsed form that the engine handles. [`encode_packet`] and
+//! [`decode_packet`] convert it to and from the octets of RFC 9293 section 3.1 inside IPv4 or IPv6,
+//! without an allocation. One writes into the caller's buffer, the other returns a segment whose
+//! payload is borrowed. Every segment of a simulated run can be encoded: none is an abbreviation of
+//! a model.
 //!
-//! [`link::dissect`] finds the segment in a packet as captures hold it, from
-//! the first octet of its link layer on.
+//! [`link::dissect`] finds the segment in a captured packet, beginning with its link layer.
 //!
-//! Two shapes beyond the RFC, both for speed and both exact:
+//! Two forms extend the RFC, both for speed and both exact:
 //! * a *super-segment* (TSO/GRO shape): up to 64 KiB of payload with the size
 //!   of the wire segments inside, see [`Segment::wire_segments`];
 //! * the payload is a type parameter, see [`Payload`]; [`Octets`] is the one for real networks.

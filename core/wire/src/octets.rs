@@ -1,9 +1,8 @@
-//! Payloads that become octets: real bytes and phantoms.
+//! Payloads with octets: real bytes and phantoms.
 //!
-//! [`bytes::Bytes`] is one piece of shared memory: cutting shares the allocation, joining
-//! copies unless there is one piece ([`crate::Octets`] does not). Two adjacent `Bytes` are not
-//! merged back into one even when they lie side by side in memory; that costs one entry more
-//! in a queue, never a copy.
+//! [`bytes::Bytes`] is one piece of shared memory: cutting shares the allocation, joining copies
+//! unless there is one piece ([`crate::Octets`] does not). Two adjacent `Bytes` are not merged into
+//! one even if they are contiguous in memory; that costs one more entry in a queue, never a copy.
 
 use alloc::vec::Vec;
 
@@ -23,7 +22,8 @@ pub trait PayloadOctets: Payload {
     /// Adds all octets of the payload to a checksum.
     fn add_to(&self, sum: &mut Checksum);
 
-    /// Fills `out`, as long as the payload, and adds it to a checksum in the same pass.
+    /// Fills `out` with the payload and adds it to a checksum in one pass. `out` is as long as the
+    /// payload.
     ///
     /// # Panics
     /// When `out` has another length.

@@ -1,16 +1,15 @@
 //! TCP options in parsed form.
 //!
-//! RFC 9293 section 3.2 (end, no-op, MSS), RFC 7323 (window scale,
-//! timestamps), RFC 2018 and 2883 (SACK), RFC 9768 (AccECN, see
-//! [`crate::AccEcn`]), RFC 7413 (Fast Open), RFC 5925 (authentication). Unknown
-//! options are skipped on reading, as RFC 9293 MUST-6 asks, and never sent.
+//! RFC 9293 section 3.2 (end, no-op, MSS), RFC 7323 (window scale, timestamps), RFC 2018 and 2883
+//! (SACK), RFC 9768 (AccECN, see [`crate::AccEcn`]), RFC 7413 (Fast Open), RFC 5925
+//! (authentication). Unknown options are skipped on reading, as RFC 9293 MUST-6 requires, and never
+//! sent.
 //!
-//! On the wire the options stand as the common kernels lay them out: MSS,
-//! timestamps, window scale, Fast Open, AccECN, SACK blocks, authentication,
-//! each padded in front to a multiple
-//! of four octets; SACK-permitted takes the padding of the timestamps where
-//! both are there. Only sets that do not fit 40 octets that way are packed
-//! without padding in between, so that whatever was read can be written.
+//! On the wire the options have the layout of the common kernels: MSS, timestamps, window scale,
+//! Fast Open, AccECN, SACK blocks, authentication. Each is padded in front to a multiple of four
+//! octets. SACK-permitted replaces the padding of the timestamps if both are present. Only sets
+//! that do not fit 40 octets that way are packed without padding, so that all options read can be
+//! written.
 
 use alloc::boxed::Box;
 
@@ -18,12 +17,12 @@ use crate::{
     AccEcn, Authentication, FastOpenCookie, RouterReply, RouterRequest, SeqNumber, UserTimeout,
 };
 
-/// The most octets the options of one segment take: a data offset of 15 words
-/// less the fixed header (RFC 9293 section 3.1).
+/// Maximum number of octets of a segment's options. A data offset of 15 words less the fixed header
+/// (RFC 9293 section 3.1).
 pub const MAX_OPTIONS_LEN: usize = 40;
 
-/// Option kinds and lengths, RFC 9293 section 3.2 table 1 and the IANA
-/// registry "TCP Option Kind Numbers".
+/// Option kinds and lengths. RFC 9293 section 3.2 table 1 and the IANA registry "TCP Option Kind
+/// Numbers".
 pub mod option_kind {
     /// End of option list, one octet (RFC 9293).
     pub const END: u8 = 0;
@@ -47,7 +46,7 @@ pub mod option_kind {
     pub const AUTHENTICATION: u8 = 29;
     /// Fast Open, 2 octets and the cookie (RFC 7413 section 4.1.1).
     pub const FAST_OPEN: u8 = 34;
-    /// Experiments, told apart by 2 octets of identifier (RFC 6994).
+    /// Experiments, distinguished by 2 octets of identifier (RFC 6994).
     pub const EXPERIMENT: u8 = 254;
     /// AccECN of order 0, 2, 5, 8 or 11 octets (RFC 9768 section 3.2.3).
     pub const ACCECN_0: u8 = 172;
@@ -55,13 +54,12 @@ pub mod option_kind {
     pub const ACCECN_1: u8 = 174;
 }
 
-/// One SACK block: the octets from `left` up to, not including, `right`
-/// (RFC 2018 section 3).
+/// One SACK block: the octets from `left` up to, not including, `right`. RFC 2018 section 3.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct SackBlock {
     /// First sequence number of the block.
     pub left: SeqNumber,
-    /// Sequence number after the last of the block.
+    /// Sequence number after the last octet of the block.
     pub right: SeqNumber,
 }
 
@@ -73,10 +71,10 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// The most blocks one segment can carry without other options.
+    /// Maximum number of blocks in a segment without other options.
     pub const CAPACITY: usize = 4;
 
-    /// Adds a block; says whether there was room.
+    /// Adds a block; returns whether there was room.
     pub fn try_push(&mut self, block: SackBlock) -> bool {
         let room = self.len() < Self::CAPACITY;
         if room {
@@ -86,7 +84,7 @@ impl SackBlocks {
         room
     }
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.len as usize
@@ -103,12 +101,12 @@ impl SackBlocks {
         self.len = self.len.min(len as u8);
     }
 
-    /// Takes the last block away, if there is one.
+    /// Removes the last block, if there is one.
     pub fn pop(&mut self) {
         self.len = self.len.saturating_sub(1);
     }
 
-    /// The blocks in wire order.
+    /// Returns the blocks in wire order.
     #[must_use]
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..self.len()]
@@ -139,14 +137,14 @@ pub struct Options {
     pub accecn: Option<AccEcn>,
     /// SACK blocks.
     pub sack: SackBlocks,
-    /// Fast Open, authentication, user timeout and what routers are asked: see
-    /// [`Options::fast_open`] and the following.
+    /// Fast Open, authentication, user timeout and requests to routers: see [`Options::fast_open`]
+    /// and the following.
     pub rare: RareOptions,
 }
 
-/// Options that few segments carry. Boxed, because they are large and segments
-/// are moved often: who has none pays one word, who has one an allocation,
-/// which next to the making of a code is little.
+/// Options that few segments carry. They are boxed, because they are large and segments are moved
+/// often. A segment without them pays one word, one with them an allocation, which is little
+/// compared to the calculation of a MAC.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct RareOptions(Option<Box<Rare>>);
 
@@ -161,7 +159,7 @@ struct Rare {
 }
 
 impl Options {
-    /// Fast Open cookie or request (only on SYN).
+    /// Returns the Fast Open cookie or request (only on SYN).
     #[inline]
     #[must_use]
     pub fn fast_open(&self) -> Option<FastOpenCookie> {
@@ -177,7 +175,7 @@ impl Options {
         });
     }
 
-    /// Authentication.
+    /// Returns the authentication option.
     #[inline]
     #[must_use]
     pub fn authentication(&self) -> Option<Authentication> {
@@ -193,7 +191,7 @@ impl Options {
         });
     }
 
-    /// User timeout.
+    /// Returns the user timeout.
     #[inline]
     #[must_use]
     pub fn user_timeout(&self) -> Option<UserTimeout> {
@@ -216,7 +214,7 @@ impl Options {
         self.rare.0.is_some()
     }
 
-    /// Request to the routers of the path.
+    /// Returns the request to the routers of the path.
     #[inline]
     #[must_use]
     pub fn router_request(&self) -> Option<RouterRequest> {
@@ -232,14 +230,14 @@ impl Options {
         });
     }
 
-    /// Answer of the routers of the path.
+    /// Returns the reply of the routers of the path.
     #[inline]
     #[must_use]
     pub fn router_reply(&self) -> Option<RouterReply> {
         self.rare.0.as_ref()?.router_reply
     }
 
-    /// Sets or removes the answer of the routers of the path.
+    /// Sets or removes the reply of the routers of the path.
     pub fn set_router_reply(&mut self, reply: Option<RouterReply>) {
         let rare = self.rare_or_none();
         self.set_rare(Rare {
@@ -248,8 +246,8 @@ impl Options {
         });
     }
 
-    /// Adds padding behind the options, in bytes, a multiple of four: what a
-    /// middlebox leaves in place of options that it takes out. It is not read back.
+    /// Adds bytes of padding after the options, a multiple of four. A middlebox leaves it in place
+    /// of options that it removes. It is not read back.
     pub fn add_padding(&mut self, bytes: usize) {
         let rare = self.rare_or_none();
         let padding = (usize::from(rare.padding) + bytes).min(MAX_OPTIONS_LEN);
@@ -259,7 +257,7 @@ impl Options {
         });
     }
 
-    /// Octets of padding behind the options, see [`Self::add_padding`].
+    /// Returns the number of octets of padding after the options, see [`Self::add_padding`].
     pub(crate) fn padding(&self) -> usize {
         self.rare.0.as_ref().map_or(0, |rare| rare.padding.into())
     }
@@ -269,13 +267,13 @@ impl Options {
     }
 
     fn set_rare(&mut self, rare: Rare) {
-        // No box for nothing, so that equal options are equal.
+        // No box for an empty value, so that equal options are equal.
         self.rare = RareOptions((rare != Rare::default()).then(|| Box::new(rare)));
     }
 
-    /// Octets the options take in the header, padding included: a multiple of
-    /// four. More than [`MAX_OPTIONS_LEN`] means that they do not fit a
-    /// segment however they are packed, see [`crate::EncodeError`].
+    /// Returns the number of octets of the options in the header, padding included. It is a
+    /// multiple of four. More than [`MAX_OPTIONS_LEN`] means that they do not fit a segment in any
+    /// packing, see [`crate::EncodeError`].
     #[inline]
     #[must_use]
     pub const fn wire_len(&self) -> usize {
@@ -287,8 +285,8 @@ impl Options {
         }
     }
 
-    /// Leaves out what a segment can do without until the rest fits: counts of
-    /// marks, SACK blocks from the last, a Fast Open cookie, in this order.
+    /// Removes dispensable options until the rest fits. These are counts of marks, SACK blocks from
+    /// the last, a Fast Open cookie, in this order.
     pub fn shed_to_fit(&mut self) {
         if self.wire_len() > MAX_OPTIONS_LEN {
             self.accecn = None;
@@ -301,8 +299,8 @@ impl Options {
         }
     }
 
-    /// Length in the kernels' layout. Runs for every simulated packet, nearly
-    /// all of which have timestamps at most.
+    /// Returns the length in the kernels' layout. Runs for every simulated packet, nearly all of
+    /// which have timestamps at most.
     #[inline]
     pub(crate) const fn aligned_len(&self) -> usize {
         if self.is_timestamps_alone() {
@@ -311,7 +309,7 @@ impl Options {
         self.aligned_len_of_many()
     }
 
-    /// Returns whether there is nothing but timestamps, if those.
+    /// Whether there are no options other than timestamps.
     #[inline]
     pub(crate) const fn is_timestamps_alone(&self) -> bool {
         self.mss.is_none()
@@ -334,7 +332,7 @@ impl Options {
             + self.rare_len(true)
     }
 
-    /// Length without any padding.
+    /// Returns the length without any padding.
     #[cold]
     pub(crate) const fn packed_len(&self) -> usize {
         let sack = !self.sack.is_empty() as usize;
@@ -348,7 +346,7 @@ impl Options {
             + self.rare_len(false)
     }
 
-    /// Length of what only some segments of some connections carry.
+    /// Returns the length of the options that only some segments of some connections carry.
     #[inline]
     const fn rare_len(&self, aligned: bool) -> usize {
         let unit = if aligned { 4 } else { 1 };
@@ -370,7 +368,7 @@ impl Options {
         len
     }
 
-    /// Octets of the AccECN option without padding.
+    /// Returns the number of octets of the AccECN option without padding.
     #[inline]
     const fn accecn_len(&self) -> usize {
         match &self.accecn {

@@ -1,12 +1,11 @@
-//! A segment inside its IP packet, and back.
+//! Converts a segment to its IP packet and back.
 //!
-//! Everything is written into the caller's buffer, a payload summed as it is copied
-//! ([`encode_packet`]) or left where it lies ([`encode_headers`]). A capture that keeps the
-//! front of packets ([`encode_front`]) has the header fields and both checksums of the whole
-//! packet.
+//! All output goes into the caller's buffer; the payload is summed while it is copied
+//! ([`encode_packet`]), or not copied ([`encode_headers`]). A capture that keeps the front of
+//! packets ([`encode_front`]) has the header fields and both checksums of the whole packet.
 //!
-//! Reading here is strict, for live wires: a cut, harmed or foreign packet is an error. Readers
-//! of captures, who must live with all three, use [`IpHeader::decode`] and
+//! Reading here is strict, for live wires: a cut, corrupted or foreign packet is an error. Readers
+//! of captures, which have to accept all three, use [`IpHeader::decode`] and
 //! [`crate::decode_header`].
 
 use alloc::vec::Vec;
@@ -17,7 +16,7 @@ use crate::{
     DecodeError, EncodeError, IpError, IpHeader, PayloadOctets, Segment, decode, verify_checksum,
 };
 
-/// Returns the length of the IP packet of `segment`: how large a buffer it takes.
+/// Returns the length of the IP packet of `segment`, for the size of a buffer.
 ///
 /// # Errors
 /// [`EncodeError::OptionsTooLong`].
@@ -54,9 +53,8 @@ pub fn encode_packet<P: PayloadOctets>(
     Ok(needed)
 }
 
-/// Writes the IP and TCP headers of `segment` to the front of `out` and leaves the payload
-/// where it is: for devices that gather a packet from several places. Returns the length of
-/// the headers.
+/// Writes the IP and TCP headers of `segment` to the front of `out`. The payload is not copied: for
+/// devices that gather a packet from several places. Returns the length of the headers.
 ///
 /// # Errors
 /// [`EncodeError`].
@@ -75,8 +73,8 @@ pub fn encode_headers<P: PayloadOctets>(
     Ok(needed)
 }
 
-/// Fills `out` with the front of the IP packet of `segment`, at least its headers: what a
-/// capture keeps of it (the snap length). Returns the length of the whole packet.
+/// Fills `out` with the front of the IP packet of `segment`, at least its headers. A capture with a
+/// snap length keeps that part. Returns the length of the whole packet.
 ///
 /// # Errors
 /// [`EncodeError`]: [`EncodeError::BufferTooShort`] for headers that do not fit.
@@ -112,31 +110,31 @@ pub fn append_packet<P: PayloadOctets>(
     written
 }
 
-/// Whether the TCP checksum of a packet is looked at.
+/// Whether to verify the TCP checksum of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChecksumCheck {
-    /// It is summed and compared: the form for packets from a wire.
+    /// Sum and compare: for packets from a wire.
     Verify,
-    /// It is not: a device has verified it, or the packet was never on a wire and has the
-    /// sum over the pseudo header alone ([`ChecksumFill::PseudoHeader`]).
+    /// Do not sum. A device has verified it, or the packet was never on a wire and has the sum over
+    /// the pseudo header alone ([`ChecksumFill::PseudoHeader`]).
     Trust,
 }
 
-/// Why a packet is not taken.
+/// Reasons why a packet is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacketError {
     /// The IP headers cannot be read.
     Ip(IpError),
     /// The checksum of the IPv4 header is wrong.
     IpChecksum,
-    /// There are fewer octets than the IP header says.
+    /// There are fewer octets than the IP header promises.
     Cut {
-        /// Octets there are.
+        /// Octets present.
         have: usize,
         /// Octets of the packet.
         need: usize,
     },
-    /// The packet carries something else than TCP.
+    /// The packet carries a protocol other than TCP.
     NotTcp {
         /// Its protocol number.
         protocol: u8,
@@ -184,20 +182,20 @@ impl From<DecodeError> for PacketError {
     }
 }
 
-/// Reads a whole packet, checksums verified; the payload is borrowed from `octets`. Octets
-/// behind the packet (Ethernet padding) are ignored.
+/// Reads a whole packet and verifies its checksums; the payload is borrowed from `octets`. Octets
+/// after the packet (Ethernet padding) are ignored.
 ///
 /// # Errors
-/// [`PacketError`], for anything but an unharmed TCP segment in one packet.
+/// [`PacketError`], for anything except an intact TCP segment in one packet.
 pub fn decode_packet(octets: &[u8]) -> Result<(IpHeader, Segment<&[u8]>), PacketError> {
     decode_packet_with(octets, ChecksumCheck::Verify)
 }
 
-/// Reads a whole packet as [`decode_packet`] does, where `check` says whether the TCP checksum
-/// is verified. That of the IPv4 header always is.
+/// Reads a whole packet; `check` selects whether the TCP checksum is verified. Otherwise like
+/// [`decode_packet`]. The IPv4 header checksum is always verified.
 ///
 /// # Errors
-/// [`PacketError`], for anything but an unharmed TCP segment in one packet.
+/// [`PacketError`], for anything except an intact TCP segment in one packet.
 #[inline]
 pub fn decode_packet_with(
     octets: &[u8],
@@ -332,7 +330,7 @@ mod tests {
 
     #[test]
     fn what_checksum_offload_completes_is_the_checksum() {
-        // The device sums everything behind the IP header, the field included.
+        // The device sums everything after the IP header, the field included.
         let mut packet = [0; 1041];
         let fill = ChecksumFill::PseudoHeader;
         encode_packet(&ip(), &segment(), fill, &mut packet).unwrap();

@@ -1,15 +1,15 @@
 //! The payload as a type parameter.
 //!
-//! Real bytes on a real wire, lengths only in simulation: 100 Gbit/s of
-//! phantom payload costs no memory. A [`Phantom`] knows the stream offset of
-//! its first octet, so integrity is still checked end to end.
+//! Real bytes on a real wire, lengths only in simulation: 100 Gbit/s of phantom payload costs no
+//! memory. A [`Phantom`] has the stream offset of its first octet, so integrity is still checked
+//! end to end.
 
 use core::fmt::Debug;
 
-/// The payload of a segment or a buffer: a run of octets that can be cut and,
-/// where two runs follow each other, joined.
+/// The payload of a segment or a buffer: a sequence of octets. It can be cut and, if two are
+/// contiguous, joined.
 pub trait Payload: Clone + Debug + Default {
-    /// Length in octets.
+    /// Returns the length in octets.
     fn len(&self) -> usize;
 
     /// Whether there is no octet.
@@ -17,8 +17,8 @@ pub trait Payload: Clone + Debug + Default {
         self.len() == 0
     }
 
-    /// Keeps the first `len` octets and returns the rest. Cheap: shares or
-    /// recomputes, never copies octets.
+    /// Keeps the first `len` octets and returns the remainder. Cheap: shares or recomputes, never
+    /// copies octets.
     ///
     /// # Panics
     /// May panic when `len` exceeds the length.
@@ -51,11 +51,11 @@ pub trait Payload: Clone + Debug + Default {
         *self = self.split_off(len);
     }
 
-    /// Appends `next` if that is possible without copying octets; otherwise
-    /// gives it back. By default only where one of the two is empty.
+    /// Appends `next` if that is possible without copying octets; otherwise returns it. The default
+    /// joins only if one of the two is empty.
     ///
     /// # Errors
-    /// `next` itself, when the two cannot be joined for free.
+    /// `next` itself, if the two cannot be joined without a copy.
     #[inline]
     fn try_append(&mut self, next: Self) -> Result<(), Self> {
         if next.is_empty() {
@@ -68,14 +68,13 @@ pub trait Payload: Clone + Debug + Default {
         Ok(())
     }
 
-    /// Joins pieces into one, copying if it must. Used when one segment spans
-    /// several writes of the application.
+    /// Joins pieces into one, copying if necessary. Used if one segment spans several writes of the
+    /// application.
     #[must_use]
     fn concat(pieces: &[Self]) -> Self;
 }
 
-/// A payload of which only place and length exist: `len` octets that start at
-/// `offset` in the stream of the connection.
+/// A payload without contents: `len` octets from `offset` in the connection's stream.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Phantom {
     /// Stream offset of the first octet (0 = first octet of the connection).

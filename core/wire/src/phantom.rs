@@ -1,5 +1,4 @@
-//! What a phantom payload holds when it is read: octets that are a fixed
-//! function of their place in the stream.
+//! Contents of a phantom payload: octets that are a fixed function of their place in the stream.
 //!
 //! The stream is cut into 8-octet words. Word `i` (counted from 0) holds, in
 //! little-endian order,
@@ -9,24 +8,23 @@
 //! w = x xor (x >> 32)
 //! ```
 //!
-//! Both steps are one-to-one, so no two words of a stream are alike and an
-//! octet run that sits eight or more octets away from its place is always
-//! noticed. One multiplication per word keeps capture files cheap.
+//! Both steps are one-to-one, so no two words of a stream are equal. A run of octets that is eight
+//! or more octets away from its place is always detected. One multiplication per word keeps capture
+//! files cheap.
 //!
-//! This is no random generator and no secret: it makes a capture checkable,
-//! nothing more.
+//! This is no random generator and no secret: its only purpose is a checkable capture.
 
 use crate::{Checksum, Phantom};
 
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Word `index` of the phantom stream.
+/// Returns word `index` of the phantom stream.
 const fn word(index: u64) -> u64 {
     let x = index.wrapping_add(1).wrapping_mul(MULTIPLIER);
     x ^ (x >> 32)
 }
 
-/// The octet at `offset` of every phantom stream.
+/// Returns the octet at `offset` of every phantom stream.
 #[must_use]
 pub const fn phantom_octet(offset: u64) -> u8 {
     word(offset / 8).to_le_bytes()[(offset % 8) as usize]
@@ -48,7 +46,7 @@ impl Groups {
         }
     }
 
-    /// The next eight octets.
+    /// Returns the next eight octets.
     #[inline]
     const fn advance(&mut self) -> u64 {
         let next = word(self.next_index);
@@ -91,14 +89,14 @@ pub(crate) fn fill_and_sum_phantom(offset: u64, out: &mut [u8], sum: &mut Checks
     sum.add_little_endian(words, len);
 }
 
-/// Octets that are not what the phantom stream holds at their place.
+/// An octet that differs from the phantom stream at its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PhantomMismatch {
     /// Stream offset of the first wrong octet.
     pub offset: u64,
-    /// What the stream holds there.
+    /// The octet of the stream there.
     pub expected: u8,
-    /// What was found.
+    /// The octet that was found.
     pub found: u8,
 }
 
@@ -134,7 +132,7 @@ pub fn verify_phantom(offset: u64, octets: &[u8]) -> Result<(), PhantomMismatch>
     Ok(())
 }
 
-/// The first wrong octet at or after index `from`, where there is one.
+/// Returns the first wrong octet at or after index `from`; there must be one.
 #[cold]
 fn first_mismatch(offset: u64, octets: &[u8], from: usize) -> PhantomMismatch {
     let at = (from..octets.len())
@@ -178,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_first_words_are_those_of_the_documented_formula() {
-        // Worked by hand from the formula: 1 * K and 2 * K modulo 2^64.
+        // Calculated by hand from the formula: 1 * K and 2 * K modulo 2^64.
         let (k1, k2) = (0x9e37_79b9_7f4a_7c15_u64, 0x3c6e_f372_fe94_f82a_u64);
         let mut expected = (k1 ^ 0x9e37_79b9).to_le_bytes().to_vec();
         expected.extend((k2 ^ 0x3c6e_f372).to_le_bytes());

@@ -1,4 +1,4 @@
-//! Options by which a sender asks the routers of its path, and hears their answer.
+//! Options by which a sender sends requests to the routers of its path, and their replies.
 //!
 //! XCP (Katabi, Handley, Rohrs, SIGCOMM 2002) and RCP (Dukkipati, Kobayashi, Zhang-Shen,
 //! McKeown, IWQoS 2005) have a header of their own between IP and TCP, Quick-Start (RFC
@@ -15,8 +15,8 @@
 //! reply    QS    27  8         N(8) ttl_diff(8) nonce(32)
 //! ```
 //!
-//! RTTs are in microseconds, windows and feedback in bytes, rates in bit/s. A router sets A;
-//! a receiver replies to nothing else. A router on the wire would have to update the
+//! RTTs are in microseconds, windows and feedback in bytes, rates in bit/s. A router sets A; a
+//! receiver replies only to requests with A. A router on the wire would have to update the
 //! checksum; simulated packets have none until they are written to a capture.
 
 use gigatcp_units::{Duration, Rate};
@@ -47,12 +47,12 @@ pub enum RequestScheme {
     Xcp {
         /// The sender's cwnd in bytes.
         cwnd: u32,
-        /// Bytes by which cwnd is to change: what the sender wants, lowered by routers.
+        /// Change of cwnd in bytes: requested by the sender, lowered by routers.
         feedback: i32,
     },
     /// RCP.
     Rcp {
-        /// The rate that the sender wants, lowered by routers.
+        /// Rate requested by the sender, lowered by routers.
         rate: Rate,
     },
     /// Quick-Start.
@@ -63,12 +63,12 @@ pub enum RequestScheme {
         ttl: u8,
         /// TTL of IP, lowered by all routers.
         ip_ttl: u8,
-        /// What a receiver cannot know about a rate that was not approved.
+        /// A value that a receiver cannot guess for a rate that was not approved.
         nonce: u32,
     },
 }
 
-/// The answer of the routers, as the receiver returns it.
+/// The reply of the routers, as the receiver returns it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RouterReply {
     /// Bytes by which cwnd changes: the sum since the reply before.
@@ -99,7 +99,7 @@ impl RouterRequest {
         }
     }
 
-    /// Writes what stands behind kind and length.
+    /// Writes the data after kind and length.
     pub(crate) fn write_data(&self, mut put: impl FnMut(&[u8])) {
         let answered = if self.is_answered { ANSWERED } else { 0 };
         let rtt = (self.rtt_us.min(ANSWERED - 1) | answered).to_be_bytes();
@@ -159,7 +159,7 @@ impl RouterRequest {
         })
     }
 
-    /// Returns the answer of the routers; `None` if none has answered.
+    /// Returns the reply of the routers; `None` if none has answered.
     #[must_use]
     pub fn reply(&self) -> Option<RouterReply> {
         self.is_answered.then_some(match self.scheme {
@@ -183,7 +183,7 @@ impl RouterReply {
     /// Bytes of the longest option.
     pub const MAX_OPTION_LEN: usize = 12;
 
-    /// Bytes of the option.
+    /// Returns the number of bytes of the option.
     pub(crate) const fn option_len(&self) -> usize {
         match self {
             Self::Xcp(_) | Self::QuickStart { .. } => 8,
@@ -191,7 +191,7 @@ impl RouterReply {
         }
     }
 
-    /// Kind of the option.
+    /// Returns the kind of the option.
     pub(crate) const fn kind(&self) -> u8 {
         match self {
             Self::Xcp(_) | Self::Rcp(_) => option_kind::EXPERIMENT,
@@ -199,7 +199,7 @@ impl RouterReply {
         }
     }
 
-    /// Writes what stands behind kind and length.
+    /// Writes the data after kind and length.
     pub(crate) fn write_data(&self, mut put: impl FnMut(&[u8])) {
         match self {
             Self::QuickStart {
@@ -236,7 +236,7 @@ impl RouterReply {
         }
     }
 
-    /// Reads the data of an option of kind 27; `None` if it is of another length.
+    /// Reads the data of an option of kind 27; `None` if its length is wrong.
     pub(crate) fn from_quick_start(data: &[u8]) -> Option<Self> {
         let &[code, ttl_diff, ref nonce @ ..] = data else {
             return None;
@@ -248,7 +248,7 @@ impl RouterReply {
         })
     }
 
-    /// Returns this answer and the one before as one: feedback adds up, the newer rate stands.
+    /// Combines this reply with the previous one. Feedback adds up; of rates the newer counts.
     #[must_use]
     pub const fn after(self, before: Option<Self>) -> Self {
         match (self, before) {

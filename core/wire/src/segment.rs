@@ -9,7 +9,7 @@ pub const FIXED_HEADER_LEN: usize = 20;
 /// IP together with the largest headers.
 pub const MAX_SUPER_SEGMENT: usize = 65_535 - 120;
 
-/// The window field as it stands in the header: 16 bits, not yet scaled.
+/// The window field of the header: 16 bits, not yet scaled.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct WireWindow(pub u16);
 
@@ -30,17 +30,17 @@ pub struct Segment<P = Octets> {
     pub wnd: WireWindow,
     /// Urgent pointer, valid when URG is set.
     pub urgent: u16,
-    /// Payload octets per wire segment. A segment whose payload is longer is a
-    /// super-segment. Zero means "not a super-segment whatever the length".
+    /// Payload octets per wire segment. A segment with a longer payload is a super-segment. Zero
+    /// means "not a super-segment, whatever the length".
     pub segment_size: u16,
-    /// ECN field of the packet, of each one in a super-segment.
+    /// ECN field of the packet; in a super-segment of each packet.
     pub ecn: Ecn,
-    /// IPv4 identification of the packet, of the first one of a super-segment, where a
-    /// simulated host has numbered it; else zero.
+    /// IPv4 identification of the packet, or of the first one of a super-segment. Zero unless a
+    /// simulated host has numbered it.
     pub ident: u16,
-    /// Whether AE, CWR and ECE are one counter, the ACE field of RFC 9768: then
-    /// every piece of a super-segment carries all three (section 3.3.4).
-    /// Otherwise CWR belongs to the first. Not a part of the wire format.
+    /// Whether AE, CWR and ECE are one counter, the ACE field of RFC 9768. If so, every piece of a
+    /// super-segment carries all three (section 3.3.4). Otherwise CWR belongs to the first. Not a
+    /// part of the wire format.
     pub ace: bool,
     /// Options.
     pub options: Options,
@@ -49,7 +49,7 @@ pub struct Segment<P = Octets> {
 }
 
 impl<P> Segment<P> {
-    /// Returns the segment with what `convert` makes of its payload.
+    /// Returns the segment with its payload converted by `convert`.
     #[inline]
     #[must_use]
     pub fn map_payload<Q>(self, convert: impl FnOnce(P) -> Q) -> Segment<Q> {
@@ -72,19 +72,19 @@ impl<P> Segment<P> {
 }
 
 impl<P: Payload> Segment<P> {
-    /// SEG.LEN: payload octets plus one for SYN and one for FIN.
+    /// Returns SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[must_use]
     pub fn seq_len(&self) -> u32 {
         self.payload.len() as u32 + self.flags.seq_len()
     }
 
-    /// The sequence number after the last one this segment occupies.
+    /// Returns the sequence number after the last one this segment occupies.
     #[must_use]
     pub fn seq_end(&self) -> SeqNumber {
         self.seq + self.seq_len()
     }
 
-    /// How many segments this is on the wire: 1, or more for a super-segment.
+    /// Returns the number of wire segments: 1, or more for a super-segment.
     #[inline]
     #[must_use]
     pub fn wire_segments(&self) -> usize {
@@ -97,16 +97,17 @@ impl<P: Payload> Segment<P> {
         }
     }
 
-    /// Cuts off the first `n` wire segments and returns them; `self` keeps the
-    /// rest. FIN and PSH stay with the last piece, SYN and (unless
-    /// [`Segment::ace`]) CWR with the first, as segmentation offload does it.
+    /// Cuts off the first `n` wire segments and returns them; `self` keeps the remainder. FIN and
+    /// PSH stay with the last piece, SYN and (unless [`Segment::ace`]) CWR with the first, as in
+    /// segmentation offload.
     ///
     /// # Panics
     /// When `n` is zero or not less than [`Segment::wire_segments`].
     #[inline]
     #[must_use]
     pub fn split_front(&mut self, n: usize) -> Self {
-        // That many octets, and some left: the same without a division.
+        // The octets of `n` segments, with a remainder: equivalent to wire_segments, without a
+        // division.
         let cut = n.saturating_mul(usize::from(self.segment_size));
         assert!(cut > 0 && cut < self.payload.len(), "nothing to split");
         let rest = self.payload.split_off(cut);
@@ -121,7 +122,7 @@ impl<P: Payload> Segment<P> {
         self.flags = flags.without(of_the_first);
         let ident = self.ident;
         self.ident = ident.wrapping_add(n as u16);
-        // The urgent pointer counts from SEG.SEQ: the mark stays where it is.
+        // The urgent pointer counts from SEG.SEQ: the urgent mark does not move.
         self.urgent = urgent.saturating_sub(cut.min(usize::from(u16::MAX)) as u16);
         if self.urgent == 0 {
             self.flags = self.flags.without(Flags::URG);
@@ -144,8 +145,7 @@ impl<P: Payload> Segment<P> {
         front
     }
 
-    /// Returns the segments that this is on the wire, in order. Only a
-    /// super-segment is several.
+    /// Returns its wire segments in order. Only a super-segment has several.
     pub fn into_wire_segments(self) -> impl Iterator<Item = Self> {
         let mut rest = Some(self);
         core::iter::from_fn(move || match &mut rest {

@@ -10,19 +10,19 @@ use core::ops::{Add, AddAssign, Sub};
 pub struct SeqNumber(u32);
 
 impl SeqNumber {
-    /// The sequence number with this value on the wire.
+    /// Returns the sequence number with this value on the wire.
     #[must_use]
     pub const fn new(value: u32) -> Self {
         Self(value)
     }
 
-    /// The value on the wire.
+    /// Returns the value on the wire.
     #[must_use]
     pub const fn as_u32(self) -> u32 {
         self.0
     }
 
-    /// Signed distance `self - other` modulo 2^32.
+    /// Returns the signed distance `self - other` modulo 2^32.
     #[must_use]
     pub const fn distance_from(self, other: Self) -> i32 {
         self.0.wrapping_sub(other.0) as i32
@@ -80,8 +80,8 @@ mod tests {
 
     #[test]
     fn half_the_space_away_each_number_is_before_the_other() {
-        // The one distance without an order (RFC 1982 section 3.2 leaves it
-        // undefined); RFC 7323 windows stay below 2^30, so it never decides.
+        // The one distance without an order (RFC 1982 section 3.2 leaves it undefined). RFC 7323
+        // windows stay below 2^30, so it never matters.
         let (a, b) = (SeqNumber::new(7), SeqNumber::new(7) + HALF);
         assert!(a.is_before(b) && b.is_before(a));
         assert!(!a.is_after(b) && !b.is_after(a));

@@ -1,10 +1,10 @@
 //! The user timeout option, RFC 5482 section 3.
 
-/// Set when the value counts minutes.
+/// Bit that is set if the value is in minutes.
 const MINUTES: u16 = 1 << 15;
 
-/// How long one side lets data go without acknowledgment before it gives the
-/// connection up: in seconds or minutes, 15 bits, never zero.
+/// Maximum time for which one side lets data go without acknowledgment. It then aborts the
+/// connection. In seconds or minutes, 15 bits, never zero.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct UserTimeout(u16);
 
@@ -12,9 +12,8 @@ impl UserTimeout {
     /// Octets of the option.
     pub(crate) const OPTION_LEN: usize = 4;
 
-    /// The shortest timeout the option can say that is not less than
-    /// `seconds`: to the second up to 9 hours, to the minute up to 22 days, and
-    /// never more.
+    /// Returns the shortest timeout of the option that is at least `seconds`. Exact up to 9 hours,
+    /// to the minute up to 22 days, which is the maximum.
     #[must_use]
     pub const fn from_seconds(seconds: u64) -> Self {
         if seconds == 0 {
@@ -31,7 +30,7 @@ impl UserTimeout {
         }
     }
 
-    /// As it stands in the option; zero is reserved and absent here.
+    /// Reads the option's value; zero is reserved: `None`.
     pub(crate) const fn from_wire(bits: u16) -> Option<Self> {
         if bits & !MINUTES == 0 {
             None
@@ -44,7 +43,7 @@ impl UserTimeout {
         self.0
     }
 
-    /// The timeout in seconds.
+    /// Returns the timeout in seconds.
     #[must_use]
     pub const fn seconds(self) -> u64 {
         let value = (self.0 & !MINUTES) as u64;

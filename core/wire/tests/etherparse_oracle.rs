@@ -1,5 +1,4 @@
-//! Packets as somebody else reads and writes them: etherparse, which shares no
-//! code with this crate.
+//! Packets as etherparse reads and writes them, which shares no code with this crate.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -50,8 +49,8 @@ fn segment(options: Options) -> Segment<Bytes> {
     }
 }
 
-/// The TCP part of our packet as etherparse reads it, its checksum already
-/// compared with etherparse's own.
+/// Returns the TCP part of our packet as etherparse reads it. Its checksum was already compared
+/// with etherparse's own.
 fn tcp_of<'a>(packet: &SlicedPacket<'a>) -> TcpSlice<'a> {
     let Some(TransportSlice::Tcp(tcp)) = &packet.transport else {
         panic!("no TCP in {packet:?}");

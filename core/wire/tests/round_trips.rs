@@ -1,4 +1,4 @@
-//! What is written reads back the same, and nothing that arrives panics.
+//! Written segments read back the same, and no input panics.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -25,7 +25,7 @@ fn sack_blocks() -> impl Strategy<Value = SackBlocks> {
     })
 }
 
-/// Rare ones, mostly absent, so that there is room for the others.
+/// Rare options, mostly absent, so that there is room for the others.
 type Rare = (
     Option<FastOpenCookie>,
     Option<Authentication>,
@@ -208,7 +208,7 @@ fn encoded<P: PayloadOctets>(segment: &Segment<P>, endpoints: &Endpoints) -> Vec
     out
 }
 
-/// The segment that these bytes are.
+/// Reads a segment from these bytes.
 fn decoded(octets: &[u8]) -> Segment<Bytes> {
     let segment = decode(octets).unwrap();
     segment.map_payload(Bytes::copy_from_slice)
@@ -322,8 +322,7 @@ proptest! {
         let _ = decode_packet(&octets);
     }
 
-    /// RFC 9293 MUST-68: whoever knows none of our options still finds the end
-    /// of each.
+    /// RFC 9293 MUST-68: a reader without our options still finds each one's end.
     #[test]
     fn every_option_written_but_two_has_its_length(
         options in fitting_options(),

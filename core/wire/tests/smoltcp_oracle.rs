@@ -1,5 +1,5 @@
-//! Packets as smoltcp reads and writes them, which shares no code with this crate: any segment
-//! it knows, both ways, with both checksums.
+//! Packets as smoltcp reads and writes them, which shares no code with this crate: any segment it
+//! supports, in both directions, with both checksums.
 
 use std::net::Ipv4Addr;
 
@@ -18,8 +18,8 @@ use smoltcp::wire::{
 const SRC: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const DST: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 2);
 
-/// Segments of which smoltcp keeps everything: it reads SACK blocks of pure ACKs, one control
-/// flag, no urgent pointer.
+/// Segments that smoltcp reads completely. It reads SACK blocks of pure ACKs, one control flag, no
+/// urgent pointer.
 fn segments() -> impl Strategy<Value = Segment<Bytes>> {
     let numbers = any::<(u16, u16, u32, u32, u16)>();
     let flag = prop::sample::select(vec![Flags::NONE, Flags::PSH, Flags::FIN]);
@@ -50,7 +50,7 @@ fn segments() -> impl Strategy<Value = Segment<Bytes>> {
     })
 }
 
-/// The same segment as smoltcp has it.
+/// Returns the segment in smoltcp's form.
 fn as_smoltcp(segment: &Segment<Bytes>) -> TcpRepr<'_> {
     let mut sack_ranges = [None; 3];
     for (range, block) in sack_ranges.iter_mut().zip(segment.options.sack.as_slice()) {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Interface {
     /// Its name.
     pub name: String,
-    /// Whether no hardware is behind it: veth, TUN, bridge, loopback.
+    /// Whether it has no hardware: veth, TUN, bridge, loopback.
     pub is_virtual: Option<bool>,
     /// Driver.
     pub driver: Option<String>,
@@ -32,7 +32,7 @@ pub struct Interface {
     pub coalescing: Option<Coalescing>,
     /// Offloads.
     pub offloads: Option<Offloads>,
-    /// Counters that the kernel keeps of it (`ip -s -s link`).
+    /// Counters of the kernel (`ip -s -s link`).
     pub statistics: Option<BTreeMap<String, u64>>,
     /// Counters of the driver (`ethtool -S`) that count drops and errors.
     pub driver_counters: Option<BTreeMap<String, u64>>,
@@ -64,7 +64,7 @@ pub struct Coalescing {
     pub adaptive_rx: bool,
     /// Delay of an interrupt after a packet arrived.
     pub rx_us: u64,
-    /// Packets after which an interrupt is raised at the latest; 0: no such bound.
+    /// Maximum number of packets per interrupt; 0: no such bound.
     pub rx_frames: u64,
     /// Delay of an interrupt after a packet was sent.
     pub tx_us: u64,
@@ -121,7 +121,7 @@ pub struct Qdisc {
 }
 
 impl Interface {
-    /// The sum of those counters of `names` that exist.
+    /// Returns the sum of those counters of `names` that exist.
     #[must_use]
     pub fn count(&self, names: &[&str]) -> u64 {
         let statistics = self.statistics.iter().flatten();
@@ -145,7 +145,7 @@ impl Interface {
         offloads.gso != Some(false) || offloads.tso == Some(true)
     }
 
-    /// Interrupts per CPU, all lines together.
+    /// Returns interrupts per CPU, summed over all lines.
     #[must_use]
     pub fn interrupts_per_cpu(&self) -> Vec<u64> {
         let lines = self.interrupts.as_deref().unwrap_or_default();

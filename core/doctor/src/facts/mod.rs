@@ -41,7 +41,7 @@ pub struct HostFacts {
     pub destination: Option<String>,
     /// The route to the destination.
     pub route: Option<Route>,
-    /// What the kernel remembers of earlier connections to the destination.
+    /// Metrics that the kernel cached from earlier connections to the destination.
     pub peer: Option<PeerMetrics>,
     /// The interface that the route uses.
     pub interface: Option<Interface>,
@@ -55,21 +55,21 @@ pub struct HostFacts {
     pub frequencies: Option<Vec<Frequency>>,
     /// CPUs of each NUMA node.
     pub nodes: Option<Vec<Node>>,
-    /// Limits of the control group that this was read in.
+    /// Limits of the control group of the process that read this.
     pub cgroup: Option<Cgroup>,
     /// Connection tracking of the firewall.
     pub conntrack: Option<Conntrack>,
-    /// Facts that could not be read, by the name that [`Fact::name`] gives.
+    /// Facts that could not be read, by [`Fact::name`].
     pub unreadable: BTreeMap<String, Unreadable>,
 }
 
-/// Why a fact could not be read.
+/// Reason why a fact could not be read.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unreadable {
     /// The reason.
     pub cause: String,
-    /// What to grant to read it; `None` if it does not exist on this host.
+    /// Access required to read it; `None` if it does not exist on this host.
     pub grant: Option<String>,
 }
 
@@ -154,25 +154,25 @@ pub struct Conntrack {
 }
 
 impl HostFacts {
-    /// A setting by its dotted name.
+    /// Returns a setting by its dotted name.
     #[must_use]
     pub fn sysctl(&self, name: &str) -> Option<&str> {
         self.sysctls.get(name).map(String::as_str)
     }
 
-    /// A setting that is a number.
+    /// Returns a numeric setting.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         self.sysctl(name)?.trim().parse().ok()
     }
 
-    /// A setting that is a switch, and whether it is off.
+    /// Whether a setting that is a switch is off.
     #[must_use]
     pub fn is_off(&self, name: &str) -> bool {
         self.number(name) == Some(0)
     }
 
-    /// A setting of three numbers: minimum, default and maximum.
+    /// Returns a setting of three numbers: minimum, default and maximum.
     #[must_use]
     pub fn triple(&self, name: &str) -> Option<[u64; 3]> {
         let mut numbers = self.sysctl(name)?.split_whitespace().map(str::parse);
@@ -188,14 +188,14 @@ impl HostFacts {
         Some(version >= (major, minor))
     }
 
-    /// Metrics of the route; all unset if the route is unknown.
+    /// Returns the metrics of the route; all unset if the route is unknown.
     #[must_use]
     pub fn metrics(&self) -> RouteMetrics {
         let metrics = self.route.as_ref().map(|route| route.metrics.clone());
         metrics.unwrap_or_default()
     }
 
-    /// Name of the interface.
+    /// Returns the name of the interface.
     #[must_use]
     pub fn device(&self) -> Option<&str> {
         Some(self.interface.as_ref()?.name.as_str())

@@ -1,4 +1,4 @@
-//! Names of facts, by which a rule says what it needs.
+//! Names of facts, for the rules that need them.
 
 use super::{HostFacts, Interface};
 
@@ -9,7 +9,7 @@ pub enum Fact {
     Sysctl(&'static str),
     /// The route to the destination and its metrics.
     Route,
-    /// What the kernel remembers of the peer.
+    /// Metrics that the kernel cached for the peer.
     PeerMetrics,
     /// MTU of the interface.
     Mtu,
@@ -61,7 +61,7 @@ impl Fact {
         Self::Steering,
     ];
 
-    /// Its name in [`HostFacts::unreadable`] and in output.
+    /// Returns its name in [`HostFacts::unreadable`] and in output.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ impl Fact {
         }
     }
 
-    /// Whether it was read.
+    /// Whether the fact was read.
     #[must_use]
     pub fn is_known(self, facts: &HostFacts) -> bool {
         let interface = |known: fn(&Interface) -> bool| facts.interface.as_ref().is_some_and(known);

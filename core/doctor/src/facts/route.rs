@@ -1,4 +1,4 @@
-//! The route to a destination, its metrics, and what the kernel remembers of the peer.
+//! The route to a destination, its metrics, and the cached metrics of the peer.
 
 use alloc::format;
 use alloc::string::String;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Route {
-    /// The route without its metrics, in the words of `ip route`; empty if it has several hops.
+    /// Arguments of `ip route` without metrics; empty if the route has several hops.
     pub spec: String,
     /// The interface.
     pub device: String,
@@ -48,7 +48,7 @@ pub struct RouteMetrics {
 }
 
 impl RouteMetrics {
-    /// Number of the clamp of the congestion window (`RTAX_CWND`).
+    /// Number of the cwnd clamp (`RTAX_CWND`).
     pub const CWND: u32 = 7;
 
     /// Whether the metric with this number is locked.
@@ -57,14 +57,14 @@ impl RouteMetrics {
         self.locks >> number & 1 == 1
     }
 
-    /// Takes over what `changed` changes of `read`.
+    /// Applies to these metrics the changes from `read` to `changed`.
     pub fn apply(&mut self, read: &Self, changed: &Self) {
         fn take<T: Clone + PartialEq>(here: &mut T, read: &T, changed: &T) {
             if read != changed {
                 *here = changed.clone();
             }
         }
-        // Every field: one that is missing here does not compile.
+        // Lists every field: a missing one does not compile.
         let Self {
             window_bytes,
             mtu_bytes,
@@ -101,7 +101,7 @@ impl RouteMetrics {
         take(locks, &read.locks, &changed.locks);
     }
 
-    /// The metrics in the words of `ip route`.
+    /// Returns the metrics as arguments of `ip route`.
     #[must_use]
     pub fn words(&self) -> String {
         let number = |name: &str, lock: u32, value: Option<u64>| {
@@ -109,7 +109,7 @@ impl RouteMetrics {
             value.map(|value| format!(" {name} {lock}{value}"))
         };
         let control = self.congctl.as_ref().map(|name| format!(" congctl {name}"));
-        // `ip route` locks it without being told, and has no word for that.
+        // `ip route` locks it implicitly, and has no word for that.
         let rto_min = self.rto_min_ms.map(|millis| format!(" rto_min {millis}ms"));
         let all = [
             number("mtu", 2, self.mtu_bytes),
@@ -127,7 +127,7 @@ impl RouteMetrics {
 }
 
 impl Route {
-    /// The command that gives the route `metrics` and no others.
+    /// Returns the command that gives the route `metrics` and no others.
     #[must_use]
     pub fn replace(&self, metrics: &RouteMetrics) -> String {
         let mut command = String::from("ip route replace ");
@@ -136,20 +136,20 @@ impl Route {
         command
     }
 
-    /// The command that restores the route as it was read.
+    /// Returns the command that restores the route as it was read.
     #[must_use]
     pub fn restore(&self) -> String {
         self.replace(&self.metrics)
     }
 }
 
-/// What the kernel remembers of a peer (`ip tcp_metrics show`).
+/// Metrics that the kernel cached for a peer (`ip tcp_metrics show`).
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PeerMetrics {
     /// Smoothed RTT of earlier connections.
     pub rtt_us: Option<u64>,
-    /// Slow-start threshold that connections begin with.
+    /// Initial slow-start threshold of connections.
     pub ssthresh_segments: Option<u64>,
     /// Congestion window of earlier connections.
     pub cwnd_segments: Option<u64>,

@@ -25,7 +25,7 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-/// With 1, the default since 5.6, connections do not take the threshold over.
+/// With 1, the default since 5.6, connections ignore the cached threshold.
 const IGNORE: &str = "net.ipv4.tcp_no_ssthresh_metrics_save";
 
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {

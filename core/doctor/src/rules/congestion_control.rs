@@ -31,7 +31,7 @@ pub(super) const RULE: Rule = Rule {
 };
 
 const NAME: &str = "net.ipv4.tcp_congestion_control";
-/// A recovery that takes longer than this is a finding without any loss given.
+/// A recovery longer than this is a finding even without a given loss.
 const LONG_RECOVERY: Duration = Duration::from_secs(10);
 
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
@@ -90,7 +90,7 @@ fn after_one_loss(control: &str, path: &Path) -> Option<(Rate, String)> {
     Some((law::scaled(path.rate, 0.75), words))
 }
 
-/// A control that reaches more, and the command that makes it available.
+/// Returns a control that reaches more, and the command that makes it available.
 fn better(facts: &HostFacts, control: &str, path: &Path) -> (&'static str, &'static str) {
     let cubic = path.loss.and_then(|p| law::rate_at_loss("cubic", path, p));
     let is_enough = cubic.is_none_or(|rate| rate >= path.rate);

@@ -26,7 +26,7 @@ pub(super) const RULE: Rule = Rule {
 
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let card = facts.interface.as_ref()?;
-    // Through a virtual interface super-packets arrive whole.
+    // A virtual interface delivers super-packets whole.
     if card.offloads?.gro != Some(false) || card.is_virtual == Some(true) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Packets that arrived damaged or collided.
+//! Frames that arrived corrupted or collided.
 
 use alloc::format;
 

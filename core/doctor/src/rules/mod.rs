@@ -23,23 +23,23 @@ use crate::path::Path;
 pub struct Rule {
     /// Its id in output and on the command line.
     pub id: &'static str,
-    /// What limits, in a few words that follow "limited by".
+    /// The limit, in a few words that follow "limited by".
     pub name: &'static str,
-    /// What it means.
+    /// Meaning of the limit.
     pub meaning: &'static str,
-    /// How it is detected, and by which law its cost is calculated.
+    /// Detection, and the law that gives the cost.
     pub detection: &'static str,
-    /// What to change.
+    /// Change that removes the limit.
     pub fix: &'static str,
     /// Man pages, kernel documentation, RFCs, papers.
     pub references: &'static [&'static str],
-    /// Facts without which the check finds nothing.
+    /// Facts that the check requires.
     pub needs: &'static [Fact],
     /// Returns a finding if the host limits connections over the path.
     pub check: fn(&HostFacts, &Path) -> Option<Finding>,
 }
 
-/// The rule with this id.
+/// Returns the rule with this id.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|rule| rule.id == id)
@@ -76,14 +76,14 @@ rules! {
     small_mtu,
     path_mtu,
     mtu_probing_off,
-    // The way out.
+    // Output.
     shaper,
     short_queue,
     link_speed,
     half_duplex,
     tso_off,
     tx_checksum_off,
-    // The way in.
+    // Input.
     gro_off,
     rx_checksum_off,
     receive_ring,

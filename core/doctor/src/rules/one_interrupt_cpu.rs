@@ -27,7 +27,7 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-/// Share of interrupts on one CPU that counts as all.
+/// Fraction of interrupts on one CPU that counts as all.
 const ALL: f64 = 0.95;
 
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
@@ -54,10 +54,10 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     Some(finding.ceiling(limit).undo(format!("echo {undo} > {file}")))
 }
 
-/// CPUs that a kernel can have.
+/// Maximum number of CPUs of a kernel.
 const MOST_CPUS: u64 = 8192;
 
-/// The mask of the first `cpus` CPUs, in groups of 32 as the kernel writes it.
+/// Returns the mask of the first `cpus` CPUs. It has groups of 32, as the kernel writes it.
 fn mask(cpus: u64) -> String {
     let group = |bits: u64| format!("{:x}", (1_u64 << bits.min(32)) - 1);
     let mut words = Vec::new();

@@ -26,7 +26,7 @@ const NAME: &str = "net.ipv4.tcp_rmem";
 
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let values = facts.triple(NAME)?;
-    // A smaller share is a finding of its own (window-share).
+    // A smaller share is a separate finding (window-share).
     let share = law::window_share(facts).max(0.5);
     let window = law::share_of(values[2], share);
     let limit = path.limit_of_window(window)?;

@@ -28,7 +28,7 @@ pub(super) const RULE: Rule = Rule {
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let card = facts.interface.as_ref()?;
     let rings = card.rings?;
-    // With a bound on frames the interrupt comes before the ring is full.
+    // With a bound on frames the interrupt precedes a full ring.
     let unbounded = card
         .coalescing
         .filter(|wait| wait.rx_frames == 0 || wait.rx_frames >= rings.rx);

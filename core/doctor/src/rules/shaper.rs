@@ -48,7 +48,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     Some(finding.ceiling(limit))
 }
 
-/// The rate that a queueing discipline shapes to.
+/// Returns the rate that a queueing discipline shapes to.
 fn rate_of(qdisc: &Qdisc, all: &[Qdisc]) -> Option<u64> {
     if qdisc.kind != "htb" {
         return qdisc.rate_bps;

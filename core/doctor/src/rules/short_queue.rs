@@ -31,10 +31,10 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-/// Packets that one connection queues at low rates: two by the limit of the stack, the one that
-/// passed it, and one in transmission.
+/// Packets that one connection queues at low rates. Two by the limit of the stack, the one that
+/// exceeded it, and one in transmission.
 const FEW: u64 = 4;
-/// The packets, of two segments each, that a window has room for if the queue holds one.
+/// Packets, of two segments each, of a window if the queue holds one.
 const SMALLEST: u64 = 3;
 
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
@@ -77,7 +77,8 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     })
 }
 
-/// Whether the interface, or a shaper on it, carries no more than the path; unknown counts.
+/// Whether the interface, or a shaper on it, is not faster than the path. An unknown speed counts
+/// as the bottleneck.
 fn is_bottleneck(facts: &HostFacts, path: &Path) -> bool {
     let speed = facts.interface.as_ref().and_then(|card| card.speed_mbit);
     let speed = speed.map(|mbit| mbit.saturating_mul(1_000_000));

@@ -1,4 +1,4 @@
-//! Words that several rules share.
+//! Text and values that several rules share.
 
 use alloc::format;
 use alloc::string::String;
@@ -12,12 +12,12 @@ use crate::finding::Finding;
 use crate::law::{self, Work};
 use crate::path::{Direction, Path};
 
-/// Where a setting was read.
+/// Returns the place where a setting was read.
 pub(super) fn place(sysctl: &str) -> String {
     format!("/proc/sys/{}", sysctl.replace('.', "/"))
 }
 
-/// The command that sets a setting.
+/// Returns the command that sets a setting.
 pub(super) fn set(sysctl: &str, value: &str) -> String {
     let words: Vec<&str> = value.split_whitespace().collect();
     match words.as_slice() {
@@ -26,7 +26,7 @@ pub(super) fn set(sysctl: &str, value: &str) -> String {
     }
 }
 
-/// A finding about a setting, which `value` changes.
+/// Creates a finding about a setting, which `value` changes.
 pub(super) fn setting(
     facts: &HostFacts,
     direction: Direction,
@@ -50,8 +50,8 @@ pub(super) fn setting(
     }
 }
 
-/// A value of `tcp_rmem` with which no rule finds anything: a default that is large enough for a
-/// first flight, and a maximum that is for the path.
+/// Returns a value of `tcp_rmem` without findings. Its default is large enough for a first flight,
+/// and its maximum for the path.
 pub(super) fn good_rmem([min, default, max]: [u64; 3], facts: &HostFacts, path: &Path) -> String {
     let share = law::window_share(facts).max(0.5);
     let max = match path.limit_of_window(law::share_of(max, share)) {
@@ -68,17 +68,17 @@ pub(super) fn good_rmem([min, default, max]: [u64; 3], facts: &HostFacts, path: 
 /// The kernel's default of the second value of `tcp_rmem`.
 const USUAL_RMEM: u64 = 131_072;
 
-/// Microseconds as a duration.
+/// Returns microseconds as a duration.
 pub(super) fn micros(micros: u64) -> Duration {
     Duration::from_nanos(micros.saturating_mul(1000))
 }
 
-/// The sum of counters.
+/// Returns the sum of counters.
 pub(super) fn total(counts: impl Iterator<Item = u64>) -> u64 {
     counts.fold(0, u64::saturating_add)
 }
 
-/// Counters that are not zero, in words.
+/// Returns the nonzero counters as text.
 pub(super) fn counters<'a>(all: impl Iterator<Item = (&'a str, u64)>) -> String {
     let named = all.filter(|(_, count)| *count > 0);
     let named: Vec<String> = named
@@ -87,11 +87,11 @@ pub(super) fn counters<'a>(all: impl Iterator<Item = (&'a str, u64)>) -> String 
     named.join(", ")
 }
 
-/// The circumstances of a ceiling that follows from counted losses.
+/// Condition of a ceiling that follows from counted losses.
 pub(super) const GOES_ON: &str = "losses go on as on average so far, one at a time";
 
-/// The ceiling of losing `lost` of `all` packets, and the effect in words, if that is below the
-/// rate of the path. The peer's congestion control is not known: CUBIC, the usual one, counts.
+/// Returns the ceiling of losing `lost` of `all` packets, if below the path's rate. Also returns
+/// the effect as text. The peer's congestion control is unknown: CUBIC, the usual one, is assumed.
 pub(super) fn loss_limit(path: &Path, lost: u64, all: u64) -> Option<(Rate, String)> {
     let p = Probability::try_new(lost as f64 / all.max(lost).max(1) as f64)?;
     let limit = path.limit(law::rate_at_loss("cubic", path, p)?)?;
@@ -103,17 +103,18 @@ pub(super) fn loss_limit(path: &Path, lost: u64, all: u64) -> Option<(Rate, Stri
     Some((limit, words))
 }
 
-/// A buffer that holds `window` bytes if `share` of it is window: a power of two.
+/// Returns a buffer that holds `window` bytes if `share` of it is window. The result is a power of
+/// two.
 pub(super) fn buffer_for(window: Bytes, share: f64) -> u64 {
     let bytes = window.as_u64() as f64 / share;
-    // The kernel holds such settings in 31 bits.
+    // The kernel stores such settings in 31 bits.
     (bytes as u64)
         .clamp(1, 1 << 31)
         .next_power_of_two()
         .min((1 << 31) - 1)
 }
 
-/// `window` over the RTT of the path, in words.
+/// Returns `window` over the RTT of the path, as text.
 pub(super) fn window_over_rtt(window: Bytes, path: &Path) -> String {
     let limit = path.limit_of_window(window).unwrap_or(path.rate);
     format!(
@@ -125,7 +126,7 @@ pub(super) fn window_over_rtt(window: Bytes, path: &Path) -> String {
     )
 }
 
-/// The commands that change metrics of the route and restore them.
+/// Sets the commands that change metrics of the route and restore them.
 pub(super) fn with_metrics(
     finding: Finding,
     facts: &HostFacts,
@@ -147,7 +148,7 @@ pub(super) fn with_metrics(
     finding
 }
 
-/// Where metrics of the route were read.
+/// Returns the place where metrics of the route were read.
 pub(super) fn route_place(facts: &HostFacts) -> String {
     match &facts.destination {
         Some(to) => format!("ip route get fibmatch {to}"),
@@ -155,12 +156,12 @@ pub(super) fn route_place(facts: &HostFacts) -> String {
     }
 }
 
-/// `1448 B`: sizes of packets in plain bytes.
+/// Formats packet sizes in plain bytes: `1448 B`.
 pub(super) fn plain(bytes: u64) -> String {
     format!("{bytes} B")
 }
 
-/// `1 packet`, `2 packets`, `2 CPU policies`.
+/// Formats a count with its noun: `1 packet`, `2 packets`, `2 CPU policies`.
 pub(super) fn counted(count: u64, noun: &str) -> String {
     match (count, noun.strip_suffix('y')) {
         (1, _) => format!("1 {noun}"),
@@ -169,7 +170,7 @@ pub(super) fn counted(count: u64, noun: &str) -> String {
     }
 }
 
-/// How often a window doubles until it is `factor` times as large; 0 for less than one.
+/// Returns the doublings of a window to `factor` times its size; 0 below one.
 pub(super) fn doublings(factor: f64) -> f64 {
     let mut rounds = 0.0;
     let mut reached = 1.0;
@@ -180,7 +181,7 @@ pub(super) fn doublings(factor: f64) -> f64 {
     rounds
 }
 
-/// The ceiling of packets of `mtu` bytes instead of `usual`, and the effect in words.
+/// Returns the ceiling of packets of `mtu` instead of `usual` bytes, and the effect.
 pub(super) fn smaller_segments(
     facts: &HostFacts,
     path: &Path,
@@ -222,7 +223,7 @@ pub(super) fn smaller_segments(
     (limit, words)
 }
 
-/// A finding about offloads that are off, in the words of `ethtool -K`.
+/// Creates a finding about offloads that are off, as arguments of `ethtool -K`.
 pub(super) fn offload_finding(
     card: &Interface,
     direction: Direction,
@@ -244,7 +245,7 @@ pub(super) fn offload_finding(
     finding.undo(set("off"))
 }
 
-/// Where a queueing discipline hangs, in the words of `tc`.
+/// Returns the place of a queueing discipline, as arguments of `tc`.
 pub(super) fn at(parent: &str) -> String {
     match parent {
         "root" => String::from("root"),

@@ -1,4 +1,4 @@
-//! Facts that no host has: they come from files.
+//! Facts that no host has, as may come from files.
 
 use gigatcp_doctor::facts::{Cgroup, HostFacts, PeerMetrics};
 use gigatcp_doctor::{Path, examine};
@@ -7,7 +7,7 @@ use gigatcp_units::{Bytes, Duration, Probability, Rate};
 use super::host::{good, path, queue};
 use super::{count, route_of};
 
-/// Replaces numbers, also those in settings, by ones from the edges.
+/// Replaces numbers, also those in settings, by extreme ones.
 fn distort(value: &mut serde_json::Value, draw: &mut impl FnMut() -> u64) {
     use serde_json::Value;
     let edge =

@@ -11,7 +11,8 @@ use gigatcp_units::{Duration, Probability, Rate};
 
 use host::{RATE, frequency, good, path, queue};
 
-/// A rule, what makes a well tuned host break it, and the ceiling by its formula in Mbit/s.
+/// A rule, a change of a well tuned host that triggers it, and the ceiling. The ceiling is
+/// calculated by its formula, in Mbit/s.
 struct Case {
     id: &'static str,
     mbps: Option<f64>,
@@ -353,7 +354,7 @@ fn every_finding_names_its_place_and_a_command_and_most_can_be_undone() {
     }
     without.sort_unstable();
     without.dedup();
-    // What is deleted or checked by hand, and interrupts, whose old CPUs are not read.
+    // Entries to delete or check by hand, and interrupts, whose old CPUs are not read.
     assert_eq!(
         without,
         [
@@ -417,7 +418,7 @@ fn settings_that_one_command_ends_do_not_bound_its_gain() {
 fn ceilings_that_the_laws_cannot_order_are_advised_on_together() {
     let mut facts = good();
     set(&mut facts, "net.ipv4.tcp_window_scaling", "0");
-    // 0.63 of it is 10 % above the 65535 bytes without scaling; with more it stands alone.
+    // 0.63 of it is 10 % above the 65535 bytes without scaling; with more, scaling stands alone.
     set(&mut facts, "net.ipv4.tcp_rmem", "4096 65536 114427");
     let report = examine(&facts, &path());
     let advice = report.advice(&path()).expect("a finding");

@@ -1,4 +1,4 @@
-//! What only the detailed view counts; copies of bare acknowledgments.
+//! Counts of the detailed view; copies of pure ACKs.
 
 use gigatcp_flows::{Kind, Side};
 use gigatcp_units::Duration;
@@ -176,7 +176,7 @@ fn a_bare_acknowledgment_captured_twice_is_no_duplicate() {
     let first = Said { ident: 7, ..ack(1) };
     capture.say(3000, first);
     assert_eq!(capture.say(3001, first), [Kind::CapturedTwice]);
-    // Another identification: the host sent it again.
+    // Another identification: the host retransmitted it.
     let again = Said { ident: 8, ..first };
     assert_eq!(capture.say(3100, again), [Kind::DuplicateAck]);
     // The same, and another window.
@@ -220,7 +220,7 @@ fn a_reset_that_answers_a_syn_gives_a_round_trip() {
     capture.say(7000, reset);
     let trips = capture.connection().direction(Side::Client).round_trips();
     assert_eq!((trips.count(), trips.min()), (1, Some(MS * 7)));
-    // Not one that says nothing of it.
+    // A reset that does not acknowledge the SYN gives none.
     let mut capture = Capture::new(9);
     capture.say(0, syn);
     capture.say(7000, Said { ack: 0, ..reset });

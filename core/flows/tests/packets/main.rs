@@ -556,9 +556,8 @@ fn without_the_handshake_whole_numbers_of_ethernet_segments_are_such_and_jumbo_f
     assert_eq!(told(&[2880, 4320, 1440]), (20 * (2 + 3 + 1), 1440, true));
 }
 
-/// A connection between a client and a server that offer these MSSs, in which the client sends
-/// packets of these sizes: segments on the wire, the largest, and retransmitted ones where the
-/// first packet is sent once more at the end.
+/// Returns counts of a connection with these MSSs: wire segments, the largest, retransmitted ones.
+/// The client sends packets of these sizes, and at the end its first packet again.
 fn segments_between(client: u16, server: u16, sizes: &[u32]) -> (u64, u32, u64) {
     let mut capture = Capture::new(1);
     let syn = Said {
@@ -605,7 +604,7 @@ fn segments_between(client: u16, server: u16, sizes: &[u32]) -> (u64, u32, u64) 
 
 #[test]
 fn a_sender_whose_own_mss_is_smaller_than_its_peers_sends_segments_of_its_own_size() {
-    // A host with an MTU of 1500 octets hands 2 to 44 segments over at once to one of 9000.
+    // A host with an MTU of 1500 bytes sends 2 to 44 segments in one packet to one of 9000.
     let sizes = [2920, 14_600, 64_240, 5840];
     assert_eq!(
         segments_between(1460, 8960, &sizes),

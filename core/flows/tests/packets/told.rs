@@ -1,4 +1,4 @@
-//! A capture that is told, packet by packet.
+//! Captures described packet by packet.
 
 use std::net::Ipv4Addr;
 
@@ -12,7 +12,7 @@ pub const CLIENT: Endpoints = Endpoints::V4 {
     dst: Ipv4Addr::new(192, 0, 2, 2),
 };
 
-/// A capture being told: microseconds, who, what.
+/// A capture under construction: microseconds, sender, content.
 pub struct Capture {
     pub table: FlowTable,
     pub details: Details,
@@ -20,7 +20,7 @@ pub struct Capture {
     pub server_iss: u32,
 }
 
-/// A packet of which only what matters is said.
+/// A packet described by its relevant fields.
 #[derive(Clone, Copy)]
 pub struct Said {
     pub from: Side,
@@ -66,12 +66,12 @@ impl Capture {
         }
     }
 
-    /// After a handshake of 1 ms, MSS 1460, scale 7, SACK.
+    /// Opens a connection: handshake of 1 ms, MSS 1460, scale 7, SACK.
     pub fn open(client_iss: u32) -> Self {
         Self::open_with(client_iss, 65_000)
     }
 
-    /// The same, where the SYNs offer so much.
+    /// Opens a connection whose SYNs advertise the window `wnd`.
     pub fn open_with(client_iss: u32, wnd: u16) -> Self {
         let mut capture = Self::new(client_iss);
         let syn = Said {

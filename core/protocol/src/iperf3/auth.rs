@@ -1,14 +1,14 @@
-//! Name and password of a user, as iperf3 sends and keeps them.
+//! Name and password of a user, in the formats of iperf3.
 //!
-//! The client encrypts [`Credentials::to_text`] with the server's RSA key (padding PKCS #1 v1.5
-//! up to 3.16, OAEP since 3.17) and sends it in base64 as `authtoken`. The server keeps
-//! `user,digest` lines; the digest is SHA-256, in hexadecimal, of [`Credentials::salted`].
-//! Encryption and digest are the caller's.
+//! The client encrypts [`Credentials::to_text`] with the server's RSA key (padding PKCS #1 v1.5 up
+//! to 3.16, OAEP since 3.17) and sends it in base64 as `authtoken`. The server keeps `user,digest`
+//! lines; the digest is SHA-256, in hexadecimal, of [`Credentials::salted`]. The caller encrypts
+//! and calculates the digest.
 
 use alloc::format;
 use alloc::string::String;
 
-/// A user's name and password, and when they were sent.
+/// A user's name and password, and the time when they were sent.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// Name.
@@ -20,14 +20,14 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    /// The text that is encrypted.
+    /// Returns the text that is encrypted.
     #[must_use]
     pub fn to_text(&self) -> String {
         let (user, password, sent_at) = (&self.user, &self.password, self.sent_at);
         format!("user: {user}\npwd:  {password}\nts:   {sent_at}")
     }
 
-    /// Reads the decrypted text; `None` if it is another text.
+    /// Reads the decrypted text; `None` if it has another form.
     #[must_use]
     pub fn from_text(text: &str) -> Option<Self> {
         let rest = text.strip_prefix("user: ")?;
@@ -41,15 +41,15 @@ impl Credentials {
         })
     }
 
-    /// The text whose digest the server keeps.
+    /// Returns the text whose digest the server keeps.
     #[must_use]
     pub fn salted(&self) -> String {
         format!("{{{}}}{}", self.user, self.password)
     }
 }
 
-/// The digest of a user in the server's file of `user,digest` lines; `None` if there is no such
-/// user. Lines that begin with `#` are comments.
+/// Returns the digest of a user in the server's file; `None` without such a user. The file has
+/// `user,digest` lines. Lines that begin with `#` are comments.
 #[must_use]
 pub fn digest_of<'a>(file: &'a str, user: &str) -> Option<&'a str> {
     let lines = file.lines().filter(|line| !line.starts_with('#'));

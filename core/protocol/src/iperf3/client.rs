@@ -10,20 +10,20 @@ use super::message::{Inbox, State, Violation, json_block};
 use super::results::{self, Results};
 use super::{Cookie, ErrorCode, Output, Parameters};
 
-/// Longest wait for each answer of the server.
+/// Maximum wait for each answer of the server.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What the caller is to do, or to know.
+/// Instruction or information for the caller.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ClientEvent {
-    /// Connect the streams, those that the client sends on first: each TCP connection begins
-    /// with the cookie, each UDP stream with an exchange of four bytes.
+    /// Connect the streams, those that the client sends on first. Each TCP connection begins with
+    /// the cookie, each UDP stream with an exchange of four bytes.
     OpenStreams,
-    /// Clocks start.
+    /// Start the clocks.
     Start,
     /// Data may be sent.
     Run,
-    /// The server's clock, as an exchange before or after the data showed it.
+    /// Offset of the server's clock, from an exchange before or after the data.
     Clock(ClockOffset),
     /// Call [`Client::send_results`].
     ExchangeResults,
@@ -31,16 +31,16 @@ pub enum ClientEvent {
     PeerResults(Results),
     /// The test is complete; close the control connection.
     Done,
-    /// The test ended otherwise.
+    /// The test ended without success.
     Failed(ClientFailure),
 }
 
-/// Why a test failed.
+/// Reason why a test failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClientFailure {
     /// The server runs another test (ACCESS_DENIED).
     Busy,
-    /// The server gave up: it was interrupted (SERVER_TERMINATE).
+    /// The server aborted the test: it was interrupted (SERVER_TERMINATE).
     ServerTerminated,
     /// The server reported an error.
     ServerError {
@@ -49,7 +49,7 @@ pub enum ClientFailure {
         /// The server's `errno`; `None` if the server did not send it.
         errno: Option<i32>,
     },
-    /// The server did what the protocol does not allow, or vanished.
+    /// The server violated the protocol, or stopped answering.
     Violation(Violation),
 }
 
@@ -72,10 +72,10 @@ impl fmt::Display for ClientFailure {
 
 impl core::error::Error for ClientFailure {}
 
-/// What is expected next.
+/// Phase of a test, named by what is expected next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// PARAM_EXCHANGE: a server with a queue may let a client wait for it, or for the next.
+    /// PARAM_EXCHANGE. A server with a queue may send it late, or send CREATE_STREAMS late.
     ParamExchange,
     CreateStreams,
     TestStart,
@@ -124,18 +124,18 @@ pub struct Client {
     phase: Phase,
     inbox: Inbox,
     outbox: VecDeque<Output<ClientEvent>>,
-    /// The error number that came before its `errno`.
+    /// The error number received before its `errno`.
     code: Option<ErrorCode>,
     deadline: Option<Instant>,
-    /// The exchange of times in progress.
+    /// The clock exchange in progress.
     exchange: Option<Exchange>,
-    /// Exchanges of times that may follow: one before the data, one after it.
+    /// Clock exchanges that may follow: one before the data, one after it.
     exchanges_left: u8,
 }
 
 impl Client {
-    /// Begins a test on a connection that is established. A server with a queue may let it
-    /// wait: there is no deadline until the server requests the data connections.
+    /// Begins a test on an established connection. A server with a queue may delay it: there is no
+    /// deadline until the server requests the data connections.
     #[must_use]
     pub fn new(cookie: Cookie, parameters: Parameters) -> Self {
         Self {
@@ -160,18 +160,18 @@ impl Client {
         matches!(self.phase, Phase::ParamExchange | Phase::CreateStreams)
     }
 
-    /// What to send or to do next.
+    /// Returns the next bytes to send or event.
     pub fn poll_output(&mut self) -> Option<Output<ClientEvent>> {
         self.outbox.pop_front()
     }
 
-    /// When to call [`Self::handle_timeout`]; `None`: nothing is waited for.
+    /// Returns the time to call [`Self::handle_timeout`]; `None` if there is no deadline.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// Time passes.
+    /// Handles the passing of time.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.deadline.is_some_and(|deadline| now >= deadline) {
             let expected = self.phase.expected();
@@ -179,7 +179,7 @@ impl Client {
         }
     }
 
-    /// Bytes of the server arrive.
+    /// Handles bytes from the server.
     pub fn handle_bytes(&mut self, now: Instant, bytes: &[u8]) {
         if self.phase == Phase::Ended {
             return;
@@ -190,7 +190,7 @@ impl Client {
         }
     }
 
-    /// The server closed the control connection.
+    /// Handles the closing of the control connection by the server.
     pub fn handle_closed(&mut self) {
         match (self.phase, self.code) {
             (Phase::Ended, _) => {}
@@ -204,7 +204,7 @@ impl Client {
         }
     }
 
-    /// The caller has sent what it was to send, or its time is over.
+    /// Ends the test: the caller has sent its data, or its time is over.
     pub fn end_test(&mut self, now: Instant) {
         if self.phase == Phase::Running {
             self.send_state(State::TestEnd);
@@ -212,7 +212,7 @@ impl Client {
         }
     }
 
-    /// The caller's results, after [`ClientEvent::ExchangeResults`].
+    /// Sends the caller's results, after [`ClientEvent::ExchangeResults`].
     pub fn send_results(&mut self, now: Instant, results: &Results) {
         if self.phase == Phase::OwnResults {
             let block = json_block(&results.to_json());
@@ -224,7 +224,7 @@ impl Client {
         }
     }
 
-    /// Gives up the test: tells the server.
+    /// Aborts the test and notifies the server.
     pub fn terminate(&mut self) {
         if self.phase != Phase::Ended {
             self.send_state(State::ClientTerminate);
@@ -251,7 +251,7 @@ impl Client {
         self.deadline = Some(now + ANSWER_TIMEOUT);
     }
 
-    /// Expects nothing: the caller acts next.
+    /// Enters a phase without a deadline: the caller acts next.
     fn rest(&mut self, phase: Phase) {
         debug_assert!(
             self.phase != Phase::Ended,
@@ -267,7 +267,7 @@ impl Client {
         self.emit(ClientEvent::Failed(failure));
     }
 
-    /// Understands what is in the inbox, as far as it goes.
+    /// Processes complete messages in the inbox.
     fn handle_inbox(&mut self, now: Instant) -> Result<(), Violation> {
         loop {
             match self.phase {
@@ -308,7 +308,7 @@ impl Client {
         }
     }
 
-    /// The server's time: requests it again, or goes on.
+    /// Handles the server's time: requests it again, or continues.
     fn handle_time(&mut self, now: Instant, time: u64, has_run: bool) {
         debug_assert!(
             self.exchange.is_some(),

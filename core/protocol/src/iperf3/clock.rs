@@ -1,67 +1,66 @@
 //! Offset between the clocks of two ends of this project, by an exchange of times.
 //!
-//! Next to a client that announces it ([`is_announced`]) a server sends CLOCK before
-//! CREATE_STREAMS and before EXCHANGE_RESULTS, while no data flows. The client then sends CLOCK as
-//! often as it likes, up to [`MAX_PROBES`]; each is answered by the server's time. CLOCK_DONE ends
-//! the exchange. As in NTP (RFC 5905 section 8), of a request sent at t1 and answered at t4 with
-//! the time t2:
+//! If a client announces it ([`is_announced`]), a server sends CLOCK before CREATE_STREAMS and
+//! before EXCHANGE_RESULTS, while no data flows. The client then sends CLOCK up to [`MAX_PROBES`]
+//! times; each is answered with the server's time. CLOCK_DONE ends the exchange. As in NTP (RFC
+//! 5905 section 8), for a request sent at t1 and answered at t4 with the time t2:
 //!
 //! ```text
 //! rtt    = t4 - t1                                                      (1)
 //! offset = t2 - (t1 + t4) / 2,  wrong by at most rtt / 2                (2)
 //! ```
 //!
-//! Of an exchange the answer with the smallest RTT counts. Between two exchanges the offset is
-//! interpolated, which takes a constant drift out. An asymmetric path shifts the offset within
-//! its bound; nothing here can see that.
+//! The answer with the smallest RTT of an exchange counts. Between two exchanges the offset is
+//! interpolated, which removes a constant drift. An asymmetric path shifts the offset within its
+//! bound, and cannot be detected.
 
 use gigatcp_units::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::Parameters;
 
-/// Most requests of an exchange that a server answers.
+/// Maximum number of requests of an exchange that a server answers.
 pub const MAX_PROBES: u32 = 64;
 
-/// Requests of an exchange on a short path.
+/// Number of requests of an exchange on a short path.
 const PROBES: u32 = 24;
 
-/// Fewest requests of an exchange, on a long path.
+/// Minimum number of requests of an exchange, on a long path.
 const MIN_PROBES: u32 = 3;
 
-/// Longest exchange with more than the fewest requests.
+/// Maximum duration of an exchange with more than the minimum number of requests.
 const LONGEST: Duration = Duration::from_millis(500);
 
 /// Version of the exchange.
 const VERSION: u64 = 1;
 
-/// What a client adds to its private parameters in order to exchange times.
+/// Returns the private parameter by which a client announces a clock exchange.
 #[must_use]
 pub fn announcement() -> (&'static str, Value) {
     ("clock", json!(VERSION))
 }
 
-/// Whether a client announces that it exchanges times.
+/// Whether a client announces a clock exchange.
 #[must_use]
 pub fn is_announced(parameters: &Parameters) -> bool {
     let private = parameters.private.as_ref();
     private.is_some_and(|private| private["clock"].as_u64() == Some(VERSION))
 }
 
-/// Offset of the server's clock at one moment.
+/// Offset of the server's clock at one time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClockOffset {
-    /// The moment, by the client's clock.
+    /// The time, by the client's clock.
     pub at: Instant,
-    /// The server's clock less the client's, in nanoseconds.
+    /// Server's clock less the client's, in nanoseconds.
     pub offset_ns: i64,
-    /// RTT of the exchange: the offset is wrong by half of it at most.
+    /// RTT of the exchange: the error of the offset is at most half of it.
     pub rtt: Duration,
 }
 
 impl ClockOffset {
-    /// The offset that a request shows, sent and answered by the client's clock with the server's
-    /// time. Saturates for a time that no clock has.
+    /// Returns the offset from a request that the server answered with its time. `sent` and
+    /// `answered` are by the client's clock. Saturates for a time that no clock has.
     fn of(sent: Instant, answered: Instant, server: u64) -> Self {
         let rtt = answered.saturating_since(sent);
         let at = sent + Duration::from_nanos(rtt.as_nanos() / 2);
@@ -89,7 +88,7 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
-    /// Begins with a request that is sent at `now`.
+    /// Begins an exchange with a request sent at `now`.
     pub(super) fn new(now: Instant) -> Self {
         Self {
             began_at: now,
@@ -99,8 +98,8 @@ impl Exchange {
         }
     }
 
-    /// An answer arrives. Returns the best offset if it was the last; otherwise the next request
-    /// is to be sent at `now`.
+    /// Handles an answer. Returns the best offset if it was the last; otherwise the caller must
+    /// send the next request at `now`.
     pub(super) fn handle_answer(&mut self, now: Instant, server: u64) -> Option<ClockOffset> {
         let offset = ClockOffset::of(self.sent_at, now, server);
         let best = self.best.filter(|best| best.rtt <= offset.rtt);
@@ -113,7 +112,7 @@ impl Exchange {
     }
 }
 
-/// Offsets before and after the data.
+/// Clock offsets before and after the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clocks {
     /// Before the data.
@@ -123,21 +122,21 @@ pub struct Clocks {
 }
 
 impl Clocks {
-    /// The server's clock less the client's at a moment of the client's clock, in nanoseconds.
+    /// Returns server's clock less client's, in nanoseconds, at a time of the client's.
     #[must_use]
     pub fn offset_at(&self, at: Instant) -> f64 {
         let since = at.as_nanos() as f64 - self.start.at.as_nanos() as f64;
         self.start.offset_ns as f64 + since * self.drift()
     }
 
-    /// The same at a moment of the server's clock.
+    /// Returns the offset in nanoseconds at a time of the server's clock.
     #[must_use]
     pub fn offset_at_server(&self, at: Instant) -> f64 {
         let by_client = saturated(i128::from(at.as_nanos()) - i128::from(self.start.offset_ns));
         self.offset_at(Instant::from_nanos(by_client.max(0).cast_unsigned()))
     }
 
-    /// Seconds that the server's clock gains in a second of the client's; 0 if unknown.
+    /// Returns the server clock's gain in seconds per second of the client's; 0 if unknown.
     #[must_use]
     pub fn drift(&self) -> f64 {
         let elapsed = self.end.at.saturating_since(self.start.at).as_nanos();
@@ -148,7 +147,7 @@ impl Clocks {
         gained / elapsed as f64
     }
 
-    /// How far any offset between the two may be wrong.
+    /// Returns the maximum error of any offset between the two.
     #[must_use]
     pub fn uncertainty(&self) -> Duration {
         Duration::from_nanos(self.start.rtt.max(self.end.rtt).as_nanos() / 2)
@@ -169,7 +168,8 @@ mod tests {
         let mut now = 1000;
         let mut last = None;
         for probe in 0..PROBES {
-            // The server is 5 s ahead; one way takes 100 us, queues lengthen the way there.
+            // The server is 5 s ahead; the delay is 100 us each way, and queues lengthen the way
+            // there.
             let queue = if probe == 7 {
                 0
             } else {

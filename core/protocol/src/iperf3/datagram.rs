@@ -16,13 +16,13 @@ pub const LEGACY_CONNECT: u32 = 123_456_789;
 /// The answer before 3.11: 987654321, in the host's byte order.
 pub const LEGACY_REPLY: u32 = 987_654_321;
 
-/// Beginning of a UDP ping to a server of this project, which sends the datagram back.
+/// First bytes of a UDP ping to a server of this project, which echoes it.
 pub const PING: [u8; 16] = *b"gigatcp udp ping";
 
-/// Smallest payload of a datagram, in bytes: a header with 64 bits of sequence number.
+/// Minimum payload of a datagram in bytes: a header with a 64-bit sequence number.
 pub const MIN_SIZE: usize = 16;
 
-/// The answer to the first message of a stream; `None` if it is another message.
+/// Returns the answer to the first message of a stream; `None` for another message.
 ///
 /// Big-endian hosts from 3.11 to 3.16 exchange the two messages with their bytes reversed.
 #[must_use]
@@ -48,17 +48,17 @@ pub fn is_reply(bytes: &[u8]) -> bool {
     bytes == REPLY || legacy.iter().any(|legacy| bytes == legacy)
 }
 
-/// Beginning of a datagram.
+/// Header of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// When it was sent, by the sender's clock.
+    /// Time of sending, by the sender's clock.
     pub sent_at: Instant,
     /// Sequence number, from 1.
     pub seq: u64,
 }
 
 impl Header {
-    /// Writes it to the first bytes of a datagram of at least [`MIN_SIZE`].
+    /// Writes it to the front of a datagram of at least [`MIN_SIZE`].
     pub fn write(&self, datagram: &mut [u8], is_64bit: bool) {
         let micros = self.sent_at.as_nanos() / 1000;
         let (seconds, micros) = ((micros / 1_000_000) as u32, (micros % 1_000_000) as u32);
@@ -71,7 +71,7 @@ impl Header {
         }
     }
 
-    /// Reads it; `None` if the datagram is too short.
+    /// Reads the header; `None` if the datagram is too short.
     #[must_use]
     pub fn read(datagram: &[u8], is_64bit: bool) -> Option<Self> {
         let word = |at: usize| {
@@ -90,22 +90,22 @@ impl Header {
     }
 }
 
-/// What iperf3's receiver counts of a stream.
+/// Counts of a stream by the rules of iperf3's receiver.
 ///
-/// It takes a duplicate for a datagram that was missing, so each one hides a loss: its numbers
-/// are what a stock peer expects in results. `gigatcp_app::datagrams::Sink` counts exactly.
+/// It mistakes a duplicate for a late datagram that was missing, so each duplicate hides a loss. A
+/// stock peer expects these numbers in results. `gigatcp_app::datagrams::Sink` counts exactly.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct StockCounts {
     /// Largest sequence number.
     pub packets: u64,
-    /// Numbers that were skipped, less datagrams that came late.
+    /// Skipped sequence numbers, less late datagrams.
     pub errors: i64,
-    /// Datagrams with a number that is not above all before.
+    /// Datagrams whose sequence number is not above all previous ones.
     pub out_of_order: u64,
 }
 
 impl StockCounts {
-    /// A datagram arrives.
+    /// Counts a datagram.
     pub fn handle_datagram(&mut self, seq: u64) {
         if seq > self.packets {
             let skipped = i64::try_from(seq - 1 - self.packets).unwrap_or(i64::MAX);

@@ -2,11 +2,11 @@
 
 use core::fmt;
 
-/// An error number as it follows SERVER_ERROR.
+/// An error number that follows SERVER_ERROR.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ErrorCode(pub i32);
 
-/// The numbers that an end can meet: name and meaning.
+/// Numbers that an end can receive: name and meaning.
 const KNOWN: [(i32, &str, &str); 42] = [
     (6, "IENUMSTREAMS", "too many streams"),
     (7, "IEBLOCKSIZE", "block size too large"),
@@ -95,9 +95,9 @@ impl ErrorCode {
     pub const UDP_BLOCK_SIZE: Self = Self(20);
     /// The total rate exceeds the server's limit.
     pub const TOTAL_RATE: Self = Self(27);
-    /// The test exceeds the server's longest.
+    /// The test exceeds the server's maximum duration.
     pub const MAX_SERVER_DURATION: Self = Self(37);
-    /// Parameters cannot be understood.
+    /// The parameters are invalid.
     pub const RECEIVE_PARAMETERS: Self = Self(114);
     /// A socket buffer cannot be set.
     pub const SET_BUFFER: Self = Self(124);
@@ -118,7 +118,7 @@ impl ErrorCode {
         KNOWN.iter().find(|(number, ..)| *number == self.0)
     }
 
-    /// iperf3's name; `None` if the number is not known here.
+    /// Returns iperf3's name; `None` if the number is unknown.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         self.entry().map(|(_, name, _)| *name)

@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use serde_json::{Map, Value};
 
-/// A JSON object, and what it holds for messages.
+/// A JSON object of a message.
 pub(super) struct Object<'a> {
     map: Option<&'a Map<String, Value>>,
 }
@@ -33,8 +33,8 @@ impl<'a> Object<'a> {
         self.value(key)?.as_f64()
     }
 
-    /// A whole number. cJSON prints one of 10^15 and more with an exponent; -1 is printed
-    /// as 2^64 - 1 by iperf3 before 3.14.
+    /// Returns a whole number. cJSON prints one of 10^15 and more with an exponent; iperf3 before
+    /// 3.14 prints -1 as 2^64 - 1.
     pub(super) fn signed(&self, key: &str) -> Option<i64> {
         let number = self.value(key)?.as_number()?;
         let unsigned = |number: u64| number.cast_signed();
@@ -46,12 +46,12 @@ impl<'a> Object<'a> {
         })
     }
 
-    /// A whole number that is not negative.
+    /// Returns a whole number that is not negative.
     pub(super) fn unsigned(&self, key: &str) -> Option<u64> {
         u64::try_from(self.signed(key)?).ok()
     }
 
-    /// The same in 32 bits; larger ones are the largest.
+    /// Returns a whole number in 32 bits; larger ones saturate.
     pub(super) fn small(&self, key: &str) -> Option<u32> {
         let number = self.unsigned(key)?;
         Some(u32::try_from(number).unwrap_or(u32::MAX))

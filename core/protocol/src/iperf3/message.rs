@@ -7,18 +7,18 @@ use core::fmt;
 
 use serde_json::Value;
 
-/// Bytes of a cookie, with the zero at its end.
+/// Bytes of a cookie, including the zero at its end.
 pub const COOKIE_LENGTH: usize = 37;
 
 /// Characters of a cookie.
 const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// Identifies a test: the first bytes of its control connection and of each data connection.
+/// Identifier of a test: first bytes of its control connection and each data connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Cookie([u8; COOKIE_LENGTH]);
 
 impl Cookie {
-    /// A cookie of 36 random bytes.
+    /// Creates a cookie from 36 random bytes.
     #[must_use]
     pub fn from_random(random: [u8; COOKIE_LENGTH - 1]) -> Self {
         let mut bytes = [0; COOKIE_LENGTH];
@@ -28,13 +28,13 @@ impl Cookie {
         Self(bytes)
     }
 
-    /// A cookie as it was read. Any bytes are one: a server compares them, no more.
+    /// Creates a cookie from bytes read. Any bytes are valid: a server only compares them.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; COOKIE_LENGTH]) -> Self {
         Self(bytes)
     }
 
-    /// The bytes to send.
+    /// Returns the bytes to send.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; COOKIE_LENGTH] {
         &self.0
@@ -57,15 +57,15 @@ pub enum State {
     TestStart,
     /// Data may flow.
     TestRunning,
-    /// The client has sent what it was to send.
+    /// The client has sent its data.
     TestEnd,
     /// The server expects the parameters.
     ParamExchange,
     /// The server expects the data connections.
     CreateStreams,
-    /// The server gives up the test.
+    /// The server aborts the test.
     ServerTerminate,
-    /// The client gives up the test.
+    /// The client aborts the test.
     ClientTerminate,
     /// The server expects the client's results, and sends its own.
     ExchangeResults,
@@ -73,13 +73,13 @@ pub enum State {
     DisplayResults,
     /// The client has finished.
     IperfDone,
-    /// The server runs another test, or does not know the cookie.
+    /// The server runs another test, or the cookie is unknown.
     AccessDenied,
     /// The server failed: two numbers follow.
     ServerError,
-    /// Of this project alone: a server offers to exchange times, a client requests the time.
+    /// Only in this project: a server offers a clock exchange, a client requests the time.
     Clock,
-    /// Of this project alone: the client has times enough.
+    /// Only in this project: the client ends the clock exchange.
     ClockDone,
 }
 
@@ -107,7 +107,7 @@ impl State {
         entry.expect("every state has an entry")
     }
 
-    /// The byte on the wire.
+    /// Returns the byte on the wire.
     #[must_use]
     pub fn to_byte(self) -> u8 {
         self.entry().1.cast_unsigned()
@@ -128,33 +128,33 @@ impl fmt::Display for State {
     }
 }
 
-/// What a peer sent that the protocol does not allow.
+/// A violation of the protocol by a peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Violation {
-    /// A byte that is no state, or one that cannot come now.
+    /// A byte that is not a state, or not valid at this point.
     UnexpectedState {
         /// The byte.
         byte: u8,
-        /// What could have come.
+        /// The states that are valid.
         expected: &'static str,
     },
-    /// A JSON block longer than what is accepted.
+    /// A JSON block that exceeds the limit.
     TooLong {
-        /// What its length says.
+        /// Its length field.
         length: u64,
-        /// The most that is accepted.
+        /// The limit in bytes.
         limit: usize,
     },
     /// A JSON block that cannot be parsed.
     BadJson {
-        /// What it was to hold.
+        /// The expected content.
         what: &'static str,
-        /// Why, and where in it.
+        /// The reason, and its place in the block.
         reason: String,
     },
     /// A JSON block without a required value.
     Missing {
-        /// What the block was to hold.
+        /// The expected content of the block.
         what: &'static str,
         /// The key.
         key: &'static str,
@@ -166,12 +166,12 @@ pub enum Violation {
     },
     /// The connection was closed before the test ended.
     Closed {
-        /// What was expected from the peer.
+        /// The message expected from the peer.
         expected: &'static str,
     },
-    /// Nothing came for too long.
+    /// The peer did not answer in time.
     TimedOut {
-        /// What was expected from the peer.
+        /// The message expected from the peer.
         expected: &'static str,
     },
 }
@@ -202,16 +202,16 @@ impl fmt::Display for Violation {
 
 impl core::error::Error for Violation {}
 
-/// A JSON block as it is sent: its length in four bytes, then the text.
+/// Returns a JSON block: its length in four bytes, then the text.
 pub(super) fn json_block(value: &Value) -> Vec<u8> {
     let text = value.to_string();
     let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
     [&length.to_be_bytes(), text.as_bytes()].concat()
 }
 
-/// Bytes that were read and not yet understood.
+/// Bytes that were read and not processed yet.
 ///
-/// Holds at most one JSON block of the limit it is read with, and what one read brought.
+/// Holds at most one JSON block of the limit that it is read with, and the bytes of one read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inbox(VecDeque<u8>);
 
@@ -220,7 +220,7 @@ impl Inbox {
         self.0.extend(bytes);
     }
 
-    /// The next byte.
+    /// Takes the next byte.
     pub(super) fn byte(&mut self) -> Option<u8> {
         self.0.pop_front()
     }
@@ -233,14 +233,14 @@ impl Inbox {
         Some(u32::from_be_bytes(bytes))
     }
 
-    /// The next four bytes as a number.
+    /// Takes the next four bytes as a number.
     pub(super) fn i32(&mut self) -> Option<i32> {
         let number = self.peek_u32()?;
         self.0.drain(..4);
         Some(number.cast_signed())
     }
 
-    /// The next eight bytes as a number.
+    /// Takes the next eight bytes as a number.
     pub(super) fn u64(&mut self) -> Option<u64> {
         let mut bytes = [0; 8];
         for (index, byte) in bytes.iter_mut().enumerate() {
@@ -250,8 +250,8 @@ impl Inbox {
         Some(u64::from_be_bytes(bytes))
     }
 
-    /// The next JSON block, once all of it is there. A length above `limit` is refused before
-    /// its bytes are kept.
+    /// Takes the next JSON block, once it is complete. A length above `limit` is refused before its
+    /// bytes are kept.
     pub(super) fn json(
         &mut self,
         what: &'static str,

@@ -1,8 +1,8 @@
 //! iperf3's protocol, 3.1 to 3.21: one control connection, data connections to the same port.
 //!
 //! The client sends a [`Cookie`] of 37 bytes. Everything on the control connection after it is
-//! either one signed byte, a [`State`], or JSON behind its length in four bytes, most
-//! significant first:
+//! either one signed byte, a [`State`], or JSON after its length in four bytes, most significant
+//! first:
 //!
 //! ```text
 //! client                                   server
@@ -21,17 +21,17 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `message.rs` | cookie, state bytes, and the bytes that were read and not yet understood |
-//! | `parameters.rs` | what the client requests |
-//! | `results.rs` | what each end counted |
+//! | `message.rs` | cookie, state bytes, and bytes that were read and not processed yet |
+//! | `parameters.rs` | the client's requests |
+//! | `results.rs` | the counts of each end |
 //! | `error_code.rs` | error numbers of iperf3 with their names |
 //! | `client.rs`, `server.rs` | the two roles |
 //! | `clock.rs` | offset between the clocks of two ends of this project |
 //! | `datagram.rs` | UDP: first message of a stream, header, the receiver's counts |
 //! | `auth.rs` | text and digest of a user's name and password; RSA is the caller's |
 //!
-//! Contract: `handle_*` takes what happened, `poll_output` returns what to send and what to do
-//! until there is none, `poll_timeout` says when to call `handle_timeout`.
+//! Contract: `handle_*` takes an input, `poll_output` returns bytes to send and events until there
+//! is none, `poll_timeout` returns when to call `handle_timeout`.
 //!
 //! Private keys: two ends of this project put a value under [`PRIVATE`] into parameters and
 //! results. A stock iperf3 ignores it.
@@ -59,14 +59,14 @@ use alloc::vec::Vec;
 /// TCP and UDP port of a server.
 pub const PORT: u16 = 5201;
 
-/// Key of what two ends of this project tell each other in parameters and results.
+/// Key of private values between two ends of this project, in parameters and results.
 pub const PRIVATE: &str = "gigatcp";
 
-/// What a state machine wants from its caller.
+/// Output of a state machine for its caller.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Output<E> {
     /// Bytes for the control connection.
     Send(Vec<u8>),
-    /// Something to do, or to know.
+    /// An instruction or information.
     Event(E),
 }

@@ -1,7 +1,7 @@
-//! What a client requests of a test.
+//! Parameters of a test that a client requests.
 //!
 //! Keys that iperf3 always sends are always sent; the others only if set. A receiver ignores
-//! keys that it does not know.
+//! unknown keys.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -12,10 +12,10 @@ use super::json::Object;
 use super::message::Violation;
 use super::{ErrorCode, PRIVATE};
 
-/// Longest parameters that iperf3 3.21 accepts, in bytes (`MAX_PARAMS_JSON_STRING`).
+/// Maximum length of parameters that iperf3 3.21 accepts, in bytes (`MAX_PARAMS_JSON_STRING`).
 pub(super) const MAX_LENGTH: usize = 8 * 1024;
 
-/// What carries the data.
+/// Transport protocol of the data.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Transport {
     /// TCP.
@@ -23,14 +23,14 @@ pub enum Transport {
     Tcp,
     /// UDP.
     Udp,
-    /// SCTP, which only some iperf3 are built with.
+    /// SCTP, which not every build of iperf3 supports.
     Sctp,
 }
 
 impl Transport {
     const ALL: [(Self, &str); 3] = [(Self::Tcp, "tcp"), (Self::Udp, "udp"), (Self::Sctp, "sctp")];
 
-    /// Its key in the parameters.
+    /// Returns its key in the parameters.
     #[must_use]
     pub fn key(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Transport {
     }
 }
 
-/// Which end sends data.
+/// The end that sends data.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Direction {
     /// The client.
@@ -49,7 +49,7 @@ pub enum Direction {
     Forward,
     /// The server (`-R`).
     Reverse,
-    /// Both, on connections of their own (`--bidir`).
+    /// Both, on separate connections (`--bidir`).
     Bidirectional,
 }
 
@@ -61,14 +61,14 @@ impl Direction {
     }
 }
 
-/// Parameters of a test. `None`: not requested, the server's default holds.
+/// Parameters of a test. `None`: not requested, the server's default applies.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Parameters {
-    /// What carries the data.
+    /// Transport protocol of the data.
     pub transport: Transport,
     /// Multipath TCP (since 3.19).
     pub mptcp: bool,
-    /// Which end sends.
+    /// The end that sends.
     pub direction: Direction,
     /// Seconds at the beginning that are not counted.
     pub omit: u32,
@@ -94,43 +94,43 @@ pub struct Parameters {
     pub fqrate: Option<u64>,
     /// Period of the pacing timer, in microseconds (before 3.18).
     pub pacing_timer: Option<u32>,
-    /// Blocks to send without a look at the rate.
+    /// Blocks to send before the rate is checked.
     pub burst: Option<u32>,
     /// Type of service, the whole byte.
     pub tos: Option<u32>,
     /// IPv6 flow label.
     pub flowlabel: Option<u32>,
-    /// A title, which is kept with the result.
+    /// Title that is kept with the result.
     pub title: Option<String>,
-    /// Text which is kept with the result.
+    /// Text that is kept with the result.
     pub extra_data: Option<String>,
     /// Requested congestion control, by the kernel's name.
     pub congestion: Option<String>,
     /// Congestion control in effect at the client.
     pub congestion_used: Option<String>,
-    /// The server is to send its own output with its results.
+    /// Whether the server sends its own output with its results.
     pub get_server_output: bool,
-    /// Datagrams carry sequence numbers of 64 bits.
+    /// Whether datagrams carry sequence numbers of 64 bits.
     pub udp_counters_64bit: bool,
     /// The payload is a pattern instead of random bytes.
     pub repeating_payload: bool,
     /// Send without a copy.
     pub zerocopy: bool,
-    /// IPv4 packets of UDP are not to be fragmented.
+    /// Whether IPv4 packets of UDP must not be fragmented.
     pub dont_fragment: bool,
-    /// The receiver discards data in the kernel (since 3.20).
+    /// Whether the receiver discards data in the kernel (since 3.20).
     pub skip_rx_copy: bool,
-    /// The server's sending CPU, by number.
+    /// CPU of the server's sending thread, by number.
     pub server_affinity: Option<u32>,
     /// Name and password, encrypted (`auth.rs`).
     pub authtoken: Option<String>,
     /// Version of the client.
     pub client_version: String,
-    /// What a client of this project adds.
+    /// Private value of a client of this project.
     pub private: Option<Value>,
 }
 
-/// What a server accepts; the defaults are iperf3's: no longest time, no total rate.
+/// Limits of a server; the defaults are iperf3's: no maximum time, no total rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Streams of a test, both directions together.
@@ -168,7 +168,7 @@ impl Parameters {
     pub fn from_json(value: &Value) -> Result<Self, Violation> {
         let object = Object::of(value);
         let named = Transport::ALL.iter().find(|(_, key)| object.flag(key));
-        // iperf3 before 3.0.7 sends none for TCP; an object without any key is no test.
+        // iperf3 before 3.0.7 sends none for TCP; an object without any key is not a test.
         let is_old = object.value("time").is_some() || object.value("parallel").is_some();
         let (what, key) = ("parameters", "tcp");
         let transport = match named {
@@ -219,7 +219,7 @@ impl Parameters {
         })
     }
 
-    /// The JSON that a client sends.
+    /// Returns the JSON that a client sends.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut map = Map::new();
@@ -283,7 +283,7 @@ impl Parameters {
         Value::Object(map)
     }
 
-    /// Streams of both directions together.
+    /// Returns the number of streams, both directions together.
     #[must_use]
     pub fn streams(&self) -> u32 {
         let directions = if self.direction == Direction::Bidirectional {
@@ -294,10 +294,10 @@ impl Parameters {
         self.parallel.max(1).saturating_mul(directions)
     }
 
-    /// Checks against a server's limits.
+    /// Checks the parameters against a server's limits.
     ///
     /// # Errors
-    /// iperf3's number for what is exceeded, with value and limit in words.
+    /// iperf3's number for the exceeded limit, with value and limit as text.
     pub fn check(&self, limits: &Limits) -> Result<(), (ErrorCode, String)> {
         let exceeds = |what: &str, value: u64, limit: u64| format!("{what} {value}, limit {limit}");
         let streams = self.streams();
@@ -340,7 +340,7 @@ mod tests {
 
     use super::*;
 
-    /// What an iperf3 3.12 client sends for `-P 2 --bidir -t 1 -C cubic`.
+    /// Returns the parameters of iperf3 3.12 for `-P 2 --bidir -t 1 -C cubic`.
     fn stock() -> Value {
         json!({"tcp": true, "omit": 0, "time": 1, "num": 0, "blockcount": 0, "parallel": 2,
             "bidirectional": true, "len": 131_072, "pacing_timer": 1000,

@@ -1,4 +1,4 @@
-//! What an end counted, as both exchange it.
+//! Counts of an end, as both ends exchange them.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -9,14 +9,15 @@ use super::PRIVATE;
 use super::json::Object;
 use super::message::Violation;
 
-/// Longest results that a client accepts, in bytes: 128 streams, the server's own output, and
-/// samples of a server of this project.
+/// Maximum length of results that a client accepts, in bytes. Enough for 128 streams, the server's
+/// own output, and samples of a server of this project.
 pub(super) const MAX_OF_SERVER: usize = 32 << 20;
 
-/// Longest results that a server accepts, in bytes: many clients may send some.
+/// Maximum length of results that a server accepts, in bytes: many clients may send some.
 pub(super) const MAX_OF_CLIENT: usize = 4 << 20;
 
-/// The id of a stream by its place in the order of creation: 1, 3, 4, 5, ... iperf3 skips 2.
+/// Returns the id of a stream by its place in the order of creation. The ids are 1, 3, 4, 5, ...:
+/// iperf3 skips 2.
 #[must_use]
 pub fn stream_id(place: usize) -> u64 {
     let place = place as u64;
@@ -43,14 +44,14 @@ pub enum ServerOutput {
     Json(Value),
 }
 
-/// One stream as an end counted it.
+/// Counts of one stream at one end.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct StreamResults {
     /// [`stream_id`].
     pub id: u64,
     /// Bytes sent, or received.
     pub bytes: u64,
-    /// Retransmitted segments. `None`: this end did not send, or cannot tell.
+    /// Retransmitted segments. `None`: this end did not send, or cannot determine them.
     pub retransmits: Option<u64>,
     /// Interarrival jitter of datagrams, in seconds.
     pub jitter: f64,
@@ -58,9 +59,9 @@ pub struct StreamResults {
     pub errors: i64,
     /// Datagrams sent, or the largest sequence number received.
     pub packets: u64,
-    /// Of the errors, those in the omitted seconds (since 3.14).
+    /// Errors in the omitted seconds, included in `errors` (since 3.14).
     pub omitted_errors: Option<i64>,
-    /// Of the packets, those in the omitted seconds (since 3.14).
+    /// Packets in the omitted seconds, included in `packets` (since 3.14).
     pub omitted_packets: Option<u64>,
     /// Seconds from the test's start to the stream's (since 3.2).
     pub start_time: Option<f64>,
@@ -81,7 +82,7 @@ pub struct Results {
     pub server_output: Option<ServerOutput>,
     /// Streams in the order of creation.
     pub streams: Vec<StreamResults>,
-    /// What an end of this project adds.
+    /// Private value of an end of this project.
     pub private: Option<Value>,
 }
 
@@ -125,7 +126,7 @@ impl Results {
         })
     }
 
-    /// The JSON to send.
+    /// Returns the JSON to send.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let mut value = json!({
@@ -162,7 +163,7 @@ impl StreamResults {
                 key,
             })
         };
-        // A time that no test has is none.
+        // A time that no test can have counts as absent.
         let seconds = |key| object.float(key).filter(|time| (0.0..1e9).contains(time));
         let id = require("id")?.cast_unsigned();
         if !(0..streams).any(|place| stream_id(place) == id) {
@@ -233,7 +234,7 @@ mod tests {
         }
     }
 
-    /// Results with everything in them.
+    /// Returns results with all values set.
     fn results() -> Results {
         Results {
             cpu: Cpu {

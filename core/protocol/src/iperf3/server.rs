@@ -1,8 +1,8 @@
-//! The server's side of a control connection, once its cookie is read.
+//! The server's side of a control connection, after its cookie was read.
 //!
-//! The caller reads the cookie, which tells a control connection from a data connection, and
-//! decides who waits, who is refused and who is served; a [`Session`] is one test that is
-//! served. A peer that stops answering ends it: no phase lasts longer than its deadline.
+//! The caller reads the cookie, which distinguishes a control connection from a data connection,
+//! and decides which client waits, is refused or is served. A [`Session`] is one test that is
+//! served. If the peer stops answering, it ends: no phase lasts longer than its deadline.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -15,16 +15,16 @@ use super::message::{Inbox, State, Violation, json_block};
 use super::results::{self, Results};
 use super::{ErrorCode, Output, Parameters, parameters};
 
-/// Longest wait for parameters, streams, results and the end.
+/// Maximum wait for parameters, streams, results and the end.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How much longer than its parameters a test may last: ten state changes of 4 s each.
+/// Time that a test may exceed its parameters: ten state changes of 4 s each.
 const GRACE: Duration = Duration::from_secs(40);
 
-/// What the caller is to do, or to know.
+/// Instruction or information for the caller.
 #[derive(Clone, PartialEq, Debug)]
 pub enum ServerEvent {
-    /// What the client requests: call [`Session::create_streams`] or [`Session::refuse`].
+    /// The client's request: call [`Session::create_streams`] or [`Session::refuse`].
     Parameters(Parameters),
     /// Data may be sent.
     Run,
@@ -36,18 +36,18 @@ pub enum ServerEvent {
     Ended(ServerEnd),
 }
 
-/// How a test ended.
+/// End of a test.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ServerEnd {
     /// With results of both ends.
     Done,
-    /// The client gave up (CLIENT_TERMINATE).
+    /// The client aborted the test (CLIENT_TERMINATE).
     ClientTerminated,
     /// The caller refused the test.
     Refused(ErrorCode),
-    /// The server gave up.
+    /// The server aborted the test.
     Terminated,
-    /// The client did what the protocol does not allow, or vanished.
+    /// The client violated the protocol, or stopped answering.
     Violation(Violation),
 }
 
@@ -109,16 +109,16 @@ pub struct Session {
     outbox: VecDeque<Output<ServerEvent>>,
     deadline: Option<Instant>,
     streams: usize,
-    /// How long the test may run.
+    /// Maximum duration of the test.
     longest: Option<Duration>,
-    /// Whether the client exchanges times.
+    /// Whether the client exchanges clocks.
     has_clock: bool,
-    /// Requests of the time that are answered in this exchange.
+    /// Remaining requests of the time that are answered in this exchange.
     probes_left: u32,
 }
 
 impl Session {
-    /// Serves a client whose cookie was read: asks for its parameters.
+    /// Serves a client whose cookie was read: requests its parameters.
     #[must_use]
     pub fn new(now: Instant) -> Self {
         let mut session = Self {
@@ -135,18 +135,18 @@ impl Session {
         session
     }
 
-    /// What to send or to do next.
+    /// Returns the next bytes to send or event.
     pub fn poll_output(&mut self) -> Option<Output<ServerEvent>> {
         self.outbox.pop_front()
     }
 
-    /// When to call [`Self::handle_timeout`].
+    /// Returns the time to call [`Self::handle_timeout`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// Time passes.
+    /// Handles the passing of time.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.deadline.is_none_or(|deadline| now < deadline) {
             return;
@@ -158,7 +158,7 @@ impl Session {
         self.end(ServerEnd::Violation(Violation::TimedOut { expected }));
     }
 
-    /// Bytes of the client arrive.
+    /// Handles bytes from the client.
     pub fn handle_bytes(&mut self, now: Instant, bytes: &[u8]) {
         if self.phase == Phase::Ended {
             return;
@@ -172,11 +172,11 @@ impl Session {
         }
     }
 
-    /// The client closed the control connection.
+    /// Handles the closing of the control connection by the client.
     pub fn handle_closed(&mut self) {
         match self.phase {
             Phase::Ended => {}
-            // The results are with both: a client that closes before IPERF_DONE is done.
+            // Both ends have the results: a client that closes before IPERF_DONE is done.
             Phase::Done => self.end(ServerEnd::Done),
             phase => {
                 let expected = phase.expected();
@@ -185,14 +185,14 @@ impl Session {
         }
     }
 
-    /// The parameters are accepted, and the caller is ready for the streams.
+    /// Accepts the parameters: the caller is ready for the streams.
     pub fn create_streams(&mut self, now: Instant) {
         if self.phase == Phase::Checking {
             self.go_on(now, false);
         }
     }
 
-    /// The test is refused, or it failed with `errno`.
+    /// Refuses the test, or reports its failure with `errno`.
     pub fn refuse(&mut self, code: ErrorCode, errno: i32) {
         if self.phase != Phase::Ended {
             self.send_error(code, errno);
@@ -200,7 +200,7 @@ impl Session {
         }
     }
 
-    /// All streams are connected.
+    /// Starts the test: all streams are connected.
     pub fn start(&mut self, now: Instant) {
         if self.phase == Phase::Streams {
             self.send_state(State::TestStart);
@@ -211,14 +211,14 @@ impl Session {
         }
     }
 
-    /// The streams are closed, after [`ServerEvent::EndTest`].
+    /// Requests the results: the streams are closed, after [`ServerEvent::EndTest`].
     pub fn exchange_results(&mut self, now: Instant) {
         if self.phase == Phase::Closing {
             self.go_on(now, true);
         }
     }
 
-    /// The caller's results, after [`ServerEvent::PeerResults`].
+    /// Sends the caller's results, after [`ServerEvent::PeerResults`].
     pub fn send_results(&mut self, now: Instant, results: &Results) {
         if self.phase == Phase::OwnResults {
             let block = json_block(&results.to_json());
@@ -228,7 +228,7 @@ impl Session {
         }
     }
 
-    /// Gives up the test: tells the client.
+    /// Aborts the test and notifies the client.
     pub fn terminate(&mut self) {
         if self.phase != Phase::Ended {
             self.send_state(State::ServerTerminate);
@@ -236,7 +236,7 @@ impl Session {
         }
     }
 
-    /// Offers to exchange times if the client does, else goes on.
+    /// Offers a clock exchange if the client announced it, else continues.
     fn go_on(&mut self, now: Instant, has_run: bool) {
         if self.has_clock {
             self.probes_left = clock::MAX_PROBES;
@@ -247,7 +247,7 @@ impl Session {
         }
     }
 
-    /// Goes on after times were exchanged, or without.
+    /// Continues after a clock exchange, or without one.
     fn end_clock(&mut self, now: Instant, has_run: bool) {
         let (state, phase) = match has_run {
             true => (State::ExchangeResults, Phase::PeerResults),
@@ -304,7 +304,7 @@ impl Session {
                     let longest = Duration::from_secs(seconds) + GRACE;
                     self.longest = (parameters.time > 0).then_some(longest);
                     self.emit(ServerEvent::Parameters(parameters));
-                    // The caller answers without waiting for anything.
+                    // The caller answers without waiting.
                     self.expect(now, Phase::Checking);
                 }
                 Phase::PeerResults => {

@@ -1,4 +1,4 @@
-//! The client: describes the test, and reads what the server measured.
+//! The client: describes the test, and reads the server's measurements.
 //!
 //! ```text
 //! Hello ──HELO──> Consent ──OK──> Accepted ──streams_connected──> Transfer
@@ -8,14 +8,13 @@
 //! OldServer      Refused ─────────────────────────────────────────> Over
 //! ```
 //!
-//! The receiver's figures are authoritative. If the client transmits they are the
-//! server's lines; if it receives they are its own. The transmitter's figures are
-//! its CPU time, its retransmissions and congestion window. A line has a rounded amount;
-//! if it is what this side's exact amount would print, this side's is taken.
+//! The receiver's figures are authoritative. If the client transmits they are the server's lines;
+//! if it receives they are its own. The transmitter's figures are its CPU time, its retransmissions
+//! and congestion window. A line has a rounded amount; if this side's exact amount would print the
+//! same, the exact one is used.
 //!
-//! Tests to third parties and traceroutes have no data streams: after
-//! [`Event::Accepted`] the server's output arrives as [`Event::Text`], then
-//! [`Event::Done`].
+//! Tests to third parties and traceroutes have no data streams: after [`Event::Accepted`] the
+//! server's output arrives as [`Event::Text`], then [`Event::Done`].
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -36,16 +35,16 @@ use super::parameters::Parameters;
 use super::version::Version;
 use super::{Output, Side, Waiting};
 
-/// Most bytes kept of a server's reasons for a refusal.
+/// Maximum number of bytes kept of a server's reasons for a refusal.
 const MAX_REASON: usize = 1024;
 
-/// A result or a request to a client's driver.
+/// A result or an instruction for a client's driver.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
     /// The server is older than the greeting: connect again, with
     /// [`Client::without_greeting`].
     OldServer,
-    /// The server does not know an option; the test runs without it.
+    /// The server does not support an option; the test runs without it.
     Without(Unsupported),
     /// The server consents: open the data streams, or trace the route from here.
     Accepted(Agreed),
@@ -104,7 +103,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that greets.
+    /// Creates a client that greets.
     #[must_use]
     pub fn new(parameters: Parameters) -> Self {
         let mut client = Self::idle(parameters);
@@ -112,7 +111,7 @@ impl Client {
         client
     }
 
-    /// A client of a server that is older than the greeting.
+    /// Creates a client of a server that is older than the greeting.
     #[must_use]
     pub fn without_greeting(parameters: Parameters) -> Self {
         let mut client = Self::idle(parameters);
@@ -135,13 +134,13 @@ impl Client {
         }
     }
 
-    /// Returns the parameters; options the server does not know are switched off.
+    /// Returns the parameters; options that the server does not support are switched off.
     #[must_use]
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// Returns what a server of this project told; empty from others.
+    /// Returns the private text of a server of this project; empty from others.
     #[must_use]
     pub fn private(&self) -> &str {
         &self.private
@@ -152,7 +151,7 @@ impl Client {
         self.waiting.pop()
     }
 
-    /// Takes bytes that the server sent.
+    /// Handles bytes from the server.
     pub fn handle_bytes(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() && self.state != State::Over {
             if self.waiting.is_full() {
@@ -166,7 +165,7 @@ impl Client {
         }
     }
 
-    /// Takes a byte that the server sent as TCP urgent data.
+    /// Handles a byte from the server that arrived as TCP urgent data.
     pub fn handle_urgent(&mut self, byte: u8) {
         if self.state == State::Over {
             return;
@@ -181,7 +180,7 @@ impl Client {
         }
     }
 
-    /// Takes the end of what the server sends.
+    /// Handles the end of the server's data.
     pub fn handle_closed(&mut self) {
         let expected = match self.state {
             State::Over => return,
@@ -204,7 +203,7 @@ impl Client {
         self.fail(Error::Closed { expected });
     }
 
-    /// Takes that the data streams are open.
+    /// Records that the data streams are open.
     pub fn streams_connected(&mut self, connected: &Connected) {
         if self.state == State::Accepted {
             self.state = State::Transfer;
@@ -212,14 +211,14 @@ impl Client {
         }
     }
 
-    /// Takes an interval that this side measured, as the receiver.
+    /// Reports an interval that this side measured as the receiver.
     pub fn interval(&mut self, interval: Interval) {
         if self.state == State::Transfer && self.parameters.client == Side::Receiver {
             self.waiting.event(Event::Interval(interval.into()));
         }
     }
 
-    /// Takes what this side measured: its transfer is over.
+    /// Records the measurements of this side: its transfer is over.
     pub fn finished(&mut self, totals: Totals) {
         if !matches!(self.state, State::Accepted | State::Transfer) || self.own.is_some() {
             return;
@@ -240,7 +239,7 @@ impl Client {
                 Err(error) => self.fail(error),
             },
             State::OldServer if line.starts_with(KO) => self.end(Event::OldServer),
-            // The server repeats what it did not understand: one line, and words.
+            // The server repeats the line that it rejected, with an explanation.
             State::OldServer => self.add_reason(line),
             State::Over => {}
             State::Consent if line.starts_with(KO) => self.state = State::Refused,
@@ -264,7 +263,7 @@ impl Client {
         }
     }
 
-    /// Takes a line of a third party or traceroute.
+    /// Handles a line of a third party or traceroute.
     fn on_foreign(&mut self, line: &str) {
         if line.starts_with(DONE) {
             self.end(Event::Done);
@@ -273,10 +272,10 @@ impl Client {
         }
     }
 
-    /// Takes a line about the transfer.
+    /// Handles a line about the transfer.
     fn on_output(&mut self, line: &str) {
         let is_sender = self.parameters.udp && self.parameters.client == Side::Transmitter;
-        // Where urgent data is delivered in line, the abort byte precedes a line.
+        // If urgent data is delivered inline, the abort byte precedes a line.
         let line = match line.strip_prefix(char::from(ABORT)) {
             Some(rest) if is_sender && (rest.is_empty() || rest.starts_with("nuttcp-")) => {
                 self.waiting.event(Event::Abort);
@@ -319,7 +318,7 @@ impl Client {
         }
     }
 
-    /// Keeps a server's reason; one that says too much has said enough.
+    /// Appends to a server's reason; one that is too long ends the test.
     fn add_reason(&mut self, line: &str) {
         if self.reason.len() + line.len() >= MAX_REASON {
             let said = core::mem::take(&mut self.reason);
@@ -331,7 +330,7 @@ impl Client {
         self.reason.push_str(line.trim());
     }
 
-    /// Ends the test if both sides' figures are there.
+    /// Ends the test if both sides' figures are present.
     fn finish(&mut self) {
         let (true, Some(own), Some(amount)) = (self.is_closed, &self.own, self.peer.amount) else {
             return;
@@ -394,7 +393,7 @@ impl Client {
 }
 
 impl Peer {
-    /// Notes the figures of a line; the last of a kind stands.
+    /// Stores the figures of a line; the last of a kind counts.
     fn note(&mut self, said: &Verbose) {
         match said {
             Verbose::Totals(amount) => self.amount = Some(*amount),

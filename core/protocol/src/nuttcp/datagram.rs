@@ -11,12 +11,12 @@
 //! bytes 28..32   TCP: in the first buffer a mark, later the congestion window in KiB
 //! ```
 //!
-//! A receiver recognizes the other byte order by a first count above 2^32, and in TCP
-//! by the mark. The count of bytes takes the place of a sequence number: losses are
-//! what was sent less what was received, and a duplicate hides a loss.
+//! A receiver recognizes the other byte order by a first count above 2^32, and in TCP by the mark.
+//! The count of bytes replaces a sequence number: losses are bytes sent less bytes received, and a
+//! duplicate hides a loss.
 //!
-//! Jitter here is |D| of RFC 1889, with the sender's spacing computed from its rate,
-//! and not the smoothed J: minimum, mean and maximum of the deviations from the spacing.
+//! Jitter here is |D| of RFC 1889, with the sender's spacing computed from its rate, and not the
+//! smoothed J: minimum, mean and maximum of the deviations from the spacing.
 
 use alloc::vec::Vec;
 
@@ -65,7 +65,7 @@ pub enum Datagram {
     End(u8),
     /// Data.
     Data(Stamp),
-    /// Too short for data, and not a marker.
+    /// Too short for data, and no known marker.
     Unknown,
 }
 
@@ -126,7 +126,7 @@ impl Stamp {
         }
     }
 
-    /// Writes what is known into a buffer, as far as the buffer reaches.
+    /// Writes the known fields into a buffer, as far as it reaches.
     ///
     /// Counts are written in little-endian order, which nearly every host has.
     pub fn write(&self, buffer: &mut [u8]) {
@@ -153,9 +153,9 @@ pub struct StreamStamp {
 /// The kind of a TCP transmitter's stamps, from the mark in its first buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StreamMark {
-    /// The counts are those of all connections of its host.
+    /// Whether the counts are those of all connections of its host.
     pub host_wide: bool,
-    /// Its counts are in big-endian order.
+    /// Whether its counts are in big-endian order.
     pub big_endian: bool,
 }
 
@@ -223,7 +223,7 @@ impl StreamMark {
     }
 }
 
-/// Counts of a time: how often, the sum, and both ends.
+/// Statistics of a time: number, sum, minimum and maximum.
 #[derive(Clone, Copy, Default, Debug)]
 struct Samples {
     count: u64,
@@ -276,7 +276,7 @@ pub struct Received {
     pub loss: Option<Loss>,
     /// Deviation from the sender's spacing.
     pub jitter: Spread,
-    /// One-way delay, with the difference of both clocks in it.
+    /// One-way delay, including the difference of both clocks.
     pub one_way_delay: Spread,
 }
 
@@ -311,7 +311,7 @@ struct Measured {
 }
 
 impl Receiver {
-    /// The receiver of a test.
+    /// Creates the receiver of a test.
     #[must_use]
     pub fn new(parameters: &Parameters, agreed: &Agreed) -> Self {
         let is_spaced = parameters.jitter.any() && parameters.instantaneous;
@@ -342,7 +342,7 @@ impl Receiver {
         }
     }
 
-    /// Takes a datagram that arrived at `now`; `clock` is the time since 1970.
+    /// Counts a datagram that arrived at `now`; `clock` is the time since 1970.
     pub fn on_datagram(&mut self, now: Instant, clock: Option<Duration>, bytes: &[u8]) {
         if self.finished {
             return;
@@ -396,7 +396,7 @@ impl Receiver {
         }
     }
 
-    /// Returns whether the last marker has come.
+    /// Returns whether the last marker has arrived.
     #[must_use]
     pub const fn is_finished(&self) -> bool {
         self.finished
@@ -408,7 +408,7 @@ impl Receiver {
         self.begun.is_some() && self.ended.is_none()
     }
 
-    /// Returns the moment at which the transfer began.
+    /// Returns the time at which the transfer began.
     #[must_use]
     pub const fn begun(&self) -> Option<Instant> {
         self.begun
@@ -428,7 +428,7 @@ impl Receiver {
         self.report(&self.total, self.received, self.sent)
     }
 
-    /// Returns what was counted since the last call.
+    /// Returns the counts since the last call.
     pub fn take_interval(&mut self) -> Received {
         let received = self.received - self.interval_received;
         let sent = self.sent - self.interval_sent;
@@ -453,7 +453,7 @@ impl Receiver {
     }
 }
 
-/// Returns the losses behind two amounts of data, in datagrams of equal length.
+/// Returns the losses from two amounts of data, in datagrams of equal length.
 #[must_use]
 pub fn losses(sent: u64, received: u64, datagram_bytes: u64) -> Loss {
     let datagram = i128::from(datagram_bytes.max(1));
@@ -465,7 +465,7 @@ pub fn losses(sent: u64, received: u64, datagram_bytes: u64) -> Loss {
     Loss::new(lost, u64::try_from(sent).unwrap_or(u64::MAX))
 }
 
-/// Returns the payload of nuttcp's buffers: printable characters, over and over.
+/// Returns the payload of nuttcp's buffers: printable characters, repeated.
 #[must_use]
 pub fn pattern(length: usize) -> Vec<u8> {
     (b' '..=b'~').cycle().take(length).collect()

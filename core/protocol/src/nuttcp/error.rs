@@ -1,4 +1,4 @@
-//! Errors between two ends: what was read, and what was expected.
+//! Protocol errors between two ends: the text read, and the text expected.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -12,37 +12,37 @@ const EXCERPT: usize = 80;
 /// The reason a test ended early.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Error {
-    /// A line that does not fit the protocol here.
+    /// A line that is not valid here.
     Unexpected {
         /// The line, shortened.
         read: String,
-        /// A description of lines that fit.
+        /// A description of valid lines.
         expected: &'static str,
     },
     /// A line without an end.
     LineTooLong {
         /// Its beginning.
         read: String,
-        /// The most bytes a line may have.
+        /// Maximum number of bytes of a line.
         limit: usize,
     },
-    /// More lines at once than any test has.
+    /// More lines in one read than any test has.
     TooManyLines {
-        /// The most outputs that may wait.
+        /// Maximum number of outputs that may wait.
         limit: usize,
     },
     /// The peer closed the control connection.
     Closed {
-        /// The line that was due.
+        /// The expected line.
         expected: &'static str,
     },
-    /// A parameter with a value that cannot be.
+    /// A parameter with an invalid value.
     Parameter {
         /// The parameter's key.
         key: &'static str,
         /// The value, shortened.
         read: String,
-        /// The values that can be.
+        /// The valid values.
         expected: &'static str,
     },
     /// A parameter that the client's version always sends is missing.
@@ -52,33 +52,33 @@ pub enum Error {
         /// The first version that sends it.
         since: Version,
     },
-    /// The client wants something this server is configured not to do.
+    /// The client requests a service that this server is configured to deny.
     NotAllowed {
-        /// The service that it wants.
+        /// The requested service.
         what: &'static str,
     },
-    /// The server does not know an option without which the test has no meaning.
+    /// The server does not support an option without which the test has no meaning.
     Unsupported(Unsupported),
     /// The server refused the test.
     Refused {
-        /// Its words.
+        /// Its message.
         said: String,
     },
     /// The server reported an error during the test.
     Peer {
-        /// Its words.
+        /// Its message.
         said: String,
     },
 }
 
-/// An option that the server's version does not know.
+/// An option that the server's version does not support.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unsupported {
     /// The parameter's key.
     pub key: &'static str,
     /// The server's version.
     pub server: Version,
-    /// The first version that knows the option.
+    /// The first version that supports the option.
     pub since: Version,
 }
 

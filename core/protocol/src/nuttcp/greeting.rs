@@ -1,8 +1,8 @@
 //! The greeting, and the abilities of each version.
 //!
-//! Both ends say `HELO nuttcp vMAJOR.MINOR.DELTA`, and each leaves out what the
-//! other cannot know. A server older than the greeting answers it with `KO`; the
-//! client then connects again and begins with the parameters.
+//! Both ends send `HELO nuttcp vMAJOR.MINOR.DELTA`, and each leaves out what the other does not
+//! support. A server older than the greeting answers it with `KO`; the client then connects again
+//! and begins with the parameters.
 
 use alloc::format;
 use alloc::string::String;
@@ -14,16 +14,16 @@ use super::version::Version;
 /// Minimum bytes of a buffer with counts.
 const COUNTED: usize = 32;
 
-/// Begins the greeting.
+/// Prefix of the greeting.
 const HELO: &str = "HELO nuttcp v";
 
-/// Begins a server's consent.
+/// Prefix of a server's consent.
 const OK: &str = "OK";
 
-/// Stands before and after a server's refusal.
+/// Line before and after a server's refusal.
 pub(super) const KO: &str = "KO";
 
-/// Ends a server's intervals, a traceroute, or a third party's output.
+/// Line after a server's intervals, a traceroute, or a third party's output.
 pub(super) const DONE: &str = "DONE";
 
 /// Writes the greeting.
@@ -50,7 +50,7 @@ pub fn consent(version: Version) -> String {
     format!("{OK} v{version}\n")
 }
 
-/// Reads the server's consent; a version is missing before there were greetings.
+/// Reads the server's consent; servers without a greeting send no version.
 ///
 /// # Errors
 /// If the line is another.
@@ -78,18 +78,18 @@ pub fn refusal(reason: &str) -> String {
 pub struct Agreed {
     /// The peer's version.
     pub peer: Version,
-    /// Two begin markers are sent, and a server may send the abort byte.
+    /// Whether two begin markers are sent, and a server may send the abort byte.
     pub second_begin: bool,
-    /// Datagrams carry the count of bytes sent so far.
+    /// Whether datagrams carry the count of bytes sent so far.
     pub datagram_counts: bool,
-    /// TCP buffers carry retransmissions.
+    /// Whether TCP buffers carry retransmissions.
     pub retransmission_stamps: bool,
-    /// TCP buffers carry the congestion window.
+    /// Whether TCP buffers carry the congestion window.
     pub window_stamps: bool,
 }
 
 impl Agreed {
-    /// The behavior with a peer of that version.
+    /// Returns the behavior with a peer of that version.
     #[must_use]
     pub fn new(peer: Version, parameters: &Parameters) -> Self {
         let is_long = parameters.buffer_bytes as usize >= COUNTED;

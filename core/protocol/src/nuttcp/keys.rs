@@ -1,12 +1,11 @@
 //! The keys of the parameter line: their names, versions and values.
 //!
-//! The line is `key = value, key = value`. From the key `thirdparty` on, a space also
-//! precedes the comma: old servers read a name up to the next space. A key is written
-//! only for a server that knows it and read only from a client that knows it. Keys of
-//! later versions are ignored.
+//! The line is `key = value, key = value`. From the key `thirdparty` on, a space also precedes the
+//! comma: old servers read a name up to the next space. A key is written only for a server that
+//! supports it and read only from a client that supports it. Keys of later versions are ignored.
 //!
-//! The last key is this project's own: servers look up the keys that they know, wherever these
-//! stand (read in 8.2.2, tried with 6.1.2), and pass over others.
+//! The last key is private to this project: servers look up known keys at any place in the line
+//! (read in 8.2.2, tried with 6.1.2), and ignore others.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -20,13 +19,13 @@ use super::error::{Error, Unsupported, excerpt};
 use super::parameters::{self, Format, MAX_SECONDS, Parameters, ThirdParty, Wanted};
 use super::version::Version;
 
-/// `rate` without a limit.
+/// Value of `rate` without a limit.
 const NO_RATE_LIMIT: u64 = 0xffff_ffff;
 
-/// `nbuf` without a limit.
+/// Value of `nbuf` without a limit.
 const NO_BUFFER_LIMIT: u64 = 0x7fff_ffff;
 
-/// A name that is not given.
+/// Value of an unset name.
 const NO_NAME: &str = "_NULL_";
 
 /// A key of the line.
@@ -74,10 +73,10 @@ enum Key {
 /// Key of a client that reads private lines.
 const PRIVATE: &str = "gigatcp";
 
-/// Since when a key exists: from the first version on.
+/// First version of keys that always existed.
 const ALWAYS: (u16, u16, u16) = (0, 0, 0);
 
-/// Every key in the order of the line, with the first version that knows it.
+/// Every key in the order of the line, with the first version that supports it.
 const KEYS: [(Key, &str, (u16, u16, u16)); 37] = [
     (Key::Buflen, "buflen", ALWAYS),
     (Key::Nbuf, "nbuf", ALWAYS),
@@ -122,24 +121,23 @@ fn version((major, minor, delta): (u16, u16, u16)) -> Version {
     Version::new(major, minor, delta)
 }
 
-/// The effect on a test of leaving out an option.
+/// Effect on a test of omitting an option.
 enum Loss {
     /// The option was not used.
     None,
-    /// The test still means what it meant.
+    /// The test keeps its meaning.
     Harmless,
-    /// The test would be another.
+    /// The test would be a different one.
     Fatal,
 }
 
 impl Parameters {
     /// Writes the line for a server of version `server`.
     ///
-    /// Options that it does not know and that the test can do without are switched
-    /// off here and returned.
+    /// Dispensable options that it does not support are switched off here and returned.
     ///
     /// # Errors
-    /// If the test cannot do without an option.
+    /// If an unsupported option is indispensable.
     pub fn line(&mut self, server: Version) -> Result<(String, Vec<Unsupported>), Error> {
         let mut line = String::new();
         let mut without = Vec::new();
@@ -274,8 +272,8 @@ impl Parameters {
             Key::Maxburst => Some(self.burst.to_string()),
             Key::DoJitter => Some(self.jitter.0.to_string()),
             Key::DoOwd => Some(self.one_way_delay.0.to_string()),
-            // The stride is an address in network order, printed as the number that
-            // a little-endian host finds in its memory.
+            // The stride is an address in network order, printed as the number that a little-endian
+            // host reads from its memory.
             Key::Stride => Some((self.stride.swap_bytes() as i32).to_string()),
             Key::Multilink => flag(self.multilink),
             Key::Group => Some(self.group.as_deref().unwrap_or(NO_NAME).to_owned()),
@@ -285,7 +283,7 @@ impl Parameters {
         }
     }
 
-    /// Switches off what a key says, for a server that does not know the key.
+    /// Switches off the option of a key that the server does not support.
     fn leave_out(&mut self, key: Key) -> Loss {
         // A server that does not transmit needs no option of the transmitter.
         let is_servers = self.client == Side::Receiver || self.third_party.is_some();
@@ -332,7 +330,7 @@ impl Parameters {
 
     fn set_flag(&mut self, key: Key, read: &str) -> Result<(), &'static str> {
         let number: i64 = read.parse().map_err(|_| "0 or 1")?;
-        // A client of 8.2.2 that was told no kind of rate limit may send -1.
+        // A client of 8.2.2 without a kind of rate limit may send -1.
         let is_set = number != 0 && (key != Key::Irate || number > 0);
         let flag = match key {
             Key::Reverse => &mut self.flipped,

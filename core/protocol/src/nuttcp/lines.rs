@@ -1,24 +1,24 @@
-//! Lines out of a byte stream, with a limit on their length.
+//! Splits a byte stream into lines of limited length.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::error::{Error, excerpt};
 
-/// Most bytes of a line without its end. The longest that nuttcp 8.2.2 writes,
+/// Maximum number of bytes of a line without its end. The longest that nuttcp 8.2.2 writes,
 /// parameters with a third party's name, has 900.
 pub const MAX_LINE: usize = 2048;
 
-/// Most outputs that wait to be taken; 64 KiB of the shortest interval lines are 1456.
+/// Maximum number of outputs that wait. 64 KiB of the shortest interval lines are 1456.
 pub const MAX_WAITING: usize = 4096;
 
-/// Begins a line that only a client of this project is sent: a piece of a text.
+/// Prefix of a private line: a piece of a text. Only clients of this project get it.
 const PRIVATE: &str = "gigatcp ";
 
-/// Most bytes of a piece.
+/// Maximum number of bytes of a piece.
 const PIECE: usize = MAX_LINE - PRIVATE.len();
 
-/// Most bytes of a text in private lines.
+/// Maximum number of bytes of a text in private lines.
 pub const MAX_PRIVATE: usize = 8 << 20;
 
 /// Returns a text as private lines.
@@ -36,20 +36,20 @@ pub(super) fn private(mut text: &str) -> String {
     lines
 }
 
-/// Returns the piece in a private line; `None` if the line is another.
+/// Returns the piece in a private line; `None` if it is not private.
 pub(super) fn piece(line: &str) -> Option<&str> {
     line.strip_prefix(PRIVATE)
 }
 
-/// Reassembles lines from whatever pieces the connection delivers.
+/// Reassembles lines from pieces of any size.
 #[derive(Clone, Default, Debug)]
 pub struct Lines {
-    /// The line that has no end yet.
+    /// The line without its end so far.
     begun: Vec<u8>,
 }
 
 impl Lines {
-    /// Takes bytes up to the end of a line; returns the line if it ended.
+    /// Consumes bytes up to the end of a line; returns the line if it ended.
     ///
     /// `bytes` is advanced; call again until it is empty. Text that is not UTF-8 is
     /// replaced, a carriage return before the end is dropped.
@@ -83,13 +83,13 @@ impl Lines {
         Ok(Some(line))
     }
 
-    /// Returns the bytes held.
+    /// Returns the number of bytes held.
     #[must_use]
     pub fn held(&self) -> usize {
         self.begun.len()
     }
 
-    /// Takes a last line that has no end, when the connection has closed.
+    /// Returns a last line without an end, after the connection was closed.
     #[must_use]
     pub fn rest(&mut self) -> Option<String> {
         let rest = core::mem::take(&mut self.begun);

@@ -16,34 +16,33 @@
 //! | module | what |
 //! |---|---|
 //! | [`client`], [`server`] | the two ends as state machines |
-//! | [`greeting`] | versions, and what each version can do |
+//! | [`greeting`] | versions and their abilities |
 //! | [`parameters`], `keys` | the line of parameters, both ways |
 //! | [`output`] | intervals, results and the one-line summary as text, both ways |
 //! | [`datagram`] | UDP's markers and stamps, TCP's stamps, the UDP receiver's counts |
-//! | [`lines`], [`error`] | lines of bounded length, what can go wrong |
+//! | [`lines`], [`error`] | lines of bounded length, errors |
 //!
 //! # How to drive a machine
 //!
-//! Hand in what happened (`handle_bytes`, `handle_closed`, and the calls by which an
-//! application reports its transfer), then take everything `poll_output` returns
-//! until it returns `None`. A machine that has failed or finished ignores what
-//! follows.
+//! Hand in the inputs (`handle_bytes`, `handle_closed`, and the calls by which an application
+//! reports its transfer), then call `poll_output` until it returns `None`. A machine that has
+//! failed or finished ignores later inputs.
 //!
 //! The driver opens data connections, from the transmitter unless the test is flipped
-//! ([`Parameters::client_connects`]); it stamps and counts data ([`datagram`]), measures
-//! intervals at the receiver, and has all clocks: a peer that is silent for too long, a
-//! sender of datagrams of which nothing arrives ([`Server::abort`]).
+//! ([`Parameters::client_connects`]). It stamps and counts data ([`datagram`]) and measures
+//! intervals at the receiver. It has all timeouts: for a silent peer, and for a sender of datagrams
+//! none of which arrives ([`Server::abort`]).
 //!
 //! # Memory
 //!
 //! A machine holds at most one unfinished line of [`lines::MAX_LINE`] bytes and
-//! [`lines::MAX_WAITING`] outputs that were not taken yet, with no more text than the
-//! bytes handed in since (three times that for text that is not UTF-8). A peer that
-//! exceeds either ends the test with an error.
+//! [`lines::MAX_WAITING`] outputs not yet polled. Their text does not exceed the bytes handed in
+//! since (three times that for text that is not UTF-8). A peer that exceeds either ends the test
+//! with an error.
 //!
-//! Facts are from nuttcp 8.2.2 (source) and 6.1.2 (on the wire). Out of scope: the
-//! mode without a control connection ("classic"), in which both ends are started by
-//! hand; current versions have it no more than as a fallback.
+//! Facts are from nuttcp 8.2.2 (source) and 6.1.2 (on the wire). Out of scope: the mode without a
+//! control connection ("classic"), in which both ends are started by hand; current versions have it
+//! only as a fallback.
 
 pub mod client;
 pub mod datagram;
@@ -80,12 +79,11 @@ pub const OLD_DATA_PORT: u16 = 5001;
 
 /// Time to wait before opening each data connection.
 ///
-/// nuttcp listens on a stream's port only after it has accepted the stream before it,
-/// and up to 6.2.7 it consents before it listens at all: a connection that is refused
-/// must be tried again.
+/// nuttcp listens on a stream's port only after it has accepted the previous stream, and up to
+/// 6.2.7 it consents before it listens at all: a refused connection must be retried.
 pub const CONNECT_PAUSE: Duration = Duration::from_millis(20);
 
-/// Time that nuttcp waits for each data connection.
+/// Time for which nuttcp waits for each data connection.
 pub const ACCEPT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A machine's output, to be carried out by the driver in order.
@@ -99,11 +97,11 @@ pub enum Output<Event> {
     ShutdownWrite,
     /// Close the control connection.
     Close,
-    /// Something the driver has to know or do.
+    /// An event that the driver must handle.
     Event(Event),
 }
 
-/// The end of a transfer, seen from a machine's own side.
+/// The role of an end of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// Sends the data: lines begin with `nuttcp-t`.
@@ -123,7 +121,7 @@ impl Side {
     }
 }
 
-/// Outputs that were not taken yet; the peer cannot make them grow without end.
+/// Outputs not yet polled; the peer cannot make them grow without bound.
 #[derive(Clone, Debug)]
 struct Waiting<Event> {
     outputs: VecDeque<Output<Event>>,

@@ -1,8 +1,8 @@
-//! The parameters of a test, and the limits a server holds them to.
+//! The parameters of a test, and a server's limits for them.
 //!
-//! The client describes the whole test in one line ([`Parameters::line`]); the server
-//! reads it ([`Parameters::read`]) and checks it ([`Parameters::check`]). The keys
-//! and the versions that know them are in `keys`.
+//! The client describes the whole test in one line ([`Parameters::line`]); the server reads it
+//! ([`Parameters::read`]) and checks it ([`Parameters::check`]). The keys and the versions that
+//! support them are in `keys`.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -12,34 +12,34 @@ use gigatcp_units::Duration;
 use super::error::Error;
 use super::{CONTROL_PORT, DATA_PORT, Side};
 
-/// Most streams of a test.
+/// Maximum number of streams of a test.
 pub const MAX_STREAMS: u16 = 128;
 
-/// Longest UDP payload over IPv4.
+/// Maximum UDP payload over IPv4.
 pub const MAX_DATAGRAM: u32 = 65_507;
 
-/// Shortest UDP payload: one byte more than a marker.
+/// Minimum UDP payload: one byte more than a marker.
 pub const MIN_DATAGRAM: u32 = 5;
 
-/// UDP payload by default, if the MSS of the control connection is not below it.
+/// Default UDP payload, unless the MSS of the control connection is smaller.
 pub const DEFAULT_DATAGRAM: u32 = 8192;
 
-/// Longest buffer a server allocates for a client.
+/// Maximum buffer that a server allocates for a client.
 pub const MAX_BUFFER: u32 = 64 << 20;
 
-/// Longest name of a third party, with its address and address stride.
+/// Maximum length of a third party's name, with its address and address stride.
 pub const MAX_HOST: usize = 174;
 
-/// Longest text of a multicast group.
+/// Maximum length of a multicast group.
 pub const MAX_GROUP: usize = 45;
 
-/// Longest time limit and interval, in seconds: 31 years.
+/// Maximum time limit and interval, in seconds: 31 years.
 pub const MAX_SECONDS: u64 = 1_000_000_000;
 
-/// Shortest interval that a server reports.
+/// Minimum interval that a server reports.
 pub const MIN_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Smallest port of data and control connections.
+/// Minimum port of data and control connections.
 pub const MIN_PORT: u16 = 1024;
 
 /// Content and form of the output: nuttcp's `-f` options.
@@ -53,7 +53,7 @@ impl Format {
     pub const RUNNING_TOTAL: Self = Self(0x4);
     /// `-f-drops`: no counts of lost datagrams.
     pub const NO_DROPS: Self = Self(0x8);
-    /// `-f-percentloss`: no share of lost datagrams.
+    /// `-f-percentloss`: no fraction of lost datagrams.
     pub const NO_PERCENT_LOSS: Self = Self(0x10);
     /// `-fparse`: `key=value` instead of words.
     pub const PARSE: Self = Self(0x40);
@@ -104,10 +104,10 @@ impl Wanted {
     }
 }
 
-/// A test between two other hosts: this server shall be its client.
+/// A test between two other hosts: this server becomes its client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ThirdParty {
-    /// The other host, as its client names it: `name`, `name=address`, `address+stride`.
+    /// The other host, in the client's notation: `name`, `name=address`, `address+stride`.
     pub host: String,
     /// Brief output wanted: nuttcp's `-b` value, 1 by default.
     pub brief: i32,
@@ -119,24 +119,24 @@ pub struct ThirdParty {
     pub address_family: u8,
 }
 
-/// A test as the client wants it.
+/// A test as requested by the client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parameters {
     /// Bytes of one write or datagram; 0 lets a third party choose.
     pub buffer_bytes: u32,
     /// Buffers to send over all streams, `None` for no limit.
     pub buffers: Option<u64>,
-    /// Socket buffer the server shall ask for, in bytes; 0 for its default.
+    /// Socket buffer that the server requests, in bytes; 0 for its default.
     pub window_bytes: u32,
     /// Data streams.
     pub streams: u16,
-    /// Most kbit/s to send, or packets/s with `rate_in_packets`; `None` for no limit.
+    /// Maximum rate in kbit/s, or packets/s with `rate_in_packets`; `None` for no limit.
     pub rate_kbps: Option<u64>,
     /// Port of the first data stream.
     pub port: u16,
     /// The client's side of the transfer.
     pub client: Side,
-    /// Ask for both socket buffers on either side.
+    /// Whether to request both socket buffers on either side.
     pub both_windows: bool,
     /// Time to transfer for, zero for no limit.
     pub time_limit: Duration,
@@ -144,13 +144,13 @@ pub struct Parameters {
     pub udp: bool,
     /// Time between the receiver's reports, zero for none.
     pub interval: Duration,
-    /// The receiver opens the data connections, not the transmitter.
+    /// Whether the receiver opens the data connections, not the transmitter.
     pub flipped: bool,
     /// Content and form of lines.
     pub format: Format,
-    /// Trace the route instead of transferring.
+    /// Whether to trace the route instead of transferring data.
     pub traceroute: bool,
-    /// The rate is a limit at every instant; otherwise a sender may catch up.
+    /// Whether the rate is a limit at every instant; otherwise a sender may catch up.
     pub instantaneous: bool,
     /// Run the test from the server to another host.
     pub third_party: Option<ThirdParty>,
@@ -162,15 +162,15 @@ pub struct Parameters {
     pub mss: u32,
     /// TOS or traffic class of data packets.
     pub tos: u8,
-    /// `buffers` is what the user gave in bytes.
+    /// Whether `buffers` comes from an amount in bytes.
     pub amount_in_bytes: bool,
-    /// `rate_kbps` counts packets per second (third party only).
+    /// Whether `rate_kbps` counts packets per second (third party only).
     pub rate_in_packets: bool,
-    /// Do not delay small segments (`TCP_NODELAY`).
+    /// Whether small segments are not delayed (`TCP_NODELAY`).
     pub nodelay: bool,
     /// The CPU for the server's process, `None` for any.
     pub cpu: Option<u32>,
-    /// Packets that may exceed the instantaneous rate together.
+    /// Packets that may exceed the instantaneous rate in a burst.
     pub burst: u32,
     /// Jitter wanted.
     pub jitter: Wanted,
@@ -178,7 +178,7 @@ pub struct Parameters {
     pub one_way_delay: Wanted,
     /// Distance of the IPv4 addresses of successive streams.
     pub stride: u32,
-    /// Spread streams over all addresses of the client.
+    /// Whether to spread streams over all addresses of the client.
     pub multilink: bool,
     /// Multicast group, `None` for one derived from the client's address.
     pub group: Option<String>,
@@ -186,12 +186,12 @@ pub struct Parameters {
     pub source_port: u16,
     /// Pace slow start by the congestion window (`-Ris`).
     pub smoothed_slow_start: bool,
-    /// The client is of this project and reads private lines.
+    /// Whether the client is of this project and reads private lines.
     pub private: bool,
 }
 
 impl Default for Parameters {
-    /// The parameters of `nuttcp HOST`: ten seconds of TCP from client to server.
+    /// Returns the parameters of `nuttcp HOST`: ten seconds of TCP from client to server.
     fn default() -> Self {
         Self {
             buffer_bytes: 65_536,
@@ -234,11 +234,11 @@ impl Default for Parameters {
 /// A server's limits on its clients' tests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// The port it listens on, which no data stream may use.
+    /// Port that it listens on, which no data stream may use.
     pub control_port: u16,
-    /// Most streams of a test.
+    /// Maximum number of streams of a test.
     pub streams: u16,
-    /// Longest buffer.
+    /// Maximum buffer.
     pub buffer_bytes: u32,
     /// Whether it runs tests to third parties.
     pub third_party: bool,
@@ -298,7 +298,7 @@ impl Parameters {
         })
     }
 
-    /// Checks what no single value shows, and the server's limits.
+    /// Checks combinations of values, and the server's limits.
     ///
     /// # Errors
     /// The first parameter that is impossible or exceeds a limit.
@@ -386,25 +386,25 @@ fn refuse(key: &'static str, read: impl ToString, expected: &'static str) -> Res
     })
 }
 
-/// Returns whether a third party's name has nothing in it but host and address.
+/// Returns whether a third party's name contains only a host and an address.
 #[must_use]
 pub(super) fn is_host(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || "-.:/+=".contains(c);
-    // A leading dash would be read as an option by a server that runs a command.
+    // A server that runs a command would read a leading dash as an option.
     !text.is_empty()
         && text.len() <= MAX_HOST
         && !text.starts_with('-')
         && text.chars().all(is_part)
 }
 
-/// Returns whether a multicast group has nothing in it but an address.
+/// Returns whether a multicast group contains only an address.
 #[must_use]
 pub(super) fn is_group(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_hexdigit() || ".:".contains(c);
     !text.is_empty() && text.len() <= MAX_GROUP && text.chars().all(is_part)
 }
 
-/// Writes seconds as nuttcp does, six digits after the point.
+/// Formats seconds as nuttcp does, with six decimal digits.
 pub(super) fn seconds(span: Duration) -> String {
     format!("{:.6}", span.as_secs_f64())
 }

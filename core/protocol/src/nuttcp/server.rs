@@ -1,4 +1,4 @@
-//! The server: reads what a client wants, and reports what it measured.
+//! The server: reads a client's request, and reports its measurements.
 //!
 //! ```text
 //! Hello ──HELO──> Parameters ──line──> Deciding ──accept──> Accepted
@@ -7,13 +7,13 @@
 //!                                         └────────> Over <── Running
 //! ```
 //!
-//! After [`Event::Requested`] the driver binds its ports and then calls
-//! [`Server::accept`], so that no client connects to a port without a listener. A
-//! driver that does not want the client calls [`Server::refuse`]; it must not do so
-//! before the greeting, which a client would take for a server without greetings.
+//! After [`Event::Requested`] the driver binds its ports and then calls [`Server::accept`], so that
+//! no client connects to a port without a listener. To reject the client, a driver calls
+//! [`Server::refuse`]. It must not do so before the greeting, as the client would then assume a
+//! server without greetings.
 //!
-//! The server's lines have the form that the client requested in `format`, and no figure
-//! that a client of its version would stumble over.
+//! The server's lines have the form that the client requested in `format`, and no figures that a
+//! client of its version cannot read.
 
 use alloc::string::String;
 
@@ -27,16 +27,15 @@ use super::parameters::{Limits, Parameters};
 use super::version::Version;
 use super::{Output, Side, Waiting};
 
-/// A result or a request to a server's driver.
+/// A result or an instruction for a server's driver.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
-    /// A client wants a test: bind, then accept; or refuse.
+    /// A client requests a test: bind, then accept; or refuse.
     ///
-    /// A traceroute (to the client) or a test to a third party
-    /// ([`Parameters::delegated`]) is run after accepting, and its lines are handed to
-    /// [`Server::text`].
+    /// A traceroute (to the client) or a test to a third party ([`Parameters::delegated`]) is run
+    /// after accepting. Its lines are passed to [`Server::text`].
     Requested(alloc::boxed::Box<Parameters>, Agreed),
-    /// The client sends no more on the control connection: end the transfer.
+    /// The client has closed its half of the control connection: end the transfer.
     ClientClosed,
     /// The test is over without results.
     Failed(Error),
@@ -66,7 +65,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server for a client that has just connected.
+    /// Creates a server for a client that has just connected.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self {
@@ -85,7 +84,7 @@ impl Server {
         self.waiting.pop()
     }
 
-    /// Takes bytes that the client sent.
+    /// Handles bytes from the client.
     pub fn handle_bytes(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() && self.state != State::Over {
             if self.waiting.is_full() {
@@ -99,11 +98,11 @@ impl Server {
         }
     }
 
-    /// Takes the end of what the client sends.
+    /// Handles the end of the client's data.
     ///
-    /// A UDP client closes its half when it has nothing more to send or was
-    /// interrupted; any other client has gone. In both cases the transfer ends, and
-    /// [`Server::finished`] reports what was measured until then.
+    /// A UDP client closes its half if it has nothing more to send or was interrupted; any other
+    /// client has gone. In both cases the transfer ends, and [`Server::finished`] reports the
+    /// measurements until then.
     pub fn handle_closed(&mut self) {
         let expected = match self.state {
             State::Over => return,
@@ -115,7 +114,7 @@ impl Server {
         self.fail(Error::Closed { expected });
     }
 
-    /// Consents to the test: ports are bound.
+    /// Accepts the test: ports are bound.
     pub fn accept(&mut self) {
         if self.state == State::Deciding {
             self.waiting.send(greeting::consent(Version::OURS));
@@ -131,7 +130,7 @@ impl Server {
         }
     }
 
-    /// Takes that the data streams are open, and tells the client of them.
+    /// Records that the data streams are open, and reports them to the client.
     pub fn streams_connected(&mut self, connected: &Connected) {
         if self.state == State::Accepted && self.parameters.has_data() {
             let mut writer = self.writer();
@@ -141,7 +140,7 @@ impl Server {
         }
     }
 
-    /// Reports an interval, if the client wants intervals and the server receives.
+    /// Reports an interval, if the client requested intervals and the server receives.
     pub fn interval(&mut self, mut interval: Interval) {
         if self.state != State::Running || !self.has_intervals() {
             return;
@@ -167,7 +166,7 @@ impl Server {
         self.waiting.send(line);
     }
 
-    /// Tells the client's user something during the transfer.
+    /// Sends a warning to the client's user during the transfer.
     pub fn warn(&mut self, warning: &str) {
         if self.state == State::Running {
             let mut writer = self.writer();
@@ -176,7 +175,7 @@ impl Server {
         }
     }
 
-    /// Tells a sending UDP client that nothing arrives, if it understands that.
+    /// Notifies a sending UDP client that nothing arrives, if its version supports that.
     pub fn abort(&mut self) {
         let is_receiver = self.parameters.udp && self.parameters.server() == Side::Receiver;
         let is_running = matches!(self.state, State::Accepted | State::Running);
@@ -185,15 +184,14 @@ impl Server {
         }
     }
 
-    /// Takes one line of text that a client of this project is sent after the results; others get
-    /// nothing.
+    /// Sets a text that is sent after the results. Only a client of this project gets it.
     pub fn private(&mut self, text: &str) {
         if self.parameters.private {
             self.private = lines::private(text);
         }
     }
 
-    /// Reports what was measured, and closes.
+    /// Reports the measurements, and closes.
     pub fn finished(&mut self, totals: &Totals) {
         if self.state != State::Running {
             return;
@@ -211,7 +209,7 @@ impl Server {
         self.close();
     }
 
-    /// Passes on a line of a third party or traceroute.
+    /// Forwards a line of a third party or traceroute.
     pub fn text(&mut self, line: &str) {
         if self.state == State::Accepted && !self.parameters.has_data() {
             // A line that begins like the end would end the client's reading.
@@ -269,7 +267,7 @@ impl Server {
         }
     }
 
-    /// Returns whether the client gets intervals from here.
+    /// Returns whether the server reports intervals to the client.
     fn has_intervals(&self) -> bool {
         !self.parameters.interval.is_zero() && self.parameters.server() == Side::Receiver
     }
@@ -285,7 +283,7 @@ impl Server {
         self.waiting.send(greeting::refusal(text.trim_end()));
     }
 
-    /// Ends the test; a client that still waits for `OK` is told why.
+    /// Ends the test; a client that still waits for `OK` gets the reason.
     fn fail(&mut self, error: Error) {
         let is_waiting = matches!(
             self.state,
@@ -305,7 +303,7 @@ impl Server {
     }
 }
 
-/// Returns a text without line ends, which would begin lines of their own.
+/// Returns a text without line ends, which would begin new lines.
 fn one_line(text: &str) -> String {
     text.chars()
         .map(|c| if c.is_control() { ' ' } else { c })

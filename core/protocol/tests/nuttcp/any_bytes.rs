@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use crate::{amount, totals};
 
-/// Pieces of what peers say, to get past the first line.
+/// Parts of messages, to get past the first line.
 const PHRASES: [&str; 18] = [
     "HELO nuttcp v8.2.2\n",
     "HELO nuttcp v3.1.6\n",
@@ -43,7 +43,7 @@ fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
     pieces.prop_map(|pieces| pieces.concat())
 }
 
-/// Counts the outputs that wait, and takes them.
+/// Counts and removes the waiting outputs.
 fn drain<E>(mut poll: impl FnMut() -> Option<Output<E>>) -> usize {
     let mut count = 0;
     while let Some(output) = poll() {

@@ -11,7 +11,7 @@ use gigatcp_units::{Bytes, Duration};
 
 use crate::{amount, totals};
 
-/// Both ends and what they told their drivers.
+/// Both ends and their events.
 struct Pair {
     client: Client,
     server: Server,
@@ -99,7 +99,7 @@ impl Pair {
     }
 }
 
-/// What both sides of a transfer measured.
+/// Returns the measurements of both sides of a transfer.
 fn measured(parameters: &Parameters) -> (Totals, Totals) {
     let mut sender = totals(amount(100.0, 83.886_08), 30.0);
     let mut receiver = totals(amount(99.0, 83.0), 20.0);
@@ -122,7 +122,7 @@ fn run(parameters: Parameters) -> Pair {
     run_with(parameters, measured, &[amount(33.0, 83.0); 3])
 }
 
-/// A transfer of which both sides measured this, in intervals with these amounts.
+/// Runs a transfer with these measurements of both sides, in intervals with these amounts.
 fn run_with(
     parameters: Parameters,
     (sender, receiver): (Totals, Totals),
@@ -152,7 +152,7 @@ fn run_with(
     pair
 }
 
-/// Every kind of transfer, with the options that change what is said.
+/// Returns every kind of transfer, with the options that change the output.
 fn kinds() -> Vec<Parameters> {
     let mut kinds = Vec::new();
     for bits in 0..32u32 {

@@ -7,7 +7,7 @@ use gigatcp_protocol::nuttcp::output::{Amount, CongestionWindow, Loss, Retransmi
 use gigatcp_protocol::nuttcp::parameters::{Format, Wanted};
 use gigatcp_units::{Bytes, Duration, Rate};
 
-/// Everything a line can have.
+/// All fields of a line.
 const ALL: Format = Format::RTT
     .with(Format::RUNNING_TOTAL)
     .with(Format::TRANSMITTED);

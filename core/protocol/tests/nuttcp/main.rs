@@ -18,7 +18,7 @@ use gigatcp_protocol::nuttcp::output::verbose::{Totals, Usage};
 use gigatcp_protocol::nuttcp::{Client, Error, Output, Server, server};
 use gigatcp_units::{Bytes, Duration};
 
-/// Everything a client has to send and to tell.
+/// All outputs of a client.
 #[derive(Default, Debug)]
 struct Said<E> {
     sent: String,
@@ -89,7 +89,7 @@ fn usage(user: f64, system: f64, elapsed: f64) -> Usage {
     }
 }
 
-/// What a side measured that used `percent` of a CPU.
+/// Returns measurements of a side that used `percent` of a CPU.
 fn totals(amount: Amount, percent: f64) -> Totals {
     let elapsed = amount.duration.as_secs_f64();
     let centiseconds = (percent * (elapsed * 100.0).floor() / 100.0).ceil();

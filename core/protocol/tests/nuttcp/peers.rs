@@ -87,7 +87,7 @@ fn a_server_newer_than_this_client_gets_all_keys() {
     );
 }
 
-/// What 8.2.2 sends and 6.1.2 does not: window, address family, initial window.
+/// Lines that 8.2.2 sends and 6.1.2 does not: window, address family, initial window.
 const LATEST: &str = "HELO nuttcp v8.2.2
 OK v8.2.2
 nuttcp-t: v8.2.2: socket

@@ -66,7 +66,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     }
 }
 
-/// What shows it in that round.
+/// Describes the evidence for it in a round.
 fn shown(round: &Round) -> String {
     let (idle, slack) = (round.spent_in(State::Idle), round.spent_in(State::Slack));
     let unclocked = round.sent.saturating_sub(round.clocked);

@@ -1,8 +1,8 @@
 //! A managed queue drops before it is full (active queue management, RFC 7567 section 4).
 //!
-//! A managed queue drops while packets wait, so the bottleneck is busy at each loss, as
-//! before a full queue and unlike random loss. But the queue is neither full nor of the same
-//! length each time, and longer ones have passed without a loss.
+//! A managed queue drops while packets wait, so the bottleneck is busy at each loss, as with a full
+//! queue and unlike random loss. But the queue is neither full nor of the same length each time,
+//! and longer ones have passed without a loss.
 
 use alloc::format;
 

@@ -1,4 +1,4 @@
-//! What the capture did, and not the connection.
+//! Artifacts of the capture, not of the connection.
 
 use alloc::{format, vec};
 

@@ -1,4 +1,4 @@
-//! The path is full of the traffic of others.
+//! The path is saturated by cross traffic.
 
 use alloc::{format, string::String, vec::Vec};
 

@@ -39,7 +39,7 @@ pub(crate) const CAUSE: Cause = Cause {
     explain,
 };
 
-/// Whether the ACK of a small round came late enough to have been delayed.
+/// Whether the ACK of a small round came late enough to be a delayed one.
 fn is_held(m: &Measures<'_>, round: &Round) -> bool {
     let path = m.data().round_trips().min().unwrap_or_default();
     let extra = round.trip.most.saturating_sub(path);

@@ -1,4 +1,4 @@
-//! Requests and responses: which side thinks, and what round trips cost.
+//! Requests and responses: which side thinks, and the cost of round trips.
 
 use alloc::{format, string::String, vec};
 

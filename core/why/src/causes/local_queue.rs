@@ -38,9 +38,10 @@ pub(crate) const CAUSE: Cause = Cause {
     explain,
 };
 
-/// A segment was made well before it passed: no share of the time, but worth saying.
+/// Returns the confidence that a segment was made well before it passed. That takes no share of the
+/// time, but is worth a note.
 fn note(m: &Measures<'_>) -> Option<f64> {
-    // A host needs some time to take an ACK up at all.
+    // A host needs some time to process an ACK in any case.
     let min = (m.trail.turn.unwrap_or_default() * 2).max(Duration::from_micros(50));
     let lag = m.trail.lag_again.or(m.trail.lag)?;
     let is_seen = m.view == View::Sender && lag.waited >= min;

@@ -1,4 +1,4 @@
-//! What the causes of losses explain alike: where the losses were, and how many.
+//! Evidence shared by the causes of losses: where the losses were, and their number.
 
 use alloc::format;
 use alloc::string::String;
@@ -21,12 +21,12 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Those of the episodes that were attributed to the cause.
+    /// Selects the episodes that were attributed to the cause.
     pub fn of(m: &Measures<'_>, attributed: &Attributed) -> Self {
         Self::of_those(m, attributed, |_| true)
     }
 
-    /// Those of them that no queue preceded; all of them if a queue preceded each.
+    /// Selects those without a preceding queue, or all of them if a queue preceded each.
     pub fn without_queue(m: &Measures<'_>, attributed: &Attributed) -> Self {
         let has_queue =
             |one: &RecoveryEpisode| m.queue_before(one).is_some_and(|it| it > m.queue_step);
@@ -60,12 +60,12 @@ impl Losses {
         }
     }
 
-    /// How many segments in how many events; `None` of none.
+    /// Describes the number of segments and events; `None` if there are none.
     pub fn summary(&self, what: &str) -> Option<String> {
         self.any(&format!("{} {what}", counted(self.segments, "segment")))
     }
 
-    /// The same as the begin of a sentence.
+    /// Describes them as the beginning of a sentence.
     pub fn sentence(&self, what: &str) -> Option<String> {
         self.any(&happened(self.segments, "segment", what))
     }
@@ -75,7 +75,7 @@ impl Losses {
         is_any.then(|| format!("{segments} in {}", counted(self.events, "event")))
     }
 
-    /// The loss events, or else what the longest round of the cause shows.
+    /// Returns the loss events, or else evidence of the longest round of the cause.
     pub fn or_round(self, m: &Measures<'_>, attributed: &Attributed) -> Vec<Evidence> {
         if !self.shown.is_empty() {
             return self.shown;

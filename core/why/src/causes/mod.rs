@@ -1,9 +1,8 @@
 //! The causes, one file each, and the table of them.
 //!
-//! A cause names the states in which it can hold and the features that speak for or
-//! against it. Its weights stand in `weights.rs`, where `cargo xtask grade --fit` puts
-//! them. What was attributed to it, it explains in words with evidence. To add one: a
-//! file here and a line in [`CAUSES`].
+//! A cause names the states in which it can hold and the features for or against it. Its weights
+//! are in `weights/`, which `cargo xtask grade --fit` writes. It explains its attributed time in
+//! words with evidence. To add one: a file here and a line in [`CAUSES`].
 
 mod ack_path;
 mod application;
@@ -50,45 +49,45 @@ use crate::features::{Feature, Features};
 use crate::measures::Measures;
 use crate::round::State;
 
-/// A cause: what it means, and by what it is found.
+/// A cause: its meaning, and how it is found.
 pub struct Cause {
     /// Its id in records and on the command line.
     pub id: &'static str,
-    /// What limits, in a few words that follow "limited by".
+    /// The limit, in a few words that follow "limited by".
     pub name: &'static str,
-    /// What it means.
+    /// Meaning of the limit.
     pub meaning: &'static str,
-    /// What is looked for.
+    /// Detection.
     pub detection: &'static str,
-    /// How reliable it is, and what it is indistinguishable from.
+    /// Reliability, and indistinguishable causes.
     pub confidence: &'static str,
     /// Capture points from which it can be seen.
     pub capture_points: &'static str,
-    /// What to change.
+    /// Change that removes the limit.
     pub fix: &'static str,
     /// RFCs with sections, papers, experiments.
     pub references: &'static [&'static str],
-    /// Whether it is what to look at first even if it took little time.
+    /// Whether it is the first thing to examine even if it took little time.
     pub is_fault: bool,
-    /// What the sender can be waiting for when this cause holds.
+    /// States of the sender in which this cause can hold.
     pub states: &'static [State],
-    /// Whether away from the sender it can hold while nothing seems to be in flight: what
-    /// was lost before the capture point leaves no trace there.
+    /// Whether away from the sender it can hold while nothing seems in flight. Data lost before the
+    /// capture point leaves no trace there.
     pub is_hidden: bool,
-    /// Groups of features that speak for or against it.
-    /// What must be known and above zero for it to be possible, if anything.
+    /// Feature that must be known and above zero for it to be possible, if any.
     pub(crate) needs: Option<Feature>,
+    /// Groups of features for or against it.
     pub(crate) features: &'static [&'static [Feature]],
-    /// Confidence that it is there, for what takes no time of its own.
+    /// Confidence that it is present, for a cause that takes no time.
     pub(crate) note: Option<fn(&Measures<'_>) -> Option<f64>>,
     pub(crate) explain: fn(&Measures<'_>, &Attributed) -> Explanation,
 }
 
 impl Cause {
-    /// Whether it can hold in a round while the sender waits for that. Nothing in the
-    /// network or a host limits a sender with nothing outstanding; what seems so away from
-    /// it may be a loss, if the sender goes on as after a timeout. Nor can it hold where
-    /// what it cannot be without was not seen.
+    /// Whether it can hold in a round while the sender is in that state. Nothing in the network or
+    /// a host limits a sender with nothing outstanding. Away from the sender, that may in fact be a
+    /// loss, if the sender continues as after a timeout. It cannot hold either if an indispensable
+    /// feature was not seen.
     #[must_use]
     pub fn holds(&self, state: State, features: &Features, is_away: bool) -> bool {
         let value = |feature| features.value(feature).unwrap_or(0.0);
@@ -97,7 +96,7 @@ impl Cause {
         may_be && self.needs.is_none_or(|needed| value(needed) > 0.0)
     }
 
-    /// The features that speak for or against it.
+    /// Returns the features for or against it.
     pub fn features(&self) -> impl Iterator<Item = Feature> + '_ {
         self.features.iter().copied().flatten().copied()
     }
@@ -109,28 +108,28 @@ impl core::fmt::Debug for Cause {
     }
 }
 
-/// What a cause explains of a connection.
+/// Explanation of a cause for a connection.
 pub(crate) struct Explanation {
-    /// What follows "limited by", with the decisive figure.
+    /// The limit with its decisive figure, after "limited by".
     pub subject: String,
     /// The finding in a sentence.
     pub finding: String,
     pub evidence: Vec<Evidence>,
-    /// What to change, with figures for this path.
+    /// The change, with figures for this path.
     pub fix: String,
 }
 
-/// A fact, and where in the capture it stands.
+/// A fact, and its place in the capture.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Evidence {
     /// The number of a packet, the first of the file being 1.
     pub packet: Option<u64>,
     /// Time since the first packet of the connection.
     pub at: Option<Duration>,
-    /// Whether that is when a round began, as the sender experienced it: the packet is
-    /// then the first that passed in it, maybe later.
+    /// Whether `at` is the beginning of a round, as the sender experienced it. The packet is then
+    /// the first that passed in it, maybe later.
     pub is_round: bool,
-    /// What it shows.
+    /// The fact as text.
     pub text: String,
 }
 
@@ -170,7 +169,7 @@ pub const CAUSES: &[&Cause] = &[
     &dupacks_masked::CAUSE,
 ];
 
-/// Ids of why/1, and what became of them.
+/// Old ids of why/1, with their replacements.
 pub const ALIASES: &[(&str, &str)] = &[
     ("rto-ladder", "rto-backoff"),
     ("window-clamped", "no-window-scaling"),
@@ -186,7 +185,7 @@ pub const ALIASES: &[(&str, &str)] = &[
     ("opening", "connection-setup"),
 ];
 
-/// The cause with this id, or with this alias.
+/// Returns the cause with this id, or with this alias.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Cause> {
     let alias = ALIASES.iter().find(|(old, _)| *old == id);
@@ -194,19 +193,19 @@ pub fn find(id: &str) -> Option<&'static Cause> {
     CAUSES.iter().copied().find(|cause| cause.id == id)
 }
 
-/// The place of a cause in [`CAUSES`].
+/// Returns the place of a cause in [`CAUSES`].
 #[must_use]
 pub fn place(id: &str) -> Option<usize> {
     CAUSES.iter().position(|cause| cause.id == id)
 }
 
-/// While segments are in flight and nothing is being repaired.
+/// States with segments in flight and no loss recovery.
 const SENDING: &[State] = &[State::Full, State::Slack];
 
-/// The same, and while the receive window is full.
+/// States with segments in flight, including a full receive window.
 const IN_FLIGHT: &[State] = &[State::Full, State::Slack, State::Window];
 
-/// While something lost is missing, and after it.
+/// States during and after loss recovery.
 const AFTER_LOSS: &[State] = &[
     State::Full,
     State::Slack,
@@ -215,7 +214,7 @@ const AFTER_LOSS: &[State] = &[
     State::Timeout,
 ];
 
-/// For what takes no time of its own.
+/// For a cause that takes no time.
 const NEVER: &[State] = &[];
 
 #[cfg(test)]
@@ -243,7 +242,7 @@ mod tests {
 
     #[test]
     fn no_cause_in_the_network_or_a_host_holds_while_nothing_is_outstanding() {
-        // Away from the sender what was lost may be lost without a trace here.
+        // Away from the sender a loss may leave no trace here.
         let may = [
             "application-limited",
             "client-think-time",

@@ -1,4 +1,4 @@
-//! Segments smaller than both hosts offered (RFC 6691, RFC 1191 section 7).
+//! Segments smaller than both hosts advertised (RFC 6691, RFC 1191 section 7).
 
 use alloc::{format, vec};
 
@@ -36,13 +36,13 @@ pub(crate) const CAUSE: Cause = Cause {
     explain,
 };
 
-/// What shows that full segments are small.
+/// Evidence that full segments are small.
 #[derive(Clone, Copy)]
 enum Shown {
-    /// One SYN offers a small MSS, the other a much larger one, and segments have the
-    /// size that the smaller leaves.
+    /// One SYN advertises a small MSS, the other a much larger one. Segments have the size that the
+    /// smaller one allows.
     Offered { least: u64, most: u64, size: u64 },
-    /// Full segments follow each other in flights of several, below what both SYNs allow.
+    /// Full segments follow each other in flights of several, below the effective send MSS.
     Flights(SegmentSize),
 }
 
@@ -63,8 +63,8 @@ fn shown(m: &Measures<'_>) -> Option<Shown> {
     (is_small && is_multiple(m, size)).then_some(Shown::Offered { least, most, size })
 }
 
-/// Whether what rounds sent is a multiple of that size, as of segments that have it: by
-/// chance one round in as many is. Super-segments do not hide it.
+/// Whether the rounds sent multiples of that size, as with segments of that size. By chance one
+/// round in `size` does. Super-segments do not hide it.
 fn is_multiple(m: &Measures<'_>, size: u64) -> bool {
     const MIN_ROUNDS: usize = 4;
     let sent = || m.rounds.iter().map(|round| round.sent);
@@ -73,18 +73,18 @@ fn is_multiple(m: &Measures<'_>, size: u64) -> bool {
     full >= MIN_ROUNDS && full * 5 >= all * 4
 }
 
-/// Full segments that are enough to tell.
+/// Minimum number of full segments for the finding.
 const MIN_FULL: u64 = 20;
 
-/// An MSS below this is smaller than what any path carries with IPv6 (RFC 8200 section 5).
+/// An MSS below this is less than any path carries with IPv6. RFC 8200 section 5.
 const MAX_SMALL: u64 = 1220;
 
-/// The MTU of an Ethernet (RFC 894), of which RFC 1191 has no plateau.
+/// The MTU of Ethernet (RFC 894), which is no plateau of RFC 1191.
 const ETHERNET: u64 = 1500;
 
-/// Segments of that size in rounds with several of them in flight, which ACKs released or
-/// which stood in a queue of the path: data was waiting, so the sender did not make them
-/// small for want of it.
+/// Returns the number of segments of that size in rounds with several in flight. ACKs released
+/// them, or they stood in a queue of the path. Data was waiting, so the sender did not make them
+/// small for lack of data.
 ///
 /// A packet of a plateau or of an Ethernet may follow larger ones (a path MTU that was learned
 /// later); any other size must be the largest that was sent.
@@ -98,7 +98,7 @@ fn in_flights(m: &Measures<'_>, size: &SegmentSize) -> u64 {
             round.small * 8 <= round.segments
         }
     };
-    // A sender that paces is released by its own clock.
+    // A sender that paces is released by its own timer.
     let is_released = |index: usize, round: &Round| {
         let queue = m.standing_queue(index).unwrap_or_default();
         round.clocked * 2 >= round.sent || queue > m.queue_step
@@ -128,7 +128,7 @@ fn explain(m: &Measures<'_>, _: &Attributed) -> Explanation {
     }
 }
 
-/// By the MSS options.
+/// Explains the finding by the MSS options.
 fn offered(m: &Measures<'_>, (least, most): (u64, u64), size: u64) -> Explanation {
     let own = m.data().options().and_then(|options| options.mss);
     let who = if own.is_some_and(|own| u64::from(own) == least) {
@@ -153,7 +153,7 @@ fn offered(m: &Measures<'_>, (least, most): (u64, u64), size: u64) -> Explanatio
     }
 }
 
-/// By the segments in use.
+/// Explains the finding by the segments in use.
 fn in_use(m: &Measures<'_>) -> Explanation {
     let SegmentSize {
         octets,

@@ -1,4 +1,4 @@
-//! A window that cannot grow past 64 KiB for lack of window scaling (RFC 7323 section 2).
+//! A window limited to 64 KiB because window scaling is missing (RFC 7323 section 2).
 
 use alloc::{format, vec};
 

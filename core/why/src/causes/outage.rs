@@ -1,4 +1,4 @@
-//! An outage: for a while nothing passed, and then everything did again.
+//! An outage: for some time nothing passed, and then everything did again.
 
 use alloc::{format, string::String, vec::Vec};
 

@@ -1,4 +1,4 @@
-//! The sender paces: it holds segments back to keep to a rate of its own.
+//! The sender paces: it delays segments to keep to a rate.
 
 use alloc::format;
 

@@ -1,4 +1,4 @@
-//! The path is full: the bottleneck is busy, and its queue is not empty.
+//! The path is saturated: the bottleneck is busy, and its queue is not empty.
 
 use alloc::{format, string::String, vec, vec::Vec};
 
@@ -89,8 +89,8 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     }
 }
 
-/// The delivery rate of a round and its queue; where it had none, the round with the
-/// longest one.
+/// Returns the delivery rate of a round and its queue. If it had no queue, the round with the
+/// longest queue is added.
 fn shown(m: &Measures<'_>, index: usize) -> Vec<Evidence> {
     if index >= m.rounds.len() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Packets above some size vanish (RFC 2923 section 2.1, RFC 8899).
+//! Packets above some size are silently dropped (RFC 2923 section 2.1, RFC 8899).
 
 use alloc::format;
 

@@ -1,4 +1,4 @@
-//! A policer: what exceeds a rate is dropped, not queued (RFC 2475 section 2.3.3.3).
+//! A policer: packets above a rate are dropped, not queued (RFC 2475 section 2.3.3.3).
 
 use alloc::{format, string::String};
 

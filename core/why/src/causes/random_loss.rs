@@ -1,4 +1,4 @@
-//! Segments lost on the way whatever was in flight.
+//! Segments lost on the path independently of the amount in flight.
 
 use alloc::format;
 

@@ -1,4 +1,4 @@
-//! The receive window (RFC 9293 section 3.8.6): all that it allows is in flight.
+//! The receive window (RFC 9293 section 3.8.6): data in flight fills it.
 
 use alloc::{format, string::String, vec, vec::Vec};
 
@@ -38,12 +38,14 @@ pub(crate) const CAUSE: Cause = Cause {
     explain,
 };
 
-/// A segment that began exactly at the window edge and left only when that had moved.
+/// Returns the confidence from a segment that began exactly at the window edge. It left only when
+/// the edge had moved.
 fn note(m: &Measures<'_>) -> Option<f64> {
     released(m).map(|_| 0.95)
 }
 
-/// Its packet, when it passed and how long the sender had waited: some time at least.
+/// Returns its packet, its time and how long the sender had waited. The wait must be at least an
+/// eighth of the minimum RTT.
 fn released(m: &Measures<'_>) -> Option<(u64, Instant, Duration)> {
     let is_wait = |waited: Duration| !waited.is_zero() && waited * 8 >= m.base;
     m.trail.released.filter(|(_, _, waited)| is_wait(*waited))

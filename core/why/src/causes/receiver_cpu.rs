@@ -1,4 +1,4 @@
-//! The receiving host has no CPU time for what arrives.
+//! The receiving host lacks CPU time for the arriving data.
 
 use alloc::{format, string::String};
 

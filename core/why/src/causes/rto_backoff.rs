@@ -38,27 +38,28 @@ pub(crate) const CAUSE: Cause = Cause {
     explain,
 };
 
-/// Timeouts in a row for the same bytes that are worth saying, whatever took the time.
+/// Minimum number of timeouts in a row for the same bytes for a note.
 const MIN_REPEATS: usize = 3;
 
 fn note(m: &Measures<'_>) -> Option<f64> {
     (repeated(m) + 1 >= MIN_REPEATS).then_some(0.95)
 }
 
-/// Timeouts for bytes that one had not helped before.
+/// Returns the number of timeouts for the same bytes as the previous one.
 fn repeated(m: &Measures<'_>) -> usize {
     let expiries = &m.trail.episodes.expiries;
     let pairs = expiries.windows(2);
     pairs.filter(|pair| pair[0].start == pair[1].start).count()
 }
 
-/// How many waits the silence before each expiry was: more than one where the sender
-/// made packets meanwhile that are not in the capture, as its IPv4 identifications show.
-/// A host that has little else to send counts them one by one.
+/// Returns the number of waits in the silence before each expiry. It exceeds one if the sender
+/// meanwhile made packets that the capture lacks, as its IPv4 identifications show. A host that has
+/// little else to send counts them one by one.
 fn waits_before(expiries: &[Expiry]) -> Vec<u16> {
-    /// That many steps of one, and that many times those of more, show such a host.
+    /// Minimum number of steps of one that identify such a host. They must also be that many times
+    /// more than the larger steps.
     const MIN_STEPS: usize = 3;
-    /// A larger step is of other packets.
+    /// A larger step is due to other packets.
     const MAX_STEP: u16 = 16;
     let step = |pair: &[Expiry]| {
         let is_next = pair[1].sent == pair[0].sent + 1 && pair[1].ident != 0;
@@ -154,8 +155,8 @@ mod tests {
     use super::*;
     use gigatcp_units::{Duration, Instant};
 
-    /// Expiries of packets with these identifications, and the number of packets of
-    /// their sender that had been seen.
+    /// Returns the waits before expiries with these identifications and counts. A count is the
+    /// number of packets of the sender seen before.
     fn ladder(idents: &[(u16, u64)]) -> Vec<u16> {
         let expiry = |&(ident, sent): &(u16, u64)| Expiry {
             at: Instant::ZERO,

@@ -36,16 +36,16 @@ pub(crate) const CAUSE: Cause = Cause {
     explain,
 };
 
-/// Segments of a burst that is more than a few.
+/// Minimum number of segments of a burst.
 const MIN_BURST: u64 = 8;
 
-/// A burst of losses that ends exactly where the window edge had not advanced.
+/// Returns the confidence from a burst of losses that ends at a stalled window edge.
 fn note(m: &Measures<'_>) -> Option<f64> {
     let hole = m.trail.episodes.hole?;
     let frozen = hole.frozen?;
     let is_at_edge = frozen.edge.abs_diff(hole.end) <= m.mss();
     let is_long = hole.end - hole.start >= MIN_BURST * m.mss();
-    // What was acknowledged and never seen was lost by the capture.
+    // Data acknowledged but never seen was lost by the capture.
     let acked = crate::sender_view::acked_to(m.data());
     let was_filled = acked >= hole.end && m.trail.unseen_acked > 0;
     (is_at_edge && is_long && !was_filled).then_some(0.93)

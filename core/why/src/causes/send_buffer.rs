@@ -1,4 +1,4 @@
-//! The send buffer: what is in flight must be kept, and there is no room for more.
+//! The send buffer: it is full of unacknowledged data.
 
 use alloc::{format, vec, vec::Vec};
 

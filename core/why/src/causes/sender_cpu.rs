@@ -1,4 +1,4 @@
-//! The sending host has no CPU time for the next segment.
+//! The sending host lacks CPU time for the next segment.
 
 use alloc::{format, string::String};
 

@@ -1,4 +1,4 @@
-//! Words that the explanations of several causes share.
+//! Text that the explanations of several causes share.
 
 use alloc::format;
 use alloc::string::String;
@@ -29,12 +29,12 @@ impl Evidence {
         }
     }
 
-    /// A fact about a round that was attributed to a cause, unless there is none.
+    /// Creates a fact about a round of a cause, unless `text` is empty.
     pub(crate) fn if_any(m: &Measures<'_>, index: usize, text: String) -> Option<Self> {
         (!text.is_empty()).then(|| Self::of_round(m, index, text))
     }
 
-    /// A fact about a round that was attributed to a cause.
+    /// Creates a fact about a round of a cause.
     pub(crate) fn of_round(m: &Measures<'_>, index: usize, text: String) -> Self {
         match m.rounds.get(index) {
             Some(round) => Self {
@@ -48,13 +48,14 @@ impl Evidence {
     }
 }
 
-/// How far the RTT was above its minimum; `None` if it was not, or is unknown.
+/// Describes the RTT above its minimum; `None` if it was not above, or is unknown.
 pub(super) fn above(queue: Option<Duration>) -> Option<String> {
     let queue = queue.filter(|queue| !queue.is_zero())?;
     Some(format!("RTT {} above minimum", time(queue)))
 }
 
-/// How far the RTT of a round was above its minimum, where a missing queue is evidence.
+/// Describes the RTT of a round above its minimum. The minimum itself is described if a missing
+/// queue is evidence.
 pub(super) fn queue_or_none(m: &Measures<'_>, queue: Option<Duration>) -> Option<String> {
     let is_none = m.sees_queues() && queue.is_some_and(Duration::is_zero);
     if is_none {
@@ -64,33 +65,33 @@ pub(super) fn queue_or_none(m: &Measures<'_>, queue: Option<Duration>) -> Option
     }
 }
 
-/// Added RTT of a round, if that was measured.
+/// Returns the queueing delay of a round, if it was measured.
 pub(super) fn queue_of(m: &Measures<'_>, index: usize) -> Option<Duration> {
     (index < m.rounds.len()).then(|| m.queue(index)).flatten()
 }
 
-/// Clauses with commas between them, without those that have nothing to say.
+/// Joins the known clauses with commas.
 pub(super) fn clauses<const N: usize>(clauses: [Option<String>; N]) -> String {
     let known: Vec<String> = clauses.into_iter().flatten().collect();
     known.join(", ")
 }
 
-/// A name with its decisive figure, if there is one.
+/// Returns a name with its decisive figure, if there is one.
 pub(super) fn subject(name: &str, figure: Option<String>) -> String {
     figure.map_or_else(|| String::from(name), |figure| format!("{name} ({figure})"))
 }
 
-/// A rate from bytes per second; `None` below one bit per second.
+/// Formats a rate from bytes per second; `None` below one bit per second.
 pub(super) fn flowing(bytes_per_second: f64) -> Option<String> {
     (bytes_per_second * 8.0 >= 1.0).then(|| speed(bytes_per_second))
 }
 
-/// An amount in flight, unless that is nothing.
+/// Formats an amount in flight; `None` if it is zero.
 pub(super) fn in_flight(flight: u64) -> Option<String> {
     (flight > 0).then(|| format!("{} in flight", bytes(flight)))
 }
 
-/// What happened to one thing, or to several.
+/// Describes a count of events, with singular or plural.
 pub(super) fn happened(count: u64, noun: &str, what: &str) -> String {
     format!(
         "{} {} {what}",
@@ -99,22 +100,22 @@ pub(super) fn happened(count: u64, noun: &str, what: &str) -> String {
     )
 }
 
-/// An amount of bytes.
+/// Formats an amount of bytes.
 pub(super) fn bytes(bytes: u64) -> String {
     human_bytes(Bytes::new(bytes))
 }
 
-/// A time.
+/// Formats a duration.
 pub(super) fn time(time: Duration) -> String {
     human_duration(time)
 }
 
-/// A rate, from bytes per second.
+/// Formats a rate from bytes per second.
 pub(super) fn speed(bytes_per_second: f64) -> String {
     human_rate(rate(bytes_per_second))
 }
 
-/// One thing, or several.
+/// Formats a count with its noun, singular or plural.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
     if count == 1 {
         format!("1 {noun}")
@@ -123,12 +124,12 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     }
 }
 
-/// The verb of one thing, or of several.
+/// Returns the verb for one thing or for several.
 pub(crate) const fn verb<'a>(count: u64, one: &'a str, several: &'a str) -> &'a str {
     if count == 1 { one } else { several }
 }
 
-/// The rate that this flight allows, where the RTT is known.
+/// Describes the rate that this flight allows, if the RTT is known.
 pub(super) fn allows(m: &Measures<'_>, flight: u64) -> Option<String> {
     (!m.base.is_zero() && flight > 0).then(|| {
         format!(
@@ -140,14 +141,14 @@ pub(super) fn allows(m: &Measures<'_>, flight: u64) -> Option<String> {
     })
 }
 
-/// Bytes in flight that the path needs at its known capacity, rounded up to a whole
+/// Returns the bytes in flight that the path needs at its known capacity. Rounded up to a whole
 /// number of 64 KiB.
 pub(super) fn needed(m: &Measures<'_>) -> u64 {
     let bdp = m.capacity.bytes_per_second * m.base.as_secs_f64();
     ((bdp as u64).max(1)).div_ceil(65_536) * 65_536
 }
 
-/// The window advertised in a round.
+/// Describes the window advertised in a round.
 pub(super) fn windows(least: u64, most: u64) -> String {
     if most == 0 {
         String::from("a zero window")

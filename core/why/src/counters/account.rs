@@ -11,13 +11,13 @@ use super::loss::{LossEvent, Losses};
 use super::reading::Reading;
 use super::slice::{Slice, WAITS, Wait};
 
-/// Slices that are kept unless the caller says otherwise.
+/// Default maximum number of slices.
 const SLICES: usize = 128;
 
 /// Minimum length of a slice.
 const GRAIN: Duration = Duration::from_millis(100);
 
-/// Settings of the hosts that bound what the counters show, as far as the caller knows them.
+/// Settings of the hosts that bound the counters, as far as known.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Limits {
     /// Third value of `net.ipv4.tcp_rmem` at the receiver.
@@ -28,17 +28,17 @@ pub struct Limits {
     pub rmem_max: Option<Bytes>,
     /// `net.core.wmem_max` at the sender.
     pub wmem_max: Option<Bytes>,
-    /// Size to which the receive buffer grows, where the receiver is this project's engine.
+    /// Maximum of the receive buffer, if the receiver is this project's engine.
     pub engine_receive_max: Option<Bytes>,
-    /// Size to which the send buffer grows, where the sender is this project's engine.
+    /// Maximum of the send buffer, if the sender is this project's engine.
     pub engine_send_max: Option<Bytes>,
-    /// Whether the receiver's buffer has a size that its application requested.
+    /// Whether the application requested the size of the receiver's buffer.
     pub receive_buffer_is_set: Option<bool>,
-    /// Whether the sender's buffer has a size that its application requested.
+    /// Whether the application requested the size of the sender's buffer.
     pub send_buffer_is_set: Option<bool>,
 }
 
-/// Which end of the connection a reading is of.
+/// The end of the connection that a reading is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// The end whose data is explained.
@@ -54,18 +54,18 @@ struct Readings {
     last: Reading,
 }
 
-/// A host: its first reading and its last one, and what it did before that.
+/// Readings of a host: the first, the last, and its use before the last.
 #[derive(Debug, Default)]
 struct Host {
     first: Option<HostReading>,
     card: Option<CardLosses>,
     last: Option<HostReading>,
     used: HostUse,
-    /// Drops that no slice has yet.
+    /// Drops not assigned to a slice yet.
     drops: u64,
 }
 
-/// An account of a connection's time from counters; see the [module](super).
+/// Time attribution of a connection from counters; see the [module](super).
 #[derive(Debug)]
 pub struct CounterAccount {
     pub(super) congestion: Option<Box<str>>,
@@ -75,16 +75,16 @@ pub struct CounterAccount {
     hosts: [Host; 2],
     /// Time attributed so far to the waits that the kernel counts.
     spent: [Duration; WAITS],
-    /// Share of the time in which the receiving application did not read, if it says so.
+    /// Fraction of the time in which the receiving application did not read, if known.
     not_reading: Option<f64>,
-    /// When data was last acknowledged.
+    /// Time when data was last acknowledged.
     progress: Instant,
     pub(super) slices: Vec<Slice>,
     max_slices: usize,
     grain: Duration,
     pub(super) losses: Losses,
     first_loss: Option<Instant>,
-    /// Bounds of what was seen.
+    /// Extremes of the readings.
     pub(super) min_rtt: Option<Duration>,
     pub(super) max_window: Bytes,
     pub(super) max_send_queue: Bytes,
@@ -98,9 +98,9 @@ impl Default for CounterAccount {
 }
 
 impl CounterAccount {
-    /// An account that keeps at most that many slices of time, at least 2.
+    /// Creates an account with at most that number of slices, at least 2.
     ///
-    /// Beyond that, neighbors are merged: less detail, the same total.
+    /// Beyond it, neighbors are merged: less detail, the same total.
     #[must_use]
     pub fn with_slices(max_slices: usize) -> Self {
         Self {
@@ -124,25 +124,25 @@ impl CounterAccount {
         }
     }
 
-    /// Names the sender's congestion control, as the kernel does.
+    /// Sets the sender's congestion control, by the kernel's name.
     pub fn set_congestion(&mut self, name: &str) {
         if self.congestion.as_deref() != Some(name) {
             self.congestion = Some(name.into());
         }
     }
 
-    /// States settings of the hosts: they name the fix.
+    /// Sets the settings of the hosts, which determine the fix.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
-    /// The last reading of an end.
+    /// Returns the last reading of an end.
     #[must_use]
     pub fn last(&self, end: End) -> Option<&Reading> {
         self.readings(end).map(|readings| &readings.last)
     }
 
-    /// The first reading of an end.
+    /// Returns the first reading of an end.
     #[must_use]
     pub fn first(&self, end: End) -> Option<&Reading> {
         self.readings(end).map(|readings| &readings.first)
@@ -155,8 +155,8 @@ impl CounterAccount {
         }
     }
 
-    /// Takes a reading. Readings of one end are in order of time; one that is not later
-    /// than the one before is ignored.
+    /// Adds a reading. Readings of one end are in order of time; one that is not later than the
+    /// previous one is ignored.
     pub fn on_reading(&mut self, end: End, reading: &Reading) {
         let slot = match end {
             End::Sender => &mut self.sender,
@@ -193,8 +193,8 @@ impl CounterAccount {
         }
     }
 
-    /// Whether the sender's times limited by window and buffer are unknown, as in reports
-    /// of testers.
+    /// Whether the sender's rwnd-limited and sndbuf-limited times are unknown. Reports of testers
+    /// lack them.
     pub(super) fn is_coarse(&self) -> bool {
         let sender = self.last(End::Sender);
         sender.is_some_and(|reading| reading.busy.is_none())
@@ -205,13 +205,13 @@ impl CounterAccount {
         self.sender.is_some() && self.receiver.is_some()
     }
 
-    /// Whether nothing was lost or marked up to the end of a slice.
+    /// Whether nothing was lost or marked before the end of a slice.
     pub(super) fn is_early(&self, slice: &Slice) -> bool {
         self.first_loss
             .is_none_or(|first| first > slice.start + slice.length)
     }
 
-    /// Takes a reading of an end's host.
+    /// Adds a reading of an end's host.
     pub fn on_host(&mut self, end: End, reading: &HostReading) {
         let host = &mut self.hosts[end as usize];
         if let Some(used) = host
@@ -226,12 +226,12 @@ impl CounterAccount {
         host.last = Some(reading.clone());
     }
 
-    /// States what the interface in use at an end lost.
+    /// Sets the losses of the interface in use at an end.
     pub fn set_card(&mut self, end: End, card: CardLosses) {
         self.hosts[end as usize].card = Some(card);
     }
 
-    /// What an end's host did from its first reading to its last one.
+    /// Returns the use of an end's host from its first reading to its last.
     #[must_use]
     pub fn host_summary(&self, end: End) -> Option<HostSummary> {
         let host = &self.hosts[end as usize];
@@ -273,7 +273,7 @@ impl CounterAccount {
         }
     }
 
-    /// A step of the sender: its first reading, the one before, and this one.
+    /// Adds a step of the sender: its first reading, the previous one, and this one.
     fn on_sent(&mut self, [first, from, to]: [&Reading; 3]) {
         let length = to.at.saturating_since(from.at);
         let time = length.as_secs_f64();
@@ -325,13 +325,13 @@ impl CounterAccount {
         self.push(slice);
     }
 
-    /// A step of a receiver whose sender is unknown.
+    /// Adds a step of a receiver whose sender is unknown.
     fn on_received(&mut self, [from, to]: [&Reading; 2]) {
         let length = to.at.saturating_since(from.at);
         let time = length.as_secs_f64();
         let received = difference(from, to, |one| one.bytes_received.map(Bytes::as_u64));
         let received = received.unwrap_or(0);
-        // Whether a sender that is silent has nothing to send, or waits, does not show here.
+        // Whether a silent sender has no data, or waits, does not show here.
         let mut slice = Slice {
             start: from.at,
             length,
@@ -352,9 +352,9 @@ impl CounterAccount {
         self.push(slice);
     }
 
-    /// Splits a step by what the kernel counts. What its ticks make too much of in one step
-    /// they make too little of in the next: each wait is brought up to its counter, as far
-    /// as the step has room.
+    /// Splits a step by the kernel's counters. The ticks of the kernel may overstate a wait in one
+    /// step and understate it in the next. So each wait is adjusted to its counter, as far as the
+    /// step has room.
     fn waits(&mut self, [first, from, to]: [&Reading; 3], length: Duration) -> [Duration; WAITS] {
         let since = |of: fn(&Reading) -> Option<Duration>| Some(of(to)?.saturating_sub(of(first)?));
         let whole = to.at.saturating_since(first.at);
@@ -386,7 +386,7 @@ impl CounterAccount {
         waits
     }
 
-    /// Whether a timer has to expire before anything moves.
+    /// Whether only the expiry of a timer can end the stall.
     fn is_stalled(&self, from: &Reading, to: &Reading) -> bool {
         let is_still = from.bytes_acked.is_some() && from.bytes_acked == to.bytes_acked;
         let is_out = |one: &Reading| one.unacked.is_some_and(|segments| segments > 0);
@@ -409,7 +409,7 @@ impl CounterAccount {
         slice.host_drops += core::mem::take(&mut receiver.drops);
     }
 
-    /// Appends a step; merges neighbors when there are too many slices.
+    /// Appends a step; merges neighbors if there are too many slices.
     fn push(&mut self, step: Slice) {
         debug_assert_eq!(
             step.waits
@@ -500,8 +500,8 @@ impl Slice {
     }
 }
 
-/// Share of the flight that has arrived: its ACKs have not arrived. The receiver's
-/// reading lies between two of the sender; `None` if it does not, or nothing is in flight.
+/// Returns the fraction of the flight that has arrived without its ACKs. The receiver's reading
+/// lies between two of the sender; `None` if it does not, or nothing is in flight.
 fn arrived(from: &Reading, receiver: &Reading, to: &Reading) -> Option<f64> {
     let span = to.at.saturating_since(from.at).as_secs_f64();
     let since = receiver.at.as_nanos().checked_sub(from.at.as_nanos())?;
@@ -516,17 +516,17 @@ fn arrived(from: &Reading, receiver: &Reading, to: &Reading) -> Option<f64> {
     Some(((received - acked) / flight).clamp(0.0, 1.0))
 }
 
-/// Bytes per second.
+/// Converts a rate to bytes per second.
 pub(super) fn bytes_per_second(rate: gigatcp_units::Rate) -> f64 {
     rate.as_bps() as f64 / 8.0
 }
 
-/// By how much a counter grew; `None` if it is unknown at either end.
+/// Returns the growth of a counter; `None` if it is unknown at either end.
 fn difference(from: &Reading, to: &Reading, of: fn(&Reading) -> Option<u64>) -> Option<u64> {
     Some(of(to)?.saturating_sub(of(from)?))
 }
 
-/// Segments that these bytes fill.
+/// Returns the number of segments that these bytes fill.
 fn segments(reading: &Reading, bytes: Option<u64>) -> Option<u64> {
     bytes?.checked_div(reading.smss?.as_u64())
 }

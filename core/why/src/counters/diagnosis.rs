@@ -1,7 +1,7 @@
-//! Attributes the slices of an account to causes, and puts the result into a [`Diagnosis`].
+//! Attributes the slices of an account to causes, and converts the result to a [`Diagnosis`].
 //!
-//! Every wait of every slice goes to its most probable cause, or to "unknown". The times
-//! add up to the time between the first reading and the last one.
+//! Every wait of every slice goes to its most probable cause, or to "unknown". The times add up to
+//! the time between the first reading and the last one.
 
 use alloc::string::String;
 use alloc::vec;
@@ -24,7 +24,7 @@ use crate::next_limit::NextLimit;
 use crate::verdict::{Diagnosis, Verdict};
 use crate::view::View;
 
-/// What was attributed to a card.
+/// Time attributed to a card.
 #[derive(Clone, Default)]
 struct Attributed {
     time: Duration,
@@ -32,17 +32,17 @@ struct Attributed {
     weight: f64,
     /// Bytes delivered in that time.
     bytes: f64,
-    /// The slices with some of it, merged.
+    /// The slices with a part of it, merged.
     slices: Slice,
-    /// The slice with most of it, and how much that is.
+    /// The slice with most of it, and its part.
     largest: (usize, Duration),
 }
 
-/// Slices attributed.
+/// Sums of the attributed slices.
 struct Account {
     cards: Vec<Attributed>,
     unknown: Duration,
-    /// Seconds of each card by probability.
+    /// Seconds of each card, weighted by probability.
     expected: Vec<f64>,
     spans: Vec<Span>,
 }
@@ -115,8 +115,9 @@ impl Account {
     }
 }
 
-/// Probabilities of a wait, averaged with those of the same wait in the slices before and
-/// after: single slices are noisy, and a limit seldom changes from one to the next.
+/// Returns the probabilities of a wait, smoothed over neighboring slices. The same wait of the
+/// previous and next slice is included: single slices are noisy, and a limit seldom changes from
+/// one to the next.
 fn smoothed(account: &CounterAccount, features: &[Features], index: usize, wait: Wait) -> Vec<f64> {
     let mut mean = vec![0.0; CARDS.len()];
     let mut total = 0.0;
@@ -150,7 +151,7 @@ fn rate(bytes_per_second: f64) -> Rate {
     Rate::from_bps((bytes_per_second * 8.0).max(0.0) as u64)
 }
 
-/// A slice as the score sees it: for a fit of the weights.
+/// A slice as the score sees it, to fit the weights.
 #[derive(Clone, Debug)]
 pub struct Shown {
     /// Its features.
@@ -160,7 +161,7 @@ pub struct Shown {
 }
 
 impl CounterAccount {
-    /// The slices as the score sees them.
+    /// Returns the slices as the score sees them.
     #[must_use]
     pub fn shown(&self) -> Vec<Shown> {
         let m = Measures::of(self);
@@ -173,8 +174,8 @@ impl CounterAccount {
             .collect()
     }
 
-    /// What limits the connection now: the most probable cause of the last slice, and its
-    /// probability. `None` before two readings, or if nothing is probable.
+    /// Returns the current limit: the most probable cause of the last slice, and its probability.
+    /// `None` before two readings, or if nothing is probable.
     #[must_use]
     pub fn now(&self) -> Option<(&'static Cause, f64)> {
         let last = self.slices.len().checked_sub(1)?;
@@ -190,8 +191,8 @@ impl CounterAccount {
         (probability >= MIN_PROBABILITY).then_some((cause, probability))
     }
 
-    /// What limited the connection from the first reading to the last one; `None` before
-    /// two readings of the sender, or of the receiver if there are none of the sender.
+    /// Diagnoses the connection from the first reading to the last. `None` before two readings of
+    /// the sender, or of the receiver if there are none of the sender.
     #[must_use]
     pub fn diagnose(&self) -> Option<Diagnosis> {
         let start = self.slices.first()?.start;
@@ -283,14 +284,14 @@ impl CounterAccount {
         })
     }
 
-    /// The rate while the path was full, or at least the best of a slice.
+    /// Returns the rate while the path was saturated, or else the best of a slice.
     fn capacity(&self, m: &Measures, sum: &Account) -> Capacity {
         let mean = m.delivered as f64 / m.time.max(1e-9);
         let full = CARDS.iter().zip(&sum.cards);
         let full = full.filter(|(card, _)| matches!(card.id, "path-saturated" | "local-queue"));
         let longest = full.map(|(_, one)| one).max_by_key(|one| one.time);
         let enough = self.min_rtt.unwrap_or_default() * 4;
-        // A full path that is seldom and unlikely says nothing about the capacity.
+        // A path that is saturated seldom and with low probability does not show the capacity.
         let is_enough = |one: &&Attributed| {
             let seconds = one.time.as_secs_f64();
             one.time > enough && seconds >= 0.1 * m.time && one.weight >= 0.6 * seconds
@@ -309,7 +310,7 @@ impl CounterAccount {
         }
     }
 
-    /// The advertised window over the minimum RTT, where something else limits.
+    /// Returns the advertised window over the minimum RTT, if something else limits.
     fn next_limit(&self, m: &Measures, sum: &Account) -> Option<NextLimit> {
         const WINDOW: [&str; 4] = [
             "receive-window-limited",
@@ -322,7 +323,7 @@ impl CounterAccount {
         let most = window / m.min_rtt.filter(|rtt| *rtt > 0.0)?;
         let own = &sum.cards[first];
         let achieved = own.bytes / own.time.as_secs_f64().max(1e-9);
-        // A window that allows a hundred times the rate says nothing about the next limit.
+        // A window that allows a hundred times the rate is not the next limit.
         let is_near = (achieved..100.0 * achieved).contains(&most);
         let is_next = !WINDOW.contains(&CARDS[first].id) && is_near;
         is_next.then_some(NextLimit {

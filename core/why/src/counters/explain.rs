@@ -1,4 +1,4 @@
-//! What the explanations of causes share: figures of the time that a cause took.
+//! Text shared by the explanations of causes: figures of the time that a cause took.
 
 use alloc::format;
 use alloc::string::String;
@@ -15,7 +15,7 @@ use super::slice::Slice;
 use crate::causes::counted;
 use crate::verdict::percent;
 
-/// What was attributed to a cause, ready to be put into words.
+/// A cause and its attributed time, ready to be explained.
 pub(super) struct Context<'a> {
     pub account: &'a CounterAccount,
     pub m: &'a Measures,
@@ -26,7 +26,7 @@ pub(super) struct Context<'a> {
     pub spent: Duration,
 }
 
-/// Bytes per second as text; `None` below one bit per second.
+/// Formats bytes per second; `None` below one bit per second.
 fn speed(bytes_per_second: f64) -> Option<String> {
     let rate = Rate::from_bps((bytes_per_second * 8.0) as u64);
     (rate > Rate::ZERO).then(|| human_rate(rate))
@@ -41,18 +41,18 @@ fn seconds(time: f64) -> String {
 }
 
 impl Context<'_> {
-    /// Time attributed.
+    /// Formats the attributed time.
     pub fn time(&self) -> String {
         human_duration(self.spent)
     }
 
-    /// Delivery rate in that time.
+    /// Formats the delivery rate in that time.
     pub fn rate(&self) -> Option<String> {
         let time = self.slice.length.as_secs_f64().max(1e-9);
         speed(self.slice.acked as f64 / time)
     }
 
-    /// The known clauses with commas between them.
+    /// Joins the known clauses with commas.
     pub fn all<const N: usize>(&self, clauses: [Option<String>; N]) -> String {
         let known: Vec<String> = clauses.into_iter().flatten().collect();
         known.join(", ")
@@ -62,7 +62,7 @@ impl Context<'_> {
         Some(format!("{} {what}", self.rate()?))
     }
 
-    /// A share as text.
+    /// Formats a fraction as percent.
     pub fn percent(&self, feature: Feature, what: &str) -> Option<String> {
         let value = self.features.value(feature)?;
         Some(format!("{} {what}", percent(value)))
@@ -87,7 +87,7 @@ impl Context<'_> {
         Some(format!("{} in flight", bytes(flight)))
     }
 
-    /// One bandwidth-delay product.
+    /// Formats one bandwidth-delay product.
     pub fn bdp(&self) -> String {
         self.m
             .bdp()
@@ -126,7 +126,7 @@ impl Context<'_> {
             .or_else(|| kept.map(|kept| format!("{kept} in flight")))
     }
 
-    /// Bytes of buffer that the path needs.
+    /// Formats the bytes of buffer that the path needs.
     fn needed(&self) -> String {
         let bdp = self.m.bdp().unwrap_or(0.0) as u64;
         format!(
@@ -188,7 +188,7 @@ impl Context<'_> {
         ]
     }
 
-    /// What the window is by the receiver's settings.
+    /// Describes the receiver's buffer, by its settings.
     fn granted_window(&self) -> Option<String> {
         let reading = self.account.last(End::Receiver)?;
         let buffer = reading.rcvbuf.map(human_bytes)?;
@@ -274,20 +274,20 @@ impl Context<'_> {
         (count > 0).then(|| format!("{} dropped by the receiving host", counted(count, "packet")))
     }
 
-    /// The core of an end's host that has no time left; empty without one.
+    /// Describes the saturated core of an end's host; empty without one.
     pub fn core_text(&self, end: End) -> String {
         let host = self.account.host_summary(end);
         host.and_then(|host| host.saturated_text())
             .unwrap_or_default()
     }
 
-    /// What an end's host counted of its own drops; empty without any.
+    /// Describes the drops that an end's host counted; empty without any.
     pub fn drops_text(&self, end: End) -> String {
         let host = self.account.host_summary(end);
         host.and_then(|host| host.drops_text()).unwrap_or_default()
     }
 
-    /// What to change for more CPU: first for the core without time left.
+    /// Describes the fix for more CPU: first for the saturated core.
     pub fn cpu_fix(&self, end: End, general: &str) -> String {
         let host = self.account.host_summary(end);
         match host.and_then(|host| host.core_advice()) {
@@ -297,7 +297,7 @@ impl Context<'_> {
     }
 }
 
-/// What to change where the buffer is the engine's: it has a size that was requested, or grows.
+/// Describes the fix for the engine's buffer: it was requested, or grows.
 fn engine_fix(is_set: Option<bool>, needed: &str, most: Bytes) -> String {
     match is_set {
         Some(true) => format!(
@@ -322,7 +322,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// The name with the decisive figure.
+    /// Returns the name with the decisive figure.
     pub fn subject(&self, name: &str) -> String {
         match &self.figure {
             Some(figure) => format!("{name} ({figure})"),

@@ -1,6 +1,6 @@
-//! Named features of a slice: the numbers by which causes are told apart.
+//! Named features of a slice: the numbers that distinguish causes.
 //!
-//! A feature that is not known is NaN and adds nothing to any score.
+//! An unknown feature is NaN and adds nothing to any score.
 
 use gigatcp_units::{Bytes, Duration, kernel_control};
 
@@ -8,8 +8,8 @@ use super::account::{CounterAccount, End};
 use super::default_windows::known_default;
 use super::slice::{Slice, Wait};
 
-/// Declares features: variant, the values between which weights are interpolated, and meaning
-/// with unit.
+/// Declares features: variant, the values between which weights are interpolated, and meaning with
+/// unit.
 macro_rules! features {
     ($($variant:ident [$($knot:literal),*] $meaning:literal)*) => {
         /// A feature of a slice.
@@ -89,8 +89,8 @@ features! {
     ReceiveFill [0.3, 0.7, 0.9] "Rate times the receiver's RTT, over the window that it advertises."
 }
 
-/// Seconds that hosts by themselves add to an RTT: wakeups, interrupts, other processes. On
-/// paths shorter than this an RTT of several minima is no sign of a queue.
+/// Seconds that hosts add to an RTT: wakeups, interrupts, other processes. On paths shorter than
+/// this an RTT of several minima does not indicate a queue.
 const HOST_DELAY: f64 = 100e-6;
 
 /// Number of features.
@@ -101,7 +101,7 @@ pub const FEATURES: usize = Feature::ALL.len();
 pub struct Features(pub(super) [f64; FEATURES]);
 
 impl Features {
-    /// A feature; `None` if it is unknown.
+    /// Returns a feature; `None` if it is unknown.
     #[must_use]
     pub fn value(&self, feature: Feature) -> Option<f64> {
         Some(self.0[feature as usize]).filter(|value| !value.is_nan())
@@ -139,7 +139,7 @@ pub(super) struct Measures {
     pub is_model: Option<bool>,
 }
 
-/// The value that `quarters` fourths of the samples are below.
+/// Returns the three quartiles of the samples.
 fn quartiles(mut samples: alloc::vec::Vec<f64>) -> Option<[f64; 3]> {
     samples.sort_by(f64::total_cmp);
     let at = |quarters: usize| {
@@ -149,7 +149,7 @@ fn quartiles(mut samples: alloc::vec::Vec<f64>) -> Option<[f64; 3]> {
     Some([at(1)?, at(2)?, at(3)?])
 }
 
-/// Quartile range over median.
+/// Returns the interquartile range over the median.
 fn spread([low, middle, high]: [f64; 3]) -> Option<f64> {
     (middle > 0.0).then(|| (high - low) / middle)
 }
@@ -199,14 +199,14 @@ impl Measures {
         }
     }
 
-    /// Best delivery rate times minimum RTT, bytes.
+    /// Returns the best delivery rate times the minimum RTT, in bytes.
     pub fn bdp(&self) -> Option<f64> {
         self.min_rtt
             .map(|rtt| rtt * self.peak)
             .filter(|bdp| *bdp > 0.0)
     }
 
-    /// The features of a slice, with those before and after it.
+    /// Returns the features of a slice, given those before and after it.
     pub fn features(&self, account: &CounterAccount, index: usize) -> Features {
         let slice = &account.slices[index];
         let mut features = Features([f64::NAN; FEATURES]);
@@ -222,7 +222,7 @@ impl Measures {
         features
     }
 
-    /// cwnd, pacing and what the path shows.
+    /// Features of cwnd, pacing and the path.
     fn path(&self, account: &CounterAccount, slice: &Slice) -> [Valued; 14] {
         use Feature as F;
         let queue = added(self.min_rtt, slice);
@@ -252,9 +252,9 @@ impl Measures {
         ]
     }
 
-    /// Delivery rate of a slice over the rate of the square-root law (Mathis, Semke, Mahdavi,
-    /// Ott 1997, with sqrt(3/2)) at the connection's share of retransmissions. Far below it,
-    /// losses are too rare to limit the sender.
+    /// Returns the delivery rate of a slice over the rate of the square-root law. Mathis, Semke,
+    /// Mahdavi, Ott 1997, with sqrt(3/2), at the connection's fraction of retransmissions. Far
+    /// below it, losses are too rare to limit the sender.
     fn loss_law(&self, account: &CounterAccount, index: usize) -> Option<f64> {
         let slice = &account.slices[index];
         let smss = account.last(End::Sender)?.smss?.as_u64() as f64;
@@ -263,7 +263,7 @@ impl Measures {
         over(Some(slice.sound_rate()), Some(law))
     }
 
-    /// Losses and marks of the connection, and of the slices around this one.
+    /// Features of losses and marks of the connection, and of the slices around this one.
     fn losses(&self, account: &CounterAccount, index: usize) -> [Valued; 15] {
         use Feature as F;
         // Short slices may lie between two losses.
@@ -295,7 +295,7 @@ impl Measures {
     }
 }
 
-/// A feature and its value, if that is known.
+/// A feature and its value, if known.
 type Valued = (Feature, Option<f64>);
 
 fn truth(is: bool) -> Option<f64> {
@@ -306,7 +306,7 @@ fn over(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
     Some(part? / whole.filter(|whole| *whole > 0.0)?)
 }
 
-/// The receive window and the send buffer.
+/// Features of the receive window and the send buffer.
 fn window(account: &CounterAccount, slice: &Slice) -> [Valued; 10] {
     use Feature as F;
     let most = |bytes: Bytes| Some(bytes.as_u64() as f64);
@@ -334,7 +334,7 @@ fn window(account: &CounterAccount, slice: &Slice) -> [Valued; 10] {
     ]
 }
 
-/// What the application gave to send.
+/// Features of the data that the application provides.
 fn application(slice: &Slice) -> [Valued; 5] {
     use Feature as F;
     [
@@ -346,7 +346,7 @@ fn application(slice: &Slice) -> [Valued; 5] {
     ]
 }
 
-/// The CPUs of both hosts, and whether the receiver reads.
+/// Features of the CPUs of both hosts, and of the reading application.
 fn hosts(slice: &Slice) -> [Valued; 8] {
     use Feature as F;
     [
@@ -361,19 +361,19 @@ fn hosts(slice: &Slice) -> [Valued; 8] {
     ]
 }
 
-/// Added RTT of a slice, seconds.
+/// Returns the RTT of a slice above the minimum, in seconds.
 fn added(min_rtt: Option<f64>, slice: &Slice) -> Option<f64> {
     Some((slice.rtt.value()? - min_rtt?).max(0.0))
 }
 
-/// Seconds of each slice that wait for a timer.
+/// Returns the seconds of each slice that wait for a timer.
 fn stalled(slices: &[Slice]) -> impl Iterator<Item = f64> + '_ {
     slices
         .iter()
         .map(|one| one.waits[Wait::Stalled as usize].as_secs_f64())
 }
 
-/// The longest time in a row that waits for a timer, seconds.
+/// Returns the longest contiguous wait for a timer, in seconds.
 fn longest_stall(slices: &[Slice]) -> f64 {
     let (mut longest, mut row) = (0.0_f64, 0.0);
     for (slice, stalled) in slices.iter().zip(stalled(slices)) {

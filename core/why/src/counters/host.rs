@@ -1,4 +1,4 @@
-//! One look at a host: CPU time by core and kind, and packets that it dropped itself.
+//! One reading of a host: CPU time by core and kind, and packets that it dropped.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,44 +8,44 @@ use gigatcp_units::{Duration, Instant};
 /// CPU time of one core since boot, by kind (`/proc/stat`).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct CoreTimes {
-    /// Its number, as in `/proc/stat`: cores that are offline have no line there.
+    /// Its number, as in `/proc/stat`: offline cores have no line there.
     pub number: u32,
-    /// Programs.
+    /// User mode.
     pub user: Duration,
-    /// The kernel on behalf of programs.
+    /// Kernel mode on behalf of programs.
     pub system: Duration,
     /// Packet processing after interrupts.
     pub softirq: Duration,
     /// Interrupts.
     pub irq: Duration,
-    /// Nothing to do, waiting for disks included.
+    /// Idle, including waits for disks.
     pub idle: Duration,
-    /// The part of `idle` that waited for disks.
+    /// Part of `idle` that waited for disks.
     pub iowait: Duration,
-    /// Taken by a hypervisor.
+    /// Steal time: taken by a hypervisor.
     pub steal: Duration,
 }
 
 impl CoreTimes {
-    /// All of it.
+    /// Returns the total.
     #[must_use]
     pub fn total(&self) -> Duration {
         self.user + self.system + self.softirq + self.irq + self.idle + self.steal
     }
 }
 
-/// A host at one moment; counters only grow.
+/// Counters of a host at one time; they only grow.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct HostReading {
-    /// When it was taken, on the clock of the connection's readings.
+    /// Time of the reading, on the clock of the connection's readings.
     pub at: Instant,
     /// Each core; empty if unknown.
     pub cores: Vec<CoreTimes>,
-    /// CPU time of the process that sends or receives, its threads together.
+    /// CPU time of the process that sends or receives, all threads.
     pub process: Option<Duration>,
     /// CPU time of its busiest thread.
     pub thread: Option<Duration>,
-    /// Time in which the process was held back by a CPU quota of its control group.
+    /// Time in which a CPU quota of its control group throttled the process.
     pub throttled: Option<Duration>,
     /// Packets dropped before protocol processing (`/proc/net/softnet_stat`).
     pub softnet_drops: Option<u64>,
@@ -57,34 +57,35 @@ pub struct HostReading {
     pub socket_drops: Option<u64>,
 }
 
-/// Counters of an interface that count losses, as far as they grew.
+/// Growth of an interface's counters of losses.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct CardLosses {
     /// Name of the interface.
     pub name: String,
-    /// Names of counters as `ethtool -S` and `ip -s link` have them, and by how much they grew.
+    /// Names of the counters in `ethtool -S` and `ip -s link`, and their growth.
     pub grown: Vec<(String, u64)>,
 }
 
-/// What a host did between two readings, as shares of that time and counts.
+/// Activity of a host between two readings, as fractions of that time and counts.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct HostUse {
-    /// Busy share of the busiest core; steal counts as busy.
+    /// Busy fraction of the busiest core; steal counts as busy.
     pub core: Option<f64>,
-    /// Share of the busiest core that packet processing took.
+    /// Fraction of the busiest core for packet processing.
     pub softirq: Option<f64>,
-    /// CPU time of the busiest thread over the time, or of the process if that is unknown.
+    /// CPU time of the busiest thread over the time. That of the process if the thread's is
+    /// unknown.
     pub process: Option<f64>,
-    /// Share of the time in which a CPU quota held the process back.
+    /// Fraction of the time in which a CPU quota throttled the process.
     pub throttled: Option<f64>,
-    /// Share of the time of all cores that a hypervisor took.
+    /// Fraction of the time of all cores that a hypervisor took.
     pub steal: Option<f64>,
     /// Packets dropped by the interface and before protocol processing.
     pub drops: Option<u64>,
 }
 
 impl HostUse {
-    /// What happened from one reading to the next; `None` if no time passed.
+    /// Returns the activity from one reading to the next; `None` if no time passed.
     #[must_use]
     pub fn between(from: &HostReading, to: &HostReading) -> Option<Self> {
         let time = to.at.saturating_since(from.at).as_secs_f64();
@@ -118,7 +119,7 @@ impl HostUse {
     }
 }
 
-/// Busy share of a core, and the share that packet processing took.
+/// Returns the busy fraction of a core, and the fraction for packet processing.
 fn busy(from: &CoreTimes, to: &CoreTimes) -> Option<(f64, f64)> {
     let all = to.total().saturating_sub(from.total()).as_secs_f64();
     let share = |from: Duration, to: Duration| to.saturating_sub(from).as_secs_f64() / all;

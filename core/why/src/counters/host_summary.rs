@@ -1,11 +1,11 @@
-//! What a host did during a test, core by core, and what to type if one core has no time left.
+//! Activity of a host during a test, core by core, and the command to run if one core is saturated.
 //!
-//! One core at 100 % of a host with 16 is 6 % on average: a mean over cores hides it. Interrupts
-//! of a queue of the network card, the protocol work that follows them, and a thread that copies
-//! each run on one core at a time.
+//! One core at 100 % of a host with 16 is 6 % on average: a mean over cores hides it. Interrupts of
+//! a queue of the network card, the protocol work that follows them, and a thread that copies each
+//! run on one core at a time.
 //!
-//! Out of scope: a thread that moves between cores. It is at its end while every core has time
-//! left; [`HostUse::process`](super::HostUse::process) shows it.
+//! Out of scope: a thread that moves between cores. It is saturated while every core has time left;
+//! [`HostUse::process`](super::HostUse::process) shows it.
 
 use alloc::format;
 use alloc::string::String;
@@ -16,34 +16,34 @@ use gigatcp_units::Duration;
 use super::host::{CardLosses, CoreTimes, HostReading};
 use crate::verdict::percent;
 
-/// Busy share from which a core has no time left: the tick of `/proc/stat` and the start and the
-/// end of a test, in which nothing flows yet, hide the rest.
+/// Minimum busy fraction of a saturated core. The tick of `/proc/stat` and the start and the end of
+/// a test, in which nothing flows yet, hide the rest.
 const SATURATED: f64 = 0.9;
 
-/// Squeezes a second from which they are worth a word: below, packets wait for 1 ms at most.
+/// Minimum number of squeezes per second for a note. Below it, packets wait for 1 ms at most.
 const SQUEEZES: f64 = 10.0;
 
-/// Shares of a core's time.
+/// Fractions of a core's time.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct CoreShares {
     /// Its number.
     pub number: u32,
-    /// Programs.
+    /// User mode.
     pub user: f64,
-    /// The kernel on behalf of programs.
+    /// Kernel mode on behalf of programs.
     pub system: f64,
     /// Packet processing after interrupts.
     pub softirq: f64,
     /// Interrupts.
     pub irq: f64,
-    /// Taken by a hypervisor.
+    /// Steal time: taken by a hypervisor.
     pub steal: f64,
     /// Idle while a disk worked.
     pub iowait: f64,
 }
 
 impl CoreShares {
-    /// Shares of the time between two readings of a core; `None` if no tick passed.
+    /// Returns the fractions between two readings of a core; `None` if no tick passed.
     fn between(from: &CoreTimes, to: &CoreTimes) -> Option<Self> {
         let all = to.total().saturating_sub(from.total()).as_secs_f64();
         let share =
@@ -59,13 +59,13 @@ impl CoreShares {
         })
     }
 
-    /// Share in which it could not do anything else.
+    /// Returns the busy fraction.
     #[must_use]
     pub fn busy(&self) -> f64 {
         self.user + self.system + self.softirq + self.irq + self.steal
     }
 
-    /// Kinds by their names, those of `/proc/stat`.
+    /// Returns the fractions with the names of `/proc/stat`.
     #[must_use]
     pub fn kinds(&self) -> [(&'static str, f64); 6] {
         [
@@ -78,7 +78,7 @@ impl CoreShares {
         ]
     }
 
-    /// The kind of work that took most.
+    /// Returns the kind of work that took most time.
     fn main_kind(&self) -> &'static str {
         let busy = self.kinds().into_iter().take(5);
         busy.max_by(|a, b| a.1.total_cmp(&b.1))
@@ -86,12 +86,12 @@ impl CoreShares {
     }
 }
 
-/// A host from one reading to another.
+/// Activity of a host from one reading to another.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct HostSummary {
     /// Each core.
     pub cores: Vec<CoreShares>,
-    /// CPU time of the busiest thread of the tester's process, as a share of a core.
+    /// CPU time of the busiest thread of the tester's process. As a fraction of a core.
     pub thread: Option<f64>,
     /// Packets dropped before protocol processing.
     pub softnet_drops: Option<u64>,
@@ -99,12 +99,12 @@ pub struct HostSummary {
     pub time_squeeze: Option<u64>,
     /// Losses that the interface in use counted.
     pub card: Option<CardLosses>,
-    /// The time between the readings.
+    /// Time between the readings.
     pub time: Duration,
 }
 
 impl HostSummary {
-    /// What happened between two readings; `None` if no time passed.
+    /// Summarizes the time between two readings; `None` if no time passed.
     #[must_use]
     pub fn between(
         from: &HostReading,
@@ -130,14 +130,14 @@ impl HostSummary {
         })
     }
 
-    /// Busy share of all cores together.
+    /// Returns the busy fraction of all cores together.
     #[must_use]
     pub fn mean_busy(&self) -> f64 {
         let sum: f64 = self.cores.iter().map(CoreShares::busy).sum();
         sum / f64::max(self.cores.len() as f64, 1.0)
     }
 
-    /// The busiest core if it has no time left.
+    /// Returns the busiest core if it is saturated.
     #[must_use]
     pub fn saturated(&self) -> Option<&CoreShares> {
         let cores = self.cores.iter();
@@ -145,8 +145,8 @@ impl HostSummary {
         (first.busy() >= SATURATED).then_some(first)
     }
 
-    /// `core 3 was 99 % busy (softirq 92 %, system 7 %), all 16 cores 8 %`; `None` if every core
-    /// has time left.
+    /// Formats the saturated core; `None` if there is none. As in `core 3 was 99 % busy (softirq 92
+    /// %, system 7 %), all 16 cores 8 %`.
     #[must_use]
     pub fn saturated_text(&self) -> Option<String> {
         let core = self.saturated()?;
@@ -167,7 +167,7 @@ impl HostSummary {
         ))
     }
 
-    /// What to type for the core without time left; `None` if every core has some.
+    /// Returns a command or advice for the saturated core; `None` without one.
     #[must_use]
     pub fn core_advice(&self) -> Option<String> {
         let core = self.saturated()?;
@@ -206,7 +206,7 @@ impl HostSummary {
         })
     }
 
-    /// All cores except one as the mask that `rps_cpus` takes: groups of 32 bits.
+    /// Returns all cores except one as a mask for `rps_cpus`: groups of 32 bits.
     fn mask_without(&self, number: u32) -> String {
         let groups = self.cores.iter().map(|core| core.number / 32).max();
         let group = |index: u32| {
@@ -225,7 +225,7 @@ impl HostSummary {
         text
     }
 
-    /// What the host dropped itself, by counter; `None` without drops.
+    /// Formats the drops of the host, by counter; `None` without drops.
     #[must_use]
     pub fn drops_text(&self) -> Option<String> {
         let mut parts = Vec::new();
@@ -258,7 +258,8 @@ mod tests {
     use alloc::vec;
     use gigatcp_units::Instant;
 
-    /// A second of a host whose cores spent these milliseconds in softirq, system and user.
+    /// Returns a host whose cores spent this time in softirq, system and user. Times are in
+    /// milliseconds of one second.
     fn second(cores: &[[u64; 3]]) -> HostSummary {
         let ms = Duration::from_millis;
         let core = |(number, [softirq, system, user]): (u32, &[u64; 3])| CoreTimes {

@@ -1,4 +1,4 @@
-//! Loss events: what the counters showed just before retransmissions or marks.
+//! Loss events: the counters just before retransmissions or marks.
 
 use alloc::vec::Vec;
 
@@ -6,7 +6,7 @@ use gigatcp_units::{Duration, Instant};
 
 use super::reading::Reading;
 
-/// Loss events that are kept.
+/// Maximum number of loss events that are kept.
 const MAX_EVENTS: usize = 64;
 
 /// Retransmissions or congestion marks that followed each other within an RTT.
@@ -35,7 +35,7 @@ impl LossEvent {
     }
 }
 
-/// All loss events: the last ones, and counts of all.
+/// The latest loss events, and counts of all.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Losses {
     pub events: Vec<LossEvent>,
@@ -44,7 +44,7 @@ pub(super) struct Losses {
 }
 
 impl Losses {
-    /// Adds what was lost in a step; false if it belongs to the event before.
+    /// Adds the losses of a step; returns false if they belong to the previous event.
     pub fn add(&mut self, event: LossEvent, rtt: Duration) -> bool {
         self.segments += event.segments;
         let same = rtt + rtt / 2;

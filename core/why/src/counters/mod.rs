@@ -1,8 +1,8 @@
-//! What limited a connection, from counters of its hosts' kernels: no capture is needed.
+//! Diagnoses a connection from counters of its hosts' kernels, without a capture.
 //!
-//! The causes, their words and the form of the answer are those of captures: a
-//! [`Diagnosis`](crate::Diagnosis) whose times add up to the time observed. It is less
-//! certain: no confidence is above 0.89.
+//! The causes, their text and the form of the result are those of captures: a
+//! [`Diagnosis`](crate::Diagnosis) whose times add up to the time observed. It is less certain: no
+//! confidence is above 0.89.
 //!
 //! # API
 //!
@@ -36,33 +36,31 @@
 //! println!("{}", diagnosis.sentence());
 //! ```
 //!
-//! * [`Reading`]: one look at a connection. [`Reading::of_words`] takes words of `tcp_info`
-//!   and of socket memory as `gigatcp-linux` names them, [`ss::looks`] takes the text of
-//!   `ss -tinmO`; [`Reading::words`] gives them back, for JSON of our own.
-//!   `sample.rs` of `gigatcp-meter` makes one from a socket at little cost.
-//! * [`HostReading`]: CPU time and drops of a host. [`HostSummary`]: what it did during a test,
-//!   and the core that has no time left.
-//! * [`CounterAccount::on_reading`], [`CounterAccount::on_host`]: in order of time, of
-//!   either end, at any interval from 1 ms to seconds. Without the sender's readings the
-//!   receiver's are explained alone. All times are on one clock: the caller shifts those of
-//!   another host.
-//! * [`CounterAccount::set_congestion`], [`CounterAccount::set_limits`]: what is known of
-//!   settings; they name the fix.
-//! * [`CounterAccount::now`]: what limits now. [`CounterAccount::diagnose`]: what limited
-//!   so far; it may be called at any time.
+//! * [`Reading`]: one reading of a connection. [`Reading::of_words`] takes words of `tcp_info` and
+//!   of socket memory by their names in `gigatcp-linux`; [`ss::looks`] takes the text of `ss
+//!   -tinmO`. [`Reading::words`] returns them, for this project's JSON. `sample.rs` of
+//!   `gigatcp-meter` makes one from a socket at little cost.
+//! * [`HostReading`]: CPU time and drops of a host. [`HostSummary`]: its activity during a test,
+//!   and the saturated core.
+//! * [`CounterAccount::on_reading`], [`CounterAccount::on_host`]: in order of time, of either end,
+//!   at any interval from 1 ms to seconds. Without the sender's readings only the receiver's are
+//!   explained. All times are on one clock: the caller shifts those of another host.
+//! * [`CounterAccount::set_congestion`], [`CounterAccount::set_limits`]: known settings; they
+//!   determine the fix.
+//! * [`CounterAccount::now`]: the current limit. [`CounterAccount::diagnose`]: the limits so far;
+//!   it may be called at any time.
 //!
 //! | file | what |
 //! |---|---|
-//! | `reading.rs`, `host.rs`, `ss.rs` | what goes in |
-//! | `account.rs`, `slice.rs`, `loss.rs` | readings become slices of time and loss events |
+//! | `reading.rs`, `host.rs`, `ss.rs` | inputs |
+//! | `account.rs`, `slice.rs`, `loss.rs` | converts readings to slices of time and loss events |
 //! | `host_summary.rs` | a host from its first reading to its last one |
 //! | `features.rs` | quantities of a slice |
-//! | `causes/`, `weights.rs`, `score.rs` | how each cause shows; how probable it is |
-//! | `diagnosis.rs`, `explain.rs` | the answer, in time and in words |
+//! | `causes/`, `weights.rs`, `score.rs` | evidence for each cause; its probability |
+//! | `diagnosis.rs`, `explain.rs` | the result: times and text |
 //!
-//! Out of scope: exchanges of requests and responses (their waits are the application's),
-//! delayed ACKs, black holes of the path MTU: their counters look like those of
-//! other causes.
+//! Out of scope: exchanges of requests and responses (their waits are the application's), delayed
+//! ACKs, black holes of the path MTU. Their counters look like those of other causes.
 
 mod account;
 mod causes;

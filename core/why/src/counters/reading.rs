@@ -1,8 +1,8 @@
-//! One look at a connection: `tcp_info`, socket memory, queues, application.
+//! One reading of a connection: `tcp_info`, socket memory, queues, application.
 //!
-//! The table below names each field once. The kernel's word and its unit stand next to the
-//! field, so that words of `tcp_info`, text of `ss` and JSON become the same [`Reading`].
-//! What the source does not say is `None`, never zero.
+//! The table below names each field once. The kernel's word and its unit are next to the field, so
+//! that words of `tcp_info`, text of `ss` and JSON yield the same [`Reading`]. Values that the
+//! source lacks are `None`, never zero.
 
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
@@ -12,10 +12,10 @@ const NO_SSTHRESH: u64 = 0x7fff_ffff;
 /// Declares [`Reading`]: field, type, the kernel's word, and the unit of that word.
 macro_rules! reading {
     ($($(#[doc = $doc:literal])+ $field:ident: $type:ty = $word:literal in $unit:ident;)*) => {
-        /// A connection at one moment, as its host's kernel counts it.
+        /// A connection at one time, as its host's kernel counts it.
         #[derive(Clone, Copy, PartialEq, Debug, Default)]
         pub struct Reading {
-            /// When it was taken, on a clock that all readings of an account share.
+            /// Time of the reading, on a clock that all readings of an account share.
             pub at: Instant,
             $($(#[doc = $doc])+ pub $field: Option<$type>,)*
         }
@@ -36,7 +36,8 @@ macro_rules! reading {
                 }
             }
 
-            /// The kernel's number for the word at this place of [`WORDS`]; `None` if unknown.
+            /// Returns the kernel's number for the word at this place of [`WORDS`]; `None` if
+            /// unknown.
             #[must_use]
             pub fn number(&self, place: usize) -> Option<i64> {
                 match place {
@@ -53,9 +54,9 @@ reading! {
     state: u64 = "tcpi_state" in count;
     /// State of congestion control: 0 Open, 1 Disorder, 2 CWR, 3 Recovery, 4 Loss.
     ca_state: u64 = "tcpi_ca_state" in count;
-    /// Timeouts in a row for the segment that is outstanding.
+    /// Consecutive timeouts for the outstanding segment.
     retransmits: u64 = "tcpi_retransmits" in count;
-    /// Doublings of the retransmission timeout that are in force.
+    /// Doublings of the retransmission timeout in effect.
     backoff: u64 = "tcpi_backoff" in count;
     /// Shift of the windows that the peer advertises.
     snd_wscale: u64 = "tcpi_snd_wscale" in count;
@@ -97,15 +98,15 @@ reading! {
     cwnd_segments: u64 = "tcpi_snd_cwnd" in count;
     /// Segment size that this end advertised.
     advmss: Bytes = "tcpi_advmss" in octets;
-    /// Segments by which the path is taken to reorder.
+    /// Reordering extent assumed for the path, in segments.
     reordering: u64 = "tcpi_reordering" in count;
-    /// RTT as the receiver estimates it.
+    /// RTT as estimated by the receiver.
     rcv_rtt: Duration = "tcpi_rcv_rtt" in measured_micros;
     /// Bytes that the application read in an RTT (receive buffer autotuning).
     rcv_space: Bytes = "tcpi_rcv_space" in octets;
     /// Segments retransmitted.
     total_retrans: u64 = "tcpi_total_retrans" in count;
-    /// Rate at which segments are paced.
+    /// Pacing rate.
     pacing_rate: Rate = "tcpi_pacing_rate" in byte_rate;
     /// Upper bound of the pacing rate; [`Rate::MAX`] if there is none.
     max_pacing_rate: Rate = "tcpi_max_pacing_rate" in byte_rate;
@@ -117,7 +118,7 @@ reading! {
     segs_out: u64 = "tcpi_segs_out" in count;
     /// Segments received.
     segs_in: u64 = "tcpi_segs_in" in count;
-    /// Bytes that the application wrote and that were never sent.
+    /// Bytes that the application wrote and that are unsent.
     notsent: Bytes = "tcpi_notsent_bytes" in octets;
     /// Minimum RTT of the recent past.
     min_rtt: Duration = "tcpi_min_rtt" in measured_micros;
@@ -129,13 +130,13 @@ reading! {
     delivery_rate: Rate = "tcpi_delivery_rate" in byte_rate;
     /// Time in which data was unsent or in flight.
     busy: Duration = "tcpi_busy_time" in micros;
-    /// Of this, time limited by the receive window.
+    /// Part of the busy time limited by the receive window.
     rwnd_limited: Duration = "tcpi_rwnd_limited" in micros;
-    /// Of this, time limited by the send buffer.
+    /// Part of the busy time limited by the send buffer.
     sndbuf_limited: Duration = "tcpi_sndbuf_limited" in micros;
     /// Segments delivered, whether acknowledged or covered by SACK.
     delivered: u64 = "tcpi_delivered" in count;
-    /// Of these, with a congestion mark.
+    /// Delivered segments with a congestion mark.
     delivered_ce: u64 = "tcpi_delivered_ce" in count;
     /// Bytes sent, retransmissions included.
     bytes_sent: Bytes = "tcpi_bytes_sent" in octets;
@@ -173,14 +174,14 @@ reading! {
     unread: Bytes = "recv_q" in octets;
     /// Bytes written and not acknowledged (`Send-Q` of `ss`).
     unacknowledged: Bytes = "send_q" in octets;
-    /// Time in which the application had nothing to send, if it says so.
+    /// Time in which the application had nothing to send, if it reports that.
     app_idle: Duration = "app_idle_us" in micros;
-    /// Time in which the application did not read, if it says so.
+    /// Time in which the application did not read, if it reports that.
     app_not_reading: Duration = "app_not_reading_us" in micros;
 }
 
 impl Reading {
-    /// A reading at this moment from words as the kernel names and counts them.
+    /// Creates a reading from words with the kernel's names and units.
     #[must_use]
     pub fn of_words<'a>(at: Instant, words: impl IntoIterator<Item = (&'a str, i64)>) -> Self {
         let mut reading = Self {
@@ -195,26 +196,26 @@ impl Reading {
         reading
     }
 
-    /// The words that are known, with the kernel's numbers: for JSON.
+    /// Returns the known words with the kernel's numbers, for JSON.
     pub fn words(&self) -> impl Iterator<Item = (&'static str, i64)> + '_ {
         let known = WORDS.iter().enumerate();
         known.filter_map(|(place, name)| Some((*name, self.number(place)?)))
     }
 
-    /// Congestion window.
+    /// Returns the congestion window.
     #[must_use]
     pub fn cwnd(&self) -> Option<Bytes> {
         self.in_bytes(self.cwnd_segments)
     }
 
-    /// Slow-start threshold; `None` while unset or unknown.
+    /// Returns the slow-start threshold; `None` while unset or unknown.
     #[must_use]
     pub fn ssthresh(&self) -> Option<Bytes> {
         let is_set = |segments: &u64| *segments < NO_SSTHRESH;
         self.in_bytes(self.ssthresh_segments.filter(is_set))
     }
 
-    /// Bytes in flight.
+    /// Returns the number of bytes in flight.
     #[must_use]
     pub fn flight_size(&self) -> Option<Bytes> {
         self.in_bytes(self.unacked)
@@ -232,13 +233,13 @@ impl Reading {
     }
 }
 
-/// The place of a word in [`WORDS`].
+/// Returns the place of a word in [`WORDS`].
 #[must_use]
 pub fn place(name: &str) -> Option<usize> {
     WORDS.iter().position(|word| *word == name)
 }
 
-/// Declares a unit: how a kernel's number becomes a quantity, and back.
+/// Declares a unit: converts a kernel's number to a quantity, and back.
 macro_rules! unit {
     ($unit:ident, $type:ty, |$number:ident| $read:expr, |$value:ident| $write:expr) => {
         mod $unit {

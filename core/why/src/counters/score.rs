@@ -1,4 +1,4 @@
-//! How probable each cause is in each slice: one combiner for all cards.
+//! Probability of each cause in each slice: one combiner for all cards.
 //!
 //! A score is a log likelihood ratio in nats: the bias of a wait, and for each feature a value
 //! interpolated between the weights of its knots. The probability of a cause is its share of
@@ -12,37 +12,37 @@ use super::slice::Wait;
 use super::weights::{WEIGHTS, Weights};
 use crate::score::position;
 
-/// A mean probability, and the confidence that it is worth.
+/// Maps a mean probability to confidence.
 ///
-/// Shares of correct primary causes among 1056 views of 526 labeled connections of one
-/// machine's kernel, each graded by weights that were fitted to other seeds.
+/// Fractions of correct primary causes among 1056 views of 526 labeled connections of one machine's
+/// kernel. Each was graded with weights that were fitted to other seeds.
 const CALIBRATION: (&[f64], &[f64]) = (
     &[0.0, 0.5, 0.68, 0.86, 0.93, 1.0],
     &[0.0, 0.45, 0.66, 0.86, 0.89, 0.89],
 );
 
-/// Until they are graded on other machines no answer from counters is surer.
+/// Maximum confidence of counters, until they are graded on other machines.
 const MAX_CONFIDENCE: f64 = 0.89;
 
-/// From one end alone no answer is certain: a receiver without CPU time, or a queue that ACKs
-/// wait in, looks to the sender as a full path does.
+/// Maximum confidence from the counters of one end. A receiver without CPU time, or a queue that
+/// ACKs wait in, looks to the sender like a saturated path.
 const MAX_OF_ONE_END: f64 = 0.84;
 
-/// The same where the kernel's times limited by window and buffer are unknown, from 220
-/// connections seen as a report of iperf3 shows them: stated lower than measured, since of 60
-/// reports of other connections half of the answers were those of captures.
+/// Calibration if the rwnd-limited and sndbuf-limited times are unknown. It is based on 220
+/// connections as a report of iperf3 shows them. It is lower than measured, since in 60 reports of
+/// other connections half of the answers were those of captures.
 const COARSE: (&[f64], &[f64]) = (&[0.0, 0.4, 0.76, 0.87, 1.0], &[0.0, 0.38, 0.43, 0.65, 0.74]);
 
-/// Score of what only the sender's counters show, where they are not read.
+/// Score of causes that only the sender's counters show, if these are not read.
 pub const UNSEEN: f64 = 1.5;
 
-/// What must be known and above zero for the card at this place, if anything.
+/// Returns the feature that the card at this place requires, if any.
 #[must_use]
 pub fn needed(place: usize) -> Option<Feature> {
     CARDS.get(place)?.needs
 }
 
-/// Where the known features of a slice lie between their knots.
+/// Places of the known features of a slice between their knots.
 type Places = [Option<(usize, f64)>; FEATURES];
 
 fn places(features: &Features) -> Places {
@@ -54,7 +54,7 @@ fn places(features: &Features) -> Places {
     places
 }
 
-/// The probability of every card in a wait of a slice; empty if none can hold.
+/// Returns the probability of every card in a wait of a slice. Empty if none can hold.
 pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
     let places = places(features);
     let cards = CARDS.iter().zip(WEIGHTS);
@@ -69,7 +69,7 @@ pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
     let weights: Vec<f64> = weights.collect();
     let mut sum: f64 = weights.iter().sum();
     if wait == Wait::Receiving {
-        // What limits a sender that is not read may be anything.
+        // Without the sender's readings, it may be limited by anything.
         sum += libm::exp(UNSEEN - most);
     }
     debug_assert!(
@@ -79,7 +79,7 @@ pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
     weights.into_iter().map(|weight| weight / sum).collect()
 }
 
-/// The score of a card; `None` if it cannot hold.
+/// Returns the score of a card; `None` if it cannot hold.
 fn score(
     (card, weights): (&Card, &Weights),
     (features, places): (&Features, &Places),
@@ -94,14 +94,14 @@ fn score(
     Some(bias + said.sum::<f64>())
 }
 
-/// What a row says at a place between its knots.
+/// Returns the value of a row at a place between its knots.
 fn at(row: &[f64], (knot, part): (usize, f64)) -> Option<f64> {
     let low = *row.get(knot)?;
     let high = row.get(knot + 1).copied().unwrap_or(low);
     Some(low + (high - low) * part)
 }
 
-/// The confidence that a mean probability is worth.
+/// Returns the confidence for a mean probability.
 pub(super) fn confidence(probability: f64, is_coarse: bool, has_both_ends: bool) -> f64 {
     let (knots, shares) = if is_coarse { COARSE } else { CALIBRATION };
     let (knot, part) = position(knots, probability);

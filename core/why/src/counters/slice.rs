@@ -1,8 +1,8 @@
-//! What happened to a connection in an interval, as counters show it; intervals add up.
+//! Counters of a connection in an interval; intervals add up.
 
 use gigatcp_units::{Duration, Instant};
 
-/// What a sender waits for, as far as its kernel counts it.
+/// State that a sender waits in, as far as its kernel counts it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Wait {
@@ -16,7 +16,7 @@ pub enum Wait {
     Stalled,
     /// Anything else: cwnd, pacing, path, CPU.
     Rest,
-    /// Data arrives, of a connection whose sender is not read.
+    /// Data arrives, for a connection whose sender is not read.
     Receiving,
 }
 
@@ -46,7 +46,7 @@ const _: () = {
     }
 };
 
-/// A mean over time of what may be unknown for a part of it.
+/// Mean over time of a value that may be unknown for a part of it.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Mean {
     sum: f64,
@@ -54,7 +54,7 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    /// Adds a value that held for this long, in seconds.
+    /// Adds a value that held for this time, in seconds.
     pub fn add(&mut self, value: Option<f64>, time: f64) {
         if let Some(value) = value.filter(|value| value.is_finite()) {
             self.sum += value * time;
@@ -92,7 +92,7 @@ macro_rules! slice {
         }
 
         impl Slice {
-            /// Adds what follows it.
+            /// Adds the following interval.
             pub fn merge(&mut self, next: &Self) {
                 self.length += next.length;
                 for (wait, more) in self.waits.iter_mut().zip(next.waits) {
@@ -123,7 +123,7 @@ slice! {
         cwnd
         /// Flight over cwnd.
         cwnd_fill
-        /// Window that the receiver advertises, bytes.
+        /// Window advertised by the receiver, in bytes.
         window
         /// Flight over that window.
         window_fill
@@ -131,9 +131,9 @@ slice! {
         pacing
         /// Pacing rate over its upper bound.
         pacing_of_cap
-        /// Whether the pacing rate is the one of the reading before.
+        /// Whether the pacing rate equals that of the previous reading.
         pacing_still
-        /// Whether nothing that was written is unsent.
+        /// Whether all written data was sent.
         nothing_unsent
         /// Whether the last delivery rate was limited by the application.
         app_limited
@@ -145,7 +145,7 @@ slice! {
         send_queue
         /// Memory of data unacknowledged over the send buffer.
         buffer_fill
-        /// Share of the flight that has arrived, its ACKs not.
+        /// Fraction of the flight that has arrived without its ACKs.
         arrived
         /// Bytes that the receiver has not read over the largest window.
         unread
@@ -153,13 +153,13 @@ slice! {
         sender_process
         sender_core
         sender_throttled
-        /// The same of the receiver.
+        /// CPU of the receiving process, and the busiest core of its host.
         receiver_process
         receiver_core
         receiver_throttled
-        /// Time in which the application said that it had nothing to send, as a share.
+        /// Fraction of the time in which the application reported nothing to send.
         app_idle
-        /// Time in which the receiving application said that it did not read, as a share.
+        /// Fraction of the time in which the receiving application reported that it did not read.
         app_not_reading
         /// Delivery rate times the receiver's RTT over the window that it advertises.
         receive_fill
@@ -181,31 +181,32 @@ slice! {
         spurious
         /// Times that reordering was seen.
         reordered
-        /// Segments delivered, and of these with a congestion mark.
+        /// Segments delivered, and those of them with a congestion mark.
         delivered
         marked
-        /// Packets that the receiving host dropped, and its socket.
+        /// Packets dropped by the receiving host, and by its socket.
         host_drops
         socket_drops
     }
 }
 
 impl Slice {
-    /// Delivery rate over the time with something to deliver, bytes per second; over half of
-    /// the slice at least, since the kernel's ticks hide how short a burst was.
+    /// Returns the delivery rate over the time with data to deliver, in bytes per second. That time
+    /// is at least half of the slice, since the kernel's ticks hide how short a burst was.
     pub fn rate(&self) -> f64 {
         let idle = self.waits[Wait::Idle as usize];
         let busy = self.length.saturating_sub(idle).max(self.length / 2);
         self.acked as f64 / busy.as_secs_f64().max(1e-6)
     }
 
-    /// That rate, unless a jump of cumulative ACKs made it: no sample of the kernel is as high.
+    /// Returns that rate, limited to 1.25 times the kernel's best sample. The limit removes jumps
+    /// of cumulative ACKs.
     pub fn sound_rate(&self) -> f64 {
         let rate = self.rate();
         self.best_sample.map_or(rate, |best| rate.min(best * 1.25))
     }
 
-    /// A share of its length.
+    /// Returns a fraction of its length.
     pub fn share(&self, wait: Wait) -> f64 {
         self.waits[wait as usize].as_secs_f64() / self.length.as_secs_f64().max(1e-9)
     }

@@ -1,9 +1,8 @@
-//! The text of `ss -tinm`, once or many times after another.
+//! Reads the text of `ss -tinm`, of one run or many.
 //!
-//! `ss` leaves out counters that are zero: of a connection that has any item of
-//! `tcp_info`, they are zero here. It prints no time: a line before its output may
-//! (`date +%s.%N`, `date`), or else the step is taken to be the largest growth of a
-//! connection's busy time, and at least one second.
+//! `ss` omits counters that are zero: for a connection with any item of `tcp_info`, they are zero
+//! here. It prints no time; a line before its output may (`date +%s.%N`, `date`). Otherwise the
+//! step is assumed to be the largest growth of a connection's busy time, and at least one second.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -19,7 +18,7 @@ pub struct Socket {
     pub local: String,
     /// `address:port` of the peer.
     pub peer: String,
-    /// Congestion control, if it is named.
+    /// Congestion control, if present.
     pub congestion: Option<String>,
     /// Its counters.
     pub reading: Reading,
@@ -28,13 +27,13 @@ pub struct Socket {
 /// One run of `ss`.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct SsSnapshot {
-    /// When, if a line before it said so.
+    /// Its time, if a line before it has one.
     pub at: Option<Instant>,
     /// Its connections.
     pub sockets: Vec<Socket>,
 }
 
-/// Words that `ss` leaves out if they are zero.
+/// Words that `ss` omits if they are zero.
 const ZEROS: [&str; 17] = [
     "tcpi_unacked",
     "tcpi_sacked",
@@ -55,7 +54,7 @@ const ZEROS: [&str; 17] = [
     "tcpi_backoff",
 ];
 
-/// Items `name:number` and the word that each is, with the factor of its unit.
+/// Items `name:number`, with their words and the factors of their units.
 const ITEMS: [(&str, &str, f64); 33] = [
     ("rto", "tcpi_rto", 1e3),
     ("backoff", "tcpi_backoff", 1.0),
@@ -92,7 +91,7 @@ const ITEMS: [(&str, &str, f64); 33] = [
     ("snd_wnd", "tcpi_snd_wnd", 1.0),
 ];
 
-/// Times in ms, some with a share in parentheses.
+/// Times in ms, some followed by a fraction in parentheses.
 const TIMES: [(&str, &str); 3] = [
     ("busy", "tcpi_busy_time"),
     ("rwnd_limited", "tcpi_rwnd_limited"),
@@ -123,7 +122,7 @@ pub fn is_ss(text: &str) -> bool {
     lines.any(|line| line.contains(" cwnd:") && line.contains(" rto:"))
 }
 
-/// Reads all runs of `ss` in a text; what is not understood is passed over.
+/// Reads all runs of `ss` in a text; ignores unknown text.
 #[must_use]
 pub fn looks(text: &str) -> Vec<SsSnapshot> {
     let mut looks: Vec<SsSnapshot> = Vec::new();
@@ -171,8 +170,8 @@ pub fn looks(text: &str) -> Vec<SsSnapshot> {
     looks
 }
 
-/// Times all runs: as their lines say, or by how long connections were busy between them.
-/// Returns whether the times are those of lines.
+/// Sets the times of all runs, from their lines or from busy times. Returns whether the times are
+/// those of lines.
 pub fn set_times(looks: &mut [SsSnapshot]) -> bool {
     let is_timed = looks.iter().all(|look| look.at.is_some());
     let mut now = Instant::ZERO + Duration::from_secs(1);
@@ -192,7 +191,7 @@ pub fn set_times(looks: &mut [SsSnapshot]) -> bool {
     is_timed
 }
 
-/// The largest growth of a busy time from one run to the next, at least a second.
+/// Returns the largest growth of a busy time between two runs. It is at least a second.
 fn step(from: &SsSnapshot, to: &SsSnapshot) -> Duration {
     let grown = to.sockets.iter().filter_map(|socket| {
         let mut before = from.sockets.iter();
@@ -202,7 +201,7 @@ fn step(from: &SsSnapshot, to: &SsSnapshot) -> Duration {
     grown.max().unwrap_or_default().max(Duration::from_secs(1))
 }
 
-/// A line that is a time: seconds since 1970, or one with `hh:mm:ss`.
+/// Reads a line that is a time: seconds since 1970, or one with `hh:mm:ss`.
 fn time(words: &[&str]) -> Option<Instant> {
     let seconds = |text: &str| text.parse::<f64>().ok().filter(|time| *time >= 0.0);
     let at = |time: f64| Instant::ZERO + Duration::from_secs_f64(time);
@@ -226,7 +225,8 @@ fn time(words: &[&str]) -> Option<Instant> {
     Some(at(clock))
 }
 
-/// The head of a socket: its state, queues and addresses, and how many words that are.
+/// Reads the head of a socket; also returns its number of words. The head has state, queues and
+/// addresses.
 fn socket(words: &[&str]) -> Option<(Socket, usize)> {
     let from = usize::from(matches!(words[0], "tcp" | "mptcp"));
     let [state, unread, sent, local, peer] = words.get(from..from + 5)? else {
@@ -270,7 +270,7 @@ impl Socket {
         let mut words = words.iter().copied();
         while let Some(word) = words.next() {
             if let Some((_, name)) = RATES.iter().find(|(item, _)| *item == word) {
-                // A pacing rate may have its upper bound behind it.
+                // A pacing rate may be followed by its upper bound.
                 let mut rates = words.next().unwrap_or_default().split('/').map(rate);
                 let bound = "tcpi_max_pacing_rate";
                 for (name, rate) in [*name, bound].into_iter().zip(&mut rates) {
@@ -305,7 +305,7 @@ impl Socket {
         }
     }
 
-    /// Items of two numbers, and those of `skmem`.
+    /// Reads items of two numbers, and those of `skmem`.
     fn pair(&mut self, item: &str, value: &str) {
         let number = |text: &str| text.parse::<f64>().ok();
         let names = match item {
@@ -335,7 +335,7 @@ impl Socket {
     }
 }
 
-/// Bytes per second of a rate as `ss` prints it.
+/// Returns the bytes per second of a rate as `ss` prints it.
 fn rate(text: &str) -> Option<f64> {
     let bits: f64 = text.strip_suffix("bps")?.parse().ok()?;
     Some(bits / 8.0)

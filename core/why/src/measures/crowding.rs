@@ -1,31 +1,30 @@
 //! Whether losses come when the queue is longer than around them.
 //!
-//! What a full queue drops finds it full, whichever flow fills it and however short it is: the
-//! RTT of the segment before a loss is longer than those around it, each time. Random
-//! loss comes at any time, half of it when RTTs are shorter than usual. So losses are
-//! counted like throws of a coin.
+//! Each drop of a full queue finds it full, whichever flow fills it and however short it is: the
+//! RTT of the segment before a loss is longer than those around it, each time. Random loss comes at
+//! any time, half of it when RTTs are shorter than usual. So losses are counted like tosses of a
+//! coin.
 //!
-//! Out of scope: a policer behind which bursts queue, which loses their ends as well.
+//! Out of scope: a policer after a queue of bursts, which loses their ends as well.
 
 use gigatcp_units::Duration;
 
 use super::Measures;
 use crate::episode::RecoveryEpisode;
 
-/// RTTs before a loss that are looked at.
+/// RTTs before a loss that are considered.
 const TRIPS: u64 = 6;
 
-/// By less than this an RTT is no longer than another: a clock that was read late.
+/// Minimum difference between RTTs: a clock may be read late.
 const NOISE: Duration = Duration::from_micros(20);
 
-/// How often the RTT before a loss exceeds the mean around it: where a full queue drops,
-/// and by chance. The latter is below a half, since most queues are short most of the
-/// time.
+/// Probability that the RTT before a loss exceeds the mean around it. First for a full queue, then
+/// for chance. The latter is below a half, since most queues are short most of the time.
 const WHEN_FULL: f64 = 0.85;
 const BY_CHANCE: f64 = 0.35;
 
-/// Log likelihood ratio of losses by a full queue against losses at any time; `None` if
-/// RTTs before losses are not known here.
+/// Returns the log likelihood ratio of a full queue against losses at any time. `None` if RTTs
+/// before losses are not known here.
 pub(super) fn crowding(m: &Measures<'_>) -> Option<f64> {
     if !m.view.is_near_sender() {
         return None;
@@ -47,11 +46,11 @@ pub(super) fn crowding(m: &Measures<'_>) -> Option<f64> {
     sum
 }
 
-/// Mean queue of the RTTs before an episode.
+/// Returns the mean queue of the RTTs before an episode.
 fn around(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<Duration> {
     let near = m.rounds_before(episode, TRIPS);
-    // Between losses a flow's own queue only grows: where one stands all the time, any
-    // loss finds it longer than before.
+    // Between losses a flow's own queue only grows: with a permanent queue, any loss finds it
+    // longer than before.
     let some = Duration::from_secs_f64(2.0 * m.mss() as f64 / m.line?.max(1.0));
     let min = near.iter().filter_map(|one| one.trip.least).min()?;
     if min > m.base + some + NOISE {

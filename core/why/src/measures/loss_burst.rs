@@ -1,38 +1,37 @@
-//! A flood of losses, and what went through meanwhile.
+//! A loss burst, and the data that passed during it.
 //!
-//! In slow start an acknowledgment releases twice what it acknowledges at most (RFC
-//! 5681 section 3.1, RFC 3465 section 2.3), and acknowledgments come as fast as the
-//! slowest link carries data at most: so no more than twice the rate of that link
-//! arrives before it. Between two losses a full queue lets through what its link
-//! carries, which is half of that or more. Where less went through, what drops is
-//! slower than the link behind it: a policer. About half, in a burst that came as fast
-//! as that, is what a full queue leaves.
+//! In slow start an acknowledgment releases at most twice the bytes that it acknowledges (RFC 5681
+//! section 3.1, RFC 3465 section 2.3), and acknowledgments arrive at most at the bottleneck rate.
+//! So at most twice the bottleneck rate arrives before the bottleneck. Between two losses a full
+//! queue passes what its link carries, which is half of that or more. If less passed, the dropping
+//! element is slower than the link after it: a policer. About half, in a burst that arrived that
+//! fast, is the result of a full queue.
 //!
-//! Out of scope: a queue shorter than what one acknowledgment releases. Its
-//! link runs dry in between, and it looks like a policer.
+//! Out of scope: a queue shorter than the data that one acknowledgment releases. Its link idles in
+//! between, and it looks like a policer.
 
 use super::Measures;
 use crate::episode::RecoveryEpisode;
 use crate::round::{Round, State};
 
-/// What was lost closely together, and what between was not.
+/// Bytes lost close together, and bytes between them that passed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LossBurst {
     lost: u64,
     passed: u64,
-    /// Behind the last loss.
+    /// Position after the last loss.
     end: u64,
-    /// What had been sent when the first was noticed: only that counts.
+    /// End of the data sent when the first loss was detected; only that data counts.
     until: u64,
 }
 
 impl LossBurst {
-    /// Losses with no more segments between them are of one flood.
+    /// Maximum number of segments between two losses of one burst.
     const CLOSE: u64 = 64;
     /// Minimum number of segments that random loss does not explain.
     const LEAST: u64 = 32;
 
-    /// From this place on, of what was sent up to `until`.
+    /// Begins at `start`, with the data sent up to `until`.
     pub const fn new(start: u64, until: u64) -> Self {
         Self {
             lost: 0,
@@ -42,7 +41,7 @@ impl LossBurst {
         }
     }
 
-    /// The octets from `start` to `end` were lost.
+    /// Records the loss of the bytes from `start` to `end`.
     pub const fn on_lost(&mut self, start: u64, end: u64, mss: u64) {
         if start < self.end || start >= self.until || end <= start {
             return;
@@ -54,18 +53,17 @@ impl LossBurst {
         self.end = end;
     }
 
-    /// The share that went through, of enough.
+    /// Returns the fraction that passed, if enough was lost.
     fn share_passed(&self, mss: u64) -> Option<f64> {
         let is_flood = self.lost >= Self::LEAST * mss;
         is_flood.then(|| self.passed as f64 / (self.passed + self.lost) as f64)
     }
 }
 
-/// Of the loss burst that ended slow start, the share that was delivered. A full queue
-/// lets half of it pass or more, a policer less. `None` if there was no burst, or if what
-/// arrived is not known.
+/// Returns the delivered fraction of the loss burst at the end of slow start. A full queue passes
+/// half of it or more, a policer less. `None` if there was no burst, or the delivery is unknown.
 pub(super) fn passed(m: &Measures<'_>, first: &RecoveryEpisode) -> Option<f64> {
-    // A timer retransmits what was not lost.
+    // A timer retransmits data that was not lost.
     if first.timeouts > 0 || first.spurious > 0 || first.overtaken > 0 {
         return None;
     }
@@ -79,11 +77,11 @@ pub(super) fn passed(m: &Measures<'_>, first: &RecoveryEpisode) -> Option<f64> {
     is_shown.then_some(passed)
 }
 
-/// From this share on a burst shows a full queue only if it arrived as fast as the
-/// bottleneck carries.
+/// Minimum fraction for which the arrival rate of a burst matters. Such a burst shows a full queue
+/// only if it arrived at the bottleneck rate or faster.
 const HALF: f64 = 0.46;
 
-/// Whether what a burst lost arrived as fast as the bottleneck carries, or faster.
+/// Whether a burst arrived at the bottleneck rate or faster.
 fn came_at_line(m: &Measures<'_>, before: &[Round]) -> bool {
     let Some(line) = m.line else { return false };
     let enough = 16 * m.mss();
@@ -101,8 +99,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// Segments that come `speed` times as fast as a meter takes them, which has room
-    /// for so many: what it tells of the losses.
+    /// Returns the fraction passed by a meter whose input is `speed` times its rate. `room` is the
+    /// meter's depth.
     fn met(speed: f64, room: f64, segments: u64) -> Option<f64> {
         let (mut level, mut flood) = (0.0_f64, None);
         for segment in 0..segments {
@@ -121,7 +119,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_full_queue_is_taken_for_a_policer_however_slow_start_fills_it(
-            // Of the link's rate, at most twice.
+            // At most twice the link's rate.
             speed in 1.0..2.0_f64, room in 2.0..500.0_f64, segments in 0..4000_u64,
         ) {
             prop_assert!(met(speed, room, segments).is_none_or(|passed| passed >= 0.46));
@@ -129,7 +127,7 @@ mod tests {
 
         #[test]
         fn what_passes_less_than_its_link_carries_is_a_policer(
-            // Twice the rate of a link arrives, of which it passes so much.
+            // Twice the rate of a link arrives, and it passes `share` of its rate.
             share in 0.1..0.88_f64, room in 2.0..500.0_f64,
         ) {
             prop_assert!(met(2.0 / share, room, 4000).is_some_and(|passed| passed < 0.46));

@@ -1,9 +1,8 @@
-//! Measures of each recovery episode, and of the pattern that all of them make.
+//! Measures of each recovery episode, and of the pattern of all of them.
 //!
-//! A queue that overflows was long just before: the RTT had grown to where it always
-//! ends, and the flight to what it always is. Random loss depends on neither. A receive
-//! ring that overruns loses many consecutive segments while the application is not
-//! reading. A packet that was only reordered turns up.
+//! A queue that overflows was long just before: the RTT and the flight had grown to their usual
+//! maximum. Random loss depends on neither. A receive ring that overruns loses many consecutive
+//! segments while the application is not reading. A packet that was only reordered arrives later.
 
 use alloc::vec::Vec;
 
@@ -18,72 +17,72 @@ use crate::episode::RecoveryEpisode;
 use crate::round::State;
 use crate::sender_view::{Gap, SenderView};
 
-/// What one recovery episode shows. Shares are from 0 to 1.
+/// Measures of one recovery episode. Fractions are from 0 to 1.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct LossMeasures {
-    /// Added RTT before it, as a share of the largest one.
+    /// RTT above minimum before it, as a fraction of the largest one.
     pub queue_of_max: Option<f64>,
-    /// The same in minimum RTTs.
+    /// RTT above minimum before it, in minimum RTTs.
     pub queue_of_base: Option<f64>,
-    /// The flight when it began, of what the bottleneck and the queue before it hold.
+    /// Flight when it began, over the capacity of the bottleneck and its queue.
     pub fill: Option<f64>,
-    /// Whether the gap took no time behind the bottleneck: what is missing never passed it.
+    /// Whether the gap took no time after the bottleneck: the missing data never passed it.
     pub is_tight: Option<bool>,
-    /// Whether it took any time at all.
+    /// Whether the gap took any time.
     pub is_loose: Option<bool>,
     /// Whether the end of a burst is missing.
     pub ends_burst: bool,
-    /// Retransmissions, of the segments in flight.
+    /// Retransmissions as a fraction of the segments in flight.
     pub share: f64,
-    /// Of the retransmissions, those that were not needed.
+    /// Spurious fraction of the retransmissions.
     pub spurious: f64,
-    /// Packets out of order for each retransmission.
+    /// Packets out of order per retransmission.
     pub late: f64,
-    /// How long the right window edge had not advanced before, in minimum RTTs.
+    /// Stall of the right window edge before it, in minimum RTTs.
     pub frozen: f64,
-    /// Whether the lost segments end at an edge that had not advanced.
+    /// Whether the lost segments end at a stalled edge.
     pub at_edge: bool,
-    /// The longest run of consecutive segments that was lost, in segments.
+    /// Longest run of consecutive lost segments.
     pub row: f64,
-    /// Whether nothing but full segments was lost, again and again, and none was ever
-    /// acknowledged.
+    /// Whether only full segments were lost, repeatedly, and none was ever acknowledged.
     pub never_full: bool,
-    /// Whether the same was lost again and again.
+    /// Whether the same data was lost repeatedly.
     pub is_repeated: bool,
-    /// Whether it was not repaired before the capture ended.
+    /// Whether recovery did not finish before the capture ended.
     pub never_repaired: bool,
-    /// How long it took, in minimum RTTs.
+    /// Duration, in minimum RTTs.
     pub length: f64,
     /// Retransmission timeouts in it.
     pub timeouts: f64,
     /// With a second capture: whether the first segment was lost between both.
     pub between: Option<bool>,
-    /// With a second capture: the queue before the loss, of the longest between both.
+    /// With a second capture: the queue before the loss, over the longest between both.
     pub between_queue: Option<f64>,
-    /// The same before all but a tenth of a loss burst.
+    /// With a second capture: the queue that 90 % of a loss burst met.
     pub between_burst: Option<f64>,
 }
 
-/// What the recovery episodes show together.
+/// Measures of the recovery episodes together.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct LossPattern {
     /// Lower over upper quartile of the flights at losses.
     pub evenness: Option<f64>,
     /// Variation of the delivery rate from loss to loss.
     pub rate_variation: Option<f64>,
-    /// Variation of what is delivered from loss to loss.
+    /// Variation of the amount delivered from loss to loss.
     pub amount_variation: Option<f64>,
     /// Share of the loss events with several segments.
     pub rows: f64,
     /// Share of the episodes that began with a queue near its maximum.
     pub queued: f64,
-    /// Share of the gaps seen that took no time.
+    /// Fraction of the gaps that took no time.
     pub tight: Option<f64>,
-    /// Share of the gaps seen that took some.
+    /// Fraction of the gaps that took some time.
     pub loose: Option<f64>,
     /// Median of [`LossMeasures::fill`].
     pub fill: Option<f64>,
-    /// Its lower quartile: what drops only while packets wait finds the bottleneck busy.
+    /// Lower quartile of it. An element that drops only while packets wait finds the bottleneck
+    /// busy.
     pub fill_low: Option<f64>,
     /// Lower over upper quartile of [`LossMeasures::queue_of_base`]: a full queue has the same
     /// length each time.
@@ -92,23 +91,23 @@ pub(crate) struct LossPattern {
     pub queue_low: Option<f64>,
     /// Log likelihood ratio of losses that come when the queue is longer than around.
     pub crowding: Option<f64>,
-    /// Of the first loss burst, the share that was delivered.
+    /// Fraction of the first loss burst that was delivered.
     pub burst_passed: Option<f64>,
     /// Episodes after the first.
     pub later: usize,
-    /// Retransmissions for each segment sent.
+    /// Retransmissions per segment sent.
     pub loss_rate: f64,
-    /// Timeouts for each episode.
+    /// Timeouts per episode.
     pub timeouts: f64,
-    /// Spurious retransmissions for each retransmission.
+    /// Spurious retransmissions per retransmission.
     pub spurious: f64,
-    /// The variation of the loss intervals in time: 1 for losses at random.
+    /// Variation of the time between losses: 1 for losses at random.
     pub interval_variation: Option<f64>,
-    /// Queue before losses, median, in minimum RTTs: what others fill too.
+    /// Median queue before losses, in minimum RTTs, if cross traffic fills it too.
     pub shared_queue: Option<f64>,
 }
 
-/// A queue is near its maximum from this share on.
+/// Minimum fraction of the maximum for a queue near its maximum.
 const LONG: f64 = 0.55;
 
 impl LossMeasures {
@@ -160,7 +159,7 @@ impl LossMeasures {
 impl LossPattern {
     pub fn of(m: &Measures<'_>) -> Self {
         let list = &m.trail.episodes.list;
-        // The first loss ends slow start, which overshoots: it is no measure for others.
+        // The first loss ends slow start, which overshoots: it is not typical of others.
         let later = list.get(1..).unwrap_or_default();
         let events = loss_events(m, later);
         let of = |pick: &dyn Fn(&LossMeasures) -> Option<f64>| -> Vec<f64> {
@@ -206,8 +205,8 @@ impl LossPattern {
     }
 }
 
-/// The queue before losses where it is about as long at each of them and the flight alone
-/// would not have filled the bottleneck, in minimum RTTs.
+/// Returns the queue before losses if cross traffic fills it, in minimum RTTs. It is about as long
+/// at each loss, and the flight alone would not have filled the bottleneck.
 fn shared_queue(m: &Measures<'_>, later: &[RecoveryEpisode]) -> Option<f64> {
     if !m.view.is_near_sender() || later.len() < 2 {
         return None;
@@ -223,11 +222,11 @@ fn shared_queue(m: &Measures<'_>, later: &[RecoveryEpisode]) -> Option<f64> {
         .then(|| quartile(queues, 2).unwrap_or(0.0) / m.base.as_secs_f64().max(1e-9))
 }
 
-/// Retransmissions of an episode that were not needed, as D-SACK or timestamps showed, or
-/// the packets that passed near the receiver.
+/// Returns the spurious retransmissions of an episode. They are known from D-SACK or timestamps, or
+/// from the packets that passed near the receiver.
 fn needless(m: &Measures<'_>, one: &RecoveryEpisode) -> u64 {
     let proven = one.spurious.max(one.overtaken);
-    // ACKs that are lost, and timers, cause spurious retransmissions as well.
+    // Lost ACKs and timers cause spurious retransmissions as well.
     let mut list = m.trail.episodes.list.iter();
     let is_reordered = list.any(|one| one.overtaken > 0);
     if m.view == View::Receiver && is_reordered && one.timeouts == 0 {
@@ -237,7 +236,7 @@ fn needless(m: &Measures<'_>, one: &RecoveryEpisode) -> u64 {
     }
 }
 
-/// Losses of what was in flight together.
+/// Losses of data that was in flight together.
 struct LossEvent<'a> {
     first: &'a RecoveryEpisode,
     again: u64,
@@ -260,7 +259,7 @@ fn loss_events<'a>(m: &Measures<'_>, episodes: &'a [RecoveryEpisode]) -> Vec<Los
     events
 }
 
-/// Lower over upper quartile, of two samples or more.
+/// Returns lower over upper quartile, of two samples or more.
 fn evenness(samples: Vec<f64>) -> Option<f64> {
     if samples.len() < 2 {
         return None;
@@ -269,8 +268,8 @@ fn evenness(samples: Vec<f64>) -> Option<f64> {
     Some(ratio(low, high))
 }
 
-/// A sender that meets a limit goes through the same again and again: the rate from loss
-/// to loss, and the amount, hardly vary.
+/// Returns the variation of the rate and of the amount from loss to loss. With a sender that
+/// repeatedly meets a limit, both hardly vary.
 fn rhythm(events: &[LossEvent<'_>]) -> (Option<f64>, Option<f64>) {
     let between = |pair: &[LossEvent<'_>]| {
         let (a, b) = (pair[0].first, pair[1].first);
@@ -294,7 +293,7 @@ fn intervals(events: &[LossEvent<'_>]) -> Option<f64> {
     variation(events.windows(2).map(gap)).filter(|_| enough)
 }
 
-/// Standard deviation over mean, of two samples or more.
+/// Returns standard deviation over mean, of two samples or more.
 fn variation(samples: impl Iterator<Item = f64>) -> Option<f64> {
     let (mut count, mut sum, mut squares) = (0.0, 0.0, 0.0);
     for sample in samples {
@@ -311,7 +310,7 @@ fn variation(samples: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 impl Measures<'_> {
-    /// The flight when an episode began, of what the bottleneck and its queue hold.
+    /// Returns the flight when an episode began, over bottleneck and queue capacity.
     pub fn fill(&self, episode: &RecoveryEpisode) -> Option<f64> {
         let trip = self.base + self.queue_before(episode).unwrap_or_default();
         let rate = super::per_second(episode.flight, trip);
@@ -342,16 +341,16 @@ impl Measures<'_> {
         Some((trail, gap))
     }
 
-    /// What became of the first segment of an episode between two captures.
+    /// Returns the fate of an episode's first segment between two captures.
     fn fate(&self, episode: &RecoveryEpisode) -> Option<Fate> {
         let between = self.pair?.between;
         between.fate(episode.start as u32, episode.at, self.base)
     }
 
-    /// Whether the window, made smaller by a loss, grows around this round as congestion
-    /// avoidance makes it (RFC 5681 section 3.1): segments per RTT.
+    /// Returns the growth of cwnd around this round, in segments per RTT. Only if it grows as in
+    /// congestion avoidance after a loss (RFC 5681 section 3.1).
     pub fn avoidance_growth(&self, index: usize) -> Option<f64> {
-        /// Rounds looked at on either side, and steps that show growth.
+        /// Number of rounds considered on either side, and minimum number of growing steps.
         const AROUND: usize = 8;
         const MIN_STEPS: usize = 6;
         let episode = self.after[index];
@@ -379,8 +378,8 @@ impl Measures<'_> {
     }
 }
 
-/// Whether a gap took no time; false where it took exactly that of what is missing, or
-/// where the link had been idle before it.
+/// Whether a gap took no time. False if it took exactly the time of the missing data, or the link
+/// had been idle before it.
 fn took_no_time(trail: &SenderView, gap: &Gap, mss: u64, base: Duration) -> Option<bool> {
     let spacing = &trail.data_spacing;
     if spacing.is_close(gap.octets, gap.wait) {

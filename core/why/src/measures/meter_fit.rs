@@ -1,29 +1,29 @@
-//! The token bucket or queue that explains the losses best: see `sender_view/meter.rs`.
+//! The token bucket or queue that best explains the losses: see `sender_view/meter.rs`.
 //!
-//! A queue drains as fast as its link, and delays what it takes; a policer is slower than
-//! the link, or delays nothing.
+//! A queue drains at the rate of its link, and delays its packets. A policer is slower than the
+//! link, or delays nothing.
 
 use super::{Measures, quartile, ratio};
 
-/// Rates that are tried, in shares of the bottleneck's.
+/// Rates that are tried, as fractions of the bottleneck rate.
 const STEPS: u32 = 22;
 const STEP: f64 = 0.05;
 
 /// A meter, and how well it explains the losses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MeterFit {
-    /// Its rate, of the bottleneck's.
+    /// Its rate over the bottleneck rate.
     pub rate: f64,
-    /// Share of what was delivered although it found a level as high as what was lost.
+    /// Fraction of delivered data that met a level as high as lost data did.
     pub over: f64,
     /// Variation of the levels at losses.
     pub spread: f64,
-    /// Added RTT before losses, of what a queue of that depth adds.
+    /// RTT above minimum before losses, over the delay of a queue of that depth.
     pub delay: f64,
 }
 
 impl MeterFit {
-    /// The best one; `None` of few losses, or if the bottleneck rate is not known.
+    /// Returns the best fit; `None` with few losses, or if the bottleneck rate is unknown.
     pub fn of(m: &Measures<'_>) -> Option<Self> {
         let line = m.line?;
         let rates = (1..=STEPS).map(|step| line * STEP * f64::from(step));

@@ -1,7 +1,7 @@
-//! Everything that is measured of one direction, before any cause is considered.
+//! Measures of one direction, before any cause is considered.
 //!
-//! Measures come from the trail alone (and from a second capture where there is one).
-//! They are quantities with units; what they mean is for the files in `causes/`.
+//! Measures come from the sender view alone (and from a second capture if there is one). They are
+//! quantities with units; the files in `causes/` interpret them.
 
 pub(crate) mod crowding;
 pub(crate) mod ethernet;
@@ -43,7 +43,7 @@ pub(crate) struct Measures<'a> {
     pub rounds: &'a [Round],
     sizes: Sizes,
     pub view: View,
-    /// What a second capture, nearer to the receiver, adds.
+    /// A second capture, nearer to the receiver.
     pub pair: Option<Pair<'a>>,
     /// Minimum RTT of the whole path.
     pub base: Duration,
@@ -51,7 +51,7 @@ pub(crate) struct Measures<'a> {
     pub peak: f64,
     /// Bottleneck rate by packet dispersion, bytes per second.
     pub line: Option<f64>,
-    /// What the path carries, as far as it shows.
+    /// Capacity of the path, as far as known.
     pub capacity: Capacity,
     /// Median rate of the closest trains of packets, bytes per second; zero without any.
     pub train: f64,
@@ -63,12 +63,12 @@ pub(crate) struct Measures<'a> {
     forth: OneWay,
     back: OneWay,
     usual_shares: Option<(f64, f64)>,
-    /// Added RTT that counts as a queue.
+    /// Minimum RTT above the minimum that counts as a queue.
     pub queue_step: Duration,
-    /// Largest added RTT.
+    /// Maximum RTT above the minimum.
     pub queue_max: Duration,
     pub ethernet: Option<Ethernet>,
-    /// Of each round, the last recovery episode that began before it ended.
+    /// For each round, the last recovery episode that began before its end.
     pub after: Vec<Option<usize>>,
     /// One entry for each recovery episode.
     pub losses: Vec<LossMeasures>,
@@ -77,16 +77,16 @@ pub(crate) struct Measures<'a> {
     pub sending: Sending,
     /// Largest window advertised up to the end of each round, in the unit of [`Round::window`].
     pub window_max: Vec<u64>,
-    /// Smallest lateness of data at the capture point by its sender's clock, us.
+    /// Minimum lateness of data at the capture point by its sender's clock, us.
     data_late_min: Option<f64>,
     pub start: Instant,
     pub duration: Duration,
 }
 
-/// A capture at another place, nearer to the receiver.
+/// A capture at another capture point, nearer to the receiver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair<'a> {
-    /// The same direction as seen there.
+    /// Sender view of the direction at that capture point.
     pub trail: &'a SenderView,
     pub between: &'a CapturePair,
 }
@@ -138,7 +138,7 @@ impl<'a> Measures<'a> {
         measures
     }
 
-    /// What rests on other measures, in the order of their needs.
+    /// Calculates measures that depend on others, in order of dependency.
     fn complete(&mut self) {
         let episodes = &self.trail.episodes.list;
         debug_assert!(
@@ -180,27 +180,27 @@ impl<'a> Measures<'a> {
         }
     }
 
-    /// Bytes of a full segment: the usual size where that is clear.
+    /// Returns the bytes of a full segment: the usual size if that is clear.
     pub fn mss(&self) -> u64 {
         self.sizes.full()
     }
 
-    /// How large full segments are, and why.
+    /// Returns the size of full segments, and its cause.
     pub fn segment_size(&self) -> SegmentSize {
         SegmentSize::of(self.connection, self.side, &self.sizes)
     }
 
-    /// Bytes of headers of a segment with data.
+    /// Returns the bytes of headers of a segment with data.
     pub fn headers(&self) -> u64 {
         self.sizes.headers(self.connection, self.side)
     }
 
-    /// The direction with the data.
+    /// Returns the direction with the data.
     pub fn data(&self) -> &Direction {
         self.connection.direction(self.side)
     }
 
-    /// The direction with the ACKs.
+    /// Returns the direction with the ACKs.
     pub fn receiver(&self) -> &Direction {
         self.connection.direction(self.side.other())
     }
@@ -210,7 +210,7 @@ impl<'a> Measures<'a> {
         self.connection.scaling() != Scaling::Unknown
     }
 
-    /// Share of the bytes that were acknowledged and that the capture lacks.
+    /// Returns the fraction of bytes that were acknowledged and that the capture lacks.
     pub fn unseen(&self) -> f64 {
         let unseen = self.data().acked_unseen_bytes();
         ratio(unseen as f64, self.data().stream_length() as f64)
@@ -221,30 +221,30 @@ impl<'a> Measures<'a> {
         self.rounds.iter().any(|round| round.acked > 0)
     }
 
-    /// The smallest and the largest window of a round, bytes.
+    /// Returns the smallest and the largest window of a round, in bytes.
     pub fn window(&self, index: usize) -> Option<(u64, u64)> {
         let round = self.rounds.get(index).filter(|_| self.knows_windows())?;
         round.window
     }
 
-    /// Delivery rate in a round, bytes per second of time that was not idle.
+    /// Returns the delivery rate in a round, in bytes per second without idle time.
     pub fn rate(&self, index: usize) -> f64 {
         path::rate_of(&self.rounds[index])
     }
 
-    /// Delivery rate over the whole connection, bytes per second.
+    /// Returns the delivery rate over the whole connection, in bytes per second.
     pub fn mean_rate(&self) -> f64 {
         let acked: u64 = self.rounds.iter().map(|round| round.acked).sum();
         per_second(acked, self.duration)
     }
 
-    /// Rounds from `before` before this one to `after` after it.
+    /// Returns the rounds from `before` before this one to `after` after it.
     pub fn around(&self, index: usize, before: usize, after: usize) -> &'a [Round] {
         let until = (index + after + 1).min(self.rounds.len());
         &self.rounds[index.saturating_sub(before)..until]
     }
 
-    /// Rounds within that many minimum RTTs before an episode.
+    /// Returns the rounds within `trips` minimum RTTs before an episode.
     pub fn rounds_before(&self, episode: &RecoveryEpisode, trips: u64) -> &'a [Round] {
         let from = episode.at.as_nanos();
         let from = Instant::from_nanos(from.saturating_sub((self.base * trips).as_nanos()));
@@ -255,35 +255,35 @@ impl<'a> Measures<'a> {
         &self.rounds[begin.min(until)..until]
     }
 
-    /// Time spent in `state` over the whole connection.
+    /// Returns the time spent in `state` over the whole connection.
     pub fn spent(&self, state: State) -> Duration {
         self.rounds
             .iter()
             .fold(Duration::ZERO, |sum, round| sum + round.spent_in(state))
     }
 
-    /// A position as an offset from the first byte seen, as tcpdump prints it.
+    /// Returns a position as an offset from the first byte seen, as tcpdump prints it.
     pub fn place(&self, position: u64) -> u64 {
         position.saturating_sub(self.data().first_position())
     }
 
-    /// Time since the first packet of the connection.
+    /// Returns the time since the first packet of the connection.
     pub fn since_start(&self, at: Instant) -> Duration {
         at.saturating_since(self.start)
     }
 }
 
-/// Bytes per second.
+/// Returns bytes per second.
 pub(crate) fn per_second(bytes: u64, time: Duration) -> f64 {
     bytes as f64 / time.as_secs_f64().max(1e-9)
 }
 
-/// One part of another, 0 where the other is nothing.
+/// Returns part over whole; 0 if the whole is 0.
 pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
-/// The value that `quarters` fourths of the samples are below; `None` of none.
+/// Returns a quartile of the samples; `None` if there are none.
 pub(crate) fn quartile(mut samples: Vec<f64>, quarters: usize) -> Option<f64> {
     samples.sort_by(f64::total_cmp);
     let place = samples.len() * quarters / 4;

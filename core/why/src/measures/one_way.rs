@@ -1,4 +1,4 @@
-//! Queueing delay on one way to the capture point, by timestamps (RFC 7323 section 3).
+//! Queueing delay in one direction to the capture point, by timestamps (RFC 7323 section 3).
 
 use alloc::vec::Vec;
 
@@ -7,19 +7,19 @@ use gigatcp_units::Duration;
 use super::Measures;
 use crate::round::{Round, Stamp};
 
-/// How much longer than at its minimum one way took, round by round.
+/// Delay of one direction above its minimum, round by round.
 #[derive(Debug)]
 pub(crate) struct OneWay {
     late: Vec<Option<Duration>>,
-    /// Resolution of the clock by which that is known.
+    /// Resolution of the clock that shows it.
     tick: Duration,
 }
 
-/// A clock must have ticked that often for its rate to be known.
+/// Minimum number of ticks for the rate of a clock to be known.
 const MIN_TICKS: u32 = 20;
 
 impl OneWay {
-    /// The time that passed at the capture point less that on the clock of the host.
+    /// Compares the time at the capture point with the clock of the host.
     pub fn of(rounds: &[Round], stamp: fn(&Round) -> Option<Stamp>) -> Self {
         let mut way = Self {
             late: alloc::vec![None; rounds.len()],
@@ -48,14 +48,14 @@ impl OneWay {
         way
     }
 
-    /// The delay above the minimum in that round.
+    /// Returns the delay above the minimum in that round.
     pub fn late(&self, index: usize) -> Option<Duration> {
         self.late.get(index).copied().flatten()
     }
 }
 
-/// The usual tick that is nearest: 1, 4 or 10 ms, or as measured. A queue that grows all
-/// the time makes ticks seem longer than they are.
+/// Returns the nearest usual tick: 1, 4 or 10 ms, or as measured. A queue that grows all the time
+/// makes ticks seem longer than they are.
 fn round_tick(measured: f64) -> f64 {
     [1e6, 4e6, 1e7]
         .into_iter()
@@ -63,36 +63,37 @@ fn round_tick(measured: f64) -> f64 {
         .unwrap_or(measured)
 }
 
-/// The smallest lateness of data by its sender's clock of all rounds, us.
+/// Returns the minimum lateness of data by its sender's clock over all rounds, us.
 pub(super) fn earliest(rounds: &[Round]) -> Option<f64> {
     let all = rounds.iter().filter_map(|round| round.data_late);
     all.map(|late| f64::from(late.least)).reduce(f64::min)
 }
 
 impl Measures<'_> {
-    /// The smallest delay of data before the capture point in that round, above that of
-    /// the connection.
+    /// Returns the minimum delay of data before the capture point in that round. It is above that
+    /// of the connection.
     pub fn data_late(&self, index: usize) -> Option<Duration> {
         let late = self.rounds[index].data_late?.least;
         let late = f64::from(late) - self.data_late_min?;
         Some(Duration::from_secs_f64(late.max(0.0) * 1e-6))
     }
 
-    /// Delay of data before the capture point, above its minimum, where timestamps tell.
+    /// Returns the delay of data before the capture point above its minimum. `None` unless
+    /// timestamps show it.
     pub fn data_delay(&self, index: usize) -> Option<Duration> {
         let late = self.forth.late(index)?;
         (late > self.forth.tick * 2).then_some(late)
     }
 
-    /// Mean delays of data and of ACKs between two captures in that round, above their
-    /// minimum.
+    /// Returns the mean delays of data and of ACKs between two captures in that round. They are
+    /// above their minimum.
     pub fn pair_delays(&self, index: usize) -> Option<(Duration, Duration)> {
         let round = &self.rounds[index];
         self.pair?.between.queues_in(round.start, round.end)
     }
 
-    /// Of a standing queue, the shares on the forward path to the capture point and
-    /// on the reverse path to it.
+    /// Returns the fractions of a standing queue on the forward and on the reverse path. Both are
+    /// between the capture point and the hosts.
     fn shares_of(&self, index: usize) -> Option<(f64, f64)> {
         if let Some((forth, back)) = self.pair_delays(index) {
             let both = (forth + back).as_secs_f64().max(1e-9);
@@ -107,7 +108,7 @@ impl Measures<'_> {
         ))
     }
 
-    /// The same, or as in the median round where this one has no timestamps that tell.
+    /// Returns these fractions, or those of the median round without conclusive timestamps.
     pub fn shares(&self, index: usize) -> Option<(f64, f64)> {
         self.shares_of(index).or(self.usual_shares)
     }

@@ -1,4 +1,4 @@
-//! The path: minimum RTT, queues, bottleneck rate, and what is known of its capacity.
+//! The path: minimum RTT, queues, bottleneck rate, and its capacity as far as known.
 
 use alloc::vec::Vec;
 
@@ -12,13 +12,13 @@ use crate::episode::RecoveryEpisode;
 use crate::round::{Round, State};
 use crate::sender_view::SenderView;
 
-/// How the capacity of the path is known.
+/// Source of the capacity of the path.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum CapacitySource {
     /// The bottleneck was busy with a queue before it: its rate.
     FullLink,
-    /// Trains of packets that follow each other closely behind the bottleneck: a lower
-    /// bound, since other flows may come between.
+    /// Trains of packets that are back to back behind the bottleneck. A lower bound, since other
+    /// flows may come between.
     Dispersion,
     /// The largest delivery rate over a round: a lower bound.
     #[default]
@@ -26,7 +26,7 @@ pub enum CapacitySource {
 }
 
 impl CapacitySource {
-    /// Its name in records.
+    /// Returns its name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -37,17 +37,17 @@ impl CapacitySource {
     }
 }
 
-/// What the path carries, as far as the capture shows it.
+/// Capacity of the path, as far as the capture shows it.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Capacity {
     /// Bytes of payload per second.
     pub(crate) bytes_per_second: f64,
-    /// How that is known.
+    /// Source of the value.
     pub source: CapacitySource,
 }
 
 impl Capacity {
-    /// As a rate of payload.
+    /// Returns it as a rate of payload.
     #[must_use]
     pub fn rate(&self) -> Rate {
         rate(self.bytes_per_second)
@@ -59,9 +59,9 @@ impl Capacity {
         self.source != CapacitySource::FullLink
     }
 
-    /// As queues and delivery rates show it, before any cause is known.
+    /// Derives it from queues and delivery rates, before any cause is known.
     pub(super) fn of(measures: &Measures<'_>) -> Self {
-        /// Rounds with a full link that show its rate.
+        /// Minimum number of rounds with a saturated link that show its rate.
         const MIN_FULL: usize = 4;
         let mean = measures.mean_rate();
         let full = (0..measures.rounds.len())
@@ -76,8 +76,8 @@ impl Capacity {
         )
     }
 
-    /// The rate while the link was full, where that much time was attributed to it; else
-    /// a lower bound.
+    /// Returns the rate while the link was saturated, if enough time was attributed to it.
+    /// Otherwise a lower bound.
     pub(crate) fn attributed(measures: &Measures<'_>, full: &[&Attributed]) -> Self {
         let enough = measures.base * 4;
         let mean = measures.mean_rate();
@@ -97,8 +97,8 @@ impl Capacity {
         }
     }
 
-    /// The best of what was delivered over a round and of trains of packets, neither
-    /// above what packets close together show: a lower bound.
+    /// Returns a lower bound: the highest delivery rate over a round or packet train. Neither
+    /// exceeds the rate that packets back to back show.
     fn at_least(measures: &Measures<'_>) -> Self {
         let line = measures.line.unwrap_or(f64::MAX);
         let round = measures.peak.min(line).max(measures.mean_rate());
@@ -117,7 +117,8 @@ impl Capacity {
     }
 }
 
-/// Median rate of the closest trains of data and of their ACKs, both of enough bytes.
+/// Returns the median rate of the closest trains of data and of their ACKs. Both must have enough
+/// bytes.
 pub(super) fn train_rate(rounds: &[Round], mss: u64) -> f64 {
     let enough = 10 * mss;
     let trains = rounds
@@ -131,7 +132,7 @@ pub(super) fn train_rate(rounds: &[Round], mss: u64) -> f64 {
     quartile(trains.collect(), 2).unwrap_or(0.0)
 }
 
-/// Where the capture was taken, and the minimum RTT of the whole path.
+/// Returns the capture point, and the minimum RTT of the whole path.
 pub(super) fn view_and_base(connection: &Connection, trail: &SenderView) -> (View, Duration) {
     let rounds = trail.rounds.as_slice();
     let shortest = rounds.iter().filter_map(|round| round.trip.least).min();
@@ -146,8 +147,8 @@ pub(super) fn view_and_base(connection: &Connection, trail: &SenderView) -> (Vie
     (view, trip.unwrap_or_default() + turn)
 }
 
-/// The largest rate of delivery over two neighboring rounds without a loss: its ninth
-/// decile. Where one round ends early the next is longer, so two are taken together.
+/// Returns the ninth decile of the delivery rates over two neighboring rounds without a loss. If
+/// one round ends early the next is longer, so two are taken together.
 pub(super) fn peak_rate(rounds: &[Round], mss: u64, base: Duration) -> f64 {
     let is_whole = |round: &Round| {
         round.acked >= 4 * mss
@@ -174,7 +175,7 @@ pub(super) fn peak_rate(rounds: &[Round], mss: u64, base: Duration) -> f64 {
     }
 }
 
-/// Bottleneck rate by the distances between packets behind it.
+/// Returns the bottleneck rate from the distances between packets behind it.
 pub(super) fn dispersion_rate(
     trail: &SenderView,
     view: View,
@@ -187,7 +188,7 @@ pub(super) fn dispersion_rate(
     }
 }
 
-/// RTT of the whole path in each round.
+/// Returns the RTT of the whole path in each round.
 pub(super) fn round_trips(
     rounds: &[Round],
     view: View,
@@ -208,7 +209,7 @@ pub(super) fn round_trips(
     rounds.iter().map(of).collect()
 }
 
-/// By less than this the RTT varies without a queue.
+/// Returns the variation of the RTT below which there is no queue.
 pub(super) fn queue_step(measures: &Measures<'_>) -> Duration {
     let base = measures.base;
     let four = (4 * measures.mss()) as f64 / measures.peak.max(1.0);
@@ -237,12 +238,12 @@ impl Measures<'_> {
         self.view.is_near_sender() || self.rounds.iter().any(|round| round.turn.count > 0)
     }
 
-    /// Added RTT in that round.
+    /// Returns the RTT above minimum in that round.
     pub fn queue(&self, index: usize) -> Option<Duration> {
         self.trips[index].map(|trip| trip.saturating_sub(self.base))
     }
 
-    /// Added RTT just before the episode.
+    /// Returns the RTT above minimum just before the episode.
     pub fn queue_before(&self, episode: &RecoveryEpisode) -> Option<Duration> {
         let turn = if self.view.is_near_sender() {
             Duration::ZERO
@@ -253,7 +254,7 @@ impl Measures<'_> {
         Some((trip + turn).saturating_sub(self.base))
     }
 
-    /// Delivery rate around a round, bytes per second.
+    /// Returns the delivery rate around a round, in bytes per second.
     pub fn near_rate(&self, index: usize) -> f64 {
         let near = self.around(index, 1, 1);
         let time = near
@@ -263,7 +264,7 @@ impl Measures<'_> {
         super::per_second(acked, time)
     }
 
-    /// Whether a standing queue was measured in that round by more than one segment.
+    /// Whether more than one segment measured a standing queue in that round.
     pub fn is_queued(&self, index: usize) -> bool {
         let round = &self.rounds[index];
         let is_enough = round.segments >= 4 * round.count || round.acks >= 4 * round.count;
@@ -271,14 +272,14 @@ impl Measures<'_> {
         is_enough && self.queue(index).is_some_and(is_long)
     }
 
-    /// Whether around that round as much was delivered as the bottleneck carries, or
-    /// as was ever delivered where that is not known.
+    /// Whether the delivery rate around that round was near the bottleneck rate. If that is
+    /// unknown, near the highest delivery rate.
     pub fn is_near_line(&self, index: usize) -> bool {
         let most = self.line.unwrap_or(self.peak);
         self.near_rate(index) >= 0.85 * most.min(self.peak.max(1.0) * 1.1)
     }
 
-    /// Minimum added RTT in that round, of eight samples or more.
+    /// Returns the minimum RTT above minimum in that round, of eight samples or more.
     pub fn standing_queue(&self, index: usize) -> Option<Duration> {
         let round = &self.rounds[index];
         let trip = round.trip.least.filter(|_| round.trip.count >= 8)?;
@@ -291,7 +292,7 @@ impl Measures<'_> {
     }
 }
 
-/// As a rate.
+/// Converts bytes per second to a rate.
 pub(crate) fn rate(bytes_per_second: f64) -> Rate {
     Rate::from_bps((bytes_per_second * 8.0).clamp(0.0, 1e15) as u64)
 }

@@ -1,5 +1,5 @@
-//! Queueing between the capture point and the sender, as turnarounds show it: from an ACK
-//! to the data that echoes it (RFC 7323 section 3).
+//! Queueing between the capture point and the sender, from turnarounds: from an ACK to the data
+//! that echoes it (RFC 7323 section 3).
 
 use gigatcp_units::Duration;
 
@@ -7,8 +7,8 @@ use super::Measures;
 use crate::round::Round;
 
 impl Measures<'_> {
-    /// How much later than at the minimum the earliest turnaround of that round was;
-    /// `None` where data did not echo ACKs all along the round.
+    /// Returns the shortest turnaround of that round above the minimum. `None` if data did not echo
+    /// ACKs throughout the round.
     pub fn turn_delay(&self, index: usize) -> Option<Duration> {
         let round = &self.rounds[index];
         let here = round.turn.least.filter(|_| echoes_always(round))?;
@@ -16,8 +16,8 @@ impl Measures<'_> {
     }
 }
 
-/// Whether all along a round data echoed what had just come: after a pause what is
-/// echoed is old, however short the way is.
+/// Whether data echoed recent ACKs throughout a round. After a pause the echoed timestamp is old,
+/// whatever the delay.
 fn echoes_always(round: &Round) -> bool {
     const MIN_SAMPLES: u64 = 32;
     round.turn.count >= MIN_SAMPLES && round.free_starts + round.clocked_starts == 0

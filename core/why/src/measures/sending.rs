@@ -1,5 +1,5 @@
-//! How the sender sends: evenly or in bursts, clocked by ACKs or not, with a constant
-//! flight or a growing one.
+//! Sending behavior: even or in bursts, clocked by ACKs or not, with a constant or a growing
+//! flight.
 
 use alloc::vec::Vec;
 
@@ -12,13 +12,13 @@ use crate::sender_view::SenderView;
 /// Measures of the sending side over the whole connection.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Sending {
-    /// Median rate of segments that follow each other closely, bytes per second.
+    /// Median rate of segments that are back to back, bytes per second.
     pub pace: Option<f64>,
-    /// Share of the rounds with such segments whose pace is within 4 % of the median.
+    /// Fraction of the rounds with such segments whose pace is near the median. The limit is 4 %.
     pub same_pace: f64,
     /// Largest flight of any round, bytes.
     pub flight_max: u64,
-    /// Ninth decile of the delivery rates, of the bottleneck rate.
+    /// Ninth decile of the delivery rates, over the bottleneck rate.
     pub peak_of_line: Option<f64>,
 }
 
@@ -39,13 +39,13 @@ impl Sending {
 }
 
 impl Measures<'_> {
-    /// Share of the round's active time in which segments follow each other closely.
+    /// Returns the fraction of the round's active time with segments that are back to back.
     pub fn busy(&self, index: usize) -> f64 {
         let round = &self.rounds[index];
         ratio(round.train_time.as_secs_f64(), round.active().as_secs_f64()).min(1.0)
     }
 
-    /// Rate of segments that follow each other closely, where nearly all do.
+    /// Returns the rate of segments that are back to back, if nearly all are.
     fn pace(&self, index: usize) -> Option<f64> {
         let round = &self.rounds[index];
         let is_busy = round.segments >= 8 && self.busy(index) >= 0.85;
@@ -53,8 +53,8 @@ impl Measures<'_> {
         (is_busy && is_timed).then(|| per_second(round.train_octets, round.train_time))
     }
 
-    /// Share of what was sent in a round that left as the answer to an ACK; `None` where
-    /// ACKs come so closely that everything follows one of them at once.
+    /// Returns the fraction of a round's data that ACKs released. `None` if ACKs are so dense that
+    /// all data immediately follows one.
     pub fn clocked(&self, index: usize) -> Option<f64> {
         let round = &self.rounds[index];
         let at_once = SenderView::at_once(self.trail.turn).as_nanos() as f64;
@@ -65,7 +65,7 @@ impl Measures<'_> {
         (!is_dense || share < 0.4).then_some(share)
     }
 
-    /// Share of the time around a round in which the sender had nothing to send.
+    /// Returns the fraction of the time around a round without data to send.
     pub fn dry_share(&self, index: usize) -> f64 {
         let near = self.around(index, 2, 2);
         let sum = |of: fn(&Round) -> Duration| {
@@ -78,7 +78,7 @@ impl Measures<'_> {
         ratio(sum(|round| round.dry), time).min(1.0)
     }
 
-    /// By how much the flight varies over some rounds: largest less smallest, over largest.
+    /// Returns the variation of the flight over some rounds: largest less smallest, over largest.
     pub fn flight_spread(&self, index: usize) -> Option<f64> {
         let near = self.around(index, 4, 4);
         let flights = || {
@@ -90,7 +90,7 @@ impl Measures<'_> {
         (flights().count() >= 4).then(|| ratio((high - low) as f64, high as f64))
     }
 
-    /// Growth of the flight over the rounds behind, as a binary logarithm for each RTT.
+    /// Returns the growth of the flight over the following rounds, in doublings per RTT.
     pub fn flight_growth(&self, index: usize) -> Option<f64> {
         let near = self.around(index, 2, 4);
         let first = near.iter().position(|one| one.flight > 0)?;

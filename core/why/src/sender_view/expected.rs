@@ -1,30 +1,29 @@
-//! Data that was expected: the next octets, as many as before, and nothing that
-//! they could be part of.
+//! Fast path for expected data: the next bytes, with the same size as before, while no other state
+//! is affected.
 //!
-//! Nearly all data of a long connection is of that kind. What such a segment
-//! changes are sums, and what the acknowledgments change that it releases; all
-//! that decides this is known since the segment before ([`SenderView::look_ahead`])
-//! and does not change until another kind of segment passes. Everything else takes
-//! the way through `sent.rs`, which comes to the same for these too: a test has
-//! both ways analyze conversations of anything ([`crate::Watcher::without_prediction`]).
+//! Nearly all data of a long connection is expected. Such a segment changes only sums, and the
+//! state that its released acknowledgments change. Everything that decides this is known since the
+//! previous segment ([`SenderView::look_ahead`]) and does not change until another kind of segment
+//! passes. All other segments go through `sent.rs`, which produces the same result for these too: a
+//! test compares both on random conversations ([`crate::Watcher::without_prediction`]).
 
 use super::*;
 
 impl SenderView {
-    /// Everything takes the long way.
+    /// Disables the fast path.
     pub fn never_expect(&mut self) {
         self.expects = false;
     }
 
-    /// Notes the size of segments that change only sums, after one of this
-    /// size in octets.
+    /// Notes the size of segments that change only sums. The segment before them had this size in
+    /// octets.
     pub(super) fn look_ahead(&mut self, octets: u64) {
         let is_undisturbed = self.open.is_none()
             && self.hole.is_none()
             && self.over.is_none()
             && !self.fin
             && self.una >= self.recover;
-        // Full segments, which PSH makes no end of, of the size that is usual.
+        // Full segments of the usual size, which PSH does not end.
         let is_usual = octets == self.usual.0
             && octets <= self.largest
             && self.mss > 64
@@ -55,7 +54,7 @@ impl SenderView {
             && packet.at >= self.last
     }
 
-    /// Takes expected data in.
+    /// Processes expected data.
     #[inline(always)]
     pub(super) fn on_expected(&mut self, shown: &Shown<'_>) {
         let packet = shown.packet;

@@ -1,4 +1,4 @@
-//! What the receiver says: acknowledgments, windows, how long they took.
+//! Packets of the receiver: acknowledgments, windows, RTT samples.
 
 use gigatcp_flows::Kinds;
 
@@ -12,7 +12,7 @@ const fn is_old(kinds: Kinds) -> bool {
 }
 
 impl SenderView {
-    /// The receiver speaks.
+    /// Processes a packet of the receiver.
     pub fn on_heard(&mut self, shown: &Shown<'_>) {
         let packet = shown.packet;
         if shown.verdict.kinds.contains(Kind::CapturedTwice) {
@@ -58,9 +58,9 @@ impl SenderView {
         );
     }
 
-    /// Keeps an acknowledgment until the sender has learned of it. Where very many
-    /// are on their way, those that come closer than a part of that way count as
-    /// one, the last of them: it says what they said.
+    /// Keeps an acknowledgment until the sender has received it. If very many are pending, those
+    /// that are closer than a fraction of the turnaround are merged into the last of them, which
+    /// includes the others.
     #[inline]
     fn keep(&mut self, known: Pending, number: u64) {
         if self.pending.len() >= MANY_PENDING {
@@ -91,15 +91,14 @@ impl SenderView {
         self.round.ack_bursts += u64::from(last_heard.is_some_and(is_close));
         let is_sack = shown.packet.says_more && !kinds.contains(Kind::CongestionExperienced);
         self.round.sack_acks += u64::from(is_sack);
-        // What was delayed behind a gap says nothing about the path.
+        // ACKs delayed behind a gap do not show the path's RTT.
         if let Some(trip) = shown.verdict.round_trip()
             && self.has_data
             && self.open.is_none()
         {
             self.last_trip = Some(trip);
             self.note_round_trip();
-            // The one that reports the gap may have been delayed until then (RFC 5681
-            // section 4.2).
+            // The ACK that reports the gap may have been delayed until then (RFC 5681 section 4.2).
             if !shown.packet.says_more {
                 self.round.trip.add(trip);
                 self.punctual_trip = trip;
@@ -161,7 +160,7 @@ impl SenderView {
         }
     }
 
-    /// How far a window must be scaled at least to hold what is in flight.
+    /// Raises the minimum window scale to hold the data in flight.
     #[cold]
     fn note_unscaled(&mut self, flight: u64, wnd: u16) {
         const MOST: u8 = 14;
@@ -180,7 +179,7 @@ impl SenderView {
         }
     }
 
-    /// Does the right edge stand still while data is acknowledged? A scaled window is
+    /// Detects a right edge that does not advance while data is acknowledged. A scaled window is
     /// advertised in units, so the edge seems to move by less than one of them.
     fn freeze(&mut self, shown: &Shown<'_>, ack: u64, edge: u64) {
         if !self.knows_edge {
@@ -216,7 +215,7 @@ impl SenderView {
         });
     }
 
-    /// The edge that stands still, or the last one that did.
+    /// Returns the current stall of the edge, or the last one.
     pub(super) fn stillness(&self) -> Option<Frozen> {
         self.standing
             .and_then(|now| now.if_long(self.mss))

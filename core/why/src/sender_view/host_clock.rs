@@ -1,43 +1,43 @@
 //! Lateness of packets by the timestamp clock of the host that made them.
 //!
-//! A timestamp (RFC 7323 section 3) says when a segment was made, in ticks of its
-//! host's clock. The first packet with a new tick, at the capture point, is later than
-//! that tick by the delay of the path from the host to here: its queues, the one below
-//! TCP in the host itself included. What differs between packets is queueing.
+//! A timestamp (RFC 7323 section 3) shows when a segment was made, in ticks of its host's clock.
+//! The first packet with a new tick, at the capture point, is later than that tick by the delay of
+//! the path from the host to here. That includes queues, also the one below TCP in the host itself.
+//! Differences between packets are due to queueing.
 //!
-//! Out of scope: the drift between the two clocks. It is some 50 ppm, so
-//! lateness is comparable between packets seconds apart, not minutes.
+//! Out of scope: the drift between the two clocks. It is some 50 ppm, so lateness is comparable
+//! between packets seconds apart, not minutes.
 
 use gigatcp_units::Instant;
 
 use crate::samples::Stamp;
 
-/// Ticks that hosts use, in us: 1 us to 1 s.
+/// Tick lengths that hosts use, in us: 1 us to 1 s.
 const TICKS: [u64; 8] = [1, 100, 1_000, 4_000, 10_000, 100_000, 500_000, 1_000_000];
 
-/// Minimum ticks until the clock is known.
+/// Minimum number of ticks until the clock is known.
 const LEAST_TICKS: u64 = 32;
 
 /// The timestamp clock of one host.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct HostClock {
-    /// When the first new timestamp passed.
+    /// Time of the first new timestamp.
     first: Instant,
     /// Ticks from that to the newest.
     ticks: u64,
     newest: u32,
-    /// Length of a tick, in us, or one of the values below.
+    /// Length of a tick in us, or one of the values below.
     tick_us: u32,
 }
 
-/// No timestamp passed.
+/// Value of `tick_us` before the first timestamp.
 const NO_STAMP: u32 = 0;
-/// Timestamps passed, and the tick is unknown.
+/// Value of `tick_us` while the tick is unknown.
 const UNKNOWN: u32 = 1 << 31;
 
 impl HostClock {
-    /// Takes in the first packet with a new timestamp. Returns its lateness in us,
-    /// above that of the first one, once the tick is known.
+    /// Processes the first packet with a new timestamp. Returns its lateness in us, above that of
+    /// the first one, once the tick is known.
     #[inline(never)]
     pub fn on_fresh(&mut self, stamp: Stamp) -> Option<i32> {
         if self.tick_us == NO_STAMP {
@@ -52,7 +52,7 @@ impl HostClock {
         }
         let by_host = self.ticks.saturating_mul(self.tick_us.into());
         if passed.abs_diff(by_host) > passed / 4 + 10_000_000 {
-            // Another clock than it seemed, or one that was set.
+            // The tick was wrong, or the clock was set.
             self.begin(stamp);
             return None;
         }

@@ -1,27 +1,26 @@
-//! IPv4 identifications of the sender's packets: how many packets it made that did not
-//! pass here.
+//! IPv4 identifications of the sender's packets: the number of packets that did not pass here.
 //!
-//! Many hosts count the packets of a connection (Linux: one more for each segment, also
-//! within a super-segment), so that a jump is what was lost before the capture point, even
-//! where the retransmission is the first copy seen. Hosts that send zeros or random
-//! numbers (RFC 6864 section 4.1 allows both) give no count, and IPv6 has none.
+//! Many hosts count the packets of a connection (Linux: one more for each segment, also within a
+//! super-segment). Then a jump shows packets lost before the capture point, even if the
+//! retransmission is the first copy seen. Hosts that send zeros or random numbers (RFC 6864 section
+//! 4.1 allows both) give no count, and IPv6 has none.
 
 /// The identifications of one sender.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Identifications {
-    /// The one that the next packet has if it is the next that was made.
+    /// Identification of the next packet, if it is the next one made.
     next: Option<u16>,
-    /// Packets with the next number, with a later one, and with an earlier one.
+    /// Number of packets with the next identification, a later one, and an earlier one.
     exact: u32,
     ahead: u32,
     behind: u32,
 }
 
 impl Identifications {
-    /// So far ahead a packet is no later one.
+    /// Minimum distance at which a packet is not a later one.
     const FAR: u16 = 1 << 14;
 
-    /// Takes in a packet of `segments` segments; returns how many before it did not pass.
+    /// Processes a packet of `segments` segments; returns the number of missing packets before it.
     #[inline(always)]
     pub fn on_packet(&mut self, ident: u16, segments: u16) -> u64 {
         let behind = ident.wrapping_add(segments.max(1));
@@ -31,7 +30,7 @@ impl Identifications {
         };
         let ahead = ident.wrapping_sub(next);
         if ahead >= Self::FAR {
-            // A reordered one, or a host that does not count.
+            // A reordered packet, or a host that does not count.
             self.behind += 1;
             return 0;
         }
@@ -44,8 +43,8 @@ impl Identifications {
         ahead.into()
     }
 
-    /// Whether they count the packets of this connection. Offload that numbers the
-    /// segments of each burst from zero goes back with every burst.
+    /// Whether they count the packets of this connection. Offload that numbers the segments of each
+    /// burst from zero goes back with every burst.
     pub const fn is_counted(&self) -> bool {
         self.exact >= 10 && self.exact >= 3 * self.ahead && self.exact >= 16 * self.behind
     }

@@ -1,17 +1,16 @@
-//! Was it too much? What had left when something was lost, as a meter sees it.
+//! Departures around losses, and how well a meter explains the losses.
 //!
-//! A full queue and a policer are meters: they take what comes at a rate and have
-//! room for a depth beyond it (a token bucket, RFC 2475 section 2.3.3.3; a queue
-//! of that many packets before a link). What exceeds the depth is lost, and nothing else
-//! is. So with the right rate the level at each loss is the same, and nothing that
-//! arrived found a level as high. Random loss has no level: much that arrived found
-//! higher ones. The rate tells a queue, which drains as fast as its link, from a
-//! policer, which is slower.
+//! A full queue and a policer are meters: they accept input at a rate and have room for a depth
+//! beyond it (a token bucket, RFC 2475 section 2.3.3.3; a queue of that many packets before a
+//! link). Only input that exceeds the depth is lost. So with the right rate the level at each loss
+//! is the same, and no data that arrived met a level as high. Random loss has no such level: much
+//! data that arrived met higher ones. The rate distinguishes a queue, which drains at the rate of
+//! its link, from a policer, which is slower.
 //!
-//! What is kept are the departures of the last moments, and of those around losses
-//! [`MAX_LOG`] for the end; nothing before the first loss, which ends an opening and
-//! is no measure for the others: most connections lose nothing. Out of
-//! scope: traffic of others through the same meter, which hides its level.
+//! The meter keeps the latest departures, and of those around losses [`MAX_LOG`] for the end. It
+//! keeps nothing before the first loss, which ends slow start and is not typical of others: most
+//! connections lose nothing. Out of scope: cross traffic through the same meter, which hides its
+//! level.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -19,79 +18,78 @@ use alloc::vec::Vec;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::SeqNumber;
 
-/// Departures remembered.
+/// Maximum number of latest departures.
 const RECENT: usize = 256;
 
-/// Departures around losses kept.
+/// Maximum number of departures kept around losses.
 const MAX_LOG: usize = 1536;
 
-/// Of these, the number before the first loss of an episode, and behind it.
+/// Departures logged before the first loss of an episode, and after it.
 const BEFORE: usize = 128;
 const BEHIND: usize = 32;
 
-/// What leaves within this time leaves at once.
+/// Data sent within this time is one departure.
 const AT_ONCE: Duration = Duration::from_micros(30);
 
 /// Minimum number of episodes for a verdict.
 const LEAST_LOSSES: usize = 4;
 
-/// Segments that a meter takes at least beyond its rate: with less room any segment
-/// finds it full or empty, and nothing is shown.
+/// Minimum depth of a meter in segments. With less room any segment finds it full or empty, and
+/// nothing is shown.
 const LEAST_DEPTH: f64 = 2.0;
 
-/// Octets that left at once, in few of memory: connections that lost something keep
-/// many of these.
+/// Bytes sent together, stored compactly. Connections with losses keep many of these.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
     at: Instant,
-    /// The place behind it, of which the lower half is enough: places that are
-    /// compared are no 2 GiB apart (RFC 7323 section 2.2).
+    /// Lower half of the position after it, which is sufficient. Positions that are compared are
+    /// less than 2 GiB apart (RFC 7323 section 2.2).
     end: SeqNumber,
     octets: u32,
-    /// Octets of it that were lost, and how many before the first of these.
+    /// Bytes of it that were lost, and the number before the first of these.
     lost: u32,
     before: u32,
 }
 
-/// The same, since the one before, in few octets: every loss logs many.
+/// A departure relative to the previous one, stored compactly: every loss logs many.
 #[derive(Clone, Copy, Debug)]
 struct Logged {
-    /// Microseconds; [`BEGINS`] for the first of a row.
+    /// Microseconds; [`BEGINS`] for the first of a run.
     gap_us: u32,
     octets: u32,
     lost: u32,
-    /// Octets before the first loss of an episode: what was lost behind it met the
-    /// same; [`FOLLOWS`] there.
+    /// Bytes before the first loss of an episode. Later losses of the episode met the same meter;
+    /// they have [`FOLLOWS`].
     before: u32,
 }
 
-/// No time.
+/// Value of `gap_us` for none.
 const BEGINS: u32 = u32::MAX;
 
-/// Octets are fewer.
+/// Flag above all possible byte counts.
 const FOLLOWS: u32 = 1 << 31;
 
 /// Departures of one direction.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Meter {
-    /// Something was lost.
+    /// Whether data was lost.
     is_on: bool,
     recent: VecDeque<Departure>,
-    /// When the latest that was logged had left.
+    /// Departure time of the latest logged one.
     logged: Option<Instant>,
     log: Vec<Logged>,
-    /// What is lost shows as holes: the meter is before the capture point.
+    /// Whether losses show as gaps: the meter is before the capture point.
     has_holes: bool,
 }
 
 /// A meter that explains the losses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fit {
-    /// How many of what arrived found a level as high as what was lost.
+    /// Fraction of delivered data that met a level as high as lost data did.
     pub over: f64,
-    /// How much the levels at losses differ, of their middle.
+    /// Difference of the levels at losses, over their median.
     pub spread: f64,
-    /// That middle: how many octets there is room for.
+    /// That median: the depth in bytes.
     pub depth: f64,
 }
 
@@ -105,7 +103,7 @@ fn furthest(one: SeqNumber, place: u64) -> SeqNumber {
 }
 
 impl Meter {
-    /// Octets leave, up to the place `end`.
+    /// Records the departure of bytes up to the position `end`.
     #[inline]
     pub fn on_sent(&mut self, at: Instant, octets: u64, end: u64) {
         if !self.is_on {
@@ -139,7 +137,7 @@ impl Meter {
         });
     }
 
-    /// This many octets are missing behind what passed last.
+    /// Records the loss of this number of bytes after the latest departure.
     pub fn on_hole(&mut self, octets: u64) {
         (self.is_on, self.has_holes) = (true, true);
         if let Some(last) = self.recent.back_mut() {
@@ -149,7 +147,7 @@ impl Meter {
         }
     }
 
-    /// The octets from `start` on were lost when they left first.
+    /// Records the loss of the first transmission of bytes from `start` on.
     pub fn on_lost(&mut self, start: u64, octets: u64) {
         self.is_on = true;
         if self.has_holes {
@@ -173,7 +171,7 @@ impl Meter {
         one.lost = one.lost.saturating_add(octets as u32).min(one.octets);
     }
 
-    /// A repair is over: what left up to the last loss goes into the log.
+    /// Logs the departures up to the last loss, at the end of a recovery.
     pub fn on_repaired(&mut self) {
         let is_new = |one: &Departure| self.logged.is_none_or(|logged| one.at > logged);
         let is_lost = |one: &Departure| one.lost > 0 && is_new(one);
@@ -192,7 +190,7 @@ impl Meter {
             if self.log.len() == MAX_LOG {
                 break;
             }
-            // What was logged already goes on.
+            // Departures logged already are continued.
             if !is_new(one) {
                 before = Some(one.at);
                 continue;
@@ -215,12 +213,12 @@ impl Meter {
         self.logged = before.or(self.logged);
     }
 
-    /// There is no more to come.
+    /// Discards the latest departures, after the last one.
     pub fn forget_recent(&mut self) {
         self.recent = VecDeque::new();
     }
 
-    /// How well a meter of that rate, in octets per second, explains the losses.
+    /// Returns how well a meter of that rate, in bytes per second, explains the losses.
     pub fn fit(&self, rate: f64, mss: u64) -> Option<Fit> {
         let mut losses: Vec<f64> = Vec::new();
         self.levels(rate, |level, is_lost| {
@@ -241,7 +239,7 @@ impl Meter {
         self.levels(rate, |level, is_lost| {
             if !is_lost {
                 count += 1;
-                // What just fits leaves the level at which the next is lost.
+                // Data that just fits leaves the level at which the next is lost.
                 over += u64::from(level > low + mss as f64 / 8.0);
             }
         });
@@ -252,8 +250,8 @@ impl Meter {
         })
     }
 
-    /// The level behind each departure that arrived, and at the first loss of each
-    /// episode, from where on it is known: where it had once been nothing.
+    /// Passes the level after each delivered departure to `each`. Also passes that at the first
+    /// loss of each episode. Levels are known after one has been zero.
     fn levels(&self, rate: f64, mut each: impl FnMut(f64, bool)) {
         let (mut level, mut is_known) = (0.0_f64, false);
         for one in &self.log {
@@ -287,8 +285,8 @@ mod tests {
 
     const MSS: u64 = 1000;
 
-    /// Bursts that grow by a segment each 20 ms, eight times from one segment on;
-    /// `is_lost` is told the place of a segment in its burst and its number.
+    /// Returns bursts of one to eight segments in turn, every 20 ms. `is_lost` gets the position of
+    /// a segment in its burst and its number.
     fn bursts(mut is_lost: impl FnMut(u64, u64) -> bool) -> Meter {
         let (mut meter, mut end, mut number) = (Meter::default(), 0, 0);
         for round in 0..64_u64 {

@@ -1,15 +1,14 @@
-//! Retransmissions of what was only late: segments that a sender marked lost and that
-//! had been overtaken, as an observer that sees both of them knows.
+//! Retransmissions of reordered segments: the sender marked them lost, but the observer sees both
+//! transmissions.
 //!
-//! Behind what reorders, the original passes late and out of order, and a copy of
-//! it passes as well: before or after. Which of two is the original its timestamp
-//! tells, or without timestamps the IP identification, which grows from packet to
-//! packet of a connection where a host counts it. That there is a copy proves that
-//! the sender took the segment for lost (RFC 3522 and RFC 2883 prove it to the
-//! sender; this needs neither).
+//! After the reordering element, the original passes late and out of order, and a copy of it passes
+//! before or after. The timestamp shows which of the two is the original. Without timestamps the IP
+//! identification does, which grows from packet to packet of a connection if a host counts it. A
+//! copy proves that the sender considered the segment lost (RFC 3522 and RFC 2883 prove it to the
+//! sender; this requires neither).
 //!
-//! Out of scope: what becomes of either behind the capture point. Near
-//! the sender nothing has been overtaken yet, and nothing is said.
+//! Out of scope: their fate behind the capture point. Near the sender nothing has been overtaken
+//! yet, and nothing is reported.
 
 use alloc::collections::VecDeque;
 
@@ -17,10 +16,10 @@ use gigatcp_flows::{Kinds, PacketSummary};
 
 use crate::echoes::is_newer;
 
-/// Passages remembered.
+/// Maximum number of passages remembered.
 const MOST: usize = 64;
 
-/// A segment that came late, or was retransmitted.
+/// A segment that was reordered, or retransmitted.
 #[derive(Clone, Copy, Debug)]
 struct Passage {
     start: u64,
@@ -29,7 +28,7 @@ struct Passage {
     is_copy: bool,
 }
 
-/// What tells which of two packets is older.
+/// Fields that show which of two packets is older.
 #[derive(Clone, Copy, Debug)]
 struct Made {
     ts_val: Option<u32>,
@@ -59,28 +58,28 @@ impl Made {
     }
 }
 
-/// What a packet of octets that had been passed over turned out to be.
+/// Result for a packet that fills a gap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Turned {
-    /// A copy of what had come late.
+    /// A copy of a reordered segment.
     CopyOfLate,
-    /// Late itself: a copy of it has overtaken it.
+    /// Reordered: a copy of it has overtaken it.
     Overtaken,
-    /// What it seems.
+    /// As classified before.
     AsItSeems,
 }
 
-/// Late segments and copies of them, the latest ones.
+/// The latest reordered segments and copies of them.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Overtaken(VecDeque<Passage>);
 
 impl Overtaken {
-    /// A segment from `start` to `end` passes late and out of order.
+    /// Records a reordered segment from `start` to `end`.
     pub fn on_late(&mut self, range: (u64, u64), packet: &PacketSummary) {
         self.note(range, packet, false);
     }
 
-    /// A segment passes that looks retransmitted.
+    /// Classifies a segment that looks retransmitted.
     pub fn on_again(
         &mut self,
         (start, end): (u64, u64),

@@ -1,5 +1,5 @@
-//! What holds of every trail, over conversations of anything; and of what changes
-//! nothing in a conversation, that it changes no measure.
+//! Properties of every sender view, over random conversations; changes of a conversation that must
+//! not change any measure.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -19,7 +19,7 @@ use crate::round::State;
 const CLIENT: Side = Side::Client;
 const SERVER: Side = Side::Server;
 
-/// A step of a transfer: what, how many segments, and after how many us.
+/// A step of a transfer: action, number of segments, and time before it in us.
 type Step = (u8, u32, u64);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -27,7 +27,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((0_u8..32, 1_u32..6, gap), 1..150)
 }
 
-/// A transfer as a capture near its sender sees it, with whatever may happen.
+/// Returns a transfer as captured near its sender, with random events.
 fn transfer(steps: &[Step]) -> Conversation {
     let mut all = Conversation::opened(20_000, 10);
     let (mut at, mut next, mut acked) = (30_000, 1, 1);
@@ -41,7 +41,7 @@ fn transfer(steps: &[Step]) -> Conversation {
                     at += gap % 7;
                 }
             }
-            // A super-segment, with and without a rest.
+            // A super-segment, with and without a remainder.
             14..=16 => {
                 let len = MSS * segments + if what == 16 { 300 } else { 0 };
                 all.say(at, CLIENT, next, 1, len);
@@ -97,8 +97,7 @@ fn total(trail: &SenderView, states: &[State]) -> Duration {
         .fold(Duration::ZERO, |sum, spent| sum + spent)
 }
 
-/// Time between packets in which nothing was outstanding, and the number of packets:
-/// by sequence numbers alone.
+/// Returns the time between packets without outstanding data, from sequence numbers.
 fn empty_time(packets: &[Observed]) -> Duration {
     let (mut next, mut acked, mut last) = (1, 1, None::<Instant>);
     let mut empty = Duration::ZERO;
@@ -121,7 +120,7 @@ fn empty_time(packets: &[Observed]) -> Duration {
     empty
 }
 
-/// Everything of it but what counts PSH.
+/// Formats all of it except counts of PSH.
 fn without_marks(trail: &SenderView) -> String {
     let mut trail = trail.clone();
     trail.round.pushed = 0;
@@ -213,8 +212,8 @@ proptest! {
     }
 }
 
-/// A window of 40 segments, 40 ms of RTT, an application that pauses now and then: of
-/// `merged` segments each packet.
+/// Returns a transfer with a window of 40 segments and 40 ms of RTT. The application pauses now and
+/// then. Each packet has `merged` segments.
 fn trains(merged: u32) -> Box<SenderView> {
     let mut all = Conversation::opened(40_000, 20);
     let mut packets = Vec::new();
@@ -288,7 +287,7 @@ fn a_capture_of_super_segments_alone_counts_segments_and_not_bytes() {
     );
 }
 
-/// A minute of silence with everything acknowledged, then the last segment again.
+/// A minute of silence with everything acknowledged, then the last segment is retransmitted.
 #[test]
 fn a_retransmission_of_what_was_acknowledged_makes_no_silence_a_timeout() {
     let mut all = Conversation::opened(40_000, 20);
@@ -352,7 +351,7 @@ fn windows_whose_scale_was_cut_off_or_not_seen_are_unknown() {
         let trail = all.trail(CLIENT);
         assert!(!trail.knows_windows());
         let rounds = trail.rounds.as_slice();
-        // As advertised, in a unit that is not known.
+        // As advertised, in an unknown unit.
         let windows = rounds.iter().filter_map(|round| round.window);
         assert!(windows.eq([(681, 681)]));
         assert!(rounds.iter().all(|round| round.still.is_zero()));

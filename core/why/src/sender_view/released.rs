@@ -1,10 +1,9 @@
-//! Which acknowledgments the sender had seen when it sent a segment, and what it
-//! waited for until then.
+//! Acknowledgments that the sender had received when it sent a segment, and its wait until then.
 
 use super::*;
 
 impl SenderView {
-    /// The acknowledgments that the sender of the packet had seen count now.
+    /// Applies the acknowledgments that the sender of the packet had received.
     pub(super) fn release(&mut self, (start, end): (u64, u64), shown: &Shown<'_>) {
         if !self.pending.is_empty() {
             let waiting = self.waits_unseen(start, end);
@@ -12,7 +11,7 @@ impl SenderView {
         }
     }
 
-    /// The same; `waiting` is since when and at which edge it waits unseen.
+    /// Applies them; `waiting` is the beginning and the edge of an unseen wait.
     #[inline(always)]
     pub(super) fn let_go(
         &mut self,
@@ -21,8 +20,8 @@ impl SenderView {
         mut waiting: Option<(Instant, u64)>,
     ) {
         let packet = shown.packet;
-        // Packets of other sizes take a little less or more. Near the sender it is
-        // its host that takes so long, now more and now less.
+        // Packets of other sizes take a little less or more time. Near the sender the host's delay
+        // varies.
         let turn = self.turn.unwrap_or_default();
         let turn = if self.is_near() {
             Duration::ZERO
@@ -59,16 +58,16 @@ impl SenderView {
         }
     }
 
-    /// Whether from here to the sender and back is little of the whole round trip.
+    /// Whether the turnaround is small compared to the RTT.
     pub(super) fn is_near(&self) -> bool {
         let turn = self.turn.unwrap_or_default();
         self.last_trip.is_some_and(|trip| turn * 8 <= trip)
     }
 
-    /// A segment that begins at the old right edge, and goes beyond it, was sent
-    /// after the window had moved; what lies between passed unseen, and until
-    /// the window moved its sender had to wait. From when on, at the rate of
-    /// before, and at which edge.
+    /// Detects a wait for the window before a segment at the old right edge. A segment that begins
+    /// there and exceeds it was sent after the window had moved. The data between passed unseen,
+    /// and until the window moved the sender had to wait. Returns the beginning of the wait, at the
+    /// rate before, and the edge.
     fn waits_unseen(&self, start: u64, end: u64) -> Option<(Instant, u64)> {
         if start <= self.nxt {
             return None;

@@ -1,4 +1,4 @@
-//! What the sender sends: new data, repairs, its end, a reset.
+//! Packets of the sender: new data, retransmissions, FIN, resets.
 
 use crate::echoes::Tick;
 use crate::measures::loss_burst::LossBurst;
@@ -6,14 +6,14 @@ use crate::measures::loss_burst::LossBurst;
 use super::overtaken::Turned;
 use super::*;
 
-/// What a host takes to answer at once.
+/// Maximum time of an immediate response of a host.
 const HOST: Duration = Duration::from_micros(20);
 
-/// A shorter time between segments is no pause.
+/// Minimum time between segments for a pause.
 const LEAST_PAUSE: Duration = Duration::from_millis(2);
 
 impl SenderView {
-    /// The sender sends: data, or its end.
+    /// Processes a packet of the sender: data, or its FIN.
     #[inline(always)]
     pub fn on_sent(&mut self, shown: &Shown<'_>) {
         if self.is_expected(shown) {
@@ -77,7 +77,7 @@ impl SenderView {
         self.last_data = self.last_data.max(packet.at);
     }
 
-    /// Packets that the sender made and that did not pass here.
+    /// Records packets that the sender made and that did not pass here.
     fn note_ident(&mut self, shown: &Shown<'_>) {
         let packet = shown.packet;
         let is_none = shown.verdict.kinds.contains(Kind::CapturedTwice);
@@ -99,7 +99,7 @@ impl SenderView {
         }
     }
 
-    /// The sender asks whether the window is still closed.
+    /// Processes a zero-window probe.
     #[cold]
     fn on_probe(&mut self, shown: &Shown<'_>) {
         if self.has_data {
@@ -110,12 +110,12 @@ impl SenderView {
         self.is_probed = true;
     }
 
-    /// The first data.
+    /// Begins with the first data.
     fn begin(&mut self, shown: &Shown<'_>, start: u64) {
         let data = shown.connection.direction(self.side);
         self.pass(shown.packet.at, End::Event);
         self.has_data = true;
-        // Its own count comes later, that of SYNs never.
+        // Its own retransmissions are counted later, those of SYNs never.
         let own = if shown.verdict.kinds.is_retransmission() {
             let size = shown.connection.segment_size(self.side, shown.packet);
             u64::from(shown.packet.payload_len.div_ceil(size.max(1)))
@@ -125,7 +125,7 @@ impl SenderView {
         self.counted_again = data.retransmitted_segments().saturating_sub(own);
         self.first_data = Some(shown.packet.at);
         self.first_place = start;
-        // The first data may be a retransmission of what was acknowledged.
+        // The first data may be a retransmission of acknowledged data.
         self.una = acked_to(data).max(start);
         self.nxt = self.una;
         self.recover = self.una;
@@ -151,7 +151,7 @@ impl SenderView {
         if let Some(turn) = turn {
             self.round.turn.add(turn);
             self.last_turn = Some(turn);
-            // With packets missing, what is echoed may have passed before.
+            // If packets are missing, the echoed timestamp may have passed before.
             if !self.had_handshake {
                 self.turn = Some(self.turn.map_or(turn, |known| known.min(turn)));
                 self.note_round_trip();
@@ -162,7 +162,7 @@ impl SenderView {
         }
     }
 
-    /// An acknowledgment had passed that the segment does not know about.
+    /// Records that the segment does not echo an acknowledgment that had passed.
     #[cold]
     fn note_lag(&mut self, shown: &Shown<'_>, unknown: &Tick) {
         let waited = shown.packet.at.saturating_since(unknown.at);
@@ -198,7 +198,7 @@ impl SenderView {
         }
     }
 
-    /// Gaps between full segments, and across holes.
+    /// Records distances between full segments, and across gaps.
     fn note_spacing(&mut self, shown: &Shown<'_>, start: u64) {
         let octets = u64::from(shown.packet.payload_len);
         let gap = shown.packet.at.saturating_since(self.last_data);
@@ -218,7 +218,7 @@ impl SenderView {
                 wait: gap,
                 train: self.data_spacing.train,
             });
-            // Behind it another train begins, if it left no place.
+            // Another train begins after it, unless the gap took time.
             if !self.data_spacing.is_close(octets, gap) {
                 self.data_spacing.train = octets;
             }
@@ -228,7 +228,7 @@ impl SenderView {
     fn on_new(&mut self, shown: &Shown<'_>, start: u64, end: u64) {
         let packet = shown.packet;
         let octets = u64::from(packet.payload_len);
-        // It goes on: the reset came from neither of the two hosts.
+        // The connection continues: the reset came from neither of the two hosts.
         self.over = None;
         self.mss = self
             .mss
@@ -256,7 +256,7 @@ impl SenderView {
         self.look_ahead(octets);
     }
 
-    /// What every segment of new data adds.
+    /// Counts a segment of new data.
     #[inline(always)]
     pub(super) fn count_new(&mut self, at: Instant, octets: u64, (start, end): (u64, u64)) {
         if self.nxt == self.una {
@@ -288,8 +288,8 @@ impl SenderView {
         self.first_learned = None;
     }
 
-    /// Rate from burst to burst. A burst that lasts is measured in parts of an eighth
-    /// of the RTT.
+    /// Records the rate from burst to burst. A long burst is measured in parts of an eighth of the
+    /// RTT.
     #[inline]
     fn note_burst(&mut self, at: Instant, octets: u64, gap: Duration, trip: Duration) {
         let (start, bytes) = self.burst;
@@ -306,13 +306,13 @@ impl SenderView {
         self.burst = (at, octets);
     }
 
-    /// What is an answer at once even where acknowledgments come closely: as exactly
-    /// as the way from here to the sender and back is known.
+    /// Returns the time within which data is an immediate response to an ACK. It applies even if
+    /// acknowledgments are close together, and depends on the accuracy of the turnaround.
     pub fn at_once(turn: Option<Duration>) -> Duration {
         (turn.unwrap_or_default() / 150).max(HOST)
     }
 
-    /// Whether `octets` are full segments and no rest.
+    /// Whether `octets` are full segments without a remainder.
     fn is_whole(&self, shown: &Shown<'_>, octets: u64) -> bool {
         if self.mss > 64 && octets.is_multiple_of(self.mss) {
             return true;
@@ -320,7 +320,7 @@ impl SenderView {
         let options = |side| shown.connection.direction(side).options();
         let here = options(self.side);
         let there = options(self.side.other());
-        // A capture on the host has many segments in one packet.
+        // A capture on the host has several segments in one packet.
         let offered = here.zip(there).and_then(|(mine, theirs)| {
             let stamps = if mine.timestamps && theirs.timestamps {
                 12
@@ -334,12 +334,12 @@ impl SenderView {
         octets == 0 || offered.is_some_and(is_of) || lead >= 20 && is_of(usual)
     }
 
-    /// Does an acknowledgment release what is sent, or something else?
+    /// Records whether an acknowledgment released the data, or something else.
     #[inline]
     fn note_clock(&mut self, at: Instant, octets: u64, gap: Duration, trip: Duration) {
         let since_ack = at.saturating_since(self.last_ack);
-        // Nearly always a segment is the answer to an acknowledgment, and the
-        // bounds by which it may not be one need not be worked out.
+        // Nearly always a segment is a response to an acknowledgment, and the limits for other
+        // causes need not be calculated.
         let may_be_dry = match self.first_learned {
             None => self.is_all && gap > HOST * 2,
             Some(first) => {
@@ -359,9 +359,8 @@ impl SenderView {
     #[inline(never)]
     fn note_other_clock(&mut self, at: Instant, octets: u64, gap: Duration, trip: Duration) {
         let since_ack = at.saturating_since(self.last_ack);
-        // Where acknowledgments come closely anyway, any segment follows closely
-        // on one of them; a kernel answers in 10 to 120 us. Away from the sender
-        // the turnaround is known less exactly.
+        // If acknowledgments are close together, any segment closely follows one of them; a kernel
+        // responds in 10 to 120 us. Away from the sender the turnaround is known less exactly.
         let share = if self.is_near() { 4 } else { 8 };
         let at_once = (trip / 100).min(self.ack_every / share);
         let at_once = at_once.max(Self::at_once(self.turn));
@@ -381,9 +380,10 @@ impl SenderView {
         }
     }
 
-    /// Acknowledgments came and the window was open, or all that had been written
-    /// had left, as a segment that is not full tells; and yet nothing was sent until
-    /// now. Behind full segments only a long silence after an acknowledgment counts.
+    /// Detects time in which the sender had nothing to send. Acknowledgments arrived and the window
+    /// was open, or all written data had been sent, as a segment that is not full shows; yet
+    /// nothing was sent until now. After full segments only a long silence after an acknowledgment
+    /// counts.
     fn note_dry(
         &mut self,
         at: Instant,
@@ -395,7 +395,7 @@ impl SenderView {
         let late = (at_once * 2).max(trip / 20);
         let is_late = |since: Duration| since > late;
         let pause = (self.spacing * 4).max(trip / 10);
-        // Elsewhere acknowledgments may have waited on the rest of their way.
+        // Elsewhere acknowledgments may have been delayed after the capture point.
         let is_near = self.is_near();
         let is_dry = if self.is_all {
             answer.is_none_or(is_late) && gap > late
@@ -404,7 +404,7 @@ impl SenderView {
         };
         if is_dry && self.open.is_none() {
             self.round.dry += gap;
-            // What Nagle's algorithm held back is no more than a rest.
+            // Nagle's algorithm holds back less than a full segment.
             if octets >= self.mss {
                 let since_ack = at.saturating_since(self.last_ack);
                 let is_under_way = self.flight() > octets;
@@ -420,7 +420,7 @@ impl SenderView {
         }
     }
 
-    /// Retransmitted, or overtaken by its own retransmission.
+    /// Processes a segment that was retransmitted, or overtaken by its own retransmission.
     fn on_old(&mut self, shown: &Shown<'_>, (start, end): (u64, u64), silence: Duration) {
         let kinds = shown.verdict.kinds;
         let turned = self.overtaken.on_again((start, end), shown.packet, kinds);
@@ -435,21 +435,21 @@ impl SenderView {
             None => self.episodes.list.last_mut(),
         };
         let Some(episode) = episode else { return };
-        // What had been acknowledged when its copy passed had arrived.
+        // Data acknowledged when its copy passed had arrived.
         let was_there = turned != Turned::AsItSeems || kinds.contains(Kind::NeedlessRetransmission);
         episode.overtaken += u64::from(turned != Turned::AsItSeems);
         episode.needless += u64::from(was_there);
     }
 
-    /// Wire segments that `flows` counted as retransmissions since it was asked last:
-    /// it knows how large those of a super-segment are.
+    /// Returns the retransmitted wire segments that `flows` counted since the last call. It has
+    /// their size within super-segments.
     fn count_again(&mut self, shown: &Shown<'_>) -> u64 {
         let data = shown.connection.direction(self.side);
         let before = core::mem::replace(&mut self.counted_again, data.retransmitted_segments());
         self.counted_again.saturating_sub(before)
     }
 
-    /// Retransmissions that carry no data here do not count with the next.
+    /// Excludes retransmissions without data here from the next count.
     #[cold]
     fn count_others_again(&mut self, shown: &Shown<'_>) {
         if shown.verdict.kinds.is_retransmission() {
@@ -457,7 +457,7 @@ impl SenderView {
         }
     }
 
-    /// A repair begins with the octets from `start` on.
+    /// Begins a recovery episode at position `start`.
     fn begin_episode(&mut self, shown: &Shown<'_>, start: u64) {
         self.row = (start, start);
         self.open = Some(RecoveryEpisode {
@@ -491,7 +491,7 @@ impl SenderView {
         let kinds = shown.verdict.kinds;
         let segments = self.count_again(shown);
         self.round.again += segments;
-        // What lies beyond is new.
+        // Data beyond is new.
         let old_end = end.min(self.nxt).max(start);
         if self.nxt == self.una && end <= self.una {
             self.round.idle_again += core::mem::take(&mut self.idle);
@@ -543,7 +543,7 @@ impl SenderView {
         if self.una >= self.recover {
             self.recover = self.nxt;
         }
-        // What was acknowledged as a whole needs no recovery.
+        // Data that was acknowledged completely needs no recovery.
         if self.una >= self.nxt {
             self.end_episode();
         }

@@ -1,20 +1,18 @@
-//! What the slowest link carries, by how closely segments follow on one another.
+//! Bottleneck rate from the distances between segments.
 //!
-//! Behind the slowest link segments that were sent at once follow on one another
-//! in the time that it needs for each: of all the distances between segments that
-//! one comes again and again (Dovrolis, Ramanathan, Moore, INFOCOM 2001), and
-//! what is shorter is noise: a clock that was read late, a host that was busy. So
-//! distances are counted, and the shortest of those that come often is taken.
+//! Behind the bottleneck, segments that were sent together follow each other at its transmission
+//! time. Of all distances between segments that one is frequent (Dovrolis, Ramanathan, Moore,
+//! INFOCOM 2001). Shorter ones are noise: a clock that was read late, a host that was busy. So
+//! distances are counted, and the shortest of the frequent ones is taken.
 //!
-//! Out of scope: traffic of others between the segments, which makes
-//! other distances common.
+//! Out of scope: cross traffic between the segments, which makes other distances common.
 
 use gigatcp_units::Duration;
 
-/// A distance, and how often it came more than others did.
+/// A distance, and its number in excess of others.
 #[derive(Clone, Copy, Default, Debug)]
 struct Usual {
-    /// Nanoseconds for [`Spacing::UNIT`] octets.
+    /// Nanoseconds per [`Spacing::UNIT`] bytes.
     each: u64,
     count: u64,
 }
@@ -22,21 +20,20 @@ struct Usual {
 /// Distances between segments.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Spacing {
-    /// By the method of Misra and Gries: what makes up a ninth of all is here. The
-    /// first is looked at first.
+    /// Frequent distances, by the method of Misra and Gries. It includes every one that makes up a
+    /// ninth of all. The first is compared first.
     usual: [Usual; 8],
-    /// Octets, and which gaps between them are of the first.
+    /// Bytes, and the range of gaps between them that match the first.
     quick: (u64, u64, u64),
-    /// Octets that followed back to back up to now.
+    /// Bytes back to back so far.
     pub train: u64,
-    /// The next gap is none between neighbors.
+    /// Whether the next gap is not between neighbors.
     skips: bool,
 }
 
 impl Spacing {
     const UNIT: u64 = 1 << 20;
-    /// Minimum number of times it must have been seen, and the maximum ratio to the most
-    /// frequent one.
+    /// Minimum number of occurrences, and maximum ratio of the most frequent distance to it.
     const LEAST_OFTEN: u64 = 4;
     const LEAST_SHARE: u64 = 24;
 
@@ -52,7 +49,7 @@ impl Spacing {
         }
     }
 
-    /// The last packet was none of those that follow on one another.
+    /// Skips a packet that is not part of a sequence.
     pub const fn skip(&mut self) {
         self.quick = (0, 0, 0);
         self.skips = true;
@@ -90,7 +87,7 @@ impl Spacing {
         };
     }
 
-    /// The shortest that comes often, in nanoseconds for [`Self::UNIT`] octets.
+    /// Returns the shortest frequent distance, in nanoseconds per [`Self::UNIT`] bytes.
     fn each(&self) -> Option<u64> {
         let most = self.usual.iter().map(|one| one.count).max().unwrap_or(0);
         let least = (most / Self::LEAST_SHARE).max(Self::LEAST_OFTEN);
@@ -98,20 +95,20 @@ impl Spacing {
         often.map(|one| one.each).min()
     }
 
-    /// Octets per second.
+    /// Returns the rate in bytes per second.
     pub fn rate(&self) -> Option<f64> {
         let each = self.each()?;
         Some(Self::UNIT as f64 * 1e9 / each.max(1) as f64)
     }
 
-    /// For how many segments of `octets` there was time in a gap.
+    /// Returns the number of segments of `octets` that fit into a gap.
     pub fn places(&self, octets: u64, gap: Duration) -> f64 {
         let each = self.each().unwrap_or(self.usual[0].each);
         let time = each.saturating_mul(octets.max(1)) as f64 / Self::UNIT as f64;
         gap.as_nanos() as f64 / time.max(1.0)
     }
 
-    /// Whether that many octets took hardly longer than at the closest.
+    /// Whether the bytes took hardly longer than at the shortest distance.
     pub fn is_close(&self, octets: u64, gap: Duration) -> bool {
         self.places(octets, gap) <= 1.5
     }

@@ -1,4 +1,4 @@
-//! Measures of a trail, each on the smallest conversation that shows it.
+//! Measures of a sender view, each on the smallest conversation that shows it.
 
 use alloc::vec::Vec;
 
@@ -13,13 +13,13 @@ use crate::round::{Extremes, Round};
 const CLIENT: Side = Side::Client;
 const SERVER: Side = Side::Server;
 
-/// All rounds of a trail as one sum.
+/// Sums a value over all rounds of a sender view.
 fn total(trail: &SenderView, of: impl Fn(&Round) -> u64) -> u64 {
     trail.rounds.as_slice().iter().map(of).sum()
 }
 
-/// 20 RTTs of 40 ms; in each, segments at the times that `gaps` gives, in us, one
-/// after the other, acknowledged 40 ms later.
+/// Returns 20 RTTs of 40 ms with segments at the times of `gap`, in us. Each is acknowledged 40 ms
+/// later.
 fn sent_at(mut gap: impl FnMut(u32) -> (u64, u32)) -> Conversation {
     let mut all = Conversation::opened(40_000, 20);
     let (mut at, mut seq) = (100_000, 1);
@@ -65,7 +65,7 @@ fn bursts_behind_a_shaper_are_regular_however_many_segments_they_have() {
         assert!(variation < 0.05, "{segments}: {variation}");
         assert!((rate / 6.25e6 - 1.0).abs() < 0.02, "{segments}: {rate}");
     }
-    // Super-segments of different sizes, each as long as it takes.
+    // Super-segments of different sizes, each with its transmission time.
     let mut before = 1;
     let mixed = sent_at(|index| {
         let gap = u64::from(before) * 160;
@@ -142,7 +142,7 @@ fn marks_of_congestion_are_counted_by_what_they_are() {
     assert_eq!(marks.map(|of| total(&trail, of)), [2, 1, 1]);
 }
 
-/// Eight segments in flight all the time: an ACK of two, two new segments.
+/// Sends with eight segments in flight: an ACK of two, two new segments.
 fn window_of_eight(all: &mut Conversation, segments: u32) -> u32 {
     for index in 0..8 {
         all.say(100_000, CLIENT, 1 + index * MSS, 1, MSS);

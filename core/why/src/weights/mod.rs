@@ -1,4 +1,4 @@
-//! The weights of all causes, as `cargo xtask grade --fit` wrote them.
+//! Weights of all causes, written by `cargo xtask grade --fit`.
 
 mod away;
 mod near;
@@ -12,10 +12,10 @@ pub(crate) use near::NEAR;
 /// A feature and its weights at its knots, in hundredths of a nat.
 pub type Row = (Feature, &'static [i16]);
 
-/// A cause by its id: its bias for each state, in hundredths of a nat, and its weights.
+/// A cause's id, its bias per state in hundredths of a nat, and its weights.
 pub type Fitted = (&'static str, [i16; STATES], &'static [Row]);
 
-/// Values, and what they stand for.
+/// Values, and the results at them.
 pub(crate) type Curve = (&'static [f64], &'static [f64]);
 
 /// Everything that is fitted for one capture point.
@@ -23,21 +23,21 @@ pub(crate) type Curve = (&'static [f64], &'static [f64]);
 pub(crate) struct Table {
     /// One for each of [`CAUSES`](crate::CAUSES), in that order.
     pub causes: &'static [Fitted],
-    /// Probabilities, and the share of right answers at each of them.
+    /// Probabilities, and the fraction of correct answers at each of them.
     pub calibration: Curve,
-    /// The same where the capture lacks the handshake or its options.
+    /// Calibration of captures that lack the handshake or its options.
     pub calibration_cut: Curve,
 }
 
-/// Returns what is fitted for captures near the sender, or away from it, in the order of
+/// Returns the weights for captures near the sender, or away from it. They are in the order of
 /// [`CAUSES`](crate::CAUSES).
 #[must_use]
 pub const fn fitted(is_away: bool) -> &'static [Fitted] {
     if is_away { AWAY.causes } else { NEAR.causes }
 }
 
-/// Returns the calibrations in use, of whole captures and of those without the handshake, as
-/// (probability, share of right answers).
+/// Returns the calibrations of whole captures and of those without the handshake. Each is a list of
+/// (probability, fraction of correct answers).
 #[must_use]
 pub fn calibrations(is_away: bool) -> [alloc::vec::Vec<(f64, f64)>; 2] {
     let table = if is_away { AWAY } else { NEAR };

@@ -1,10 +1,11 @@
-//! Linux cooked captures, versions 1 and 2 (LINKTYPE_LINUX_SLL and SLL2): what
-//! the kernel hands out where there is no link layer or several. The protocol
-//! is an EtherType, or one of two numbers for frames without one.
+//! Linux cooked captures, versions 1 and 2 (LINKTYPE_LINUX_SLL and SLL2).
+//!
+//! The kernel uses them if there is no link layer or several. The protocol is an EtherType, or one
+//! of two numbers for frames without one.
 
 use super::{DissectError, Layer, Next, Walk, word};
 
-/// 802.3 frames without LLC, and with.
+/// 802.3 frames without LLC, and with LLC.
 const WITHOUT_LLC: u16 = 1;
 const WITH_LLC: u16 = 4;
 

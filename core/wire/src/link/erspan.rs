@@ -1,7 +1,7 @@
-//! ERSPAN: frames that a switch mirrors, in GRE (draft-foschiano-erspan).
+//! ERSPAN: frames mirrored by a switch, in GRE (draft-foschiano-erspan).
 //!
-//! Type I has no header of its own and GRE without a sequence number; type II has eight octets;
-//! type III twelve, and eight more where its flag O says so.
+//! Type I has no header of its own and GRE without a sequence number. Type II has eight octets.
+//! Type III has twelve, and eight more if its flag O is set.
 
 use super::{DissectError, Layer, Next, Walk, word};
 
@@ -9,7 +9,7 @@ use super::{DissectError, Layer, Next, Walk, word};
 pub(super) const TYPE_2: u16 = 0x88be;
 pub(super) const TYPE_3: u16 = 0x22eb;
 
-/// Behind the GRE header, whose protocol was `kind`.
+/// Reads the header after the GRE header, whose protocol was `kind`.
 pub(super) fn step(
     walk: &mut Walk<'_>,
     kind: u16,

@@ -1,6 +1,6 @@
-//! Ethernet II and IEEE 802.3 with LLC (802.2) and SNAP (RFC 1042), VLAN tags
-//! (802.1Q, 802.1ad and the numbers used before it), provider backbones (802.1ah), FDDI (RFC 1390) for old
-//! captures. EtherTypes from the IEEE registry.
+//! Ethernet II and IEEE 802.3 with LLC (802.2) and SNAP (RFC 1042), VLAN tags (802.1Q, 802.1ad and
+//! the numbers used before it), provider backbones (802.1ah), FDDI (RFC 1390) for old captures.
+//! EtherTypes from the IEEE registry.
 //!
 //! Out of scope: 802.1AE (encrypted) and preambles.
 
@@ -9,7 +9,7 @@ use super::{DissectError, Layer, Next, Walk, word};
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 const VLAN: u16 = 0x8100;
-/// Service tags, and the two numbers that vendors took for them earlier.
+/// Service tags, and the two numbers that vendors used for them earlier.
 const SERVICE_VLAN: [u16; 3] = [0x88a8, 0x9100, 0x9200];
 const MPLS: u16 = 0x8847;
 const MPLS_UPSTREAM: u16 = 0x8848;
@@ -28,7 +28,7 @@ pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     Ok(of_type(word(header, 12)))
 }
 
-/// What a type or length field announces.
+/// Returns the layer that a type or length field announces.
 #[inline]
 const fn of_type(kind: u16) -> Next {
     match kind {
@@ -38,7 +38,7 @@ const fn of_type(kind: u16) -> Next {
     }
 }
 
-/// What follows an EtherType; tags are walked over.
+/// Returns the layer after an EtherType; tags are skipped.
 pub(super) fn ether_type(walk: &mut Walk<'_>, kind: u16) -> Result<Next, DissectError> {
     Ok(match kind {
         IPV4 | IPV6 => Next::Ip,
@@ -63,7 +63,7 @@ pub(super) fn ether_type(walk: &mut Walk<'_>, kind: u16) -> Result<Next, Dissect
     })
 }
 
-/// LLC: SNAP, the service access point of IP, or Novell's frames without LLC.
+/// Reads LLC: SNAP, the service access point of IP, or Novell's frames without LLC.
 pub(super) fn llc(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     const SNAP: u8 = 0xaa;
     const IP: u8 = 0x06;
@@ -72,7 +72,7 @@ pub(super) fn llc(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     match *header {
         [SNAP, SNAP, UNNUMBERED] => {
             let snap = walk.take(8, Layer::Llc)?;
-            // The organisation of Ethernet's own types, and that of bridges.
+            // The organization of Ethernet's own types, and that of bridges.
             if !matches!(snap[3..6], [0, 0, 0] | [0, 0, 0xf8]) {
                 return Err(DissectError::NotIp {
                     layer: Layer::Llc,
@@ -92,7 +92,7 @@ pub(super) fn llc(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     }
 }
 
-/// FDDI: frame control, two addresses, LLC.
+/// Reads FDDI: frame control, two addresses, LLC.
 pub(super) fn fddi(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     const LLC_FRAME: u8 = 0x50;
     let header = walk.take(13, Layer::Ethernet)?;

@@ -1,8 +1,8 @@
-//! GRE (RFC 2784) with key and sequence number (RFC 2890) and the version of
-//! PPTP (RFC 2637 section 4.1). Carries an EtherType, bridged Ethernet too, or what a switch
-//! mirrors (`erspan.rs`).
+//! GRE (RFC 2784) with key and sequence number (RFC 2890), and the version of PPTP (RFC 2637
+//! section 4.1). It carries an EtherType, bridged Ethernet too, or frames mirrored by a switch
+//! (`erspan.rs`).
 //!
-//! Not here: source routes of RFC 1701, which RFC 2784 took away.
+//! Out of scope: source routes of RFC 1701, which RFC 2784 removed.
 
 use super::{DissectError, Layer, Next, Walk, erspan, word};
 

@@ -1,9 +1,8 @@
-//! Link types: the numbers by which capture files say what their packets
-//! begin with ("LINK-LAYER HEADER TYPES", tcpdump.org). Files of some systems
-//! hold that system's own number where it differs from the registered one;
-//! those that are no other type's number are taken too.
+//! Link types: the numbers in capture files of the header that packets begin with ("LINK-LAYER
+//! HEADER TYPES", tcpdump.org). Files of some systems hold that system's own number if it differs
+//! from the registered one. Such numbers are accepted if they are no other type's.
 
-/// What the packets of a capture begin with.
+/// The header that the packets of a capture begin with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct LinkType(pub u16);
 
@@ -14,7 +13,7 @@ impl LinkType {
     pub const ETHERNET: Self = Self(1);
     /// PPP, with or without address and control octets.
     pub const PPP: Self = Self(9);
-    /// FDDI: seen in captures of the time when it was fast.
+    /// FDDI: found in captures of the 1990s.
     pub const FDDI: Self = Self(10);
     /// Bare IP, as most systems number it.
     pub const RAW_BSD: Self = Self(12);
@@ -34,7 +33,7 @@ impl LinkType {
     pub const LOOP: Self = Self(108);
     /// Linux "cooked" capture.
     pub const LINUX_SLL: Self = Self(113);
-    /// IEEE 802.11 behind a radiotap header.
+    /// IEEE 802.11 after a radiotap header.
     pub const IEEE802_11_RADIOTAP: Self = Self(127);
     /// PPP with a direction octet in front, as pppd writes it.
     pub const PPP_PPPD: Self = Self(166);
@@ -47,7 +46,7 @@ impl LinkType {
     /// Linux "cooked" capture, second version.
     pub const LINUX_SLL2: Self = Self(276);
 
-    /// What people call it; nothing for types that are not read.
+    /// Returns its common name; `None` for types that are not read.
     #[must_use]
     pub const fn name(self) -> Option<&'static str> {
         Some(match self {

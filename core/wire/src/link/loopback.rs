@@ -1,6 +1,6 @@
-//! BSD loopback (LINKTYPE_NULL, LINKTYPE_LOOP): an address family of 32 bits
-//! in the octet order of the machine that captured, which may not be the
-//! file's. The numbers of IPv6 differ from system to system; all are taken.
+//! BSD loopback (LINKTYPE_NULL, LINKTYPE_LOOP): an address family of 32 bits, in the byte order of
+//! the capturing machine, which may not be the file's. The numbers of IPv6 differ between systems;
+//! all are accepted.
 
 use super::{DissectError, Layer, Next, Walk, long};
 
@@ -14,7 +14,7 @@ pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     if is_ip(family) || is_ip(family.swap_bytes()) {
         return Ok(Next::Ip);
     }
-    // Families have small numbers: the half that is not zero.
+    // Families have small numbers: use the half that is not zero.
     let kind = (family | family >> 16) as u16;
     Err(DissectError::NotIp {
         layer: Layer::Loopback,

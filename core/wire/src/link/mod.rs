@@ -1,14 +1,13 @@
-//! From the first octet of a captured packet to its TCP segment.
+//! Finds the TCP segment in a captured packet, beginning with its first octet.
 //!
-//! [`dissect`] walks from layer to layer until it meets TCP or knows that it
-//! will not: each file here reads one layer and says what follows. Lengths
-//! come from the headers and from the length the packet had on the wire, never
-//! from how much of it was captured, so that a packet cut by a snap length is
-//! read like a whole one as long as its fixed TCP header is there.
+//! [`dissect`] walks from layer to layer until it reaches TCP or finds that there is none. Each
+//! file here reads one layer and returns the next. Lengths come from the headers and from the
+//! packet's length on the wire, never from the captured length. So a packet cut by a snap length is
+//! read like a whole one if its fixed TCP header was captured.
 //!
 //! | file | layer |
 //! |---|---|
-//! | `link_type.rs` | what a capture begins with |
+//! | `link_type.rs` | the header that a capture's packets begin with |
 //! | `ethernet.rs` | Ethernet, 802.3 with LLC and SNAP, FDDI; EtherTypes; VLAN tags |
 //! | `mpls.rs` | MPLS label stacks, with Ethernet inside or IP |
 //! | `ppp.rs` | PPP, PPPoE, Cisco HDLC |
@@ -17,17 +16,16 @@
 //! | `gre.rs`, `erspan.rs` | GRE; mirrored frames in it |
 //! | `udp.rs` | VXLAN, Geneve, GTP-U and MPLS in UDP |
 //! | `wireless.rs` | 802.11, radiotap |
-//! | `network.rs` | IPv4 and IPv6 as captures show them; tunnels |
-//! | `fragment.rs`, `reassembly.rs` | fragments of either, and what they make together |
-//! | `transport.rs` | TCP, and what can be said of its checksum |
-//! | `reason.rs` | names for what is not read |
+//! | `network.rs` | IPv4 and IPv6 as in captures; tunnels |
+//! | `fragment.rs`, `reassembly.rs` | fragments of either, and their reassembly |
+//! | `transport.rs` | TCP, and the state of its checksum |
+//! | `reason.rs` | names for packets that are not read |
 //!
-//! Nothing that was captured makes these functions panic, and nesting is
-//! followed for sixteen layers and no further.
+//! These functions never panic on captured data, and follow at most sixteen nested layers.
 //!
-//! Out of scope: frame relay, token ring and other link types without a name in
-//! `link_type.rs`; L2TP, Teredo and tunnels on ports other than their registered ones;
-//! encrypted payloads. Such packets are named by what stopped the walk ([`DissectError::reason`]).
+//! Out of scope: frame relay, token ring and other link types without a name in `link_type.rs`;
+//! L2TP, Teredo and tunnels on ports other than their registered ones; encrypted payloads. Such
+//! packets are named by the reason why the walk stopped ([`DissectError::reason`]).
 
 mod cooked;
 mod erspan;
@@ -55,10 +53,10 @@ pub use transport::{Captured, ChecksumVerdict};
 use crate::Endpoints;
 use network::Packet;
 
-/// How many layers inside one another are followed.
+/// Maximum number of nested layers.
 const MAX_LAYERS: usize = 16;
 
-/// A layer, for saying where a walk stopped and what was on the way.
+/// A layer, to report where a walk stopped and what it passed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Layer {
@@ -107,7 +105,7 @@ pub enum Layer {
 pub struct Layers(u32);
 
 impl Layers {
-    /// Whether `layer` is among them.
+    /// Whether the set contains `layer`.
     #[must_use]
     pub const fn contains(self, layer: Layer) -> bool {
         self.0 & 1 << layer as u32 != 0
@@ -119,33 +117,33 @@ impl Layers {
     }
 }
 
-/// Why a captured packet shows no TCP segment.
+/// Reasons why a captured packet shows no TCP segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DissectError {
     /// A link type that is not read.
     UnknownLinkType {
-        /// Which one.
+        /// The link type.
         link: LinkType,
     },
     /// The snap length cut the packet inside this layer's header.
     Cut {
-        /// Which one.
+        /// The layer.
         layer: Layer,
     },
     /// The link layer carries neither IPv4 nor IPv6.
     NotIp {
-        /// Whose number it is: of Ethernet the EtherType, wherever it stands.
+        /// The layer that defines the number: Ethernet for an EtherType in any layer.
         layer: Layer,
         /// EtherType, protocol number, service access points or address family.
         kind: u16,
     },
-    /// IP carries something else.
+    /// IP carries another protocol.
     NotTcp {
         /// Its protocol number.
         protocol: u8,
     },
-    /// A fragment other than the first, which alone has a TCP header:
-    /// [`Reassembly`] puts them together.
+    /// A fragment other than the first: only that one has a TCP header. [`Reassembly`] reassembles
+    /// them.
     LaterFragment {
         /// Source and destination.
         endpoints: Endpoints,
@@ -156,17 +154,17 @@ pub enum DissectError {
         /// Octets of the packet's payload in this fragment.
         len: u32,
     },
-    /// This layer's header cannot be.
+    /// This layer's header is invalid.
     Malformed {
-        /// Which one.
+        /// The layer.
         layer: Layer,
     },
-    /// A form of packet that is not read, or that carries none.
+    /// A form of packet that is not read, or that carries no packet.
     Unread {
         /// Its name.
         what: &'static str,
     },
-    /// More layers than are followed.
+    /// More nested layers than are followed.
     TooDeep,
 }
 
@@ -192,7 +190,7 @@ impl core::fmt::Display for DissectError {
 
 impl core::error::Error for DissectError {}
 
-/// What comes next in a packet.
+/// The next layer in a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Next {
     Ethernet,
@@ -206,7 +204,7 @@ enum Next {
     Cooked,
     Cooked2,
     Loopback,
-    /// IP of the version it says itself.
+    /// IP of the version in its header.
     Ip,
     Gre,
     Udp,
@@ -215,28 +213,28 @@ enum Next {
     Tcp,
 }
 
-/// A packet on the way through its layers.
+/// State of the walk through a packet's layers.
 struct Walk<'a> {
-    /// What was captured and not walked over yet.
+    /// Captured octets that are not read yet.
     octets: &'a [u8],
-    /// How many octets that was on the wire, padding at the end included.
+    /// Length of these octets on the wire, padding at the end included.
     wire: usize,
     layers: Layers,
     vlan: Option<u16>,
     /// The innermost IP header so far.
     packet: Option<Packet<'a>>,
-    /// The outermost fragment on the way.
+    /// The outermost fragment so far.
     fragment: Option<Fragment<'a>>,
 }
 
 impl<'a> Walk<'a> {
-    /// Looks at the first `len` octets, which belong to `layer`.
+    /// Returns the first `len` octets, which belong to `layer`, without consuming them.
     #[inline]
     fn peek(&self, len: usize, layer: Layer) -> Result<&'a [u8], DissectError> {
         self.octets.get(..len).ok_or_else(|| self.short(len, layer))
     }
 
-    /// Walks over the first `len` octets, which belong to `layer`.
+    /// Consumes the first `len` octets, which belong to `layer`.
     #[inline]
     fn take(&mut self, len: usize, layer: Layer) -> Result<&'a [u8], DissectError> {
         let Some((taken, rest)) = self.octets.split_at_checked(len) else {
@@ -248,8 +246,8 @@ impl<'a> Walk<'a> {
         Ok(taken)
     }
 
-    /// Why `len` octets are not there: the packet never had them, or they were
-    /// not captured.
+    /// Returns the error for fewer than `len` octets. Either the packet never had them, or they
+    /// were not captured.
     #[cold]
     const fn short(&self, len: usize, layer: Layer) -> DissectError {
         if self.wire < len {
@@ -270,7 +268,7 @@ fn long(octets: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([octets[at], octets[at + 1], octets[at + 2], octets[at + 3]])
 }
 
-/// What packets of a link type begin with.
+/// Returns the layer that packets of a link type begin with.
 const fn first(link: LinkType) -> Option<Next> {
     Some(match link {
         LinkType::ETHERNET => Next::Ethernet,
@@ -284,20 +282,18 @@ const fn first(link: LinkType) -> Option<Next> {
         LinkType::LINUX_SLL2 => Next::Cooked2,
         LinkType::NULL | LinkType::LOOP => Next::Loopback,
         LinkType::RAW | LinkType::IPV4 | LinkType::IPV6 => Next::Ip,
-        // What one system numbers as bare IP, another numbers as loopback;
-        // the first octet tells them apart.
+        // Some systems use for bare IP the number that others use for loopback; the first octet
+        // distinguishes them.
         LinkType::RAW_BSD | LinkType::RAW_OPENBSD => Next::Ip,
         LinkType::PPP_PPPD | LinkType::PPP_WITH_DIR => Next::Ppp,
         _ => return None,
     })
 }
 
-/// Finds the TCP segment in a captured packet: `octets` of it were captured,
-/// on the wire it had `wire_len`. Of a first fragment that is what it has of a
-/// segment.
+/// Finds the TCP segment in a captured packet. `octets` of it were captured; `wire_len` is its
+/// length on the wire. Of a first fragment, the segment is the part it holds.
 ///
-/// # Errors
-/// [`DissectError`], where there is none or it cannot be seen.
+/// [`DissectError`], if there is none or it cannot be read.
 #[inline]
 pub fn dissect(link: LinkType, octets: &[u8], wire_len: u32) -> Result<Captured<'_>, DissectError> {
     let mut walk = start(octets, wire_len);
@@ -305,12 +301,11 @@ pub fn dissect(link: LinkType, octets: &[u8], wire_len: u32) -> Result<Captured<
     go(&mut walk, first)
 }
 
-/// The same, and the fragment that was met on the way, if the packet is one of
-/// a packet that may have TCP in it. Of what [`dissect`] calls whole there is
-/// none: it is quicker to ask that first.
+/// Finds the TCP segment as [`dissect`] does; also returns the fragment it is in. The packet of
+/// that fragment may have TCP in it. There is no fragment if [`dissect`] calls the packet whole:
+/// calling that first is quicker.
 ///
-/// # Errors
-/// As of [`dissect`], next to the fragment.
+/// As of [`dissect`], in addition to the fragment.
 pub fn look(
     link: LinkType,
     octets: &[u8],
@@ -325,7 +320,7 @@ pub fn look(
 fn start(octets: &[u8], wire_len: u32) -> Walk<'_> {
     Walk {
         octets,
-        // A length below what was captured is wrong.
+        // A wire length below the captured length is wrong.
         wire: (wire_len as usize).max(octets.len()),
         layers: Layers::default(),
         vlan: None,
@@ -351,7 +346,7 @@ fn begin(walk: &mut Walk<'_>, link: LinkType) -> Result<Next, DissectError> {
     Ok(next)
 }
 
-/// From layer to layer.
+/// Walks from layer to layer.
 #[inline]
 fn go<'a>(walk: &mut Walk<'a>, mut next: Next) -> Result<Captured<'a>, DissectError> {
     for _ in 0..MAX_LAYERS {
@@ -366,7 +361,7 @@ fn go<'a>(walk: &mut Walk<'a>, mut next: Next) -> Result<Captured<'a>, DissectEr
     Err(DissectError::TooDeep)
 }
 
-/// The layers that few captures have, out of the way of the others.
+/// Reads the layers that few captures have, separate from the others.
 #[inline(never)]
 fn rare(next: Next, walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     match next {

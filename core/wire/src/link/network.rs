@@ -1,14 +1,13 @@
-//! IPv4 (RFC 791) and IPv6 (RFC 8200) as captures show them: cut, fragmented,
-//! longer than the length field can say, one inside the other.
+//! IPv4 (RFC 791) and IPv6 (RFC 8200) as in captures: cut, fragmented, longer than the length field
+//! allows, nested.
 //!
-//! Lengths: hosts that hand large packets to their card leave the length field
-//! zero, or let it wrap; then the length on the wire is what there is
-//! (`LengthFrom::Wire`). Jumbograms (RFC 2675) say theirs in an option.
+//! Lengths: hosts that pass large packets to their card leave the length field zero, or let it
+//! wrap. Then the length on the wire counts (`LengthFrom::Wire`). Jumbograms (RFC 2675) have theirs
+//! in an option.
 //!
-//! A fragment is reported with its place and octets (`fragment.rs`), to be
-//! reassembled with the others (`reassembly.rs`); of the first one what is in it
-//! is read anyway. An IPv6 packet in a single fragment is a whole one
-//! (RFC 6946).
+//! A fragment is reported with its place and octets (`fragment.rs`), to be reassembled with the
+//! others (`reassembly.rs`). The contents of the first one are read anyway. An IPv6 packet in a
+//! single fragment is a whole one (RFC 6946).
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 
@@ -21,7 +20,7 @@ use crate::{Ecn, Endpoints, IpHeader};
 const IP_IN_IP: u8 = 4;
 const IPV6_IN_IP: u8 = 41;
 const GRE: u8 = 47;
-/// RFC 3378: two octets, and an Ethernet frame.
+/// RFC 3378: two octets, then an Ethernet frame.
 const ETHER_IP: u8 = 97;
 /// RFC 4023.
 const MPLS_IN_IP: u8 = 137;
@@ -36,10 +35,10 @@ const MOBILITY: u8 = 135;
 const HOST_IDENTITY: u8 = 139;
 const SHIM6: u8 = 140;
 
-/// The most that a length field of 16 bits says.
+/// Maximum of a 16-bit length field.
 const MAX_LENGTH: usize = 65_535;
 
-/// Where the length of a packet was taken from.
+/// Source of the length of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum LengthFrom {
     /// From the IP header.
@@ -47,12 +46,12 @@ pub enum LengthFrom {
     Header,
     /// From an option for packets beyond 64 KiB (RFC 2675).
     JumboOption,
-    /// From the wire: the header says zero, or less than 64 KiB of a packet
-    /// that has more. The mark of a super-segment before its card split it.
+    /// From the wire. The header's length is zero, or less than 64 KiB although the packet is
+    /// longer: a super-segment before its card split it.
     Wire,
 }
 
-/// An IP packet, its header walked over.
+/// An IP packet whose header was read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet<'a> {
     pub header: IpHeader,
@@ -60,11 +59,11 @@ pub(super) struct Packet<'a> {
     pub length_from: LengthFrom,
     /// The IPv4 header, for its checksum; empty for IPv6.
     pub octets: &'a [u8],
-    /// A routing header changes the destination that TCP summed.
+    /// Whether a routing header changes the destination that TCP summed.
     pub is_routed: bool,
-    /// The header promises more than the wire had.
+    /// Whether the header promises more than the wire had.
     pub exceeds_wire: bool,
-    /// Octets behind the headers.
+    /// Octets after the headers.
     pub payload_len: usize,
 }
 
@@ -81,8 +80,8 @@ pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     }
 }
 
-/// The length of a packet and where it is from, where the field says `said`
-/// and the wire had `wire`.
+/// Returns the length of a packet and its source. `said` is the length field, `wire` the length on
+/// the wire.
 #[inline]
 const fn length(said: usize, wire: usize) -> (usize, LengthFrom) {
     let is_zero = said == 0;
@@ -177,15 +176,14 @@ fn v6(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     carried(walk, header[6])
 }
 
-/// The packet ends after this number of octets: what is captured behind it is padding.
+/// Ends the packet after this number of octets: octets captured after it are padding.
 #[inline]
 fn end_at(walk: &mut Walk<'_>, len: usize) {
     walk.wire = len;
     walk.octets = &walk.octets[..walk.octets.len().min(len)];
 }
 
-/// Whether TCP can be in a packet of this protocol, in a tunnel or behind
-/// other headers.
+/// Whether a packet of this protocol can hold TCP, nested or not.
 pub(super) const fn may_carry_tcp(protocol: u8) -> bool {
     matches!(
         protocol,
@@ -207,7 +205,7 @@ pub(super) const fn may_carry_tcp(protocol: u8) -> bool {
     )
 }
 
-/// What an IP packet carries.
+/// Returns the layer that an IP packet carries.
 #[inline]
 pub(super) fn carried(walk: &mut Walk<'_>, protocol: u8) -> Result<Next, DissectError> {
     if protocol == TCP_PROTOCOL {
@@ -221,8 +219,7 @@ fn carried_rarely(walk: &mut Walk<'_>, mut protocol: u8) -> Result<Next, Dissect
     let is_v6 = walk
         .packet
         .is_some_and(|packet| matches!(packet.header.endpoints, Endpoints::V6 { .. }));
-    // Every step is at least eight octets on, so the chain ends with the
-    // packet.
+    // Every step advances at least eight octets, so the chain ends with the packet.
     loop {
         protocol = match protocol {
             TCP_PROTOCOL => return Ok(Next::Tcp),
@@ -245,7 +242,8 @@ fn carried_rarely(walk: &mut Walk<'_>, mut protocol: u8) -> Result<Next, Dissect
     }
 }
 
-/// RFC 4302 section 2: counts words of 32 bits, less two.
+/// Skips an authentication header, whose length is in words of 32 bits, less two. RFC 4302 section
+/// 2.
 fn authentication(walk: &mut Walk<'_>) -> Result<u8, DissectError> {
     let layer = Layer::Ipv6;
     let words = walk.peek(2, layer)?[1];
@@ -253,7 +251,8 @@ fn authentication(walk: &mut Walk<'_>) -> Result<u8, DissectError> {
     Ok(header[0])
 }
 
-/// RFC 8200 sections 4.3, 4.4 and 4.6: counts words of 64 bits, less one.
+/// Skips an extension header, whose length is in words of 64 bits, less one. RFC 8200 sections 4.3,
+/// 4.4 and 4.6.
 fn extension(walk: &mut Walk<'_>, kind: u8) -> Result<u8, DissectError> {
     let words = walk.peek(2, Layer::Ipv6)?[1];
     let header = over(walk, 8 * (usize::from(words) + 1))?;
@@ -266,8 +265,7 @@ fn extension(walk: &mut Walk<'_>, kind: u8) -> Result<u8, DissectError> {
     if kind == HOP_BY_HOP
         && let Some(len) = jumbo_length(&header[2..])
     {
-        // Of the payload that the option counts this header was the first
-        // part.
+        // This header was the first part of the payload that the option counts.
         let len = (len as usize).saturating_sub(header.len());
         if let Some(packet) = &mut walk.packet {
             packet.length_from = LengthFrom::JumboOption;
@@ -279,7 +277,7 @@ fn extension(walk: &mut Walk<'_>, kind: u8) -> Result<u8, DissectError> {
     Ok(header[0])
 }
 
-/// Walks over an extension header, which the payload so far counted.
+/// Skips an extension header, which the payload has counted so far.
 fn over<'a>(walk: &mut Walk<'a>, len: usize) -> Result<&'a [u8], DissectError> {
     let header = walk.take(len, Layer::Ipv6)?;
     if let Some(packet) = &mut walk.packet {
@@ -288,7 +286,7 @@ fn over<'a>(walk: &mut Walk<'a>, len: usize) -> Result<&'a [u8], DissectError> {
     Ok(header)
 }
 
-/// The option of RFC 2675 section 2 among hop-by-hop options.
+/// Finds the option of RFC 2675 section 2 among hop-by-hop options.
 fn jumbo_length(mut options: &[u8]) -> Option<u32> {
     const PAD_1: u8 = 0;
     const JUMBO: u8 = 0xc2;
@@ -302,7 +300,8 @@ fn jumbo_length(mut options: &[u8]) -> Option<u32> {
     }
 }
 
-/// RFC 8200 section 4.5. A packet in a single fragment is whole (RFC 6946).
+/// Reads a fragment header (RFC 8200 section 4.5). A packet in a single fragment is whole (RFC
+/// 6946).
 fn fragment_header(walk: &mut Walk<'_>) -> Result<u8, DissectError> {
     let header = over(walk, 8)?;
     let field = word(header, 2);

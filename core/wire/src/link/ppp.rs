@@ -1,8 +1,7 @@
 //! PPP (RFC 1661, RFC 1662) with or without its address and control octets and
 //! with compressed protocol numbers, PPPoE sessions (RFC 2516), Cisco HDLC.
 //!
-//! Not here: compressed TCP headers (RFC 1144), multilink, and the discovery
-//! of PPPoE.
+//! Out of scope: compressed TCP headers (RFC 1144), multilink, and the discovery of PPPoE.
 
 use super::{DissectError, Layer, Next, Walk, word};
 
@@ -18,7 +17,7 @@ pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     protocol(walk)
 }
 
-/// The protocol number: one octet where its lowest bit is set, else two.
+/// Reads the protocol number: one octet if its lowest bit is set, else two.
 fn protocol(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     const IPV4: u16 = 0x21;
     const IPV6: u16 = 0x57;
@@ -40,7 +39,7 @@ fn protocol(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     }
 }
 
-/// PPPoE: version and type 1, code 0, session, length.
+/// Reads PPPoE: version and type 1, code 0, session, length.
 pub(super) fn pppoe(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     let header = walk.take(6, Layer::Pppoe)?;
     if header[0] != 0x11 {
@@ -57,7 +56,7 @@ pub(super) fn pppoe(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     protocol(walk)
 }
 
-/// Cisco HDLC: address, control, EtherType.
+/// Reads Cisco HDLC: address, control, EtherType.
 pub(super) fn hdlc(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     let header = walk.take(4, Layer::Ppp)?;
     Ok(Next::EtherType(word(header, 2)))

@@ -1,4 +1,4 @@
-//! Names for what is not read: the reasons by which packets without a TCP segment are counted.
+//! Reasons by which packets without a TCP segment are counted, with their names.
 //!
 //! Numbers from the registries of IANA (IP protocols, PPP), IEEE (EtherTypes, LLC) and
 //! tcpdump.org (link types). Numbers without a name here are printed as numbers.
@@ -7,12 +7,12 @@ use core::fmt;
 
 use super::{DissectError, Layer};
 
-/// Why packets are not read, as far as they are counted together.
+/// Reason why packets are not read, by which they are counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Reason {
-    /// Something that has a name.
+    /// A reason with a name.
     Named(&'static str),
-    /// A number without a name: of what, and which.
+    /// A number without a name: the kind of number, and its value.
     Numbered(&'static str, u16),
     /// A link type.
     LinkType(u16),
@@ -21,7 +21,7 @@ pub enum Reason {
 impl Reason {
     /// A fragment without a TCP header.
     pub const FRAGMENT: Self = Self::Named("in fragments without a TCP header");
-    /// Reasons beyond those that are counted one by one.
+    /// Reasons beyond those that are counted individually.
     pub const OTHER: Self = Self::Named("of other kinds");
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for Reason {
 const IP_PROTOCOL: &str = "IP protocol";
 
 impl DissectError {
-    /// The reason by which this packet is counted.
+    /// Returns the reason by which this packet is counted.
     #[must_use]
     pub fn reason(&self) -> Reason {
         match *self {
@@ -135,7 +135,7 @@ const fn ether_type(number: u16) -> Option<&'static str> {
     })
 }
 
-/// The two service access points, or the type behind another organization's SNAP.
+/// Names the two service access points, or the type of another organization's SNAP.
 const fn llc(kind: u16) -> Option<&'static str> {
     Some(match kind {
         0x4242 => "STP",
@@ -169,7 +169,7 @@ const fn ppp(number: u16) -> Option<&'static str> {
     })
 }
 
-/// Link types that are met and not read.
+/// Names of link types that occur and are not read.
 const fn link_type(number: u16) -> Option<&'static str> {
     Some(match number {
         6 => "token ring",

@@ -1,29 +1,26 @@
-//! Putting fragments together, as RFC 791 section 3.2 and RFC 8200 section 4.5
-//! want it, with RFC 815's insight that only what is missing has to be known:
-//! of a packet its pieces' places are kept, and its first 256 octets, where the
-//! TCP header is. Lengths count, not octets, so that a snap length does no harm
-//! that reaches not into that header.
+//! Reassembles fragments as required by RFC 791 section 3.2 and RFC 8200 section 4.5.
+//!
+//! As in RFC 815, only the missing parts have to be known. Of a packet, the places of its pieces
+//! are kept, and its first 256 octets, where the TCP header is. Lengths count, not octets. So a
+//! snap length does no harm outside that header.
 //!
 //! * Fragments belong together by source, destination and identification, and
 //!   in IPv4 by protocol too.
-//! * They may come in any order. One that comes again, the same place and
-//!   length, is passed over.
-//! * Fragments that overlap otherwise, or contradict one another about the end,
-//!   make the packet one that is not reassembled, with all that still come of
-//!   it (RFC 5722 section 4 for IPv6; Linux does the same with IPv4).
-//! * A packet has 60 seconds from its first fragment that came (RFC 8200
-//!   section 4.5, RFC 1122 section 3.3.2), in the time of the capture.
-//! * One that has CE in a fragment has CE (RFC 3168 section 5.3).
+//! * They may arrive in any order. A duplicate, of the same place and length, is ignored.
+//! * If fragments overlap otherwise, or contradict each other about the end, the packet is not
+//!   reassembled, nor are its later fragments (RFC 5722 section 4 for IPv6; Linux does the same
+//!   with IPv4).
+//! * A packet has 60 seconds from its first fragment to arrive (RFC 8200 section 4.5, RFC 1122
+//!   section 3.3.2), in the time of the capture.
+//! * A packet with CE in a fragment has CE (RFC 3168 section 5.3).
 //!
-//! Memory: at most [`MAX_DATAGRAMS`] packets at once, the oldest of which is
-//! given up for one more, of at most [`MAX_PIECES`] fragments each: a megabyte,
-//! whatever is sent.
+//! Memory: at most [`MAX_DATAGRAMS`] packets of at most [`MAX_PIECES`] fragments each. One more
+//! makes the oldest be given up. That is a megabyte for any input.
 //!
-//! Out of scope: fragments inside what was reassembled (of the inner
-//! packet of a tunnel the first one is read alone), and a memory of packets that are done: fragments that
-//! come again after that begin another one, as they do in a kernel. Where
-//! identifications come round within a minute, a fragment that stayed behind
-//! may be taken for one of the next packet (RFC 4963); no kernel knows better.
+//! Out of scope: fragments inside a reassembled packet, and a memory of completed packets. Of the
+//! inner packet of a tunnel only the first fragment is read. Fragments that arrive again after
+//! completion begin another packet, as in a kernel. If identifications repeat within a minute, a
+//! late fragment may be assigned to the next packet (RFC 4963), as in every kernel.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -35,46 +32,45 @@ use super::network::{self, LengthFrom, Packet};
 use super::{Captured, DissectError, Layer, Layers, Walk};
 use crate::{Ecn, Endpoints, IpHeader};
 
-/// Packets that are reassembled at once.
+/// Maximum number of packets being reassembled.
 pub const MAX_DATAGRAMS: usize = 256;
 
-/// Fragments of a packet: as many as 64 KiB have of 256 octets.
+/// Maximum number of fragments of a packet: 64 KiB in fragments of 256 octets.
 pub const MAX_PIECES: usize = 256;
 
-/// How long a packet's fragments are waited for.
+/// Maximum time that a packet waits for its fragments.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// Octets that are kept of a packet: extension headers, another IP header, and
-/// TCP's with all its options.
+/// Octets that are kept of a packet. Enough for extension headers, another IP header, and TCP's
+/// with all its options.
 const HEAD: usize = 256;
 
-/// What no packet is longer than.
+/// Maximum length of a packet.
 const MAX_LENGTH: u32 = 65_535;
 
-/// A packet that is being reassembled, named by when it began.
+/// A packet that is being reassembled, numbered by its beginning.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct DatagramId(u64);
 
-/// What came of a fragment.
+/// Result of a fragment.
 #[derive(Debug)]
 pub enum Outcome<'a> {
     /// Others are missing.
     Incomplete(DatagramId),
-    /// It was the last one missing: what all together show.
+    /// It was the last one missing: the segment of the whole packet.
     Complete(DatagramId, Result<Captured<'a>, DissectError>),
-    /// It was there before.
+    /// It is a duplicate.
     Duplicate(DatagramId),
-    /// It and others cannot be of one packet, or are more than are followed:
-    /// the packet is given up.
+    /// It contradicts others, or there are too many: the packet is given up.
     Contradicts(DatagramId),
 }
 
-/// What belongs together.
+/// Fields common to the fragments of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Key {
     endpoints: Endpoints,
     ident: u32,
-    /// Of IPv4 alone (RFC 8200 section 4.5).
+    /// IPv4 only (RFC 8200 section 4.5).
     protocol: Option<u8>,
 }
 
@@ -83,11 +79,11 @@ struct Key {
 struct Range {
     start: u16,
     end: u16,
-    /// What was captured of it ends here.
+    /// End of its captured part.
     captured: u16,
 }
 
-/// What the first fragment says.
+/// Fields of the first fragment.
 #[derive(Clone, Copy, Debug)]
 struct First {
     protocol: u8,
@@ -103,11 +99,11 @@ struct Datagram {
     id: DatagramId,
     key: Key,
     began: Instant,
-    /// In order, none over another.
+    /// In order, without overlap.
     pieces: Vec<Range>,
-    /// Octets that they have.
+    /// Octets that they cover.
     covered: u32,
-    /// Where the last one ends.
+    /// End of the last one.
     total: Option<u32>,
     first: Option<First>,
     has_ce: bool,
@@ -118,18 +114,18 @@ struct Datagram {
 /// The packets of a capture whose fragments are being reassembled.
 #[derive(Clone, Default, Debug)]
 pub struct Reassembly {
-    /// By the first of their fragments that came.
+    /// In the order of their first fragment to arrive.
     datagrams: VecDeque<Datagram>,
     begun: u64,
-    /// One that had to give way.
+    /// A packet that was replaced by a newer one.
     displaced: Option<DatagramId>,
-    /// The one that was completed last.
+    /// The packet that was completed last.
     done: Option<Datagram>,
 }
 
 impl Reassembly {
-    /// Takes a fragment in that was captured at `at`. What is given up by then
-    /// is reported by [`Self::poll_given_up`], which must be called before.
+    /// Accepts a fragment captured at `at`. Packets given up by then are reported by
+    /// [`Self::poll_given_up`], which must be called before.
     pub fn handle_fragment(&mut self, at: Instant, fragment: &Fragment<'_>) -> Outcome<'_> {
         let index = self.find(at, fragment);
         let datagram = &mut self.datagrams[index];
@@ -149,8 +145,7 @@ impl Reassembly {
         }
     }
 
-    /// A packet that is given up: it had to give way, or its time was over at
-    /// `now`.
+    /// Returns a packet that is given up: replaced, or timed out at `now`.
     pub fn poll_given_up(&mut self, now: Instant) -> Option<DatagramId> {
         if let Some(id) = self.displaced.take() {
             return Some(id);
@@ -170,7 +165,7 @@ impl Reassembly {
         self.datagrams.retain(|one| one.id != id);
     }
 
-    /// Where the packet of this fragment is, which may begin with it.
+    /// Returns the index of this fragment's packet, which may begin with it.
     fn find(&mut self, at: Instant, fragment: &Fragment<'_>) -> usize {
         let endpoints = fragment.endpoints();
         let key = Key {
@@ -206,7 +201,7 @@ impl Reassembly {
     }
 }
 
-/// What a fragment is to the others.
+/// Relation of a fragment to the others.
 enum Added {
     New,
     Duplicate,
@@ -250,7 +245,7 @@ impl Datagram {
         Added::New
     }
 
-    /// Asserts what holds of the fragments that were taken in.
+    /// Asserts the invariants of the fragments.
     fn assert_invariants(&self) {
         debug_assert!(
             self.pieces
@@ -279,8 +274,8 @@ impl Datagram {
         );
     }
 
-    /// Whether a fragment that ends there, and is the last one or not, leaves
-    /// all others inside.
+    /// Whether a fragment that ends there leaves all others inside. `more` is false for the last
+    /// one.
     fn agrees_about_end(&self, end: u32, more: bool) -> bool {
         let farthest = self.pieces.last().map_or(0, |last| u32::from(last.end));
         match self.total {
@@ -309,18 +304,18 @@ impl Datagram {
         }
     }
 
-    /// Nothing is to be known of it any more but its name.
+    /// Discards all of it except its name.
     fn discard(&mut self) {
         self.is_discarded = true;
         self.pieces = Vec::new();
     }
 
-    /// None is over another, so that their lengths add up to the whole.
+    /// Whether it is complete: without overlap the lengths add up to the whole.
     fn is_complete(&self) -> bool {
         self.total == Some(self.covered)
     }
 
-    /// Octets from its beginning on that were captured without a gap.
+    /// Returns the number of octets captured from its beginning without a gap.
     fn captured(&self) -> usize {
         let mut to = 0;
         for piece in &self.pieces {
@@ -335,7 +330,7 @@ impl Datagram {
         usize::from(to)
     }
 
-    /// What the whole shows.
+    /// Returns the segment of the whole packet.
     fn read(&self) -> Result<Captured<'_>, DissectError> {
         let Some(first) = self.first else {
             return Err(DissectError::Malformed { layer: Layer::Ipv4 });

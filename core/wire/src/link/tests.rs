@@ -1,4 +1,4 @@
-//! Packets built layer by layer, and what is found in them.
+//! Packets built layer by layer, and the segments found in them.
 
 mod tunnels;
 
@@ -47,7 +47,7 @@ fn ip_packet(endpoints: Endpoints) -> Vec<u8> {
     out
 }
 
-/// Layers in front of an IP packet.
+/// Puts layers in front of an IP packet.
 fn with(front: &[&[u8]], packet: &[u8]) -> Vec<u8> {
     [&front.concat(), packet].concat()
 }
@@ -145,7 +145,7 @@ fn the_outermost_tag_and_the_layers_are_told() {
     assert!(!read.layers.contains(Layer::Tunnel));
 }
 
-/// An IPv4 header with `protocol` in front of `payload`.
+/// Puts an IPv4 header with `protocol` in front of `payload`.
 fn v4_in_front(protocol: u8, payload: &[u8]) -> Vec<u8> {
     let mut header = [
         0x45, 0, 0, 0, 0, 9, 0, 0, 64, protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2,
@@ -184,7 +184,7 @@ fn tunnels_lead_to_the_innermost_packet() {
     }
 }
 
-/// An IPv6 packet with extension headers in front of its TCP.
+/// Returns an IPv6 packet with extension headers before its TCP.
 fn v6_with(extensions: &[&[u8]], first: u8) -> Vec<u8> {
     let mut packet = ip_packet(V6);
     let extensions = extensions.concat();
@@ -202,13 +202,13 @@ fn extension_headers_are_walked_over() {
     let octets = v6_with(&[&hop_by_hop, &destination], 0);
     check(LinkType::RAW, &octets, V6);
 
-    // The destination that TCP summed is in a routing header on its way.
+    // In a routing header on the path, the destination that TCP summed is not in the header.
     let routing = [6, 0, 0, 1, 0, 0, 0, 0];
     let octets = v6_with(&[&routing], 43);
     let read = found(LinkType::RAW, &octets);
     assert_eq!(read.tcp_checksum(), ChecksumVerdict::NotCaptured);
 
-    // Of IPv4 the same numbers are other protocols.
+    // In IPv4 the same numbers are other protocols.
     let mut octets = ip_packet(V4);
     octets[9] = 60;
     let obstacle = dissect(LinkType::RAW, &octets, 100).unwrap_err();
@@ -312,7 +312,7 @@ fn super_segments_are_as_long_as_the_wire_says() {
         assert_eq!(read.payload_len, 70_000 - headers);
         assert!(!read.exceeds_wire);
     }
-    // RFC 2675: the option says it.
+    // RFC 2675: the option has the length.
     let jumbo = [6, 0, 0xc2, 4, 0, 1, 0x11, 0x70];
     let mut octets = v6_with(&[&jumbo], 0);
     octets[4..6].fill(0);
@@ -416,7 +416,7 @@ fn nesting_ends_somewhere() {
 #[test]
 fn options_are_read_up_to_the_one_that_cannot_be() {
     let mut packet = ip_packet(V4);
-    // Timestamps, and behind them an option that is longer than the header.
+    // Timestamps, then an option that is longer than the header.
     packet.splice(52..52, [3, 40, 0, 0]);
     packet[2..4].copy_from_slice(&77_u16.to_be_bytes());
     packet[32] = 0x90;

@@ -1,9 +1,7 @@
-//! A TCP segment as a capture shows it: header fields, options as they stand,
-//! as much payload as was captured, the payload's true length, and what can be
-//! said of the checksums.
+//! A TCP segment as captured: header fields, options, the captured payload, the payload's true
+//! length, and the state of the checksums.
 //!
-//! Fields are read once; options and checksums when requested, since most
-//! questions need neither.
+//! Fields are read once; options and checksums on request, since most callers need neither.
 
 use super::network::{LengthFrom, Packet};
 use super::{DissectError, Fragmentation, Layer, Layers, Walk, long, word};
@@ -12,39 +10,38 @@ use crate::{
     Checksum, Ecn, FIXED_HEADER_LEN, Flags, IpHeader, Options, SeqNumber, Timestamps, WireWindow,
 };
 
-/// What can be said of a checksum.
+/// State of a checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ChecksumVerdict {
-    /// It is right.
+    /// It is correct.
     Right,
-    /// It is the sum of the pseudo header alone: captured before the card
-    /// completed it.
+    /// It is the sum of the pseudo header alone: captured before the card completed it.
     Offloaded,
-    /// It is zero, which is not right: never filled in.
+    /// It is zero, which is not correct: never filled in.
     Absent,
     /// It is wrong: corrupted on the path, or by the capturing host.
     Wrong,
-    /// Not everything that it sums was captured, or was in this packet.
+    /// Some octets that it sums were not captured, or not in this packet.
     NotCaptured,
 }
 
 /// One TCP segment of a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Captured<'a> {
-    /// The IP header, the innermost one of a tunnel.
+    /// The IP header; the innermost one in a tunnel.
     pub ip: IpHeader,
     /// The ECN field of that header.
     pub ecn: Ecn,
-    /// What else the packet consisted of.
+    /// The other layers of the packet.
     pub layers: Layers,
     /// The outermost VLAN identifier.
     pub vlan: Option<u16>,
-    /// Where the length of the packet is from.
+    /// Source of the length of the packet.
     pub length_from: LengthFrom,
     /// Whether the packet came in fragments, and whether this is all of it.
     pub fragmentation: Fragmentation,
-    /// Whether the IP header promises more octets than the wire had, as in
-    /// captures that were cut without a sign of it.
+    /// Whether the IP header promises more octets than the wire had. Captures that were cut without
+    /// recording it are like that.
     pub exceeds_wire: bool,
     /// Source port.
     pub src_port: u16,
@@ -62,22 +59,22 @@ pub struct Captured<'a> {
     pub urgent: u16,
     /// Octets of payload on the wire.
     pub payload_len: u32,
-    /// Those of them that were captured.
+    /// Its captured part.
     pub payload: &'a [u8],
-    /// The options as they stand, as far as they were captured.
+    /// The options, as far as they were captured.
     pub option_octets: &'a [u8],
     /// Octets of the TCP header, options included.
     pub header_len: u8,
-    /// Of a packet that was reassembled: its octets that were not captured.
+    /// Octets of a reassembled packet that were not captured.
     pub(super) parts_missing: u32,
-    /// From the TCP header on.
+    /// Octets from the TCP header on.
     segment: &'a [u8],
     /// The IPv4 header.
     ip_octets: &'a [u8],
     is_routed: bool,
 }
 
-/// Reads the TCP header at which the walk stands.
+/// Reads the TCP header at the current place of the walk.
 #[inline]
 pub(super) fn read<'a>(walk: &Walk<'a>) -> Result<Captured<'a>, DissectError> {
     let malformed = DissectError::Malformed { layer: Layer::Tcp };
@@ -123,15 +120,15 @@ pub(super) fn read<'a>(walk: &Walk<'a>) -> Result<Captured<'a>, DissectError> {
 }
 
 impl Captured<'_> {
-    /// Whether this is what one fragment of a packet has of it.
+    /// Whether this is the part of a segment that one fragment holds.
     #[inline]
     #[must_use]
     pub fn is_fragment(&self) -> bool {
         self.fragmentation == Fragmentation::First
     }
 
-    /// Octets of payload that were not captured. [`Self::payload`] has no more than
-    /// the beginning of what was reassembled, whatever was captured of it.
+    /// Returns the number of payload octets that were not captured. [`Self::payload`] holds only
+    /// the beginning of a reassembled packet, even if more was captured.
     #[inline]
     #[must_use]
     pub const fn uncaptured_len(&self) -> u32 {
@@ -141,7 +138,7 @@ impl Captured<'_> {
         }
     }
 
-    /// Octets of options in the header, captured or not.
+    /// Returns the number of octets of options in the header, captured or not.
     #[must_use]
     pub const fn options_len(&self) -> usize {
         self.header_len as usize - FIXED_HEADER_LEN
@@ -153,14 +150,13 @@ impl Captured<'_> {
         self.option_octets.len() == self.options_len()
     }
 
-    /// The options, up to the first whose length cannot be or that was cut.
+    /// Returns the options, up to the first one that is invalid or cut.
     #[must_use]
     pub fn options(&self) -> Options {
         read_options(self.option_octets).0
     }
 
-    /// The timestamps alone. Quick where they stand as every common kernel
-    /// lays them out.
+    /// Returns only the timestamps. This is quick if they have the layout of every common kernel.
     #[inline]
     #[must_use]
     pub fn timestamps(&self) -> Option<Timestamps> {
@@ -176,14 +172,14 @@ impl Captured<'_> {
         self.options().timestamps
     }
 
-    /// SEG.LEN: payload octets plus one for SYN and one for FIN.
+    /// Returns SEG.LEN: payload octets plus one for SYN and one for FIN.
     #[inline]
     #[must_use]
     pub const fn seq_len(&self) -> u32 {
         self.payload_len + self.flags.seq_len()
     }
 
-    /// What can be said of the TCP checksum.
+    /// Returns the state of the TCP checksum.
     #[must_use]
     pub fn tcp_checksum(&self) -> ChecksumVerdict {
         let len = u32::from(self.header_len) + self.payload_len;
@@ -198,8 +194,8 @@ impl Captured<'_> {
             return ChecksumVerdict::Right;
         }
         let field = word(self.segment, 16);
-        // Some cards want the pseudo header of a super-segment without the
-        // length, which they fill in for each piece.
+        // Some cards expect the pseudo header of a super-segment without the length, which they
+        // fill in for each piece.
         let is_partial = |len| field == !Checksum::pseudo_header(endpoints, len).finish();
         match field {
             0 => ChecksumVerdict::Absent,
@@ -208,8 +204,8 @@ impl Captured<'_> {
         }
     }
 
-    /// The verdict on the checksum of the IPv4 header; absent for IPv6,
-    /// which has none, nor of a packet that was reassembled, which has many.
+    /// Returns the state of the IPv4 header checksum. `None` for IPv6, which has none, and for a
+    /// reassembled packet, which has many.
     #[must_use]
     pub fn ip_checksum(&self) -> Option<ChecksumVerdict> {
         if self.ip_octets.is_empty() {

@@ -1,12 +1,11 @@
 //! Tunnels in UDP: VXLAN (RFC 7348) and its generic form VXLAN-GPE
 //! (draft-ietf-nvo3-vxlan-gpe), Geneve (RFC 8926), GTP-U (3GPP TS 29.281), MPLS (RFC 7510).
 //!
-//! The destination port says which tunnel it is, and the first octets of the header must
-//! agree: anything else is UDP. A tunnel on another port is not recognized.
+//! The destination port selects the tunnel, and the first octets of the header must match it:
+//! anything else is UDP. A tunnel on another port is not recognized.
 //!
-//! Out of scope: reassembly of the outer packet. Of a fragmented UDP packet the first fragment
-//! is read: its inner header has the length of the whole segment. Later fragments are counted
-//! as UDP.
+//! Out of scope: reassembly of the outer packet. Of a fragmented UDP packet the first fragment is
+//! read: its inner header has the length of the whole segment. Later fragments are counted as UDP.
 
 use super::{DissectError, Layer, Next, Walk, word};
 
@@ -14,7 +13,7 @@ use super::{DissectError, Layer, Next, Walk, word};
 pub(super) const UDP: u8 = 17;
 
 const VXLAN: u16 = 4789;
-/// Linux before it knew the registered port; flannel and others kept it.
+/// Linux default from before the registration; flannel and others kept it.
 const VXLAN_LINUX: u16 = 8472;
 const VXLAN_GPE: u16 = 4790;
 const GENEVE: u16 = 6081;
@@ -24,7 +23,7 @@ const MPLS: u16 = 6635;
 const NOT_TCP: DissectError = DissectError::NotTcp { protocol: UDP };
 
 pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
-    // Of UDP whose ports were not captured it is known that it is UDP.
+    // UDP whose ports were not captured is still UDP.
     let Some(header) = walk.octets.first_chunk::<8>() else {
         return Err(NOT_TCP);
     };
@@ -44,8 +43,8 @@ pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     }
 }
 
-/// Flags, next protocol (GPE), VNI. RFC 7348 section 5: flag I is set, the others are
-/// ignored; GPE: flag P says that the next protocol is given, O that this is no data.
+/// Reads flags, next protocol (GPE), VNI. RFC 7348 section 5: flag I is set, the others are
+/// ignored. GPE: flag P means that the next protocol is given, O that this is no data.
 fn vxlan(walk: &mut Walk<'_>, is_generic: bool) -> Result<Next, DissectError> {
     const INSTANCE: u8 = 0x08;
     const NEXT_PROTOCOL: u8 = 0x04;
@@ -72,7 +71,8 @@ fn vxlan(walk: &mut Walk<'_>, is_generic: bool) -> Result<Next, DissectError> {
     }
 }
 
-/// RFC 8926 section 3.4: version, length of the options in words, flags, EtherType, VNI.
+/// Reads the Geneve header of RFC 8926 section 3.4. Version, length of the options in words, flags,
+/// EtherType, VNI.
 fn geneve(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     const CONTROL: u8 = 0x80;
     let header = walk.peek(8, Layer::Geneve)?;
@@ -85,8 +85,8 @@ fn geneve(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     Ok(Next::EtherType(kind))
 }
 
-/// TS 29.281 section 5.1: of version 1 and protocol type GTP, the messages that carry a packet
-/// (T-PDU). Any of the flags E, S and PN adds four octets; E, extension headers behind them.
+/// Reads version 1, protocol type GTP, messages with a packet (T-PDU). TS 29.281 section 5.1. Any
+/// of the flags E, S and PN adds four octets; E adds extension headers after them.
 fn gtp(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     const VERSION_AND_TYPE: u8 = 0xf0;
     const GTP_VERSION_1: u8 = 0x30;
@@ -114,7 +114,7 @@ fn gtp(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     }
     match walk.peek(1, layer)?[0] {
         first if matches!(first >> 4, 4 | 6) => Ok(Next::Ip),
-        // PPP, or an Ethernet frame of 5G: only the signaling says which.
+        // PPP, or an Ethernet frame of 5G: only the signaling shows which.
         _ => Err(DissectError::Unread {
             what: "GTP-U without IP",
         }),

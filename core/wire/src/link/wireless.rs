@@ -1,19 +1,19 @@
 //! IEEE 802.11 (LINKTYPE_IEEE802_11), with a radiotap header in front
 //! (LINKTYPE_IEEE802_11_RADIOTAP, radiotap.org).
 //!
-//! Data frames have LLC and SNAP behind their header. A protected frame is encrypted and
-//! not read, even where the key is known. A monitor sees a frame again at each hop and for
-//! each retransmission on the radio link; every one is a packet of the capture.
+//! Data frames have LLC and SNAP after their header. A protected frame is encrypted and not read,
+//! even if the key is known. A monitor sees a frame again at each hop and for each retransmission
+//! on the radio link; each of them is a packet of the capture.
 //!
 //! Out of scope: several packets in one frame (A-MSDU), frames in fragments, mesh headers,
 //! decryption. Such frames are named.
 
 use super::{DissectError, Layer, Next, Walk};
 
-/// The bit of radiotap's flags that says that the 802.11 header is padded to four octets.
+/// Radiotap flag: the 802.11 header is padded to four octets.
 const PADDED: u8 = 0x20;
 
-/// Radiotap: version, length, which fields follow; all in little-endian order.
+/// Reads radiotap: version, length, present fields; all in little-endian order.
 pub(super) fn radiotap(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     let layer = Layer::Wireless;
     let fixed = walk.peek(8, layer)?;
@@ -25,8 +25,8 @@ pub(super) fn radiotap(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     frame(walk, flags(header).unwrap_or(0) & PADDED != 0)
 }
 
-/// The field "Flags", which stands behind the presence words and, where there is one, the
-/// time of eight octets, aligned.
+/// Returns the field "Flags". It follows the presence words and, if present, the time of eight
+/// octets, aligned.
 fn flags(header: &[u8]) -> Option<u8> {
     const TSFT: u8 = 1;
     const FLAGS: u8 = 2;
@@ -46,7 +46,7 @@ fn flags(header: &[u8]) -> Option<u8> {
     header.get(at).copied()
 }
 
-/// A frame that begins with its own header.
+/// Reads a frame that begins with its own header.
 pub(super) fn step(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     frame(walk, false)
 }

@@ -1,13 +1,12 @@
-//! Cuts IP packets into fragments, as a router (RFC 791 section 3.2) or an IPv6
-//! host (RFC 8200 section 4.5) does: for tests of whoever puts them together.
+//! Cuts IP packets into fragments, as a router (RFC 791 section 3.2) or an IPv6 host (RFC 8200
+//! section 4.5) does, for tests of reassembly.
 
 extern crate alloc;
 
 use alloc::vec::Vec;
 
-/// The fragments of a whole packet, cut where these octets of its payload begin:
-/// in order, multiples of eight. An IPv6 packet gets its fragment header behind
-/// the fixed one.
+/// Returns the fragments of a whole packet, cut at these offsets of its payload. The offsets are in
+/// order and multiples of eight. An IPv6 packet gets its fragment header after the fixed one.
 pub fn cut(packet: &[u8], ident: u32, at: &[usize]) -> Vec<Vec<u8>> {
     let is_v6 = packet[0] >> 4 == 6;
     let header_len = if is_v6 {

@@ -1,5 +1,5 @@
-//! Two hosts, of both versions of IP: for tests of packets in fragments and in
-//! tunnels. Whoever takes this in has [`Endpoints`] in scope.
+//! Two hosts, of both versions of IP, for tests of packets in fragments and in tunnels. A module
+//! that includes this has [`Endpoints`] in scope.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 

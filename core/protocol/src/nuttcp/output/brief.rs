@@ -40,7 +40,7 @@ pub struct Brief {
 }
 
 impl Brief {
-    /// Returns the line, without its end, with what `format` wants of it.
+    /// Returns the line without its end, with the fields that `format` selects.
     #[must_use]
     pub fn line(&self, format: Format) -> String {
         let mut sums = self.clone();

@@ -13,7 +13,7 @@ use crate::nuttcp::parameters::Format;
 pub struct Interval {
     /// Data received.
     pub received: Amount,
-    /// Datagrams lost, approximately: some may still be on their way.
+    /// Datagrams lost, approximately: some may still be in flight.
     pub loss: Option<Loss>,
     /// Jitter of datagrams.
     pub jitter: Spread,
@@ -45,7 +45,7 @@ pub struct Total {
 }
 
 impl Interval {
-    /// Returns the line, without its end, with what `format` wants of it.
+    /// Returns the line without its end, with the fields that `format` selects.
     #[must_use]
     pub fn line(&self, format: Format) -> String {
         let is_parsed = format.has(Format::PARSE);
@@ -121,7 +121,7 @@ fn write_loss(line: &mut String, loss: Option<&Loss>, format: Format) {
     }
 }
 
-/// Returns whether a share of losses would show as zero in two digits.
+/// Returns whether a fraction of losses would print as zero with two digits.
 pub(super) fn is_small(fraction: f64) -> bool {
     fraction != 0.0 && fraction < SMALL_LOSS
 }

@@ -1,14 +1,14 @@
-//! nuttcp's lines, written from numbers and read into numbers.
+//! Writes and reads nuttcp's lines.
 //!
 //! | module | lines |
 //! |---|---|
 //! | [`interval`] | `  827.2500 MB /   1.00 sec = 6939.2400 Mbps     5 retrans`: one an interval |
 //! | [`brief`] | `  827.2500 MB /   1.00 sec = 6939.2400 Mbps 7 %TX 5 %RX ...`: the summary |
-//! | [`verbose`] | `nuttcp-r: ...`: setup and results of one side, in words |
-//! | [`read`] | all of them, read |
+//! | [`verbose`] | `nuttcp-r: ...`: setup and results of one side, as text |
+//! | [`read`] | reads all of them |
 //!
-//! Each has two forms: words, and `key=value` with [`Format::PARSE`](super::parameters::Format). A MB
-//! is 2^20 bytes, a Mbps is 10^6 bit/s.
+//! Each has two forms: text, and `key=value` with [`Format::PARSE`](super::parameters::Format). A
+//! MB is 2^20 bytes, a Mbps is 10^6 bit/s.
 
 pub mod brief;
 pub mod interval;
@@ -26,25 +26,25 @@ use super::parameters::{Format, Wanted};
 /// Bytes of nuttcp's MB.
 const MEBIBYTE: f64 = 1_048_576.0;
 
-/// Bytes by which a printed amount may be wrong: half of 0.0001 MB.
+/// Maximum error of a printed amount in bytes: half of 0.0001 MB.
 const ROUNDING: u64 = 53;
 
 /// Share of lost datagrams below which two more digits are printed.
 const SMALL_LOSS: f64 = 0.001;
 
-/// Data that passed in a time.
+/// An amount of data and its time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Amount {
-    /// The data. Read from a line, it is within 53 bytes of the truth.
+    /// The data. If read from a line, it is exact to 53 bytes.
     pub bytes: Bytes,
-    /// The time. Read from a line, it is within 5 ms of the truth.
+    /// The time. If read from a line, it is exact to 5 ms.
     pub duration: Duration,
-    /// Data over time. Read from a line, it is more exact than the time.
+    /// Data over time. If read from a line, it is more exact than the time.
     pub rate: Rate,
 }
 
 impl Amount {
-    /// An amount with its rate, rounded to the nearest bit/s.
+    /// Creates an amount with its rate, rounded to the nearest bit/s.
     #[must_use]
     pub fn new(bytes: Bytes, duration: Duration) -> Self {
         let ns = u128::from(duration.as_nanos().max(1));
@@ -59,7 +59,7 @@ impl Amount {
 
     /// Returns the amount with the bytes of `exact`, if both print the same MB.
     ///
-    /// A line has four digits after the point; the other side knows the rest.
+    /// A line has four decimal digits; the other side has the exact amount.
     #[must_use]
     pub fn refined(self, exact: Bytes) -> Self {
         let difference = self.bytes.as_u64().abs_diff(exact.as_u64());
@@ -90,7 +90,7 @@ pub struct Loss {
 }
 
 impl Loss {
-    /// Losses from both counts.
+    /// Creates losses from both counts.
     #[must_use]
     pub fn new(lost: i64, sent: u64) -> Self {
         let fraction = if sent == 0 {
@@ -117,7 +117,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Returns what of it is wanted.
+    /// Returns only the wanted parts.
     #[must_use]
     pub fn only(self, wanted: Wanted) -> Self {
         Self {
@@ -127,7 +127,7 @@ impl Spread {
         }
     }
 
-    /// Writes the parts there are, as ` 0.0100 msMinJitter 0.0200 msAvgJitter`.
+    /// Writes the known parts, as ` 0.0100 msMinJitter 0.0200 msAvgJitter`.
     fn write(self, to: &mut String, format: Format, what: &str) {
         let parts = [
             ("Min", self.min_ns),
@@ -152,16 +152,16 @@ impl Spread {
 /// Retransmitted segments.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Retransmissions {
-    /// All of them.
+    /// Total count.
     pub count: u32,
-    /// They are those of all connections of the host, for want of better.
+    /// Whether it counts all connections of the host, as a substitute.
     pub host_wide: bool,
-    /// Those of each stream, if there are several and it is known.
+    /// Count of each stream, if there are several and it is known.
     pub by_stream: Vec<u32>,
 }
 
 impl Retransmissions {
-    /// Retransmissions of this test's connections.
+    /// Creates the retransmissions of this test's connections.
     #[must_use]
     pub fn new(count: u32) -> Self {
         Self {
@@ -174,7 +174,7 @@ impl Retransmissions {
         if self.host_wide { "host-" } else { "" }
     }
 
-    /// Writes the counts of streams; those of a host are of no stream.
+    /// Formats the counts of streams; those of a host belong to no stream.
     fn streams(&self) -> String {
         let streams: &[u32] = if self.host_wide { &[] } else { &self.by_stream };
         joined(streams)
@@ -186,12 +186,12 @@ impl Retransmissions {
 pub struct CongestionWindow {
     /// The sum over all streams, in KiB.
     pub kib: u32,
-    /// That of each stream in KiB, if there are several and it is known.
+    /// Window of each stream in KiB, if there are several and it is known.
     pub by_stream: Vec<u32>,
 }
 
 impl CongestionWindow {
-    /// A window of `kib` KiB.
+    /// Creates a window of `kib` KiB.
     #[must_use]
     pub fn new(kib: u32) -> Self {
         Self {

@@ -1,7 +1,7 @@
 //! Reads nuttcp's lines, of any version and in both forms.
 //!
-//! Summaries and intervals in words are first turned into the keys of `-fparse`, so
-//! that one reader serves both forms. A line that is none of these stays text.
+//! Summaries and intervals in text form are first converted to the keys of `-fparse`, so that one
+//! reader handles both forms. Any other line stays text.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -17,13 +17,13 @@ use crate::nuttcp::Side;
 use crate::nuttcp::greeting::DONE;
 use crate::nuttcp::parameters::MAX_STREAMS;
 
-/// Largest figure a line may have; more is not a measurement.
+/// Maximum figure of a line; a larger one is not a measurement.
 const MAX_FIGURE: f64 = 1e15;
 
 /// A line that nuttcp writes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Line {
-    /// Nothing.
+    /// An empty line.
     Empty,
     /// `DONE`.
     Done,
@@ -61,7 +61,7 @@ pub enum Verbose {
     OneWayDelay(Spread),
     /// Socket buffers as granted.
     Granted(Windows),
-    /// Socket buffers as far as they hold data.
+    /// Parts of the socket buffers that hold data.
     Available(Windows),
     /// Initial congestion window in segments.
     InitialWindow(u32),
@@ -69,14 +69,14 @@ pub enum Verbose {
     Calls(u64),
     /// A warning.
     Warning(String),
-    /// An error, after which nothing more comes.
+    /// An error, after which nothing follows.
     Error(String),
     /// Anything else.
     Words(String),
 }
 
 impl Line {
-    /// Reads a line without its end; what is unknown becomes [`Line::Text`].
+    /// Reads a line without its end; an unknown one becomes [`Line::Text`].
     #[must_use]
     pub fn read(text: &str) -> Self {
         if text.trim().is_empty() {
@@ -110,7 +110,7 @@ fn prefix(text: &str) -> Option<(Side, &str)> {
     is_name.then(|| (side, body.trim()))
 }
 
-/// Turns a summary or interval into keys and values.
+/// Converts a summary or interval to keys and values.
 fn pairs<'a>(words: &[&'a str]) -> Option<Vec<(&'a str, &'a str)>> {
     if words.first()?.contains('=') {
         return words.iter().map(|word| word.split_once('=')).collect();
@@ -159,7 +159,7 @@ fn pairs<'a>(words: &[&'a str]) -> Option<Vec<(&'a str, &'a str)>> {
     Some(pairs)
 }
 
-/// Returns the key of a figure that stands before `unit`.
+/// Returns the key of a figure that precedes `unit`.
 fn unit_key(unit: &str) -> Option<&'static str> {
     Some(match unit {
         "%TX" => "tx_cpu",
@@ -196,7 +196,7 @@ struct Figures {
 }
 
 impl Figures {
-    /// Takes every known key; `None` if a value is not a number or no amount is there.
+    /// Reads every known key; `None` if a value is invalid or the amount is missing.
     fn gather(pairs: &[(&str, &str)]) -> Option<Self> {
         let mut figures = Self::default();
         for (key, value) in pairs {
@@ -298,14 +298,14 @@ impl Figures {
     }
 }
 
-/// Losses before anything is known of them.
+/// Losses that are not known yet.
 const NO_LOSS: Loss = Loss {
     counts: None,
     fraction: None,
 };
 
 impl Spread {
-    /// Takes `msminjitter`, `msavgjitter` or `msmaxjitter`; passes over other keys.
+    /// Reads `msminjitter`, `msavgjitter` or `msmaxjitter`; ignores other keys.
     fn take(&mut self, key: &str, what: &str, value: &str) -> Option<()> {
         let part = key
             .strip_prefix("ms")
@@ -320,7 +320,7 @@ impl Spread {
         Some(())
     }
 
-    /// A spread from three figures in ms.
+    /// Creates a spread from three figures in ms.
     fn of([min, mean, max]: [f64; 3]) -> Self {
         Self {
             min_ns: Some(nanoseconds(min)),
@@ -331,7 +331,7 @@ impl Spread {
 }
 
 impl Verbose {
-    /// Reads what follows the prefix.
+    /// Reads the text after the prefix.
     fn read(body: &str) -> Self {
         if body.contains("Error") {
             return Self::Error(body.to_owned());
@@ -352,7 +352,7 @@ impl Verbose {
         known.unwrap_or_else(|| Self::Words(body.to_owned()))
     }
 
-    /// Reads a line of words.
+    /// Reads a line in text form.
     fn words(body: &str) -> Option<Self> {
         if let Some([mb, s, _, mbps]) = scan(body, "# MB in # real seconds = # KB/sec = # Mbps") {
             return Some(Self::Totals(amount([Some(mb), Some(s), Some(mbps)])));
@@ -433,7 +433,7 @@ impl Verbose {
         }
     }
 
-    /// Reads a line of keys.
+    /// Reads a line of keys and values.
     fn keys(body: &str) -> Option<Self> {
         let value = |key: &str| {
             let words = body.split_whitespace();
@@ -499,7 +499,7 @@ impl Verbose {
     }
 }
 
-/// Reads the figures that stand where `pattern` has `#`; words may follow.
+/// Reads the figures at the places of `#` in `pattern`; more words may follow.
 fn scan<const N: usize>(text: &str, pattern: &str) -> Option<[f64; N]> {
     let mut figures = [0.0; N];
     let mut found = 0;
@@ -528,7 +528,7 @@ fn counted(text: &str) -> Option<(u32, Vec<u32>)> {
     Some((count, by_stream.flatten().unwrap_or_default()))
 }
 
-/// Reads `1+2+3`, at most one number a stream.
+/// Reads `1+2+3`, at most one number per stream.
 fn streams(text: &str) -> Option<Vec<u32>> {
     let numbers = text.split('+').take(usize::from(MAX_STREAMS));
     numbers.map(|number| number.parse().ok()).collect()
@@ -538,7 +538,7 @@ fn is_number(text: &str) -> bool {
     real(text).is_some()
 }
 
-/// Reads a figure that a measurement can have.
+/// Reads a figure in the range of measurements.
 fn real(text: &str) -> Option<f64> {
     let figure: f64 = text.parse().ok()?;
     (figure.abs() <= MAX_FIGURE).then_some(figure)

@@ -1,9 +1,8 @@
-//! The lines of one side: how it set up, and what it measured.
+//! The lines of one side: its setup and its measurements.
 //!
-//! A server always writes them; the client reads the figures out of them and prints
-//! them only with `-v`. The words are fixed: older clients search for `real`,
-//! `seconds`, `sys`, `retrans`, `cwnd`, `RTT`, `jitter` and `OWD` in them, so that
-//! no other line may contain these.
+//! A server always writes them; the client reads the figures from them and prints them only with
+//! `-v`. The words are fixed: older clients search for `real`, `seconds`, `sys`, `retrans`, `cwnd`,
+//! `RTT`, `jitter` and `OWD` in them, so no other line may contain these.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -15,7 +14,7 @@ use crate::nuttcp::Side;
 use crate::nuttcp::parameters::{Format, Parameters};
 use crate::nuttcp::version::Version;
 
-/// The data streams of one side, as they were opened.
+/// The data streams of one side after opening.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Connected {
     /// Address of the other end.
@@ -24,7 +23,7 @@ pub struct Connected {
     pub mss: Option<u32>,
     /// Time to open the first data connection, if this side opened it.
     pub rtt: Option<Duration>,
-    /// Socket buffers as the system grants them.
+    /// Socket buffers as granted by the system.
     pub granted: Windows,
     /// The parts of them that hold data, if known.
     pub available: Option<Windows>,
@@ -35,9 +34,9 @@ pub struct Connected {
 /// Sizes of both socket buffers, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Windows {
-    /// Of the send buffer.
+    /// Send buffer.
     pub send_bytes: u64,
-    /// Of the receive buffer.
+    /// Receive buffer.
     pub receive_bytes: u64,
 }
 
@@ -136,7 +135,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A writer for the lines of one side.
+    /// Creates a writer for the lines of one side.
     #[must_use]
     pub fn new(side: Side, format: Format) -> Self {
         Self {
@@ -152,7 +151,7 @@ impl Writer {
         self.text
     }
 
-    /// Adds a line of any words.
+    /// Adds a line of any text.
     pub fn line(&mut self, words: &str) {
         let letter = self.side.letter();
         self.text.push_str(&format!("nuttcp-{letter}: {words}\n"));
@@ -163,13 +162,13 @@ impl Writer {
         self.line(&format!("v{}: {words}", Version::OURS));
     }
 
-    /// Adds the line that has one of two forms.
+    /// Adds a line in one of two forms.
     fn either(&mut self, words: &str, keys: &str) {
         let line = if self.is_parsed { keys } else { words };
         self.line(line);
     }
 
-    /// Adds how this side set up: what it was told, and what came of it.
+    /// Adds the setup of this side: its parameters, and the result.
     pub fn setup(&mut self, parameters: &Parameters, connected: &Connected) {
         self.message("socket");
         self.test(parameters, &connected.peer);
@@ -204,7 +203,7 @@ impl Writer {
         }
     }
 
-    /// Adds what the test is.
+    /// Adds a description of the test.
     fn test(&mut self, parameters: &Parameters, peer: &str) {
         let Parameters {
             buffer_bytes,
@@ -247,7 +246,7 @@ impl Writer {
         }
     }
 
-    /// Adds what limits a transmitter.
+    /// Adds the limits of a transmitter.
     fn limits(&mut self, parameters: &Parameters) {
         if !parameters.time_limit.is_zero() {
             let limit = parameters.time_limit.as_secs_f64();
@@ -280,7 +279,7 @@ impl Writer {
         self.either(&words, &keys);
     }
 
-    /// Adds how the data connections were opened.
+    /// Adds the direction in which the data connections were opened.
     fn connection(&mut self, connected: &Connected, is_opener: bool) {
         let peer = &connected.peer;
         let (words, key) = match is_opener {
@@ -306,7 +305,7 @@ impl Writer {
         self.either(&said, &keys);
     }
 
-    /// Adds what this side measured.
+    /// Adds the measurements of this side.
     pub fn totals(&mut self, totals: &Totals) {
         let megabytes = totals.amount.megabytes();
         let seconds = totals.amount.duration.as_secs_f64();
@@ -327,7 +326,7 @@ impl Writer {
             &format!("megabytes={megabytes:.4} cpu_seconds={spent:.2} KB_per_cpu_second={kib:.2}"),
         );
         self.retransmissions(totals);
-        // A ms of this line has been 1/1024 s in every version.
+        // A ms in this line is 1/1024 s in every version.
         let per_call = 1024.0 * seconds / totals.calls.max(1) as f64;
         let calls = totals.calls;
         let per_second = calls as f64 / totals.amount.duration.as_secs_f64().max(1e-6);
@@ -384,7 +383,7 @@ fn per_second(totals: &Totals, span: Duration) -> f64 {
     totals.amount.bytes.as_u64() as f64 / seconds / 1024.0
 }
 
-/// Returns the ending of `second` for a span.
+/// Returns the plural ending of `second` for a span.
 fn plural(span: Duration) -> String {
     let is_one = span == Duration::from_secs(1);
     if is_one {

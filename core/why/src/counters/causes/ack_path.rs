@@ -1,4 +1,4 @@
-//! The ACK path: most of what is in flight has arrived, and its ACKs wait or are lost.
+//! The ACK path: most data in flight has arrived, and its ACKs wait or are lost.
 
 use alloc::format;
 use alloc::vec;

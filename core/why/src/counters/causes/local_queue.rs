@@ -1,4 +1,4 @@
-//! The sender's own transmit queue: most of what is in flight has not left the host.
+//! The sender's transmit queue: most data in flight has not left the host.
 
 use alloc::format;
 use alloc::vec;

@@ -1,9 +1,9 @@
-//! How each cause shows in counters, one file each, and the table of them.
+//! Appearance of each cause in counters, one file each, and the table of them.
 //!
-//! Names, meaning and ids are those of [`CAUSES`](crate::CAUSES). A [`Card`] adds what has to
-//! be there for it to be possible, and its words; its weights are in `weights.rs`. No card
-//! sees another one; `score.rs` compares them. To add one: a file here, a line in [`CARDS`],
-//! and an entry of the table of weights, which a fit fills.
+//! Names, meaning and ids are those of [`CAUSES`](crate::CAUSES). A [`Card`] adds the feature that
+//! it requires, and its text; its weights are in `weights.rs`. No card depends on another one;
+//! `score.rs` compares them. To add one: a file here, a line in [`CARDS`], and an entry of the
+//! table of weights, which a fit fills.
 
 mod ack_path;
 mod application;
@@ -29,11 +29,11 @@ mod unscaled;
 use super::explain::{Context, Words};
 use super::features::Feature;
 
-/// How a cause shows in counters.
+/// Appearance of a cause in counters.
 pub(super) struct Card {
     /// Its id in [`CAUSES`](crate::CAUSES).
     pub id: &'static str,
-    /// What must be known and above zero for it to be possible, if anything.
+    /// Feature that must be known and above zero for it to be possible, if any.
     pub needs: Option<Feature>,
     pub explain: fn(&Context<'_>) -> Words,
 }

@@ -1,4 +1,4 @@
-//! A full path: the delivery rate is at its best and the RTT above its minimum.
+//! A saturated path: the delivery rate is at its best and the RTT above its minimum.
 
 use alloc::format;
 use alloc::vec;

@@ -1,4 +1,4 @@
-//! Losses without a queue: cwnd is reduced although the path is not full.
+//! Losses without a queue: cwnd is reduced although the path is not saturated.
 
 use alloc::format;
 use alloc::vec;

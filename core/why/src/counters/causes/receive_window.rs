@@ -1,4 +1,4 @@
-//! The receive window: all that it allows is in flight, and no queue shows.
+//! The receive window: data in flight fills it, and no queue shows.
 
 use alloc::format;
 

@@ -1,4 +1,4 @@
-//! Reordering that the sender takes for loss: D-SACK proves retransmissions spurious.
+//! Reordering that the sender mistakes for loss: D-SACK proves retransmissions spurious.
 
 use alloc::format;
 use alloc::vec;

@@ -39,7 +39,7 @@ fn packet(endpoints: Endpoints, len: usize) -> Vec<u8> {
 
 const NOW: Instant = Instant::from_nanos(7_000);
 
-/// What comes of each of these packets, all captured at once.
+/// Results of packets that are captured simultaneously.
 struct Seen {
     reassembly: Reassembly,
     complete: Vec<(u32, Fragmentation)>,
@@ -55,8 +55,7 @@ impl Seen {
         }
     }
 
-    /// Takes one in that was cut by a snap length, and says what it was by a
-    /// letter.
+    /// Reassembles a packet cut by a snap length, and records the result as a letter.
     fn take(&mut self, at: Instant, octets: &[u8], snap: usize) {
         let (captured, wire) = (&octets[..octets.len().min(snap)], octets.len() as u32);
         let (_, fragment) = look(LinkType::RAW, captured, wire);
@@ -125,14 +124,14 @@ fn all_octets_that_fit_into_the_head_are_there_to_be_summed() {
 #[test]
 fn a_header_in_pieces_is_put_together_where_all_of_it_was_captured() {
     for endpoints in [V4, V6] {
-        // Ports alone, then numbers, then the rest of the header and options.
+        // Ports alone, then numbers, then the remaining header and options.
         let parts = cut(&packet(endpoints, 3000), 9, &[8, 16, 1480]);
         assert_eq!(said(&parts), "...c");
-        // The headers before, and four octets of TCP: its header is not there.
+        // The headers before, and four octets of TCP: its header is missing.
         let before = endpoints.header_len() + if endpoints == V6 { 8 } else { 0 };
         let seen = Seen::all(&parts, before + 4);
         assert_eq!(seen.said, "...h");
-        // Where it lies in the first fragment, nothing else is needed.
+        // If it lies in the first fragment, nothing else is needed.
         let parts = cut(&packet(endpoints, 3000), 9, &[1480, 2960]);
         let seen = Seen::all(&parts, before + 32);
         assert_eq!(seen.complete, [(3000, Fragmentation::Reassembled)]);
@@ -150,7 +149,7 @@ fn what_comes_again_is_passed_over_and_what_overlaps_is_the_end_of_it() {
         of(&[&parts[0], &parts[0], &parts[1], &parts[1], &parts[2]]),
         ".d.dc"
     );
-    // RFC 5722: with all that still come.
+    // RFC 5722: with all later ones.
     assert_eq!(of(&[&parts[0], &others[1], &parts[1], &parts[2]]), "..xx");
     assert_eq!(of(&[&parts[0], &parts[1], &others[1], &parts[2]]), "..xx");
     assert_eq!(of(&[&parts[0], &others[0]]), ".x");
@@ -163,7 +162,7 @@ fn ends_that_contradict_one_another_are_the_end_of_it() {
     let shorter = cut(&packet(V4, 20), 9, &[40]);
     let longer = cut(&packet(V4, 200), 9, &[160]);
     let of = |list: &[&Vec<u8>]| said(&list.iter().map(|part| (*part).clone()).collect::<Vec<_>>());
-    // Two ends; something behind the end; an end before what was there.
+    // Two ends; data after the end; an end before earlier data.
     assert_eq!(of(&[&parts[2], &longer[1]]), ".x");
     assert_eq!(of(&[&shorter[1], &parts[1]]), ".x");
     assert_eq!(of(&[&longer[0], &shorter[1]]), ".x");
@@ -193,7 +192,7 @@ fn packets_are_told_apart_by_addresses_identification_and_protocol() {
     }
     let mixed = [&parts(9)[0], &parts(10)[1], &other[1]];
     assert_eq!(said(&mixed.map(Clone::clone)), "...");
-    // Of IPv6 the protocol stands in the first fragment alone.
+    // In IPv6 only the first fragment has the protocol.
     let mut parts = cut(&packet(V6, 100), 9, &[64]);
     parts[1][40] = 60;
     assert_eq!(said(&parts), ".c");

@@ -18,7 +18,7 @@ fn ether(endpoints: Endpoints) -> [u8; 2] {
     }
 }
 
-/// Every tunnel in UDP: its port and what is between UDP and the inner IP header.
+/// Returns every tunnel in UDP: its port, and the bytes before the inner IP header.
 fn in_udp(endpoints: Endpoints) -> Vec<(u16, Vec<u8>)> {
     let kind = ether(endpoints);
     let frame = [&MACS[..], &kind].concat();
@@ -45,7 +45,7 @@ fn in_udp(endpoints: Endpoints) -> Vec<(u16, Vec<u8>)> {
         (2152, gtp(0x30, &[])),
         (2152, gtp(0x32, &[0, 1, 0, 0])),
         (2152, gtp(0x33, &[0, 1, 5, 0])),
-        // Without E the type of an extension header means nothing.
+        // Without E the type of an extension header has no meaning.
         (2152, gtp(0x32, &[0, 1, 0, 0x85])),
         (2152, gtp(0x34, &[0, 0, 0, 0x85, 1, 0x10, 9, 0])),
         (
@@ -185,7 +185,7 @@ fn data_frames_of_802_11_lead_to_the_segment_inside() {
                 read(&front, LinkType::IEEE802_11_RADIOTAP);
             }
         }
-        // A header of 26 octets, padded to 28: the flags say so behind the time.
+        // A header of 26 octets, padded to 28, as the flags after the time show.
         let mut radiotap = vec![0, 0, 17, 0, 3, 0, 0, 0];
         radiotap.extend([1; 8]);
         radiotap.push(0x20);
@@ -296,7 +296,7 @@ fn what_is_not_read_has_a_name_or_a_number() {
     };
     assert_eq!(link(119), "802.11 with Prism header (link type 119)");
     assert_eq!(link(9999), "link type 9999");
-    // What is read is in no list of what is not.
+    // No read type is in a list of unread ones.
     for number in 0..300 {
         let is_read = first(LinkType(number)).is_some();
         assert_eq!(LinkType(number).name().is_some(), is_read);
