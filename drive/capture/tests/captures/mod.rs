@@ -1,12 +1,11 @@
-//! Captures made by hand, octet by octet, and readers' answers in a form that
-//! can be compared.
+//! Handmade captures, and the output of readers in a comparable form.
 #![allow(dead_code)] // Each test program uses a part.
 
 use std::io::{self, Read};
 
 use gigatcp_capture::{CaptureReader, Direction, Notes, Record};
 
-/// A record that owns its octets.
+/// A record that owns its bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Owned {
     pub number: u64,
@@ -38,7 +37,7 @@ impl From<Record<'_>> for Owned {
     }
 }
 
-/// Every record of a capture, and the notes.
+/// Returns every record of a capture, and the notes.
 pub fn read_all(mut reader: CaptureReader) -> (Vec<Owned>, Notes) {
     let mut all = Vec::new();
     while let Some(record) = reader.next_record().unwrap() {
@@ -51,8 +50,8 @@ pub fn read_all(mut reader: CaptureReader) -> (Vec<Owned>, Notes) {
     (all, reader.notes().clone())
 }
 
-/// A capture in memory, and the same as a stream that gives few octets at a
-/// time: both must come out the same.
+/// Reads a capture from memory and from a stream of few bytes at a time. Both results must be
+/// equal.
 pub fn read_octets(octets: &[u8]) -> (Vec<Owned>, Notes) {
     let held = read_all(CaptureReader::from_octets(octets.to_vec()).unwrap());
     for step in [1, 7, 4096] {
@@ -67,7 +66,7 @@ pub fn read_octets(octets: &[u8]) -> (Vec<Owned>, Notes) {
     held
 }
 
-/// A stream that gives a few octets at a time.
+/// A stream that returns a few bytes at a time.
 pub struct Drip {
     pub octets: Vec<u8>,
     pub at: usize,
@@ -84,7 +83,7 @@ impl Read for Drip {
     }
 }
 
-/// Writes numbers in one octet order.
+/// Encodes numbers in one byte order.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer {
     pub is_big: bool,
@@ -196,7 +195,7 @@ impl Writer {
     }
 }
 
-/// Octets that look like no header of anything.
+/// Returns bytes that match no header.
 pub fn packet(number: u32, len: usize) -> Vec<u8> {
     (0..len as u32)
         .map(|at| 0x80 | (at.wrapping_mul(31) ^ number.wrapping_mul(97)) as u8)
