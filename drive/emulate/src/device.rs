@@ -154,7 +154,7 @@ impl Device {
     /// The next packet, if one waits and there is memory for it.
     ///
     /// # Errors
-    /// What the device says, for instance that it is gone.
+    /// The device's error, for instance that it is gone.
     pub fn read(&mut self) -> io::Result<Read> {
         loop {
             let Some(room) = self.slabs.room() else {

@@ -188,7 +188,7 @@ impl TestNetns {
     /// Hands the kernel a packet.
     ///
     /// # Errors
-    /// What the device says: a packet it cannot take.
+    /// The device's error: a packet it cannot take.
     pub fn inject(&mut self, packet: &[u8]) -> io::Result<()> {
         self.inject_joined(packet, 0)
     }
@@ -199,7 +199,7 @@ impl TestNetns {
     /// came as it is.
     ///
     /// # Errors
-    /// What the device says: a packet it cannot take.
+    /// The device's error: a packet it cannot take.
     pub fn inject_joined(&mut self, packet: &[u8], segment_size: u16) -> io::Result<()> {
         device::drain(&self.tun);
         device::inject(&self.tun, packet, segment_size)

@@ -88,7 +88,7 @@ impl Link {
     /// and left out.
     ///
     /// # Errors
-    /// What the device says, for instance that it is gone.
+    /// The device's error, for instance that it is gone.
     pub fn read(&mut self) -> io::Result<Option<Arrival>> {
         loop {
             let packet = match self.ahead.take() {

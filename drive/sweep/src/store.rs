@@ -45,7 +45,7 @@ pub enum StoreError {
         action: &'static str,
         /// To what.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// A newer version of the program wrote it.

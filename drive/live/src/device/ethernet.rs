@@ -87,7 +87,7 @@ impl PacketSocket {
     /// Opens the interface in the calling thread's namespace. Its MTU becomes the stack's.
     ///
     /// # Errors
-    /// What the kernel says: no such interface, one without Ethernet frames, no privilege.
+    /// The kernel's error: no such interface, one without Ethernet frames, no privilege.
     pub fn open(config: &PacketSocketConfig) -> io::Result<Self> {
         let control = device::control_socket(libc::AF_INET)?;
         let mac = device::ethernet_address(&control, &config.interface)?;
