@@ -244,7 +244,7 @@ fn outside(text: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Splits a text at separators into trimmed parts with their places; `begin` is the text's own.
+/// Splits a text at separators into trimmed parts with their places; the text begins at `begin`.
 pub(crate) fn split(
     text: &str,
     separator: char,

@@ -44,7 +44,7 @@ pub enum Kind {
     Rate(Rate, Rate),
     /// A text with a number of packets per second within these bounds.
     PacketRate(u64, u64),
-    /// A number from 0 to 1, or a text with such a number or a percentage.
+    /// A number from 0 to 1, or a text with that or a percentage.
     Probability,
     /// A text with an application and its settings.
     Application,
@@ -209,7 +209,7 @@ impl KeyTable {
     }
 }
 
-/// Prints the help text of a table: heading, summary and a line or two per key.
+/// Prints the help text of a table: heading, summary, and each key.
 impl fmt::Display for KeyTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}  {}", self.heading, self.summary)?;

@@ -87,7 +87,7 @@ pub struct Analysis {
     pairs: Vec<PairedDiagnosis>,
 }
 
-/// What limited one connection.
+/// Diagnosis of one connection, with its origin.
 #[derive(Debug)]
 pub struct Answer {
     /// Index of the capture that packet numbers refer to.

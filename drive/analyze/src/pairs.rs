@@ -57,7 +57,7 @@ pub struct PairedDiagnosis {
     ///
     /// Packet numbers of the diagnosis are those of this capture.
     pub near: usize,
-    /// What limited the connection.
+    /// Diagnosis of the connection.
     pub diagnosis: Diagnosis,
     /// Loss and delay between the capture points.
     pub between: CapturePair,

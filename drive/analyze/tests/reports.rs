@@ -60,7 +60,7 @@ fn a_report_of_nuttcp_has_rates_and_is_unsure() {
     }
 }
 
-/// Returns a report of `iperf3` with intervals of a second at this rate, window and RTT.
+/// Returns a report of `iperf3` with eight one-second intervals of these values.
 fn iperf3(bps: f64, window: u64, rtt_us: u64, stream: bool) -> String {
     let start = r#"{"connected":[{"socket":5,"local_host":"10.1.0.1","local_port":40000,"remote_host":"10.2.0.1","remote_port":5201}],"tcp_mss_default":1448,"test_start":{"protocol":"TCP","reverse":0}}"#;
     let intervals = (0..8).map(|second| {

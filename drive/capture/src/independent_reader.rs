@@ -145,8 +145,8 @@ pub fn count_view_with_tshark(
     counts_from(&counted.map_err(run_error)?, capture).map(Some)
 }
 
-/// Returns a command that prints one line per packet: the fields of [`PacketLine`], separated by
-/// `;`.
+/// Returns a command that prints one line per packet. It has the fields of [`PacketLine`],
+/// separated by `;`.
 fn counting_command(program: &Path, capture: OsString) -> Command {
     let mut command = Command::new(program);
     command.arg("-n").arg("-r").arg(capture);

@@ -90,7 +90,7 @@ fn read(text: &str) -> (Vec<Seen>, Notes) {
     held
 }
 
-/// A stall as an article would show it: all on one line, with prose between packets.
+/// A stall as in an article: all on one line, with prose between packets.
 const ARTICLE: &str = "The trace follows (\"...\" marks what we omit).\n\n\
     21:03:59.900001 192.0.2.2.1072 > 192.0.2.1.5001: S 4294967290:4294967290(0) win 65535 \
     <mss 4430,nop,wscale 6,nop,nop,timestamp 500 0> (DF) (ttl 64, id 100) \

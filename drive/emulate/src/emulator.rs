@@ -382,8 +382,8 @@ fn early(own: Option<usize>) -> Duration {
     }
 }
 
-/// Applies settings and opens the device of an end, in the namespace of the calling thread. Also
-/// returns the other end, if the device is a wire.
+/// Applies settings and opens the device of an end, in the calling thread's namespace. Also returns
+/// the other end, if the device is a wire.
 fn open(side: Side, config: &EmulatorConfig) -> Result<(Device, Option<OwnedFd>), SetupError> {
     for (name, value) in &config.settings {
         let failed = |cause| SetupError::about(Step::Setting, format!("{name} = {value}"), cause);

@@ -31,10 +31,10 @@ use crate::outbox::Outbox;
 use crate::packet::Packet;
 use crate::rest::RealtimeBudget;
 
-/// Time before the next delivery at which it wakes up, if a CPU is to spare.
+/// Time before the next delivery at which it wakes up, if there is a spare CPU.
 pub(crate) const EARLY: Duration = Duration::from_micros(60);
-/// Time before the next delivery at which it wakes up while ordinary threads are owed time. Half of
-/// all sleeps end no later than 15 us after their time, and 99 of 100 no later than this.
+/// Such a time while ordinary threads are owed time. Half of all sleeps end no later than 15 us
+/// after their time, and 99 of 100 no later than this.
 const SHARP: Duration = Duration::from_micros(25);
 /// Minimum time of a stall. It exceeds any work of the loop, so the thread was not scheduled.
 const STALL: Duration = Duration::from_millis(10);
@@ -378,7 +378,7 @@ impl Engine {
         now
     }
 
-    /// Sleeps until a device is readable or a delivery is nearly due; returns the wake-up time.
+    /// Sleeps until a device is readable or a delivery nearly due. Returns the wake-up time.
     fn sleep(&mut self, now: Instant) -> io::Result<Instant> {
         let grain = self.contention.grain();
         let due = self.network.poll_timeout();

@@ -355,8 +355,8 @@ impl Parcel for Packet {
         changes
     }
 
-    /// Packets with IP options are not fragmented: not all of their options belong on every
-    /// fragment.
+    /// Fragments a packet; those with IP options stay whole. Not all of their options belong on
+    /// every fragment.
     #[cold]
     fn try_fragment(&mut self, mtu: u64, _id: u64) -> bool {
         const DF: u8 = 0x40;

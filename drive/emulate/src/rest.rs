@@ -31,8 +31,8 @@ const MOST_PAID: i64 = 8_000_000;
 /// Length of a sleep in addition to its overhead; it ends some 14 us late.
 const PAUSE: Duration = Duration::from_micros(10);
 
-/// Account of the time owed to ordinary threads, in nanoseconds; negative if more was given than
-/// owed.
+/// Account of the time owed to ordinary threads, in nanoseconds. It is negative if more was given
+/// than owed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RealtimeBudget {
     owed: i64,

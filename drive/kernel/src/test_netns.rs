@@ -80,7 +80,7 @@ pub struct TestNetns {
 }
 
 impl TestNetns {
-    /// Builds a test network namespace on a new thread, runs `work` in it, and removes it.
+    /// Runs `work` in a new test network namespace, on a new thread, then removes it.
     ///
     /// # Errors
     /// [`SetupError`], if a step of building it fails.

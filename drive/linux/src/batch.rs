@@ -110,7 +110,7 @@ impl BatchWriter {
         }
     }
 
-    /// Writes as many packets as possible in one call, and gives up the ring if it failed.
+    /// Writes as many packets as possible in one call. It gives up the ring if that fails.
     fn write_together<const N: usize>(&mut self, to: BorrowedFd<'_>, packets: &[[IoSlice<'_>; N]]) {
         let Some(ring) = &mut self.ring else { return };
         if let Err(error) = submit(ring, to, packets, &mut self.results) {

@@ -255,7 +255,8 @@ mod tests {
         (a, b)
     }
 
-    /// Returns lengths and first bytes of the datagrams of a call, and the number of messages.
+    /// Returns the datagrams of a call, and the number of messages. A datagram is its length and
+    /// first byte.
     fn taken(to: &UdpSocket, size: usize) -> (Vec<(usize, u8)>, usize) {
         let mut buffer = vec![0; MAX_BATCH * size];
         let received = receive(to, &mut buffer, size).unwrap();

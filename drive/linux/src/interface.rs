@@ -36,9 +36,9 @@ pub fn assign(control: &OwnedFd, name: &str, address: IpAddr, prefix: u8) -> io:
     }
 }
 
-/// Assigns an IPv6 address without duplicate address detection, as no other host is on the wire.
-/// With detection the address is tentative until a kernel task has run. A connection opened before
-/// that is sent from `::1`, and the kernel rejects its answer as forged.
+/// Assigns an IPv6 address without duplicate address detection. No other host is on the wire. With
+/// detection the address is tentative until a kernel task has run. A connection opened before that
+/// is sent from `::1`, and the kernel rejects its answer as forged.
 fn assign_v6(index: device::Index, address: Ipv6Addr, prefix: u8) -> io::Result<()> {
     const IFA_ADDRESS: u16 = 1;
     const IFA_LOCAL: u16 = 2;

@@ -22,8 +22,8 @@ pub fn open(name: &str) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Opens a packet socket for both directions on an Ethernet interface of the calling thread's
-/// namespace.
+/// Opens a packet socket for both directions on an Ethernet interface. The interface is in the
+/// calling thread's namespace.
 ///
 /// Each frame is behind a [`VirtioHeader`](crate::virtio::VirtioHeader). Calls do not block. The
 /// socket receives what `filter` accepts of all frames at the interface, multicast included.

@@ -11,9 +11,9 @@ use std::process::{Command, ExitStatus};
 use crate::process;
 use crate::{SetupError, Step};
 
-/// Restarts this program as root of a new user namespace, with the same arguments, and waits for
-/// it. Does nothing for root, of the machine or of a namespace, so the second process does not
-/// start a third. The second process is killed with the first.
+/// Restarts this program as root of a new user namespace, and waits for it. It has the same
+/// arguments. Does nothing for root, of the machine or of a namespace, so the second process does
+/// not start a third. The second process is killed with the first.
 ///
 /// # Errors
 /// [`SetupError`], if user namespaces are forbidden or the program cannot be started.

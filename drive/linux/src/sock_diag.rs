@@ -229,7 +229,7 @@ impl SockDiag {
     }
 }
 
-/// Calls `each` for the sockets of a datagram; returns false if the list ends with it.
+/// Calls `each` for the sockets of a datagram. Returns false if the list ends with it.
 fn messages(mut rest: &[u8], each: &mut impl FnMut(&Socket<'_>)) -> io::Result<bool> {
     while rest.len() >= HEADER {
         let length = u32_at(rest, 0) as usize;

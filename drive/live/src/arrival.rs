@@ -45,7 +45,7 @@ pub enum Arrival {
 /// Why a packet is not for the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// Neither TCP nor an ICMP error about it, or not an IP packet that could carry them.
+    /// Neither TCP nor an ICMP error about it, or not an IP packet.
     Foreign,
     /// A wrong checksum, or an impossible length or option.
     Harmed,

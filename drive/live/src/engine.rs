@@ -45,7 +45,7 @@ use crate::trouble::Trouble;
 /// Packets read before timers and commands are handled.
 const BATCH: u64 = 128;
 
-/// Minimum time for which an idle writer keeps its memory for writes; the maximum is twice that.
+/// Minimum time for which an idle writer keeps its memory for writes. The maximum is twice that.
 const KEEPS_SLABS: Duration = Duration::from_secs(1);
 
 /// Counters of a stack.

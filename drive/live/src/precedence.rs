@@ -9,7 +9,7 @@
 
 use gigatcp_linux::clock;
 
-/// Turns of the event loop between two readings of the clocks, which cost a system call.
+/// Turns of the event loop between two readings of the clocks. A reading costs a system call.
 const TURNS: u32 = 32;
 
 /// Interval over which CPU usage is measured, in nanoseconds.

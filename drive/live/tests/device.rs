@@ -19,8 +19,8 @@ use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Checksum, Endpoints, Flags, IpHeader, Segment, SeqNumber};
 use gigatcp_wire::{append_packet, decode_packet};
 
-/// Checks that streams and calls of accept and connect report what `end` does to the device. No
-/// call waits any more.
+/// Checks that streams and pending calls report what `end` does to the device. The calls are accept
+/// and connect. No call waits any more.
 fn everybody_learns(stack: Stack, peer: IpAddr, end: impl FnOnce(), established: Vec<Stream>) {
     let listener = stack.listen((ENGINE_V4, 81), &options("reno")).unwrap();
     thread::scope(|scope| {

@@ -187,7 +187,7 @@ fn each_place(
     failure.map_or(Ok(()), Err)
 }
 
-/// Runs a repetition of a cell unless it is in the store, and stores its row.
+/// Runs a repetition of a cell and stores its row, unless it is stored already.
 fn run_one(
     job: &Job<'_>,
     addresses: &mut Addresses,

@@ -392,8 +392,8 @@ fn goodput(row: &CellRow) -> Option<f64> {
     (!row.flows.is_empty()).then(|| row.flows.iter().map(|flow| flow.goodput_bps).sum())
 }
 
-/// Returns Jain's fairness index: the square of the sum over n times the sum of squares (Jain,
-/// Chiu, Hawe 1984).
+/// Returns Jain's fairness index (Jain, Chiu, Hawe 1984). It is the square of the sum over n times
+/// the sum of squares.
 fn fairness(row: &CellRow) -> Option<f64> {
     let sum: f64 = goodput(row)?;
     let squares: f64 = row
@@ -415,7 +415,7 @@ fn limit(row: &CellRow) -> Option<(String, f64)> {
     Some((cause.to_owned(), time as f64 / total as f64))
 }
 
-/// Returns the value of a column of `cells` as a number; `None` if it has none.
+/// Returns the value of a column of `cells` as a number, if it is one.
 #[must_use]
 pub fn metric(row: &CellRow, column: &Column<CellRow>) -> Option<f64> {
     if row.failure.is_some() {

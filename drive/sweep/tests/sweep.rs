@@ -196,7 +196,7 @@ fn repetitions_go_on_until_the_interval_is_narrow_and_no_longer() {
     assert_eq!(tables(base.path(), &asked), tables(other.path(), &asked));
 }
 
-/// Runs the sweep of [`killed`] in a child process, which others kill; not a test itself.
+/// Runs the sweep of [`killed`] in a child process, which others kill. It is not a test itself.
 #[test]
 #[ignore = "run by others"]
 fn a_sweep_that_others_kill() {

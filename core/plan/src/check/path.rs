@@ -134,7 +134,8 @@ fn vec_of(hop: Option<Hop>) -> Vec<Hop> {
     hop.into_iter().collect()
 }
 
-/// Reads `rate` and `rtt` in place of hops: a bottleneck and a reverse path of equal rate.
+/// Reads `rate` and `rtt` in place of hops. The hops are a bottleneck and a reverse path of equal
+/// rate.
 fn shorthand(plan: &Reader, reader: &Reader) -> (Vec<Hop>, Vec<Hop>) {
     if plan.has("path") {
         for name in ["rate", "rtt"] {
@@ -299,8 +300,8 @@ fn corruptions(reader: &Reader) -> Vec<LossModel> {
     models(reader, keys, Some("every packet is damaged"))
 }
 
-/// Returns the loss models of the keys for a probability, a period, a list and bursts. `certain` is
-/// the warning for a probability of 1.
+/// Returns the loss models of four keys: probability, period, list and bursts. `certain` is the
+/// warning for a probability of 1.
 fn models(
     reader: &Reader,
     [random, every, packets, burst]: [&str; 4],

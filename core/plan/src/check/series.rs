@@ -259,7 +259,7 @@ fn check_names(readers: &[Reader]) {
     }
 }
 
-/// Checks that fitted keys are inputs of the run and that a fit lists at least one.
+/// Checks that fitted keys are inputs of the run. A fit must list at least one.
 fn check_fitted(reader: &Reader) {
     let fitted = reader.texts("fitted");
     for key in &fitted {

@@ -457,7 +457,7 @@ impl Graph<'_> {
         medium.map_or(Duration::ZERO, |one| one.ethernet.medium.delay)
     }
 
-    /// Returns the sum of delays of a route in both directions, with the links of its ends.
+    /// Returns the sum of a route's delays in both directions, access links of its ends included.
     fn round_trip(&self, ends: &Ends) -> Duration {
         let links = ends.forward.iter().chain(&ends.reverse);
         let links = links.map(|link| self.delay(*link));

@@ -110,7 +110,7 @@ fn leaf(table: &KeyTable, word: &str) -> Option<KnownKey> {
         .map(KnownKey::Setting)
 }
 
-/// Returns the table of keys below a key, and whether there can be several such tables.
+/// Returns the table of keys below a key, and whether it may occur several times.
 fn inner(kind: Kind) -> Option<(&'static KeyTable, bool)> {
     let (heading, many) = match kind {
         Kind::Table(heading) => (heading, false),

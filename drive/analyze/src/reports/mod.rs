@@ -23,7 +23,7 @@ use gigatcp_why::counters::{CounterAccount, End, HostReading, Reading, ss};
 pub struct Reported {
     /// Both ends, the sender first, or the report's name for the connection.
     pub ends: String,
-    /// What limited it.
+    /// Diagnosis of the connection.
     pub diagnosis: Diagnosis,
 }
 

@@ -164,8 +164,8 @@ impl Pcap {
         }
     }
 
-    /// Returns the next record if it is sound and in memory, as nearly every record is. This fast
-    /// path does a single check.
+    /// Returns the next record if it is sound and in memory. Nearly every record is; this fast path
+    /// does a single check.
     #[inline(always)]
     pub fn next_here(&mut self, work: &mut Work<'_>) -> Option<RawRecord> {
         let octets = work.input.octets().get(self.pending..)?;

@@ -226,8 +226,8 @@ impl Pcapng {
         (packet.captured as usize <= end - DATA).then_some(packet)
     }
 
-    /// Parses a simple packet block (section 4.4): no time, the first interface, a length up to the
-    /// snap length.
+    /// Parses a simple packet block (section 4.4). It has no time, the first interface, and a
+    /// length up to the snap length.
     fn simple(&self, end: usize, work: &Work<'_>) -> Option<Packet> {
         const DATA: usize = 12;
         if end < DATA {
@@ -248,8 +248,8 @@ impl Pcapng {
         })
     }
 
-    /// Parses an obsolete packet block (appendix A): as an enhanced one, with 16 bits of interface
-    /// and 16 of drops.
+    /// Parses an obsolete packet block (appendix A). It differs from an enhanced one by 16 bits of
+    /// interface and 16 of drops.
     fn obsolete(&self, end: usize, work: &Work<'_>) -> Option<Packet> {
         let enhanced = self.enhanced(end, work)?;
         let block = work.input.octets();

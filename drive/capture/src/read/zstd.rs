@@ -16,7 +16,7 @@ pub(super) struct Frames {
     is_within: bool,
 }
 
-/// A stream that keeps the system's error, since the decoder reports only that it cannot read.
+/// A stream that keeps the system's error. The decoder reports only that it cannot read.
 struct Noting {
     from: Box<dyn Read + Send>,
     refused: Option<Error>,

@@ -86,7 +86,7 @@ fn rate(mbit: u64, effort: Effort) -> Result<(), Any> {
     Ok(())
 }
 
-/// Sends datagrams at a steady pace and compares each with the delivery time of an exact queue.
+/// Sends datagrams at a steady pace. Each is compared with the delivery time of an exact queue.
 fn delay(name: &str, hop: &HopConfig, interval_us: f64, effort: Effort) -> Result<(), Any> {
     let count = if interval_us > 100.0 { 1_000 } else { TRAIN };
     let mut tails = Vec::new();

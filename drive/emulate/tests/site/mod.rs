@@ -54,7 +54,7 @@ fn send<T>(socket: &OwnedFd, octets: &[u8], address: &T) -> isize {
     }
 }
 
-/// Sends an ICMP echo request from the calling thread's namespace; returns the time to the reply.
+/// Sends an ICMP echo request from the calling thread's namespace. Returns the time to the reply.
 pub fn ping(to: IpAddr, number: u16) -> Duration {
     let (family, protocol, kinds) = match to {
         IpAddr::V4(_) => (libc::AF_INET, libc::IPPROTO_ICMP, [8, 0]),

@@ -325,7 +325,8 @@ fn option(message: &[u8], wanted: u8) -> Option<Mac> {
     None
 }
 
-/// Returns the checksum (RFC 4443 section 2.3), with the pseudo header of RFC 8200 section 8.1.
+/// Returns the ICMPv6 checksum (RFC 4443 section 2.3). Its pseudo header is that of RFC 8200
+/// section 8.1.
 fn sum_of(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> Checksum {
     let mut sum = Checksum::new();
     sum.add_octets(&from.octets());

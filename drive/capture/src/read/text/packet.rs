@@ -163,7 +163,7 @@ fn sighting_at(text: &[u8], from: usize, mark: usize) -> Option<Sighting<'_>> {
     Some(read_body(packet, cursor))
 }
 
-/// Parses a fragment without a TCP header, if the header of its packet is one of TCP.
+/// Parses a fragment without a TCP header, if its IP header shows TCP.
 fn fragment<'a>(
     text: &[u8],
     (from, start, end): (usize, usize, usize),
@@ -270,8 +270,8 @@ fn ends_with_ip(text: &[u8]) -> bool {
     [&b"IP"[..], b"IP6"].iter().any(|word| text.ends_with(word))
 }
 
-/// Parses `tos 0x0, ttl 64, id 1, offset 0, flags [DF], proto TCP (6), length 60`. For IPv6 it is
-/// `flowlabel 0x1, hlim 64, next-header TCP (6) payload length: 40`.
+/// Parses the IP header of `-v`: `tos 0x0, ttl 64, id 1, offset 0, flags [DF], proto TCP (6),
+/// length 60`. For IPv6 it is `flowlabel 0x1, hlim 64, next-header TCP (6) payload length: 40`.
 fn read_ip_header(text: &[u8]) -> PrintedIp {
     let mut ip = PrintedIp {
         traffic_class: Some(0),

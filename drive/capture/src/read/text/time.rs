@@ -117,7 +117,7 @@ impl Calendar {
         self.day * DAY + nanos
     }
 
-    /// Returns whether the times from the first of the text are each since the previous one.
+    /// Returns whether the times from a text's first are each since the previous one.
     pub fn look_like_deltas(times: &[Printed]) -> bool {
         let nanos = times.iter().map(|time| match time {
             Printed::OfDay(nanos) => Some(*nanos),

@@ -242,8 +242,8 @@ impl<'a> Arguments<'a> {
             .map_err(|_| Unsupported::new("argument", format!("a length of {length}")))
     }
 
-    /// Returns the bytes that a call writes: those of the script, or the next of the stream.
-    /// `skipped` bytes of the same call precede them.
+    /// Returns the bytes that a call writes: the script's, or the stream's next. `skipped` bytes of
+    /// the same call precede them.
     fn octets(&self, value: &Value, length: usize, skipped: u32) -> Result<Buffer, Unsupported> {
         let octets = match value {
             Value::Name(name) if name == "NULL" => return Ok(Buffer::Nowhere(length)),

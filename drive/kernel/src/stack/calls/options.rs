@@ -7,7 +7,7 @@ use super::{Answer, Arguments, Blocks, Prepared};
 use crate::constants;
 use crate::sys::socket;
 
-/// Structures of options: members in order, and the width of each, an `int` or a `long`.
+/// Structures of options: members in order, and their width as `int` or `long`.
 const STRUCTURES: [(&[&str], usize); 2] = [
     (&["onoff", "linger"], size_of::<libc::c_int>()),
     (&["tv_sec", "tv_usec"], size_of::<libc::c_long>()),
