@@ -8,7 +8,7 @@
 //! that in a [`WINDOW`] is due to other paths. A path without that privilege cannot detect
 //! competition, and does not adapt.
 //!
-//! Above [`CROWDED`] of the time the path sleeps in grains of [`GRAIN_MAX`]: packets due within a
+//! Above [`CROWDED`] of the time the path sleeps in grains of [`GRAIN_MAX`]. Packets due within a
 //! grain are delivered together, and wire packets of one super-segment as one. Each is late by one
 //! grain at most, counted as any lateness. After each [`CALM`] without competition the grain is
 //! halved, down to [`GRAIN_MIN`], and then removed.

@@ -1,11 +1,10 @@
 //! The loop that carries packets: two devices, two directions, one clock, one thread.
 //!
 //! One thread, because a packet that is read and written on one CPU stays in its cache, and because
-//! no state is shared. It reads until no packet waits, delivers what is due (several packets
-//! together if that is cheaper, [`crate::outbox`]), and sleeps until the next packet is due or a
-//! device is readable. A sleeping thread wakes up late, by tens of microseconds. It therefore
-//! sleeps [`EARLY`] less than it should and polls for the rest, which costs CPU time but no
-//! accuracy.
+//! no state is shared. It reads until no packet waits, and delivers what is due, in batches if that
+//! is cheaper ([`crate::outbox`]). It then sleeps until the next packet is due or a device is
+//! readable. A sleeping thread wakes up late, by tens of microseconds. It therefore sleeps
+//! [`EARLY`] less than it should and polls for the rest, which costs CPU time but no accuracy.
 //!
 //! If permitted, it runs with real-time priority, and leaves ordinary threads enough time that the
 //! kernel does not suspend it ([`crate::rest`]). This is first the time between packets, sleeping

@@ -76,8 +76,8 @@ fn write_whole(one: &Packet, out: &mut Vec<u8>) {
 }
 
 /// Appends a corrupted wire packet: a bit of its last byte is flipped. The sum over the whole
-/// transport then fails (one bit changes a sum of 16-bit words modulo 2^16 - 1 by a power of two,
-/// which is never a multiple of that).
+/// transport then fails: one bit changes a sum of 16-bit words by a power of two, which is never a
+/// multiple of the modulus 2^16 - 1.
 ///
 /// The checksum must be complete before: the kernel would otherwise compute a correct one.
 fn write_corrupted(one: &Packet, out: &mut Vec<u8>) {

@@ -2,10 +2,10 @@
 //!
 //! A CPU without work halts, which in a virtual machine returns it to the host. Waking it for a
 //! packet takes 40 to several hundred microseconds, one time in a hundred milliseconds; waking a
-//! busy one takes ten. While packets come, the kernel is therefore requested to keep all CPUs out
-//! of deep idle states ([`CpuLatencyRequest`]), since those of the hosts at both ends must wake up
-//! as well. If the request fails (it requires root), a thread counts on the path's CPU whenever it
-//! is otherwise idle. It is of the kernel's idle class, so it yields to every other thread
+//! busy one takes ten. While packets come, a request to the kernel therefore keeps all CPUs out of
+//! deep idle states ([`CpuLatencyRequest`]). The CPUs of the hosts at both ends must wake up as
+//! well. If the request fails (it requires root), a thread counts on the path's CPU whenever it is
+//! otherwise idle. It is of the kernel's idle class, so it yields to every other thread
 //! immediately, and it follows the path to its current CPU.
 //!
 //! The cost is electricity. When no packet has come for a while (the time is in [`crate::engine`])

@@ -1,7 +1,7 @@
 //! Packets that are due and not yet written to the device of their end.
 //!
 //! If a device accepts several packets per call ([`gigatcp_linux::batch`]), packets that become due
-//! during reading wait here: until the batch is full, until no more can be read, or for
+//! during reading wait here. They wait until the batch is full, until no more can be read, or for
 //! [`LONGEST`]. If no packets wait to be read, none waits here; if many do, they were late already.
 //! The wait is counted as lateness.
 

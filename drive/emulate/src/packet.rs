@@ -8,8 +8,8 @@
 //!
 //! Any packet other than a TCP super-segment is one wire packet, whatever it carries: TCP, UDP,
 //! ICMP, fragments of IPv4. Super-segments of UDP (USO) do not occur, since the devices do not
-//! offer that offload: a receiver gets joined datagrams only if its kernel supports it, which those
-//! before 6.2 do not. The kernel then segments them before they get here.
+//! offer that offload: kernels before 6.2 cannot receive joined datagrams. The sending kernel
+//! segments them before they get here.
 
 use bytes::Bytes;
 use gigatcp_linux::virtio::{ChecksumState, HEADER_LEN, VirtioHeader};

@@ -1,11 +1,11 @@
 //! CPU time that a real-time thread leaves to ordinary threads.
 //!
 //! If a real-time thread never sleeps, the kernel takes its CPU for 50 ms in one piece, as soon as
-//! ordinary threads have had less than a twentieth of a second (the fair server of
-//! `kernel/sched/deadline.c` since 6.12; `sched_rt_runtime_us` before). A thread that gives them a
-//! little more than that in pieces of some 40 us keeps its CPU, and no packet is later than such a
-//! piece. This file accounts for it: ordinary threads are owed a share of all time, and every sleep
-//! pays, both the usual one until a packet is due and the one made for them.
+//! ordinary threads have had less than a twentieth of a second. Since 6.12 that is the fair server
+//! of `kernel/sched/deadline.c`, before it was `sched_rt_runtime_us`. A thread that gives them a
+//! little more than that in pieces of some 40 us keeps its CPU. No packet is then later than such a
+//! piece. This file accounts for it. Ordinary threads are owed a share of all time, and every sleep
+//! pays: the usual one until a packet is due, and the one made for them.
 //!
 //! Part of a sleep is spent on the interrupt and the context switch, which is why shorter pieces
 //! would cost more. The system does not report how much. Measured were 13 us with a counting

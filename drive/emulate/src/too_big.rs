@@ -3,9 +3,9 @@
 //! and in which direction an error is sent.
 //!
 //! Errors go to senders of IPv4 packets that may not be fragmented, and of all IPv6 packets. No
-//! error is sent about an ICMP error (RFC 1122 section 3.2.2, RFC 4443 section 2.4 (e)), about a
-//! fragment other than the first, or to an address that is not a single host. Packets that may be
-//! fragmented are dropped and counted, unless the hop fragments them.
+//! error is sent about an ICMP error (RFC 1122 section 3.2.2, RFC 4443 section 2.4 (e)) or about a
+//! fragment other than the first. None is sent to an address that is not a single host. Packets
+//! that may be fragmented are dropped and counted, unless the hop fragments them.
 
 use gigatcp_wire::{Checksum, IPV4_HEADER_LEN, IPV6_HEADER_LEN};
 

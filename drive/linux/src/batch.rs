@@ -10,9 +10,9 @@
 //! full device drains within a call, packets overtake the one that failed. (A chain of writes that
 //! ends there, `IOSQE_IO_LINK`, costs as much as it gains.)
 //!
-//! If no ring is available (`kernel.io_uring_disabled`, a container that filters system calls, a
-//! device without non-blocking writes) packets are written one by one, and [`BatchWriter::refusal`]
-//! has the reason.
+//! If no ring is available, packets are written one by one, and [`BatchWriter::refusal`] has the
+//! reason. Reasons are `kernel.io_uring_disabled`, a container that filters system calls, and a
+//! device without non-blocking writes.
 //!
 //! Out of scope: reading. A batch of reads must be submitted before the number of waiting packets
 //! is known. It saves a tenth of a read if many wait, and a single one costs a quarter more than a

@@ -2,9 +2,9 @@
 //!
 //! A socket has no option for it. A route has (`ssthresh lock` of `ip-route(8)`), but that has no
 //! effect alone. A connection begins with the metrics that the kernel caches for its peer
-//! (`ip-tcp_metrics(8)`), and the cache adopts the route's value only after a connection to the
-//! peer has ended. The peer's address is therefore made local for a moment, by a route with that
-//! metric, and one connection to it is opened and closed.
+//! (`ip-tcp_metrics(8)`). The cache adopts the route's value only after a connection to the peer
+//! has ended. The peer's address is therefore made local for a moment, by a route with that metric,
+//! and one connection to it is opened and closed.
 //!
 //! Side effect: the kernel of the namespace then has cached metrics of this peer. Their RTT is that
 //! of the loopback, which can only lengthen a first timeout.

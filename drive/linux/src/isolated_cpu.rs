@@ -1,8 +1,8 @@
 //! A CPU isolated for one thread: all other threads of the process avoid it.
 //!
-//! A real-time thread preempts the ordinary thread on the CPU where it wakes up, and the kernel
-//! moves that thread elsewhere only at the next tick, milliseconds later. A thread with deadlines
-//! of microseconds must therefore not run there.
+//! A real-time thread preempts the ordinary thread on the CPU where it wakes up. The kernel moves
+//! the ordinary thread elsewhere only at the next tick, milliseconds later. A thread with deadlines
+//! of microseconds must therefore avoid that CPU.
 
 use std::io;
 use std::marker::PhantomData;

@@ -76,8 +76,8 @@ pub fn attach_filter(socket: &OwnedFd, program: &[libc::sock_filter]) -> io::Res
 }
 
 /// Creates two connected descriptors that carry whole packets. Each is like a TUN device to the
-/// other: unread packets fill a queue that blocks writes, and after one is closed the other reads
-/// packets of zero bytes.
+/// other: unread packets fill a queue, and writes to a full queue fail. After one is closed the
+/// other reads packets of zero bytes.
 ///
 /// # Errors
 /// If there are no more descriptors.

@@ -1,11 +1,11 @@
 //! Settings under `/proc/sys/net`, and the baseline of every test network namespace.
 //!
-//! A new namespace has some settings from the machine and some from the kernel's defaults, so the
-//! same script could pass on one machine and fail on another. The baseline sets what a TCP script
+//! A new namespace has some settings from the machine and some from the kernel's defaults. The same
+//! script could thus pass on one machine and fail on another. The baseline sets what a TCP script
 //! can observe to the kernel's own defaults; a script sets everything else itself.
 //!
-//! Only settings of the calling thread's namespace are written: paths are split into plain words
-//! below `net`, and in a namespace the kernel makes settings of the whole machine read-only.
+//! Only settings of the calling thread's namespace are written. Paths are split into plain words
+//! below `net`. In a namespace, the kernel makes settings of the whole machine read-only.
 
 use std::fs;
 use std::io;

@@ -1,9 +1,9 @@
 //! Moves the kernel's processing of received packets off the thread that writes them.
 //!
 //! A thread that writes a packet to a TUN device also does the work of a network card's interrupt
-//! in that call: the receiving TCP, the ACK, and the sending that the ACK releases. With
-//! super-segments that is little compared with the copy. Without them, it is most of the cost of a
-//! packet, all on the one thread that carries packets. A device that queues written packets
+//! in that call. The work is the receiving TCP, the ACK, and the sending that the ACK releases.
+//! With super-segments that is little compared with the copy. Without them, it is most of the cost
+//! of a packet, all on the one thread that carries packets. A device that queues written packets
 //! ([`crate::device::Reception::Queued`]) leaves it to a kernel thread
 //! (Documentation/networking/napi.rst of the kernel, "Threaded NAPI"). That thread has another CPU
 //! and joins waiting packets, as behind a network card. Kernels before 5.12 have no such thread.

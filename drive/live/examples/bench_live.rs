@@ -5,8 +5,8 @@
 //! go through all cases in succession, so that disturbances of the machine affect them equally. The
 //! output has minimum, median and maximum, and the median of the ratios to the pair of kernels in
 //! the same round. The engine and its application share CPU 0; the kernel's application has CPU 1.
-//! (A kernel does protocol work on the CPU that its packet comes from: it receives the engine's
-//! packets on the engine's CPU.) All payload is the same memory and is not verified here, but in
+//! A kernel does protocol work on the CPU that its packet comes from, so it receives the engine's
+//! packets on the engine's CPU. All payload is the same memory and is not verified here, but in
 //! tests.
 //!
 //! `cargo run --profile measure -p gigatcp-live --example bench_live -- --only 1500-off` measures

@@ -1,8 +1,8 @@
 //! Real-time priority for an engine with low CPU usage.
 //!
 //! A kernel's TCP works in interrupts, before all threads. An engine is a thread: if another needs
-//! its CPU it is stalled for milliseconds, and then answers all packets of that time in one burst,
-//! which a shorter queue drops. It may therefore request real-time priority (`SCHED_RR`). A
+//! its CPU it is stalled for milliseconds. It then answers all packets of that time in one burst,
+//! part of which a shorter queue drops. It may therefore request real-time priority (`SCHED_RR`). A
 //! real-time thread that never sleeps starves all other threads, and is suspended by the kernel for
 //! 50 ms of a second (sched(7), `sched_rt_runtime_us`). It is therefore an ordinary thread while it
 //! uses more than half of a CPU.

@@ -1,8 +1,8 @@
 //! Reused memory that packets are read into.
 //!
-//! Packets are read one behind the other into a slab of half a megabyte, and payloads stay in
-//! place: the receive buffer and the application share the slab. A slab without packets is reused,
-//! so a connection that is read as fast as data arrive needs no allocation.
+//! Packets are read one behind the other into a slab of half a megabyte. Payloads stay in place:
+//! the receive buffer and the application share the slab. A slab without packets is reused, so a
+//! connection that is read as fast as data arrive needs no allocation.
 //!
 //! Data written by an application are also copied into slabs, until they are acknowledged.
 //!

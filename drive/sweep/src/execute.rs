@@ -6,9 +6,9 @@
 //! number of repetitions depends only on their own values.
 //!
 //! Overhead of a cell beyond its simulation, in CPU time (`examples/scale.rs`, two cores): 3969
-//! cells of 10 ms took 40.5 s as a sweep and 41.1 s simulation by simulation, no difference within
-//! the noise of the measurement; 99,856 trivial cells took 66 us each at most, with their
-//! simulations, their rows and the index: 0.7 % of a cell of 10 ms.
+//! cells of 10 ms took 40.5 s as a sweep and 41.1 s simulation by simulation. The difference is
+//! within the noise of the measurement. 99,856 trivial cells took 66 us each at most, with their
+//! simulations, their rows and the index. That is 0.7 % of a cell of 10 ms.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

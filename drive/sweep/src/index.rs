@@ -1,8 +1,8 @@
 //! Index of rows: 16 bytes for each, by the address of its cell.
 //!
 //! Of the 128 bits of an address 76 are compared: 12 choose a shard, 64 are in it. In a store of a
-//! million rows the probability of a collision is 1e-11, and a row contains its full address, which
-//! is checked when it is read. A shard is sorted and grows by a quarter, so at most that share is
+//! million rows the probability of a collision is 1e-11. A row contains its full address, which is
+//! checked when it is read. A shard is sorted and grows by a quarter, so at most that share is
 //! empty, and growing moves one shard instead of the index.
 
 use gigatcp_design::address::Address;

@@ -1,8 +1,8 @@
 //! Fits a twin: runs each candidate, refines the likeliest, keeps those that repeat the original.
 //!
 //! The search is greedy. Its runs are simulations of the whole transfer, a hundred or so. Several
-//! fits may remain: constants that the capture leaves open (a control before any loss, a queue that
-//! was never full) differ between them, and so do their predictions.
+//! fits may remain. Constants that the capture leaves open differ between them, and so do their
+//! predictions. Examples are a control before any loss, and a queue that was never full.
 
 use gigatcp_tcp::congestion;
 use rayon::prelude::*;

@@ -1,6 +1,6 @@
-//! Reads pcap (draft-ietf-opsawg-pcap): both byte orders, micro- and nanoseconds, Kuznetzov's
-//! modified records, the frame check sequence bits in the link type, and the swapped lengths of
-//! versions before 2.3.
+//! Reads pcap (draft-ietf-opsawg-pcap), in both byte orders, with micro- and nanoseconds. Supports
+//! Kuznetzov's modified records, the frame check sequence bits in the link type, and the swapped
+//! lengths of versions before 2.3.
 //!
 //! A record header has no magic number, so a corrupted length can lead anywhere. Each header is
 //! therefore checked for plausibility: a possible packet length, no more captured than was on the
@@ -31,7 +31,7 @@ const CHAIN: usize = 3;
 /// Maximum distance of such records from the last record before, s.
 const FAR: u32 = 86_400;
 /// Bytes of plain records passed per call. Mapped memory is released as often, and the caller
-/// analyzes the connections that have ended: the next connections reuse their memory while it is
+/// analyzes the connections that have ended. The next connections reuse their memory while it is
 /// still in the CPU's cache.
 const STRETCH: usize = 1 << 17;
 /// Bytes searched before they are released.

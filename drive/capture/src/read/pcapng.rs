@@ -1,10 +1,11 @@
-//! Reads pcapng (draft-ietf-opsawg-pcapng): sections of both byte orders, interfaces (section 4.2),
+//! Reads pcapng (draft-ietf-opsawg-pcapng), in both byte orders. Supports interfaces (section 4.2),
 //! enhanced (4.3), simple (4.4) and obsolete packet blocks (appendix A), and interface statistics
 //! (4.6) for packets lost. Blocks of name resolution, decryption secrets, custom and unknown blocks
 //! are skipped.
 //!
 //! A block has its length at both ends. If the two differ and the first does not lead to another
-//! block, the reader searches byte by byte for a block of a known kind with two equal lengths.
+//! block, the reader searches byte by byte. It looks for a block of a known kind with two equal
+//! lengths.
 //!
 //! Out of scope: time zones of interfaces (`if_tzone`, which has no definition), filters and
 //! hashes.

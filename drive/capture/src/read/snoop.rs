@@ -1,5 +1,6 @@
-//! Reads snoop files (RFC 1761), which Solaris writes: a file header of 16 bytes, and records with
-//! lengths, a count of drops and a time in microseconds, all in network byte order.
+//! Reads snoop files (RFC 1761), which Solaris writes. A file has a header of 16 bytes, and records
+//! with lengths, a count of drops and a time in microseconds. All numbers are in network byte
+//! order.
 //!
 //! Out of scope: resynchronization behind a corrupted record. The rest of the file is skipped, and
 //! that is noted.

@@ -4,8 +4,8 @@
 //! On each CPU a thread of the path's scheduling class only reads the clock. Between two readings
 //! lie some 50 ns. In a much longer gap an interrupt, another thread or the hypervisor had the CPU.
 //! A packet due in such a gap is late, whichever thread delivers it. The share of time in gaps of
-//! 50 us and more is the share of packets that cannot be in time to 50 us, except those whose
-//! thread finds another CPU.
+//! 50 us and more is the share of packets late by 50 us. Packets whose thread finds another CPU are
+//! exceptions.
 
 use std::thread;
 use std::time::Duration;

@@ -3,8 +3,8 @@
 //!
 //! Estimate, before measuring. At 100 Mbit/s wire packets of 1500 bytes are 120 us apart, more than
 //! the 50 us for which they wait for one another. Each is therefore delivered alone: 8,333 packets
-//! per second and path, and half as many ACKs. With 2.5 us per packet (`bench_emulate`: offloads
-//! off, 2.8 Gbit/s) and 1.3 us per ACK a path takes 2.6 % of a CPU, so two CPUs carry some 75
+//! per second and path, and half as many ACKs. A packet costs 2.5 us (`bench_emulate`: offloads
+//! off, 2.8 Gbit/s) and an ACK 1.3 us, so a path takes 2.6 % of a CPU. Two CPUs thus carry some 75
 //! paths, if nothing else needs them.
 
 use std::io::{ErrorKind, Read, Write};

@@ -2,13 +2,13 @@
 //! accuracy.
 //!
 //! Estimate, before measuring. A super-segment of 64 KiB costs the path's CPU two copies between
-//! kernel and user at some 10 GB/s (13 us), two system calls (1 us) and the receiving kernel's
-//! protocol work, which runs in the path's write (5 us): 19 us, 27 Gbit/s. The sender's copy and
-//! protocol work (10 us) and the receiver's copy (7 us) use another CPU and are less. With two CPUs
-//! in total, 36 us of work are 18 us of time: 28 Gbit/s at best. At 80 ms there are 100 MB per 10
-//! Gbit/s in memory, so data read are no longer in the cache and copies cost twice: 15 Gbit/s.
-//! Without offloads a packet of 1500 bytes costs two system calls with 1.5 us of protocol work, 2.5
-//! us, and half as much again for its share of the ACKs: 3 Gbit/s.
+//! kernel and user at some 10 GB/s (13 us) and two system calls (1 us). The receiving kernel's
+//! protocol work runs in the path's write (5 us). The sum is 19 us, or 27 Gbit/s. The sender's copy
+//! and protocol work (10 us) and the receiver's copy (7 us) use another CPU and are less. With two
+//! CPUs in total, 36 us of work are 18 us of time: 28 Gbit/s at best. At 80 ms there are 100 MB per
+//! 10 Gbit/s in memory, so data read are no longer in the cache and copies cost twice: 15 Gbit/s.
+//! Without offloads a packet of 1500 bytes costs two system calls with 1.5 us of protocol work, or
+//! 2.5 us. Its share of the ACKs costs half as much again: 3 Gbit/s.
 //!
 //! The baseline, two kernels over a pair of Ethernet devices, is measured in the same rounds.
 //!

@@ -1,7 +1,7 @@
 //! Makes calls that may block, on separate threads.
 //!
 //! A script continues while a call blocks, so a worker makes such calls. Whether a call blocks is
-//! not derived from its arguments: the worker sets a flag before it enters the kernel, and from
+//! not derived from its arguments. The worker sets a flag before it enters the kernel, and from
 //! then on sleeps only in the call.
 
 use std::io;
