@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `mapped` | every record of a mapped pcap file |
 //! | `dissected` | the same, and the segment in each packet |
-//! | `flows` | the same, and everything `gigatcp-flows` says of each |
+//! | `flows` | the same, and the analysis of each by `gigatcp-flows` |
 //! | `streamed` | the records of the same file read as a stream |
 //! | `pcapng` | the records of a mapped pcapng file |
 //! | `gzip`, `zstd` | the records of packed pcap files, dissected |

@@ -11,7 +11,7 @@
 //! | `./defaults.sh` | the lines of that file, if it is next to the script |
 //! | `ip route`, `ip tcp_metrics`, `ip link`, … | run, in the namespace |
 //! | `tc qdisc`, … | run, in the namespace |
-//! | `ethtool -K tun0 tso off gso off` | asked of the device |
+//! | `ethtool -K tun0 tso off gso off` | set on the device |
 //! | `nstat`, `grep … /proc/net/…`, pipes into `grep` | read in the namespace |
 //!
 //! Everything else is unsupported, including `ip netns` and the like, which leave the namespace. No
