@@ -28,7 +28,7 @@ pub struct Plan {
     pub claims: Vec<String>,
     /// Seed of all random streams.
     pub seed: u64,
-    /// Runs per series, at least one. `None`: one, and further seeds if it has few losses.
+    /// Runs per series, at least one. `None`: one, and further seeds if it has few random losses.
     pub repeat: Option<u32>,
     /// Variations, at least one. A plan without `[[series]]` has one, named as the plan.
     pub series: Vec<Series>,

@@ -35,7 +35,7 @@ pub enum Command {
         options: Box<Options>,
         answer: SyncSender<io::Result<Arc<Acceptor>>>,
     },
-    /// Returns a connection of a listener; the answer is sent after the check for one.
+    /// Passes on waiting connections of a listener; the answer is sent after that.
     Accept {
         at: SocketAddr,
         answer: Option<SyncSender<()>>,

@@ -106,7 +106,7 @@ pub struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Returns the place `ahead` bytes behind the position of the input.
+    /// Returns the place `ahead` bytes after the position of the input.
     #[inline]
     pub const fn place(&self, ahead: usize) -> Place {
         Place {

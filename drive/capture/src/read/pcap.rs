@@ -297,7 +297,7 @@ impl Pcap {
         self.is_sound(header) && is_near(header, self.last_second)
     }
 
-    /// Returns the record that follows `header`; all of its bytes are available.
+    /// Returns the next record, whose header is `header`; all of its bytes are available.
     #[inline(always)]
     fn take(&mut self, header: Header, work: &mut Work<'_>) -> RawRecord {
         work.input.pass(self.pending);
