@@ -74,7 +74,7 @@ pub trait Files {
     fn read(&self, name: &str) -> Result<String, String>;
 }
 
-/// Reads no files: a plan that names one is rejected.
+/// Implementation of [`Files`] that reads no files: a plan that names one is rejected.
 #[derive(Clone, Copy, Debug)]
 pub struct NoFiles;
 

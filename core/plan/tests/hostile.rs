@@ -132,7 +132,7 @@ fn read(bytes: &[u8], overrides: &[String]) {
     let _ = findings.to_string();
 }
 
-/// A change of a text: position, bytes removed, text inserted.
+/// Generates a change of a text: position, bytes removed, text inserted.
 fn mutation() -> impl Strategy<Value = (prop::sample::Index, usize, &'static str)> {
     (
         any::<prop::sample::Index>(),

@@ -147,7 +147,7 @@ fn required(tried: &str, name: &str, value: &str) -> String {
     format!("{name} = \"{value}\"\n")
 }
 
-/// A plan of two nodes with `lines` for nodes, or for links.
+/// Returns a plan of two nodes with `lines` for nodes, or for links.
 fn topology(lines: &str, what: &str) -> String {
     let link = match what {
         "link" => "",

@@ -56,7 +56,7 @@ struct Flow {
     is_half: bool,
 }
 
-/// Writes records.
+/// Writer of records.
 struct Maker<W: Write> {
     out: W,
     left: u64,

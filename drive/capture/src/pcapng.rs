@@ -41,7 +41,7 @@ const PACKET_AT: usize = 28;
 const MAX_HEADERS_LEN: u32 = (IPV6_HEADER_LEN + FIXED_HEADER_LEN + MAX_OPTIONS_LEN) as u32;
 const BUFFER_LEN: usize = 256 << 10;
 
-/// Writes one capture into `W`, buffered.
+/// Buffered writer of one capture into `W`.
 ///
 /// Call [`PcapngWriter::finish`] at the end: dropping the writer flushes too,
 /// but cannot report an error.

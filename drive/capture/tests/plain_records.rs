@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 type Seen = (u64, Instant, u32, LinkType, Vec<u8>);
 
-/// A file of records: clock step, length, bytes cut, and a corrupted header byte.
+/// Generates a file of records: clock step, length, bytes cut, and a corrupted header byte.
 fn file() -> impl Strategy<Value = Vec<u8>> {
     let record = (0_u8..40, 1_u32..90, 0_u32..9, 0_u8..60);
     let order = prop_oneof![4 => Just(true), 1 => Just(false)];

@@ -15,7 +15,7 @@ const MICRO: u32 = 0xa1b2_c3d4;
 const NANO: u32 = 0xa1b2_3c4d;
 const MODIFIED: u32 = 0xa1b2_cd34;
 
-/// A file of `count` whole packets, a second and a microsecond apart.
+/// Returns a file of `count` whole packets, a second and a microsecond apart.
 fn file(writer: Writer, count: u32) -> Vec<u8> {
     let mut octets = writer.pcap_header(MICRO, 65_535, 1);
     for number in 0..count {

@@ -98,13 +98,13 @@ pub struct Sight<'a> {
 /// Observer of all packets, such as a capture. The thread that carries packets calls it, so slow
 /// observers make packets late.
 pub trait Watch: Send {
-    /// Called when the path begins, with the time of the machine's monotonic clock.
+    /// Handles the start of the path, at this time of the monotonic clock.
     fn on_start(&mut self, _at: Instant) {}
 
-    /// Called for each packet.
+    /// Handles a packet.
     fn on_packet(&mut self, sight: &Sight<'_>);
 
-    /// Called after hops have changed.
+    /// Handles changes of hops since the last packet.
     fn on_change(&mut self, _changed: &[Changed]) {}
 }
 

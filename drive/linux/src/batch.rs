@@ -28,7 +28,7 @@ use crate::check_size;
 /// Maximum packets of a call.
 pub const MOST: usize = 64;
 
-/// Writes several packets to a device with one system call.
+/// Writer of several packets to a device with one system call.
 pub struct BatchWriter {
     ring: Option<IoUring>,
     /// Why there is no ring, if one was requested.

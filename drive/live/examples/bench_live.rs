@@ -210,7 +210,7 @@ struct Figures {
     packet_ns: f64,
 }
 
-/// One run.
+/// Measures one run.
 fn measure(way: Way, setting: Setting, window: Duration) -> Result<Figures, Any> {
     match way {
         Way::KernelToKernel => measure_kernels(setting, window),

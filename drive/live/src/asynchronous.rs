@@ -254,7 +254,7 @@ impl AsyncWrite for AsyncStream {
         self.poll_send(context, parts)
     }
 
-    /// There is no buffer here: written data are sent without a flush.
+    /// Does nothing: there is no buffer here, so written data are sent without a flush.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

@@ -126,7 +126,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs, predicts and runs again; returns goodput before, the prediction, and goodput after.
+/// Runs, predicts and runs again. Returns goodput before, the prediction, and goodput after.
 fn pair(program: &Path, seed: u64) -> Result<(f64, Prediction, f64), String> {
     let (both, first, second) = &PAIRS[(seed % PAIRS.len() as u64) as usize];
     let path = link(seed);

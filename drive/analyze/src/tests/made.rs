@@ -67,7 +67,7 @@ impl Packet {
     }
 }
 
-/// A pcap file without packets.
+/// Returns a pcap file without packets.
 pub(super) fn header() -> Vec<u8> {
     let words = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1];
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
@@ -81,7 +81,7 @@ pub(super) fn push(file: &mut Vec<u8>, at: u32, frame: &[u8], wire: u32) {
     file.extend(frame);
 }
 
-/// A pcap file of packets.
+/// Returns a pcap file of packets.
 pub(super) fn pcap(packets: &[Packet]) -> Vec<u8> {
     let mut file = header();
     for packet in packets {
@@ -95,7 +95,7 @@ pub(super) fn pcap(packets: &[Packet]) -> Vec<u8> {
     file
 }
 
-/// A connection that carries 2000 bytes from `at` on.
+/// Returns a connection that carries 2000 bytes from `at` on.
 pub(super) fn whole(at: u32, port: u16) -> Vec<Packet> {
     let client = |after: u32| Packet::new(at + after, port, true);
     let server = |after: u32| Packet::new(at + after, port, false);

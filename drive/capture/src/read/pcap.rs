@@ -68,7 +68,7 @@ impl Magic {
     }
 }
 
-/// Whether the two lengths of a record are in the old order.
+/// Rule for lengths of a record in the old order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Swapped {
     No,

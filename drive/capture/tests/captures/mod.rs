@@ -122,7 +122,7 @@ impl Writer {
         words.iter().flat_map(|word| self.u32(*word)).collect()
     }
 
-    /// The header of a pcap file.
+    /// Returns the header of a pcap file.
     pub fn pcap_header(self, magic: u32, snap_len: u32, link: u32) -> Vec<u8> {
         let mut octets = self.u32(magic).to_vec();
         octets.extend(self.u16(2));
@@ -131,14 +131,14 @@ impl Writer {
         octets
     }
 
-    /// A record of a pcap file.
+    /// Returns a record of a pcap file.
     pub fn pcap_record(self, second: u32, fraction: u32, octets: &[u8], wire: u32) -> Vec<u8> {
         let mut record = self.words(&[second, fraction, octets.len() as u32, wire]);
         record.extend(octets);
         record
     }
 
-    /// A block of a pcapng file.
+    /// Returns a block of a pcapng file.
     pub fn block(self, kind: u32, body: &[u8]) -> Vec<u8> {
         let padded = body.len().next_multiple_of(4);
         let total = padded as u32 + 12;
@@ -149,7 +149,7 @@ impl Writer {
         block
     }
 
-    /// A section header block.
+    /// Returns a section header block.
     pub fn section(self) -> Vec<u8> {
         let mut body = self.u32(0x1a2b_3c4d).to_vec();
         body.extend(self.u16(1));
@@ -158,7 +158,7 @@ impl Writer {
         self.block(0x0a0d_0d0a, &body)
     }
 
-    /// An option.
+    /// Returns an option.
     pub fn option(self, code: u16, value: &[u8]) -> Vec<u8> {
         let mut octets = self.u16(code).to_vec();
         octets.extend(self.u16(value.len() as u16));
@@ -167,7 +167,7 @@ impl Writer {
         octets
     }
 
-    /// An interface description block.
+    /// Returns an interface description block.
     pub fn interface(self, link: u16, snap_len: u32, options: &[u8]) -> Vec<u8> {
         let mut body = self.u16(link).to_vec();
         body.extend([0, 0]);
@@ -176,7 +176,7 @@ impl Writer {
         self.block(1, &body)
     }
 
-    /// An enhanced packet block.
+    /// Returns an enhanced packet block.
     pub fn enhanced(
         self,
         interface: u32,
