@@ -68,7 +68,7 @@ impl Magic {
     }
 }
 
-/// Rule for lengths of a record in the old order.
+/// Records whose two lengths are swapped, as in old versions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Swapped {
     No,
