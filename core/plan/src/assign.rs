@@ -1,11 +1,9 @@
-//! Changing a document by dotted keys: overrides and the `set` of a series.
+//! Changes a document by dotted keys: overrides and the `set` of a series.
 //!
-//! `flow.congestion_control = cubic` names a value by the keys that lead to
-//! it. Where the way leads through a list of tables (`[[flow]]`), the next
-//! word picks one by its `name` or by its number counted from 0; any other
-//! word means all of them. Keys that are not there yet are made, and what
-//! they are worth is found by the checks that follow. A table stands for its
-//! keys one by one, so `a = { b = 1 }` and `a.b = 1` do the same.
+//! `flow.congestion_control = cubic` names a value by the keys that lead to it. In a list of tables
+//! (`[[flow]]`), the next word picks one by its `name` or by its index from 0. Any other word
+//! selects all of them. Missing keys are created; the checks that follow validate them. A table is
+//! its keys one by one, so `a = { b = 1 }` and `a.b = 1` are equivalent.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -18,7 +16,7 @@ use toml::de::DeValue;
 use crate::diagnostic::{Diagnostic, Findings, Place, Source, shown};
 use crate::document::{Builder, Entry, Table, Value, ValueKind};
 
-/// A dotted key and what it is set to.
+/// A dotted key and its new value.
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment {
     words: Vec<String>,
@@ -27,8 +25,8 @@ pub(crate) struct Assignment {
 }
 
 impl Assignment {
-    /// Reads an override `KEY=VALUE`, the one of that index. A value that is
-    /// not TOML is text, so that a shell needs no second pair of quotes.
+    /// Reads the override `KEY=VALUE` with that index. A value that is not TOML is text, so that a
+    /// shell needs no second pair of quotes.
     pub(crate) fn from_override(text: &str, index: usize, findings: &Findings) -> Vec<Self> {
         let source = Source::Override(index);
         let place = |span| Place { source, span };
@@ -47,7 +45,7 @@ impl Assignment {
         Self::list(&[], key, &place(0..key.len()), &value, findings)
     }
 
-    /// The assignments that the table `set` of a series stands for.
+    /// Returns the assignments that the table `set` of a series contains.
     pub(crate) fn from_set(set: &Table, findings: &Findings) -> Vec<Self> {
         Self::of_entries(&[], set, findings)
     }
@@ -64,7 +62,7 @@ impl Assignment {
         lists.flatten().collect()
     }
 
-    /// The assignments that `key = value` stands for behind the words before.
+    /// Returns the assignments of `key = value`, with the words before as prefix.
     fn list(
         before: &[String],
         key: &str,
@@ -97,17 +95,17 @@ impl Assignment {
         }]
     }
 
-    /// The first word of the key.
+    /// Returns the first word of the key.
     pub(crate) fn section(&self) -> &str {
         self.words.first().map_or("", String::as_str)
     }
 
-    /// Where the key stands.
+    /// Returns the place of the key.
     pub(crate) const fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Changes the document, as far as there is a way to where the key leads.
+    /// Changes the document, as far as the key leads to a value in it.
     pub(crate) fn apply(&self, document: &mut Table, findings: &Findings) {
         self.descend(document, &self.words, findings);
     }
@@ -201,7 +199,7 @@ impl Assignment {
     }
 }
 
-/// The value that a text is: what TOML makes of it, else the text itself.
+/// Parses a text as a TOML value, or else as text.
 fn typed_at(text: &str, source: Source, offset: usize) -> Value {
     let builder = Builder { source, offset };
     match DeValue::parse(text) {
@@ -213,7 +211,7 @@ fn typed_at(text: &str, source: Source, offset: usize) -> Value {
     }
 }
 
-/// The value that a text within `place` is.
+/// Parses a text within `place`.
 pub(crate) fn typed(text: &str, place: &Place) -> Value {
     Value {
         place: place.clone(),
@@ -221,11 +219,11 @@ pub(crate) fn typed(text: &str, place: &Place) -> Value {
     }
 }
 
-/// No key of a plan is deeper, and a tree as deep as a hostile text could make it
-/// could not even be dropped.
+/// Maximum words of a key: no key of a plan is deeper. The tree of a hostile text could overflow
+/// the stack when dropped.
 const MOST_WORDS: usize = 16;
 
-/// The element that goes by that name, or has that number.
+/// Returns the index of the element with that name or index.
 pub(crate) fn position(elements: &[Value], choice: &str) -> Option<usize> {
     let is_named = |element: &Value| match &element.kind {
         ValueKind::Table(table) => matches!(

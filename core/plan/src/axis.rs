@@ -6,14 +6,14 @@
 //! level  = [ label ": " ] ( value | "(" value { "," value } ")" )
 //! ```
 //!
-//! The same line follows `--over` and is an element of `over` in `[sweep]` and
-//! `[[series]]`. A value that holds commas is written in quotes. Several keys that vary
-//! together take one value per level, or one each in parentheses. A value that names `bdp`
-//! or another key of the plan is computed for each cell ([`Expression`]). An axis with
-//! `when` varies only in cells of which the condition holds.
+//! The same syntax follows `--over` and is an element of `over` in `[sweep]` and `[[series]]`. A
+//! value that contains commas is written in quotes. Several keys that vary together take one value
+//! per level, or one each in parentheses. A value that names `bdp` or another key of the plan is
+//! computed for each cell ([`Expression`]). An axis with `when` varies only in cells of which the
+//! condition holds.
 //!
-//! Levels of a range have four significant digits. Those of a key that takes whole numbers
-//! are whole. A range without a count is its two ends.
+//! Levels of a range have four significant digits; those of a whole-number key are whole. A range
+//! without a count consists of its two ends.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -37,7 +37,7 @@ mod condition;
 mod expression;
 mod span;
 
-/// Most levels of an axis.
+/// Maximum levels of an axis.
 pub const MOST_LEVELS: usize = 1_000_000;
 
 /// Keys that vary together, and their levels.
@@ -47,9 +47,9 @@ pub struct Axis {
     pub keys: Vec<String>,
     /// The levels, at least one.
     pub levels: Vec<Level>,
-    /// The range that the levels were taken from; None if they were listed.
+    /// Range that the levels were taken from. `None` if they were listed.
     pub span: Option<Span>,
-    /// Conditions that hold in cells where the axis varies; all if empty.
+    /// Conditions of the cells where the axis varies. Empty: all cells.
     pub when: Vec<Condition>,
 }
 
@@ -58,21 +58,21 @@ pub struct Axis {
 pub struct Level {
     /// Its name in tables.
     pub label: String,
-    /// One value for each key of the axis.
+    /// Values, one for each key of the axis.
     pub values: Vec<Setting>,
 }
 
 /// The value of a key in a cell.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Setting {
-    /// As it is written.
+    /// As written.
     Text(String),
     /// Computed from other keys of the cell.
     Computed(Expression),
 }
 
 impl Setting {
-    /// The value as it is written; `None` if it is computed.
+    /// Returns the value as written. `None` if it is computed.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
         match self {
@@ -86,7 +86,7 @@ impl Axis {
     /// Reads an axis, as in `path.rtt=10 ms,20 ms`.
     ///
     /// # Errors
-    /// What was read, why it is wrong, and what to type.
+    /// The text read, why it is wrong, and a correction.
     pub fn read(text: &str) -> Result<Self, Misread> {
         let Some((keys, rest)) = text.split_once('=') else {
             let hint = "KEY=LEVEL,LEVEL,..., as in path.rtt=10ms,20ms";
@@ -124,14 +124,14 @@ impl Axis {
         })
     }
 
-    /// Its name in tables: its keys.
+    /// Returns its name in tables: its keys.
     #[must_use]
     pub fn name(&self) -> String {
         self.keys.join("+")
     }
 }
 
-/// Whether every key takes whole numbers only.
+/// Returns whether every key takes whole numbers only.
 fn is_whole(kinds: &[KnownKey]) -> bool {
     kinds.iter().all(|found| found.is_whole())
 }
@@ -145,7 +145,7 @@ fn listed(span: &Span, keys: usize) -> Vec<Level> {
     levels.collect()
 }
 
-/// Two levels of one name could not be told apart in a table.
+/// Rejects two levels with the same name, which a table could not distinguish.
 fn check_labels(levels: &[Level], place: Range<usize>) -> Result<(), Misread> {
     let mut labels: Vec<&str> = levels.iter().map(|level| level.label.as_str()).collect();
     labels.sort_unstable();
@@ -187,7 +187,7 @@ fn level(text: &str, place: Range<usize>, keys: usize) -> Result<Level, Misread>
     })
 }
 
-/// The name of a level and its value, where it has a name.
+/// Splits a level into its name and its value. `None` if it has no name.
 fn label(text: &str) -> Option<(&str, &str)> {
     let (label, value) = text.split_once(": ")?;
     let is_plain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
@@ -219,12 +219,12 @@ fn conditions(text: &str, begin: usize) -> Result<Vec<Condition>, Misread> {
     Condition::read_all(text, begin)
 }
 
-/// Where `word` stands outside of quotes and brackets.
+/// Returns the position of `word` outside of quotes and brackets.
 fn find_word(text: &str, word: &str) -> Option<usize> {
     outside(text).find(|at| text[*at..].starts_with(word))
 }
 
-/// The places of all characters outside of quotes and brackets.
+/// Returns the positions of all characters outside of quotes and brackets.
 fn outside(text: &str) -> impl Iterator<Item = usize> {
     let mut quote = None;
     let mut depth = 0_usize;
@@ -245,7 +245,7 @@ fn outside(text: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The parts between separators, trimmed, each with its place; `begin` is that of the text.
+/// Splits a text at separators into trimmed parts with their places; the text begins at `begin`.
 pub(crate) fn split(
     text: &str,
     separator: char,

@@ -1,9 +1,8 @@
-//! From a document to a run: every default filled in, every bound checked.
+//! Turns a document into a run: fills in every default, checks every bound.
 //!
-//! One file per section. Each reads its tables through a
-//! [`Reader`](crate::reader::Reader) and then checks what no single value
-//! shows: keys that contradict each other, queues no packet fits into, flows
-//! that would never begin.
+//! One file per section. Each reads its tables through a [`Reader`](crate::reader::Reader). It then
+//! checks combinations of values: contradictory keys, queues smaller than a packet, flows that
+//! would never begin.
 
 use alloc::format;
 use alloc::vec::Vec;
@@ -33,17 +32,16 @@ use topology::Topology;
 
 pub(crate) use series::{plan, variants};
 
-/// Octets of a TCP header without options.
+/// Bytes of a TCP header without options.
 const TCP_HEADER: u32 = 20;
 
-/// A table that is not there reads as an empty one.
+/// Table read in place of an absent one.
 static NO_TABLE: Table = Table {
     entries: Vec::new(),
 };
 
-/// The run that a document describes. Nothing is left out because of a
-/// finding, so that all are found; with an error among them the result is
-/// worth nothing.
+/// Returns the run that a document describes. Findings do not stop the reading, so that all are
+/// collected; after an error the result must not be used.
 pub(crate) fn scenario(document: &Table, findings: &Findings) -> Scenario {
     let place = Place::in_plan(0..0);
     let reader = Reader::new(&keys::PLAN, document, &place, findings);
@@ -112,12 +110,12 @@ pub(crate) fn scenario(document: &Table, findings: &Findings) -> Scenario {
     }
 }
 
-/// Names of the queues of `hops`, which a control that asks routers has to find.
+/// Returns the queue disciplines of `hops`, for controls that need router support.
 fn routers<'a>(hops: impl Iterator<Item = &'a HopConfig>) -> Vec<&'static str> {
     hops.map(|hop| hop.queue.discipline.name).collect()
 }
 
-/// A backlog for one connection only is hardly meant so.
+/// Warns about a backlog where each receiver has one connection only.
 fn check_backlog(receiver: &host::Draft, flows: &[Flow], findings: &Findings) {
     let shares = |flow: &Flow| {
         let connections = flow.application.as_ref().map_or(1, AppConfig::connections);
@@ -131,7 +129,7 @@ fn check_backlog(receiver: &host::Draft, flows: &[Flow], findings: &Findings) {
     }
 }
 
-/// The nodes, each with what it is as a host.
+/// Returns the nodes, each with its host.
 fn model_nodes(nodes: Vec<topology::Node>, flows: &[Flow], defaults: [&Host; 2]) -> Vec<Node> {
     let begins = |number| {
         let mut ends = flows.iter().filter_map(|flow| flow.ends.as_ref());
@@ -151,7 +149,7 @@ fn model_nodes(nodes: Vec<topology::Node>, flows: &[Flow], defaults: [&Host; 2])
     nodes.collect()
 }
 
-/// The version of IP; nothing on the way may be too small for it.
+/// Reads the IP version; every MTU on the path must be large enough for it.
 fn ip(plan: &Reader, hosts: [&Host; 2], path: &path::Path) -> IpVersion {
     let names = ["ipv4", "ipv6"];
     let find = |name: &str| match name {
@@ -183,7 +181,7 @@ fn ip(plan: &Reader, hosts: [&Host; 2], path: &path::Path) -> IpVersion {
     ip
 }
 
-/// Marks that strike nothing because nothing on their way is capable.
+/// Warns about ECN marks that no packet on their path is capable of.
 fn check_marks(marks: &[Vec<Place>; 2], hosts: [&Profile; 2], findings: &Findings) {
     let [there, back] = marks;
     let [sender, receiver] = hosts.map(|profile| profile.ecn.mode);
@@ -216,7 +214,7 @@ fn check_marks(marks: &[Vec<Place>; 2], hosts: [&Profile; 2], findings: &Finding
     }
 }
 
-/// A reader of the table `name`; of an empty one where it is absent or wrong.
+/// Returns a reader of the table `name`. If it is absent or wrong, the table is empty.
 fn section<'a>(parent: &Reader<'a>, name: &str, keys: &'static KeyTable) -> Reader<'a> {
     let value: Option<&Value> = parent.value(name);
     value
@@ -251,7 +249,7 @@ fn record(reader: &Reader, duration: Duration) -> Record {
     Record { sample }
 }
 
-/// Refuses steps so short that the records would not fit into memory.
+/// Rejects steps so short that the records would not fit into memory.
 fn check_number_of_records(reader: &Reader, key: &str, step: Duration, duration: Duration) {
     let records = duration.as_nanos() / step.as_nanos().max(1);
     if records <= keys::MOST_RECORDS {

@@ -1,8 +1,8 @@
-//! What is wrong with a plan, where, and what to type instead.
+//! Findings in a plan: what is wrong, where, and the correction.
 //!
-//! A [`Diagnostic`] is data: places are byte ranges, so that any renderer can
-//! draw carets under them. The [`Display`](fmt::Display) here is the one-line
-//! form `plan.toml:3:8: error: ...` for logs and for tools that jump to it.
+//! A [`Diagnostic`] is data: places are byte ranges, so that any renderer can draw carets under
+//! them. The [`Display`](fmt::Display) here is the one-line form `plan.toml:3:8: error: ...` for
+//! logs and for tools that jump to it.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -14,12 +14,12 @@ use core::ops::Range;
 
 use crate::Files;
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
-    /// The plan runs, but hardly as meant.
+    /// The plan runs, but probably not as intended.
     Warning,
-    /// There is no plan.
+    /// The plan is rejected.
     Error,
 }
 
@@ -32,26 +32,26 @@ impl fmt::Display for Severity {
     }
 }
 
-/// Which text a [`Place`] is in.
+/// Text that contains a [`Place`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Source {
     /// The plan file.
     Plan,
-    /// The override of that index, counted from 0.
+    /// The override with that index, counted from 0.
     Override(usize),
 }
 
-/// A stretch of text.
+/// A range of a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// In which text.
+    /// The text.
     pub source: Source,
-    /// The bytes, in that text.
+    /// The bytes in that text.
     pub span: Range<usize>,
 }
 
 impl Place {
-    /// The stretch `span` of the plan file.
+    /// Returns the place of the range `span` in the plan file.
     #[must_use]
     pub const fn in_plan(span: Range<usize>) -> Self {
         Self {
@@ -61,24 +61,24 @@ impl Place {
     }
 }
 
-/// One thing that is wrong.
+/// A finding.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// What was read and why it is wrong, one sentence without a full stop.
+    /// The text read and why it is wrong, one sentence without a full stop.
     pub message: String,
-    /// Where.
+    /// Its place.
     pub place: Place,
-    /// A few words to stand at the place.
+    /// A few words to print at the place.
     pub label: String,
-    /// A second place that has to do with it, and what it is.
+    /// A second place that it refers to, and what stands there.
     pub related: Option<(Place, String)>,
-    /// What it would have done to the run, in the user's terms.
+    /// Its effect on the run, in the user's terms.
     pub effect: Option<String>,
-    /// The nearest valid thing, to stand where the wrong one stands.
+    /// The nearest valid text, to replace the wrong one.
     pub nearest: Option<String>,
-    /// What to type, or what would be valid.
+    /// The correction, or the valid values.
     pub hint: Option<String>,
 }
 
@@ -134,21 +134,21 @@ impl Diagnostic {
     }
 }
 
-/// Everything that is wrong with a plan, with the texts it was read from.
+/// All findings in a plan, with the texts it was read from.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnostics {
-    /// What the plan file is called.
+    /// Name of the plan file.
     pub source_name: String,
-    /// The text of the plan file. Bytes that are not UTF-8 are replaced.
+    /// Text of the plan file. Bytes that are not UTF-8 are replaced.
     pub text: String,
-    /// The overrides as they were given.
+    /// The overrides as given.
     pub overrides: Vec<String>,
     /// The findings, in the order of their places; at least one is an error.
     pub list: Vec<Diagnostic>,
 }
 
 impl Diagnostics {
-    /// The text the place is in.
+    /// Returns the text that contains the place.
     #[must_use]
     pub fn text_of(&self, source: Source) -> &str {
         match source {
@@ -157,7 +157,7 @@ impl Diagnostics {
         }
     }
 
-    /// What that text is called: the file's name, or `--set 1`.
+    /// Returns the name of that text: the file's name, or `--set 1`.
     #[must_use]
     pub fn name_of(&self, source: Source) -> String {
         match source {
@@ -166,7 +166,7 @@ impl Diagnostics {
         }
     }
 
-    /// Line and column of a place, see [`line_column`].
+    /// Returns line and column of a place, see [`line_column`].
     #[must_use]
     pub fn line_column_of(&self, place: &Place) -> (usize, usize) {
         line_column(self.text_of(place.source), place.span.start)
@@ -199,8 +199,8 @@ impl fmt::Display for Diagnostics {
 
 impl core::error::Error for Diagnostics {}
 
-/// Line and column, both counted from 1, of the byte `offset`; columns count
-/// characters. An offset beyond the end is taken as the end.
+/// Returns line and column, both counted from 1, of the byte `offset`. Columns count characters. An
+/// offset beyond the end is taken as the end.
 #[must_use]
 pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..offset.min(text.len())];
@@ -215,7 +215,7 @@ pub fn line_column(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// A text in a message: as it is, but no longer than a line.
+/// Formats a text for a message: escaped, and cut to one line.
 pub(crate) fn shown(text: &str) -> String {
     const LONGEST: usize = 40;
     let line: String = text.escape_debug().take(LONGEST + 1).collect();
@@ -225,14 +225,14 @@ pub(crate) fn shown(text: &str) -> String {
     }
 }
 
-/// Where findings are collected while a plan is read.
+/// Collects findings while a plan is read.
 ///
-/// A plan is checked once per series; what is wrong in the common part is
-/// found each time and kept once.
+/// A plan is checked once per series. A finding in the common part occurs each time and is kept
+/// once.
 #[derive(Default)]
 pub(crate) struct Findings<'a> {
     list: RefCell<Vec<Diagnostic>>,
-    /// Who reads the files that a plan names.
+    /// Reader of the files that a plan names.
     files: Option<&'a dyn Files>,
 }
 
@@ -248,13 +248,13 @@ impl<'a> Findings<'a> {
         self.list.borrow_mut().push(finding);
     }
 
-    /// The text of a file that the plan names.
+    /// Returns the text of a file that the plan names.
     pub(crate) fn read(&self, name: &str) -> Result<String, String> {
         let nobody = || "this caller reads no files".to_owned();
         self.files.ok_or_else(nobody)?.read(name)
     }
 
-    /// All different findings, in the order of their places.
+    /// Returns all distinct findings, in the order of their places.
     pub(crate) fn into_sorted(self) -> Vec<Diagnostic> {
         let mut list = self.list.into_inner();
         list.sort_by(|a, b| a.order().cmp(&b.order()));

@@ -1,10 +1,9 @@
-//! The plan as a tree of values that know where they were written.
+//! The plan as a tree of values with their places in the text.
 //!
-//! The TOML parser's own tree borrows the text and sorts its keys. This one
-//! owns what it holds, keeps the order of writing, and mixes values from the
-//! file with values from overrides, each with its own [`Place`]; that is what
-//! makes a series or an override an ordinary change of the document before it
-//! is checked.
+//! The TOML parser's own tree borrows the text and sorts its keys. This tree owns its values and
+//! keeps their order. It mixes values from the file with values from overrides, each with its
+//! [`Place`]. A series or an override is therefore an ordinary change of the document before it is
+//! checked.
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
@@ -16,29 +15,29 @@ use toml::de::{DeArray, DeInteger, DeTable, DeValue};
 
 use crate::diagnostic::{Place, Source};
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     pub(crate) place: Place,
     pub(crate) kind: ValueKind,
 }
 
-/// What TOML can say.
+/// Kinds of TOML values.
 #[derive(Clone, Debug)]
 pub(crate) enum ValueKind {
     Text(String),
-    /// A whole number; none when it does not fit 128 bits.
+    /// A whole number. `None` if it does not fit 128 bits.
     Integer(Option<i128>),
     Float(f64),
     Flag(bool),
-    /// A date or time of day, for which a plan has no use.
+    /// A date or time of day, which no key of a plan accepts.
     Date,
     Array(Vec<Value>),
     Table(Table),
 }
 
 impl Value {
-    /// What it is, for messages: "a text".
+    /// Returns the name of its kind, for messages: "a text".
     pub(crate) const fn describe(&self) -> &'static str {
         match self.kind {
             ValueKind::Text(_) => "text",
@@ -51,8 +50,8 @@ impl Value {
         }
     }
 
-    /// Where the bytes `span` of this value stand, which is `text`. Escapes
-    /// make a text longer where it is written; then it is the whole value.
+    /// Returns the place of the bytes `span` of this value, whose text is `text`. Escapes make a
+    /// text longer in the file; then the place is the whole value.
     pub(crate) fn place_within(&self, text: &str, span: Range<usize>) -> Place {
         let written = &self.place.span;
         let start = match written.len().checked_sub(text.len()) {
@@ -96,7 +95,7 @@ impl Table {
         entry.map(|entry| &mut entry.value)
     }
 
-    /// Puts `entry` in, in the place of one with the same key if there is one.
+    /// Inserts `entry`, or replaces the one with the same key.
     pub(crate) fn put(&mut self, entry: Entry) {
         match self.entries.iter_mut().find(|old| old.key == entry.key) {
             Some(old) => *old = entry,
@@ -105,7 +104,7 @@ impl Table {
     }
 }
 
-/// Builds the tree of one text, whose parsed part begins at byte `offset`.
+/// Builds the tree of one text whose parsed part begins at byte `offset`.
 pub(crate) struct Builder {
     pub(crate) source: Source,
     pub(crate) offset: usize,
@@ -129,8 +128,7 @@ impl Builder {
         let kind = match value.get_ref() {
             DeValue::String(text) => ValueKind::Text((**text).to_owned()),
             DeValue::Integer(number) => ValueKind::Integer(integer(number)),
-            // The parser has checked the spelling; no bound lets through what
-            // is not a number.
+            // The parser has checked the spelling; every bound rejects NaN.
             DeValue::Float(number) => ValueKind::Float(number.as_str().parse().unwrap_or(f64::NAN)),
             DeValue::Boolean(flag) => ValueKind::Flag(*flag),
             DeValue::Datetime(_) => ValueKind::Date,

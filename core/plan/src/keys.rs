@@ -1,14 +1,10 @@
-//! Every key a plan can have: one table, from which plans are checked and
-//! help is printed.
+//! Every key of a plan: one table, from which plans are checked and help is printed.
 //!
-//! A [`Key`] says what its value may be, bounds included, and what stands in
-//! when it is absent; the reader refuses what is not listed here and reads
-//! nothing that is not. [`KeyTable`] prints itself, so that help and check
-//! cannot disagree.
+//! A [`Key`] defines its valid values, their bounds and the default. The reader rejects keys that
+//! are not listed here and reads no others. [`KeyTable`] prints itself, so help and checks agree.
 //!
-//! The switches and constants of a [`Profile`] are keys
-//! of `[sender]` and `[receiver]` too; they are defined where the profiles
-//! are, in [`SETTINGS`].
+//! The switches and constants of a [`Profile`] are also keys of `[sender]` and `[receiver]`. They
+//! are defined with the profiles, in [`SETTINGS`].
 
 use core::fmt;
 
@@ -21,56 +17,56 @@ pub use tables::*;
 pub mod lookup;
 mod tables;
 
-/// What a value may be.
+/// Kind of a key's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// Any text.
     Text,
-    /// A word that can be part of a file's name.
+    /// A word that is valid in a file name.
     Name,
     /// A list of texts.
     Texts,
     /// `true` or `false`.
     Flag,
-    /// A whole number in these bounds.
+    /// A whole number within these bounds.
     Whole(u64, u64),
-    /// A whole number of bytes in these bounds; the unit may be left out.
+    /// A whole number of bytes within these bounds; the unit is optional.
     Octets(u32, u32),
-    /// A text with a time in these bounds.
+    /// A text with a time within these bounds.
     Time(Duration, Duration),
     /// A text with a time of up to a second, down to picoseconds.
     Cost,
-    /// A text with an amount of data in these bounds.
+    /// A text with an amount of data within these bounds.
     Amount(Bytes, Bytes),
-    /// A text with an amount of data in these bounds, or `auto`.
+    /// A text with an amount of data within these bounds, or `auto`.
     Buffer(Bytes, Bytes),
-    /// A text with a rate in these bounds.
+    /// A text with a rate within these bounds.
     Rate(Rate, Rate),
-    /// A text with a number of packets per second in these bounds.
+    /// A text with a number of packets per second within these bounds.
     PacketRate(u64, u64),
-    /// A number from 0 to 1, or a text with one or with a percentage.
+    /// A number from 0 to 1, or a text with that or a percentage.
     Probability,
     /// A text with an application and its settings.
     Application,
-    /// A text with the room of a queue, its discipline and settings.
+    /// A text with a queue limit, a discipline and its settings.
     Queue,
-    /// A text with moments and the rate from each on.
+    /// A text with moments and the rate from each moment.
     Rates,
-    /// The name of a file with a link's opportunities to send.
+    /// The name of a file with a link's delivery opportunities.
     Trace,
-    /// A text with moments and the delay from each on.
+    /// A text with moments and the delay from each moment.
     Delays,
     /// A text with a time by which delays vary.
     Jitter,
     /// A text with a share of packets and a mean burst.
     Bursts,
-    /// A text with what a middlebox clears and clamps.
+    /// A text with the options that a middlebox clears or clamps.
     Middlebox,
-    /// A text with how ACKs are filtered.
+    /// A text with the ACK filter.
     AckFilter,
-    /// A text with the chances of a Gilbert-Elliott chain.
+    /// A text with the probabilities of a Gilbert-Elliott chain.
     Chain,
-    /// A text with a backlog from which on packets are marked.
+    /// A text with the backlog above which packets are marked.
     Threshold,
     /// A list of whole numbers from 1, ascending.
     Numbers,
@@ -156,12 +152,12 @@ fn write_words<'a>(
     Ok(())
 }
 
-/// What is the default for a key that is absent.
+/// Default of an absent key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fallback {
-    /// Nothing: the key must be there.
+    /// None: the key is required.
     Required,
-    /// This value, or what these words say.
+    /// This value, or what these words describe.
     Is(&'static str),
 }
 
@@ -170,42 +166,42 @@ pub enum Fallback {
 pub struct Key {
     /// The key as it is typed.
     pub name: &'static str,
-    /// What its value may be.
+    /// Kind of its value.
     pub kind: Kind,
-    /// What is the default for it.
+    /// Its default.
     pub default: Fallback,
-    /// A valid value as it is typed.
+    /// A valid value, as typed.
     pub example: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub summary: &'static str,
 }
 
 /// The keys of one table of the plan.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyTable {
-    /// How the table is opened in a plan.
+    /// Heading of the table in a plan.
     pub heading: &'static str,
-    /// What the table describes.
+    /// Subject of the table.
     pub summary: &'static str,
-    /// Its keys. Groups exist because tables share some.
+    /// Its keys. Groups let tables share keys.
     pub groups: &'static [&'static [Key]],
     /// Whether the names in [`SETTINGS`] are keys here too.
     pub has_settings: bool,
 }
 
 impl KeyTable {
-    /// The keys, without the settings of a profile.
+    /// Returns the keys, without the settings of a profile.
     pub fn keys(&self) -> impl Iterator<Item = &'static Key> + Clone + use<> {
         self.groups.iter().copied().flatten()
     }
 
-    /// The key of that name, unless it is a setting of a profile.
+    /// Returns the key of that name, unless it is a setting of a profile.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&'static Key> {
         self.keys().find(|key| key.name == name)
     }
 
-    /// Every name that is valid here, the settings of a profile included.
+    /// Returns every valid name, the settings of a profile included.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
         let settings = if self.has_settings { SETTINGS } else { &[] };
         let settings = settings.iter().map(|setting| setting.name);
@@ -213,7 +209,7 @@ impl KeyTable {
     }
 }
 
-/// The help text of a table: heading, summary and a line or two per key.
+/// Prints the help text of a table: heading, summary, and each key.
 impl fmt::Display for KeyTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}  {}", self.heading, self.summary)?;

@@ -1,5 +1,5 @@
-//! The plan file: TOML text to a checked, fully typed plan, or diagnostics
-//! that say where, why, and what to type instead.
+//! Reads plan files: TOML text becomes a checked, typed plan, or diagnostics. A diagnostic has
+//! place, reason and fix.
 //!
 //! ```
 //! let text = r#"
@@ -18,21 +18,19 @@
 //!
 //! # How
 //!
-//! Text becomes a tree of values that know where they stand; the `set` of a
-//! series and then the overrides (`--set flow.congestion_control=reno`)
-//! change the tree; each changed tree is read against [`keys`], where every
-//! key is listed with its kind, bounds and default. All mistakes are
-//! collected, none stops the search for others, except that a text which is
-//! not TOML is not read further.
+//! The text becomes a tree of values with their places in the text. The `set` of a series and then
+//! the overrides (`--set flow.congestion_control=reno`) change the tree. Each changed tree is read
+//! against [`keys`], which lists every key with its kind, bounds and default. All mistakes are
+//! collected. Only a text that is not TOML is not read further.
 //!
-//! Pure: no file is opened and nothing is drawn. The caller reads the file
-//! and draws the carets from [`Diagnostics`].
+//! This crate opens no file and draws no random numbers. The caller reads the file and draws the
+//! carets from [`Diagnostics`].
 //!
-//! A sweep reads one plan many times with further changes: [`axis`] is what varies,
-//! [`Template`] the plan that is changed. A series with `over` is a series for each level.
+//! A sweep reads one plan many times with further changes. [`axis`] defines what varies;
+//! [`Template`] is the plan that is changed. A series with `over` is a series for each level.
 //!
-//! Not included: includes, and variables. A plan is one file that
-//! says all, at the price of repeating what two plans share.
+//! Out of scope: includes and variables. A plan is one complete file, even if plans then repeat
+//! what they share.
 #![no_std]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -68,17 +66,15 @@ pub use model::{
 };
 pub use template::Template;
 
-/// Who reads the files that a plan names, such as the trace of a link.
+/// Reader of the files that a plan names, such as the trace of a link.
 pub trait Files {
-    /// The text of a file by the name it has in the plan; what went wrong, in words,
-    /// where it cannot be read.
+    /// Returns the text of a file by its name in the plan.
     ///
-    /// # Errors
-    /// In words for the user of the plan.
+    /// The reason in words, if the file cannot be read.
     fn read(&self, name: &str) -> Result<String, String>;
 }
 
-/// No reader: a plan that names a file is refused.
+/// Implementation of [`Files`] that reads no files: a plan that names one is rejected.
 #[derive(Clone, Copy, Debug)]
 pub struct NoFiles;
 
@@ -98,14 +94,13 @@ pub fn parse(source_name: &str, bytes: &[u8], overrides: &[String]) -> Result<Pl
 
 /// Reads and checks a plan.
 ///
-/// `source_name` is what the text is called in diagnostics; `files` reads what it names;
-/// `overrides` are
-/// `KEY=VALUE` texts with dotted keys, which win over the plan and over the
-/// `set` of every series.
+/// `source_name` names the text in diagnostics. `files` reads the files that it names. `overrides`
+/// are `KEY=VALUE` texts with dotted keys, which take precedence over the plan and over the `set`
+/// of every series.
 ///
 /// # Errors
-/// Everything that is wrong, with at least one [`Severity::Error`]; warnings
-/// alone are no reason to refuse and come with the plan.
+/// All findings, with at least one [`Severity::Error`]. Warnings alone do not reject a plan; they
+/// come with it.
 pub fn parse_with(
     source_name: &str,
     bytes: &[u8],

@@ -1,7 +1,7 @@
-//! What a link does, as it is written: queues, schedules, jitter, bursts of loss.
+//! Parses the texts of a link: queues, schedules, jitter, loss bursts.
 //!
-//! Each is one text of parts between commas, the same in a plan and on the command
-//! line: `fq_codel, 1000 packets, target 5 ms`.
+//! Each text consists of parts between commas. A plan and the command line share the syntax:
+//! `fq_codel, 1000 packets, target 5 ms`.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -21,16 +21,16 @@ use crate::diagnostic::shown;
 use crate::nearest::nearest;
 use crate::quantity::{self, Misread, QueueLimit};
 
-/// A queue as it is written.
+/// A queue as written.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Queue {
     /// The discipline and its settings.
     pub(crate) config: QueueConfig,
-    /// The queue limit; `None` if the discipline's own limit holds.
+    /// Queue limit. `None`: the discipline's default.
     pub(crate) room: Option<QueueLimit>,
 }
 
-/// A part of a text that is not understood.
+/// Returns the error for a part of a text that is not understood.
 fn misread(part: &str, span: Range<usize>, why: String, hint: impl Into<String>) -> Misread {
     Misread {
         why: format!("`{}`: {why}", shown(part)),
@@ -40,7 +40,7 @@ fn misread(part: &str, span: Range<usize>, why: String, hint: impl Into<String>)
     }
 }
 
-/// Moves what is wrong with a part to where that part stands.
+/// Shifts the place of an error by the start of its part.
 fn within(span: &Range<usize>, error: Misread) -> Misread {
     let at = span.start;
     Misread {
@@ -49,8 +49,8 @@ fn within(span: &Range<usize>, error: Misread) -> Misread {
     }
 }
 
-/// Reads a queue: room, discipline, settings, each of which may be left out:
-/// `1 BDP`, `fq_codel`, `codel, 1000 packets, target 5 ms`.
+/// Reads a queue: limit, discipline and settings, all optional. Examples: `1 BDP`, `fq_codel`,
+/// `codel, 1000 packets, target 5 ms`.
 pub(crate) fn queue(text: &str) -> Result<Queue, Misread> {
     let mut config = QueueConfig::default();
     let mut room = None;
@@ -98,7 +98,7 @@ fn parameter(config: &QueueConfig, name: &str) -> Option<&'static Parameter> {
     parameters.iter().find(|parameter| parameter.name == name)
 }
 
-/// What is wrong with a part that is neither room nor discipline nor setting.
+/// Returns the error for a part that is neither limit, discipline nor setting.
 fn no_such_part(config: &QueueConfig, is_named: bool, part: &str, span: Range<usize>) -> Misread {
     let word = part.split([' ', '=']).next().unwrap_or(part);
     if is_named {
@@ -173,7 +173,7 @@ where
     }
 }
 
-/// Reads a delay that varies: `2 ms`, `2 ms, normal, hold 10 ms, overtaking`.
+/// Reads a varying delay: `2 ms`, `2 ms, normal, hold 10 ms, overtaking`.
 pub(crate) fn jitter(text: &str) -> Result<Jitter, Misread> {
     let hint = "a time, and perhaps normal, overtaking, \"hold 10 ms\"";
     let mut spread = None;
@@ -207,8 +207,8 @@ pub(crate) fn jitter(text: &str) -> Result<Jitter, Misread> {
     Ok(jitter)
 }
 
-/// Reads bursts of loss, the share of packets lost and the mean length of a burst:
-/// `0.01:4`.
+/// Reads loss bursts, as in `0.01:4`. The values are the share of packets lost and the mean burst
+/// length.
 pub(crate) fn bursts(text: &str) -> Result<GilbertElliott, Misread> {
     let hint = "share of packets lost and mean burst, as in \"0.01:4\" or \"1 %: 4\"";
     let wrong = |why: &str| misread(text, 0..text.len(), why.to_owned(), hint);
@@ -224,8 +224,8 @@ pub(crate) fn bursts(text: &str) -> Result<GilbertElliott, Misread> {
     GilbertElliott::of_bursts(loss, burst).ok_or_else(|| wrong(why))
 }
 
-/// Reads the chances of a Gilbert-Elliott chain, as netem's `gemodel` has them:
-/// `p`, `r`, `1-h` and `1-k`, of which those at the end may be left out.
+/// Reads the probabilities of a Gilbert-Elliott chain, as in netem's `gemodel`. They are `p`, `r`,
+/// `1-h` and `1-k`; those at the end are optional.
 pub(crate) fn gemodel(text: &str) -> Result<GilbertElliott, Misread> {
     let hint = "p, r, loss in the bad state, loss in the good one, as in \"0.001 0.1 1 0\"";
     let read = |word: &str| {
@@ -252,7 +252,7 @@ pub(crate) fn gemodel(text: &str) -> Result<GilbertElliott, Misread> {
     })
 }
 
-/// Reads what a middlebox does to segments with SYN: `mss 1400, window_scale 7, no sack`.
+/// Reads the changes of a middlebox to SYN segments: `mss 1400, window_scale 7, no sack`.
 pub(crate) fn middlebox(text: &str) -> Result<Middlebox, Misread> {
     const WORDS: [&str; 6] = [
         "mss",

@@ -1,4 +1,4 @@
-//! A plan that has been checked: everything typed, nothing left to decide.
+//! A checked plan: every value is typed and every default filled in.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -15,40 +15,39 @@ use gigatcp_units::{Bytes, Duration, Rate};
 
 use crate::Diagnostics;
 
-/// What to run.
+/// A checked plan: runs, series and their scenarios.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What results are filed under; can be part of a file's name.
+    /// Name that results are filed under; valid in a file name.
     pub name: String,
-    /// One line for people.
+    /// Title of one line, for people.
     pub title: String,
-    /// What the plan is to show, if it says so.
+    /// Purpose of the plan. `None`: unset.
     pub description: Option<String>,
-    /// Ids of the published claims it tests.
+    /// Ids of the published claims that the plan tests.
     pub claims: Vec<String>,
-    /// Root of every random stream.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// Runs per series, at least one. None: one, and further seeds where one says little.
+    /// Runs per series, at least one. `None`: one, and further seeds if it has few random losses.
     pub repeat: Option<u32>,
-    /// The variations, at least one; a plan that names none has one of the
-    /// plan's own name.
+    /// Variations, at least one. A plan without `[[series]]` has one, named as the plan.
     pub series: Vec<Series>,
-    /// What a sweep of the plan varies. None: the plan does not say.
+    /// The section `[sweep]`. `None`: unset.
     pub sweep: Option<Sweep>,
-    /// What runs, but hardly as meant; mostly empty.
+    /// Warnings: the plan runs, but probably not as intended. Usually empty.
     pub warnings: Diagnostics,
 }
 
-/// The section `[sweep]`: what varies, in the words of the plan.
+/// The section `[sweep]`: what varies, as texts of the plan.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Sweep {
-    /// Axes, as [`Axis::read`](crate::axis::Axis::read) takes them.
+    /// Axes, in the syntax of [`Axis::read`](crate::axis::Axis::read).
     pub over: Vec<String>,
     /// Combinations to leave out.
     pub exclude: Vec<String>,
     /// Switches to leave out one at a time.
     pub ablate: Vec<String>,
-    /// Which combinations run.
+    /// Design: the combinations that run.
     pub design: Option<String>,
     /// Order of cells: `random` or `written`.
     pub order: Option<String>,
@@ -56,35 +55,35 @@ pub struct Sweep {
     pub repeat: Option<u32>,
     /// Batches of repetitions.
     pub batches: Option<u32>,
-    /// Draws of a batch, as axes.
+    /// Inputs drawn for each batch, as axes.
     pub draw: Vec<String>,
-    /// Column that tables and `until` are about.
+    /// Column that tables and `until` refer to.
     pub metric: Option<String>,
     /// Half width of the confidence interval to reach, as a share of the mean.
     pub until: Option<f64>,
-    /// Repetitions of a cell at most.
+    /// Maximum repetitions of a cell.
     pub most: Option<u32>,
 }
 
 /// A named variation of the plan.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// Unique in the plan; can be part of a file's name.
+    /// Unique in the plan; valid in a file name.
     pub name: String,
-    /// One line for people.
+    /// Title of one line, for people.
     pub title: String,
-    /// Inputs that were chosen to match what was published, by dotted key. A
-    /// series with any must be reported as fitted.
+    /// Dotted keys of inputs chosen to match published values. A series with any must be reported
+    /// as fitted.
     pub fitted: Vec<String>,
     /// The series that this one is a fit of.
     pub fit_of: Option<String>,
-    /// The run.
+    /// Scenario that the series runs.
     pub scenario: Scenario,
 }
 
 impl Series {
-    /// Returns the series with the starts of its flows drawn: each has a stream of its
-    /// own, so no flow's start depends on how many others there are.
+    /// Returns the series with the start times of its flows drawn. Each flow has its own random
+    /// stream, so its start does not depend on the number of flows.
     #[must_use]
     pub fn with_starts(&self, seed: u64) -> Cow<'_, Self> {
         if self
@@ -105,41 +104,39 @@ impl Series {
     }
 }
 
-/// The purpose of the random streams of [`Flow::start_jitter`].
+/// Purpose of the random streams of [`Flow::start_jitter`].
 const START_JITTER: u64 = 0x73_7461_7274;
 
-/// One run.
+/// Scenario of one run: path, hosts and flows.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The version of IP underneath.
+    /// IP version.
     pub ip: IpVersion,
-    /// What data cross, in order, behind the sender's link; shared by all
-    /// flows. At least one hop, names unique in the scenario; empty if there
-    /// is an Ethernet.
+    /// Hops that data cross, in order, behind the sender's link; shared by all flows. At least one
+    /// hop, names unique in the scenario; empty if there is an Ethernet.
     pub forward: Vec<HopConfig>,
-    /// What ACKs cross, in order, behind the receiver's link; as many.
+    /// Hops that ACKs cross, in order, behind the receiver's link; at least one likewise.
     pub reverse: Vec<HopConfig>,
-    /// The nodes of a plan with `[[link]]`, which has no hops above.
+    /// Nodes of a plan with `[[link]]`, which has no hops above.
     pub nodes: Vec<Node>,
-    /// The links between them, each direction by itself; [`Flow::ends`] says which a
-    /// flow takes.
+    /// Links between the nodes, one entry per direction. [`Flow::ends`] has the links that a flow
+    /// takes.
     pub links: Vec<HopConfig>,
-    /// The media between them; their stations have the numbers after those of the links.
+    /// Shared media between the nodes. Their stations are numbered after the links.
     pub media: Vec<SharedMediumConfig>,
-    /// The medium that all hosts send on, in place of hops.
+    /// Medium that all hosts send on, in place of hops.
     pub ethernet: Option<Ethernet>,
-    /// The host that sends data.
+    /// Host that sends data.
     pub sender: Host,
-    /// The host that receives data.
+    /// Host that receives data.
     pub receiver: Host,
-    /// The connections, at least one.
+    /// Connections, at least one.
     pub flows: Vec<Flow>,
-    /// The run ends at the latest then; it ends before when every flow has
-    /// delivered everything.
+    /// Latest end of the run. It ends earlier once every flow has delivered everything.
     pub duration: Duration,
-    /// How throughput is reported.
+    /// Settings of the throughput report.
     pub tester: Tester,
-    /// What is recorded next to throughput.
+    /// Records kept in addition to throughput.
     pub record: Record,
 }
 
@@ -153,7 +150,7 @@ impl Scenario {
         }
     }
 
-    /// Returns name and delay of the link or station with this number of [`Ends`].
+    /// Returns name and delay of the link or station with this number, as in [`Ends`].
     #[must_use]
     pub fn link(&self, number: usize) -> (String, Duration) {
         if let Some(link) = self.links.get(number) {
@@ -168,8 +165,8 @@ impl Scenario {
         station.unwrap_or_default()
     }
 
-    /// Returns the same with one path in place of nodes and links. `None`: they are not
-    /// one chain of links from one sender to one receiver.
+    /// Returns the scenario with one path in place of nodes and links. `None` if they are not one
+    /// chain of links from one sender to one receiver.
     #[must_use]
     pub fn as_path(&self) -> Option<Self> {
         let mut path = self.clone();
@@ -194,14 +191,13 @@ impl Scenario {
         Some(path)
     }
 
-    /// Returns whether hosts send on a medium that they share.
+    /// Returns whether hosts send on a shared medium.
     #[must_use]
     pub fn has_media(&self) -> bool {
         self.ethernet.is_some() || !self.media.is_empty()
     }
 
-    /// All hops from sender to receiver and back, the links of the hosts among
-    /// them.
+    /// Returns all hops of the forward and the reverse path, links of hosts included.
     #[must_use]
     pub fn path(&self) -> [Vec<HopConfig>; 2] {
         let chain = |host: &Host, hops: &[HopConfig]| -> Vec<HopConfig> {
@@ -213,8 +209,8 @@ impl Scenario {
         ]
     }
 
-    /// Returns the rate of the slowest link of the path times [`base_rtt`](Self::base_rtt).
-    /// None: no link has a rate, or the plan has links between nodes.
+    /// Returns the bottleneck rate times [`base_rtt`](Self::base_rtt). `None` if no link has a rate
+    /// or the plan has links between nodes.
     #[must_use]
     pub fn bdp(&self) -> Option<Bytes> {
         let path = self.path();
@@ -224,8 +220,8 @@ impl Scenario {
         Some(rate.amount_in(self.base_rtt()))
     }
 
-    /// Round-trip time of the empty path: all delays of hops and links,
-    /// without those that single flows add and without service times.
+    /// Returns the RTT of the empty path: all delays of hops and links. Excludes extra delays of
+    /// single flows and service times.
     #[must_use]
     pub fn base_rtt(&self) -> Duration {
         let links = [&self.sender.link, &self.receiver.link];
@@ -237,68 +233,68 @@ impl Scenario {
     }
 }
 
-/// A node of a plan with `[[link]]`.
+/// Node of a plan with `[[link]]`.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Unique in the scenario.
     pub name: String,
-    /// What it is where flows end there. A node that `[[node]]` does not declare is as
-    /// `[sender]` if a flow begins there, else as `[receiver]`.
+    /// Host that the node is where flows end there. A node without `[[node]]` is as `[sender]` if a
+    /// flow begins there, otherwise as `[receiver]`.
     pub host: Host,
 }
 
-/// Where a flow begins and ends, and its routes.
+/// Sending and receiving node of a flow, and its routes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ends {
-    /// The sending node, by its place in [`Scenario::nodes`].
+    /// Sending node, an index into [`Scenario::nodes`].
     pub from: usize,
-    /// The receiving node.
+    /// Receiving node, an index into [`Scenario::nodes`].
     pub to: usize,
-    /// The nodes that data pass, both ends included.
+    /// Nodes that data pass, both ends included.
     pub nodes: Vec<usize>,
-    /// What data cross, by place in [`Scenario::links`], with the stations of
-    /// [`Scenario::media`] behind them.
+    /// Links that data cross, as indices into [`Scenario::links`]. Stations of [`Scenario::media`]
+    /// are numbered behind them.
     pub forward: Vec<usize>,
-    /// What ACKs cross.
+    /// Links that ACKs cross, numbered alike.
     pub reverse: Vec<usize>,
 }
 
-/// A half-duplex Ethernet and the cards at it.
+/// Half-duplex Ethernet and the cards at it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ethernet {
-    /// The medium, without stations.
+    /// Medium, without stations.
     pub medium: SharedMediumConfig,
-    /// What the cards of senders and of receivers need after a collision.
+    /// Time that cards of senders and of receivers need after a collision.
     pub recoveries: [Duration; 2],
 }
 
-/// The sum of the times, staying at the longest there is.
+/// Returns the sum of the times, saturating at the maximum.
 pub(crate) fn sum(times: impl Iterator<Item = Duration>) -> Duration {
     let total = times.fold(0u64, |total, time| total.saturating_add(time.as_nanos()));
     Duration::from_nanos(total)
 }
 
-/// Whose TCP a host has.
+/// Implementation of a host's TCP.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Stack {
-    /// The engine's.
+    /// Engine of this project.
     #[default]
     Engine,
-    /// That of the machine's own kernel; in real time only.
+    /// Kernel of the machine; in real time only.
     Kernel,
 }
 
 impl Stack {
-    /// The names in plans, in the order of the variants.
+    /// Names in plans, in the order of the variants.
     pub const NAMES: [&'static str; 2] = ["engine", "kernel"];
 
-    /// Its name in plans.
+    /// Returns its name in plans.
     #[must_use]
     pub const fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }
 
-    /// The one of that name.
+    /// Returns the stack with that name.
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         [Self::Engine, Self::Kernel]
@@ -310,89 +306,84 @@ impl Stack {
 /// One end of the path.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// Whose TCP it has.
+    /// Implementation of its TCP.
     pub stack: Stack,
     /// Largest IP packet in bytes, 576 to 65535.
     pub mtu: u32,
     /// Switches and constants of its TCP.
     pub profile: Profile,
-    /// The settings of the profile that the plan itself sets, by name.
+    /// Names of the profile settings that the plan itself sets.
     pub settings: Vec<&'static str>,
-    /// What protocol work costs its processor.
+    /// CPU costs of protocol work.
     pub costs: CpuCosts,
-    /// How its processors share the work.
+    /// Distribution of the work over its CPUs.
     pub scheduling: Scheduling,
-    /// How often and for how long others have its processor; absent: never.
+    /// Interval and length of steal times. `None`: never.
     pub steal: Option<StealConfig>,
-    /// Shortest time between two interrupts of its network card.
+    /// Minimum time between two interrupts of its network card.
     pub coalesce: Duration,
-    /// Packets that wait in the card before it interrupts without regard to that time.
-    /// None: any number.
+    /// Packets waiting in the card that make it interrupt before that time has passed. `None`:
+    /// unlimited.
     pub coalesce_packets: Option<u32>,
-    /// Packets its network card queues before the host holds back; only with
-    /// a link.
+    /// Queue limit of its network card, in packets; only with a link.
     pub tx_queue: u64,
-    /// What its network card can receive before the host runs out of buffers;
-    /// absent: everything.
+    /// Receive rings of its network card. `None`: unlimited buffers.
     pub rings: Option<RingsConfig>,
-    /// Whether, where a packet finds no buffer, what lies beyond a hole is given
-    /// back.
+    /// Whether the host reneges: discards data beyond a gap if a packet finds no buffer.
     pub reneges: bool,
-    /// Connections that may be half open at its listening socket, and as many that may
-    /// wait to be accepted. None: unlimited.
+    /// Maximum of half-open connections at its listening socket, and of connections waiting for
+    /// accept. `None`: unlimited.
     pub backlog: Option<u32>,
-    /// The kernel's pool for what is received and sent. None: unlimited.
+    /// Kernel pool for data received and sent. `None`: unlimited.
     pub clusters: Option<ClustersConfig>,
-    /// How its application reads.
+    /// Reading behavior of its application.
     pub application: Application,
-    /// What everything it sends crosses before the path: its network card or
-    /// access link.
+    /// Hop that all its packets cross before the path: its network card or access link.
     pub link: Option<HopConfig>,
 }
 
-/// How the application that receives reads.
+/// Reading behavior of a receiving application.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Application {
-    /// Bytes it takes at once, at most.
+    /// Maximum bytes per read.
     pub read_size: Bytes,
-    /// It pauses once, after this number of bytes and for this time.
+    /// A single pause: after this number of bytes, for this time.
     pub pause: Option<(Bytes, Duration)>,
-    /// Maximum rate at which it reads. None: unlimited.
+    /// Maximum read rate. `None`: unlimited.
     pub rate: Option<Rate>,
 }
 
-/// Data that becomes available to a sending application piece by piece.
+/// Data that become available to a sending application in pieces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Supply {
-    /// Bytes that become available at a time.
+    /// Bytes per piece.
     pub amount: Bytes,
     /// Time from one piece to the next.
     pub every: Duration,
-    /// When everything else becomes available, from the first write. None: never.
+    /// Time from the first write after which everything else becomes available. `None`: never.
     pub until: Option<Duration>,
 }
 
-/// When the application of a flow stops sending. What it has handed over by
-/// then is still delivered.
+/// When the application of a flow stops sending. Data written before then are still delivered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
     /// After this number of bytes.
     Bytes(Bytes),
-    /// So long after the flow's start.
+    /// After this time, from the flow's start.
     Duration(Duration),
 }
 
 /// Congestion control of a flow's sender.
 #[derive(Clone, Debug)]
 pub enum Control {
-    /// One of the engine's.
+    /// A control of the engine.
     Engine(&'static Entry),
-    /// A kernel's, by the name that it has there: any that the kernel has.
+    /// A control of the kernel, by the kernel's name for it.
     Kernel(String),
 }
 
 impl Control {
-    /// Its name in the plan.
+    /// Returns its name in the plan.
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
@@ -401,8 +392,8 @@ impl Control {
         }
     }
 
-    /// The control of an engine at either end. Where a kernel sends by one that the
-    /// engine has not, the engine only receives, and nothing is held back by any.
+    /// Returns the control of an engine at either end. Where a kernel sends by a control that the
+    /// engine lacks, the engine only receives, and the control limits nothing.
     #[must_use]
     pub fn of_engine(&self) -> &'static Entry {
         match self {
@@ -417,41 +408,40 @@ impl Control {
 pub struct Flow {
     /// Unique in the scenario.
     pub name: String,
-    /// What the flows of its table are called together, if there are several.
+    /// Common name of the flows of its `[[flow]]`. `None` if that is a single flow.
     pub group: Option<String>,
     /// Nodes and routes, in a plan with `[[link]]`.
     pub ends: Option<Ends>,
-    /// What runs at both ends. None: one end sends, as `stop` and `supply` say.
+    /// Application at both ends. `None`: one end sends, as `stop` and `supply` define.
     pub application: Option<AppConfig>,
-    /// When it opens, from the start of the run; in [`Series::with_starts`] as drawn.
+    /// Time of its opening, from the start of the run; after [`Series::with_starts`] as drawn.
     pub start: Duration,
-    /// By how much later it opens at most, at random.
+    /// Maximum random delay of its opening.
     pub start_jitter: Duration,
     /// When its application stops.
     pub stop: Stop,
-    /// How data becomes available to its application. None: everything at the start.
+    /// Data supply of its application. `None`: everything at the start.
     pub supply: Option<Supply>,
     /// Its congestion control.
     pub congestion: Control,
-    /// Start value of ssthresh in segments; 0 is "none", absent is the
-    /// control's own.
+    /// Initial ssthresh in segments; 0: unlimited. `None`: the control's default.
     pub initial_ssthresh: Option<u32>,
-    /// How its window opens.
+    /// Slow start algorithm.
     pub slow_start: SlowStart,
-    /// Send buffer requested (the profile decides what is granted); `None`:
-    /// none, and the profile decides whether the buffer is autotuned.
+    /// Send buffer requested; the profile decides what is granted. `None`: not requested, and the
+    /// profile decides whether the buffer is autotuned.
     pub send_buffer: Option<Bytes>,
-    /// Receive buffer requested; `None`: as with the send buffer.
+    /// Receive buffer requested. `None`: not requested, as with the send buffer.
     pub receive_buffer: Option<Bytes>,
-    /// One-way delay of its data beyond that of the path.
+    /// One-way delay of its data in addition to that of the path.
     pub extra_delay: Duration,
-    /// Whether every segment and ACK of it is recorded; `None`: unset.
+    /// Whether every segment and ACK of it is recorded. `None`: unset.
     pub time_sequence: Option<bool>,
 }
 
 impl Flow {
-    /// Returns how its application is made; of one without a name, as of all that run on
-    /// connections.
+    /// Returns what the flow consists of, by its application. A flow without an application
+    /// consists of connections.
     #[must_use]
     pub fn kind(&self) -> FlowKind {
         match self.application.as_ref().map(|one| one.entry.make) {
@@ -462,10 +452,10 @@ impl Flow {
     }
 }
 
-/// What a flow consists of.
+/// Composition of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlowKind {
-    /// Connections that exist from its start on.
+    /// Connections that exist from its start.
     Connections,
     /// Connections that begin during the run, one for each arrival.
     Arrivals,
@@ -473,17 +463,17 @@ pub enum FlowKind {
     Datagrams,
 }
 
-/// How throughput is reported.
+/// Settings of the throughput report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tester {
-    /// Time between two lines.
+    /// Length of an interval.
     pub interval: Duration,
     /// Time at the start that is left out of the average.
     pub omit: Duration,
 }
 
-/// What is recorded next to throughput; whole connections are recorded where
-/// [`Flow::time_sequence`] says so.
+/// Records kept in addition to throughput. Whole connections are recorded if
+/// [`Flow::time_sequence`] is set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
     /// Time between samples of window, queue and rate.

@@ -1,8 +1,8 @@
-//! The nearest valid word to one that is not.
+//! Finds the nearest valid word to an invalid one.
 
-/// The candidate that `word` was most likely meant to be: the same except for
-/// capitals, one letter wrong in three at most, or the first of which it is
-/// the beginning or which is its own beginning (`congestion`, `reno-linux`).
+/// Returns the candidate that `word` most likely means. The order is: equal except for case; at
+/// most one wrong letter in three; the first that begins with `word`, or with which `word` begins
+/// (`congestion`, `reno-linux`).
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str> + Clone,

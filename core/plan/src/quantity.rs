@@ -1,7 +1,7 @@
-//! Quantities of plans alone: packet rates, costs in picoseconds, queue room.
+//! Quantities used by plans only: packet rates, costs in picoseconds, queue limits.
 //!
-//! They follow the grammar of `gigatcp_units` (number, space, unit) and are
-//! kept here because no other crate reads them.
+//! They follow the grammar of `gigatcp_units` (number, space, unit). They are here because no other
+//! crate reads them.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -17,16 +17,16 @@ use gigatcp_units::{Bytes, settings};
 use crate::diagnostic::shown;
 use crate::nearest::nearest;
 
-/// Why a text is not the quantity that was wanted.
+/// Why a text is not the expected quantity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Misread {
-    /// What was read and what is wrong with it.
+    /// The text read and what is wrong with it.
     pub(crate) why: String,
-    /// Which part of the text.
+    /// The wrong part of the text.
     pub(crate) span: Range<usize>,
-    /// What most likely was to stand there.
+    /// The word that was most likely meant.
     pub(crate) nearest: Option<String>,
-    /// What to write instead.
+    /// The correction.
     pub(crate) hint: String,
 }
 
@@ -67,7 +67,7 @@ impl From<settings::Misread> for Misread {
     }
 }
 
-/// What is wrong with a text that is none of the words it may be.
+/// Returns the error for a text that is not one of `words`.
 pub(crate) fn no_such_word(text: &str, words: &[&str]) -> Misread {
     let listed: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
     let hint = format!("one of {}", listed.join(", "));
@@ -124,10 +124,10 @@ pub(crate) fn cost(text: &str) -> Result<Picoseconds, Misread> {
     scaled(number, scale).map(Picoseconds::new).map_err(misread)
 }
 
-/// The room of a queue as it is written.
+/// A queue limit as written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum QueueLimit {
-    /// Without limit.
+    /// Unlimited.
     Unlimited,
     /// Packets.
     Packets(u64),
@@ -140,7 +140,7 @@ pub(crate) enum QueueLimit {
 /// Units of a queue limit.
 const ROOM_UNITS: [&str; 9] = ["BDP", "packets", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB"];
 
-/// Reads the room of a queue: `1 BDP`, `100 packets`, `2 MB`, `unlimited`.
+/// Reads a queue limit: `1 BDP`, `100 packets`, `2 MB`, `unlimited`.
 pub(crate) fn room(text: &str) -> Result<QueueLimit, Misread> {
     let forms = "\"1 BDP\", \"100 packets\", \"2 MB\" or \"unlimited\"";
     let misread = |why: &str| Misread::new(text, "the room of a queue", why, forms);
@@ -165,7 +165,7 @@ pub(crate) fn room(text: &str) -> Result<QueueLimit, Misread> {
     }
 }
 
-/// What a marking threshold is measured in.
+/// Units of a marking threshold.
 const THRESHOLD_UNITS: [&str; 12] = [
     "packets", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB", "ns", "us", "ms", "s",
 ];
@@ -190,7 +190,7 @@ pub(crate) fn threshold(text: &str) -> Result<MarkAbove, Misread> {
         })
 }
 
-/// The number at the front and the unit behind it.
+/// Splits a text into the number and the unit behind it.
 fn split(text: &str) -> (&str, &str) {
     let text = text.trim();
     let end = text.find(|c: char| c.is_alphabetic() || c == '%' || c.is_whitespace());
@@ -198,7 +198,7 @@ fn split(text: &str) -> (&str, &str) {
     (number, unit.trim_start())
 }
 
-/// A decimal number times `scale`, which is a power of ten, exactly.
+/// Returns a decimal number times `scale`, a power of ten, exactly.
 fn scaled(number: &str, scale: u64) -> Result<u64, &'static str> {
     if number.starts_with('-') {
         return Err("it is negative");
@@ -213,7 +213,7 @@ fn scaled(number: &str, scale: u64) -> Result<u64, &'static str> {
     let whole: u64 = whole.parse().map_err(|_| too_large)?;
     let fraction = fraction.trim_end_matches('0');
     let places = u32::try_from(fraction.len()).unwrap_or(u32::MAX);
-    // More places than the scale has zeros leave a part of the smallest unit.
+    // More decimals than the scale has zeros exceed the resolution.
     let step = 10u64
         .checked_pow(places)
         .filter(|step| scale.is_multiple_of(*step));

@@ -1,10 +1,8 @@
-//! Reading one table of a plan, key by key.
+//! Reads one table of a plan, key by key.
 //!
-//! A [`Reader`] knows the [`KeyTable`] of its table: it refuses unknown keys
-//! when it is made, and each read checks kind and bounds as they are listed
-//! there. What is wrong goes to the [`Findings`]; the read then gives
-//! nothing, the caller goes on with the default, and so all mistakes are
-//! found in one pass.
+//! A [`Reader`] has the [`KeyTable`] of its table. On creation it reports unknown keys; each read
+//! checks the kind and bounds listed there. Mistakes go to the [`Findings`]. The read then returns
+//! `None` and the caller continues with the default, so one pass finds all mistakes.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -22,17 +20,17 @@ use crate::link_text::{self, Queue};
 use crate::nearest::nearest;
 use crate::quantity::{self, Misread};
 
-/// What is said about a buffer.
+/// Requested size of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BufferRequest {
-    /// None is requested: it fits itself to the path.
+    /// No size: the buffer is autotuned.
     Auto,
-    /// This size is requested.
+    /// This size.
     Octets(Bytes),
 }
 
 impl BufferRequest {
-    /// What is requested.
+    /// Returns the size, if any.
     pub(crate) fn requested(self) -> Option<Bytes> {
         match self {
             BufferRequest::Auto => None,
@@ -41,7 +39,7 @@ impl BufferRequest {
     }
 }
 
-/// One table of the plan and what may stand in it.
+/// One table of the plan and its valid keys.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     keys: &'static KeyTable,
@@ -51,8 +49,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader of `table`, which stands at `place`; finds unknown and
-    /// missing keys.
+    /// Returns a reader of `table` at `place`; reports unknown and missing keys.
     pub(crate) fn new(
         keys: &'static KeyTable,
         table: &'a Table,
@@ -78,8 +75,8 @@ impl<'a> Reader<'a> {
         reader
     }
 
-    /// A reader of a table that is not there: everything is absent, and what
-    /// is missing is missing from the table around it.
+    /// Returns a reader of an absent table: every key is absent. Missing keys are reported in the
+    /// table around it.
     pub(crate) fn empty(keys: &'static KeyTable, none: &'a Table, parent: &Self) -> Self {
         Self {
             keys,
@@ -88,7 +85,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A reader of the table that is `value`.
+    /// Returns a reader of the table in `value`.
     pub(crate) fn of_value(
         keys: &'static KeyTable,
         value: &'a Value,
@@ -113,7 +110,7 @@ impl<'a> Reader<'a> {
         self.findings
     }
 
-    /// Whether such a key may stand here.
+    /// Returns whether such a key is valid here.
     pub(crate) fn knows(&self, name: &str) -> bool {
         self.keys.find(name).is_some()
     }
@@ -122,21 +119,21 @@ impl<'a> Reader<'a> {
         self.table.entry(name).is_some()
     }
 
-    /// Where the key stands, or the table if it does not.
+    /// Returns the place of the key, or of the table if it is absent.
     pub(crate) fn place_of(&self, name: &str) -> &'a Place {
         self.table
             .entry(name)
             .map_or(self.place, |entry| &entry.key_place)
     }
 
-    /// Where the value of the key stands, or the table if it does not.
+    /// Returns the place of the key's value, or of the table if it is absent.
     pub(crate) fn place_of_value(&self, name: &str) -> &'a Place {
         self.table
             .value(name)
             .map_or(self.place, |value| &value.place)
     }
 
-    /// The keys that are there, in the order of writing.
+    /// Returns the keys that are present, in the order of writing.
     pub(crate) fn entries(&self) -> impl Iterator<Item = &'a Entry> + use<'a> {
         self.table.entries.iter()
     }
@@ -174,7 +171,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A word that can be part of a file's name.
+    /// Returns a word that is valid in a file name.
     pub(crate) fn name(&self, name: &str) -> Option<String> {
         let (key, value) = self.find(name)?;
         match &value.kind {
@@ -223,7 +220,7 @@ impl<'a> Reader<'a> {
         self.bounded(key, value, number, low, high, "")
     }
 
-    /// A whole number that fits 32 bits by its bounds.
+    /// Returns a whole number whose bounds fit 32 bits.
     pub(crate) fn count(&self, name: &str) -> Option<u32> {
         self.whole(name)
             .and_then(|number| u32::try_from(number).ok())
@@ -263,7 +260,7 @@ impl<'a> Reader<'a> {
         self.bounded(key, value, amount, low, high, "")
     }
 
-    /// A buffer: `None` if the key is absent or wrong.
+    /// Returns a buffer request. `None` if the key is absent or wrong.
     pub(crate) fn buffer(&self, name: &str) -> Option<BufferRequest> {
         let (key, value) = self.find(name)?;
         let Kind::Buffer(low, high) = key.kind else {
@@ -286,7 +283,7 @@ impl<'a> Reader<'a> {
         self.bounded(key, value, rate, low, high, "")
     }
 
-    /// A number of packets per second.
+    /// Returns a number of packets per second.
     pub(crate) fn packet_rate(&self, name: &str) -> Option<u64> {
         let (key, value) = self.find(name)?;
         let Kind::PacketRate(low, high) = key.kind else {
@@ -296,7 +293,7 @@ impl<'a> Reader<'a> {
         self.bounded(key, value, rate, low, high, " packet/s")
     }
 
-    /// A cost in picoseconds, of at most a second.
+    /// Returns a cost in picoseconds, of at most a second.
     pub(crate) fn cost(&self, name: &str) -> Option<gigatcp_path::Picoseconds> {
         let (key, value) = self.find(name)?;
         let cost = self.quantity(key, value, quantity::cost)?;
@@ -338,7 +335,7 @@ impl<'a> Reader<'a> {
         self.quantity(key, value, link_text::schedule)
     }
 
-    /// The trace in the file that the key names.
+    /// Returns the trace in the file that the key names.
     pub(crate) fn trace(&self, name: &str) -> Option<Trace> {
         let (key, value) = self.find(name)?;
         let ValueKind::Text(file) = &value.kind else {
@@ -369,7 +366,7 @@ impl<'a> Reader<'a> {
         self.quantity(key, value, link_text::jitter)
     }
 
-    /// The chain behind bursts of loss, said in either way.
+    /// Returns the chain of loss bursts, in either syntax.
     pub(crate) fn chain(&self, name: &str) -> Option<GilbertElliott> {
         let (key, value) = self.find(name)?;
         let read = match key.kind {
@@ -394,7 +391,7 @@ impl<'a> Reader<'a> {
         self.quantity(key, value, quantity::threshold)
     }
 
-    /// A list of whole numbers from 1, ascending.
+    /// Returns a list of whole numbers from 1, ascending.
     pub(crate) fn numbers(&self, name: &str) -> Option<Vec<u64>> {
         let (key, value) = self.find(name)?;
         let ValueKind::Array(elements) = &value.kind else {
@@ -419,7 +416,7 @@ impl<'a> Reader<'a> {
         Some(numbers)
     }
 
-    /// One of the words that `candidates` lists, made into what it names.
+    /// Returns the value that `find` has for one of the words `candidates`.
     pub(crate) fn choice<T>(
         &self,
         name: &str,
@@ -444,7 +441,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// The tables of a key that takes one or several, each with its place.
+    /// Returns the tables of a key that takes one or several, each with its place.
     pub(crate) fn tables(&self, name: &str) -> Option<&'a [Value]> {
         let value = self.value(name)?;
         match &value.kind {
@@ -500,7 +497,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What was read from `text`, or a finding that says why nothing was.
+    /// Returns the value read from `text`, or reports why there is none.
     fn understood<T>(
         &self,
         key: &Key,
@@ -556,7 +553,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// Says that the value of a key is of the wrong type.
+    /// Reports that the value of a key has the wrong type.
     pub(crate) fn report_wrong_type(&self, name: &str) {
         if let Some((key, value)) = self.find(name) {
             self.wrong_type::<()>(key, value);
@@ -574,7 +571,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether results can be filed under the word.
+/// Returns whether the word is valid in a file name.
 fn is_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     (1..=100).contains(&text.len()) && !text.starts_with('.') && text.bytes().all(is_plain)

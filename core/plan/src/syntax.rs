@@ -1,4 +1,4 @@
-//! From bytes to a document: UTF-8 and TOML.
+//! Parses bytes to a document: UTF-8 and TOML.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
@@ -9,7 +9,7 @@ use toml::de::{DeTable, Error};
 use crate::diagnostic::{Diagnostic, Findings, Place, Source, line_column};
 use crate::document::{Builder, Table};
 
-/// The document, or `None` if the text is not TOML.
+/// Returns the document, or `None` if the text is not TOML.
 pub(crate) fn document(bytes: &[u8], findings: &Findings) -> Option<Table> {
     let text = match core::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -34,7 +34,7 @@ fn not_utf8(bytes: &[u8], at: usize) -> Diagnostic {
     let valid = core::str::from_utf8(&bytes[..at]).unwrap_or_default();
     let (line, column) = line_column(valid, at);
     let byte = bytes.get(at).copied().unwrap_or_default();
-    // In the text that is shown, U+FFFD stands for what cannot be.
+    // The text shown has U+FFFD in place of invalid bytes.
     let place = Place::in_plan(at..at + char::REPLACEMENT_CHARACTER.len_utf8());
     let message = format!("byte 0x{byte:02x} at line {line}, column {column} is not UTF-8");
     Diagnostic::error(&place, message)
@@ -42,7 +42,7 @@ fn not_utf8(bytes: &[u8], at: usize) -> Diagnostic {
         .hint("save the plan as UTF-8")
 }
 
-/// Reports the first mistake of each line: the rest mostly follows from it.
+/// Reports the first mistake of each line, since the rest mostly follows from it.
 fn report(text: &str, errors: &[Error], findings: &Findings) {
     let mut last_line = None;
     for error in errors {
@@ -61,7 +61,7 @@ fn report(text: &str, errors: &[Error], findings: &Findings) {
     }
 }
 
-/// The line around a byte: where it begins, and its text.
+/// Returns the line around a byte: its start and its text.
 fn line_at(text: &str, offset: usize) -> (usize, &str) {
     let before = text.get(..offset).unwrap_or(text);
     let start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -69,7 +69,7 @@ fn line_at(text: &str, offset: usize) -> (usize, &str) {
     (start, line)
 }
 
-/// The commonest slip: a quantity without quotes.
+/// Returns the correction of the commonest typo: a quantity without quotes.
 fn quoted(line: &str) -> Option<String> {
     let (key, value) = line.split_once('=')?;
     let value = value.split('#').next()?.trim();

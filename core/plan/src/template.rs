@@ -1,7 +1,7 @@
 //! A plan that is read many times with further changes, as a sweep does.
 //!
-//! Text is parsed once. For each cell the document of one series is changed and checked
-//! again, so a cell is what a run with the same `--set` is.
+//! The text is parsed once. For each cell the document of one series is changed and checked again.
+//! A cell therefore equals a run with the same `--set`.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub(crate) struct Variant {
     pub(crate) document: Table,
 }
 
-/// Keys at the top of a plan that do not change what a world does.
+/// Top-level keys of a plan that do not change a simulation.
 const WORDS_ALONE: [&str; 8] = [
     "name",
     "title",
@@ -57,7 +57,7 @@ impl Template {
         plan.warnings.source_name = source_name.to_owned();
         plan.warnings.text = String::from_utf8_lossy(bytes).into_owned();
         plan.warnings.overrides = overrides.to_vec();
-        // What can be found was found above.
+        // All findings were reported above.
         let findings = Findings::new(files);
         let changes = changes(overrides, &findings);
         let document = syntax::document(bytes, &findings);
@@ -68,16 +68,16 @@ impl Template {
         })
     }
 
-    /// The plan without changes.
+    /// Returns the plan without changes.
     #[must_use]
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Returns the series of that number with changes `KEY=VALUE`.
+    /// Returns the series with that index, with changes `KEY=VALUE`.
     ///
     /// # Errors
-    /// Everything that is wrong with the changed series.
+    /// All findings in the changed series.
     pub fn cell(
         &self,
         series: usize,
@@ -109,7 +109,7 @@ impl Template {
         })
     }
 
-    /// Returns every value that the series sets, by dotted key with numbers of elements.
+    /// Returns every value that the series sets, by dotted key with element indices.
     #[must_use]
     pub fn leaves(&self, series: usize) -> BTreeMap<String, String> {
         let mut all = BTreeMap::new();
@@ -122,7 +122,7 @@ impl Template {
         all
     }
 
-    /// Returns the dotted keys, with numbers of elements, that a key of an axis sets.
+    /// Returns the dotted keys, with element indices, that a key of an axis sets.
     #[must_use]
     pub fn paths(&self, series: usize, key: &str) -> Vec<String> {
         const MARK: &str = "\u{1}";
@@ -163,7 +163,7 @@ fn collect(value: &Value, path: &str, all: &mut BTreeMap<String, String>) {
     all.insert(path.to_owned(), text);
 }
 
-/// Returns a value in one form for each quantity: `10ms`, `10 ms` and `0.01 s` are the same.
+/// Returns a value in a canonical form. `10ms`, `10 ms` and `0.01 s` give the same text.
 #[must_use]
 pub fn canonical(text: &str) -> String {
     let text = text.trim();

@@ -1,8 +1,8 @@
-//! Taking keys away by dotted words: the `unset` of a series.
+//! Removes values by dotted keys: the `unset` of a series.
 //!
-//! A key leads to a value as in `set` ([`crate::assign`]): where the way leads through a
-//! list of tables, the next word picks one by name or number, and any other word means all
-//! of them. What is taken away is as if the plan had never said it.
+//! A key leads to a value as in `set` ([`crate::assign`]). In a list of tables, the next word picks
+//! one by name or index; any other word selects all of them. A removed key is as if it had never
+//! been in the plan.
 
 use alloc::format;
 use alloc::string::String;
@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use crate::assign::position;
 use crate::document::{Table, Value, ValueKind};
 
-/// Takes the value of a dotted key away; returns whether there was one.
+/// Removes the value of a dotted key; returns whether there was one.
 pub(crate) fn remove(document: &mut Table, key: &str) -> bool {
     let words: Vec<&str> = key.split('.').map(str::trim).collect();
     remove_from_table(document, &words)
@@ -53,7 +53,7 @@ fn remove_from_element(element: &mut Value, words: &[&str]) -> bool {
     }
 }
 
-/// Every dotted key that the document sets, without numbers of elements.
+/// Returns every dotted key that the document sets, without element indices.
 pub(crate) fn keys(document: &Table) -> Vec<String> {
     let mut all = Vec::new();
     collect(document, "", &mut all);

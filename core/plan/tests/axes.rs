@@ -1,4 +1,4 @@
-//! Axes of sweeps and series: what is read, what it becomes, and what is said when it is wrong.
+//! Axes of sweeps and series: parsing, expansion and error messages.
 
 use gigatcp_plan::axis::{Amount, Axis, Condition, Expression, Setting};
 use gigatcp_plan::template::canonical;
@@ -203,7 +203,7 @@ fn a_series_with_axes_is_one_series_for_each_combination() {
     assert_eq!(last.scenario.base_rtt().as_millis(), 3);
     let window = last.scenario.flows[0].send_buffer.unwrap();
     assert_eq!(window.as_u64(), 1_000_000);
-    // Written out, it is the same plan.
+    // The plan with the levels written out is the same.
     let out = format!(
         "{PLAN}\n[[series]]\nname = \"a\"\nset = {{ \"path.loss\" = 0.1, \
          \"flow.window\" = \"4096 B\", \"path.rtt\" = \"2 ms\" }}\n"

@@ -1,4 +1,4 @@
-//! The plans of the repository are plans, and say what they should.
+//! The plans of the repository are valid and have the published inputs.
 
 use gigatcp_plan::{Plan, Scenario, Stop, parse};
 use gigatcp_tcp::congestion::SlowStart;
@@ -17,7 +17,7 @@ fn fink() -> Plan {
     )
 }
 
-/// A scenario without the keys that were changed in 2007.
+/// Returns a scenario without the keys that were changed in 2007.
 fn common_part(scenario: &Scenario) -> String {
     let mut common = scenario.clone();
     common.duration = Duration::ZERO;
@@ -222,7 +222,7 @@ fn high_speed_has_the_path_of_the_slides_and_changes_the_control_alone() {
         let mut common = scenario.clone();
         let first = &plan.series[0].scenario;
         common.flows[0].congestion = first.flows[0].congestion.clone();
-        // What asks routers has routers, with the same limit.
+        // Controls that need router support have it, with the same queue limit.
         common.forward[0].queue = first.forward[0].queue.clone();
         common.forward[0].quick_start = false;
         common.sender.profile.congestion.quick_start = 0;

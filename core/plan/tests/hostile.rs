@@ -1,5 +1,4 @@
-//! Nothing anybody types makes the reader panic, and whatever it says has a
-//! place in the text.
+//! No input makes the reader panic, and every finding has a place in the text.
 
 use gigatcp_plan::{Diagnostic, Diagnostics, Place, parse};
 use proptest::prelude::*;
@@ -44,7 +43,7 @@ set = { "flow.1.window" = "2 MB", sender.mtu = 9000 }
 "#,
 ];
 
-/// Pieces of plans, and what breaks them.
+/// Fragments of plans, and text that breaks them.
 const PIECES: [&str; 36] = [
     "\"",
     "'",
@@ -95,7 +94,7 @@ fn check_place(findings: &Diagnostics, place: &Place) {
     assert!(line >= 1 && column >= 1);
 }
 
-/// Reads it and checks that every finding can be shown.
+/// Reads it and checks that every finding can be printed.
 fn read(bytes: &[u8], overrides: &[String]) {
     let findings = match parse("plan.toml", bytes, overrides) {
         Ok(plan) => {
@@ -133,7 +132,7 @@ fn read(bytes: &[u8], overrides: &[String]) {
     let _ = findings.to_string();
 }
 
-/// A change of a text: what is taken out where, and what is put in.
+/// Generates a change of a text: position, bytes removed, text inserted.
 fn mutation() -> impl Strategy<Value = (prop::sample::Index, usize, &'static str)> {
     (
         any::<prop::sample::Index>(),

@@ -1,4 +1,4 @@
-//! The tables of keys are what plans are read by, examples included.
+//! The key tables match what the reader accepts, examples included.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,8 @@ use gigatcp_plan::keys::{Fallback, Kind, TABLES};
 use gigatcp_plan::{Files, parse, parse_with};
 use gigatcp_tcp::profile::SETTINGS;
 
-/// A plan in which only `key` is said of the table with that heading, and
-/// what the key needs next to it.
+/// Returns a plan that sets only `key` in the table with that heading. It includes what the key
+/// requires.
 fn plan_with(heading: &str, key: &str, example: &str) -> String {
     let line = format!("{key} = {example}\n");
     let head = "name = \"x\"\n";
@@ -106,7 +106,7 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
             } else {
                 line
             };
-            // What is unset must have been set.
+            // A key must be set before it can be unset.
             let path = match key {
                 "unset" => path.replace(" }", ", loss = 1e-5 }"),
                 _ => path.to_owned(),
@@ -125,7 +125,7 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
             } else {
                 ""
             };
-            // Rings need to know how many; some of their keys need a small ring.
+            // Rings require `descriptors`; some of their keys require a small ring.
             let rings = match (first, key) {
                 ("[sender.rings]", "descriptors") => "",
                 ("[sender.rings]", "small_descriptors" | "small_pool") => {
@@ -139,7 +139,7 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
     }
 }
 
-/// A key that must be there, unless it is the one that is tried.
+/// Returns a required key, unless it is the one under test.
 fn required(tried: &str, name: &str, value: &str) -> String {
     if tried == name {
         return String::new();
@@ -147,7 +147,7 @@ fn required(tried: &str, name: &str, value: &str) -> String {
     format!("{name} = \"{value}\"\n")
 }
 
-/// A plan of two nodes with `lines` for nodes, or for links.
+/// Returns a plan of two nodes with `lines` for nodes, or for links.
 fn topology(lines: &str, what: &str) -> String {
     let link = match what {
         "link" => "",

@@ -1,4 +1,4 @@
-//! What a plan becomes: defaults, expansion, units.
+//! Checked plans: defaults, expansion, units.
 
 use gigatcp_path::{AckFilter, HopConfig, LossModel, Yellow};
 use gigatcp_plan::{Control, Plan, Scenario, Stop, parse};
@@ -185,7 +185,7 @@ fn hops_keep_their_order_and_their_impairments() {
         (Some(Bytes::new(1492)), false, true)
     );
     assert_eq!((forwarder.mtu, forwarder.tells_too_big), (None, true));
-    // 41 ms in all: links count.
+    // 41 ms in total, links included.
     assert_eq!(line.limit_bytes, Some(Bytes::new(5_125_000)));
     assert_eq!(run.base_rtt(), Duration::from_millis(41));
 }
@@ -540,7 +540,7 @@ fn a_kernel_that_sends_is_asked_for_any_control_by_its_own_name() {
     // The engine at the other end only receives.
     assert_eq!(foreign.of_engine().name, "reno");
     assert_eq!(flow("cubic").of_engine().name, "cubic");
-    // Of a control that both have, the kernel that sends runs its own.
+    // If both have the control, a sending kernel uses its own.
     assert!(matches!(flow("bbr"), Control::Kernel(name) if name == "bbr"));
     assert!(named("", "bbr2").is_err());
     for name in ["", "with space", "sixteen-letters-"] {

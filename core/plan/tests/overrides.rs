@@ -1,4 +1,4 @@
-//! Overrides and series change the plan, in that order of strength.
+//! Overrides and series change the plan; overrides take precedence.
 
 use gigatcp_plan::{Diagnostics, Plan, Scenario, Source, Stop, parse};
 use gigatcp_units::{Bytes, Duration};

@@ -1,4 +1,4 @@
-//! What a plan says of the processors of a host: costs, order, moderation.
+//! CPUs of a host in a plan: costs, order, interrupt moderation.
 
 use gigatcp_path::{Checksum, CpuCosts, Picoseconds, Scheduling};
 use gigatcp_plan::{Host, Plan, Severity, parse};
@@ -19,7 +19,7 @@ fn receiver(lines: &str) -> Host {
     plan(lines).series[0].scenario.receiver.clone()
 }
 
-/// Messages of warnings, each with the text it stands at.
+/// Returns the messages of warnings, each with the text at its place.
 fn warnings(lines: &str) -> Vec<(String, String)> {
     let warnings = plan(lines).warnings;
     let said = warnings.list.iter().map(|warning| {

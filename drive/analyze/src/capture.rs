@@ -1,4 +1,4 @@
-//! One capture, read to its end.
+//! A capture, read to its end.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -23,7 +23,7 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Reads a capture and follows its connections.
+    /// Reads a capture and tracks its connections.
     ///
     /// # Errors
     /// [`Error`] if it cannot be read, is cut off before its first packet, or was stopped.
@@ -50,7 +50,7 @@ impl Capture {
         })
     }
 
-    /// Returns where it came from.
+    /// Returns its source.
     #[must_use]
     pub const fn source(&self) -> &Source {
         &self.source
@@ -62,7 +62,7 @@ impl Capture {
         self.source.name()
     }
 
-    /// Returns its format, how many packets it has, and what was not read.
+    /// Returns its format, number of packets, and notes on what was not read.
     #[must_use]
     pub const fn about(&self) -> &About {
         &self.about
@@ -80,19 +80,19 @@ impl Capture {
         &self.connections
     }
 
-    /// Returns what all its times are whole multiples of, in nanoseconds: 1000 or 1.
+    /// Returns the unit of its times in nanoseconds: 1000 or 1.
     #[must_use]
     pub const fn time_unit_ns(&self) -> u64 {
         self.unit.as_nanos()
     }
 }
 
-/// A seed that senders of packets do not know, so that they cannot make a table slow.
+/// Returns a hash seed unknown to senders of packets, so that they cannot provoke collisions.
 pub(crate) fn seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// What one thread found.
+/// Result of one thread.
 struct Part {
     watcher: Watcher,
     segments: u64,
@@ -100,7 +100,7 @@ struct Part {
     about: About,
 }
 
-/// One thread's work.
+/// Reads one thread's share of the connections.
 fn part(
     source: &Source,
     options: &Options<'_>,

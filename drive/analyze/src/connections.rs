@@ -1,5 +1,5 @@
-//! The connections of a capture, in the order of their first packets, whichever
-//! thread has followed them.
+//! The connections of a capture, in the order of their first packets, independent of the threads
+//! that tracked them.
 
 use std::cmp::Reverse;
 
@@ -13,7 +13,7 @@ pub struct Connections {
     places: Vec<Place>,
 }
 
-/// Where a connection was followed.
+/// Watcher of a connection and its index there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Place {
     first_packet: u64,
@@ -22,7 +22,7 @@ struct Place {
 }
 
 impl Connections {
-    /// What these have followed, each connection by one of them.
+    /// Returns the connections of these watchers, each tracked by one of them.
     pub(crate) fn new(watchers: Vec<Watcher>) -> Self {
         let places = watchers.iter().enumerate().flat_map(|(which, watcher)| {
             let all = 0..watcher.table().len();
@@ -39,7 +39,7 @@ impl Connections {
         Self { watchers, places }
     }
 
-    /// Takes in a packet whose number is above that of the one before.
+    /// Analyzes a packet, whose number is above that of the one before.
     pub(crate) fn handle_packet(&mut self, number: u64, packet: &gigatcp_flows::Observed) {
         let watcher = &mut self.watchers[0];
         let verdict = watcher.handle_packet(number, packet);
@@ -58,13 +58,13 @@ impl Connections {
         self.places.len()
     }
 
-    /// Returns whether there is none.
+    /// Returns whether there are no connections.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// The watcher of a connection, and the index that it has there.
+    /// Returns the watcher of a connection, and its index there.
     pub(crate) fn at(&self, index: usize) -> Option<(&Watcher, usize)> {
         let place = self.places.get(index)?;
         Some((&self.watchers[place.watcher], place.index))
@@ -72,7 +72,7 @@ impl Connections {
 
     /// Returns the table with the counts of a connection, and its index in that table.
     ///
-    /// Each thread has filled a table of its own.
+    /// Each thread has filled a separate table.
     #[must_use]
     pub fn table_of(&self, index: usize) -> Option<(&FlowTable, usize)> {
         let (watcher, place) = self.at(index)?;
@@ -86,7 +86,7 @@ impl Connections {
         table.connection(place)
     }
 
-    /// The counts of all connections, each with the number of its first packet.
+    /// Returns the counts of all connections, each with the number of its first packet.
     pub fn iter(&self) -> impl Iterator<Item = (&Connection, u64)> {
         self.places.iter().filter_map(|place| {
             let table = self.watchers[place.watcher].table();
@@ -96,7 +96,7 @@ impl Connections {
 
     /// Returns what limited a connection; `None` if it carried no data.
     ///
-    /// Each call computes it anew: a capture may have more connections than fit in memory as
+    /// Each call computes it again, since a capture may have more connections than fit in memory as
     /// diagnoses.
     #[must_use]
     pub fn diagnose(&self, index: usize) -> Option<Diagnosis> {
@@ -111,14 +111,14 @@ impl Connections {
         watcher.sender(place)
     }
 
-    /// Returns where the data of this side was captured, and in segments of which size.
+    /// Returns where the data of this side was captured, and the segment size there.
     #[must_use]
     pub fn capture_context(&self, index: usize, side: Side) -> Option<CaptureContext> {
         let (watcher, place) = self.at(index)?;
         watcher.capture_context(place, side)
     }
 
-    /// Returns unique bytes of data of a connection, in the direction that has more.
+    /// Returns the unique bytes of a connection, in the direction that has more.
     #[must_use]
     pub fn data_bytes(&self, index: usize) -> u64 {
         self.connection(index).map_or(0, |connection| {

@@ -1,4 +1,4 @@
-//! Why an analysis has no result.
+//! Errors of an analysis.
 
 use std::fmt;
 use std::io;
@@ -8,37 +8,37 @@ use gigatcp_capture::{Format, ReadError};
 /// Why captures could not be analyzed.
 #[derive(Debug)]
 pub enum Error {
-    /// A capture cannot be opened, or not be read to its end.
+    /// A capture cannot be opened or read to its end.
     Read {
-        /// The name of its source.
+        /// Name of its source.
         name: String,
-        /// What the reader reports.
+        /// Error of the reader.
         source: ReadError,
     },
     /// A capture is cut off before its first packet.
     NoPacket {
-        /// The name of its source.
+        /// Name of its source.
         name: String,
-        /// The format that its beginning shows.
+        /// Format that its beginning shows.
         format: Format,
-        /// Bytes that the header or record at its end lacks, at least.
+        /// Minimum bytes missing in the header or record at its end.
         missing: u64,
     },
     /// Standard input or a pipe cannot be held in memory.
     Hold {
-        /// The name of its source.
+        /// Name of its source.
         name: String,
-        /// What the system reports.
+        /// Error of the system.
         source: io::Error,
     },
     /// Standard input or a pipe has more bytes than are held in memory.
     TooLarge {
-        /// The name of its source.
+        /// Name of its source.
         name: String,
-        /// Bytes that are held at most.
+        /// Maximum bytes held.
         limit: u64,
     },
-    /// The caller has set [`crate::Options::stop`].
+    /// The caller set [`crate::Options::stop`].
     Stopped,
 }
 
@@ -46,7 +46,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Read { name, source } => match source {
-                // The reader names the file.
+                // The reader's error has the file name.
                 ReadError::Open { .. } => write!(f, "{source}"),
                 _ => write!(f, "{name}: {source}"),
             },
@@ -78,14 +78,14 @@ impl std::error::Error for Error {
     }
 }
 
-/// Why a walk over a capture ended early; its caller knows the name.
+/// Why a walk over a capture ended early, without the capture's name.
 #[derive(Debug)]
 pub(crate) enum Halt {
     /// The reader has failed.
     Read(ReadError),
     /// The capture is cut off before its first packet.
     NoPacket { format: Format, missing: u64 },
-    /// The caller wants no more.
+    /// The caller stopped it.
     Stopped,
 }
 

@@ -1,4 +1,4 @@
-//! Segment by segment: what the connections of a capture did, without a diagnosis.
+//! Tracks the connections of a capture segment by segment, without a diagnosis.
 
 use gigatcp_flows::{FlowTable, Observed, Packet, Verdict};
 
@@ -8,40 +8,40 @@ use crate::options::Options;
 use crate::source::Source;
 use crate::walk::{About, CapturedRecord, Unit, Walk};
 
-/// A segment that was just taken in.
+/// A segment that was just analyzed.
 #[derive(Clone, Copy, Debug)]
 pub struct Step<'a> {
-    /// The number of its packet in the file, from 1.
+    /// Number of its packet in the file, from 1.
     pub frame: u64,
     /// Its headers.
     pub packet: &'a Observed,
-    /// Its connection, its direction, and what it is.
+    /// Its connection, its direction, and its kind.
     pub verdict: Verdict,
-    /// The connections as they are after it.
+    /// State of the connections after it.
     pub table: &'a FlowTable,
 }
 
 /// The connections of a capture and their counts.
 #[derive(Debug)]
 pub struct FlowCounts {
-    /// What there is to report of the capture itself.
+    /// Format, notes and counts of the capture itself.
     pub about: About,
-    /// TCP segments that were analyzed.
+    /// TCP segments analyzed.
     pub segments: u64,
     /// The connections, in the order of their first packets.
     pub table: FlowTable,
-    /// The number of the first packet of each connection.
+    /// Number of the first packet of each connection.
     pub first_packets: Vec<u64>,
-    /// What all times are whole multiples of, in nanoseconds: 1000 or 1.
+    /// Unit of all times in nanoseconds: 1000 or 1.
     pub time_unit_ns: u64,
 }
 
-/// Counts what the connections of a capture did; `each` sees every segment, in order.
+/// Tracks and counts the connections of a capture; calls `each` for every segment, in order.
 ///
 /// One thread, one pass, without a diagnosis. An error of `each` ends the reading.
 ///
 /// # Errors
-/// [`Error`] as [`crate::Capture::read`] has it, and what `each` returns.
+/// [`Error`] as in [`crate::Capture::read`], and the errors of `each`.
 pub fn follow<E: From<Error>>(
     source: &Source,
     options: &Options<'_>,
@@ -96,9 +96,10 @@ pub fn follow<E: From<Error>>(
     })
 }
 
-/// Checks that a capture can be opened and its beginning be read.
+/// Checks that a capture can be opened and its beginning can be read.
 ///
-/// A source that can be read once is left alone. Text without a packet shows only at its end.
+/// A source that can be read only once is not read. A text without packets is detected only at its
+/// end.
 ///
 /// # Errors
 /// [`Error::Read`] and [`Error::NoPacket`].

@@ -1,8 +1,8 @@
-//! Captures in, diagnoses out: the loop from files to what limited each connection.
+//! Analyzes captures: from files to what limited each connection.
 //!
-//! The one place where capture readers (`gigatcp-capture`), connection tracking
-//! (`gigatcp-flows`) and diagnosis (`gigatcp-why`) meet; the command, tests, fuzz
-//! targets and graders call it.
+//! Combines capture readers (`gigatcp-capture`), connection tracking (`gigatcp-flows`) and
+//! diagnosis (`gigatcp-why`) in one place. Its callers are the command, tests, fuzz targets and
+//! graders.
 //!
 //! ```
 //! use gigatcp_analyze::{Options, Source, analyze};
@@ -27,20 +27,19 @@
 //! | the packets of chosen connections once more | [`revisit`] | the caller's |
 //! | a diagnosis of packets that are in no file | [`analyze_packets`], [`Analyzer`] | all connections |
 //!
-//! Threads share the connections of an uncompressed file; no result depends on their
-//! number. Reading can be watched and stopped ([`Options`]). What is odd about a
-//! capture does not end the analysis: it is counted by kind, with its first place
-//! ([`About`]).
+//! Threads share the connections of an uncompressed file; results do not depend on their number.
+//! Reading reports progress and can be stopped ([`Options`]). Oddities of a capture do not end the
+//! analysis. They are counted by kind, each with the place of the first ([`About`]).
 //!
 //! | file | what |
 //! |---|---|
-//! | `source.rs`, `options.rs`, `error.rs` | what goes in, and why nothing comes out |
+//! | `source.rs`, `options.rs`, `error.rs` | input, options and errors |
 //! | `walk.rs` | the segments of a capture, fragments reassembled |
 //! | `shares.rs` | threads that share connections |
 //! | `capture.rs`, `connections.rs` | a capture read to its end |
 //! | `pairs.rs` | two captures of one connection |
 //! | `summary.rs` | one row per connection |
-//! | `follow.rs`, `revisit.rs` | segment by segment; chosen connections once more |
+//! | `follow.rs`, `revisit.rs` | segment by segment; chosen connections in a second pass |
 //! | `packets.rs` | packets without a file |
 //! | `reports/` | reports of testers and of `ss` in place of a capture |
 #![forbid(unsafe_code)]
@@ -78,34 +77,33 @@ pub use source::Source;
 pub use summary::{Summary, SummaryRow, summarize};
 pub use walk::About;
 
-/// Connections of which two captures are joined at most, the largest of the first one.
+/// Maximum connections for which two captures are joined, the largest of the first capture.
 const MAX_PAIRED: usize = 64;
 
-/// What captures show: their connections, and what limited them.
+/// Result of an analysis: connections and what limited them.
 #[derive(Debug)]
 pub struct Analysis {
     captures: Vec<Capture>,
     pairs: Vec<PairedDiagnosis>,
 }
 
-/// What limited one connection.
+/// Diagnosis of one connection, with its origin.
 #[derive(Debug)]
 pub struct Answer {
-    /// The capture that packet numbers refer to.
+    /// Index of the capture that packet numbers refer to.
     pub capture: usize,
-    /// The index of the connection in that capture.
+    /// Index of the connection in that capture.
     pub connection: usize,
     /// Whether two captures were joined for it.
     pub is_joined: bool,
-    /// What limited it.
+    /// Diagnosis of the connection.
     pub diagnosis: Diagnosis,
 }
 
-/// Reads captures and says what limited the connections in them.
+/// Reads captures and diagnoses the connections in them.
 ///
-/// Of exactly two captures, connections that are in both are diagnosed from both, the 64
-/// largest of the first one; [`diagnose_pairs`] does it for others. Captures that are
-/// joined are read twice.
+/// With exactly two captures, connections in both are diagnosed from both: the 64 largest of the
+/// first capture. [`diagnose_pairs`] diagnoses others. Captures that are joined are read twice.
 ///
 /// # Errors
 /// [`Error`] of the first capture that cannot be read.
@@ -136,15 +134,15 @@ impl Analysis {
         &self.captures
     }
 
-    /// Returns what two captures say together of connections that both have.
+    /// Returns the joint diagnoses of connections that are in both captures.
     #[must_use]
     pub fn pairs(&self) -> &[PairedDiagnosis] {
         &self.pairs
     }
 
-    /// One answer for each connection that carried data, the largest first.
+    /// Returns one answer for each connection that carried data, largest first.
     ///
-    /// A connection of two captures is answered once, from both.
+    /// A connection in two captures has one answer, from both.
     pub fn answers(&self) -> impl Iterator<Item = Answer> {
         let mut all: Vec<(Reverse<u64>, usize, usize)> = Vec::new();
         for (capture, read) in self.captures.iter().enumerate() {
@@ -160,8 +158,8 @@ impl Analysis {
             .filter_map(|(_, capture, connection)| self.answer(capture, connection))
     }
 
-    /// What each slice of a connection's time shows: for graders, and for those who fit
-    /// weights. Of a connection of two captures, with both.
+    /// Returns the slices of a connection's time, for graders and for fitting weights. With two
+    /// joined captures they are from both.
     #[must_use]
     pub fn slices(&self, answer: &Answer) -> Option<Slices> {
         let connections = self.captures[answer.capture].connections();
@@ -180,7 +178,8 @@ impl Analysis {
         watcher.slices(index, second)
     }
 
-    /// What is known of this connection of this capture; `None` if its pair answers.
+    /// Returns the answer for a connection of a capture. `None` if the other capture of its pair
+    /// has the answer.
     fn answer(&self, capture: usize, connection: usize) -> Option<Answer> {
         let mut pairs = self.pairs.iter();
         if let Some(pair) = pairs.find(|pair| pair.indices[capture] == connection) {

@@ -1,18 +1,18 @@
-//! How an analysis is done, and what the caller sees of its progress.
+//! Options of an analysis, and reports of its progress.
 
 use std::fmt;
 use std::sync::atomic::AtomicBool;
 
-/// How an analysis is done. The default suits most callers.
+/// Options of an analysis. The default suits most callers.
 ///
-/// No option changes the result: threads, progress and cancellation only.
+/// They do not change the result: threads, progress and cancellation only.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// Threads that share the connections of a file; `None`: one per CPU from 64 MiB on.
+    /// Threads that share the connections of a file. `None`: one per CPU for files from 64 MiB.
     ///
     /// Streams, compressed files and bytes in memory are read by one thread.
     pub threads: Option<u32>,
-    /// Is called about once per MiB and at the end of each capture.
+    /// Called about once per MiB and at the end of each capture.
     pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
     /// Ends the analysis with [`crate::Error::Stopped`] if it becomes true.
     ///
@@ -30,12 +30,12 @@ impl fmt::Debug for Options<'_> {
     }
 }
 
-/// How far the reading of a capture has come.
+/// Progress of reading a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// Packets read.
     pub packets: u64,
-    /// Bytes read, after unpacking.
+    /// Bytes read, after decompression.
     pub bytes: u64,
     /// Bytes of the capture; `None` for compressed files and streams.
     pub total_bytes: Option<u64>,

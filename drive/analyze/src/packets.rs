@@ -1,4 +1,4 @@
-//! Packets without a file: simulators and tests hand them in as they pass.
+//! Analyzes packets without a file, as simulators and tests produce them.
 
 use gigatcp_flows::Observed;
 use gigatcp_why::Watcher;
@@ -20,7 +20,7 @@ impl Default for Analyzer {
 }
 
 impl Analyzer {
-    /// An analyzer that has seen no packet.
+    /// Returns an analyzer without packets.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -29,13 +29,13 @@ impl Analyzer {
         }
     }
 
-    /// Takes in the next packet.
+    /// Analyzes the next packet.
     pub fn handle_packet(&mut self, packet: &Observed) {
         self.packets += 1;
         self.connections.handle_packet(self.packets, packet);
     }
 
-    /// Returns how many packets it has seen.
+    /// Returns the number of packets analyzed.
     #[must_use]
     pub const fn packets(&self) -> u64 {
         self.packets

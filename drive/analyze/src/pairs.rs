@@ -1,7 +1,7 @@
-//! Two captures of one connection: one answer from both.
+//! Joins two captures of one connection into one answer.
 //!
-//! Both sources are read a second time, so neither can be standard input unless
-//! it is [`Source::rereadable`].
+//! Both sources are read a second time, so neither can be standard input unless it is
+//! [`Source::rereadable`].
 
 use std::collections::HashMap;
 
@@ -17,8 +17,8 @@ use crate::source::Source;
 
 /// Identifies a connection in captures from different capture points.
 ///
-/// Both endpoints in an order that all captures agree on, even without a SYN, and how many
-/// connections between them came before.
+/// The key is both endpoints, in an order that is the same in all captures even without a SYN, and
+/// the number of earlier connections between them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ConnectionKey {
     low: Endpoint,
@@ -36,7 +36,7 @@ impl ConnectionKey {
         };
         let connection = table.connection(index)?;
         let (low, high) = sorted(connection);
-        // Without predecessors there is nothing to count.
+        // Without predecessors the count is zero.
         let earlier = if connection.is_successor() {
             let earlier = table.connections().take(index);
             earlier.filter(|other| sorted(other) == (low, high)).count()
@@ -48,24 +48,24 @@ impl ConnectionKey {
     }
 }
 
-/// What two captures of one connection say together.
+/// Joint diagnosis of one connection in two captures.
 #[derive(Clone, Debug)]
 pub struct PairedDiagnosis {
-    /// The index of the connection in the first and in the second capture.
+    /// Index of the connection in the first and in the second capture.
     pub indices: [usize; 2],
-    /// The capture that is nearer to the sender of the data: 0 or 1.
+    /// Index of the capture nearer to the sender of the data.
     ///
     /// Packet numbers of the diagnosis are those of this capture.
     pub near: usize,
-    /// What limited the connection.
+    /// Diagnosis of the connection.
     pub diagnosis: Diagnosis,
-    /// What was lost and delayed between both captures.
+    /// Loss and delay between the capture points.
     pub between: CapturePair,
 }
 
-/// Diagnoses those of the `chosen` connections of the first capture that both captures have.
+/// Diagnoses the `chosen` connections of the first capture that are in both captures.
 ///
-/// Connections with too few packets in both, and without data, are left out.
+/// Connections that have too few packets in common, or no data, are left out.
 ///
 /// # Errors
 /// [`Error`] if a source cannot be read a second time.
@@ -106,7 +106,7 @@ pub fn diagnose_pairs(
     Ok(joined.collect())
 }
 
-/// The chosen connections of the first capture that the second one has too.
+/// Returns the chosen connections of the first capture that are also in the second.
 fn pairs(first: &Connections, second: &Connections, chosen: &[usize]) -> Vec<[usize; 2]> {
     let key = |connections: &Connections, index: usize| {
         let (table, place) = connections.table_of(index)?;
@@ -122,7 +122,7 @@ fn pairs(first: &Connections, second: &Connections, chosen: &[usize]) -> Vec<[us
     pairs.collect()
 }
 
-/// What one capture point saw of the connections that are in both.
+/// Reads the connections that are in both captures from one of them.
 fn see(
     source: &Source,
     place: usize,

@@ -1,7 +1,7 @@
-//! A second look at chosen connections of a capture, packet by packet.
+//! A second pass over chosen connections of a capture, packet by packet.
 //!
-//! What is drawn is known after the first pass only. In the second, threads share
-//! the chosen connections, and skip all other packets after one glance.
+//! Which connections to draw is known only after the first pass. In the second, threads share the
+//! chosen connections and skip all other packets after a brief check.
 
 use std::collections::HashMap;
 
@@ -14,15 +14,15 @@ use crate::shares::{self, Share};
 use crate::source::Source;
 use crate::walk::{CapturedRecord, Walk};
 
-/// Classes of connections by their endpoints, nearly all of which are skipped.
+/// Number of hash classes of connections, nearly all of which are skipped.
 const CLASSES: u32 = 1 << 16;
 
-/// Looks at the packets of one connection.
+/// Receives the packets of one connection.
 pub trait Visitor {
-    /// What is left after the last packet.
+    /// Result after the last packet.
     type Output: Send;
 
-    /// Takes a packet with its number, what it is, and the connection as it is after it.
+    /// Handles a packet. The arguments are its number, its kind, and the connection after it.
     fn handle_packet(
         &mut self,
         number: u64,
@@ -31,22 +31,22 @@ pub trait Visitor {
         connection: &Connection,
     );
 
-    /// The capture is over.
+    /// Ends the visit at the end of the capture.
     fn finish(self) -> Self::Output;
 }
 
-/// A connection that is looked at again.
+/// A connection of the second pass.
 #[derive(Clone, Copy, Debug)]
 pub struct Chosen<'a> {
     /// Its counts from the first pass.
     pub connection: &'a Connection,
-    /// The number of its first packet.
+    /// Number of its first packet.
     pub first_packet: u64,
 }
 
-/// Looks at these connections once more and returns what each visitor found, in their order.
+/// Reads these connections again and returns the result of each visitor, in their order.
 ///
-/// `begin` makes the visitor of a connection.
+/// `begin` creates the visitor of a connection.
 ///
 /// # Errors
 /// [`Error`] if the source cannot be read again.
@@ -71,7 +71,7 @@ pub fn revisit<V: Visitor>(
     Ok(found.into_iter().map(|(_, output)| output).collect())
 }
 
-/// Which thread visits which connections: each goes to the one that has the fewest packets.
+/// Distributes connections over threads, each to the thread with the fewest packets.
 fn dealt(chosen: &[Chosen<'_>], threads: usize) -> Vec<Vec<usize>> {
     let mut dealt = vec![(0, Vec::new()); threads];
     for (index, one) in chosen.iter().enumerate() {
@@ -84,8 +84,8 @@ fn dealt(chosen: &[Chosen<'_>], threads: usize) -> Vec<Vec<usize>> {
     dealt.into_iter().map(|(_, list)| list).collect()
 }
 
-/// One thread's visits. A packet of any other connection is skipped after one
-/// glance: from its first packet on it is known of which class a chosen one is.
+/// Runs one thread's visits. Packets of other connections are skipped after a brief check: the
+/// class of a chosen connection is known from its first packet.
 fn visit<V: Visitor>(
     mut walk: Walk<'_>,
     source: &Source,
@@ -99,7 +99,7 @@ fn visit<V: Visitor>(
     let mut is_watched = vec![false; CLASSES as usize];
     let mut table = FlowTable::new(seed());
     let selection = source.selection();
-    // Of each connection in the table, if it is visited.
+    // Visited connections, by index in the table.
     let mut places: Vec<Option<(usize, V)>> = Vec::new();
     let mut take = |found: CapturedRecord<'_>| {
         let Some(segment) = found.segment else {

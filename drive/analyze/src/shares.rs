@@ -1,9 +1,8 @@
-//! The connections of a file, shared by threads.
+//! Divides the connections of a file among threads.
 //!
-//! Each thread walks over all records and takes its own, by a hash of the
-//! endpoints: every connection sees its packets in order whatever the number
-//! of threads, and the result is the same. What cannot be read twice is
-//! read by one thread.
+//! Each thread walks over all records and analyzes its connections, selected by a hash of the
+//! endpoints. Every connection thus has its packets in order, and the result does not depend on the
+//! number of threads. A source that can be read only once is read by one thread.
 
 use std::thread;
 
@@ -15,15 +14,16 @@ use crate::options::Options;
 use crate::source::Source;
 use crate::walk::Segment;
 
-/// Threads are not worth their walk over the records of a smaller file.
+/// Minimum file size for several threads, in bytes. In a smaller file their walks over the records
+/// cost more than they save.
 const WORTH_SHARING: u64 = 64 << 20;
 
-/// The connections that one thread takes.
+/// The connections of one thread.
 #[derive(Clone, Copy)]
 pub(crate) struct Share {
-    /// The number of the thread, from 0.
+    /// Index of the thread, from 0.
     pub(crate) index: u32,
-    /// Of how many.
+    /// Number of threads.
     pub(crate) count: u32,
 }
 
@@ -33,13 +33,13 @@ impl Share {
         self.count == 1 || segment.pair().share(self.count) == self.index
     }
 
-    /// Whether its thread reports progress for all.
+    /// Returns whether its thread reports progress for all.
     pub(crate) const fn is_first(self) -> bool {
         self.index == 0
     }
 }
 
-/// Returns what each thread made of `source`, which all of them read; never none.
+/// Returns the result of each thread for `source`, at least one. All threads read the source.
 pub(crate) fn read<T: Send>(
     source: &Source,
     options: &Options<'_>,
@@ -78,7 +78,7 @@ fn read_unnamed<T: Send>(
     })
 }
 
-/// The result of a thread.
+/// Returns the result of a thread.
 fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     match thread.join() {
         Ok(made) => made,

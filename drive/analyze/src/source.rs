@@ -1,4 +1,4 @@
-//! Where a capture comes from: a file, standard input, or bytes in memory.
+//! Sources of captures: a file, standard input, or bytes in memory.
 
 use std::fmt;
 use std::fs::File;
@@ -10,13 +10,13 @@ use gigatcp_capture::{CaptureReader, ReadError};
 
 use crate::error::Error;
 
-/// Bytes of standard input or a pipe that are held at most.
+/// Maximum bytes of standard input or a pipe held in memory.
 const MAX_HELD: u64 = 1 << 30;
 
 /// Decides by its number, from 1, whether a packet is analyzed.
 type Selection = Arc<dyn Fn(u64) -> bool + Send + Sync>;
 
-/// Where a capture comes from.
+/// Source of a capture.
 #[derive(Clone)]
 pub struct Source {
     origin: Origin,
@@ -31,19 +31,19 @@ enum Origin {
 }
 
 impl Source {
-    /// The file at `path`: pcap, pcapng or printed packets; plain, gzip or zstd.
+    /// Returns the file at `path`: pcap, pcapng or printed packets; plain, gzip or zstd.
     #[must_use]
     pub fn file(path: impl Into<PathBuf>) -> Self {
         Self::of(Origin::File(path.into()))
     }
 
-    /// Standard input, which can be read once.
+    /// Returns standard input, which can be read once.
     #[must_use]
     pub const fn standard_input() -> Self {
         Self::of(Origin::StandardInput)
     }
 
-    /// The file at `path`, or standard input if that is `-`.
+    /// Returns the file at `path`, or standard input if that is `-`.
     #[must_use]
     pub fn named(path: &Path) -> Self {
         if path.as_os_str() == "-" {
@@ -53,7 +53,7 @@ impl Source {
         }
     }
 
-    /// A capture in memory under a name of the caller's choice.
+    /// Returns a capture in memory under a name of the caller's choice.
     #[must_use]
     pub fn bytes(name: impl Into<String>, bytes: impl Into<Arc<[u8]>>) -> Self {
         Self::of(Origin::Bytes {
@@ -69,9 +69,9 @@ impl Source {
         }
     }
 
-    /// The capture without the packets that `is_kept` refuses.
+    /// Returns the capture without the packets that `is_kept` rejects.
     ///
-    /// It gets the number of a packet in the file, from 1, and may be called from several
+    /// `is_kept` receives the number of a packet in the file, from 1. It may be called from several
     /// threads and for the same packet more than once.
     #[must_use]
     pub fn keeping(self, is_kept: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
@@ -81,10 +81,11 @@ impl Source {
         }
     }
 
-    /// A source that can be read several times: standard input and pipes are read into memory.
+    /// Returns a source that can be read several times. Standard input and pipes are read into
+    /// memory.
     ///
     /// # Errors
-    /// [`Error::Hold`] if the system refuses, [`Error::TooLarge`] above 1 GiB.
+    /// [`Error::Hold`] if reading fails, [`Error::TooLarge`] above 1 GiB.
     pub fn rereadable(self) -> Result<Self, Error> {
         let (name, bytes) = match &self.origin {
             Origin::StandardInput => ("-".to_owned(), held(io::stdin().lock())),
@@ -109,7 +110,7 @@ impl Source {
         })
     }
 
-    /// Returns what it is called: its path, or `-` for standard input.
+    /// Returns its name: its path, or `-` for standard input.
     #[must_use]
     pub fn name(&self) -> String {
         match &self.origin {
@@ -129,7 +130,7 @@ impl Source {
         }
     }
 
-    /// Bytes of it, before unpacking; `None` if unknown.
+    /// Returns its bytes before decompression; `None` if unknown.
     pub(crate) fn size(&self) -> Option<u64> {
         match &self.origin {
             Origin::File(path) => Some(path.metadata().ok()?.len()),
@@ -138,12 +139,12 @@ impl Source {
         }
     }
 
-    /// Which packets are analyzed; `None`: all.
+    /// Returns the selection of packets to analyze; `None`: all.
     pub(crate) const fn selection(&self) -> Option<&Selection> {
         self.selection.as_ref()
     }
 
-    /// Begins to read it.
+    /// Opens it.
     pub(crate) fn open(&self) -> Result<CaptureReader, ReadError> {
         match &self.origin {
             Origin::File(path) => CaptureReader::open(path),
@@ -164,12 +165,12 @@ impl fmt::Debug for Source {
     }
 }
 
-/// Whether it is neither file nor directory, and so can be read once.
+/// Returns whether it is neither file nor directory, and so can be read only once.
 fn is_pipe(file: &Path) -> bool {
     file.exists() && !file.is_file() && !file.is_dir()
 }
 
-/// All of it, or one byte more than may be held.
+/// Returns all of it, or one byte more than the maximum.
 fn held(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(MAX_HELD + 1).read_to_end(&mut bytes)?;

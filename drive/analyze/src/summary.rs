@@ -1,12 +1,11 @@
-//! Every connection of a capture in figures alone: for very many of them.
+//! Summarizes every connection of a capture in figures, for very many connections.
 //!
-//! The analysis is the whole one; what is left out are sentences and evidence.
-//! Threads share the connections of a file (`shares.rs`).
+//! The analysis is complete; only sentences and evidence are left out. Threads share the
+//! connections of a file (`shares.rs`).
 //!
-//! A connection that has ended becomes its row while the rest is read, so memory
-//! grows with the connections that are open and not with those that were. If
-//! a packet of it comes later, the file is read once more for such connections:
-//! the rows do not depend on it.
+//! An ended connection becomes a row while the rest is read, so memory grows with the number of
+//! open connections only. If a packet of it comes later, the file is read once more for such
+//! connections; the rows do not depend on it.
 
 use std::collections::HashSet;
 
@@ -22,40 +21,40 @@ use crate::shares::{self, Share};
 use crate::source::Source;
 use crate::walk::{About, CapturedRecord, Segment, Take, Walk};
 
-/// Time without a packet after which an ended connection is concluded: answers come
-/// within an RTT. What comes later, retransmitted by a timer, is rare, and has it
-/// concluded again. What waits here for longer leaves the CPU's cache.
+/// Time without a packet after which an ended connection is concluded. ACKs arrive within an RTT.
+/// Later packets, retransmitted by a timer, are rare, and make it be concluded again. A connection
+/// that waits longer leaves the CPU's cache.
 const LINGER: Duration = Duration::from_millis(100);
 
 /// A capture in figures: one row per connection.
 #[derive(Debug)]
 pub struct Summary {
-    /// What there is to report of the capture itself.
+    /// Format, notes and counts of the capture itself.
     pub about: About,
     /// Its connections, in the order of their first packets.
     pub connections: Vec<SummaryRow>,
-    /// Threads that shared the connections.
+    /// Number of threads that shared the connections.
     pub threads: usize,
 }
 
 /// A connection in figures.
 #[derive(Debug)]
 pub struct SummaryRow {
-    /// The number of its first packet.
+    /// Number of its first packet.
     pub first_packet: u64,
     /// Its packets, in both directions.
     pub packets: u64,
     /// Segments that `from` retransmitted.
     pub retransmitted: u64,
-    /// The side that sent more data; the client if there was none.
+    /// Side that sent more data; the client if there was none.
     pub from: Endpoint,
-    /// The other side.
+    /// Other side.
     pub to: Endpoint,
-    /// What it carried and what limited it most; `None` without data.
+    /// Amount of data and primary cause; `None` without data.
     pub diagnosis: Option<DiagnosisSummary>,
 }
 
-/// Summarizes all connections of a capture, with memory for those that are open.
+/// Summarizes all connections of a capture, with memory for the open ones only.
 ///
 /// Figures are those of [`crate::Connections::diagnose`], without sentences and evidence.
 ///
@@ -81,13 +80,13 @@ pub fn summarize(source: &Source, options: &Options<'_>) -> Result<Summary, Erro
     })
 }
 
-/// What one thread found.
+/// Result of one thread.
 struct Part {
     rows: Vec<SummaryRow>,
     about: About,
 }
 
-/// One thread's work.
+/// Summarizes one thread's share of the connections.
 fn part(
     source: &Source,
     options: &Options<'_>,
@@ -95,7 +94,7 @@ fn part(
     share: Share,
     seed: u64,
 ) -> Result<Part, Halt> {
-    // What cannot be read twice must be right the first time.
+    // A source that can be read only once needs correct rows in the first pass.
     let retires = reader.is_mapped();
     let mut walk = Walk::new(reader, source, options, share.is_first());
     let mut summarizer = Summarizer::new(source, seed, share, retires);
@@ -117,19 +116,18 @@ fn ends(one: Endpoint, other: Endpoint) -> Ends {
     }
 }
 
-/// Follows connections and makes their rows.
+/// Tracks connections and makes their rows.
 struct Summarizer<'a> {
     watcher: Watcher,
     seed: u64,
     share: Share,
     rows: Vec<SummaryRow>,
-    /// Connections that have ended are concluded, and their memory is freed, while
-    /// others go on.
+    /// Whether ended connections are concluded and their memory is freed while others continue.
     retires: bool,
     source: &'a Source,
-    /// The connections that it follows; `None`: all.
+    /// Connections to track; `None`: all.
     only: Option<HashSet<Ends>>,
-    /// It does not follow all packets of its share.
+    /// Whether it skips some packets of its share.
     is_selective: bool,
     now: Instant,
 }
@@ -149,8 +147,8 @@ impl<'a> Summarizer<'a> {
         }
     }
 
-    /// The rows of all connections of a capture, which can be opened again if
-    /// connections are concluded before its end.
+    /// Returns the rows of all connections of a capture. `open` opens it again if connections were
+    /// concluded before its end.
     fn rows_of(
         &mut self,
         walk: &mut Walk<'_>,
@@ -160,8 +158,7 @@ impl<'a> Summarizer<'a> {
         let mut rows = std::mem::take(&mut self.rows);
         let strays: HashSet<Ends> = self.watcher.table().strays().iter().copied().collect();
         if !strays.is_empty() {
-            // Those with a packet after they had been concluded, once more and to
-            // the end.
+            // Reads those with a packet after their conclusion again, to the end.
             rows.retain(|row| !strays.contains(&ends(row.from, row.to)));
             let mut again = Self::new(self.source, self.seed, self.share, false);
             again.only = Some(strays);
@@ -172,8 +169,8 @@ impl<'a> Summarizer<'a> {
         Ok(rows)
     }
 
-    /// Whether it follows the packet. Out of line: what looks it up would take its
-    /// registers from the path of every packet.
+    /// Returns whether it tracks the packet. Not inlined: the lookup would take registers from the
+    /// path of every packet.
     #[cold]
     #[inline(never)]
     fn follows(&self, number: u64, segment: &Segment<'_>) -> bool {
@@ -183,7 +180,7 @@ impl<'a> Summarizer<'a> {
             && selection.is_none_or(|is_kept| is_kept(number))
     }
 
-    /// Takes in all records of a capture and concludes what is in it.
+    /// Analyzes all records of a capture and concludes its connections.
     fn walk(&mut self, walk: &mut Walk<'_>) -> Result<(), Halt> {
         while walk.stretch(self)? {
             self.conclude_ended();
@@ -194,7 +191,7 @@ impl<'a> Summarizer<'a> {
         Ok(())
     }
 
-    /// Concludes what has ended some time ago.
+    /// Concludes connections that ended some time ago.
     fn conclude_ended(&mut self) {
         if !self.retires {
             return;
@@ -206,7 +203,7 @@ impl<'a> Summarizer<'a> {
         }
     }
 
-    /// Makes the row of a connection, unless it was forgotten.
+    /// Makes the row of a connection, unless it was dropped.
     fn conclude(&mut self, index: usize) {
         let Some(first_packet) = self.watcher.first_packet(index) else {
             return;
@@ -241,7 +238,7 @@ impl Take for Summarizer<'_> {
     }
 }
 
-/// The number of connections that a summary of this source held at the same time, at most.
+/// Returns the maximum number of connections that a summary of this source held simultaneously.
 #[cfg(test)]
 pub(crate) fn most_held(source: &Source) -> usize {
     let share = Share { index: 0, count: 1 };

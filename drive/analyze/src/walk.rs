@@ -1,9 +1,8 @@
-//! The segments of a capture, one after the other.
+//! Iterates over the segments of a capture.
 //!
-//! Most of them are plain ones that are parsed in place
-//! ([`gigatcp_flows::Plain`]); a caller that skips most of them pays for one
-//! glance at each. Fragments are reassembled ([`gigatcp_flows::Datagrams`]).
-//! What shows no TCP is counted by the reader.
+//! Most segments are plain and parsed in place ([`gigatcp_flows::Plain`]); skipping one costs only
+//! a brief check. Fragments are reassembled ([`gigatcp_flows::Datagrams`]). Packets without
+//! readable TCP are counted by the reader.
 
 use std::sync::atomic::Ordering;
 
@@ -19,9 +18,9 @@ use crate::source::Source;
 /// Bytes between two reports of progress.
 const REPORT_EVERY: u64 = 1 << 20;
 
-/// A segment, its fields not yet in one place.
+/// A segment whose fields are not yet in one place.
 pub(crate) enum Segment<'a> {
-    /// One that is parsed in place.
+    /// A segment that is parsed in place.
     Plain(&'a Plain<'a>),
     /// Any other.
     Other(&'a Observed),
@@ -57,13 +56,13 @@ impl Packet for Segment<'_> {
 pub(crate) struct CapturedRecord<'a> {
     /// Its number, from 1.
     pub(crate) number: u64,
-    /// When it was captured; a record without a time has that of the one before.
+    /// Time of capture; a record without a time has that of the record before.
     pub(crate) at: Instant,
-    /// The segment in it; `None` if there is none.
+    /// Its segment, if any.
     pub(crate) segment: Option<Segment<'a>>,
 }
 
-/// Takes the records of a capture.
+/// Receives the records of a capture.
 pub(crate) trait Take {
     fn take(&mut self, found: CapturedRecord<'_>);
 }
@@ -75,19 +74,19 @@ impl<F: FnMut(CapturedRecord<'_>)> Take for F {
     }
 }
 
-/// A capture on the way from its first record to its last.
+/// A pass over a capture, from its first record to its last.
 pub(crate) struct Walk<'a> {
     reader: CaptureReader,
     now: Instant,
     datagrams: Datagrams,
     options: Options<'a>,
-    /// The offset at which progress is reported next.
+    /// Offset of the next progress report.
     report_at: u64,
     total_bytes: Option<u64>,
 }
 
 impl<'a> Walk<'a> {
-    /// A walk that neither reports progress nor can be stopped.
+    /// Returns a walk that neither reports progress nor can be stopped.
     pub(crate) fn quiet(reader: CaptureReader) -> Self {
         Self {
             reader,
@@ -99,7 +98,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A walk that can be stopped, and reports progress if it `is_first` of several.
+    /// Returns a walk that can be stopped. It reports progress if it `is_first` of several.
     pub(crate) fn new(
         reader: CaptureReader,
         source: &Source,
@@ -119,14 +118,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Hands on all records.
+    /// Passes on all records.
     #[inline(always)]
     pub(crate) fn all(&mut self, to: &mut impl Take) -> Result<(), Halt> {
         while self.stretch(to)? {}
         Ok(())
     }
 
-    /// Hands on the next records, up to 128 KiB of them; false after the last one.
+    /// Passes on the next records, up to 128 KiB. Returns false after the last one.
     #[inline(always)]
     pub(crate) fn stretch(&mut self, to: &mut impl Take) -> Result<bool, Halt> {
         if self.reader.offset() >= self.report_at {
@@ -185,7 +184,7 @@ impl<'a> Walk<'a> {
         Ok(true)
     }
 
-    /// The next record while others wait for what comes of a fragment.
+    /// Passes on the next record while others wait for the rest of a fragmented packet.
     #[cold]
     #[inline(never)]
     fn slowly(&mut self, to: &mut impl Take) -> Result<bool, Halt> {
@@ -202,7 +201,7 @@ impl<'a> Walk<'a> {
         if is_more { Ok(true) } else { self.end() }
     }
 
-    /// Hands on what has waited long enough.
+    /// Passes on packets that have waited long enough.
     #[cold]
     #[inline(never)]
     fn hand_on(&mut self, to: &mut impl Take) {
@@ -238,7 +237,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Reports progress, and stops if the caller wants no more.
+    /// Reports progress, and stops if the caller requests it.
     #[cold]
     #[inline(never)]
     fn report(&mut self) -> Result<(), Halt> {
@@ -258,7 +257,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// There is no further record.
+    /// Handles the end of the capture.
     #[cold]
     #[inline(never)]
     fn end(&mut self) -> Result<bool, Halt> {
@@ -275,7 +274,7 @@ impl<'a> Walk<'a> {
         Ok(false)
     }
 
-    /// Returns what there is to report of the capture itself, after the last record.
+    /// Returns format, notes and counts of the capture itself, after the last record.
     pub(crate) fn about(&self) -> About {
         About {
             format: self.reader.format(),
@@ -296,33 +295,33 @@ fn arrival<'a>(record: &Record<'a>, at: Instant) -> Arrival<'a> {
     }
 }
 
-/// What there is to report of a capture itself.
+/// Format, notes and counts of a capture itself.
 #[derive(Clone, Debug)]
 pub struct About {
-    /// The format of the file.
+    /// Format of the file.
     pub format: Format,
-    /// Packets that were read, with and without TCP.
+    /// Packets read, with and without TCP.
     pub packets: u64,
-    /// What was odd about the capture, each kind with its count and first place.
+    /// Oddities of the capture, each kind with its count and first place.
     pub notes: Vec<Note>,
 }
 
 impl About {
-    /// Why packets were not analyzed, and how many each, the most first.
+    /// Returns why packets were not analyzed, with counts, most frequent first.
     #[must_use]
     pub fn unread(&self) -> Vec<(Reason, u64)> {
         let not_read = self.notes.iter().find(|one| one.kind == NoteKind::NotRead);
         not_read.map(Note::reasons).unwrap_or_default()
     }
 
-    /// How many packets were not analyzed.
+    /// Returns the number of packets not analyzed.
     #[must_use]
     pub fn unread_packets(&self) -> u64 {
         self.unread().iter().map(|(_, count)| count).sum()
     }
 }
 
-/// What all times of a capture are whole multiples of.
+/// Unit of all times of a capture.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Unit {
     is_finer: bool,
@@ -337,14 +336,14 @@ impl Unit {
         self.is_finer |= !at.as_nanos().is_multiple_of(Self::MICROSECOND);
     }
 
-    /// The unit of two parts of a capture.
+    /// Returns the unit of two parts of a capture.
     pub(crate) const fn or(self, other: Self) -> Self {
         Self {
             is_finer: self.is_finer | other.is_finer,
         }
     }
 
-    /// In nanoseconds: 1000 or 1.
+    /// Returns the unit in nanoseconds: 1000 or 1.
     pub(crate) const fn as_nanos(self) -> u64 {
         if self.is_finer { 1 } else { Self::MICROSECOND }
     }

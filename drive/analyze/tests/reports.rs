@@ -9,7 +9,7 @@ fn read(name: &str) -> Report {
     report(&std::fs::read_to_string(&file).unwrap()).expect("a report")
 }
 
-/// The primary cause of the largest connection, and its confidence.
+/// Returns the primary cause of the largest connection, and its confidence.
 fn primary(report: &Report) -> (&'static str, f64) {
     let diagnosis = &report.connections[0].diagnosis;
     assert_eq!(diagnosis.contradiction(), None);
@@ -60,7 +60,7 @@ fn a_report_of_nuttcp_has_rates_and_is_unsure() {
     }
 }
 
-/// A report of `iperf3` with intervals of a second at this rate, window and RTT.
+/// Returns a report of `iperf3` with eight one-second intervals of these values.
 fn iperf3(bps: f64, window: u64, rtt_us: u64, stream: bool) -> String {
     let start = r#"{"connected":[{"socket":5,"local_host":"10.1.0.1","local_port":40000,"remote_host":"10.2.0.1","remote_port":5201}],"tcp_mss_default":1448,"test_start":{"protocol":"TCP","reverse":0}}"#;
     let intervals = (0..8).map(|second| {
@@ -108,7 +108,7 @@ fn a_rate_at_a_window_over_rtt_is_told_with_the_window_and_whose_default_it_is()
         );
         assert!(first.fix.contains("net.ipv4.tcp_rmem"), "{}", first.fix);
     }
-    // nuttcp reports no window: the default that rate times RTT is at stands for it.
+    // nuttcp reports no window. The default window that equals rate times RTT is assumed.
     let line = "   37.5000 MB /   1.00 sec =  314.5728 Mbps     0 retrans   8000 KB-cwnd\n";
     let last = "  300.0000 MB /   8.00 sec =  314.5728 Mbps 3 %TX 9 %RX 0 retrans 80.00 msRTT\n";
     let report = report(&(line.repeat(8) + last)).expect("a report");

@@ -1,4 +1,4 @@
-//! The workloads of `cargo xtask bench` that read captures: one per process.
+//! Benchmark workloads of `cargo xtask bench` that read captures, one per process.
 //!
 //!     cargo run --profile measure -p gigatcp-capture --example bench -- WORKLOAD[-PACKETS]
 //!
@@ -6,29 +6,27 @@
 //! |---|---|
 //! | `mapped` | every record of a mapped pcap file |
 //! | `dissected` | the same, and the segment in each packet |
-//! | `flows` | the same, and everything `gigatcp-flows` says of each |
+//! | `flows` | the same, and the analysis of each by `gigatcp-flows` |
 //! | `streamed` | the records of the same file read as a stream |
 //! | `pcapng` | the records of a mapped pcapng file |
 //! | `gzip`, `zstd` | the records of packed pcap files, dissected |
 //! | `text` | printed packets, a hundredth as many |
 //! | `clean` | removes the files of that many packets |
 //!
-//! The file is made first, if it is not there, in the system's directory for
-//! temporary files: one connection of full segments, each second one
-//! acknowledged, 96 octets kept of each packet, behind Ethernet and IPv4 with
-//! timestamps. Making it is not measured. PACKETS is 8 million by default.
+//! The file is created first if missing, in the system's directory for temporary files. It holds
+//! one connection of full segments with an ACK per two segments. Each packet has timestamps and is
+//! cut to 96 bytes, behind Ethernet and IPv4. Creating it is not measured. PACKETS is 8 million by
+//! default.
 //!
 //! Prints one line of `key value` pairs: `wall_s`, `packets`, `ns_per_packet`,
 //! `octets` of the file, and `sum`, which depends on every packet read. An
 //! unknown workload is exit code 2.
 //!
-//! What to expect, worked out before measuring: a record is about 97 octets
-//! here, so a core that takes in 10 GB/s from memory has one each 10 ns, and
-//! everything else has to hide behind that; a stream copies each octet once
-//! more, which at the same rate doubles it. The analysis (`flows`) compares a
-//! key, advances two positions, and puts a boundary in a ring or takes it out:
-//! some 60 instructions that depend on each other, 15 ns, in addition to the 15 of
-//! finding the segment.
+//! Expectation, computed before measuring: a record has about 97 bytes, so a core that reads 10
+//! GB/s from memory gets one each 10 ns; all other work must overlap with that. A stream copies
+//! each byte once more, which doubles the time at the same rate. The analysis (`flows`) compares a
+//! key, advances two positions, and adds or removes a boundary of a ring. That is some 60 dependent
+//! instructions, or 15 ns, in addition to the 15 ns for finding the segment.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -91,7 +89,7 @@ fn main() -> Fallible<()> {
     Ok(())
 }
 
-/// Takes every record.
+/// Reads every record.
 fn read(reader: &mut CaptureReader) -> Fallible<u64> {
     let mut sum = 0;
     while let Some(record) = reader.next_record()? {
@@ -101,7 +99,7 @@ fn read(reader: &mut CaptureReader) -> Fallible<u64> {
     Ok(sum)
 }
 
-/// Takes every record and the segment in it.
+/// Reads every record and its segment.
 fn dissect(reader: &mut CaptureReader) -> Fallible<u64> {
     let mut sum = 0;
     while let Some(record) = reader.next_record()? {
@@ -114,7 +112,7 @@ fn dissect(reader: &mut CaptureReader) -> Fallible<u64> {
     Ok(sum)
 }
 
-/// Takes every record, its segment, and what the analysis says of it.
+/// Reads every record and its segment, and analyzes it.
 fn analyse(reader: &mut CaptureReader) -> Fallible<u64> {
     let mut table = FlowTable::new(1);
     let mut odd = 0;
@@ -129,7 +127,7 @@ fn analyse(reader: &mut CaptureReader) -> Fallible<u64> {
     Ok(odd + table.connections().map(sent).sum::<u64>())
 }
 
-/// The capture of a workload, made if it is not there.
+/// Returns the capture of a workload, created if missing.
 fn file(workload: &str, packets: u64) -> Fallible<PathBuf> {
     let form = match workload {
         "mapped" | "dissected" | "flows" | "streamed" => "pcap",
@@ -139,7 +137,7 @@ fn file(workload: &str, packets: u64) -> Fallible<PathBuf> {
     if path.exists() {
         return Ok(path);
     }
-    // Under another name until it is whole.
+    // Written under another name until complete.
     let making = path.with_extension(format!("making-{}", std::process::id()));
     make(form, packets, &making)?;
     fs::rename(&making, &path)?;
@@ -181,8 +179,8 @@ fn make(form: &str, packets: u64, path: &Path) -> Fallible<()> {
     Ok(())
 }
 
-/// Packet `number`: two of data, one acknowledgment. What was captured of it,
-/// and its length on the wire.
+/// Returns packet `number`, its captured length, and its length on the wire. Of three packets, two
+/// carry data and one is an ACK.
 fn packet(number: u64) -> ([u8; 96], usize, u32) {
     let is_ack = number % 3 == 2;
     let sent = ((number / 3) * 2 + number % 3) as u32;

@@ -9,13 +9,12 @@
 //! | `short` | connections of 26 packets, a new one all the time |
 //! | `one-sided` | one connection of which one direction was captured |
 //!
-//! The packets are those of senders with a window, clocked by acknowledgments:
-//! slow start, one loss in 2000 packets repaired after three duplicates with
-//! SACK, handshakes, ends. Captured at the sender behind Ethernet and IPv4, 144
-//! octets kept of each. The same words make the same file.
+//! The packets are those of senders with a window, clocked by ACKs: slow start, handshakes, ends.
+//! One packet in 2000 is lost and retransmitted after three duplicate ACKs with SACK. The capture
+//! point is the sender, behind Ethernet and IPv4, with 144 bytes kept of each packet. Equal
+//! arguments give an equal file.
 //!
-//! Out of scope: queues, timeouts, congestion control worth the name.
-//! Prints `packets` and `octets`.
+//! Out of scope: queues, timeouts, real congestion control. Prints `packets` and `octets`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,14 +23,14 @@ use std::io::{self, BufWriter, Write};
 
 const MSS: u32 = 1448;
 
-/// Octets kept of a packet.
+/// Bytes kept of a packet.
 const KEPT: usize = 144;
 
 const SYN: u8 = 2;
 const ACK: u8 = 16;
 const FIN: u8 = 1;
 
-/// What arrives at the receiver of a connection.
+/// An event at the receiver of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Opens,
@@ -46,18 +45,18 @@ struct Flow {
     window_limit: u32,
     next: u32,
     acked: u32,
-    /// What the receiver has without a hole.
+    /// End of the data received in order.
     received: u32,
-    /// The end of the highest that arrived.
+    /// End of the highest segment that arrived.
     highest: u32,
     hole: Option<u32>,
     duplicates: u32,
-    /// Octets to send.
+    /// Bytes to send.
     all: u32,
     is_half: bool,
 }
 
-/// Writes records.
+/// Writer of records.
 struct Maker<W: Write> {
     out: W,
     left: u64,
@@ -123,7 +122,7 @@ impl<W: Write> Maker<W> {
             .try_for_each(|word: &u32| self.out.write_all(&word.to_le_bytes()))
     }
 
-    /// Writes `count` connections, `apart_us` from one another, with `all` octets each.
+    /// Writes `count` connections, `apart_us` apart, with `all` bytes each.
     fn run(&mut self, count: u32, all: u32, apart_us: u64) -> io::Result<()> {
         let mut flows: Vec<Flow> = (0..count).map(|number| Flow::new(number, all)).collect();
         let mut events: BinaryHeap<Reverse<(u64, u32, Event)>> = BinaryHeap::new();
@@ -151,7 +150,7 @@ impl<W: Write> Maker<W> {
         self.packet(flow, at + 2, true, ACK, 1, 1, None)
     }
 
-    /// As much as the window allows.
+    /// Sends as much as the window allows.
     fn send(
         &mut self,
         flow: &mut Flow,
@@ -219,7 +218,7 @@ impl<W: Write> Maker<W> {
         Ok(())
     }
 
-    /// The next number of a generator that is good enough (Knuth's MMIX).
+    /// Returns the next random number (Knuth's MMIX generator).
     fn draw(&mut self) -> u64 {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005);
         self.random = self.random.wrapping_add(1_442_695_040_888_963_407);
@@ -243,8 +242,7 @@ impl<W: Write> Maker<W> {
         self.left -= 1;
         self.idents = self.idents.wrapping_add(1);
         let is_data = is_forth && flags == ACK && seq < flow.all && ack > 0 && seq > 0;
-        // The acknowledgment that ends the handshake has the number of the
-        // first data.
+        // The ACK that ends the handshake has the sequence number of the first data.
         let is_data = is_data && !(seq == 1 && flow.next == 1);
         let mut octets = [0_u8; KEPT];
         let options: &[u8] = match (flags & SYN != 0, sack) {

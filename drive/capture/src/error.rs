@@ -1,40 +1,40 @@
-//! What can go wrong while a capture is written, with the place it went wrong.
+//! Errors while a capture is written, with their place.
 
 use std::fmt;
 use std::io;
 
 use gigatcp_wire::EncodeError;
 
-/// Why a capture could not be written. The cause, where there is one, is the
-/// error's [`source`](std::error::Error::source).
+/// Why a capture could not be written. The cause, if any, is the error's
+/// [`source`](std::error::Error::source).
 #[derive(Debug)]
 pub enum CaptureError {
-    /// The file, or whatever takes the octets, refused them.
+    /// The file or stream refused the data.
     Write {
-        /// What was being written.
+        /// Part of the capture being written.
         what: String,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// A segment has no form on the wire.
     Segment {
-        /// The packet it would have become, counted from 1.
+        /// Number of the packet, counted from 1.
         packet: u64,
-        /// What is wrong with it.
+        /// Error of the encoder.
         source: EncodeError,
     },
     /// An interface that was never added to this capture.
     UnknownInterface {
         /// Its index.
         index: u32,
-        /// How many interfaces there are.
+        /// Number of interfaces added.
         known: usize,
     },
     /// A name or comment longer than the 16-bit length of a pcapng option.
     TextTooLong {
-        /// What the text is.
+        /// Kind of text.
         what: &'static str,
-        /// Its length in octets.
+        /// Its length in bytes.
         octets: usize,
     },
 }

@@ -1,15 +1,15 @@
 //! Reads a capture with an independent reader: tshark, the command-line Wireshark.
 //!
-//! For tests: a capture that only its own writer understands proves nothing.
-//! tshark is looked for on `PATH`; where it is missing every question is
-//! answered with `None`, and a test says that it was skipped and why.
+//! For tests: a capture that only its own writer can read proves nothing. tshark is searched on
+//! `PATH`. If it is missing, every function returns `None`, and a test prints that it was skipped
+//! and why.
 //!
-//! Payload is read as plain data whatever the ports, since phantom octets on
-//! the port of a known protocol would count as malformed. tshark is told the
-//! settings that matter; the user's own preferences still apply to the rest.
+//! Payload is read as plain data on all ports, since dummy payload on the port of a known protocol
+//! would count as malformed. The relevant settings are passed to tshark; the user's own preferences
+//! apply to the rest.
 //!
-//! tshark guesses what was a retransmission, and what was out of order, from
-//! times and numbers: the guess is right for plain losses, not for every one.
+//! tshark infers retransmissions and reordering from times and sequence numbers. Its inference is
+//! right for plain losses, but not always.
 
 use std::env;
 use std::ffi::OsString;
@@ -20,40 +20,37 @@ use std::process::{Command, Output, Stdio};
 
 use crate::InterfaceId;
 
-/// What tshark counted in a capture.
+/// tshark's counts of a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct TsharkCounts {
     /// Packets in all.
     pub packets: u64,
-    /// Packets it could not make sense of. Packets that a snap length cut are
-    /// not among them.
+    /// Malformed packets, without those cut by a snap length.
     pub malformed: u64,
-    /// Packets with a wrong IPv4 or TCP checksum. Of a packet that is cut the
-    /// TCP checksum is not verified.
+    /// Packets with a wrong IPv4 or TCP checksum. The TCP checksum of a cut packet is not verified.
     pub bad_checksum: u64,
-    /// TCP segments taken for retransmissions, fast and spurious ones
-    /// included.
+    /// Segments classified as retransmissions, fast and spurious ones included.
     pub retransmissions: u64,
-    /// TCP segments taken for reordered ones. A retransmission that follows
-    /// its loss within milliseconds may land here.
+    /// Segments classified as out of order. A retransmission within milliseconds of its loss may be
+    /// among them.
     pub out_of_order: u64,
 }
 
-/// Why tshark, which is there, gave no answer.
+/// Why an installed tshark gave no result.
 #[derive(Debug)]
 pub enum ReaderError {
     /// The program could not be run.
     Run {
         /// The program.
         program: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// The program refused the capture.
     Refused {
         /// The capture.
         capture: PathBuf,
-        /// What the program said.
+        /// Error output of the program.
         complaint: String,
     },
     /// The program's output is not what was expected.
@@ -84,7 +81,7 @@ impl std::error::Error for ReaderError {
     }
 }
 
-/// Where tshark is, if it is installed.
+/// Returns the path of tshark, if it is installed.
 #[must_use]
 pub fn find_tshark() -> Option<PathBuf> {
     let folders = env::var_os("PATH")?;
@@ -93,11 +90,10 @@ pub fn find_tshark() -> Option<PathBuf> {
         .find(|program| program.is_file())
 }
 
-/// What tshark counts in the file `capture`; `None` when tshark is missing.
+/// Counts the packets of the file `capture` with tshark. `None` if tshark is missing.
 ///
-/// Where the capture holds several views of the same packets this counts
-/// every second sight as a retransmission: ask for one view with
-/// [`count_view_with_tshark`].
+/// If the capture has several capture points, every second sighting of a packet counts as a
+/// retransmission. Use [`count_view_with_tshark`] for a single capture point.
 ///
 /// # Errors
 /// [`ReaderError`].
@@ -112,8 +108,8 @@ pub fn count_with_tshark(capture: &Path) -> Result<Option<TsharkCounts>, ReaderE
     counts_from(&output, capture).map(Some)
 }
 
-/// What tshark counts among the packets seen on one interface of the file
-/// `capture`; `None` when tshark is missing.
+/// Counts the packets of one interface of the file `capture` with tshark. `None` if tshark is
+/// missing.
 ///
 /// # Errors
 /// [`ReaderError`].
@@ -124,8 +120,8 @@ pub fn count_view_with_tshark(
     let Some(program) = find_tshark() else {
         return Ok(None);
     };
-    // A filter shows fewer packets but does not keep the others out of the
-    // analysis, so one tshark cuts the view out and a second one counts.
+    // A filter hides packets but does not exclude them from the analysis. One tshark therefore
+    // extracts the interface and a second one counts.
     let run_error = |source| ReaderError::Run {
         program: program.clone(),
         source,
@@ -149,7 +145,8 @@ pub fn count_view_with_tshark(
     counts_from(&counted.map_err(run_error)?, capture).map(Some)
 }
 
-/// One line for each packet: the fields of [`PacketLine`], `;` between them.
+/// Returns a command that prints one line per packet. It has the fields of [`PacketLine`],
+/// separated by `;`.
 fn counting_command(program: &Path, capture: OsString) -> Command {
     let mut command = Command::new(program);
     command.arg("-n").arg("-r").arg(capture);

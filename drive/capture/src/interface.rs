@@ -1,19 +1,19 @@
-//! Interfaces of a capture: the places where packets were seen.
+//! Interfaces of a capture: the capture points of its packets.
 //!
-//! A run may be looked at from several places at once (at the sender, at the
-//! receiver): each is an interface, and one file holds them all.
+//! A run may be captured at several points simultaneously, such as sender and receiver. Each is an
+//! interface of the one file.
 
-/// Default snap length: octets kept of each packet.
+/// Default snap length: bytes kept of each packet.
 pub const DEFAULT_SNAP_LENGTH: u32 = 96;
 
-/// How much of each packet is kept. The original length is always recorded.
+/// Number of bytes kept of each packet. The original length is always recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SnapLength {
-    /// The first octets of each packet. Segments written by
-    /// [`crate::PcapngWriter::write_segment`] keep their headers whole even
-    /// where this is less: a capture that loses a SACK block explains nothing.
+    /// The first bytes of each packet. Segments written by [`crate::PcapngWriter::write_segment`]
+    /// keep their headers complete even if this is less: without SACK blocks a capture cannot be
+    /// analyzed.
     Octets(u32),
-    /// Everything.
+    /// Whole packets.
     Whole,
 }
 
@@ -23,22 +23,21 @@ impl Default for SnapLength {
     }
 }
 
-/// A place where packets are seen, and how they are kept.
+/// A capture point and its settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interface {
     /// Name shown by readers (`if_name`), such as `sender`.
     pub name: String,
-    /// How much of each packet is kept.
+    /// Number of bytes kept of each packet.
     pub snap_length: SnapLength,
-    /// Whether a super-segment is written as the segments it is on the wire,
-    /// all at the same time and with consecutive IPv4 identifications.
-    /// Otherwise it is one long packet, as captures on hosts with segmentation
-    /// offload show it.
+    /// Whether a super-segment is written as its wire segments. They then have the same time and
+    /// consecutive IPv4 identifications. Otherwise it is one long packet, as in captures on hosts
+    /// with segmentation offload.
     pub expand_super_segments: bool,
 }
 
 impl Interface {
-    /// An interface with the default snap length that keeps super-segments.
+    /// Returns an interface with the default snap length that keeps super-segments.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
@@ -48,14 +47,14 @@ impl Interface {
         }
     }
 
-    /// The same with whole packets kept.
+    /// Keeps whole packets.
     #[must_use]
     pub fn with_whole_packets(mut self) -> Self {
         self.snap_length = SnapLength::Whole;
         self
     }
 
-    /// The same with super-segments written as the segments of the wire.
+    /// Writes super-segments as wire segments.
     #[must_use]
     pub fn with_expanded_super_segments(mut self) -> Self {
         self.expand_super_segments = true;
@@ -63,18 +62,18 @@ impl Interface {
     }
 }
 
-/// One interface of one capture, in the order they were added.
+/// Identifies an interface of a capture, in the order they were added.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct InterfaceId(u32);
 
 impl InterfaceId {
-    /// The interface that was added as number `index`, counted from 0.
+    /// Returns the interface with that index, counted from 0.
     #[must_use]
     pub const fn from_index(index: u32) -> Self {
         Self(index)
     }
 
-    /// The number, counted from 0.
+    /// Returns the index, counted from 0.
     #[must_use]
     pub const fn index(self) -> u32 {
         self.0

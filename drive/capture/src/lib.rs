@@ -1,9 +1,7 @@
-//! Capture files: what went over the wire of a run, for every tool that reads
-//! packets.
+//! Reads and writes capture files, for every tool that analyzes packets.
 //!
-//! [`PcapngWriter`] writes pcapng, packets as bare IP with nanosecond times.
-//! [`CaptureReader`] reads what others captured: pcap, pcapng and printed
-//! packets, whatever has become of them on the way.
+//! [`PcapngWriter`] writes pcapng, packets as bare IP with times in nanoseconds. [`CaptureReader`]
+//! reads captures of other programs, also damaged ones: pcap, pcapng, snoop and printed packets.
 //! [`independent_reader`] reads a capture with an independent reader, tshark, for comparison.
 //!
 //! | file | what |
@@ -12,7 +10,7 @@
 //! | `read/` | reading, see there |
 //! | `independent_reader.rs` | tshark |
 //!
-//! Unsafe code is in `read/map.rs` alone, which maps a file.
+//! Unsafe code is only in `read/map.rs`, which maps a file.
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 

@@ -1,15 +1,14 @@
-//! Writing pcapng (IETF draft-ietf-opsawg-pcapng): section header (section
-//! 4.1), interface description (4.2), enhanced packet (4.3) blocks.
+//! Writes pcapng (IETF draft-ietf-opsawg-pcapng): section header (section 4.1), interface
+//! description (4.2), enhanced packet (4.3) blocks.
 //!
-//! Packets are bare IP, link type `LINKTYPE_RAW` 101, with times in
-//! nanoseconds (`if_tsresol` 9) since the run's own zero, which readers show
-//! as seconds after 1970. Octet order is little-endian everywhere; the format
-//! lets the writer choose.
+//! Packets are bare IP, link type `LINKTYPE_RAW` 101. Times are in nanoseconds (`if_tsresol` 9)
+//! since the start of the run, which readers show as seconds after 1970. Byte order is
+//! little-endian everywhere; the format leaves the choice to the writer.
 //!
-//! The same calls write the same file: no host name, no wall clock goes in.
+//! The same calls write the same file: it contains no host name and no wall clock time.
 //!
-//! Not written: compression, name resolution, decryption blocks, and of statistics
-//! only what carries the last comments.
+//! Out of scope: compression, name resolution and decryption blocks. A statistics block is written
+//! only for the last comments.
 
 use std::io::{self, BufWriter, Write};
 
@@ -36,13 +35,13 @@ const OPTION_USER_APPLICATION: u16 = 4;
 const OPTION_IF_TSRESOL: u16 = 9;
 const NANOSECONDS: u8 = 9;
 
-/// Octets before the packet in an enhanced packet block.
+/// Offset of the packet in an enhanced packet block.
 const PACKET_AT: usize = 28;
-/// The longest headers a segment can have.
+/// Maximum length of a segment's headers.
 const MAX_HEADERS_LEN: u32 = (IPV6_HEADER_LEN + FIXED_HEADER_LEN + MAX_OPTIONS_LEN) as u32;
 const BUFFER_LEN: usize = 256 << 10;
 
-/// Writes one capture into `W`, buffered.
+/// Buffered writer of one capture into `W`.
 ///
 /// Call [`PcapngWriter::finish`] at the end: dropping the writer flushes too,
 /// but cannot report an error.
@@ -50,12 +49,12 @@ const BUFFER_LEN: usize = 256 << 10;
 pub struct PcapngWriter<W: Write> {
     out: BufWriter<W>,
     interfaces: Vec<Interface>,
-    /// The block being built, kept for its allocation.
+    /// Block being built, kept for its allocation.
     block: Block,
     packets: u64,
-    /// Comments on the packet that is written next.
+    /// Comments on the next packet.
     next_comments: Vec<String>,
-    /// When the last packet was seen.
+    /// Time of the last packet.
     last: Instant,
 }
 
@@ -68,8 +67,7 @@ impl<W: Write> PcapngWriter<W> {
         Self::start(out, None)
     }
 
-    /// Starts a capture with a comment on the whole of it, such as the plan
-    /// and the seed that made it.
+    /// Starts a capture with a comment on the whole, such as its plan and seed.
     ///
     /// # Errors
     /// [`CaptureError::Write`], [`CaptureError::TextTooLong`].
@@ -104,16 +102,16 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Adds a place where packets are seen. Possible at any time.
+    /// Adds an interface. Allowed at any time.
     ///
     /// # Errors
     /// [`CaptureError::Write`], [`CaptureError::TextTooLong`].
     pub fn add_interface(&mut self, interface: Interface) -> Result<InterfaceId, CaptureError> {
         check_text("interface name", &interface.name)?;
         let snap_length = match interface.snap_length {
-            // Headers are kept whole, so that is what the file may promise.
+            // Headers are kept complete, so the file declares at least their length.
             SnapLength::Octets(octets) => octets.max(MAX_HEADERS_LEN),
-            // Zero is pcapng's "no limit".
+            // Zero is pcapng's value for unlimited.
             SnapLength::Whole => 0,
         };
         let block = &mut self.block;
@@ -130,9 +128,8 @@ impl<W: Write> PcapngWriter<W> {
         Ok(id)
     }
 
-    /// Puts a comment on the packet that is written next, behind those that it has
-    /// already. Comments that no packet follows stand at the end, in a block of
-    /// statistics (section 4.6) of the first interface.
+    /// Adds a comment to the next packet, after those already added. Comments without a following
+    /// packet are written at the end, in a statistics block (section 4.6) of the first interface.
     ///
     /// # Errors
     /// [`CaptureError::TextTooLong`].
@@ -142,13 +139,13 @@ impl<W: Write> PcapngWriter<W> {
         Ok(())
     }
 
-    /// Writes `segment`, seen `at` that moment on `interface`, in an IP packet
-    /// with the header `ip`. Checksums are right even where the payload is cut
-    /// off. See [`Interface`] for what becomes of super-segments.
+    /// Writes `segment`, seen `at` that moment on `interface`, in an IP packet. `ip` is its IP
+    /// header. Checksums are correct even if the payload is cut. See [`Interface`] for
+    /// super-segments.
     ///
     /// # Errors
-    /// [`CaptureError`]; a segment that cannot be encoded leaves the capture
-    /// as it was, apart from wire segments before it in a super-segment.
+    /// [`CaptureError`]; a segment that cannot be encoded leaves the capture unchanged, except for
+    /// earlier wire segments of a super-segment.
     pub fn write_segment<P: PayloadOctets>(
         &mut self,
         interface: InterfaceId,
@@ -187,15 +184,14 @@ impl<W: Write> PcapngWriter<W> {
         self.finish_packet(packet_len)
     }
 
-    /// Writes a packet that already is octets, from its IP header on. Of
-    /// `packet` at most the interface's snap length is kept; `original_len` is
-    /// the length it had on the wire.
+    /// Writes an encoded packet, beginning with its IP header. At most the interface's snap length
+    /// is kept; `original_len` is its length on the wire.
     ///
     /// # Errors
     /// [`CaptureError`].
     ///
     /// # Panics
-    /// When there are more octets than `original_len`.
+    /// If `packet` is longer than `original_len`.
     pub fn write_packet(
         &mut self,
         interface: InterfaceId,
@@ -214,13 +210,13 @@ impl<W: Write> PcapngWriter<W> {
         self.finish_packet(original_len)
     }
 
-    /// Packets written so far.
+    /// Returns the number of packets written.
     #[must_use]
     pub const fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Writes out what is buffered.
+    /// Flushes the buffer.
     ///
     /// # Errors
     /// [`CaptureError::Write`].
@@ -230,7 +226,7 @@ impl<W: Write> PcapngWriter<W> {
             .map_err(|source| write_error("the end", source))
     }
 
-    /// Writes out what is buffered and gives back what it was written to.
+    /// Flushes the buffer and returns the writer below.
     ///
     /// # Errors
     /// [`CaptureError::Write`].
@@ -269,14 +265,14 @@ impl<W: Write> PcapngWriter<W> {
         })
     }
 
-    /// Starts an enhanced packet block; the packet's octets come next.
+    /// Starts an enhanced packet block; the packet's bytes follow.
     fn start_packet(&mut self, interface: InterfaceId, at: Instant) {
         self.last = at;
         let block = &mut self.block;
         block.start(ENHANCED_PACKET);
         block.put_u32(interface.index());
         block.put_time(at);
-        // Captured and original length are known when the packet is there.
+        // Captured and original length are set when the packet is complete.
         block.put(&[0; 8]);
         debug_assert_eq!(block.octets.len(), PACKET_AT);
     }
@@ -294,7 +290,7 @@ impl<W: Write> PcapngWriter<W> {
         Ok(())
     }
 
-    /// Closes the block and writes it; `what` names it should that fail.
+    /// Completes the block and writes it; `what` names it in an error.
     fn write_block(&mut self, what: impl FnOnce() -> String) -> Result<(), CaptureError> {
         self.block.finish();
         self.out
@@ -318,7 +314,7 @@ fn check_text(what: &'static str, text: &str) -> Result<(), CaptureError> {
     Ok(())
 }
 
-/// One pcapng block: type, length, body padded to 32 bits, length again.
+/// A pcapng block: type, length, body padded to 32 bits, length.
 #[derive(Default, Debug)]
 struct Block {
     octets: Vec<u8>,
@@ -349,14 +345,14 @@ impl Block {
         self.put(&value.to_le_bytes());
     }
 
-    /// A time, its higher half first.
+    /// Appends a time, its higher half first.
     fn put_time(&mut self, at: Instant) {
         let nanoseconds = at.as_nanos();
         self.put_u32((nanoseconds >> 32) as u32);
         self.put_u32(nanoseconds as u32);
     }
 
-    /// Comments, which are gone then, and the end of the options.
+    /// Appends and clears the comments, then the end of the options.
     fn put_comments(&mut self, comments: &mut Vec<String>) {
         if comments.is_empty() {
             return;
@@ -375,7 +371,7 @@ impl Block {
         self.octets.resize(self.octets.len().next_multiple_of(4), 0);
     }
 
-    /// An option; `value` fits its 16-bit length, see [`check_text`].
+    /// Appends an option; `value` fits its 16-bit length, see [`check_text`].
     fn put_option(&mut self, code: u16, value: &[u8]) {
         self.put_u16(code);
         self.put_u16(value.len() as u16);
@@ -409,7 +405,7 @@ mod tests {
         }
     }
 
-    /// The blocks of a capture, after checking both lengths of each.
+    /// Splits a capture into blocks and checks both lengths of each.
     fn blocks(octets: &[u8]) -> Vec<&[u8]> {
         let number = |at: usize| u32::from_le_bytes(octets[at..at + 4].try_into().unwrap());
         let mut blocks = Vec::new();

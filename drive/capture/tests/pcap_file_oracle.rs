@@ -1,5 +1,5 @@
-//! Our captures block by block through pcap-file, a reader that shares no code
-//! with this crate, and the packets in them back through the decoder.
+//! Reads our captures block by block with pcap-file, which shares no code with this crate. The
+//! packets in them are decoded again.
 
 mod connection;
 
@@ -14,7 +14,7 @@ use pcap_file::pcapng::blocks::interface_description::InterfaceDescriptionOption
 use pcap_file::pcapng::blocks::section_header::SectionHeaderOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 
-/// One connection seen twice: whole at the sender, snapped at the receiver.
+/// Returns one connection at two capture points: whole at the sender, cut at the receiver.
 fn capture_of_two_views() -> Vec<u8> {
     let mut writer = PcapngWriter::with_comment(Vec::new(), "seed 7").unwrap();
     let sender = Interface::new("sender").with_whole_packets();
@@ -99,7 +99,7 @@ fn snapped_packets_keep_their_original_length_and_their_times() {
     let (whole, snapped) = (packets_of(&capture, 0), packets_of(&capture, 1));
     assert_eq!(whole.len(), snapped.len());
     for (whole, snapped) in whole.iter().zip(&snapped) {
-        // The IPv6 header is 20 octets longer.
+        // The IPv6 header is 20 bytes longer.
         assert_eq!(snapped.original_len, whole.original_len + 20);
         assert_eq!(snapped.data.len(), (snapped.original_len as usize).min(96));
         assert_eq!(snapped.timestamp, whole.timestamp);

@@ -1,5 +1,4 @@
-//! Records handed out many at once are the records handed out one by one, and
-//! so are the notes about them.
+//! Records returned in batches equal those returned one by one, and so do their notes.
 
 use gigatcp_capture::{CaptureReader, Note};
 use gigatcp_units::Instant;
@@ -8,8 +7,7 @@ use proptest::prelude::*;
 
 type Seen = (u64, Instant, u32, LinkType, Vec<u8>);
 
-/// A file of records: step of the clock, length, octets cut, and harm to an
-/// octet of the header.
+/// Generates a file of records: clock step, length, bytes cut, and a corrupted header byte.
 fn file() -> impl Strategy<Value = Vec<u8>> {
     let record = (0_u8..40, 1_u32..90, 0_u32..9, 0_u8..60);
     let order = prop_oneof![4 => Just(true), 1 => Just(false)];
@@ -62,7 +60,7 @@ fn read(octets: &[u8], at_once: Option<u64>) -> (Vec<Seen>, Vec<Note>, u64, u64)
     loop {
         if let Some(refused) = at_once {
             reader.next_plain(|record| {
-                // Some are left to the other way.
+                // Some are left to the other function.
                 let takes = record.number % refused != 0;
                 if takes {
                     let octets = record.octets.to_vec();

@@ -1,4 +1,4 @@
-//! pcap files of every kind, whole and damaged.
+//! pcap files of every kind, intact and corrupted.
 
 mod captures;
 
@@ -15,7 +15,7 @@ const MICRO: u32 = 0xa1b2_c3d4;
 const NANO: u32 = 0xa1b2_3c4d;
 const MODIFIED: u32 = 0xa1b2_cd34;
 
-/// A file of `count` whole packets, a second and a microsecond apart.
+/// Returns a file of `count` whole packets, a second and a microsecond apart.
 fn file(writer: Writer, count: u32) -> Vec<u8> {
     let mut octets = writer.pcap_header(MICRO, 65_535, 1);
     for number in 0..count {
@@ -126,7 +126,7 @@ fn a_cut_last_record_is_read_as_far_as_it_goes() {
             64..80 => (4, 16 - (80 - cut)),
             _ => (5, cut),
         };
-        // A record without a single octet is nothing to hand out.
+        // A record without a single byte is not returned.
         let missing = if cut == 64 { 64 } else { missing };
         assert_eq!(records.len(), expected, "{cut} octets missing");
         let note = notes.of(NoteKind::TruncatedTail);
@@ -149,8 +149,8 @@ fn a_damaged_length_costs_the_damaged_record_and_no_other() {
             let (records, notes) = read_octets(&octets);
             let read = numbers(&records);
             let missing: Vec<u64> = (0..50).filter(|n| !read.contains(n)).collect();
-            // Too short a length looks like a snap length: the record is read
-            // with less, and only then nothing makes sense.
+            // A length that is too small looks like a snap length: the record is read with fewer
+            // bytes, and only the next header is implausible.
             let lost = if length.wrapping_sub(1) < 65 {
                 vec![]
             } else {
@@ -304,7 +304,7 @@ fn a_mapped_file_reads_as_its_octets_do() {
     assert_eq!(mapped, read_octets(&octets));
 }
 
-/// Packets as pcap-file wants them.
+/// Packets in the form of pcap-file.
 fn packets() -> impl Strategy<Value = Vec<(u32, u32, Vec<u8>, u32)>> {
     let octets = proptest::collection::vec(any::<u8>(), 1..300);
     let one = (any::<u32>(), 0..1_000_000_000_u32, octets, 0..60_000_u32);
@@ -364,7 +364,7 @@ proptest! {
     }
 }
 
-/// How many of the records have one of the times that were written.
+/// Returns how many of the records have one of the times that were written.
 fn numbers_in_order(records: &[Owned]) -> usize {
     let is_ours = |ns: u64| (1_000_000..1_000_100).contains(&(ns / 1_000_000_000));
     let times = records.iter().filter_map(|record| record.time_ns);

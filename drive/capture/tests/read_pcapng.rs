@@ -1,4 +1,4 @@
-//! pcapng files of every kind, whole and damaged; our own writer's among them.
+//! pcapng files of every kind, intact and corrupted, including those of our writer.
 
 mod captures;
 mod connection;
@@ -9,8 +9,8 @@ use gigatcp_capture::{CaptureReader, Direction, Format, Interface, NoteKind, Pca
 use pcap_file::pcapng::{Block, PcapNgReader};
 use proptest::prelude::*;
 
-/// A section with one Ethernet interface and `count` whole packets a
-/// microsecond apart.
+/// Returns a section with one Ethernet interface and `count` whole packets. They are a microsecond
+/// apart.
 fn file(writer: Writer, count: u32) -> Vec<u8> {
     let mut octets = writer.section();
     octets.extend(writer.interface(1, 0, &[]));
@@ -48,7 +48,7 @@ fn our_own_captures_come_back_packet_by_packet() {
         assert_eq!(record.interface, packet.interface_id);
         assert_eq!(record.octets[..], *packet.data);
         assert_eq!(record.wire_len, packet.original_len);
-        // That reader takes ticks for nanoseconds, which here they are.
+        // That reader treats ticks as nanoseconds, which is right here.
         assert_eq!(
             record.time_ns.map(u128::from),
             Some(packet.timestamp.as_nanos())
@@ -245,7 +245,7 @@ fn a_cut_file_gives_what_it_has() {
     let last = read_octets(&whole).0[4].offset as usize;
     for end in last..whole.len() {
         let (records, notes) = read_octets(&whole[..end]);
-        // With the fixed part of a packet block its octets begin to count.
+        // A record counts once the fixed part of its packet block is complete.
         let expected = 4 + usize::from(end > last + 28);
         assert_eq!(records.len(), expected, "cut at {end}");
         assert_eq!(notes.count(NoteKind::TruncatedTail), u64::from(end > last));

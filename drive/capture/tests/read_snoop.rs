@@ -1,4 +1,4 @@
-//! snoop files, whole and damaged, and formats that are named because they are not read.
+//! snoop files, intact and corrupted, and formats that are recognized but not read.
 
 mod captures;
 
@@ -57,7 +57,7 @@ fn a_file_that_ends_too_early_gives_what_is_there() {
         let reader = CaptureReader::from_octets(octets[..len].to_vec()).unwrap();
         assert_eq!(reader.format(), Format::Snoop);
         let (records, notes) = read_octets(&octets[..len]);
-        // 16 octets, and three records of 24 + 64.
+        // 16 bytes, and three records of 24 + 64.
         let whole = len.saturating_sub(16) / 88;
         let is_at_end = len >= 16 && (len - 16).is_multiple_of(88);
         assert!(records.len() == whole || records.len() == whole + 1);
@@ -104,7 +104,7 @@ fn formats_that_are_not_read_are_named() {
     }
     let tokens = said(&file_header(2));
     assert!(tokens.contains("other than Ethernet and FDDI"), "{tokens}");
-    // ERF has no mark: records of type Ethernet, in a row.
+    // ERF has no magic number: records of type Ethernet, in a row.
     let mut erf = Vec::new();
     for second in 0..3_u64 {
         erf.extend((second << 32).to_le_bytes());

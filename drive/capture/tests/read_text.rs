@@ -1,5 +1,5 @@
-//! Printed packets, old words and new, alone and in the middle of prose. The
-//! packets here were made up for these tests.
+//! Printed packets, in the old and the new format, alone and within prose. The packets were made up
+//! for these tests.
 
 mod captures;
 
@@ -12,7 +12,7 @@ use gigatcp_wire::link::{Captured, ChecksumVerdict, Outcome, Reassembly};
 use gigatcp_wire::{Ecn, Flags, Options, Timestamps};
 use proptest::prelude::*;
 
-/// What a test looks at in a packet.
+/// Fields of a packet that tests compare.
 #[derive(Clone, PartialEq, Debug)]
 struct Seen {
     offset: u64,
@@ -90,7 +90,7 @@ fn read(text: &str) -> (Vec<Seen>, Notes) {
     held
 }
 
-/// A stall as an article would show it: all on one line, prose in between.
+/// A stall as in an article: all on one line, with prose between packets.
 const ARTICLE: &str = "The trace follows (\"...\" marks what we omit).\n\n\
     21:03:59.900001 192.0.2.2.1072 > 192.0.2.1.5001: S 4294967290:4294967290(0) win 65535 \
     <mss 4430,nop,wscale 6,nop,nop,timestamp 500 0> (DF) (ttl 64, id 100) \
@@ -356,7 +356,7 @@ fn a_long_log_is_read_in_pieces_without_losing_a_packet() {
             .all(|packet| text[packet.offset as usize..].starts_with("12:"))
     );
     assert_eq!(notes.count(NoteKind::UnreadText), 0);
-    // Nothing but marks of quoting, for longer than a piece.
+    // Only quotation marks, for longer than a piece.
     let marks = ">".repeat(1_000_000) + "\n" + ARTICLE;
     assert_eq!(read(&marks).0.len(), 6);
 }
@@ -367,7 +367,7 @@ fn prose_without_packets_is_an_empty_capture() {
     assert!(packets.is_empty() && notes.iter().all(|note| note.kind == NoteKind::NotRead));
 }
 
-/// Where the sources of the project's experiments are kept beside a checkout.
+/// Returns the sources of the project's experiments, kept next to a checkout.
 fn source(name: &str) -> Option<PathBuf> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/seeds");
     let folder = std::env::var_os("GIGATCP_SEEDS").map_or(beside, PathBuf::from);
@@ -382,7 +382,7 @@ fn source(name: &str) -> Option<PathBuf> {
 #[test]
 fn the_traces_of_2001_are_read_out_of_their_article() {
     let Some(path) = source("000_") else {
-        // Straight to stderr: the test runner swallows what `eprintln!` says.
+        // Directly to stderr, since the test runner captures the output of `eprintln!`.
         let line = "SKIPPED: the article is not beside the checkout, nor in GIGATCP_SEEDS\n";
         io::stderr().write_all(line.as_bytes()).unwrap();
         return;
@@ -434,7 +434,7 @@ fn text_without_a_packet_is_no_capture() {
     }
 }
 
-/// What `tcpdump -nnv` prints of a segment of 3000 octets in three fragments.
+/// Output of `tcpdump -nnv` for a segment of 3000 bytes in three fragments.
 const FRAGMENTS: &str = "\
 22:13:20.000010 IP (tos 0x0, ttl 64, id 5, offset 0, flags [+], proto TCP (6), length 1500)
     192.0.2.1.1072 > 198.51.100.2.5001: Flags [P.], seq 1000:2448, ack 77, win 1234, options [nop,nop,TS val 11 ecr 12], length 1448

@@ -1,5 +1,5 @@
-//! Our captures as tshark reads them. Where tshark is missing each test says
-//! so and checks nothing.
+//! Our captures as tshark reads them. If tshark is missing, each test prints that and checks
+//! nothing.
 
 mod connection;
 
@@ -38,8 +38,8 @@ fn counts(name: &str, capture: &[u8]) -> Option<TsharkCounts> {
 
 fn or_skipped(name: &str, counts: Option<TsharkCounts>) -> Option<TsharkCounts> {
     if counts.is_none() {
-        // Straight to stderr: the test runner swallows what `eprintln!` says
-        // in tests that pass.
+        // Directly to stderr, since the test runner captures the output of `eprintln!` in tests
+        // that pass.
         let line = format!("SKIPPED {name}: tshark is not installed, no other reader looked\n");
         io::stderr().write_all(line.as_bytes()).unwrap();
     }
@@ -78,7 +78,7 @@ fn a_snapped_connection_reads_the_same() {
 
 #[test]
 fn a_harmed_capture_is_noticed() {
-    // The canary: were this not seen, the tests above would prove nothing.
+    // Control: if tshark missed this, the tests above would prove nothing.
     let whole = Interface::new("sender").with_whole_packets();
     let mut capture = connection_capture(whole, V4);
     let mut start_of_segment_5 = [0; 16];
@@ -97,7 +97,7 @@ fn malformed_packets_and_bad_header_checksums_are_noticed() {
     let mut packet = Vec::new();
     let segment = Segment::<Phantom>::default();
     append_packet(&IpHeader::new(V6), &segment, &mut packet).unwrap();
-    // The IP header promises no more than half of the TCP header.
+    // The IP header allows for half of the TCP header only.
     packet[5] = 10;
     packet.truncate(50);
     let mut harmed = Vec::new();

@@ -1,6 +1,5 @@
-//! Packet by packet what tshark reads in a capture beside what we read: times,
-//! lengths, numbers, flags, timestamps, through every link layer. Where tshark
-//! is missing each test says so and checks nothing.
+//! Compares tshark's fields with ours packet by packet, through every link layer: times, lengths,
+//! numbers, flags, timestamps. If tshark is missing, each test prints that and checks nothing.
 
 mod captures;
 mod connection;
@@ -24,8 +23,8 @@ fn our_own_captures_read_as_tshark_reads_them() {
     }
 }
 
-/// The packets of the connection, once behind each of these link layers: one
-/// section with an interface for each.
+/// Returns the packets of the connection, once behind each of these link layers. It is one section
+/// with an interface for each.
 fn behind_each(writer: Writer, layers: &[(u16, Vec<u8>)], is_v6: bool) -> Vec<u8> {
     let mut octets = writer.section();
     for (link, _) in layers {
@@ -66,7 +65,7 @@ fn every_link_layer_reads_as_tshark_reads_it() {
             (104, typed(&[0x0f, 0])),
             (113, typed(&cooked)),
             (276, [&ether[..], &cooked2].concat()),
-            // tshark reads a family in the order of the file alone.
+            // tshark reads an address family only in the byte order of the file.
             (0, writer.u32(family).to_vec()),
             (108, BIG.u32(family).to_vec()),
             (101, vec![]),

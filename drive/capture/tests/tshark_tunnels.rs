@@ -1,5 +1,5 @@
 //! Packets in VXLAN, Geneve, GTP-U, ERSPAN and 802.11 frames, and snoop files: tshark's fields
-//! compared with ours. Where tshark is missing each test says so and compares counts only.
+//! compared with ours. If tshark is missing, each test prints that and compares counts only.
 
 mod captures;
 mod connection;
@@ -12,8 +12,8 @@ use reading::{connection, ours, saved, theirs, v4_header, without_outer_ip};
 
 const MACS: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
 
-/// The packets of the connection, cut by a snap length, once behind each of these; `outer` makes
-/// the headers in front of a packet of that length.
+/// The packets of the connection, cut by a snap length, once behind each front. `outer` makes the
+/// headers in front of a packet of that length.
 struct Fronts {
     link: u32,
     fronts: Vec<Vec<u8>>,
@@ -54,11 +54,11 @@ fn ether(is_v6: bool) -> [u8; 2] {
     if is_v6 { [0x86, 0xdd] } else { [8, 0] }
 }
 
-/// UDP to the port that the first two octets are, in IPv4.
+/// Returns a UDP header in IPv4; the first two bytes of `front` are the port.
 fn in_udp(front: &[u8], len: usize) -> Vec<u8> {
     let mut front = front.to_vec();
     if front[..2] == 2152_u16.to_be_bytes() {
-        // GTP-U counts what is behind its first eight octets.
+        // GTP-U counts the bytes behind its first eight.
         let behind = (front.len() - 10 + len) as u16;
         front[4..6].copy_from_slice(&behind.to_be_bytes());
     }
@@ -107,7 +107,7 @@ fn tunnels_in_udp_read_as_tshark_reads_them() {
     }
 }
 
-/// The protocol that the first octet is, in IPv4.
+/// Returns an IPv4 header; the first byte of `front` is the protocol.
 fn in_ip(front: &[u8], len: usize) -> Vec<u8> {
     let total = 20 + front.len() - 1 + len;
     [&v4_header(front[0], total), &front[1..]].concat()
@@ -174,7 +174,7 @@ fn frames_of_802_11_read_as_tshark_reads_them() {
         for radiotap in radiotap {
             fronts.extend(frames.iter().map(|frame| [radiotap, frame].concat()));
         }
-        // 26 octets of header padded to 28.
+        // 26 bytes of header padded to 28.
         let padded = [0, 0, 9, 0, 2, 0, 0, 0, 0x20];
         fronts.push([&padded[..], &header([0x88, 1], &[0, 0, 0, 0])].concat());
         let fronts = Fronts {

@@ -1,10 +1,9 @@
-//! A path that changes while it runs: what is ordered, what schedules bring, and the
-//! list of both.
+//! Changes of a path while it runs: requested changes, steps of schedules, and the list of both.
 //!
-//! An order is carried out by the thread of the path between two packets; what becomes
-//! of the packets inside is [`Hop::reconfigure`](gigatcp_path::Hop::reconfigure)'s
-//! business. Steps of a schedule happen inside the hop, each at its instant; they are
-//! listed here, with that instant, when the counters are next looked at.
+//! The path's thread applies a requested change between two packets;
+//! [`Hop::reconfigure`](gigatcp_path::Hop::reconfigure) defines its effect on packets inside. Steps
+//! of a schedule happen inside the hop, each at its instant. They are listed here, with that
+//! instant, at the next reading of the counters.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,39 +16,39 @@ use gigatcp_units::{Duration, Instant};
 
 use crate::side::Side;
 
-/// How long an order may take until the path's thread has carried it out.
+/// Maximum time for the path's thread to apply a change.
 const LONGEST: time::Duration = time::Duration::from_secs(5);
 
-/// What a hop shall be.
+/// A requested change of a hop.
 #[derive(Clone, PartialEq, Debug)]
 pub struct HopChange {
-    /// Where its packets come from.
+    /// Side that the hop's packets come from.
     pub from: Side,
-    /// Its place in that direction, from zero.
+    /// Index of the hop in that direction, from zero.
     pub hop: usize,
-    /// What it shall be; its name stays.
+    /// New configuration; the name stays.
     pub config: HopConfig,
 }
 
-/// What has changed at a hop.
+/// A change that was made at a hop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Changed {
-    /// When, since the path began.
+    /// Time since the path began.
     pub at: Instant,
-    /// Where its packets come from.
+    /// Side that the hop's packets come from.
     pub from: Side,
-    /// The hop's name.
+    /// Name of the hop.
     pub hop: String,
     /// Setting, old and new value.
     pub difference: Difference,
 }
 
-/// Why an order was not carried out.
+/// Why a change was not made.
 #[derive(Debug)]
 pub enum OrderError {
-    /// There is no such hop, or it cannot be so.
+    /// There is no such hop, or the configuration is invalid.
     Hop(ConfigError),
-    /// The path carries no packets any more.
+    /// The path has stopped.
     Stopped,
 }
 
@@ -64,16 +63,16 @@ impl std::fmt::Display for OrderError {
 
 impl std::error::Error for OrderError {}
 
-/// Orders for a thread, and what has changed so far.
+/// Requests to the path's thread, and the changes made so far.
 #[derive(Default, Debug)]
 pub(crate) struct Changes {
-    /// Whether there is an order: looked at between packets, so it costs a load.
+    /// Whether a request is pending. It is read between packets, so it costs only a load.
     is_ordered: AtomicBool,
     orders: Mutex<VecDeque<Order>>,
     done: Mutex<Vec<Changed>>,
 }
 
-/// Hops to change at one instant, and who waits for that.
+/// Hops to change at one instant, and the channel for the reply.
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) hops: Vec<HopChange>,
@@ -81,7 +80,7 @@ pub(crate) struct Order {
 }
 
 impl Changes {
-    /// Orders changes, wakes the thread by `wake`, and waits until they are there.
+    /// Requests changes, wakes the thread by `wake`, and waits until they are made.
     pub(crate) fn order(
         &self,
         hops: Vec<HopChange>,
@@ -100,7 +99,7 @@ impl Changes {
             .map_err(OrderError::Hop)
     }
 
-    /// The next order, if there is one.
+    /// Returns the next request, if any.
     pub(crate) fn take(&self) -> Option<Order> {
         if !self.is_ordered.load(Ordering::Acquire) {
             return None;
@@ -111,12 +110,12 @@ impl Changes {
         order
     }
 
-    /// Lists what has changed.
+    /// Appends to the list of changes.
     pub(crate) fn list(&self, changed: &[Changed]) {
         locked(&self.done).extend_from_slice(changed);
     }
 
-    /// All that has changed so far.
+    /// Returns all changes so far.
     pub(crate) fn so_far(&self) -> Vec<Changed> {
         locked(&self.done).clone()
     }
@@ -126,22 +125,22 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A hop as far as its schedules go.
+/// The schedules of a hop.
 #[derive(Clone, Debug)]
 pub(crate) struct Scheduled {
     from: Side,
     config: HopConfig,
-    /// From when the moments of its rates count.
+    /// Start of its rate schedule.
     rates_from: Instant,
-    /// From when those of its delays do.
+    /// Start of its delay schedule.
     delays_from: Instant,
-    /// Rate and delay as they were last listed.
+    /// Rate and delay as last listed.
     rate: String,
     delay: String,
 }
 
 impl Scheduled {
-    /// A hop at the start of the path.
+    /// Returns the schedules of a hop at the start of the path.
     pub(crate) fn new(from: Side, config: &HopConfig) -> Self {
         Self {
             from,
@@ -153,7 +152,7 @@ impl Scheduled {
         }
     }
 
-    /// The hop has become `config` at `now`.
+    /// Updates the schedules after the hop became `config` at `now`.
     pub(crate) fn reconfigure(&mut self, now: Instant, config: &HopConfig) {
         if self.config.rate_source != config.rate_source {
             self.rates_from = now;
@@ -166,7 +165,7 @@ impl Scheduled {
         self.config = config.clone();
     }
 
-    /// The steps of its schedules after `before` and no later than `now`.
+    /// Returns the steps of its schedules after `before` and no later than `now`.
     pub(crate) fn steps(&mut self, before: Instant, now: Instant) -> Vec<Changed> {
         let mut steps: Vec<(Instant, &'static str, String)> = Vec::new();
         let span = |start: Instant| {
@@ -207,7 +206,7 @@ impl Scheduled {
     }
 }
 
-/// Empty where there is none.
+/// Returns the rate as text; empty without a rate.
 fn rate_of(config: &HopConfig) -> String {
     config
         .rate

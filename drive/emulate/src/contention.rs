@@ -1,26 +1,26 @@
-//! What a path gives up where several paths compete for the processors.
+//! Adapts the accuracy of a path when several paths compete for CPUs.
 //!
-//! A path alone looks at the clock for the last microseconds before a packet is due, which
-//! costs its CPU and keeps packets punctual. Where threads of other paths wait for that CPU,
-//! looking makes all of them late. The kernel counts how long a thread was ready and did not
-//! run (`/proc/thread-self/schedstat`). Ordinary threads do not delay a path that has its
-//! turn before them, except for the twentieth that the kernel guarantees them, in pieces of
-//! up to 50 ms: what is above that in a [`WINDOW`] is due to other paths. A path without
-//! that privilege cannot tell, and gives up nothing.
+//! A single path polls the clock for the last microseconds before a packet is due, which costs its
+//! CPU and keeps packets punctual. If threads of other paths wait for that CPU, polling makes all
+//! of them late. The kernel counts the time that a thread was runnable but not running
+//! (`/proc/thread-self/schedstat`). Ordinary threads do not delay a path with real-time priority,
+//! except for the twentieth that the kernel guarantees them, in pieces of up to 50 ms. Time above
+//! that in a [`WINDOW`] is due to other paths. A path without that privilege cannot detect
+//! competition, and does not adapt.
 //!
-//! Above [`CROWDED`] of the time the path sleeps in grains of [`GRAIN_MAX`]: what was due in a
-//! grain is handed over together, and wire packets of one super-segment as one. Each is late
-//! by one grain at most, counted as any lateness. After each [`CALM`] without competition
-//! the grain is halved, down to [`GRAIN_MIN`], and given up.
+//! Above [`CROWDED`] of the time the path sleeps in grains of [`GRAIN_MAX`]. Packets due within a
+//! grain are delivered together, and wire packets of one super-segment as one. Each is late by one
+//! grain at most, counted as any lateness. After each [`CALM`] without competition the grain is
+//! halved, down to [`GRAIN_MIN`], and then removed.
 
 use gigatcp_linux::clock;
 use gigatcp_units::{Duration, Instant};
 
 /// Time over which waiting is measured.
 const WINDOW: Duration = Duration::from_millis(500);
-/// Share of the time spent waiting for a CPU, in percent, that a crowd causes.
+/// Share of time spent waiting for a CPU that indicates competition, in percent.
 const CROWDED: u64 = 15;
-/// The share below which nothing competes, in percent.
+/// Share below which there is no competition, in percent.
 const UNCROWDED: u64 = 5;
 /// The shortest grain.
 const GRAIN_MIN: Duration = Duration::from_micros(500);
@@ -29,24 +29,24 @@ const GRAIN_MAX: Duration = Duration::from_millis(2);
 /// Time without competition after which the grain is halved.
 const CALM: Duration = Duration::from_secs(1);
 
-/// The grain of a path, and what decides it.
+/// Grain of a path, and the state for adapting it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Contention {
-    /// Time that the thread has waited for a processor, at the last look.
+    /// Time that the thread had waited for a CPU, at the last reading.
     waited: Option<Duration>,
     looked: Instant,
-    /// Since when nothing has competed.
+    /// Start of the time without competition.
     calm_since: Instant,
     grain: Duration,
 }
 
 impl Contention {
-    /// Returns how long the path sleeps at a time; zero where nothing competes.
+    /// Returns the time of each sleep of the path; zero without competition.
     pub(crate) const fn grain(&self) -> Duration {
         self.grain
     }
 
-    /// Reads how long the calling thread has waited, and adapts.
+    /// Reads the calling thread's waiting time and adapts the grain.
     pub(crate) fn look(&mut self, now: Instant) {
         if now.saturating_since(self.looked) < WINDOW {
             return;

@@ -1,4 +1,4 @@
-//! Packets and octets that a running path has carried and dropped, for an observer.
+//! Packets and bytes that a running path has carried and dropped, for an observer.
 
 use gigatcp_path::{Counters, Histogram, Network, Sojourns, Tally, Waited};
 use gigatcp_units::Duration;
@@ -7,34 +7,34 @@ use crate::device::DeviceCounters;
 use crate::packet::Packet;
 use gigatcp_units::Instant;
 
-/// Everything at one moment.
+/// All counters at one moment.
 #[derive(Clone, Default, Debug)]
 pub struct Snapshot {
-    /// Since the path began.
+    /// Time since the path began.
     pub at: Duration,
-    /// From client to server, and back.
+    /// Directions: from client to server, and back.
     pub ways: [Way; 2],
-    /// Processor time that carrying has taken, waiting without sleep included.
+    /// CPU time used for carrying packets, including polling.
     pub processor: Duration,
-    /// How often the path's thread was not scheduled for more than 10 ms.
+    /// Number of times that the path's thread was not scheduled for more than 10 ms.
     pub stalls: u64,
-    /// For how long in all.
+    /// Total time of these stalls.
     pub stalled: Duration,
-    /// Whether no processor of the machine sleeps while packets come, and not only
+    /// Whether all CPUs are kept out of deep idle states while packets come. Otherwise it is only
     /// that of the path.
     pub is_all_awake: bool,
-    /// Octets of memory that hold packets.
+    /// Bytes of memory that hold packets.
     pub memory: usize,
 }
 
 /// One direction.
 #[derive(Clone, Default, Debug)]
 pub struct Way {
-    /// Its hops, in their order.
+    /// Its hops, in order.
     pub hops: Vec<HopView>,
-    /// The device it begins at.
+    /// Device at its beginning.
     pub device: DeviceCounters,
-    /// How late packets left the last hop.
+    /// Lateness of packets that left the last hop.
     pub lateness: Histogram,
 }
 
@@ -43,29 +43,29 @@ pub struct Way {
 pub struct HopView {
     /// Its name.
     pub name: String,
-    /// What has happened to wire packets.
+    /// Counters of wire packets.
     pub counters: Counters,
-    /// Of those that arrived: errors from a hop of the other direction to a sender.
+    /// Arrived packets that are errors to a sender, from a hop of the other direction.
     pub answers: Tally,
-    /// Waiting and in service.
+    /// Packets waiting and in service.
     pub backlog: Tally,
-    /// The largest backlog so far, in wire packets.
+    /// Maximum backlog so far, in wire packets.
     pub max_backlog: u64,
-    /// Mean sojourn in the queue of the packets that left since the look before; as before
+    /// Mean sojourn in the queue of the packets that left since the last reading. It is unchanged
     /// if none left although some wait.
     pub queueing_delay: Duration,
     /// Sojourns of all packets that left.
     pub sojourns: Histogram,
     /// Packets that left, and the sum of their sojourns.
     pub left: Waited,
-    /// Time in which the serializer had work.
+    /// Time in which the serializer was busy.
     pub busy: Duration,
-    /// The same as a share of the time so far.
+    /// That time as a share of the elapsed time.
     pub utilisation: f64,
 }
 
 impl HopView {
-    /// Brings the queueing delay up to date; the backlog is.
+    /// Updates the queueing delay; the backlog is up to date.
     fn look_at_queue(&mut self, sojourns: &Sojourns) {
         let left = sojourns.sum();
         self.queueing_delay = match left.mean_since(self.left) {
@@ -79,7 +79,7 @@ impl HopView {
 }
 
 impl Way {
-    /// What arrived at its first hop.
+    /// Returns the packets that arrived at its first hop.
     #[must_use]
     pub fn arrived(&self) -> Tally {
         self.hops
@@ -87,7 +87,7 @@ impl Way {
             .map_or(Tally::default(), |hop| hop.counters.arrived)
     }
 
-    /// What left its last hop.
+    /// Returns the packets that left its last hop.
     #[must_use]
     pub fn delivered(&self) -> Tally {
         self.hops
@@ -95,7 +95,7 @@ impl Way {
             .map_or(Tally::default(), |hop| hop.counters.delivered)
     }
 
-    /// Wire packets dropped at any hop.
+    /// Returns the wire packets dropped at any hop.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.hops
@@ -104,7 +104,7 @@ impl Way {
             .sum()
     }
 
-    /// Wire packets doubled at any hop.
+    /// Returns the wire packets duplicated at any hop.
     #[must_use]
     pub fn duplicated(&self) -> u64 {
         self.hops
@@ -113,7 +113,7 @@ impl Way {
             .sum()
     }
 
-    /// Wire packets that cutting into fragments has added at any hop.
+    /// Returns the wire packets that fragmentation has added at any hop.
     #[must_use]
     pub fn fragmented(&self) -> u64 {
         self.hops
@@ -122,7 +122,7 @@ impl Way {
             .sum()
     }
 
-    /// Wire packets inside.
+    /// Returns the wire packets inside.
     #[must_use]
     pub fn inside(&self) -> u64 {
         self.hops
@@ -131,21 +131,21 @@ impl Way {
             .sum()
     }
 
-    /// Wire packets that entered behind its first hop, as errors to a sender.
+    /// Returns the wire packets that entered behind its first hop, as errors to a sender.
     #[must_use]
     pub fn answers(&self) -> u64 {
         let behind = self.hops.iter().skip(1);
         behind.map(|hop| hop.answers.packets).sum()
     }
 
-    /// Whether no wire packet has appeared or vanished.
+    /// Returns whether the counts of wire packets add up.
     #[must_use]
     pub fn is_conserved(&self) -> bool {
         self.arrived().packets + self.answers() + self.duplicated() + self.fragmented()
             == self.delivered().packets + self.dropped() + self.inside()
     }
 
-    /// Brings it up to what the hops of `route` have now.
+    /// Updates it from the hops of `route`.
     pub(crate) fn look(&mut self, network: &mut Network<Packet>, route: usize, now: Instant) {
         let links = network.routes()[route].links.clone();
         self.hops.resize_with(links.len(), HopView::default);

@@ -1,12 +1,10 @@
 //! A TUN device as one end of the path.
 //!
-//! One system call reads a packet or a super-segment, one writes it; the driver
-//! gives no more than one at a time, so a batch is a loop until nothing waits.
-//! Without offloads, where single packets are many, one call writes several of
-//! them ([`gigatcp_linux::batch`]).
-//! What was read is written from where it lies: nothing is copied in between,
-//! and the checksum that the sending kernel left undone is left to the receiving
-//! one, which knows that the packet never was on a wire.
+//! One system call reads a packet or a super-segment, one writes it. The driver returns one at a
+//! time, so reading loops until none waits. Without offloads, where single packets are many, one
+//! call writes several of them ([`gigatcp_linux::batch`]). Packets are written from the memory they
+//! were read into, without a copy. A checksum left incomplete by the sending kernel stays
+//! incomplete: the receiving kernel knows that the packet never was on a wire.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice};
@@ -22,45 +20,43 @@ use crate::headers::device_octets;
 use crate::packet::Packet;
 use crate::slabs::Slabs;
 
-/// Packets that are written by one call: of what more would gain, eight gain the
-/// larger part.
+/// Packets written by one call. More would gain less: eight give the larger part of the gain.
 const BATCH: usize = 8;
 
-/// The name of the device in both namespaces.
+/// Name of the device in both namespaces.
 pub const NAME: &str = "path0";
 
-/// A device to be made.
+/// Settings of a new device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeviceConfig {
-    /// Its largest packet in octets.
+    /// MTU in bytes.
     pub mtu: u16,
-    /// Whether super-segments and unfinished checksums are taken and given.
+    /// Whether super-segments and incomplete checksums are used in both directions.
     pub offloads: bool,
-    /// Packets that wait to be read before the device drops.
+    /// Queue limit for packets to be read, in packets.
     pub queue: u32,
-    /// The addresses of this end, and the bits of their networks.
+    /// Addresses of this end, and their prefix lengths.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// Octets of packets from this end that may be held.
+    /// Maximum bytes of memory for packets from this end.
     pub memory: usize,
 }
 
-/// What passed, in packets of the device: a super-segment is one.
+/// Counters in packets of the device: a super-segment is one.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct DeviceCounters {
-    /// Read.
+    /// Packets read.
     pub reads: u64,
-    /// Written.
+    /// Packets written.
     pub writes: u64,
-    /// Read and not understood: not carried, and not counted by the path.
+    /// Packets read but malformed: not carried, and not counted by the path.
     pub harmed: u64,
-    /// Written, but the kernel would not take them: to the receiver they are
-    /// lost.
+    /// Packets written but rejected by the kernel: to the receiver they are lost.
     pub refused: u64,
-    /// Times that nothing was read because the memory was full.
+    /// Number of times that nothing was read because memory was full.
     pub full: u64,
-    /// Of the packets written, those that were handed over several in a call.
+    /// Packets written in batches.
     pub batched: u64,
-    /// Why none may be, where that would be faster.
+    /// Why packets cannot be batched, although that would be faster.
     pub one_by_one: Option<ErrorKind>,
 }
 
@@ -69,17 +65,16 @@ pub struct DeviceCounters {
 pub struct Device {
     tun: File,
     slabs: Slabs,
-    /// Headers of packets being written, where they are not as they were read.
+    /// Headers of packets being written, if they differ from those read.
     scratch: [Vec<u8>; BATCH],
     writer: BatchWriter,
     counters: DeviceCounters,
-    /// Of what was written, which is not in `counters`.
+    /// Packets written, which `counters` does not include.
     written: Written,
 }
 
 impl Device {
-    /// Makes it in the namespace of the calling thread. It is gone when this
-    /// value is.
+    /// Creates it in the namespace of the calling thread. It exists as long as this value.
     ///
     /// # Errors
     /// [`SetupError`]: the step that failed, and what is missing.
@@ -110,8 +105,8 @@ impl Device {
         Ok(device)
     }
 
-    /// One end of a wire without a kernel ([`gigatcp_linux::packets::pair`]) instead, with `memory`
-    /// octets for packets.
+    /// Returns one end of a wire without a kernel ([`gigatcp_linux::packets::pair`]), with `memory`
+    /// bytes for packets.
     #[must_use]
     pub fn on_wire(end: OwnedFd, memory: usize) -> Self {
         Self::of(end.into(), memory)
@@ -128,7 +123,7 @@ impl Device {
         }
     }
 
-    /// What passed.
+    /// Returns the counters.
     #[must_use]
     pub fn counters(&self) -> DeviceCounters {
         DeviceCounters {
@@ -140,21 +135,21 @@ impl Device {
         }
     }
 
-    /// Whether there is memory for a packet.
+    /// Returns whether there is memory for a packet.
     pub fn has_room(&mut self) -> bool {
         self.slabs.room().is_some()
     }
 
-    /// Octets of memory for what was read.
+    /// Returns the bytes of memory for packets read.
     #[must_use]
     pub const fn memory(&self) -> usize {
         self.slabs.allocated()
     }
 
-    /// The next packet, if one waits and there is memory for it.
+    /// Reads the next packet, if one waits and there is memory for it.
     ///
     /// # Errors
-    /// What the device says, for instance that it is gone.
+    /// The device's error, for instance that it is gone.
     pub fn read(&mut self) -> io::Result<Read> {
         loop {
             let Some(room) = self.slabs.room() else {
@@ -162,7 +157,7 @@ impl Device {
                 return Ok(Read::Full);
             };
             match device::read_packet(&self.tun, room) {
-                // A device has no end; the wire's other end is gone.
+                // A device has no end, so the wire's other end was closed.
                 Ok(0) => return Err(ErrorKind::BrokenPipe.into()),
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Read::Nothing),
@@ -177,18 +172,17 @@ impl Device {
         }
     }
 
-    /// How many packets are best handed over together ([`Device::write`]).
+    /// Returns the best number of packets for one call of [`Device::write`].
     #[must_use]
     pub const fn batch(&self) -> usize {
         if self.writer.is_batching() { BATCH } else { 1 }
     }
 
-    /// Hands packets to the kernel of this end, by one call where that is allowed
-    /// ([`gigatcp_linux::batch`]). What it refuses is lost, as on any wire, and
-    /// counted.
+    /// Writes packets to the kernel of this end, in one call if possible
+    /// ([`gigatcp_linux::batch`]). Rejected packets are lost, as on any wire, and counted.
     ///
     /// # Errors
-    /// That the device is gone.
+    /// The device is gone.
     pub fn write(&mut self, packets: &[Packet]) -> io::Result<()> {
         for packets in packets.chunks(BATCH) {
             let mut parts = [[IoSlice::new(&[]); 2]; BATCH];
@@ -208,7 +202,7 @@ impl Device {
     }
 }
 
-/// What a device had to give.
+/// Result of reading from a device.
 #[derive(Debug)]
 pub enum Read {
     /// A packet.
@@ -225,11 +219,11 @@ impl AsFd for Device {
     }
 }
 
-/// Size and addresses of the interface; then it goes up.
+/// Sets MTU and addresses of the interface, then brings it up.
 fn furnish(config: &DeviceConfig) -> io::Result<()> {
     let control = device::control_socket(libc::AF_INET)?;
     device::set_mtu(&control, NAME, u32::from(config.mtu))?;
-    // Best effort: a user namespace may not. Then 500 packets wait.
+    // Best effort: a user namespace may not set it. Then the queue limit is 500 packets.
     let _ = device::set_queue(&control, NAME, config.queue);
     device::bring_up(&control, NAME)?;
     for (address, prefix) in &config.addresses {

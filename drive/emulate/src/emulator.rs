@@ -1,9 +1,7 @@
-//! Two namespaces, a device in each, and the thread that carries packets
-//! between them.
+//! Two namespaces, a device in each, and the thread that carries packets between them.
 //!
-//! All addresses live inside the namespaces; the machine's own network cannot be reached from
-//! there, nor reaches it. When the value is dropped,
-//! or the process ends however it ends, devices and namespaces are gone.
+//! All addresses are inside the namespaces, which are not connected to the machine's network. When
+//! the value is dropped, or the process ends in whatever way, devices and namespaces are gone.
 
 use std::fmt;
 use std::io;
@@ -27,27 +25,26 @@ use crate::outbox::Outbox;
 use crate::rest::RealtimeBudget;
 use crate::side::Side;
 
-/// How long wire packets of a super-segment wait for those behind them at most:
-/// at 1 Gbit/s five packets of 1500 octets leave together, above 10 Gbit/s whole
-/// super-segments, below 240 Mbit/s each alone and at its own instant. Half as
-/// much would cost twice the system calls.
+/// Maximum time that wire packets of a super-segment wait for those behind them. At 1 Gbit/s five
+/// packets of 1500 bytes leave together, above 10 Gbit/s whole super-segments, below 240 Mbit/s
+/// each alone and at its instant. Half as much would cost twice the system calls.
 const TOGETHER: Duration = Duration::from_micros(50);
 
-/// Octets of packets that wait in a wire: a hundred super-segments, and what the
-/// kernel adds.
+/// Maximum bytes of packets that wait in a wire. That is a hundred super-segments, and the kernel's
+/// overhead.
 const WIRE: i32 = 16 << 20;
 
-/// The addresses of both ends.
+/// Addresses of an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Addresses {
-    /// IPv4 of an end.
+    /// IPv4 address.
     pub v4: Ipv4Addr,
-    /// IPv6 of an end.
+    /// IPv6 address.
     pub v6: Ipv6Addr,
 }
 
 impl Addresses {
-    /// Those of `side`.
+    /// Returns the addresses of `side`.
     #[must_use]
     pub const fn of(side: Side) -> Self {
         let host = match side {
@@ -61,38 +58,36 @@ impl Addresses {
     }
 }
 
-/// What to emulate.
+/// Settings of an emulated path.
 #[derive(Clone, Debug)]
 pub struct EmulatorConfig {
-    /// Hops from client to server; how super-segments leave is not theirs to
-    /// say.
+    /// Hops from client to server; their `release` is overridden.
     pub forward: Vec<HopConfig>,
     /// Hops from server to client.
     pub reverse: Vec<HopConfig>,
-    /// Root of all random streams.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// Largest packets of client and server, in octets.
+    /// MTU of client and server, in bytes.
     pub mtu: [u16; 2],
-    /// Whether the kernels at both ends may send super-segments and leave
-    /// checksums undone.
+    /// Whether the kernels at both ends may send super-segments and incomplete checksums.
     pub offloads: bool,
-    /// Packets that wait in a device to be read before it drops.
+    /// Queue limit of each device for packets to be read.
     pub queue: u32,
-    /// Octets of packets that each direction may hold.
+    /// Maximum bytes of packets in each direction.
     pub memory: usize,
     /// Settings under `/proc/sys/net` of both namespaces.
     pub settings: Vec<(String, String)>,
-    /// The congestion control of the route to the other end; `None`: each namespace's default.
+    /// Congestion control of the route to the other end; `None`: each namespace's default.
     pub control: Option<String>,
-    /// What the path ends in, at the client and at the server.
+    /// Kind of end, at the client and at the server.
     pub ends: [End; 2],
-    /// The CPU that carries packets, if only one may. The caller ensures that it has no other work
+    /// CPU that carries packets, if restricted to one. The caller ensures that it has no other work
     /// ([`gigatcp_linux::IsolatedCpu`]).
     pub processor: Option<usize>,
 }
 
 impl Default for EmulatorConfig {
-    /// A wire of no length.
+    /// Returns a path without delay.
     fn default() -> Self {
         Self {
             forward: Vec::new(),
@@ -110,23 +105,23 @@ impl Default for EmulatorConfig {
     }
 }
 
-/// What the path ends in.
+/// Kind of an end of the path.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum End {
-    /// A device in the namespace of that end: the kernel's.
+    /// A device in the namespace of that end, used by the kernel.
     #[default]
     Kernel,
-    /// A wire that no kernel sees; [`Emulator::take_wire`] returns its other end. The namespace is
-    /// there and has no device.
+    /// A wire without a kernel; [`Emulator::take_wire`] returns its other end. The namespace exists
+    /// without a device.
     Wire,
 }
 
-/// Why there is no emulator.
+/// Why an emulator cannot run.
 #[derive(Debug)]
 pub enum EmulatorError {
-    /// Namespaces or devices could not be made.
+    /// Namespaces or devices could not be created.
     Setup(SetupError),
-    /// A hop cannot be.
+    /// The configuration of a hop is invalid.
     Hop(ConfigError),
     /// The path stopped: a device is gone.
     Stopped(io::Error),
@@ -173,10 +168,10 @@ pub struct Emulator {
 pub struct Sites([Namespace; 2]);
 
 impl Emulator {
-    /// Makes the namespaces and begins to carry packets, which `watch` sees.
+    /// Creates the namespaces and begins to carry packets, which are shown to `watch`.
     ///
     /// # Errors
-    /// [`EmulatorError`]: what failed, and what is missing.
+    /// [`EmulatorError`]: the step that failed, and what is missing.
     pub fn start(
         config: &EmulatorConfig,
         mut watch: Option<Box<dyn Watch>>,
@@ -209,7 +204,7 @@ impl Emulator {
         }
         let early = early(config.processor);
         let engine = Engine {
-            // What comes from the client is for the server.
+            // Packets from the client go to the server.
             outboxes: [Outbox::new(server.batch()), Outbox::new(client.batch())],
             devices: [client, server],
             network,
@@ -250,37 +245,36 @@ impl Emulator {
         })
     }
 
-    /// When the path began, by the machine's monotonic clock.
+    /// Returns when the path began, by the machine's monotonic clock.
     #[must_use]
     pub const fn began(&self) -> Instant {
         self.began
     }
 
-    /// The other end of the wire of a side, once, where there is one. When it is
-    /// closed the path stops.
+    /// Returns the other end of the wire of a side, once, if it has one. Closing it stops the path.
     pub fn take_wire(&mut self, side: Side) -> Option<OwnedFd> {
         self.wires[side.index()].take()
     }
 
-    /// The namespace of an end.
+    /// Returns the namespace of an end.
     #[must_use]
     pub fn namespace(&self, side: Side) -> &Namespace {
         self.sites.of(side)
     }
 
-    /// The counters, as of a twentieth of a second ago at most.
+    /// Returns the counters, at most a twentieth of a second old.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let snapshot = self.shared.snapshot.lock();
         snapshot.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Changes hops while packets are inside, all at one instant, and waits until that
-    /// is done; returns what differs. See [`Hop::reconfigure`](gigatcp_path::Hop::reconfigure)
-    /// for what becomes of the packets.
+    /// Changes hops at one instant while packets are inside, and waits for completion. Returns the
+    /// differences. See [`Hop::reconfigure`](gigatcp_path::Hop::reconfigure) for the effect on
+    /// packets inside.
     ///
     /// # Errors
-    /// [`OrderError`]. Where a hop cannot be so, none has changed.
+    /// [`OrderError`]. If a configuration is invalid, no hop has changed.
     pub fn change(&self, hops: Vec<HopChange>) -> Result<Vec<Changed>, OrderError> {
         if !self.is_running() {
             return Err(OrderError::Stopped);
@@ -289,13 +283,13 @@ impl Emulator {
         self.shared.changes.order(hops, || event_fd.wake())
     }
 
-    /// All that has changed so far, by order or by schedule.
+    /// Returns all changes so far, requested or scheduled.
     #[must_use]
     pub fn changed(&self) -> Vec<Changed> {
         self.shared.changes.so_far()
     }
 
-    /// Whether packets are still being carried.
+    /// Returns whether packets are still being carried.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.thread
@@ -303,15 +297,15 @@ impl Emulator {
             .is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Packets that the device of an end has dropped because the path did not
-    /// read them in time: the machine was too slow, or memory was full.
+    /// Returns the packets that the device of an end has dropped. The path did not read them in
+    /// time: the machine was too slow, or memory was full.
     #[must_use]
     pub fn dropped_by_device(&self, side: Side) -> Option<u64> {
         self.count_of_device(side, SENT_AND_DROPPED)
     }
 
-    /// Packets handed to the kernel of an end that it has dropped: it would not
-    /// take them, or its processors had no time for them.
+    /// Returns the packets that the kernel of an end has dropped on arrival. It rejected them, or
+    /// its CPUs had no time for them.
     #[must_use]
     pub fn dropped_by_kernel(&self, side: Side) -> Option<u64> {
         self.count_of_device(side, RECEIVED_AND_DROPPED)
@@ -323,13 +317,13 @@ impl Emulator {
         count_in(&table, column)
     }
 
-    /// Stops carrying; the counters as they ended.
+    /// Stops the path; returns the final counters.
     ///
     /// # Errors
     /// Why it had stopped before.
     ///
     /// # Panics
-    /// When the thread has.
+    /// If the path's thread panicked.
     pub fn stop(mut self) -> Result<Snapshot, EmulatorError> {
         self.end()
             .unwrap_or(Ok(()))
@@ -359,7 +353,7 @@ impl Sites {
     }
 }
 
-/// The path as a network. At one instant what leaves makes room for what comes.
+/// Returns the path as a network. At one instant departures come before arrivals.
 fn network(config: &EmulatorConfig) -> NetworkConfig {
     let [forward, reverse] = [&config.forward, &config.reverse].map(|hops| {
         let together = hops.iter().cloned().map(|hop| HopConfig {
@@ -368,7 +362,7 @@ fn network(config: &EmulatorConfig) -> NetworkConfig {
         });
         let mut links: Vec<_> = together.collect();
         if links.is_empty() {
-            // A wire of no length, so that it has counters.
+            // A hop without delay, so that the direction has counters.
             links.push(HopConfig {
                 release: Release::Whole,
                 ..HopConfig::default()
@@ -379,8 +373,8 @@ fn network(config: &EmulatorConfig) -> NetworkConfig {
     NetworkConfig::path(forward, reverse).last_link_first()
 }
 
-/// A single processor has better things to do than wait for the path; one that is
-/// the path's alone has not, and is none of those that the caller may use.
+/// Returns the time before each delivery at which polling begins. It is zero on a single CPU shared
+/// with other work. A CPU isolated for the path is not among those available to the caller.
 fn early(own: Option<usize>) -> Duration {
     let others = thread::available_parallelism().map_or(1, usize::from);
     match (own, others) {
@@ -389,8 +383,8 @@ fn early(own: Option<usize>) -> Duration {
     }
 }
 
-/// Settings and device of an end, in the namespace of the calling thread; the
-/// other end, where the device is a wire.
+/// Applies settings and opens the device of an end, in the calling thread's namespace. Also returns
+/// the other end, if the device is a wire.
 fn open(side: Side, config: &EmulatorConfig) -> Result<(Device, Option<OwnedFd>), SetupError> {
     for (name, value) in &config.settings {
         let failed = |cause| SetupError::about(Step::Setting, format!("{name} = {value}"), cause);
@@ -416,12 +410,12 @@ fn open(side: Side, config: &EmulatorConfig) -> Result<(Device, Option<OwnedFd>)
     Ok((device, None))
 }
 
-/// Lets connections from `side` to the other use `control`.
+/// Sets the congestion control of connections from `side` to the other side.
 fn set_control(side: Side, control: &str) -> Result<(), SetupError> {
     let Addresses { v4, v6 } = Addresses::of(side.other());
     for address in [IpAddr::V4(v4), IpAddr::V6(v6)] {
         match host_route::set_control(NAME, address, control) {
-            // IPv6 may be switched off.
+            // IPv6 may be disabled.
             Err(cause) if address.is_ipv4() || cause.kind() == io::ErrorKind::InvalidInput => {
                 return Err(SetupError::about(Step::Control, control, cause));
             }
@@ -431,11 +425,11 @@ fn set_control(side: Side, control: &str) -> Result<(), SetupError> {
     Ok(())
 }
 
-/// Columns of the kernel's table of devices (`proc_pid_net(5)`), behind the name.
+/// Columns after the name in the kernel's table of devices (`proc_pid_net(5)`).
 const RECEIVED_AND_DROPPED: usize = 3;
 const SENT_AND_DROPPED: usize = 11;
 
-/// A count of the device in the kernel's table.
+/// Returns a count of the device in the kernel's table.
 fn count_in(table: &str, column: usize) -> Option<u64> {
     let line = table.lines().find_map(|line| {
         let (name, numbers) = line.split_once(':')?;

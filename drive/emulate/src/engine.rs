@@ -1,18 +1,15 @@
-//! The loop that carries packets: two devices, two directions, one clock, one
-//! thread.
+//! The loop that carries packets: two devices, two directions, one clock, one thread.
 //!
-//! One thread, because a packet that is read and written on one processor stays
-//! in its cache, and because nothing is then shared. It reads until nothing
-//! waits, hands over what is due (several packets at once where that is cheaper,
-//! [`crate::outbox`]), and sleeps until the next thing is due or
-//! something can be read. A sleeping thread wakes up late, by tens of
-//! microseconds; so it sleeps [`EARLY`] less than it should and spends the rest polling, which
-//! costs CPU time but no accuracy.
+//! One thread, because a packet that is read and written on one CPU stays in its cache, and because
+//! no state is shared. It reads until no packet waits, and delivers what is due, in batches if that
+//! is cheaper ([`crate::outbox`]). It then sleeps until the next packet is due or a device is
+//! readable. A sleeping thread wakes up late, by tens of microseconds. It therefore sleeps
+//! [`EARLY`] less than it should and polls for the rest, which costs CPU time but no accuracy.
 //!
-//! Where it is allowed to, it runs with real-time priority, and leaves ordinary threads enough time
-//! that the kernel does not suspend it ([`crate::rest`]). That is first the time between packets,
-//! sleeping up to [`SHARP`] before the next, and where that is not enough a few microseconds more
-//! than that.
+//! If permitted, it runs with real-time priority, and leaves ordinary threads enough time that the
+//! kernel does not suspend it ([`crate::rest`]). This is first the time between packets, sleeping
+//! until [`SHARP`] before the next, and if that is not enough, short sleeps of a few microseconds
+//! more.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -34,22 +31,20 @@ use crate::packet::Packet;
 use crate::rest::RealtimeBudget;
 use crate::side::Side;
 
-/// How much before the next thing is due it wakes up, where there is a processor
-/// to spare.
+/// Time before the next delivery at which it wakes up, if there is a spare CPU.
 pub(crate) const EARLY: Duration = Duration::from_micros(60);
-/// The same where others are owed time: half of all sleeps end no later than 15 us
+/// Such a time while ordinary threads are owed time. Half of all sleeps end no later than 15 us
 /// after their time, and 99 of 100 no later than this.
 const SHARP: Duration = Duration::from_micros(25);
-/// Longer than anything it does: the thread was not scheduled.
+/// Minimum time of a stall. It exceeds any work of the loop, so the thread was not scheduled.
 const STALL: Duration = Duration::from_millis(10);
-/// Packets read from one device before the other has its turn.
+/// Packets read from one device before the other's turn.
 const BATCH: usize = 32;
-/// Time between two looks at the counters.
+/// Time between two readings of the counters.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long after the last packet processors are kept awake.
+/// Time after the last packet for which CPUs are kept out of deep idle states.
 pub(crate) const AWAKE: Duration = Duration::from_secs(1);
-/// How long it sleeps where it may read nothing for want of memory, and nothing
-/// is due that would free some.
+/// Sleep time while memory is full and nothing is due that would free some.
 const FULL: Duration = Duration::from_millis(1);
 
 /// Whether packets leave a hop later than they arrive, so that it matters when
@@ -62,33 +57,33 @@ pub(crate) fn takes_time(hop: &HopConfig) -> bool {
         || hop.reorder.is_some()
 }
 
-/// A packet that enters the path.
+/// A packet that enters or leaves the path.
 #[derive(Clone, Copy, Debug)]
 pub struct Sight<'a> {
-    /// Since the path began.
+    /// Time since the path began.
     pub at: Instant,
-    /// At which end.
+    /// End that it passes.
     pub side: Side,
-    /// Whether that end has sent it, rather than being given it.
+    /// Whether that end has sent it; otherwise it receives it.
     pub is_sent: bool,
     /// The packet.
     pub packet: &'a Packet,
 }
 
-/// Who sees all packets pass, such as a capture. It is called by the thread that
-/// carries them: what it takes long for is late.
+/// Observer of all packets, such as a capture. The thread that carries packets calls it, so slow
+/// observers make packets late.
 pub trait Watch: Send {
-    /// The path begins, at this time of the machine's monotonic clock.
+    /// Handles the start of the path, at this time of the monotonic clock.
     fn on_start(&mut self, _at: Instant) {}
 
-    /// A packet passes.
+    /// Handles a packet.
     fn on_packet(&mut self, sight: &Sight<'_>);
 
-    /// Hops have changed since the last packet.
+    /// Handles changes of hops since the last packet.
     fn on_change(&mut self, _changed: &[Changed]) {}
 }
 
-/// What the loop and its owner share.
+/// State shared by the loop and its owner.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) stop: AtomicBool,
@@ -97,50 +92,49 @@ pub(crate) struct Shared {
     pub(crate) changes: Changes,
 }
 
-/// The state of the path's thread. Everything in pairs is by [`Side`]: devices by
-/// where they are, the rest by where packets come from.
+/// State of the path's thread. Pairs are by [`Side`]: devices by their place, the rest by the
+/// source of packets.
 pub(crate) struct Engine {
     pub(crate) devices: [Device; 2],
     /// Route 0 begins at the client, route 1 at the server.
     pub(crate) network: Network<Packet>,
     pub(crate) outboxes: [Outbox; 2],
     pub(crate) lateness: [Histogram; 2],
-    /// By link.
+    /// Schedules of hops, by link.
     pub(crate) scheduled: Vec<Scheduled>,
-    /// When the steps of schedules were last listed.
+    /// Time up to which steps of schedules have been listed.
     pub(crate) listed: Instant,
-    /// Whether packets take time, so that it has to be punctual.
+    /// Whether packets are delayed, so that delivery must be punctual.
     pub(crate) has_times: bool,
     pub(crate) watch: Option<Box<dyn Watch>>,
     pub(crate) shared: Arc<Shared>,
-    /// The monotonic clock when the path began.
+    /// Monotonic clock when the path began.
     pub(crate) zero: i64,
-    /// How much before the next thing is due it wakes up, to be there in time.
+    /// Time before the next delivery at which it wakes up.
     pub(crate) early: Duration,
-    /// Whether it has its turn before ordinary threads, so that it has to think of
-    /// them.
+    /// Whether it has real-time priority, so that it must leave time to ordinary threads.
     pub(crate) is_first: bool,
-    /// What it leaves to others.
+    /// Time owed to ordinary threads.
     pub(crate) rest: RealtimeBudget,
-    /// What it gives up where paths compete for processors.
+    /// Adaptation to paths that compete for CPUs.
     pub(crate) contention: Contention,
     /// Keeps CPUs out of deep idle states.
     pub(crate) idle_inhibitor: Option<IdleInhibitor>,
-    /// How long it does.
+    /// End of that inhibition.
     pub(crate) awake_until: Instant,
-    /// Packets read when that was last looked at.
+    /// Packets read at the last update of that end.
     pub(crate) reads: u64,
-    /// How often its thread was not scheduled in time.
+    /// Number of stalls of its thread.
     pub(crate) stalls: u64,
-    /// And for how long in all.
+    /// Total time of these stalls.
     pub(crate) stalled: Duration,
 }
 
 impl Engine {
-    /// Carries packets until it is stopped.
+    /// Carries packets until stopped.
     ///
     /// # Errors
-    /// What a device says that is gone, or the system of waiting.
+    /// The error of a device that is gone, or of waiting.
     pub(crate) fn run(mut self) -> io::Result<()> {
         self.become_punctual();
         self.stay_awake(Instant::ZERO);
@@ -183,7 +177,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Has its turn before ordinary threads, as far as it is allowed to.
+    /// Requests real-time priority, as far as permitted.
     fn become_punctual(&mut self) {
         if !self.has_times {
             let _ = clock::wake_sharply();
@@ -194,7 +188,7 @@ impl Engine {
         }
     }
 
-    /// Carries out an order, now.
+    /// Applies a requested change.
     fn change(&mut self, order: Order) {
         let now = self.now();
         self.list_steps(now);
@@ -232,11 +226,11 @@ impl Engine {
         }
         self.become_punctual();
         self.tell(&all);
-        // Who asked may be gone.
+        // The requester may be gone.
         let _ = order.reply.send(Ok(all));
     }
 
-    /// Lists the steps that schedules have taken by `now`.
+    /// Lists the steps of schedules up to `now`.
     fn list_steps(&mut self, now: Instant) {
         let before = std::mem::replace(&mut self.listed, now);
         let hops = self.scheduled.iter_mut();
@@ -259,8 +253,8 @@ impl Engine {
         Instant::from_nanos((clock::monotonic() - self.zero).unsigned_abs())
     }
 
-    /// Reads what `side` has sent, and hands over what is due; returns whether there was
-    /// nothing.
+    /// Reads what `side` has sent, and delivers what is due. Returns whether there was nothing to
+    /// do.
     fn carry(&mut self, side: Side) -> io::Result<bool> {
         let now = self.now();
         let mut is_idle = self.deliver_until(now);
@@ -287,7 +281,7 @@ impl Engine {
         Ok(is_idle)
     }
 
-    /// Puts what is due by `now` into the outboxes; returns whether that was nothing.
+    /// Moves packets due by `now` to the outboxes; returns whether there were none.
     fn deliver_until(&mut self, now: Instant) -> bool {
         let mut is_nothing = true;
         while let Some(Delivery { due, mut parcel }) = self.network.poll_delivery(now) {
@@ -308,7 +302,7 @@ impl Engine {
             .try_for_each(|from| self.hand_over(from))
     }
 
-    /// Hands over what waits for it.
+    /// Delivers the packets of an outbox.
     fn hand_over(&mut self, from: Side) -> io::Result<()> {
         if self.outboxes[from.index()].is_empty() {
             return Ok(());
@@ -344,13 +338,13 @@ impl Engine {
         }
     }
 
-    /// Sleeps for others' sake; says when it woke up.
+    /// Sleeps to leave time to others; returns the wake-up time.
     fn pause(&mut self, now: Instant) -> Instant {
         clock::sleep_until(self.zero + (now + self.rest.pause()).as_nanos().cast_signed());
         self.woken(now)
     }
 
-    /// It has slept since `since`; says when that ended.
+    /// Accounts for a sleep since `since`; returns its end.
     fn woken(&mut self, since: Instant) -> Instant {
         let now = self.now();
         self.rest.pass(now);
@@ -358,7 +352,7 @@ impl Engine {
         now
     }
 
-    /// Sleeps until something can be read or is nearly due; says when it woke up.
+    /// Sleeps until a device is readable or a delivery nearly due. Returns the wake-up time.
     fn sleep(&mut self, now: Instant) -> io::Result<Instant> {
         let grain = self.contention.grain();
         let due = self.network.poll_timeout();
@@ -405,7 +399,7 @@ impl Engine {
         Ok(self.woken(now))
     }
 
-    /// Keeps CPUs out of deep idle states as long as packets come.
+    /// Keeps CPUs out of deep idle states while packets come.
     fn stay_awake(&mut self, now: Instant) {
         let Some(idle_inhibitor) = &mut self.idle_inhibitor else {
             return;
@@ -422,7 +416,7 @@ impl Engine {
         }
     }
 
-    /// Shows the counters as they are.
+    /// Publishes the present counters.
     fn look(&mut self, now: Instant) {
         self.list_steps(now);
         let shared = &self.shared.snapshot;
@@ -436,7 +430,7 @@ impl Engine {
             .is_some_and(IdleInhibitor::is_for_all);
         snapshot.processor = Duration::from_nanos(clock::thread().unsigned_abs());
         snapshot.memory = self.devices.iter().map(Device::memory).sum();
-        // What queues have dropped on their own, too.
+        // Includes packets that queues dropped by themselves.
         while self.network.poll_dropped().is_some() {}
         for (side, way) in snapshot.ways.iter_mut().enumerate() {
             way.look(&mut self.network, side, now);

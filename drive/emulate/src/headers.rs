@@ -1,17 +1,15 @@
-//! The headers of what leaves: of a stretch of a super-segment, or of a packet
-//! whose ECN field the path has changed.
+//! Writes the headers of departing packets: pieces of a super-segment, and packets whose ECN field
+//! the path has changed.
 //!
-//! A stretch is what the kernel would have sent had it cut there itself
-//! (RFC 9293 section 3.1; the kernel's `tcp_gso_segment`, `inet_gso_segment`):
-//! the sequence number counts on by the payload before it, IPv4's
-//! identification by the packets before it, lengths are its own; FIN and PSH
-//! stand on the piece that has the end, CWR on the one that has the beginning
-//! (RFC 3168 section 6.1.2). An urgent pointer counts from each piece's own
-//! number; a piece behind it has none.
+//! A piece equals what the kernel would have sent had it segmented there (RFC 9293 section 3.1; the
+//! kernel's `tcp_gso_segment`, `inet_gso_segment`). The sequence number advances by the payload
+//! before it, IPv4's identification by the packets before it, and lengths are those of the piece.
+//! FIN and PSH are on the piece with the end, CWR on the one with the beginning (RFC 3168 section
+//! 6.1.2). An urgent pointer is relative to the sequence number of each piece; a piece behind it
+//! has none.
 //!
-//! The TCP checksum stays what the kernel left undone: the sum of the pseudo
-//! header, with the length of the piece. [`wire_octets`] completes it, for
-//! the packet as it would be on a wire.
+//! The TCP checksum stays incomplete as in the kernel's packet: the sum of the pseudo header, with
+//! the length of the piece. [`wire_octets`] completes it, for the packet as on a wire.
 
 use gigatcp_linux::virtio::{ChecksumState, HEADER_LEN, VirtioHeader};
 use gigatcp_path::Parcel;
@@ -23,17 +21,16 @@ const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const URG: u8 = 0x20;
 const CWR: u8 = 0x80;
-/// Where things stand in a TCP header.
+/// Offsets in a TCP header.
 const SEQUENCE: usize = 4;
 const FLAGS: usize = 13;
 const CHECKSUM: usize = 16;
 const URGENT: usize = 18;
-/// UDP, whose checksum of zero means none.
+/// UDP, whose checksum of zero means no checksum.
 const UDP: u8 = 17;
 
-/// The octets of `packet` for a device: a [`VirtioHeader`] and the headers,
-/// which are rebuilt in `scratch` where they are not as they were read,
-/// then the payload.
+/// Returns the bytes of `packet` for a device. They are a [`VirtioHeader`] and the headers, which
+/// are rebuilt in `scratch` if they changed, then the payload.
 #[must_use]
 pub fn device_octets<'a>(packet: &'a Packet, scratch: &'a mut Vec<u8>) -> [&'a [u8]; 2] {
     if packet.is_untouched() {
@@ -49,8 +46,8 @@ pub fn device_octets<'a>(packet: &'a Packet, scratch: &'a mut Vec<u8>) -> [&'a [
     [scratch, packet.payload()]
 }
 
-/// Hands each wire packet of `packet` to `each`, from its IP header on and with
-/// its checksum; they are built in `out`.
+/// Calls `each` for each wire packet of `packet`, encoded in `out`. A wire packet begins with its
+/// IP header and has its checksum.
 pub fn wire_octets(packet: &Packet, out: &mut Vec<u8>, mut each: impl FnMut(&[u8])) {
     for index in 0..packet.wire_packets() {
         out.clear();
@@ -59,7 +56,7 @@ pub fn wire_octets(packet: &Packet, out: &mut Vec<u8>, mut each: impl FnMut(&[u8
     }
 }
 
-/// Appends a wire packet as it is on a wire, with its checksum.
+/// Appends a wire packet as on a wire, with its checksum.
 pub(crate) fn write_wire_packet(one: &Packet, out: &mut Vec<u8>) {
     if one.is_corrupted {
         write_corrupted(one, out);
@@ -68,7 +65,7 @@ pub(crate) fn write_wire_packet(one: &Packet, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a wire packet that is not damaged, with its checksum.
+/// Appends an uncorrupted wire packet with its checksum.
 fn write_whole(one: &Packet, out: &mut Vec<u8>) {
     let at = out.len();
     write_headers(one, out);
@@ -78,12 +75,11 @@ fn write_whole(one: &Packet, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a wire packet that the path has damaged: a bit of its last byte is wrong, and
-/// with it the sum over all of the transport (one bit changes a sum of 16-bit words
-/// modulo 2^16 - 1 by a power of two, which is never a multiple of that).
+/// Appends a corrupted wire packet: a bit of its last byte is flipped. The sum over the whole
+/// transport then fails: one bit changes a sum of 16-bit words by a power of two, which is never a
+/// multiple of the modulus 2^16 - 1.
 ///
-/// The checksum must stand there before: had the kernel still to complete it, it would
-/// make the checksum correct again.
+/// The checksum must be complete before: the kernel would otherwise compute a correct one.
 fn write_corrupted(one: &Packet, out: &mut Vec<u8>) {
     write_whole(one, out);
     if let Some(last) = out.last_mut() {
@@ -91,16 +87,16 @@ fn write_corrupted(one: &Packet, out: &mut Vec<u8>) {
     }
 }
 
-/// What stood before the packet when it was read.
+/// Returns the header before the packet as it was read.
 fn header_as_read(packet: &Packet) -> VirtioHeader {
     let header = packet.as_read().first_chunk::<HEADER_LEN>();
-    // It was read once already: there is one, and it makes sense.
+    // It was decoded before, so it exists and is valid.
     header
         .and_then(|header| VirtioHeader::decode(header).ok())
         .unwrap_or_default()
 }
 
-/// What stands before the packet as it is now.
+/// Returns the header before the packet as it is now.
 fn device_header(packet: &Packet) -> VirtioHeader {
     let mut header = header_as_read(packet);
     if packet.is_corrupted {
@@ -110,8 +106,8 @@ fn device_header(packet: &Packet) -> VirtioHeader {
         header.segmentation = None;
     } else if let Some(cut) = &mut header.segmentation {
         cut.has_ecn &= packet.first == 0;
-        // A kernel that forwards counts all octets in one piece of its memory as headers; a device
-        // refuses a packet shorter than that count.
+        // A forwarding kernel counts all bytes in one buffer as headers; a device rejects a packet
+        // shorter than that count.
         cut.header_len = packet.shape.headers;
     }
     header
@@ -140,7 +136,7 @@ fn write_headers(packet: &Packet, out: &mut Vec<u8>) {
     }
 }
 
-/// Length and place of a fragment (RFC 791 section 3.2); what was cut may be one itself.
+/// Sets length and offset of a fragment (RFC 791 section 3.2). The packet may be a fragment itself.
 fn cut_fragment(packet: &Packet, ip: &mut [u8]) {
     const MORE: u16 = 0x2000;
     let len = (ip.len() + packet.payload().len()) as u16;
@@ -153,9 +149,9 @@ fn cut_fragment(packet: &Packet, ip: &mut [u8]) {
     ip[6..8].copy_from_slice(&field.to_be_bytes());
 }
 
-/// Lengths and identification of a piece of `len` octets.
+/// Sets lengths and identification of a piece of `len` bytes.
 fn cut_ip(packet: &Packet, ip: &mut [u8], len: usize) {
-    // Pieces are shorter than the whole, which has its length in 16 bits.
+    // Pieces are shorter than the whole, whose length fits 16 bits.
     if packet.shape.is_v6 {
         let len = (len - IPV6_HEADER_LEN) as u16;
         ip[4..6].copy_from_slice(&len.to_be_bytes());
@@ -166,8 +162,7 @@ fn cut_ip(packet: &Packet, ip: &mut [u8], len: usize) {
     }
 }
 
-/// Sequence number, flags and urgent pointer of a piece, and the sum of its
-/// pseudo header.
+/// Sets sequence number, flags, urgent pointer and pseudo header sum of a piece.
 fn cut_tcp(packet: &Packet, tcp: &mut [u8]) {
     let before = packet.payload_start();
     let sequence = u32::from_be_bytes([tcp[4], tcp[5], tcp[6], tcp[7]]);
@@ -192,8 +187,8 @@ fn cut_tcp(packet: &Packet, tcp: &mut [u8]) {
     tcp[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The sum of a pseudo header with another length in it (RFC 1624, equation
-/// 3, without its outer complements: the field holds the sum itself).
+/// Returns the sum of a pseudo header with another length. This is RFC 1624, equation 3, without
+/// its outer complements: the field holds the sum itself.
 fn with_length(sum: u16, old: u16, new: u16) -> u16 {
     let sum = u32::from(sum) + u32::from(!old) + u32::from(new);
     let sum = (sum & 0xffff) + (sum >> 16);
@@ -206,7 +201,7 @@ fn change_ecn(change: EcnChange, is_v6: bool, ip: &mut [u8]) {
         EcnChange::Marked => Ecn::Ce.bits(),
         EcnChange::Bleached => Ecn::NotEct.bits(),
     };
-    // The last two bits of the octet that begins four bits later in IPv6.
+    // The last two bits of the traffic class, which begins four bits later in IPv6.
     let shift = if is_v6 { 4 } else { 0 };
     ip[1] = ip[1] & !(0b11 << shift) | bits << shift;
 }
@@ -218,8 +213,8 @@ fn sum_v4(header: &mut [u8]) {
     header[10..12].copy_from_slice(&sum.finish().to_be_bytes());
 }
 
-/// Replaces the sum of the pseudo header at `start + offset` by the checksum of
-/// all from `start` on.
+/// Replaces the sum of the pseudo header at `start + offset` by the checksum. The checksum covers
+/// all bytes from `start` on.
 fn complete_checksum(packet: &mut [u8], start: usize, offset: usize) {
     let is_udp = if packet[0] >> 4 == 6 {
         packet[6] == UDP

@@ -1,18 +1,15 @@
 //! Keeps CPUs out of deep idle states while the path carries packets.
 //!
-//! A processor without work halts, and in a virtual machine that gives it back
-//! to the host. Until it is there again when a packet comes or is due takes 40 to
-//! several hundred microseconds, one time in a hundred milliseconds; one that
-//! does anything at all takes ten. So while packets come the kernel is asked to
-//! let none of its CPUs sleep ([`CpuLatencyRequest`]): those of the hosts at both ends have to wake up as
-//! well. Where that is not granted (it requires root), a thread counts on the path's CPU whenever
-//! it is otherwise idle: of the kernel's idle class, it yields to every other thread immediately.
-//! It follows the
-//! path to whichever processor that runs on.
+//! A CPU without work halts, which in a virtual machine returns it to the host. Waking it for a
+//! packet takes 40 to several hundred microseconds, one time in a hundred milliseconds; waking a
+//! busy one takes ten. While packets come, a request to the kernel therefore keeps all CPUs out of
+//! deep idle states ([`CpuLatencyRequest`]). The CPUs of the hosts at both ends must wake up as
+//! well. If the request fails (it requires root), a thread counts on the path's CPU whenever it is
+//! otherwise idle. It is of the kernel's idle class, so it yields to every other thread
+//! immediately, and it follows the path to its current CPU.
 //!
-//! The cost is the electricity. When no packet has come for a while
-//! ([`crate::engine`] says when) they may sleep, and the next packet is late by
-//! that.
+//! The cost is electricity. When no packet has come for a while (the time is in [`crate::engine`])
+//! CPUs may halt, and the next packet is late by the wake-up time.
 
 use std::hint::black_box;
 use std::io;
@@ -22,17 +19,17 @@ use std::thread::{self, JoinHandle};
 
 use gigatcp_linux::{CpuLatencyRequest, process};
 
-/// No processor yet.
+/// No CPU yet.
 const NOWHERE: usize = usize::MAX;
-/// How far it counts between two looks at where it should be: some 100 us.
+/// Steps counted between two checks of its CPU: some 100 us.
 const COUNT: u32 = 200_000;
 
-/// A request to keep CPUs out of deep idle states. It ends when this value does.
+/// A request to keep CPUs out of deep idle states, valid until dropped.
 #[derive(Debug)]
 pub(crate) enum IdleInhibitor {
-    /// The kernel sees to it, while it is asked to.
+    /// A request to the kernel; `Some` while active.
     Asked(Option<CpuLatencyRequest>),
-    /// A thread does.
+    /// A counting thread.
     Counted(Counter),
 }
 
@@ -50,7 +47,7 @@ struct Shared {
 }
 
 impl IdleInhibitor {
-    /// One that is not active yet. `None` if the system neither grants the request nor starts a
+    /// Returns an inactive inhibitor. `None` if the system neither grants the request nor starts a
     /// thread, or one that yields to all others.
     pub(crate) fn new() -> Option<Self> {
         match CpuLatencyRequest::ask() {
@@ -59,7 +56,7 @@ impl IdleInhibitor {
         }
     }
 
-    /// Packets come, and the path runs on this processor now.
+    /// Activates it while packets come; the path now runs on this CPU.
     pub(crate) fn follow(&mut self, processor: usize) {
         match self {
             // It was granted before.
@@ -72,7 +69,7 @@ impl IdleInhibitor {
         }
     }
 
-    /// No packets come.
+    /// Deactivates it when no packets come.
     pub(crate) fn rest(&mut self) {
         match self {
             Self::Asked(asked) => *asked = None,
@@ -80,7 +77,7 @@ impl IdleInhibitor {
         }
     }
 
-    /// Whether all processors are kept awake, and not the path's alone.
+    /// Returns whether it applies to all CPUs, and not only to the path's.
     pub(crate) const fn is_for_all(&self) -> bool {
         matches!(self, Self::Asked(_))
     }
@@ -119,13 +116,13 @@ impl Drop for Counter {
         self.shared.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // It has nothing to say.
+            // It has no result.
             let _ = thread.join();
         }
     }
 }
 
-/// Best effort: without it the path is less punctual.
+/// Runs the counting thread. Best effort: without it the path is less punctual.
 fn keep(shared: &Shared) {
     let _ = try_to_keep(shared);
 }

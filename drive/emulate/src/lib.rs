@@ -1,11 +1,10 @@
-//! The path in real time: the hops of `gigatcp-path` between two TUN devices,
-//! driven by the machine's clock.
+//! The path in real time: hops of `gigatcp-path` between two TUN devices, driven by the machine's
+//! clock.
 //!
-//! [`Emulator`] makes two network namespaces with a device each, and carries
-//! what one sends to the other through a network: the same objects that simulated
-//! runs use, at the rate, with the delay, the queue and the losses they say.
-//! Super-segments of the kernel go through whole and are accounted for wire
-//! packet by wire packet, so that offloads stay on.
+//! [`Emulator`] creates two network namespaces with a device each, and carries packets between them
+//! through a network. The network consists of the same objects as in simulated runs, with their
+//! rate, delay, queue and losses. Super-segments of the kernel stay whole and are accounted for per
+//! wire packet, so that offloads stay on.
 //!
 //! ```no_run
 //! use std::net::TcpListener;
@@ -26,7 +25,7 @@
 //! let emulator = Emulator::start(&config, None)?;
 //! let server = emulator.namespace(Side::Server);
 //! let listener = server.run(|| TcpListener::bind((Addresses::of(Side::Server).v4, 5001)))??;
-//! // Whoever connects from the client's namespace is 80 ms away.
+//! // Connections from the client's namespace have an RTT of 80 ms.
 //! # drop(listener);
 //! assert!(emulator.stop()?.ways.iter().all(|way| way.is_conserved()));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -37,20 +36,19 @@
 //! | `emulator.rs` | namespaces, devices, the thread between them |
 //! | `engine.rs` | the loop of that thread |
 //! | `change.rs` | hops that change while it runs |
-//! | `outbox.rs` | packets that are due and wait for others to be handed over together |
-//! | `rest.rs` | what that thread leaves to others |
+//! | `outbox.rs` | packets that are due and wait to be delivered in a batch |
+//! | `rest.rs` | CPU time that the thread leaves to others |
 //! | `idle_inhibitor.rs` | keeps CPUs out of deep idle states while the path carries packets |
 //! | `packet.rs` | a packet or super-segment as a path carries it |
 //! | `headers.rs` | the headers of a piece of a super-segment |
-//! | `too_big.rs` | telling senders that a packet was too large |
+//! | `too_big.rs` | ICMP errors for packets that were too large |
 //! | `device.rs` | a TUN device as an end of the path |
 //! | `slabs.rs` | memory that packets are read into |
-//! | `counters.rs` | what was carried, dropped, and late |
+//! | `counters.rs` | packets carried, dropped, and late |
 //!
-//! Out of scope: more than two ends, links of layer 2 (no ARP, no
-//! Ethernet frames), several queues and threads for one direction. A machine
-//! that cannot keep up is not hidden: what its devices drop, and how late
-//! packets were handed over, is counted next to what the path did.
+//! Out of scope: more than two ends, links of layer 2 (no ARP, no Ethernet frames), several queues
+//! and threads for one direction. A machine that cannot keep up is reported: drops of its devices
+//! and lateness of deliveries are counted in addition to the path's own counters.
 #![cfg(target_os = "linux")]
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]

@@ -1,10 +1,9 @@
-//! Packets on the doorstep: due, and not yet handed to the device of their end.
+//! Packets that are due and not yet written to the device of their end.
 //!
-//! Where a device takes several packets in a call ([`gigatcp_linux::batch`]), those
-//! that are due while others are still being read wait for them here: for as many
-//! as a call takes, for the last one that can be read, or for [`LONGEST`]. Where
-//! nothing else waits to be read, nothing waits here; where much does, packets were
-//! late already. What waits is counted as late as any other.
+//! If a device accepts several packets per call ([`gigatcp_linux::batch`]), packets that become due
+//! during reading wait here. They wait until the batch is full, until no more can be read, or for
+//! [`LONGEST`]. If no packets wait to be read, none waits here; if many do, they were late already.
+//! The wait is counted as lateness.
 
 use gigatcp_units::{Duration, Instant};
 
@@ -16,17 +15,17 @@ pub(crate) const LONGEST: Duration = Duration::from_micros(10);
 /// Packets that are due and wait to be written together.
 #[derive(Debug)]
 pub(crate) struct Outbox {
-    /// Packets that go together.
+    /// Maximum packets of a batch.
     most: usize,
     packets: Vec<Packet>,
-    /// When each of them was due.
+    /// Due time of each packet.
     due: Vec<Instant>,
-    /// Since when the first waits.
+    /// Start of the first packet's wait.
     since: Instant,
 }
 
 impl Outbox {
-    /// An empty one that holds `most` packets.
+    /// Returns an empty outbox for `most` packets.
     pub(crate) fn new(most: usize) -> Self {
         Self {
             most,
@@ -36,7 +35,7 @@ impl Outbox {
         }
     }
 
-    /// `packet` was due, and waits since `now`.
+    /// Adds a packet that was due at `due` and waits from `now`.
     pub(crate) fn put(&mut self, now: Instant, due: Instant, packet: Packet) {
         if self.packets.is_empty() {
             self.since = now;
@@ -45,7 +44,7 @@ impl Outbox {
         self.due.push(due);
     }
 
-    /// Whether nothing shall wait any longer.
+    /// Returns whether the packets must be written now.
     pub(crate) fn is_due(&self, now: Instant) -> bool {
         self.packets.len() >= self.most
             || (!self.packets.is_empty() && now.saturating_since(self.since) >= LONGEST)
@@ -55,12 +54,12 @@ impl Outbox {
         self.packets.is_empty()
     }
 
-    /// What waits, and when it was due.
+    /// Returns the waiting packets and their due times.
     pub(crate) fn packets(&self) -> (&[Packet], &[Instant]) {
         (&self.packets, &self.due)
     }
 
-    /// They were handed over.
+    /// Removes the packets after they were written.
     pub(crate) fn clear(&mut self) {
         self.packets.clear();
         self.due.clear();

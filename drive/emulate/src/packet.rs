@@ -1,16 +1,15 @@
-//! A packet between two devices, as a path carries it: a super-segment of the
-//! kernel stays one, and is accounted for wire packet by wire packet.
+//! A packet between two devices, as a path carries it: a super-segment of the kernel stays one, and
+//! is accounted for per wire packet.
 //!
-//! The octets stay where they were read ([`crate::slabs`]). What is cut off a
-//! super-segment is the same octets and another stretch of wire packets; its
-//! headers are written when it leaves ([`crate::headers`]). Cutting, copying
-//! and letting go therefore cost a reference count each, whatever the length.
+//! The bytes stay where they were read ([`crate::slabs`]). A piece of a super-segment is the same
+//! bytes and another range of wire packets; its headers are written when it leaves
+//! ([`crate::headers`]). Splitting, copying and dropping therefore cost a reference count each,
+//! whatever the length.
 //!
-//! Any packet other than a TCP super-segment is one wire packet, whatever it
-//! carries: TCP, UDP, ICMP, fragments of IPv4. Super-segments of UDP (USO) do
-//! not occur: the devices do not offer that offload, because a receiver behind
-//! them would get datagrams joined only if its kernel knows the offload, which
-//! those before 6.2 do not; the kernel then cuts them before they get here.
+//! Any packet other than a TCP super-segment is one wire packet, whatever it carries: TCP, UDP,
+//! ICMP, fragments of IPv4. Super-segments of UDP (USO) do not occur, since the devices do not
+//! offer that offload: kernels before 6.2 cannot receive joined datagrams. The sending kernel
+//! segments them before they get here.
 
 use bytes::Bytes;
 use gigatcp_linux::virtio::{ChecksumState, HEADER_LEN, VirtioHeader};
@@ -21,47 +20,45 @@ use crate::headers::write_wire_packet;
 use crate::tcp_header;
 use crate::too_big::{ROUTERS, too_big};
 
-/// Octets of a TCP header without options.
+/// Bytes of a TCP header without options.
 const TCP_HEADER_LEN: usize = 20;
 
 /// A packet or super-segment as a path carries it.
 #[derive(Clone, Debug)]
 pub struct Packet {
-    /// As the device gave them: a [`VirtioHeader`], then the packet.
+    /// Bytes from the device: a [`VirtioHeader`], then the packet.
     octets: Bytes,
     pub(crate) shape: Shape,
-    /// Wire packets of the whole that come before.
+    /// Wire packets of the whole before this range.
     pub(crate) first: u16,
-    /// Wire packets that are meant.
+    /// Wire packets of this range.
     count: u16,
     pub(crate) ecn: EcnChange,
-    /// Whether the path has damaged it; it is then one wire packet.
+    /// Whether the path has corrupted it; it is then one wire packet.
     pub(crate) is_corrupted: bool,
     /// Whether its wire packets are fragments of an IPv4 packet.
     pub(crate) is_fragments: bool,
-    /// The route it takes: 0 from the client, 1 from the server.
+    /// Its route: 0 from the client, 1 from the server.
     pub(crate) route: u8,
-    /// Links of that route that it has entered.
+    /// Number of links of that route that it has entered.
     pub(crate) stage: u8,
 }
 
-/// How a packet is made, and where its parts lie, counted from its IP header.
+/// Layout of a packet, with offsets from its IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Shape {
     pub(crate) is_v6: bool,
-    /// Octets before the transport header, where that matters: in a
-    /// super-segment.
+    /// Bytes before the transport header; used for super-segments.
     pub(crate) transport: u16,
-    /// Octets of all headers that change; what follows is carried as it is.
+    /// Bytes of all headers that change; the rest is carried unchanged.
     pub(crate) headers: u16,
-    /// Payload octets of each wire packet but the last; zero where there is one
-    /// only.
+    /// Payload bytes of each wire packet except the last; zero for a single one.
     pub(crate) segment_size: u16,
     /// Wire packets of the whole.
     pub(crate) total: u16,
 }
 
-/// What the path did to the ECN field.
+/// Change of the ECN field by the path.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum EcnChange {
     #[default]
@@ -70,18 +67,17 @@ pub(crate) enum EcnChange {
     Bleached,
 }
 
-/// Why what a device gave is not carried.
+/// Why a packet from a device is not carried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// It asks for an offload that was not agreed on.
+    /// It requests an offload that was not enabled.
     Offload,
-    /// Its lengths or its version cannot be.
+    /// Its lengths or its version are invalid.
     Harmed,
 }
 
 impl Packet {
-    /// Understands what a device gave: a header that says what offloads left
-    /// undone, and the packet.
+    /// Parses the bytes from a device: a header with incomplete offloads, and the packet.
     ///
     /// # Errors
     /// [`Refusal`].
@@ -102,7 +98,7 @@ impl Packet {
         })
     }
 
-    /// Whether it is just as it was read.
+    /// Returns whether it is unchanged since it was read.
     pub(crate) fn is_untouched(&self) -> bool {
         self.count == self.shape.total
             && self.ecn == EcnChange::None
@@ -110,27 +106,27 @@ impl Packet {
             && !self.is_fragments
     }
 
-    /// As the device gave them: header for offloads, and packet.
+    /// Returns the bytes from the device: header for offloads, and packet.
     pub(crate) fn as_read(&self) -> &[u8] {
         &self.octets
     }
 
-    /// From the IP header on, as the device gave them.
+    /// Returns the bytes from the IP header on, as read.
     pub(crate) fn ip_octets(&self) -> &[u8] {
         &self.octets[HEADER_LEN..]
     }
 
-    /// Whether the last wire packet of the whole is among those meant.
+    /// Returns whether the range includes the last wire packet of the whole.
     pub(crate) const fn has_last(&self) -> bool {
         self.first + self.count == self.shape.total
     }
 
-    /// Where in the payload of the whole its own begins.
+    /// Returns where its payload begins in the payload of the whole.
     pub(crate) fn payload_start(&self) -> usize {
         usize::from(self.first) * usize::from(self.shape.segment_size)
     }
 
-    /// Its own payload: what follows the headers that change.
+    /// Returns its payload: the bytes after the headers that change.
     pub(crate) fn payload(&self) -> &[u8] {
         let all = &self.ip_octets()[usize::from(self.shape.headers)..];
         if self.count == self.shape.total {
@@ -145,7 +141,7 @@ impl Packet {
         &all[self.payload_start()..end]
     }
 
-    /// One of its wire packets as a packet of its own.
+    /// Returns one of its wire packets as a separate packet.
     ///
     /// # Panics
     /// If `index` is not below the number of wire packets.
@@ -159,7 +155,7 @@ impl Packet {
         }
     }
 
-    /// The ECN field as it was read.
+    /// Returns the ECN field as it was read.
     fn read_ecn(&self) -> Ecn {
         let octets = self.ip_octets();
         Ecn::from_bits(if self.shape.is_v6 {
@@ -170,7 +166,7 @@ impl Packet {
     }
 }
 
-/// The layout of the packet; `None` if its headers contradict each other.
+/// Returns the layout of the packet; `None` if its headers contradict each other.
 fn shape(header: &VirtioHeader, packet: &[u8]) -> Option<Shape> {
     let is_v6 = match packet.first()? >> 4 {
         4 => false,
@@ -221,9 +217,9 @@ fn shape(header: &VirtioHeader, packet: &[u8]) -> Option<Shape> {
     })
 }
 
-/// A number for the five-tuple of a packet (RFC 6146 section 2): FNV-1a over its
-/// addresses, protocol and ports. Fragments, which have no ports in all but the
-/// first, go by their addresses alone; so does what has extension headers (IPv6).
+/// Returns a hash of the packet's five-tuple (RFC 6146 section 2). It is FNV-1a over addresses,
+/// protocol and ports. Fragments, only the first of which has ports, use addresses only, as do
+/// packets with extension headers (IPv6).
 fn flow_of(octets: &[u8], is_v6: bool) -> u32 {
     let (addresses, protocol, transport) = if is_v6 {
         (octets.get(8..40), octets.get(6), IPV6_HEADER_LEN)
@@ -309,7 +305,7 @@ impl Parcel for Packet {
 
     const JOINS: bool = true;
 
-    /// What was cut apart lies one behind the other in the same octets.
+    /// Joins the piece that follows it in the same bytes.
     #[inline]
     fn join(&mut self, next: &Self) {
         debug_assert!(self.octets.as_ptr() == next.octets.as_ptr());
@@ -317,7 +313,7 @@ impl Parcel for Packet {
         self.count += next.count;
     }
 
-    /// A hash of addresses, protocol and ports.
+    /// Returns a hash of addresses, protocol and ports.
     #[inline]
     fn flow(&self) -> u32 {
         flow_of(self.ip_octets(), self.shape.is_v6)
@@ -359,8 +355,8 @@ impl Parcel for Packet {
         changes
     }
 
-    /// Packets with IP options stay whole: not all of their options belong on every
-    /// fragment.
+    /// Fragments a packet; those with IP options stay whole. Not all of their options belong on
+    /// every fragment.
     #[cold]
     fn try_fragment(&mut self, mtu: u64, _id: u64) -> bool {
         const DF: u8 = 0x40;
@@ -393,7 +389,7 @@ impl Parcel for Packet {
     }
 
     fn try_rewrite(&mut self, middlebox: &Middlebox) -> bool {
-        // A segment with SYN is no super-segment here, and rarely has data.
+        // A segment with SYN is never a super-segment here, and rarely has data.
         if self.shape.total > 1 {
             return false;
         }

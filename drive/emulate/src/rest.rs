@@ -1,49 +1,48 @@
-//! What a thread that has its turn before all others leaves to them.
+//! CPU time that a real-time thread leaves to ordinary threads.
 //!
-//! From a real-time thread that never sleeps the kernel takes its processor for
-//! 50 ms in one piece, as soon as ordinary threads have had less than a
-//! twentieth of a second (the fair server of `kernel/sched/deadline.c` since
-//! 6.12; `sched_rt_runtime_us` before). A thread that gives them a little more than that in pieces
-//! of some 40 us keeps its CPU, and nothing is later than such a piece. So this is an account:
-//! others are owed a share of all time, and every sleep pays, the usual one until something is due
-//! as well as the one that is made for their sake.
+//! If a real-time thread never sleeps, the kernel takes its CPU for 50 ms in one piece, as soon as
+//! ordinary threads have had less than a twentieth of a second. Since 6.12 that is the fair server
+//! of `kernel/sched/deadline.c`, before it was `sched_rt_runtime_us`. A thread that gives them a
+//! little more than that in pieces of some 40 us keeps its CPU. No packet is then later than such a
+//! piece. This file accounts for it. Ordinary threads are owed a share of all time, and every sleep
+//! pays: the usual one until a packet is due, and the one made for them.
 //!
-//! Not all of a sleep is theirs: some of it passes with the interrupt and the change of threads,
-//! and that is why shorter pieces would cost more. The system does not report how much. Measured
-//! were 13 us while a counting thread ran, and twice as much while several compilers ran. The first
-//! estimate is a little higher than that, since each path would otherwise begin with a halt or two.
-//! Each time the kernel has suspended the thread anyway, the estimate is raised ([`RealtimeBudget::learn`]),
-//! and sleeps are longer.
+//! Part of a sleep is spent on the interrupt and the context switch, which is why shorter pieces
+//! would cost more. The system does not report how much. Measured were 13 us with a counting
+//! thread, and twice as much with several compilers. The first estimate is a little higher than
+//! that, since each path would otherwise begin with a suspension or two. Each time the kernel has
+//! suspended the thread anyway, the estimate is raised ([`RealtimeBudget::learn`]), and sleeps
+//! become longer.
 
 use gigatcp_units::{Duration, Instant};
 
-/// Ordinary threads are owed one part in this many: 6.7 %, where the kernel wants 5.
+/// Inverse of the share of time owed to ordinary threads. It is 6.7 %; the kernel requires 5 %.
 const PARTS: u64 = 15;
-/// Overhead of a sleep, which no thread gets: at first, its step when it proves too low, and its
-/// maximum.
+/// Overhead of a sleep, which no thread gets. The constants are the initial value, its step if it
+/// proves too low, and its maximum.
 const WAKING: Duration = Duration::from_micros(31);
 const WAKING_STEP: Duration = Duration::from_micros(6);
 const WAKING_MOST: Duration = Duration::from_micros(49);
-/// How much is owed before a sleep is made for it.
+/// Debt that causes a sleep, in nanoseconds.
 const MOST_OWED: i64 = 20_000;
-/// How much of what they were given too much is remembered: the kernel counts
-/// anew each second, and they must have their 50 ms of any of them.
+/// Maximum surplus that is carried over, in nanoseconds. The kernel counts again each second, and
+/// ordinary threads must have their 50 ms in any of them.
 const MOST_PAID: i64 = 8_000_000;
-/// How long a sleep is made beyond its overhead; it ends some 14 us late.
+/// Length of a sleep in addition to its overhead; it ends some 14 us late.
 const PAUSE: Duration = Duration::from_micros(10);
 
-/// Account of the time that ordinary threads are owed. Nanoseconds, negative where more was given
+/// Account of the time owed to ordinary threads, in nanoseconds. It is negative if more was given
 /// than owed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RealtimeBudget {
     owed: i64,
     until: Instant,
-    /// Overhead of a sleep, which no thread gets, as far as is known.
+    /// Estimated overhead of a sleep, which no thread gets.
     waking: Duration,
 }
 
 impl RealtimeBudget {
-    /// Nothing is owed at the beginning.
+    /// Returns an account without debt.
     pub(crate) const fn new() -> Self {
         Self {
             owed: 0,
@@ -52,37 +51,37 @@ impl RealtimeBudget {
         }
     }
 
-    /// Counts the time up to `now`.
+    /// Adds the debt for the time up to `now`.
     pub(crate) fn pass(&mut self, now: Instant) {
         let passed = now.saturating_since(self.until);
         self.owed += (passed.as_nanos() / PARTS).cast_signed();
         self.until = now;
     }
 
-    /// Others had the processor for so long.
+    /// Pays with a sleep of this length.
     pub(crate) fn pay(&mut self, slept: Duration) {
         let theirs = slept.saturating_sub(self.waking).as_nanos().cast_signed();
         self.owed = (self.owed - theirs).max(-MOST_PAID);
     }
 
-    /// The kernel has taken the processor for so long: others have had that, and too
-    /// little before.
+    /// Learns from a suspension by the kernel. Ordinary threads had this time, and too little
+    /// before.
     pub(crate) fn learn(&mut self, taken: Duration) {
         self.pay(taken);
         self.waking = (self.waking + WAKING_STEP).min(WAKING_MOST);
     }
 
-    /// How long a sleep for others' sake is.
+    /// Returns the length of a sleep made for ordinary threads.
     pub(crate) fn pause(&self) -> Duration {
         self.waking + PAUSE
     }
 
-    /// Whether anything is owed.
+    /// Returns whether any time is owed.
     pub(crate) const fn is_owing(&self) -> bool {
         self.owed > 0
     }
 
-    /// Whether it is time to sleep for others' sake.
+    /// Returns whether a sleep for ordinary threads is due.
     pub(crate) const fn is_due(&self) -> bool {
         self.owed >= MOST_OWED
     }

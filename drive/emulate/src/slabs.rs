@@ -1,14 +1,12 @@
-//! Memory that packets are read into, used again and again.
+//! Reused memory that packets are read into.
 //!
-//! A packet is read behind the one before it in a slab of a megabyte, as long
-//! as it is and no longer, and stays there until the path lets it go. A path
-//! lets go mostly in the order of arrival, so the oldest slab is asked first
-//! whether all its packets are gone; then it is used again. From the moment on
-//! when the path has been as full as it gets, no packet costs an allocation.
+//! Packets are read one behind the other into a slab of a megabyte, without padding, and stay there
+//! until the path drops them. A path drops packets mostly in the order of arrival, so the oldest
+//! slab is the first to be reused. Once the path has reached its maximum fill, no packet needs an
+//! allocation.
 //!
-//! There is a limit. When it is reached nothing is read until something has
-//! left: the packets wait in the device, and what finds no room there is
-//! dropped and counted there, as with a network card whose host is out of
+//! Memory is limited. At the limit nothing is read until packets have left. Packets then wait in
+//! the device, which tail-drops and counts the excess, as a network card whose host is out of
 //! buffers.
 
 use std::collections::VecDeque;
@@ -16,29 +14,29 @@ use std::collections::VecDeque;
 use bytes::{Bytes, BytesMut};
 use gigatcp_linux::virtio::HEADER_LEN;
 
-/// Octets of a slab.
+/// Bytes of a slab.
 pub const SLAB: usize = 1 << 20;
-/// The longest packet, with what stands before it.
+/// Maximum length of a packet, with the header before it.
 const LONGEST: usize = HEADER_LEN + 65_536;
-/// How many of the oldest slabs are asked whether they are free: one packet that
-/// stays long must not keep all that came after it from being used again.
+/// Number of oldest slabs checked for reuse. A single long-lived packet thus does not block all
+/// later slabs.
 const ASKED: usize = 4;
 
 /// Slabs that packets are read into.
 #[derive(Debug)]
 pub struct Slabs {
-    /// What is read into now; empty between packets.
+    /// Current slab; empty between packets.
     current: BytesMut,
-    /// Full ones, the oldest first.
+    /// Full slabs, the oldest first.
     used: VecDeque<BytesMut>,
-    /// Slabs there may be.
+    /// Maximum number of slabs.
     most: usize,
-    /// Slabs there are.
+    /// Number of slabs.
     allocated: usize,
 }
 
 impl Slabs {
-    /// Holds at most `octets` in slabs; at least two slabs.
+    /// Creates slabs of at most `octets` bytes; at least two slabs.
     #[must_use]
     pub fn new(octets: usize) -> Self {
         Self {
@@ -49,13 +47,13 @@ impl Slabs {
         }
     }
 
-    /// Octets in slabs.
+    /// Returns the bytes in slabs.
     #[must_use]
     pub const fn allocated(&self) -> usize {
         self.allocated * SLAB
     }
 
-    /// Room for a packet; nothing when the limit is reached.
+    /// Returns room for a packet; `None` at the limit.
     pub fn room(&mut self) -> Option<&mut BytesMut> {
         self.current.clear();
         if self.current.capacity() < LONGEST && !self.current.try_reclaim(LONGEST) {
@@ -78,7 +76,7 @@ impl Slabs {
         Some(())
     }
 
-    /// A slab without packets among the oldest.
+    /// Returns a slab without packets among the oldest.
     fn free(&mut self) -> Option<BytesMut> {
         let asked = self.used.len().min(ASKED);
         let mut oldest = self.used.iter_mut().take(asked);

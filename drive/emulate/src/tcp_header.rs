@@ -1,8 +1,8 @@
-//! TCP headers on the wire, as far as elements of the path read or change them: a pure ACK
-//! for an ACK filter, options that a middlebox clears or clamps.
+//! Parses and rewrites TCP headers for elements of the path: pure ACKs for an ACK filter, options
+//! that a middlebox clears or clamps.
 //!
-//! Only whole packets are looked at: fragments of IPv4 and packets with extension headers
-//! of IPv6 pass as they are.
+//! Only unfragmented packets are parsed; fragments of IPv4 and packets with extension headers of
+//! IPv6 pass unchanged.
 
 use gigatcp_path::{Middlebox, PureAck};
 use gigatcp_wire::{Flags, IPV4_HEADER_LEN, IPV6_HEADER_LEN, TCP_PROTOCOL, option_kind};
@@ -11,14 +11,13 @@ use crate::packet::word;
 
 /// Bytes of a TCP header without options.
 const TCP_HEADER_LEN: usize = 20;
-/// Where things stand in a TCP header.
+/// Offsets in a TCP header.
 const ACK: usize = 8;
 const DATA_OFFSET: usize = 12;
 const FLAGS: usize = 13;
 const CHECKSUM: usize = 16;
 
-/// Where the TCP header of a whole packet begins, and how long it is; `None` if there is
-/// none.
+/// Returns offset and length of the TCP header of an unfragmented packet. `None` if there is none.
 fn place(packet: &[u8]) -> Option<(usize, usize)> {
     let is_v4 = packet.first()? >> 4 == 4;
     let transport = match is_v4 {
@@ -34,10 +33,9 @@ fn place(packet: &[u8]) -> Option<(usize, usize)> {
     (is_sound && protocol == TCP_PROTOCOL && !is_fragment).then_some((ip.len(), len))
 }
 
-/// The packet as a middlebox lets it through, if that changes it. Options are replaced by
-/// NOPs, so that lengths stay. A complete checksum (`is_summed`) is updated by what changed
-/// (RFC 1624 equation 3), so that a wrong one stays wrong; the sum of a pseudo header
-/// covers nothing that changes.
+/// Returns the packet as changed by a middlebox, if it changes. Options are replaced by NOPs, so
+/// lengths stay. A complete checksum (`is_summed`) is updated incrementally (RFC 1624 equation 3),
+/// so a wrong one stays wrong; the sum of a pseudo header covers no changed field.
 pub(crate) fn rewrite(packet: &[u8], middlebox: &Middlebox, is_summed: bool) -> Option<Vec<u8>> {
     let (transport, len) = place(packet)?;
     if packet[transport + FLAGS] & Flags::SYN.bits() as u8 == 0 {
@@ -62,7 +60,7 @@ pub(crate) fn rewrite(packet: &[u8], middlebox: &Middlebox, is_summed: bool) -> 
     Some(changed)
 }
 
-/// Clears and clamps.
+/// Clears and clamps options.
 fn rewrite_options(options: &mut [u8], middlebox: &Middlebox) {
     let found: Vec<_> = Walk::new(options).flatten().collect();
     for (at, kind, len) in found {
@@ -90,7 +88,7 @@ fn rewrite_options(options: &mut [u8], middlebox: &Middlebox) {
     }
 }
 
-/// The checksum `sum` after a header, of an even number of bytes, has changed.
+/// Returns the checksum `sum` updated for a changed header with an even number of bytes.
 fn updated(sum: u16, before: &[u8], after: &[u8]) -> u16 {
     let pairs = before.chunks_exact(2).zip(after.chunks_exact(2));
     let mut new = u64::from(!sum);
@@ -103,7 +101,7 @@ fn updated(sum: u16, before: &[u8], after: &[u8]) -> u16 {
     !(new as u16)
 }
 
-/// What an ACK filter reads of a packet whose ECN field is not capable.
+/// Returns the fields that an ACK filter needs, for a packet that is not ECN-capable.
 pub(crate) fn pure_ack(packet: &[u8], is_v6: bool) -> Option<PureAck> {
     let (transport, len) = place(packet)?;
     let (ip, tcp) = packet.split_at(transport);
@@ -126,8 +124,8 @@ pub(crate) fn pure_ack(packet: &[u8], is_v6: bool) -> Option<PureAck> {
     })
 }
 
-/// Edges of the SACK blocks among `options`; `None` where there are options that an ACK
-/// filter does not know.
+/// Returns the edges of the SACK blocks in `options`. `None` if there are options unknown to an ACK
+/// filter.
 fn sack_edges(options: &[u8]) -> Option<[u32; 8]> {
     let mut edges = [0; 8];
     for option in Walk::new(options) {
@@ -150,8 +148,8 @@ fn number(octets: &[u8]) -> u32 {
     u32::from_be_bytes([octets[0], octets[1], octets[2], octets[3]])
 }
 
-/// The options of a header, one after another: place, kind, length. `None` in place of one
-/// that cannot be, which is the last.
+/// Iterator over the options of a header: offset, kind, length. An invalid option yields `None` and
+/// is the last.
 struct Walk<'a> {
     options: &'a [u8],
     at: usize,

@@ -1,11 +1,11 @@
-//! The packet that tells a sender that its own was larger than a hop takes: ICMP
-//! "fragmentation needed" (RFC 792, RFC 1191 section 4) and ICMPv6 "packet too
-//! big" (RFC 4443 section 3.2). When it is sent, and on which way, the network says.
+//! Writes errors for packets larger than a hop's MTU: ICMP "fragmentation needed" (RFC 792, RFC
+//! 1191 section 4) and ICMPv6 "packet too big" (RFC 4443 section 3.2). The network determines when
+//! and in which direction an error is sent.
 //!
-//! Told are senders of IPv4 packets that may not be fragmented, and of all of
-//! IPv6; never about an ICMP error (RFC 1122 section 3.2.2, RFC 4443 section
-//! 2.4 (e)), nor about a fragment but the first, nor to who is no single host.
-//! What may be fragmented is dropped and counted, unless the hop fragments it.
+//! Errors go to senders of IPv4 packets that may not be fragmented, and of all IPv6 packets. No
+//! error is sent about an ICMP error (RFC 1122 section 3.2.2, RFC 4443 section 2.4 (e)) or about a
+//! fragment other than the first. None is sent to an address that is not a single host. Packets
+//! that may be fragmented are dropped and counted, unless the hop fragments them.
 
 use gigatcp_wire::{Checksum, IPV4_HEADER_LEN, IPV6_HEADER_LEN};
 
@@ -13,18 +13,18 @@ use crate::packet::{Packet, word};
 
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
-/// Octets of an ICMP header.
+/// Bytes of an ICMP header.
 const ICMP_LEN: usize = 8;
-/// Octets quoted behind an IPv4 header: enough to hold all of TCP's (RFC 1812
-/// section 4.3.2.3 allows as much as fits into 576).
+/// Bytes quoted behind an IPv4 header, enough for a complete TCP header. RFC 1812 section 4.3.2.3
+/// allows as many as fit into 576.
 const QUOTED: usize = 64;
 /// Maximum length of an ICMPv6 error: the minimum IPv6 MTU.
 const LONGEST_V6: usize = 1280;
 const HEADER_LEN: usize = gigatcp_linux::virtio::HEADER_LEN;
 
-/// Returns what tells the sender of `packet`, which a hop of `mtu` octets dropped, as a
-/// device takes it: with the header before it. The error comes from the router's address
-/// in `routers`, IPv4's and IPv6's.
+/// Returns the error to the sender of `packet`, too large for an MTU of `mtu`. It is encoded for a
+/// device, with the header before it. Its source is the router's address in `routers`, IPv4's and
+/// IPv6's.
 #[must_use]
 pub fn too_big(packet: &Packet, mtu: u16, routers: &Routers) -> Option<Vec<u8>> {
     let octets = packet.ip_octets();
@@ -35,16 +35,16 @@ pub fn too_big(packet: &Packet, mtu: u16, routers: &Routers) -> Option<Vec<u8>> 
     }
 }
 
-/// The addresses that errors come from.
+/// Source addresses of errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Routers {
-    /// Of IPv4.
+    /// IPv4 address.
     pub v4: std::net::Ipv4Addr,
-    /// Of IPv6.
+    /// IPv6 address.
     pub v6: std::net::Ipv6Addr,
 }
 
-/// Addresses that belong to no end.
+/// Router addresses, which belong to no end.
 pub(crate) const ROUTERS: Routers = Routers {
     v4: std::net::Ipv4Addr::new(10, 83, 0, 254),
     v6: std::net::Ipv6Addr::new(0xfd83, 0, 0, 0, 0, 0, 0, 0xff),
@@ -105,7 +105,7 @@ fn too_big_v6(packet: &[u8], mtu: u16, routers: &Routers) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Writes the checksum of `octets` and of what `sum` holds already.
+/// Writes the checksum of `octets`, added to `sum`.
 fn set_sum(octets: &mut [u8], at: usize, mut sum: Checksum) {
     sum.add_octets(octets);
     octets[at..at + 2].copy_from_slice(&sum.finish().to_be_bytes());

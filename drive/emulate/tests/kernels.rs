@@ -1,4 +1,4 @@
-//! The kernel at both ends of an emulated path. Nothing leaves the namespaces.
+//! The kernel at both ends of an emulated path. No packet leaves the namespaces.
 
 mod site;
 
@@ -37,7 +37,7 @@ fn address(side: Side, is_v6: bool) -> IpAddr {
     }
 }
 
-/// Sends `octets` from one end to the other; the digest of what arrived.
+/// Sends `octets` from one end to the other; returns the digest of what arrived.
 fn transfer(emulator: &Emulator, from: Side, is_v6: bool, octets: &[u8]) -> String {
     let to = match from {
         Side::Client => Side::Server,
@@ -71,7 +71,7 @@ fn digest(octets: &[u8]) -> String {
     format!("{:x}", Sha256::digest(octets))
 }
 
-/// Waits until nothing is on the way, stops, and checks the books.
+/// Waits until the path is empty, stops it, and checks its counters.
 fn settle(emulator: Emulator) -> Snapshot {
     let began = StdInstant::now();
     loop {
@@ -115,7 +115,7 @@ fn a_ping_sees_the_round_trip_time_of_the_path() {
     };
     for is_v6 in [false, true] {
         let to = address(Side::Server, is_v6);
-        // The first may wait for the system to warm up.
+        // The first may take longer, until caches are warm.
         let mut times: Vec<_> = (0..5)
             .map(|n| {
                 emulator
@@ -126,13 +126,13 @@ fn a_ping_sees_the_round_trip_time_of_the_path() {
             .collect();
         times.sort_unstable();
         assert!(times[0] >= StdDuration::from_millis(47), "{times:?}");
-        // Not twice that; how late packets may be is the benchmark's to say.
+        // Not twice that; the maximum lateness is measured by the benchmark.
         assert!(times[0] < StdDuration::from_millis(90), "{times:?}");
     }
     settle(emulator);
 }
 
-/// Everything a hop can do to packets, at once.
+/// Returns a path with all impairments of a hop.
 fn bad_path() -> EmulatorConfig {
     let bottleneck = HopConfig {
         rate: Some(Rate::from_bps(400_000_000)),
@@ -185,15 +185,15 @@ fn every_octet_arrives_through_loss_reordering_and_duplicates() {
                 counters.drops[DropCause::Loss(0)].packets > 0 && counters.reordered.packets > 0
             );
             assert!(counters.duplicated.packets > 0);
-            // Whole super-segments went through, unless they were not to.
+            // Super-segments stayed whole, if offloads are on.
             let is_whole = way.device.reads * 2 < way.arrived().packets;
             assert_eq!(is_whole, offloads, "{:?}", way.device);
         }
     }
 }
 
-/// TCP segments that the kernel of an end dropped for a wrong checksum (RFC 4022,
-/// `tcpInErrs`; Linux has a count of its own for these).
+/// Returns TCP segments that the kernel of an end dropped for a wrong checksum. RFC 4022 counts
+/// them in `tcpInErrs`; Linux has a separate count.
 fn checksum_errors(emulator: &Emulator, side: Side) -> u64 {
     let read = || std::fs::read_to_string("/proc/thread-self/net/snmp").unwrap();
     let text = emulator.namespace(side).run(read).unwrap();
@@ -233,7 +233,7 @@ fn the_kernel_finds_every_damaged_packet_and_the_data_arrive() {
             .ways
             .map(|way| way.hops[0].counters.corrupted.packets);
         assert!(damaged[0] > 10, "{damaged:?}");
-        // Neighbour discovery and errors are no TCP, and the last packets may come late.
+        // Neighbor discovery and errors are not TCP, and the last packets may come late.
         let missing = [0, 1].map(|way| damaged[way].saturating_sub(found[way]));
         assert!(
             found[0] > 0 && missing.iter().all(|missing| *missing <= 3),
@@ -254,7 +254,7 @@ fn the_kernel_puts_fragments_together() {
     for offloads in [true, false] {
         let config = EmulatorConfig {
             forward: vec![narrow.clone(), hop("wire")],
-            // No discovery of the MTU, no DF.
+            // Path MTU discovery is off, so there is no DF.
             settings: vec![("net.ipv4.ip_no_pmtu_disc".into(), "1".into())],
             offloads,
             ..EmulatorConfig::default()
@@ -356,7 +356,7 @@ fn congestion_marks_reach_the_receiver_in_place_of_drops() {
     );
 }
 
-/// `IpExt: InCEPkts` of the kernel's table.
+/// Returns `IpExt: InCEPkts` of the kernel's table.
 fn seen_marked(table: &str) -> Option<u64> {
     let mut lines = table.lines().filter(|line| line.starts_with("IpExt:"));
     let (names, values) = (lines.next()?, lines.next()?);
@@ -366,7 +366,7 @@ fn seen_marked(table: &str) -> Option<u64> {
     values.split_whitespace().nth(at)?.parse().ok()
 }
 
-/// `Ip6InCEPkts` of the kernel's table.
+/// Returns `Ip6InCEPkts` of the kernel's table.
 fn seen_marked_v6(table: &str) -> Option<u64> {
     let mut lines = table.lines().map(str::split_whitespace);
     let mut line = lines.find(|line| line.clone().next() == Some("Ip6InCEPkts"))?;

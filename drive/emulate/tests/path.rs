@@ -1,4 +1,4 @@
-//! A path that is asked late: nothing inside notices.
+//! A path that is polled late: results inside do not change.
 
 #[allow(dead_code, reason = "each test file uses its part")]
 mod common;
@@ -11,7 +11,7 @@ use gigatcp_path::{
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 use proptest::prelude::*;
 
-/// Three hops that queue, delay, lose, displace and double.
+/// Returns three hops that queue, delay, lose, reorder and duplicate.
 fn hops(release: Release) -> [HopConfig; 3] {
     let chance = |p| Probability::try_new(p).unwrap();
     let first = HopConfig {
@@ -50,7 +50,7 @@ fn path(release: Release) -> Network<Packet> {
     Network::new(config.last_link_first(), 5).unwrap()
 }
 
-/// Polls all that is due by `now`.
+/// Polls all deliveries due by `now`.
 fn poll(path: &mut Network<Packet>, now: Instant, into: &mut Vec<(Instant, usize, u64)>) {
     while let Some(Delivery { due, parcel }) = path.poll_delivery(now) {
         assert!(due <= now);

@@ -1,5 +1,5 @@
-//! Super-segments cut anywhere: the pieces are what the kernel would have sent
-//! had it cut there itself, and put together again they are the original.
+//! Super-segments split anywhere: the pieces equal what the kernel would have sent had it segmented
+//! there, and reassembled they are the original.
 
 #[allow(dead_code, reason = "each test file uses its part")]
 mod common;
@@ -31,7 +31,7 @@ fn made() -> impl Strategy<Value = Made> {
     )
 }
 
-/// Cuts of a packet of `count` wire packets at the places drawn.
+/// Splits a packet at the positions drawn.
 fn cut(mut packet: Packet, places: &[prop::sample::Index]) -> Vec<Packet> {
     let mut pieces = Vec::new();
     for place in places {
@@ -63,14 +63,14 @@ proptest! {
         prop_assert_eq!(pieces.iter().map(Parcel::wire_packets).sum::<usize>(), count);
         prop_assert_eq!(pieces.iter().map(Parcel::ip_bytes).sum::<u64>(), bytes);
 
-        // What is on the wire does not depend on where it was cut.
+        // The packets on the wire do not depend on where it was split.
         let cut: Vec<_> = pieces.iter().flat_map(wire_packets).collect();
         prop_assert_eq!(&cut, &uncut);
         prop_assert_eq!(cut.iter().map(|packet| packet.len() as u64).sum::<u64>(), bytes);
 
         let mut payload = Vec::new();
         for (index, octets) in cut.iter().enumerate() {
-            // Reading checks lengths and both checksums.
+            // Decoding checks lengths and both checksums.
             let (ip, segment) = decode_packet(octets).unwrap();
             let before = index * usize::from(made.segment_size);
             prop_assert_eq!(segment.seq.as_u32(), made.sequence.wrapping_add(before as u32));
@@ -152,7 +152,7 @@ fn an_urgent_pointer_counts_from_each_piece_and_ends_with_its_octet() {
         ..Made::default()
     };
     let mut octets = common::octets(&made);
-    // The urgent pointer: IPv4 header, and 18 octets of TCP's.
+    // Offset of the urgent pointer: IPv4 header, and 18 bytes of TCP's.
     octets[10 + 20 + 18..][..2].copy_from_slice(&150_u16.to_be_bytes());
     let packet = Packet::read(octets.into()).unwrap();
     let urgent: Vec<u16> = wire_packets(&packet)
@@ -188,7 +188,7 @@ fn bleaching_takes_the_field_away_and_the_sum_with_it() {
 
 #[test]
 fn what_is_no_super_segment_is_one_packet_and_leaves_as_it_came() {
-    // ICMP over IPv4, UDP over IPv6, a later fragment: nothing looks inside.
+    // ICMP over IPv4, UDP over IPv6, a later fragment: their contents are not parsed.
     for mut packet in [vec![0x45; 84], vec![0x60; 300], vec![0x45; 1500]] {
         if packet[0] == 0x45 {
             packet[9] = 1;
@@ -219,7 +219,7 @@ fn a_damaged_packet_has_one_wrong_bit_and_its_checksum_shows_it() {
             let read = |octets: &[u8]| decode_packet(octets).map(|_| ());
             assert_eq!(read(&good[0]), Ok(()));
             assert_eq!(read(&bad[0]), Err(PacketError::TcpChecksum));
-            // The device is told that the checksum stands there, and not to complete it.
+            // The header shows a complete checksum, so the device does not complete it.
             let mut scratch = Vec::new();
             let out = device_octets(&damaged, &mut scratch).concat();
             assert_eq!((out[0] & 1, &out[10..]), (0, &bad[0][..]));
@@ -246,7 +246,7 @@ fn a_packet_without_df_is_cut_into_fragments_that_make_it_again() {
         assert!(cut.try_fragment(mtu, 7));
         let each = (mtu as usize - 20) / 8 * 8;
         assert_eq!(cut.wire_packets(), (20 + len).div_ceil(each));
-        // A fragment may be cut again.
+        // A fragment may be fragmented again.
         let mut parts = Vec::new();
         while cut.wire_packets() > 1 {
             parts.push(cut.split_front(1));

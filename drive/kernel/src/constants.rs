@@ -1,14 +1,13 @@
-//! Names of the kernel's interface and their numbers: what scripts write in
-//! calls, and what errors are called.
+//! Names and numbers of the kernel's interface: constants in calls of scripts, and names of errors.
 
-/// A table of names with the numbers libc has for them.
+/// Builds a table of names with libc's numbers for them.
 macro_rules! numbers {
     ($($name:ident),* $(,)?) => {
         &[$((stringify!($name), libc::$name as i64)),*]
     };
 }
 
-/// Names that libc has.
+/// Names in libc.
 const KNOWN: &[(&str, i64)] = numbers![
     AF_UNSPEC,
     AF_INET,
@@ -245,7 +244,7 @@ const FURTHER: &[(&str, i64)] = &[
     ("NULL", 0),
 ];
 
-/// The number a name stands for.
+/// Returns the number of a name.
 pub(crate) fn number(name: &str) -> Option<i64> {
     let all = || KNOWN.iter().chain(FURTHER).chain(ERRORS);
     all()
@@ -320,7 +319,7 @@ const ERRORS: &[(&str, i64)] = numbers![
     EKEYREJECTED,
 ];
 
-/// The name of an error, `ECONNRESET`; its number when it has none here.
+/// Returns the name of an error, as in `ECONNRESET`, or its number if unnamed here.
 pub(crate) fn error_name(error: i32) -> String {
     let found = ERRORS.iter().find(|(_, value)| *value == i64::from(error));
     found.map_or_else(|| format!("errno {error}"), |(name, _)| (*name).to_string())

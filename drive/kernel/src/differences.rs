@@ -1,15 +1,14 @@
-//! Where the engine and Linux answer a shared script differently, each with
-//! its reason: `conformance/differences.toml`.
+//! Reads `conformance/differences.toml`: where the engine and Linux differ on a shared script, each
+//! difference with its reason.
 //!
-//! A script of `conformance/script` says what the engine does. With the line
-//! `// stack: linux` it is shared: Linux is asked too, and answers as the
-//! script says or stands in this file. So is a script without a `// profile:`
-//! line, which is for any stack. A difference that is not listed
-//! is a fault of the engine, of the script, or news about Linux; one that is listed and no longer
-//! occurs must be deleted.
+//! A script of `conformance/script` describes what the engine does. With the line `// stack: linux`
+//! it is shared: Linux runs it too, and either meets it or differs as listed in this file. A script
+//! without a `// profile:` line is for any stack and therefore also shared. An unlisted difference
+//! is a fault of the engine, of the script, or news about Linux; a listed one that no longer occurs
+//! must be deleted.
 //!
-//! The file names the kernel it was made with. Another kernel may differ
-//! elsewhere, so only that one is held to it.
+//! The file names the kernel it was made with. Another kernel may differ elsewhere, so only that
+//! one is tested against it.
 
 use std::fmt;
 use std::path::Path;
@@ -21,11 +20,11 @@ use serde::Deserialize;
 
 use gigatcp_linux::process;
 
-/// The whole file.
+/// All differences in the file.
 #[derive(Clone, PartialEq, Eq, Deserialize, Default, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Differences {
-    /// Release of the kernel that was asked, as `6.18`.
+    /// Release of the kernel that was tested, as `6.18`.
     pub linux: String,
     /// The differences, in the order of their scripts' names.
     #[serde(default)]
@@ -36,36 +35,36 @@ pub struct Differences {
 #[derive(Clone, PartialEq, Eq, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub struct Difference {
-    /// The script, from `conformance/script`, with forward slashes.
+    /// Script, as a path from `conformance/script` with forward slashes.
     pub script: String,
-    /// The line of it that Linux does not meet.
+    /// Line of the script that Linux does not meet.
     pub line: usize,
-    /// In what respect, as the verdict names it.
+    /// Respect in which they differ, as in the verdict.
     pub respect: String,
-    /// What the engine does.
+    /// Behavior of the engine.
     pub engine: String,
-    /// What Linux does.
+    /// Behavior of Linux.
     pub kernel: String,
-    /// Why they differ, and why that is right or accepted.
+    /// Reason for the difference, and why it is right or accepted.
     pub why: String,
 }
 
-/// How a script's verdict stands to the file.
+/// Result of comparing a script's verdict with the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing<'a> {
-    /// It met the script, and nothing else was expected.
+    /// It meets the script, and no difference is listed.
     Meets,
     /// It differs as listed.
     AsListed(&'a Difference),
-    /// It differs and is not listed, or not so.
+    /// It differs and is not listed, or differs otherwise than listed.
     Unlisted,
-    /// It is listed and meets the script.
+    /// It is listed but meets the script.
     Stale(&'a Difference),
-    /// It needs what the kernel has not.
+    /// It needs a feature that the kernel lacks.
     Unsupported,
 }
 
-/// What is wrong with the file.
+/// A fault in the file, in words.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault(pub String);
 
@@ -81,7 +80,7 @@ impl Differences {
     /// Reads the file and checks it against the scripts below `scripts`.
     ///
     /// # Errors
-    /// [`Fault`], with the first thing that is wrong.
+    /// [`Fault`], with the first one found.
     pub fn read(text: &str, scripts: &Path) -> Result<Self, Fault> {
         let all: Self = toml::from_str(text).map_err(|error| Fault(error.to_string()))?;
         for pair in all.difference.windows(2) {
@@ -98,7 +97,7 @@ impl Differences {
         Ok(all)
     }
 
-    /// Whether the running kernel is the one the file was made with.
+    /// Returns whether the running kernel is the one the file was made with.
     #[must_use]
     pub fn is_of_this_kernel(&self) -> bool {
         let name = process::kernel_name();
@@ -108,8 +107,7 @@ impl Differences {
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
-    /// How the kernel's verdict on `script`, whose text is `text`, stands to
-    /// the file.
+    /// Compares the kernel's verdict on `script`, whose text is `text`, with the file.
     #[must_use]
     pub fn standing(&self, script: &str, text: &str, report: &Report) -> Standing<'_> {
         let listed = self.difference.iter().find(|one| one.script == script);
@@ -158,7 +156,7 @@ impl Difference {
     }
 }
 
-/// Whether Linux is held to a script.
+/// Returns whether Linux must meet a script.
 #[must_use]
 pub fn is_shared(script: &Script) -> bool {
     let stack = script.header("stack");

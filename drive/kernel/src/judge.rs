@@ -1,10 +1,9 @@
-//! Runs scripts against the running kernel, many in parallel: each in its own test network
+//! Runs scripts against the running kernel, many in parallel: each in a separate test network
 //! namespace, most of them asleep most of the time.
 //!
-//! Time is real, and a machine with other work may let a script come late to
-//! its own lines. A script that fails is therefore tried again, alone, up to
-//! [`ATTEMPTS`] times in all; the last report counts, and how many attempts it
-//! took is told. A script that is wrong about the kernel fails every time.
+//! Time is real, and other work on the machine may delay a script. A failed script is therefore
+//! repeated, alone, up to [`ATTEMPTS`] times in total. The last report counts, and the number of
+//! attempts is reported. A script that is wrong about the kernel fails every time.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,10 +18,10 @@ use crate::stack::KernelStack;
 use crate::test_netns::{TestNetns, TestNetnsConfig};
 use gigatcp_linux::SetupError;
 
-/// How often a script is tried that fails.
+/// Maximum attempts for a failing script.
 pub const ATTEMPTS: u32 = 5;
 
-/// The internet protocol a script is run over.
+/// IP version that a script is run over.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum IpVersion {
     /// IPv4.
@@ -35,10 +34,10 @@ pub enum IpVersion {
 }
 
 impl IpVersion {
-    /// All of them, in the order the kernel's own self-tests try them.
+    /// All versions, in the order of the kernel's own self-tests.
     pub const ALL: [Self; 3] = [Self::V4, Self::V6, Self::Mapped];
 
-    /// Its name, as packetdrill's `--ip_version` has it.
+    /// Returns its name, as in packetdrill's `--ip_version`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -48,14 +47,14 @@ impl IpVersion {
         }
     }
 
-    /// The version of this name.
+    /// Returns the version with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 
-    /// Names that the kernel's self-tests define for this version: Fast Open
-    /// cookies depend on the addresses and on the key those tests set.
+    /// Returns the names that the kernel's self-tests define for this version. Fast Open cookies
+    /// depend on the addresses and on the key that those tests set.
     fn defines(self) -> [(&'static str, &'static str); 2] {
         match self {
             Self::V4 | Self::Mapped => [
@@ -73,34 +72,34 @@ impl IpVersion {
 /// A script to be run against the kernel.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The script.
+    /// The parsed script.
     pub script: Script,
     /// Its text.
     pub text: String,
-    /// The script's directory: it may name files there.
+    /// Directory of the script, which may name files there.
     pub folder: PathBuf,
-    /// What it is run over.
+    /// IP version to run it over.
     pub version: IpVersion,
-    /// Leniency and definitions; times are counted as real ones whatever this
-    /// says, and definitions of the version stand behind these.
+    /// Tolerance and definitions. Times are always real; definitions of the IP version are added
+    /// after these.
     pub settings: Settings,
 }
 
-/// What came of a script.
+/// Result of a script.
 #[derive(Clone, Debug)]
 pub struct Judged {
-    /// The last report.
+    /// Last report.
     pub report: Report,
-    /// How many attempts there were.
+    /// Number of attempts.
     pub attempts: u32,
-    /// How long the last one took.
+    /// Duration of the last attempt.
     pub took: Duration,
 }
 
 /// Runs one script, once.
 ///
 /// # Errors
-/// [`SetupError`], when no test network namespace can be built.
+/// [`SetupError`], if no test network namespace can be built.
 pub fn judge(case: &Case) -> Result<Judged, SetupError> {
     let usual = case.version.defines();
     let usual = usual.map(|(name, value)| (name.to_string(), value.to_string()));
@@ -124,15 +123,15 @@ pub fn judge(case: &Case) -> Result<Judged, SetupError> {
     })
 }
 
-/// Runs all scripts, `side_by_side` at a time, and repeats those that fail one by one. `tell` is
-/// called for each that is settled: its index, and what came of
-/// it. The results are in the order of the cases.
+/// Runs all scripts, `side_by_side` at a time, and repeats those that fail one by one. Calls `tell`
+/// with index and result of each script when it is final. The results are in the order of the
+/// cases.
 ///
 /// # Errors
-/// The first [`SetupError`]; scripts not yet begun are then left.
+/// The first [`SetupError`]; scripts not yet begun are not run.
 ///
 /// # Panics
-/// When `tell` does.
+/// If `tell` panics.
 pub fn judge_all(
     cases: &[Case],
     side_by_side: usize,
@@ -151,7 +150,7 @@ pub fn judge_all(
                 tell(index, judged);
             }
             if judged.is_err() {
-                // What one cannot build, the others cannot either.
+                // If one thread cannot build a namespace, the others cannot either.
                 next.store(cases.len(), Ordering::Relaxed);
             }
             let mut settled = settled.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,7 +180,7 @@ fn is_failed(judged: &Judged) -> bool {
     matches!(judged.report.verdict, Verdict::Failed(_))
 }
 
-/// Tries a script that failed again, alone.
+/// Repeats a script that failed, alone.
 fn again(case: &Case, mut judged: Judged) -> Result<Judged, SetupError> {
     while is_failed(&judged) && judged.attempts < ATTEMPTS {
         judged = Judged {

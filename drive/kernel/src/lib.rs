@@ -1,16 +1,15 @@
 //! The TCP of the running Linux kernel, driven packet by packet.
 //!
-//! A [`TestNetns`] is a network namespace with a TUN device: what is handed to the
-//! device has arrived for the kernel, and what the kernel sends comes out with
-//! the time at which it did. No packet leaves the namespace.
+//! A [`TestNetns`] is a network namespace with a TUN device. Packets written to the device arrive
+//! at the kernel; packets sent by the kernel are read from it, with their times. No packet leaves
+//! the namespace.
 //!
-//! [`KernelStack`] makes the kernel in a [`TestNetns`] a stack that packet scripts run against, as they
-//! do against the engine: socket calls by name, blocking ones on threads
-//! of their own, the commands of scripts without a shell, `tcp_info` word by
-//! word.
+//! [`KernelStack`] makes the kernel in a [`TestNetns`] a stack for packet scripts, like the engine.
+//! It makes socket calls by name, blocking ones on separate threads, runs the commands of scripts
+//! without a shell, and reads `tcp_info` word by word.
 //!
-//! Making a namespace takes a privilege. [`privilege`] says who has it and
-//! starts a process again where it can have it.
+//! Creating a namespace requires a privilege. [`privilege`] checks for it, and restarts the process
+//! with it if possible.
 //!
 //! | file | what |
 //! |---|---|
@@ -23,8 +22,8 @@
 //! | `constants.rs` | names of the kernel's interface |
 //! | `sys/` | system calls of sockets and threads, each wrapped once |
 //!
-//! Out of scope: any verdict. What a script expects is
-//! compared by its runner, for every stack alike.
+//! Out of scope: verdicts. The runner of a script compares its expectations, equally for every
+//! stack.
 #![deny(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg(target_os = "linux")]

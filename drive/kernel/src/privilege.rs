@@ -5,7 +5,8 @@ use gigatcp_linux::SetupError;
 
 pub use gigatcp_linux::privilege::begin_again;
 
-/// Builds a test network namespace and removes it: the most reliable check that it can be done.
+/// Builds a test network namespace and removes it. This is the most reliable check that it can be
+/// done.
 ///
 /// # Errors
 /// [`SetupError`], with the step that fails.

@@ -1,18 +1,14 @@
-//! A test network namespace: a network namespace with one TUN device and nothing else, on a thread
-//! of its own.
+//! A test network namespace: a network namespace with only one TUN device, on a separate thread.
 //!
-//! The kernel inside is the machine's own, with its clock and timers; its
-//! packets come out of the device here, and what is handed to the device has,
-//! for the kernel, arrived. Nothing else is connected to the namespace: no
-//! packet of a script can reach the machine's network, nor one of the network
-//! a script.
+//! The kernel inside is the machine's own, with its clock and timers. Its packets are read from the
+//! device, and packets written to the device arrive at the kernel. Nothing else is connected to the
+//! namespace: no packet of a script can reach the machine's network, or vice versa.
 //!
-//! A namespace lives as long as a thread or descriptor is in it: when the
-//! thread ends, in whatever way, or the process is killed, device, addresses,
-//! routes, settings and connections are gone.
+//! A namespace exists as long as a thread or descriptor is in it. When the thread ends, in whatever
+//! way, or the process is killed, device, addresses, routes, settings and connections are gone.
 //!
-//! Out of scope: more than one device or remote network; segmentation
-//! offloads. The device hands over single packets as a wire carries them.
+//! Out of scope: more than one device or remote network; segmentation offloads. The device carries
+//! single packets as on a wire.
 
 use std::io;
 use std::marker::PhantomData;
@@ -25,32 +21,32 @@ use gigatcp_linux::device::Reception;
 use gigatcp_linux::poll::{self, Interest};
 use gigatcp_linux::{SetupError, Step, clock, device, interface, process, settings, sniff};
 
-/// The name of the device: scripts know it by this name.
+/// Name of the device in scripts.
 pub const DEVICE: &str = "tun0";
 
-/// Packets that wait for a reader before the device drops: more than a script
-/// makes the kernel send between two of its lines.
+/// Packets that wait for a reader before the device drops. A script makes the kernel send fewer
+/// between two lines.
 const QUEUE: u32 = 100_000;
 
 /// Addresses and sizes of a test network namespace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TestNetnsConfig {
-    /// The kernel's own addresses and the bits of their networks.
+    /// The kernel's addresses and their prefix lengths.
     pub local: [(IpAddr, u8); 2],
-    /// Networks behind the device, where the other end of each connection is.
+    /// Networks behind the device, with the other end of each connection.
     pub remote: [(IpAddr, u8); 2],
-    /// The device's largest packet in octets.
+    /// MTU of the device in bytes.
     pub mtu: u32,
 }
 
 /// The kernel's IPv4 address.
 pub const LOCAL_V4: Ipv4Addr = Ipv4Addr::new(192, 168, 0, 1);
-/// The other end's IPv4 address, of TEST-NET-1 (RFC 5737): not private, so that the kernel treats
+/// The other end's IPv4 address, of TEST-NET-1 (RFC 5737). It is not private, so the kernel treats
 /// it as a public address.
 pub const REMOTE_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 /// The kernel's IPv6 address, a unique local one (RFC 4193).
 pub const LOCAL_V6: Ipv6Addr = Ipv6Addr::new(0xfd3d, 0x0a0b, 0x17d6, 0, 0, 0, 0, 1);
-/// The other end's.
+/// The other end's IPv6 address.
 pub const REMOTE_V6: Ipv6Addr = Ipv6Addr::new(0xfd3d, 0xfa7b, 0xd17d, 0, 0, 0, 0, 1);
 
 impl Default for TestNetnsConfig {
@@ -63,35 +59,34 @@ impl Default for TestNetnsConfig {
     }
 }
 
-/// A packet that the kernel has sent.
+/// A packet sent by the kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
-    /// When it was handed to the device, since the namespace's clock began.
-    /// Negative: before that.
+    /// Time at the device, since the start of the namespace's clock. Negative: before the start.
     pub at_ns: i64,
-    /// The packet from its IP header on.
+    /// The packet, from its IP header.
     pub octets: Vec<u8>,
 }
 
-/// A namespace with its device. Stays on the thread that entered it.
+/// A namespace with its device. It stays on the thread that entered it.
 #[derive(Debug)]
 pub struct TestNetns {
     tun: OwnedFd,
     sniffer: OwnedFd,
-    /// Reading of the monotonic clock that counts as zero.
+    /// Monotonic clock at zero.
     zero: i64,
     /// Namespaces belong to threads: neither `Send` nor `Sync`.
     stays: PhantomData<*const ()>,
 }
 
 impl TestNetns {
-    /// Builds a test network namespace on a new thread, runs `work` in it, and removes it again.
+    /// Runs `work` in a new test network namespace, on a new thread, then removes it.
     ///
     /// # Errors
-    /// [`SetupError`], when a step of building it fails.
+    /// [`SetupError`], if a step of building it fails.
     ///
     /// # Panics
-    /// When `work` does.
+    /// If `work` panics.
     pub fn run<T: Send>(
         config: &TestNetnsConfig,
         work: impl FnOnce(&mut Self) -> T + Send,
@@ -107,7 +102,7 @@ impl TestNetns {
         })
     }
 
-    /// Moves the calling thread into a namespace of its own and furnishes it.
+    /// Moves the calling thread into a new namespace and sets it up.
     fn build(config: &TestNetnsConfig) -> Result<Self, SetupError> {
         process::unshare_network()
             .map_err(|cause| SetupError::new(Step::NetworkNamespace, cause))?;
@@ -129,32 +124,30 @@ impl TestNetns {
         })
     }
 
-    /// Starts the namespace's clock now, in the middle of a tick of the
-    /// kernel: what a script does in whole milliseconds then never falls on
-    /// the edge between two.
+    /// Starts the namespace's clock in the middle of a kernel tick. Actions of a script at whole
+    /// milliseconds then never fall on the boundary of two ticks.
     pub fn begin(&mut self) {
         let tick = tick().as_nanos() as i64;
-        // The coarse clock stands still between ticks: it shows when the last
-        // one was.
+        // The coarse clock advances only at ticks, so it shows the last one.
         let since_tick = clock::monotonic() - clock::last_tick();
         let middle = clock::last_tick() + (since_tick / tick + 1) * tick + tick / 2;
         clock::sleep_until(middle);
         self.zero = clock::monotonic();
     }
 
-    /// Nanoseconds since the clock began.
+    /// Returns the nanoseconds since the clock's start.
     #[must_use]
     pub fn now_ns(&self) -> i64 {
         clock::monotonic() - self.zero
     }
 
-    /// A reading of the monotonic clock as a time of this namespace.
+    /// Converts the monotonic clock to a time of this namespace.
     pub(crate) const fn since_zero_ns(&self, monotonic: i64) -> i64 {
         monotonic - self.zero
     }
 
-    /// Makes sure that the kernel has the address `local`, that `remote` is
-    /// behind the device, and that its largest packet is `mtu` octets.
+    /// Makes sure that the kernel has the address `local` and routes `remote` to the device. Sets
+    /// the device's MTU to `mtu` bytes.
     pub(crate) fn furnish(&self, local: IpAddr, remote: IpAddr, mtu: u32) -> io::Result<()> {
         let control = device::control_socket(libc::AF_INET)?;
         device::set_mtu(&control, DEVICE, mtu)?;
@@ -178,43 +171,42 @@ impl TestNetns {
         Ok(())
     }
 
-    /// Sleeps until the clock shows `at_ns`; returns at once when that is past.
+    /// Sleeps until the clock shows `at_ns`; returns immediately if that is past.
     pub fn sleep_until_ns(&self, at_ns: i64) {
         device::drain(&self.tun);
         clock::sleep_until(self.zero + at_ns);
         device::drain(&self.tun);
     }
 
-    /// Hands the kernel a packet.
+    /// Delivers a packet to the kernel.
     ///
     /// # Errors
-    /// What the device says: a packet it cannot take.
+    /// The device's error: it rejects the packet.
     pub fn inject(&mut self, packet: &[u8]) -> io::Result<()> {
         self.inject_joined(packet, 0)
     }
 
-    /// Hands the kernel a TCP packet that a network card has joined of
-    /// segments with `segment_size` octets of payload: what the kernel learns
-    /// about the sender's segments it learns from that. Zero for a packet that
-    /// came as it is.
+    /// Delivers a TCP packet joined of segments with `segment_size` bytes of payload. A network
+    /// card joins them likewise, and the kernel estimates the sender's segment size from that. Zero
+    /// for a packet that was not joined.
     ///
     /// # Errors
-    /// What the device says: a packet it cannot take.
+    /// The device's error: it rejects the packet.
     pub fn inject_joined(&mut self, packet: &[u8], segment_size: u16) -> io::Result<()> {
         device::drain(&self.tun);
         device::inject(&self.tun, packet, segment_size)
     }
 
-    /// The next packet the kernel sends, if it does so before the clock shows
-    /// `until_ns`. A packet sent before this call counts.
+    /// Returns the next packet sent by the kernel before the clock shows `until_ns`. A packet sent
+    /// before this call counts.
     ///
     /// # Errors
-    /// What the packet socket says.
+    /// The packet socket's error.
     pub fn receive(&mut self, until_ns: i64) -> io::Result<Option<Sent>> {
         loop {
             device::drain(&self.tun);
             match sniff::receive(&self.sniffer, sniff::LARGEST)? {
-                // What was injected passes this socket too.
+                // Delivered packets pass this socket too.
                 Some(sniffed) if !sniffed.is_outgoing => continue,
                 Some(sniffed) => {
                     return Ok(Some(Sent {
@@ -238,20 +230,20 @@ impl TestNetns {
     }
 }
 
-/// The kernel's tick: protocol timers run in steps of it.
+/// Returns the kernel's tick, the unit of protocol timers.
 #[must_use]
 pub fn tick() -> Duration {
     clock::tick()
 }
 
-/// Addresses, routes, and both interfaces up. IPv6 may be switched off in the
-/// kernel; then IPv4 alone is furnished.
+/// Sets addresses and routes and brings both interfaces up. If IPv6 is disabled in the kernel, only
+/// IPv4 is configured.
 fn set_up(config: &TestNetnsConfig) -> io::Result<device::Index> {
     let control = device::control_socket(libc::AF_INET)?;
     device::bring_up(&control, "lo")?;
     device::set_mtu(&control, DEVICE, config.mtu)?;
-    // Best effort: a user namespace may not. Then 500 packets wait, which is more
-    // than most scripts make the kernel send at once.
+    // Best effort: a user namespace may not set it. Then the limit is 500 packets, more than most
+    // scripts make the kernel send in a burst.
     let _ = device::set_queue(&control, DEVICE, QUEUE);
     device::bring_up(&control, DEVICE)?;
     let index = device::index(&control, DEVICE)?;

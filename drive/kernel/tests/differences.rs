@@ -1,6 +1,6 @@
-//! `conformance/differences.toml` against the scripts and against the running
-//! kernel. Without the privilege to make a laboratory, or on another kernel
-//! than the file names, the second says so and proves nothing.
+//! Tests `conformance/differences.toml` against the scripts and the running kernel. Without the
+//! privilege to create a test network namespace, or on a kernel other than the file's, the second
+//! test prints that and proves nothing.
 
 mod loud;
 
@@ -13,8 +13,8 @@ use gigatcp_kernel::judge::{Case, IpVersion, judge_all};
 use gigatcp_linux::SetupError;
 use gigatcp_script::run::{Report, Settings};
 
-/// Number of repetitions for scripts that differ unlisted, and the pause before each:
-/// attempts in a row fall into the same spell of other work.
+/// Number of repetitions for scripts with an unlisted difference, and the pause before each.
+/// Attempts in succession would be disturbed by the same other work.
 const SPELLS: u32 = 6;
 const SPELL: Duration = Duration::from_secs(10);
 
@@ -32,7 +32,7 @@ fn differences() -> Differences {
     Differences::read(&text, &scripts()).unwrap_or_else(|fault| panic!("{fault}"))
 }
 
-/// Every script below `folder`, by its name from `conformance/script`.
+/// Collects every script below `folder`, by its name from `conformance/script`.
 fn walk(folder: &Path, found: &mut Vec<(String, Case)>) {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
@@ -46,7 +46,7 @@ fn walk(folder: &Path, found: &mut Vec<(String, Case)>) {
     }
 }
 
-/// The script in this file, if other stacks are held to it.
+/// Returns the script in this file, if it is shared.
 fn case(path: &Path) -> Option<(String, Case)> {
     let text = std::fs::read_to_string(path).unwrap();
     let name = path.strip_prefix(scripts()).unwrap().to_str().unwrap();
@@ -75,7 +75,7 @@ fn every_listed_difference_is_of_a_shared_script_and_says_why() {
     let _ = differences();
 }
 
-/// What came of each script.
+/// Returns the report of each script.
 fn reports(cases: &[Case], side_by_side: usize) -> Result<Vec<Report>, SetupError> {
     let judged = judge_all(cases, side_by_side, &|_, _| {})?;
     Ok(judged.into_iter().map(|one| one.report).collect())
@@ -102,8 +102,8 @@ fn the_kernel_meets_every_shared_script_but_as_listed() {
         };
         (0..cases.len()).filter(is_unlisted).collect()
     };
-    // Other work on the machine comes in spells of seconds: those that failed
-    // in one wait until it may be over.
+    // Other work on the machine comes in periods of seconds, so failed scripts wait until it may be
+    // over.
     for _ in 0..SPELLS {
         let again = unlisted(&reports);
         if again.is_empty() {

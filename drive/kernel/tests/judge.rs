@@ -1,5 +1,5 @@
-//! Whole scripts, judged by the running kernel. Without the privilege to make a
-//! laboratory, each test says so and what to type, and proves nothing.
+//! Whole scripts against the running kernel. Without the privilege to create a test network
+//! namespace, each test prints that with a hint and proves nothing.
 
 mod loud;
 
@@ -19,7 +19,7 @@ fn case(text: &str, version: IpVersion) -> Case {
     }
 }
 
-/// Judges the scripts side by side, or says loudly why it cannot.
+/// Runs the scripts in parallel, or prints loudly why it cannot.
 fn judged(cases: &[Case]) -> Vec<Judged> {
     let told = AtomicUsize::new(0);
     let tell = |_: usize, _: &Judged| {
@@ -80,10 +80,9 @@ assert tcpi_state == 1
 
 #[test]
 fn the_retransmission_timer_doubles_within_the_lateness_of_its_slots() {
-    // Waits that lie amid a level of the kernel's timer wheel. At the lower end
-    // of one (64 ticks, which are 256 ms where a second has 250) a slot alone is
-    // the eighth that a wait may be late by, and the tick and this machine's
-    // other work would come on top.
+    // Waits in the middle of a level of the kernel's timer wheel. At the lower end of one (64
+    // ticks, which are 256 ms at 250 Hz) a slot alone is an eighth of the wait, the maximum
+    // lateness; the tick and other work of this machine would add to that.
     let server = SERVER.replace("+.05 <", "+.2 <");
     passes(&format!(
         "{server}\

@@ -1,5 +1,5 @@
-//! Laboratories on the running kernel. Without the privilege to make one, each
-//! test says so and what to type, and proves nothing.
+//! Test network namespaces on the running kernel. Without the privilege to create one, each test
+//! prints that with a hint and proves nothing.
 
 mod loud;
 
@@ -17,7 +17,7 @@ use gigatcp_wire::{
 
 const MS: i64 = 1_000_000;
 
-/// Runs `work` in a laboratory, or says loudly why it cannot.
+/// Runs `work` in a test network namespace, or prints loudly why it cannot.
 fn in_lab<T: Send>(work: impl FnOnce(&mut TestNetns) -> T + Send) -> Option<T> {
     match TestNetns::run(&TestNetnsConfig::default(), work) {
         Ok(done) => Some(done),
@@ -29,7 +29,7 @@ fn in_lab<T: Send>(work: impl FnOnce(&mut TestNetns) -> T + Send) -> Option<T> {
     }
 }
 
-/// A packet from the other end at `remote`, port 4000, to port 8080.
+/// Returns a packet from the other end at `remote`, port 4000, to port 8080.
 fn from_remote(remote: IpAddr, local: IpAddr, change: impl FnOnce(&mut Segment<Bytes>)) -> Vec<u8> {
     let mut segment = Segment {
         src_port: 4000,
@@ -49,7 +49,7 @@ fn decoded(sent: Sent) -> Segment<Bytes> {
     segment.map_payload(Bytes::copy_from_slice)
 }
 
-/// The next TCP segment the kernel sends within 100 ms.
+/// Returns the next TCP segment that the kernel sends within 100 ms.
 fn next(lab: &mut TestNetns) -> (i64, Segment<Bytes>) {
     let until = lab.now_ns() + 100 * MS;
     let sent = lab.receive(until).unwrap().expect("the kernel answers");
@@ -109,7 +109,7 @@ fn the_kernel_repeats_its_syn_after_a_second() {
             let to = (IpAddr::from(REMOTE_V4), 8080).into();
             TcpStream::connect_timeout(&to, Duration::from_millis(1300))
         };
-        // The thread is started inside and so is inside.
+        // The thread is started inside, so it runs inside.
         let dialling = std::thread::spawn(dial);
         let (first_at, first) = next(lab);
         assert_eq!(first.flags.without(Flags::ECE | Flags::CWR), Flags::SYN);

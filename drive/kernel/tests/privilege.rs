@@ -1,5 +1,5 @@
-//! Somebody who is not root builds a laboratory in a user namespace of their
-//! own. The test runs itself again as nobody, which takes root to begin with.
+//! An unprivileged user builds a test network namespace in a user namespace. The test restarts
+//! itself as the user `nobody`, which requires root.
 
 mod loud;
 
@@ -8,13 +8,13 @@ use std::process::Command;
 
 use gigatcp_kernel::privilege;
 
-/// What tells the second process that it is the second one.
+/// Environment variable that marks the second process.
 const SIGN: &str = "GIGATCP_TEST_AS_NOBODY";
 
-/// The user that owns nothing, on every Linux.
+/// The unprivileged user that every Linux has.
 const NOBODY: u32 = 65_534;
 
-/// What the innermost process says when it could build a laboratory.
+/// Output of the innermost process after building a test network namespace.
 const DONE: &str = "a laboratory was built without root";
 
 #[test]
@@ -50,8 +50,7 @@ fn skip(why: &str) {
     loud::say(&format!("SKIPPED, NOTHING PROVEN: {why}"));
 }
 
-/// First as nobody, who begins again as root of a user namespace; then as that
-/// root.
+/// Runs as `nobody`, restarted as root of a user namespace; then as that root.
 fn act_as_nobody() {
     match privilege::begin_again() {
         Ok(Some(status)) => assert!(status.success()),

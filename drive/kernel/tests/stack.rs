@@ -1,6 +1,5 @@
-//! The kernel behind the trait that scripts run against, call by call and
-//! packet by packet. Without the privilege to make a laboratory, each test
-//! says so and what to type, and proves nothing.
+//! Tests the kernel's stack for scripts, call by call and packet by packet. Without the privilege
+//! to create a test network namespace, each test prints that with a hint and proves nothing.
 
 mod loud;
 
@@ -34,7 +33,7 @@ const V6: Ends = Ends {
     remote: IpAddr::V6(REMOTE_V6),
 };
 
-/// Runs `work` on a stack that has begun, or says loudly why it cannot.
+/// Runs `work` on a stack that has begun, or prints loudly why it cannot.
 fn on_kernel(ends: Ends, work: impl FnOnce(&mut KernelStack<'_>) + Send) {
     let ran = TestNetns::run(&TestNetnsConfig::default(), |lab| {
         let mut stack = KernelStack::new(lab, Path::new(".")).unwrap();
@@ -57,7 +56,7 @@ fn on_kernel(ends: Ends, work: impl FnOnce(&mut KernelStack<'_>) + Send) {
     }
 }
 
-/// The call a script writes, and what it expects in its arguments.
+/// Parses a call of a script, with its expectations.
 fn parsed(text: &str) -> gigatcp_script::ast::Call {
     let script = gigatcp_script::parse(&format!("0 {text}\n")).unwrap();
     match script.events.into_iter().next().unwrap().action {
@@ -76,7 +75,7 @@ fn begin(stack: &mut KernelStack<'_>, text: &str) -> Progress {
     stack.call(&request).unwrap()
 }
 
-/// Makes a call and compares everything the script's text states.
+/// Makes a call and compares everything that the script's text states.
 #[track_caller]
 fn call(stack: &mut KernelStack<'_>, text: &str) -> Returned {
     let Progress::Returned(returned) = begin(stack, text) else {
@@ -103,7 +102,7 @@ fn at(ms: u64) -> Instant {
     Instant::from_nanos(ms * MS)
 }
 
-/// A segment from the other end.
+/// Returns a segment from the other end.
 fn segment(ends: Ends, change: impl FnOnce(&mut Tcp)) -> Packet {
     let mut tcp = Tcp {
         src_port: 4000,
@@ -132,8 +131,8 @@ fn next(stack: &mut KernelStack<'_>, latest: Instant) -> (Instant, Tcp) {
     (sent.at, sent.packet.tcp().unwrap().clone())
 }
 
-/// Listens, shakes hands, and gives the kernel's initial sequence number and
-/// the accepted descriptor.
+/// Listens and completes a handshake; returns the kernel's initial sequence number and the accepted
+/// descriptor.
 fn accepted(stack: &mut KernelStack<'_>, ends: Ends) -> (u32, i64) {
     call(stack, "socket(..., SOCK_STREAM, IPPROTO_TCP) = 3");
     call(stack, "setsockopt(3, SOL_SOCKET, SO_REUSEADDR, [1], 4) = 0");
@@ -349,7 +348,7 @@ fn commands_set_what_the_namespace_has() {
             .unwrap();
         let read = gigatcp_kernel::settings::read("net.ipv4.tcp_sack").unwrap();
         assert_eq!(read, "0");
-        // What a namespace may not have as its default each socket is given.
+        // If a namespace refuses the control as its default, it is set on each socket.
         stack
             .command("sysctl -q net.ipv4.tcp_congestion_control=cubic")
             .unwrap();

@@ -1,24 +1,22 @@
-//! Several packets written by one system call (`io_uring(7)`).
+//! Writes several packets with one system call (`io_uring(7)`).
 //!
-//! A TUN device takes one packet in a `write`, and a quarter of what such a call
-//! costs is getting into the kernel and to the device. `io_uring_enter` does that
-//! once for as many writes as stand in a ring that it shares with us. Every write
-//! asks not to be kept waiting (`RWF_NOWAIT`), so each is done or refused before
-//! the call returns: packets keep their order, nothing is left to threads of the
-//! kernel, and what was lent for the call is free again after it.
+//! A TUN device accepts one packet per `write`, and a quarter of the cost of such a call is
+//! entering the kernel and reaching the device. `io_uring_enter` does that once for all writes in a
+//! ring shared with the kernel. Every write is non-blocking (`RWF_NOWAIT`), so it completes or
+//! fails before the call returns. Packets therefore keep their order, no kernel thread is involved,
+//! and buffers are free again after the call.
 //!
-//! A refused write fails as `write` would, with the same error number, and those behind it are
-//! tried anyway: if a device is full and has room
-//! again within a call, packets overtake the one it had no room for. (A chain of
-//! writes that ends there, `IOSQE_IO_LINK`, costs as much as it gains.)
+//! A failed write has the same error number as `write`, and later writes are tried anyway. If a
+//! full device drains within a call, packets overtake the one that failed. (A chain of writes that
+//! ends there, `IOSQE_IO_LINK`, costs as much as it gains.)
 //!
-//! Where there is no ring for us (`kernel.io_uring_disabled`, a container that
-//! filters system calls, a device that cannot be asked not to wait) packets are
-//! written one by one, and [`BatchWriter::refusal`] says why.
+//! If no ring is available, packets are written one by one, and [`BatchWriter::refusal`] has the
+//! reason. Reasons are `kernel.io_uring_disabled`, a container that filters system calls, and a
+//! device without non-blocking writes.
 //!
 //! Out of scope: reading. A batch of reads must be submitted before the number of waiting packets
-//! is known; it gains a tenth of a read where many do,
-//! and one alone costs a quarter more than a plain one (docs/notes/live.md).
+//! is known. It saves a tenth of a read if many wait, and a single one costs a quarter more than a
+//! plain read (docs/notes/live.md).
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -27,22 +25,23 @@ use io_uring::{IoUring, opcode, types};
 
 use crate::check_size;
 
-/// Most packets of a call.
+/// Maximum packets of a call.
 pub const MOST: usize = 64;
 
-/// Writes several packets to a device with one system call.
+/// Writer of several packets to a device with one system call.
 pub struct BatchWriter {
     ring: Option<IoUring>,
-    /// Why there is none, where one was wanted.
+    /// Why there is no ring, if one was requested.
     refusal: Option<io::Error>,
-    /// Packets that were written several in a call.
+    /// Packets written in batches.
     batched: u64,
-    /// Result of each packet of a call, as the kernel returns it; `None` if it was not written yet.
+    /// Result of each packet of a call, as returned by the kernel. `None` if it was not written
+    /// yet.
     results: Vec<Option<i32>>,
 }
 
 impl BatchWriter {
-    /// One with a ring, where there is one for us.
+    /// Returns a writer with a ring, if one is available.
     #[must_use]
     pub fn new() -> Self {
         match IoUring::new(MOST as u32) {
@@ -57,7 +56,7 @@ impl BatchWriter {
         }
     }
 
-    /// One that writes packet by packet, because that is what is wanted.
+    /// Returns a writer that writes packet by packet.
     #[must_use]
     pub fn one_by_one() -> Self {
         Self {
@@ -68,28 +67,27 @@ impl BatchWriter {
         }
     }
 
-    /// Why packets are written one by one where batches were wanted. It may turn
-    /// out at the first of them.
+    /// Returns why packets are written one by one although batches were requested. The reason may
+    /// show only at the first packet.
     #[must_use]
     pub fn refusal(&self) -> Option<&io::Error> {
         self.refusal.as_ref()
     }
 
-    /// Packets that were written several in a call.
+    /// Returns the number of packets written in batches.
     #[must_use]
     pub const fn batched(&self) -> u64 {
         self.batched
     }
 
-    /// Whether packets are written several in a call.
+    /// Returns whether packets are written in batches.
     #[must_use]
     pub const fn is_batching(&self) -> bool {
         self.ring.is_some()
     }
 
     /// Writes `packets` in their order, each gathered from its parts. Calls `each` in the same
-    /// order with the result, as `writev(2)` would return it. A
-    /// signal interrupts nothing.
+    /// order with the result, as `writev(2)` would return it. Signals do not interrupt it.
     pub fn write<const N: usize>(
         &mut self,
         to: BorrowedFd<'_>,
@@ -112,11 +110,11 @@ impl BatchWriter {
         }
     }
 
-    /// Writes what can be by one call, and gives the ring up where it failed.
+    /// Writes as many packets as possible in one call. It gives up the ring if that fails.
     fn write_together<const N: usize>(&mut self, to: BorrowedFd<'_>, packets: &[[IoSlice<'_>; N]]) {
         let Some(ring) = &mut self.ring else { return };
         if let Err(error) = submit(ring, to, packets, &mut self.results) {
-            // What was not submitted must never be: it points at what was lent.
+            // Entries not yet submitted must never be, since they point at borrowed buffers.
             self.ring = None;
             self.refusal = Some(error);
         }
@@ -125,10 +123,10 @@ impl BatchWriter {
     }
 }
 
-/// Has the kernel make the writes, and notes in `results` what became of them.
+/// Submits the writes and stores their outcomes in `results`.
 ///
 /// # Errors
-/// That it makes no more: the ring cannot be used again then.
+/// The ring cannot be used any more.
 fn submit<const N: usize>(
     ring: &mut IoUring,
     to: BorrowedFd<'_>,
@@ -154,7 +152,7 @@ fn submit<const N: usize>(
         for done in ring.completion() {
             ended += 1;
             match -done.result() {
-                // Nothing was written; it is tried in the plain way.
+                // Nothing was written; the packet is written without the ring.
                 libc::EINTR => {}
                 libc::EOPNOTSUPP => is_supported = false,
                 _ => results[done.user_data() as usize] = Some(done.result()),
@@ -175,7 +173,7 @@ fn submit<const N: usize>(
     }
 }
 
-/// Writes a packet in the plain way; calls again what a signal interrupted.
+/// Writes a packet without the ring; retries after a signal.
 fn write_one(to: BorrowedFd<'_>, parts: &[IoSlice<'_>]) -> io::Result<usize> {
     loop {
         let count = parts.len() as libc::c_int;
@@ -211,7 +209,7 @@ mod tests {
     use super::*;
     use crate::{device, packets};
 
-    /// Packets of different lengths, in two parts each.
+    /// Returns packets of different lengths, in two parts each.
     fn packets_of(count: usize) -> Vec<(Vec<u8>, Vec<u8>)> {
         let parts = |n: usize| (vec![n as u8; 20 + n % 7], vec![!(n as u8); n % 1400]);
         (0..count).map(parts).collect()
@@ -226,7 +224,7 @@ mod tests {
 
     type Results = Vec<Result<usize, Option<i32>>>;
 
-    /// What `writer` makes of `packets` on a wire: the results, and what arrives.
+    /// Sends `packets` through `writer` over a wire; returns the results and what arrives.
     fn carry(writer: &mut BatchWriter, packets: &[(Vec<u8>, Vec<u8>)]) -> (Results, Vec<Vec<u8>>) {
         let [near, far] = packets::pair().unwrap();
         let mut results = Vec::new();
@@ -250,14 +248,14 @@ mod tests {
         packets.iter().map(|(a, b)| [&a[..], b].concat()).collect()
     }
 
-    /// Runs `work` on a thread that the system lets have no ring.
+    /// Runs `work` on a thread for which the system forbids rings.
     fn without_rings<T: Send>(work: impl FnOnce() -> T + Send) -> T {
         const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
         const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
         const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
         let step = |code, jt, k| libc::sock_filter { code, jt, jf: 0, k };
         let mut steps = [
-            // The number of the call.
+            // Number of the system call.
             step(LOAD, 0, 0),
             step(EQUAL, 1, libc::SYS_io_uring_setup as u32),
             step(RETURN, 0, libc::SECCOMP_RET_ALLOW),
@@ -297,7 +295,7 @@ mod tests {
                 assert_eq!(arrived, whole(&packets), "{count}");
                 let lengths: Vec<_> = arrived.iter().map(|packet| Ok(packet.len())).collect();
                 assert_eq!(results, lengths);
-                // One alone gains nothing.
+                // A single packet is not batched.
                 let alone = u64::from(count % MOST == 1);
                 let batched = count as u64 - alone;
                 assert_eq!(
@@ -325,7 +323,7 @@ mod tests {
     #[test]
     fn one_that_is_refused_keeps_nobody_behind_it_from_being_written() {
         let mut packets = packets_of(200);
-        // More than a datagram of a socket may have.
+        // Larger than the maximum datagram of a socket.
         packets[4].1 = vec![0; 10 << 20];
         packets[199].1 = vec![0; 10 << 20];
         for mut writer in both_ways() {

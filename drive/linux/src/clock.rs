@@ -1,4 +1,4 @@
-//! The monotonic clock, sleeping to an instant, and the kernel's tick.
+//! Monotonic clock, sleeping until an instant, and the kernel's tick.
 
 use std::io;
 use std::time::Duration;
@@ -16,38 +16,38 @@ fn read(clock: libc::clockid_t) -> i64 {
     nanos(spec)
 }
 
-/// A time of the kernel in nanoseconds.
+/// Converts a time of the kernel to nanoseconds.
 pub fn nanos(spec: libc::timespec) -> i64 {
     spec.tv_sec * 1_000_000_000 + spec.tv_nsec
 }
 
-/// Nanoseconds of the monotonic clock.
+/// Returns the monotonic clock in nanoseconds.
 pub fn monotonic() -> i64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// When the kernel last ticked, by the monotonic clock.
+/// Returns the time of the kernel's last tick, by the monotonic clock.
 pub fn last_tick() -> i64 {
     read(libc::CLOCK_MONOTONIC_COARSE)
 }
 
-/// Nanoseconds of the clock that packets are stamped by.
+/// Returns the clock of packet timestamps in nanoseconds.
 pub fn realtime() -> i64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// Nanoseconds of a processor that the calling thread has had.
+/// Returns the CPU time of the calling thread in nanoseconds.
 pub fn thread() -> i64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// CPU time of the calling thread: user and system.
+/// Returns the CPU time of the calling thread: user and system.
 #[must_use]
 pub fn thread_split() -> (Duration, Duration) {
     split(libc::RUSAGE_THREAD)
 }
 
-/// CPU time of all threads of this process: user and system.
+/// Returns the CPU time of all threads of this process: user and system.
 #[must_use]
 pub fn process_split() -> (Duration, Duration) {
     split(libc::RUSAGE_SELF)
@@ -67,10 +67,10 @@ fn split(of: libc::c_int) -> (Duration, Duration) {
     (span(usage.ru_utime), span(usage.ru_stime))
 }
 
-/// Returns how long the calling thread was ready to run and did not, since it began.
+/// Returns the time that the calling thread was runnable but not running, since its start.
 ///
 /// # Errors
-/// Where `/proc` is not mounted, or the kernel does not count it (`CONFIG_SCHED_INFO`).
+/// If `/proc` is not mounted, or the kernel does not count it (`CONFIG_SCHED_INFO`).
 pub fn thread_waited() -> io::Result<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     let waited = text
@@ -81,8 +81,8 @@ pub fn thread_waited() -> io::Result<Duration> {
     Ok(Duration::from_nanos(waited))
 }
 
-/// The kernel's tick: the resolution of its coarse clock is one jiffy, and
-/// protocol timers run in jiffies.
+/// Returns the kernel's tick. The resolution of its coarse clock is one jiffy, and protocol timers
+/// run in jiffies.
 pub fn tick() -> Duration {
     let mut spec = libc::timespec {
         tv_sec: 0,
@@ -94,8 +94,7 @@ pub fn tick() -> Duration {
     Duration::from_nanos(nanos(spec).unsigned_abs())
 }
 
-/// Sleeps until the monotonic clock shows `nanos`; returns at once when that
-/// is past.
+/// Sleeps until the monotonic clock shows `nanos`; returns immediately if that is past.
 pub fn sleep_until(nanos: i64) {
     let spec = libc::timespec {
         tv_sec: nanos.div_euclid(1_000_000_000),
@@ -117,24 +116,24 @@ pub fn sleep_until(nanos: i64) {
     }
 }
 
-/// Asks for wake-ups of the calling thread as sharp as the hardware gives them.
+/// Requests the finest timer resolution for wake-ups of the calling thread.
 pub fn wake_sharply() -> io::Result<()> {
     // SAFETY: plain integers.
     check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) })?;
     Ok(())
 }
 
-/// Who comes first of those that come before ordinary threads.
+/// Rank among threads with real-time priority.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rank {
     /// A host at the end of a path.
     Host,
-    /// The path, whose delays are the hosts'.
+    /// The path; its delays affect both hosts.
     Path,
 }
 
 /// Calls [`wake_sharply`], and gives the thread real-time priority. Both are best effort: without
-/// the privilege, times are as good as an ordinary thread's.
+/// the privilege, times are as accurate as an ordinary thread's.
 pub fn be_punctual(rank: Rank) -> io::Result<()> {
     wake_sharply()?;
     // SAFETY: plain integers.
@@ -142,7 +141,7 @@ pub fn be_punctual(rank: Rank) -> io::Result<()> {
     schedule(libc::SCHED_RR, lowest + i32::from(rank == Rank::Path))
 }
 
-/// The calling thread has its turn like all others again.
+/// Returns the calling thread to ordinary scheduling.
 pub fn be_ordinary() -> io::Result<()> {
     schedule(libc::SCHED_OTHER, 0)
 }

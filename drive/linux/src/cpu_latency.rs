@@ -10,23 +10,22 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 
-/// Long enough for the lightest sleep of a processor (C1), short enough to rule
-/// out all others.
+/// Wake-up latency that allows only the lightest idle state of a CPU (C1), in microseconds.
 const LIGHT_SLEEP_US: i32 = 2;
-/// No sleep at all: what a virtual processor calls light is to halt.
+/// Forbids idle states: the lightest one of a virtual CPU is a halt.
 const NO_SLEEP_US: i32 = 0;
 
 const REQUEST: &str = "/dev/cpu_dma_latency";
 const DRIVER: &str = "/sys/devices/system/cpu/cpuidle/current_driver";
 
-/// A request that no processor sleeps deeply; it stands as long as this value.
+/// A request that no CPU enters a deep idle state; valid until dropped.
 #[derive(Debug)]
 pub struct CpuLatencyRequest(
     #[expect(dead_code, reason = "it stands as long as this is open")] File,
 );
 
 impl CpuLatencyRequest {
-    /// Asks for it.
+    /// Makes the request.
     ///
     /// # Errors
     /// If the process lacks root, or this kernel does not control the idle states of its CPUs.
@@ -39,8 +38,8 @@ impl CpuLatencyRequest {
     }
 }
 
-/// The latency to request, in microseconds, if `driver` controls the idle states; `None` if the
-/// driver cannot be asked.
+/// Returns the latency to request, in microseconds, if `driver` controls the idle states. `None` if
+/// the driver does not accept requests.
 fn longest_wake_up(driver: &str) -> Option<i32> {
     match driver {
         "" | "none" => None,

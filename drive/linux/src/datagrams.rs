@@ -1,12 +1,12 @@
-//! Several datagrams sent or received by one system call (`sendmmsg(2)`, `recvmmsg(2)`), or as
-//! one packet (`UDP_SEGMENT`, `UDP_GRO`).
+//! Sends or receives several datagrams by one system call (`sendmmsg(2)`, `recvmmsg(2)`), or as one
+//! packet (`UDP_SEGMENT`, `UDP_GRO`).
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 
 use crate::{check, check_size};
 
-/// Most datagrams of one call.
+/// Maximum datagrams of one call.
 pub const MAX_BATCH: usize = 64;
 
 /// Sends the datagrams in `buffer`, each `size` bytes, on a connected socket. Returns how many
@@ -33,15 +33,15 @@ pub fn send(socket: &impl AsRawFd, buffer: &[u8], size: usize) -> io::Result<usi
     Ok(sent.unsigned_abs() as usize)
 }
 
-/// Most bytes of one call of [`send_segmented`]: of a datagram of IPv4.
+/// Maximum bytes of one call of [`send_segmented`]: those of a datagram over IPv4.
 pub const MAX_SEGMENTED: usize = 65_507;
 
-/// Sends the datagrams in `buffer` as [`send`] does, as one packet that the kernel cuts as late
-/// as it can (`UDP_SEGMENT`, `udp(7)`). Returns how many were sent.
+/// Sends the datagrams in `buffer` as one packet (`UDP_SEGMENT`, `udp(7)`). The kernel segments it
+/// as late as possible. Returns how many were sent, as [`send`] does.
 ///
 /// # Errors
-/// The kernel's: it cuts no datagrams that are larger than the MTU of the route allows, or none
-/// for an interface without checksum offload.
+/// The kernel's error: it does not segment datagrams larger than the MTU of the route allows, or
+/// without checksum offload of the interface.
 pub fn send_segmented(socket: &impl AsRawFd, buffer: &[u8], size: usize) -> io::Result<usize> {
     let most = (MAX_SEGMENTED / size.max(1)).clamp(1, MAX_BATCH);
     let count = (buffer.len() / size.max(1)).min(most);
@@ -72,47 +72,47 @@ pub fn send_segmented(socket: &impl AsRawFd, buffer: &[u8], size: usize) -> io::
     Ok(sent / size.max(1))
 }
 
-/// Has the kernel hand over consecutive datagrams of one size as one message (`UDP_GRO`).
+/// Makes the kernel return consecutive datagrams of one size as one message (`UDP_GRO`).
 ///
 /// # Errors
-/// What the kernel says: it may be older than 5.0.
+/// The kernel's error: it may be older than 5.0.
 pub fn receive_coalesced(socket: &impl AsRawFd) -> io::Result<()> {
     let on = 1_i32.to_ne_bytes();
     crate::socket::set_option(socket.as_raw_fd(), libc::SOL_UDP, libc::UDP_GRO, &on)?;
     Ok(())
 }
 
-/// A message that was received: a datagram, or several that the kernel has joined.
+/// A received message: a datagram, or several joined by the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     bytes: &'a [u8],
-    /// Bytes of each datagram but the last.
+    /// Bytes of each datagram except the last.
     segment: usize,
-    /// Messages that the socket had dropped before this one since it was made, because its buffer
-    /// was full (`SO_RXQ_OVFL`). `None`: the kernel has not said it.
+    /// Messages that the socket dropped before this one since its creation (`SO_RXQ_OVFL`). It
+    /// drops because its buffer is full. `None`: not reported.
     pub drops: Option<u32>,
 }
 
 impl<'a> Message<'a> {
-    /// Its bytes.
+    /// Returns its bytes.
     #[must_use]
     pub fn bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Its datagrams, in the order of arrival.
+    /// Returns its datagrams, in the order of arrival.
     pub fn datagrams(self) -> impl Iterator<Item = &'a [u8]> {
         self.bytes.chunks(self.segment.max(1))
     }
 
-    /// Whether the kernel has joined datagrams.
+    /// Returns whether the kernel has joined datagrams.
     #[must_use]
     pub fn is_joined(self) -> bool {
         self.bytes.len() > self.segment
     }
 }
 
-/// What one call received.
+/// Messages received by one call.
 #[derive(Debug)]
 pub struct Received {
     /// Length of each message, and of the datagrams in it.
@@ -122,7 +122,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// The messages, in the order of arrival; `buffer` and `size` are those of [`receive`].
+    /// Returns the messages, in the order of arrival; `buffer` and `size` are those of [`receive`].
     pub fn messages<'a>(
         &'a self,
         buffer: &'a [u8],
@@ -141,11 +141,11 @@ impl Received {
 /// Control bytes of a message: `SO_RXQ_OVFL` and `UDP_GRO`, or `UDP_SEGMENT`, of `cmsg(3)`.
 const CONTROL: usize = 64;
 
-/// Receives what is there, up to as many messages as `buffer` has places of `size` bytes. Waits
-/// for the first one as the socket does.
+/// Receives the waiting messages. `buffer` has room for `size` bytes of each. Waits for the first
+/// one if the socket is blocking.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8], size: usize) -> io::Result<Received> {
     let mut vectors = [EMPTY_VECTOR; MAX_BATCH];
     let mut messages = [empty_message(); MAX_BATCH];
@@ -179,7 +179,7 @@ pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8], size: usize) -> io::Res
     Ok(received)
 }
 
-/// The socket's drops, and the size of joined datagrams, that stand with a message.
+/// Returns the socket's drops and the size of joined datagrams from a message's control data.
 fn controls_of(message: &libc::msghdr) -> (Option<u32>, Option<u32>) {
     let (mut drops, mut segment) = (None, None);
     // SAFETY: the kernel has filled in the control part of `message`, which is alive; the macros
@@ -199,20 +199,20 @@ fn controls_of(message: &libc::msghdr) -> (Option<u32>, Option<u32>) {
     (drops, segment)
 }
 
-/// Has the kernel say with each datagram how many the socket has dropped.
+/// Makes the kernel report the socket's drops with each datagram.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn report_drops(socket: &impl AsRawFd) -> io::Result<()> {
     let on = 1_i32.to_ne_bytes();
     crate::socket::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RXQ_OVFL, &on)?;
     Ok(())
 }
 
-/// Bytes that wait in the socket's send buffer (`SIOCOUTQ`).
+/// Returns the bytes waiting in the socket's send buffer (`SIOCOUTQ`).
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn unsent(fd: RawFd) -> io::Result<u64> {
     let mut bytes: libc::c_int = 0;
     // SAFETY: the kernel writes one integer to a live local.
@@ -220,11 +220,11 @@ pub fn unsent(fd: RawFd) -> io::Result<u64> {
     Ok(u64::from(bytes.unsigned_abs()))
 }
 
-/// Takes up to `length` bytes out of a TCP socket without copying them (`MSG_TRUNC`). Returns
-/// how many; 0 at the end of the stream.
+/// Discards up to `length` received bytes of a TCP socket without copying them (`MSG_TRUNC`).
+/// Returns how many; 0 at the end of the stream.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn discard(socket: &impl AsRawFd, length: usize) -> io::Result<usize> {
     let (fd, nowhere) = (socket.as_raw_fd(), std::ptr::null_mut());
     // SAFETY: with MSG_TRUNC a TCP socket writes no byte.
@@ -255,7 +255,8 @@ mod tests {
         (a, b)
     }
 
-    /// Datagrams of a call, by their lengths and first bytes, and the number of messages.
+    /// Returns the datagrams of a call, and the number of messages. A datagram is its length and
+    /// first byte.
     fn taken(to: &UdpSocket, size: usize) -> (Vec<(usize, u8)>, usize) {
         let mut buffer = vec![0; MAX_BATCH * size];
         let received = receive(to, &mut buffer, size).unwrap();
@@ -305,7 +306,7 @@ mod tests {
         let sent = send_segmented(&from, &[1; 64 * 2000], 2000).unwrap();
         assert_eq!(sent, 32);
         assert_eq!(taken(&to, 65_536).0.len(), 32);
-        // One that is larger than a packet of the route is an error.
+        // A datagram larger than a packet of the route is an error.
         assert!(send_segmented(&from, &[1; 140_000], 70_000).is_err());
     }
 

@@ -1,5 +1,5 @@
-//! The TUN device and its interface: made, addressed, routed and brought up by
-//! `ioctl`, so that no other program is needed.
+//! The TUN device and its interface: created, addressed, routed and brought up by `ioctl`, so that
+//! no other program is needed.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -10,7 +10,7 @@ use bytes::{BufMut, BytesMut};
 use crate::virtio::{Segmentation, VirtioHeader};
 use crate::{check, check_size, own};
 
-/// `struct in6_rtmsg` and `struct in6_ifreq` name an interface by number.
+/// Number of an interface, in `struct in6_rtmsg` and `struct in6_ifreq`.
 pub type Index = libc::c_int;
 
 /// Opens the driver.
@@ -20,26 +20,24 @@ pub fn open_tun() -> io::Result<OwnedFd> {
     unsafe { own(libc::open(c"/dev/net/tun".as_ptr(), flags)) }
 }
 
-/// Octets of written packets that may wait for the kernel, its own bookkeeping
-/// among them: some 3,500 packets of 1500. Without a limit a reception that has no
-/// time would fill the machine's memory.
+/// Maximum bytes of written packets that wait for the kernel, including its own bookkeeping. That
+/// is some 3,500 packets of 1500. Without a limit, a receiving thread that gets no CPU time would
+/// let them fill the machine's memory.
 const QUEUED: libc::c_int = 8 << 20;
 
-/// When the kernel works on a packet that is written to a device.
+/// When the kernel processes a packet written to a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reception {
-    /// In the call that writes it.
+    /// During the call that writes it.
     AtOnce,
-    /// Later, with what else has been written by then (`IFF_NAPI`): adjacent packets of one flow
-    /// may be joined, as behind a network card. Where too much waits, a
-    /// write fails with [`io::ErrorKind::WouldBlock`]. Who works on it is
-    /// [`crate::steering`]'s.
+    /// Later, with other packets written by then (`IFF_NAPI`). Adjacent packets of one flow may be
+    /// joined, as behind a network card. If too much waits, a write fails with
+    /// [`io::ErrorKind::WouldBlock`]. [`crate::steering`] chooses the thread that processes them.
     Queued,
 }
 
-/// Makes the device `name` behind `tun`: single IP packets, no offloads on
-/// what is sent, each behind a [`VirtioHeader`]. It lives as long as the
-/// descriptor.
+/// Creates the device `name` of `tun`. It carries single IP packets, each behind a
+/// [`VirtioHeader`], and sends without offloads. It lives as long as the descriptor.
 pub fn make_tun(tun: &OwnedFd, name: &str, reception: Reception) -> io::Result<()> {
     let mut request = request_for(name);
     let mut flags = libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_VNET_HDR;
@@ -58,7 +56,7 @@ pub fn make_tun(tun: &OwnedFd, name: &str, reception: Reception) -> io::Result<(
     Ok(())
 }
 
-/// A socket that interfaces are configured through: any of its family will do.
+/// Returns a socket for configuring interfaces: any of its family will do.
 pub fn control_socket(family: libc::c_int) -> io::Result<OwnedFd> {
     // SAFETY: plain integers; the descriptor is a new one.
     unsafe {
@@ -70,7 +68,7 @@ pub fn control_socket(family: libc::c_int) -> io::Result<OwnedFd> {
     }
 }
 
-/// A request about the interface `name`.
+/// Returns a request about the interface `name`.
 pub(crate) fn request_for(name: &str) -> libc::ifreq {
     // SAFETY: `ifreq` is integers and a union of integers: all zero is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -88,7 +86,7 @@ fn ask(control: RawFd, what: libc::c_ulong, request: &mut libc::ifreq) -> io::Re
     Ok(())
 }
 
-/// The number of the interface `name`.
+/// Returns the number of the interface `name`.
 pub fn index(control: &OwnedFd, name: &str) -> io::Result<Index> {
     let mut request = request_for(name);
     ask(control.as_raw_fd(), libc::SIOCGIFINDEX, &mut request)?;
@@ -96,14 +94,14 @@ pub fn index(control: &OwnedFd, name: &str) -> io::Result<Index> {
     Ok(unsafe { request.ifr_ifru.ifru_ifindex })
 }
 
-/// Sets the largest packet of the interface, in octets.
+/// Sets the MTU of the interface, in bytes.
 pub fn set_mtu(control: &OwnedFd, name: &str, mtu: u32) -> io::Result<()> {
     let mut request = request_for(name);
     request.ifr_ifru.ifru_mtu = mtu.cast_signed();
     ask(control.as_raw_fd(), libc::SIOCSIFMTU, &mut request)
 }
 
-/// The largest packet of the interface, in octets.
+/// Returns the MTU of the interface, in bytes.
 pub fn mtu(control: &OwnedFd, name: &str) -> io::Result<u32> {
     let mut request = request_for(name);
     ask(control.as_raw_fd(), libc::SIOCGIFMTU, &mut request)?;
@@ -111,10 +109,11 @@ pub fn mtu(control: &OwnedFd, name: &str) -> io::Result<u32> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu }.cast_unsigned())
 }
 
-/// The address of an Ethernet interface. It is all zero for loopback, which has frames of this kind.
+/// Returns the address of an Ethernet interface. It is all zero for loopback, which has frames of
+/// this kind.
 ///
 /// # Errors
-/// What the kernel says; that it is an interface of another kind.
+/// The kernel's error, also for an interface of another kind.
 pub fn ethernet_address(control: &OwnedFd, name: &str) -> io::Result<[u8; 6]> {
     let mut request = request_for(name);
     ask(control.as_raw_fd(), libc::SIOCGIFHWADDR, &mut request)?;
@@ -137,7 +136,7 @@ pub fn ethernet_address(control: &OwnedFd, name: &str) -> io::Result<[u8; 6]> {
 /// Sets how many packets wait for a reader before the interface drops.
 pub fn set_queue(control: &OwnedFd, name: &str, packets: u32) -> io::Result<()> {
     let mut request = request_for(name);
-    // The member for the queue's length shares the place of this one.
+    // The queue length is a member of the same union.
     request.ifr_ifru.ifru_metric = packets.cast_signed();
     ask(control.as_raw_fd(), libc::SIOCSIFTXQLEN, &mut request)
 }
@@ -148,7 +147,7 @@ pub fn bring_up(control: &OwnedFd, name: &str) -> io::Result<()> {
     change_flags(control, name, |flags| flags | up)
 }
 
-/// Takes the interface down; its addresses of IPv6 and its routes are gone then.
+/// Takes the interface down; this removes its IPv6 addresses and its routes.
 pub fn take_down(control: &OwnedFd, name: &str) -> io::Result<()> {
     change_flags(control, name, |flags| {
         flags & !(libc::IFF_UP as libc::c_short)
@@ -168,14 +167,14 @@ fn change_flags(
     ask(control.as_raw_fd(), libc::SIOCSIFFLAGS, &mut request)
 }
 
-/// An IPv4 address as the generic form of requests.
+/// Returns an IPv4 address in the generic form of requests.
 fn generic(address: Ipv4Addr) -> libc::sockaddr {
     // SAFETY: both are plain data of the same 16 octets: `sockaddr_in` is what
     // `sockaddr` stands for when the family says so.
     unsafe { std::mem::transmute(crate::address::v4(address, 0)) }
 }
 
-/// Gives the interface an address and its network.
+/// Assigns an address and its network to the interface.
 pub fn set_v4(control: &OwnedFd, name: &str, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
     let mut request = request_for(name);
     request.ifr_ifru.ifru_addr = generic(address);
@@ -184,7 +183,7 @@ pub fn set_v4(control: &OwnedFd, name: &str, address: Ipv4Addr, prefix: u8) -> i
     ask(control.as_raw_fd(), libc::SIOCSIFNETMASK, &mut request)
 }
 
-/// The mask of a prefix of `prefix` bits.
+/// Returns the netmask of a prefix length.
 fn mask(prefix: u8) -> Ipv4Addr {
     let bits = u32::MAX.checked_shl(32 - u32::from(prefix)).unwrap_or(0);
     Ipv4Addr::from_bits(bits)
@@ -244,8 +243,8 @@ pub fn route_v6(control: &OwnedFd, interface: Index, to: Ipv6Addr, prefix: u8) -
     Ok(())
 }
 
-/// Hands a packet to the kernel as if it had arrived, joined of segments of
-/// `segment_size` octets unless that is zero.
+/// Passes a packet to the kernel as received. If `segment_size` is not zero, the packet consists of
+/// joined segments of that many bytes.
 pub fn inject(tun: &OwnedFd, packet: &[u8], segment_size: u16) -> io::Result<()> {
     let joined = Segmentation {
         is_v6: packet.first().is_some_and(|first| first >> 4 == 6),
@@ -264,11 +263,11 @@ pub fn inject(tun: &OwnedFd, packet: &[u8], segment_size: u16) -> io::Result<()>
     Ok(())
 }
 
-/// Reads one packet with its [`VirtioHeader`] behind what `into` holds already,
-/// as far as there is room; what does not fit is lost. Returns its octets.
+/// Reads one packet with its [`VirtioHeader`] and appends it to `into`. What exceeds its capacity
+/// is lost. Returns the bytes read.
 ///
 /// # Errors
-/// [`io::ErrorKind::WouldBlock`] when none waits; else what the device says.
+/// [`io::ErrorKind::WouldBlock`] if none waits; otherwise the device's error.
 pub fn read_packet(tun: &impl AsRawFd, into: &mut BytesMut) -> io::Result<usize> {
     let room = into.spare_capacity_mut();
     // SAFETY: pointer and length are those of the spare room of `into`.
@@ -279,11 +278,11 @@ pub fn read_packet(tun: &impl AsRawFd, into: &mut BytesMut) -> io::Result<usize>
     Ok(len)
 }
 
-/// Says which work on packets may be left to us: what the kernel then sends may
-/// be super-segments of up to 64 KiB and lack its checksum.
+/// Sets the offloads that the device supports. The kernel may then send super-segments of up to 64
+/// KiB, and packets without checksum.
 ///
 /// # Errors
-/// What the device says: a kernel that does not know one of them.
+/// The device's error: the kernel does not support one of them.
 pub fn set_offloads(tun: &impl AsRawFd, offloads: Offloads) -> io::Result<()> {
     let mut flags = 0;
     if offloads.checksum {
@@ -298,13 +297,13 @@ pub fn set_offloads(tun: &impl AsRawFd, offloads: Offloads) -> io::Result<()> {
     Ok(())
 }
 
-/// See [`set_offloads`].
+/// Offloads of a device, see [`set_offloads`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Offloads {
     /// TCP checksums.
     pub checksum: bool,
-    /// Segmentation of TCP over IPv4 and IPv6, with and without CWR; needs
-    /// checksums, and has them.
+    /// Segmentation of TCP over IPv4 and IPv6, with and without CWR. It includes the checksums that
+    /// it requires.
     pub segmentation: bool,
 }
 
@@ -321,8 +320,7 @@ impl Offloads {
     };
 }
 
-/// Takes packets the kernel has sent off the device's queue and forgets them:
-/// the packet socket has seen them.
+/// Discards sent packets from the device's queue. The packet socket has already received them.
 pub fn drain(tun: &OwnedFd) {
     let mut octets = [0_u8; 2048];
     loop {
@@ -340,7 +338,7 @@ pub const FEATURE_GSO: u32 = 0x24;
 pub const FEATURE_TSO: u32 = 0x1f;
 /// `ETHTOOL_SGRO`: packets received are joined.
 pub const FEATURE_GRO: u32 = 0x2c;
-/// `ETHTOOL_SSG`: packets in several pieces.
+/// `ETHTOOL_SSG`: scatter-gather.
 pub const FEATURE_SG: u32 = 0x19;
 
 /// `struct ethtool_value`.
@@ -350,11 +348,11 @@ struct FeatureValue {
     value: u32,
 }
 
-/// Switches off what makes super-packets on the interface, or takes them: every
-/// packet is then one of the wire.
+/// Switches off segmentation and receive offloads of the interface. Every packet is then one of the
+/// wire.
 ///
 /// # Errors
-/// What the kernel says: no such interface, no privilege, a feature it lacks.
+/// The kernel's error: no such interface, no privilege, or an unsupported feature.
 pub fn switch_off_offloads(name: &str) -> io::Result<()> {
     [FEATURE_TSO, FEATURE_GSO, FEATURE_GRO, FEATURE_SG]
         .into_iter()

@@ -1,46 +1,46 @@
-//! Why a test network namespace could not be set up: the step that failed, what the kernel said,
-//! and what to type.
+//! Why a test network namespace could not be set up: the step that failed, the kernel's error, and
+//! a hint.
 
 use std::fmt;
 use std::io;
 
 use crate::userns_check;
 
-/// A step of setting up namespaces, in the order they are taken.
+/// A step of setting up namespaces, in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// `unshare(CLONE_NEWUSER)`, when the process is not privileged itself.
+    /// `unshare(CLONE_NEWUSER)`, if the process is unprivileged.
     UserNamespace,
     /// `unshare(CLONE_NEWNET)`.
     NetworkNamespace,
     /// `unshare(CLONE_NEWPID)`.
     ProcessNamespace,
-    /// `setns`, into a namespace that exists.
+    /// `setns`, into an existing namespace.
     EnterNamespace,
     /// Opening `/dev/net/tun`.
     OpenTun,
-    /// Making the device.
+    /// Creating the device.
     Device,
-    /// Telling the device which segmentation and checksums it may leave to us.
+    /// Setting the segmentation and checksum offloads of the device.
     Offloads,
-    /// Making a pair of Ethernet devices that are each other's wire.
+    /// Creating a pair of connected Ethernet devices.
     Pair,
     /// Addresses and routes.
     Addresses,
-    /// The congestion control of the route between both ends.
+    /// Setting the congestion control of the route between both ends.
     Control,
-    /// The packet socket that sees what the kernel sends, and when.
+    /// The packet socket that captures what the kernel sends.
     PacketSocket,
     /// A setting under `/proc/sys/net`.
     Setting,
-    /// A thread of its own.
+    /// Starting a thread.
     Thread,
-    /// Starting this program again, in a user namespace.
+    /// Restarting this program in a user namespace.
     Again,
 }
 
 impl Step {
-    /// What was being done, to follow "cannot".
+    /// Returns the action, to follow "cannot".
     const fn action(self) -> &'static str {
         match self {
             Self::UserNamespace => {
@@ -63,19 +63,19 @@ impl Step {
     }
 }
 
-/// Namespaces, devices or settings could not be set up.
+/// Failure to set up namespaces, devices or settings.
 #[derive(Debug)]
 pub struct SetupError {
     /// The step that failed.
     pub step: Step,
-    /// What exactly, where the step alone does not say it; may be empty.
+    /// Object of the step, if the step alone is ambiguous; may be empty.
     pub what: String,
-    /// What the kernel said.
+    /// Error of the kernel.
     pub cause: io::Error,
 }
 
 impl SetupError {
-    /// `step` failed with `cause`.
+    /// Returns the error that `step` failed with `cause`.
     #[must_use]
     pub fn new(step: Step, cause: io::Error) -> Self {
         Self {
@@ -85,7 +85,7 @@ impl SetupError {
         }
     }
 
-    /// The same, where the step alone does not say at what.
+    /// Returns the error with the object at which `step` failed.
     #[must_use]
     pub fn about(step: Step, what: impl Into<String>, cause: io::Error) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl SetupError {
         }
     }
 
-    /// What is missing and what to type, where that is known.
+    /// Returns what is missing and the command that fixes it, if known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self.step {
@@ -135,8 +135,8 @@ impl SetupError {
         }
     }
 
-    /// Whether it is a privilege or a driver that is missing, rather than a
-    /// fault: a test may then be skipped, loudly.
+    /// Returns whether a privilege or a driver is missing, rather than a fault. A test may then be
+    /// skipped with a message.
     #[must_use]
     pub fn is_missing_privilege(&self) -> bool {
         self.hint().is_some()
@@ -154,7 +154,7 @@ impl fmt::Display for SetupError {
             Step::UserNamespace | Step::NetworkNamespace | Step::ProcessNamespace
         );
         if is_namespace && self.cause.raw_os_error() == Some(libc::ENOSPC) {
-            // The kernel's words are of disks.
+            // The kernel's text is about disks.
             return f.write_str(": there may be no more of them (ENOSPC)");
         }
         write!(f, ": {}", self.cause)

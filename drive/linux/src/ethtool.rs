@@ -1,6 +1,6 @@
-//! What a network card and its driver say about themselves (`ethtool(8)`, by `ioctl`).
+//! Reads settings and counters of a network card and its driver (`ethtool(8)`, by `ioctl`).
 //!
-//! Every function reads, and most need no privilege. A driver that lacks something refuses with
+//! Every function only reads, and most need no privilege. A driver that lacks something fails with
 //! `EOPNOTSUPP`.
 
 use std::io;
@@ -16,14 +16,14 @@ const GCOALESCE: u32 = 0xe;
 const GRINGPARAM: u32 = 0x10;
 const GSTRINGS: u32 = 0x1b;
 const GSTATS: u32 = 0x1d;
-/// The set of strings that name the counters of `GSTATS`.
+/// The string set with the names of the counters of `GSTATS`.
 const STRINGS_OF_STATS: u32 = 1;
-/// Bytes of a name in a set of strings.
+/// Bytes of a name in a string set.
 const STRING: usize = 32;
-/// Counters that a driver may add between two questions.
+/// Room for counters that a driver may add between two requests.
 const SPARE: usize = 4096;
 
-/// An offload that can be read alone.
+/// An offload that can be read separately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Feature {
@@ -33,16 +33,16 @@ pub enum Feature {
     TxChecksum = 0x16,
     /// Segmentation by the card.
     Tso = 0x1e,
-    /// Segmentation below the stack.
+    /// Segmentation in software below TCP.
     Gso = 0x23,
     /// Joining of received segments.
     Gro = 0x2b,
 }
 
-/// Whether a feature of the interface is on.
+/// Returns whether a feature of the interface is on.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn feature(name: &str, feature: Feature) -> io::Result<bool> {
     let answer = ask(name, feature as u32, &[], 8)?;
     Ok(word(&answer, 4) == Some(1))
@@ -51,16 +51,16 @@ pub fn feature(name: &str, feature: Feature) -> io::Result<bool> {
 /// Sizes of rings in descriptors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rings {
-    /// Receive ring and the largest possible.
+    /// Receive ring and its maximum.
     pub rx: [u32; 2],
-    /// Transmit ring and the largest possible.
+    /// Transmit ring and its maximum.
     pub tx: [u32; 2],
 }
 
-/// Sizes of the rings of the interface.
+/// Returns the sizes of the rings of the interface.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn rings(name: &str) -> io::Result<Rings> {
     let answer = ask(name, GRINGPARAM, &[], 36)?;
     let field = |index: usize| word(&answer, 4 * index).unwrap_or(0);
@@ -73,20 +73,20 @@ pub fn rings(name: &str) -> io::Result<Rings> {
 /// Interrupt coalescing of an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coalescing {
-    /// Whether the receive side adapts to the load.
+    /// Whether receive coalescing adapts to the load.
     pub adaptive_rx: bool,
     /// Delay of receive interrupts in microseconds.
     pub rx_us: u32,
-    /// Packets after which a receive interrupt is raised; 0: no such bound.
+    /// Packets after which a receive interrupt is raised; 0: unlimited.
     pub rx_frames: u32,
     /// Delay of transmit interrupts in microseconds.
     pub tx_us: u32,
 }
 
-/// Interrupt coalescing of the interface.
+/// Returns the interrupt coalescing of the interface.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn coalescing(name: &str) -> io::Result<Coalescing> {
     let answer = ask(name, GCOALESCE, &[], 92)?;
     let field = |index: usize| word(&answer, 4 * index).unwrap_or(0);
@@ -98,10 +98,10 @@ pub fn coalescing(name: &str) -> io::Result<Coalescing> {
     })
 }
 
-/// Speed in Mbit/s and whether the link is full duplex; `None` for what is unknown.
+/// Returns the speed in Mbit/s and whether the link is full duplex; `None` if unknown.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn link(name: &str) -> io::Result<(Option<u32>, Option<bool>)> {
     const UNKNOWN: [u32; 3] = [0, 0xffff, u32::MAX];
     let answer = ask(name, GSET, &[], 44)?;
@@ -115,19 +115,19 @@ pub fn link(name: &str) -> io::Result<(Option<u32>, Option<bool>)> {
     Ok((Some(speed).filter(|speed| !UNKNOWN.contains(speed)), duplex))
 }
 
-/// Name of the driver of the interface.
+/// Returns the name of the driver of the interface.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn driver(name: &str) -> io::Result<String> {
     let answer = ask(name, GDRVINFO, &[], 196)?;
     Ok(string(answer.get(4..36).unwrap_or_default()))
 }
 
-/// Names and values of the driver's counters.
+/// Returns names and values of the driver's counters.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn counters(name: &str) -> io::Result<Vec<(String, u64)>> {
     let driver = ask(name, GDRVINFO, &[], 196)?;
     let count = word(&driver, 180).unwrap_or(0) as usize;
@@ -147,7 +147,7 @@ fn string(octets: &[u8]) -> String {
     String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
 }
 
-/// The answer to a command of this file, which writes at most `length` bytes.
+/// Returns the answer to an ethtool command, of at most `length` bytes.
 fn ask(name: &str, command: u32, arguments: &[u32], length: usize) -> io::Result<Vec<u8>> {
     const SIOCETHTOOL: libc::c_ulong = 0x8946;
     let mut answer = vec![0; length];

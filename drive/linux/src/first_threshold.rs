@@ -1,30 +1,27 @@
-//! The first slow-start threshold of connections to a peer.
+//! Sets the initial ssthresh of connections to a peer.
 //!
-//! A socket cannot be told one. A route can (`ssthresh lock` of `ip-route(8)`),
-//! and alone that does nothing: a connection begins with what the kernel
-//! remembers of its peer (`ip-tcp_metrics(8)`), and remembers what the route
-//! says only where a connection to the peer has ended before. So the peer's
-//! address is this machine's own for a moment, by a route with that metric, and
-//! one connection is opened to it and closed.
+//! A socket has no option for it. A route has (`ssthresh lock` of `ip-route(8)`), but that has no
+//! effect alone. A connection begins with the metrics that the kernel caches for its peer
+//! (`ip-tcp_metrics(8)`). The cache adopts the route's value only after a connection to the peer
+//! has ended. The peer's address is therefore made local for a moment, by a route with that metric,
+//! and one connection to it is opened and closed.
 //!
-//! What it costs: the kernel of the namespace has a memory from then on, of this
-//! peer. Its round-trip time there is that of the loopback, which only makes a
-//! first timeout longer, never shorter.
+//! Side effect: the kernel of the namespace then has cached metrics of this peer. Their RTT is that
+//! of the loopback, which can only lengthen a first timeout.
 //!
-//! Out of scope: whether a congestion control heeds it. Reno and CUBIC
-//! do; BBR begins without a threshold whatever the route says.
+//! Out of scope: whether a congestion control uses it. Reno and CUBIC do; BBR ignores it.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 
 use crate::{device, host_route, question, settings, socket};
 
-/// Lets connections of the calling thread's namespace from `from` to `to` begin with an initial
-/// ssthresh of `segments`. There must be no connection
-/// to `to` yet: it would lose its way for a moment.
+/// Sets the initial ssthresh of connections from `from` to `to` in the calling thread's namespace.
+/// It is `segments`. There must be no connection to `to` yet, since its route is interrupted for a
+/// moment.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn set(from: IpAddr, to: IpAddr, segments: u32) -> io::Result<()> {
     settings::write("net.ipv4.tcp_no_ssthresh_metrics_save", "0")?;
     settings::write("net.ipv4.tcp_no_metrics_save", "0")?;
@@ -36,8 +33,7 @@ pub fn set(from: IpAddr, to: IpAddr, segments: u32) -> io::Result<()> {
     met.and(question::change(libc::RTM_DELROUTE, &route))
 }
 
-/// A connection to an address of this machine's own, from its beginning to its
-/// end.
+/// Opens and closes a connection to a local address.
 fn meet(from: IpAddr, to: IpAddr) -> io::Result<()> {
     let any: IpAddr = match to {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -54,7 +50,7 @@ fn meet(from: IpAddr, to: IpAddr) -> io::Result<()> {
     connection.shutdown(Shutdown::Write)?;
     peer.read_to_end(&mut Vec::new())?;
     drop(peer);
-    // Its end has come when the peer's is read; then it is remembered.
+    // Metrics are cached once the peer's end has been read.
     connection.read_to_end(&mut Vec::new())?;
     Ok(())
 }
@@ -65,7 +61,7 @@ mod tests {
     use crate::proven::unless_forbidden;
     use crate::{Namespace, tcp_info};
 
-    /// The first threshold of a connection under `control`.
+    /// Returns the initial ssthresh of a connection under `control`.
     fn first(from: IpAddr, to: IpAddr, control: &str) -> i64 {
         let listener = TcpListener::bind((to, 0)).unwrap();
         let to = listener.local_addr().unwrap();

@@ -1,4 +1,4 @@
-//! A route to one address, with metrics that connections to it take over (`ip-route(8)`).
+//! A route to one address, with metrics for its connections (`ip-route(8)`).
 
 use std::io;
 use std::net::IpAddr;
@@ -11,20 +11,20 @@ const RTAX_LOCK: u16 = 1;
 const RTAX_SSTHRESH: u16 = 6;
 const RTAX_CC_ALGO: u16 = 16;
 
-/// What a route leads to: table, protocol, scope and type.
+/// Kind of a route: table, protocol, scope and type.
 type Kind = [u8; 4];
 
 const RTPROT_STATIC: u8 = 4;
-/// Another host on the link: the main table, type unicast.
+/// Another host on the link: main table, type unicast.
 const ON_LINK: Kind = [254, RTPROT_STATIC, 253, 1];
-/// This machine: the table of its own addresses, type local.
+/// This machine: local table, type local.
 const OWN: Kind = [255, RTPROT_STATIC, 254, 2];
 
-/// Lets connections from here to `to`, over the interface `name`, use the congestion control
-/// `control`, whatever the default is.
+/// Sets the congestion control of connections to `to` over the interface `name`. It takes
+/// precedence over the default.
 ///
 /// # Errors
-/// What the kernel says; of a control that it does not have, `EINVAL`.
+/// The kernel's error; `EINVAL` if it does not have the control.
 pub fn set_control(name: &str, to: IpAddr, control: &str) -> io::Result<()> {
     let index = device::index(&device::control_socket(libc::AF_INET)?, name)?;
     let mut metrics = Vec::new();
@@ -36,7 +36,8 @@ pub fn set_control(name: &str, to: IpAddr, control: &str) -> io::Result<()> {
     question::create(libc::RTM_NEWROUTE, &message(ON_LINK, index, to, &metrics))
 }
 
-/// The message of a route that makes `to` an address of this machine, with a locked `ssthresh`.
+/// Returns the message for a route that makes `to` a local address. The route has a locked
+/// `ssthresh`.
 pub(crate) fn own(loopback: device::Index, to: IpAddr, ssthresh: u32) -> Vec<u8> {
     let mut metrics = Vec::new();
     let locked = 1_u32 << RTAX_SSTHRESH;

@@ -1,4 +1,4 @@
-//! Another user and group for the whole process, for good: privileges are given up.
+//! Changes the user and group of the whole process permanently, dropping all privileges.
 
 use std::ffi::{CString, c_char};
 use std::io;
@@ -14,15 +14,15 @@ pub struct Identity {
     pub group: u32,
 }
 
-/// Numbers of capabilities that a kernel may have.
+/// Range of capability numbers that a kernel may have.
 const CAPABILITIES: std::ops::Range<libc::c_ulong> = 0..64;
 
 impl Identity {
-    /// Reads `NAME`, `UID` or `UID:GID`. A name or a number alone has the group that the system's
-    /// list of users gives it.
+    /// Parses `NAME`, `UID` or `UID:GID`. A name or a number alone has its group from the system's
+    /// list of users.
     ///
     /// # Errors
-    /// Why it is none, in words.
+    /// Why the text is invalid, in words.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (user, group) = match text.split_once(':') {
             Some((user, group)) => (user, Some(group)),
@@ -49,12 +49,12 @@ impl Identity {
         Ok(Self { user, group })
     }
 
-    /// Makes the process this user and group, without other groups and capabilities. Nothing it
-    /// starts can get them back. Threads that run already keep a bounding set of capabilities, so
-    /// this is called before there are any.
+    /// Changes the process to this user and group, without other groups and capabilities. Its child
+    /// processes cannot regain them. Running threads keep a bounding set of capabilities, so call
+    /// this before starting any.
     ///
     /// # Errors
-    /// What the kernel says: it takes `CAP_SETUID` and `CAP_SETGID`.
+    /// The kernel's error: it requires `CAP_SETUID` and `CAP_SETGID`.
     pub fn assume(self) -> io::Result<()> {
         for capability in CAPABILITIES {
             // SAFETY: plain integers. Numbers beyond the kernel's are refused, and a process
@@ -84,7 +84,7 @@ impl Identity {
     }
 }
 
-/// Gives up the capabilities that a change of user leaves: those of a process that was not root.
+/// Drops capabilities that remain after a change of user, if the process was not root.
 fn give_up_capabilities() -> io::Result<()> {
     /// `_LINUX_CAPABILITY_VERSION_3`, and the calling thread.
     const HEADER: [u32; 2] = [0x2008_0522, 0];
@@ -95,7 +95,7 @@ fn give_up_capabilities() -> io::Result<()> {
     Ok(())
 }
 
-/// Number and group of a user.
+/// Returns number and group of a user.
 fn by_name(name: &str) -> Option<(u32, Option<u32>)> {
     let name = CString::new(name).ok()?;
     look_up(|entry, text, found| {

@@ -1,5 +1,5 @@
-//! An interface of the calling thread's namespace: addresses, routes, and what
-//! it says unasked.
+//! Configures an interface of the calling thread's namespace: addresses, routes, and unsolicited
+//! packets.
 
 use std::io;
 use std::net::{IpAddr, Ipv6Addr};
@@ -8,8 +8,8 @@ use std::os::fd::OwnedFd;
 use crate::question::{self, attribute};
 use crate::{device, settings};
 
-/// Keeps a device from sending packets that do not belong to a connection: neighbor and router
-/// discovery. Best effort: such packets are ignored anyway.
+/// Disables unsolicited packets of a device: neighbor and router discovery. Best effort: such
+/// packets are ignored anyway.
 pub fn keep_quiet(name: &str) {
     let settings = [
         ("router_solicitations", "0"),
@@ -22,10 +22,10 @@ pub fn keep_quiet(name: &str) {
     }
 }
 
-/// Gives the device `name` an address and its network, for use at once.
+/// Assigns an address and its network to the device `name`, for immediate use.
 ///
 /// # Errors
-/// What the kernel says. IPv6 that is switched off is none: nothing happens.
+/// The kernel's error. Disabled IPv6 is not an error; nothing is assigned then.
 pub fn assign(control: &OwnedFd, name: &str, address: IpAddr, prefix: u8) -> io::Result<()> {
     match address {
         IpAddr::V4(address) => device::set_v4(control, name, address, prefix),
@@ -36,10 +36,9 @@ pub fn assign(control: &OwnedFd, name: &str, address: IpAddr, prefix: u8) -> io:
     }
 }
 
-/// Without duplicate address detection, as no other host is on the wire. With it
-/// the address is tentative until a task of the kernel has run, even where there
-/// is nothing to detect: a connection opened before that is sent from `::1`, and waits for an
-/// answer that the kernel then takes for forged.
+/// Assigns an IPv6 address without duplicate address detection. No other host is on the wire. With
+/// detection the address is tentative until a kernel task has run. A connection opened before that
+/// is sent from `::1`, and the kernel rejects its answer as forged.
 fn assign_v6(index: device::Index, address: Ipv6Addr, prefix: u8) -> io::Result<()> {
     const IFA_ADDRESS: u16 = 1;
     const IFA_LOCAL: u16 = 2;
@@ -54,7 +53,8 @@ fn assign_v6(index: device::Index, address: Ipv6Addr, prefix: u8) -> io::Result<
     question::create(libc::RTM_NEWADDR, &message)
 }
 
-/// The fixed part of a message about the interface of this index (`struct ifinfomsg`); 0: a new one.
+/// Returns the fixed part of a message about an interface (`struct ifinfomsg`). Index 0 is a new
+/// interface.
 pub(crate) fn link(index: device::Index) -> Vec<u8> {
     const LENGTH: usize = 16;
     let mut message = vec![0; 4];
@@ -66,7 +66,7 @@ pub(crate) fn link(index: device::Index) -> Vec<u8> {
 /// Deletes the interface `name`, even if its device is open.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn remove(name: &str) -> io::Result<()> {
     let index = device::index(&device::control_socket(libc::AF_INET)?, name)?;
     question::change(libc::RTM_DELLINK, &link(index))
@@ -75,7 +75,7 @@ pub fn remove(name: &str) -> io::Result<()> {
 /// Routes a network through the device `name`.
 ///
 /// # Errors
-/// What the kernel says. IPv6 that is switched off is none: nothing happens.
+/// The kernel's error. Disabled IPv6 is not an error; nothing is routed then.
 pub fn route(control: &OwnedFd, name: &str, network: IpAddr, prefix: u8) -> io::Result<()> {
     match network {
         IpAddr::V4(network) => device::route_v4(control, name, network, prefix),
@@ -89,7 +89,7 @@ pub fn route(control: &OwnedFd, name: &str, network: IpAddr, prefix: u8) -> io::
     }
 }
 
-/// IPv6 may be left out of the kernel; then IPv4 alone is furnished.
+/// Ignores the error of a kernel without IPv6; only IPv4 is configured then.
 fn without_v6(error: io::Error) -> io::Result<()> {
     match error.raw_os_error() {
         Some(libc::EAFNOSUPPORT) => Ok(()),
@@ -107,7 +107,7 @@ mod tests {
     const NODAD: u8 = 0x02;
     const TENTATIVE: u8 = 0x40;
 
-    /// The flags of `address` in the calling thread's namespace.
+    /// Returns the flags of `address` in the calling thread's namespace.
     fn flags_of(address: Ipv6Addr) -> Option<u8> {
         let all = std::fs::read_to_string("/proc/thread-self/net/if_inet6").unwrap();
         let wanted = format!("{:032x}", address.to_bits());

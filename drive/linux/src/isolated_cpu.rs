@@ -1,18 +1,16 @@
 //! A CPU isolated for one thread: all other threads of the process avoid it.
 //!
-//! A thread that has its turn before ordinary ones takes the processor from
-//! whichever of them runs where it wakes up, and the kernel moves that one
-//! elsewhere only at the next tick, milliseconds later. A thread that must answer within
-//! microseconds must therefore never be there.
+//! A real-time thread preempts the ordinary thread on the CPU where it wakes up. The kernel moves
+//! the ordinary thread elsewhere only at the next tick, milliseconds later. A thread with deadlines
+//! of microseconds must therefore avoid that CPU.
 
 use std::io;
 use std::marker::PhantomData;
 
 use crate::check;
 
-/// The calling thread, and those that it starts from now on, keep off
-/// [`IsolatedCpu::processor`]. When this value goes, the thread may run where it could
-/// before; it stays with the thread that made it.
+/// Keeps the calling thread, and threads that it starts, off [`IsolatedCpu::processor`]. Dropping
+/// this value restores the thread's affinity; it is not `Send`.
 #[derive(Debug)]
 pub struct IsolatedCpu {
     processor: usize,
@@ -21,9 +19,8 @@ pub struct IsolatedCpu {
 }
 
 impl IsolatedCpu {
-    /// Sets the last processor apart that the thread may use; the first have
-    /// most of the machine's interrupts. `None` where there is only one, or the
-    /// system will not.
+    /// Isolates the last CPU that the thread may use. The first ones have most of the machine's
+    /// interrupts. `None` if there is only one, or the system refuses.
     #[must_use]
     pub fn set() -> Option<Self> {
         let before = Processors::of_thread().ok()?;
@@ -37,7 +34,7 @@ impl IsolatedCpu {
         })
     }
 
-    /// The number of the processor.
+    /// Returns the number of the CPU.
     #[must_use]
     pub const fn processor(&self) -> usize {
         self.processor
@@ -46,12 +43,12 @@ impl IsolatedCpu {
 
 impl Drop for IsolatedCpu {
     fn drop(&mut self) {
-        // It could run there before.
+        // Restoring the former affinity cannot fail in practice.
         let _ = self.before.apply();
     }
 }
 
-/// Where a thread may run.
+/// Set of CPUs that a thread may use.
 #[derive(Clone, Copy)]
 struct Processors(libc::cpu_set_t);
 
@@ -62,7 +59,7 @@ impl std::fmt::Debug for Processors {
 }
 
 impl Processors {
-    /// Where the calling thread may.
+    /// Returns the CPUs of the calling thread.
     fn of_thread() -> io::Result<Self> {
         // SAFETY: `cpu_set_t` is integers: all zero is the empty set.
         let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -82,7 +79,7 @@ impl Processors {
         self
     }
 
-    /// From now on the calling thread runs there.
+    /// Restricts the calling thread to these CPUs.
     fn apply(&self) -> io::Result<()> {
         // SAFETY: size and pointer are those of the set; 0 is the calling thread.
         check(unsafe { libc::sched_setaffinity(0, size_of_val(&self.0), &raw const self.0) })?;

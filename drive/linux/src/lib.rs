@@ -1,48 +1,47 @@
-//! What the drive ring asks of Linux: network namespaces, TUN devices, clocks,
-//! settings. Each system call is wrapped once.
+//! Wraps the Linux system calls of the drive ring: network namespaces, TUN devices, clocks,
+//! settings.
 //!
-//! Every function takes and gives Rust types and turns `-1` into the error
-//! number of the thread. What a call means stands with its caller. With the
-//! few calls that `gigatcp-kernel` needs alone (`drive/kernel/src/sys`), this
-//! is the only unsafe code of the product.
+//! Every system call is wrapped once. Functions take and return Rust types and turn `-1` into the
+//! error number of the thread. With the few calls that only `gigatcp-kernel` needs
+//! (`drive/kernel/src/sys`), this is the only unsafe code of the product.
 //!
 //! | file | what |
 //! |---|---|
-//! | `pid_namespace.rs` | processes that end with us, and what they started with them |
+//! | `pid_namespace.rs` | processes that end with this one, with all their children |
 //! | `privilege.rs` | restarting the process in a user namespace |
-//! | `process.rs` | namespaces of threads and of processes about to begin |
-//! | `isolated_cpu.rs` | a CPU that all threads but one avoid |
+//! | `process.rs` | namespaces of threads and of processes about to start |
+//! | `isolated_cpu.rs` | a CPU that all threads except one avoid |
 //! | `cpu_latency.rs` | keeps CPUs out of deep idle states |
-//! | `namespace.rs` | a network namespace that nothing outlives |
+//! | `namespace.rs` | a network namespace that ends with its owner |
 //! | `orphans.rs` | ends connections without an owner |
 //! | `batch.rs` | several packets written by one system call |
 //! | `datagrams.rs` | several datagrams by one system call; bytes discarded in the kernel |
-//! | `written.rs` | what became of the packets that were written to a device |
-//! | `device.rs` | a TUN device and its interface: made, addressed, routed, brought up |
-//! | `virtio.rs` | what stands before a packet: segmentation and checksums left to others |
+//! | `written.rs` | outcome of packets written to a device |
+//! | `device.rs` | a TUN device and its interface: created, addressed, routed, brought up |
+//! | `virtio.rs` | header before a packet: segmentation and checksum offloads |
 //! | `interface.rs` | addresses and routes of an interface |
-//! | `first_threshold.rs` | the slow-start threshold that connections to a peer begin with |
-//! | `steal_time.rs` | how much of the processors' time a hypervisor gave to others |
-//! | `steering.rs` | who works on what an interface receives |
-//! | `netlink.rs` | a question about devices and addresses, and whether it was done |
-//! | `question.rs` | questions over netlink whose answers carry values |
-//! | `ethtool.rs` | what a network card and its driver say about themselves |
-//! | `packets.rs` | IP packets out of an interface, whatever is in them |
+//! | `first_threshold.rs` | initial ssthresh of connections to a peer |
+//! | `steal_time.rs` | CPU time that a hypervisor gave to others |
+//! | `steering.rs` | threads that process what an interface receives |
+//! | `netlink.rs` | netlink sockets |
+//! | `question.rs` | netlink requests whose answers have values |
+//! | `ethtool.rs` | settings and counters of a network card and its driver |
+//! | `packets.rs` | packet sockets: raw IP packets and Ethernet frames |
 //! | `sniff.rs` | packets that pass an interface, with their times |
-//! | `pair.rs` | two Ethernet devices that are each other's wire |
-//! | `probe.rs` | UDP probes and the ICMP errors that come back for them |
+//! | `pair.rs` | two connected Ethernet devices |
+//! | `probe.rs` | UDP probes and the ICMP errors they cause |
 //! | `socket.rs` | the kernel's sockets and their options |
 //! | `sock_diag.rs` | the TCP sockets of a namespace with their counters |
-//! | `owners.rs` | which process has a socket open |
+//! | `owners.rs` | processes that have a socket open |
 //! | `tcp_info.rs` | `TCP_INFO` of a connection, word by word |
-//! | `terminal.rs` | who has the terminal, and how wide it is |
+//! | `terminal.rs` | owner and width of the terminal |
 //! | `ping.rs` | ICMP echo without privileges |
 //! | `poll.rs` | waiting for descriptors, and waking the waiting thread |
 //! | `clock.rs` | clocks, sleeping to an instant, the kernel's tick |
 //! | `address.rs` | addresses in the kernel's form |
 //! | `settings.rs` | settings under `/proc/sys/net`, and the baseline |
-//! | `error.rs` | what may be missing, and what to type |
-//! | `userns_check.rs` | why there may be no user namespace |
+//! | `error.rs` | missing privileges and drivers, with hints |
+//! | `userns_check.rs` | why a user namespace is refused |
 #![deny(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
 #![cfg(target_os = "linux")]
@@ -97,10 +96,10 @@ pub use namespace::Namespace;
 pub use pair::make_pair;
 pub use pid_namespace::PidNamespace;
 
-/// The result of a system call that gives -1 on failure.
+/// Checks the result of a system call that returns -1 on failure.
 ///
 /// # Errors
-/// The error number of the thread, when the call failed.
+/// The error number of the thread, if the call failed.
 pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 {
         Err(io::Error::last_os_error())
@@ -109,21 +108,22 @@ pub fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     }
 }
 
-/// The same for calls that count octets.
+/// Checks the result of a system call that returns a number of bytes.
 ///
 /// # Errors
-/// The error number of the thread, when the call failed.
+/// The error number of the thread, if the call failed.
 pub fn check_size(result: libc::ssize_t) -> io::Result<usize> {
     usize::try_from(result).map_err(|_| io::Error::last_os_error())
 }
 
-/// Takes a descriptor that a system call has just made into ownership.
+/// Takes ownership of a descriptor that a system call has just created.
 ///
 /// # Safety
-/// `result` is the result of a call that makes a descriptor, and the descriptor has no other owner.
+/// `result` is the result of a call that creates a descriptor, and the descriptor has no other
+/// owner.
 ///
 /// # Errors
-/// The error number of the thread, when the call failed.
+/// The error number of the thread, if the call failed.
 pub unsafe fn own(result: libc::c_int) -> io::Result<OwnedFd> {
     let fd: RawFd = check(result)?;
     // SAFETY: `fd` is open and has no other owner, as the caller promises.

@@ -1,15 +1,14 @@
 //! An anonymous network namespace that ends with its owner.
 //!
-//! It has no name under `/run/netns`: it lives as long as a descriptor of it is
-//! open or a thread is in it. When its owner drops it, panics or is killed, the
-//! kernel takes it down with its devices, addresses, routes and connections, so
-//! that a run leaves nothing behind that a later one would have to find. (A
-//! *child process* started inside keeps it alive until the child ends. What
-//! connections without an owner still hold is released immediately when the value is dropped; after
-//! a `kill -9` when the kernel aborts them, which is two minutes later at most: see [`orphans`].)
+//! It has no name under `/run/netns`: it exists as long as a descriptor of it is open or a thread
+//! is in it. When its owner drops it, panics or is killed, the kernel removes it with its devices,
+//! addresses, routes and connections. A run thus leaves nothing behind for a later one to clean up.
+//! (A *child process* inside keeps it alive until the child ends. Memory of connections without an
+//! owner is released immediately when the value is dropped. After a `kill -9` the kernel releases
+//! it on aborting them, at most two minutes later: see [`orphans`].)
 //!
-//! Out of scope: restarting in a user namespace, which a process
-//! with threads cannot enter (`process::begin_in_user_namespace`).
+//! Out of scope: restarting in a user namespace, which a process with threads cannot enter
+//! (`process::begin_in_user_namespace`).
 
 use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -25,11 +24,11 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// A namespace with nothing in it but its loopback device, which is up, and
-    /// the baseline of [`settings`].
+    /// Creates an empty namespace. Its loopback device is up, and it has the baseline of
+    /// [`settings`].
     ///
     /// # Errors
-    /// [`SetupError`], with the step that failed and what to do about it.
+    /// [`SetupError`], with the step that failed and a hint.
     pub fn new() -> Result<Self, SetupError> {
         on_a_thread(|| {
             process::unshare_network()
@@ -47,14 +46,14 @@ impl Namespace {
         })
     }
 
-    /// Runs `work` inside, on a thread of its own, and waits for it. Sockets
-    /// and devices that it makes stay in the namespace even if other threads use them.
+    /// Runs `work` inside, on a separate thread, and waits for it. Sockets and devices that it
+    /// creates stay in the namespace even if other threads use them.
     ///
     /// # Errors
-    /// [`SetupError`], when no thread can be started or it may not enter.
+    /// [`SetupError`], if no thread can be started or it may not enter.
     ///
     /// # Panics
-    /// When `work` does.
+    /// If `work` panics.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> Result<T, SetupError> {
         on_a_thread(|| {
             enter(&self.descriptor)?;
@@ -62,12 +61,12 @@ impl Namespace {
         })
     }
 
-    /// Starts `work` inside, on a thread of its own that may outlive this
-    /// value: the namespace then lives until it ends.
+    /// Starts `work` inside, on a separate thread that may outlive this value. The namespace then
+    /// exists until the thread ends.
     ///
     /// # Errors
-    /// [`SetupError`], when the namespace's descriptor cannot be shared. That the
-    /// thread may not enter comes out of its handle.
+    /// [`SetupError`], if the namespace's descriptor cannot be shared. A failure to enter is the
+    /// result of the thread.
     pub fn start<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -86,7 +85,7 @@ impl Namespace {
 impl Drop for Namespace {
     /// Ends the connections without an owner.
     fn drop(&mut self) {
-        // Where it cannot be done, the kernel does it in its own time.
+        // If this fails, the kernel does it later.
         let _ = self.run(orphans::end_orphans);
     }
 }
@@ -101,8 +100,8 @@ fn enter(descriptor: &OwnedFd) -> Result<(), SetupError> {
     process::enter_network(descriptor).map_err(|cause| SetupError::new(Step::EnterNamespace, cause))
 }
 
-/// Runs `work` on a new thread and waits for it: what it enters it leaves with
-/// its end.
+/// Runs `work` on a new thread and waits for it. Namespaces it enters do not affect the calling
+/// thread.
 fn on_a_thread<T: Send>(
     work: impl FnOnce() -> Result<T, SetupError> + Send,
 ) -> Result<T, SetupError> {

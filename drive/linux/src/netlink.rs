@@ -1,4 +1,4 @@
-//! Sockets to the parts of the kernel that speak netlink, for messages that other crates encode.
+//! Netlink sockets for messages that other crates encode.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use netlink_packet_core::{
 };
 use netlink_sys::{Socket, SocketAddr};
 
-/// A line to the part of the kernel that speaks `protocol`.
+/// Opens a netlink socket for `protocol`.
 pub fn dial(protocol: isize) -> io::Result<Socket> {
     let mut socket = Socket::new(protocol)?;
     socket.bind_auto()?;
@@ -15,7 +15,7 @@ pub fn dial(protocol: isize) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Says what was made ready by `finalize`: length and kind stand in its header.
+/// Sends a message completed by `finalize`, whose header has length and kind.
 pub fn send<M: NetlinkSerializable>(
     socket: &Socket,
     message: &NetlinkMessage<M>,
@@ -26,7 +26,7 @@ pub fn send<M: NetlinkSerializable>(
     Ok(())
 }
 
-/// Waits for the answer to a request without a result: done, or why not.
+/// Waits for the acknowledgment of a request, or its error.
 pub fn done<M: NetlinkDeserializable>(socket: &Socket) -> io::Result<()> {
     let (answer, _) = socket.recv_from_full()?;
     let answer = NetlinkMessage::<M>::deserialize(&answer);

@@ -1,16 +1,13 @@
-//! Ends connections of the kernel that have no owner any more.
+//! Ends connections of the kernel that no longer have an owner.
 //!
-//! A socket that is closed with octets unsent lives on: the kernel continues to send them (RFC 9293
-//! section 3.6). Where the path is gone
-//! as well it tries for two minutes, and so long the octets of the socket count
-//! against the memory that all connections of the *machine* have in common
-//! (`tcp_mem`), other namespaces included: a few transfers broken off over a long
-//! fat path, and every other connection of the machine finds its window shut.
-//! So a network's owner first ends what is left in it before removing it, by `SOCK_DESTROY` of
-//! `sock_diag(7)`.
+//! A socket closed with unsent bytes lives on: the kernel continues to send them (RFC 9293 section
+//! 3.6). If the path is gone as well, it tries for two minutes. All that time the socket's bytes
+//! count against the memory that all connections of the *machine* share (`tcp_mem`), other
+//! namespaces included. A few aborted transfers over a long fat path can thus close the windows of
+//! every other connection of the machine. The owner of a network therefore ends remaining
+//! connections before removing it, by `SOCK_DESTROY` of `sock_diag(7)`.
 //!
-//! Out of scope: connections with an owner; it is for the owner to
-//! close them.
+//! Out of scope: connections with an owner, which must close them.
 
 use std::io;
 
@@ -27,18 +24,17 @@ use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 
 use crate::netlink;
 
-/// Ends all TCP connections in the calling thread's network namespace that no
-/// process has open; how many there were. What waits in `TIME-WAIT` holds no
-/// memory worth the name and is left.
+/// Ends all TCP connections of the calling thread's network namespace that no process has open.
+/// Returns how many there were. Connections in `TIME-WAIT` are left, since they hold little memory.
 ///
 /// # Errors
-/// What the kernel says: no privilege, or that it was built without.
+/// The kernel's error: no privilege, or built without `SOCK_DESTROY`.
 pub fn end_orphans() -> io::Result<usize> {
     let socket = netlink::dial(NETLINK_SOCK_DIAG)?;
     let mut ended = 0;
     for family in [AF_INET, AF_INET6] {
         for orphan in orphans(&socket, family)? {
-            // One that has ended by itself in between is gone as well.
+            // A connection that ended by itself meanwhile is gone as well.
             if destroy(&socket, family, orphan).is_ok() {
                 ended += 1;
             }
@@ -76,7 +72,7 @@ fn orphans(socket: &Socket, family: u8) -> io::Result<Vec<SocketId>> {
     }
 }
 
-/// Who has no file has no owner.
+/// Returns whether a socket has no file, and so no owner.
 const fn is_orphan(header: &InetResponseHeader) -> bool {
     header.inode == 0
 }
@@ -113,14 +109,13 @@ mod tests {
 
     use super::*;
 
-    /// Connections of a namespace without an owner, of IPv4.
+    /// Returns the number of IPv4 connections of a namespace without an owner.
     fn count() -> usize {
         let socket = netlink::dial(NETLINK_SOCK_DIAG).unwrap();
         orphans(&socket, AF_INET).unwrap().len()
     }
 
-    /// A connection that cannot get rid of its octets, since its peer does not
-    /// read; closed.
+    /// Closes a connection with unsent bytes. Its peer does not read.
     fn leave_an_orphan() -> TcpStream {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut sender = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

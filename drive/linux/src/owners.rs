@@ -1,6 +1,6 @@
-//! Which process has a socket open, by the inode of its file (`/proc/PID/fd`).
+//! Finds the process that has a socket open, by the inode of its file (`/proc/PID/fd`).
 //!
-//! Processes of other users are seen by root alone.
+//! Only root sees processes of other users.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,8 +15,8 @@ pub struct Process {
     pub name: String,
 }
 
-/// The first process that has each of the sockets open, by inode; those that may not be
-/// seen are left out.
+/// Returns the first process that has each socket open, by inode. Processes that may not be read
+/// are left out.
 #[must_use]
 pub fn of_sockets() -> HashMap<u32, Process> {
     let mut owners = HashMap::new();
@@ -50,7 +50,7 @@ pub fn of_sockets() -> HashMap<u32, Process> {
     owners
 }
 
-/// The inode of a descriptor that is a socket.
+/// Returns the inode of a descriptor that is a socket.
 fn socket(file: &Path) -> Option<u32> {
     let target = fs::read_link(file).ok()?;
     let inode = target.to_str()?.strip_prefix("socket:[")?;

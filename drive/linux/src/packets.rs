@@ -1,15 +1,14 @@
-//! Packet sockets: IP packets out of an interface as they are, whatever is in them; Ethernet
-//! frames in both directions.
+//! Packet sockets: unmodified IP packets out of an interface; Ethernet frames in both directions.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::{check, check_size, device, own};
 
-/// Opens one on the interface `name` of the calling thread's namespace.
+/// Opens a packet socket on the interface `name` of the calling thread's namespace.
 ///
 /// # Errors
-/// What the kernel says: no such interface, no privilege.
+/// The kernel's error: no such interface, no privilege.
 pub fn open(name: &str) -> io::Result<OwnedFd> {
     let index = device::index(&device::control_socket(libc::AF_INET)?, name)?;
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
@@ -23,13 +22,14 @@ pub fn open(name: &str) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// Opens one on an Ethernet interface of the calling thread's namespace, for both directions.
+/// Opens a packet socket for both directions on an Ethernet interface. The interface is in the
+/// calling thread's namespace.
 ///
-/// Each frame is behind a [`VirtioHeader`](crate::virtio::VirtioHeader). Calls do not wait.
-/// Of everything that arrives at the interface, multicast included, `filter` lets pass.
+/// Each frame is behind a [`VirtioHeader`](crate::virtio::VirtioHeader). Calls do not block. The
+/// socket receives what `filter` accepts of all frames at the interface, multicast included.
 ///
 /// # Errors
-/// What the kernel says: no such interface, no privilege.
+/// The kernel's error: no such interface, no privilege.
 pub fn open_ethernet(name: &str, filter: &[libc::sock_filter]) -> io::Result<OwnedFd> {
     /// `linux/if_packet.h`; libc lacks it.
     const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
@@ -57,10 +57,10 @@ pub fn open_ethernet(name: &str, filter: &[libc::sock_filter]) -> io::Result<Own
     Ok(socket)
 }
 
-/// Has the kernel run a socket filter on what arrives (`SO_ATTACH_FILTER`).
+/// Makes the kernel run a socket filter on received packets (`SO_ATTACH_FILTER`).
 ///
 /// # Errors
-/// What the kernel says: the program is not valid.
+/// The kernel's error: the program is not valid.
 pub fn attach_filter(socket: &OwnedFd, program: &[libc::sock_filter]) -> io::Result<()> {
     let whole = libc::sock_fprog {
         len: u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?,
@@ -75,12 +75,12 @@ pub fn attach_filter(socket: &OwnedFd, program: &[libc::sock_filter]) -> io::Res
     Ok(())
 }
 
-/// Two descriptors between which packets pass whole, each like a TUN device to
-/// the other: unread packets fill a queue that a write then finds full, and when one is closed the
-/// other reads packets of no octets.
+/// Creates two connected descriptors that carry whole packets. Each is like a TUN device to the
+/// other: unread packets fill a queue, and writes to a full queue fail. After one is closed the
+/// other reads packets of zero bytes.
 ///
 /// # Errors
-/// When there are no more descriptors.
+/// If there are no more descriptors.
 pub fn pair() -> io::Result<[OwnedFd; 2]> {
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     let mut ends: [libc::c_int; 2] = [-1; 2];
@@ -90,9 +90,9 @@ pub fn pair() -> io::Result<[OwnedFd; 2]> {
     Ok(unsafe { [own(ends[0])?, own(ends[1])?] })
 }
 
-/// Sets the queue limit at an end of [`pair`] to `octets`, including the kernel's own bookkeeping.
-/// Best effort: more than the system's limit
-/// (`net.core.wmem_max`) takes `CAP_NET_ADMIN` of the machine.
+/// Sets the queue limit at an end of [`pair`] to `octets`. This includes the kernel's own
+/// bookkeeping. Best effort: more than the system's limit (`net.core.wmem_max`) requires
+/// `CAP_NET_ADMIN` of the machine.
 pub fn widen(end: &OwnedFd, octets: i32) {
     let wish = |option| {
         let octets = octets.to_ne_bytes();
@@ -101,10 +101,10 @@ pub fn widen(end: &OwnedFd, octets: i32) {
     let _ = wish(libc::SO_SNDBUFFORCE).or_else(|_| wish(libc::SO_SNDBUF));
 }
 
-/// Sends a packet; its first four bits say which IP it is.
+/// Sends a packet; its first four bits are the IP version.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn send(socket: &OwnedFd, packet: &[u8]) -> io::Result<()> {
     let is_v6 = packet.first().is_some_and(|first| first >> 4 == 6);
     let protocol = if is_v6 {

@@ -1,5 +1,4 @@
-//! A pair of Ethernet devices (`veth`) in two namespaces: each is the other's
-//! wire. What two kernels are compared over.
+//! A pair of connected Ethernet devices (`veth`) in two namespaces, for comparing two kernels.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -9,17 +8,17 @@ use crate::interface;
 use crate::namespace::Namespace;
 use crate::question::{self, attribute};
 
-/// Makes the device `name` in `here` and in `there`. Either end takes the other
-/// with it when its namespace goes.
+/// Creates the device `name` in `here` and in `there`. Either end removes the other when its
+/// namespace ends.
 ///
 /// # Errors
-/// [`SetupError`], with what the kernel says.
+/// [`SetupError`], with the kernel's error.
 pub fn make_pair(here: &Namespace, there: &Namespace, name: &str) -> Result<(), SetupError> {
     let failed = |cause| SetupError::about(Step::Pair, name, cause);
     here.run(|| create(there, name))?.map_err(failed)
 }
 
-/// Names of attributes (linux/if_link.h, linux/veth.h) that libc lacks or types otherwise.
+/// Attribute numbers (linux/if_link.h, linux/veth.h) that libc lacks or types otherwise.
 const IFLA_IFNAME: u16 = 3;
 const IFLA_LINKINFO: u16 = 18;
 const IFLA_NET_NS_FD: u16 = 28;
@@ -27,7 +26,7 @@ const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const VETH_INFO_PEER: u16 = 1;
 
-/// In the calling thread's namespace.
+/// Creates the pair in the calling thread's namespace.
 fn create(there: &Namespace, name: &str) -> io::Result<()> {
     let descriptor = std::os::fd::AsFd::as_fd(there).as_raw_fd();
     let name = [name.as_bytes(), &[0]].concat();

@@ -1,16 +1,14 @@
-//! Processes that end with us, whatever they start and however we end.
+//! Processes that end with this one, with all their children and however it ends.
 //!
 //! A program started inside a network namespace outlives its parent if the parent is killed, and
-//! keeps the namespace alive; what the program has started in turn is unknown. A PID namespace
-//! (`pid_namespaces(7)`) knows:
-//! when its first process ends, the kernel kills all others, children of
-//! children included. That first process is the *keeper* of this file. It does
-//! nothing but wait for the end of a pipe that we alone hold open, so it ends
-//! when we do, `kill -9` included; a later run finds nothing to remove.
+//! keeps the namespace alive; its own children are unknown. A PID namespace (`pid_namespaces(7)`)
+//! solves that: when its first process ends, the kernel kills all others, children of children
+//! included. That first process is the *keeper* of this file. It only waits for the end of a pipe
+//! that this process alone holds open, so it ends when this process does, `kill -9` included; a
+//! later run has nothing to clean up.
 //!
-//! Inside, processes have other numbers. Where the system allows they also get
-//! a `/proc` of their own, which shows those; where it does not they see that
-//! of the machine.
+//! Inside, processes have other numbers. If the system allows, they also get a separate `/proc`,
+//! which shows those; otherwise they see that of the machine.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -38,12 +36,12 @@ struct Order {
 }
 
 impl PidNamespace {
-    /// An empty one, with a thread that starts what will be inside: the kernel
-    /// keeps for each thread where its children belong, and lets a thread whose
-    /// children belong elsewhere start no further threads.
+    /// Creates an empty namespace with a thread that starts its processes. The kernel keeps the PID
+    /// namespace of children per thread, and a thread whose children belong to another one can
+    /// start no further threads.
     ///
     /// # Errors
-    /// [`SetupError`], with what is missing.
+    /// [`SetupError`], if it cannot be created.
     pub fn new() -> Result<Self, SetupError> {
         let (orders, received) = mpsc::channel();
         let (tell, told) = mpsc::channel();
@@ -66,10 +64,10 @@ impl PidNamespace {
         })
     }
 
-    /// Starts `command` inside, in the network of `namespace`.
+    /// Starts `command` inside, in the network namespace `namespace`.
     ///
     /// # Errors
-    /// What the system says: no such program, or no privilege.
+    /// The system's error: no such program, or no privilege.
     pub fn start(&self, command: Command, namespace: &Namespace) -> io::Result<Child> {
         let (reply, replied) = mpsc::channel();
         let order = Order {
@@ -83,7 +81,7 @@ impl PidNamespace {
     }
 }
 
-/// The thread has ended, which it does only when it has panicked.
+/// Returns the error that the thread has ended, which it does only after a panic.
 fn gone() -> io::Error {
     io::Error::other("the thread that starts programs is gone")
 }
@@ -92,24 +90,24 @@ impl Drop for PidNamespace {
     fn drop(&mut self) {
         drop(self.orders.take());
         if let Some(thread) = self.thread.take() {
-            // A panic has been printed; there is nothing else to be done.
+            // A panic has already been printed.
             let _ = thread.join();
         }
     }
 }
 
-/// Asks a process of ours to end (`SIGTERM`).
+/// Terminates a child process (`SIGTERM`).
 ///
 /// # Errors
-/// That there is none any more.
+/// If the process has ended.
 pub fn terminate(child: &Child) -> io::Result<()> {
     signal(child, libc::SIGTERM)
 }
 
-/// Interrupts a process of ours, as Ctrl-C does (`SIGINT`).
+/// Interrupts a child process, as Ctrl-C does (`SIGINT`).
 ///
 /// # Errors
-/// That there is none any more.
+/// If the process has ended.
 pub fn interrupt(child: &Child) -> io::Result<()> {
     signal(child, libc::SIGINT)
 }
@@ -120,7 +118,7 @@ fn signal(child: &Child, signal: libc::c_int) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts what is ordered until the sender is gone; returns descriptors of what was started.
+/// Starts the ordered programs until the sender is gone; returns descriptors of their processes.
 fn serve(orders: &Receiver<Order>) -> Vec<OwnedFd> {
     let mut started = Vec::new();
     for Order {
@@ -139,8 +137,8 @@ fn serve(orders: &Receiver<Order>) -> Vec<OwnedFd> {
     started
 }
 
-/// A descriptor that stands for the process (`pidfd_open(2)`), whatever becomes
-/// of its number.
+/// Returns a descriptor of the process (`pidfd_open(2)`), which stays valid after its number is
+/// reused.
 fn descriptor_of(child: &Child) -> io::Result<OwnedFd> {
     // SAFETY: plain integers; the descriptor is a new one.
     unsafe {
@@ -163,11 +161,10 @@ fn spawn(mut command: Command, network: &OwnedFd) -> io::Result<Child> {
     command.spawn()
 }
 
-/// The first process of the namespace that children of the calling thread
-/// belong to.
+/// The first process of the PID namespace for children of the calling thread.
 struct Keeper {
     process: libc::pid_t,
-    /// The end of the pipe by which it knows that we are alive.
+    /// End of the pipe by which it detects that this process is alive.
     alive: Option<OwnedFd>,
 }
 
@@ -192,9 +189,9 @@ impl Keeper {
 }
 
 impl Keeper {
-    /// Ends it, and with it all processes of the namespace. It is not gone before
-    /// all of these are, and those that we `started` ourselves only when we have waited for them,
-    /// unless the caller with the handle did.
+    /// Ends it, and with it all processes of the namespace. It is gone only after all of these are.
+    /// Those `started` by this process are gone only after a wait, here or by the caller with the
+    /// handle.
     fn end(mut self, started: &[OwnedFd]) {
         drop(self.alive.take());
         for process in started {
@@ -211,14 +208,13 @@ impl Keeper {
     }
 }
 
-/// Waits again after an interruption. That there is nothing to wait for any more
-/// is as good as having waited.
+/// Repeats a wait after an interruption. A missing process counts as waited for.
 fn wait(mut call: impl FnMut() -> libc::c_int) {
     let is_interrupted = || io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
     while call() < 0 && is_interrupted() {}
 }
 
-/// Reading end and writing end; neither outlives `exec`.
+/// Creates a pipe: reading end and writing end; neither outlives `exec`.
 fn pipe() -> io::Result<[OwnedFd; 2]> {
     let mut ends: [RawFd; 2] = [-1; 2];
     // SAFETY: `ends` has room for two descriptors.
@@ -227,14 +223,13 @@ fn pipe() -> io::Result<[OwnedFd; 2]> {
     Ok(unsafe { [own(ends[0])?, own(ends[1])?] })
 }
 
-/// The keeper: holds nothing, hears no signal, waits for `end` to end.
+/// Runs the keeper: it closes all descriptors, ignores signals and waits for `end` to close.
 fn keep(end: RawFd) -> ! {
     // SAFETY: plain integers and a name that ends with a zero; nothing is
     // allocated. The process is a copy of ours with one thread.
     unsafe {
         for signal in 1..libc::SIGRTMIN() {
-            // Two cannot be ignored, which is as it should be. Ignoring the end
-            // of children takes away what is left of orphans.
+            // Two cannot be ignored, as intended. Ignoring the end of children also reaps orphans.
             libc::signal(signal, libc::SIG_IGN);
         }
         libc::dup2(end, 0);
@@ -257,7 +252,7 @@ mod tests {
     use super::*;
     use crate::proven::unless_forbidden;
 
-    /// Runs `test` in a PID namespace; prints why not if there cannot be one.
+    /// Runs `test` in a PID namespace; prints why if there cannot be one.
     fn enclosed(test: impl FnOnce(&PidNamespace, &Namespace)) {
         let made = Namespace::new().and_then(|namespace| Ok((namespace, PidNamespace::new()?)));
         if let Some((namespace, pid_namespace)) = unless_forbidden(made) {

@@ -1,6 +1,6 @@
 //! ICMP echo without raw sockets (`SOCK_DGRAM` with `IPPROTO_ICMP` of `icmp(7)`).
 //!
-//! The groups of `net.ipv4.ping_group_range` may do so: on most systems every user.
+//! The groups of `net.ipv4.ping_group_range` may send it: on most systems all users.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -11,7 +11,7 @@ use crate::{check_size, own, socket};
 /// Types of echo requests: ICMP (RFC 792) and ICMPv6 (RFC 4443).
 const REQUEST: (u8, u8) = (8, 128);
 
-/// Bytes of a request: header and a little payload.
+/// Bytes of a request: header and a small payload.
 const LENGTH: usize = 40;
 
 /// Sends echo requests to one host.
@@ -22,10 +22,10 @@ pub struct Pinger {
 }
 
 impl Pinger {
-    /// Makes a socket for echo requests to a host.
+    /// Creates a socket for echo requests to a host.
     ///
     /// # Errors
-    /// What the kernel says: `EACCES` outside of `net.ipv4.ping_group_range`.
+    /// The kernel's error: `EACCES` outside of `net.ipv4.ping_group_range`.
     pub fn new(to: IpAddr) -> io::Result<Self> {
         let (family, protocol) = match to {
             IpAddr::V4(_) => (libc::AF_INET, libc::IPPROTO_ICMP),
@@ -44,7 +44,7 @@ impl Pinger {
     /// Sends a request with a sequence number. The kernel fills in identifier and checksum.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn send(&self, sequence: u16) -> io::Result<()> {
         let mut message = [0; LENGTH];
         message[0] = if self.is_v4 { REQUEST.0 } else { REQUEST.1 };
@@ -55,10 +55,10 @@ impl Pinger {
         Ok(())
     }
 
-    /// Takes the sequence number of the next reply; `None` if none waits.
+    /// Returns the sequence number of the next reply; `None` if none waits.
     ///
     /// # Errors
-    /// What the kernel says; an ICMP error of an earlier request is one.
+    /// The kernel's error; an ICMP error of an earlier request is one.
     pub fn receive(&self) -> io::Result<Option<u16>> {
         let mut message = [0_u8; 128];
         let (fd, length) = (self.socket.as_raw_fd(), message.len());

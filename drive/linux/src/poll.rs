@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use crate::{check, own};
 
-/// What one descriptor is waited for.
+/// Readiness of one descriptor to wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Interest {
-    /// That it can be read.
+    /// Readable.
     pub read: bool,
-    /// That it can be written.
+    /// Writable.
     pub write: bool,
 }
 
 /// Waits until one of the descriptors is ready, or `longest` is over (`None`: unlimited). Returns
-/// for each what it is ready for; an error or a hang-up counts
-/// as ready for everything, so that the next call on it tells.
+/// the readiness of each. An error or a hang-up counts as ready for everything, so that the next
+/// call on it reports it.
 ///
 /// # Errors
-/// What the kernel says; an interruption is none, and then nothing is ready.
+/// The kernel's error. An interruption is not an error; then nothing is ready.
 pub fn wait<const N: usize>(
     descriptors: [(BorrowedFd<'_>, Interest); N],
     longest: Option<Duration>,
@@ -52,11 +52,11 @@ pub fn wait<const N: usize>(
     }
 }
 
-/// Waits until one of many descriptors can be read, or `longest` is over. Returns the places of
-/// those that can; an error or a hang-up counts, so that the next read reports it.
+/// Waits until one of many descriptors is readable, or `longest` is over. Returns the indices of
+/// readable ones; an error or a hang-up counts, so that the next read reports it.
 ///
 /// # Errors
-/// What the kernel says; an interruption is none, and then nothing is ready.
+/// The kernel's error. An interruption is not an error; then nothing is ready.
 pub fn wait_to_read<'a>(
     descriptors: impl IntoIterator<Item = BorrowedFd<'a>>,
     longest: Duration,
@@ -91,10 +91,10 @@ pub struct EventFd {
 }
 
 impl EventFd {
-    /// A silent one.
+    /// Returns an event in the cleared state.
     ///
     /// # Errors
-    /// When there are no more descriptors.
+    /// If there are no more descriptors.
     pub fn new() -> io::Result<Self> {
         // SAFETY: plain integers; the descriptor is a new one.
         let made: OwnedFd =
@@ -106,13 +106,13 @@ impl EventFd {
 
     /// Wakes the waiting thread, now or at its next wait.
     pub fn wake(&self) {
-        // It can only fail where 2^64 rings were not heard: then one is due.
+        // It can only fail after 2^64 wakes without a wait; then a wake is pending.
         let _ = (&self.descriptor).write(&1_u64.to_ne_bytes());
     }
 
-    /// Falls silent.
+    /// Clears the event.
     pub fn clear(&self) {
-        // It can only fail where it was silent.
+        // It can only fail if the event was clear.
         let _ = (&self.descriptor).read(&mut [0; 8]);
     }
 }

@@ -1,9 +1,8 @@
-//! Checks who may create namespaces, and restarts the process in a user namespace.
+//! Checks for the privilege to create namespaces, and restarts the process in a user namespace.
 //!
-//! Root may. An unprivileged user may inside a user namespace of their own, where they are root
-//! over what they create there; but a process that has threads cannot
-//! enter one, so it begins again. Where user namespaces are forbidden nothing
-//! helps but root, and the error says so.
+//! Root may create them. An unprivileged user may inside a user namespace, as root of what they
+//! create there. A process with threads cannot enter one, so the program is restarted. If user
+//! namespaces are forbidden, root is required, and the error says so.
 
 use std::env;
 use std::io;
@@ -12,14 +11,12 @@ use std::process::{Command, ExitStatus};
 use crate::process;
 use crate::{SetupError, Step};
 
-/// Starts this program again, with the same arguments, as root of a user
-/// namespace of its own, and waits for it. Does nothing for root, of the
-/// machine or of a namespace: hence the second process does not start a third.
-/// The second process is killed when the first is.
+/// Restarts this program as root of a new user namespace, and waits for it. It has the same
+/// arguments. Does nothing for root, of the machine or of a namespace, so the second process does
+/// not start a third. The second process is killed with the first.
 ///
 /// # Errors
-/// [`SetupError`], when user namespaces are forbidden or the program cannot be
-/// started.
+/// [`SetupError`], if user namespaces are forbidden or the program cannot be started.
 pub fn begin_again() -> Result<Option<ExitStatus>, SetupError> {
     if process::is_root() {
         return Ok(None);
@@ -30,7 +27,7 @@ pub fn begin_again() -> Result<Option<ExitStatus>, SetupError> {
     process::begin_in_user_namespace(&mut command);
     process::end_with_us(&mut command);
     command.status().map(Some).map_err(|cause| {
-        // Its file has been removed or replaced.
+        // The file has been removed or replaced.
         if cause.kind() == io::ErrorKind::NotFound {
             return SetupError::about(Step::Again, program.to_string_lossy(), cause);
         }

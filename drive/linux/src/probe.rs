@@ -1,6 +1,6 @@
 //! UDP probes whose ICMP errors the kernel reports to their socket (`IP_RECVERR` of `ip(7)`).
 //!
-//! No raw socket and no privilege is needed: the way of `tracepath(8)`.
+//! No raw socket and no privilege is needed, as in `tracepath(8)`.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -8,25 +8,25 @@ use std::os::fd::AsRawFd;
 
 use crate::{check_size, socket};
 
-/// An error that came back for a probe.
+/// An ICMP error caused by a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProbeError {
     /// Port that the probe was sent to.
     pub port: u16,
-    /// Who reported it; `None`: this host.
+    /// Address of the reporting host; `None`: this host.
     pub from: Option<IpAddr>,
-    /// What it says.
+    /// Kind of the error.
     pub kind: ProbeErrorKind,
 }
 
-/// What an error says of a probe.
+/// Kind of an ICMP error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ProbeErrorKind {
-    /// Its time to live ended.
+    /// The probe's time to live expired.
     TimeExceeded,
-    /// It arrived, and no socket has its port.
+    /// The probe arrived, and no socket has its port.
     PortUnreachable,
-    /// It is larger than a link's MTU, in bytes.
+    /// The probe exceeds a link's MTU, in bytes.
     TooBig(u32),
     /// Something else: an ICMP type and code.
     Other(u8, u8),
@@ -40,10 +40,10 @@ pub struct Prober {
 }
 
 impl Prober {
-    /// Makes a socket whose packets are not fragmented and whose errors are kept for it.
+    /// Creates a socket that does not fragment and keeps the errors of its packets.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn new(is_v4: bool) -> io::Result<Self> {
         let any: IpAddr = match is_v4 {
             true => Ipv4Addr::UNSPECIFIED.into(),
@@ -77,17 +77,17 @@ impl Prober {
         Ok(())
     }
 
-    /// The descriptor, to wait for.
+    /// Returns the socket, to wait for.
     #[must_use]
     pub fn socket(&self) -> &UdpSocket {
         &self.socket
     }
 
-    /// Sends a probe with `bytes` of payload that lives for `ttl` hops.
+    /// Sends a probe with `bytes` of payload and a time to live of `ttl`.
     ///
     /// # Errors
-    /// What the kernel says: `EMSGSIZE` if it is larger than the known path MTU. Errors of
-    /// earlier probes are not reported here.
+    /// The kernel's error: `EMSGSIZE` if it is larger than the known path MTU. Errors of earlier
+    /// probes are not reported here.
     pub fn send(&self, to: SocketAddr, ttl: u8, bytes: usize) -> io::Result<()> {
         let option = if self.is_v4 {
             libc::IP_TTL
@@ -99,7 +99,7 @@ impl Prober {
         for _ in 0..8 {
             match self.socket.send_to(&payload, to) {
                 Ok(_) => return Ok(()),
-                // A pending error of an earlier probe is taken by the call that meets it.
+                // A pending error of an earlier probe is returned by the next call.
                 Err(error)
                     if matches!(
                         error.raw_os_error(),
@@ -111,10 +111,10 @@ impl Prober {
         Ok(())
     }
 
-    /// Path MTU of a route as the kernel knows it, in bytes.
+    /// Returns the path MTU of a route as cached by the kernel, in bytes.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn mtu_to(&self, to: SocketAddr) -> io::Result<u32> {
         let own = Self::new(self.is_v4)?;
         own.socket.connect(to)?;
@@ -128,10 +128,10 @@ impl Prober {
         Ok(number.unsigned_abs())
     }
 
-    /// Takes the next error that came back; `None` if there is none.
+    /// Returns the next error; `None` if there is none.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn receive(&self) -> io::Result<Option<ProbeError>> {
         let mut control = [0_u64; 64];
         let mut payload = [0_u8; 64];
@@ -185,7 +185,7 @@ impl Prober {
     }
 }
 
-/// What an error says, by its origin, type and code.
+/// Returns the kind of an error, by its origin, type and code.
 fn kind(error: &libc::sock_extended_err) -> ProbeErrorKind {
     if error.ee_errno == libc::EMSGSIZE as u32 {
         return ProbeErrorKind::TooBig(error.ee_info);
@@ -201,7 +201,7 @@ fn kind(error: &libc::sock_extended_err) -> ProbeErrorKind {
     }
 }
 
-/// An address in the kernel's form; `None` if it is of another family.
+/// Converts an address from the kernel's form; `None` if it is of another family.
 fn socket_address(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
     match i32::from(name.ss_family) {
         libc::AF_INET => {

@@ -1,4 +1,4 @@
-//! Namespaces of the calling thread, and of a process about to begin.
+//! Namespaces and scheduling of the calling thread, and of a process about to start.
 
 use std::ffi::CStr;
 use std::io;
@@ -8,8 +8,7 @@ use std::process::Command;
 
 use crate::check;
 
-/// The calling thread, and what it starts from now on, gets a network of its
-/// own.
+/// Moves the calling thread, and what it starts later, to a new network namespace.
 pub fn unshare_network() -> io::Result<()> {
     // SAFETY: plain integers; only the calling thread is moved.
     check(unsafe { libc::unshare(libc::CLONE_NEWNET) })?;
@@ -19,17 +18,17 @@ pub fn unshare_network() -> io::Result<()> {
 /// Moves the calling thread into the network namespace behind `descriptor`.
 ///
 /// # Errors
-/// What the kernel says: it takes the privilege over both namespaces.
+/// The kernel's error: it requires the privilege over both namespaces.
 pub fn enter_network(descriptor: &impl AsRawFd) -> io::Result<()> {
     // SAFETY: plain integers; only the calling thread is moved.
     check(unsafe { libc::setns(descriptor.as_raw_fd(), libc::CLONE_NEWNET) })?;
     Ok(())
 }
 
-/// Lets the calling thread run on one processor alone.
+/// Restricts the calling thread to one CPU.
 ///
 /// # Errors
-/// When there is no processor of this number, or the process may not use it.
+/// If there is no CPU with this number, or the process may not use it.
 pub fn pin_to_processor(number: usize) -> io::Result<()> {
     // SAFETY: `cpu_set_t` is integers: all zero is the empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -43,21 +42,20 @@ pub fn pin_to_processor(number: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// The processor that the calling thread runs on at this moment.
+/// Returns the CPU that the calling thread is running on.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn processor() -> io::Result<usize> {
     // SAFETY: takes nothing.
     let number = check(unsafe { libc::sched_getcpu() })?;
     Ok(number.unsigned_abs() as usize)
 }
 
-/// From now on the calling thread runs only where no other wants to
-/// (`SCHED_IDLE`).
+/// Runs the calling thread only on otherwise idle CPUs (`SCHED_IDLE`).
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn yield_to_all() -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: `parameters` outlives the call; 0 is the calling thread.
@@ -65,11 +63,11 @@ pub fn yield_to_all() -> io::Result<()> {
     Ok(())
 }
 
-/// Raises the limit of open descriptors to `number`, if it is lower: that of the
-/// process, and where it takes the privilege, the limit of that limit.
+/// Raises the limit of open descriptors to `number`, if it is lower. This is the soft limit and,
+/// with the privilege, the hard limit.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn allow_descriptors(number: u64) -> io::Result<()> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -87,10 +85,11 @@ pub fn allow_descriptors(number: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Raises the limit of open descriptors as far as the process may without a privilege; returns it.
+/// Raises the limit of open descriptors as far as possible without a privilege. Returns the new
+/// limit.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn allow_all_descriptors() -> io::Result<u64> {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
@@ -104,20 +103,19 @@ pub fn allow_all_descriptors() -> io::Result<u64> {
     Ok(limit.rlim_cur)
 }
 
-/// Whether the process acts as root, of the machine or of a user namespace.
+/// Returns whether the process acts as root, of the machine or of a user namespace.
 pub fn is_root() -> bool {
     user() == 0
 }
 
-/// The number of the user that the process acts as.
+/// Returns the number of the user that the process acts as.
 #[must_use]
 pub fn user() -> u32 {
     // SAFETY: takes nothing and cannot fail.
     unsafe { libc::geteuid() }
 }
 
-/// Makes `command` begin in a user namespace in which the present user is
-/// root.
+/// Makes `command` begin in a user namespace in which the present user is root.
 pub fn begin_in_user_namespace(command: &mut Command) {
     // SAFETY: neither call takes a pointer or can fail.
     let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
@@ -135,7 +133,7 @@ pub fn begin_in_user_namespace(command: &mut Command) {
     unsafe { command.pre_exec(begin) };
 }
 
-/// Makes `command` end, by `SIGKILL`, when the thread that starts it does.
+/// Makes `command` end, by `SIGKILL`, with the thread that starts it.
 pub fn end_with_us(command: &mut Command) {
     let starter = std::process::id();
     let begin = move || {
@@ -146,7 +144,7 @@ pub fn end_with_us(command: &mut Command) {
         if parent.cast_unsigned() == starter {
             Ok(())
         } else {
-            // It has ended already, so no signal will come.
+            // The parent has already ended, so no signal will come.
             Err(io::ErrorKind::Interrupted.into())
         }
     };
@@ -154,12 +152,11 @@ pub fn end_with_us(command: &mut Command) {
     unsafe { command.pre_exec(begin) };
 }
 
-/// Puts a file system of the namespaces that the calling thread is in at `at`,
-/// seen by this thread (and what it starts) alone. Nothing is allocated, so a
-/// process that has just been forked may call it.
+/// Mounts a file system of the calling thread's namespaces at `at`. Only this thread, and what it
+/// starts, sees it. Nothing is allocated, so a newly forked process may call it.
 ///
 /// # Errors
-/// That the privilege is missing.
+/// If the privilege is missing.
 pub fn mount_own(file_system: &CStr, at: &CStr) -> io::Result<()> {
     // SAFETY: plain integers; the calling thread alone is moved.
     check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
@@ -174,7 +171,7 @@ pub fn mount_own(file_system: &CStr, at: &CStr) -> io::Result<()> {
     Ok(())
 }
 
-/// "0 <id> 1": root inside is `id` outside.
+/// Returns "0 <id> 1": root inside is `id` outside.
 fn map_line(id: u32) -> Vec<u8> {
     format!("0 {id} 1\n").into_bytes()
 }
@@ -190,7 +187,7 @@ fn write_whole(path: &CStr, octets: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// `Linux 6.18.44`, as the kernel calls itself.
+/// Returns the kernel's name, as in `Linux 6.18.44`.
 pub fn kernel_name() -> String {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let release = release.trim().split('-').next().unwrap_or_default();

@@ -1,12 +1,12 @@
-//! What tests of this crate do where a machine does not let them.
+//! Handles missing privileges in tests of this crate.
 
 use crate::SetupError;
 
-/// What was made; nothing, and a word on stderr, where it takes a privilege that
-/// is missing here.
+/// Returns what was made, or prints a message if a privilege is missing. It returns `None` in that
+/// case.
 ///
 /// # Panics
-/// Where it failed for another reason.
+/// If it failed for another reason.
 pub fn unless_forbidden<T>(made: Result<T, SetupError>) -> Option<T> {
     match made {
         Ok(made) => Some(made),

@@ -1,6 +1,6 @@
-//! Requests to the kernel over netlink, and the values its answers carry.
+//! Sends requests to the kernel over netlink and parses its answers.
 //!
-//! Messages are built and taken apart as `netlink(7)` describes them: a header, a fixed part that
+//! Messages are encoded and decoded as `netlink(7)` describes them: a header, a fixed part that
 //! depends on the message, and attributes.
 
 use std::io;
@@ -20,36 +20,36 @@ const NLM_F_CREATE: u16 = 0x400;
 /// Flags of an attribute's type: nested, byte order.
 const ATTRIBUTE_FLAGS: u16 = 0xc000;
 
-/// The body of each answer of `rtnetlink(7)` to a message of this type.
+/// Returns the body of each answer of `rtnetlink(7)` to a message of this type.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn route(kind: u16, body: &[u8], is_dump: bool) -> io::Result<Vec<Vec<u8>>> {
     let flags = if is_dump { NLM_F_DUMP } else { 0 };
     ask(NETLINK_ROUTE, kind, body, flags)
 }
 
-/// Creates what an `rtnetlink(7)` message describes, in the calling thread's namespace.
+/// Creates the object of an `rtnetlink(7)` message, in the calling thread's namespace.
 ///
 /// # Errors
-/// What the kernel says; that it exists, too.
+/// The kernel's error, also if the object exists.
 pub fn create(kind: u16, body: &[u8]) -> io::Result<()> {
     let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
     ask(NETLINK_ROUTE, kind, body, flags).map(drop)
 }
 
-/// Changes or deletes what exists, in the calling thread's namespace.
+/// Changes or deletes the object of a message, in the calling thread's namespace.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn change(kind: u16, body: &[u8]) -> io::Result<()> {
     ask(NETLINK_ROUTE, kind, body, NLM_F_ACK).map(drop)
 }
 
-/// The attributes of the answer of a generic netlink family to one command.
+/// Returns the attributes of the answer of a generic netlink family to one command.
 ///
 /// # Errors
-/// What the kernel says: it has no such family, or nothing that fits.
+/// The kernel's error: it has no such family, or no matching object.
 pub fn generic(family: &str, command: u8, attributes: &[u8]) -> io::Result<Vec<u8>> {
     const CONTROLLER: u16 = 16;
     const GET_FAMILY: u8 = 3;
@@ -85,7 +85,7 @@ pub fn attribute(message: &mut Vec<u8>, kind: u16, value: &[u8]) {
     message.resize(message.len().next_multiple_of(4), 0);
 }
 
-/// Types and values of the attributes in `bytes`.
+/// Returns types and values of the attributes in `bytes`.
 pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
@@ -96,20 +96,20 @@ pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// The value of the attribute of this type.
+/// Returns the value of the attribute of this type.
 #[must_use]
 pub fn value(bytes: &[u8], kind: u16) -> Option<&[u8]> {
     attributes(bytes).find_map(|(found, value)| (found == kind).then_some(value))
 }
 
-/// The 32 bits at `offset`, in the machine's byte order.
+/// Returns the 32 bits at `offset`, in the machine's byte order.
 #[must_use]
 pub fn word(bytes: &[u8], offset: usize) -> Option<u32> {
     let octets = bytes.get(offset..offset + 4)?;
     Some(u32::from_ne_bytes(octets.try_into().ok()?))
 }
 
-/// The 64 bits at `offset`, in the machine's byte order.
+/// Returns the 64 bits at `offset`, in the machine's byte order.
 #[must_use]
 pub fn long(bytes: &[u8], offset: usize) -> Option<u64> {
     let octets = bytes.get(offset..offset + 8)?;
@@ -137,7 +137,7 @@ fn ask(protocol: isize, kind: u16, body: &[u8], flags: u16) -> io::Result<Vec<Ve
     }
 }
 
-/// Adds the bodies of the messages in `received`; whether the list ends there.
+/// Adds the bodies of the messages in `received`; returns whether the list ends there.
 fn take_apart(mut received: &[u8], answers: &mut Vec<Vec<u8>>) -> io::Result<bool> {
     while let Some(length) = word(received, 0) {
         let length = length as usize;

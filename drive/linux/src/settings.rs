@@ -1,13 +1,11 @@
 //! Settings under `/proc/sys/net`, and the baseline of every test network namespace.
 //!
-//! A new namespace takes some settings from the machine it is made on and some
-//! from the kernel's defaults, so the same script could pass on one machine
-//! and fail on another. The baseline pins what a TCP script can see to the
-//! kernel's own defaults; whatever a script wants else it sets itself.
+//! A new namespace has some settings from the machine and some from the kernel's defaults. The same
+//! script could thus pass on one machine and fail on another. The baseline sets what a TCP script
+//! can observe to the kernel's own defaults; a script sets everything else itself.
 //!
-//! Written are only settings of the calling thread's namespace: paths are
-//! taken apart into plain words below `net`, and the kernel shows settings of
-//! the whole machine read-only in a namespace.
+//! Only settings of the calling thread's namespace are written. Paths are split into plain words
+//! below `net`. In a namespace, the kernel makes settings of the whole machine read-only.
 
 use std::fs;
 use std::io;
@@ -15,7 +13,7 @@ use std::path::PathBuf;
 
 use crate::{SetupError, Step};
 
-/// Settings of TCP that are pinned before a script runs, with the defaults of
+/// TCP settings fixed before a script runs, with the defaults of
 /// Documentation/networking/ip-sysctl.rst.
 ///
 /// `slow_start_after_idle`, `ecn` and the buffers keep the kernel's defaults; scripts that depend
@@ -51,7 +49,7 @@ const BASELINE: [(&str, &str); 28] = [
     ("net.ipv4.ip_local_port_range", "32768 60999"),
 ];
 
-/// The path of a setting; `None` unless its name is below `net`.
+/// Returns the path of a setting; `None` unless its name is below `net`.
 fn path(name: &str) -> Option<PathBuf> {
     let words: Vec<&str> = name.split(['.', '/']).collect();
     let is_plain = |word: &&str| {
@@ -68,7 +66,7 @@ fn path(name: &str) -> Option<PathBuf> {
     })
 }
 
-/// Not a setting of the network.
+/// Returns the error for a name that is not a network setting.
 fn foreign(name: &str) -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidInput,
@@ -79,7 +77,7 @@ fn foreign(name: &str) -> io::Error {
 /// Reads a setting of the calling thread's namespace.
 ///
 /// # Errors
-/// When there is none of this name, or it is outside `net`.
+/// If there is none with this name, or it is outside `net`.
 pub fn read(name: &str) -> io::Result<String> {
     let path = path(name).ok_or_else(|| foreign(name))?;
     Ok(fs::read_to_string(path)?.trim().to_string())
@@ -88,7 +86,7 @@ pub fn read(name: &str) -> io::Result<String> {
 /// Writes a setting of the calling thread's namespace.
 ///
 /// # Errors
-/// When there is none of this name, it is read-only, it is outside `net`, or the kernel refuses the
+/// If there is none with this name, it is read-only, it is outside `net`, or the kernel rejects the
 /// value.
 pub fn write(name: &str, value: &str) -> io::Result<()> {
     let path = path(name).ok_or_else(|| foreign(name))?;
@@ -97,7 +95,7 @@ pub fn write(name: &str, value: &str) -> io::Result<()> {
     io::Write::write_all(&mut file, format!("{value}\n").as_bytes())
 }
 
-/// Names of the settings that the calling thread's namespace has, in their order.
+/// Returns the names of the settings in the calling thread's namespace, sorted.
 #[must_use]
 pub fn names() -> Vec<String> {
     let mut found = Vec::new();
@@ -119,11 +117,11 @@ pub fn names() -> Vec<String> {
     found
 }
 
-/// Sets the baseline. A kernel that lacks one of the settings is older or
-/// newer than the list; what it lacks cannot differ.
+/// Sets the baseline. Settings that the kernel lacks are skipped: it is older or newer than the
+/// list, and a missing setting cannot differ.
 ///
 /// # Errors
-/// [`SetupError`], for a setting that the kernel has and refuses.
+/// [`SetupError`], for a setting that the kernel has and rejects.
 pub fn pin_baseline() -> Result<(), SetupError> {
     for (name, value) in BASELINE {
         match write(name, value) {

@@ -1,4 +1,4 @@
-//! A packet socket: every packet that passes one interface, with its time.
+//! Captures every packet that passes one interface, with its time, by a packet socket.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -8,16 +8,16 @@ use crate::{check, check_size, clock, device, own, packets};
 /// All protocols, in network byte order as packet sockets want it.
 const ALL: u16 = (libc::ETH_P_ALL as u16).to_be();
 
-/// Receive buffer of the socket in octets: enough for a burst of a whole script.
+/// Receive buffer of the socket in bytes: enough for a burst of a whole script.
 const BUFFER: libc::c_int = 8 << 20;
 
-/// The largest packet there is.
+/// Maximum packet length in bytes.
 pub const LARGEST: usize = 65_536;
 
 /// Opens the socket on the interface with this number.
 ///
 /// # Errors
-/// What the kernel says: no privilege.
+/// The kernel's error: no privilege.
 pub fn open(interface: device::Index) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: plain integers; the descriptor is a new one.
@@ -53,10 +53,10 @@ fn option<T>(socket: &OwnedFd, name: libc::c_int, value: T) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets only TCP packets of a port arrive, cut to `snap` octets.
+/// Limits capture to TCP packets of a port, cut to `snap` bytes.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn keep_port(socket: &OwnedFd, port: u16, snap: u32) -> io::Result<()> {
     // A program of classic BPF: code, jumps if true and if false, value. Loads count from the
     // IP header; an IPv6 packet with extension headers is left out.
@@ -99,7 +99,7 @@ pub fn keep_port(socket: &OwnedFd, port: u16, snap: u32) -> io::Result<()> {
 /// Returns how many packets the kernel dropped since the last call.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn dropped(socket: &OwnedFd) -> io::Result<u32> {
     // struct tpacket_stats: packets, drops.
     let mut counts = [0_u32; 2];
@@ -117,29 +117,28 @@ pub fn dropped(socket: &OwnedFd) -> io::Result<u32> {
     Ok(counts[1])
 }
 
-/// A packet, and when it passed.
+/// A captured packet and its time.
 #[derive(Clone, Debug)]
 pub struct Sniffed {
-    /// Nanoseconds of the monotonic clock.
+    /// Time in nanoseconds of the monotonic clock.
     pub at: i64,
-    /// True if it left this host.
+    /// Whether it left this host.
     pub is_outgoing: bool,
-    /// The packet from its IP header on.
+    /// The packet, from its IP header.
     pub octets: Vec<u8>,
 }
 
-/// Returns the next packet, cut to `most` octets; `None` if none waits.
+/// Returns the next packet, cut to `most` bytes; `None` if none waits.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn receive(socket: &OwnedFd, most: usize) -> io::Result<Option<Sniffed>> {
     let mut octets = vec![0_u8; most];
     let Some((length, kind, stamp)) = receive_one(socket, &mut octets)? else {
         return Ok(None);
     };
     octets.truncate(length);
-    // Stamps are of the real-time clock, which may be set at any time:
-    // what matters is how long ago it was.
+    // Timestamps are of the real-time clock, which may be set at any time, so only the age is used.
     let age = stamp.map_or(0, |stamp| (clock::realtime() - stamp).max(0));
     Ok(Some(Sniffed {
         at: clock::monotonic() - age,
@@ -148,7 +147,7 @@ pub fn receive(socket: &OwnedFd, most: usize) -> io::Result<Option<Sniffed>> {
     }))
 }
 
-/// Octets, kind of the packet, and its time stamp; nothing when nothing waits.
+/// Receives bytes, kind of the packet, and its timestamp; `None` if none waits.
 fn receive_one(
     socket: &OwnedFd,
     octets: &mut [u8],
@@ -174,13 +173,13 @@ fn receive_one(
         Ok(length) => Ok(Some((length, from.sll_pkttype, stamp_of(&message)))),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
-        // The interface went down: a script may do that.
+        // The interface went down, as a script may do.
         Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// The time stamp in the control data of a received message.
+/// Returns the timestamp in the control data of a received message.
 fn stamp_of(message: &libc::msghdr) -> Option<i64> {
     // SAFETY: the kernel has filled in the control data of `message`, whose
     // buffer is live; the two macros walk it by the lengths it carries.

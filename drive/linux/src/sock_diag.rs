@@ -1,8 +1,8 @@
-//! The TCP sockets of a network namespace with their counters (`sock_diag(7)`).
+//! Reads the TCP sockets of a network namespace with their counters (`sock_diag(7)`).
 //!
-//! What `ss -tinme` asks, without its cost: datagrams are read into one buffer and looked
-//! at where they lie. No privilege is needed. A list may change while it is read: a socket
-//! that ends meanwhile is missing or comes twice.
+//! Returns the data of `ss -tinme` at lower cost: datagrams are read into one buffer and parsed in
+//! place. No privilege is needed. A list may change while it is read: a socket that ends meanwhile
+//! is missing or occurs twice.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -21,13 +21,13 @@ const HEADER: usize = 16;
 const REQUEST: usize = HEADER + 56;
 const MESSAGE: usize = 72;
 
-/// Bytes of a datagram that the kernel fills at most.
+/// Maximum bytes of a datagram from the kernel.
 const ROOM: usize = 1 << 16;
 
 /// States of connections that carry data: all but `LISTEN`, `SYN-*`, `TIME-WAIT`, `CLOSE`.
 pub const WITH_DATA: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
 
-/// Names of TCP states as `ss` has them, by number.
+/// Names of TCP states as in `ss`, by number.
 pub const STATES: [&str; 13] = [
     "unknown",
     "established",
@@ -44,7 +44,7 @@ pub const STATES: [&str; 13] = [
     "syn-recv",
 ];
 
-/// A socket, as it lies in the buffer.
+/// A socket, borrowed from the buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Socket<'a> {
     message: &'a [u8],
@@ -57,49 +57,49 @@ pub struct Socket<'a> {
 }
 
 impl Socket<'_> {
-    /// State of the connection; an index of [`STATES`].
+    /// Returns the state of the connection, an index of [`STATES`].
     #[must_use]
     pub fn state(&self) -> u8 {
         self.message[1]
     }
 
-    /// Address and port here.
+    /// Returns the local address and port.
     #[must_use]
     pub fn local(&self) -> SocketAddr {
         self.address(4, 8)
     }
 
-    /// Address and port of the peer.
+    /// Returns the address and port of the peer.
     #[must_use]
     pub fn peer(&self) -> SocketAddr {
         self.address(6, 24)
     }
 
-    /// What the kernel knows it by; no other socket since boot has the same.
+    /// Returns the kernel's cookie of the socket, unique since boot.
     #[must_use]
     pub fn cookie(&self) -> u64 {
         u64::from(u32_at(self.message, 44)) | u64::from(u32_at(self.message, 48)) << 32
     }
 
-    /// Bytes that arrived and were not read.
+    /// Returns the bytes that arrived and were not read.
     #[must_use]
     pub fn unread(&self) -> u32 {
         u32_at(self.message, 56)
     }
 
-    /// Bytes written and not acknowledged.
+    /// Returns the bytes written and not acknowledged.
     #[must_use]
     pub fn unacknowledged(&self) -> u32 {
         u32_at(self.message, 60)
     }
 
-    /// User who made it.
+    /// Returns the user that created it.
     #[must_use]
     pub fn user(&self) -> u32 {
         u32_at(self.message, 64)
     }
 
-    /// Inode of its file; 0 if no process has it open.
+    /// Returns the inode of its file; 0 if no process has it open.
     #[must_use]
     pub fn inode(&self) -> u32 {
         u32_at(self.message, 68)
@@ -113,14 +113,14 @@ impl Socket<'_> {
         } else {
             let mut whole = [0; 16];
             whole.copy_from_slice(bytes);
-            // IPv4 on a socket of IPv6 is what it is.
+            // IPv4 on an IPv6 socket is shown as IPv4.
             Ipv6Addr::from(whole).to_canonical()
         };
         SocketAddr::new(ip, port)
     }
 }
 
-/// What to ask again to get one socket: its head of `struct inet_diag_msg`.
+/// Key for requesting one socket: the head of its `struct inet_diag_msg`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Identity {
     family: u8,
@@ -129,7 +129,7 @@ pub struct Identity {
 }
 
 impl Socket<'_> {
-    /// What finds it again.
+    /// Returns the key for requesting it again.
     #[must_use]
     pub fn identity(&self) -> Identity {
         let mut id = [0; 48];
@@ -149,10 +149,10 @@ pub struct SockDiag {
 }
 
 impl SockDiag {
-    /// Opens one.
+    /// Opens a socket.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn open() -> io::Result<Self> {
         let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
         // SAFETY: plain integers; the descriptor is a new one.
@@ -169,10 +169,10 @@ impl SockDiag {
         })
     }
 
-    /// Hands every socket in one of these states to `each`, IPv4 first.
+    /// Calls `each` for every socket in one of these states, IPv4 first.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn list(&mut self, states: u32, mut each: impl FnMut(&Socket<'_>)) -> io::Result<()> {
         for family in [libc::AF_INET, libc::AF_INET6] {
             self.ask(family as u8, &[0; 48], states, libc::NLM_F_DUMP)?;
@@ -181,10 +181,10 @@ impl SockDiag {
         Ok(())
     }
 
-    /// Hands one socket to `each`, if it is still there.
+    /// Calls `each` for one socket, if it still exists.
     ///
     /// # Errors
-    /// What the kernel says; that it has ended is no error.
+    /// The kernel's error, except that the socket has ended.
     pub fn one(&mut self, which: &Identity, each: impl FnMut(&Socket<'_>)) -> io::Result<()> {
         self.ask(which.family, &which.id, u32::MAX, 0)?;
         match self.answer(each) {
@@ -213,7 +213,7 @@ impl SockDiag {
         Ok(())
     }
 
-    /// Reads one datagram; false when the list has ended.
+    /// Reads one datagram; returns false when the list has ended.
     fn answer(&mut self, mut each: impl FnMut(&Socket<'_>)) -> io::Result<bool> {
         let buffer = self.buffer.as_mut_slice();
         // SAFETY: pointer and length are those of `buffer`.
@@ -229,7 +229,7 @@ impl SockDiag {
     }
 }
 
-/// Hands the sockets of a datagram to `each`; false if the list ends with it.
+/// Calls `each` for the sockets of a datagram. Returns false if the list ends with it.
 fn messages(mut rest: &[u8], each: &mut impl FnMut(&Socket<'_>)) -> io::Result<bool> {
     while rest.len() >= HEADER {
         let length = u32_at(rest, 0) as usize;
@@ -256,7 +256,7 @@ fn messages(mut rest: &[u8], each: &mut impl FnMut(&Socket<'_>)) -> io::Result<b
     Ok(true)
 }
 
-/// A `struct inet_diag_msg` with its attributes; `None` if it is cut off.
+/// Parses a `struct inet_diag_msg` with its attributes; `None` if it is cut.
 fn socket(body: &[u8]) -> Option<Socket<'_>> {
     let (message, mut rest) = body.split_at_checked(MESSAGE)?;
     let mut socket = Socket {

@@ -7,11 +7,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::{address, check, check_size, own};
 
-/// A TCP socket of the calling thread's namespace, of the family of `address`:
-/// it can be told what it wants before it is bound or connected.
+/// Creates a TCP socket in the calling thread's namespace. It has the family of `address`, and its
+/// options can be set before it is bound or connected.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn tcp(address: &SocketAddr) -> io::Result<OwnedFd> {
     let family = match address {
         SocketAddr::V4(_) => libc::AF_INET,
@@ -27,30 +27,30 @@ pub fn tcp(address: &SocketAddr) -> io::Result<OwnedFd> {
     }
 }
 
-/// What `bind` and `connect` have in common.
+/// Common type of `bind` and `connect`.
 type AddressCall =
     unsafe extern "C" fn(libc::c_int, *const libc::sockaddr, libc::socklen_t) -> libc::c_int;
 
-/// `bind(2)`.
+/// Calls `bind(2)`.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn bind(socket: &impl AsRawFd, to: &SocketAddr) -> io::Result<()> {
     call_with(libc::bind, socket, to)
 }
 
-/// `connect(2)`.
+/// Calls `connect(2)`.
 ///
 /// # Errors
-/// What the kernel says; `EINPROGRESS` where the socket does not wait.
+/// The kernel's error; `EINPROGRESS` if the socket is non-blocking.
 pub fn connect(socket: &impl AsRawFd, to: &SocketAddr) -> io::Result<()> {
     call_with(libc::connect, socket, to)
 }
 
-/// `listen(2)`.
+/// Calls `listen(2)`.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn listen(socket: &impl AsRawFd, backlog: i32) -> io::Result<()> {
     // SAFETY: plain integers.
     check(unsafe { libc::listen(socket.as_raw_fd(), backlog) })?;
@@ -76,10 +76,10 @@ fn call_with(call: AddressCall, socket: &impl AsRawFd, to: &SocketAddr) -> io::R
     Ok(())
 }
 
-/// `getsockopt(2)` with room for `room` octets: what was written.
+/// Calls `getsockopt(2)` with room for `room` bytes; returns those written.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn option(fd: RawFd, level: i32, name: i32, room: usize) -> io::Result<Vec<u8>> {
     let mut octets = vec![0_u8; room];
     let mut length = room as libc::socklen_t;
@@ -91,10 +91,10 @@ pub fn option(fd: RawFd, level: i32, name: i32, room: usize) -> io::Result<Vec<u
     Ok(octets)
 }
 
-/// `getsockopt(2)` into a buffer of the caller: the part of it that was written.
+/// Calls `getsockopt(2)` with a buffer of the caller; returns the part written.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn option_into(fd: RawFd, level: i32, name: i32, into: &mut [u8]) -> io::Result<&[u8]> {
     let mut length = into.len() as libc::socklen_t;
     // SAFETY: the buffer is writable for the length given.
@@ -103,10 +103,10 @@ pub fn option_into(fd: RawFd, level: i32, name: i32, into: &mut [u8]) -> io::Res
     Ok(&into[..written])
 }
 
-/// The congestion control of a socket.
+/// Returns the congestion control of a socket.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn congestion(socket: &impl AsRawFd) -> io::Result<String> {
     let (level, name) = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
     let octets = option(socket.as_raw_fd(), level, name, 16)?;
@@ -114,21 +114,21 @@ pub fn congestion(socket: &impl AsRawFd) -> io::Result<String> {
     Ok(String::from_utf8_lossy(name).into_owned())
 }
 
-/// A buffer of a socket as it is now, in octets of the kernel's memory.
+/// Returns the present size of a socket's buffer, in bytes of kernel memory.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn buffer(socket: &impl AsRawFd, which: Buffer) -> io::Result<u64> {
     let octets = option(socket.as_raw_fd(), libc::SOL_SOCKET, which.option(), 4)?;
     let number = octets.try_into().map(i32::from_ne_bytes).unwrap_or(0);
     Ok(u64::try_from(number).unwrap_or(0))
 }
 
-/// Asks for a buffer: the kernel grants twice as much, up to twice its limit,
-/// and no longer fits it to the path.
+/// Requests a buffer size. The kernel grants twice as much, up to twice its limit, and stops
+/// autotuning it.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn set_buffer(socket: &impl AsRawFd, which: Buffer, octets: u64) -> io::Result<()> {
     let octets = i32::try_from(octets).unwrap_or(i32::MAX).to_ne_bytes();
     set_option(
@@ -162,36 +162,36 @@ impl Buffer {
 /// [`crate::tcp_info::words`].
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn tcp_info(socket: &impl AsRawFd) -> io::Result<Vec<u8>> {
     let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
     option(socket.as_raw_fd(), level, name, crate::tcp_info::ROOM)
 }
 
-/// The same into a buffer of the caller.
+/// Reads `TCP_INFO` into a buffer of the caller.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn tcp_info_into<'a>(socket: &impl AsRawFd, into: &'a mut [u8]) -> io::Result<&'a [u8]> {
     option_into(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, into)
 }
 
-/// Reads the kernel's counts of a socket's memory (`SO_MEMINFO`), into a buffer of the caller,
-/// for [`crate::tcp_info::each_of_memory`].
+/// Reads the kernel's memory counters of a socket (`SO_MEMINFO`) into a buffer of the caller.
+/// Decode them with [`crate::tcp_info::each_of_memory`].
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn memory_into<'a>(socket: &impl AsRawFd, into: &'a mut [u8]) -> io::Result<&'a [u8]> {
     /// `asm-generic/socket.h`; `libc` lacks it.
     const SO_MEMINFO: libc::c_int = 55;
     option_into(socket.as_raw_fd(), libc::SOL_SOCKET, SO_MEMINFO, into)
 }
 
-/// Octets of a connection that wait: not read, and written but not acknowledged
-/// (`SIOCINQ`, `SIOCOUTQ`; `tcp(7)`).
+/// Returns the waiting bytes of a connection: unread, and written but not acknowledged. These are
+/// `SIOCINQ` and `SIOCOUTQ` of `tcp(7)`.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn queues(socket: &impl AsRawFd) -> io::Result<[u64; 2]> {
     let mut octets = [0_u64; 2];
     for (request, octets) in [libc::FIONREAD, libc::TIOCOUTQ]
@@ -206,10 +206,10 @@ pub fn queues(socket: &impl AsRawFd) -> io::Result<[u64; 2]> {
     Ok(octets)
 }
 
-/// A file in memory with these bytes, for [`send_file`] (`memfd_create(2)`).
+/// Creates a file in memory with these bytes, for [`send_file`] (`memfd_create(2)`).
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn memory_file(bytes: &[u8]) -> io::Result<File> {
     // SAFETY: the name is a literal with a zero octet.
     let fd = check(unsafe { libc::memfd_create(c"block".as_ptr(), libc::MFD_CLOEXEC) })?;
@@ -222,7 +222,7 @@ pub fn memory_file(bytes: &[u8]) -> io::Result<File> {
 /// Sends the first bytes of a file without copying them (`sendfile(2)`); returns how many.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn send_file(socket: &impl AsRawFd, file: &File, bytes: usize) -> io::Result<usize> {
     let mut from: libc::off_t = 0;
     // SAFETY: two open descriptors and a live local.
@@ -231,52 +231,52 @@ pub fn send_file(socket: &impl AsRawFd, file: &File, bytes: usize) -> io::Result
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// `setsockopt(2)`.
+/// Calls `setsockopt(2)`.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn set_option(fd: RawFd, level: i32, name: i32, value: &[u8]) -> io::Result<i32> {
     let length = value.len() as libc::socklen_t;
     // SAFETY: pointer and length are those of `value`.
     check(unsafe { libc::setsockopt(fd, level, name, value.as_ptr().cast(), length) })
 }
 
-/// Names the congestion control of a socket, or of what a listener will accept.
-/// A route's `congctl` wins over it: read back what is in use where that matters.
+/// Sets the congestion control of a socket, or of what a listener will accept. A route's `congctl`
+/// takes precedence, so read back what is in use.
 ///
 /// # Errors
-/// When the kernel has none of this name, or does not allow it.
+/// If the kernel has no such control, or does not allow it.
 pub fn set_congestion(socket: &impl AsRawFd, name: &str) -> io::Result<()> {
     let (level, option) = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
     set_option(socket.as_raw_fd(), level, option, name.as_bytes())?;
     Ok(())
 }
 
-/// Asks for a receive buffer beyond the limit of the system (`SO_RCVBUFFORCE`).
+/// Requests a receive buffer beyond the limit of the system (`SO_RCVBUFFORCE`).
 ///
 /// # Errors
-/// What the kernel says: it takes `CAP_NET_ADMIN`.
+/// The kernel's error: it requires `CAP_NET_ADMIN`.
 pub fn force_receive_buffer(socket: &impl AsRawFd, octets: i32) -> io::Result<()> {
     let (level, option) = (libc::SOL_SOCKET, libc::SO_RCVBUFFORCE);
     set_option(socket.as_raw_fd(), level, option, &octets.to_ne_bytes())?;
     Ok(())
 }
 
-/// Has the kernel note when each packet came in (`SO_TIMESTAMPNS`).
+/// Makes the kernel timestamp each arriving packet (`SO_TIMESTAMPNS`).
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn stamp_arrivals(socket: &impl AsRawFd) -> io::Result<()> {
     let (level, option) = (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS);
     set_option(socket.as_raw_fd(), level, option, &1_i32.to_ne_bytes())?;
     Ok(())
 }
 
-/// Receives a datagram: its octets, and when it came in by
+/// Receives a datagram; returns its length and arrival time. The time is by
 /// [`crate::clock::realtime`], if [`stamp_arrivals`] was called.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn receive_stamped(
     socket: &impl AsRawFd,
     octets: &mut [u8],
@@ -311,10 +311,10 @@ pub fn receive_stamped(
     Ok((read, stamp))
 }
 
-/// Closing resets the connection instead (`SO_LINGER` with no time).
+/// Makes closing reset the connection (`SO_LINGER` with no time).
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn reset_on_close(socket: &impl AsRawFd) -> io::Result<()> {
     let on_and_no_time = [1_i32.to_ne_bytes(), 0_i32.to_ne_bytes()].concat();
     let (level, option) = (libc::SOL_SOCKET, libc::SO_LINGER);
@@ -322,11 +322,10 @@ pub fn reset_on_close(socket: &impl AsRawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Limits the rate at which the kernel lets a socket send (`SO_MAX_PACING_RATE`), in bytes a
-/// second.
+/// Limits the pacing rate of a socket (`SO_MAX_PACING_RATE`), in bytes per second.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn set_pacing_rate(socket: &impl AsRawFd, bytes_per_second: u64) -> io::Result<()> {
     let (level, option) = (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE);
     set_option(
@@ -338,22 +337,21 @@ pub fn set_pacing_rate(socket: &impl AsRawFd, bytes_per_second: u64) -> io::Resu
     Ok(())
 }
 
-/// Has the kernel fit a socket's buffers to the path again after they were set
-/// (`SO_BUF_LOCK`, Linux 5.14).
+/// Restores autotuning of a socket's buffers after they were set (`SO_BUF_LOCK`, Linux 5.14).
 ///
 /// # Errors
-/// What the kernel says: older ones do not have it.
+/// The kernel's error: older ones do not have it.
 pub fn unlock_buffers(socket: &impl AsRawFd) -> io::Result<()> {
     let (level, option) = (libc::SOL_SOCKET, libc::SO_BUF_LOCK);
     set_option(socket.as_raw_fd(), level, option, &0_i32.to_ne_bytes())?;
     Ok(())
 }
 
-/// Limits the segment size of a socket and of what a listener accepts (`TCP_MAXSEG`);
-/// `None`: no limit any more.
+/// Limits the segment size of a socket, or of what a listener accepts (`TCP_MAXSEG`). `None`
+/// removes the limit.
 ///
 /// # Errors
-/// What the kernel says: it takes 88 to 32767 bytes.
+/// The kernel's error: it accepts 88 to 32767 bytes.
 pub fn limit_mss(socket: &impl AsRawFd, mss: Option<u32>) -> io::Result<()> {
     let bytes = mss.unwrap_or(0).cast_signed().to_ne_bytes();
     let (level, option) = (libc::IPPROTO_TCP, libc::TCP_MAXSEG);

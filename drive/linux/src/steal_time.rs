@@ -1,12 +1,12 @@
 //! CPU steal time: the `steal` of proc_stat(5), the CPU time that a hypervisor gave to other
 //! guests; unknown if the hypervisor does not report it.
 //!
-//! Counted in ticks of a hundredth of a second over all processors together, so
-//! of a run of ten seconds on two processors to a part in 2000.
+//! Counted in ticks of a hundredth of a second over all CPUs together. The resolution of a run of
+//! ten seconds on two CPUs is thus one part in 2000.
 
 use std::fs;
 
-/// What the processors have done since the machine began, in ticks.
+/// Ticks of all CPUs since boot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProcessorTicks {
     stolen: u64,
@@ -14,14 +14,14 @@ pub struct ProcessorTicks {
 }
 
 impl ProcessorTicks {
-    /// Until now; `None` where the system does not tell.
+    /// Returns the ticks until now; `None` if the system does not report them.
     #[must_use]
     pub fn now() -> Option<Self> {
         Self::of(&fs::read_to_string("/proc/stat").ok()?)
     }
 
-    /// `user nice system idle iowait irq softirq steal`; what follows, guests of
-    /// our own, is contained in the first two.
+    /// Parses `user nice system idle iowait irq softirq steal`. The fields that follow, guests of
+    /// this machine, are contained in the first two.
     fn of(text: &str) -> Option<Self> {
         const FIELDS: usize = 8;
         let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
@@ -34,7 +34,7 @@ impl ProcessorTicks {
         })
     }
 
-    /// Share of the time since `before` that was stolen, 0 to 1; `None` before the
+    /// Returns the share of the time since `before` that was stolen, 0 to 1. `None` before the
     /// first tick.
     #[must_use]
     pub fn stolen_since(self, before: Self) -> Option<f64> {

@@ -1,38 +1,34 @@
-//! Who does the kernel's work on what an interface receives.
+//! Moves the kernel's processing of received packets off the thread that writes them.
 //!
-//! Who writes a packet to a TUN device does in that very call what a network
-//! card's interrupt would have begun: the receiving TCP, the acknowledgment,
-//! and what the acknowledgment lets the sender send. With super-segments that is
-//! little compared with the copy. Without, it is most of what a packet costs, and all
-//! of it falls to the one thread that carries packets. A device that queues what
-//! is written to it ([`crate::device::Reception::Queued`]) leaves it to a thread of
-//! the kernel's own (Documentation/networking/napi.rst of the kernel, "Threaded
-//! NAPI"), which has another processor and joins what it finds waiting, as it
-//! would behind a network card. Kernels before 5.12 have no such thread: there
-//! receive packet steering (Documentation/networking/scaling.rst) leaves the
-//! work to all processors, packet by packet.
+//! A thread that writes a packet to a TUN device also does the work of a network card's interrupt
+//! in that call. The work is the receiving TCP, the ACK, and the sending that the ACK releases.
+//! With super-segments that is little compared with the copy. Without them, it is most of the cost
+//! of a packet, all on the one thread that carries packets. A device that queues written packets
+//! ([`crate::device::Reception::Queued`]) leaves it to a kernel thread
+//! (Documentation/networking/napi.rst of the kernel, "Threaded NAPI"). That thread has another CPU
+//! and joins waiting packets, as behind a network card. Kernels before 5.12 have no such thread.
+//! There, receive packet steering (Documentation/networking/scaling.rst) distributes the work over
+//! all CPUs, packet by packet.
 //!
-//! What steered packets find no time waits in a queue of `netdev_max_backlog`
-//! packets and is dropped beyond; the interface counts it among what it has
-//! received and dropped.
+//! Steered packets wait in a queue of `netdev_max_backlog` packets and are dropped beyond it. The
+//! interface counts them as received and dropped.
 
 use std::io;
 use std::thread;
 
 use crate::process;
 
-/// Moves the work on packets received by `name`, an interface of the calling thread's namespace,
-/// away from the thread that writes them.
+/// Moves the processing of packets received by `name` off the thread that writes them. `name` is an
+/// interface of the calling thread's namespace.
 ///
 /// # Errors
-/// What the system says: no such interface, or no privilege to mount the
-/// `/sys` that shows it.
+/// The system's error: no such interface, or no privilege to mount the `/sys` that shows it.
 pub fn receive_elsewhere(name: &str) -> io::Result<()> {
     let mask = allowed_processors()?;
     let settings = [("threaded", "1"), ("queues/rx-0/rps_cpus", &mask)]
         .map(|(file, value)| (format!("/sys/class/net/{name}/{file}"), value));
-    // The machine's `/sys` shows the machine's network. Namespaces of a thread end
-    // with it: no other thread sees this one.
+    // The machine's `/sys` shows the machine's network. Namespaces of a thread end with it, so no
+    // other thread sees this mount.
     thread::scope(|scope| {
         let named = thread::Builder::new().name("steering".into());
         let work = || {
@@ -46,7 +42,8 @@ pub fn receive_elsewhere(name: &str) -> io::Result<()> {
     })
 }
 
-/// In the kernel's own form, which is that of `rps_cpus` too (`proc_pid_status(5)`).
+/// Returns the CPU mask in the kernel's form, which is also that of `rps_cpus`
+/// (`proc_pid_status(5)`).
 fn allowed_processors() -> io::Result<String> {
     let status = std::fs::read_to_string("/proc/thread-self/status")?;
     let mut lines = status.lines();

@@ -1,16 +1,14 @@
-//! `struct tcp_info` of `linux/tcp.h`, word by word.
+//! Decodes `struct tcp_info` of `linux/tcp.h`, word by word.
 //!
-//! The structure only ever grows at its end, and the kernel says how much of
-//! it it has filled in: words that an older kernel does not have are left out,
-//! those of a newer one are not known here. The last four words of Linux 6.18
-//! (`tcpi_accecn_fail_mode` and what replaced it) changed their meaning one
+//! The structure only grows at its end, and the kernel returns the length that it filled in. Words
+//! that an older kernel lacks are left out; those of a newer one are unknown here. The last four
+//! words of Linux 6.18 (`tcpi_accecn_fail_mode` and what replaced it) changed their meaning one
 //! release later and are left out too.
 
-/// Size of the buffer in octets: more than any kernel fills in.
+/// Size of the buffer in bytes: more than any kernel fills in.
 pub const ROOM: usize = 512;
 
-/// Names and widths in octets from octet 8 on, in order; every word is aligned
-/// to its width.
+/// Names and widths in bytes from byte 8 on, in order. Every word is aligned to its width.
 const WORDS: [(&str, usize); 58] = [
     ("tcpi_rto", 4),
     ("tcpi_ato", 4),
@@ -72,7 +70,7 @@ const WORDS: [(&str, usize); 58] = [
     ("tcpi_received_ce_bytes", 4),
 ];
 
-/// The first eight octets: names, and which bits of which octet they are.
+/// Fields of the first eight bytes: name, byte, first bit, number of bits.
 const HEAD: [(&str, usize, u8, u8); 10] = [
     ("tcpi_state", 0, 0, 8),
     ("tcpi_ca_state", 1, 0, 8),
@@ -86,12 +84,12 @@ const HEAD: [(&str, usize, u8, u8); 10] = [
     ("tcpi_fastopen_client_fail", 7, 1, 2),
 ];
 
-/// Every word that `octets`, as the kernel wrote them, hold.
+/// Returns every word in `octets`, as written by the kernel.
 pub fn words(octets: &[u8]) -> Vec<(&'static str, i64)> {
     each(octets).collect()
 }
 
-/// The words of `octets` one after the other, always in the same order.
+/// Returns an iterator over the words in `octets`, always in the same order.
 pub fn each(octets: &[u8]) -> impl Iterator<Item = (&'static str, i64)> + '_ {
     let head = HEAD.iter().filter_map(|(name, at, shift, bits)| {
         let octet = octets.get(*at)?;
@@ -114,8 +112,7 @@ pub fn each(octets: &[u8]) -> impl Iterator<Item = (&'static str, i64)> + '_ {
     head.chain(rest)
 }
 
-/// Words of `SO_MEMINFO`, `linux/sock_diag.h`: octets of memory, and a count
-/// of drops.
+/// Words of `SO_MEMINFO`, `linux/sock_diag.h`: bytes of memory, and a count of drops.
 const MEMORY: [&str; 9] = [
     "SK_MEMINFO_RMEM_ALLOC",
     "SK_MEMINFO_RCVBUF",
@@ -128,20 +125,20 @@ const MEMORY: [&str; 9] = [
     "SK_MEMINFO_DROPS",
 ];
 
-/// Every word of `SO_MEMINFO` that `octets` hold.
+/// Returns every word of `SO_MEMINFO` in `octets`.
 pub fn memory_words(octets: &[u8]) -> Vec<(&'static str, i64)> {
     each_of_memory(octets).collect()
 }
 
-/// The words of `SO_MEMINFO` one after the other, always in the same order.
+/// Returns an iterator over the words of `SO_MEMINFO`, always in the same order.
 pub fn each_of_memory(octets: &[u8]) -> impl Iterator<Item = (&'static str, i64)> + '_ {
     let (words, _) = octets.as_chunks::<4>();
     let numbers = words.iter().map(|word| number(word));
     MEMORY.into_iter().zip(numbers)
 }
 
-/// An unsigned number in the machine's order. Rates of `!0` ("no limit") are
-/// the largest number there is here.
+/// Returns an unsigned number in the machine's byte order. Rates of `!0` (unlimited) become the
+/// maximum.
 fn number(word: &[u8]) -> i64 {
     let mut whole = [0_u8; 8];
     if cfg!(target_endian = "big") {
@@ -181,8 +178,8 @@ mod tests {
         for (name, expected) in known {
             assert_eq!(place(name), expected, "{name}");
         }
-        // linux/tcp.h of 6.18, worked by hand: 104 octets to the first rate,
-        // 240 to the words about lateness.
+        // linux/tcp.h of 6.18, computed by hand: 104 bytes to the first rate, 240 to the RTO
+        // counters.
         assert_eq!(place("tcpi_pacing_rate"), 104);
         assert_eq!(place("tcpi_total_rto"), 240);
         assert_eq!(at, 276);

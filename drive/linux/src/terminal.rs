@@ -1,16 +1,16 @@
-//! Who has the terminal, and how wide it is.
+//! Owner and width of a terminal.
 
 use std::os::fd::AsRawFd;
 
-/// Whether `terminal` listens to the process group of the caller: a shell that
-/// was started there takes it for itself.
+/// Returns whether `terminal` belongs to the process group of the caller. A shell started there
+/// takes it over.
 pub fn is_ours(terminal: &impl AsRawFd) -> bool {
     // SAFETY: plain integers; neither call can do more than fail.
     let (has, ours) = unsafe { (libc::tcgetpgrp(terminal.as_raw_fd()), libc::getpgrp()) };
     has == ours
 }
 
-/// How many columns `terminal` has, where it says so.
+/// Returns the number of columns of `terminal`, if known.
 pub fn columns(terminal: &impl AsRawFd) -> Option<usize> {
     // SAFETY: `winsize` is integers: all zero is valid.
     let mut size: libc::winsize = unsafe { std::mem::zeroed() };

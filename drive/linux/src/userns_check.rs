@@ -1,14 +1,13 @@
-//! Why there may be no user namespace, and what to type.
+//! Finds out why a user namespace is refused, and what enables it.
 //!
-//! The kernel gives an error number that half a dozen causes share. Which of them
-//! it was stands elsewhere: in the settings of the kernel, of Debian's and of
-//! Ubuntu's, and in what it says of this process. Those are looked up when a user
-//! namespace was refused, never before: what they forbid need not be what counts.
+//! Half a dozen causes share the kernel's error number. The cause shows in the settings of the
+//! kernel, of Debian's and of Ubuntu's, and in the state of this process. These are read only after
+//! a user namespace was refused, since a setting that forbids one need not be the cause.
 
 use std::fs;
 use std::io;
 
-/// What may forbid user namespaces; `None`: this kernel has no such setting.
+/// Settings that may forbid user namespaces; `None`: this kernel lacks the setting.
 #[derive(Clone, Copy, Default, Debug)]
 struct UsernsLimits {
     /// `user.max_user_namespaces` (`namespaces(7)`).
@@ -21,8 +20,8 @@ struct UsernsLimits {
     is_filtered: bool,
 }
 
-/// What kept a process that is not root from a user namespace of its own, where
-/// the kernel said `cause`, and what to type.
+/// Explains why an unprivileged process got no user namespace, and what to type. `cause` is the
+/// kernel's error.
 pub(crate) fn why(cause: &io::Error) -> String {
     told(&UsernsLimits::look(), cause.raw_os_error())
 }
@@ -94,7 +93,7 @@ fn number(path: &str) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Mode 2 in `proc_pid_status(5)` is a filter.
+/// Returns whether system calls are filtered: mode 2 in `proc_pid_status(5)`.
 fn is_filtered(status: &str) -> bool {
     let mut lines = status.lines();
     let mode = lines.find_map(|line| line.strip_prefix("Seccomp:"));

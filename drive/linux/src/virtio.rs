@@ -1,16 +1,13 @@
-//! `struct virtio_net_hdr` of `linux/virtio_net.h` (Virtual I/O Device 1.2,
-//! section 5.1.6): what stands before each packet of a TUN device made with
-//! `IFF_VNET_HDR`.
+//! `struct virtio_net_hdr` of `linux/virtio_net.h` (Virtual I/O Device 1.2, section 5.1.6): the
+//! header before each packet of a TUN device created with `IFF_VNET_HDR`.
 //!
-//! It says two things about the packet behind it: how a super-segment is to be
-//! cut into segments, and whether the TCP checksum is still to be computed.
-//! Fields are in the machine's own order, as TUN has them unless told
-//! otherwise.
+//! It contains how a super-segment is to be segmented, and whether the TCP checksum is still to be
+//! computed. Fields are in the machine's byte order, as is TUN's default.
 //!
-//! Out of scope: segmentation of UDP, and the longer forms of the
-//! header (merged buffers, hashes). Both are refused by name.
+//! Out of scope: segmentation of UDP, and the longer forms of the header (merged buffers, hashes).
+//! Both are rejected.
 
-/// Octets of the header.
+/// Bytes of the header.
 pub const HEADER_LEN: usize = 10;
 
 const NEEDS_CHECKSUM: u8 = 1;
@@ -18,10 +15,10 @@ const DATA_VALID: u8 = 2;
 const GSO_NONE: u8 = 0;
 const GSO_TCP_V4: u8 = 1;
 const GSO_TCP_V6: u8 = 4;
-/// CWR belongs to the first segment alone.
+/// CWR belongs to the first segment only.
 const GSO_ECN: u8 = 0x80;
 
-/// What is known about the TCP checksum of a packet.
+/// State of a packet's TCP checksum.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum ChecksumState {
     /// It is in the packet and has not been verified.
@@ -29,41 +26,40 @@ pub enum ChecksumState {
     InPacket,
     /// It has been verified.
     Verified,
-    /// The field holds the sum of the pseudo header alone; the device that puts the packet on a
-    /// wire completes it. The packet never was on one: there is
-    /// nothing to verify.
+    /// The field holds the sum of the pseudo header only. The device that puts the packet on a wire
+    /// completes it. The packet was never on a wire, so there is nothing to verify.
     Partial {
-        /// Octets before the TCP header.
+        /// Bytes before the TCP header.
         start: u16,
-        /// Octets from there to the field.
+        /// Bytes from there to the field.
         offset: u16,
     },
 }
 
-/// How a TCP packet is cut into segments.
+/// Parameters for segmenting a TCP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segmentation {
     /// Whether it is IPv6.
     pub is_v6: bool,
-    /// Payload octets of each segment but the last.
+    /// Payload bytes of each segment except the last.
     pub size: u16,
-    /// Octets of all headers, a hint for the segmenting device.
+    /// Bytes of all headers, a hint for the segmenting device.
     pub header_len: u16,
-    /// CWR belongs to the first segment alone (RFC 3168).
+    /// Whether CWR belongs to the first segment only (RFC 3168).
     pub has_ecn: bool,
 }
 
-/// The header, read.
+/// The decoded header.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct VirtioHeader {
-    /// The TCP checksum.
+    /// State of the TCP checksum.
     pub checksum: ChecksumState,
-    /// For a super-segment.
+    /// Segmentation of a super-segment.
     pub segmentation: Option<Segmentation>,
 }
 
-/// A packet whose header requests an unsupported offload: segmentation of something other than TCP,
-/// or into empty segments.
+/// Error for a packet whose header requests an unsupported offload. That is segmentation of
+/// something other than TCP, or into empty segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct UnknownOffload {
     /// `gso_type`.
@@ -73,7 +69,7 @@ pub struct UnknownOffload {
 }
 
 impl VirtioHeader {
-    /// As octets.
+    /// Encodes the header.
     #[must_use]
     pub fn encode(&self) -> [u8; HEADER_LEN] {
         let mut octets = [0; HEADER_LEN];
@@ -95,7 +91,7 @@ impl VirtioHeader {
         octets
     }
 
-    /// Reads it.
+    /// Decodes the header.
     ///
     /// # Errors
     /// [`UnknownOffload`].

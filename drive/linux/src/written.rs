@@ -1,18 +1,18 @@
-//! What became of the packets that were written to a device.
+//! Outcome of packets written to a device.
 
 use std::io;
 
-/// Packets of a device, by what became of them; a super-segment is one.
+/// Packets written to a device, by outcome; a super-segment counts as one.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Written {
-    /// Taken by the kernel behind it.
+    /// Accepted by the kernel behind it.
     pub taken: u64,
-    /// Not taken; to the receiver they are lost.
+    /// Rejected; to the receiver they are lost.
     pub refused: u64,
 }
 
 impl Written {
-    /// Counts what became of a packet; the error, where that is the device's end.
+    /// Counts the outcome of a packet; returns the error if the device is gone.
     pub fn count(&mut self, written: io::Result<usize>) -> Option<io::Error> {
         match written {
             Ok(_) => self.taken += 1,
@@ -23,8 +23,8 @@ impl Written {
     }
 }
 
-/// Whether the device, or the other end of a wire, is no more, rather than down,
-/// short of memory, or of another opinion about a packet.
+/// Returns whether the device, or the other end of a wire, is gone. Otherwise it may be down, be
+/// short of memory, or reject the packet.
 pub fn is_gone(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

@@ -1,4 +1,4 @@
-//! A process that gives its privileges up has none, and gets none back.
+//! A process that drops its privileges has none, and cannot regain any.
 
 use std::process::Command;
 use std::thread;
@@ -6,7 +6,8 @@ use std::thread;
 use gigatcp_linux::identity::Identity;
 use gigatcp_linux::process;
 
-/// The process that gives its privileges up: this program again, as its user is for good.
+/// Drops the privileges of the process, which is this program restarted. Its change of user is
+/// permanent.
 #[test]
 #[ignore = "it is started by the test below"]
 fn gives_its_privileges_up_and_prints_what_it_is() {

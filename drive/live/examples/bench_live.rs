@@ -1,18 +1,16 @@
 //! `cargo xtask bench-live`: the engine's throughput on a real device, compared with that of two
 //! kernels over a pair of Ethernet devices in the same run.
 //!
-//! Each figure is the goodput that the reading application sees in a window of
-//! time after a warm-up. Rounds go through all cases one after the other, so
-//! that what disturbs the machine disturbs them alike; shown are minimum, median and maximum, and
-//! the median of the ratios to the pair of kernels of the same
-//! round. The engine and its application share processor 0; the kernel's
-//! application has processor 1. (Protocol work of a kernel runs where its packet
-//! comes from: what the engine writes the kernel receives on the engine's
-//! processor.) All octets are the same memory; they are not checked here: tests
-//! do.
+//! Each figure is the goodput of the reading application in a time window after a warm-up. Rounds
+//! go through all cases in succession, so that disturbances of the machine affect them equally. The
+//! output has minimum, median and maximum, and the median of the ratios to the pair of kernels in
+//! the same round. The engine and its application share CPU 0; the kernel's application has CPU 1.
+//! A kernel does protocol work on the CPU that its packet comes from, so it receives the engine's
+//! packets on the engine's CPU. All payload is the same memory and is not verified here, but in
+//! tests.
 //!
-//! `cargo run --profile measure -p gigatcp-live --example bench_live -- --only 1500-off`
-//! measures one setting alone: MTU 1500 or 9000, offloads on or off.
+//! `cargo run --profile measure -p gigatcp-live --example bench_live -- --only 1500-off` measures
+//! one setting only: MTU 1500 or 9000, offloads on or off.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -26,7 +24,7 @@ use gigatcp_live::{
     Namespace, Offloads, Options, Scheduling, Stack, Step, TunConfig, Wire, make_pair,
 };
 
-/// Octets of one call of an application.
+/// Bytes per call of an application.
 const CALL: usize = 256 * 1024;
 const KERNEL: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 0, 1));
 const OTHER: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 78, 0, 2));
@@ -98,7 +96,7 @@ const SETTINGS: [Setting; 4] = [
     },
 ];
 
-/// What is asked of the engine, Gbit/s.
+/// Returns the goal for the engine, Gbit/s.
 const fn goal(setting: Setting) -> f64 {
     if setting.offloads { 10.0 } else { 3.0 }
 }
@@ -202,18 +200,17 @@ fn print_line(way: Way, setting: Setting, figures: &[Figures], kernels: &[Figure
     );
 }
 
-/// What a run gave.
+/// Results of a run.
 #[derive(Clone, Copy)]
 struct Figures {
     /// Gbit/s.
     goodput: f64,
-    /// Processor time of the engine's thread for each packet it has read or
-    /// written, super-segments as one: this tells the engine apart from what else
-    /// the machine does.
+    /// CPU time of the engine's thread per packet read or written, super-segments as one. It
+    /// excludes other work of the machine.
     packet_ns: f64,
 }
 
-/// One run.
+/// Measures one run.
 fn measure(way: Way, setting: Setting, window: Duration) -> Result<Figures, Any> {
     match way {
         Way::KernelToKernel => measure_kernels(setting, window),
@@ -262,7 +259,7 @@ fn measure_kernels(setting: Setting, window: Duration) -> Result<Figures, Any> {
     socket::set_congestion(&sender, CONGESTION)?;
     let (receiver, _) = listener.accept()?;
     let end = || {
-        // It is over either way.
+        // The flow is over in either case.
         let _ = receiver.shutdown(Shutdown::Both);
         let _ = sender.shutdown(Shutdown::Both);
     };
@@ -272,7 +269,7 @@ fn measure_kernels(setting: Setting, window: Duration) -> Result<Figures, Any> {
     })
 }
 
-/// An end of the pair.
+/// Sets up an end of the pair.
 fn furnish(address: IpAddr, setting: Setting) -> Result<(), SetupError> {
     let failed = |cause| SetupError::about(Step::Addresses, PAIR, cause);
     let control = device::control_socket(libc::AF_INET).map_err(failed)?;
@@ -284,15 +281,15 @@ fn furnish(address: IpAddr, setting: Setting) -> Result<(), SetupError> {
     interface::assign(&control, PAIR, address, 24).map_err(failed)
 }
 
-/// What it accepts has the congestion control as well.
+/// Returns a listener; accepted connections also have the congestion control.
 fn listen(address: IpAddr) -> std::io::Result<TcpListener> {
     let listener = TcpListener::bind((address, PORT))?;
     socket::set_congestion(&listener, CONGESTION)?;
     Ok(listener)
 }
 
-/// Writes on one processor, reads on another; the goodput of the window after
-/// a warm-up of half as much.
+/// Writes on one CPU, reads on another; returns the goodput. It is that of the window after a
+/// warm-up of half as much.
 fn flow(
     writer: impl Write + Send,
     writes_on: usize,
@@ -319,7 +316,7 @@ fn flow(
     })
 }
 
-/// An error counts only while the flow should still go on.
+/// Returns an error unless the flow is over.
 fn tolerate(error: std::io::Error, is_over: &AtomicBool) -> Result<(), Any> {
     if is_over.load(Ordering::Relaxed) {
         Ok(())

@@ -1,7 +1,7 @@
-//! Connections on their way from a listener to an application.
+//! Passes connections from a listener to an application.
 //!
-//! They wait in the engine's own accept queue, whose limit is what holds against
-//! floods; one comes over here for each call of accept in progress.
+//! They wait in the engine's accept queue, whose limit protects against floods. One moves here for
+//! each call of accept in progress.
 
 use std::collections::VecDeque;
 use std::io;
@@ -21,7 +21,7 @@ struct Queue {
     /// Calls of accept in progress.
     calls: usize,
     wakers: Vec<Waker>,
-    /// Why there will be no more.
+    /// Why there will be no more connections.
     end: Option<Trouble>,
 }
 
@@ -34,8 +34,8 @@ pub struct Acceptor {
     came: Condvar,
 }
 
-/// A call of accept. One that is given up, or whose task is dropped, takes nothing along: a
-/// connection that came for it waits for the next.
+/// A call of accept. If it is given up, or its task is dropped, nothing is lost: a connection that
+/// arrived for it waits for the next call.
 #[derive(Debug)]
 pub struct Call<'a> {
     acceptor: &'a Acceptor,
@@ -51,19 +51,19 @@ impl Acceptor {
         }
     }
 
-    /// Returns the number of connections that an application waits for.
+    /// Returns the number of connections that applications wait for.
     pub fn wanted(&self) -> usize {
         let queue = lock(&self.queue);
         queue.calls.saturating_sub(queue.ready.len())
     }
 
-    /// Hands over a connection that was wanted.
+    /// Passes on a connection for a waiting call.
     pub fn give(&self, socket: Arc<Socket>) {
         let mut queue = lock(&self.queue);
         queue.ready.push_back(socket);
         let wakers = std::mem::take(&mut queue.wakers);
         self.came.notify_one();
-        // A task may end with its waker, and its call with the task: not under the lock.
+        // Wake without the lock: a task may end with its waker, and its call with the task.
         drop(queue);
         wakers.into_iter().for_each(Waker::wake);
     }
@@ -81,7 +81,7 @@ impl Acceptor {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Begins a call: from now on one more connection is wanted.
+    /// Begins a call, which requests one more connection.
     pub fn call(&self) -> io::Result<Call<'_>> {
         lock(&self.queue).calls += 1;
         let call = Call { acceptor: self };
@@ -93,7 +93,7 @@ impl Acceptor {
         Ok(call)
     }
 
-    /// Returns a connection that is there. Waits for the event loop, but not for a peer.
+    /// Returns a connection that has arrived. Waits for the event loop, but not for a peer.
     pub fn take(&self) -> io::Result<Arc<Socket>> {
         lock(&self.queue).calls += 1;
         let call = Call { acceptor: self };

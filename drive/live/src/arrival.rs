@@ -1,9 +1,7 @@
-//! A packet of the device as the engine wants it: a segment of a connection, or
-//! an ICMP error about one.
+//! Parses packets from the device into segments of connections, or ICMP errors about them.
 //!
-//! Whatever the octets are, the answer is one of these or a reason; nothing
-//! here panics. What the kernel has verified is not summed again, and what never
-//! was on a wire has no checksum yet (`virtio`).
+//! Any bytes give one of these or a reason; nothing here panics. Checksums verified by the kernel
+//! are not computed again, and packets that were never on a wire have none yet (`virtio`).
 //!
 //! Out of scope: answers to pings, fragments, ICMP messages other than errors.
 
@@ -21,7 +19,7 @@ use crate::device::Received;
 const ICMP: u8 = 1;
 const ICMP_V6: u8 = 58;
 
-/// A packet, by its meaning for the engine.
+/// A packet, classified for the engine.
 #[derive(Debug)]
 #[allow(
     clippy::large_enum_variant,
@@ -30,31 +28,30 @@ const ICMP_V6: u8 = 58;
 pub enum Arrival {
     /// A segment, or a super-segment.
     Segment {
-        /// Its sender is the source.
+        /// Endpoints, with its sender as the source.
         endpoints: Endpoints,
         /// The segment.
         segment: Segment<Octets>,
     },
-    /// An error about a segment of ours.
+    /// An ICMP error about one of the engine's segments.
     Icmp {
-        /// The connection it quotes.
+        /// Connection that it quotes.
         tuple: FourTuple,
         /// The error.
         error: IcmpError,
     },
 }
 
-/// Why a packet is nothing for the engine.
+/// Why a packet is not for the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// Neither TCP nor an ICMP error about it, or no IP packet that could carry
-    /// them.
+    /// Neither TCP nor an ICMP error about it, or not an IP packet.
     Foreign,
-    /// A checksum is wrong, a length or an option impossible.
+    /// A wrong checksum, or an impossible length or option.
     Harmed,
 }
 
-/// A segment without its payload, and where that lies among the octets.
+/// A segment without its payload, and the payload's place among the bytes.
 #[derive(Debug)]
 pub(crate) struct ParsedSegment {
     pub endpoints: Endpoints,
@@ -62,9 +59,8 @@ pub(crate) struct ParsedSegment {
     pub payload: Range<usize>,
 }
 
-/// A packet that was read: a segment without its
-/// payload, which stays for the caller to take, or an ICMP error. Places are among what was
-/// `appended`, where the link's header may stand before it.
+/// A parsed packet: a segment without its payload, or an ICMP error. The caller takes the payload.
+/// Places refer to the bytes `appended`, which may begin with the link's header.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "as with `Arrival`")]
 pub(crate) enum Read {
@@ -140,7 +136,7 @@ fn read_icmp_v6(endpoints: &Endpoints, message: &[u8]) -> Result<Read, Refusal> 
     read_quoted(IcmpKind::from_v6(fixed[0], fixed[1], mtu), quoted)
 }
 
-/// The segment that an error quotes: IP header, ports, sequence number.
+/// Parses the segment that an error quotes: IP header, ports, sequence number.
 fn read_quoted(kind: Option<IcmpKind>, quoted: &[u8]) -> Result<Read, Refusal> {
     let kind = kind.ok_or(Refusal::Foreign)?;
     let (ip, carried) = IpHeader::decode(quoted).map_err(|_| Refusal::Foreign)?;
@@ -220,7 +216,7 @@ mod tests {
                 }),
             };
             let mut octets = packet(endpoints);
-            // Nobody has summed it yet.
+            // Its checksum has not been verified yet.
             let field = octets.len() - 3000 - 4;
             octets[field] ^= 0xff;
             let mut found = found(header, &octets);

@@ -1,9 +1,9 @@
-//! Streams and listeners that do not wait, for any executor: `futures_io`'s traits, and with
-//! the feature `tokio` those of tokio. No reactor is needed, no thread per stream and no
-//! polling: the event loop wakes tasks itself.
+//! Non-blocking streams and listeners, for any executor: the traits of `futures_io`, and with the
+//! feature `tokio` those of tokio. They need no reactor, no thread per stream and no polling: the
+//! event loop wakes tasks itself.
 //!
-//! A future that is dropped takes nothing along: neither octets, nor a connection that came
-//! for a call of accept. Each direction of a connection wakes one task, the last that waited.
+//! Dropping a future loses nothing: neither bytes, nor a connection that arrived for a call of
+//! accept. Each direction of a connection wakes one task, the last that waited.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -55,7 +55,7 @@ impl AsyncStream {
         &self.stream
     }
 
-    /// Copies what the next read returns, and leaves it.
+    /// Copies what the next read returns, without consuming it.
     ///
     /// # Errors
     /// As a read: the connection failed.
@@ -64,10 +64,10 @@ impl AsyncStream {
         poll_fn(|context| ready(socket.poll_peek(context.waker(), buffer))).await
     }
 
-    /// Splits it into a half that reads and one that writes, for two tasks.
+    /// Splits it into a reading and a writing half, for two tasks.
     ///
-    /// Dropping the [`AsyncWriteHalf`] ends that direction: the peer reads to the end of what
-    /// was written. Dropping the [`AsyncReadHalf`] alone does nothing. When both are gone the
+    /// Dropping the [`AsyncWriteHalf`] ends that direction: the peer reads to the end of what was
+    /// written. Dropping the [`AsyncReadHalf`] alone does nothing. When both are dropped the
     /// connection is closed, as a dropped [`Stream`] is.
     #[must_use]
     pub fn into_split(self) -> (AsyncReadHalf, AsyncWriteHalf) {
@@ -97,13 +97,13 @@ impl AsyncStream {
     }
 }
 
-/// The half of an [`AsyncStream`] that reads ([`AsyncStream::into_split`]).
+/// Reading half of an [`AsyncStream`] ([`AsyncStream::into_split`]).
 #[derive(Debug)]
 pub struct AsyncReadHalf {
     pub(crate) stream: AsyncStream,
 }
 
-/// The half of an [`AsyncStream`] that writes; dropping it ends that direction.
+/// Writing half of an [`AsyncStream`]; dropping it ends that direction.
 #[derive(Debug)]
 pub struct AsyncWriteHalf {
     pub(crate) stream: AsyncStream,
@@ -148,7 +148,7 @@ impl AsyncListener {
     /// Waits for the next connection; returns it and the peer's address.
     ///
     /// # Errors
-    /// When the stack has ended.
+    /// If the stack has ended.
     pub async fn accept(&self) -> io::Result<(AsyncStream, SocketAddr)> {
         let call = self.listener.acceptor().call()?;
         let socket = poll_fn(|context| ready(call.poll(context.waker()))).await?;
@@ -156,7 +156,7 @@ impl AsyncListener {
         Ok((stream.into(), peer))
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.listener.local_addr()
@@ -179,8 +179,8 @@ impl Stack {
         Ok(stream.into())
     }
 
-    /// Opens a connection to `NAME:PORT`: the name's addresses are tried in their order. This
-    /// machine resolves it, in a thread of its own unless it is an address already.
+    /// Opens a connection to `NAME:PORT`, trying the name's addresses in order. This machine
+    /// resolves it, on a separate thread unless it is an address already.
     ///
     /// # Errors
     /// As [`Stack::connect`].
@@ -203,10 +203,10 @@ impl Stack {
     }
 }
 
-/// A result that a thread computes, and the task that waits for it.
+/// Result that a thread computes, and the task that waits for it.
 type Resolving = Mutex<(Option<io::Result<Vec<SocketAddr>>>, Option<Waker>)>;
 
-/// Returns the addresses of a name without holding up the executor.
+/// Returns the addresses of a name without blocking the executor.
 async fn resolve(name: String) -> io::Result<Vec<SocketAddr>> {
     let resolving = Arc::new(Resolving::default());
     let of_thread = Arc::clone(&resolving);
@@ -254,7 +254,7 @@ impl AsyncWrite for AsyncStream {
         self.poll_send(context, parts)
     }
 
-    /// Nothing is held here: what was written leaves by itself.
+    /// Does nothing: there is no buffer here, so written data are sent without a flush.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

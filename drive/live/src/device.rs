@@ -8,9 +8,9 @@
 //! | [`PacketSocket`] | addresses of a stack on an Ethernet interface (`AF_PACKET`) |
 //! | your own | four functions of [`Device`] |
 //!
-//! A device carries IP packets. What it may leave undone, or do in place of the stack, are
-//! [`Offloads`]: super-segments of up to 64 KiB and unfinished checksums. A
-//! [`VirtioHeader`] with each packet says which of it applies; the default: nothing.
+//! A device carries IP packets. It may leave work to the stack, or do work of the stack, according
+//! to [`Offloads`]: super-segments of up to 64 KiB and incomplete checksums. The [`VirtioHeader`]
+//! of each packet says which of it applies. By default none does.
 
 mod ethernet;
 mod filter;
@@ -31,15 +31,15 @@ pub use gigatcp_linux::device::Offloads;
 pub use tun::TunConfig;
 pub use wire::Wire;
 
-/// The most packets of one call of [`Device::send`].
+/// Maximum packets of one call of [`Device::send`].
 pub const MAX_BATCH: usize = gigatcp_linux::batch::MOST;
 
-/// Most parts of a packet in a batch, its headers included. One alone may have more.
+/// Maximum parts of a packet in a batch, its headers included. A single packet may have more.
 pub(crate) const MAX_PARTS: usize = 3;
 
 /// A network device for [`Stack::start`](crate::Stack::start).
 ///
-/// A device of your own, here two queues and a descriptor that says when one has packets:
+/// A custom device, here with two queues and a descriptor that is readable while one has packets:
 ///
 /// ```
 /// use std::io;
@@ -116,16 +116,17 @@ pub trait Device: Send {
     /// Returns addresses, MTU and offloads. It is called once.
     fn interface(&self) -> Interface;
 
-    /// Returns the descriptor that the stack sleeps on: readable while [`Device::receive`] has a packet.
+    /// Returns the descriptor that the stack waits for: readable while [`Device::receive`] has a
+    /// packet.
     ///
-    /// It is also waited for to become writable after a packet found no room
-    /// ([`Sent::Full`]). A device without a descriptor uses an [`EventFd`](crate::EventFd),
-    /// which is always writable: it drops what finds no room ([`Sent::Refused`]).
+    /// The stack also waits until it is writable after [`Sent::Full`]. A device without a
+    /// descriptor uses an [`EventFd`](crate::EventFd), which is always writable: it must drop
+    /// packets that exceed its queue limit ([`Sent::Refused`]).
     fn readiness(&self) -> BorrowedFd<'_>;
 
     /// Appends the next packet to `into`, without blocking; `None` if no packet waits.
     ///
-    /// There is room for 65,600 octets. What `into` holds already stays there.
+    /// There is room for 65,600 bytes. The present contents of `into` stay.
     ///
     /// # Errors
     /// The device is gone: the stack ends.
@@ -133,36 +134,35 @@ pub trait Device: Send {
 
     /// Sends up to [`MAX_BATCH`] packets in order, without blocking.
     ///
-    /// The result of each is appended to `sent`; packets without an entry found no room, and
-    /// are offered again.
+    /// The result of each is appended to `sent`. Packets without an entry are offered again.
     ///
     /// # Errors
     /// The device is gone: the stack ends.
     fn send(&mut self, packets: &[Packet<'_>], sent: &mut Vec<Sent>) -> io::Result<()>;
 
-    /// Adds what the device itself counts to the stack's counters; by default nothing.
+    /// Adds the device's own counts to the stack's counters; by default nothing.
     fn count(&self, counters: &mut DeviceCounters) {
         let _ = counters;
     }
 }
 
-/// Metadata of a packet that was received; the default: a packet without offloads.
+/// Metadata of a received packet; the default: a packet without offloads.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Received {
-    /// Work that is left to the stack.
+    /// Work left to the stack.
     pub offload: VirtioHeader,
-    /// Octets in front of the IP packet among those appended, such as the link's header.
+    /// Bytes appended in front of the IP packet, such as the link's header.
     pub skip: usize,
 }
 
-/// The result of sending a packet.
+/// Result of sending a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
-    /// The device has taken it.
+    /// The device has accepted it.
     Taken,
-    /// There is no room; it is offered again when [`Device::readiness`] is writable.
+    /// The device is full; the packet is offered again when [`Device::readiness`] is writable.
     Full,
-    /// It is lost.
+    /// The packet is lost.
     Refused,
 }
 
@@ -173,16 +173,16 @@ pub struct Interface {
     pub name: String,
     /// Addresses of the stack.
     pub addresses: Vec<IpAddr>,
-    /// Largest IP packet in octets, on a wire.
+    /// MTU in bytes, on a wire.
     pub mtu: u16,
-    /// Work that the device does in place of the stack.
+    /// Work that the device does for the stack.
     pub offloads: Offloads,
     /// Time to live of every packet (RFC 9293 MUST-49); hop limit in IPv6.
     pub ttl: u8,
 }
 
 impl Interface {
-    /// An MTU of 1500, no offloads, a TTL of 64.
+    /// Returns an MTU of 1500, no offloads, a TTL of 64.
     #[must_use]
     pub fn new(addresses: impl Into<Vec<IpAddr>>) -> Self {
         Self {
@@ -195,7 +195,7 @@ impl Interface {
     }
 }
 
-/// A packet to be sent, in parts that lie apart.
+/// A packet to be sent, in separate parts.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
     /// The encoded [`VirtioHeader`], then the headers of IP and TCP.
@@ -206,7 +206,7 @@ pub struct Packet<'a> {
 static NO_PAYLOAD: Octets = Octets::new();
 
 impl<'a> Packet<'a> {
-    /// Fills a list that is overwritten.
+    /// Placeholder in a list that is overwritten.
     pub(crate) const EMPTY: Self = Self {
         headers: &[0; HEADER_LEN],
         payload: &NO_PAYLOAD,
@@ -216,12 +216,12 @@ impl<'a> Packet<'a> {
         Self { headers, payload }
     }
 
-    /// Returns the work that is left to the device; none without [`Offloads`].
+    /// Returns the work left to the device; none without [`Offloads`].
     #[must_use]
     pub fn offload(&self) -> VirtioHeader {
         let header = self.headers.first_chunk();
         header.map_or_else(VirtioHeader::default, |header| {
-            // It is the stack's own.
+            // The stack encoded it.
             VirtioHeader::decode(header).unwrap_or_default()
         })
     }
@@ -237,7 +237,7 @@ impl<'a> Packet<'a> {
         std::iter::once(self.headers).chain(self.payload.pieces())
     }
 
-    /// Returns the octets of the IP packet.
+    /// Returns the bytes of the IP packet.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "no packet is empty")]
     pub fn len(&self) -> usize {
@@ -253,7 +253,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Packets of a device, by what became of them.
+/// Packets of a device, by outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct DeviceCounters {
@@ -261,17 +261,16 @@ pub struct DeviceCounters {
     pub reads: u64,
     /// Packets written; a super-segment is one.
     pub writes: u64,
-    /// Packets read other than TCP and ICMP errors about it.
+    /// Packets read that were neither TCP nor ICMP errors about it.
     pub foreign: u64,
-    /// Packets read whose checksum, length or options were wrong.
+    /// Packets read with a wrong checksum, length or option.
     pub harmed: u64,
-    /// Packets that the device would not take; for the engine they are lost.
+    /// Packets rejected by the device; for the engine they are lost.
     pub refused: u64,
-    /// Slabs of half a megabyte allocated for what was read.
+    /// Slabs of half a megabyte allocated for packets read.
     pub slabs: u64,
-    /// Of the packets written, those that left several in a call
-    /// ([`gigatcp_linux::batch`]).
+    /// Packets written in batches ([`gigatcp_linux::batch`]).
     pub batched: u64,
-    /// Why none may, where segments are cut here and that would be faster.
+    /// Why packets cannot be batched, where segmentation is in software and that would be faster.
     pub one_by_one: Option<io::ErrorKind>,
 }

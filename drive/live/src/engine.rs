@@ -5,17 +5,16 @@
 //!                          \-> listener           \-> wheel, applications
 //! ```
 //!
-//! A turn takes the commands of applications, up to [`BATCH`] packets, and the timers that are due.
-//! The engine is polled for segments after every call, as
-//! its contract wants it. With nothing left the thread sleeps until the device
-//! or an application has something or the next timer is due.
+//! A turn handles the commands of applications, up to [`BATCH`] packets, and the timers that are
+//! due. The engine is polled for segments after every call, as its contract requires. If nothing
+//! remains the thread sleeps until the device or an application is ready or the next timer is due.
 //!
-//! Where the device is full, segments wait here, connections are told that the
-//! path is their limit, and nothing more is asked of them until it takes some.
+//! While the device is full, segments wait here, connections are marked as limited by the path, and
+//! none is polled until the device accepts packets.
 //!
-//! What it costs: finding a connection is one look into a hash table with a
-//! random key, which no choice of addresses makes slow; a timer is one step
-//! ([`Wheel`]); nothing is allocated per packet once the lists have grown.
+//! Cost: finding a connection is one lookup in a hash table with a random key, which no choice of
+//! addresses can slow down; a timer is one step ([`Wheel`]); nothing is allocated per packet once
+//! the lists have grown.
 
 mod opening;
 
@@ -43,38 +42,36 @@ use crate::shared::{Command, Shared, now};
 use crate::socket::{Inner, Socket};
 use crate::trouble::Trouble;
 
-/// Packets that are read before timers and commands have their turn.
+/// Packets read before timers and commands are handled.
 const BATCH: u64 = 128;
 
-/// How long a connection that writes nothing keeps memory for what it will write,
-/// at least; twice as long at most.
+/// Minimum time for which an idle writer keeps its memory for writes. The maximum is twice that.
 const KEEPS_SLABS: Duration = Duration::from_secs(1);
 
-/// Counts of a stack.
+/// Counters of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct StackCounters {
-    /// Connections now, those in TIME-WAIT included.
+    /// Present connections, including TIME-WAIT.
     pub connections: u64,
-    /// Of these, in TIME-WAIT.
+    /// Present connections in TIME-WAIT.
     pub time_wait: u64,
-    /// Segments without a connection, answered with a reset where there is an answer.
+    /// Segments without a connection, answered with a reset where RFC 9293 allows.
     pub resets: u64,
-    /// Packets for addresses that are not the engine's.
+    /// Packets for addresses other than the engine's.
     pub strangers: u64,
-    /// Connections that SYN cookies opened, on ports that are listened at.
+    /// Connections opened by SYN cookies, on listening ports.
     pub cookies: u64,
-    /// Times the device was full.
+    /// Number of times that the device was full.
     pub device_full: u64,
-    /// Connections that keep memory for what they will write: half a megabyte
-    /// and more.
+    /// Connections that keep memory for writes: half a megabyte and more.
     pub copying: u64,
-    /// Processor time of the thread that drives the engine.
+    /// CPU time of the engine's thread.
     pub processor: Duration,
-    /// Whether it comes before ordinary threads while it has little to do
+    /// Whether it has real-time priority while its CPU usage is low
     /// ([`Scheduling::is_first`](crate::Scheduling::is_first)).
     pub is_first: bool,
-    /// Of the device.
+    /// Counters of the device.
     pub device: DeviceCounters,
 }
 
@@ -83,43 +80,42 @@ pub struct StackCounters {
 struct Slot {
     socket: Arc<Socket>,
     endpoints: Endpoints,
-    /// It is in TIME-WAIT, where a SYN may be for a listener.
+    /// Whether it is in TIME-WAIT, where a SYN may be for a listener.
     is_old: bool,
-    /// Of a connection without an application.
+    /// State of a connection without an application.
     orphan: Orphan,
-    /// It is in [`Engine::copying`].
+    /// Whether it is in [`Engine::copying`].
     is_copying: bool,
 }
 
-/// What a connection is given.
+/// Input of a connection.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "the large one is the usual one")]
 enum Input {
     Segment(Segment<Octets>),
     Icmp(IcmpError),
     Timeout,
-    /// Nothing: an application has done something.
+    /// None: an application has read, written or closed.
     Look,
 }
 
-/// The event loop's state: device, connections, listeners, timers.
+/// State of the event loop: device, connections, listeners, timers.
 #[derive(Debug)]
 pub struct Engine {
     device: Link,
     shared: Arc<Shared>,
-    /// Connections by name, listeners, ports.
+    /// Demultiplexer: connections by four-tuple, listeners, ports.
     demux: Demux<Octets>,
-    /// By the numbers of the table.
+    /// Connections, by their numbers in the table.
     slots: Vec<Option<Slot>>,
-    /// Of each listener.
+    /// Acceptor of each listener.
     acceptors: BTreeMap<SocketAddr, Arc<Acceptor>>,
     wheel: Wheel,
-    /// Segments that the device did not take.
+    /// Segments that the device did not accept.
     waiting: VecDeque<(Endpoints, Segment<Octets>)>,
-    /// Connections that were not asked because of that.
+    /// Connections not polled because of that.
     held: Vec<u32>,
-    /// Connections whose applications have written lately, and when they are
-    /// looked through.
+    /// Connections whose applications have written recently, and the time of the next check.
     copying: Vec<u32>,
     copying_until: Instant,
     counters: StackCounters,
@@ -153,7 +149,7 @@ impl Engine {
         }
     }
 
-    /// Runs until it is stopped or the device is gone; then all waiting threads and tasks are
+    /// Runs until it is stopped or the device is gone. Then all waiting threads and tasks are
     /// woken.
     pub fn run(mut self, priority: RealtimePriority) -> io::Result<()> {
         self.priority = priority;
@@ -182,7 +178,7 @@ impl Engine {
         self.abort_all()
     }
 
-    /// One turn; says whether more waits at once.
+    /// Runs one turn; returns whether more work is waiting.
     fn turn(&mut self) -> io::Result<bool> {
         self.flush()?;
         let mut commands = std::mem::take(&mut self.commands);
@@ -204,7 +200,7 @@ impl Engine {
         Ok(is_busy)
     }
 
-    /// Sleeps until something is to be done.
+    /// Sleeps until there is work.
     fn sleep(&mut self) -> io::Result<()> {
         if !self.shared.may_sleep() {
             return Ok(());
@@ -240,7 +236,8 @@ impl Engine {
         !self.waiting.is_empty()
     }
 
-    /// Retries what the device did not take, then resumes connections that waited for that.
+    /// Retries segments that the device did not accept, then resumes connections that waited for
+    /// that.
     fn flush(&mut self) -> io::Result<()> {
         while let Some((endpoints, segment)) = self.waiting.pop_front() {
             let others = self.waiting.len();
@@ -340,7 +337,7 @@ impl Engine {
             Arrival::Segment { endpoints, segment } => self.handle_segment(endpoints, segment),
             Arrival::Icmp { tuple, error } => match self.demux.table().find(&tuple) {
                 Some(slot) => self.process(slot, Input::Icmp(error)),
-                // Perhaps of a SYN-ACK.
+                // The error may be about a SYN-ACK.
                 None => self.tell_listener(&tuple, error),
             },
         }
@@ -384,7 +381,7 @@ impl Engine {
         }
     }
 
-    /// Whether a connection in TIME-WAIT leaves this segment to a listener.
+    /// Returns whether a connection in TIME-WAIT leaves this segment to a listener.
     fn claim(&self, slot: u32, tuple: &FourTuple, segment: &Segment<Octets>) -> Claim {
         let old = self.slots[slot as usize]
             .as_ref()
@@ -414,7 +411,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Memory of connections that have written nothing for a while.
+    /// Releases the memory of connections that have written nothing for a while.
     fn let_go_of_slabs(&mut self, at: Instant) {
         let slots = &mut self.slots;
         self.copying.retain(|index| {
@@ -431,11 +428,11 @@ impl Engine {
         };
     }
 
-    /// One call of the engine, and everything that follows from it.
+    /// Makes one call of the engine and handles its consequences.
     fn process(&mut self, index: u32, input: Input) -> io::Result<()> {
         let is_blocked = self.is_blocked();
         let Some(slot) = self.slots.get_mut(index as usize).and_then(Option::as_mut) else {
-            // It ended before its application learned of it.
+            // It ended before its application was informed.
             return Ok(());
         };
         slot.socket.begin_look();
@@ -474,7 +471,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The stack ends: peers are told.
+    /// Aborts all connections at the end of the stack, informing the peers.
     fn abort_all(&mut self) -> io::Result<()> {
         for index in 0..self.slots.len() {
             if let Some(slot) = &self.slots[index] {
@@ -488,16 +485,16 @@ impl Engine {
     }
 }
 
-/// Answers a command that will not be carried out any more.
+/// Rejects a command that will not be executed.
 fn refuse(command: Command, trouble: &Trouble) {
-    // Of the others the answer is dropped, which is one.
+    // Dropping the channel of the other commands is an answer.
     if let Command::Open { socket, .. } = command {
         socket.give_up(trouble.clone());
     }
 }
 
-/// Under the connection's lock: gives it the input, takes what it wants to send
-/// unless the device is full, and says when it wants to be called.
+/// Passes an input to a connection, whose lock is held. Moves its segments to `burst` unless the
+/// device is full. Returns the time of its next timeout.
 fn step(
     orphan: &mut Orphan,
     inner: &mut Inner,

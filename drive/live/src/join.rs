@@ -1,15 +1,13 @@
-//! Which packets that arrive one behind another become one super-segment, as a
-//! network card's driver joins them (generic receive offload,
-//! Documentation/networking/segmentation-offloads.rst of the kernel).
+//! Joins successive packets into super-segments, like a network card's driver (generic receive
+//! offload, Documentation/networking/segmentation-offloads.rst of the kernel).
 //!
-//! The engine then looks at many packets once, answers them with one
-//! acknowledgment, and wakes the application once. Only what lies waiting is
-//! joined: it never waits for a packet to come. What is joined could be cut into the very packets
-//! again: same addresses, ports, acknowledgment, window, options
-//! and ECN field, sequence numbers that follow, one size except the last. So out
-//! of order, duplicates, and anything with SYN, FIN, RST, URG or CWR stay alone;
-//! what carries a digest differs in its options. PSH ends a super-segment, as the
-//! kernel sets it at the end of what it had together.
+//! The engine then handles many packets at a time, answers them with one ACK, and wakes the
+//! application once. Only waiting packets are joined; it never waits for a packet to arrive. A
+//! super-segment can be split into exactly the same packets: same addresses, ports, ACK, window,
+//! options and ECN field, consecutive sequence numbers, one size except the last. Packets out of
+//! order, duplicates, and packets with SYN, FIN, RST, URG or CWR therefore stay separate; those
+//! with a digest differ in their options. PSH ends a super-segment, as the kernel sets it at the
+//! end of the data it had together.
 
 use gigatcp_wire::{Endpoints, Flags, MAX_SUPER_SEGMENT, Octets, Segment};
 
@@ -18,20 +16,20 @@ use crate::arrival::ParsedSegment;
 /// Flags that all packets of a super-segment may have.
 const ALIKE: Flags = Flags::from_bits(Flags::ACK.bits() | Flags::ECE.bits());
 
-/// A super-segment that grows.
+/// A super-segment being joined.
 #[derive(Debug)]
 pub(crate) struct Joined {
     pub endpoints: Endpoints,
-    /// Without its payload.
+    /// Segment without its payload.
     pub segment: Segment<Octets>,
-    /// Payload octets of each packet but the last.
+    /// Payload bytes of each packet except the last.
     size: usize,
-    /// Payload octets so far.
+    /// Payload bytes so far.
     pub len: usize,
 }
 
 impl Joined {
-    /// What `found` alone is.
+    /// Returns `found` as a super-segment of one packet.
     pub fn new(found: &ParsedSegment) -> Self {
         let size = found.payload.len();
         Self {
@@ -42,7 +40,7 @@ impl Joined {
         }
     }
 
-    /// Whether anything could follow.
+    /// Returns whether any packet could follow.
     pub fn may_grow(&self) -> bool {
         let Segment {
             flags,
@@ -50,7 +48,7 @@ impl Joined {
             ..
         } = self.segment;
         let is_full = self.size > 0 && self.len.is_multiple_of(self.size);
-        // What came as a super-segment has been joined as far as it goes.
+        // A super-segment from the device is already joined as far as possible.
         let is_whole = segment_size > 0 && self.len == self.size;
         flags.without(ALIKE) == Flags::NONE
             && is_full
@@ -58,7 +56,7 @@ impl Joined {
             && self.len + self.size <= MAX_SUPER_SEGMENT
     }
 
-    /// Takes `next` in, if it follows; its payload is the caller's to move.
+    /// Joins `next`, if it follows; the caller moves its payload.
     pub fn try_grow(&mut self, next: &ParsedSegment) -> bool {
         let (ours, theirs) = (&self.segment, &next.segment);
         let len = next.payload.len();
@@ -121,7 +119,7 @@ mod tests {
         packet(seq, len, |_| {})
     }
 
-    /// What the engine gets of `packets` that lie waiting.
+    /// Returns the engine's segments for the waiting `packets`.
     fn read(packets: impl IntoIterator<Item = Vec<u8>>) -> Vec<Segment<Octets>> {
         let [ours, theirs] = packets::pair().unwrap();
         packets::widen(&theirs, 8 << 20);
@@ -145,7 +143,7 @@ mod tests {
             arrived.push(segment);
         }
         assert_eq!(device.counters().harmed, 0);
-        // Nothing is written by reading.
+        // Reading sends nothing.
         let nothing = wire.read(&mut [0; 8]).unwrap_err();
         assert_eq!(nothing.kind(), std::io::ErrorKind::WouldBlock);
         arrived

@@ -1,13 +1,13 @@
-//! The engine on a real network: the very [`gigatcp_tcp::Connection`] that runs
-//! in virtual time, with the machine's clock, a TUN device and real octets.
+//! The engine on a real network: the [`gigatcp_tcp::Connection`] that also runs in virtual time,
+//! with the machine's clock, a TUN device and real data.
 //!
-//! A [`Stack`] drives any number of connections on a [`Device`] from one thread; a [`Stream`]
-//! is one of them for threads, an [`AsyncStream`] for tasks. A device is a TUN device, an
-//! address on an Ethernet interface ([`PacketSocket`]), a pair in memory ([`Wire::pair`], which
-//! needs no privileges) or one of your own.
+//! A [`Stack`] drives any number of connections on a [`Device`] from one thread; a [`Stream`] is
+//! one of them for threads, an [`AsyncStream`] for tasks. A device is a TUN device, an address on
+//! an Ethernet interface ([`PacketSocket`]), a pair in memory ([`Wire::pair`], which needs no
+//! privileges) or a custom one.
 //!
-//! Behind a TUN device is the machine's kernel. A [`Namespace`] keeps both away from the
-//! machine's own network and leaves nothing behind:
+//! Behind a TUN device is the machine's kernel. A [`Namespace`] separates both from the machine's
+//! own network and leaves nothing behind:
 //!
 //! ```no_run
 //! use std::io::{Read, Write};
@@ -86,24 +86,24 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `device.rs`, `device/` | what a device is; TUN, a pair in memory, `AF_PACKET` |
-//! | `link.rs` | segments as packets: super-segments in and out, checksums left to others |
-//! | `arrival.rs` | a packet of the device as a segment or an ICMP error |
-//! | `join.rs` | which packets become one super-segment on arrival |
-//! | `slabs.rs` | memory that packets are read into, used again |
+//! | `device.rs`, `device/` | the device trait; TUN, a pair in memory, `AF_PACKET` |
+//! | `link.rs` | segments as packets: super-segments, checksum offload |
+//! | `arrival.rs` | parses packets into segments or ICMP errors |
+//! | `join.rs` | joins arriving packets into super-segments |
+//! | `slabs.rs` | reused memory that packets are read into |
 //! | `engine.rs`, `engine/` | the event loop: lookup, timers, output |
 //! | `socket.rs` | one connection between the event loop and an application |
-//! | `accept.rs` | connections on their way from a listener to an application |
+//! | `accept.rs` | passes connections from a listener to an application |
 //! | `shared.rs` | command queue between application threads and the event loop |
-//! | `stack.rs` | the thread, and what applications ask of it |
+//! | `stack.rs` | the thread, and its interface for applications |
 //! | `stream.rs`, `asynchronous.rs` | streams and listeners for threads, for tasks |
 //! | `tokio.rs` | tokio's traits (feature `tokio`) |
-//! | `trouble.rs` | why calls fail |
-//! | `options.rs` | what an application may choose: a profile and more |
+//! | `trouble.rs` | errors of calls |
+//! | `options.rs` | settings of a connection: a profile and more |
 //!
-//! Out of scope: a path between the two ends (the device is a wire
-//! without delay or loss; [`Wire::over`] takes an end of an emulated one), urgent data, authentication, several queues, talking
-//! to oneself. `unsafe` code: all of it is in `gigatcp-linux`.
+//! Out of scope: a path between the two ends (the device is a wire without delay or loss;
+//! [`Wire::over`] accepts an end of an emulated one), urgent data, authentication, several queues,
+//! connections of a stack to itself. All `unsafe` code is in `gigatcp-linux`.
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]

@@ -1,12 +1,12 @@
-//! The stack's side of a device: segments of the engine as packets, and back.
+//! The stack's side of a device: converts the engine's segments to packets, and back.
 //!
-//! Where the device has segmentation offload a super-segment is one packet, and no checksum is
-//! computed. Without, super-segments are cut here, each piece summed, and several pieces are
-//! handed over together.
+//! If the device has segmentation offload, a super-segment is one packet, and no checksum is
+//! computed. Otherwise super-segments are segmented here, with a checksum per piece, and several
+//! pieces are sent in a batch.
 //!
-//! What one packet costs beyond the device's own work: no copy. A payload is sent from where
-//! the application's octets lie, and received into memory that the receive buffer shares
-//! ([`crate::slabs`]). Single packets that follow each other are joined ([`crate::join`]).
+//! Cost of a packet beyond the device's: no copy. A payload is sent from the application's memory,
+//! and received into memory that the receive buffer shares ([`crate::slabs`]). Successive single
+//! packets are joined ([`crate::join`]).
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -24,25 +24,24 @@ use crate::join::Joined;
 use crate::slabs::Slabs;
 use crate::trouble::DeviceGone;
 
-/// Where the checksum stands in a TCP header.
+/// Offset of the checksum in a TCP header.
 const CHECKSUM_OFFSET: u16 = 16;
 
-/// Slabs that wait to be used again.
+/// Maximum slabs kept for reuse.
 const SLABS_KEPT: usize = 8;
 
-/// A device, and what is between it and the engine.
+/// A device and the conversion between it and the engine.
 pub struct Link {
     device: Box<dyn Device>,
     interface: Interface,
     slabs: Slabs,
-    /// The packet that was read last, where it did not join those before it. Its
-    /// octets are in the slab.
+    /// Packet read ahead that did not join those before it. Its bytes are in the slab.
     ahead: Option<Result<Read, Refusal>>,
-    /// The headers of the packets being written.
+    /// Headers of the packets being written.
     headers: Vec<u8>,
-    /// Pieces being written, and where in `headers` those of each end.
+    /// Pieces being written, and the end of each one's headers in `headers`.
     pieces: Vec<(Segment<Octets>, usize)>,
-    /// Results of sending `pieces`, or the one packet.
+    /// Results of sending `pieces`, or the single packet.
     sent: Vec<Sent>,
     counters: DeviceCounters,
 }
@@ -65,12 +64,12 @@ impl Link {
         &self.interface
     }
 
-    /// The descriptor to wait for.
+    /// Returns the descriptor to wait for.
     pub fn readiness(&self) -> BorrowedFd<'_> {
         self.device.readiness()
     }
 
-    /// Packets read so far, as far as they are for the engine.
+    /// Returns the number of packets for the engine read so far.
     pub fn reads(&self) -> u64 {
         self.counters.reads
     }
@@ -84,11 +83,10 @@ impl Link {
         counters
     }
 
-    /// The next packet for the engine, if one waits. What is none is counted
-    /// and left out.
+    /// Returns the next packet for the engine, if one waits. Other packets are counted and dropped.
     ///
     /// # Errors
-    /// What the device says, for instance that it is gone.
+    /// The error of a device that is gone.
     pub fn read(&mut self) -> io::Result<Option<Arrival>> {
         loop {
             let packet = match self.ahead.take() {
@@ -107,8 +105,8 @@ impl Link {
         }
     }
 
-    /// Reads the next packet, if one waits. It is put behind the `held` octets
-    /// that are kept of what was read before, as long as there is room.
+    /// Reads the next packet, if one waits. It is appended to the `held` bytes kept of earlier
+    /// packets, while there is room.
     fn read_behind(&mut self, held: usize) -> io::Result<Option<Result<Read, Refusal>>> {
         let room = match held {
             0 => self.slabs.room(),
@@ -152,7 +150,7 @@ impl Link {
                     self.ahead = Some(other);
                     break;
                 }
-                // An error comes again when nothing is left to hand over.
+                // An error recurs after the segment has been returned.
                 Ok(None) | Err(_) => break,
             }
         }
@@ -166,12 +164,12 @@ impl Link {
         }
     }
 
-    /// Sends a segment between `endpoints`, in pieces where the device does not
-    /// cut. What it has no room for is appended to `left`, in its order; what the
-    /// kernel refuses is lost, as on any wire, and counted.
+    /// Sends a segment between `endpoints`, in pieces if the device does not segment. What the
+    /// device has no room for is appended to `left`, in order. What the kernel rejects is lost, as
+    /// on any wire, and counted.
     ///
     /// # Errors
-    /// That the device is gone.
+    /// The device is gone.
     pub fn write(
         &mut self,
         endpoints: Endpoints,
@@ -198,7 +196,7 @@ impl Link {
         Ok(())
     }
 
-    /// Sends a packet; says whether the device had room for it.
+    /// Sends a packet; returns whether the device had room for it.
     fn write_packet(
         &mut self,
         endpoints: Endpoints,
@@ -217,7 +215,7 @@ impl Link {
         Ok(sent != Sent::Full)
     }
 
-    /// Cuts `count` pieces off the front of `segment` and sends them together.
+    /// Splits `count` pieces off the front of `segment` and sends them in a batch.
     ///
     /// Returns the rest, if any.
     fn write_pieces(
@@ -280,8 +278,7 @@ impl Link {
         done.map_err(|error| self.gone(error))
     }
 
-    /// Appends what stands before the payload of `segment`; says whether there can
-    /// be such.
+    /// Appends the headers of `segment`; returns whether they could be encoded.
     fn put_headers(&mut self, endpoints: Endpoints, segment: &Segment<Octets>) -> bool {
         let header = self.header_for(&endpoints, segment);
         let fill = match header.checksum {
@@ -297,8 +294,8 @@ impl Link {
         self.headers.resize(start + len, 0);
         let is_put = encode_headers(&ip, segment, fill, &mut self.headers[start..]).is_ok();
         if !is_put {
-            // Larger than IP counts: the engine's own limit forbids it, so it
-            // is its fault and not a reason to stop.
+            // Larger than IP's length field: the engine's own limit forbids it, so it is the
+            // engine's fault and not a reason to stop.
             debug_assert!(false, "a segment that no packet holds");
             self.headers.truncate(before);
             self.counters.refused += 1;
@@ -306,7 +303,7 @@ impl Link {
         is_put
     }
 
-    /// That the device is no more, in words.
+    /// Returns the error that the device is gone.
     #[cold]
     fn gone(&self, cause: io::Error) -> io::Error {
         let gone = DeviceGone {
@@ -316,7 +313,7 @@ impl Link {
         io::Error::new(io::ErrorKind::NotConnected, gone)
     }
 
-    /// The header in front of the packet of `segment`.
+    /// Returns the header in front of the packet of `segment`.
     fn header_for(&self, endpoints: &Endpoints, segment: &Segment<Octets>) -> VirtioHeader {
         let Offloads {
             checksum,
@@ -363,10 +360,10 @@ impl DeviceCounters {
     }
 }
 
-/// Segmentation offload would copy what belongs to one piece to all: the urgent
-/// pointer, which counts from each piece's own number. And it gives CWR to the
-/// first alone, where AE, CWR and ECE are a counter that each piece carries
-/// (RFC 9768 section 3.3.4).
+/// Returns whether a segment must be segmented in software. Segmentation offload would copy the
+/// urgent pointer to all pieces, although it is relative to each piece's sequence number. It would
+/// also set CWR in the first piece only, although with AccECN AE, CWR and ECE are a counter in each
+/// piece (RFC 9768 section 3.3.4).
 fn is_cut_here(segment: &Segment<Octets>) -> bool {
     segment.flags.contains(Flags::URG) || (segment.ace && segment.flags.contains(Flags::CWR))
 }

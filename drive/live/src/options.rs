@@ -1,4 +1,4 @@
-//! What an application may choose for a connection: a profile, buffers, congestion control.
+//! Settings of a connection: a profile, buffers, congestion control.
 
 use std::io;
 use std::net::IpAddr;
@@ -9,7 +9,7 @@ use gigatcp_tcp::profile::{Profile, SettingValue};
 use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};
 
-/// Settings that a connection is opened or accepted with.
+/// Settings for opening or accepting a connection.
 ///
 /// ```
 /// use gigatcp_live::Options;
@@ -33,29 +33,28 @@ pub struct Options {
     pub congestion: &'static congestion::Entry,
     /// Slow-start variant.
     pub slow_start: SlowStart,
-    /// First value of ssthresh in segments; absent: none.
+    /// Initial ssthresh in segments; `None`: unlimited.
     pub initial_ssthresh: Option<u32>,
     /// Requested send buffer; `None`: autotuned.
     pub send_buffer: Option<Bytes>,
     /// Requested receive buffer; `None`: autotuned.
     pub receive_buffer: Option<Bytes>,
-    /// Largest segment to receive and send, options included; absent: what the
-    /// device's packets hold. It only makes them smaller.
+    /// Maximum segment size to receive and send, options included. `None`: what the device's
+    /// packets hold. It can only reduce the size.
     pub mss: Option<u16>,
-    /// Our address, for a connection that is opened; absent: the device's first
-    /// of the peer's family.
+    /// Local address of an opened connection. `None`: the device's first address of the peer's
+    /// family.
     pub local_address: Option<IpAddr>,
-    /// Our port, for a connection that is opened; absent: any that is free
-    /// (RFC 6056).
+    /// Local port of an opened connection. `None`: any free port (RFC 6056).
     pub local_port: Option<u16>,
-    /// Most half-open connections of a listener.
+    /// Maximum half-open connections of a listener.
     pub backlog: usize,
-    /// Most connections of a listener that wait to be accepted.
+    /// Maximum connections of a listener that wait to be accepted.
     pub accept_backlog: usize,
 }
 
 impl Default for Options {
-    /// The profile `modern` with its buffers bounded to 64 MiB, CUBIC.
+    /// Returns the profile `modern` with its buffers limited to 64 MiB, and CUBIC.
     fn default() -> Self {
         Self::of_profile(Profile::MODERN.with(|profile| {
             profile.buffers.send_buffer_max = Bytes::new(64 << 20);
@@ -65,8 +64,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// That profile, CUBIC, buffers that fit themselves to the path where the
-    /// profile lets them.
+    /// Returns that profile with CUBIC, and autotuned buffers if the profile allows.
     #[must_use]
     pub fn of_profile(profile: Profile) -> Self {
         Self {
@@ -84,10 +82,10 @@ impl Options {
         }
     }
 
-    /// With another congestion control, by its name.
+    /// Selects another congestion control, by its name.
     ///
     /// # Errors
-    /// That there is none of this name, and which there are.
+    /// There is none with this name; the error lists the available ones.
     pub fn with_congestion(mut self, name: &str) -> io::Result<Self> {
         self.congestion = congestion::find(name).ok_or_else(|| {
             let known: Vec<&str> = congestion::REGISTRY
@@ -103,10 +101,10 @@ impl Options {
         Ok(self)
     }
 
-    /// With one setting of the profile changed, by its name.
+    /// Changes one setting of the profile, by its name.
     ///
     /// # Errors
-    /// That there is no such setting, or it does not take that value.
+    /// There is no such setting, or it does not accept that value.
     pub fn with(mut self, setting: &str, value: SettingValue) -> io::Result<Self> {
         self.profile.try_set(setting, value).map_err(|error| {
             io::Error::new(io::ErrorKind::InvalidInput, format!("{setting}: {error:?}"))
@@ -114,7 +112,8 @@ impl Options {
         Ok(self)
     }
 
-    /// For the engine; ports, numbers and offsets are set for each connection.
+    /// Returns the configuration for the engine; ports, numbers and offsets are set for each
+    /// connection.
     pub(crate) fn config(&self, ip: IpVersion, mtu: u16) -> gigatcp_tcp::Config {
         let most = mtu.saturating_sub(ip.header_len() as u16 + 20);
         gigatcp_tcp::Config {

@@ -1,38 +1,35 @@
-//! A turn before ordinary threads, for an engine that has little to do.
+//! Real-time priority for an engine with low CPU usage.
 //!
-//! A kernel's TCP does its work in interrupts, before all threads. An engine is a
-//! thread: where another wants its processor it stands still for milliseconds, and
-//! answers afterwards in one burst what came meanwhile; a queue that holds less
-//! than that loses packets by it. So it may come first (`SCHED_RR`). Who does so
-//! and never sleeps starves all other threads, and is itself halted by the kernel for
-//! 50 ms of a second (sched(7), `sched_rt_runtime_us`); so it is one of many as
-//! long as it takes more than half of a processor.
+//! A kernel's TCP works in interrupts, before all threads. An engine is a thread: if another needs
+//! its CPU it is stalled for milliseconds. It then answers all packets of that time in one burst,
+//! part of which a shorter queue drops. It may therefore request real-time priority (`SCHED_RR`). A
+//! real-time thread that never sleeps starves all other threads, and is suspended by the kernel for
+//! 50 ms of a second (sched(7), `sched_rt_runtime_us`). It is therefore an ordinary thread while it
+//! uses more than half of a CPU.
 
 use gigatcp_linux::clock;
 
-/// Turns of the event loop between two looks at the clocks, which cost a system
-/// call.
+/// Turns of the event loop between two readings of the clocks. A reading costs a system call.
 const TURNS: u32 = 32;
 
-/// Interval over which CPU usage is measured, nanoseconds.
+/// Interval over which CPU usage is measured, in nanoseconds.
 const WHILE: i64 = 20_000_000;
 
-/// The priority of the thread that looks.
+/// Priority of the event loop's thread.
 #[derive(Debug, Default)]
 pub struct RealtimePriority {
-    /// Whether it was requested, and the system has granted it.
+    /// Whether it was requested and granted.
     is_granted: bool,
     is_first: bool,
     turns: u32,
-    /// Both clocks when its share was last taken: nanoseconds that have passed,
-    /// and those it had a processor.
+    /// Both clocks at the last measurement, in nanoseconds. They are elapsed time and CPU time.
     passed: i64,
     had: i64,
 }
 
 impl RealtimePriority {
-    /// Gives the calling thread real-time priority, if it may. Best effort: without the privilege
-    /// it is a thread like all others.
+    /// Requests real-time priority for the calling thread. Best effort: without the privilege it
+    /// remains an ordinary thread.
     pub fn ask() -> Self {
         let is_granted = clock::be_punctual(clock::Rank::Host).is_ok();
         Self {
@@ -44,12 +41,12 @@ impl RealtimePriority {
         }
     }
 
-    /// Whether it comes first where it has little to do.
+    /// Returns whether it has real-time priority while its CPU usage is low.
     pub const fn is_granted(&self) -> bool {
         self.is_granted
     }
 
-    /// After each turn of the event loop.
+    /// Updates the priority; called after each turn of the event loop.
     #[inline]
     pub fn look(&mut self) {
         if !self.is_granted {
@@ -72,7 +69,7 @@ impl RealtimePriority {
             return;
         }
         self.is_first = is_first;
-        // A priority that was granted once may be dropped and requested later.
+        // A priority that was granted may be dropped and requested again.
         let _ = if is_first {
             clock::be_punctual(clock::Rank::Host)
         } else {
@@ -81,8 +78,8 @@ impl RealtimePriority {
     }
 }
 
-/// Whether a thread comes first that had a processor for `had` of `passed`: not
-/// beyond a half, and again below a third.
+/// Returns whether a thread may have real-time priority. `had` is its CPU time of `passed`: it
+/// loses priority above a half, and regains it below a third.
 const fn is_idle_enough(is_first: bool, had: i64, passed: i64) -> bool {
     if is_first {
         2 * had <= passed

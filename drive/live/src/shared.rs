@@ -18,42 +18,42 @@ use crate::options::Options;
 use crate::socket::Socket;
 use crate::trouble::Trouble;
 
-/// What an application wants of the event loop.
+/// Command of an application for the event loop.
 #[derive(Debug)]
 pub enum Command {
-    /// To open a connection.
+    /// Opens a connection.
     Open {
         socket: Arc<Socket>,
         remote: SocketAddr,
         options: Box<Options>,
     },
-    /// To have a connection looked at: something was written, read or closed.
+    /// Handles a connection whose application has written, read or closed.
     Touch { slot: u32 },
-    /// To listen.
+    /// Listens.
     Listen {
         at: SocketAddr,
         options: Box<Options>,
         answer: SyncSender<io::Result<Arc<Acceptor>>>,
     },
-    /// To take a connection of a listener; the answer is that it was looked for.
+    /// Passes on waiting connections of a listener; the answer is sent after that.
     Accept {
         at: SocketAddr,
         answer: Option<SyncSender<()>>,
     },
-    /// Not to listen any more.
+    /// Stops listening.
     Unlisten { at: SocketAddr },
-    /// To know the counts.
+    /// Reads the counters.
     Count { answer: SyncSender<StackCounters> },
-    /// That everything ends.
+    /// Ends the stack.
     Stop,
 }
 
 #[derive(Debug, Default)]
 struct CommandQueue {
     waiting: VecDeque<Command>,
-    /// The event loop sleeps, or is about to.
+    /// Whether the event loop sleeps, or is about to.
     is_asleep: bool,
-    /// Why there is no event loop any more.
+    /// Why the event loop has ended.
     end: Option<Trouble>,
 }
 
@@ -79,32 +79,32 @@ impl Shared {
             return Err(trouble.clone().into());
         }
         commands.waiting.push_back(command);
-        // One ring is enough: it is awake until it finds nothing more.
+        // One wake is enough: the loop stays awake until it finds no more commands.
         if std::mem::take(&mut commands.is_asleep) {
             self.event_fd.wake();
         }
         Ok(())
     }
 
-    /// Exchanges what waits for the empty list `into`.
+    /// Exchanges the queued commands for the empty list `into`.
     pub fn take(&self, into: &mut VecDeque<Command>) {
         debug_assert!(into.is_empty(), "commands are not lost");
         std::mem::swap(&mut lock(&self.commands).waiting, into);
     }
 
-    /// Whether the event loop may sleep; from then on a command wakes it.
+    /// Returns whether the event loop may sleep; if so, the next command wakes it.
     pub fn may_sleep(&self) -> bool {
         let mut commands = lock(&self.commands);
         commands.is_asleep = commands.waiting.is_empty();
         commands.is_asleep
     }
 
-    /// The event loop is awake.
+    /// Marks the event loop as awake.
     pub fn wake(&self) {
         lock(&self.commands).is_asleep = false;
     }
 
-    /// The event loop ends; gives what it will not do any more.
+    /// Ends the queue; returns commands that will not be executed.
     pub fn end(&self, trouble: &Trouble) -> VecDeque<Command> {
         let mut commands = lock(&self.commands);
         commands.end = Some(trouble.clone());
@@ -112,18 +112,18 @@ impl Shared {
     }
 }
 
-/// The error of a call to a stack that has ended.
+/// Returns the error of a call to a stack that has ended.
 pub fn gone() -> io::Error {
     io::Error::new(io::ErrorKind::NotConnected, "the stack has ended")
 }
 
-/// Locks, even after a panic of the previous holder: everything that is guarded here is consistent
-/// between two statements.
+/// Locks, even after a panic of the previous holder. The guarded state is consistent between any
+/// two statements.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The engine's clock: the monotonic one.
+/// Returns the engine's time: the monotonic clock.
 pub fn now() -> Instant {
     Instant::from_nanos(gigatcp_linux::clock::monotonic().unsigned_abs())
 }

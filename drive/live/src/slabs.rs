@@ -1,26 +1,24 @@
-//! Memory that packets are read into, used again and again.
+//! Reused memory that packets are read into.
 //!
-//! A packet is read behind the one before it in a slab of half a megabyte, and
-//! its payload stays where it is: the receive buffer and the application share
-//! the slab. A slab whose packets are all gone is used again, so a connection
-//! that is read as fast as it arrives costs no allocation.
+//! Packets are read one behind the other into a slab of half a megabyte. Payloads stay in place:
+//! the receive buffer and the application share the slab. A slab without packets is reused, so a
+//! connection that is read as fast as data arrive needs no allocation.
 //!
-//! What an application writes is copied into slabs as well, until it is
-//! acknowledged.
+//! Data written by an application are also copied into slabs, until they are acknowledged.
 //!
-//! A payload of less than [`LEAST_SHARED`] octets is copied into memory of its
-//! own: an application that never reads it would otherwise keep half a megabyte
-//! for one octet. That copy costs about 100 ns for a packet whose system call
-//! costs 1000; what is shared keeps at most 128 times its length.
+//! A payload shorter than [`LEAST_SHARED`] bytes is copied into separate memory. Otherwise an
+//! application that never reads it would keep half a megabyte for one byte. That copy costs about
+//! 100 ns for a packet whose system call costs 1000; a shared payload keeps at most 128 times its
+//! length.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 
-/// Octets of a slab.
+/// Bytes of a slab.
 const SLAB: usize = 512 * 1024;
-/// The longest packet, with what stands before it.
+/// Maximum length of a packet, with the header before it.
 const LONGEST: usize = 65_600;
 /// Payloads shorter than this are copied out.
 pub const LEAST_SHARED: usize = 4096;
@@ -28,18 +26,18 @@ pub const LEAST_SHARED: usize = 4096;
 /// Slabs that packets are read into.
 #[derive(Debug)]
 pub struct Slabs {
-    /// What is read into now; empty between packets.
+    /// Current slab; empty between packets.
     current: BytesMut,
-    /// Full ones, the oldest first.
+    /// Full slabs, the oldest first.
     used: VecDeque<BytesMut>,
-    /// Number of them that are kept to be used again.
+    /// Number of slabs kept for reuse.
     kept: usize,
     /// Slabs allocated since the beginning.
     allocated: u64,
 }
 
 impl Slabs {
-    /// One slab, and at most `kept` more that wait to be used again.
+    /// Creates one slab, with at most `kept` more that wait for reuse.
     pub fn new(kept: usize) -> Self {
         Self {
             current: BytesMut::with_capacity(SLAB),
@@ -54,27 +52,26 @@ impl Slabs {
         self.allocated
     }
 
-    /// Room for a packet.
+    /// Returns room for a packet.
     pub fn room(&mut self) -> &mut BytesMut {
         self.room_for(LONGEST)
     }
 
-    /// Room for a packet behind the first `held` octets of what was read last; not,
-    /// where the slab ends.
+    /// Returns room for a packet behind the first `held` bytes of the last one. `None` if the slab
+    /// ends.
     pub fn room_behind(&mut self, held: usize) -> Option<&mut BytesMut> {
         self.current.truncate(held);
         (self.current.capacity() - held >= LONGEST).then_some(&mut self.current)
     }
 
-    /// Moves the octets of `range` to `at`, which lies before them, and forgets what
-    /// is behind.
+    /// Moves the bytes of `range` to `at`, which precedes them, and drops what is behind.
     pub fn gather(&mut self, range: Range<usize>, at: usize) {
         let end = at + range.len();
         self.current.copy_within(range, at);
         self.current.truncate(end);
     }
 
-    /// Keeps the first `len` octets of what was read last; the rest stays.
+    /// Keeps the first `len` bytes of the last packet; the rest stays.
     pub fn keep_front(&mut self, len: usize) -> Bytes {
         let front = self.current.split_to(len);
         if len < LEAST_SHARED {
@@ -92,7 +89,7 @@ impl Slabs {
         &mut self.current
     }
 
-    /// A copy of the octets of `parts`, `len` together, at most a slab of them.
+    /// Returns a copy of `parts`, `len` bytes in total and at most a slab.
     pub fn copied<'a>(&mut self, len: usize, parts: impl Iterator<Item = &'a [u8]>) -> Bytes {
         let room = self.room_for(len);
         parts.for_each(|part| room.extend_from_slice(part));
@@ -107,8 +104,8 @@ impl Slabs {
         let next = match self.used.pop_front().filter(|_| is_free) {
             Some(free) => free,
             None => {
-                // The application holds what it has read, or reads more slowly
-                // than packets come: the buffers' limits bound how many.
+                // The application holds what it has read, or reads more slowly than packets arrive;
+                // the buffers' limits bound the number of slabs.
                 self.allocated += 1;
                 BytesMut::with_capacity(SLAB)
             }
@@ -120,7 +117,7 @@ impl Slabs {
         }
     }
 
-    /// Keeps the octets of `range` of the packet that was read last.
+    /// Keeps the bytes of `range` of the last packet.
     pub fn keep(&mut self, range: Range<usize>) -> Bytes {
         if range.is_empty() {
             Bytes::new()
@@ -131,7 +128,7 @@ impl Slabs {
         }
     }
 
-    /// The packet that was read last.
+    /// Returns the last packet.
     pub fn packet(&self) -> &[u8] {
         &self.current
     }

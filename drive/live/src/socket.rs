@@ -1,7 +1,7 @@
 //! One connection between the event loop and an application.
 //!
-//! Both hold it under a lock of its own, for as long as one call of the engine
-//! takes: octets are copied, and packets written, without it.
+//! Both share it under a lock that is held for one call of the engine. Data are copied, and packets
+//! written, without the lock.
 
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -21,50 +21,48 @@ use crate::shared::{Command, Shared, gone, lock, now};
 use crate::slabs::{LEAST_SHARED, Slabs};
 use crate::trouble::{self, Trouble};
 
-/// Pieces of the receive buffer that one call takes without letting go of the
-/// lock.
+/// Maximum pieces of the receive buffer taken per lock.
 const PIECES: usize = 16;
-/// Octets that one call writes at most: what an application's memory is copied
-/// into is in use until the last of it is acknowledged.
+/// Maximum bytes written per call. Their copy stays in use until the last of it is acknowledged.
 const MOST_WRITTEN: usize = 256 * 1024;
-/// Slabs that one connection keeps for what it writes.
+/// Maximum slabs that one connection keeps for writes.
 const SLABS_KEPT: usize = 4;
 
-/// A connection at one moment, by the machine's monotonic clock.
+/// Measurement of a connection, by the machine's monotonic clock.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Measured {
-    /// When.
+    /// Time of the measurement.
     pub at: Instant,
     /// Its state.
     pub info: Info,
-    /// What it has counted.
+    /// Its counters.
     pub counters: Counters,
     /// Time under each limit, in the order of [`Limit::ALL`].
     pub limits: [Span; Limit::ALL.len()],
-    /// Octets written and not acknowledged.
+    /// Bytes written and not acknowledged.
     pub send_queue: u64,
-    /// Of these, never sent.
+    /// Bytes written and never sent.
     pub unsent: u64,
-    /// Octets that arrived in order and were not read.
+    /// Bytes that arrived in order and were not read.
     pub unread: u64,
-    /// When it was established, if it was.
+    /// Time of its establishment, if any.
     pub established_at: Option<Instant>,
-    /// Why it ended, if it failed.
+    /// Reason of its failure, if it failed.
     pub failure: Option<Failure>,
 }
 
-/// The state that the lock guards.
+/// State guarded by the lock.
 #[derive(Debug, Default)]
 pub struct Inner {
     pub connection: Option<Box<Connection<Octets>>>,
     pub tuple: Option<FourTuple>,
-    /// Where the event loop has it; absent when it has not.
+    /// Its number on the event loop; `None` if it is not there.
     pub slot: Option<u32>,
     pub trouble: Option<Trouble>,
-    /// No application holds it any more.
+    /// Whether no application holds it any more.
     pub is_orphan: bool,
-    /// What arrives is not wanted.
+    /// Whether arriving data are discarded.
     pub read_shut: bool,
     write_shut: bool,
     reader_waits: bool,
@@ -73,7 +71,7 @@ pub struct Inner {
     write_waker: Option<Waker>,
     pub read_timeout: Option<Duration>,
     pub write_timeout: Option<Duration>,
-    /// Calls return instead of waiting.
+    /// Whether calls return instead of waiting.
     pub is_nonblocking: bool,
 }
 
@@ -81,18 +79,18 @@ pub struct Inner {
 #[derive(Debug)]
 pub struct Socket {
     shared: Arc<Shared>,
-    /// The event loop will look at it anyway.
+    /// Whether a check by the event loop is already pending.
     touched: AtomicBool,
     inner: Mutex<Inner>,
     readable: Condvar,
     writable: Condvar,
-    /// What is written is copied into these.
+    /// Memory that written data are copied into.
     slabs: Mutex<Option<Slabs>>,
-    /// Something was, since [`Socket::keeps_slabs`] was last asked.
+    /// Whether data were copied since the last call of [`Socket::keeps_slabs`].
     copied: AtomicBool,
 }
 
-/// Tasks that can continue.
+/// Wakers of tasks that can continue.
 #[derive(Default, Debug)]
 #[must_use]
 pub struct Wakers(Option<Waker>, Option<Waker>);
@@ -104,7 +102,7 @@ impl Wakers {
     }
 }
 
-/// The result of an attempt.
+/// Result of an attempt.
 enum Attempt<'a, T> {
     Done(io::Result<T>),
     Wait(MutexGuard<'a, Inner>),
@@ -134,13 +132,13 @@ impl Socket {
         lock(&self.inner)
     }
 
-    /// The event loop looks at it now.
+    /// Marks the beginning of a check by the event loop.
     pub fn begin_look(&self) {
         self.touched.store(false, Ordering::Release);
     }
 
-    /// Makes the event loop look at it. Where that has ended nothing is lost:
-    /// the connection has been told.
+    /// Requests a check by the event loop. If that has ended nothing is lost: the connection has
+    /// been informed.
     fn touch(&self, slot: Option<u32>) {
         if let Some(slot) = slot
             && !self.touched.swap(true, Ordering::AcqRel)
@@ -149,8 +147,8 @@ impl Socket {
         }
     }
 
-    /// Wakes the waiting threads that can continue. Tasks are woken by the caller, without the
-    /// lock: a task may end with its waker, and let go of the connection.
+    /// Wakes the waiting threads that can continue. The caller wakes tasks without the lock: a task
+    /// may end with its waker, and drop the connection.
     pub fn notify(&self, inner: &mut Inner) -> Wakers {
         let mut wakers = Wakers::default();
         if (inner.reader_waits || inner.read_waker.is_some()) && inner.may_read_now() {
@@ -168,7 +166,7 @@ impl Socket {
         wakers
     }
 
-    /// There will be no connection, or no more of it.
+    /// Ends the connection, or the attempt to open it.
     pub fn give_up(&self, trouble: Trouble) {
         let mut inner = self.lock();
         inner.trouble.get_or_insert(trouble);
@@ -178,16 +176,16 @@ impl Socket {
         wakers.wake();
     }
 
-    /// Waits until there is a connection.
+    /// Waits until the connection is established.
     pub fn wait_connected(&self, timeout: Option<Duration>) -> io::Result<()> {
         self.block(Side::Write, timeout, |_, guard| guard.attempt_connect())
     }
 
-    /// Whether there is a connection within `longest`.
+    /// Returns whether the connection is established within `longest`.
     pub fn has_connected_within(&self, longest: Duration) -> io::Result<bool> {
         match self.wait_connected(Some(longest)) {
             Ok(()) => Ok(true),
-            // What the connection itself fails of says more than its kind.
+            // The connection's own failure has more detail than the kind.
             Err(error) if error.kind() == io::ErrorKind::TimedOut && error.get_ref().is_none() => {
                 Ok(false)
             }
@@ -238,7 +236,7 @@ impl Socket {
         })
     }
 
-    /// Reads up to `most` octets, which `put` is given piece by piece.
+    /// Reads up to `most` bytes and passes them to `put` piece by piece.
     #[cfg(feature = "tokio")]
     pub fn poll_read_with(
         &self,
@@ -302,7 +300,7 @@ impl Socket {
         }
     }
 
-    /// Tries once, and registers the waker otherwise.
+    /// Tries once, and registers the waker if it must wait.
     fn poll<'a, T>(
         &'a self,
         side: Side,
@@ -419,7 +417,8 @@ impl Socket {
         let space = match guard.room() {
             Err(error) => return Attempt::Done(Err(error)),
             Ok(_) if len == 0 => return Attempt::Done(Ok(0)),
-            // Without room one octet is offered: the connection learns that a writer waits.
+            // Without room one byte is offered, so that the connection has a record of the waiting
+            // writer.
             Ok(space) => usize::try_from(space).unwrap_or(usize::MAX).max(1),
         };
         drop(guard);
@@ -428,7 +427,7 @@ impl Socket {
         self.attempt_send(self.lock(), &copied)
     }
 
-    /// A copy of the first `len` of the application's octets.
+    /// Returns a copy of the first `len` bytes of the application's data.
     fn copied(&self, parts: &[IoSlice<'_>], len: usize) -> Bytes {
         let mut left = len;
         let parts = parts.iter().map(|part| {
@@ -448,13 +447,13 @@ impl Socket {
             .copied(len, parts)
     }
 
-    /// Whether something was copied into slabs.
+    /// Returns whether data were copied into slabs.
     pub fn has_copied(&self) -> bool {
         self.copied.load(Ordering::Relaxed)
     }
 
-    /// Whether slabs are in use; where nothing was copied into them since this was
-    /// last asked they are let go. What is not acknowledged yet keeps its memory.
+    /// Returns whether slabs are in use. They are dropped if nothing was copied into them since the
+    /// last call. Unacknowledged data keep their memory.
     pub fn keeps_slabs(&self) -> bool {
         if self.copied.swap(false, Ordering::Relaxed) {
             return true;
@@ -519,9 +518,8 @@ impl Socket {
         self.touch(slot);
     }
 
-    /// The application lets go. What it wrote is still delivered; what it has
-    /// not read makes it an abort, so that the peer learns of it (RFC 9293
-    /// section 3.10.4, RFC 2525 section 2.17).
+    /// Releases the application's hold. Written data are still delivered; unread data make it an
+    /// abort, so that the peer is informed (RFC 9293 section 3.10.4, RFC 2525 section 2.17).
     pub fn release(&self) {
         let mut inner = self.lock();
         inner.is_orphan = true;
@@ -540,7 +538,7 @@ impl Socket {
         *lock(&self.slabs) = None;
     }
 
-    /// Changes a setting of the connection, from which something to send may follow.
+    /// Changes a setting of the connection, after which it may have segments to send.
     pub fn set(&self, setting: impl FnOnce(&mut Connection<Octets>)) -> io::Result<()> {
         let mut inner = self.lock();
         inner.check()?;
@@ -574,7 +572,7 @@ impl Socket {
         self.lock().connection.as_ref().map(|held| held.info())
     }
 
-    /// Our address and the peer's.
+    /// Returns the local address and the peer's.
     pub fn addresses(&self) -> io::Result<(SocketAddr, SocketAddr)> {
         let tuple = self.lock().tuple.ok_or_else(gone)?;
         Ok((
@@ -585,7 +583,7 @@ impl Socket {
 }
 
 impl Inner {
-    /// Why nothing can be done with it.
+    /// Returns why the connection cannot be used.
     fn check(&self) -> io::Result<()> {
         if let Some(failure) = self.connection.as_ref().and_then(|held| held.failure()) {
             return Err(trouble::of_failure(failure));
@@ -595,7 +593,7 @@ impl Inner {
             .map_or(Ok(()), |trouble| Err(trouble.into()))
     }
 
-    /// Whether a reader would not wait.
+    /// Returns whether a read would not block.
     fn may_read_now(&self) -> bool {
         let has_come = |held: &Connection<Octets>| {
             held.readable() > 0 || held.is_finished_reading() || held.failure().is_some()
@@ -603,7 +601,7 @@ impl Inner {
         self.read_shut || self.trouble.is_some() || self.connection.as_deref().is_some_and(has_come)
     }
 
-    /// Whether a writer or a connecting thread is woken: with room worth it.
+    /// Returns whether a writer or a connecting thread is woken: if there is enough room.
     fn may_write_now(&self) -> bool {
         let may = |held: &Connection<Octets>| match held.state() {
             State::SynSent | State::SynReceived => false,
@@ -615,7 +613,7 @@ impl Inner {
         self.write_shut || self.trouble.is_some() || self.connection.as_deref().is_some_and(may)
     }
 
-    /// Octets that may be written now.
+    /// Returns the bytes that may be written now.
     fn room(&self) -> io::Result<u64> {
         self.check()?;
         let Some(connection) = &self.connection else {
@@ -636,7 +634,7 @@ impl Inner {
     }
 }
 
-/// What a guard makes of an attempt that found nothing.
+/// Attempts that may have to wait, on a guard of the connection.
 trait Waiting<'a> {
     fn nothing_to_read<T>(self, none: T) -> Attempt<'a, T>;
     fn attempt_peek(self, buffer: &mut [u8]) -> Attempt<'a, usize>;

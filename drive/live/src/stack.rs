@@ -1,5 +1,4 @@
-//! A stack: a device, the thread that drives it, and the way to its
-//! connections.
+//! A stack: a device, the thread that drives it, and the interface to its connections.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -19,7 +18,7 @@ use crate::shared::{Command, Shared, gone};
 use crate::socket::Socket;
 use crate::stream::{Listener, Stream};
 
-/// Interval at which [`Stack::settle`] looks.
+/// Interval of the checks in [`Stack::settle`].
 const LOOK: Duration = Duration::from_millis(2);
 
 /// Time for which a call blocks before it checks whether to continue.
@@ -28,17 +27,16 @@ pub(crate) const PATIENCE: Duration = Duration::from_millis(20);
 /// CPU and priority of a stack's thread.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Scheduling {
-    /// The only one that it may use, by its number.
+    /// Number of the only CPU that it may use.
     pub processor: Option<usize>,
-    /// Whether it comes before ordinary threads while it takes less than half of a
-    /// processor, as the kernel's own TCP does. It takes the privilege
-    /// (`CAP_SYS_NICE`); [`StackCounters::is_first`] says whether it was granted.
+    /// Whether it has real-time priority while it uses less than half of a CPU. The kernel's own
+    /// TCP has priority likewise. It requires a privilege (`CAP_SYS_NICE`);
+    /// [`StackCounters::is_first`] shows whether it was granted.
     pub is_first: bool,
 }
 
-/// A TCP of its own on a device. When it is dropped its connections are reset
-/// and the device is gone; [`Stack::settle`] first waits for those that still
-/// have something to deliver.
+/// A separate TCP on a device. Dropping it resets its connections and removes the device;
+/// [`Stack::settle`] first waits for those that still have data to deliver.
 ///
 /// ```
 /// use std::io::Write;
@@ -73,15 +71,15 @@ impl Stack {
     /// Starts a thread that drives the engine on `device`.
     ///
     /// # Errors
-    /// When there is no thread, no descriptor or no randomness to be had.
+    /// If no thread, descriptor or random number is available.
     pub fn start(device: impl Device + 'static) -> io::Result<Self> {
         Self::start_with(device, Scheduling::default())
     }
 
-    /// Starts a thread that gets a processor as `scheduling` says.
+    /// Starts a thread with CPU and priority as in `scheduling`.
     ///
     /// # Errors
-    /// As [`Stack::start`]; also when there is no such processor.
+    /// As [`Stack::start`]; also if there is no such CPU.
     pub fn start_with(device: impl Device + 'static, scheduling: Scheduling) -> io::Result<Self> {
         let mut secret = [0; 16];
         File::open("/dev/urandom")?.read_exact(&mut secret)?;
@@ -108,11 +106,10 @@ impl Stack {
     }
 
     /// Opens a connection and waits until it is established. A host name is resolved by this
-    /// machine, and its addresses are tried in their order.
+    /// machine, and its addresses are tried in order.
     ///
-    /// # Errors
-    /// What kept it from being, with the last address: refused, unreachable, no answer, no
-    /// address or port of ours; or the name has no address.
+    /// Why it failed, with the last address: refused, unreachable, no answer, no local address or
+    /// port; or the name has no address.
     pub fn connect(&self, remote: impl ToSocketAddrs, options: &Options) -> io::Result<Stream> {
         each_address(remote, |remote| {
             let stream = self.begin_connect(remote, options)?;
@@ -136,7 +133,7 @@ impl Stack {
         Ok(stream)
     }
 
-    /// The same as long as `goes_on` says so; none when it does not any more.
+    /// Opens a connection, and gives up once `goes_on` returns false. It returns `None` then.
     ///
     /// # Errors
     /// As [`Stack::connect`].
@@ -170,11 +167,11 @@ impl Stack {
         Ok(stream)
     }
 
-    /// Listens at an address of the stack; the unspecified address: at all of its family.
-    /// Port 0 is one that is free: [`Listener::local_addr`] has it.
+    /// Listens on an address of the stack; the unspecified address means all of its family. Port 0
+    /// selects a free one, see [`Listener::local_addr`].
     ///
     /// # Errors
-    /// When the address is not the device's, or the port is taken.
+    /// If the address is not the device's, or the port is in use.
     pub fn listen(&self, at: impl ToSocketAddrs, options: &Options) -> io::Result<Listener> {
         each_address(at, |at| self.listen_at(at, options))
     }
@@ -190,22 +187,21 @@ impl Stack {
         Ok(Listener::new(acceptor, Arc::clone(&self.shared)))
     }
 
-    /// Counts of now.
+    /// Returns the present counters.
     ///
     /// # Errors
-    /// When the stack has ended.
+    /// If the stack has ended.
     pub fn counters(&self) -> io::Result<StackCounters> {
         let (answer, counted) = sync_channel(1);
         self.shared.send(Command::Count { answer })?;
         counted.recv().map_err(|_| gone())
     }
 
-    /// Waits until there is no connection but those in TIME-WAIT: what was
-    /// written before streams were dropped is then delivered. Says whether that
-    /// came about within `longest`.
+    /// Waits until all connections are closed or in TIME-WAIT. All data written before streams were
+    /// dropped are then delivered. Returns whether that happened within `longest`.
     ///
     /// # Errors
-    /// When the stack has ended.
+    /// If the stack has ended.
     pub fn settle(&self, longest: Duration) -> io::Result<bool> {
         let deadline = Instant::now() + longest;
         loop {
@@ -223,7 +219,7 @@ impl Stack {
     /// Resets all connections, takes the device down and waits for the thread.
     ///
     /// # Errors
-    /// What ended the stack before, for instance that its device was gone.
+    /// The error that ended the stack before, for instance that its device was gone.
     pub fn stop(mut self) -> io::Result<()> {
         self.end()
     }
@@ -256,7 +252,7 @@ fn each_address<T>(
     done
 }
 
-/// The error where a name has no address.
+/// Returns the error for a name without addresses.
 pub(crate) fn no_address() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "the name has no address")
 }

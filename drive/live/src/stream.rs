@@ -1,7 +1,6 @@
-//! Streams and listeners that wait: the interface of `std::net`, on this stack.
+//! Blocking streams and listeners: the interface of `std::net`, on this stack.
 //!
-//! Beyond it are [`Stream::send`] and [`Stream::receive`], which pass shared
-//! memory in and out without copying it.
+//! In addition [`Stream::send`] and [`Stream::receive`] pass shared memory without copying it.
 
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{Shutdown, SocketAddr};
@@ -16,7 +15,7 @@ use crate::accept::Acceptor;
 use crate::shared::{Command, Shared, gone, now};
 use crate::socket::{Measured, Socket};
 
-/// The application's hold on a socket: the last one to let go closes it.
+/// The application's hold on a socket; dropping the last one closes it.
 #[derive(Debug)]
 struct Hold {
     socket: Arc<Socket>,
@@ -28,9 +27,8 @@ impl Drop for Hold {
     }
 }
 
-/// A connection. Clones are the same connection; it is closed when the last is
-/// dropped, in good order where everything that arrived was read and with a
-/// reset where it was not.
+/// A connection. Clones are the same connection. When the last is dropped it is closed, with a FIN
+/// if all arrived data were read and with a reset otherwise.
 ///
 /// ```
 /// use std::io::{Read, Write};
@@ -59,31 +57,31 @@ impl Drop for Hold {
 /// # }
 /// ```
 ///
-/// An error has the kind that one of `std::net::TcpStream` has; [`io::Error::get_ref`] is a
-/// [`Failure`](gigatcp_tcp::Failure) if the connection itself failed, and
-/// [`source`](std::error::Error::source) what ended the device if that is gone.
+/// An error has the same kind as in `std::net::TcpStream`. [`io::Error::get_ref`] is a
+/// [`Failure`](gigatcp_tcp::Failure) if the connection itself failed. If the device is gone,
+/// [`source`](std::error::Error::source) is what ended it.
 #[derive(Clone, Debug)]
 pub struct Stream {
     hold: Arc<Hold>,
 }
 
-/// The shortest [`KeepAlive::interval`], as of Linux. A peer limits its answers to segments
-/// outside its window, which probes are, to one per 500 ms (Linux `tcp_invalid_ratelimit`).
+/// Minimum [`KeepAlive::interval`], as on Linux. A peer limits its answers to segments outside its
+/// window, such as probes, to one per 500 ms (Linux `tcp_invalid_ratelimit`).
 const MIN_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Keep-alives of a connection (RFC 9293 section 3.8.4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeepAlive {
-    /// Silence before the first probe.
+    /// Idle time before the first probe.
     pub time: Duration,
-    /// From one probe to the next; a second at least.
+    /// Time from one probe to the next; at least a second.
     pub interval: Duration,
-    /// Probes without an answer after which the connection is aborted; two at least (MUST-29).
+    /// Unanswered probes after which the connection is aborted; at least two (MUST-29).
     pub probes: u32,
 }
 
 impl Default for KeepAlive {
-    /// Two hours (MUST-28), then 9 probes at intervals of 75 s, as on Linux.
+    /// Returns two hours (MUST-28), then 9 probes at intervals of 75 s, as on Linux.
     fn default() -> Self {
         Self {
             time: Duration::from_secs(7_200),
@@ -112,10 +110,10 @@ impl Stream {
         Ok(self.clone())
     }
 
-    /// Splits it into a half that reads and one that writes, for two threads.
+    /// Splits it into a reading and a writing half, for two threads.
     ///
     /// Dropping the [`WriteHalf`] ends that direction: the peer reads to the end of what was
-    /// written. Dropping the [`ReadHalf`] alone does nothing. When both are gone the connection
+    /// written. Dropping the [`ReadHalf`] alone does nothing. When both are dropped the connection
     /// is closed, as a dropped [`Stream`] is.
     #[must_use]
     pub fn into_split(self) -> (ReadHalf, WriteHalf) {
@@ -125,7 +123,7 @@ impl Stream {
         (read, WriteHalf { stream: self })
     }
 
-    /// Writes octets without copying them; returns how many were taken.
+    /// Writes bytes without copying them; returns how many were accepted.
     ///
     /// # Errors
     /// As `write`: the connection failed, or this side was closed.
@@ -133,8 +131,7 @@ impl Stream {
         self.socket().send(octets)
     }
 
-    /// Reads up to `most` octets, as they lie in memory, without copying them;
-    /// none at the end of the stream.
+    /// Reads up to `most` bytes without copying them. The result is empty at the end of the stream.
     ///
     /// # Errors
     /// As `read`: the connection failed.
@@ -142,7 +139,7 @@ impl Stream {
         self.socket().receive(most)
     }
 
-    /// Copies what the next read returns, and leaves it. Waits as a read does.
+    /// Copies what the next read returns, without consuming it. Waits as a read does.
     ///
     /// # Errors
     /// As `read`: the connection failed.
@@ -150,11 +147,11 @@ impl Stream {
         self.socket().peek(buffer)
     }
 
-    /// Closes one or both directions: the peer reads to the end of what was
-    /// written; what still arrives for us is thrown away.
+    /// Closes one or both directions. The peer reads to the end of what was written; data that
+    /// still arrive are discarded.
     ///
     /// # Errors
-    /// When the connection has failed.
+    /// If the connection has failed.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         let read = matches!(how, Shutdown::Read | Shutdown::Both);
         let write = matches!(how, Shutdown::Write | Shutdown::Both);
@@ -185,23 +182,23 @@ impl Stream {
         Ok(())
     }
 
-    /// Sets whether calls that would wait fail with [`io::ErrorKind::WouldBlock`] instead.
+    /// Sets whether calls that would block fail with [`io::ErrorKind::WouldBlock`] instead.
     pub fn set_nonblocking(&self, nonblocking: bool) {
         self.socket().lock().is_nonblocking = nonblocking;
     }
 
-    /// Whether short segments leave at once (RFC 9293 MUST-17).
+    /// Sets whether short segments are sent immediately (RFC 9293 MUST-17).
     ///
     /// # Errors
-    /// When the connection has failed.
+    /// If the connection has failed.
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         self.socket().set(|held| held.set_nagle(!nodelay))
     }
 
-    /// Sets keep-alives; `None`: none.
+    /// Sets keep-alives; `None`: off.
     ///
     /// # Errors
-    /// When the connection has failed; an interval below a second.
+    /// If the connection has failed, or the interval is below a second.
     pub fn set_keepalive(&self, keepalive: Option<KeepAlive>) -> io::Result<()> {
         if keepalive.is_some_and(|wanted| wanted.interval < MIN_KEEPALIVE_INTERVAL) {
             let what = "a keep-alive interval below 1 s: peers answer at most one such probe \
@@ -218,44 +215,43 @@ impl Stream {
         })
     }
 
-    /// Sets the user timeout (`TCP_USER_TIMEOUT`); `None`: none.
+    /// Sets the user timeout (`TCP_USER_TIMEOUT`); `None`: unset.
     ///
-    /// The connection is aborted when written octets stay unacknowledged for longer; without
-    /// it, after the profile's number of retransmissions.
+    /// The connection is aborted when written bytes stay unacknowledged for longer; without it,
+    /// after the profile's number of retransmissions.
     ///
     /// # Errors
-    /// When the connection has failed.
+    /// If the connection has failed.
     pub fn set_user_timeout(&self, longest: Option<Duration>) -> io::Result<()> {
         let longest = longest.unwrap_or_default().into();
         self.socket().set(|held| held.set_user_timeout(longest))
     }
 
-    /// A moment's view, in the words of `tcp_info`; absent while the connection
-    /// has not begun.
+    /// Returns the present state, with the names of `tcp_info`; `None` before the connection
+    /// begins.
     #[must_use]
     pub fn info(&self) -> Option<Info> {
         self.socket().info()
     }
 
-    /// Everything that is known of the connection at one moment, also when it is
-    /// over; absent while it has not begun.
+    /// Returns all measurements of the connection, also after its end. `None` before it begins.
     #[must_use]
     pub fn measure(&self) -> Option<Measured> {
         self.socket().measure()
     }
 
-    /// Our address and port.
+    /// Returns the local address and port.
     ///
     /// # Errors
-    /// When the connection has not begun.
+    /// If the connection has not begun.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.socket().addresses()?.0)
     }
 
-    /// The peer's address and port.
+    /// Returns the peer's address and port.
     ///
     /// # Errors
-    /// When the connection has not begun.
+    /// If the connection has not begun.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.socket().addresses()?.1)
     }
@@ -282,12 +278,12 @@ impl Write for &Stream {
         self.socket().write(&[IoSlice::new(octets)])
     }
 
-    /// All parts are copied once, into memory that segments share.
+    /// Copies all parts once, into memory that segments share.
     fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         self.socket().write(parts)
     }
 
-    /// Nothing is held here: what was written leaves by itself.
+    /// Does nothing: there is no buffer here, so written data are sent without a flush.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -313,7 +309,7 @@ impl Write for Stream {
     }
 }
 
-/// The half of a [`Stream`] that reads ([`Stream::into_split`]).
+/// Reading half of a [`Stream`] ([`Stream::into_split`]).
 #[derive(Debug)]
 pub struct ReadHalf {
     stream: Stream,
@@ -333,7 +329,7 @@ impl Read for ReadHalf {
     }
 }
 
-/// The half of a [`Stream`] that writes; dropping it ends that direction.
+/// Writing half of a [`Stream`]; dropping it ends that direction.
 #[derive(Debug)]
 pub struct WriteHalf {
     stream: Stream,
@@ -368,7 +364,7 @@ impl Drop for WriteHalf {
     }
 }
 
-/// Listens until it is dropped.
+/// A listener, until it is dropped.
 ///
 /// ```
 /// # use std::io::{Read, Write};
@@ -416,7 +412,7 @@ impl Listener {
     }
 
     /// Sets whether [`Listener::accept`] fails with [`io::ErrorKind::WouldBlock`] where it would
-    /// wait. Accepted streams wait until they are set otherwise.
+    /// block. Accepted streams are blocking until set otherwise.
     pub fn set_nonblocking(&self, nonblocking: bool) {
         self.is_nonblocking.store(nonblocking, Ordering::Relaxed);
     }
@@ -424,7 +420,7 @@ impl Listener {
     /// Waits for the next connection; returns it and the peer's address.
     ///
     /// # Errors
-    /// When the stack has ended.
+    /// If the stack has ended.
     pub fn accept(&self) -> io::Result<(Stream, SocketAddr)> {
         accepted(match self.is_nonblocking.load(Ordering::Relaxed) {
             true => self.acceptor.take()?,
@@ -440,8 +436,8 @@ impl Listener {
         accepted(self.acceptor.call()?.wait(Some(longest))?)
     }
 
-    /// Returns one connection after the other. The last item is the error that ends the stack,
-    /// or says that a listener that does not wait has no more.
+    /// Returns an iterator over connections. The last item is the error that ends the stack, or
+    /// that a non-blocking listener has no more.
     pub fn incoming(&self) -> impl Iterator<Item = io::Result<Stream>> + '_ {
         let mut is_over = false;
         std::iter::from_fn(move || {
@@ -451,14 +447,14 @@ impl Listener {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address that it listens on.
     #[must_use]
     pub fn local_addr(&self) -> SocketAddr {
         self.acceptor.at
     }
 }
 
-/// A connection as an application gets it.
+/// Returns a connection in the form for applications.
 pub(crate) fn accepted(socket: Arc<Socket>) -> io::Result<(Stream, SocketAddr)> {
     let (_, peer) = socket.addresses()?;
     Ok((Stream::new(socket), peer))

@@ -1,4 +1,4 @@
-//! tokio's traits for streams (feature `tokio`). No part of its runtime is used: they work on
+//! tokio's traits for streams (feature `tokio`). They use no part of its runtime: they work with
 //! either scheduler, without its network driver.
 
 use std::io::{self, IoSlice};
@@ -53,7 +53,7 @@ impl AsyncWrite for AsyncStream {
         true
     }
 
-    /// Nothing is held here: what was written leaves by itself.
+    /// Does nothing: there is no buffer here, so written data are sent without a flush.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }

@@ -1,4 +1,4 @@
-//! Why calls on a stack fail, with the cause.
+//! Errors of calls on a stack, with their cause.
 
 use std::error::Error;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gigatcp_tcp::Failure;
 
-/// A device that is no more.
+/// Error of a device that is gone.
 #[derive(Clone, Debug)]
 pub struct DeviceGone {
     pub name: String,
@@ -26,7 +26,7 @@ impl Error for DeviceGone {
     }
 }
 
-/// Why there is no connection, if the engine has none.
+/// Why there is no connection, if the engine itself has none.
 #[derive(Clone, Debug)]
 pub struct Trouble {
     pub kind: io::ErrorKind,
@@ -43,7 +43,7 @@ impl Trouble {
         }
     }
 
-    /// The reason why a stack has ended; without an error it was stopped.
+    /// Returns why a stack has ended; without an error it was stopped.
     pub fn of_end(done: &io::Result<()>) -> Self {
         let Err(error) = done else {
             return Self::new(io::ErrorKind::NotConnected, "the stack has ended");
@@ -77,7 +77,7 @@ impl From<Trouble> for io::Error {
     }
 }
 
-/// The error of a connection that has failed.
+/// Returns the error of a connection that has failed.
 pub fn of_failure(failure: Failure) -> io::Error {
     let kind = match failure {
         Failure::Refused => io::ErrorKind::ConnectionRefused,

@@ -1,6 +1,6 @@
-//! Devices that end, pause, or drop under a running engine, and errors about
-//! what it sends. Without the privilege to make a namespace tests say so and
-//! what to type, and prove nothing; those that need none are their own device.
+//! Devices that end, pause, or drop packets under a running engine, and ICMP errors about its
+//! packets. Without the privilege to create a namespace, tests print that with a hint and prove
+//! nothing; tests with their own device need no privilege.
 
 mod common;
 
@@ -19,8 +19,8 @@ use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Checksum, Endpoints, Flags, IpHeader, Segment, SeqNumber};
 use gigatcp_wire::{append_packet, decode_packet};
 
-/// Reading and writing streams, a caller of accept and one of connect learn, in
-/// words, what `end` does to the device; nothing waits any more.
+/// Checks that streams and pending calls report what `end` does to the device. The calls are accept
+/// and connect. No call waits any more.
 fn everybody_learns(stack: Stack, peer: IpAddr, end: impl FnOnce(), established: Vec<Stream>) {
     let listener = stack.listen((ENGINE_V4, 81), &options("reno")).unwrap();
     thread::scope(|scope| {
@@ -50,7 +50,7 @@ fn everybody_learns(stack: Stack, peer: IpAddr, end: impl FnOnce(), established:
         }
         assert_eq!(accepting.join().unwrap().kind(), ErrorKind::NotConnected);
     });
-    // Whoever comes later learns it as well, and what the reason was.
+    // Later calls fail as well, with the reason.
     let late = stack.connect((peer, 80), &options("reno")).unwrap_err();
     assert_eq!(late.kind(), ErrorKind::NotConnected);
     assert!(stack.counters().is_err());
@@ -126,7 +126,7 @@ fn down_for_a_while(offloads: Offloads) {
             ours.shutdown(Shutdown::Write).unwrap();
         });
         thread::sleep(Duration::from_millis(300));
-        // The engine is there all the time, and sleeps.
+        // The engine is running all the time, and sleeps.
         assert!(site.stack.counters().is_ok());
         let up = || device::bring_up(&control(), "giga0").unwrap();
         site.namespace.run(up).unwrap();
@@ -174,13 +174,13 @@ fn a_queue_of_two_packets_before_the_engine_loses_packets_and_no_octets() {
     let set_again = || device::set_queue(&device::control_socket(libc::AF_INET)?, "giga0", 2);
     match site.namespace.run(set_again).unwrap() {
         Ok(()) => assert!(dropped_by(&site.namespace) > 0),
-        // Root of a user namespace may not, and has 500.
+        // Root of a user namespace may not set it, and has 500.
         Err(error) => say(&format!("SKIPPED, NO SHORT QUEUE: cannot set it: {error}")),
     }
     site.stack.stop().unwrap();
 }
 
-/// Packets that the kernel could not put into the device's queue.
+/// Returns the packets that the kernel could not put into the device's queue.
 fn dropped_by(namespace: &Namespace) -> u64 {
     let read = || std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
     let table = namespace.run(read).unwrap();
@@ -189,11 +189,11 @@ fn dropped_by(namespace: &Namespace) -> u64 {
     numbers.split_whitespace().nth(11).unwrap().parse().unwrap()
 }
 
-/// The other end of a device, by hand.
+/// The other end of a device, controlled by the test.
 struct Peer(File);
 
 impl Peer {
-    /// A stack, and its wire.
+    /// Returns a stack and its wire.
     fn new() -> (Stack, Self) {
         let [ours, theirs] = packets::pair().unwrap();
         let stack = Stack::start(Wire::over(ours, device_config(1500, NO).interface())).unwrap();
@@ -212,7 +212,7 @@ impl Peer {
         self.send(&octets);
     }
 
-    /// The next packet of the engine within `longest`, from its IP header on.
+    /// Returns the next packet of the engine within `longest`, from its IP header.
     fn receive(&self, longest: Duration) -> Option<(Vec<u8>, Segment<Bytes>)> {
         let began = Instant::now();
         let mut octets = [0; 2_000];
@@ -232,7 +232,7 @@ impl Peer {
     }
 }
 
-/// A message that `to` cannot be reached for good (its port), about `quoted`.
+/// Returns a port unreachable error of `to` about `quoted`.
 fn port_unreachable(from: IpAddr, to: IpAddr, quoted: &[u8]) -> Vec<u8> {
     let (mut ip, kind, code, mut sum) = match (from, to) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {
@@ -286,12 +286,12 @@ fn an_error_about_a_syn_ack_reaches_the_listener_and_one_about_another_does_not(
             let (mut packet, syn_ack) = wire.receive(patience).expect("a SYN-ACK");
             assert!(syn_ack.flags.contains(Flags::SYN | Flags::ACK));
             if !is_about_it {
-                // Somebody guesses: another sequence number.
+                // A forged error: another sequence number.
                 let at = if to.is_ipv4() { 24 } else { 44 };
                 packet[at] ^= 0x55;
             }
             wire.send(&port_unreachable(from, to, &packet));
-            // It is repeated after a second, unless nobody is there any more.
+            // It is repeated after a second, unless the connection has ended.
             let repeated = wire.receive(Duration::from_millis(1_500));
             assert_eq!(repeated.is_none(), is_about_it, "{repeated:?}");
             let ack = Segment {

@@ -1,7 +1,6 @@
-//! How connections between the engine and the machine's kernel begin and end:
-//! refused, half-closed, closed from both sides at once, aborted, ignored.
-//! Without the privilege to make a namespace each test says so and what to type,
-//! and proves nothing.
+//! How connections between the engine and the machine's kernel begin and end: refused, half-closed,
+//! simultaneously closed, aborted, ignored. Without the privilege to create a namespace, each test
+//! prints that with a hint and proves nothing.
 
 mod common;
 
@@ -21,7 +20,7 @@ use gigatcp_linux::socket;
 use gigatcp_live::Stream;
 use gigatcp_units::Bytes;
 
-/// A connection that the engine opened.
+/// Returns both ends of a connection that the engine opened.
 fn pair(site: &Site) -> (Stream, TcpStream) {
     let listener = site.kernel_listens(KERNEL_V4, 80, "cubic");
     let ours = site
@@ -63,7 +62,7 @@ fn half_a_connection_goes_on_after_the_other_half_is_closed() {
         ErrorKind::BrokenPipe
     );
     carry(&theirs, &ours, &octets, || theirs.shutdown(Shutdown::Write));
-    // And the other way round.
+    // And in the other direction.
     drop((ours, theirs));
     let (ours, theirs) = pair(&site);
     theirs.shutdown(Shutdown::Write).unwrap();
@@ -184,7 +183,7 @@ fn a_reader_that_pauses_closes_the_window_and_opens_it_again() {
         });
         let mut got = Vec::new();
         for _ in 0..3 {
-            // Until the window is full and for a probe or two.
+            // Until the window is full and a probe or two have been sent.
             thread::sleep(Duration::from_millis(300));
             let mut part = vec![0; 150_000];
             (&ours).read_exact(&mut part).unwrap();
@@ -205,7 +204,7 @@ fn waiting_ends_when_its_time_is_over() {
     let error = (&ours).read(&mut [0; 9]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TimedOut);
     assert!(began.elapsed() >= Duration::from_millis(20));
-    // Nobody is there at this address of the kernel's network.
+    // There is no host with this address of the kernel's network.
     let nobody = ("10.77.0.99".parse::<std::net::IpAddr>().unwrap(), 80);
     let patience = Duration::from_millis(50);
     let error = site

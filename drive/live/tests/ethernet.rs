@@ -1,5 +1,5 @@
-//! A stack as one more host of an Ethernet, reached by the kernel and by another stack.
-//! Without the privilege to make a namespace the test says so and what to type, and proves
+//! A stack as an additional host of an Ethernet, reached by the kernel and by another stack.
+//! Without the privilege to create a namespace, the test prints that with a hint and proves
 //! nothing.
 
 mod common;
@@ -14,13 +14,13 @@ use gigatcp_live::{Namespace, PacketSocket, PacketSocketConfig, Stack, Stream, m
 
 const WIRE: &str = "wire0";
 
-/// A host's addresses.
+/// Returns a host's addresses.
 fn addresses(host: u8) -> [(IpAddr, u8); 2] {
     let v6 = Ipv6Addr::new(0xfd79, 0, 0, 0, 0, 0, 0, u16::from(host));
     [(Ipv4Addr::new(10, 79, 0, host).into(), 24), (v6.into(), 64)]
 }
 
-/// Two namespaces whose interfaces are each other's wire, up and without addresses.
+/// Returns two namespaces with connected interfaces, up and without addresses.
 fn namespaces() -> Option<[Namespace; 2]> {
     let both = [Namespace::new(), Namespace::new()];
     let both = match both {

@@ -1,5 +1,5 @@
-//! A device that gives nonsense, and a process that is killed. Without the privilege to make a namespace each test says so
-//! and what to type, and proves nothing.
+//! A device with random packets, and a process that is killed. Without the privilege to create a
+//! namespace, each test prints that with a hint and proves nothing.
 
 mod common;
 
@@ -17,9 +17,9 @@ use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Endpoints, Flags, IpHeader, Segment, SeqNumber, append_packet};
 use rand_core::{Rng, SeedableRng};
 
-/// Packets of the engine's peers that have gone wrong: cut, overwritten, with
-/// impossible lengths and options, between any addresses; half of them towards
-/// ports that are in use, some with a right checksum.
+/// Returns a malformed packet from a peer of the engine. It is cut, overwritten, or has impossible
+/// lengths and options, between any addresses. Half are to ports in use, some with a right
+/// checksum.
 fn nonsense(random: &mut impl Rng) -> Vec<u8> {
     let pairs = [(KERNEL_V4, ENGINE_V4), (KERNEL_V6, ENGINE_V6)];
     let (from, to) = pairs[random.next_u32() as usize % 2];
@@ -67,7 +67,7 @@ fn nonsense_on_the_device_does_not_disturb_a_transfer() {
                 let socket = packets::open("giga0").unwrap();
                 let mut random = rand_pcg::Pcg64Mcg::seed_from_u64(12);
                 for _ in 0..20_000 {
-                    // The kernel refuses what is too odd even for a device.
+                    // The kernel rejects packets too malformed even for a device.
                     let _ = packets::send(&socket, &nonsense(&mut random));
                 }
             };
@@ -84,7 +84,7 @@ fn nonsense_on_the_device_does_not_disturb_a_transfer() {
     let counters = site.stack.counters().unwrap();
     assert!(counters.device.harmed > 1_000, "{counters:?}");
     assert!(counters.resets > 100, "{counters:?}");
-    // It still opens, sends and closes.
+    // The engine still opens, sends and closes.
     (&stream).write_all(b"well").unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     let mut answer = String::new();
@@ -93,7 +93,7 @@ fn nonsense_on_the_device_does_not_disturb_a_transfer() {
     site.stack.stop().unwrap();
 }
 
-/// What tells the second process that it is the second one.
+/// Environment variable that marks the second process.
 const SIGN: &str = "GIGATCP_TEST_IS_KILLED";
 
 #[test]
@@ -114,7 +114,7 @@ fn nothing_is_left_of_a_process_that_is_killed() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    // It says the number of its namespace once everything is there.
+    // It prints the number of its namespace once everything is set up.
     let mut said = [0; 4_096];
     let mut number = String::new();
     while !number.contains(']') {
@@ -134,7 +134,7 @@ fn nothing_is_left_of_a_process_that_is_killed() {
     assert!(!is_held(&number), "{number} is still there");
 }
 
-/// Whether a process or an open file of one keeps a namespace.
+/// Returns whether a process or an open file of one keeps a namespace.
 fn is_held(number: &str) -> bool {
     let links = |folder: &std::path::Path| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -147,7 +147,7 @@ fn is_held(number: &str) -> bool {
     folders.any(|process| links(&process.join("fd")) || links(&process.join("ns")))
 }
 
-/// Makes a namespace, a device, a pair, and waits.
+/// Creates a namespace, a device and a pair, and waits.
 fn hold_until_killed() -> ! {
     let site = site(1500, ALL).unwrap();
     let other = Namespace::new().unwrap();

@@ -1,6 +1,5 @@
-//! Many connections at once, floods of openings, and tasks instead of threads.
-//! Without the privilege to make a namespace each test says so and what to type,
-//! and proves nothing.
+//! Many simultaneous connections, floods of openings, and tasks instead of threads. Without the
+//! privilege to create a namespace, each test prints that with a hint and proves nothing.
 
 mod common;
 
@@ -128,14 +127,14 @@ fn a_port_is_used_again_while_the_old_connection_is_in_time_wait() {
         let (accepted, peer) = listener.accept().unwrap();
         assert_eq!(accepted.peer_addr().unwrap(), peer);
         assert_eq!(accepted.peer_addr().unwrap().port(), 4_444, "round {round}");
-        // The engine closes first, so TIME-WAIT is its.
+        // The engine closes first, so it is in TIME-WAIT.
         accepted.shutdown(Shutdown::Write).unwrap();
         assert_eq!((&stream).read(&mut [0; 9]).unwrap(), 0);
         drop(stream);
         assert_eq!((&accepted).read(&mut [0; 9]).unwrap(), 0);
         drop(accepted);
         assert!(site.stack.settle(Duration::from_secs(1)).unwrap());
-        // The kernel's timestamps must have moved.
+        // The kernel's timestamps must have advanced.
         thread::sleep(Duration::from_millis(20));
     }
 }
@@ -149,7 +148,7 @@ impl Wake for Unpark {
     }
 }
 
-/// The smallest executor there is.
+/// Runs a task on a minimal executor.
 fn run<T>(task: impl Future<Output = T>) -> T {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);

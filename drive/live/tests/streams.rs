@@ -1,5 +1,5 @@
-//! Streams and listeners as users of `std::net` know them, between two stacks in one process.
-//! No privileges are needed.
+//! Streams and listeners with the behavior of `std::net`, between two stacks in one process. No
+//! privileges are needed.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -24,7 +24,7 @@ use gigatcp_live::{
 mod common;
 use common::{carry, random};
 
-/// Two stacks, each the other's peer.
+/// Returns two connected stacks.
 fn stacks(offloads: Offloads) -> [Stack; 2] {
     let interface = |address: &str| Interface {
         offloads,
@@ -38,7 +38,7 @@ fn reno() -> Options {
     Options::default().with_congestion("reno").unwrap()
 }
 
-/// Both ends of a connection from the first stack to the second.
+/// Returns both ends of a connection from the first stack to the second.
 fn connection([client, server]: &[Stack; 2]) -> (Stream, Stream) {
     let listener = server.listen("10.0.0.2:80", &reno()).unwrap();
     let ours = client.connect("10.0.0.2:80", &reno()).unwrap();
@@ -74,7 +74,7 @@ fn addresses_are_tried_in_their_order_and_the_last_error_is_returned() {
     assert_eq!(failure, Some(&gigatcp_tcp::Failure::Refused));
     let none = client.connect(&[][..], &reno()).unwrap_err();
     assert_eq!(none.kind(), ErrorKind::InvalidInput);
-    // The name is known; its addresses are not the stack's.
+    // The name resolves, but to addresses that are not the stack's.
     let foreign = server.listen("localhost:80", &reno()).unwrap_err();
     assert_eq!(foreign.kind(), ErrorKind::AddrNotAvailable);
 }
@@ -138,7 +138,7 @@ fn parts_are_written_by_one_call_and_arrive_in_their_order() {
     let stacks = stacks(Offloads::ALL);
     let (ours, theirs) = connection(&stacks);
     let octets = random(42, 400_000);
-    // Short and long, some empty: copied into memory of their own and into slabs.
+    // Short and long, some empty: copied into separate memory and into slabs.
     for lens in [&[3, 0, 7, 100][..], &[0, 6_000, 1, 9_000, 300_000]] {
         let mut parts = Vec::new();
         let mut rest = &octets[..lens.iter().sum()];
@@ -203,10 +203,10 @@ fn a_listener_yields_connections_until_its_stack_has_ended() {
     });
 }
 
-/// A device of one's own: another one, of whose packets only every n-th is lost.
+/// A custom device: another one that loses every n-th packet.
 struct Lossy {
     wire: Wire,
-    /// One packet in so many is lost; none, if it is 0.
+    /// Every n-th packet is lost; none if it is 0.
     every: Arc<AtomicU64>,
     packets: u64,
 }
@@ -244,7 +244,7 @@ impl Device for Lossy {
     }
 }
 
-/// Two stacks over one's own device, and how many of its packets are lost.
+/// Returns two stacks over a custom device, and its loss interval.
 fn lossy_stacks() -> ([Stack; 2], Arc<AtomicU64>) {
     let every = Arc::new(AtomicU64::new(0));
     let interface = |address: &str| Interface::new([address.parse().unwrap()]);
@@ -272,15 +272,15 @@ fn a_device_of_ones_own_may_lose_packets_and_no_octet_is_missing() {
     assert!(counters.refused > 0 && counters.writes > counters.refused);
 }
 
-/// A task that nothing but its waker holds.
+/// A task held only by its waker.
 struct Task(Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>);
 
 impl Wake for Task {
-    /// There is no executor any more.
+    /// Does nothing: there is no executor any more.
     fn wake(self: Arc<Self>) {}
 }
 
-/// Polls it once, and leaves it.
+/// Polls a task once, and leaves it.
 fn begin(task: impl Future<Output = ()> + Send + 'static) {
     let task = Arc::new(Task(Mutex::new(Some(Box::pin(task)))));
     let waker = Waker::from(Arc::clone(&task));
@@ -301,7 +301,7 @@ fn a_task_that_ends_with_its_waker_lets_go_of_its_stream() {
     begin(async move {
         let _ = listener.accept().await;
     });
-    // What arrives wakes both.
+    // Arriving data wake both.
     (&theirs).write_all(b"unread").unwrap();
     let _third = stacks[0].connect("10.0.0.2:81", &reno()).unwrap();
     theirs
@@ -345,7 +345,7 @@ fn a_stream_says_which_device_is_gone_and_why() {
 #[test]
 fn a_peer_that_is_silent_is_given_up_by_keep_alives_and_by_the_user_timeout() {
     let keepalive = KeepAlive {
-        // More often than each 500 ms probes are not answered (RFC 5961 section 7).
+        // Probes more often than every 500 ms are not answered (RFC 5961 section 7).
         time: Duration::from_millis(550),
         interval: Duration::from_secs(1),
         probes: 2,
@@ -356,7 +356,7 @@ fn a_peer_that_is_silent_is_given_up_by_keep_alives_and_by_the_user_timeout() {
         let (ours, _theirs) = connection(&stacks);
         if by_keepalive {
             ours.set_keepalive(Some(keepalive)).unwrap();
-            // As long as it answers it is kept.
+            // It is kept while it answers.
             thread::sleep(3 * keepalive.time);
             assert_eq!(ours.info().unwrap().state, State::Established);
         } else {
@@ -411,7 +411,7 @@ fn a_listener_that_does_not_wait_gives_what_is_there_and_says_when_nothing_is() 
     let ours: Vec<_> = (0..3)
         .map(|_| client.connect("10.0.0.2:80", &reno()).unwrap())
         .collect();
-    // The last acknowledgment of the third may still be on its way.
+    // The last ACK of the third handshake may still be in flight.
     let deadline = Instant::now() + Duration::from_secs(5);
     let mut theirs = Vec::new();
     while theirs.len() < ours.len() {
@@ -427,7 +427,7 @@ fn a_listener_that_does_not_wait_gives_what_is_there_and_says_when_nothing_is() 
         assert_eq!(ours.local_addr().unwrap(), *peer);
     }
     assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
-    // It waits again, and so do its streams.
+    // It blocks again, and so do its streams.
     listener.set_nonblocking(false);
     let nothing = listener.accept_timeout(Duration::from_millis(10));
     assert_eq!(nothing.unwrap_err().kind(), ErrorKind::TimedOut);

@@ -1,5 +1,5 @@
-//! Streams for tasks, by tokio's own functions, between two stacks in one process. No
-//! privileges are needed.
+//! Streams for tasks, with tokio's own functions, between two stacks in one process. No privileges
+//! are needed.
 
 mod common;
 
@@ -15,7 +15,7 @@ use gigatcp_live::{AsyncListener, AsyncStream, Interface, Offloads, Options, Sta
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 
-/// Two stacks, each the other's peer.
+/// Returns two connected stacks.
 fn stacks() -> [Stack; 2] {
     let interface = |address: &str| Interface {
         offloads: Offloads::ALL,
@@ -33,7 +33,7 @@ fn listen(server: &Stack, options: &Options) -> AsyncListener {
     server.listen(at(80), options).unwrap().into()
 }
 
-/// Both ends of a connection from the first stack to the second.
+/// Returns both ends of a connection from the first stack to the second.
 async fn connection([client, server]: &[Stack; 2]) -> (AsyncStream, AsyncStream) {
     let options = Options::default();
     let listener = listen(server, &options);
@@ -63,7 +63,7 @@ fn a_proxy_copies_both_ways_until_both_have_ended() {
                 .await
                 .unwrap()
         });
-        // Behind the proxy is an echo.
+        // Behind the proxy is an echo server.
         tokio::spawn(async move {
             let (mut read, mut write) = tokio::io::split(behind);
             tokio::io::copy(&mut read, &mut write).await.unwrap();
@@ -126,7 +126,7 @@ fn calls_of_accept_that_are_given_up_lose_no_connection_and_take_none_beyond_the
         for _ in 0..6 {
             opened.extend(client.connect_timeout(at(80), &tight, 100 * MS));
         }
-        // What the backlog does not hold has to wait. An open queue holds one more, as Linux's.
+        // Connections beyond the backlog have to wait. An open queue holds one more, as on Linux.
         let waiting = server.counters().unwrap().connections;
         assert_eq!(waiting, 0, "none is the application's yet");
         let mut ports = Vec::new();
@@ -145,7 +145,7 @@ fn calls_of_accept_that_are_given_up_lose_no_connection_and_take_none_beyond_the
 fn a_connect_that_is_given_up_leaves_nothing_behind() {
     let [client, _server] = stacks();
     run(async {
-        // Nobody has this address, so nobody answers.
+        // No host has this address, so there is no answer.
         let nobody = SocketAddr::from(([10, 0, 0, 9], 80));
         let options = Options::default();
         let connecting = timeout(20 * MS, client.connect_async(nobody, &options)).await;
@@ -163,7 +163,7 @@ fn halves_of_a_stream_live_in_tasks_of_their_own() {
     run(async {
         let (ours, theirs) = connection(&stacks).await;
         let (mut read, mut write) = theirs.into_split();
-        // Ends when it was dropped.
+        // Ends when it is dropped.
         tokio::spawn(async move { tokio::io::copy(&mut read, &mut write).await });
         let (mut read, mut write) = ours.into_split();
         let sent = octets.clone();
@@ -199,7 +199,7 @@ fn what_was_peeked_is_read_afterwards() {
     });
 }
 
-/// Threads of this process.
+/// Returns the number of threads of this process.
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
 }
@@ -249,7 +249,7 @@ fn many_tasks_wait_without_a_thread_or_a_poll_of_their_own() {
             spent.as_nanos() < 50_000_000,
             "{spent:?} while nothing happens"
         );
-        // Each is woken by its own octet.
+        // Each is woken by a byte of its connection.
         for (number, theirs) in theirs.iter_mut().enumerate() {
             theirs.write_all(&[number as u8]).await.unwrap();
         }
@@ -267,7 +267,7 @@ fn a_name_is_resolved_and_its_addresses_are_tried() {
     let options = Options::default();
     let listener = AsyncListener::from(server.listen("127.0.0.1:80", &options).unwrap());
     run(async {
-        // `localhost` may be ::1 too, of which these stacks have no address.
+        // `localhost` may also be ::1, and these stacks have no such address.
         for name in ["localhost:80", "127.0.0.1:80"] {
             let ours = client.connect_async_by_name(name, &options).await.unwrap();
             let (_theirs, peer) = listener.accept().await.unwrap();

@@ -1,6 +1,5 @@
-//! Random octets between the engine and the machine's kernel, SHA-256 at both
-//! ends. Without the privilege to make a namespace each test says so and what to
-//! type, and proves nothing.
+//! Random data between the engine and the machine's kernel, SHA-256 at both ends. Without the
+//! privilege to create a namespace, each test prints that with a hint and proves nothing.
 
 mod common;
 
@@ -12,11 +11,11 @@ use common::{
 };
 use gigatcp_live::Offloads;
 
-/// Octets of each direction: many windows, not a multiple of anything.
+/// Bytes of each direction: many windows, not a multiple of anything.
 const LEN: usize = 8_000_003;
 
-/// Both ends write at once, close what they write, and read to the end; the
-/// engine opens.
+/// Checks simultaneous transfers on a connection opened by the engine. Each end writes, closes its
+/// direction, and reads to the end.
 fn engine_opens(mtu: u16, offloads: Offloads, kernel: IpAddr, congestion: &str) {
     let Some(site) = site(mtu, offloads) else {
         return;
@@ -36,7 +35,7 @@ fn engine_opens(mtu: u16, offloads: Offloads, kernel: IpAddr, congestion: &str) 
     site.stack.stop().unwrap();
 }
 
-/// The same; the kernel opens.
+/// Checks simultaneous transfers on a connection opened by the kernel.
 fn kernel_opens(mtu: u16, offloads: Offloads, engine: IpAddr, congestion: &str) {
     let Some(site) = site(mtu, offloads) else {
         return;

@@ -1,13 +1,13 @@
-//! What a sweep costs beyond its worlds, and how long it takes to find that nothing is left.
+//! Measures the overhead of a sweep beyond its simulations, and the time to resume a complete one.
 //!
 //!     cargo run --release -p gigatcp-sweep --example scale -- overhead [CELLS]
 //!     cargo run --release -p gigatcp-sweep --example scale -- resume [CELLS]
 //!     cargo run --release -p gigatcp-sweep --example scale -- kills [COUNT]
 //!
-//! `overhead`: cells of about 10 ms of work, as a sweep and world by world, in CPU time.
-//! `resume`: cells that do next to nothing run once; then the same sweep is opened and run
-//! again. `kills`: a sweep in a process of its own is killed at random moments; the tables
-//! must be those of a sweep that was left alone.
+//! `overhead`: cells of about 10 ms of work, as a sweep and simulation by simulation, in CPU time.
+//! `resume`: trivial cells run once; then the same sweep is opened and run again. `kills`: a sweep
+//! in a separate process is killed at random moments; its tables must equal those of an undisturbed
+//! sweep.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -19,14 +19,14 @@ use gigatcp_design::space::Memory;
 use gigatcp_plan::{NoFiles, Sweep as Section, Template};
 use gigatcp_sweep::{Progress, StoredQuestion, Sweep};
 
-/// About 10 ms of work for a cell.
+/// Plan with about 10 ms of work per cell.
 const WORK: &str = r#"
 name = "work"
 path = { rate = "1 Gbit/s", rtt = "10 ms", loss = "1e-4" }
 flow = { bytes = "30 MB" }
 "#;
 
-/// Next to no work.
+/// Plan with next to no work.
 const TRIVIAL: &str = r#"
 name = "trivial"
 duration = "10 s"
@@ -45,7 +45,7 @@ fn asked(plan: &str, over: &[String]) -> StoredQuestion {
     StoredQuestion::new(&template, plan, &question, "example")
 }
 
-/// CPU time of this process, user and system.
+/// Returns the CPU time of this process, user and system.
 fn cpu() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat
@@ -119,14 +119,14 @@ fn resume(base: &Path, cells: u64) {
     );
 }
 
-/// The largest memory of this process so far.
+/// Returns the peak memory of this process.
 fn peak() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM"));
     line.unwrap_or_default().replace(char::is_whitespace, " ")
 }
 
-/// 20,000 cells of half a millisecond: more than 100 killed sweeps come through.
+/// Returns a question of 20,000 cells of half a millisecond. It takes more than 100 killed sweeps.
 fn killed() -> StoredQuestion {
     let over = [
         "path.rtt=1 ms..40 ms linear 100",
@@ -149,7 +149,7 @@ fn kills(base: &Path, count: u64) -> bool {
             .arg(&disturbed)
             .spawn()
             .expect("a child");
-        // A golden ratio spreads the moments.
+        // The golden ratio spreads the moments.
         let share = (kill as f64 * 0.618_033_988).fract();
         std::thread::sleep(Duration::from_secs_f64(0.02 + 0.1 * share));
         child.kill().expect("a child to kill");

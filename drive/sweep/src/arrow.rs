@@ -1,4 +1,4 @@
-//! Tables as Arrow record batches: units and meanings are metadata of the fields.
+//! Converts tables to Arrow record batches: units and meanings are metadata of the fields.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use crate::rows::{Kind, Value};
 use crate::store::StoreError;
 use crate::tables::{Field, Table};
 
-/// Rows of a batch.
+/// Maximum rows of a batch.
 pub const BATCH: usize = 8192;
 
 /// Returns the schema of a table with these columns.
@@ -31,10 +31,10 @@ pub fn schema(fields: &[Field]) -> Arc<Schema> {
     Arc::new(Schema::new(columns.collect::<Vec<_>>()))
 }
 
-/// Returns a table of a sweep as batches; at least one, so that its columns are known.
+/// Returns a table of a sweep as batches. There is at least one, so that the columns are known.
 ///
 /// # Errors
-/// When a row cannot be read.
+/// If a row cannot be read.
 pub fn batches(results: &Results<'_>, table: Table) -> Result<Vec<RecordBatch>, StoreError> {
     let mut rows = BatchBuilder::new(&results.columns(table));
     let mut all = Vec::new();
@@ -51,7 +51,7 @@ pub fn batches(results: &Results<'_>, table: Table) -> Result<Vec<RecordBatch>, 
     Ok(all)
 }
 
-/// The rows of a batch, column by column.
+/// Builder of a batch, column by column.
 #[derive(Debug)]
 pub struct BatchBuilder {
     schema: Arc<Schema>,
@@ -67,7 +67,7 @@ enum Column {
 }
 
 impl BatchBuilder {
-    /// A batch without rows, of a table with these columns.
+    /// Returns a batch without rows, of a table with these columns.
     #[must_use]
     pub fn new(fields: &[Field]) -> Self {
         let columns = fields.iter().map(|field| match field.kind {
@@ -100,7 +100,7 @@ impl BatchBuilder {
         self.rows == 0
     }
 
-    /// Adds a row with a value for each column; one of another kind counts as missing.
+    /// Adds a row with a value for each column. A value of another kind counts as missing.
     pub fn push(&mut self, values: Vec<Value>) {
         self.rows += 1;
         for (column, value) in self.columns.iter_mut().zip(values) {
@@ -118,7 +118,7 @@ impl BatchBuilder {
     /// Returns the rows as a batch and begins another.
     ///
     /// # Panics
-    /// When a row had fewer values than there are columns.
+    /// If a row had fewer values than there are columns.
     pub fn take(&mut self) -> RecordBatch {
         let columns = self.columns.iter_mut().map(|column| -> ArrayRef {
             match column {

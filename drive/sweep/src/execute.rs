@@ -1,15 +1,14 @@
 //! Runs the cells that are not in the store, on all cores.
 //!
-//! Each repetition of a cell is a world of its own with its seed, so nothing depends on
-//! the order, on the number of cores, or on what was run before. Batches run one after the
-//! other; within one the order is random unless the question says otherwise. Where an
-//! interval is to become narrow, cells are repeated in rounds, and how often depends on
-//! their own values alone.
+//! Each repetition of a cell is a separate simulation with its seed, so results do not depend on
+//! the order, the number of cores, or earlier runs. Batches run in succession; within one the order
+//! is random by default. If an interval must become narrow, cells are repeated in rounds, and the
+//! number of repetitions depends only on their own values.
 //!
-//! What a cell costs beyond its world, in CPU time (`examples/scale.rs`, two cores): 3969 cells
-//! of 10 ms took 40.5 s as a sweep and 41.1 s world by world, no difference within the noise of
-//! the measurement; 99,856 cells that do next to nothing took 66 us each at most, with their
-//! worlds, their rows and the index: 0.7 % of a cell of 10 ms.
+//! Overhead of a cell beyond its simulation, in CPU time (`examples/scale.rs`, two cores): 3969
+//! cells of 10 ms took 40.5 s as a sweep and 41.1 s simulation by simulation. The difference is
+//! within the noise of the measurement. 99,856 trivial cells took 66 us each at most, with their
+//! simulations, their rows and the index. That is 0.7 % of a cell of 10 ms.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,44 +24,44 @@ use gigatcp_units::order::Order;
 use crate::rows::{CellRow, Column, Detail, metric};
 use crate::store::{Store, StoreError};
 
-/// What to run.
+/// Cells to run, and how.
 pub struct Job<'a> {
     /// The cells.
     pub space: &'a Space,
-    /// How often and in which order.
+    /// Repetitions and order.
     pub question: &'a Question,
-    /// What is there, and where new rows go.
+    /// Rows present, and destination of new ones.
     pub store: &'a Store,
-    /// What cells are filed under.
+    /// Addresses of the cells' rows.
     pub addresses: Addresses,
-    /// Who reads the files that the plan names.
+    /// Reader of the files that the plan names.
     pub files: &'a (dyn Files + Sync),
-    /// What is kept beyond sums.
+    /// Details kept beyond sums.
     pub detail: Detail,
-    /// The column that `until` is about.
+    /// Column that `until` refers to.
     pub metric: &'static Column<CellRow>,
-    /// Worlds at the same time.
+    /// Number of parallel simulations.
     pub threads: usize,
 }
 
-/// How far a sweep is; read it from another thread.
+/// Progress of a sweep, for reading from another thread.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Repetitions of cells that were in the store.
+    /// Repetitions of cells found in the store.
     pub known: AtomicU64,
-    /// Repetitions to run, in this round and before.
+    /// Repetitions to run, in this and earlier rounds.
     pub wanted: AtomicU64,
-    /// Those that have run.
+    /// Repetitions that have run.
     pub done: AtomicU64,
-    /// Those without results.
+    /// Repetitions without results.
     pub failed: AtomicU64,
 }
 
-/// The repetitions of a round, by place.
+/// Repetitions of a round, by position.
 enum Work {
-    /// All of all cells: batches, then numbers of cells times repetitions.
+    /// All repetitions of all cells: first by batch, then by cell times repetition.
     All { order: Vec<Order>, repeat: u32 },
-    /// Listed.
+    /// Listed repetitions.
     Listed(Vec<(u64, u32)>),
 }
 
@@ -87,7 +86,7 @@ impl Work {
         }
     }
 
-    /// Number of the cell and repetition at a place.
+    /// Returns cell number and repetition at a position.
     fn at(&self, place: u64, count: u64) -> (u64, u32) {
         match self {
             Self::All { order, repeat } => {
@@ -102,11 +101,11 @@ impl Work {
     }
 }
 
-/// Runs what is not in the store. Returns whether everything ran; when `stop` becomes true,
-/// or the store cannot be written, running worlds end and are not stored.
+/// Runs what is not in the store. Returns whether everything ran. If `stop` becomes true, or the
+/// store cannot be written, running simulations end and are not stored.
 ///
 /// # Errors
-/// When the store cannot be written or read.
+/// If the store cannot be written or read.
 pub fn run(job: &Job<'_>, stop: &AtomicBool, progress: &Progress) -> Result<bool, StoreError> {
     let mut work = Work::of(job);
     let mut has_begun = false;
@@ -149,7 +148,7 @@ pub fn run(job: &Job<'_>, stop: &AtomicBool, progress: &Progress) -> Result<bool
 
 type Visit<'a> = dyn Fn(&mut Addresses, &Cell, u32) -> Result<(), StoreError> + Sync + 'a;
 
-/// Visits the cell and repetition at each place, on all threads, in the order of places.
+/// Visits the cell and repetition at each position, on all threads, in order.
 fn each_place(
     job: &Job<'_>,
     work: &Work,
@@ -188,7 +187,7 @@ fn each_place(
     failure.map_or(Ok(()), Err)
 }
 
-/// Runs a repetition of a cell unless it is known, and stores its row.
+/// Runs a repetition of a cell and stores its row, unless it is stored already.
 fn run_one(
     job: &Job<'_>,
     addresses: &mut Addresses,
@@ -221,7 +220,7 @@ fn run_one(
     Ok(())
 }
 
-/// What comes out of a repetition; None when it was stopped.
+/// Returns the row of a repetition; `None` if it was stopped.
 pub(crate) fn row(
     space: &Space,
     files: &dyn Files,
@@ -253,16 +252,16 @@ pub(crate) fn row(
     }
 }
 
-/// A round of repetitions, handed out a few at a time.
+/// A round of repetitions, assigned a few at a time.
 ///
-/// The next round depends on what came out of it.
+/// The next round depends on its results.
 pub struct Round {
     work: Work,
     place: u64,
 }
 
 impl Round {
-    /// The first round.
+    /// Returns the first round.
     #[must_use]
     pub fn first(job: &Job<'_>) -> Self {
         Self::of(Work::of(job))
@@ -272,9 +271,9 @@ impl Round {
         Self { work, place: 0 }
     }
 
-    /// Returns up to `most` of the repetitions that are not in the store and were not handed
-    /// out, in the order in which they are to run: number of the cell and repetition. None
-    /// are left if there are fewer.
+    /// Returns up to `most` repetitions neither in the store nor assigned yet. Each is a cell
+    /// number and a repetition, in the order to run them. Fewer than `most` means that none are
+    /// left.
     pub fn pending(&mut self, job: &Job<'_>, most: usize, progress: &Progress) -> Vec<(u64, u32)> {
         let (memory, mut addresses) = (Memory::default(), job.addresses.clone());
         let count = job.space.count();
@@ -296,22 +295,22 @@ impl Round {
         pending
     }
 
-    /// Returns the next round, after this one has run; `None` if cells need no more.
+    /// Returns the next round, after this one has run; `None` if no cell needs more.
     ///
     /// # Errors
-    /// When the store cannot be read.
+    /// If the store cannot be read.
     pub fn next(&self, job: &Job<'_>) -> Result<Option<Self>, StoreError> {
         let next = unsettled(job, &self.work)?;
         Ok((!next.is_empty()).then(|| Self::of(Work::Listed(next))))
     }
 }
 
-/// The repetitions that cells need beyond those of the last round.
+/// Returns the repetitions that cells need beyond those of the last round.
 fn unsettled(job: &Job<'_>, last: &Work) -> Result<Vec<(u64, u32)>, StoreError> {
     if job.question.until.is_none() {
         return Ok(vec![]);
     }
-    // Repetitions of a cell are listed one after the other, the last one last.
+    // Repetitions of a cell are listed in succession, the last one last.
     let mut counts: Vec<(u64, u32)> = Vec::new();
     match last {
         Work::All { .. } => {

@@ -1,9 +1,9 @@
-//! The index of rows: 16 bytes for each, by the address of its cell.
+//! Index of rows: 16 bytes for each, by the address of its cell.
 //!
-//! Of the 128 bits of an address 76 are compared: 12 choose a shard, 64 are in it. In a store
-//! of a million rows the probability that any two agree in them is 1e-11, and a row says its
-//! whole address when it is read. A shard is sorted and grows by a quarter, so that no more
-//! than that is empty, and growing moves one shard and not the index.
+//! Of the 128 bits of an address 76 are compared: 12 choose a shard, 64 are in it. In a store of a
+//! million rows the probability of a collision is 1e-11. A row contains its full address, which is
+//! checked when it is read. A shard is sorted and grows by a quarter, so at most that share is
+//! empty, and growing moves one shard instead of the index.
 
 use gigatcp_design::address::Address;
 
@@ -16,10 +16,10 @@ const OFFSET_BITS: u32 = 44;
 /// Bits of the number of a segment.
 const SEGMENT_BITS: u32 = 18;
 
-/// Segments at most.
+/// Maximum segments.
 pub(crate) const MAX_SEGMENTS: usize = 1 << SEGMENT_BITS;
 
-/// The place of a row, and what is kept of it.
+/// Place of a row, and its detail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     pub(crate) segment: u32,
@@ -66,13 +66,13 @@ impl Default for Index {
     }
 }
 
-/// The shard of an address, and what stands for the address there.
+/// Returns the shard of an address, and its key there.
 const fn split(address: Address) -> (usize, u64) {
     ((address >> (128 - SHARD_BITS)) as usize, address as u64)
 }
 
 impl Index {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub(crate) const fn len(&self) -> usize {
         self.rows
     }

@@ -1,20 +1,19 @@
-//! Runs the cells of a sweep on all cores, and stores what came out.
+//! Runs the cells of a sweep on all cores, and stores the results.
 //!
 //! ```text
 //! plan + question -> cells -> rows in a store -> tables, and grids for statistics
 //! ```
 //!
-//! * [`Sweep`]: all of it, as `gigatcp sweep` and `gigatcp show` use it.
-//! * [`rows`]: what is kept of a cell; the columns of the tables, with units.
+//! * [`Sweep`]: all of it, for `gigatcp sweep` and `gigatcp show`.
+//! * [`rows`]: the stored results of a cell; the columns of the tables, with units.
 //! * [`store`]: rows in files that only grow, by the address of their cell.
 //! * [`stored_question`]: a question and its plan as they are stored.
-//! * [`execute`]: what is not in the store is run; nothing else is. [`Worker`]: a part of it in
+//! * [`execute`]: runs what is not in the store, and nothing else. [`Worker`]: a part of it in
 //!   another process, on any machine.
 //! * [`tables`]: all rows as compressed CSV, or Parquet.
 //! * [`results`]: the values of one column, for `gigatcp_design`.
 //!
-//! Not included: who starts workers on other machines (`face/py` does, by an executor of
-//! Python).
+//! Out of scope: starting workers on other machines (`face/py` does, by an executor of Python).
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

@@ -17,7 +17,7 @@ struct Table {
     rows: BatchBuilder,
 }
 
-/// Begins a table.
+/// Creates a table.
 pub(crate) fn open(path: &Path, fields: &[Field]) -> io::Result<Box<dyn Sink>> {
     let rows = BatchBuilder::new(fields);
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);

@@ -1,4 +1,4 @@
-//! The rows of a question, in the order of its cells, and the values of one column.
+//! Rows of a question, in the order of its cells, and values of one column.
 
 use gigatcp_design::address::{Address, Addresses};
 use gigatcp_design::grid::{Arms, Grid, Scale};
@@ -9,21 +9,21 @@ use gigatcp_plan::Files;
 use crate::rows::{CellRow, Column, Detail, metric};
 use crate::store::{Store, StoreError};
 
-/// A question with the store that has its rows.
+/// A question, with the store of its rows.
 pub struct Results<'a> {
     /// The cells.
     pub space: &'a Space,
-    /// How often each is repeated.
+    /// Repetitions and batches.
     pub question: &'a Question,
     /// The rows.
     pub store: &'a Store,
-    /// What they are filed under.
+    /// Addresses of the cells' rows.
     pub addresses: Addresses,
-    /// Who reads the files that the plan names.
+    /// Reader of the files that the plan names.
     pub files: &'a dyn Files,
-    /// The column that `until` is about.
+    /// Column that `until` refers to.
     pub metric: &'static Column<CellRow>,
-    /// What is wanted beyond sums; rows may have more.
+    /// Details requested beyond sums; rows may have more.
     pub detail: Detail,
 }
 
@@ -32,22 +32,22 @@ pub struct Results<'a> {
 pub struct Repetition<'a> {
     /// The cell.
     pub cell: &'a Cell,
-    /// Its number among the repetitions.
+    /// Its number among the repetitions of the cell.
     pub number: u32,
     /// Its batch.
     pub batch: u32,
     /// Its seed.
     pub seed: u64,
-    /// What it is filed under.
+    /// Address of its row.
     pub address: Address,
 }
 
 impl Results<'_> {
-    /// Visits every repetition that has a row, in the order of cells and repetitions.
-    /// Returns how many of them have none.
+    /// Visits every repetition that has a row, in the order of cells and repetitions. Returns how
+    /// many repetitions have none.
     ///
     /// # Errors
-    /// When a row cannot be read, and what `visit` returns.
+    /// If a row cannot be read; also the errors of `visit`.
     pub fn each<E: From<StoreError>>(
         &self,
         mut visit: impl FnMut(&Repetition<'_>, &CellRow) -> Result<(), E>,
@@ -93,7 +93,7 @@ impl Results<'_> {
     /// Returns the values of a column of `cells`, and how many repetitions have no row.
     ///
     /// # Errors
-    /// When a row cannot be read.
+    /// If a row cannot be read.
     pub fn grid(&self, column: &Column<CellRow>) -> Result<(Grid, u64), StoreError> {
         let scales = self.space.factors().iter().map(|factor| Scale {
             name: factor.name.clone(),

@@ -1,15 +1,15 @@
-//! What is kept of a cell, and the columns of the tables that are made of it.
+//! Stored results of a cell, and the columns of the tables made of them.
 
 use gigatcp_record::{FlowRecord, HopRecord, SeriesRecord};
 use serde::{Deserialize, Serialize};
 
-/// What came out of one repetition of a cell.
+/// Results of one repetition of a cell.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct CellRow {
-    /// Why there are no results.
+    /// Reason for missing results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// Fingerprint of everything that happened.
+    /// Fingerprint of all events.
     #[serde(default)]
     pub event_hash: String,
     /// Simulated time.
@@ -21,10 +21,10 @@ pub struct CellRow {
     /// Connections.
     #[serde(default)]
     pub flows: Vec<FlowRow>,
-    /// Connections that came and went, and how many of them completed.
+    /// Connections of arrival processes, and how many of them completed.
     #[serde(default)]
     pub arrivals: (u64, u64),
-    /// Mean completion time of those, if any completed.
+    /// Their mean completion time, if any completed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals_completion_ns: Option<f64>,
     /// Path elements.
@@ -32,7 +32,7 @@ pub struct CellRow {
     pub hops: Vec<HopRow>,
 }
 
-/// What came out of a connection.
+/// Results of a connection.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the columns of the table say what each is")]
 pub struct FlowRow {
@@ -55,18 +55,18 @@ pub struct FlowRow {
     pub time_to_90_ns: Option<u64>,
     pub sender_cpu_fraction: f64,
     pub receiver_cpu_fraction: f64,
-    /// Causes and the time that each limited the flow, the longest first.
+    /// Causes, with the time that each limited the flow, longest first.
     pub limited_by: Vec<(String, u64)>,
-    /// Start and end (ns), bytes, retransmitted segments of each interval, where wanted.
+    /// Intervals: start and end (ns), bytes, retransmitted segments. Empty unless requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intervals: Vec<[u64; 4]>,
-    /// Time (ns), cwnd, rwnd, flight, delivered (bytes) and srtt (ns) of each sample, where
-    /// wanted.
+    /// Samples: time (ns), cwnd, rwnd, flight, delivered (bytes) and srtt (ns). Empty unless
+    /// requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<[u64; 6]>,
 }
 
-/// What came out of a path element.
+/// Results of a path element.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "the columns of the table say what each is")]
 pub struct HopRow {
@@ -81,7 +81,7 @@ pub struct HopRow {
     pub utilization_fraction: f64,
 }
 
-/// Rows beyond cells, flows and hops that are kept.
+/// Optional results beyond cells, flows and hops.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Detail {
     /// Intervals of each flow.
@@ -91,13 +91,13 @@ pub struct Detail {
 }
 
 impl Detail {
-    /// As a digit: what is kept of a stored row.
+    /// Returns the detail as a digit, as in stored rows.
     #[must_use]
     pub const fn digit(self) -> u8 {
         self.intervals as u8 | (self.samples as u8) << 1
     }
 
-    /// Whether a row with that digit has what is wanted.
+    /// Returns whether a row with that digit has this detail.
     #[must_use]
     pub const fn is_in(self, digit: u8) -> bool {
         digit & self.digit() == self.digit()
@@ -105,7 +105,7 @@ impl Detail {
 }
 
 impl CellRow {
-    /// The row of a record.
+    /// Returns the row of a record.
     #[must_use]
     pub fn of(record: &SeriesRecord, detail: Detail) -> Self {
         let arrivals = record.arrivals.iter();
@@ -133,7 +133,7 @@ impl CellRow {
         }
     }
 
-    /// The row of a cell without results.
+    /// Returns the row of a cell without results.
     #[must_use]
     pub fn failed(why: impl Into<String>) -> Self {
         Self {
@@ -212,12 +212,12 @@ fn of_hop(hop: &HopRecord) -> HopRow {
     }
 }
 
-/// A value of a table.
+/// A value in a table.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     /// Not measured, or not in this row.
     Missing,
-    /// Words.
+    /// Text.
     Text(String),
     /// A whole number.
     Whole(u64),
@@ -225,10 +225,10 @@ pub enum Value {
     Number(f64),
 }
 
-/// What the values of a column are.
+/// Kind of the values of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Words.
+    /// Text.
     Text,
     /// Whole numbers.
     Whole,
@@ -238,15 +238,15 @@ pub enum Kind {
 
 /// A column of a table: name, unit, meaning, and its value in a row.
 pub struct Column<R: 'static> {
-    /// Its name, with the unit behind it where it has one.
+    /// Its name, with its unit as suffix, if any.
     pub name: &'static str,
-    /// Its unit; empty: none.
+    /// Its unit; empty if it has none.
     pub unit: &'static str,
-    /// What it says.
+    /// Its meaning.
     pub meaning: &'static str,
-    /// What its values are.
+    /// Kind of its values.
     pub kind: Kind,
-    /// The value in a row.
+    /// Returns the value in a row.
     pub value: fn(&R) -> Value,
 }
 
@@ -292,7 +292,7 @@ impl<R> std::fmt::Debug for Column<R> {
     }
 }
 
-/// Columns of `cells` behind those that say which cell it is.
+/// Columns of `cells` after those that identify the cell.
 pub const CELL: &[Column<CellRow>] = columns! { row: CellRow;
     failure "" Text "why there are no results" = row.failure.clone();
     event_hash "" Text "fingerprint of all events: the same in a run of this cell alone" = row.event_hash.clone();
@@ -392,7 +392,8 @@ fn goodput(row: &CellRow) -> Option<f64> {
     (!row.flows.is_empty()).then(|| row.flows.iter().map(|flow| flow.goodput_bps).sum())
 }
 
-/// Jain, Chiu, Hawe 1984: the square of the sum over the sum of the squares.
+/// Returns Jain's fairness index (Jain, Chiu, Hawe 1984). It is the square of the sum over n times
+/// the sum of squares.
 fn fairness(row: &CellRow) -> Option<f64> {
     let sum: f64 = goodput(row)?;
     let squares: f64 = row
@@ -403,7 +404,7 @@ fn fairness(row: &CellRow) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (squares * row.flows.len() as f64))
 }
 
-/// The cause that limited all flows together longest, and its share.
+/// Returns the cause that limited all flows together longest, and its share.
 fn limit(row: &CellRow) -> Option<(String, f64)> {
     let mut times: std::collections::BTreeMap<&str, u64> = std::collections::BTreeMap::new();
     for (cause, time) in row.flows.iter().flat_map(|flow| &flow.limited_by) {
@@ -414,7 +415,7 @@ fn limit(row: &CellRow) -> Option<(String, f64)> {
     Some((cause.to_owned(), time as f64 / total as f64))
 }
 
-/// The value of a column of `cells` as a number; None without one.
+/// Returns the value of a column of `cells` as a number, if it is one.
 #[must_use]
 pub fn metric(row: &CellRow, column: &Column<CellRow>) -> Option<f64> {
     if row.failure.is_some() {
@@ -427,13 +428,13 @@ pub fn metric(row: &CellRow, column: &Column<CellRow>) -> Option<f64> {
     }
 }
 
-/// The column of `cells` that is a number and has this name.
+/// Returns the numeric column of `cells` with this name.
 #[must_use]
 pub fn find_metric(name: &str) -> Option<&'static Column<CellRow>> {
     metrics().find(|column| column.name == name)
 }
 
-/// The columns of `cells` that are numbers.
+/// Returns the numeric columns of `cells`.
 pub fn metrics() -> impl Iterator<Item = &'static Column<CellRow>> {
     CELL.iter().filter(|column| column.kind != Kind::Text)
 }

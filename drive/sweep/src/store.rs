@@ -1,16 +1,16 @@
-//! Rows by the address of their cell, in files that only grow.
+//! Stores rows by the address of their cell, in files that only grow.
 //!
-//! A directory of segments. Each sweep that stores something makes a segment of its own, so
-//! several at once do not disturb each other. A line of a segment is
+//! The store is a directory of segments. Each sweep that stores something creates a separate
+//! segment, so several can run simultaneously. A line of a segment is
 //!
 //! ```text
 //! checksum (16 hex digits) address (32 hex digits) detail (a digit) row (JSON)
 //! ```
 //!
-//! and the first line says which schema it has. A line that is cut off at the end of a
-//! segment, where a sweep was killed, or whose checksum is wrong, counts as not there: its
-//! cell runs again. Nothing that is stored is ever changed. Lines reach the disk within
-//! [`SYNC`]: that is what a power cut can lose in addition to running cells.
+//! and the first line is its schema. A line cut off at the end of a segment, where a sweep was
+//! killed, or with a wrong checksum, is ignored: its cell runs again. Stored lines are never
+//! changed. Lines are synced to disk within [`SYNC`]: a power failure loses at most those lines and
+//! the running cells.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -23,45 +23,45 @@ use gigatcp_design::address::{Address, digest};
 use crate::index::{Index, MAX_SEGMENTS, Place};
 use crate::rows::{CellRow, Detail};
 
-/// First words of a segment; the number is that of the schema.
+/// First words of a segment; the number behind them is that of the schema.
 const SCHEMA: &str = "gigatcp.sweep/";
 
-/// The schema this code reads and writes.
+/// Number of the schema that this version reads and writes.
 const NUMBER: u32 = 1;
 
-/// Time between two calls that make the disk keep what was written.
+/// Time between syncs to disk.
 pub const SYNC: Duration = Duration::from_secs(1);
 
-/// Octets of a line before the row.
+/// Bytes of a line before the row.
 const PREFIX: usize = 16 + 1 + 32 + 1 + 1 + 1;
 
 /// Why a store cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system refuses.
+    /// Error of the system.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// Action that failed.
         action: &'static str,
-        /// To what.
+        /// Path of the file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// A newer version of the program wrote it.
+    /// The segment was written by a newer version of the program.
     #[error("{} has the schema `{found}`, and this version reads up to `{SCHEMA}{NUMBER}`", path.display())]
     Newer {
         /// The segment.
         path: PathBuf,
-        /// What its first line says.
+        /// Its first line.
         found: String,
     },
-    /// A row cannot be understood although its checksum is right.
+    /// A row cannot be parsed although its checksum is right.
     #[error("{} has a row that cannot be read: {why}", path.display())]
     Row {
         /// The segment.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: String,
     },
 }
@@ -77,10 +77,10 @@ pub(crate) fn io_error<'a>(
     }
 }
 
-/// What a store was found to hold beyond whole rows.
+/// Defects found when a store was opened.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Flaws {
-    /// Rows whose checksum is wrong: segment and place.
+    /// Rows whose checksum is wrong: segment and offset.
     pub corrupt: Vec<(PathBuf, u64)>,
     /// Segments whose last row was cut off.
     pub cut: u64,
@@ -95,7 +95,7 @@ pub struct Store {
     writer: Mutex<Option<Writer>>,
 }
 
-/// The segments that there are, and where in them each row is.
+/// The segments, and the place of each row in them.
 #[derive(Debug, Default)]
 struct Held {
     segments: Vec<Arc<(PathBuf, File)>>,
@@ -103,7 +103,7 @@ struct Held {
 }
 
 impl Held {
-    /// The number of the next segment.
+    /// Returns the number of the next segment.
     fn next(&self, path: &Path) -> Result<u32, StoreError> {
         match self.segments.len() {
             count if count < MAX_SEGMENTS => Ok(count as u32),
@@ -115,7 +115,7 @@ impl Held {
     }
 }
 
-/// The segment that rows are added to.
+/// Segment that rows are appended to.
 #[derive(Debug)]
 struct Writer {
     segment: Arc<(PathBuf, File)>,
@@ -125,10 +125,10 @@ struct Writer {
 }
 
 impl Store {
-    /// Opens the store in a directory, which need not exist, and reads where its rows are.
+    /// Opens the store in a directory, which need not exist, and indexes its rows.
     ///
     /// # Errors
-    /// When a segment cannot be read, or has a newer schema.
+    /// If a segment cannot be read, or has a newer schema.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
         let mut store = Self {
             directory: directory.to_owned(),
@@ -192,7 +192,7 @@ impl Store {
         Ok(())
     }
 
-    /// What was found beyond whole rows.
+    /// Returns the defects found when the store was opened.
     #[must_use]
     pub const fn flaws(&self) -> &Flaws {
         &self.flaws
@@ -206,29 +206,29 @@ impl Store {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.held().index.len()
     }
 
-    /// Whether there are no rows.
+    /// Returns whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether there is a row with this detail.
+    /// Returns whether there is a row with this detail.
     #[must_use]
     pub fn has(&self, address: Address, detail: Detail) -> bool {
         let place = self.held().index.find(address);
         place.is_some_and(|place| detail.is_in(place.detail))
     }
 
-    /// Returns the row of an address; None if there is none.
+    /// Returns the row of an address; `None` if there is none.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// If it cannot be read.
     pub fn row(&self, address: Address) -> Result<Option<CellRow>, StoreError> {
         let held = self.held();
         let Some(place) = held.index.find(address) else {
@@ -252,10 +252,10 @@ impl Store {
         }
     }
 
-    /// Makes a segment for rows to come.
+    /// Creates a segment for new rows.
     ///
     /// # Errors
-    /// When the directory cannot be written.
+    /// If the directory cannot be written.
     pub fn begin(&self) -> Result<(), StoreError> {
         let directory = &self.directory;
         fs::create_dir_all(directory).map_err(io_error("create the directory", directory))?;
@@ -286,10 +286,10 @@ impl Store {
         Ok(())
     }
 
-    /// Stores a row in the segment that was begun.
+    /// Stores a row in the current segment.
     ///
     /// # Errors
-    /// When it cannot be written; what was stored before is there.
+    /// If it cannot be written; earlier rows remain stored.
     pub fn append(
         &self,
         address: Address,
@@ -299,8 +299,8 @@ impl Store {
         self.put(address, detail.digit(), &line(address, detail, row))
     }
 
-    /// Stores lines that another process made. Returns how many rows they are; a line whose
-    /// checksum is wrong is left out: its cell counts as not run.
+    /// Stores lines made by another process. Returns how many rows they are. A line with a wrong
+    /// checksum is left out: its cell counts as not run.
     ///
     /// # Errors
     /// As [`Store::append`].
@@ -318,7 +318,7 @@ impl Store {
         Ok(rows)
     }
 
-    /// Writes a line behind those that are there.
+    /// Appends a line.
     fn put(&self, address: Address, detail: u8, line: &str) -> Result<(), StoreError> {
         let mut writer = self.writer();
         let Some(writer) = writer.as_mut() else {
@@ -345,10 +345,10 @@ impl Store {
         Ok(())
     }
 
-    /// Makes the disk keep what was written. A segment without rows is removed.
+    /// Syncs to disk. A segment without rows is removed.
     ///
     /// # Errors
-    /// When the disk refuses.
+    /// If syncing fails.
     pub fn finish(&self) -> Result<(), StoreError> {
         let Some(writer) = self.writer().take() else {
             return Ok(());
@@ -380,7 +380,7 @@ fn check_schema(line: &[u8], path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Returns a row as a segment has it.
+/// Returns a row as a line of a segment.
 pub(crate) fn line(address: Address, detail: Detail, row: &CellRow) -> String {
     let row = serde_json::to_string(row).unwrap_or_default();
     let rest = format!("{address:032x} {} {row}", detail.digit());
@@ -391,7 +391,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     digest(bytes, 0x0072_6f77) as u64
 }
 
-/// Address and detail of a line whose checksum is right.
+/// Returns address and detail of a line whose checksum is right.
 fn whole(line: &[u8]) -> Option<(Address, u8)> {
     let hex = |range: std::ops::Range<usize>| std::str::from_utf8(line.get(range)?).ok();
     let wanted = u64::from_str_radix(hex(0..16)?, 16).ok()?;
@@ -403,7 +403,7 @@ fn whole(line: &[u8]) -> Option<(Address, u8)> {
     Some((address, detail))
 }
 
-/// Reads the line at a place of a file, without its end. Several threads may read the file.
+/// Reads the line at an offset of a file, without its end. Several threads may read the file.
 fn line_at(file: &File, offset: u64) -> io::Result<Vec<u8>> {
     let (mut line, mut length) = (vec![0; 1024], 0);
     loop {
@@ -428,25 +428,25 @@ fn line_at(file: &File, offset: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Reads some bytes at a place of a file.
+/// Reads some bytes at an offset of a file.
 #[cfg(unix)]
 fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     std::os::unix::fs::FileExt::read_at(file, bytes, offset)
 }
 
-/// Writes at a place of a file.
+/// Writes at an offset of a file.
 #[cfg(unix)]
 fn write_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     std::os::unix::fs::FileExt::write_all_at(file, bytes, offset)
 }
 
-/// Reads some bytes at a place of a file.
+/// Reads some bytes at an offset of a file.
 #[cfg(windows)]
 fn read_at(file: &File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, bytes, offset)
 }
 
-/// Writes at a place of a file.
+/// Writes at an offset of a file.
 #[cfg(windows)]
 fn write_at(file: &File, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
     while !bytes.is_empty() {

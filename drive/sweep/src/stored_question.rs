@@ -1,4 +1,4 @@
-//! A question and its plan as they are stored: all that is needed to find its rows again.
+//! A question and its plan as they are stored, complete for finding its rows again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,18 +19,18 @@ pub struct StoredQuestion {
     pub schema: String,
     /// Name of the plan.
     pub name: String,
-    /// One line of what the plan shows.
+    /// Title of the plan.
     pub title: String,
     /// Version of the program that ran it, part of the address of each cell.
     pub version: String,
-    /// The plan as read.
+    /// Text of the plan.
     pub plan: String,
-    /// Files that the plan names, by name.
+    /// Contents of files that the plan names, by name.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
     /// Overrides `KEY=VALUE`.
     pub overrides: Vec<String>,
-    /// The series that take part; all if empty.
+    /// Series that take part. Empty: all.
     pub series: Vec<String>,
     /// Axes.
     pub over: Vec<String>,
@@ -38,7 +38,7 @@ pub struct StoredQuestion {
     pub exclude: Vec<String>,
     /// Switches left out one at a time.
     pub ablate: Vec<String>,
-    /// Which combinations run.
+    /// Design: the combinations that run.
     pub design: String,
     /// Whether cells run in random order.
     pub is_random: bool,
@@ -48,14 +48,14 @@ pub struct StoredQuestion {
     pub repeat: u32,
     /// Batches.
     pub batches: u32,
-    /// Draws of each batch, as axes.
+    /// Inputs drawn for each batch, as axes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub draw: Vec<String>,
-    /// The column that tables are about.
+    /// Column that tables refer to.
     pub metric: String,
     /// Half width of the interval to reach, as a share of the mean.
     pub until: Option<f64>,
-    /// Repetitions at most.
+    /// Maximum repetitions.
     pub most: u32,
     /// Whether intervals are kept.
     pub intervals: bool,
@@ -63,28 +63,28 @@ pub struct StoredQuestion {
     pub samples: bool,
 }
 
-/// The schema this code writes.
+/// Schema that this version writes.
 const SCHEMA: &str = "gigatcp.question/1";
 
-/// The file in the directory of a question.
+/// Name of the file in the directory of a question.
 pub const FILE: &str = "sweep.json";
 
-/// Its plan there.
+/// Name of its plan there.
 pub const PLAN: &str = "plan.toml";
 
-/// Why a stored question cannot be put again.
+/// Why a stored question cannot be used again.
 #[derive(Debug, thiserror::Error)]
 pub enum AskedError {
     /// It cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It is not one.
+    /// It is not a question.
     #[error("{0}")]
     Strange(String),
-    /// Its plan is refused by this version.
+    /// Its plan is rejected by this version.
     #[error("{0}")]
     Plan(Box<Diagnostics>),
-    /// Its axes are refused by this version.
+    /// Its axes are rejected by this version.
     #[error("{0}")]
     Refused(#[from] Refused),
 }
@@ -97,7 +97,7 @@ impl Files for StoredQuestion {
 }
 
 impl StoredQuestion {
-    /// The question about a plan whose text is `plan`.
+    /// Returns the question about a plan whose text is `plan`.
     #[must_use]
     pub fn new(template: &Template, plan: &str, question: &Question, version: &str) -> Self {
         let checked = template.plan();
@@ -127,7 +127,7 @@ impl StoredQuestion {
         }
     }
 
-    /// The question in the terms of `gigatcp_design`.
+    /// Returns the question as a type of `gigatcp_design`.
     #[must_use]
     pub fn question(&self) -> Question {
         Question {
@@ -146,7 +146,7 @@ impl StoredQuestion {
         }
     }
 
-    /// What is kept of each flow beyond its sums.
+    /// Returns the details kept of each flow beyond its sums.
     #[must_use]
     pub const fn detail(&self) -> Detail {
         Detail {
@@ -158,14 +158,14 @@ impl StoredQuestion {
     /// Returns its cells.
     ///
     /// # Errors
-    /// When plan or axes are refused.
+    /// If plan or axes are rejected.
     pub fn space(&self) -> Result<Space, AskedError> {
         let template = Template::read(&self.name, self.plan.as_bytes(), &self.overrides, self);
         let template = template.map_err(|wrong| AskedError::Plan(Box::new(wrong)))?;
         Ok(Space::new(template, &self.question(), &self.series)?)
     }
 
-    /// Returns what its cells are filed under.
+    /// Returns the addresses of its cells.
     pub(crate) fn addresses(&self, space: &Space) -> Addresses {
         let named: Vec<String> = self.files.values().cloned().collect();
         Addresses::new(space, &self.version, &named)
@@ -178,16 +178,16 @@ impl StoredQuestion {
         format!("{:016x}", digest(text.as_bytes(), 0x0061_736b_6564) as u64)
     }
 
-    /// Writes it into a directory, whole or not at all, and its plan as a file to run.
+    /// Writes it into a directory atomically, and its plan as a separate file.
     ///
     /// # Errors
-    /// When that cannot be written.
+    /// If that cannot be written.
     pub fn write(&self, directory: &Path) -> Result<(), StoreError> {
         fs::create_dir_all(directory).map_err(io_error("create the directory", directory))?;
         let text = serde_json::to_string_pretty(self).unwrap_or_default();
         let path = directory.join(FILE);
         if fs::read_to_string(&path).is_ok_and(|old| old == text) {
-            // The newest question is the one that was put last.
+            // The file's time marks the most recent question.
             let touched = fs::File::options().append(true).open(&path);
             let now = std::time::SystemTime::now();
             return touched
@@ -200,7 +200,7 @@ impl StoredQuestion {
             })
         };
         for (name, text) in &self.files {
-            // A name with directories in it is found by its last word, as with stored runs.
+            // A name with directories in it is stored by its last word, as with stored runs.
             let name = Path::new(name).file_name().unwrap_or_default();
             write(&directory.join(name), text)?;
         }
@@ -211,7 +211,7 @@ impl StoredQuestion {
     /// Reads the question in a directory.
     ///
     /// # Errors
-    /// When there is none, or one of a newer version.
+    /// If there is none, or one of a newer version.
     pub fn read(directory: &Path) -> Result<Self, AskedError> {
         let path = directory.join(FILE);
         let text = fs::read_to_string(&path).map_err(io_error("read", &path))?;

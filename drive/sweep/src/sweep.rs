@@ -1,4 +1,4 @@
-//! A sweep: a question, its cells, and the store that has their rows.
+//! A sweep: a question, its cells, and the store of their rows.
 //!
 //! ```text
 //! BASE/cells/NUMBER.rows   rows of all questions about a plan
@@ -33,7 +33,7 @@ impl Sweep {
     /// Opens the sweep of a question in the directory of its plan's sweeps.
     ///
     /// # Errors
-    /// When the question is refused, or what is stored there cannot be read.
+    /// If the question is rejected, or what is stored there cannot be read.
     pub fn open(base: &Path, asked: StoredQuestion) -> Result<Self, AskedError> {
         let space = asked.space()?;
         let metric = find_metric(&asked.metric).ok_or_else(|| {
@@ -52,7 +52,7 @@ impl Sweep {
     /// Opens a stored sweep by the directory of its question.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read.
+    /// If there is none, or it cannot be read.
     pub fn stored(directory: &Path) -> Result<Self, AskedError> {
         let asked = StoredQuestion::read(directory)?;
         let base = directory.parent().unwrap_or(Path::new("."));
@@ -61,25 +61,25 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// The question as it is stored.
+    /// Returns the question as stored.
     #[must_use]
     pub const fn asked(&self) -> &StoredQuestion {
         &self.asked
     }
 
-    /// The cells.
+    /// Returns the cells.
     #[must_use]
     pub const fn space(&self) -> &Space {
         &self.space
     }
 
-    /// The rows.
+    /// Returns the rows.
     #[must_use]
     pub const fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Where question and tables are.
+    /// Returns the directory of question and tables.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -88,7 +88,7 @@ impl Sweep {
     /// Stores the question and runs what has no row. Returns whether everything ran.
     ///
     /// # Errors
-    /// When something cannot be stored; rows that were stored are there.
+    /// If something cannot be stored; rows stored before remain.
     pub fn run(
         &self,
         threads: usize,
@@ -99,16 +99,16 @@ impl Sweep {
         execute::run(&self.job(threads), stop, progress)
     }
 
-    /// Stores the question and makes a segment for rows that others run ([`crate::Worker`]).
+    /// Stores the question and creates a segment for rows that others run ([`crate::Worker`]).
     ///
     /// # Errors
-    /// When something cannot be stored.
+    /// If something cannot be stored.
     pub fn begin(&self) -> Result<(), StoreError> {
         self.asked.write(&self.directory)?;
         self.store.begin()
     }
 
-    /// What is to run, on that number of threads.
+    /// Returns the job of running it on that number of threads.
     #[must_use]
     pub fn job(&self, threads: usize) -> Job<'_> {
         Job {
@@ -123,7 +123,7 @@ impl Sweep {
         }
     }
 
-    /// The rows in the order of cells.
+    /// Returns the rows in the order of cells.
     #[must_use]
     pub fn results(&self) -> Results<'_> {
         Results {
@@ -137,11 +137,11 @@ impl Sweep {
         }
     }
 
-    /// Writes the tables into the directory of the question. Returns how many repetitions
-    /// have no row.
+    /// Writes the tables into the directory of the question. Returns how many repetitions have no
+    /// row.
     ///
     /// # Errors
-    /// When a table cannot be written.
+    /// If a table cannot be written.
     pub fn write_tables(&self) -> Result<u64, StoreError> {
         tables::write(&self.results(), &self.directory)
     }

@@ -1,9 +1,9 @@
-//! Tables of all rows: compressed CSV, or Parquet where the program was built with it.
+//! Writes tables of all rows: compressed CSV, or Parquet with that feature.
 //!
-//! `cells` has a row for each repetition of a cell; `flows` and `hops` one for each flow and
-//! path element of those; `intervals` and `samples` where they were kept. Every table
-//! begins with the columns of [`KEYS`] and one for each factor. `columns.json` has name,
-//! unit and meaning of every column; a Parquet file has them as metadata of its fields.
+//! `cells` has a row for each repetition of a cell; `flows` and `hops` have one for each flow and
+//! path element of those; `intervals` and `samples` exist if they were kept. Every table begins
+//! with the columns of [`KEYS`] and one for each factor. `columns.json` has name, unit and meaning
+//! of every column; a Parquet file has them as metadata of its fields.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use crate::results::{Repetition, Results};
 use crate::rows::{CELL, CellRow, Column, Detail, FLOW, HOP, INTERVAL, Kind, SAMPLE, Value};
 use crate::store::{StoreError, io_error};
 
-/// The columns that every table begins with.
+/// First columns of every table.
 pub const KEYS: [Field; 4] = [
     field("cell", "", "number of the cell", Kind::Whole),
     field("repetition", "", "number of the repetition", Kind::Whole),
@@ -29,11 +29,11 @@ pub const IS_PARQUET: bool = cfg!(feature = "parquet");
 pub struct Field {
     /// Its name.
     pub name: std::borrow::Cow<'static, str>,
-    /// Its unit; empty: none.
+    /// Its unit; empty if it has none.
     pub unit: &'static str,
-    /// What it says.
+    /// Its meaning.
     pub meaning: &'static str,
-    /// What its values are.
+    /// Kind of its values.
     pub kind: Kind,
 }
 
@@ -46,7 +46,7 @@ const fn field(name: &'static str, unit: &'static str, meaning: &'static str, ki
     }
 }
 
-/// A table that is being written.
+/// A table being written.
 pub(crate) trait Sink {
     /// Adds a row with a value for each column.
     fn row(&mut self, values: Vec<Value>) -> io::Result<()>;
@@ -87,7 +87,7 @@ impl Table {
         }
     }
 
-    /// Whether its rows are kept.
+    /// Returns whether its rows are kept.
     const fn is_in(self, detail: Detail) -> bool {
         match self {
             Self::Intervals => detail.intervals,
@@ -96,7 +96,7 @@ impl Table {
         }
     }
 
-    /// Returns its columns, behind those that say which repetition a row is of.
+    /// Returns its columns, after those that identify the repetition.
     #[must_use]
     pub fn columns(self) -> Vec<Field> {
         match self {
@@ -108,7 +108,7 @@ impl Table {
         }
     }
 
-    /// Returns the values of these columns in the rows that a repetition has.
+    /// Returns the values of these columns in the rows of a repetition.
     #[must_use]
     pub fn rows(self, row: &CellRow) -> Vec<Vec<Value>> {
         let flows = row.flows.iter();
@@ -143,7 +143,7 @@ fn values<R>(columns: &[Column<R>], row: &R) -> Vec<Value> {
 }
 
 impl Results<'_> {
-    /// Returns the columns of a table: which repetition it is, then the table's own.
+    /// Returns the columns of a table: those that identify the repetition, then the table's own.
     #[must_use]
     pub fn columns(&self, table: Table) -> Vec<Field> {
         let factors = self.space.factors().iter();
@@ -167,7 +167,7 @@ impl Results<'_> {
     /// repetitions have no row.
     ///
     /// # Errors
-    /// When a row cannot be read, and what `visit` returns.
+    /// If a row cannot be read; also the errors of `visit`.
     pub fn rows(
         &self,
         table: Table,
@@ -184,11 +184,10 @@ impl Results<'_> {
     }
 }
 
-/// Writes all tables of a question into a directory. Returns how many repetitions have no
-/// row.
+/// Writes all tables of a question into a directory. Returns how many repetitions have no row.
 ///
 /// # Errors
-/// When a row cannot be read, or a table not be written; earlier tables are then still there.
+/// If a row cannot be read or a table cannot be written; earlier tables then remain.
 pub fn write(results: &Results<'_>, directory: &Path) -> Result<u64, StoreError> {
     fs::create_dir_all(directory).map_err(io_error("create the directory", directory))?;
     let mut writer = Tables {
@@ -196,7 +195,7 @@ pub fn write(results: &Results<'_>, directory: &Path) -> Result<u64, StoreError>
         directory,
         described: serde_json::Map::new(),
     };
-    // All tables miss the same repetitions.
+    // The same repetitions are missing in all tables.
     let mut missing = 0;
     for table in Table::ALL {
         if table.is_in(results.detail) {
@@ -222,7 +221,7 @@ impl Tables<'_> {
         let building = building(&path);
         let failed = |error| io_error("write", &building)(error);
         let missing = self.results.rows(table, |values| {
-            // A table without rows is no file.
+            // A table without rows has no file.
             let sink = match &mut sink {
                 Some(sink) => sink,
                 none => none.insert(open(&building, &fields).map_err(failed)?),
@@ -253,7 +252,7 @@ fn described(fields: &[Field]) -> serde_json::Value {
     columns.collect::<Vec<_>>().into()
 }
 
-/// The values of the columns that say which row it is.
+/// Returns the values of the columns that identify a row.
 fn keys(results: &Results<'_>, one: &Repetition<'_>) -> Vec<Value> {
     let numbers = [
         one.cell.number,
@@ -319,7 +318,7 @@ impl Sink for Csv {
     }
 }
 
-/// A text as a field of CSV (RFC 4180).
+/// Quotes a text as a field of CSV (RFC 4180).
 #[cfg(not(feature = "parquet"))]
 fn quoted(text: &str) -> String {
     match text.contains([',', '"', '\n', '\r']) {
@@ -328,13 +327,13 @@ fn quoted(text: &str) -> String {
     }
 }
 
-/// Where a file is written before it takes its place.
+/// Returns the temporary path of a file being written.
 fn building(path: &Path) -> std::path::PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}", std::process::id()))
 }
 
-/// Writes a file that is there whole or not at all.
+/// Replaces a file atomically.
 pub(crate) fn replace(
     path: &Path,
     write: impl FnOnce(&mut File) -> io::Result<()>,

@@ -1,8 +1,8 @@
-//! A part of a sweep that another process runs.
+//! Runs a part of a sweep in another process.
 //!
-//! A process that has the store hands out repetitions of cells as numbers; a [`Worker`] runs
-//! them and answers with the lines that the store is made of. What runs is what
-//! [`execute`](crate::execute) runs, so a row is the same wherever it came from.
+//! A process with the store assigns repetitions of cells by number. A [`Worker`] runs them and
+//! returns lines for the store. It runs the same code as [`execute`](crate::execute), so rows do
+//! not depend on the process.
 
 use std::sync::atomic::AtomicBool;
 
@@ -24,10 +24,10 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// A worker of the program whose version is `version`.
+    /// Creates a worker of program version `version`.
     ///
     /// # Errors
-    /// When the question was asked by another program, or is refused.
+    /// If the question is of another version, or is rejected.
     pub fn new(asked: StoredQuestion, version: &str) -> Result<Self, AskedError> {
         if asked.version != version {
             return Err(AskedError::Strange(format!(
@@ -44,8 +44,9 @@ impl Worker {
         })
     }
 
-    /// Runs repetitions, each a number of a cell and of a repetition, and returns their lines
-    /// for [`Store::absorb`](crate::Store::absorb). Those that `stop` cut short are left out.
+    /// Runs repetitions and returns their lines for [`Store::absorb`](crate::Store::absorb). Each
+    /// repetition is a cell number and a repetition number. Those that `stop` interrupted are left
+    /// out.
     #[must_use]
     pub fn run(&self, units: &[(u64, u32)], stop: &AtomicBool) -> String {
         let (memory, mut addresses) = (Memory::default(), self.addresses.clone());

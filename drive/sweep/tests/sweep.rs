@@ -1,4 +1,4 @@
-//! Sweeps: every cell is the run it would be alone, and nothing that is stored is lost.
+//! Sweeps: every cell equals a separate run of it, and stored rows are never lost.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -39,7 +39,7 @@ fn asked(plan: &str, over: &[&str], change: impl FnOnce(&mut Section)) -> Stored
     StoredQuestion::new(&template, plan, &question, "test")
 }
 
-/// Runs a question; how many repetitions were known, ran, and failed.
+/// Runs a question; returns how many repetitions were known, ran, and failed.
 fn run(base: &Path, asked: &StoredQuestion, threads: usize) -> (u64, u64, u64) {
     let sweep = Sweep::open(base, asked.clone()).unwrap();
     let progress = Progress::default();
@@ -51,7 +51,7 @@ fn run(base: &Path, asked: &StoredQuestion, threads: usize) -> (u64, u64, u64) {
     (known, done, failed)
 }
 
-/// Every table of a question, by name.
+/// Returns every table of a question, by name.
 fn tables(base: &Path, asked: &StoredQuestion) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(base.join(asked.hash())).unwrap();
     let files = entries.map(|entry| {
@@ -59,7 +59,7 @@ fn tables(base: &Path, asked: &StoredQuestion) -> BTreeMap<String, Vec<u8>> {
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         (name, fs::read(path).unwrap())
     });
-    // What was being written when a process was killed has a name with a dot before it.
+    // A file being written when a process was killed has a name that begins with a dot.
     files.filter(|(name, _)| !name.starts_with('.')).collect()
 }
 
@@ -72,7 +72,7 @@ fn segments(base: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Event hash of each repetition, with changes and seed.
+/// Returns the event hash of each repetition, with changes and seed.
 fn hashes(base: &Path, asked: &StoredQuestion) -> Vec<(Vec<String>, u64, String)> {
     let sweep = Sweep::open(base, asked.clone()).unwrap();
     let mut all = Vec::new();
@@ -118,7 +118,7 @@ fn what_was_run_is_not_run_again_and_new_levels_are() {
     let tables_of_first = tables(base.path(), &first);
     assert_eq!(run(base.path(), &first, 2), (8, 0, 0));
     assert_eq!(segments(base.path()).len(), 1);
-    // The plan's own RTT was run, whatever axis says it now, and however.
+    // The plan's own RTT was run, independent of the axis that sets it and its form.
     let more = asked(
         PLAN,
         &[
@@ -196,7 +196,7 @@ fn repetitions_go_on_until_the_interval_is_narrow_and_no_longer() {
     assert_eq!(tables(base.path(), &asked), tables(other.path(), &asked));
 }
 
-/// Not a test: the sweep of [`killed`] in a process of its own, which others kill.
+/// Runs the sweep of [`killed`] in a child process, which others kill. It is not a test itself.
 #[test]
 #[ignore = "run by others"]
 fn a_sweep_that_others_kill() {
@@ -273,7 +273,7 @@ fn two_sweeps_into_one_directory_at_once_do_no_harm() {
 #[test]
 fn a_full_disk_ends_a_sweep_with_what_is_stored() {
     let base = tempfile::tempdir().unwrap();
-    // Files of this process end at 16 KiB, as they would where a disk is full.
+    // Files of this process end at 16 KiB, as on a full disk.
     let child = child_command(base.path(), "trap '' XFSZ; ulimit -f 32;")
         .spawn()
         .unwrap();
@@ -396,7 +396,7 @@ fn rows_of_a_worker_are_those_of_the_sweep_and_a_changed_one_is_not_taken() {
     let never = AtomicBool::new(false);
     for bundle in units.chunks(5) {
         let rows = worker.run(bundle, &never);
-        // A digit of the first row became another on its way, and the last one was cut off.
+        // A digit of the first row was changed in transit, and the last one was cut off.
         let spoilt = rows.replacen("\"duration_ns\":", "\"duration_ns\":1", 1);
         let taken = sweep.store().absorb(&spoilt[..spoilt.len() - 1]).unwrap();
         assert_eq!(taken as usize, bundle.len().saturating_sub(2));

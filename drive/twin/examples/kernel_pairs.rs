@@ -1,12 +1,12 @@
-//! Predictions against the running kernel: pairs of transfers over one emulated path.
+//! Compares predictions with the running kernel: pairs of transfers over one emulated path.
 //!
 //! ```text
 //! cargo run --release -p gigatcp-twin --example kernel_pairs -- target/release/gigatcp 16
 //! ```
 //!
-//! Each pair has a path of its own, and transfers that differ in one setting. The first is
-//! captured at its sender and fitted, and the second is predicted and run. Requires root,
-//! `iperf3`, and a machine without other load.
+//! Each pair has a separate path, and its two transfers differ in one setting. The first is
+//! captured at its sender and fitted; the second is predicted and run. Requires root, `iperf3`, and
+//! a machine without other load.
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -126,7 +126,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs, predicts and runs again: goodput before, the prediction, goodput after.
+/// Runs, predicts and runs again. Returns goodput before, the prediction, and goodput after.
 fn pair(program: &Path, seed: u64) -> Result<(f64, Prediction, f64), String> {
     let (both, first, second) = &PAIRS[(seed % PAIRS.len() as u64) as usize];
     let path = link(seed);
@@ -148,7 +148,7 @@ fn pair(program: &Path, seed: u64) -> Result<(f64, Prediction, f64), String> {
     Ok((before, predicted, truth))
 }
 
-/// Rate and RTT of a path: 5 to 100 Mbit/s, 10 to 80 ms.
+/// Returns rate and RTT of a path: 5 to 100 Mbit/s, 10 to 80 ms.
 fn link(seed: u64) -> [String; 4] {
     let share = |prime: u64| (seed * prime % 101) as f64 / 100.0;
     let rate = 5.0 * 20_f64.powf(share(37));

@@ -1,8 +1,8 @@
-//! Candidates for a transfer: constants read off its measures, one set per hypothesis.
+//! Candidates for a transfer: constants derived from its measures, one set per hypothesis.
 //!
-//! A capture decides little by itself: the same losses may be those of a full queue or
-//! random. Each hypothesis becomes a candidate with the constants that the measures give
-//! it, and the search (`fit.rs`) keeps those whose run repeats the original.
+//! A capture leaves much open: the same losses may be those of a full queue or random. Each
+//! hypothesis becomes a candidate with constants from the measures, and the search (`fit.rs`) keeps
+//! those whose run repeats the original.
 
 use std::sync::Arc;
 
@@ -15,33 +15,33 @@ use crate::transfer::Transfer;
 /// Bytes that a frame adds to a packet (`link_overhead` of a plan).
 const FRAME: f64 = 38.0;
 
-/// Controls that are tried.
+/// Congestion controls that are tried.
 pub const CONTROLS: [&str; 5] = ["cubic", "cubic-linux", "reno", "bbr", "bbr3"];
 
-/// Share of the largest added RTT from which a full queue explains a loss.
+/// Share of the maximum added RTT from which a full queue explains a loss.
 const QUEUE_EXPLAINS: f64 = 0.7;
 
 /// Share of losses at a full queue below which all may be random.
 const MIXED: f64 = 0.25;
 
-/// Packets before the first of data, itself counted: SYN and ACK.
+/// Number of the first data packet: SYN and ACK precede it.
 const BEFORE_DATA: u64 = 3;
 
 /// Two estimates of a rate agree if they differ by less than this factor.
 const SAME: f64 = 1.15;
 
-/// Smallest rate of a bottleneck as a multiple of the goodput.
+/// Minimum rate of a bottleneck as a multiple of the goodput.
 ///
 /// Below it ACKs were delayed.
 const CARRIES: f64 = 0.95;
 
-/// The best rate exceeds that of the bottleneck by no more than this factor.
+/// Maximum ratio of the best rate to that of the bottleneck.
 const BURST: f64 = 1.3;
 
-/// Rates that differ by this factor are two hypotheses.
+/// Minimum ratio of two rates that are separate hypotheses.
 const APART: f64 = 1.12;
 
-/// Causes of which a twin has a model.
+/// Causes that a twin models.
 const MODELED: [&str; 15] = [
     "path-saturated",
     "local-queue",
@@ -60,16 +60,16 @@ const MODELED: [&str; 15] = [
     "mss-clamped",
 ];
 
-/// Share of the time above which a cause without a model forbids a fit.
+/// Maximum share of the time limited by a cause without a model. Above it there is no fit.
 const MOST_UNMODELED: f64 = 0.25;
 
-/// Echoes of congestion marks above which the same holds.
+/// Maximum echoes of congestion marks; above it there is no fit.
 const MOST_ECHOES: u64 = 4;
 
-/// Share of the time from which a cause makes a hypothesis.
+/// Minimum share of the time for a cause to become a hypothesis.
 const WORTH_TRYING: f64 = 0.05;
 
-/// Returns what of a transfer no twin has a model of; `None` if nothing.
+/// Returns what limits the transfer without a model in twins; `None` if nothing.
 #[must_use]
 pub fn unmodeled(transfer: &Transfer) -> Option<String> {
     let verdicts = &transfer.diagnosis.verdicts;
@@ -89,7 +89,7 @@ pub fn unmodeled(transfer: &Transfer) -> Option<String> {
     ))
 }
 
-/// Returns the candidates of a transfer, with the control still to be chosen.
+/// Returns the candidates of a transfer; their control is still to be chosen.
 #[must_use]
 pub fn candidates(transfer: &Transfer) -> Vec<Constants> {
     let mut all = Vec::new();
@@ -116,7 +116,8 @@ pub fn candidates(transfer: &Transfer) -> Vec<Constants> {
     all
 }
 
-/// A transfer that left slow start before any loss, with parts of its median flight.
+/// Returns candidates for a transfer that left slow start before any loss. Their ssthresh are parts
+/// of its median flight.
 fn ssthresh(transfer: &Transfer, base: &Constants) -> Vec<Constants> {
     let segments = transfer.measured.flight_p50 / transfer.measured.full_segment.max(1) as f64;
     let is_slow = share(transfer, &["cwnd-growth-limited"]) > WORTH_TRYING;
@@ -128,7 +129,7 @@ fn ssthresh(transfer: &Transfer, base: &Constants) -> Vec<Constants> {
     parts.iter().map(with).collect()
 }
 
-/// The share of the time that was attributed to any of these causes.
+/// Returns the share of the time attributed to any of these causes.
 pub(crate) fn share(transfer: &Transfer, causes: &[&str]) -> f64 {
     let verdicts = transfer.diagnosis.verdicts.iter();
     let some = verdicts.filter(|one| causes.contains(&one.cause.id));
@@ -174,15 +175,15 @@ fn base(transfer: &Transfer, line: f64) -> Constants {
     }
 }
 
-/// The best that was delivered, in bytes per second: the bottleneck carries no less.
+/// Returns the best delivery rate in bytes per second. It is a lower bound of the bottleneck rate.
 fn best(transfer: &Transfer) -> f64 {
     let measured = &transfer.measured;
     measured.best_rate.max(measured.goodput_bps() / 8.0)
 }
 
-/// Payload per second of the bottleneck, in bytes, if packets show it.
+/// Returns the bottleneck rate as payload bytes per second, if packets show it.
 ///
-/// Long trains do, a full link, or short trains and the spacing of packets together.
+/// Long trains show it, a saturated bottleneck, or short trains together with packet spacing.
 fn shown(transfer: &Transfer) -> Option<f64> {
     let (trains, diagnosis) = (transfer.measured.trains, &transfer.diagnosis);
     let full = (!diagnosis.capacity.is_lower_bound()).then(|| bytes(diagnosis.capacity.rate()));
@@ -193,19 +194,19 @@ fn shown(transfer: &Transfer) -> Option<f64> {
     long.or(trains.short.filter(carries).filter(agrees))
 }
 
-/// Bytes per second.
+/// Converts a rate to bytes per second.
 fn bytes(rate: Rate) -> f64 {
     rate.as_bps() as f64 / 8.0
 }
 
-/// Rate of the bottleneck in bits per second, headers included, if packets show it.
+/// Returns the bottleneck rate in bits per second, headers included, if packets show it.
 pub(crate) fn shown_bps(transfer: &Transfer) -> Option<f64> {
     shown(transfer).map(|shown| base(transfer, shown).rate_bps)
 }
 
-/// Returns the rates that the bottleneck may have, in bytes of payload per second.
+/// Returns the possible bottleneck rates, in payload bytes per second.
 ///
-/// A full link or the spacing of packets shows one; otherwise there are several.
+/// A saturated bottleneck or packet spacing shows one; otherwise there are several.
 fn lines(transfer: &Transfer) -> Vec<f64> {
     let diagnosis = &transfer.diagnosis;
     let best = best(transfer);
@@ -231,11 +232,11 @@ fn lines(transfer: &Transfer) -> Vec<f64> {
     all
 }
 
-/// Queue limit in packets, and loss process with the packets it took.
+/// Queue limit in packets, and loss process with the packets lost by it.
 type Losses = (u64, (LossProcess, Arc<[u64]>));
 
-/// Queue limit and loss process of each hypothesis. Losses at a full queue
-/// are those before which the RTT was near its largest.
+/// Returns queue limit and loss process of each hypothesis. Losses at a full queue are those with
+/// an RTT near its maximum before them.
 fn losses(transfer: &Transfer, base: &Constants) -> Vec<Losses> {
     let measured = &transfer.measured;
     let service = (base.mtu as f64 + FRAME) * 8.0 / base.rate_bps;
@@ -272,7 +273,7 @@ fn losses(transfer: &Transfer, base: &Constants) -> Vec<Losses> {
     all
 }
 
-/// The process of the losses that `is_meant` picks.
+/// Returns the loss process for the losses that `is_meant` selects.
 fn process(
     lost: &[Loss],
     segments: u64,
@@ -311,7 +312,7 @@ fn process(
     (process, packets)
 }
 
-/// Limits of the application or its host, and the rate at which the receiver reads.
+/// Returns limits of the application or its host, and the read rate of the receiver.
 fn supplies(transfer: &Transfer, base: &Constants) -> Vec<(Supply, Option<f64>)> {
     let measured = &transfer.measured;
     let goodput = measured.goodput_bps();
@@ -343,9 +344,9 @@ fn supplies(transfer: &Transfer, base: &Constants) -> Vec<(Supply, Option<f64>)>
     all
 }
 
-/// Returns receive and send buffers worth trying.
+/// Returns the receive and send buffers to try.
 ///
-/// A window that grows and is full may grow with the path, or have been requested.
+/// A window that grows and is full may be autotuned or requested.
 fn buffers(transfer: &Transfer) -> Vec<(Buffer, Buffer)> {
     let measured = &transfer.measured;
     let is_known = transfer.knows_windows && measured.window_max > 0;
@@ -366,7 +367,7 @@ fn buffers(transfer: &Transfer) -> Vec<(Buffer, Buffer)> {
     receives.into_iter().flat_map(both).collect()
 }
 
-/// True if the advertised window grew while data was sent.
+/// Returns true if the advertised window grew while data was sent.
 fn grows(transfer: &Transfer) -> bool {
     let measured = &transfer.measured;
     measured.window_max > measured.window_first + measured.window_first / 4

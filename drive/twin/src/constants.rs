@@ -1,8 +1,8 @@
-//! The constants of a twin: what is fitted, and the plan that they make.
+//! The constants of a twin: the fitted values, and the plan made of them.
 //!
-//! A plan has one bottleneck: `[path]` with rate, RTT, queue and losses, two hosts and one
-//! flow. Everything that a user may ask about is a key of that plan, so `--set` works as in
-//! any run. Receive and send buffers are keys of the hosts.
+//! A plan has one bottleneck: `[path]` with rate, RTT, queue and losses, two hosts and one flow.
+//! Everything that a user may change is a key of that plan, so `--set` works as in any run. Receive
+//! and send buffers are keys of the hosts.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -10,26 +10,26 @@ use std::sync::Arc;
 /// Profile of a host that grants what is requested.
 pub const MODERN: &str = "modern";
 
-/// Profile of a host whose buffers begin small and grow with the path.
+/// Profile of a host with autotuned buffers.
 pub const LINUX: &str = "linux-6";
 
-/// A process of losses other than by a full queue.
+/// A process of losses other than tail drops.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum LossProcess {
-    /// None are.
+    /// No losses.
     None,
-    /// Each with this probability.
+    /// Random losses with this probability.
     Random(f64),
     /// This share of packets, in bursts of this mean length.
     Bursts(f64, f64),
-    /// Every n-th packet.
+    /// Every n-th packet is lost.
     Periodic(u64),
 }
 
 /// A buffer of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Buffer {
-    /// It grows with the path.
+    /// Autotuned.
     Auto,
     /// This many bytes.
     Bytes(u64),
@@ -38,19 +38,19 @@ pub enum Buffer {
 /// A limit of the sending application or its host.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Supply {
-    /// All data is there at the start.
+    /// Everything is available at the start.
     Everything,
-    /// Bytes that become available at a time, and the time between, in seconds.
+    /// Bytes per piece, and the time between pieces, in seconds.
     Pieces(f64, f64),
-    /// The host paces at no more than this rate, in bits per second.
+    /// The host paces at this rate at most, in bits per second.
     Paced(f64),
     /// The CPU needs this time per packet, in seconds.
     Cpu(f64),
-    /// The host's own link has this rate, in bits per second.
+    /// The host's access link has this rate, in bits per second.
     Link(f64),
 }
 
-/// Everything that a twin consists of.
+/// All constants of a twin.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Constants {
     /// Rate of the bottleneck in bits per second, headers and 38 bytes per frame included.
@@ -59,13 +59,13 @@ pub struct Constants {
     pub rtt: f64,
     /// Queue limit in packets.
     pub queue: u64,
-    /// Losses other than by a full queue.
+    /// Losses other than tail drops.
     pub loss: LossProcess,
-    /// The packets of the original that this process took, counted from 1.
+    /// Packets of the original lost by this process, counted from 1.
     pub lost: Arc<[u64]>,
-    /// True if exactly those are lost, in place of the process.
+    /// True if exactly those packets are lost, in place of the process.
     pub replays: bool,
-    /// Largest IP packet.
+    /// MTU in bytes.
     pub mtu: u64,
     /// True if segments carry timestamps.
     pub timestamps: bool,
@@ -77,7 +77,7 @@ pub struct Constants {
     pub ack_every: u64,
     /// Initial window in segments.
     pub initial_window: u64,
-    /// First slow-start threshold in segments; `None` if it is unlimited.
+    /// Initial ssthresh in segments; `None` if unlimited.
     pub initial_ssthresh: Option<u64>,
     /// Congestion control.
     pub control: &'static str,
@@ -98,7 +98,7 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// Returns the constants that were fitted, each with its value.
+    /// Returns the fitted constants, each with its value.
     #[must_use]
     pub fn named(&self) -> Vec<(&'static str, String)> {
         let mut all = vec![
@@ -194,7 +194,7 @@ impl Constants {
         text
     }
 
-    /// Returns the lowest rate that is known to bound the transfer, in bits per second.
+    /// Returns the lowest known bound on the transfer's rate, in bits per second.
     fn slowest_bps(&self) -> f64 {
         let supply = match self.supply {
             Supply::Pieces(bytes, every) => bytes * 8.0 / every.max(1e-6),
@@ -207,18 +207,18 @@ impl Constants {
     }
 }
 
-/// Returns a rate as a plan writes it.
+/// Returns a rate in the form of a plan.
 fn rate(bps: f64) -> String {
     format!("{:.0} kbit/s", (bps / 1e3).max(1.0))
 }
 
-/// Returns a time as a plan writes it.
+/// Returns a time in the form of a plan.
 fn time(seconds: f64) -> String {
     format!("{} ns", (seconds * 1e9).round().max(0.0))
 }
 
 impl Constants {
-    /// Returns true if the sender paces: always with a control that needs it.
+    /// Returns true if the sender paces. It always does with a control that needs pacing.
     #[must_use]
     pub fn paces(&self) -> bool {
         self.pacing || needs_pacing(self.control)
@@ -226,7 +226,7 @@ impl Constants {
 
     /// Returns the profile of the receiver.
     ///
-    /// A known buffer is the window; Linux would keep a part of it for itself.
+    /// A known buffer is the window; Linux would reserve a part of it.
     #[must_use]
     pub fn receiver_profile(&self) -> &'static str {
         match self.receive {
@@ -235,7 +235,7 @@ impl Constants {
         }
     }
 
-    /// Profile of the sender: with a buffer that is known the flight is the buffer.
+    /// Returns the profile of the sender. A known buffer is the limit of the flight.
     #[must_use]
     pub fn sender_profile(&self) -> &'static str {
         match self.send {
@@ -258,7 +258,7 @@ impl LossProcess {
     }
 }
 
-/// Returns true if a control paces in every kernel that has it.
+/// Returns true if a control paces in every kernel.
 #[must_use]
 pub fn needs_pacing(control: &str) -> bool {
     matches!(control, "bbr" | "bbr3")

@@ -1,9 +1,8 @@
-//! Fits a twin: runs each candidate, refines the likeliest, keeps those that repeat the
-//! original.
+//! Fits a twin: runs each candidate, refines the likeliest, keeps those that repeat the original.
 //!
-//! The search is greedy and its runs are simulations of the whole transfer, a hundred or
-//! so. Several fits may remain: what the capture does not decide (a control before any
-//! loss, a queue that was never full) differs between them, and so do their predictions.
+//! The search is greedy. Its runs are simulations of the whole transfer, a hundred or so. Several
+//! fits may remain. Constants that the capture leaves open differ between them, and so do their
+//! predictions. Examples are a control before any loss, and a queue that was never full.
 
 use gigatcp_tcp::congestion;
 use rayon::prelude::*;
@@ -15,61 +14,61 @@ use crate::measured::Measured;
 use crate::transfer::Transfer;
 use crate::world;
 
-/// A queue of fewer packets overflows by bursts that depend on hosts.
+/// Queue limit below which overflows depend on bursts of the hosts, in packets.
 pub(crate) const SMALL_QUEUE: u64 = 8;
 
-/// A rate that packets show is correct to this factor.
+/// Maximum error of a rate shown by packets, as a factor.
 const SHOWN_RATE: f64 = 1.08;
 
-/// Candidates that are tried under every control.
+/// Candidates tried under every control.
 const LIKELY: usize = 10;
 
-/// Candidates that are refined.
+/// Candidates refined.
 const REFINED: usize = 6;
 
-/// Fits around which is probed what the capture may leave open.
+/// Fits around which constants left open by the capture are varied.
 const PROBED: usize = 3;
 
-/// Fits that are kept.
+/// Maximum fits kept.
 const KEPT: usize = 12;
 
-/// Largest additional distance of a kept fit from the original.
+/// Maximum additional distance of a kept fit from the original.
 const SLACK: f64 = 0.3;
 
-/// Losses from which a queue that repeats them is not by accident.
+/// Minimum losses for a queue to repeat them not by accident.
 const MIN_OVERFLOWS: usize = 4;
 
-/// Additional distance up to which a queue alone is more likely than a replay.
+/// Maximum additional distance at which a queue alone is preferred to a replay.
 const PREFERENCE: f64 = 0.2;
 
-/// Causes that drop packets as the sender's window decides: a replay cannot follow a change.
+/// Causes of drops that depend on the sender's window. A replay cannot follow a change of it.
 const DROPS: [&str; 3] = ["queue-overflow", "aqm-drops", "policer"];
 
-/// Share of the time limited by these above which losses are not replayed.
+/// Maximum share of the time limited by these causes for losses to be replayed.
 const MOST_REPLAYED: f64 = 0.15;
 
 /// Steps of a refinement, as factors: switches, then constants from coarse to fine.
 const STEPS: [f64; 4] = [1.0, 1.4, 1.15, 1.05];
 
-/// Rounds of one step at most, as long as each improves the fit.
+/// Maximum rounds of one step, while each improves the fit.
 const ROUNDS: usize = 2;
 
-/// Fits whose rates or queues differ by less than these factors are one.
+/// Maximum ratios of rates and of queues at which two fits count as one.
 const SAME_RATE: f64 = 1.05;
 const SAME_QUEUE: f64 = 1.15;
 
-/// One set of constants, and how well it repeats the original.
+/// A set of constants, and how well it repeats the original.
 #[derive(Clone, Debug)]
 pub struct Fit {
     /// The constants.
     pub constants: Constants,
-    /// The plan they make, with what the user knows.
+    /// Keys `KEY=VALUE` of the plan that the user knows.
     pub known: Vec<String>,
     /// Likeness of its run to the original.
     pub likeness: Likeness,
 }
 
-/// A twin: the fits that repeat a transfer, the best one first.
+/// A twin: the fits that repeat a transfer, best first.
 #[derive(Clone, Debug)]
 pub struct Twin {
     /// The transfer.
@@ -78,14 +77,14 @@ pub struct Twin {
     pub fits: Vec<Fit>,
     /// True if packets show the rate of the bottleneck.
     pub shows_rate: bool,
-    /// Simulations that it took.
+    /// Number of simulations run.
     pub runs: usize,
 }
 
-/// A refusal: the reason for which a transfer has no twin.
+/// Why a transfer has no twin.
 #[derive(Clone, Debug)]
 pub struct NoFit {
-    /// The reason, in a sentence.
+    /// Reason, in a sentence.
     pub reason: String,
     /// The best attempt, if any was made.
     pub best: Option<Box<Fit>>,
@@ -95,7 +94,7 @@ impl Twin {
     /// Fits a transfer. `known` are keys `KEY=VALUE` of the plan that the user knows.
     ///
     /// # Errors
-    /// The reason for which there is no fit.
+    /// Why there is no fit.
     pub fn fit(transfer: Transfer, known: &[String]) -> Result<Self, NoFit> {
         if let Some(reason) = unmodeled(&transfer) {
             return Err(NoFit { reason, best: None });
@@ -142,7 +141,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Returns the kept fits, the best one first; at least one.
+    /// Returns the kept fits, best first; at least one.
     fn fits(&mut self, transfer: &Transfer) -> Result<Vec<Fit>, String> {
         let candidates = candidates(transfer);
         let given = self
@@ -193,7 +192,7 @@ impl Search<'_> {
         let most = tried[0].likeness.distance + SLACK;
         tried.retain(|one| one.likeness.distance <= most);
         let mut kept = distinct(&tried, KEPT);
-        // However many fits are nearer: the ends of what the capture leaves open.
+        // In addition to nearer fits, keeps the extremes of what the capture leaves open.
         for value in [
             |one: &Fit| one.constants.rate_bps,
             |one: &Fit| one.constants.queue as f64,
@@ -205,7 +204,7 @@ impl Search<'_> {
         Ok(distinct(&kept, kept.len()))
     }
 
-    /// Leaves replayed losses out if a queue that overflows repeats them as well.
+    /// Removes replayed losses if a queue that overflows repeats them as well.
     ///
     /// The queue is one constant, and a replay has one for each loss.
     fn prefer_overflow(&self, tried: &mut Vec<Fit>) {
@@ -219,7 +218,7 @@ impl Search<'_> {
         }
     }
 
-    /// Runs all these; those that cannot be run are left out, unless none can.
+    /// Runs all candidates; those that fail are left out, unless all fail.
     fn try_all(&mut self, all: Vec<Constants>) -> Result<Vec<Fit>, String> {
         self.runs += all.len();
         let (original, known) = (self.original, self.known);
@@ -235,7 +234,7 @@ impl Search<'_> {
         Ok(fits)
     }
 
-    /// True if the rate is that which packets show.
+    /// Returns true if the rate agrees with that shown by packets.
     fn allows(&self, one: &Constants) -> bool {
         let Some(shown) = self.shown_bps else {
             return true;
@@ -243,7 +242,7 @@ impl Search<'_> {
         (shown / SHOWN_RATE..=shown * SHOWN_RATE).contains(&one.rate_bps)
     }
 
-    /// Improves a fit step by step; returns every better one on the way.
+    /// Improves a fit step by step; returns every improvement.
     fn refine(&mut self, begin: Fit) -> Result<Vec<Fit>, String> {
         let mut all = Vec::new();
         let mut now = begin;
@@ -268,7 +267,7 @@ impl Search<'_> {
     }
 }
 
-/// Runs constants and compares with the original.
+/// Runs constants and compares the result with the original.
 fn attempt(original: &Measured, known: &[String], constants: Constants) -> Result<Fit, String> {
     let plan = constants.to_toml();
     let ran = world::run(&plan, known, 1)?;
@@ -283,7 +282,7 @@ fn sort(fits: &mut [Fit]) {
     fits.sort_by(|a, b| a.likeness.distance.total_cmp(&b.likeness.distance));
 }
 
-/// The first `count` of sorted fits that differ from those before.
+/// Returns the first `count` of sorted fits that differ from those before.
 fn distinct(fits: &[Fit], count: usize) -> Vec<Fit> {
     let mut kept: Vec<Fit> = Vec::new();
     for one in fits {
@@ -297,7 +296,7 @@ fn distinct(fits: &[Fit], count: usize) -> Vec<Fit> {
     kept
 }
 
-/// True if two fits differ in no hypothesis, and hardly in rate and queue.
+/// Returns true if two fits have the same hypotheses, and nearly equal rate and queue.
 fn is_alike(a: &Constants, b: &Constants) -> bool {
     let kind = std::mem::discriminant::<LossProcess>;
     let is_near = |a: f64, b: f64, factor: f64| a < b * factor && b < a * factor;
@@ -313,7 +312,7 @@ fn is_alike(a: &Constants, b: &Constants) -> bool {
         && is_near(a.queue as f64, b.queue as f64, SAME_QUEUE)
 }
 
-/// The constants with what can be corrected from one run alone; `None` if nothing can.
+/// Returns constants corrected from one run; `None` if no correction applies.
 fn corrected(fit: &Fit, original: &Measured) -> Option<Constants> {
     let mut next = fit.constants.clone();
     let flight = 1.0 / fit.likeness.flight[1].max(0.1);
@@ -338,8 +337,9 @@ fn corrected(fit: &Fit, original: &Measured) -> Option<Constants> {
     (next != fit.constants).then_some(next)
 }
 
-/// Constants that a transfer may not decide: a rate and a queue that never filled. Those
-/// whose runs repeat the original as well are kept, and widen the interval.
+/// Returns variations of constants that a transfer may leave open. They are a rate, and a queue
+/// that never filled. Those whose runs repeat the original as well are kept, and widen the
+/// interval.
 fn undecided(now: &Constants, shows_rate: bool) -> Vec<Constants> {
     let mut all = Vec::new();
     let rates: &[f64] = if shows_rate {
@@ -364,7 +364,7 @@ fn undecided(now: &Constants, shows_rate: bool) -> Vec<Constants> {
     all
 }
 
-/// Returns constants with other pacing and other ACKs than the capture suggests.
+/// Returns constants with pacing and ACKs other than the capture suggests.
 ///
 /// A network card joins ACKs, and no sender paces its first flight.
 fn switched(now: &Constants) -> Vec<Constants> {
@@ -383,7 +383,8 @@ fn switched(now: &Constants) -> Vec<Constants> {
     all
 }
 
-/// Constants that differ in one of them, by a factor; switches at factor one.
+/// Returns constants with one of them changed by a factor. At factor one a switch is changed
+/// instead.
 fn neighbors(now: &Constants, factor: f64) -> Vec<Constants> {
     let mut all = Vec::new();
     let mut put = |edit: &dyn Fn(&mut Constants)| {

@@ -6,7 +6,7 @@ use crate::constants::{Constants, LossProcess, Supply};
 use crate::fit::Twin;
 use crate::predict::Prediction;
 
-/// Returns the changes that the advice for a cause means; empty if none.
+/// Returns the changes that implement the advice for a cause; empty if none.
 #[must_use]
 pub fn changes(cause: &str, now: &Constants) -> Vec<String> {
     let bdp = now.rate_bps * now.rtt / 8.0;
@@ -45,19 +45,19 @@ pub fn changes(cause: &str, now: &Constants) -> Vec<String> {
 }
 
 impl Twin {
-    /// Predicts what the advice for the headline of a diagnosis would bring.
+    /// Predicts the effect of the advice for the headline of a diagnosis.
     ///
     /// # Errors
-    /// The reason for which that cannot be predicted.
+    /// Why it cannot be predicted.
     pub fn fix(&self, diagnosis: &Diagnosis) -> Result<Prediction, String> {
         let headline = diagnosis.headline().ok_or("the cause is unsure")?;
         self.fix_of(headline.cause.id)
     }
 
-    /// Predicts what the advice for one cause would bring.
+    /// Predicts the effect of the advice for one cause.
     ///
     /// # Errors
-    /// The reason for which that cannot be predicted.
+    /// Why it cannot be predicted.
     pub fn fix_of(&self, cause: &str) -> Result<Prediction, String> {
         let changes = changes(cause, &self.fits[0].constants);
         if changes.is_empty() {

@@ -1,4 +1,4 @@
-//! The levers that a user has, ranked by what each would bring.
+//! Settings that a user can change, ranked by predicted gain.
 
 use rayon::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::predict::{PARALLEL, Prediction};
 /// Jumbo frames.
 const JUMBO: u64 = 9000;
 
-/// Returns the settings worth trying for a twin, each as changes `KEY=VALUE`.
+/// Returns the settings to try for a twin, each as changes `KEY=VALUE`.
 #[must_use]
 pub fn levers(twin: &Twin) -> Vec<Vec<String>> {
     let now = &twin.fits[0].constants;
@@ -46,10 +46,10 @@ pub fn levers(twin: &Twin) -> Vec<Vec<String>> {
 }
 
 impl Twin {
-    /// Predicts every lever, and the best two together; the largest stated gain first.
+    /// Predicts every setting, and the best two together. Largest stated gain first.
     ///
     /// # Errors
-    /// If no lever can be predicted.
+    /// If no setting can be predicted.
     pub fn best(&self) -> Result<Vec<Prediction>, String> {
         let tried: Vec<Result<Prediction, String>> = levers(self)
             .par_iter()

@@ -1,25 +1,27 @@
-//! The twin: a simulation fitted to one transfer, and what other settings would bring.
+//! Digital twin of a transfer: a simulation fitted to it that predicts the effect of other
+//! settings.
 //!
 //! ```text
 //! capture -> measures -> candidates -> runs like the original? -> variations -> prediction
 //! ```
 //!
-//! The fit rests on what the capture shows. Constants are named and counted. A refitted run
-//! that does not repeat the original is no fit, and then there is no prediction.
+//! The fit rests on what the capture shows. Its constants are named and counted. If the refitted
+//! run does not repeat the original, there is no fit and no prediction.
 //!
 //! | file | what |
 //! |---|---|
 //! | `measured.rs` | one transfer, measured from its packets |
-//! | `trains.rs` | the rate of a bottleneck, by trains that it stretched |
+//! | `trains.rs` | bottleneck rate, from trains of segments that it stretched |
 //! | `transfer.rs` | a transfer in a capture, with its diagnosis |
+//! | `constants.rs` | the fitted constants, and the plan made of them |
 //! | `constants.rs` | what is fitted, and the plan it makes |
 //! | `candidates.rs` | hypotheses, each with constants from the measures |
 //! | `world.rs` | runs a plan and measures it in the same way |
 //! | `likeness.rs` | how well a run repeats the original |
 //! | `fit.rs` | the search |
 //! | `predict.rs` | variations, with an interval |
-//! | `fixes.rs` | what `why` advises, as changes |
-//! | `levers.rs` | what a user can change, ranked by gain |
+//! | `fixes.rs` | advice of `why`, as changes |
+//! | `levers.rs` | settings that a user can change, ranked by gain |
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

@@ -1,36 +1,36 @@
 //! Likeness of a refitted run to the original.
 //!
-//! Each difference is divided by what counts as one unit of it; the distance is the root of
-//! the mean square. Retransmissions are compared by their square roots, of which the
-//! standard deviation over random losses is one half whatever their number.
+//! Each difference is divided by its unit; the distance is the root of the mean square.
+//! Retransmissions are compared by their square roots, whose standard deviation over random losses
+//! is one half for any number.
 
 use crate::measured::{CURVE, Measured};
 use crate::trains::TrainRates;
 
-/// A difference of goodput that counts as one unit.
+/// Unit for a difference of goodput.
 const GOODPUT: f64 = 0.05;
-/// A difference of the square roots of retransmissions that counts as one unit.
+/// Unit for a difference of the square roots of retransmissions.
 const RETRANSMISSIONS: f64 = 1.0;
-/// A difference of an RTT quantile that counts as one unit.
+/// Unit for a difference of an RTT quantile.
 const RTT: f64 = 0.10;
-/// A difference of the delivery curve, as a share of its time, of one unit.
+/// Unit for a difference of the delivery curve, as a share of its time.
 const DELIVERY: f64 = 0.03;
-/// A difference of the rate of trains that counts as one unit.
+/// Unit for a difference of the rate of trains.
 const TRAIN: f64 = 0.05;
-/// A difference of the bytes in flight that counts as one unit.
+/// Unit for a difference of the bytes in flight.
 const FLIGHT: f64 = 0.15;
-/// Largest number of units of an RTT quantile.
+/// Maximum units of an RTT quantile.
 ///
-/// Super-segments of a capture give fewer samples, and the longest remain.
+/// Super-segments of a capture give fewer samples, and the largest remain.
 const MOST_RTT: f64 = 2.0;
-/// Largest distance of a fit.
+/// Maximum distance of a fit.
 ///
-/// In development predictions from farther fits missed more often than a fifth of the time.
+/// In development, predictions from fits farther away missed more often than a fifth of the time.
 const FARTHEST: f64 = 0.7;
-/// No single difference counts for more units than this.
+/// Maximum units of any single difference.
 const MOST: f64 = 10.0;
 
-/// A refitted run next to the original.
+/// Comparison of a refitted run with the original.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Likeness {
     /// Goodput of the run as a multiple of the original.
@@ -45,7 +45,7 @@ pub struct Likeness {
     pub flight: [f64; 2],
     /// Rate of trains as a multiple of the original; 1 if either shows none.
     pub train: f64,
-    /// All together, in units.
+    /// Distance over all differences, in units.
     pub distance: f64,
 }
 
@@ -118,7 +118,7 @@ impl Likeness {
         (parts.iter().sum::<f64>() / 7.0).sqrt()
     }
 
-    /// Returns why this is no fit; `None` if it repeats the original.
+    /// Returns why this is not a fit; `None` if it repeats the original.
     #[must_use]
     pub fn objection(&self, original: &Measured) -> Option<String> {
         let percent = |ratio: f64| format!("{:+.0} %", (ratio - 1.0) * 100.0);

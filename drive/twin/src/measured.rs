@@ -1,7 +1,7 @@
-//! Measures one transfer from its packets near the sender: captured or simulated, alike.
+//! Measures one transfer from its packets near the sender, captured or simulated.
 //!
-//! Original and refitted run go through the same [`Meter`], so an error of the measurement
-//! is in both. Times are seconds since the first packet.
+//! Original and refitted run use the same [`Meter`], so an error of the measurement is in both.
+//! Times are seconds since the first packet.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use crate::trains::{Advance, TrainRates};
 /// Points of the delivery curve.
 pub const CURVE: usize = 20;
 
-/// A segment that was lost: retransmitted, and not proven spurious.
+/// A lost segment: retransmitted, and not proven spurious.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Loss {
     /// Number of data segments sent before its last transmission.
     pub number: u64,
-    /// When its retransmission passed, in seconds.
+    /// Time of its retransmission, in seconds.
     pub at: f64,
     /// The last RTT sample before that, in seconds; zero if there was none.
     pub rtt: f64,
@@ -30,7 +30,7 @@ pub struct Loss {
 /// Minimum, quartiles and 95th percentile of the RTT, in seconds.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct RttQuantiles {
-    /// Smallest sample.
+    /// Minimum.
     pub min: f64,
     /// First quartile.
     pub p25: f64,
@@ -42,12 +42,12 @@ pub struct RttQuantiles {
     pub p95: f64,
 }
 
-/// Pieces that an application handed over, divided by segments shorter than full ones.
+/// Pieces written by an application, delimited by segments shorter than full ones.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Pieces {
     /// Number of pieces.
     pub count: u64,
-    /// Median bytes of one.
+    /// Median bytes of a piece.
     pub bytes: f64,
     /// Median time from the end of one to the end of the next, in seconds.
     pub every: f64,
@@ -78,19 +78,19 @@ pub struct Measured {
     pub curve: [f64; CURVE],
     /// Median of the bytes in flight, over ACKs.
     pub flight_p50: f64,
-    /// 95th percentile of the same.
+    /// 95th percentile of the bytes in flight, over ACKs.
     pub flight_p95: f64,
-    /// The window that the first segment after data began advertises: a SYN's is not scaled.
+    /// Advertised window of the first segment after data began: a SYN's is not scaled.
     pub window_first: u64,
-    /// Largest advertised window.
+    /// Maximum advertised window.
     pub window_max: u64,
-    /// Smallest advertised window after data began.
+    /// Minimum advertised window after data began.
     pub window_min: u64,
     /// Share of ACKs after which the advertised window was full, to two segments.
     pub window_full: f64,
     /// Bytes sent before the first ACK of data.
     pub first_flight: u64,
-    /// Time over which they were sent.
+    /// Time over which the first flight was sent.
     pub first_flight_time: f64,
     /// Median of the bytes that an ACK acknowledges.
     pub bytes_per_ack: f64,
@@ -100,9 +100,9 @@ pub struct Measured {
     pub losses: Vec<Loss>,
     /// Pieces of the application.
     pub pieces: Pieces,
-    /// Largest delivery rate over a tenth of the transfer, in bytes per second.
+    /// Maximum delivery rate over a tenth of the transfer, in bytes per second.
     pub best_rate: f64,
-    /// Rates of the bottleneck by trains that it stretched.
+    /// Bottleneck rates, from trains that it stretched.
     pub trains: TrainRates,
 }
 
@@ -114,12 +114,12 @@ impl Measured {
     }
 }
 
-/// Takes the packets of one connection.
+/// Measures the packets of one connection.
 #[derive(Debug)]
 pub struct Meter {
     side: Side,
     began_at: Option<Instant>,
-    /// End of the data sent, and of the data acknowledged, as positions.
+    /// End of the data sent, and of the data acknowledged, as stream positions.
     next: u64,
     acked: u64,
     origin: Option<u64>,
@@ -132,7 +132,7 @@ pub struct Meter {
     per_ack: Vec<f64>,
     /// Each ACK that advanced.
     advances: Vec<Advance>,
-    /// When each unacknowledged segment was sent, by position; without retransmissions.
+    /// Send time of each unacknowledged segment, by position; without retransmissions.
     sent: BTreeMap<u64, Option<f64>>,
     /// Number of the last transmission, by position.
     numbers: BTreeMap<u64, u64>,
@@ -143,7 +143,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A meter of the data that `side` sends.
+    /// Creates a meter of the data that `side` sends.
     #[must_use]
     pub fn new(side: Side) -> Self {
         Self {
@@ -168,7 +168,7 @@ impl Meter {
         }
     }
 
-    /// Takes a packet, what it is, and the connection after it.
+    /// Handles a packet, its verdict, and the connection after it.
     pub fn handle_packet(&mut self, packet: &Observed, verdict: &Verdict, connection: &Connection) {
         let began = *self.began_at.get_or_insert(packet.at);
         let at = packet.at.saturating_since(began).as_secs_f64();
@@ -248,7 +248,7 @@ impl Meter {
         let before = self.numbers.range(..=position).next_back();
         let number = before.map_or(self.measured.segments, |(_, number)| *number);
         for index in 0..count {
-            // If the retransmission is lost too, that one is.
+            // If the retransmission is lost too, its number counts.
             let number = match self.numbers.get_mut(&(position + index * size)) {
                 Some(last) => std::mem::replace(last, self.measured.segments + index),
                 None => number + index,
@@ -352,7 +352,7 @@ impl Meter {
     }
 }
 
-/// Returns the sample that `share` of the sorted samples is below; zero of none.
+/// Returns the sample that `share` of the sorted samples is below, or zero.
 pub(crate) fn quantile(sorted: &[f64], share: f64) -> f64 {
     let last = sorted.len().saturating_sub(1);
     let place = (share * last as f64).round() as usize;

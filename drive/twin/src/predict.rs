@@ -1,11 +1,11 @@
 //! Predictions for other settings: variations of every fit, over seeds, with an interval.
 //!
-//! Each variation runs with the same seeds and the same losses as the twin without it
-//! (common random numbers). A prediction is the original's goodput times the gain between
-//! the two runs. The interval covers what the capture leaves open: the kept fits, and the
-//! seeds, each with another loss rate out of what the number of losses allows; what such a
-//! draw changes in the run without the changes too is taken out (`regression`). Where they
-//! disagree by much there is no number: a lower bound if all of them gain, otherwise none.
+//! Each variation runs with the same seeds and the same losses as the twin without it (common
+//! random numbers). A prediction is the original's goodput times the gain between the two runs. The
+//! interval covers what the capture leaves open: the kept fits, and the seeds, each with another
+//! loss rate within what the number of losses allows. What such a draw also changes in the run
+//! without the changes is removed (`regression`). If they disagree by much there is no number: a
+//! lower bound if all of them gain, otherwise none.
 
 use rayon::prelude::*;
 
@@ -18,13 +18,13 @@ const JITTER: f64 = 0.01;
 
 /// Standard deviation of the rate of a draw, relative.
 ///
-/// A window next to what the path holds overflows its queue, or does not.
+/// A window near the BDP plus queue limit overflows the queue, or does not.
 const RATE_JITTER: f64 = 0.03;
 
-/// Share of the time above which a limit of a host forbids some predictions.
+/// Share of the time above which a limit of a host prevents some predictions.
 const UNSHARED: f64 = 0.15;
 
-/// Limits that connections of one host may have each or together.
+/// Limits that connections of one host may have separately or in common.
 const HOST_LIMITS: [&str; 7] = [
     "application-limited",
     "pacing-limited",
@@ -46,49 +46,49 @@ const PACKET_COSTS: [&str; 4] = [
 /// Segments per ACK above which the receiver may count bytes or time.
 const MOST_ACK_EVERY: u64 = 4;
 
-/// Smallest flight for a new packet size, in packets of that size.
+/// Minimum flight for a new packet size, in packets of that size.
 const MIN_FLIGHT: f64 = 8.0;
 
-/// The key of parallel connections: together they carry the bytes of the original.
+/// Key of parallel connections: together they carry the bytes of the original.
 pub const PARALLEL: &str = "flow.count";
 
-/// Standard normal deviates, one draw for each.
+/// Standard normal deviates, one for each draw.
 const DEVIATES: [f64; 5] = [0.0, 1.64, 0.84, -1.64, -0.84];
 
-/// Relative half-width that every interval has in addition.
+/// Additional relative half-width of every interval.
 ///
 /// From simulations with seeds below 3,500,000, which the proof does not use.
 const MARGIN: f64 = 0.07;
 
-/// Relative half-width in addition if goodput changes by a tenth.
+/// Additional relative half-width if goodput changes by a tenth.
 ///
-/// Another limit counts there, which the capture has not shown.
+/// Another limit then applies, which the capture has not shown.
 const MARGIN_OF_CHANGE: f64 = 0.15;
 
 /// Quantiles of the weighted runs that bound the interval.
 const TAILS: [f64; 2] = [0.02, 0.98];
 
-/// Runs whose largest goodput is more than this multiple of the smallest give no number.
+/// Maximum ratio of largest to smallest goodput of the runs for a number.
 const MAX_SPREAD: f64 = 1.6;
 
-/// Largest such multiple if goodput changes by a tenth.
+/// Maximum such ratio if goodput changes by a tenth.
 const MAX_SPREAD_OF_CHANGE: f64 = 1.4;
 
-/// Largest such multiple if packets do not show the rate of the path either.
+/// Maximum such ratio if packets do not show the rate of the path either.
 const MAX_SPREAD_OPEN: f64 = 1.25;
 
-/// Largest distance of a fit that gives a number if goodput changes by a tenth.
+/// Maximum distance of a fit that gives a number if goodput changes by a tenth.
 const MAX_DISTANCE_OF_CHANGE: f64 = 0.3;
 
-/// Runs whose largest goodput is more than this multiple of the smallest give no range.
+/// Maximum ratio of largest to smallest goodput of the runs for a range.
 ///
-/// Nor do those that gain by a rate which packets do not show: the upper end is open.
+/// Runs that gain by a rate not shown by packets give no range either: the upper end is open.
 const MAX_RANGE: f64 = 3.0;
 
-/// A lower bound is one if it is this multiple of the original.
+/// Minimum ratio of a lower bound to the original.
 const MIN_GAIN: f64 = 1.1;
 
-/// The certainty of a prediction.
+/// Certainty of a prediction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Certainty {
     /// A goodput with an interval.
@@ -97,7 +97,7 @@ pub enum Certainty {
     Range,
     /// A lower bound only: the fits agree in a gain, but not in its size.
     AtLeast,
-    /// Nothing: the fits contradict one another.
+    /// No prediction: the fits contradict one another.
     Unsure,
 }
 
@@ -127,12 +127,13 @@ pub struct Prediction {
     pub interval_bps: [f64; 2],
     /// Goodput as a multiple of the original's.
     pub gain: f64,
-    /// Runs that it took, those without the changes included.
+    /// Number of runs, those without the changes included.
     pub runs: usize,
 }
 
 impl Prediction {
-    /// Returns the stated gain: of a range the end nearest to 1, otherwise 1.
+    /// Returns the stated gain. For a range that is its point nearest to 1, for a lower bound the
+    /// bound, for no prediction 1.
     #[must_use]
     pub fn gain_stated(&self) -> f64 {
         let [low, high] = self
@@ -151,7 +152,7 @@ impl Twin {
     /// Predicts the goodput with these changes.
     ///
     /// # Errors
-    /// The fault of a change, or the reason for which it cannot be predicted.
+    /// The fault of a change, or why it cannot be predicted.
     pub fn predict(&self, changes: &[String]) -> Result<Prediction, String> {
         if let Some(reason) = self.objection(changes) {
             return Err(reason);
@@ -190,7 +191,7 @@ impl Twin {
             MARGIN_OF_CHANGE
         };
         let interval_bps = [low * (1.0 - margin), high * (1.0 + margin)];
-        // Behind a change another limit may count, of which the original shows little.
+        // After a change another limit may apply, which the original hardly shows.
         let most = match (changes_little, self.shows_rate) {
             (true, _) => MAX_SPREAD,
             (false, true) => MAX_SPREAD_OF_CHANGE,
@@ -236,7 +237,7 @@ impl Twin {
         Ok((without.max(1.0), with.max(1.0)))
     }
 
-    /// Returns the reason that forbids a prediction; `None` if there is none.
+    /// Returns why a prediction is not possible; `None` if it is.
     fn objection(&self, changes: &[String]) -> Option<String> {
         let limited = |causes: &[&str]| {
             let verdicts = self.transfer.diagnosis.verdicts.iter();
@@ -315,7 +316,7 @@ impl Twin {
     }
 }
 
-/// Returns the changes with those that follow from them.
+/// Returns the changes and those that follow from them.
 ///
 /// A control may need pacing; parallel connections share the bytes.
 fn completed(changes: &[String], constants: &Constants) -> Vec<String> {
@@ -343,9 +344,9 @@ fn completed(changes: &[String], constants: &Constants) -> Vec<String> {
 
 /// Returns how far runs with the changes follow those without, over draws.
 ///
-/// The slope of the logarithms through each fit's first draw: 1 if the changes do not matter,
-/// 0 if other losses decide there. It takes from a draw what is known to be luck, as the
-/// original shows which losses it had (a control variate).
+/// It is the slope of the logarithms through each fit's first draw: 1 if the changes do not matter,
+/// 0 if other losses decide there. It removes the random part of a draw, since the original shows
+/// which losses it had (a control variate).
 fn regression<'a>(fits: impl Iterator<Item = &'a [(f64, f64)]>) -> f64 {
     let (mut product, mut square) = (0.0, 1e-9);
     for all in fits {
@@ -358,7 +359,7 @@ fn regression<'a>(fits: impl Iterator<Item = &'a [(f64, f64)]>) -> f64 {
     (product / square).clamp(0.0, 1.0)
 }
 
-/// The value that `share` of the weight is below, of sorted samples.
+/// Returns the value that `share` of the weight is below, of sorted samples.
 fn weighted(samples: &[(f64, f64)], share: f64) -> f64 {
     let all: f64 = samples.iter().map(|(_, weight)| weight).sum();
     let mut sum = 0.0;

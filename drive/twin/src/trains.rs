@@ -1,50 +1,50 @@
-//! The rate of a bottleneck, by trains of segments that it stretched.
+//! Derives the bottleneck rate from trains of segments that it stretched.
 //!
-//! Where segments were sent faster than they were acknowledged, or a queue delayed all of
-//! them, the bottleneck was busy, and their ACKs arrive at its rate. Trains of segments that
-//! were acknowledged as they were sent show the pace of the sender alone.
+//! If segments were sent faster than they were acknowledged, or a queue delayed all of them, the
+//! bottleneck was busy, and their ACKs arrive at its rate. Trains acknowledged as fast as they were
+//! sent show only the pace of the sender.
 
-/// An ACK that advanced, and when the data it covers was sent.
+/// An ACK that advanced, and the send time of the data that it covers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Advance {
-    /// When it passed, in seconds.
+    /// Time of the ACK, in seconds.
     pub at: f64,
     /// End of the data it acknowledges.
     pub position: u64,
-    /// When the last segment was sent; `None` if one of those it covers was retransmitted.
+    /// Send time of the last segment; `None` if one of those it covers was retransmitted.
     pub sent: Option<f64>,
 }
 
-/// Smallest trains, in full segments and in seconds: below it batches of ACKs decide.
+/// Minimum long train, in full segments and in seconds. Shorter ones depend on batches of ACKs.
 const LONG: (f64, f64) = (8.0, 1.0e-3);
 
-/// Smallest trains where there are no longer ones.
+/// Minimum short train, used if there are no long ones.
 const SHORT: (f64, f64) = (3.0, 0.2e-3);
 
-/// Largest time of sending a train, as a share of that of its ACKs.
+/// Maximum sending time of a train, as a share of the time of its ACKs.
 const STRETCHED: f64 = 0.8;
 
-/// Queueing delay that shows a busy bottleneck: a share of the RTT, and seconds.
+/// Queueing delay that indicates a busy bottleneck: a share of the RTT, and seconds.
 const QUEUED: f64 = 0.15;
 const QUEUED_TIME: f64 = 0.5e-3;
 
-/// Trains that show a rate.
+/// Minimum trains for a rate.
 const MIN_TRAINS: usize = 4;
 
-/// Share of the trains that one rate must have.
+/// Minimum share of the trains with one rate.
 ///
-/// A pace that varies shows no bottleneck.
+/// A pace that varies does not show a bottleneck.
 const COMMON: f64 = 0.3;
 
-/// Width of a bin of the logarithms of rates, of which three together are compared.
+/// Width of a bin of the logarithms of rates; three bins together are compared.
 const BIN: f64 = 0.03;
 
 /// Rates at which most trains were acknowledged, in bytes per second.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct TrainRates {
-    /// By long trains.
+    /// Rate of long trains.
     pub long: Option<f64>,
-    /// By all but pairs.
+    /// Rate of all trains except pairs.
     pub short: Option<f64>,
 }
 
@@ -60,7 +60,7 @@ impl TrainRates {
     }
 }
 
-/// Returns the rate of the shortest train from each ACK, where the bottleneck was busy.
+/// Returns the rate of the shortest train from each ACK, while the bottleneck was busy.
 fn rates(
     advances: &[Advance],
     (segments, time): (f64, f64),
@@ -105,7 +105,7 @@ fn rates(
     rates
 }
 
-/// The middle of the densest bins.
+/// Returns the middle of the densest bins.
 fn most_common(rates: &mut [f64]) -> Option<f64> {
     if rates.len() < MIN_TRAINS {
         return None;
@@ -129,7 +129,7 @@ fn most_common(rates: &mut [f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// ACKs of bursts of 20 segments over a bottleneck of 1 ms per segment.
+    /// Returns ACKs of bursts of 20 segments over a bottleneck of 1 ms per segment.
     ///
     /// There is a burst for each RTT of 50 ms, with a `pace` between its segments.
     fn bursts(pace: f64) -> Vec<Advance> {

@@ -1,4 +1,4 @@
-//! A transfer in a capture: its measures, its diagnosis, what its SYNs said.
+//! A transfer in a capture: its measures, its diagnosis, the options of its SYNs.
 
 use gigatcp_analyze::{Capture, Chosen, Diagnosis, Options, Source, View, Visitor, revisit};
 use gigatcp_flows::{Connection, Observed, Side, Verdict};
@@ -48,7 +48,7 @@ impl Transfer {
     /// Reads the connection with that index, or the largest one, from a capture.
     ///
     /// # Errors
-    /// The reason for which there is no transfer to fit, in a sentence.
+    /// Why there is no transfer to fit, in a sentence.
     pub fn read(
         source: &Source,
         options: &Options<'_>,
@@ -65,7 +65,7 @@ impl Transfer {
     /// Diagnoses and measures the connection with that index, or the largest one.
     ///
     /// # Errors
-    /// The reason for which there is no transfer to fit, in a sentence.
+    /// Why there is no transfer to fit, in a sentence.
     pub fn within(
         capture: &Capture,
         options: &Options<'_>,
@@ -81,7 +81,7 @@ impl Transfer {
     /// Measures a connection of a capture that was read and diagnosed.
     ///
     /// # Errors
-    /// The reason for which there is no transfer to fit, in a sentence.
+    /// Why there is no transfer to fit, in a sentence.
     pub fn of(
         capture: &Capture,
         options: &Options<'_>,

@@ -1,4 +1,4 @@
-//! Runs a twin's plan with changes, and measures it as the capture was measured.
+//! Runs a twin's plan with changes, and measures it like the capture.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,7 +25,7 @@ pub struct Ran {
 /// Runs a plan with changes `KEY=VALUE` and this seed.
 ///
 /// # Errors
-/// What is wrong with a change, or that no data was acknowledged.
+/// The fault of a change, or that no data was acknowledged.
 pub fn run(plan: &str, changes: &[String], seed: u64) -> Result<Ran, String> {
     let plan = gigatcp_plan::parse("twin", plan.as_bytes(), changes);
     let plan = plan.map_err(|findings| findings.to_string())?;
@@ -35,10 +35,10 @@ pub fn run(plan: &str, changes: &[String], seed: u64) -> Result<Ran, String> {
     measure(config, usize::MAX)
 }
 
-/// Runs a world and measures its first `count` flows at their sender's interface.
+/// Runs a simulation and measures its first `count` flows at their sender's interface.
 ///
 /// # Errors
-/// That it cannot be built, or that no data was acknowledged.
+/// It cannot be built, or no data was acknowledged.
 pub fn measure(config: gigatcp_sim::WorldConfig, count: usize) -> Result<Ran, String> {
     let mut world = World::new(config).map_err(|error| error.to_string())?;
     let tap = MeterTap::default();
@@ -61,7 +61,7 @@ pub fn measure(config: gigatcp_sim::WorldConfig, count: usize) -> Result<Ran, St
     })
 }
 
-/// A meter of each flow, with the flow's table.
+/// Meters of the flows, each with the flow's table.
 #[derive(Default)]
 struct Meters {
     flows: Vec<Option<(FlowTable, Meter)>>,

@@ -1,4 +1,4 @@
-//! Captures of simulated transfers: what is predicted for a change, and what the change brings.
+//! Captures of simulated transfers: compares the prediction for a change with its effect.
 
 use gigatcp_analyze::{Options, Source};
 use gigatcp_run::Job;
@@ -60,7 +60,7 @@ buffer = "30000 B"
 bytes = "1 MB"
 "#;
 
-/// A transfer that nothing passes for two seconds.
+/// A transfer interrupted for two seconds.
 const OUTAGE: &str = r#"
 name = "outage"
 [path]

@@ -1,4 +1,4 @@
-//! A number with a dimension: what expressions compute with.
+//! A number with a dimension, the value type of expressions.
 
 use alloc::format;
 use alloc::string::String;
@@ -15,7 +15,7 @@ pub struct Dimension {
 }
 
 impl Dimension {
-    /// A number.
+    /// Dimensionless.
     pub const NONE: Self = Self { data: 0, time: 0 };
     /// Bytes.
     pub const DATA: Self = Self { data: 1, time: 0 };
@@ -35,7 +35,7 @@ pub struct Amount {
 }
 
 impl Amount {
-    /// A number without a dimension.
+    /// Returns a number without a dimension.
     #[must_use]
     pub const fn number(value: f64) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Amount {
         }
     }
 
-    /// An amount of data.
+    /// Returns an amount of data.
     #[must_use]
     pub fn bytes(bytes: Bytes) -> Self {
         Self {
@@ -53,7 +53,7 @@ impl Amount {
         }
     }
 
-    /// Returns the quantity that `text` is; None if it is another word.
+    /// Parses a quantity. `None` if `text` is another word.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -74,7 +74,8 @@ impl Amount {
         Some(Self::number(share.as_f64()))
     }
 
-    /// Returns the quantity as a plan has it, in the smallest unit; None without such a unit.
+    /// Returns the quantity as in a plan, in the smallest unit. `None` if its dimension has no
+    /// unit.
     #[must_use]
     pub fn text(self) -> Option<String> {
         let whole = |value: f64, unit| Some(format!("{} {unit}", libm::round(value)));

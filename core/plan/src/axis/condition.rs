@@ -36,7 +36,7 @@ enum Relation {
     AtLeast,
 }
 
-/// Longer signs first, or `<=` would be read as `<`.
+/// Comparison signs, longer ones first, or `<=` would be read as `<`.
 const SIGNS: [(&str, Relation); 6] = [
     ("!=", Relation::Unequal),
     ("<=", Relation::AtMost),
@@ -50,7 +50,7 @@ impl Condition {
     /// Reads conditions with ` and ` between them; the text begins at byte `begin`.
     ///
     /// # Errors
-    /// What was read, why it is wrong, and what to type.
+    /// The text read, why it is wrong, and a correction.
     pub fn read_all(text: &str, begin: usize) -> Result<Vec<Self>, Misread> {
         let mut all = Vec::new();
         let (mut rest, mut at) = (text, begin);
@@ -91,10 +91,10 @@ impl Condition {
         })
     }
 
-    /// Whether it holds, where `text_of` has the values of keys and of `bdp`.
+    /// Returns whether it holds; `text_of` returns the values of keys and of `bdp`.
     ///
     /// # Errors
-    /// In words, where a value cannot be computed.
+    /// The reason in words, if a value cannot be computed.
     pub fn holds(&self, text_of: &dyn Fn(&str) -> Option<String>) -> Result<bool, String> {
         let left = text_of(&self.key);
         let right = match &self.right {

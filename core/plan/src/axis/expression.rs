@@ -6,8 +6,8 @@
 //! factor  = number [unit] | "bdp" | key | "(" sum ")" | ("min" | "max") "(" sum "," sum ")"
 //! ```
 //!
-//! Quantities have dimensions: a rate times a time is an amount of data, and only like can
-//! be added to like. `bdp` is the bottleneck rate times the base RTT of the cell's path.
+//! Quantities have dimensions: a rate times a time is an amount of data. Only quantities of one
+//! dimension can be added. `bdp` is the bottleneck rate times the base RTT of the cell's path.
 
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -44,10 +44,10 @@ enum Operator {
     Max,
 }
 
-/// Nesting beyond this is refused: a reader of one level each needs stack.
+/// Maximum nesting: the parser is recursive, and each level uses stack.
 const MOST_NESTED: usize = 64;
 
-/// Whether a text names something that is to be looked up.
+/// Returns whether a text contains `bdp` or a key.
 pub(super) fn is_computed(text: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
     let mut words = text.split(|c| !is_part(c));
@@ -55,7 +55,7 @@ pub(super) fn is_computed(text: &str) -> bool {
 }
 
 impl Expression {
-    /// Reads an expression that begins at byte `begin` of a larger text.
+    /// Parses an expression that begins at byte `begin` of a larger text.
     pub(super) fn read(text: &str, begin: usize) -> Result<Self, Misread> {
         let mut parser = Parser {
             text,
@@ -76,16 +76,16 @@ impl Expression {
         }
     }
 
-    /// Its text.
+    /// Returns its text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns its value, where `value_of` has the values of keys and of `bdp`.
+    /// Returns its value; `value_of` returns the values of keys and of `bdp`.
     ///
     /// # Errors
-    /// In words: a key without a value, or quantities that cannot be added.
+    /// The reason in words: a key without a value, or quantities that cannot be added.
     pub fn evaluate(&self, value_of: &dyn Fn(&str) -> Option<Amount>) -> Result<Amount, String> {
         evaluate(&self.root, value_of)
     }
@@ -257,7 +257,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// How long the number is that the text begins with.
+/// Returns the length of the number at the start of the text.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);

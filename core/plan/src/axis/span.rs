@@ -1,4 +1,4 @@
-//! A range: two ends, how it is divided, and its levels as text.
+//! A range of values: two ends, its division, and its levels as text.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -33,7 +33,7 @@ const HINT: &str = "FROM..TO linear COUNT, FROM..TO log COUNT or FROM..TO step S
                     as in `10 ms..160 ms log 5`";
 
 impl Span {
-    /// Reads a range; None if the text is none.
+    /// Parses a range. `None` if the text is not a range.
     pub(super) fn read(
         text: &str,
         place: Range<usize>,
@@ -98,7 +98,7 @@ impl Span {
                 shares(count).map(|share| self.at(share)).collect()
             }
             Division::Step(step) => {
-                // A last level that rounding alone puts beyond the end is still one.
+                // Includes a last level that only rounding puts beyond the end.
                 let count = libm::floor((self.to - self.from) / step + 1e-9) as usize;
                 let values = (0..=count).map(|at| self.from + at as f64 * step);
                 values.map(|value| self.text(value)).collect()
@@ -106,7 +106,7 @@ impl Span {
         }
     }
 
-    /// Returns the text of the value at a share of the range, from 0 to 1.
+    /// Returns the text of the value at a share of the range. Shares are from 0 to 1.
     #[must_use]
     pub fn at(&self, share: f64) -> String {
         debug_assert!(
@@ -135,7 +135,7 @@ impl Span {
     }
 }
 
-/// Four significant digits.
+/// Rounds to four significant digits.
 fn rounded(value: f64) -> f64 {
     let text = format!("{value:.3e}");
     text.parse().unwrap_or(value)
@@ -164,7 +164,7 @@ fn step(text: &str, unit: &str) -> Option<f64> {
     }
 }
 
-/// `value` in another unit of the same dimension.
+/// Converts `value` to another unit of the same dimension.
 fn in_unit(value: f64, from: &str, to: &str) -> Option<f64> {
     let one = |unit: &str| Amount::read(&format!("1 {unit}"));
     let (from, to) = (one(from)?, one(to)?);

@@ -13,13 +13,13 @@ use crate::keys;
 use crate::model::Ethernet;
 use crate::reader::Reader;
 
-/// What Ethernet began as.
+/// Rate of the original Ethernet.
 const RATE: Rate = Rate::from_bps(10_000_000);
 
-/// Octets of the largest IP packet in a frame.
+/// Bytes of the largest IP packet in a frame.
 const MOST_PACKET: u32 = 1500;
 
-/// Reads the medium that `path` names, if it names one.
+/// Reads the medium of `path`, if it has one.
 pub(super) fn ethernet(path: &Reader, mtu: u32) -> Option<Ethernet> {
     path.value("ethernet")?;
     check_alone(path);
@@ -35,7 +35,7 @@ pub(super) fn ethernet(path: &Reader, mtu: u32) -> Option<Ethernet> {
     medium(path, "ethernet".to_owned())
 }
 
-/// Reads the medium that `ethernet` of a path or of a link says.
+/// Reads the medium that `ethernet` of a path or of a link describes.
 pub(super) fn medium(parent: &Reader, name: String) -> Option<Ethernet> {
     let value = parent.value("ethernet")?;
     let reader = Reader::of_value(&keys::ETHERNET, value, parent.findings())?;
@@ -61,7 +61,7 @@ pub(super) fn medium(parent: &Reader, name: String) -> Option<Ethernet> {
     })
 }
 
-/// A path that is an Ethernet says nothing else.
+/// Rejects other keys of a path that is an Ethernet.
 fn check_alone(path: &Reader) {
     for entry in path.entries() {
         if entry.key != "ethernet" && keys::PATH.find(&entry.key).is_some() {

@@ -18,48 +18,48 @@ use crate::keys::{self, MOST_FLOWS};
 use crate::model::{Control, Ends, Flow, FlowKind, Stop, Supply};
 use crate::reader::Reader;
 
-/// How long a flow sends when neither it nor the plan says.
+/// Default sending time of a flow, if neither flow nor plan sets one.
 const DURATION: Duration = Duration::from_secs(10);
-/// Time for what is in flight when the last application stops.
+/// Time for data in flight when the last application stops.
 const GRACE: Duration = Duration::from_secs(60);
-/// Time for a flow that ends by bytes: its duration is not known in advance.
+/// Time for a flow that ends by bytes, whose duration is not known in advance.
 const PATIENCE: Duration = Duration::from_secs(3600);
 /// `max_ssthresh` of limited slow start, as RFC 3742 section 3 proposes.
 const MAX_SSTHRESH: u32 = 100;
 /// Control of a flow that names none.
 const CONTROL: &str = "cubic";
 
-/// What flows take from the rest of the plan.
+/// Values from the rest of the plan that flows depend on.
 pub(crate) struct Context {
-    /// Send and receive buffer of flows that ask for none.
+    /// Send and receive buffer of flows that request none.
     pub(crate) buffers: [Buffer; 2],
-    /// Octets of data in the largest segment there can be.
+    /// Payload bytes of the largest possible segment.
     pub(crate) segment: u32,
-    /// Round-trip time of the empty path.
+    /// RTT of the empty path.
     pub(crate) rtt: Duration,
-    /// Whether flows are recorded unless they say otherwise.
+    /// Whether flows are recorded by default.
     pub(crate) time_sequence: Option<bool>,
-    /// When the run ends, if the plan says.
+    /// End of the run, if the plan sets it.
     pub(crate) end: Option<Duration>,
-    /// Queues on the way of data.
+    /// Queue disciplines on the forward path.
     pub(crate) routers: Vec<&'static str>,
-    /// Whether senders are a kernel's.
+    /// Whether the kernel's TCP sends.
     pub(crate) kernel_sends: bool,
     /// Nodes and routes of the flows of each table, in a plan with `[[link]]`.
     pub(crate) ends: Vec<Option<Ends>>,
 }
 
-/// The buffer a host has for flows that ask for none.
+/// Buffer that a host has for flows that request none.
 pub(crate) struct Buffer {
-    /// What is requested, if anything is.
+    /// Size requested, if any.
     pub(crate) requested: Option<Bytes>,
-    /// Where that is said.
+    /// Place of the request in the plan.
     pub(crate) place: Place,
-    /// The most that the host grants.
+    /// Maximum size that the host grants.
     pub(crate) limit: Bytes,
 }
 
-/// When the run ends if the plan does not say: every flow has had its time.
+/// Returns the default end of the run. Every flow has had its time by then.
 pub(crate) fn latest_end(flows: &[Flow]) -> Duration {
     let end = |flow: &Flow| match flow.stop {
         Stop::Duration(time) => flow.start + flow.start_jitter + time + GRACE,
@@ -69,7 +69,7 @@ pub(crate) fn latest_end(flows: &[Flow]) -> Duration {
 }
 
 impl Context {
-    /// Reads all flows, each as often as it says.
+    /// Reads all flows, each table `count` times.
     pub(crate) fn flows(&self, plan: &Reader, readers: &[Reader]) -> Vec<Flow> {
         let count = |reader: &Reader| reader.whole("count").unwrap_or(1);
         let total = readers.iter().map(count).fold(0, u64::saturating_add);
@@ -99,7 +99,7 @@ impl Context {
         flows
     }
 
-    /// The flow of one table as often as it says, each one step further.
+    /// Returns the flows of one table, each one step further than the last.
     fn copies(&self, reader: &Reader, alike: &Alike) -> Vec<Flow> {
         let start_step = reader.time("start_step").unwrap_or(Duration::ZERO);
         let delay_step = reader.time("extra_delay_step").unwrap_or(Duration::ZERO);
@@ -115,7 +115,7 @@ impl Context {
             return Vec::new();
         };
         check_extra_delay(reader, &flow);
-        // 10 000 steps of a day are far from the end of 64-bit nanoseconds.
+        // 10 000 steps of a day do not overflow 64-bit nanoseconds.
         let copy = |n: u64| {
             let start = flow.start + start_step * n;
             Flow {
@@ -136,8 +136,8 @@ impl Context {
         (0..alike.count).map(copy).collect()
     }
 
-    /// Reads what the flows of one table have in common. Nothing only where
-    /// there is no congestion control at all.
+    /// Reads what the flows of one table have in common. `None` only if there is no congestion
+    /// control.
     fn flow(&self, reader: &Reader) -> Option<Flow> {
         let start = reader.time("start").unwrap_or(Duration::ZERO);
         let [send_buffer, receive_buffer] = self.buffers(reader);
@@ -162,7 +162,7 @@ impl Context {
         })
     }
 
-    /// A control that asks routers where there is none.
+    /// Rejects a control that needs router support on a path without it.
     fn check_routers(&self, control: &Control, reader: &Reader) {
         let Control::Engine(entry) = control else {
             return;
@@ -179,13 +179,13 @@ impl Context {
         reader.findings().add(finding.hint(hint));
     }
 
-    /// When a flow ends that begins at `start` and does not say.
+    /// Returns the end of a flow that begins at `start` and sets none.
     fn rest_of_run(&self, start: Duration) -> Stop {
         let rest = self.end.map(|end| end.saturating_sub(start));
         Stop::Duration(rest.unwrap_or(DURATION))
     }
 
-    /// Send and receive buffer.
+    /// Returns the requested send and receive buffer.
     fn buffers(&self, reader: &Reader) -> [Option<Bytes>; 2] {
         let window = reader.buffer("window");
         [("send_buffer", 0), ("receive_buffer", 1)].map(|(key, side)| {
@@ -205,7 +205,7 @@ impl Context {
         })
     }
 
-    /// A buffer that will not be what was requested, or of little use.
+    /// Warns about a buffer above what the host grants, or of little use.
     fn check_buffer(&self, buffer: Bytes, side: usize, place: &Place, reader: &Reader) {
         let host = ["sender", "receiver"][side];
         let limit = self.buffers[side].limit;
@@ -238,7 +238,7 @@ impl Context {
         }
     }
 
-    /// Flows that would not begin, or not end, within the run.
+    /// Reports flows that would not begin, or not end, within the run.
     fn check_times(&self, copies: &[Flow], reader: &Reader) {
         let (Some(end), Some(last)) = (self.end, copies.last()) else {
             return;
@@ -267,7 +267,7 @@ impl Context {
     }
 }
 
-/// A delay of its own needs a sender of its own, and a connection.
+/// Rejects an extra delay without a separate sender and a connection.
 fn check_extra_delay(reader: &Reader, flow: &Flow) {
     for key in ["extra_delay", "extra_delay_step"]
         .into_iter()
@@ -283,7 +283,7 @@ fn check_extra_delay(reader: &Reader, flow: &Flow) {
     }
 }
 
-/// The application of a flow, which says by itself what it sends.
+/// Reads the application of a flow, which itself defines what it sends.
 fn application(reader: &Reader) -> Option<AppConfig> {
     let application = reader.application("application")?;
     if matches!(application.entry.make, Make::Reader(_)) {
@@ -308,7 +308,7 @@ fn application(reader: &Reader) -> Option<AppConfig> {
     Some(application)
 }
 
-/// The tables of flows; one empty table where the plan has no `flow`.
+/// Returns readers of the flow tables; one empty table if the plan has no `flow`.
 pub(crate) fn readers<'a>(plan: &Reader<'a>) -> Vec<Reader<'a>> {
     let Some(tables) = plan.tables("flow") else {
         return vec![Reader::empty(&keys::FLOW, &NO_TABLE, plan)];
@@ -325,19 +325,19 @@ pub(crate) fn readers<'a>(plan: &Reader<'a>) -> Vec<Reader<'a>> {
     readers.collect()
 }
 
-/// The flows that come from one table.
+/// Common properties of the flows of one table.
 struct Alike {
-    /// Their name, if they have one.
+    /// Their name, if set.
     name: Option<String>,
     count: u64,
-    /// How many flows the tables before have made.
+    /// Number of flows from the tables before.
     first: usize,
-    /// How many flows all tables make.
+    /// Number of flows of all tables.
     total: u64,
 }
 
 impl Alike {
-    /// The name of the one with that number, counted from 0.
+    /// Returns the name of the flow with that index, counted from 0.
     fn name(&self, n: u64) -> String {
         match &self.name {
             Some(name) if self.count == 1 => name.clone(),
@@ -349,7 +349,7 @@ impl Alike {
 }
 
 impl Alike {
-    /// What they are called together.
+    /// Returns the common name of several flows.
     fn group(&self) -> Option<String> {
         let first = self.first as u64 + 1;
         let last = self.first as u64 + self.count;
@@ -361,7 +361,7 @@ impl Alike {
     }
 }
 
-/// When a flow ends, if it says.
+/// Returns when a flow ends, if set.
 fn stop(reader: &Reader) -> Option<Stop> {
     if reader.has("bytes") && reader.has("duration") {
         reader.report_conflict("duration", "bytes", "a flow ends in one way");
@@ -370,7 +370,7 @@ fn stop(reader: &Reader) -> Option<Stop> {
     bytes.or(reader.time("duration").map(Stop::Duration))
 }
 
-/// Returns how data becomes available to the application, if not at once.
+/// Returns how data become available to the application. `None`: all of it immediately.
 fn supply(reader: &Reader) -> Option<Supply> {
     path::check_pair(reader, ["supply", "supply_every"]);
     if reader.has("supply_until") && !reader.has("supply") {
@@ -409,7 +409,7 @@ fn control(reader: &Reader, kernel_sends: bool) -> Option<Control> {
     control.or(REGISTRY.first()).map(Control::Engine)
 }
 
-/// Whether Linux could have a control of that name (`TCP_CA_NAME_MAX`).
+/// Returns whether Linux could have a control with that name (`TCP_CA_NAME_MAX`).
 fn is_name_of_kernel(name: &str) -> bool {
     (1..16).contains(&name.len()) && name.chars().all(|c| c.is_ascii_graphic())
 }

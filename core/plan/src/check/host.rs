@@ -21,21 +21,21 @@ use crate::model::{Application, Host, Stack};
 use crate::quantity::{self, Misread};
 use crate::reader::{BufferRequest, Reader};
 
-/// A host, and what can only be settled together with others.
+/// A host and the values that depend on other sections.
 pub(crate) struct Draft {
     /// The host without its link.
     pub(crate) host: Host,
-    /// Its link, whose queue may depend on the whole path.
+    /// Its link; the queue may depend on the whole path.
     pub(crate) link: Option<Hop>,
-    /// The buffer requested where a flow does not set one; `None`: none.
+    /// Buffer requested for flows that set none. `None`: not requested.
     pub(crate) buffer: Option<Bytes>,
-    /// Where that is said.
+    /// Place of the buffer request in the plan.
     pub(crate) buffer_place: Place,
-    /// Where the backlog is said.
+    /// Place of the backlog in the plan.
     pub(crate) backlog_place: Place,
 }
 
-/// Packets a network card queues by default (Linux `txqueuelen`).
+/// Default queue limit of a network card, in packets (Linux `txqueuelen`).
 const TX_QUEUE: u64 = 1000;
 
 /// Reads the host of that section.
@@ -98,7 +98,7 @@ pub(crate) fn read(reader: &Reader, name: &str) -> Draft {
     }
 }
 
-/// The host with its link.
+/// Returns the host with its link.
 pub(crate) fn with_link(host: Host, link: Option<HopConfig>) -> Host {
     Host { link, ..host }
 }
@@ -171,7 +171,7 @@ fn costs(reader: &Reader) -> CpuCosts {
     }
 }
 
-/// How the processors share the work.
+/// Reads the distribution of work over the CPUs.
 fn scheduling(reader: &Reader, costs: &CpuCosts) -> Scheduling {
     let [processors, receive_queues] = processors(reader);
     let scheduling = Scheduling {
@@ -206,7 +206,7 @@ fn scheduling(reader: &Reader, costs: &CpuCosts) -> Scheduling {
     scheduling
 }
 
-/// Processors and receive queues, of which each has a processor.
+/// Reads the numbers of CPUs and of receive queues; each queue has a CPU.
 fn processors(reader: &Reader) -> [u16; 2] {
     let count = |key| {
         reader
@@ -229,7 +229,7 @@ fn processors(reader: &Reader) -> [u16; 2] {
     [processors, queues.min(processors)]
 }
 
-/// How often and for how long others have the processor.
+/// Reads the interval and length of steal times.
 fn steal(reader: &Reader) -> Option<StealConfig> {
     let (every, span) = (reader.time("steal_every"), reader.time("steal"));
     for (key, other) in [("steal", "steal_every"), ("steal_every", "steal")] {
@@ -239,7 +239,7 @@ fn steal(reader: &Reader) -> Option<StealConfig> {
     Some(StealConfig { every, span })
 }
 
-/// Bytes a reading application takes at once by default.
+/// Default bytes per read of an application.
 const READ_SIZE: Bytes = Bytes::new(65_536);
 
 fn application(reader: &Reader) -> Application {
@@ -254,7 +254,7 @@ fn application(reader: &Reader) -> Application {
     }
 }
 
-/// The rings, once `descriptors` is there.
+/// Reads the rings, if `descriptors` is set.
 fn rings(reader: &Reader) -> Option<RingsConfig> {
     let descriptors = reader.count("descriptors")?;
     let pool = reader.count("pool");
@@ -279,10 +279,10 @@ fn rings(reader: &Reader) -> Option<RingsConfig> {
     })
 }
 
-/// Default size of a cluster (`MCLBYTES` of BSD).
+/// Default bytes of a cluster (`MCLBYTES` of BSD).
 const CLUSTER_SIZE: u32 = 2048;
 
-/// The kernel's pool of clusters, if it has a limit.
+/// Reads the kernel's pool of clusters, if it is limited.
 fn clusters(reader: &Reader) -> Option<ClustersConfig> {
     let count = reader.count("clusters");
     warn_idle(reader, "cluster_size", count.is_some(), "clusters is set");
@@ -290,7 +290,7 @@ fn clusters(reader: &Reader) -> Option<ClustersConfig> {
     count.map(|count| ClustersConfig { count, size })
 }
 
-/// A pool that is no larger than its ring lets no packet through.
+/// Rejects a pool no larger than its ring: no packet could pass.
 fn check_pool(reader: &Reader, key: &str, pool: Option<u32>, descriptors: u32) {
     if let Some(pool) = pool
         && pool <= descriptors
@@ -336,8 +336,8 @@ fn set(profile: &mut Profile, setting: &Setting, entry: &Entry, reader: &Reader)
     });
 }
 
-/// What a value says to the setting; what is wrong with it, where it is a
-/// text and texts are taken.
+/// Converts a plan value for the setting. The error is [`Misread`] for a malformed text, `None` for
+/// a wrong type.
 fn setting_value(value: &ValueKind, setting: &Setting) -> Result<SettingValue, Option<Misread>> {
     match value {
         ValueKind::Flag(flag) => Ok(SettingValue::Switch(*flag)),
@@ -363,7 +363,7 @@ fn setting_value(value: &ValueKind, setting: &Setting) -> Result<SettingValue, O
     }
 }
 
-/// Settings that do nothing without another are hardly meant so.
+/// Warns about settings that do nothing without another.
 fn check_settings(profile: &Profile, reader: &Reader) {
     let by_window = profile.pacing.enabled && profile.pacing.pacing_by_window;
     let idle = [

@@ -14,7 +14,7 @@ use crate::diagnostic::{Diagnostic, Findings, Place};
 use crate::document::{Entry, Table, Value, ValueKind};
 use crate::keys::MOST_SERIES;
 
-/// Returns the tables of all series, those with `over` replaced by one for each combination.
+/// Returns the tables of all series. One with `over` becomes a table for each combination.
 pub(super) fn expanded(tables: &[Value], findings: &Findings) -> Vec<Value> {
     let mut all = Vec::new();
     for value in tables {
@@ -24,7 +24,7 @@ pub(super) fn expanded(tables: &[Value], findings: &Findings) -> Vec<Value> {
             }
             _ => all.push(value.clone()),
         }
-        // Too many of them are found where all are counted.
+        // An excess is reported where all are counted.
         if all.len() > MOST_SERIES {
             break;
         }
@@ -77,7 +77,7 @@ fn combinations(table: &Table, place: &Place, findings: &Findings) -> Vec<Value>
     values
 }
 
-/// The axes and where each is written.
+/// Returns the axes and their places in the plan.
 fn axes(table: &Table, findings: &Findings) -> Vec<(Axis, Place)> {
     let elements = match table.value("over").map(|value| &value.kind) {
         Some(ValueKind::Array(elements)) => elements.as_slice(),
@@ -112,7 +112,7 @@ fn axes(table: &Table, findings: &Findings) -> Vec<(Axis, Place)> {
     axes.collect()
 }
 
-/// The table with what the level sets added to its `set`.
+/// Returns the table with the values of a level added to its `set`.
 fn with_level(table: &Table, axis: &Axis, level: &Level, place: &Place) -> Table {
     let mut table = table.clone();
     let mut set = match table.value("set").map(|value| &value.kind) {
@@ -140,7 +140,7 @@ fn with_level(table: &Table, axis: &Axis, level: &Level, place: &Place) -> Table
     table
 }
 
-/// What a level is called in the texts of a series.
+/// Texts of a level for the placeholders of a series.
 #[derive(Clone)]
 struct Names {
     label: String,
@@ -148,7 +148,7 @@ struct Names {
     number: usize,
 }
 
-/// Puts the names of levels where the texts of a series have `{1}`, `{=1}` and `{#1}`.
+/// Replaces `{1}`, `{=1}` and `{#1}` in a series by texts of levels.
 fn fill_in(table: &mut Table, names: &[Names]) {
     for key in ["name", "title", "fit_of"] {
         let Some(ValueKind::Text(text)) = table.value_mut(key).map(|value| &mut value.kind) else {

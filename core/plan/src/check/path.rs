@@ -1,4 +1,4 @@
-//! `[path]` and everything else that is made of hops.
+//! Reads `[path]` and everything else made of hops.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
@@ -20,15 +20,15 @@ use crate::model::{Ethernet, sum};
 use crate::quantity::QueueLimit;
 use crate::reader::Reader;
 
-/// A hop whose queue is not settled: a BDP needs the delays of the others.
+/// A hop whose queue limit is not yet final: a BDP depends on all delays.
 pub(crate) struct Hop {
     config: HopConfig,
     room: Option<QueueLimit>,
     name_place: Place,
     room_place: Place,
-    /// Backlog at which it marks; `None`: it does not mark.
+    /// Place of the marking threshold. `None`: it does not mark.
     mark_place: Option<Place>,
-    /// Where a policer's bursts are said, the committed and the peak one.
+    /// Places of a policer's bursts, the committed and the peak one.
     burst_places: [Place; 2],
 }
 
@@ -59,24 +59,23 @@ pub(crate) struct Path {
     pub(crate) ethernet: Option<Ethernet>,
     pub(crate) sender_link: Option<HopConfig>,
     pub(crate) receiver_link: Option<HopConfig>,
-    /// All delays together.
+    /// Sum of all delays.
     pub(crate) rtt: Duration,
-    /// Backlogs at which hops mark, on the way there and on the reverse path.
+    /// Places of marking thresholds on the forward and on the reverse path.
     pub(crate) marks: [Vec<Place>; 2],
 }
 
 /// Longer than any run.
 const FOREVER: Duration = Duration::from_nanos(u64::MAX);
 
-/// Packets that fit into the queue of a bottleneck without a description, even
-/// where the bandwidth-delay product is less.
+/// Minimum default queue limit of a bottleneck, in packets. It applies where the bandwidth-delay
+/// product is smaller.
 const LEAST_DEFAULT_QUEUE: u64 = 100;
 
-/// Bytes that Ethernet adds to a packet: preamble 8, header 14, check 4,
-/// gap 12.
+/// Bytes that Ethernet adds to a packet: preamble 8, header 14, FCS 4, gap 12.
 const ETHERNET_OVERHEAD: u32 = 38;
 
-/// Reads `[path]` and settles all queues.
+/// Reads `[path]` and computes all queue limits.
 pub(crate) fn path(plan: &Reader, links: [Option<Hop>; 2], mtu: u32) -> Path {
     let [sender_link, receiver_link] = links;
     let reader = section(plan, "path", &keys::PATH);
@@ -109,7 +108,7 @@ pub(crate) fn path(plan: &Reader, links: [Option<Hop>; 2], mtu: u32) -> Path {
         places([&chains[0], &chains[2]]),
         places([&chains[1], &chains[3]]),
     ];
-    // Only data are full-sized packets; they cross the way there.
+    // Only data packets are full-sized, and only on the forward path.
     let settle = |chain: Vec<Hop>, carries_data: bool| -> Vec<HopConfig> {
         let settling = Settling {
             rtt,
@@ -135,7 +134,8 @@ fn vec_of(hop: Option<Hop>) -> Vec<Hop> {
     hop.into_iter().collect()
 }
 
-/// `rate` and `rtt` instead of hops: a bottleneck and a reverse path as fast.
+/// Reads `rate` and `rtt` in place of hops. The hops are a bottleneck and a reverse path of equal
+/// rate.
 fn shorthand(plan: &Reader, reader: &Reader) -> (Vec<Hop>, Vec<Hop>) {
     if plan.has("path") {
         for name in ["rate", "rtt"] {
@@ -168,7 +168,7 @@ fn shorthand(plan: &Reader, reader: &Reader) -> (Vec<Hop>, Vec<Hop>) {
     (vec![there], vec![back])
 }
 
-/// A path of hops says nothing else.
+/// Rejects other keys of a path of hops.
 fn check_hops_alone(reader: &Reader) {
     let list = if reader.has("forward") {
         "forward"
@@ -184,7 +184,7 @@ fn check_hops_alone(reader: &Reader) {
     }
 }
 
-/// The hops of one direction; finds it missing or empty.
+/// Reads the hops of one direction; reports it if missing or empty.
 fn hops(reader: &Reader, direction: &'static str) -> Vec<Hop> {
     let tables = reader.tables(direction).unwrap_or(&[]);
     if tables.is_empty() {
@@ -204,7 +204,7 @@ fn hops(reader: &Reader, direction: &'static str) -> Vec<Hop> {
         .collect()
 }
 
-/// Reads the keys of a hop, from its own table or from `[path]`.
+/// Reads the keys of a hop, from its table or from `[path]`.
 pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
     let is_table = reader.knows("delay");
     let given_name = if is_table { reader.name("name") } else { None };
@@ -254,7 +254,7 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
     let room = match &queue {
         None if is_table => Some(QueueLimit::Unlimited),
         None => None,
-        // A discipline without a room has a limit of its own.
+        // A discipline without a queue limit in the plan has a default limit.
         Some(queue) => Some(queue.room.unwrap_or(QueueLimit::Unlimited)),
     };
     let config = HopConfig {
@@ -273,7 +273,7 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
     }
 }
 
-/// The inverse of a packet rate, to the nearest nanosecond.
+/// Returns the inverse of a packet rate, to the nearest nanosecond.
 fn service_time(packets_per_second: u64) -> Duration {
     const SECOND: u64 = 1_000_000_000;
     let rate = packets_per_second.max(1);
@@ -300,8 +300,8 @@ fn corruptions(reader: &Reader) -> Vec<LossModel> {
     models(reader, keys, Some("every packet is damaged"))
 }
 
-/// The models behind the keys for a probability, a period, a list and bursts; `certain`
-/// is printed where the probability is 1.
+/// Returns the loss models of four keys: probability, period, list and bursts. `certain` is the
+/// warning for a probability of 1.
 fn models(
     reader: &Reader,
     [random, every, packets, burst]: [&str; 4],
@@ -327,7 +327,7 @@ fn models(
     all.into_iter().flatten().collect()
 }
 
-/// Returns when the losses of a hop occur, if not always.
+/// Returns the period in which the losses of a hop occur. `None`: always.
 fn loss_period(reader: &Reader) -> Option<Period> {
     let (from, until) = (reader.time("loss_from"), reader.time("loss_until"));
     let key = ["loss_from", "loss_until"]
@@ -362,7 +362,7 @@ fn loss_period(reader: &Reader) -> Option<Period> {
     Some(period)
 }
 
-/// Two keys that say something together only.
+/// Rejects one key of a pair without the other.
 pub(super) fn check_pair(reader: &Reader, pair: [&str; 2]) {
     for (key, other) in [(pair[0], pair[1]), (pair[1], pair[0])] {
         if reader.has(key) && !reader.has(other) {
@@ -371,7 +371,7 @@ pub(super) fn check_pair(reader: &Reader, pair: [&str; 2]) {
     }
 }
 
-/// Refuses a key that says nothing without another.
+/// Rejects a key that has no effect without another.
 fn report_idle(reader: &Reader, key: &str, other: &str) {
     let message = format!("`{key}` does nothing without `{other}`");
     let finding = Diagnostic::error(reader.place_of(key), message);
@@ -393,7 +393,7 @@ fn policer(reader: &Reader) -> Option<Policer> {
     Some(Policer { rate, burst, peak })
 }
 
-/// The second rate of a policer, whose first is `committed`.
+/// Reads the peak rate of a policer, whose committed rate is `committed`.
 fn peak(reader: &Reader, committed: Rate) -> Option<Peak> {
     check_pair(reader, ["policer_peak", "policer_peak_burst"]);
     let find = Yellow::find;
@@ -448,7 +448,7 @@ fn aggregate(reader: &Reader) -> Option<Aggregate> {
     })
 }
 
-/// A schedule for a rate or a delay that the hop does not have is hardly meant so.
+/// Rejects a schedule for a rate or a delay that the hop does not have.
 fn check_changes(reader: &Reader, config: &HopConfig) {
     let is_scheduled = matches!(config.rate_source, Some(RateSource::Schedule(_)));
     if is_scheduled && config.rate.is_none() {
@@ -461,7 +461,7 @@ fn check_changes(reader: &Reader, config: &HopConfig) {
     }
 }
 
-/// A discipline, or a filter, manages a queue only where there is one.
+/// Rejects a discipline or an ACK filter on a hop without a queue.
 fn check_queue(reader: &Reader, config: &HopConfig) {
     if config.never_queues() && config.ack_filter == Some(AckFilter::Queue) {
         let message = "the ACK filter has nothing to do: without a rate nothing ever waits";
@@ -494,7 +494,7 @@ fn reorder(reader: &Reader) -> Option<Reorder> {
     })
 }
 
-/// The key by which a hop marks what it can mark, if it does.
+/// Returns the key by which a hop marks packets, if it does.
 fn marking_key(config: &HopConfig) -> Option<&'static str> {
     let has_queue = config.rate.is_some() || !config.per_packet.is_zero();
     if config.ecn_bleach {
@@ -506,7 +506,7 @@ fn marking_key(config: &HopConfig) -> Option<&'static str> {
     }
 }
 
-/// Marks that no packet can get are hardly meant so.
+/// Reports marking keys that can mark no packet.
 fn check_marks(reader: &Reader, config: &HopConfig) {
     let has_no_queue = config.rate.is_none() && config.per_packet.is_zero();
     if has_no_queue && reader.has("mark_above") {
@@ -530,7 +530,7 @@ fn check_marks(reader: &Reader, config: &HopConfig) {
     }
 }
 
-/// A hop that takes every packet sends no ICMP errors.
+/// Warns about ICMP keys on a hop without an MTU, which sends no ICMP errors.
 fn check_icmp(reader: &Reader, config: &HopConfig) {
     if config.mtu.is_none() && reader.has("fragment") {
         let message = "`fragment` does nothing on a hop without `mtu`";
@@ -551,7 +551,7 @@ fn check_icmp(reader: &Reader, config: &HopConfig) {
     }
 }
 
-/// Names select random streams: two hops of one name would lose the same
+/// Rejects two hops with one name. Names select random streams, so both would lose the same
 /// packets.
 fn check_names(chains: &[Vec<Hop>], findings: &Findings) {
     let mut seen: BTreeMap<&String, &Place> = BTreeMap::new();
@@ -568,7 +568,7 @@ fn check_names(chains: &[Vec<Hop>], findings: &Findings) {
     }
 }
 
-/// What is needed to turn the room of a queue into limits.
+/// Inputs for turning the queue limit in a plan into limits in bytes or packets.
 pub(crate) struct Settling<'a> {
     pub(crate) rtt: Duration,
     pub(crate) mtu: u32,
@@ -615,7 +615,7 @@ impl Settling<'_> {
         config
     }
 
-    /// A bucket that holds less than a packet lets none of that size pass.
+    /// Warns about a burst smaller than a packet: no full-sized packet would pass.
     fn check_burst(&self, burst: Bytes, place: &Place) {
         if self.carries_data && burst < Bytes::new(u64::from(self.mtu)) {
             let message = format!(
@@ -629,7 +629,7 @@ impl Settling<'_> {
         }
     }
 
-    /// A queue that is full before it marks, drops instead.
+    /// Reports a queue whose limit is not above its marking threshold: it drops instead.
     fn check_threshold(&self, config: &HopConfig, place: &Place) {
         let full_before = match config.mark_above {
             Some(MarkAbove::Bytes(threshold)) => {
@@ -677,7 +677,7 @@ impl Settling<'_> {
         }
     }
 
-    /// Thousandths of the bandwidth-delay product.
+    /// Returns thousandths of the bandwidth-delay product.
     fn bdp(&self, rate: Option<Rate>, share: u64, place: &Place) -> Option<Bytes> {
         let Some(rate) = rate else {
             self.findings.add(

@@ -1,4 +1,4 @@
-//! The top of the plan and `[[series]]`.
+//! Reads the top of the plan and `[[series]]`.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
@@ -20,9 +20,8 @@ use crate::unset;
 
 use super::{over, sweep};
 
-/// Reads the plan that `document` is once the overrides have changed it. The
-/// result is worth something only if no error was found; `texts`
-/// becomes the home of warnings.
+/// Reads the plan in `document` with the overrides applied. The result must not be used after an
+/// error. `texts` receives the warnings.
 pub(crate) fn plan(
     document: Table,
     overrides: &[Assignment],
@@ -67,7 +66,7 @@ pub(crate) fn plan(
     }
 }
 
-/// The document of each series that [`plan`] returns, in the same order.
+/// Returns the document of each series that [`plan`] returns, in the same order.
 pub(crate) fn variants(
     document: Table,
     overrides: &[Assignment],
@@ -105,7 +104,7 @@ fn apply<'a>(
     assignments.for_each(|assignment| assignment.apply(document, findings));
 }
 
-/// The plan as all series have it, and what is laid over each.
+/// The common part of all series, and the overrides applied to each.
 struct Variations<'a> {
     common: Table,
     overrides: &'a [Assignment],
@@ -151,13 +150,13 @@ impl Variations<'_> {
         series
     }
 
-    /// What the series is read from.
+    /// Returns the document that the series is read from.
     fn document(&self, reader: &Reader) -> Table {
         let mut document = self.common.clone();
         self.unset(reader, &mut document);
         let set = self.set(reader);
         apply(&mut document, set.iter(), self.findings);
-        // Overrides come last: what was typed for this run wins.
+        // Overrides come last, so they take precedence.
         let overrides = self
             .overrides
             .iter()
@@ -178,7 +177,7 @@ impl Variations<'_> {
         })
     }
 
-    /// Takes away what the series does without.
+    /// Removes the keys that `unset` of the series lists.
     fn unset(&self, reader: &Reader, document: &mut Table) {
         let places: Vec<Place> = match reader.value("unset").map(|value| &value.kind) {
             Some(ValueKind::Array(list)) => list.iter().map(|one| one.place.clone()).collect(),
@@ -235,7 +234,7 @@ fn not_there(key: &str, place: &Place, document: &Table) -> Diagnostic {
         .hint("dotted keys that the plan itself sets, as in \"path.loss\"")
 }
 
-/// Every series has a name of its own, and those named by `fit_of` exist.
+/// Checks that names of series are unique and that those in `fit_of` exist.
 fn check_names(readers: &[Reader]) {
     let mut places: BTreeMap<String, &Place> = BTreeMap::new();
     for reader in readers {
@@ -260,7 +259,7 @@ fn check_names(readers: &[Reader]) {
     }
 }
 
-/// What was fitted is an input of the run, and a fit has fitted something.
+/// Checks that fitted keys are inputs of the run. A fit must list at least one.
 fn check_fitted(reader: &Reader) {
     let fitted = reader.texts("fitted");
     for key in &fitted {

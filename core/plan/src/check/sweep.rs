@@ -1,4 +1,4 @@
-//! `[sweep]`: what varies. The sweep parses its texts; here axes are checked.
+//! Reads `[sweep]`. The sweep itself parses its texts; here its axes are checked.
 
 use crate::axis::{Axis, Condition};
 use crate::diagnostic::{Diagnostic, Place};
@@ -33,14 +33,14 @@ pub(super) fn sweep(plan: &Reader) -> Option<Sweep> {
     })
 }
 
-/// Reads the order in which cells or series come.
+/// Reads the order of cells or series.
 pub(super) fn order(reader: &Reader) -> Option<&'static str> {
     let orders = ["random", "written"];
     let find = |name: &str| orders.into_iter().find(|one| *one == name);
     reader.choice("order", "order", orders.into_iter(), find)
 }
 
-/// Checks each text of a list where it is written.
+/// Checks each text of a list, at its place in the plan.
 fn check(reader: &Reader, key: &str, read: impl Fn(&str) -> Result<(), Misread>) {
     let Some(ValueKind::Array(elements)) = reader.value(key).map(|value| &value.kind) else {
         return;

@@ -1,9 +1,9 @@
-//! `[[node]]` and `[[link]]`: which nodes are joined, and the route of each flow.
+//! Reads `[[node]]` and `[[link]]`: the topology and the route of each flow.
 //!
-//! A flow goes from node to node over the fewest links, past the nodes of its `via`;
-//! its ACKs take the same nodes back, or those of `via_reverse`. Links stand one after
-//! the other as the plan has them, the two directions of one together, and behind them
-//! the stations of media, so that equal plans give equal runs.
+//! A flow takes the fewest links from node to node, past the nodes of its `via`. Its ACKs return
+//! through the same nodes, or through those of `via_reverse`. Links are numbered in the order of
+//! the plan, the two directions of one in succession, with the stations of media behind them. Equal
+//! plans thus give equal runs.
 
 use alloc::borrow::ToOwned;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -25,34 +25,34 @@ use crate::model::{Ends, Ethernet, sum};
 use crate::nearest::nearest;
 use crate::reader::Reader;
 
-/// What nodes and links of a plan come to.
+/// Nodes, links and routes of a plan.
 #[derive(Default)]
 pub(crate) struct Topology {
-    /// Every node, those first that `[[node]]` declares.
+    /// Every node, those of `[[node]]` first.
     pub(crate) nodes: Vec<Node>,
     /// Every link in each direction.
     pub(crate) links: Vec<HopConfig>,
     /// Every medium, with a station for each node on it.
     pub(crate) media: Vec<SharedMediumConfig>,
-    /// Ends and routes of the flows of each `[[flow]]`; `None` where they are wrong.
+    /// Ends and routes of the flows of each `[[flow]]`. `None` if they are wrong.
     pub(crate) ends: Vec<Option<Ends>>,
-    /// The longest round trip of an empty route.
+    /// The longest RTT of an empty route.
     pub(crate) rtt: Duration,
 }
 
 /// A node.
 pub(crate) struct Node {
     pub(crate) name: String,
-    /// What `[[node]]` says of it as a host.
+    /// Host that `[[node]]` describes, if any.
     pub(crate) draft: Option<Draft>,
-    /// The link of its own.
+    /// Its access link.
     pub(crate) link: Option<HopConfig>,
 }
 
 /// One direction of a link, or a station of a medium.
 struct Edge {
     from: usize,
-    /// Where it leads: from a station, to every other node on the medium.
+    /// Nodes that it leads to; from a station, every other node on the medium.
     to: Vec<usize>,
 }
 
@@ -63,13 +63,13 @@ struct Medium {
     name_place: Place,
 }
 
-/// A direction of a flow.
+/// Keys and texts for one direction of a flow.
 #[derive(Clone, Copy)]
 struct Direction {
-    /// The key that says which nodes it passes.
+    /// The key that lists the nodes it passes.
     key: &'static str,
     name: &'static str,
-    /// What comes of it if the route does not arrive.
+    /// Effect on the flow if the route does not arrive.
     effect: &'static str,
 }
 
@@ -85,17 +85,17 @@ const REVERSE: Direction = Direction {
     effect: "no ACK would ever be received",
 };
 
-/// The graph that plans describe.
+/// Graph of nodes, links and media while a plan is read.
 struct Graph<'a> {
     plan: &'a Reader<'a>,
     nodes: Vec<Node>,
     hops: Vec<Hop>,
     media: Vec<Medium>,
-    /// Those of hops, in their order; behind them those of stations.
+    /// Edges of hops, in their order, and behind them those of stations.
     edges: Vec<Edge>,
 }
 
-/// Returns what the plan says with `[[link]]`; `None` where it has none.
+/// Reads the topology of a plan with `[[link]]`. `None` without `[[link]]`.
 pub(crate) fn topology(plan: &Reader, flows: &[Reader], mtu: u32) -> Option<Topology> {
     if !plan.has("link") {
         if let Some(key) = ["node"].into_iter().find(|key| plan.has(key)) {
@@ -262,7 +262,7 @@ impl Graph<'_> {
         }
     }
 
-    /// The number of the node of that name, which may be a new one.
+    /// Returns the index of the node with that name, and adds it if missing.
     fn node(&mut self, name: String) -> usize {
         let known = self.nodes.iter().position(|node| node.name == name);
         known.unwrap_or_else(|| {
@@ -275,7 +275,7 @@ impl Graph<'_> {
         })
     }
 
-    /// Names select random streams, so links have one each.
+    /// Checks that links have unique names, since names select random streams.
     fn check_names(&self) {
         let mut seen: BTreeMap<&str, &Place> = BTreeMap::new();
         let hops = self.hops.iter().map(|hop| (hop.name(), hop.name_place()));
@@ -294,7 +294,7 @@ impl Graph<'_> {
         }
     }
 
-    /// A node that is declared and on no link is hardly meant so.
+    /// Warns about a declared node without a link or flow.
     fn check_use(&self, ends: &[Option<Ends>]) {
         let declared = self.nodes.iter().enumerate();
         for (number, node) in declared.filter(|(_, node)| node.draft.is_some()) {
@@ -312,7 +312,7 @@ impl Graph<'_> {
         }
     }
 
-    /// Ends and routes of a flow.
+    /// Returns ends and routes of a flow.
     fn ends(&self, flow: &Reader) -> Option<Ends> {
         let [from, to] = ["from", "to"].map(|key| {
             if !flow.has(key) {
@@ -344,7 +344,7 @@ impl Graph<'_> {
         })
     }
 
-    /// The nodes that a direction of a flow is to pass.
+    /// Returns the nodes that the key of a direction lists.
     fn past(&self, flow: &Reader, direction: Direction) -> Option<Vec<usize>> {
         let names = flow.texts(direction.key);
         let nodes = names
@@ -353,7 +353,7 @@ impl Graph<'_> {
         nodes.collect()
     }
 
-    /// The node of that name, which `key` of a flow says.
+    /// Returns the index of the node with that name, which `key` of a flow contains.
     fn known(&self, flow: &Reader, key: &str, name: &str) -> Option<usize> {
         let found = self.nodes.iter().position(|node| node.name == name);
         if found.is_none() {
@@ -370,7 +370,7 @@ impl Graph<'_> {
         found
     }
 
-    /// The links from `from` past the nodes of `past` to `to`, and all nodes.
+    /// Returns the links from `from` past the nodes of `past` to `to`, and all nodes.
     fn route(
         &self,
         flow: &Reader,
@@ -418,8 +418,8 @@ impl Graph<'_> {
         Some((links, visited))
     }
 
-    /// The fewest links from one node to another, each with the node it leads to; of
-    /// equals those that stand first, media last.
+    /// Returns the shortest route as links, each with the node it leads to. Among equal routes the
+    /// earlier links win, media last.
     fn fewest(&self, from: usize, to: usize) -> Option<Vec<(usize, usize)>> {
         let mut reached: Vec<Option<usize>> = vec![None; self.nodes.len()];
         let mut open = VecDeque::from([from]);
@@ -445,7 +445,7 @@ impl Graph<'_> {
         Some(links)
     }
 
-    /// The delay of a link, or of the medium of a station.
+    /// Returns the delay of a link, or of the medium of a station.
     fn delay(&self, link: usize) -> Duration {
         let station = link.checked_sub(self.hops.len());
         let Some(station) = station else {
@@ -457,7 +457,7 @@ impl Graph<'_> {
         medium.map_or(Duration::ZERO, |one| one.ethernet.medium.delay)
     }
 
-    /// The delays of a route there and back, with the links of its ends.
+    /// Returns the sum of a route's delays in both directions, access links of its ends included.
     fn round_trip(&self, ends: &Ends) -> Duration {
         let links = ends.forward.iter().chain(&ends.reverse);
         let links = links.map(|link| self.delay(*link));
@@ -468,8 +468,8 @@ impl Graph<'_> {
         sum(links.chain(own))
     }
 
-    /// Everything with its queues settled: those that are as large as a BDP go by the
-    /// longest round trip that crosses them.
+    /// Returns the topology with all queue limits computed. A limit in BDP uses the longest RTT of
+    /// the routes that cross the link.
     fn settled(self, ends: Vec<Option<Ends>>, mtu: u32) -> Topology {
         let trips: Vec<(&Ends, Duration)> = ends
             .iter()
@@ -516,7 +516,7 @@ impl Graph<'_> {
     }
 }
 
-/// Flows of a plan with one path have no ends to choose.
+/// Rejects node keys of flows in a plan with one path.
 pub(crate) fn check_no_ends(flows: &[Reader]) {
     for flow in flows {
         for key in ["from", "to", FORWARD.key, REVERSE.key]

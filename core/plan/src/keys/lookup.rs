@@ -1,4 +1,4 @@
-//! From a dotted key to what the tables of keys say about it.
+//! Finds the key definition of a dotted key.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -26,7 +26,7 @@ pub enum KnownKey {
 }
 
 impl KnownKey {
-    /// Whether it takes whole numbers and nothing else.
+    /// Returns whether it takes whole numbers only.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         match self {
@@ -35,7 +35,7 @@ impl KnownKey {
         }
     }
 
-    /// Whether it is true or false.
+    /// Returns whether its value is true or false.
     #[must_use]
     pub fn is_flag(&self) -> bool {
         match self {
@@ -48,7 +48,7 @@ impl KnownKey {
 /// Returns the dotted key that a cell can set.
 ///
 /// # Errors
-/// No such key, with the nearest that there is; `place` is where it was read.
+/// There is no such key; the nearest existing one is suggested. `place` is where it was read.
 pub fn find(dotted: &str, place: Range<usize>) -> Result<KnownKey, Misread> {
     let words: Vec<&str> = dotted.split('.').map(str::trim).collect();
     let (first, rest) = words.split_first().unwrap_or((&"", &[]));
@@ -110,7 +110,7 @@ fn leaf(table: &KeyTable, word: &str) -> Option<KnownKey> {
         .map(KnownKey::Setting)
 }
 
-/// The keys inside a table, and whether there can be several such tables.
+/// Returns the table of keys below a key, and whether it may occur several times.
 fn inner(kind: Kind) -> Option<(&'static KeyTable, bool)> {
     let (heading, many) = match kind {
         Kind::Table(heading) => (heading, false),
@@ -122,7 +122,7 @@ fn inner(kind: Kind) -> Option<(&'static KeyTable, bool)> {
     TABLES.iter().find(is_it).map(|table| (table, many))
 }
 
-/// Section and key of a word that was typed without its section.
+/// Returns section and key of a word that was typed without its section.
 fn section_of(word: &str) -> Option<&'static str> {
     const BY_WORD: [(&str, &str); 8] = [
         ("rtt", "path.rtt"),

@@ -1,7 +1,7 @@
 //! The tables of a plan and their keys: the only place where they are listed.
 //!
-//! Each key has two lines: `key = example, meaning:` as it is typed, then what
-//! its value may be and what is the default for it.
+//! Each key has two lines: `key = example, meaning:` as typed, then the kind of its value and its
+//! default.
 
 use gigatcp_path::Checksum;
 use gigatcp_path::Yellow;
@@ -31,16 +31,16 @@ const COST: Kind = Kind::Time(Duration::ZERO, Duration::from_secs(1));
 const ANY_RATE: Kind = Kind::Rate(Rate::from_bps(1), Rate::from_bps(100_000_000_000_000));
 /// RFC 7323 section 2.3: no window is larger than 2^30 bytes.
 const BUFFER: Kind = Kind::Buffer(Bytes::new(1), Bytes::new(1 << 30));
-/// Above this the nanosecond grain of a service time distorts the rate.
+/// Higher rates are distorted by service times in whole nanoseconds.
 const PACKET_RATE: Kind = Kind::PacketRate(1, 10_000_000);
 
-/// Flows of a plan at most, and of one `[[flow]]`.
+/// Maximum flows of a plan, and of one `[[flow]]`.
 pub const MOST_FLOWS: u64 = 10_000;
-/// Flows of all series of a plan together at most.
+/// Maximum flows of all series of a plan together.
 pub const MOST_FLOWS_IN_ALL: usize = 200_000;
-/// Series of a plan at most.
+/// Maximum series of a plan.
 pub const MOST_SERIES: usize = 1_000;
-/// Intervals or samples of a flow at most.
+/// Maximum intervals or samples of a flow.
 pub const MOST_RECORDS: u64 = 10_000_000;
 
 /// The top of the plan.
@@ -88,7 +88,7 @@ pub const PLAN: KeyTable = KeyTable {
     has_settings: false,
 };
 
-/// What a hop does to packets; keys of `[path]` too.
+/// Impairments of a hop, also keys of `[path]`.
 const IMPAIRMENTS: &[Key] = keys! {
     link_overhead = "38", "bytes the link adds to each packet while it is served":
         Kind::Octets(0, 10_000), Is("38, as Ethernet adds");
@@ -195,7 +195,7 @@ pub const PATH: KeyTable = KeyTable {
     has_settings: false,
 };
 
-/// A medium that all hosts send on.
+/// The shared Ethernet of a path or link.
 pub const ETHERNET: KeyTable = KeyTable {
     heading: "[path.ethernet], ethernet of [[link]]",
     summary: "half-duplex Ethernet: who hears another waits, who collides tries again \
@@ -231,7 +231,7 @@ pub const HOP: KeyTable = KeyTable {
     has_settings: false,
 };
 
-/// What every hop and link has.
+/// Common keys of hops and links.
 const HOP_KEYS: &[Key] = keys! {
     rate = r#""10 Gbit/s""#, "of the serializer":
         ANY_RATE, Is("infinitely fast");
@@ -249,7 +249,7 @@ pub const HOST: KeyTable = KeyTable {
     has_settings: true,
 };
 
-/// What every host has.
+/// Common keys of hosts.
 const HOST_KEYS: &[Key] = keys! {
         stack = r#""kernel""#, "whose TCP it has; the kernel's runs with `--on live` alone":
             Kind::OneOf(&Stack::NAMES), Is(r#""engine""#);
@@ -281,7 +281,7 @@ const HOST_KEYS: &[Key] = keys! {
             Kind::Table("[[path.forward]]"), Is("none");
 };
 
-/// The costs of a processor.
+/// CPU costs of a host.
 pub const CPU: KeyTable = KeyTable {
     heading: "[sender.cpu], [receiver.cpu]",
     summary: "what each piece of work costs; declared, never measured by us; and what comes first: interrupts, then protocol work, then applications",
@@ -372,7 +372,7 @@ pub const RINGS: KeyTable = KeyTable {
     has_settings: false,
 };
 
-/// The application that receives.
+/// The reading application.
 pub const READER: KeyTable = KeyTable {
     heading: "[receiver.reader]",
     summary: "how the receiving application reads",
@@ -430,7 +430,7 @@ pub const LINK: KeyTable = KeyTable {
     has_settings: false,
 };
 
-/// A flow, or many alike.
+/// A flow, or several equal ones.
 pub const FLOW: KeyTable = KeyTable {
     heading: "[[flow]]",
     summary: "a connection from sender to receiver, or many alike",
@@ -502,7 +502,7 @@ pub const TESTER: KeyTable = KeyTable {
     has_settings: false,
 };
 
-/// What is recorded.
+/// Records in addition to throughput.
 pub const RECORD: KeyTable = KeyTable {
     heading: "[record]",
     summary: "what is recorded in addition to throughput",

@@ -1,10 +1,10 @@
-//! Every mistake is found at its place, and says what to type instead.
+//! Every mistake is reported at its place, with a correction.
 
 mod topology;
 
 use gigatcp_plan::{Diagnostic, Diagnostics, Files, Severity, Source, parse, parse_with};
 
-/// A plan in which only `lines` can be wrong.
+/// Returns a plan in which only `lines` can be wrong.
 fn plan_with(lines: &str) -> String {
     if lines.starts_with("path =") || lines.contains("[path") {
         return format!("name = \"x\"\n{lines}\n");
@@ -19,7 +19,7 @@ fn refused(text: &str) -> Diagnostics {
     }
 }
 
-/// The only finding, and the text at its place.
+/// Returns the only finding, and the text at its place.
 fn only(lines: &str) -> (Diagnostic, String) {
     let findings = refused(&plan_with(lines));
     let [finding] = &findings.list[..] else {
@@ -30,7 +30,7 @@ fn only(lines: &str) -> (Diagnostic, String) {
     (finding.clone(), text)
 }
 
-/// What is wrong in `lines`: the words of the message, and where.
+/// Asserts the place and the words of the only finding in `lines`.
 #[track_caller]
 fn assert_found(lines: &str, place: &str, words: &str) {
     let (finding, text) = only(lines);
@@ -625,7 +625,7 @@ fn a_buffer_that_the_host_will_not_grant_is_said_with_its_cost() {
         warning.hint.as_deref(),
         Some("sender.buffer_limit = \"60 MB\"")
     );
-    // Nobody asked for the default, so it is not worth a word.
+    // The plan does not set the default, so there is no warning.
     let text = plan_with("[sender]\nbuffer_limit = \"1 MB\"");
     assert!(
         parse("p", text.as_bytes(), &[])
@@ -668,7 +668,7 @@ fn what_ipv6_cannot_do_with_is_told() {
     assert_found("ip = \"ipv5\"", "\"ipv5\"", "no version of IP");
 }
 
-/// A bottleneck with `lines`.
+/// Asserts the only finding in a bottleneck with `lines`.
 #[track_caller]
 fn assert_link(lines: &str, place: &str, words: &str) {
     let path = format!("[path]\nrate = \"1 Gbit/s\"\nrtt = \"20 ms\"\n{lines}");

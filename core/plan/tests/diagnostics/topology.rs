@@ -2,7 +2,7 @@
 
 use super::{assert_found, refused};
 
-/// Findings in a plan of links and flows.
+/// Asserts the only finding in a plan of links and flows.
 #[track_caller]
 fn assert_topology(lines: &str, place: &str, words: &str) {
     let findings = refused(&format!("name = \"x\"\n{lines}\n"));

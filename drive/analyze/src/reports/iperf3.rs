@@ -1,9 +1,9 @@
-//! `iperf3 -J`, and the lines of `--json-stream`.
+//! Reads `iperf3 -J`, and the lines of `--json-stream`.
 //!
-//! An interval has bytes, retransmissions, cwnd, window and RTT of the sender at its end.
-//! The flight is not in it: it is taken to be rate times RTT (Little's law). Bytes are
-//! those written to the socket. Without the sender's side (a test with `-R` and a server
-//! that gave no output) there are rates only.
+//! An interval has bytes, retransmissions, cwnd, window and RTT of the sender at its end. It lacks
+//! the bytes in flight, which are estimated as rate times RTT (Little's law). Bytes are those
+//! written to the socket. Without the sender's side (`-R` and a server without output) there are
+//! only rates.
 
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_why::counters::{End, Reading};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::ReportedConnection;
 
-/// The documents that a text holds: one, or one reassembled from the lines of a stream.
+/// Returns the document of a text, reassembled from lines if it is a stream.
 fn document(text: &str) -> Option<Value> {
     let begin = text.find('{')?;
     if let Ok(value) = serde_json::from_str::<Value>(&text[begin..]) {
@@ -33,7 +33,7 @@ fn document(text: &str) -> Option<Value> {
     is_one.then_some(whole)
 }
 
-/// The streams of a test, and what has to be known; `None` if the text is no such report.
+/// Returns the connections of a test and notes on them. `None` if the text is not an iperf3 report.
 pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)> {
     if !text.contains("\"intervals\"") && !text.contains("\"event\"") {
         return None;
@@ -49,7 +49,7 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
         notes.push("a UDP test has no connection to explain".to_owned());
         return Some((Vec::new(), notes));
     }
-    // What the server said is the sender's side of a reverse test.
+    // In a reverse test, the server's output is the sender's side.
     let server = &whole["server_output_json"];
     let mut told = streams(&whole, &whole["end"]);
     if told
@@ -170,7 +170,7 @@ impl Stream {
             .as_f64()
             .or(start["target_bitrate"].as_f64());
         let target = target.filter(|target| *target > 0.0);
-        // A tester that keeps to a rate of its own waits between its writes.
+        // A tester that limits its rate waits between its writes.
         if target.is_some_and(|target| bytes as f64 * 8.0 >= 0.93 * target * seconds) {
             self.idle += Duration::from_secs_f64(0.9 * seconds);
         }

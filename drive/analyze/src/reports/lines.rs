@@ -1,4 +1,4 @@
-//! The lines of `gigatcp watch --json-lines`.
+//! Reads the lines of `gigatcp watch --json-lines`.
 
 use gigatcp_units::Instant;
 use gigatcp_why::counters::{End, Reading};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{ReportedConnection, receive};
 
-/// The connections in the lines; `None` if the text is something else.
+/// Returns the connections in the lines; `None` if the text has another form.
 pub(super) fn read(text: &str) -> Option<Vec<ReportedConnection>> {
     if !text.contains("\"gigatcp.watch/1\"") {
         return None;

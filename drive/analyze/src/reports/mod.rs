@@ -1,4 +1,4 @@
-//! Reports of testers and of `ss` in place of a capture: what they show of a connection.
+//! Diagnoses connections from reports of testers and of `ss`, in place of a capture.
 //!
 //! | file | what |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | `lines.rs` | `gigatcp watch --json-lines` |
 //! | (`gigatcp-why`) | repeated output of `ss -tinm` |
 //!
-//! A report has few counters at few moments: the answers are less certain than those from
-//! the kernel's counters, and these than those from packets.
+//! A report has few counters at few moments. Its answers are less certain than those from kernel
+//! counters, which are less certain than those from packets.
 
 mod iperf3;
 mod lines;
@@ -18,36 +18,36 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_why::Diagnosis;
 use gigatcp_why::counters::{CounterAccount, End, HostReading, Reading, ss};
 
-/// What limited a connection, by a report.
+/// Diagnosis of a connection from a report.
 #[derive(Clone, Debug)]
 pub struct Reported {
-    /// Both ends, the sender first, or what the report calls it.
+    /// Both ends, the sender first, or the report's name for the connection.
     pub ends: String,
-    /// What limited it.
+    /// Diagnosis of the connection.
     pub diagnosis: Diagnosis,
 }
 
-/// A report, understood.
+/// A parsed report.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// What wrote it, as in "iperf3".
+    /// Program that wrote it, as in "iperf3".
     pub source: &'static str,
     /// Its connections with data, those that delivered most first.
     pub connections: Vec<Reported>,
-    /// What has to be known about it, in sentences.
+    /// Notes for the reader, in sentences.
     pub notes: Vec<String>,
 }
 
-/// A connection of a report, before it is explained.
+/// A connection of a report, before its diagnosis.
 struct ReportedConnection {
     ends: String,
     congestion: Option<String>,
     steps: Vec<(End, Reading)>,
-    /// CPU time of sender and receiver over the time, if it is known.
+    /// CPU time of sender and receiver as a share of the duration, if known.
     cpu: [Option<f64>; 2],
 }
 
-/// Reads a report; `None` if the text is of another kind.
+/// Parses a report; `None` if the text has another form.
 #[must_use]
 pub fn report(text: &str) -> Option<Report> {
     let (source, told, notes) = if let Some((told, notes)) = iperf3::read(text) {
@@ -90,7 +90,7 @@ fn explained(told: ReportedConnection) -> Option<Reported> {
     })
 }
 
-/// A host whose process used CPU time evenly.
+/// Returns readings of a host whose process used CPU time evenly.
 fn host(at: Instant, cpu: f64) -> HostReading {
     HostReading {
         at,
@@ -99,7 +99,8 @@ fn host(at: Instant, cpu: f64) -> HostReading {
     }
 }
 
-/// Connections in repeated output of `ss`: each as the end with more data of its own.
+/// Returns the connections in repeated output of `ss`. Each is listed at the end that sent more
+/// data.
 fn of_ss(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
     let mut looks = ss::looks(text);
     let is_timed = ss::set_times(&mut looks);

@@ -1,17 +1,17 @@
-//! nuttcp's interval lines and its last line, plain or as `-fparse`.
+//! Reads nuttcp's interval lines and its last line, plain or as `-fparse`.
 //!
-//! The last line has the RTT of the connection's setup and the CPU of both ends. An
-//! interval's flight is taken to be rate times that RTT; a window is not reported.
+//! The last line has the RTT of connection setup and the CPU load of both ends. The bytes in flight
+//! of an interval are estimated as rate times that RTT; a window is not reported.
 
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::{End, Reading, known_default};
 
 use super::ReportedConnection;
 
-/// nuttcp's MB.
+/// Bytes of nuttcp's MB.
 const MB: f64 = 1_048_576.0;
 
-/// Segment size that is assumed: nuttcp reports none here.
+/// Assumed segment size, since nuttcp does not report it here.
 const SMSS: u64 = 1448;
 
 /// A line of results.
@@ -26,7 +26,7 @@ struct Line {
 }
 
 impl Line {
-    /// Whether it is the one at the end of a test.
+    /// Returns whether it is the one at the end of a test.
     fn is_last(&self) -> bool {
         self.cpu[0].is_some()
     }
@@ -69,7 +69,7 @@ impl Line {
     }
 }
 
-/// The test of a text; `None` if the text has no such lines.
+/// Returns the test of a text; `None` if the text has no such lines.
 pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)> {
     let lines: Vec<Line> = text.lines().filter_map(Line::read).collect();
     let last = lines.iter().rev().find(|line| line.is_last());
@@ -134,7 +134,7 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
     Some((vec![told], notes))
 }
 
-/// A window that is a system's default, if rate times RTT is at it in most intervals.
+/// Returns a system's default window, if rate times RTT equals it in most intervals.
 fn window(intervals: &[Line], rtt: Option<Duration>) -> Option<Bytes> {
     let rtt = rtt?.as_secs_f64();
     let flights = intervals

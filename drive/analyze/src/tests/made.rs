@@ -1,4 +1,4 @@
-//! Captures that tests make by hand.
+//! Handmade captures for tests.
 
 pub(super) const FIN: u8 = 1;
 pub(super) const SYN: u8 = 2;
@@ -9,9 +9,9 @@ const CWR: u8 = 128;
 /// A segment between 0.0.0.1 and port 80 of 0.0.0.2.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Packet {
-    /// In milliseconds.
+    /// Time in milliseconds.
     pub(super) at: u32,
-    /// The port of the client.
+    /// Port of the client.
     pub(super) port: u16,
     pub(super) is_client: bool,
     pub(super) seq: u32,
@@ -67,7 +67,7 @@ impl Packet {
     }
 }
 
-/// A pcap file without packets.
+/// Returns a pcap file without packets.
 pub(super) fn header() -> Vec<u8> {
     let words = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1];
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
@@ -81,7 +81,7 @@ pub(super) fn push(file: &mut Vec<u8>, at: u32, frame: &[u8], wire: u32) {
     file.extend(frame);
 }
 
-/// A pcap file of packets.
+/// Returns a pcap file of packets.
 pub(super) fn pcap(packets: &[Packet]) -> Vec<u8> {
     let mut file = header();
     for packet in packets {
@@ -95,7 +95,7 @@ pub(super) fn pcap(packets: &[Packet]) -> Vec<u8> {
     file
 }
 
-/// A connection that carries 2000 bytes from `at` on.
+/// Returns a connection that carries 2000 bytes from `at` on.
 pub(super) fn whole(at: u32, port: u16) -> Vec<Packet> {
     let client = |after: u32| Packet::new(at + after, port, true);
     let server = |after: u32| Packet::new(at + after, port, false);
@@ -112,10 +112,10 @@ pub(super) fn whole(at: u32, port: u16) -> Vec<Packet> {
     ]
 }
 
-/// One transfer of 40 segments over a path of 20 ms each way, captured at the client, which
-/// sends the data, and at the server; the clock of the latter is 500 ms ahead.
+/// Returns one transfer of 40 segments over a path of 20 ms each way. It is captured at the client,
+/// which sends the data, and at the server, whose clock is 500 ms ahead.
 ///
-/// The tenth segment is lost between them and retransmitted.
+/// The tenth segment is lost between the capture points and retransmitted.
 pub(super) fn both_ends(port: u16) -> [Vec<Packet>; 2] {
     const WAY: u32 = 20;
     const AHEAD: u32 = 500;
@@ -153,7 +153,8 @@ pub(super) fn both_ends(port: u16) -> [Vec<Packet>; 2] {
             passes(ack, false);
         }
     }
-    // With CWR, which tells it from the first transmission: two alike are not counted.
+    // With CWR, which distinguishes it from the first transmission: two equal packets are not
+    // counted.
     let again = client(241)
         .numbers(101 + LOST * 1000, 901)
         .flags(ACK | CWR)

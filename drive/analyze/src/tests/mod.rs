@@ -1,4 +1,4 @@
-//! What holds of the whole loop, on captures made by hand.
+//! Tests of the whole analysis, on handmade captures.
 
 mod made;
 
@@ -12,7 +12,7 @@ use tempfile::NamedTempFile;
 use super::*;
 use made::{ACK, FIN, Packet, RST, both_ends, pcap, whole};
 
-/// A file, which can be mapped.
+/// Returns a file, which can be mapped.
 fn file(bytes: &[u8]) -> (NamedTempFile, Source) {
     let file = NamedTempFile::new().expect("a file");
     std::fs::write(file.path(), bytes).expect("it is written");
@@ -28,7 +28,7 @@ fn texts<T: Debug>(all: impl IntoIterator<Item = T>) -> Vec<String> {
     all.into_iter().map(|one| format!("{one:?}")).collect()
 }
 
-/// Forty connections, and such that go on after they have ended.
+/// Returns forty connections, and some that continue after their end.
 fn many() -> Vec<Packet> {
     let mut packets: Vec<_> = (0..40)
         .flat_map(|index| whole(index * 300, 5000 + index as u16))
@@ -97,7 +97,7 @@ fn two_captures_of_one_connection_give_one_answer_in_either_order() {
             "{joined}"
         );
     }
-    // A connection that only one of them has is answered from that one.
+    // A connection in only one of them is answered from that one.
     here.extend(whole(900, 6000));
     let files = [bytes(&here), bytes(&there)];
     let analysis = analyze(&files, &Options::default()).unwrap();
@@ -204,7 +204,7 @@ fn a_file_that_is_cut_off_before_its_first_packet_is_an_error_and_an_empty_captu
     assert!(header.unwrap().connections().is_empty());
 }
 
-/// More than three MiB.
+/// Returns more than three MiB of packets.
 fn large() -> Vec<Packet> {
     (0..6000)
         .flat_map(|index| whole(index * 20, index as u16))

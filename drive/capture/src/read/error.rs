@@ -1,5 +1,5 @@
-//! Why a capture cannot be read at all. What is wrong *inside* a capture is a
-//! note, see [`crate::Notes`].
+//! Errors that make a capture unreadable. Oddities inside a capture are notes, see
+//! [`crate::Notes`].
 
 use std::fmt;
 use std::io;
@@ -12,40 +12,40 @@ use super::Compression;
 pub enum ReadError {
     /// The file cannot be opened.
     Open {
-        /// Which one.
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// The file or stream cannot be read on.
     Read {
-        /// Where: octets from its beginning, uncompressed.
+        /// Offset in bytes from the beginning, uncompressed.
         offset: u64,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// There is nothing in it.
+    /// The file is empty.
     Empty,
-    /// It is in a form that is not read here.
+    /// The format is known but not supported.
     Unread {
-        /// What it is.
+        /// Name of the format.
         what: &'static str,
-        /// What to type to make it readable.
+        /// Command that makes it readable.
         hint: &'static str,
     },
-    /// It is packed, and nothing comes out of it.
+    /// The file is compressed, and nothing can be decompressed.
     Broken {
-        /// How it claims to be packed.
+        /// Compression that its first bytes declare.
         compression: Compression,
     },
-    /// It is text, and nothing in it looks like a packet.
+    /// The file is text without any packet.
     NoPackets {
-        /// How much text was looked through, in octets.
+        /// Bytes of text searched.
         octets: u64,
     },
-    /// It is no capture that is known, and no text either.
+    /// Neither a known capture format nor text.
     Unknown {
-        /// The octets it begins with.
+        /// Its first bytes.
         start: [u8; 4],
     },
 }

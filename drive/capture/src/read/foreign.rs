@@ -1,8 +1,8 @@
-//! Names of capture and archive formats that are not read, by how their files begin.
+//! Recognizes capture and archive formats that are not read, by their first bytes.
 
 use super::ReadError;
 
-/// Beginnings, what they are, and what makes them readable.
+/// First bytes of files, name of the format, and how to make it readable.
 const BEGINNINGS: [(&[u8], &str, &str); 23] = [
     (b"BZh", "bzip2", "unpack it with `bunzip2 -k FILE`"),
     (b"\xfd7zX", "xz", "unpack it with `unxz -k FILE`"),
@@ -39,10 +39,10 @@ const BEGINNINGS: [(&[u8], &str, &str); 23] = [
 
 const CONVERT: &str = "convert it with `editcap FILE NEW.pcapng`, which comes with Wireshark";
 
-/// Octets of the longest beginning.
+/// Length of the longest entry in bytes.
 pub const LOOKED_AT: usize = 17;
 
-/// Returns the error that names the format of a file that begins so, if it is known.
+/// Returns the error for a file of a known format, by its first bytes.
 pub fn named(start: &[u8]) -> Option<ReadError> {
     let found = BEGINNINGS
         .iter()
@@ -50,8 +50,8 @@ pub fn named(start: &[u8]) -> Option<ReadError> {
     found.map(|&(_, what, hint)| ReadError::Unread { what, hint })
 }
 
-/// Returns the error that names ERF (Endace), which has no mark of its own: three records in a
-/// row, or two up to the end, whose types and lengths can be.
+/// Returns the error for ERF (Endace), which has no magic number. It is recognized by three records
+/// in a row, or two up to the end, with plausible types and lengths.
 pub fn erf(octets: &[u8], is_all: bool) -> Option<ReadError> {
     const HEADER: usize = 16;
     const TYPES: std::ops::RangeInclusive<u8> = 1..=48;

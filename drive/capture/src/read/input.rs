@@ -1,32 +1,30 @@
-//! Where octets come from: memory that holds all of them, or a stream with a
-//! window over it.
+//! Sources of bytes: memory that holds a whole file, or a stream with a window.
 //!
-//! Readers of formats look at what is there, ask for more, and move on. The
-//! window of a stream grows to what one record needs, and only as octets
-//! really arrive: a length that a file claims allocates nothing by itself.
+//! Readers of formats inspect the available bytes, request more, and advance. The window of a
+//! stream grows to the size of one record, and only as bytes arrive: a length claimed by a file
+//! allocates nothing.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Read};
 
 use super::map::Map;
 
-/// The window of a stream to begin with: large enough for few system calls,
-/// small enough to stay in a processor's cache.
+/// Initial window of a stream. Large enough for few system calls, small enough for a CPU cache.
 const WINDOW: usize = 256 << 10;
 
-/// Of a mapped file what lies so far back is given up, so that reading takes no
+/// Bytes of a mapped file kept behind the reader. Earlier pages are released, so reading uses no
 /// more memory than this.
 const KEPT: usize = 256 << 10;
 
-/// A source of octets and the place in it.
+/// A source of bytes and the position in it.
 #[derive(Debug)]
 pub struct Input {
     data: Data,
-    /// Start of what has not been passed, within `data`.
+    /// Position within `data`.
     at: usize,
-    /// Offset in the file of the first octet of `data`.
+    /// Offset in the file of the first byte of `data`.
     base: u64,
-    /// Where the next piece of a mapped file is given up.
+    /// Position at which the next part of a mapped file is released.
     release_at: usize,
 }
 
@@ -37,11 +35,11 @@ enum Data {
     Streamed(Stream),
 }
 
-/// A stream and the part of it that is in memory.
+/// A stream and its buffered part.
 struct Stream {
     from: Box<dyn Read + Send>,
     window: Vec<u8>,
-    /// Octets of the window that are filled.
+    /// Filled bytes of the window.
     filled: usize,
     has_ended: bool,
 }
@@ -57,22 +55,22 @@ impl fmt::Debug for Stream {
 }
 
 impl Input {
-    /// A mapped file.
+    /// Returns an input over a mapped file.
     pub const fn mapped(map: Map) -> Self {
         Self::over(Data::Mapped(map))
     }
 
-    /// Octets that are in memory already.
+    /// Returns an input over bytes in memory.
     pub const fn held(octets: Vec<u8>) -> Self {
         Self::over(Data::Held(octets))
     }
 
-    /// Whether it is a mapped file.
+    /// Returns whether it is a mapped file.
     pub const fn is_mapped(&self) -> bool {
         matches!(self.data, Data::Mapped(_))
     }
 
-    /// A stream.
+    /// Returns an input over a stream.
     pub fn streamed(from: Box<dyn Read + Send>) -> Self {
         Self::over(Data::Streamed(Stream {
             from,
@@ -91,13 +89,13 @@ impl Input {
         }
     }
 
-    /// Offset in the file of the first octet that has not been passed.
+    /// Returns the position as an offset in the file.
     #[inline]
     pub const fn offset(&self) -> u64 {
         self.base + self.at as u64
     }
 
-    /// What is in memory and has not been passed.
+    /// Returns the bytes in memory from the position on.
     #[inline(always)]
     pub fn octets(&self) -> &[u8] {
         let all = match &self.data {
@@ -108,11 +106,11 @@ impl Input {
         &all[self.at..]
     }
 
-    /// Whether `len` octets are there, after reading on where that is
-    /// possible; if not, the file ends before.
+    /// Returns whether `len` bytes are available, reading on if possible. If not, the file ends
+    /// before.
     ///
     /// # Errors
-    /// What the stream says.
+    /// Errors of the stream.
     #[inline]
     pub fn has(&mut self, len: usize) -> io::Result<bool> {
         Ok(self.octets().len() >= len || self.read_on(len)?)
@@ -125,8 +123,8 @@ impl Input {
         };
         while stream.filled - self.at < len && !stream.has_ended {
             if stream.filled == stream.window.len() {
-                // What was passed makes room; where that is too little, the
-                // window doubles, having been filled by real octets.
+                // Bytes passed are dropped; if that frees too little, the window, which is filled,
+                // doubles.
                 self.base += self.at as u64;
                 stream.window.copy_within(self.at..stream.filled, 0);
                 stream.filled -= self.at;
@@ -141,7 +139,7 @@ impl Input {
         Ok(stream.filled - self.at >= len)
     }
 
-    /// Passes `len` octets that are there.
+    /// Advances by `len` available bytes.
     #[inline]
     pub fn pass(&mut self, len: usize) {
         debug_assert!(len <= self.octets().len(), "passing what is not there");
@@ -161,10 +159,10 @@ impl Input {
         self.release_at = end + KEPT;
     }
 
-    /// Passes `len` octets or what is left of the file; says how many.
+    /// Advances by `len` bytes or to the end of the file; returns the bytes passed.
     ///
     /// # Errors
-    /// What the stream says.
+    /// Errors of the stream.
     pub fn pass_any(&mut self, len: u64) -> io::Result<u64> {
         let mut left = len;
         while left > 0 {
@@ -178,7 +176,7 @@ impl Input {
         Ok(len - left)
     }
 
-    /// Makes a stream of what is left, for a reader of other formats.
+    /// Returns the remaining bytes as a stream, for a reader of other formats.
     pub fn into_stream(self) -> Box<dyn Read + Send> {
         match self.data {
             Data::Streamed(mut stream) => {
@@ -206,7 +204,7 @@ impl Stream {
     }
 }
 
-/// Octets in memory as a stream.
+/// Bytes in memory as a stream.
 struct InMemory {
     data: Data,
     at: usize,
@@ -229,7 +227,7 @@ impl Read for InMemory {
 mod tests {
     use super::*;
 
-    /// A stream that gives `step` octets at a time.
+    /// A stream that returns `step` bytes at a time.
     struct Drip(Vec<u8>, usize);
 
     impl Read for Drip {

@@ -1,5 +1,4 @@
-//! Interfaces as capture files describe them, and what a format's reader
-//! found before it becomes a record.
+//! Interfaces described by capture files, and records before they borrow their bytes.
 
 use gigatcp_units::Instant;
 use gigatcp_wire::link::LinkType;
@@ -13,23 +12,22 @@ use super::timing::{Clock, Resolution};
 /// An interface that a file describes. A pcap file and a text have one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CapturedInterface {
-    /// Its name, where the file says it; cut where it is very long.
+    /// Its name, if the file has one; cut if it is very long.
     pub name: Option<String>,
-    /// What its packets begin with.
+    /// Link type of its packets.
     pub link: LinkType,
-    /// The most octets kept of a packet; zero where there is no limit.
+    /// Maximum bytes kept of a packet; zero: unlimited.
     pub snap_len: u32,
-    /// Octets of the frame check sequence at the end of each packet.
+    /// Bytes of the frame check sequence at the end of each packet.
     pub fcs_len: u8,
-    /// Packets that the capturing host says it lost in all, from the file's
-    /// statistics.
+    /// Total of packets that the capturing host reports as lost, from the file's statistics.
     pub lost: Option<u64>,
     /// Its clock.
     pub(super) clock: Clock,
 }
 
 impl CapturedInterface {
-    /// An interface with microseconds and nothing else said.
+    /// Returns an interface with microsecond times and default values.
     pub(super) const fn new(link: LinkType, snap_len: u32) -> Self {
         Self {
             name: None,
@@ -41,7 +39,7 @@ impl CapturedInterface {
         }
     }
 
-    /// The time of that many ticks, with notes about it.
+    /// Converts ticks to a time, and notes its oddities.
     #[inline(always)]
     pub(super) fn time(&mut self, ticks: u64, notes: &mut Notes, place: Place) -> Option<Instant> {
         let Some(time) = self.clock.time(ticks) else {
@@ -51,7 +49,7 @@ impl CapturedInterface {
         Some(self.on_time(time, notes, place))
     }
 
-    /// Takes a record's time, with a note where the clock stepped back.
+    /// Records the time of a packet, and notes if the clock stepped back.
     #[inline]
     pub(super) fn on_time(&mut self, time: Instant, notes: &mut Notes, place: Place) -> Instant {
         if let Some(back) = self.clock.on_time(time) {
@@ -61,15 +59,14 @@ impl CapturedInterface {
     }
 }
 
-/// A piece of what is in memory.
+/// A range of the bytes in memory.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Piece {
     pub start: usize,
     pub len: usize,
 }
 
-/// A record before it borrows its octets. Places are within what the input has
-/// in memory.
+/// A record before it borrows its bytes. Ranges refer to the bytes in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct RawRecord {
     pub time: Option<Instant>,
@@ -83,8 +80,8 @@ pub struct RawRecord {
     pub order: Order,
 }
 
-/// Takes the frame check sequence off a packet and notes what the snap length
-/// took: the length on the wire, and how many octets of it are there.
+/// Returns the length on the wire and the captured bytes of it. Both are without the frame check
+/// sequence; a cut by the snap length is noted.
 #[inline]
 pub fn lengths(
     (captured, wire): (u32, u32),
@@ -100,16 +97,16 @@ pub fn lengths(
     (wire, captured.min(wire) as usize)
 }
 
-/// What a reader of a format works with.
+/// State that the reader of a format works on.
 pub struct Work<'a> {
     pub input: &'a mut Input,
     pub notes: &'a mut Notes,
-    /// The number of the next record.
+    /// Number of the next record.
     pub number: u64,
 }
 
 impl Work<'_> {
-    /// The place `ahead` octets before which the input stands.
+    /// Returns the place `ahead` bytes after the position of the input.
     #[inline]
     pub const fn place(&self, ahead: usize) -> Place {
         Place {
@@ -118,7 +115,7 @@ impl Work<'_> {
         }
     }
 
-    /// Passes everything that is in memory.
+    /// Passes all bytes in memory.
     pub fn pass_rest(&mut self) {
         let rest = self.input.octets().len();
         self.input.pass(rest);

@@ -1,9 +1,9 @@
 //! A file as memory: the only unsafe code of this crate.
 //!
-//! A mapping costs no copy, so a capture larger than memory is read at the
-//! speed of the page cache. The price: if the file is truncated while it is mapped, the system ends
-//! the process with a signal, as with every program that maps. A file that is still being written
-//! is therefore read as a stream: [`crate::CaptureReader::from_reader`].
+//! A mapping needs no copy, so a capture larger than memory is read at the speed of the page cache.
+//! If the file is truncated while it is mapped, the system ends the process with a signal, as with
+//! every program that maps files. A file that is still being written is therefore read as a stream:
+//! [`crate::CaptureReader::from_reader`].
 
 use std::fs::File;
 use std::io;
@@ -13,7 +13,7 @@ use memmap2::Mmap;
 #[cfg(unix)]
 use memmap2::{Advice, UncheckedAdvice};
 
-/// The contents of a file as they were in length when it was opened.
+/// A mapped file, with the length it had when opened.
 #[derive(Debug)]
 pub struct Map(Mmap);
 
@@ -21,7 +21,7 @@ impl Map {
     /// Maps `file`, read only.
     ///
     /// # Errors
-    /// What the system says: pipes, devices and empty files cannot be mapped.
+    /// Errors of the system: pipes, devices and empty files cannot be mapped.
     #[allow(unsafe_code)]
     pub fn new(file: &File) -> io::Result<Self> {
         // SAFETY: the octets are only ever read, as octets, so any content is
@@ -29,7 +29,7 @@ impl Map {
         // readers check each length they
         // read against the mapping's and never read one twice to trust it.
         let map = unsafe { Mmap::map(file)? };
-        // Advice alone: a system that does not take it reads more slowly.
+        // Only advice: a system that ignores it reads more slowly.
         #[cfg(unix)]
         let _ = map.advise(Advice::Sequential);
         Ok(Self(map))
@@ -41,8 +41,8 @@ impl Map {
     pub fn release(&self, range: Range<usize>) {
         #[cfg(unix)]
         {
-            // SAFETY: the mapping is a shared one of a file and only read, so
-            // pages that are given up come back from the file as they were.
+            // SAFETY: the mapping is a shared one of a file and only read, so released pages are
+            // read from the file again.
             let _ = unsafe {
                 self.0
                     .unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len())

@@ -1,20 +1,20 @@
-//! Reading captures: pcap, pcapng, snoop and printed packets, plain or compressed,
-//! from files, standard input or any stream.
+//! Reads captures: pcap, pcapng, snoop and printed packets, plain or compressed. The source is a
+//! file, standard input or any stream.
 //!
 //! | file | what |
 //! |---|---|
-//! | `record.rs` | what every reader hands out |
-//! | `notes.rs` | what was odd, counted and placed |
+//! | `record.rs` | the record, output of every reader |
+//! | `notes.rs` | oddities, counted and placed |
 //! | `pcap.rs`, `pcapng.rs`, `snoop.rs` | the binary formats |
-//! | `foreign.rs` | names of those that are not read |
-//! | `options.rs`, `interface.rs`, `timing.rs` | what they share |
+//! | `foreign.rs` | names of formats that are not read |
+//! | `options.rs`, `interface.rs`, `timing.rs` | shared by the formats |
 //! | `text/` | printed packets |
-//! | `input.rs`, `map.rs` | where octets come from: mapped files, streams |
-//! | `error.rs` | why there is nothing to read |
+//! | `input.rs`, `map.rs` | sources of bytes: mapped files, streams |
+//! | `error.rs` | errors |
 //!
-//! Memory is flat: a mapped file is the system's business, a stream has a
-//! window as large as its largest records and at most 64 MiB, whatever lengths
-//! the file claims. Nothing a file holds makes a reader panic.
+//! Memory use is constant. A mapped file is in the page cache; the window of a stream is as large
+//! as its largest record, at most 64 MiB, independent of the lengths that the file claims. No
+//! contents of a file make a reader panic.
 
 mod error;
 mod foreign;
@@ -51,20 +51,20 @@ use input::Input;
 use interface::Work;
 use map::Map;
 
-/// Forms of captures.
+/// Format of a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Format {
-    /// The classic form.
+    /// Classic pcap.
     Pcap,
-    /// The newer form of blocks.
+    /// Blocks of pcapng.
     Pcapng,
-    /// What Solaris writes (RFC 1761).
+    /// Solaris snoop (RFC 1761).
     Snoop,
-    /// What tcpdump prints, with or without prose around it.
+    /// Output of tcpdump, with or without prose around it.
     Text,
 }
 
-/// How the octets of a capture were packed.
+/// Compression of a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Compression {
     /// RFC 1952, one member or several.
@@ -122,18 +122,18 @@ pub struct CaptureReader {
     input: Input,
     inner: Inner,
     compression: Option<Compression>,
-    /// Set where unpacking met something that cannot be.
+    /// Set if decompression failed.
     is_broken: Arc<AtomicBool>,
     notes: Notes,
     records: u64,
 }
 
 impl CaptureReader {
-    /// Opens a file. It is mapped where that is possible, and read as a
-    /// stream where not: pipes, devices, compressed files.
+    /// Opens a file. It is mapped if possible, otherwise read as a stream: pipes, devices,
+    /// compressed files.
     ///
     /// # Errors
-    /// [`ReadError`], when it cannot be opened or is no capture.
+    /// [`ReadError`], if it cannot be opened or is not a capture.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         let open_error = |source| ReadError::Open {
             path: path.to_owned(),
@@ -153,7 +153,7 @@ impl CaptureReader {
     /// Reads standard input.
     ///
     /// # Errors
-    /// [`ReadError`], unless it is a capture.
+    /// [`ReadError`], if it is not a capture.
     pub fn standard_input() -> Result<Self, ReadError> {
         Self::from_reader(io::stdin())
     }
@@ -161,15 +161,15 @@ impl CaptureReader {
     /// Reads a stream, such as a pipe or a file that is still being written.
     ///
     /// # Errors
-    /// [`ReadError`], unless it is a capture.
+    /// [`ReadError`], if it is not a capture.
     pub fn from_reader(stream: impl Read + Send + 'static) -> Result<Self, ReadError> {
         Self::start(Input::streamed(Box::new(stream)))
     }
 
-    /// Reads octets that are in memory.
+    /// Reads bytes in memory.
     ///
     /// # Errors
-    /// [`ReadError`], when they are no capture.
+    /// [`ReadError`], if they are not a capture.
     pub fn from_octets(octets: Vec<u8>) -> Result<Self, ReadError> {
         Self::start(Input::held(octets))
     }
@@ -208,12 +208,11 @@ impl CaptureReader {
         })
     }
 
-    /// The next record; nothing at the end.
+    /// Returns the next record; `None` at the end.
     ///
     /// # Errors
-    /// [`ReadError::Read`], when the file or stream cannot be read on; what
-    /// was read before was handed out. [`ReadError::NoPackets`], at the end of
-    /// a text without any.
+    /// [`ReadError::Read`], if the file or stream cannot be read on; records before that were
+    /// returned. [`ReadError::NoPackets`], at the end of a text without packets.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         let mut work = Work {
@@ -232,11 +231,10 @@ impl CaptureReader {
         self.next_slowly()
     }
 
-    /// Hands records to `take` as long as they are plain ones of a pcap file
-    /// and `take` wants them: many in a row for the price of little more than
-    /// looking at them. The one that is not taken is the next record still, so
-    /// that a caller that calls this before every [`Self::next_record`] misses none.
-    /// It ends now and then by itself.
+    /// Passes records to `take` while they are plain ones of a pcap file and accepted. This costs
+    /// little more than reading the bytes. The record that `take` rejects remains the next record,
+    /// so a caller that calls this before every [`Self::next_record`] misses none. It also returns
+    /// now and then without a rejection.
     #[inline(always)]
     pub fn next_plain(&mut self, take: impl FnMut(PlainRecord<'_>) -> bool) {
         if let Inner::Pcap(pcap) = &mut self.inner {
@@ -249,7 +247,7 @@ impl CaptureReader {
         }
     }
 
-    /// The next record where more has to be read, or something is odd.
+    /// Returns the next record if more must be read or something is odd.
     #[inline(never)]
     fn next_slowly(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         let mut work = Work {
@@ -271,7 +269,7 @@ impl CaptureReader {
         Ok(Some(self.record(&found)))
     }
 
-    /// What was found, as a record.
+    /// Converts a raw record.
     #[inline(always)]
     fn record(&mut self, found: &interface::RawRecord) -> Record<'_> {
         self.records += 1;
@@ -296,7 +294,7 @@ impl CaptureReader {
         }
     }
 
-    /// The next printed packet, whose octets are not those of the file.
+    /// Returns the next printed packet, whose bytes are not those of the file.
     fn next_printed(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         let Inner::Text(text) = &mut self.inner else {
             return Ok(None);
@@ -341,8 +339,8 @@ impl CaptureReader {
         ReadError::Read { offset, source }
     }
 
-    /// There is no further record. A packed stream that breaks ends there:
-    /// what came out of it was read.
+    /// Handles the end of the records. A broken compressed stream ends here, after the part that
+    /// could be decompressed.
     #[cold]
     fn end(&mut self) {
         if self.is_broken.swap(false, Ordering::Relaxed) {
@@ -354,18 +352,18 @@ impl CaptureReader {
         }
     }
 
-    /// What was odd so far.
+    /// Returns the oddities so far.
     #[must_use]
     pub const fn notes(&self) -> &Notes {
         &self.notes
     }
 
-    /// Notes so far, for callers that parse packets and add to them.
+    /// Returns the notes so far, for callers that parse packets and add notes.
     pub const fn notes_mut(&mut self) -> &mut Notes {
         &mut self.notes
     }
 
-    /// Counts why a packet shows no TCP segment.
+    /// Counts the reason why a packet has no readable TCP segment.
     pub fn note_obstacle(&mut self, place: Place, obstacle: &DissectError) {
         let (kind, detail) = match *obstacle {
             DissectError::UnknownLinkType { link } => (NoteKind::UnknownLinkType, link.0.into()),
@@ -381,8 +379,8 @@ impl CaptureReader {
         self.notes.add_unread(kind, reason, place, detail);
     }
 
-    /// The names that stand for addresses in a text, and the addresses made
-    /// up for them, one of each version.
+    /// Returns the host names in a text and the addresses assigned to them. Each name has one
+    /// address of each IP version.
     pub fn names(&self) -> impl Iterator<Item = (&str, [IpAddr; 2])> {
         let text = match &self.inner {
             Inner::Text(text) => Some(text),
@@ -391,7 +389,7 @@ impl CaptureReader {
         text.into_iter().flat_map(|text| text.names())
     }
 
-    /// The form of the capture.
+    /// Returns the format of the capture.
     #[must_use]
     pub const fn format(&self) -> Format {
         match &self.inner {
@@ -403,13 +401,13 @@ impl CaptureReader {
         }
     }
 
-    /// How it was packed, if it was.
+    /// Returns the compression, if any.
     #[must_use]
     pub const fn compression(&self) -> Option<Compression> {
         self.compression
     }
 
-    /// The interfaces described so far. pcapng may describe more at any time.
+    /// Returns the interfaces described so far. pcapng may describe more at any time.
     #[must_use]
     pub fn interfaces(&self) -> &[CapturedInterface] {
         match &self.inner {
@@ -421,20 +419,19 @@ impl CaptureReader {
         }
     }
 
-    /// Whether the capture is a file in memory, as it stands: one that can be
-    /// opened again and read side by side.
+    /// Returns whether the capture is a mapped file, which can be opened again in parallel.
     #[must_use]
     pub const fn is_mapped(&self) -> bool {
         self.input.is_mapped()
     }
 
-    /// Records handed out so far.
+    /// Returns the number of records returned so far.
     #[must_use]
     pub const fn records(&self) -> u64 {
         self.records
     }
 
-    /// Octets passed so far, uncompressed.
+    /// Returns the bytes passed so far, uncompressed.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.input.offset()
@@ -451,7 +448,7 @@ fn start_pcap(magic: pcap::Magic, work: &mut Work<'_>) -> Result<Inner, ReadErro
     Ok(Inner::Nothing(Format::Pcap))
 }
 
-/// A form that is not known by its first four octets.
+/// Opens a format that its first four bytes do not identify.
 fn start_other(magic: [u8; 4], work: &mut Work<'_>) -> Result<Inner, ReadError> {
     has(work.input, snoop::FILE_HEADER_LEN.max(foreign::LOOKED_AT))?;
     let octets = work.input.octets();
@@ -480,10 +477,10 @@ fn start_snoop(work: &mut Work<'_>) -> Result<Inner, ReadError> {
     Ok(Inner::Nothing(Format::Snoop))
 }
 
-/// Octets by which text, or a form without a mark, is known.
+/// Bytes needed to recognize text or a format without a magic number.
 const BEGINNING: usize = 4096;
 
-/// Whether what is to be read is text, as its beginning shows.
+/// Returns whether the input is text, by its beginning.
 fn is_text(work: &mut Work<'_>) -> Result<bool, ReadError> {
     has(work.input, BEGINNING)?;
     let octets = work.input.octets();
@@ -497,7 +494,7 @@ fn has(input: &mut Input, len: usize) -> Result<bool, ReadError> {
         .map_err(|source| ReadError::Read { offset, source })
 }
 
-/// The first four octets; zeros where there are fewer.
+/// Returns the first four bytes, filled up with zeros.
 fn first_octets(input: &mut Input) -> Result<[u8; 4], ReadError> {
     if !has(input, 1)? {
         return Err(ReadError::Empty);
@@ -510,11 +507,11 @@ fn first_octets(input: &mut Input) -> Result<[u8; 4], ReadError> {
     Ok(start)
 }
 
-/// How a file that begins so is packed.
+/// Returns the compression of a file, by its first bytes.
 fn compression_of(start: [u8; 4]) -> Option<Compression> {
     Some(match start {
         [0x1f, 0x8b, ..] => Compression::Gzip,
-        // A frame, or one to be skipped in front of it.
+        // A frame, or a skippable frame before it.
         [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Compression::Zstd,
         _ => return None,
     })
@@ -533,7 +530,7 @@ fn unpacked(
     Box::new(Unpacked { from, is_broken })
 }
 
-/// A packed stream unpacked, which ends where it breaks.
+/// A decompressed stream that ends where decompression fails.
 struct Unpacked {
     from: Box<dyn Read + Send>,
     is_broken: Arc<AtomicBool>,
@@ -542,8 +539,7 @@ struct Unpacked {
 impl Read for Unpacked {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         match self.from.read(out) {
-            // What the system refused has a number, what cannot be unpacked
-            // has none.
+            // Errors of the system have a number; those of decompression have none.
             Err(error)
                 if error.raw_os_error().is_none() && error.kind() != ErrorKind::Interrupted =>
             {

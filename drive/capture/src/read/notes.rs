@@ -1,13 +1,12 @@
-//! What was odd about a capture: counted, named, and placed.
+//! Oddities of a capture: counted, named, and placed.
 //!
-//! A reader goes on past whatever it can; what it passed over must not be
-//! silent. There is one counter for each kind of oddity, with the place of
-//! the first, so that a hostile file of any length costs no memory. The price:
-//! of a thousand cut records only the first can be pointed at.
+//! A reader continues past oddities where it can, and counts what it skips. Each kind of oddity has
+//! one counter and the place of the first. The memory is thus constant for a hostile file of any
+//! length; of a thousand cut records only the first has a place.
 //!
-//! Packets without a TCP segment are one note, [`NoteKind::NotRead`], with a count for each of
-//! up to [`MOST_REASONS`] reasons; the kinds that are reasons of it have counters of their own
-//! and are no notes of their own.
+//! Packets without a TCP segment are one note, [`NoteKind::NotRead`], with a count for each of up
+//! to [`MOST_REASONS`] reasons. Kinds that are reasons of it also have counters, but are not
+//! separate notes.
 
 use std::fmt;
 
@@ -15,102 +14,92 @@ use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
 use gigatcp_wire::link::Reason;
 
-/// Reasons that are counted one by one.
+/// Maximum reasons with separate counts.
 const MOST_REASONS: usize = 64;
 
-/// Reasons that are printed one by one.
+/// Maximum reasons printed separately.
 const PRINTED_REASONS: usize = 8;
 
 /// A kind of oddity.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum NoteKind {
-    /// Octets that belong to no record were passed over until records made
-    /// sense again; the amount is their number.
+    /// Bytes outside of records were skipped until records were plausible again. The amount is
+    /// their number.
     SkippedOctets,
-    /// The file ends inside a record; the amount is how many octets are
-    /// missing.
+    /// The file ends inside a record; the amount is the number of bytes missing.
     TruncatedTail,
-    /// The compressed stream is broken or ends early; what came out of it
-    /// before was read.
+    /// The compressed stream is broken or ends early. The part before was read.
     BrokenCompression,
-    /// More octets were captured than the packet had, as the file says; the
-    /// amount is the difference.
+    /// The file claims more captured bytes than the packet had. The amount is the difference.
     CapturedBeyondWire,
     /// The fraction of a second is a second or more.
     OddFraction,
-    /// A time before 1970, or after what 64 bits of nanoseconds hold: the
-    /// record is read without a time.
+    /// A time before 1970 or beyond 64 bits of nanoseconds. The record is read without a time.
     TimeOutOfRange,
     /// A packet names an interface that the file never described.
     UnknownInterface,
-    /// More interfaces than are kept; packets of the rest are passed over.
+    /// More interfaces than are kept; packets of the others are skipped.
     TooManyInterfaces,
-    /// A block whose contents do not fit its kind was passed over.
+    /// A block whose contents do not fit its kind was skipped.
     BadBlock,
-    /// The two lengths of a block differ, and the first one led on.
+    /// The two lengths of a block differ; the first one was right.
     BadTrailer,
-    /// A block without packets and larger than any packet was passed over.
+    /// A block without packets, larger than any packet, was skipped.
     HugeBlock,
     /// The version of the format is unknown; read anyway.
     UnknownVersion,
-    /// The clock of an interface stepped back; the amount is by how many
-    /// nanoseconds.
+    /// The clock of an interface stepped back; the amount is in nanoseconds.
     ClockStepsBack,
-    /// A packet was cut by the snap length; the amount is how many octets are
-    /// missing.
+    /// A packet was cut by the snap length. The amount is the number of bytes missing.
     SnapLength,
-    /// Packets that the capturing host says it lost; the amount is their
-    /// number.
+    /// Packets that the capturing host reports as lost; the amount is their number.
     DropsReported,
-    /// Packets that show no TCP segment; [`Note::reasons`] says why, with counts.
+    /// Packets without a readable TCP segment; [`Note::reasons`] has the reasons with counts.
     NotRead,
-    /// The link type is none that is read; the detail is its number.
+    /// The link type is unknown; the detail is its number.
     UnknownLinkType,
     /// The headers are cut before the end of the fixed TCP header.
     HeadersCut,
-    /// Neither IPv4 nor IPv6; the detail is the EtherType or protocol number
-    /// of the link layer.
+    /// Neither IPv4 nor IPv6. The detail is the EtherType or protocol number of the link layer.
     NotIp,
     /// An IP packet that is not TCP; the detail is its protocol number.
     NotTcp,
-    /// A fragment other than the first, of a packet that was not reassembled: it has no TCP header.
+    /// A fragment other than the first, of a packet that was not reassembled. It has no TCP header.
     LaterFragment,
-    /// A first fragment whose rest did not come: read as a segment of what it
-    /// holds.
+    /// A first fragment without the others. It is read as a segment with the data it contains.
     FirstFragmentAlone,
-    /// Fragments that overlap, or say different things of where their packet
-    /// ends, so that it was not reassembled (RFC 5722).
+    /// Fragments that overlap, or differ in the end of their packet. The packet was not reassembled
+    /// (RFC 5722).
     FragmentsContradict,
-    /// A fragment that came again.
+    /// A duplicate fragment.
     FragmentTwice,
-    /// A form of packet that is not read, such as encrypted 802.11.
+    /// A form of packet that cannot be read, such as encrypted 802.11.
     UnreadForm,
-    /// Headers that cannot be.
+    /// Malformed headers.
     MalformedHeaders,
-    /// More headers inside one another than are followed.
+    /// Headers nested deeper than the limit.
     NestedTooDeep,
-    /// Text that has the shape of a packet and cannot be read as one.
+    /// Text in the form of a packet that cannot be parsed.
     UnreadText,
     /// A printed packet that is not TCP.
     TextNotTcp,
-    /// A name stands where an address would; an address was made up for it.
-    /// The names are [`crate::CaptureReader::names`].
+    /// A name in place of an address; an address was assigned to it.
+    /// [`crate::CaptureReader::names`] has the names.
     NameForAddress,
-    /// The name of a service is unknown; a port was made up for it.
+    /// The name of a service is unknown; a port was assigned to it.
     UnknownService,
     /// The printed times are times of day without a date.
     NoDate,
     /// A packet is printed without a time.
     NoTime,
-    /// The text says that packets were left out here.
+    /// The text has an ellipsis here: packets were left out.
     Omission,
-    /// An option of TCP was printed in words that are not known; it was left
-    /// out.
+    /// A TCP option was printed in unknown words. It was left out.
     UnknownOption,
 }
 
-/// Kinds of notes.
+/// Number of kinds.
 const KINDS: usize = NoteKind::UnknownOption as usize + 1;
 
 impl NoteKind {
@@ -153,8 +142,8 @@ impl NoteKind {
         Self::UnknownOption,
     ];
 
-    /// What happened, as the beginning of a sentence, and the unit of the
-    /// amount where there is one.
+    /// Returns the beginning of a sentence, and the unit of the amount. The unit is empty if there
+    /// is no amount.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::SkippedOctets => ("damaged, resumed behind it", "octets passed over"),
@@ -195,7 +184,7 @@ impl NoteKind {
         }
     }
 
-    /// Whether it is a reason of [`Self::NotRead`], which counts it too.
+    /// Returns whether it is a reason of [`Self::NotRead`], which counts it too.
     #[must_use]
     pub const fn is_reason(self) -> bool {
         matches!(
@@ -212,30 +201,30 @@ impl NoteKind {
         )
     }
 
-    /// Whether the detail of a note of this kind is a number worth showing.
+    /// Returns whether notes of this kind print their detail.
     const fn has_detail(self) -> bool {
         matches!(self, Self::UnknownLinkType | Self::NotIp | Self::NotTcp)
     }
 }
 
-/// How often one kind of oddity was met, and where first.
+/// Count of one kind of oddity, with the place of the first.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
-    /// What it is.
+    /// Its kind.
     pub kind: NoteKind,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// Where first: octets from the beginning of the file, uncompressed.
+    /// Offset of the first, in bytes from the beginning of the file, uncompressed.
     pub first_offset: u64,
-    /// At which record first, counted from 1.
+    /// Record of the first, counted from 1.
     pub first_record: u64,
-    /// What was met first, where the kind says what that is; zero otherwise.
+    /// Detail of the first, for kinds with a detail; otherwise zero.
     pub first_detail: u64,
-    /// The amounts added up; see the kind for the unit.
+    /// Sum of the amounts; see the kind for the unit.
     pub total: u64,
     /// The largest amount.
     pub most: u64,
-    /// Of [`NoteKind::NotRead`]: reasons and how many packets each, as they were met.
+    /// Reasons of [`NoteKind::NotRead`] with the number of packets, in order of occurrence.
     reasons: Vec<(Reason, u64)>,
 }
 
@@ -273,17 +262,17 @@ impl fmt::Display for Note {
     }
 }
 
-/// Where something was met.
+/// A place in a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Place {
-    /// Octets from the beginning of the file, uncompressed.
+    /// Offset in bytes from the beginning of the file, uncompressed.
     pub offset: u64,
-    /// The record, counted from 1: the one at hand, or the next.
+    /// The record, counted from 1: the current one, or the next.
     pub record: u64,
 }
 
 impl Note {
-    /// Returns why packets were not read, and how many each, the most first.
+    /// Returns why packets were not read, with counts, most frequent first.
     #[must_use]
     pub fn reasons(&self) -> Vec<(Reason, u64)> {
         let mut reasons = self.reasons.clone();
@@ -291,7 +280,7 @@ impl Note {
         reasons
     }
 
-    /// The counts of all reasons in one line.
+    /// Writes the counts of all reasons in one line.
     fn write_reasons(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let reasons = self.reasons();
         for (index, (reason, count)) in reasons.iter().take(PRINTED_REASONS).enumerate() {
@@ -317,7 +306,7 @@ impl Note {
     }
 }
 
-/// Every oddity of one capture.
+/// All oddities of one capture.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Notes {
     counters: [Note; KINDS],
@@ -332,7 +321,7 @@ impl Default for Notes {
 }
 
 impl Note {
-    /// This kind was not met.
+    /// Returns a note with a count of zero.
     pub(super) const fn none(kind: NoteKind) -> Self {
         Self {
             kind,
@@ -348,37 +337,37 @@ impl Note {
 }
 
 impl Notes {
-    /// Returns what was met at least once, in order of kind, without the reasons of
-    /// [`NoteKind::NotRead`], which has them all.
+    /// Returns the notes that occurred, in order of kind. Reasons of [`NoteKind::NotRead`] are left
+    /// out, since it contains them.
     pub fn iter(&self) -> impl Iterator<Item = &Note> {
         let is_note = |note: &&Note| note.count > 0 && !note.kind.is_reason();
         self.counters.iter().filter(is_note)
     }
 
-    /// Whether nothing was odd.
+    /// Returns whether there are no notes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.iter().next().is_none()
     }
 
-    /// The counter of one kind.
+    /// Returns the counter of one kind.
     #[must_use]
     pub const fn of(&self, kind: NoteKind) -> &Note {
         &self.counters[kind as usize]
     }
 
-    /// How often one kind was met.
+    /// Returns the count of one kind.
     #[must_use]
     pub const fn count(&self, kind: NoteKind) -> u64 {
         self.of(kind).count
     }
 
-    /// Counts one oddity.
+    /// Counts an oddity.
     pub fn add(&mut self, kind: NoteKind, place: Place) {
         self.add_amount(kind, place, 0);
     }
 
-    /// Counts one oddity with a number that says which it was.
+    /// Counts an oddity with a number that specifies it.
     pub fn add_detail(&mut self, kind: NoteKind, place: Place, detail: u64) {
         if self.count(kind) == 0 {
             self.counters[kind as usize].first_detail = detail;
@@ -386,14 +375,14 @@ impl Notes {
         self.add(kind, place);
     }
 
-    /// Counts one packet that is not read under its kind, its reason and [`NoteKind::NotRead`].
+    /// Counts an unreadable packet under its kind, its reason and [`NoteKind::NotRead`].
     pub fn add_unread(&mut self, kind: NoteKind, reason: Reason, place: Place, detail: u64) {
         self.add_detail(kind, place, detail);
         self.add(NoteKind::NotRead, place);
         self.counters[NoteKind::NotRead as usize].add_reason(reason, 1);
     }
 
-    /// Counts one oddity of some size.
+    /// Counts an oddity with an amount.
     #[inline]
     pub fn add_amount(&mut self, kind: NoteKind, place: Place, amount: u64) {
         let note = &mut self.counters[kind as usize];
@@ -406,9 +395,8 @@ impl Notes {
         note.most = note.most.max(amount);
     }
 
-    /// Counts several of one kind, of which it was found out late where the first
-    /// was: maybe before what was counted already. Fragments without a TCP header are packets
-    /// that are not read.
+    /// Counts several of one kind, the first possibly before those already counted. Fragments
+    /// without a TCP header are packets that are not read.
     pub fn add_late(&mut self, kind: NoteKind, first: Place, count: u64) {
         self.count_late(kind, first, count);
         if kind == NoteKind::LaterFragment {
@@ -426,8 +414,7 @@ impl Notes {
         note.count += count;
     }
 
-    /// Counts several of one kind at once; `several.first_*` say where the
-    /// first was.
+    /// Counts several of one kind; `several.first_*` is the place of the first.
     pub(super) fn add_several(&mut self, several: &Note) {
         let note = &mut self.counters[several.kind as usize];
         if note.count == 0 {

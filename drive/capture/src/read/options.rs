@@ -1,26 +1,26 @@
-//! Options of pcapng blocks (draft-ietf-opsawg-pcapng section 3.5): code,
-//! length, value padded to 32 bits, in the octet order of the section.
+//! Options of pcapng blocks (draft-ietf-opsawg-pcapng section 3.5): code, length, value padded to
+//! 32 bits, in the byte order of the section.
 
 /// End of options.
 const END: u16 = 0;
 /// A comment, in every kind of block.
 const COMMENT: u16 = 1;
 
-/// The octet order of a file or section.
+/// The byte order of a file or section.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Order {
-    /// Lowest octet first.
+    /// Little-endian.
     #[default]
     Little,
-    /// Highest octet first.
+    /// Big-endian.
     Big,
 }
 
 impl Order {
-    /// Two octets at `at`.
+    /// Reads two bytes at `at`.
     ///
     /// # Panics
-    /// When they are not there.
+    /// If they are beyond the end.
     #[inline]
     #[must_use]
     pub fn u16(self, octets: &[u8], at: usize) -> u16 {
@@ -31,10 +31,10 @@ impl Order {
         }
     }
 
-    /// Four octets at `at`.
+    /// Reads four bytes at `at`.
     ///
     /// # Panics
-    /// When they are not there.
+    /// If they are beyond the end.
     #[inline]
     #[must_use]
     pub fn u32(self, octets: &[u8], at: usize) -> u32 {
@@ -46,10 +46,10 @@ impl Order {
         }
     }
 
-    /// Eight octets at `at`.
+    /// Reads eight bytes at `at`.
     ///
     /// # Panics
-    /// When they are not there.
+    /// If they are beyond the end.
     #[must_use]
     pub fn u64(self, octets: &[u8], at: usize) -> u64 {
         let mut eight = [0; 8];
@@ -61,7 +61,7 @@ impl Order {
     }
 }
 
-/// The options of one block, not read yet.
+/// The unparsed options of one block.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Options<'a> {
     pub(super) octets: &'a [u8],
@@ -69,20 +69,19 @@ pub struct Options<'a> {
 }
 
 impl<'a> Options<'a> {
-    /// Code and value of each option up to the end, or up to where lengths
-    /// make no sense any more.
+    /// Returns code and value of each option. It stops at the end or at an implausible length.
     #[must_use]
     pub const fn iter(&self) -> OptionsIter<'a> {
         OptionsIter { rest: *self }
     }
 
-    /// The comments; what is not UTF-8 is left out.
+    /// Returns the comments; those not in UTF-8 are left out.
     pub fn comments(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         let comments = self.iter().filter(|(code, _)| *code == COMMENT);
         comments.filter_map(|(_, value)| str::from_utf8(value).ok())
     }
 
-    /// The octet order of numbers in the values.
+    /// Returns the byte order of numbers in the values.
     #[must_use]
     pub const fn order(&self) -> Order {
         self.order
@@ -97,7 +96,7 @@ impl<'a> IntoIterator for &Options<'a> {
     }
 }
 
-/// Walks over options.
+/// Iterator over options.
 #[derive(Clone, Debug)]
 pub struct OptionsIter<'a> {
     rest: Options<'a>,

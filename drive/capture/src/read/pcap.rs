@@ -1,15 +1,14 @@
-//! Reading pcap (draft-ietf-opsawg-pcap): both octet orders, micro- and
-//! nanoseconds, Kuznetzov's modified records, the bits about a frame check
-//! sequence in the link type, and the swapped lengths of versions before 2.3.
+//! Reads pcap (draft-ietf-opsawg-pcap), in both byte orders, with micro- and nanoseconds. Supports
+//! Kuznetzov's modified records, the frame check sequence bits in the link type, and the swapped
+//! lengths of versions before 2.3.
 //!
-//! A record header has no mark to know it by, so a damaged length leads
-//! anywhere. Each header is therefore held against what can be: a length that
-//! some packet may have, no more captured than there was, a fraction below a
-//! second. Where that fails the reader looks, octet by octet, for a place from
-//! which three headers in a row make sense, beginning behind the header of the
-//! record before, since the damaged length may have been that one's.
+//! A record header has no magic number, so a corrupted length can lead anywhere. Each header is
+//! therefore checked for plausibility: a possible packet length, no more captured than was on the
+//! wire, a fraction below a second. If that fails, the reader searches byte by byte for a position
+//! from which three headers in a row are plausible. The search begins behind the header of the
+//! previous record, whose length may be the corrupted one.
 //!
-//! Out of scope: Ixia's and the two rarer magics, which no program writes any more.
+//! Out of scope: Ixia's and the two rarer magic numbers, which no program writes any more.
 
 use std::io;
 
@@ -25,24 +24,24 @@ use super::record::{Direction, PlainRecord};
 pub const FILE_HEADER_LEN: usize = 24;
 /// The largest snap length that common programs write.
 const COMMON_SNAP_LEN: u32 = 262_144;
-/// The largest record that is believed.
+/// Maximum plausible record length.
 const MAX_RECORD: u32 = 16 << 20;
-/// How many records in a row make a place believable.
+/// Number of plausible records in a row that a search requires.
 const CHAIN: usize = 3;
-/// How far the times of such records may be from the last one before, s.
+/// Maximum distance of such records from the last record before, s.
 const FAR: u32 = 86_400;
-/// How many octets of plain records are handed out at a time. What lies behind is released as
-/// often, and the caller analyzes the connections that have ended: the next connections reuse their
-/// memory while it is still in the CPU's cache.
+/// Bytes of plain records passed per call. Mapped memory is released as often, and the caller
+/// analyzes the connections that have ended. The next connections reuse their memory while it is
+/// still in the CPU's cache.
 const STRETCH: usize = 1 << 17;
-/// How many octets are looked through before they are let go.
+/// Bytes searched before they are released.
 const STRIDE: usize = 64 << 10;
 
-/// The bit that says that a length of the check sequence is given, and where.
+/// Bit that announces a frame check sequence length, and that length's shift.
 const FCS_PRESENT: u32 = 0x0400_0000;
 const FCS_LEN_SHIFT: u32 = 28;
 
-/// What the first four octets of a pcap file say.
+/// Byte order and variant, from the first four bytes of a pcap file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Magic {
     order: Order,
@@ -51,7 +50,7 @@ pub struct Magic {
 }
 
 impl Magic {
-    /// Reads them; nothing when they begin something else.
+    /// Reads the magic number; `None` if it is not one of pcap.
     pub fn read(start: [u8; 4]) -> Option<Self> {
         let of = |value: u32, order| match value {
             0xa1b2_c3d4 => Some((order, false, false)),
@@ -69,7 +68,7 @@ impl Magic {
     }
 }
 
-/// Whether the two lengths of a record stand in the old order.
+/// Records whose two lengths are swapped, as in old versions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Swapped {
     No,
@@ -83,18 +82,18 @@ pub struct Pcap {
     order: Order,
     is_modified: bool,
     swapped: Swapped,
-    /// Octets of a record header.
+    /// Bytes of a record header.
     head: usize,
-    /// The longest record that is believed.
+    /// Maximum record length accepted.
     limit: u32,
-    /// Ticks of a second.
+    /// Ticks per second.
     second: u32,
-    /// Nanoseconds of a tick.
+    /// Nanoseconds per tick.
     tick: u64,
     /// The only interface.
     pub interface: [CapturedInterface; 1],
-    /// Octets of the record handed out last; passed with the next one, so
-    /// that a search may begin inside it.
+    /// Bytes of the last record returned. They are passed with the next record, so that a search
+    /// may begin inside them.
     pending: usize,
     last_second: Option<u32>,
 }
@@ -109,10 +108,10 @@ struct Header {
 }
 
 impl Header {
-    /// Octets of the usual header.
+    /// Bytes of the usual header.
     const LEN: usize = 16;
 
-    /// The usual header, lowest octets first.
+    /// Decodes the usual header, little-endian.
     #[inline(always)]
     const fn plain(octets: &[u8; Self::LEN]) -> Self {
         let all = u128::from_le_bytes(*octets);
@@ -126,7 +125,7 @@ impl Header {
 }
 
 impl Pcap {
-    /// Reads the file header, which must be there.
+    /// Reads the file header, which must be available.
     pub fn start(magic: Magic, work: &mut Work<'_>) -> Self {
         let header = &work.input.octets()[..FILE_HEADER_LEN];
         let order = magic.order;
@@ -143,7 +142,7 @@ impl Pcap {
         }
         let mut interface = CapturedInterface::new(LinkType(link as u16), snap_len);
         if link & FCS_PRESENT != 0 {
-            // The field counts words of 16 bits.
+            // The field counts 16-bit words.
             interface.fcs_len = 2 * (link >> FCS_LEN_SHIFT) as u8;
         }
         work.input.pass(FILE_HEADER_LEN);
@@ -165,8 +164,8 @@ impl Pcap {
         }
     }
 
-    /// The next record, if it is sound and in memory: one look at what is
-    /// there. Nearly every record is.
+    /// Returns the next record if it is sound and in memory. Nearly every record is; this fast path
+    /// does a single check.
     #[inline(always)]
     pub fn next_here(&mut self, work: &mut Work<'_>) -> Option<RawRecord> {
         let octets = work.input.octets().get(self.pending..)?;
@@ -176,9 +175,9 @@ impl Pcap {
         is_here.then(|| self.take(header, work))
     }
 
-    /// Hands out records that are sound, in memory and in order of time, while
-    /// `take` takes them; how many it took. What is kept of a record for the
-    /// next one is kept in registers, and written down once.
+    /// Passes sound records to `take` until it rejects one; returns the number accepted. It also
+    /// ends at a record that is not in memory or not in time order. State from record to record is
+    /// kept in registers and written back once.
     #[inline(always)]
     pub fn next_plain(
         &mut self,
@@ -241,8 +240,8 @@ impl Pcap {
         taken
     }
 
-    /// The next record where more has to be read, or something is odd; nothing
-    /// at the end of the file.
+    /// Returns the next record if more must be read or something is odd. `None` at the end of the
+    /// file.
     #[inline(never)]
     pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<RawRecord>> {
         loop {
@@ -284,8 +283,8 @@ impl Pcap {
         header
     }
 
-    /// Whether a header can be that of a record. One comparison for a length
-    /// of zero and one beyond the limit.
+    /// Returns whether a header is plausible. A single comparison rejects both a length of zero and
+    /// one beyond the limit.
     #[inline(always)]
     const fn is_sound(&self, header: &Header) -> bool {
         header.captured.wrapping_sub(1) < self.limit
@@ -293,13 +292,12 @@ impl Pcap {
             && header.fraction < self.second
     }
 
-    /// Whether a header found by looking around can be that of a record.
+    /// Returns whether a header found by a search is plausible.
     fn is_believable(&self, header: &Header) -> bool {
         self.is_sound(header) && is_near(header, self.last_second)
     }
 
-    /// Hands out the record of which `header` is the next header; all of its
-    /// octets are there.
+    /// Returns the next record, whose header is `header`; all of its bytes are available.
     #[inline(always)]
     fn take(&mut self, header: Header, work: &mut Work<'_>) -> RawRecord {
         work.input.pass(self.pending);
@@ -341,7 +339,7 @@ impl Pcap {
         }
     }
 
-    /// What is left is less than a header.
+    /// Handles a rest shorter than a header.
     fn end(&mut self, work: &mut Work<'_>) {
         let rest = work.input.octets().len() - self.pending;
         if rest > 0 {
@@ -354,8 +352,8 @@ impl Pcap {
         self.pending = 0;
     }
 
-    /// A header that cannot be, or a record that is not all there. Nothing
-    /// when the reader shall go on where the input now stands.
+    /// Recovers from an implausible header or an incomplete record. `None` if reading continues at
+    /// the new position of the input.
     #[cold]
     fn recover(
         &mut self,
@@ -370,8 +368,7 @@ impl Pcap {
             return Ok(Some(Some(self.take_odd(header, work))));
         }
         let place = work.place(at);
-        // Where nothing else is found a record that is cut is taken as it is;
-        // its beginning is still needed then.
+        // If the search fails, an incomplete record is returned as it is, so its beginning is kept.
         let is_cut = is_possible && !is_whole && self.is_sound(&header);
         if is_cut {
             let resumed = self.search_within(at, work)?;
@@ -392,7 +389,7 @@ impl Pcap {
         Ok(None)
     }
 
-    /// A record with an odd header behind which the next ones make sense.
+    /// Returns a record with an odd header that plausible records follow.
     fn take_odd(&mut self, mut header: Header, work: &mut Work<'_>) -> RawRecord {
         let place = work.place(self.pending);
         if header.captured > header.wire {
@@ -407,7 +404,7 @@ impl Pcap {
         self.take(header, work)
     }
 
-    /// The last record, of which the end is missing.
+    /// Returns the last record, of which the end is missing.
     fn take_cut(&mut self, header: Header, work: &mut Work<'_>) -> Option<RawRecord> {
         work.input.pass(self.pending);
         let there = work.input.octets().len() - self.head;
@@ -419,9 +416,8 @@ impl Pcap {
         (there > 0).then(|| self.found(header, there, work))
     }
 
-    /// Whether the file goes on, or ends, at `at`. Who writes one odd header
-    /// may write them all, so those that follow may be odd as well: only their
-    /// lengths and times must be near.
+    /// Returns whether the file continues plausibly, or ends, at `at`. A program that writes one
+    /// odd header may write only such headers, so only their lengths and times are checked.
     fn leads_on(&self, at: usize, second: u32, work: &mut Work<'_>) -> io::Result<bool> {
         if !work.input.has(at + 1)? {
             return Ok(true);
@@ -432,8 +428,8 @@ impl Pcap {
         })
     }
 
-    /// Whether several records in a row make sense from `at` on, or fewer up
-    /// to the end of the file.
+    /// Returns whether several plausible records follow from `at`. Fewer suffice at the end of the
+    /// file.
     fn is_chain(
         &self,
         mut at: usize,
@@ -456,9 +452,8 @@ impl Pcap {
         Ok(true)
     }
 
-    /// Goes to the next place from which records make sense, beginning inside
-    /// the last record. Returns whether there is one; if not, the octets that were searched are not
-    /// needed any more.
+    /// Advances to the next position with plausible records, beginning inside the last record.
+    /// Returns whether there is one. If not, the bytes searched are no longer needed.
     fn search(&self, work: &mut Work<'_>) -> io::Result<bool> {
         let mut at = 1;
         while work.input.has(at + self.head)? {
@@ -475,9 +470,8 @@ impl Pcap {
         Ok(false)
     }
 
-    /// The same within what is left of a file that ends too early; where there
-    /// is no such place, nothing is passed. What is left is shorter than a
-    /// record.
+    /// Searches the rest of a file that ends inside a record. Nothing is passed if the search
+    /// fails. The rest is shorter than a record.
     fn search_within(&self, cut: usize, work: &mut Work<'_>) -> io::Result<bool> {
         let mut at = 1;
         while work.input.has(at + self.head)? {
@@ -497,7 +491,7 @@ impl Pcap {
     }
 }
 
-/// Whether lengths are common ones and the time not far from that one.
+/// Returns whether the lengths are common ones and the time is near `second`.
 fn is_near(header: &Header, second: Option<u32>) -> bool {
     header.captured <= COMMON_SNAP_LEN
         && header.wire <= MAX_RECORD

@@ -1,11 +1,11 @@
-//! Reading pcapng (draft-ietf-opsawg-pcapng): sections of both octet orders,
-//! interfaces (section 4.2), enhanced (4.3), simple (4.4) and obsolete packet
-//! blocks (appendix A), interface statistics (4.6) for what was lost. Name
-//! resolution, decryption secrets, custom and unknown blocks are passed over.
+//! Reads pcapng (draft-ietf-opsawg-pcapng), in both byte orders. Supports interfaces (section 4.2),
+//! enhanced (4.3), simple (4.4) and obsolete packet blocks (appendix A), and interface statistics
+//! (4.6) for packets lost. Blocks of name resolution, decryption secrets, custom and unknown blocks
+//! are skipped.
 //!
-//! A block says its length at both ends. Where the two differ and the first
-//! leads to no other block, the reader looks octet by octet for a block of a
-//! known kind whose two lengths agree.
+//! A block has its length at both ends. If the two differ and the first does not lead to another
+//! block, the reader searches byte by byte. It looks for a block of a known kind with two equal
+//! lengths.
 //!
 //! Out of scope: time zones of interfaces (`if_tzone`, which has no definition), filters and
 //! hashes.
@@ -35,19 +35,18 @@ const CUSTOM_NO_COPY: u32 = 0x4000_0bad;
 
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 
-/// The largest block that is held in memory.
+/// Maximum block held in memory.
 const MAX_BLOCK: u32 = 16 << 20;
-/// The largest block that is believed when found by looking around.
+/// Maximum plausible block found by a search.
 const COMMON_BLOCK: u32 = 1 << 20;
-/// The most interfaces that are kept: each costs memory for the rest of the
-/// file.
+/// Maximum interfaces kept; each uses memory for the rest of the file.
 const MAX_INTERFACES: usize = 1 << 16;
-/// The most octets kept of an interface's name.
+/// Maximum bytes kept of an interface's name.
 const MAX_NAME: usize = 256;
-/// How many octets are looked through before they are let go.
+/// Bytes searched before they are released.
 const STRIDE: usize = 64 << 10;
 
-/// Octets around the body of a block: type and length, length again.
+/// Bytes of a block around its body: type and length, length again.
 const FRAME: usize = 12;
 
 /// A pcapng file being read.
@@ -56,13 +55,13 @@ pub struct Pcapng {
     order: Order,
     /// Interfaces of all sections.
     pub interfaces: Vec<CapturedInterface>,
-    /// Where those of this section begin.
+    /// Index of the first interface of this section.
     section: usize,
-    /// Octets of the block looked at last; passed with the next one.
+    /// Bytes of the last block; passed with the next one.
     pending: usize,
 }
 
-/// Where the options of a packet say more.
+/// Values from the options of a packet block.
 #[derive(Clone, Copy, Default)]
 struct PacketOptions {
     direction: Option<Direction>,
@@ -80,7 +79,7 @@ struct Packet {
     dropped: u64,
 }
 
-/// What became of the next block.
+/// Result of reading a block.
 enum Step {
     Packet(RawRecord),
     Passed,
@@ -88,7 +87,7 @@ enum Step {
 }
 
 impl Pcapng {
-    /// A file that begins with a section header block.
+    /// Returns a reader of a file that begins with a section header block.
     pub const fn start() -> Self {
         Self {
             order: Order::Little,
@@ -98,9 +97,8 @@ impl Pcapng {
         }
     }
 
-    /// The next packet, if it is in a whole enhanced packet block in memory:
-    /// one look at what is there. Nearly every packet is. A block that is
-    /// looked at and not taken is looked at again by [`Self::next`].
+    /// Returns the next packet if it is in a complete enhanced packet block in memory. Nearly every
+    /// packet is; this fast path does a single check. [`Self::next`] reads all other blocks.
     #[inline(always)]
     pub fn next_here(&mut self, work: &mut Work<'_>) -> Option<RawRecord> {
         let (at, order) = (self.pending, self.order);
@@ -124,7 +122,7 @@ impl Pcapng {
         self.found(&packet, len - 4, work)
     }
 
-    /// The next packet whatever is before it; nothing at the end of the file.
+    /// Returns the next packet, skipping other blocks; `None` at the end of the file.
     #[inline(never)]
     pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<RawRecord>> {
         loop {
@@ -176,7 +174,7 @@ impl Pcapng {
         Ok(self.take(kind, len - 4, work))
     }
 
-    /// Takes the block at which the input stands, up to `end`.
+    /// Reads the block at the position of the input, up to `end`.
     #[inline]
     fn take(&mut self, kind: u32, end: usize, work: &mut Work<'_>) -> Step {
         let packet = match kind {
@@ -208,7 +206,7 @@ impl Pcapng {
             .map_or(Step::Passed, Step::Packet)
     }
 
-    /// Section 4.3.
+    /// Parses an enhanced packet block (section 4.3).
     #[inline(always)]
     fn enhanced(&self, end: usize, work: &Work<'_>) -> Option<Packet> {
         const DATA: usize = 28;
@@ -229,8 +227,8 @@ impl Pcapng {
         (packet.captured as usize <= end - DATA).then_some(packet)
     }
 
-    /// Section 4.4: no time, the first interface, as much as the snap length
-    /// lets through.
+    /// Parses a simple packet block (section 4.4). It has no time, the first interface, and a
+    /// length up to the snap length.
     fn simple(&self, end: usize, work: &Work<'_>) -> Option<Packet> {
         const DATA: usize = 12;
         if end < DATA {
@@ -251,15 +249,15 @@ impl Pcapng {
         })
     }
 
-    /// Appendix A: as enhanced ones, but with 16 bits of interface and 16 of
-    /// drops.
+    /// Parses an obsolete packet block (appendix A). It differs from an enhanced one by 16 bits of
+    /// interface and 16 of drops.
     fn obsolete(&self, end: usize, work: &Work<'_>) -> Option<Packet> {
         let enhanced = self.enhanced(end, work)?;
         let block = work.input.octets();
         let dropped = self.order.u16(block, 10);
         Some(Packet {
             interface: u32::from(self.order.u16(block, 8)),
-            // All ones: not known.
+            // All ones: unknown.
             dropped: if dropped == u16::MAX {
                 0
             } else {
@@ -326,7 +324,7 @@ impl Pcapng {
         })
     }
 
-    /// Section 4.2.
+    /// Parses an interface description block (section 4.2).
     fn add_interface(&mut self, end: usize, work: &mut Work<'_>) {
         const OPTIONS: usize = 16;
         let block = work.input.octets();
@@ -351,7 +349,8 @@ impl Pcapng {
         self.interfaces.push(interface);
     }
 
-    /// Section 4.6: what the capturing host lost, the last word counts.
+    /// Parses an interface statistics block (section 4.6): packets lost by the capturing host. The
+    /// last block counts.
     fn statistics(&mut self, end: usize, work: &mut Work<'_>) {
         const OPTIONS: usize = 20;
         const IF_DROP: u16 = 5;
@@ -379,7 +378,7 @@ impl Pcapng {
         }
     }
 
-    /// What is left is less than the smallest block.
+    /// Handles a rest shorter than the smallest block.
     fn end(&mut self, work: &mut Work<'_>) {
         let rest = work.input.octets().len() - self.pending;
         if rest > 0 {
@@ -392,7 +391,7 @@ impl Pcapng {
         self.pending = 0;
     }
 
-    /// A block of a kind without packets that is larger than any memory.
+    /// Skips a block without packets that is too large for memory.
     #[cold]
     fn pass_huge(&mut self, total: u32, work: &mut Work<'_>) -> io::Result<Step> {
         work.input.pass(self.pending);
@@ -409,14 +408,14 @@ impl Pcapng {
         Ok(Step::Passed)
     }
 
-    /// A block that is longer than what is left: the last one cut, unless a
-    /// whole block is found inside.
+    /// Handles a block longer than the rest of the file. It is the last one, cut, unless a complete
+    /// block is found inside.
     #[cold]
     fn take_cut(&mut self, kind: u32, work: &mut Work<'_>) -> io::Result<Step> {
         const DATA: usize = 28;
         let at = self.pending;
         let place = work.place(at);
-        // All of it is in memory: it is shorter than a block.
+        // All of it is in memory, since it is shorter than a block.
         let len = work.input.octets().len();
         let start = (1..len).find(|start| *start != at && self.is_block(*start, work));
         if let Some(start) = start {
@@ -454,7 +453,7 @@ impl Pcapng {
             .map_or(Step::Passed, Step::Packet))
     }
 
-    /// Whether the file goes on with a block, or ends, at `at`.
+    /// Returns whether the file continues with a block, or ends, at `at`.
     fn leads_on(&self, at: usize, work: &mut Work<'_>) -> io::Result<bool> {
         if !work.input.has(at + 8)? {
             return Ok(work.input.octets().len() == at);
@@ -464,7 +463,7 @@ impl Pcapng {
         Ok(is_known(self.order.u32(next, 0)) && total >= FRAME as u32 && total <= COMMON_BLOCK)
     }
 
-    /// Looks for the next whole block, beginning inside the last one.
+    /// Searches the next complete block, beginning inside the last one.
     #[cold]
     fn recover(&mut self, work: &mut Work<'_>) -> io::Result<Step> {
         let place = work.place(self.pending);
@@ -493,7 +492,7 @@ impl Pcapng {
         Ok(Step::End)
     }
 
-    /// The octet order of a block: a section header says its own.
+    /// Returns the byte order of a block; a section header has its own.
     fn order_at(&self, at: usize, work: &Work<'_>) -> Order {
         let octets = &work.input.octets()[at..];
         if self.order.u32(octets, 0) == SECTION_HEADER {
@@ -503,7 +502,7 @@ impl Pcapng {
         }
     }
 
-    /// Whether the beginning of a block of a known kind stands at `at`.
+    /// Returns whether a block of a known kind may begin at `at`.
     fn may_be_block(&self, at: usize, work: &Work<'_>) -> bool {
         let octets = &work.input.octets()[at..];
         let kind = self.order.u32(octets, 0);
@@ -514,7 +513,7 @@ impl Pcapng {
         total.is_multiple_of(4) && total >= FRAME as u32 && total <= COMMON_BLOCK
     }
 
-    /// Whether all of a block of a known kind stands at `at`.
+    /// Returns whether a complete block of a known kind is at `at`.
     fn is_block(&self, at: usize, work: &Work<'_>) -> bool {
         let octets = &work.input.octets()[at..];
         if octets.len() < FRAME || !self.may_be_block(at, work) {
@@ -526,7 +525,7 @@ impl Pcapng {
     }
 }
 
-/// Kinds of blocks that are recognised when found by looking around.
+/// Returns whether a search recognizes blocks of this kind.
 const fn is_known(kind: u32) -> bool {
     matches!(
         kind,
@@ -543,14 +542,14 @@ const fn is_known(kind: u32) -> bool {
     )
 }
 
-/// The octet order that a section header says.
+/// Returns the byte order that a section header declares.
 fn order_of(octets: &[u8]) -> Option<Order> {
     [Order::Little, Order::Big]
         .into_iter()
         .find(|order| order.u32(octets, 8) == BYTE_ORDER_MAGIC)
 }
 
-/// What the options of a packet block say.
+/// Parses the options of a packet block.
 fn packet_options(octets: &[u8], order: Order) -> PacketOptions {
     const FLAGS: u16 = 2;
     const DROP_COUNT: u16 = 4;
@@ -574,7 +573,7 @@ fn packet_options(octets: &[u8], order: Order) -> PacketOptions {
     said
 }
 
-/// Takes over one option of an interface description.
+/// Applies one option of an interface description.
 fn describe(interface: &mut CapturedInterface, code: u16, value: &[u8], order: Order) {
     const NAME: u16 = 2;
     const TIME_RESOLUTION: u16 = 9;
@@ -588,8 +587,8 @@ fn describe(interface: &mut CapturedInterface, code: u16, value: &[u8], order: O
         (TIME_RESOLUTION, [octet]) => {
             interface.clock.resolution = Resolution::from_option(*octet);
         }
-        // Said in bits by the draft, in octets by the programs that write it;
-        // no check sequence has as few bits as others have octets.
+        // In bits according to the draft, in bytes according to the programs that write it. No
+        // frame check sequence has as few bits as others have bytes.
         (FCS_LEN, [len]) => interface.fcs_len = if *len > 8 { len / 8 } else { *len },
         (TIME_OFFSET, _) if value.len() == 8 => {
             interface.clock.offset_s = order.u64(value, 0).cast_signed();

@@ -1,8 +1,9 @@
-//! Reads snoop files (RFC 1761), which Solaris writes: a file header of 16 octets, and records
-//! with lengths, a count of drops and a time in microseconds, all in network order.
+//! Reads snoop files (RFC 1761), which Solaris writes. A file has a header of 16 bytes, and records
+//! with lengths, a count of drops and a time in microseconds. All numbers are in network byte
+//! order.
 //!
-//! Out of scope: resumption behind a damaged record. What is behind it is passed over, and that
-//! is noted.
+//! Out of scope: resynchronization behind a corrupted record. The rest of the file is skipped, and
+//! that is noted.
 
 use std::io;
 
@@ -14,13 +15,13 @@ use super::interface::{CapturedInterface, Piece, RawRecord, Work, lengths};
 use super::notes::NoteKind;
 use super::options::Order;
 
-/// What every snoop file begins with.
+/// Magic number of snoop files.
 pub const MAGIC: &[u8; 8] = b"snoop\0\0\0";
-/// Octets of the file header.
+/// Bytes of the file header.
 pub const FILE_HEADER_LEN: usize = 16;
-/// Octets of a record header.
+/// Bytes of a record header.
 const HEAD: usize = 24;
-/// The largest record that is believed.
+/// Maximum plausible record length.
 const MAX_RECORD: u32 = 16 << 20;
 const VERSION: u32 = 2;
 
@@ -29,14 +30,14 @@ const VERSION: u32 = 2;
 pub struct Snoop {
     /// The only interface.
     pub interface: [CapturedInterface; 1],
-    /// Octets of the record handed out last.
+    /// Bytes of the last record returned.
     pending: usize,
-    /// Drops that the last record counted since the beginning.
+    /// Cumulative drops in the last record.
     drops: u32,
 }
 
 impl Snoop {
-    /// Reads the file header, which must be there.
+    /// Reads the file header, which must be available.
     pub fn start(work: &mut Work<'_>) -> Result<Self, ReadError> {
         let header = work.input.octets();
         let (version, data_link) = (long(header, 8), long(header, 12));

@@ -1,27 +1,26 @@
-//! Times of records: resolution, offset, and clocks that step back.
+//! Times of records: resolution, offset, and backward steps of clocks.
 
 use gigatcp_units::Instant;
 
 const NANOS: u64 = 1_000_000_000;
 
-/// What one tick of an interface's clock is (`if_tsresol`,
-/// draft-ietf-opsawg-pcapng section 4.2).
+/// Tick of an interface's clock (`if_tsresol`, draft-ietf-opsawg-pcapng section 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resolution {
-    /// A tick is this many nanoseconds.
+    /// Nanoseconds per tick.
     Nanoseconds(u64),
-    /// This many ticks make a nanosecond: finer than is kept.
+    /// Ticks per nanosecond: finer than is kept.
     TicksPerNanosecond(u64),
-    /// Two to this power ticks make a second.
+    /// Base-2 logarithm of the ticks per second.
     BinaryFraction(u8),
 }
 
 impl Resolution {
-    /// Microseconds, where the file says nothing.
+    /// Microseconds, the default of the format.
     pub const DEFAULT: Self = Self::Nanoseconds(1000);
 
-    /// The resolution that the octet of the option means; nothing when a
-    /// 64-bit count of such ticks never reaches a nanosecond.
+    /// Returns the resolution that the byte of the option encodes. `None` if a 64-bit count of such
+    /// ticks never reaches a nanosecond.
     pub fn from_option(octet: u8) -> Option<Self> {
         let power = octet & 0x7f;
         if octet & 0x80 != 0 {
@@ -50,10 +49,10 @@ impl Resolution {
     }
 }
 
-/// The clock of an interface as its records show it.
+/// State of an interface's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clock {
-    /// What a tick is; nothing when it makes no sense.
+    /// Resolution of a tick; `None` if it is invalid.
     pub resolution: Option<Resolution>,
     /// Seconds to add (`if_tsoffset`).
     pub offset_s: i64,
@@ -61,7 +60,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock of that resolution.
+    /// Returns a clock of that resolution.
     pub const fn new(resolution: Resolution) -> Self {
         Self {
             resolution: Some(resolution),
@@ -82,13 +81,12 @@ impl Clock {
         u64::try_from(shifted).ok().map(Instant::from_nanos)
     }
 
-    /// The time of the last record.
+    /// Returns the time of the last record.
     pub const fn last(&self) -> Instant {
         self.last
     }
 
-    /// Takes the next record's time; by how many nanoseconds the clock
-    /// stepped back, if it did.
+    /// Records the next time. Returns by how many nanoseconds the clock stepped back, if it did.
     #[inline]
     pub fn on_time(&mut self, time: Instant) -> Option<u64> {
         let last = std::mem::replace(&mut self.last, time);

@@ -1,22 +1,22 @@
-//! Zstandard unpacked, RFC 8878: frames one after another, and frames to be skipped between them.
+//! Decompresses Zstandard (RFC 8878): frames in succession, and skippable frames between them.
 
 use std::io::{self, BufRead, BufReader, Error, ErrorKind, Read};
 
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// Largest window that a frame may ask memory for: what `zstd --long` makes, and what the
-/// `zstd` command takes unless told otherwise.
+/// Maximum window of a frame. It is what `zstd --long` writes and the `zstd` command accepts by
+/// default.
 const LARGEST_WINDOW: u64 = 128 << 20;
 
-/// What a stream of frames holds.
+/// Decompressor of a stream of frames.
 pub(super) struct Frames {
     decoder: FrameDecoder,
     from: BufReader<Noting>,
     is_within: bool,
 }
 
-/// A stream that keeps what the system refused: the decoder only says that it cannot read.
+/// A stream that keeps the system's error. The decoder reports only that it cannot read.
 struct Noting {
     from: Box<dyn Read + Send>,
     refused: Option<Error>,
@@ -33,7 +33,7 @@ impl Read for Noting {
 }
 
 impl Frames {
-    /// Frames of a packed stream.
+    /// Returns a decompressor of a stream.
     pub(super) fn new(from: Box<dyn Read + Send>) -> Self {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(LARGEST_WINDOW);
@@ -48,13 +48,13 @@ impl Frames {
         }
     }
 
-    /// What the system said, or else that the frame is broken.
+    /// Returns the system's error, or else that the frame is broken.
     fn failed(&mut self, why: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
         let refused = self.from.get_mut().refused.take();
         refused.unwrap_or_else(|| Error::new(ErrorKind::InvalidData, why))
     }
 
-    /// Reads within a frame; 0 at its end.
+    /// Reads within a frame; returns 0 at its end.
     fn within(&mut self, out: &mut [u8]) -> io::Result<usize> {
         while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
             let one = BlockDecodingStrategy::UptoBlocks(1);
@@ -70,7 +70,7 @@ impl Frames {
         Ok(count)
     }
 
-    /// Begins the next frame; false if there is none.
+    /// Begins the next frame; returns false if there is none.
     fn begin(&mut self) -> io::Result<bool> {
         loop {
             match self.from.fill_buf() {

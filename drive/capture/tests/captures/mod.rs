@@ -1,12 +1,11 @@
-//! Captures made by hand, octet by octet, and readers' answers in a form that
-//! can be compared.
+//! Handmade captures, and the output of readers in a comparable form.
 #![allow(dead_code)] // Each test program uses a part.
 
 use std::io::{self, Read};
 
 use gigatcp_capture::{CaptureReader, Direction, Notes, Record};
 
-/// A record that owns its octets.
+/// A record that owns its bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Owned {
     pub number: u64,
@@ -38,7 +37,7 @@ impl From<Record<'_>> for Owned {
     }
 }
 
-/// Every record of a capture, and the notes.
+/// Returns every record of a capture, and the notes.
 pub fn read_all(mut reader: CaptureReader) -> (Vec<Owned>, Notes) {
     let mut all = Vec::new();
     while let Some(record) = reader.next_record().unwrap() {
@@ -51,8 +50,8 @@ pub fn read_all(mut reader: CaptureReader) -> (Vec<Owned>, Notes) {
     (all, reader.notes().clone())
 }
 
-/// A capture in memory, and the same as a stream that gives few octets at a
-/// time: both must come out the same.
+/// Reads a capture from memory and from a stream of few bytes at a time. Both results must be
+/// equal.
 pub fn read_octets(octets: &[u8]) -> (Vec<Owned>, Notes) {
     let held = read_all(CaptureReader::from_octets(octets.to_vec()).unwrap());
     for step in [1, 7, 4096] {
@@ -67,7 +66,7 @@ pub fn read_octets(octets: &[u8]) -> (Vec<Owned>, Notes) {
     held
 }
 
-/// A stream that gives a few octets at a time.
+/// A stream that returns a few bytes at a time.
 pub struct Drip {
     pub octets: Vec<u8>,
     pub at: usize,
@@ -84,7 +83,7 @@ impl Read for Drip {
     }
 }
 
-/// Writes numbers in one octet order.
+/// Encodes numbers in one byte order.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer {
     pub is_big: bool,
@@ -123,7 +122,7 @@ impl Writer {
         words.iter().flat_map(|word| self.u32(*word)).collect()
     }
 
-    /// The header of a pcap file.
+    /// Returns the header of a pcap file.
     pub fn pcap_header(self, magic: u32, snap_len: u32, link: u32) -> Vec<u8> {
         let mut octets = self.u32(magic).to_vec();
         octets.extend(self.u16(2));
@@ -132,14 +131,14 @@ impl Writer {
         octets
     }
 
-    /// A record of a pcap file.
+    /// Returns a record of a pcap file.
     pub fn pcap_record(self, second: u32, fraction: u32, octets: &[u8], wire: u32) -> Vec<u8> {
         let mut record = self.words(&[second, fraction, octets.len() as u32, wire]);
         record.extend(octets);
         record
     }
 
-    /// A block of a pcapng file.
+    /// Returns a block of a pcapng file.
     pub fn block(self, kind: u32, body: &[u8]) -> Vec<u8> {
         let padded = body.len().next_multiple_of(4);
         let total = padded as u32 + 12;
@@ -150,7 +149,7 @@ impl Writer {
         block
     }
 
-    /// A section header block.
+    /// Returns a section header block.
     pub fn section(self) -> Vec<u8> {
         let mut body = self.u32(0x1a2b_3c4d).to_vec();
         body.extend(self.u16(1));
@@ -159,7 +158,7 @@ impl Writer {
         self.block(0x0a0d_0d0a, &body)
     }
 
-    /// An option.
+    /// Returns an option.
     pub fn option(self, code: u16, value: &[u8]) -> Vec<u8> {
         let mut octets = self.u16(code).to_vec();
         octets.extend(self.u16(value.len() as u16));
@@ -168,7 +167,7 @@ impl Writer {
         octets
     }
 
-    /// An interface description block.
+    /// Returns an interface description block.
     pub fn interface(self, link: u16, snap_len: u32, options: &[u8]) -> Vec<u8> {
         let mut body = self.u16(link).to_vec();
         body.extend([0, 0]);
@@ -177,7 +176,7 @@ impl Writer {
         self.block(1, &body)
     }
 
-    /// An enhanced packet block.
+    /// Returns an enhanced packet block.
     pub fn enhanced(
         self,
         interface: u32,
@@ -196,7 +195,7 @@ impl Writer {
     }
 }
 
-/// Octets that look like no header of anything.
+/// Returns bytes that match no header.
 pub fn packet(number: u32, len: usize) -> Vec<u8> {
     (0..len as u32)
         .map(|at| 0x80 | (at.wrapping_mul(31) ^ number.wrapping_mul(97)) as u8)

@@ -1,6 +1,5 @@
-//! A small connection made by hand, as its sender's end sees it: handshake,
-//! ten data segments of which two are lost, SACK, one fast retransmission, one
-//! after a timeout, FIN.
+//! A small connection as seen at its sender: handshake, ten data segments of which two are lost,
+//! SACK, one fast retransmission, one after a timeout, FIN.
 #![allow(dead_code)] // Each test program uses a part.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -14,18 +13,17 @@ use gigatcp_wire::{
 
 /// Retransmissions in the connection.
 pub const RETRANSMISSIONS: u64 = 2;
-/// Packets in the connection: handshake 3, data 10 and 2 retransmissions,
-/// acknowledgments 10, close 3.
+/// Packets in the connection: handshake 3, data 10 and 2 retransmissions, ACKs 10, close 3.
 pub const PACKETS: u64 = 28;
-/// Octets of data in each data segment.
+/// Bytes of data in each data segment.
 pub const SEGMENT_SIZE: u16 = 1448;
 
-/// Initial sequence number of the side that sends data: near the end of the
-/// number space, so that it wraps.
+/// Initial sequence number of the side that sends data. It is near the end of the sequence space,
+/// so that it wraps.
 pub const CLIENT_ISS: SeqNumber = SeqNumber::new(u32::MAX - 3000);
 const SERVER_ISS: SeqNumber = SeqNumber::new(7000);
 const CLIENT_PORT: u16 = 40_001;
-// A port whose protocol readers know: phantom data must not be taken for it.
+// A port of a protocol known to readers: dummy payload must not be read as that protocol.
 const SERVER_PORT: u16 = 80;
 
 pub const V4: Endpoints = Endpoints::V4 {
@@ -64,7 +62,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Writes all of it.
+    /// Writes the whole connection.
     pub fn write(mut self) -> Written {
         self.handshake()?;
         for index in 0..6 {
@@ -81,7 +79,7 @@ impl<'a> Connection<'a> {
         self.data(2)?;
         self.wait_ms(20);
         self.acknowledge(6, &[])?;
-        // Segment 9 is lost with nothing behind it to tell.
+        // Segment 9 is lost, and no later segment reveals it.
         for index in 6..10 {
             self.data(index)?;
         }
@@ -131,7 +129,7 @@ impl<'a> Connection<'a> {
         self.send(flags, seq, SERVER_ISS + 1, self.timestamps(), payload)
     }
 
-    /// An acknowledgment of the segments before `next` and of those in `sacked`.
+    /// Writes an ACK of the segments before `next` and of those in `sacked`.
     fn acknowledge(&mut self, next: u32, sacked: &[(u32, u32)]) -> Written {
         let start_of = |index: u32| CLIENT_ISS + 1 + index * u32::from(SEGMENT_SIZE);
         let mut sack = SackBlocks::default();

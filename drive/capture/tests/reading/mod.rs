@@ -1,4 +1,4 @@
-//! What tshark reads of each packet, compared with what we read.
+//! Compares tshark's fields of each packet with ours.
 #![allow(dead_code)] // Each test program uses a part.
 
 use std::fs;
@@ -13,8 +13,8 @@ use gigatcp_wire::link::Captured;
 
 use super::connection::{Connection, V4, V6};
 
-/// What is asked of tshark, one line for each packet; of packets inside
-/// packets the innermost.
+/// Fields requested from tshark, one line per packet. For nested packets they are those of the
+/// innermost.
 const FIELDS: [&str; 17] = [
     "frame.time_epoch",
     "frame.len",
@@ -37,7 +37,7 @@ const FIELDS: [&str; 17] = [
 
 pub fn theirs(path: &Path) -> Option<Vec<String>> {
     let Some(program) = find_tshark() else {
-        // Straight to stderr: the test runner captures what `eprintln!` prints.
+        // Directly to stderr, since the test runner captures the output of `eprintln!`.
         let line = "SKIPPED: tshark is not installed, no other reader looked\n";
         io::stderr().write_all(line.as_bytes()).unwrap();
         return None;
@@ -70,7 +70,7 @@ pub fn ours(path: &Path) -> Vec<String> {
     lines
 }
 
-/// A segment in tshark's words.
+/// Formats a segment as a line of tshark.
 fn line(time: &str, wire_len: u32, captured: usize, segment: &Captured<'_>) -> String {
     let ip = &segment.ip;
     let (ttl, ident) = match ip.endpoints.src().is_ipv4() {
@@ -123,8 +123,8 @@ pub fn compare(name: &str, octets: &[u8], packets: usize) {
     }
 }
 
-/// Lines without the IPv4 header where there is an IPv6 one: of an IPv6 packet inside, tshark
-/// still tells the outer IPv4 header.
+/// Removes the IPv4 header fields of lines with an IPv6 header. For an IPv6 packet inside, tshark
+/// also prints the outer IPv4 header.
 pub fn without_outer_ip(lines: Vec<String>) -> Vec<String> {
     let short = |line: String| {
         let mut fields: Vec<&str> = line.split(';').collect();
@@ -138,7 +138,7 @@ pub fn without_outer_ip(lines: Vec<String>) -> Vec<String> {
     lines.into_iter().map(short).collect()
 }
 
-/// The connection, whole or snapped, as bare IP packets.
+/// Returns the connection, whole or cut, as bare IP packets.
 pub fn connection(is_v6: bool, is_whole: bool) -> Vec<u8> {
     let mut interface = Interface::new("sender");
     if is_whole {
@@ -153,7 +153,7 @@ pub fn connection(is_v6: bool, is_whole: bool) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// An IPv4 header of that protocol and total length.
+/// Returns an IPv4 header of that protocol and total length.
 pub fn v4_header(protocol: u8, total: usize) -> Vec<u8> {
     let mut header = vec![0x45, 0, 0, 0, 0, 9, 0, 0, 64, protocol, 0, 0];
     header[2..4].copy_from_slice(&(total as u16).to_be_bytes());

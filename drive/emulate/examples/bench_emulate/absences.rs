@@ -1,12 +1,11 @@
-//! How long this machine's processors are away: what no program on it can be
-//! more punctual than.
+//! Measures how long this machine's CPUs are unavailable, the limit of punctuality for any program
+//! on it.
 //!
-//! On each processor a thread of the class that the path has does nothing but
-//! read the clock. Between two readings lie some 50 ns; where much more lies, an
-//! interrupt, another thread or the hypervisor had the processor. A packet
-//! that is due in such a gap is late, whichever thread hands it over. The share of the time that
-//! gaps of 50 us and more take is the share of packets that cannot be in time to 50 us, except
-//! those whose thread finds another CPU.
+//! On each CPU a thread of the path's scheduling class only reads the clock. Between two readings
+//! lie some 50 ns. In a much longer gap an interrupt, another thread or the hypervisor had the CPU.
+//! A packet due in such a gap is late, whichever thread delivers it. The share of time in gaps of
+//! 50 us and more is the share of packets late by 50 us. Packets whose thread finds another CPU are
+//! exceptions.
 
 use std::thread;
 use std::time::Duration;
@@ -15,24 +14,24 @@ use gigatcp_linux::{clock, process};
 
 use crate::{Any, Effort};
 
-/// How long each processor is watched. Below the second of which a real-time class
-/// may have 950 ms.
+/// Time for which each CPU is watched. It is below the 950 ms per second that a real-time class may
+/// use.
 const WATCHED: Duration = Duration::from_millis(900);
-/// Gaps are counted from these lengths on.
+/// Minimum lengths of gaps, by class.
 const FROM: [Duration; 3] = [
     Duration::from_micros(50),
     Duration::from_micros(200),
     Duration::from_millis(1),
 ];
 
-/// Gaps that are at least so long: how many, and for how long in all.
+/// Gaps of a minimum length: number and total time.
 #[derive(Clone, Copy, Default)]
 struct Gaps {
     count: u64,
     nanos: u64,
 }
 
-/// Prints the gaps of each processor, in each of the rounds together.
+/// Prints the gaps of each CPU over all rounds.
 pub fn measure(effort: Effort) -> Result<(), Any> {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     let mut all = vec![[Gaps::default(); FROM.len()]; processors];
@@ -47,7 +46,7 @@ pub fn measure(effort: Effort) -> Result<(), Any> {
                 sum.nanos += gaps.nanos;
             }
         }
-        // Others wait by now.
+        // Ordinary threads are waiting by now.
         thread::sleep(WATCHED);
     }
     let seconds = WATCHED.as_secs_f64() * effort.rounds as f64;
@@ -66,7 +65,7 @@ pub fn measure(effort: Effort) -> Result<(), Any> {
     Ok(())
 }
 
-/// The gaps between readings of the clock on a processor.
+/// Returns the gaps between readings of the clock on a CPU.
 fn watch(processor: usize) -> std::io::Result<[Gaps; FROM.len()]> {
     process::pin_to_processor(processor)?;
     // Best effort: without the privilege, other threads count as well.

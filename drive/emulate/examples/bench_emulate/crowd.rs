@@ -1,13 +1,11 @@
-//! Many paths at once, each with a TCP flow of the kernel that fills it: does each keep
-//! to its rate?
+//! Tests whether many simultaneous paths, each filled by a TCP flow of the kernel, keep their
+//! rates.
 //!
-//! Estimate, before anything was measured. At 100 Mbit/s wire packets of 1500 bytes
-//! are 120 us apart, more than the 50 us for which they wait for one another, so each
-//! is handed over alone: 8,333 packets a second and path, and half as many
-//! acknowledgments. With 2.5 us for each packet that is handed over (`bench_emulate`:
-//! offloads off, 2.8 Gbit/s) and 1.3 us for an acknowledgment a path takes 2.6 % of a
-//! processor, so that two processors have room for some 75 paths, if nothing else
-//! needs them.
+//! Estimate, before measuring. At 100 Mbit/s wire packets of 1500 bytes are 120 us apart, more than
+//! the 50 us for which they wait for one another. Each is therefore delivered alone: 8,333 packets
+//! per second and path, and half as many ACKs. A packet costs 2.5 us (`bench_emulate`: offloads
+//! off, 2.8 Gbit/s) and an ACK 1.3 us, so a path takes 2.6 % of a CPU. Two CPUs thus carry some 75
+//! paths, if nothing else needs them.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -24,12 +22,12 @@ use crate::{Any, Effort};
 
 const PORT: u16 = 5003;
 const MBIT: u64 = 100;
-/// How far a path may be off, in percent.
+/// Maximum deviation of a path from its rate, in percent.
 const BOUND: f64 = 1.0;
-/// Until every flow fills its path, and every path has noticed the others.
+/// Time until every flow fills its path, and every path has adapted to the others.
 const WARM_UP: StdDuration = StdDuration::from_secs(4);
 
-/// More and more paths, up to a hundred.
+/// Measures increasing numbers of paths, up to a hundred.
 pub fn measure(effort: Effort) -> Result<(), Any> {
     println!(
         "\npaths of {MBIT} Mbit/s at once, a TCP flow of the kernel on each, {:?}",
@@ -100,7 +98,7 @@ fn crowd(paths: usize, window: StdDuration) -> Result<(), Any> {
     Ok(())
 }
 
-/// How far a path is off its rate, in percent.
+/// Returns the deviation of a path from its rate, in percent.
 fn error((before, after): (&Snapshot, &Snapshot)) -> f64 {
     let bytes = |shot: &Snapshot| shot.ways[0].delivered().bytes.as_u64();
     let bits = (bytes(after) - bytes(before)) as f64 * 8.0;
@@ -108,7 +106,7 @@ fn error((before, after): (&Snapshot, &Snapshot)) -> f64 {
     (bits / seconds / (MBIT as f64 * 1e6) - 1.0) * 100.0
 }
 
-/// A CUBIC connection through a path, one of several.
+/// Opens a CUBIC connection through a path, one of several.
 pub fn flow(emulator: &Emulator, number: u16) -> Result<(TcpStream, TcpStream), Any> {
     let server = (Addresses::of(Side::Server).v4, PORT + number);
     let listener = emulator
@@ -117,7 +115,7 @@ pub fn flow(emulator: &Emulator, number: u16) -> Result<(TcpStream, TcpStream), 
     let sender = emulator
         .namespace(Side::Client)
         .run(|| TcpStream::connect(server))??;
-    // The machine's default may be any, and a namespace takes no other.
+    // The machine's default is unknown, and a namespace may refuse another.
     socket::set_congestion(&sender, "cubic")?;
     let (receiver, _) = listener.accept()?;
     Ok((sender, receiver))

@@ -1,23 +1,20 @@
-//! `cargo xtask bench-live`, second part: what the emulator carries between two
-//! kernels, and how well it keeps to what it was told.
+//! `cargo xtask bench-live`, second part: the emulator's throughput between two kernels, and its
+//! accuracy.
 //!
-//! Estimate, before anything was measured. A super-segment of 64 KiB costs the
-//! path's processor two copies between kernel and user at some 10 GB/s (13 us),
-//! two system calls (1 us) and the receiving kernel's protocol work, which runs
-//! in our write (5 us): 19 us, 27 Gbit/s. The sender's copy and protocol work (10
-//! us) and the receiver's copy (7 us) have another processor and are less. With
-//! two processors in all, 36 us of work are 18 us of time: 28 Gbit/s at best. At
-//! 80 ms there are 100 MB per 10 Gbit/s in memory: what is read is no longer in
-//! the cache, copies cost twice: 15 Gbit/s. Without offloads a packet of 1500
-//! octets costs two system calls with 1.5 us of protocol work: 2.5 us, and half
-//! as much again for its part of the acknowledgments: 3 Gbit/s.
+//! Estimate, before measuring. A super-segment of 64 KiB costs the path's CPU two copies between
+//! kernel and user at some 10 GB/s (13 us) and two system calls (1 us). The receiving kernel's
+//! protocol work runs in the path's write (5 us). The sum is 19 us, or 27 Gbit/s. The sender's copy
+//! and protocol work (10 us) and the receiver's copy (7 us) use another CPU and are less. With two
+//! CPUs in total, 36 us of work are 18 us of time: 28 Gbit/s at best. At 80 ms there are 100 MB per
+//! 10 Gbit/s in memory, so data read are no longer in the cache and copies cost twice: 15 Gbit/s.
+//! Without offloads a packet of 1500 bytes costs two system calls with 1.5 us of protocol work, or
+//! 2.5 us. Its share of the ACKs costs half as much again: 3 Gbit/s.
 //!
-//! The machine's own figure, two kernels over a pair of Ethernet devices, is
-//! measured in the same rounds.
+//! The baseline, two kernels over a pair of Ethernet devices, is measured in the same rounds.
 //!
 //! `cargo run --profile measure -p gigatcp-emulate --example bench_emulate -- --only delay`
-//! measures one part alone: `streams`, `rate`, `absences` (how long the
-//! machine's own processors are away), `delay`, `halts` or `loss`.
+//! measures one part only: `streams`, `rate`, `absences` (unavailability of the machine's CPUs),
+//! `delay`, `halts` or `loss`.
 
 mod absences;
 mod crowd;
@@ -32,12 +29,12 @@ use gigatcp_linux::Namespace;
 
 pub type Any = Box<dyn std::error::Error + Send + Sync>;
 
-/// How much is measured.
+/// Extent of the measurement.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Rounds through all cases.
     pub rounds: usize,
-    /// Time in which a stream is counted.
+    /// Time in which a stream is measured.
     pub window: Duration,
 }
 
@@ -102,7 +99,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Least, middle and most.
+/// Returns minimum, median and maximum.
 pub fn spread(values: &[f64]) -> [f64; 3] {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);

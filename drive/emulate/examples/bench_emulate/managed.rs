@@ -1,4 +1,4 @@
-//! A managed queue under TCP flows of the kernel: goodput, and the delay of the queue.
+//! Measures a managed queue under TCP flows of the kernel: goodput and queueing delay.
 //!
 //! The same flows in virtual time are `gigatcp run` of the plan in docs/notes/live.md
 //! ("The same queue in real and in virtual time"), where both are compared.
@@ -23,10 +23,10 @@ const MBIT: u64 = 100;
 const RTT_MS: u64 = 40;
 const WARM_UP: StdDuration = StdDuration::from_secs(5);
 const WINDOW: StdDuration = StdDuration::from_secs(15);
-/// Time between two looks at the queue: the path's own.
+/// Time between two readings of the queue, equal to the path's.
 const LOOK: StdDuration = StdDuration::from_millis(50);
 
-/// FQ-CoDel, in as many rounds as there are.
+/// Measures FQ-CoDel, in all rounds.
 pub fn measure(effort: Effort) -> Result<(), Any> {
     println!(
         "\nfq_codel at {MBIT} Mbit/s and {RTT_MS} ms, {FLOWS} CUBIC flows of the kernel, {WINDOW:?} after {WARM_UP:?}"

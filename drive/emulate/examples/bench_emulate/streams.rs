@@ -1,7 +1,6 @@
-//! One TCP flow of the kernel at both ends: goodput in a window of time after a
-//! warm-up. Sender, receiver and path run wherever the kernel puts them: with a
-//! processor each, the one that the path happened to share was what limited
-//! the flow. All octets are the same memory; they are not checked here: tests do that.
+//! Measures one TCP flow of the kernel at both ends: goodput in a time window after a warm-up. The
+//! kernel places sender, receiver and path on CPUs: with fixed CPUs, the one shared with the path
+//! limited the flow. All payload is the same memory and is not verified here, but in tests.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
@@ -16,28 +15,28 @@ use gigatcp_units::Duration;
 
 use crate::{Any, Effort, spread};
 
-/// Octets of one call of an application.
+/// Bytes per call of an application.
 const CALL: usize = 256 * 1024;
 const PORT: u16 = 5001;
 /// Name of the pair's ends.
 const PAIR: &str = "pair0";
 const CONGESTION: &str = "cubic";
-/// What a flow may hold, so that buffers are not what limits: a gigabyte.
+/// Maximum buffers of a flow: a gigabyte, so that buffers do not limit it.
 const BUFFERS: [(&str, &str); 2] = [
     ("net.ipv4.tcp_rmem", "4096 131072 1073741824"),
     ("net.ipv4.tcp_wmem", "4096 16384 1073741824"),
 ];
 
-/// What is measured.
+/// A case of the measurement.
 #[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
     mtu: u16,
     offloads: bool,
     rtt_ms: u64,
-    /// Without the path: two kernels over a pair of Ethernet devices.
+    /// Whether the kernels are connected by a pair of Ethernet devices, without the path.
     is_pair: bool,
-    /// Gbit/s.
+    /// Goal in Gbit/s.
     goal: Option<f64>,
 }
 
@@ -109,8 +108,8 @@ pub fn measure(effort: Effort) -> Result<(), Any> {
     Ok(())
 }
 
-/// Gbit/s of payload, and octets carried per second of the path's processor,
-/// which tells the path apart from what else the machine does.
+/// Returns the goodput in Gbit/s, and bytes carried per second of path CPU time. The second value
+/// excludes other work of the machine.
 fn run(case: &Case, window: StdDuration) -> Result<(f64, f64), Any> {
     if case.is_pair {
         let ends = [Namespace::new()?, Namespace::new()?];
@@ -167,7 +166,7 @@ fn run(case: &Case, window: StdDuration) -> Result<(f64, f64), Any> {
     Ok((goodput, carried / snapshot.processor.as_secs_f64()))
 }
 
-/// An end of the pair.
+/// Sets up an end of the pair.
 fn furnish(side: Side, case: &Case) -> Result<(), SetupError> {
     let failed = |cause| SetupError::about(Step::Addresses, PAIR, cause);
     for (name, value) in BUFFERS {
@@ -183,7 +182,7 @@ fn furnish(side: Side, case: &Case) -> Result<(), SetupError> {
     interface::assign(&control, PAIR, address, 24).map_err(failed)
 }
 
-/// A flow from the first end to the second: Gbit/s in the window.
+/// Runs a flow from the first end to the second; returns Gbit/s in the window.
 fn flow(ends: [&Namespace; 2], window: StdDuration, warm_up: StdDuration) -> Result<f64, Any> {
     let server = Addresses::of(Side::Server).v4;
     let listener = ends[1].run(|| TcpListener::bind((server, PORT)))??;
@@ -203,7 +202,7 @@ fn flow(ends: [&Namespace; 2], window: StdDuration, warm_up: StdDuration) -> Res
         let seconds = began.elapsed().as_secs_f64();
         is_over.store(true, Ordering::Relaxed);
         for end in [&sender, &receiver] {
-            // It is over either way.
+            // The flow is over in either case.
             let _ = end.shutdown(Shutdown::Both);
         }
         for done in [writing.join(), reading.join()] {
@@ -240,7 +239,7 @@ fn read_until(
     }
 }
 
-/// An error counts only while the flow should still go on.
+/// Returns an error unless the flow is over.
 fn tolerate(error: std::io::Error, is_over: &AtomicBool) -> Result<(), Any> {
     if is_over.load(Ordering::Relaxed) {
         Ok(())

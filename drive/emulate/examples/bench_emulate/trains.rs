@@ -1,9 +1,8 @@
-//! UDP datagrams and no TCP: what was told, against what is seen.
+//! Compares configured with measured behavior, using UDP datagrams without TCP.
 //!
-//! Each datagram carries the moment before it was sent, and the receiving kernel
-//! notes when it came in, so that no wake-up of a thread is measured but the
-//! path's own. The cost of the sending system call is included in the figures, and is listed
-//! separately as that of an empty path.
+//! Each datagram contains the time before it was sent, and the receiving kernel timestamps its
+//! arrival. The only thread wake-up measured is thus the path's. The cost of the sending system
+//! call is included in the figures, and is listed separately as that of an empty path.
 
 use std::io::ErrorKind;
 use std::net::UdpSocket;
@@ -19,17 +18,17 @@ use gigatcp_units::{Bytes, Duration, Probability, Rate};
 use crate::{Any, Effort, spread};
 
 const PORT: u16 = 5002;
-/// Octets of a datagram that fills a packet of 1500.
+/// Bytes of a datagram that fills a packet of 1500.
 const PAYLOAD: usize = 1472;
-/// What Ethernet adds to it.
+/// Bytes that Ethernet adds to it.
 const OVERHEAD: u64 = 38;
-/// Fewer than wait in a device, so that none is dropped there.
+/// Datagrams of a train, fewer than the queue limit of a device.
 const TRAIN: usize = 8_000;
 
-/// When a datagram was sent and when it arrived, seconds from one beginning.
+/// Times of sending and of arrival of a datagram, in seconds from a common zero.
 type Passage = (f64, f64);
 
-/// Rates: a train that is sent faster than the path is.
+/// Measures rates, by a train that is sent faster than the path's rate.
 pub fn measure_rates(effort: Effort) -> Result<(), Any> {
     println!("\nUDP datagrams of {PAYLOAD} octets: configured against measured");
     for mbit in [100, 1_000, 2_000] {
@@ -38,7 +37,7 @@ pub fn measure_rates(effort: Effort) -> Result<(), Any> {
     Ok(())
 }
 
-/// Delays, of paths with nothing to do and with much.
+/// Measures delays, of idle and of busy paths.
 pub fn measure_delays(effort: Effort) -> Result<(), Any> {
     for (name, hop, interval_us) in [
         ("nothing", HopConfig::default(), 1000.0),
@@ -68,7 +67,7 @@ fn delayed(bps: Option<u64>) -> HopConfig {
     }
 }
 
-/// A train faster than the rate comes out at the rate.
+/// Checks that a train faster than the rate leaves at the rate.
 fn rate(mbit: u64, effort: Effort) -> Result<(), Any> {
     let bps = mbit * 1_000_000;
     let train = if mbit < 1000 { TRAIN / 4 } else { TRAIN };
@@ -87,8 +86,7 @@ fn rate(mbit: u64, effort: Effort) -> Result<(), Any> {
     Ok(())
 }
 
-/// Datagrams at a steady pace, each against when an exact queue would have
-/// delivered it.
+/// Sends datagrams at a steady pace. Each is compared with the delivery time of an exact queue.
 fn delay(name: &str, hop: &HopConfig, interval_us: f64, effort: Effort) -> Result<(), Any> {
     let count = if interval_us > 100.0 { 1_000 } else { TRAIN };
     let mut tails = Vec::new();
@@ -124,8 +122,8 @@ fn delay(name: &str, hop: &HopConfig, interval_us: f64, effort: Effort) -> Resul
     Ok(())
 }
 
-/// How often the kernel takes the path's processor away, where it has much to do
-/// and every processor has a thread besides that wants all of it.
+/// Measures how often the kernel suspends a busy path. Each CPU also has a thread that uses all of
+/// it.
 pub fn measure_halts(effort: Effort) -> Result<(), Any> {
     const SECONDS: u64 = 10;
     let hop = delayed(Some(1_000_000_000));
@@ -174,7 +172,7 @@ pub fn measure_halts(effort: Effort) -> Result<(), Any> {
     Ok(())
 }
 
-/// Losses against their binomial distribution.
+/// Compares losses with their binomial distribution.
 pub fn measure_losses(effort: Effort) -> Result<(), Any> {
     const P: f64 = 0.01;
     let hop = HopConfig {
@@ -187,7 +185,7 @@ pub fn measure_losses(effort: Effort) -> Result<(), Any> {
     let mut lost = 0;
     for seed in 0..rounds {
         let hop = HopConfig {
-            // Another name is another random stream.
+            // Another name selects another random stream.
             name: format!("hop-{seed}"),
             ..hop.clone()
         };
@@ -217,8 +215,8 @@ fn verdict(is_met: bool, goal: &str) -> String {
     format!("goal {goal}: {word}")
 }
 
-/// Sends `count` datagrams through `hop`, the n-th at `when(n)` seconds; what
-/// arrived, in order, and the counters at the end.
+/// Sends `count` datagrams through `hop`, the n-th at `when(n)` seconds. Returns the arrivals, in
+/// order, and the final counters.
 fn pass(
     hop: &HopConfig,
     count: usize,
@@ -265,7 +263,7 @@ fn pass(
     Ok((passages, snapshot))
 }
 
-/// Seconds since `zero` by the clock that packets are stamped by.
+/// Returns seconds since `zero`, by the clock of packet timestamps.
 fn seconds_since(zero: i64) -> f64 {
     (clock::realtime() - zero) as f64 / 1e9
 }
@@ -298,7 +296,7 @@ fn send(
     Ok(())
 }
 
-/// Receives until nothing comes any more.
+/// Receives until no more datagrams arrive.
 fn receive(socket: &UdpSocket, zero: i64, is_sent: &AtomicBool) -> Result<Vec<Passage>, Any> {
     const SILENT: usize = 5;
     let mut passages = Vec::new();

@@ -1,9 +1,9 @@
-//! Super-segments as a device gives them.
+//! Builds super-segments as read from a device.
 
 use gigatcp_emulate::{Packet, wire_octets};
 use gigatcp_wire::{Checksum, Ecn};
 
-/// A super-segment to be made.
+/// Parameters of a super-segment.
 #[derive(Clone, Debug)]
 pub struct Made {
     pub is_v6: bool,
@@ -13,8 +13,8 @@ pub struct Made {
     pub ident: u16,
     pub flags: u8,
     pub ecn: Ecn,
-    /// Words of 32 bits between the fixed headers and what follows: IPv4
-    /// options; with IPv6, destination options of twice that.
+    /// 32-bit words between the fixed headers and the TCP header: IPv4 options. With IPv6 they are
+    /// destination options of twice that length.
     pub extension_words: usize,
 }
 
@@ -43,7 +43,7 @@ pub fn make(made: &Made) -> Packet {
     Packet::read(octets(made).into()).unwrap()
 }
 
-/// Header for offloads and packet.
+/// Returns header for offloads and packet.
 pub fn octets(made: &Made) -> Vec<u8> {
     let ip_len = if made.is_v6 {
         40 + 8 * made.extension_words
@@ -59,7 +59,7 @@ pub fn octets(made: &Made) -> Vec<u8> {
         if made.flags & 0x80 != 0 {
             out[1] |= 0x80;
         }
-        // As from a kernel that forwards: half the payload is called headers.
+        // As from a forwarding kernel: half the payload is counted as headers.
         let called_headers = ip_len + 20 + made.len / 2;
         out[2..4].copy_from_slice(&(called_headers as u16).to_ne_bytes());
         out[4..6].copy_from_slice(&made.segment_size.to_ne_bytes());
@@ -89,7 +89,7 @@ pub fn octets(made: &Made) -> Vec<u8> {
         ip[8] = 64;
         ip[9] = 6;
         ip[12..20].fill(0x0a);
-        // Options of one octet each: no operation.
+        // Options of one byte each: no operation.
         ip[20..].fill(1);
         let mut sum = Checksum::new();
         sum.add_octets(&ip);
@@ -108,7 +108,7 @@ pub fn octets(made: &Made) -> Vec<u8> {
     [out, ip, tcp, made.payload()].concat()
 }
 
-/// Its wire packets, with checksums.
+/// Returns its wire packets, with checksums.
 pub fn wire_packets(packet: &Packet) -> Vec<Vec<u8>> {
     let mut packets = Vec::new();
     wire_octets(packet, &mut Vec::new(), |octets| {
@@ -117,8 +117,8 @@ pub fn wire_packets(packet: &Packet) -> Vec<Vec<u8>> {
     packets
 }
 
-/// Whether the TCP checksum field holds the sum of the pseudo header, of the
-/// length the packet has.
+/// Returns whether the TCP checksum field holds the sum of the pseudo header. The sum must be for
+/// the length of the packet.
 pub fn partial_sum_is_right(octets: &[u8]) -> bool {
     let start = usize::from(u16::from_ne_bytes([octets[6], octets[7]]));
     let packet = &octets[10..];

@@ -1,4 +1,4 @@
-//! An emulator for a test, or the reason why there is none; and a ping.
+//! Starts an emulator for a test, or prints why it cannot; and a ping.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::Write;
@@ -11,7 +11,7 @@ use gigatcp_linux::address;
 use gigatcp_wire::Checksum;
 use rand_core::{Rng, SeedableRng};
 
-/// Starts it, or says loudly why it cannot and what to type.
+/// Starts it, or prints loudly why it cannot, with a hint.
 pub fn start(config: &EmulatorConfig) -> Option<Emulator> {
     match Emulator::start(config, None) {
         Ok(emulator) => Some(emulator),
@@ -24,21 +24,21 @@ pub fn start(config: &EmulatorConfig) -> Option<Emulator> {
     }
 }
 
-/// Says it past the harness, which keeps what a passing test prints.
+/// Prints to the real stderr, since the test harness captures the output of passing tests.
 pub fn say(text: &str) {
     let name = std::thread::current().name().unwrap_or("test").to_string();
     let _ = writeln!(std::io::stderr(), "\n{name}: {text}");
 }
 
-/// Random octets that a seed names.
+/// Returns random bytes from a seed.
 pub fn random(seed: u64, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len];
     rand_pcg::Pcg64Mcg::seed_from_u64(seed).fill_bytes(&mut octets);
     octets
 }
 
-/// Sends `octets` to `address`, which is a `sockaddr_in` or a `sockaddr_in6`; how
-/// many went, or less than none.
+/// Sends `octets` to `address`, which is a `sockaddr_in` or a `sockaddr_in6`. Returns the result of
+/// the call.
 fn send<T>(socket: &OwnedFd, octets: &[u8], address: &T) -> isize {
     let size = size_of::<T>() as libc::socklen_t;
     // SAFETY: pointers and lengths are those of `octets` and `address`.
@@ -54,8 +54,7 @@ fn send<T>(socket: &OwnedFd, octets: &[u8], address: &T) -> isize {
     }
 }
 
-/// Sends an ICMP echo request from the calling thread's namespace; how long the
-/// answer took.
+/// Sends an ICMP echo request from the calling thread's namespace. Returns the time to the reply.
 pub fn ping(to: IpAddr, number: u16) -> Duration {
     let (family, protocol, kinds) = match to {
         IpAddr::V4(_) => (libc::AF_INET, libc::IPPROTO_ICMP, [8, 0]),
@@ -85,7 +84,7 @@ pub fn ping(to: IpAddr, number: u16) -> Duration {
         // SAFETY: pointer and length are those of `answer`.
         let read = unsafe { libc::recv(socket.as_raw_fd(), pointer, len, 0) };
         assert!(read > 0, "{}", std::io::Error::last_os_error());
-        // IPv4 shows its header, IPv6 does not.
+        // IPv4 includes its header, IPv6 does not.
         let icmp = &answer[if to.is_ipv4() { 20 } else { 0 }..];
         if icmp[0] == kinds[1] && icmp[4..8] == request[4..8] {
             return began.elapsed();

@@ -1,4 +1,4 @@
-//! What a script writes in a call, as numbers, addresses and octets, and back.
+//! Converts arguments of scripts to numbers, addresses and bytes, and back.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -8,15 +8,14 @@ use gigatcp_script::stack::Unsupported;
 use crate::constants;
 use crate::sys::socket::RawAddress;
 
-/// Names that the script itself gives meaning to, `-D NAME=value`, before the
-/// kernel's.
+/// Names defined by the script, `-D NAME=value`; they take precedence over the kernel's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names {
     defined: Vec<(String, String)>,
 }
 
 impl Names {
-    /// Gives a name a meaning; the last one counts.
+    /// Defines a name; the last definition counts.
     pub(crate) fn define(&mut self, name: &str, value: &str) {
         self.defined.push((name.to_string(), value.to_string()));
     }
@@ -24,13 +23,13 @@ impl Names {
     fn named(&self, name: &str) -> Option<i64> {
         let mut defined = self.defined.iter().rev();
         match defined.find(|(known, _)| known == name) {
-            // A definition stands for a number or for a name of the kernel's.
+            // A definition is a number or a name of the kernel's.
             Some((_, value)) => value.parse().ok().or_else(|| constants::number(value)),
             None => constants::number(name),
         }
     }
 
-    /// The number that a value stands for.
+    /// Returns the number that a value denotes.
     pub(crate) fn number(&self, value: &Value) -> Result<i64, Unsupported> {
         match value {
             Value::Integer(number) => Ok(*number),
@@ -42,8 +41,8 @@ impl Names {
                 .try_fold(0, |all, part| Ok(all | self.number(part)?)),
             Value::List(parts) if parts.len() == 1 => self.number(&parts[0]),
             Value::Function(name, arguments) => match (name.as_str(), &arguments[..]) {
-                // Ports and such stand for themselves here; they are put into
-                // network order where they are used.
+                // Ports and the like keep their host order here; their users convert to network
+                // order.
                 ("htons" | "htonl" | "ntohs" | "ntohl", [number]) => self.number(number),
                 _ => Err(Unsupported::new("function", name.as_str())),
             },
@@ -51,13 +50,13 @@ impl Names {
         }
     }
 
-    /// The same, as the `int` most calls take: the low 32 bits.
+    /// Returns the number as the `int` of most calls: the low 32 bits.
     pub(crate) fn int(&self, value: &Value) -> Result<i32, Unsupported> {
         Ok(self.number(value)? as i32)
     }
 
-    /// What a call gave, in the form the script writes: its own words if they
-    /// mean the same, else the number.
+    /// Returns a call's result in the form of the script. That is the script's own value if it is
+    /// equal, else the number.
     pub(crate) fn echo(&self, like: &Value, number: i64) -> Value {
         match self.number(like) {
             Ok(expected) if expected == number => like.clone(),
@@ -65,7 +64,7 @@ impl Names {
         }
     }
 
-    /// The socket address a value stands for; `...` is `usual`.
+    /// Returns the socket address that a value denotes; `...` is `usual`.
     pub(crate) fn address(
         &self,
         value: &Value,
@@ -121,7 +120,7 @@ impl Names {
     }
 }
 
-/// An IPv4 address as IPv6 sockets see it (RFC 4291 section 2.5.5.2).
+/// Returns an IPv4 address as an IPv6 socket uses it (RFC 4291 section 2.5.5.2).
 pub(crate) fn mapped(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) => SocketAddr::new(ip.to_ipv6_mapped().into(), address.port()),
@@ -129,7 +128,7 @@ pub(crate) fn mapped(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// An address a call gave, as the struct a script writes; `...` stays.
+/// Returns an address as the struct that a script writes; `...` stays.
 pub(crate) fn address_like(names: &Names, like: &Value, address: Option<SocketAddr>) -> Value {
     let (Value::Struct(members), Some(address)) = (like, address) else {
         return like.clone();
@@ -158,7 +157,7 @@ pub(crate) fn address_like(names: &Names, like: &Value, address: Option<SocketAd
     Value::Struct(members.iter().map(shown).collect())
 }
 
-/// The unspecified address of a family.
+/// Returns the unspecified address of a family.
 pub(crate) fn any(family: i32) -> IpAddr {
     if family == libc::AF_INET6 {
         Ipv6Addr::UNSPECIFIED.into()

@@ -1,15 +1,14 @@
-//! The running kernel as a stack that scripts are run against
-//! ([`gigatcp_script::stack::Stack`]).
+//! The running kernel as a stack for packet scripts ([`gigatcp_script::stack::Stack`]).
 //!
 //! | file | what |
 //! |---|---|
-//! | `arguments.rs` | a script's words as numbers and addresses |
+//! | `arguments.rs` | arguments of scripts as numbers and addresses |
 //! | `calls/` | calls, by name |
-//! | `workers.rs` | calls that block |
+//! | `workers.rs` | blocking calls |
 //! | `shell/` | the commands of scripts |
 //!
-//! Time is real: script time zero is the middle of a tick of the kernel, and
-//! begins with the first event, after the commands of the script's setup.
+//! Time is real: script time zero is the middle of a kernel tick, at the first event, after the
+//! setup commands of the script.
 
 mod arguments;
 mod calls;
@@ -37,14 +36,13 @@ use gigatcp_linux::{settings, tcp_info};
 use shell::{Ran, Shell};
 use workers::{Begun, Done, Underway, Workers};
 
-/// How far a time may be off when a script says nothing, in nanoseconds:
-/// packetdrill's four milliseconds.
+/// Default tolerance of times, in nanoseconds: packetdrill's four milliseconds.
 const TOLERANCE: i64 = 4_000_000;
 
 /// `SO_MEMINFO` of `asm-generic/socket.h`, which libc lacks.
 const SO_MEMINFO: i32 = 55;
 
-/// Switches of the engine and the kernel's settings for the same thing.
+/// Settings of the engine, with the kernel's equivalent settings.
 const SETTINGS: [(&str, &str); 4] = [
     ("timestamps", "net.ipv4.tcp_timestamps"),
     ("window_scaling", "net.ipv4.tcp_window_scaling"),
@@ -52,24 +50,24 @@ const SETTINGS: [(&str, &str); 4] = [
     ("dsack", "net.ipv4.tcp_dsack"),
 ];
 
-/// A call that blocks, and what it was.
+/// A blocked call and its arguments.
 #[derive(Debug)]
 struct Pending {
     id: CallId,
     name: String,
     values: Vec<Value>,
-    /// The descriptor the script expects, where it makes one.
+    /// Descriptor that the script expects, if the call creates one.
     wanted: Option<i64>,
     underway: Underway,
 }
 
-/// The kernel in a test network namespace, for one script.
+/// The kernel in a test network namespace, as the stack of one script.
 #[derive(Debug)]
 pub struct KernelStack<'a> {
     lab: &'a mut TestNetns,
     shell: Shell,
     names: Names,
-    /// Before the table: calls in progress end before their descriptors close.
+    /// Dropped before the table: calls in progress end before their descriptors close.
     pending: Vec<Pending>,
     workers: Workers,
     table: Table,
@@ -79,20 +77,20 @@ pub struct KernelStack<'a> {
     remote: SocketAddr,
     is_mapped: bool,
     tolerance: i64,
-    /// Payload of the segments that arriving packets are joined of, as
-    /// `--mss` says; zero for packets that came as they are.
+    /// Payload of the segments that arriving packets are joined of, from `--mss`. Zero: packets are
+    /// not joined.
     segment_size: u16,
     next_call: u32,
     has_begun: bool,
-    /// What the last command said, if it failed.
+    /// Output of the last command, if it failed.
     failed_command: Option<String>,
 }
 
 impl<'a> KernelStack<'a> {
-    /// A stack for one script, which lies in `folder`.
+    /// Returns a stack for one script in the directory `folder`.
     ///
     /// # Errors
-    /// [`SetupError`], when no thread can be started.
+    /// [`SetupError`], if no thread can be started.
     pub fn new(lab: &'a mut TestNetns, folder: &Path) -> Result<Self, SetupError> {
         let workers = Workers::start().map_err(|cause| SetupError::new(Step::Thread, cause))?;
         let nowhere = SocketAddr::new(arguments::any(libc::AF_INET), 0);
@@ -115,14 +113,14 @@ impl<'a> KernelStack<'a> {
         })
     }
 
-    /// Sockets are IPv6 ones and reach IPv4 by mapped addresses.
+    /// Selects IPv6 sockets that reach IPv4 by mapped addresses.
     #[must_use]
     pub fn mapped(mut self, is_mapped: bool) -> Self {
         self.is_mapped = is_mapped;
         self
     }
 
-    /// Lets script time begin, once.
+    /// Starts script time, once.
     fn begin_time(&mut self) {
         if !self.has_begun {
             self.has_begun = true;
@@ -130,8 +128,8 @@ impl<'a> KernelStack<'a> {
         }
     }
 
-    /// The names that runners of the kernel's self-tests define: the control
-    /// data of errors is of IPv4 or IPv6.
+    /// Defines the names of the kernel's self-test runners. The control data of errors are of IPv4
+    /// or IPv6.
     fn define_usual_names(&mut self) {
         let is_v6 = self.local.is_ipv6() || self.is_mapped;
         let (level, kind) = if is_v6 {
@@ -143,8 +141,8 @@ impl<'a> KernelStack<'a> {
         self.names.define("CMSG_TYPE_RECVERR", kind);
     }
 
-    /// What of the engine's settings the kernel has too: scripts that are held
-    /// to both name them in their `// profile:` line.
+    /// Applies settings of the engine that the kernel has too. Shared scripts name them in their
+    /// `// profile:` line.
     fn take_settings(&mut self, script: &Script) -> Result<(), Unsupported> {
         let line = script.header("profile");
         let words = line.map_or("", |line| line.value.as_str());
@@ -165,7 +163,7 @@ impl<'a> KernelStack<'a> {
         instant(self.lab.since_zero_ns(monotonic))
     }
 
-    /// An answer in the script's words, its descriptors taken in.
+    /// Converts an answer to the form of the script and registers its descriptors.
     fn finish(&mut self, request: &Request<'_>, (at, answer): Done) -> (Instant, Returned) {
         let around = syscall_context(self);
         let call = Arguments {
@@ -189,7 +187,7 @@ impl<'a> KernelStack<'a> {
         (self.instant(at), returned)
     }
 
-    /// Whether this call can be made at once, on this thread.
+    /// Returns whether this call can be made immediately, on this thread.
     fn returns_at_once(&self, blocks: Blocks) -> bool {
         match blocks {
             Blocks::Never => true,
@@ -215,7 +213,7 @@ fn syscall_context<'s>(stack: &'s KernelStack<'_>) -> SyscallContext<'s> {
     }
 }
 
-/// A descriptor that never waits, or is none.
+/// Returns whether a descriptor is non-blocking or invalid.
 fn is_nonblocking(fd: i32) -> bool {
     match socket::control(fd, libc::F_GETFL, 0) {
         Ok(flags) => flags & libc::O_NONBLOCK != 0,
@@ -223,7 +221,7 @@ fn is_nonblocking(fd: i32) -> bool {
     }
 }
 
-/// Script time; what happened before its zero happened at zero.
+/// Converts to script time; earlier times become zero.
 fn instant(nanoseconds: i64) -> Instant {
     Instant::from_nanos(u64::try_from(nanoseconds).unwrap_or(0))
 }
@@ -351,8 +349,8 @@ impl Stack for KernelStack<'_> {
     fn next_sent(&mut self, latest: Instant) -> Option<Sent> {
         self.begin_time();
         loop {
-            // A packet socket that fails has nothing more to show; the runner
-            // then says which packet is missing.
+            // A failed packet socket returns no more packets; the runner then reports which packet
+            // is missing.
             let sent = self.lab.receive(nanos(latest)).ok().flatten()?;
             match Packet::read(&sent.octets) {
                 Ok(packet) if packet.ip.endpoints.dst().is_multicast() => {}
@@ -387,7 +385,7 @@ impl Stack for KernelStack<'_> {
         match octets {
             Ok(octets) => {
                 let mut words = tcp_info::words(&octets);
-                // A kernel before 4.12 has no such option, hence no such words.
+                // Kernels before 4.12 have no such option, so no such words.
                 let memory = socket::option(live, libc::SOL_SOCKET, SO_MEMINFO, tcp_info::ROOM);
                 words.extend(tcp_info::memory_words(&memory.unwrap_or_default()));
                 Ok(words)

@@ -1,9 +1,8 @@
-//! Calls that may block, on threads of their own.
+//! Makes calls that may block, on separate threads.
 //!
-//! A script goes on while a call blocks, so such calls are made by a worker.
-//! Whether a call blocks is not guessed from its arguments: the worker says
-//! when it is about to enter the kernel, and from then on sleeps nowhere but
-//! in the call.
+//! A script continues while a call blocks, so a worker makes such calls. Whether a call blocks is
+//! not derived from its arguments. The worker sets a flag before it enters the kernel, and from
+//! then on sleeps only in the call.
 
 use std::io;
 use std::sync::Arc;
@@ -16,13 +15,13 @@ use super::calls::Answer;
 use crate::sys::thread as kernel_thread;
 use gigatcp_linux::clock;
 
-/// What a worker is given to do.
+/// Work of a worker.
 pub(crate) type Task = Box<dyn FnOnce() -> io::Result<Answer> + Send>;
 
-/// What came of a task, and the reading of the monotonic clock when it did.
+/// Result of a task, and the monotonic clock at its end.
 pub(crate) type Done = (i64, io::Result<Answer>);
 
-/// A task, where its result goes, and the flag that says it has begun.
+/// A task, the channel for its result, and the flag that it has begun.
 struct Order {
     task: Task,
     result: Sender<Done>,
@@ -68,7 +67,7 @@ impl Drop for Worker {
     fn drop(&mut self) {
         drop(self.orders.take());
         if let Some(handle) = self.handle.take() {
-            // A worker that panicked has said so on stderr.
+            // A worker that panicked has printed that on stderr.
             let _ = handle.join();
         }
     }
@@ -77,33 +76,33 @@ impl Drop for Worker {
 /// A call in progress.
 #[derive(Debug)]
 pub(crate) struct Underway {
-    /// Taken out when the call is over.
+    /// `None` after the call has ended.
     worker: Option<Worker>,
     entered: Arc<AtomicBool>,
     result: Receiver<Done>,
 }
 
-/// What has become of a task after it was given away.
+/// State of a task after its start.
 #[derive(Debug)]
 pub(crate) enum Begun {
-    /// It is over.
+    /// It has ended.
     Done(Done),
     /// It blocks.
     Blocked(Underway),
 }
 
-/// Workers that have nothing to do.
+/// Idle workers.
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
     idle: Vec<Worker>,
 }
 
-/// How long a call may be neither over nor asleep: it copies at most some
-/// megabytes, or waits for a turn of the processor.
+/// Maximum time for a call to be neither over nor asleep. It copies at most some megabytes, or
+/// waits for a CPU.
 const LONGEST: Duration = Duration::from_secs(2);
 
 impl Workers {
-    /// Starts one worker ahead, so that the first call need not wait for it.
+    /// Starts one worker in advance, so that the first call need not wait for it.
     pub(crate) fn start() -> io::Result<Self> {
         kernel_thread::prepare_interruption();
         Ok(Self {
@@ -111,7 +110,7 @@ impl Workers {
         })
     }
 
-    /// Gives `task` to a worker and waits until it is over or blocks.
+    /// Passes `task` to a worker and waits until it ends or blocks.
     pub(crate) fn begin(&mut self, task: Task) -> io::Result<Begun> {
         let worker = match self.idle.pop() {
             Some(worker) => worker,
@@ -139,15 +138,15 @@ impl Workers {
         })
     }
 
-    /// What came of a call that blocked, if it is over; else the call again.
+    /// Returns the result of a blocked call, or the call if it has not ended.
     ///
-    /// A call that was woken and has not yet returned is waited for: the event that woke it
-    /// happened before this query.
+    /// If a call was woken and has not yet returned, this waits for it, since the event that woke
+    /// it happened before this query.
     pub(crate) fn poll(&mut self, mut underway: Underway) -> Result<Done, Underway> {
         let latest = clock::monotonic() + LONGEST.as_nanos() as i64;
         loop {
-            // Asleep first: a call may end between the two questions, and then
-            // the second one says so.
+            // Check for sleep first: if a call ends between the two checks, the second one detects
+            // it.
             let is_asleep = underway.is_asleep();
             if let Ok(done) = underway.result.try_recv() {
                 self.idle.extend(underway.worker.take());

@@ -1,8 +1,6 @@
-//! System calls that only packet scripts need, each wrapped once;
-//! the others are `gigatcp-linux`'s.
+//! Wraps system calls that only packet scripts need; `gigatcp-linux` has the others.
 //!
-//! Every function here takes and gives Rust types and turns `-1` into the
-//! error number of the thread. What a call means stands with its caller.
+//! Every function takes and returns Rust types and turns `-1` into the error number of the thread.
 
 pub(crate) mod socket;
 pub(crate) mod thread;

@@ -1,6 +1,5 @@
-//! Socket calls on descriptors that a script names, which need not exist: what
-//! the kernel says to a wrong one is part of what is tested. Hence bare
-//! descriptors here and nowhere else.
+//! Socket calls on a script's descriptors, which may be invalid: the kernel's errors for those are
+//! part of the test. Only this file therefore uses raw descriptors.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,7 +11,7 @@ use gigatcp_linux::address::{in6, v4};
 pub(crate) use gigatcp_linux::socket::{option, set_option};
 use gigatcp_linux::{check, check_size};
 
-/// A socket address as octets, its length with it.
+/// A socket address as bytes, with its length.
 #[derive(Clone, Debug)]
 pub(crate) struct RawAddress {
     storage: libc::sockaddr_storage,
@@ -20,7 +19,7 @@ pub(crate) struct RawAddress {
 }
 
 impl RawAddress {
-    /// Room for whatever the kernel writes.
+    /// Returns an address with room for any family.
     fn empty() -> Self {
         // SAFETY: `sockaddr_storage` is integers: all zero is valid.
         let storage = unsafe { std::mem::zeroed() };
@@ -30,7 +29,7 @@ impl RawAddress {
         }
     }
 
-    /// The family `AF_UNSPEC`: `connect` with it takes a connection apart.
+    /// Returns the family `AF_UNSPEC`; `connect` with it dissolves a connection.
     pub(crate) fn unspecified() -> Self {
         let mut address = Self::empty();
         address.storage.ss_family = libc::AF_UNSPEC as libc::sa_family_t;
@@ -38,7 +37,7 @@ impl RawAddress {
         address
     }
 
-    /// Puts one of the system's structures into the storage.
+    /// Copies one of the system's structures into the storage.
     fn holding<T>(inner: &T) -> Self {
         assert!(size_of::<T>() <= size_of::<libc::sockaddr_storage>());
         let mut address = Self::empty();
@@ -55,7 +54,7 @@ impl RawAddress {
         address
     }
 
-    /// The address the kernel wrote, where it is one of the internet's.
+    /// Returns the address, if it is IPv4 or IPv6.
     pub(crate) fn decoded(&self) -> Option<SocketAddr> {
         match libc::c_int::from(self.storage.ss_family) {
             libc::AF_INET => {
@@ -105,31 +104,31 @@ impl From<SocketAddr> for RawAddress {
     }
 }
 
-/// `socket(2)`. Descriptors are closed in what a script starts.
+/// Calls `socket(2)`. Descriptors are closed in programs that a script starts.
 pub(crate) fn socket(domain: i32, kind: i32, protocol: i32) -> io::Result<RawFd> {
     // SAFETY: plain integers.
     check(unsafe { libc::socket(domain, kind | libc::SOCK_CLOEXEC, protocol) })
 }
 
-/// `bind(2)`.
+/// Calls `bind(2)`.
 pub(crate) fn bind(fd: RawFd, address: &RawAddress) -> io::Result<i32> {
     // SAFETY: pointer and length belong to `address`.
     check(unsafe { libc::bind(fd, address.as_ptr(), address.length) })
 }
 
-/// `connect(2)`.
+/// Calls `connect(2)`.
 pub(crate) fn connect(fd: RawFd, address: &RawAddress) -> io::Result<i32> {
     // SAFETY: pointer and length belong to `address`.
     check(unsafe { libc::connect(fd, address.as_ptr(), address.length) })
 }
 
-/// `listen(2)`.
+/// Calls `listen(2)`.
 pub(crate) fn listen(fd: RawFd, backlog: i32) -> io::Result<i32> {
     // SAFETY: plain integers.
     check(unsafe { libc::listen(fd, backlog) })
 }
 
-/// `accept4(2)`: the new descriptor and who is at its other end.
+/// Calls `accept4(2)`; returns the new descriptor and the address of its peer.
 pub(crate) fn accept(fd: RawFd, flags: i32) -> io::Result<(RawFd, Option<SocketAddr>)> {
     let mut address = RawAddress::empty();
     // SAFETY: the storage is writable for the length given.
@@ -144,7 +143,7 @@ pub(crate) fn accept(fd: RawFd, flags: i32) -> io::Result<(RawFd, Option<SocketA
     Ok((accepted, address.decoded()))
 }
 
-/// `getsockname(2)`.
+/// Calls `getsockname(2)`.
 pub(crate) fn local_address(fd: RawFd) -> io::Result<Option<SocketAddr>> {
     let mut address = RawAddress::empty();
     // SAFETY: the storage is writable for the length given.
@@ -158,7 +157,7 @@ pub(crate) fn local_address(fd: RawFd) -> io::Result<Option<SocketAddr>> {
     Ok(address.decoded())
 }
 
-/// `getpeername(2)`.
+/// Calls `getpeername(2)`.
 pub(crate) fn remote_address(fd: RawFd) -> io::Result<Option<SocketAddr>> {
     let mut address = RawAddress::empty();
     // SAFETY: the storage is writable for the length given.
@@ -172,30 +171,30 @@ pub(crate) fn remote_address(fd: RawFd) -> io::Result<Option<SocketAddr>> {
     Ok(address.decoded())
 }
 
-/// `shutdown(2)`.
+/// Calls `shutdown(2)`.
 pub(crate) fn shutdown(fd: RawFd, how: i32) -> io::Result<i32> {
     // SAFETY: plain integers.
     check(unsafe { libc::shutdown(fd, how) })
 }
 
-/// `close(2)`. Only descriptors that came out of this file are handed in.
+/// Calls `close(2)`. Only descriptors created by this file are valid arguments.
 pub(crate) fn close(fd: RawFd) -> io::Result<i32> {
     // SAFETY: the descriptor belongs to the script's table of descriptors,
     // which forgets it with this call.
     check(unsafe { libc::close(fd) })
 }
 
-/// Octets that a call writes.
+/// Bytes that a call writes.
 #[derive(Clone, Debug)]
 pub(crate) enum Buffer {
-    /// These. They may be shared with the kernel beyond the call.
+    /// These bytes. They may be shared with the kernel beyond the call.
     Octets(Arc<Vec<u8>>),
-    /// This many octets at an invalid address: the kernel returns EFAULT.
+    /// This many bytes at an invalid address: the kernel returns EFAULT.
     Nowhere(usize),
 }
 
 impl Buffer {
-    /// How many octets.
+    /// Returns the number of bytes.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Octets(octets) => octets.len(),
@@ -203,8 +202,8 @@ impl Buffer {
         }
     }
 
-    /// The address. The kernel checks every address that it reads from, so the null address only
-    /// causes an error.
+    /// Returns the address. The kernel checks every address that it reads from, so the null address
+    /// only causes an error.
     fn as_ptr(&self) -> *const libc::c_void {
         match self {
             Self::Octets(octets) => octets.as_ptr().cast(),
@@ -213,8 +212,8 @@ impl Buffer {
     }
 }
 
-/// Memory that a call reads into: `length` octets, or none at all behind the
-/// null address, to which the kernel says EFAULT.
+/// Memory that a call reads into: `length` bytes or the null address. For the null address the
+/// kernel returns EFAULT.
 struct ReadBuffer {
     octets: Vec<u8>,
     is_nowhere: bool,
@@ -236,14 +235,14 @@ impl ReadBuffer {
         }
     }
 
-    /// The octets that came. A call may count more than it wrote (MSG_TRUNC).
+    /// Returns the bytes received. A call may count more than it wrote (MSG_TRUNC).
     fn filled(mut self, count: usize) -> Vec<u8> {
         self.octets.truncate(count);
         self.octets
     }
 }
 
-/// `read(2)`: what came.
+/// Calls `read(2)`; returns the bytes.
 pub(crate) fn read(fd: RawFd, length: usize, is_nowhere: bool) -> io::Result<Vec<u8>> {
     let mut room = ReadBuffer::new(length, is_nowhere);
     // SAFETY: the room is writable for `length` octets, or the null address.
@@ -251,13 +250,13 @@ pub(crate) fn read(fd: RawFd, length: usize, is_nowhere: bool) -> io::Result<Vec
     Ok(room.filled(read))
 }
 
-/// `write(2)`.
+/// Calls `write(2)`.
 pub(crate) fn write(fd: RawFd, buffer: &Buffer) -> io::Result<usize> {
     // SAFETY: pointer and length are those of `buffer`.
     check_size(unsafe { libc::write(fd, buffer.as_ptr(), buffer.len()) })
 }
 
-/// `recvfrom(2)`: what came and from where.
+/// Calls `recvfrom(2)`; returns the bytes and their source.
 pub(crate) fn receive_from(
     fd: RawFd,
     length: usize,
@@ -281,7 +280,7 @@ pub(crate) fn receive_from(
     Ok((room.filled(read), address.decoded()))
 }
 
-/// `sendto(2)`, or `send(2)` without an address.
+/// Calls `sendto(2)`, or `send(2)` without an address.
 pub(crate) fn send_to(
     fd: RawFd,
     buffer: &Buffer,
@@ -293,7 +292,7 @@ pub(crate) fn send_to(
     check_size(unsafe { libc::sendto(fd, buffer.as_ptr(), buffer.len(), flags, pointer, length) })
 }
 
-/// One piece of control data of a message.
+/// A control message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Control {
     /// Level, as `SOL_TCP`.
@@ -304,7 +303,7 @@ pub(crate) struct Control {
     pub(crate) octets: Vec<u8>,
 }
 
-/// Control data as the kernel reads it.
+/// Encodes control data.
 fn encode_control(pieces: &[Control]) -> Vec<u64> {
     let mut octets: Vec<u8> = Vec::new();
     for piece in pieces {
@@ -326,7 +325,7 @@ fn encode_control(pieces: &[Control]) -> Vec<u64> {
     words.iter().map(|word| u64::from_ne_bytes(*word)).collect()
 }
 
-/// Control data as the kernel wrote it.
+/// Decodes control data written by the kernel.
 fn decode_control(message: &libc::msghdr) -> Vec<Control> {
     let mut pieces = Vec::new();
     // SAFETY: the kernel has filled in the control data of `message`, whose
@@ -346,12 +345,12 @@ fn decode_control(message: &libc::msghdr) -> Vec<Control> {
     pieces
 }
 
-/// A message that was received.
+/// A received message.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
-    /// Octets of each vector.
+    /// Bytes of each vector.
     pub(crate) octets: Vec<u8>,
-    /// From where.
+    /// Source address.
     pub(crate) from: Option<SocketAddr>,
     /// `msg_flags`.
     pub(crate) flags: i32,
@@ -359,7 +358,7 @@ pub(crate) struct Message {
     pub(crate) control: Vec<Control>,
 }
 
-/// `sendmsg(2)` of several pieces.
+/// Calls `sendmsg(2)` with several pieces.
 pub(crate) fn send_message(
     fd: RawFd,
     to: Option<&RawAddress>,
@@ -390,7 +389,7 @@ pub(crate) fn send_message(
     check_size(unsafe { libc::sendmsg(fd, &raw const message, flags) })
 }
 
-/// `recvmsg(2)` into one vector.
+/// Calls `recvmsg(2)` with one vector.
 pub(crate) fn receive_message(
     fd: RawFd,
     length: usize,
@@ -423,14 +422,14 @@ pub(crate) fn receive_message(
     })
 }
 
-/// `fcntl(2)` with an integer.
+/// Calls `fcntl(2)` with an integer.
 pub(crate) fn control(fd: RawFd, command: i32, argument: i32) -> io::Result<i32> {
     // SAFETY: the commands a script may name (flags of files and of
     // descriptors) take an integer.
     check(unsafe { libc::fcntl(fd, command, argument) })
 }
 
-/// `ioctl(2)` that writes one integer: the answers to SIOCINQ and its like.
+/// Calls an `ioctl(2)` that returns one integer, such as SIOCINQ.
 pub(crate) fn query(fd: RawFd, request: u64) -> io::Result<i32> {
     let mut value: libc::c_int = 0;
     // SAFETY: the requests a script may name write one integer.
@@ -438,7 +437,7 @@ pub(crate) fn query(fd: RawFd, request: u64) -> io::Result<i32> {
     Ok(value)
 }
 
-/// `poll(2)`: how many are ready, and what each is ready for.
+/// Calls `poll(2)`; returns how many are ready, and the readiness of each.
 pub(crate) fn poll(asked: &[(RawFd, i16)], timeout_ms: i32) -> io::Result<(i32, Vec<i16>)> {
     let mut polled: Vec<libc::pollfd> = asked
         .iter()
@@ -454,13 +453,13 @@ pub(crate) fn poll(asked: &[(RawFd, i16)], timeout_ms: i32) -> io::Result<(i32, 
     Ok((ready, polled.iter().map(|one| one.revents).collect()))
 }
 
-/// `epoll_create1(2)`.
+/// Calls `epoll_create1(2)`.
 pub(crate) fn epoll_create() -> io::Result<RawFd> {
     // SAFETY: plain integers.
     check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })
 }
 
-/// `epoll_ctl(2)`.
+/// Calls `epoll_ctl(2)`.
 pub(crate) fn epoll_change(
     epoll: RawFd,
     operation: i32,
@@ -473,7 +472,7 @@ pub(crate) fn epoll_change(
     check(unsafe { libc::epoll_ctl(epoll, operation, fd, &raw mut event) })
 }
 
-/// `epoll_wait(2)`: events and data of what is ready.
+/// Calls `epoll_wait(2)`; returns events and data of ready descriptors.
 pub(crate) fn epoll_wait(
     epoll: RawFd,
     room: usize,
@@ -488,7 +487,7 @@ pub(crate) fn epoll_wait(
     Ok(events.iter().map(|one| (one.events, one.u64)).collect())
 }
 
-/// `pipe(2)`.
+/// Calls `pipe(2)`.
 pub(crate) fn pipe() -> io::Result<[RawFd; 2]> {
     let mut ends = MaybeUninit::<[RawFd; 2]>::uninit();
     // SAFETY: there is room for two descriptors.
@@ -497,7 +496,7 @@ pub(crate) fn pipe() -> io::Result<[RawFd; 2]> {
     Ok(unsafe { ends.assume_init() })
 }
 
-/// `splice(2)` without offsets.
+/// Calls `splice(2)` without offsets.
 pub(crate) fn splice(from: RawFd, to: RawFd, length: usize, flags: u32) -> io::Result<usize> {
     let none = std::ptr::null_mut();
     // SAFETY: no offset is given; the rest is integers.

@@ -1,23 +1,23 @@
-//! Telling whether a thread sleeps in the kernel, and waking it.
+//! Checks whether a thread sleeps in the kernel, and wakes it.
 
 use std::io;
 use std::sync::Once;
 
 use gigatcp_linux::check;
 
-/// The signal that ends a blocked call: one that nothing else uses.
+/// Returns the signal that ends a blocked call, which is otherwise unused.
 fn signal() -> libc::c_int {
     libc::SIGRTMIN() + 5
 }
 
-/// The kernel's number of the calling thread.
+/// Returns the kernel's number of the calling thread.
 pub(crate) fn id() -> i32 {
     // SAFETY: takes nothing and cannot fail.
     unsafe { libc::gettid() }
 }
 
-/// Whether a thread of this process sleeps: third field of its `stat`, behind
-/// the name, which may hold anything.
+/// Returns whether a thread of this process sleeps. That is the third field of its `stat`, behind
+/// the name, which may contain any character.
 pub(crate) fn is_asleep(thread: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
     let stat = stat.unwrap_or_default();
@@ -25,7 +25,7 @@ pub(crate) fn is_asleep(thread: i32) -> bool {
     after_name.trim_start().starts_with('S')
 }
 
-/// Makes the signal interrupt calls and do nothing else.
+/// Makes the signal interrupt calls without other effects.
 pub(crate) fn prepare_interruption() {
     static ONCE: Once = Once::new();
     extern "C" fn nothing(_: libc::c_int) {}
@@ -41,7 +41,7 @@ pub(crate) fn prepare_interruption() {
     });
 }
 
-/// Interrupts what a thread of this process is blocked in.
+/// Interrupts the blocking call of a thread of this process.
 pub(crate) fn interrupt(thread: i32) -> io::Result<()> {
     // SAFETY: plain integers; the thread is named together with its process.
     let result = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal()) };

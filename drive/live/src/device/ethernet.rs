@@ -1,14 +1,14 @@
 //! Addresses of a stack on an Ethernet interface of this machine (`packet(7)`).
 //!
-//! The stack is one more host of that network: its addresses are not the kernel's, and the
-//! kernel is not involved beyond passing frames. Questions for them are answered, and
-//! neighbors found, by [`super::neighbors`]. Segmentation and checksums are left to the
-//! interface, or to the kernel in front of it (`PACKET_VNET_HDR`).
+//! The stack is an additional host of that network: its addresses are not the kernel's, and the
+//! kernel only passes frames. [`super::neighbors`] answers requests for them and resolves
+//! neighbors. Segmentation and checksums are left to the interface, or to the kernel in front of it
+//! (`PACKET_VNET_HDR`).
 //!
-//! Requires `CAP_NET_RAW`. A socket filter ([`super::filter`]) keeps frames of other hosts, those
-//! of the kernel's connections too, from being copied. Frames for the stack also reach the kernel, which ignores them unless it
-//! forwards (`net.ipv4.ip_forward`). An interface that belongs to a wireless station or a
-//! cloud's network usually passes no address but its own.
+//! Requires `CAP_NET_RAW`. A socket filter ([`super::filter`]) prevents copies of frames for other
+//! hosts and for the kernel's connections. Frames for the stack also reach the kernel, which
+//! ignores them unless it forwards (`net.ipv4.ip_forward`). Interfaces of wireless stations and
+//! cloud networks usually pass only their own address.
 //!
 //! Out of scope: VLAN tags, several queues, a ring shared with the kernel (`PACKET_RX_RING`).
 
@@ -29,10 +29,10 @@ use super::filter;
 use super::neighbors::{self, Frame, Neighbors};
 use super::{Device, DeviceCounters, Interface, Packet, Received, Sent};
 
-/// Octets in front of an IP packet.
+/// Bytes in front of an IP packet.
 const PREFIX: usize = virtio::HEADER_LEN + neighbors::HEADER_LEN;
 
-/// Packets that wait until their neighbor is known.
+/// Maximum packets that wait for an unresolved neighbor.
 const MOST_HELD: usize = 64;
 
 /// Settings of a [`PacketSocket`].
@@ -40,16 +40,16 @@ const MOST_HELD: usize = 64;
 pub struct PacketSocketConfig {
     /// Name of the interface in the calling thread's namespace.
     pub interface: String,
-    /// Addresses of the stack, none of them the kernel's, and the bits of their networks.
+    /// Addresses of the stack, none of them the kernel's, and their prefix lengths.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// Routers for what is outside these networks, one for each family.
+    /// Routers for addresses outside these networks, one per family.
     pub gateways: Vec<IpAddr>,
     /// Time to live of every packet; hop limit in IPv6.
     pub ttl: u8,
 }
 
 impl PacketSocketConfig {
-    /// No gateway, a TTL of 64.
+    /// Returns settings without a gateway and with a TTL of 64.
     #[must_use]
     pub fn new(interface: impl Into<String>, addresses: impl Into<Vec<(IpAddr, u8)>>) -> Self {
         Self {
@@ -78,7 +78,7 @@ pub struct PacketSocket {
     socket: File,
     interface: Interface,
     neighbors: Neighbors,
-    /// Encoded packets whose neighbors are not known yet, the oldest first.
+    /// Encoded packets with unresolved neighbors, the oldest first.
     held: VecDeque<(IpAddr, Vec<u8>)>,
     counters: DeviceCounters,
 }
@@ -87,7 +87,7 @@ impl PacketSocket {
     /// Opens the interface in the calling thread's namespace. Its MTU becomes the stack's.
     ///
     /// # Errors
-    /// What the kernel says: no such interface, one without Ethernet frames, no privilege.
+    /// The kernel's error: no such interface, one without Ethernet frames, no privilege.
     pub fn open(config: &PacketSocketConfig) -> io::Result<Self> {
         let control = device::control_socket(libc::AF_INET)?;
         let mac = device::ethernet_address(&control, &config.interface)?;
@@ -111,7 +111,7 @@ impl PacketSocket {
         })
     }
 
-    /// Sends a question or an answer. If it is lost, the question is repeated.
+    /// Sends a request or an answer. A lost request is repeated.
     fn send_frame(&mut self, frame: &[u8]) {
         let header = VirtioHeader::default().encode();
         let parts = [IoSlice::new(&header), IoSlice::new(frame)];
@@ -146,7 +146,7 @@ impl PacketSocket {
         self.write(&parts[..count])
     }
 
-    /// Sends what has waited for this neighbor.
+    /// Sends packets that waited for this neighbor.
     fn release(&mut self, hop: IpAddr) -> io::Result<()> {
         let Some(ethernet) = self.neighbors.header_for(hop) else {
             return Ok(());
@@ -172,7 +172,7 @@ impl PacketSocket {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Sent::Full),
                 Err(error) if written::is_gone(&error) => Err(error),
-                // An interface that is down, or whose queue is full.
+                // The interface is down, or its queue is full.
                 Err(_) => Ok(Sent::Refused),
             };
         }
@@ -195,7 +195,7 @@ impl Device for PacketSocket {
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                // It is reported once; the interface may come back.
+                // The error is reported once; the interface may come back.
                 Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => continue,
                 Err(error) => return Err(error),
             }
@@ -234,7 +234,7 @@ impl Device for PacketSocket {
     }
 }
 
-/// Where a packet goes.
+/// Returns the destination of a packet.
 fn destination(packet: &Packet<'_>) -> Option<IpAddr> {
     let headers = packet.parts().next()?;
     match headers.first()? >> 4 {
@@ -247,7 +247,7 @@ fn destination(packet: &Packet<'_>) -> Option<IpAddr> {
     }
 }
 
-/// Places in a frame are counted from its Ethernet header on.
+/// Shifts offsets so that they count from the Ethernet header.
 fn behind_ethernet(mut offload: VirtioHeader) -> VirtioHeader {
     const ETHERNET: u16 = neighbors::HEADER_LEN as u16;
     if let ChecksumState::Partial { start, .. } = &mut offload.checksum {

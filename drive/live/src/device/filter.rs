@@ -1,14 +1,14 @@
-//! Which frames of an Ethernet reach the stack: a socket filter (`SO_ATTACH_FILTER`).
+//! A socket filter (`SO_ATTACH_FILTER`) for the Ethernet frames that the stack receives.
 //!
-//! The kernel runs it on each frame that arrives, before the frame is copied: IP packets for
-//! the stack's addresses pass, and everything by which neighbors are found (ARP, RFC 826;
-//! solicitations and advertisements, RFC 4861). What passes is checked again by its readers.
+//! The kernel runs it on each arriving frame, before the frame is copied. It passes IP packets for
+//! the stack's addresses and all neighbor discovery (ARP, RFC 826; solicitations and
+//! advertisements, RFC 4861). Readers check passed frames again.
 
 use std::net::IpAddr;
 
 use libc::sock_filter;
 
-/// Places in a frame.
+/// Offsets in a frame.
 const TYPE: u32 = 12;
 const IPV4_DESTINATION: u32 = 30;
 const IPV6_NEXT_HEADER: u32 = 20;
@@ -27,8 +27,8 @@ const ADVERTISEMENT: u32 = 136;
 const PASS: sock_filter = statement(libc::BPF_RET | libc::BPF_K, u32::MAX);
 const DROP: sock_filter = statement(libc::BPF_RET | libc::BPF_K, 0);
 
-/// Returns the filter for a stack with these addresses. More than the kernel takes, about 400
-/// of IPv6, have one that lets everything pass.
+/// Returns the filter for a stack with these addresses. Above the kernel's limit of about 400 IPv6
+/// addresses the filter passes everything.
 pub fn program(addresses: &[IpAddr]) -> Vec<sock_filter> {
     let (mut v4, mut v6) = (vec![load(libc::BPF_W, IPV4_DESTINATION)], Vec::new());
     for address in addresses {
@@ -59,7 +59,7 @@ pub fn program(addresses: &[IpAddr]) -> Vec<sock_filter> {
     whole
 }
 
-/// Lets a packet for that address of IPv6 pass, and goes on behind with others.
+/// Passes packets for that IPv6 address; otherwise execution continues behind.
 fn is_destination(address: &[u8; 16]) -> Vec<sock_filter> {
     let mut part = Vec::new();
     for (number, word) in address.chunks_exact(4).enumerate() {
@@ -78,12 +78,12 @@ const fn load(size: u32, place: u32) -> sock_filter {
     statement(libc::BPF_LD | libc::BPF_ABS | size, place)
 }
 
-/// Goes on `count` instructions further behind.
+/// Skips `count` instructions.
 const fn skip(count: usize) -> sock_filter {
     statement(libc::BPF_JMP | libc::BPF_JA, count as u32)
 }
 
-/// Goes on as many instructions further behind as is said for equal and for unequal.
+/// Skips `jt` instructions if equal, `jf` otherwise.
 const fn equal(value: u32, jt: u8, jf: u8) -> sock_filter {
     let code = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
     sock_filter {
@@ -112,7 +112,7 @@ mod tests {
 
     use super::*;
 
-    /// A frame of that type with `fields` at their places.
+    /// Returns a frame of that type with `fields` at their offsets.
     fn frame(kind: u32, fields: &[(u32, &[u8])]) -> Vec<u8> {
         let mut frame = vec![0; 60];
         frame[12..14].copy_from_slice(&(kind as u16).to_be_bytes());

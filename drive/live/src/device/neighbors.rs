@@ -1,12 +1,12 @@
-//! The stations of an Ethernet by their IP addresses: ARP (RFC 826) and Neighbor Discovery
-//! (RFC 4861 sections 7.1 and 7.2).
+//! Resolves IP addresses to stations of an Ethernet: ARP (RFC 826) and Neighbor Discovery (RFC 4861
+//! sections 7.1 and 7.2).
 //!
-//! Requests for our addresses are answered; addresses that packets are sent to are resolved,
-//! and resolved anew every [`FRESH`] while they are in use (RFC 1122 section 2.3.2.1). What
-//! was known stays in use meanwhile.
+//! Requests for the stack's addresses are answered. Destination addresses are resolved, and
+//! resolved again every [`FRESH`] while in use (RFC 1122 section 2.3.2.1). The old entry stays in
+//! use meanwhile.
 //!
-//! Out of scope: duplicate address detection of our own, redirects, router advertisements,
-//! unreachability detection: gateways are configured.
+//! Out of scope: duplicate address detection for the stack's addresses, redirects, router
+//! advertisements, unreachability detection: gateways are configured.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use gigatcp_wire::Checksum;
 
-/// The address of a station.
+/// MAC address of a station.
 pub type Mac = [u8; 6];
 
-/// Octets of an Ethernet header: receiver, sender, type.
+/// Bytes of an Ethernet header: destination, source, type.
 pub const HEADER_LEN: usize = 14;
 const IPV4: u16 = 0x0800;
 const ARP: u16 = 0x0806;
@@ -27,54 +27,54 @@ const BROADCAST: Mac = [0xff; 6];
 /// Operations of ARP.
 const REQUEST: u8 = 1;
 const REPLY: u8 = 2;
-/// The start of an ARP packet of IPv4 over Ethernet, up to the operation.
+/// Start of an ARP packet of IPv4 over Ethernet, up to the operation.
 const ARP_START: [u8; 7] = [0, 1, 8, 0, 6, 4, 0];
 
 const ICMP_V6: u8 = 58;
 const SOLICITATION: u8 = 135;
 const ADVERTISEMENT: u8 = 136;
-/// Options: the sender's station, that of the target.
+/// Option types: source and target link-layer address.
 const SOURCE: u8 = 1;
 const TARGET: u8 = 2;
-/// Solicited, override.
+/// Flags: solicited, override.
 const SOLICITED: u8 = 0x40;
 const OVERRIDE: u8 = 0x20;
 const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
 
-/// Age of an answer at which the question is repeated.
+/// Age of an answer at which the request is repeated.
 const FRESH: Duration = Duration::from_secs(30);
-/// The shortest time between two questions about a neighbor that does not answer.
+/// Minimum time between two requests for a neighbor that does not answer.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Most neighbors known. Each costs memory, and any station can claim to be many.
+/// Maximum neighbors known. Each uses memory, and any station can claim many addresses.
 const MOST: usize = 1024;
 
-/// The station of an address.
+/// Entry of an address.
 #[derive(Debug)]
 struct Entry {
     mac: Option<Mac>,
     asked_at: Option<Instant>,
 }
 
-/// A frame, by its meaning for the stack.
+/// A frame, classified for the stack.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Frame {
     /// An IP packet for the stack.
     Packet,
-    /// A question, with the answer to be sent.
+    /// A request, with the answer to send.
     Question(Vec<u8>),
-    /// The station of an address is known now.
+    /// The address is now resolved.
     Answer(IpAddr),
-    /// Neither.
+    /// Any other frame.
     Other,
 }
 
-/// The stations that are known.
+/// Neighbor cache of a stack.
 #[derive(Debug)]
 pub struct Neighbors {
     mac: Mac,
-    /// Our addresses, and the bits of their networks.
+    /// The stack's addresses and their prefix lengths.
     addresses: Vec<(IpAddr, u8)>,
-    /// Routers, for everything that is in none of them.
+    /// Routers for all addresses outside those networks.
     gateways: Vec<IpAddr>,
     known: BTreeMap<IpAddr, Entry>,
 }
@@ -89,7 +89,7 @@ impl Neighbors {
         }
     }
 
-    /// The neighbor that packets for `to` are handed to; `None`: there is no route.
+    /// Returns the next hop of packets for `to`; `None`: there is no route.
     pub fn next_hop(&self, to: IpAddr) -> Option<IpAddr> {
         let is_near = |(ours, bits): &(IpAddr, u8)| is_of_network(to, *ours, *bits);
         if self.addresses.iter().any(is_near) {
@@ -100,14 +100,14 @@ impl Neighbors {
         of_family.copied()
     }
 
-    /// The Ethernet header of IP packets for a neighbor, if its station is known.
+    /// Returns the Ethernet header of IP packets for a neighbor, if it is resolved.
     pub fn header_for(&self, hop: IpAddr) -> Option<[u8; HEADER_LEN]> {
         let mac = self.known.get(&hop)?.mac?;
         let kind = if hop.is_ipv4() { IPV4 } else { IPV6 };
         Some(header(mac, self.mac, kind))
     }
 
-    /// A question that is due about a neighbor that packets are sent to.
+    /// Returns a request that is due for a neighbor in use.
     pub fn poll_question(&mut self, now: Instant, hop: IpAddr) -> Option<Vec<u8>> {
         if !self.known.contains_key(&hop) {
             self.learn(hop, None);
@@ -129,7 +129,7 @@ impl Neighbors {
         })
     }
 
-    /// Looks at a frame that has arrived.
+    /// Handles an arrived frame.
     pub fn handle(&mut self, frame: &[u8]) -> Frame {
         let Some((header, body)) = frame.split_first_chunk::<HEADER_LEN>() else {
             return Frame::Other;
@@ -146,14 +146,14 @@ impl Neighbors {
         self.addresses.iter().any(|(ours, _)| *ours == address)
     }
 
-    /// Takes in what a station says about itself.
+    /// Records the address that a station announces.
     fn learn(&mut self, address: IpAddr, mac: Option<Mac>) {
         if let Some(entry) = self.known.get_mut(&address) {
             entry.mac = mac.or(entry.mac);
             return;
         }
         if self.known.len() >= MOST {
-            // Stations that we never asked about make room first.
+            // Stations never requested are evicted first.
             self.known.retain(|_, entry| entry.asked_at.is_some());
         }
         if self.known.len() >= MOST {
@@ -185,7 +185,7 @@ impl Neighbors {
         }
     }
 
-    /// An ARP packet to a station, with what stands for the target's in it.
+    /// Returns an ARP packet to a station; `target` fills the target's hardware address.
     fn arp(&self, kind: u8, (to, target): (Mac, Mac), ours: Ipv4Addr, theirs: Ipv4Addr) -> Vec<u8> {
         let mut frame = header(to, self.mac, ARP).to_vec();
         frame.extend(ARP_START);
@@ -197,7 +197,8 @@ impl Neighbors {
         frame
     }
 
-    /// RFC 4861 sections 7.1.1 and 7.1.2: what does not hold is ignored.
+    /// Handles neighbor discovery. Messages that violate RFC 4861 sections 7.1.1 and 7.1.2 are
+    /// ignored.
     fn handle_discovery(&mut self, packet: &[u8]) -> Frame {
         let Some((ip, message)) = packet.split_first_chunk::<40>() else {
             return Frame::Other;
@@ -245,7 +246,7 @@ impl Neighbors {
         self.discovery(multicast(to), ours, to, question)
     }
 
-    /// A message of neighbor discovery: its type, flags, target, and the kind of its option.
+    /// Returns a neighbor discovery message: its type, flags, target, and the kind of its option.
     fn discovery(
         &self,
         mac: Mac,
@@ -278,7 +279,7 @@ fn header(to: Mac, from: Mac, kind: u16) -> [u8; HEADER_LEN] {
     header
 }
 
-/// Whether an IPv6 packet without extension headers is a message about neighbors.
+/// Returns whether an IPv6 packet without extension headers is neighbor discovery.
 fn is_discovery(packet: &[u8]) -> bool {
     packet.get(6) == Some(&ICMP_V6)
         && matches!(packet.get(40), Some(&(SOLICITATION | ADVERTISEMENT)))
@@ -299,7 +300,7 @@ fn is_of_network(address: IpAddr, network: IpAddr, bits: u8) -> bool {
     }
 }
 
-/// The station that stands for a group (RFC 2464 section 7).
+/// Returns the MAC address of a group (RFC 2464 section 7).
 fn multicast(group: Ipv6Addr) -> Mac {
     let [.., a, b, c, d] = group.octets();
     [0x33, 0x33, a, b, c, d]
@@ -310,7 +311,8 @@ fn address_at(octets: &[u8], at: usize) -> Ipv6Addr {
     address.into()
 }
 
-/// The station in an option of this kind. `None`: there is none, or options are broken.
+/// Returns the MAC address in an option of this kind. `None`: there is none, or options are
+/// malformed.
 fn option(message: &[u8], wanted: u8) -> Option<Mac> {
     let mut options = message.get(24..)?;
     while let [kind, len, ..] = *options {
@@ -323,7 +325,8 @@ fn option(message: &[u8], wanted: u8) -> Option<Mac> {
     None
 }
 
-/// RFC 4443 section 2.3, over the pseudo header of RFC 8200 section 8.1.
+/// Returns the ICMPv6 checksum (RFC 4443 section 2.3). Its pseudo header is that of RFC 8200
+/// section 8.1.
 fn sum_of(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> Checksum {
     let mut sum = Checksum::new();
     sum.add_octets(&from.octets());
@@ -376,7 +379,7 @@ mod tests {
                 OURS[1].0
             };
             assert_eq!(other.header_for(ours).unwrap()[..6], [2, 0, 0, 0, 0, 2]);
-            // And is asked again after a while.
+            // And is requested again after a while.
             assert_eq!(one.poll_question(now + FRESH / 2, theirs), None);
             assert!(one.poll_question(now + FRESH, theirs).is_some());
         }
@@ -404,7 +407,7 @@ mod tests {
                 Ipv4Addr::new(10, 0, 0, 2),
             );
             assert!(matches!(one.handle(&claim), Frame::Question(_)));
-            // For another host it teaches nothing.
+            // For another host it changes nothing.
             claim[41] = 9;
             assert!(matches!(one.handle(&claim), Frame::Answer(_)));
             assert!(one.known.len() <= MOST);

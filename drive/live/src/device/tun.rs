@@ -3,13 +3,12 @@
 //! The kernel of a namespace has the addresses [`TunConfig::kernel`]; the engine has
 //! [`TunConfig::engine`], which the kernel reaches through routes.
 //!
-//! With segmentation offload one read gives a super-segment of up to 64 KiB, just as the kernel
-//! would have handed it to hardware, and one write sends one; the checksum of what stays on the
-//! machine is never computed. Without, packets pass one by one, and the kernel works on what
-//! is written in a thread of its own, which may join adjacent packets
-//! ([`gigatcp_linux::steering`]).
+//! With segmentation offload one read returns a super-segment of up to 64 KiB, as the kernel would
+//! pass it to hardware, and one write sends one. Checksums of packets that stay on the machine are
+//! never computed. Without it, packets pass one by one, and a separate kernel thread receives what
+//! is written and may join adjacent packets ([`gigatcp_linux::steering`]).
 //!
-//! Out of scope: several queues, UDP, Ethernet frames (TAP). One queue is one thread.
+//! Out of scope: several queues, UDP, Ethernet frames (TAP). A single queue has a single thread.
 
 use std::io;
 use std::net::IpAddr;
@@ -20,7 +19,7 @@ use gigatcp_linux::{Namespace, SetupError, Step, interface, steering};
 
 use super::{Interface, Wire};
 
-/// Settings of a TUN device that is to be made ([`Wire::open_tun`]).
+/// Settings of a new TUN device ([`Wire::open_tun`]).
 ///
 /// ```no_run
 /// use gigatcp_live::{Namespace, Stack, TunConfig, Wire};
@@ -39,24 +38,24 @@ use super::{Interface, Wire};
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TunConfig {
-    /// Its name, at most 15 octets.
+    /// Its name, at most 15 bytes.
     pub name: String,
-    /// Its largest packet in octets, on a wire.
+    /// Its MTU in bytes, on a wire.
     pub mtu: u16,
-    /// Work that kernel and engine leave to each other.
+    /// Offloads between kernel and engine.
     pub offloads: Offloads,
-    /// Addresses of the kernel's side and the bits of their networks.
+    /// Addresses of the kernel's side and their prefix lengths.
     pub kernel: Vec<(IpAddr, u8)>,
     /// Addresses of the engine, which the kernel reaches through the device.
     pub engine: Vec<IpAddr>,
-    /// Packets that wait for a reader before the device drops.
+    /// Queue limit for packets to be read, in packets.
     pub queue: u32,
     /// Time to live of every packet (RFC 9293 MUST-49); hop limit in IPv6.
     pub ttl: u8,
 }
 
 impl Default for TunConfig {
-    /// All offloads, MTU 1500, no addresses.
+    /// Returns all offloads, MTU 1500, no addresses.
     fn default() -> Self {
         Self {
             name: "giga0".into(),
@@ -71,7 +70,7 @@ impl Default for TunConfig {
 }
 
 impl TunConfig {
-    /// Returns what the engine's side is.
+    /// Returns the interface of the engine's side.
     #[must_use]
     pub fn interface(&self) -> Interface {
         Interface {
@@ -85,8 +84,8 @@ impl TunConfig {
 }
 
 impl Wire {
-    /// Makes a TUN device in a namespace, addresses and routes included, and
-    /// brings it up. It is gone when this value is.
+    /// Creates a TUN device in a namespace, with addresses and routes, and brings it up. The device
+    /// exists as long as this value.
     ///
     /// # Errors
     /// [`SetupError`]: the step that failed, and what is missing.
@@ -94,7 +93,7 @@ impl Wire {
         namespace.run(|| Self::open_tun_here(config))?
     }
 
-    /// Makes a TUN device in the namespace of the calling thread.
+    /// Creates a TUN device in the namespace of the calling thread.
     ///
     /// # Errors
     /// [`SetupError`]: the step that failed, and what is missing.
@@ -129,12 +128,12 @@ impl Wire {
     }
 }
 
-/// Size, addresses and routes of the interface; then it goes up.
+/// Sets MTU, addresses and routes of the interface, then brings it up.
 fn furnish(config: &TunConfig) -> io::Result<()> {
     let control = device::control_socket(libc::AF_INET)?;
     let name = &config.name;
     device::set_mtu(&control, name, u32::from(config.mtu))?;
-    // Best effort: a user namespace may not. Then 500 packets wait.
+    // Best effort: a user namespace may not set it. Then the queue limit is 500 packets.
     let _ = device::set_queue(&control, name, config.queue);
     device::bring_up(&control, name)?;
     for (address, prefix) in &config.kernel {

@@ -1,11 +1,10 @@
-//! A descriptor that passes a packet, behind its [`VirtioHeader`], in each call: a TUN device,
-//! or one end of a pair of sockets.
+//! A descriptor that carries one packet per call, behind its [`VirtioHeader`]: a TUN device, or one
+//! end of a pair of sockets.
 //!
-//! What one packet costs: a system call each way (packets of one batch share one,
-//! [`gigatcp_linux::batch`]), one copy between kernel and user, and no other copy: a payload
-//! is written from where the application's octets lie, and read into memory that the receive
-//! buffer shares ([`crate::slabs`]). A system call reads one packet because the driver gives
-//! no more.
+//! Cost of a packet: a system call in each direction (packets of a batch share one,
+//! [`gigatcp_linux::batch`]), and one copy between kernel and user. A payload is written from the
+//! application's memory, and read into memory that the receive buffer shares ([`crate::slabs`]). A
+//! system call reads one packet, since the driver returns no more.
 
 use std::fs::File;
 use std::io::{self, IoSlice, Write};
@@ -19,9 +18,8 @@ use gigatcp_wire::Octets;
 
 use super::{Device, DeviceCounters, Interface, MAX_PARTS, Packet, Received, Sent};
 
-/// Packets that are written one by one after the device was full: of some that
-/// are written together, those behind one that finds no room may find it, and
-/// overtake. One alone waits, and all behind it.
+/// Packets written one by one after the device was full. In a batch, packets behind one that fails
+/// could succeed and overtake it. A single packet waits, and all behind it.
 const CAREFUL: u32 = 10_000;
 
 /// A device over a descriptor.
@@ -30,18 +28,18 @@ pub struct Wire {
     descriptor: File,
     interface: Interface,
     writer: BatchWriter,
-    /// Packets to be written before any go together again.
+    /// Packets to be written before batches resume.
     one_by_one: u32,
-    /// Packets whose first octets are no header of packets.
+    /// Packets that do not begin with an IP header.
     foreign: u64,
     harmed: u64,
 }
 
 impl Wire {
-    /// The engine's end of `descriptor`: one that gives and takes a packet with
-    /// its [`VirtioHeader`] in each call and never waits, such as a TUN device
-    /// that was made elsewhere or one of [`gigatcp_linux::packets::pair`].
-    /// The other end is responsible for routes and the size of packets.
+    /// Returns the engine's end of `descriptor`. It must carry a packet with its [`VirtioHeader`]
+    /// per call and be non-blocking. Examples are a TUN device made elsewhere, or one of
+    /// [`gigatcp_linux::packets::pair`]. The other end is responsible for routes and the size of
+    /// packets.
     #[must_use]
     pub fn over(descriptor: OwnedFd, interface: Interface) -> Self {
         Self {
@@ -54,8 +52,8 @@ impl Wire {
         }
     }
 
-    /// Two ends in memory: what one sends, the other receives, without delay or loss. It takes
-    /// no privileges. Offloads of one end must suit the other: give both the same.
+    /// Creates two ends in memory: what one sends, the other receives, without delay or loss. It
+    /// requires no privileges. Both ends should have the same offloads.
     ///
     /// ```
     /// use std::io::{Read, Write};
@@ -81,13 +79,13 @@ impl Wire {
     /// ```
     ///
     /// # Errors
-    /// There are no more descriptors.
+    /// If there are no more descriptors.
     pub fn pair(near: Interface, far: Interface) -> io::Result<[Self; 2]> {
         let [one, other] = packets::pair()?;
         Ok([Self::over(one, near), Self::over(other, far)])
     }
 
-    /// Writes with another writer.
+    /// Replaces the writer.
     pub(crate) fn with_writer(mut self, writer: BatchWriter) -> Self {
         self.writer = writer;
         self
@@ -135,7 +133,7 @@ impl Wire {
         gone.map_or(Ok(()), Err)
     }
 
-    /// Whether what is written leaves several in a call.
+    /// Returns whether packets are written in batches.
     #[cfg(test)]
     pub(crate) const fn is_batching(&self) -> bool {
         self.writer.is_batching()
@@ -201,7 +199,7 @@ impl AsFd for Wire {
     }
 }
 
-/// Lists the parts of a packet, and returns how many there are.
+/// Lists the parts of a packet, and returns their number.
 fn gather<'a>(packet: &Packet<'a>, parts: &mut [IoSlice<'a>]) -> usize {
     let mut count = 0;
     for (part, piece) in parts.iter_mut().zip(packet.parts_behind_virtio()) {
@@ -211,7 +209,7 @@ fn gather<'a>(packet: &Packet<'a>, parts: &mut [IoSlice<'a>]) -> usize {
     count
 }
 
-/// The result of a write; an error if the device is gone.
+/// Returns the result of a write; an error if the device is gone.
 fn sent(written: io::Result<usize>) -> io::Result<Sent> {
     match written {
         Ok(_) => Ok(Sent::Taken),

@@ -1,5 +1,5 @@
-//! How connections come to the event loop and leave it: opened by an
-//! application, or accepted from a listener.
+//! Adds connections to the event loop and removes them: those opened by an application, or accepted
+//! from a listener.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -74,7 +74,7 @@ impl Engine {
         inner.connection.as_ref()?.gives_way_to_reconnect(now())
     }
 
-    /// Takes a connection in; one of the same name gives way.
+    /// Adds a connection; it replaces one with the same four-tuple.
     pub(super) fn register(
         &mut self,
         socket: &Arc<Socket>,
@@ -110,7 +110,7 @@ impl Engine {
         }
     }
 
-    /// Listens; port 0 is any that is free.
+    /// Starts listening; port 0 selects any free port.
     pub(super) fn listen(
         &mut self,
         mut at: SocketAddr,
@@ -131,7 +131,7 @@ impl Engine {
         };
         let config = ListenerConfig {
             template: options.config(ip, self.device.interface().mtu),
-            // The demultiplexer's own takes its place.
+            // The demultiplexer's secret replaces it.
             secret: Secret::new([0; 16]),
             backlog: options.backlog,
             accept_backlog: options.accept_backlog,
@@ -150,7 +150,7 @@ impl Engine {
         Ok(acceptor)
     }
 
-    /// Sends a listener's segments, and hands over its connections.
+    /// Sends a listener's segments, and passes on its connections.
     pub(super) fn pump_listener(&mut self, at: SocketAddr) -> io::Result<()> {
         while !self.is_blocked() {
             let Some(listener) = self.demux.listener_mut(at) else {

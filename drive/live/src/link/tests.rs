@@ -1,4 +1,4 @@
-//! Pieces that leave together.
+//! Tests of pieces sent in batches.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -17,12 +17,12 @@ const ENDPOINTS: Endpoints = Endpoints::V4 {
     src: Ipv4Addr::new(10, 0, 0, 1),
     dst: Ipv4Addr::new(10, 0, 0, 2),
 };
-/// Octets of a piece's payload.
+/// Bytes of a piece's payload.
 const SIZE: u16 = 1000;
-/// Pieces of a segment: more than one call writes.
+/// Pieces of a segment: more than a single call writes.
 const PIECES: u32 = 64;
 
-/// A link that cuts segments, whether its device writes several together, and the other end.
+/// Returns a link that segments, whether its device writes batches, and the other end.
 fn link(writer: BatchWriter) -> (Link, bool, OwnedFd) {
     let [near, far] = packets::pair().unwrap();
     let wire = Wire::over(near, Interface::new([])).with_writer(writer);
@@ -41,7 +41,7 @@ fn segment(number: u32) -> Segment<Octets> {
     }
 }
 
-/// Sequence numbers of all that has arrived.
+/// Returns the sequence numbers of all arrived packets.
 fn arrived(far: &OwnedFd) -> Vec<u32> {
     let mut found = Vec::new();
     let mut packet = BytesMut::with_capacity(4096);

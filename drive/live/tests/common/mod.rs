@@ -1,6 +1,5 @@
-//! A place for transfers between the engine and the machine's kernel: one
-//! namespace, one device, the kernel on one side and the engine on the other.
-//! Nothing leaves the namespace.
+//! Testbed for transfers between the engine and the machine's kernel: one namespace, one device,
+//! the kernel on one side and the engine on the other. No packet leaves the namespace.
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use std::io::{Read, Write};
@@ -26,12 +25,12 @@ pub struct Site {
     pub stack: Stack,
 }
 
-/// Makes it, or says loudly why it cannot and what to type.
+/// Creates it, or prints loudly why it cannot, with a hint.
 pub fn site(mtu: u16, offloads: Offloads) -> Option<Site> {
     on_device(&device_config(mtu, offloads))
 }
 
-/// The same on a device of one's own.
+/// Creates a testbed on a device with these settings.
 pub fn on_device(config: &TunConfig) -> Option<Site> {
     match try_site(config) {
         Ok(site) => Some(site),
@@ -44,7 +43,7 @@ pub fn on_device(config: &TunConfig) -> Option<Site> {
     }
 }
 
-/// The device of a site.
+/// Returns the settings of a testbed's device.
 pub fn device_config(mtu: u16, offloads: Offloads) -> TunConfig {
     TunConfig {
         mtu,
@@ -62,14 +61,14 @@ fn try_site(config: &TunConfig) -> Result<Site, SetupError> {
     Ok(Site { namespace, stack })
 }
 
-/// Says it past the harness, which keeps what a passing test prints.
+/// Prints to the real stderr, since the test harness captures the output of passing tests.
 pub fn say(text: &str) {
     let name = thread::current().name().unwrap_or("test").to_string();
     let _ = writeln!(std::io::stderr(), "\n{name}: {text}");
 }
 
 impl Site {
-    /// A listening socket of the kernel.
+    /// Returns a listening socket of the kernel.
     pub fn kernel_listens(&self, address: IpAddr, port: u16, congestion: &str) -> TcpListener {
         let listen = || {
             let listener = TcpListener::bind((address, port)).unwrap();
@@ -79,7 +78,7 @@ impl Site {
         self.namespace.run(listen).unwrap()
     }
 
-    /// A connection of the kernel to the engine.
+    /// Returns a connection of the kernel to the engine.
     pub fn kernel_connects(&self, to: SocketAddr, congestion: &str) -> std::io::Result<TcpStream> {
         self.namespace
             .run(|| {
@@ -91,8 +90,7 @@ impl Site {
     }
 }
 
-/// Names the congestion control of a kernel's socket: its default differs from
-/// machine to machine.
+/// Sets the congestion control of a kernel socket, since defaults differ between machines.
 pub fn set_congestion(socket: &impl AsRawFd, name: &str) {
     let setting = gigatcp_linux::socket::set_congestion(socket, name);
     setting.unwrap_or_else(|error| panic!("the kernel has no {name}: {error}"));
@@ -102,7 +100,7 @@ pub fn options(congestion: &str) -> Options {
     Options::default().with_congestion(congestion).unwrap()
 }
 
-/// Random octets that a seed names.
+/// Returns random bytes from a seed.
 pub fn random(seed: u64, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len];
     rand_pcg::Pcg64Mcg::seed_from_u64(seed).fill_bytes(&mut octets);
@@ -113,7 +111,7 @@ pub fn digest(octets: &[u8]) -> String {
     format!("{:x}", Sha256::digest(octets))
 }
 
-/// Reads to the end; the digest of what came, and how much that was.
+/// Reads to the end; returns digest and length.
 pub fn digest_of(mut from: impl Read) -> std::io::Result<(String, usize)> {
     let mut sum = Sha256::new();
     let mut buffer = vec![0; 100_000];
@@ -129,8 +127,8 @@ pub fn digest_of(mut from: impl Read) -> std::io::Result<(String, usize)> {
     }
 }
 
-/// Writes all octets on a thread of its own and closes; reads to the end here.
-/// The digest of what came, and how much that was.
+/// Writes all bytes on a separate thread and closes; reads to the end here. Returns digest and
+/// length of what was read.
 pub fn exchange<C>(
     reader: impl Read,
     mut writer: impl Write + Send,
@@ -146,7 +144,7 @@ pub fn exchange<C>(
     })
 }
 
-/// One way: what is written arrives, octet by octet.
+/// Checks a transfer in one direction, byte by byte.
 pub fn carry<C>(
     writer: impl Write + Send,
     reader: impl Read,
@@ -157,8 +155,8 @@ pub fn carry<C>(
     assert_eq!(got, (digest(octets), octets.len()));
 }
 
-/// Both ways at once: each end writes its octets, closes that direction, and
-/// reads to the end.
+/// Checks simultaneous transfers in both directions. Each end writes its bytes, closes that
+/// direction, and reads to the end.
 pub fn carry_both_ways(engine: &Stream, kernel: &TcpStream, [ours, theirs]: [&[u8]; 2]) {
     thread::scope(|scope| {
         let peer =

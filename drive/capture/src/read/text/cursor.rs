@@ -1,14 +1,14 @@
-//! Reading words and numbers out of text, without ever going beyond it.
+//! Parses words and numbers of a text, without reading beyond its end.
 
-/// A place in text.
+/// A position in a text.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     text: &'a [u8],
-    /// The place: an index into the text.
+    /// The position: an index into the text.
     pub at: usize,
 }
 
-/// What separates words: line breaks too, since mail wraps lines.
+/// Returns whether a character separates words. Line breaks do, since mail wraps lines.
 pub const fn is_space(octet: u8) -> bool {
     matches!(octet, b' ' | b'\t' | b'\n' | b'\r')
 }
@@ -22,14 +22,13 @@ impl<'a> Cursor<'a> {
         &self.text[self.at..]
     }
 
-    /// Passes white space.
+    /// Skips white space.
     pub fn spaces(&mut self) {
         let spaces = self.rest().iter().take_while(|octet| is_space(**octet));
         self.at += spaces.count();
     }
 
-    /// Passes `what` if it stands here; what begins with a space here may be
-    /// any white space in the text.
+    /// Skips `what` if it is next. A space in `what` matches any white space.
     pub fn take(&mut self, what: &str) -> bool {
         let mut probe = *self;
         for word in what.split_inclusive(' ') {
@@ -53,7 +52,7 @@ impl<'a> Cursor<'a> {
         true
     }
 
-    /// A decimal number of 32 bits.
+    /// Parses a decimal number of 32 bits.
     pub fn number(&mut self) -> Option<u32> {
         let digits = self
             .rest()
@@ -65,7 +64,7 @@ impl<'a> Cursor<'a> {
         Some(number)
     }
 
-    /// A number behind `word`.
+    /// Parses a number behind `word`.
     pub fn number_behind(&mut self, word: &str) -> Option<u32> {
         let mut probe = *self;
         let number = probe.take(word).then(|| probe.number())??;
@@ -73,8 +72,8 @@ impl<'a> Cursor<'a> {
         Some(number)
     }
 
-    /// What stands between brackets that begin here; brackets inside are
-    /// counted. Nothing when they do not end within a few hundred octets.
+    /// Returns the text between brackets that begin here; nested brackets are counted. `None` if
+    /// they do not end within a few hundred bytes.
     pub fn bracketed(&mut self, open: u8, close: u8) -> Option<&'a [u8]> {
         const FAR: usize = 600;
         let rest = self.rest();
@@ -97,12 +96,12 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Digits as a number.
+/// Parses digits.
 pub fn parse<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
     str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Hexadecimal digits behind `0x` as a number.
+/// Parses hexadecimal digits behind `0x`.
 pub fn parse_hex(digits: &[u8]) -> Option<u64> {
     let digits = str::from_utf8(digits).ok()?.strip_prefix("0x")?;
     u64::from_str_radix(digits, 16).ok()

@@ -1,16 +1,15 @@
 //! Hosts and ports as tcpdump prints them: `10.0.0.2.1072`, `gigatcp1.1051`,
 //! `2001:db8::1.http`. The last dot separates the port.
 //!
-//! Where a name stands for an address one is made up: of 198.18.0.0/15 or
-//! 2001:2::/48, which are for benchmarks and in no real capture of the
-//! internet (RFC 2544, RFC 5180). The same name always gets the same one.
+//! A host name is replaced by an address of 198.18.0.0/15 or 2001:2::/48. Those are for benchmarks
+//! and in no real capture of the internet (RFC 2544, RFC 5180). Equal names get equal addresses.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use super::cursor::parse;
 
-/// The most names that are kept apart; more share the last address.
+/// Maximum names with distinct addresses; the others share the last address.
 const MAX_NAMES: u32 = 1 << 16;
 
 /// A host.
@@ -27,7 +26,7 @@ pub enum Port<'a> {
     Name(&'a str),
 }
 
-/// Host and port.
+/// A host and a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Endpoint<'a> {
     pub host: Host<'a>,
@@ -35,7 +34,7 @@ pub struct Endpoint<'a> {
 }
 
 impl<'a> Endpoint<'a> {
-    /// Reads one word; nothing when it is not of that shape.
+    /// Parses one word; `None` if it has another form.
     pub fn read(word: &'a [u8]) -> Option<Self> {
         let word = str::from_utf8(word).ok()?;
         let (host, port) = word.rsplit_once('.')?;
@@ -49,13 +48,13 @@ impl<'a> Endpoint<'a> {
     }
 }
 
-/// Whether a word is an address without a port.
+/// Returns whether a word is an address without a port.
 pub fn is_address(word: &[u8]) -> bool {
     parse::<IpAddr>(word).is_some()
 }
 
 fn read_host(word: &str) -> Option<Host<'_>> {
-    // A zone says which link an address is of; the interface says it too.
+    // A zone identifies the link of an address, as the interface does.
     let (address, _) = word.split_once('%').unwrap_or((word, ""));
     if let Ok(address) = address.parse() {
         return Some(Host::Address(address));
@@ -74,8 +73,8 @@ fn is_service(word: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
 }
 
-/// Names that tcpdump prints for ports of TCP in the captures people show
-/// (IANA "Service Name and Transport Protocol Port Number Registry").
+/// Names that tcpdump prints for TCP ports, as seen in published captures. Numbers are those of the
+/// IANA "Service Name and Transport Protocol Port Number Registry".
 const SERVICES: [(&str, u16); 58] = [
     ("echo", 7),
     ("discard", 9),
@@ -137,7 +136,7 @@ const SERVICES: [(&str, u16); 58] = [
     ("gridftp", 2811),
 ];
 
-/// What names stand for.
+/// Addresses and ports assigned to names.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     hosts: BTreeMap<String, u32>,
@@ -145,7 +144,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// The address of a host, and whether it had to be made up.
+    /// Returns the address of a host, and whether it was assigned.
     pub fn address(&mut self, host: &Host<'_>, is_v6: bool) -> (IpAddr, bool) {
         let name = match host {
             Host::Address(address) => return (*address, false),
@@ -163,8 +162,8 @@ impl Names {
         (made_up(number, is_v6), true)
     }
 
-    /// The port number, and whether the name is known; an unknown name gets a number from the top
-    /// of the range.
+    /// Returns the port number, and whether the name is known. An unknown name gets a number from
+    /// the top of the range.
     pub fn port(&mut self, port: Port<'_>) -> (u16, bool) {
         let name = match port {
             Port::Number(number) => return (number, true),
@@ -181,8 +180,8 @@ impl Names {
         (*number, false)
     }
 
-    /// The names of hosts and the addresses made up for them, for IPv4 and
-    /// for IPv6.
+    /// Returns the host names and the addresses assigned to them. Each name has an IPv4 and an IPv6
+    /// address.
     pub fn hosts(&self) -> impl Iterator<Item = (&str, [IpAddr; 2])> {
         self.hosts.iter().map(|(name, number)| {
             let both = [false, true].map(|is_v6| made_up(*number, is_v6));

@@ -1,25 +1,23 @@
-//! Text without the marks of quoting: in mail a line that was quoted begins
-//! with `> `, a comment on it with nothing, and long lines are wrapped. Line
-//! breaks stay, as white space.
+//! Removes quotation marks of mail from a text. A quoted line in mail begins with `> `, a comment
+//! on it does not, and long lines are wrapped. Line breaks stay, as white space.
 //!
-//! A printed packet has a `>` of its own, which a wrapped line may begin with;
-//! it stays where the word before it is a host and port and the line has one
-//! mark more than the line before.
+//! A printed packet also contains a `>`, and a wrapped line may begin with it. It is kept if the
+//! word before it is a host and port and the line has one mark more than the line before.
 
 use super::cursor::is_space;
 use super::endpoint::Endpoint;
 
-/// A piece of text and where its lines come from.
+/// A part of a text and the origin of its lines.
 #[derive(Clone, Debug, Default)]
 pub struct Lines {
     /// The text.
     pub text: Vec<u8>,
-    /// Start of each line: in the text, and in the octets it is from.
+    /// Start of each line: in the text, and in the original bytes.
     starts: Vec<(usize, usize)>,
 }
 
 impl Lines {
-    /// Takes the marks off. `is_start` says whether the octets begin a line.
+    /// Removes the marks. `is_start` is whether the bytes begin a line.
     pub fn new(octets: &[u8], is_start: bool) -> Self {
         let mut lines = Self::default();
         let mut last_depth = 0;
@@ -28,7 +26,7 @@ impl Lines {
         for line in octets.split_inclusive(|octet| *octet == b'\n') {
             let (mut mark, depth) = if begins { marks(line) } else { (0, 0) };
             if depth == last_depth + 1 && lines.ends_with_endpoint() {
-                // The innermost mark is the packet's own.
+                // The innermost mark belongs to the packet.
                 mark = line[..mark]
                     .iter()
                     .rposition(|octet| *octet == b'>')
@@ -44,7 +42,7 @@ impl Lines {
         lines
     }
 
-    /// Where in the octets a place in the text is from.
+    /// Returns the original position of a position in the text.
     pub fn origin(&self, place: usize) -> usize {
         let index = self.starts.partition_point(|(start, _)| *start <= place);
         let Some((start, origin)) = index.checked_sub(1).map(|index| self.starts[index]) else {
@@ -60,7 +58,7 @@ impl Lines {
     }
 }
 
-/// Octets of the marks at the start of a line, and how many marks they are.
+/// Returns the length of the marks at the start of a line, and their number.
 fn marks(line: &[u8]) -> (usize, usize) {
     let mut depth = 0;
     let mut end = 0;

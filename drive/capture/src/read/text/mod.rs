@@ -1,21 +1,20 @@
-//! Printed packets: what tcpdump writes, in logs, in mail, between the lines
-//! of an article. The packets are pulled out of whatever stands around them.
+//! Reads packets printed by tcpdump from logs, mail or articles. Text around the packets is
+//! skipped.
 //!
-//! A packet becomes the octets of an IP packet with its TCP header, so that
-//! everything behind this reader sees one form of capture; what the text does
-//! not say is zero and told by [`Known`]. Numbers that were printed relative
-//! are made whole where the text shows what they are relative to.
+//! A packet is converted to the bytes of an IP packet with its TCP header, so that all later code
+//! sees one form of capture. Fields missing in the text are zero and marked by [`Known`]. Relative
+//! sequence numbers are made absolute if the text shows their base.
 //!
 //! | file | what |
 //! |---|---|
-//! | `lines.rs` | marks of quoting |
-//! | `packet.rs`, `cursor.rs` | the words for a packet |
+//! | `lines.rs` | quotation marks |
+//! | `packet.rs`, `cursor.rs` | parsing of a packet |
 //! | `endpoint.rs` | hosts, ports and their names |
 //! | `time.rs` | times |
 //! | `numbers.rs` | sequence numbers |
-//! | `octets.rs` | the packet as octets |
+//! | `octets.rs` | the packet as bytes |
 //!
-//! Text is read in pieces, so a log of any length costs a few hundred KiB.
+//! Text is read in pieces, so a log of any length uses a few hundred KiB.
 
 mod cursor;
 mod endpoint;
@@ -41,11 +40,11 @@ use numbers::{Connections, PrintedNumbers};
 use packet::{PrintedFragment, PrintedPacket, Sighting, next_sighting};
 use time::{Calendar, Printed};
 
-/// How much text is looked at together.
+/// Bytes of text examined together.
 const PIECE: usize = 128 << 10;
-/// How much of it may be the beginning of something that goes on behind it.
+/// Bytes at its end that may be the beginning of an incomplete item.
 const TAIL: usize = 8 << 10;
-/// How many times are looked at to tell what they are.
+/// Number of times examined to determine their kind.
 const TIMES: usize = 1000;
 
 /// A text being read.
@@ -54,11 +53,11 @@ pub struct Text {
     /// The only interface.
     pub interface: [CapturedInterface; 1],
     lines: Lines,
-    /// Place in the text behind the last packet.
+    /// Position in the text behind the last packet.
     at: usize,
-    /// How much of the input the text is.
+    /// Bytes of input that the text is from.
     len: usize,
-    /// Whether the text is the last of the input.
+    /// Whether the text is the end of the input.
     is_last: bool,
     /// Whether the next piece begins a line.
     begins_line: bool,
@@ -68,11 +67,11 @@ pub struct Text {
     calendar: Calendar,
     names: Names,
     connections: Connections,
-    /// The octets of the packet handed out last.
+    /// Bytes of the last packet returned.
     pub octets: Vec<u8>,
 }
 
-/// A record of a text: what every record has, and what only these have.
+/// A record of a text, with the fields that only texts have.
 #[derive(Debug)]
 pub struct FoundText {
     pub found: RawRecord,
@@ -81,7 +80,7 @@ pub struct FoundText {
     pub follows_omission: bool,
 }
 
-/// Whether octets that begin a file are text.
+/// Returns whether the first bytes of a file are text.
 pub fn is_text(start: &[u8]) -> bool {
     let is_odd = |octet: &&u8| octet.is_ascii_control() && !octet.is_ascii_whitespace();
     let odd = start.iter().filter(is_odd).count();
@@ -106,20 +105,20 @@ impl Text {
         }
     }
 
-    /// The names of hosts and the addresses that were made up for them.
+    /// Returns the host names and the addresses assigned to them.
     pub fn names(&self) -> impl Iterator<Item = (&str, [IpAddr; 2])> {
         self.names.hosts()
     }
 
-    /// The next packet; nothing at the end of the text.
+    /// Returns the next packet; `None` at the end of the text.
     pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<FoundText>> {
         loop {
-            // Taken out, so that packets may borrow from it.
+            // Moved out, so that packets may borrow from it.
             let lines = std::mem::take(&mut self.lines);
             let sighting = next_sighting(&lines.text, self.at);
             let end = sighting.as_ref().map(|sighting| sighting.span().1);
             if end.is_none_or(|end| end + TAIL > lines.text.len()) && !self.is_last {
-                // What stands near the end may go on behind it.
+                // An item near the end may continue behind it.
                 drop(sighting);
                 self.lines = lines;
                 self.go_on(work)?;
@@ -138,16 +137,15 @@ impl Text {
         }
     }
 
-    /// Lets go of text that was looked through and reads on.
+    /// Releases the text that was searched and reads on.
     fn go_on(&mut self, work: &mut Work<'_>) -> io::Result<()> {
         let text_len = self.lines.text.len();
-        // Keeps the text near the end, with as much again before it, but no packets that were
-        // handed out.
+        // Keeps the text near the end and as much before it, but no packets that were returned.
         let done = self.at.max(text_len.saturating_sub(2 * TAIL)).min(text_len);
         self.omission |= says_omission(&self.lines.text[self.at.min(done)..done]);
         let mut passed = self.lines.origin(done).min(self.len);
         if passed < self.len / 2 {
-            // Hardly anything but marks of quoting: no packet is among them.
+            // Mostly quotation marks, so it contains no packet.
             passed = self.len;
         }
         if passed > 0 {
@@ -167,7 +165,7 @@ impl Text {
         Ok(())
     }
 
-    /// Takes what was seen: a packet, or a note.
+    /// Converts a sighting to a packet or a note.
     fn take(
         &mut self,
         lines: &Lines,
@@ -231,7 +229,7 @@ impl Text {
         Some(self.record(said, wire_len, known, place, work))
     }
 
-    /// The record of the octets that were written last.
+    /// Returns the record of the packet written last.
     fn record(
         &mut self,
         (time, direction): (Option<Printed>, Option<Direction>),
@@ -240,7 +238,7 @@ impl Text {
         place: Place,
         work: &mut Work<'_>,
     ) -> FoundText {
-        // Before the first packet nothing can have been left out.
+        // No packet can be left out before the first one.
         let follows_omission = std::mem::take(&mut self.omission) && place.record > 1;
         if follows_omission {
             work.notes.add(NoteKind::Omission, place);
@@ -268,7 +266,7 @@ impl Text {
         }
     }
 
-    /// Addresses and ports; nothing when the two ends are of two families.
+    /// Returns addresses and ports. `None` if the two ends have different IP versions.
     fn ends(
         &mut self,
         packet: &PrintedPacket<'_>,
@@ -314,14 +312,14 @@ impl Text {
     }
 }
 
-/// Whether prose says that packets were left out: an ellipsis.
+/// Returns whether prose says that packets were left out, by an ellipsis.
 fn says_omission(prose: &[u8]) -> bool {
     prose
         .windows(3)
         .any(|three| three == b"..." || three == "…".as_bytes())
 }
 
-/// The times of the first packets of a text.
+/// Returns the times of the first packets of a text.
 fn first_times(text: &[u8]) -> Vec<Printed> {
     let mut times = Vec::new();
     let mut at = 0;

@@ -1,55 +1,52 @@
-//! Sequence numbers as printed and as they were. tcpdump prints the numbers of
-//! the first packets of a connection as they are and later ones less those,
-//! unless asked not to (`-S`); which of the two a text does is known from the
-//! first number that can be either.
+//! Converts printed sequence numbers to the original ones. tcpdump prints the first numbers of a
+//! connection as they are and subtracts them from later ones, except with `-S`. The first number
+//! that can be only one of the two shows which form a text has.
 //!
-//! In a text that shows neither a SYN nor another whole number the printed
-//! ones are taken: they then differ from the original ones by a constant, and are reported as
-//! relative.
+//! In a text with neither a SYN nor another absolute number, the printed numbers are used. They
+//! differ from the original ones by a constant and are reported as relative.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use gigatcp_wire::Flags;
 
-/// The most connections that are followed at one time.
+/// Maximum connections tracked simultaneously.
 const MAX_CONNECTIONS: usize = 1 << 16;
-/// A first number as large as this was not printed by a program that
-/// subtracts: it would mean that the text began in the middle of a transfer,
-/// 64 MiB on.
+/// Minimum first number that cannot be relative. A relative one would mean that the text began in
+/// the middle of a transfer, 64 MiB on.
 const LARGE: u32 = 1 << 26;
 
-/// How the numbers of a connection are printed.
+/// Form in which the numbers of a connection are printed.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Mode {
-    /// Nothing was printed yet that would tell.
+    /// Undecided so far.
     #[default]
     Unknown,
-    /// As they are.
+    /// Absolute.
     Absolute,
-    /// Less the first of each direction.
+    /// Relative to the first number of each direction.
     Relative,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
 struct Connection {
     mode: Mode,
-    /// What is subtracted in each direction, where it is known.
+    /// Base that is subtracted in each direction, if known.
     base: [Option<u32>; 2],
-    /// The number after the last one seen in each direction.
+    /// Next sequence number in each direction.
     next: [Option<u32>; 2],
 }
 
-/// The numbers of one packet.
+/// Sequence and acknowledgment number of one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Numbers {
     pub seq: u32,
     pub ack: u32,
-    /// Whether the numbers are those of the wire.
+    /// Whether the numbers are absolute.
     pub are_absolute: bool,
 }
 
-/// What is printed of one packet.
+/// Printed fields of one packet.
 #[derive(Clone, Copy, Debug)]
 pub struct PrintedNumbers {
     pub flags: Flags,
@@ -58,15 +55,15 @@ pub struct PrintedNumbers {
     pub len: u32,
 }
 
-/// Every connection of a text.
+/// All connections of a text.
 #[derive(Clone, Debug, Default)]
 pub struct Connections {
     all: BTreeMap<(SocketAddr, SocketAddr), Connection>,
 }
 
 impl Connections {
-    /// The numbers of a packet from `src` to `dst`, and what to add to the
-    /// edges of its SACK blocks.
+    /// Returns the numbers of a packet from `src` to `dst`. The second value is added to the edges
+    /// of its SACK blocks.
     pub fn restore(
         &mut self,
         (src, dst): (SocketAddr, SocketAddr),
@@ -75,7 +72,7 @@ impl Connections {
         let way = usize::from(src > dst);
         let key = if src > dst { (dst, src) } else { (src, dst) };
         if self.all.len() >= MAX_CONNECTIONS && !self.all.contains_key(&key) {
-            // Long texts of short connections forget the first in order.
+            // In long texts of short connections, drops the first in order.
             self.all.pop_first();
         }
         let connection = self.all.entry(key).or_default();
@@ -122,7 +119,7 @@ impl Connection {
         }
     }
 
-    /// A SYN has whole numbers, and begins anew.
+    /// Handles a SYN, which has absolute numbers and begins a connection.
     fn on_syn(&mut self, way: usize, printed: PrintedNumbers) {
         if let Some(seq) = printed.seq
             && self.base[way] != Some(seq)
@@ -133,15 +130,15 @@ impl Connection {
             self.mode = Mode::Unknown;
             self.base[way] = Some(seq);
         }
-        // The same number once more is a retransmitted SYN, or the same connection captured at
-        // another host: either way nothing has been sent yet.
+        // The same number is a retransmitted SYN, or the same connection captured at another host.
+        // In both cases nothing has been sent yet.
         self.next[way] = None;
         if let (Some(ack), None) = (printed.ack, self.base[1 - way]) {
             self.base[1 - way] = Some(ack.wrapping_sub(1));
         }
     }
 
-    /// Looks at the numbers of a packet without SYN to decide the mode.
+    /// Decides the form from the numbers of a packet without SYN.
     fn decide(&mut self, way: usize, printed: PrintedNumbers) {
         if self.mode != Mode::Unknown {
             return;
@@ -164,8 +161,8 @@ impl Connection {
         } else if let Some(seq) = printed.seq
             && seq >= LARGE
         {
-            // The first packet that is shown, with whole numbers: what is
-            // subtracted from now on, if anything is.
+            // The first packet in the text has absolute numbers, the base of any subtraction from
+            // now on.
             self.base[way] = Some(seq);
             self.base[1 - way] = printed.ack.map(|ack| ack.wrapping_sub(1));
         }
@@ -184,8 +181,7 @@ mod tests {
     /// Direction, flags, seq, ack, length.
     type Packet = (bool, Flags, Option<u32>, Option<u32>, u32);
 
-    /// Sequence and acknowledgment numbers of packets, and whether they are
-    /// absolute.
+    /// Returns sequence and acknowledgment numbers of packets, and whether they are absolute.
     fn restored(packets: &[Packet]) -> Vec<(u32, u32, bool)> {
         let (a, b) = addresses();
         let mut connections = Connections::default();

@@ -1,6 +1,5 @@
-//! A printed packet as octets: an IP header and a TCP header, options in the
-//! order in which they were printed. The payload is nowhere, so the TCP
-//! checksum is left zero; that of the IPv4 header is right.
+//! Encodes a printed packet: an IP header and a TCP header, options in the order of the text. The
+//! payload is unknown, so the TCP checksum is left zero; that of the IPv4 header is correct.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -13,7 +12,7 @@ use super::numbers::Numbers;
 use super::packet::{PrintedFragment, PrintedIp, PrintedOption, PrintedPacket};
 use crate::Known;
 
-/// What the text says of a packet.
+/// Returns the fields of a packet that the text has.
 pub fn known(packet: &PrintedPacket<'_>, numbers: Numbers) -> Known {
     let facts = [
         (numbers.are_absolute, Known::ABSOLUTE),
@@ -25,7 +24,7 @@ pub fn known(packet: &PrintedPacket<'_>, numbers: Numbers) -> Known {
     said.fold(known_of_ip(&packet.ip), |known, (_, fact)| known.with(fact))
 }
 
-/// What the text says of an IP header.
+/// Returns the fields of an IP header that the text has.
 pub fn known_of_ip(ip: &PrintedIp) -> Known {
     let facts = [
         (ip.ttl.is_some(), Known::TTL),
@@ -37,7 +36,7 @@ pub fn known_of_ip(ip: &PrintedIp) -> Known {
     said.fold(Known::TEXT, |known, (_, fact)| known.with(fact))
 }
 
-/// Writes the header of a fragment into `out`; says how long the packet was.
+/// Writes the header of a fragment into `out`; returns the length of the packet.
 pub fn write_fragment(out: &mut Vec<u8>, fragment: &PrintedFragment) -> u32 {
     let total = fragment.ip.total.unwrap_or(0).into();
     out.clear();
@@ -45,7 +44,7 @@ pub fn write_fragment(out: &mut Vec<u8>, fragment: &PrintedFragment) -> u32 {
     total
 }
 
-/// Writes the headers into `out`; says how long the packet was.
+/// Writes the headers into `out`; returns the length of the packet.
 pub fn write(
     out: &mut Vec<u8>,
     packet: &PrintedPacket<'_>,
@@ -86,7 +85,7 @@ pub fn write(
     wire_len
 }
 
-/// The length field: zero if the length does not fit, as with segmentation offload.
+/// Returns the length field: zero if the length does not fit, as with segmentation offload.
 fn length(len: u32) -> [u8; 2] {
     u16::try_from(len).unwrap_or(0).to_be_bytes()
 }
@@ -114,7 +113,7 @@ fn v6(out: &mut Vec<u8>, packet: &PrintedPacket<'_>, payload: u32) {
     out.extend([TCP_PROTOCOL, packet.ip.ttl.unwrap_or(0)]);
 }
 
-/// The options, padded; those that do not fit are left out.
+/// Returns the options, padded; those that do not fit are left out.
 fn options(packet: &PrintedPacket<'_>, sack_base: u32) -> Vec<u8> {
     let mut all = Vec::new();
     for option in &packet.options {

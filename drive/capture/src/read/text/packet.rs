@@ -1,18 +1,16 @@
-//! One printed packet out of running text: tcpdump's words for TCP, the old
-//! ones (versions up to 3.9, `P 1:513(512) ack 1 win 8760 <nop>`) and the new
-//! (`Flags [P.], seq 1:513, ack 1, win 8760, options [nop], length 512`), with
-//! or without what `-v` adds.
+//! Parses a packet printed by tcpdump in running text. Supports the old format (versions up to 3.9,
+//! `P 1:513(512) ack 1 win 8760 <nop>`) and the new one (`Flags [P.], seq 1:513, ack 1, win 8760,
+//! options [nop], length 512`), with or without the additions of `-v`.
 //!
-//! The mark of a packet is `host.port > host.port:`. What stands behind it is
-//! read item by item until something does not belong to a packet any more, so
-//! that prose may follow without a break; what stands before it back to the
-//! last packet is looked through for a time.
+//! The mark of a packet is `host.port > host.port:`. The text behind it is parsed item by item
+//! until an item is not part of a packet, so prose may follow immediately. The text before it, back
+//! to the last packet, is searched for a time.
 //!
-//! With `-v` the header of an IPv4 packet says whether it is a fragment. Of the
-//! first one the segment is printed, of the others `host > host: ip-proto-6`.
+//! With `-v` the IPv4 header shows whether a packet is a fragment. The first one is printed with
+//! its segment, the others as `host > host: ip-proto-6`.
 //!
-//! Not here: fragments of IPv6 and of the old words (`frag 5:1480@0+`), which are
-//! read as what they hold or are no TCP; hexadecimal dumps (`-x`), and the contents of payloads.
+//! Out of scope: fragments of IPv6 and of the old format (`frag 5:1480@0+`), which are read as
+//! ordinary segments or as not TCP; hexadecimal dumps (`-x`); contents of payloads.
 
 use std::net::Ipv4Addr;
 
@@ -24,28 +22,28 @@ use super::endpoint::{Endpoint, is_address};
 use super::time::{self, Printed};
 use crate::Direction;
 
-/// How far in front of a packet its time may stand: addresses of the link
-/// layer and the IP header of `-v` are between.
+/// Maximum distance between the time of a packet and the packet. In between are link-layer
+/// addresses and the IP header of `-v`.
 const BEFORE: usize = 500;
 
 /// An option as printed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PrintedOption {
-    /// Octets that do not depend on anything else.
+    /// An encoded option that does not depend on other values.
     Octets(Vec<u8>),
     /// SACK blocks, whose numbers may be relative.
     Sack(Vec<(u32, u32)>),
 }
 
-/// What `-v` says of the IP header.
+/// IP header fields printed with `-v`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PrintedIp {
     pub ttl: Option<u8>,
     pub ident: Option<u16>,
     pub traffic_class: Option<u8>,
     pub dont_fragment: Option<bool>,
-    /// Of a fragment: octets of the packet's payload before it, whether others
-    /// follow, and its length with the header.
+    /// Offset of a fragment in bytes of payload. The next fields are whether more follow, and its
+    /// length with the header.
     pub offset: u16,
     pub is_more: bool,
     pub total: Option<u16>,
@@ -66,7 +64,7 @@ pub struct PrintedFragment {
 /// A packet as printed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PrintedPacket<'a> {
-    /// Where it begins and ends in the text.
+    /// Start and end in the text.
     pub start: usize,
     pub end: usize,
     pub time: Option<Printed>,
@@ -81,11 +79,11 @@ pub struct PrintedPacket<'a> {
     pub urgent: Option<u16>,
     pub len: u32,
     pub options: Vec<PrintedOption>,
-    /// Options in unknown words.
+    /// Number of options in unknown words.
     pub unknown_options: u64,
 }
 
-/// What stands at the next mark of a packet.
+/// Result of parsing at a mark.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Sighting<'a> {
     Packet(Box<PrintedPacket<'a>>),
@@ -97,7 +95,7 @@ pub enum Sighting<'a> {
 }
 
 impl Sighting<'_> {
-    /// Where it begins and ends.
+    /// Returns start and end.
     pub fn span(&self) -> (usize, usize) {
         match self {
             Self::Packet(packet) => (packet.start, packet.end),
@@ -107,7 +105,7 @@ impl Sighting<'_> {
     }
 }
 
-/// The next packet in `text` from `from` on, if there is one.
+/// Returns the next packet in `text` from `from` on, if any.
 pub fn next_sighting(text: &[u8], from: usize) -> Option<Sighting<'_>> {
     let mut at = from;
     loop {
@@ -119,7 +117,7 @@ pub fn next_sighting(text: &[u8], from: usize) -> Option<Sighting<'_>> {
     }
 }
 
-/// What stands around the `>` at `mark`.
+/// Parses the text around the `>` at `mark`.
 fn sighting_at(text: &[u8], from: usize, mark: usize) -> Option<Sighting<'_>> {
     let left = word_before(text, from, mark)?;
     let mut cursor = Cursor::new(text, mark + 1);
@@ -165,8 +163,7 @@ fn sighting_at(text: &[u8], from: usize, mark: usize) -> Option<Sighting<'_>> {
     Some(read_body(packet, cursor))
 }
 
-/// A fragment without a TCP header, where the header of its packet says that it is
-/// one of TCP.
+/// Parses a fragment without a TCP header, if its IP header shows TCP.
 fn fragment<'a>(
     text: &[u8],
     (from, start, end): (usize, usize, usize),
@@ -186,7 +183,7 @@ fn fragment<'a>(
     })
 }
 
-/// The word that ends before the white space before `mark`.
+/// Returns the word before the white space before `mark`.
 fn word_before(text: &[u8], from: usize, mark: usize) -> Option<std::ops::Range<usize>> {
     let gap = text[from..mark].iter().rev().take_while(|o| is_space(**o));
     let end = mark - gap.count();
@@ -198,7 +195,7 @@ fn word_before(text: &[u8], from: usize, mark: usize) -> Option<std::ops::Range<
     (start < end).then_some(start..end)
 }
 
-/// What stands before a packet.
+/// Fields found before a packet.
 struct Before {
     start: usize,
     time: Option<Printed>,
@@ -240,9 +237,8 @@ fn look_before(text: &[u8], from: usize, start: usize) -> Before {
     found
 }
 
-/// Which way the words between time and packet say: `eth0 Out IP`, or the old
-/// `eth0 >`. Addresses of the link layer have a `>` between them, not at the
-/// end.
+/// Returns the direction from the words between time and packet. These are `eth0 Out IP`, or the
+/// old `eth0 >`. Link-layer addresses also have a `>`, but not at the end.
 fn direction(words: &[&[u8]]) -> Option<Direction> {
     match words.last() {
         Some(&b"<") => return Some(Direction::Inbound),
@@ -256,7 +252,7 @@ fn direction(words: &[&[u8]]) -> Option<Direction> {
     })
 }
 
-/// Where the bracket opens that closes at the end.
+/// Returns the position of the bracket that closes at the end of the text.
 fn matching_open(text: &[u8]) -> Option<usize> {
     let mut depth = 0;
     text.iter().rposition(|octet| {
@@ -274,8 +270,8 @@ fn ends_with_ip(text: &[u8]) -> bool {
     [&b"IP"[..], b"IP6"].iter().any(|word| text.ends_with(word))
 }
 
-/// `tos 0x0, ttl 64, id 1, offset 0, flags [DF], proto TCP (6), length 60`, or
-/// `flowlabel 0x1, hlim 64, next-header TCP (6) payload length: 40`.
+/// Parses the IP header of `-v`: `tos 0x0, ttl 64, id 1, offset 0, flags [DF], proto TCP (6),
+/// length 60`. For IPv6 it is `flowlabel 0x1, hlim 64, next-header TCP (6) payload length: 40`.
 fn read_ip_header(text: &[u8]) -> PrintedIp {
     let mut ip = PrintedIp {
         traffic_class: Some(0),
@@ -307,7 +303,7 @@ fn read_ip_header(text: &[u8]) -> PrintedIp {
     ip
 }
 
-/// Reads what stands behind the mark.
+/// Parses the text behind the mark.
 fn read_body<'a>(mut packet: PrintedPacket<'a>, mut cursor: Cursor<'a>) -> Sighting<'a> {
     let (start, mark_end) = (packet.start, packet.end);
     cursor.spaces();
@@ -322,7 +318,7 @@ fn read_body<'a>(mut packet: PrintedPacket<'a>, mut cursor: Cursor<'a>) -> Sight
     };
     packet.flags = flags;
     if !is_new {
-        // Old versions say so when it is set, with or without `-v`.
+        // Old versions print `DF` if it is set, with or without `-v`.
         packet.ip.dont_fragment = packet.ip.dont_fragment.or(Some(false));
     }
     let mut items = 0;
@@ -336,7 +332,7 @@ fn read_body<'a>(mut packet: PrintedPacket<'a>, mut cursor: Cursor<'a>) -> Sight
         items += 1;
         packet.end = cursor.at;
     }
-    // A letter and nothing behind it may be anything.
+    // A letter without an item behind it may be anything.
     let says_something = packet.seq.is_some() || packet.ack.is_some() || packet.wnd.is_some();
     if items == 0 || !says_something {
         return if is_new {
@@ -366,7 +362,7 @@ const fn flag(letter: u8) -> Option<Flags> {
     })
 }
 
-/// The letters up to the bracket.
+/// Parses the flag letters up to the bracket.
 fn new_flags(cursor: &mut Cursor<'_>) -> Option<Flags> {
     if cursor.take("none]") {
         return Some(Flags::NONE);
@@ -381,8 +377,8 @@ fn new_flags(cursor: &mut Cursor<'_>) -> Option<Flags> {
     cursor.take("]").then_some(flags)
 }
 
-/// One word of letters. The dot of old versions means "none of the others";
-/// ACK shows by the number behind it.
+/// Parses one word of flag letters. The dot of old versions means "none of the others"; ACK follows
+/// from the number behind it.
 fn old_flags(cursor: &mut Cursor<'_>) -> Option<Flags> {
     let letters = cursor
         .rest()
@@ -399,7 +395,7 @@ fn old_flags(cursor: &mut Cursor<'_>) -> Option<Flags> {
     (!word.is_empty()).then_some(flags)
 }
 
-/// Reads one item; says whether one stood here.
+/// Parses one item; returns whether there was one.
 fn read_item(packet: &mut PrintedPacket<'_>, cursor: &mut Cursor<'_>) -> bool {
     if let Some(ack) = cursor.number_behind("ack ") {
         packet.ack = Some(ack);
@@ -426,8 +422,8 @@ fn read_item(packet: &mut PrintedPacket<'_>, cursor: &mut Cursor<'_>) -> bool {
     true
 }
 
-/// `seq`, `seq:end` or `seq:end(len)`; of a `bare` one only the last form,
-/// which the time of the next packet does not have.
+/// Parses `seq`, `seq:end` or `seq:end(len)`. If `bare`, only the last form is accepted, since the
+/// time of the next packet may look like the others.
 fn read_range(packet: &mut PrintedPacket<'_>, cursor: &mut Cursor<'_>, bare: bool) -> bool {
     let mut probe = *cursor;
     let Some(seq) = probe.number() else {
@@ -447,7 +443,7 @@ fn read_range(packet: &mut PrintedPacket<'_>, cursor: &mut Cursor<'_>, bare: boo
     true
 }
 
-/// `cksum 0x1234 (correct)`: the sum of octets that are not here.
+/// Skips `cksum 0x1234 (correct)`, since the payload is unknown.
 fn read_checksum(cursor: &mut Cursor<'_>) -> bool {
     let mut probe = *cursor;
     if !probe.take("cksum 0x") {
@@ -464,7 +460,7 @@ fn read_checksum(cursor: &mut Cursor<'_>) -> bool {
     true
 }
 
-/// `(DF)`, `(ttl 64, id 1)`, and a few that say nothing that is kept.
+/// Parses `(DF)` and `(ttl 64, id 1)`, and skips a few others.
 fn read_parenthesis(packet: &mut PrintedPacket<'_>, cursor: &mut Cursor<'_>) -> bool {
     let mut probe = *cursor;
     let Some(inside) = probe.bracketed(b'(', b')') else {
@@ -486,7 +482,7 @@ fn read_parenthesis(packet: &mut PrintedPacket<'_>, cursor: &mut Cursor<'_>) -> 
     true
 }
 
-/// `[tos 0x10]`, `[ECN-Echo,CWR]`, and those that say nothing that is kept.
+/// Parses `[tos 0x10]`, and skips `[ECN-Echo,CWR]` and others.
 fn read_bracket(packet: &mut PrintedPacket<'_>, cursor: &mut Cursor<'_>) -> bool {
     let mut probe = *cursor;
     let Some(inside) = probe.bracketed(b'[', b']') else {
@@ -516,7 +512,7 @@ fn read_bracket(packet: &mut PrintedPacket<'_>, cursor: &mut Cursor<'_>) -> bool
     true
 }
 
-/// The list of options between brackets.
+/// Parses the list of options between brackets.
 fn read_options(
     packet: &mut PrintedPacket<'_>,
     cursor: &mut Cursor<'_>,
@@ -579,7 +575,7 @@ fn read_option(item: &[u8]) -> Option<PrintedOption> {
     Some(PrintedOption::Octets(octets))
 }
 
-/// An option of `kind` with hexadecimal digits as data.
+/// Returns an option of `kind` with hexadecimal digits as data.
 fn with_data(kind: u8, digits: &[u8]) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_chunks::<2>();
     if pairs.len() > 38 || !rest.is_empty() {
@@ -592,7 +588,7 @@ fn with_data(kind: u8, digits: &[u8]) -> Option<Vec<u8>> {
     Some(option)
 }
 
-/// `2 {1:2}{3:4}`, with or without spaces.
+/// Parses `2 {1:2}{3:4}`, with or without spaces.
 fn read_sack(words: &[&[u8]]) -> Option<Vec<(u32, u32)>> {
     let mut blocks = Vec::new();
     for word in words.iter().skip(1) {

@@ -1,30 +1,30 @@
-//! Times as tcpdump prints them: of the day (no option, `-tttt` with a date in
-//! front), seconds since 1970 (`-tt`), since the packet before (`-ttt`), since
-//! the first (`-ttttt`), or none (`-t`).
+//! Parses times printed by tcpdump: of the day (no option, `-tttt` with a date in front), seconds
+//! since 1970 (`-tt`), since the previous packet (`-ttt`), since the first packet (`-ttttt`), or
+//! none (`-t`).
 //!
-//! A time of day goes back by more than twelve hours at midnight: the day
-//! after. Times since the packet before look like times of day; what gives
-//! them away is that the first is zero and later ones are smaller than those
-//! before them. Local time is taken for UTC, since the text does not say.
+//! A time of day that goes back by more than twelve hours is on the next day. Times since the
+//! previous packet have the form of times of day. They are recognized by a first time of zero and
+//! by later times smaller than those before them. Local time is read as UTC, since the text has no
+//! time zone.
 
 const SECOND: u64 = 1_000_000_000;
 const DAY: u64 = 86_400 * SECOND;
-/// Plain seconds above this are since 1970: three years of it.
+/// Plain seconds above this are since 1970; it is three years.
 const SINCE_1970: u64 = 100_000_000;
 
-/// A time as it stands in the text.
+/// A printed time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Printed {
-    /// Hours, minutes, seconds: nanoseconds of the day, or since something.
+    /// Hours, minutes, seconds, as nanoseconds of the day or since another time.
     OfDay(u64),
-    /// With a date in front: nanoseconds since 1970.
+    /// With a date, as nanoseconds since 1970.
     Dated(u64),
-    /// Seconds: nanoseconds since something.
+    /// Seconds, as nanoseconds since some time.
     Seconds(u64),
 }
 
-/// Reads the word at the end of `words`, and the date in front of it if there
-/// is one. Says also how many words that were.
+/// Parses the word at the end of `words`, and a date before it. Also returns the number of words
+/// used.
 pub fn read(words: &[&[u8]]) -> Option<(Printed, usize)> {
     let (last, before) = words.split_last()?;
     let word = str::from_utf8(last).ok()?;
@@ -44,7 +44,7 @@ pub fn read(words: &[&[u8]]) -> Option<(Printed, usize)> {
                 None => (Printed::OfDay(of_day), 1),
             })
         }
-        // Fewer digits are version numbers and prices.
+        // Shorter words are version numbers and prices.
         [seconds] if word.len() >= 8 => {
             let is_number = !seconds.is_empty() && seconds.bytes().all(|c| c.is_ascii_digit());
             let seconds: u64 = is_number.then(|| seconds.parse().ok())??;
@@ -61,14 +61,14 @@ fn two_digits(word: &str, end: u64) -> Option<u64> {
     (number < end).then_some(number)
 }
 
-/// Digits behind the point as nanoseconds.
+/// Converts the digits behind the point to nanoseconds.
 fn read_fraction(digits: &str) -> Option<u64> {
     let is_fraction = (1..=9).contains(&digits.len()) && digits.bytes().all(|c| c.is_ascii_digit());
     let number: u64 = is_fraction.then(|| digits.parse().ok())??;
     Some(number * 10_u64.pow(9 - digits.len() as u32))
 }
 
-/// `2001-08-15` as days since 1970.
+/// Converts `2001-08-15` to days since 1970.
 fn read_date(word: &[u8]) -> Option<u64> {
     let word = str::from_utf8(word).ok()?;
     let mut parts = word.split('-').map(|part| part.parse::<i64>().ok());
@@ -87,10 +87,10 @@ fn read_date(word: &[u8]) -> Option<u64> {
     })
 }
 
-/// Turns printed times into times since 1970, or since the day began.
+/// Converts printed times to times since 1970, or since the day began.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Calendar {
-    /// Whether times are since the packet before.
+    /// Whether times are since the previous packet.
     pub are_deltas: bool,
     day: u64,
     last: Option<u64>,
@@ -98,7 +98,7 @@ pub struct Calendar {
 }
 
 impl Calendar {
-    /// The next packet's time in nanoseconds.
+    /// Returns the next packet's time in nanoseconds.
     pub fn next(&mut self, printed: Printed) -> u64 {
         let (Printed::OfDay(nanos) | Printed::Seconds(nanos) | Printed::Dated(nanos)) = printed;
         if self.are_deltas {
@@ -117,8 +117,7 @@ impl Calendar {
         self.day * DAY + nanos
     }
 
-    /// Whether these times, from the first of the text on, are each since the
-    /// one before.
+    /// Returns whether the times from a text's first are each since the previous one.
     pub fn look_like_deltas(times: &[Printed]) -> bool {
         let nanos = times.iter().map(|time| match time {
             Printed::OfDay(nanos) => Some(*nanos),

@@ -1,6 +1,5 @@
-//! `sendmsg` and `recvmsg`, with the control data scripts ask for: unread
-//! octets (`TCP_CM_INQ`), extended errors of `linux/errqueue.h`, and time
-//! stamps.
+//! Calls `sendmsg` and `recvmsg`, with the control data of scripts: unread bytes (`TCP_CM_INQ`),
+//! extended errors of `linux/errqueue.h`, and timestamps.
 
 use gigatcp_script::ast::{Member, Value};
 use gigatcp_script::stack::{Returned, Unsupported};
@@ -9,7 +8,7 @@ use super::super::arguments::address_like;
 use super::{Answer, Arguments, Blocks, Prepared, transfer};
 use crate::sys::socket::{self, Buffer, Control, Message};
 
-/// Octets of room for control data when a script says none.
+/// Default bytes for control data.
 const CONTROL_ROOM: usize = 512;
 
 pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
@@ -54,7 +53,7 @@ pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
     Ok(Prepared::count(Blocks::UnlessNonblocking(fd), send).keeping(keep))
 }
 
-/// Control data to send: a number of 32 bits, as `IP_TOS` wants it.
+/// Returns control data to send: a 32-bit number, as for `IP_TOS`.
 fn control_of(call: &Arguments<'_>, piece: &Value) -> Result<Control, Unsupported> {
     let member = |name: &str| {
         let found = piece.member(name);
@@ -68,7 +67,7 @@ fn control_of(call: &Arguments<'_>, piece: &Value) -> Result<Control, Unsupporte
     })
 }
 
-/// A message that came, in the words of the header the script expects.
+/// Returns a received message in the form of the header that the script expects.
 pub(super) fn finish_receive(call: &Arguments<'_>, message: &Message) -> Returned {
     let returned = Returned::success(message.octets.len() as i64);
     let Some(Value::Struct(members)) = call.values.get(1) else {
@@ -141,7 +140,7 @@ fn has(members: &[Member], name: &str) -> bool {
         .any(|member| member.name.as_deref() == Some(name))
 }
 
-/// `struct sock_extended_err`: where each member stands and how wide it is.
+/// Members of `struct sock_extended_err`: name, offset, width.
 const EXTENDED_ERROR: [(&str, usize, usize); 6] = [
     ("ee_errno", 0, 4),
     ("ee_origin", 4, 1),
@@ -169,8 +168,8 @@ fn shown_error(call: &Arguments<'_>, like: &[Member], piece: &Control) -> Value 
     Value::Struct(like.iter().map(shown).collect())
 }
 
-/// The first of the three stamps of `struct scm_timestamping`, which is the
-/// software's: compared in script time within the tolerance.
+/// Returns the first stamp of `struct scm_timestamping`, the software timestamp. It is compared in
+/// script time, within the tolerance.
 fn shown_stamp(call: &Arguments<'_>, like: &[Member], piece: &Control) -> Value {
     let word = |at: usize| {
         let octets = piece.octets.get(at..at + 8)?;

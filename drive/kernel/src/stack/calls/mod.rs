@@ -1,5 +1,4 @@
-//! The calls of scripts, by name: from a script's words to a call of the
-//! kernel, and from its answer back to the script's words.
+//! Makes the calls of scripts, by name: converts them to calls of the kernel, and its answers back.
 //!
 //! | file | calls |
 //! |---|---|
@@ -33,33 +32,33 @@ use super::workers::Task;
 use crate::constants;
 use crate::sys::socket::{self, Buffer, Message};
 
-/// What the kernel answered, not yet in the script's words.
+/// Answer of the kernel, not yet in the form of the script.
 #[derive(Debug)]
 pub(crate) enum Answer {
     /// A number.
     Number(i64),
-    /// A new descriptor, which becomes the script's.
+    /// A new descriptor, to be owned by the script.
     Opened(RawFd),
-    /// The same from `accept`, and who is at the other end.
+    /// A new descriptor from `accept`, and the address of its peer.
     Accepted(RawFd, Option<SocketAddr>),
     /// Both ends of a pipe.
     Ends([RawFd; 2]),
     /// An address.
     Address(Option<SocketAddr>),
-    /// Octets that came, and from where.
+    /// Received bytes and their source.
     Octets(Vec<u8>, Option<SocketAddr>),
-    /// A message that came.
+    /// A received message.
     Message(Message),
     /// The value of an option.
     Setting(Vec<u8>),
-    /// How many are ready and what each is ready for.
+    /// Number of ready descriptors, and readiness of each.
     Polled(i32, Vec<i16>),
-    /// Events and data of what is ready.
+    /// Events and data of ready descriptors.
     Events(Vec<(u32, u64)>),
 }
 
 impl Answer {
-    /// Closes the descriptor of an answer that is not used.
+    /// Closes the descriptor of an unused answer.
     pub(crate) fn discard(self) {
         let opened = match self {
             Self::Opened(fd) | Self::Accepted(fd, _) => vec![fd],
@@ -72,25 +71,25 @@ impl Answer {
     }
 }
 
-/// Whether a call may block.
+/// Conditions under which a call blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Blocks {
-    /// It never does.
+    /// Never.
     Never,
-    /// Not if the descriptor is ready for this.
+    /// Unless the descriptor is ready for these events.
     UnlessReady(RawFd, i16),
-    /// It may, unless the descriptor is one that never waits.
+    /// Unless the descriptor is non-blocking.
     UnlessNonblocking(RawFd),
-    /// It may, whatever is ready.
+    /// Possibly, independent of readiness.
     Perhaps,
 }
 
-/// A call in the kernel's words.
+/// A call ready to be made.
 pub(crate) struct Prepared {
     pub(crate) task: Task,
     pub(crate) blocks: Blocks,
-    /// Memory that the kernel may go on reading after the call, as
-    /// `MSG_ZEROCOPY` lets it: kept until the script is over.
+    /// Memory that the kernel may read after the call, as with `MSG_ZEROCOPY`. It is kept until the
+    /// end of the script.
     pub(crate) keep: Vec<Buffer>,
 }
 
@@ -109,51 +108,48 @@ impl Prepared {
         self
     }
 
-    /// A call that gives a number at once.
+    /// Returns a non-blocking call with a number as its result.
     fn number<N: Into<i64>>(task: impl FnOnce() -> io::Result<N> + Send + 'static) -> Self {
         Self::new(Blocks::Never, move || Ok(Answer::Number(task()?.into())))
     }
 
-    /// A call that counts octets.
+    /// Returns a call with a number of bytes as its result.
     fn count(blocks: Blocks, task: impl FnOnce() -> io::Result<usize> + Send + 'static) -> Self {
         Self::new(blocks, move || Ok(Answer::Number(task()? as i64)))
     }
 }
 
-/// The lowest descriptor a script is given: the first three are a program's
-/// standard ones.
+/// Lowest descriptor of a script: the first three are a program's standard ones.
 const LOWEST: i64 = 3;
 
-/// A descriptor that no process has: what a script's unknown one becomes, so
-/// that it is the kernel that says EBADF.
+/// A descriptor that no process has. It replaces unknown descriptors of a script, so that the
+/// kernel returns EBADF.
 const NOBODY: RawFd = i32::MAX;
 
 /// A script's descriptor.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     live: RawFd,
-    /// Octets written to it so far: where in its stream the next ones stand.
+    /// Bytes written to it so far: the stream position of the next ones.
     written: u32,
 }
 
-/// The script's descriptors. What is left open is closed with the table.
+/// The script's descriptors. Open ones are closed with the table.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
     open: BTreeMap<i64, Open>,
-    /// Descriptors whose numbers the script has given to others: they stay
-    /// open, out of its reach.
+    /// Open descriptors whose numbers the script has reused. The script cannot reach them.
     shadowed: Vec<RawFd>,
 }
 
 impl Table {
-    /// The kernel's descriptor for a script's.
+    /// Returns the kernel's descriptor for a script's.
     pub(crate) fn live(&self, script: i64) -> RawFd {
         self.open.get(&script).map_or(NOBODY, |open| open.live)
     }
 
-    /// Takes a new descriptor in, under the number the script gives it, or
-    /// the lowest free one. A script may give a number again that it has not
-    /// closed.
+    /// Adds a new descriptor, under the script's number or the lowest free one. A script may reuse
+    /// a number that it has not closed.
     fn insert(&mut self, live: RawFd, wanted: Option<i64>) -> i64 {
         let is_free = |number: &i64| !self.open.contains_key(number);
         let wanted = wanted.filter(|number| *number >= 0);
@@ -163,8 +159,8 @@ impl Table {
         script
     }
 
-    /// Removes a descriptor that is about to be closed by the caller: its number may be reused a
-    /// moment later.
+    /// Removes a descriptor that the caller is about to close. Its number may be reused a moment
+    /// later.
     pub(crate) fn give_up(&mut self, script: i64) {
         self.open.remove(&script);
     }
@@ -191,22 +187,21 @@ impl Drop for Table {
     }
 }
 
-/// What calls are made with.
+/// State that calls depend on.
 pub(crate) struct SyscallContext<'a> {
     pub(crate) names: &'a Names,
     pub(crate) table: &'a Table,
-    /// The address that `bind(3, ..., ...)` means.
+    /// Address that `bind(3, ..., ...)` denotes.
     pub(crate) local: SocketAddr,
-    /// The address that `connect(3, ..., ...)` means.
+    /// Address that `connect(3, ..., ...)` denotes.
     pub(crate) remote: SocketAddr,
-    /// Sockets are IPv6 and reach IPv4 by mapped addresses.
+    /// Whether sockets are IPv6 and reach IPv4 by mapped addresses.
     pub(crate) is_mapped: bool,
-    /// The congestion control of new sockets, where the namespace's own cannot
-    /// be set to it.
+    /// Congestion control of new sockets, if it cannot be the namespace's default.
     pub(crate) congestion: Option<&'a str>,
-    /// The real-time clock's reading at script time zero.
+    /// Real-time clock at script time zero.
     pub(crate) real_zero: i64,
-    /// How far a time may be off, in nanoseconds.
+    /// Tolerance of times, in nanoseconds.
     pub(crate) tolerance: i64,
 }
 
@@ -234,12 +229,12 @@ impl<'a> Arguments<'a> {
         self.around.names.int(self.value(index)?)
     }
 
-    /// The kernel's descriptor for the script's in that place.
+    /// Returns the kernel's descriptor for the script's in that argument.
     fn fd(&self, index: usize) -> Result<RawFd, Unsupported> {
         Ok(self.around.table.live(self.number(index)?))
     }
 
-    /// A length; scripts have none beyond 32 bits.
+    /// Returns a length; scripts have none beyond 32 bits.
     fn length(&self, index: usize) -> Result<usize, Unsupported> {
         let length = self.number(index)?;
         u32::try_from(length)
@@ -247,8 +242,8 @@ impl<'a> Arguments<'a> {
             .map_err(|_| Unsupported::new("argument", format!("a length of {length}")))
     }
 
-    /// What a call writes: the octets of the script, or the next of the
-    /// stream. `skipped` octets of the same call stand before them.
+    /// Returns the bytes that a call writes: the script's, or the stream's next. `skipped` bytes of
+    /// the same call precede them.
     fn octets(&self, value: &Value, length: usize, skipped: u32) -> Result<Buffer, Unsupported> {
         let octets = match value {
             Value::Name(name) if name == "NULL" => return Ok(Buffer::Nowhere(length)),
@@ -270,14 +265,14 @@ impl<'a> Arguments<'a> {
         Ok(Buffer::Octets(Arc::new(octets)))
     }
 
-    /// Whether a call is to read into no memory at all.
+    /// Returns whether a call reads into the null address.
     fn reads_nowhere(&self) -> bool {
         let buffer = self.values.get(1);
         buffer.is_some_and(|buffer| buffer.name() == Some("NULL"))
     }
 }
 
-/// Turns a script's call into the kernel's.
+/// Converts a script's call to a kernel call.
 pub(crate) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
     match call.name {
         "socket" | "bind" | "listen" | "accept" | "accept4" | "connect" | "shutdown" | "close"
@@ -293,7 +288,7 @@ pub(crate) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
     }
 }
 
-/// What a call has done to the script's descriptors.
+/// Change of the script's descriptors by a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Change {
     Opened(RawFd),
@@ -302,13 +297,13 @@ pub(crate) enum Change {
     NewStream(i64),
 }
 
-/// An answer in the script's words.
+/// An answer in the form of the script.
 pub(crate) struct Finished {
     pub(crate) returned: Returned,
     pub(crate) change: Option<Change>,
 }
 
-/// Turns the kernel's answer into the script's words.
+/// Converts the kernel's answer to the form of the script.
 pub(crate) fn finish(call: &Arguments<'_>, answer: io::Result<Answer>) -> Finished {
     let answer = match answer {
         Ok(answer) => answer,
@@ -349,7 +344,7 @@ pub(crate) fn finish(call: &Arguments<'_>, answer: io::Result<Answer>) -> Finish
     Finished { returned, change }
 }
 
-/// A call that failed; -1 and the name of the error.
+/// Returns the answer of a failed call: -1 and the name of the error.
 fn failed(error: &io::Error) -> Finished {
     let name = match error.raw_os_error() {
         Some(number) => constants::error_name(number),
@@ -362,7 +357,7 @@ fn failed(error: &io::Error) -> Finished {
 }
 
 impl Table {
-    /// Carries out what a call has done; gives the descriptor it opened.
+    /// Applies a change of descriptors; returns the descriptors that it opened.
     pub(crate) fn apply(&mut self, change: Change, wanted: Option<i64>) -> Option<Vec<i64>> {
         match change {
             Change::Opened(fd) => return Some(vec![self.insert(fd, wanted)]),

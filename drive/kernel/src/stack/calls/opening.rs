@@ -70,8 +70,8 @@ pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
     }
 }
 
-/// The usual address in the family of the socket: an IPv6 socket reaches IPv4
-/// by mapped addresses.
+/// Returns the usual address in the family of the socket. An IPv6 socket reaches IPv4 by mapped
+/// addresses.
 pub(super) fn family_of(
     call: &Arguments<'_>,
     usual: SocketAddr,
@@ -126,7 +126,7 @@ pub(super) fn finish_address(call: &Arguments<'_>, address: Option<SocketAddr>) 
     output_address(call, Returned::success(0), 1, address)
 }
 
-/// Adds the address that a call has written into the argument `index`.
+/// Adds the address written by a call to the argument `index`.
 pub(super) fn output_address(
     call: &Arguments<'_>,
     returned: Returned,

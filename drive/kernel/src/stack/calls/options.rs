@@ -1,4 +1,4 @@
-//! Options of sockets, and requests that ask for one number.
+//! Socket options, and `ioctl` requests for one number.
 
 use gigatcp_script::ast::{Member, Value};
 use gigatcp_script::stack::{Returned, Unsupported};
@@ -7,7 +7,7 @@ use super::{Answer, Arguments, Blocks, Prepared};
 use crate::constants;
 use crate::sys::socket;
 
-/// Structures of options: their members in order, each an `int` or a `long`.
+/// Structures of options: members in order, and their width as `int` or `long`.
 const STRUCTURES: [(&[&str], usize); 2] = [
     (&["onoff", "linger"], size_of::<libc::c_int>()),
     (&["tv_sec", "tv_usec"], size_of::<libc::c_long>()),
@@ -48,7 +48,7 @@ pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
     }
 }
 
-/// The value of an option as octets.
+/// Returns the value of an option as bytes.
 fn encoded(call: &Arguments<'_>, value: &Value) -> Result<Vec<u8>, Unsupported> {
     let names = call.around.names;
     match value {
@@ -75,7 +75,7 @@ fn encoded(call: &Arguments<'_>, value: &Value) -> Result<Vec<u8>, Unsupported> 
     }
 }
 
-/// Which structure these are members of.
+/// Returns the structure with these members.
 fn structure(members: &[Member]) -> Option<(&'static [&'static str], usize)> {
     let named = |member: &Member, order: &[&str]| {
         let name = member.name.as_deref();
@@ -86,7 +86,7 @@ fn structure(members: &[Member]) -> Option<(&'static [&'static str], usize)> {
         .find(|(order, _)| members.iter().all(|member| named(member, order)))
 }
 
-/// The value of an option, and how long it is, in the script's words.
+/// Returns value and length of an option in the form of the script.
 pub(super) fn finish_query(call: &Arguments<'_>, octets: &[u8]) -> Returned {
     let index = if call.name == "ioctl" { 2 } else { 3 };
     let mut returned = Returned::success(0);
@@ -106,7 +106,7 @@ fn decoded(call: &Arguments<'_>, like: &Value, octets: &[u8]) -> Value {
     let names = call.around.names;
     match like {
         Value::Text(expected) => {
-            // Names of congestion controls come with the room behind them.
+            // Names of congestion controls are padded with zeros.
             let end = octets.iter().rposition(|octet| *octet != 0);
             let trimmed = &octets[..end.map_or(0, |end| end + 1)];
             let is_same = trimmed == expected.as_slice();
@@ -138,7 +138,7 @@ fn decoded(call: &Arguments<'_>, like: &Value, octets: &[u8]) -> Value {
     }
 }
 
-/// A signed number of one, two, four or eight octets in the machine's order.
+/// Returns a signed number of one, two, four or eight bytes in the machine's order.
 fn signed(octets: &[u8]) -> i64 {
     match *octets {
         [a] => i64::from(a),
@@ -150,10 +150,9 @@ fn signed(octets: &[u8]) -> i64 {
     }
 }
 
-/// A number a call returns; scripts write flags of files by name.
+/// Returns the number of a call; scripts write file flags by name.
 pub(super) fn finish_number(call: &Arguments<'_>, number: i64) -> Returned {
-    // The kernel adds O_LARGEFILE to flags on some machines; scripts are
-    // written without it.
+    // The kernel adds O_LARGEFILE to flags on some machines; scripts omit it.
     const LARGE_FILE: i64 = 0o100_000;
     let is_flags = call.name == "fcntl" && call.int(1).is_ok_and(|c| c == libc::F_GETFL);
     Returned::success(if is_flags {

@@ -1,4 +1,4 @@
-//! `poll` and `epoll`.
+//! Calls `poll` and `epoll`.
 
 use gigatcp_script::ast::{Member, Value};
 use gigatcp_script::stack::{Returned, Unsupported};
@@ -20,7 +20,7 @@ pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
                 Some(events) => names.int(events)?.cast_unsigned(),
                 None => 0,
             };
-            // What comes back with an event is the script's own word.
+            // The data of an event are the script's value.
             let data = DATA.iter().find_map(|name| event.member(name));
             let data = match data {
                 Some(data) => names.number(data)?.cast_unsigned(),
@@ -99,8 +99,8 @@ pub(super) fn finish_poll(call: &Arguments<'_>, ready: i32, each: &[i16]) -> Ret
     returned.output(0, Value::List(shown))
 }
 
-/// Events that came. A script states the zeros of a buffer nothing was written
-/// into, hence those are given back when nothing came.
+/// Returns the events. A script expects the zeros of an unwritten buffer, so those are returned if
+/// there are no events.
 pub(super) fn finish_epoll(call: &Arguments<'_>, events: &[(u32, u64)]) -> Returned {
     let returned = Returned::success(events.len() as i64);
     let names = call.around.names;

@@ -1,7 +1,6 @@
-//! Calls that move octets.
+//! Calls that transfer bytes.
 //!
-//! `...` as a buffer is the stream's next octets on the way out and anything
-//! on the way in.
+//! `...` as a buffer is the next bytes of the stream when sending and anything when receiving.
 
 use std::net::SocketAddr;
 
@@ -25,7 +24,7 @@ pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
         }
         "recv" | "recvfrom" => {
             let (length, flags) = (call.length(2)?, call.int(3)?);
-            // Waiting for all of it goes on when a part is there.
+            // Waiting for all bytes continues after a part has arrived.
             let blocks = if flags & libc::MSG_WAITALL != 0 {
                 Blocks::Perhaps
             } else {
@@ -64,12 +63,11 @@ pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
     }
 }
 
-/// `send` and `sendto`.
+/// Prepares `send` and `sendto`.
 fn prepare_send(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
     let fd = call.fd(0)?;
     let octets = call.octets(call.value(1)?, call.length(2)?, 0)?;
-    // Without this a connection that is gone would end the whole program; what
-    // the call returns is the same.
+    // Otherwise a closed connection would end the whole program; the call returns the same.
     let flags = call.int(3)? | libc::MSG_NOSIGNAL;
     let to = if call.name == "sendto" {
         let usual = super::opening::family_of(call, call.around.remote)?;
@@ -82,7 +80,7 @@ fn prepare_send(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
     Ok(Prepared::count(Blocks::UnlessNonblocking(fd), send).keeping(keep))
 }
 
-/// What must stay where it is after the call.
+/// Returns the buffers that must stay in place after the call.
 pub(super) fn kept(flags: i32, pieces: &[Buffer]) -> Vec<Buffer> {
     if flags & libc::MSG_ZEROCOPY != 0 {
         pieces.to_vec()
@@ -91,7 +89,7 @@ pub(super) fn kept(flags: i32, pieces: &[Buffer]) -> Vec<Buffer> {
     }
 }
 
-/// The pieces of `[{..., 1000}, {..., 200}]`, octets of the stream in order.
+/// Returns the pieces of `[{..., 1000}, {..., 200}]`, bytes of the stream in order.
 pub(super) fn pieces(call: &Arguments<'_>, list: &Value) -> Result<Vec<Buffer>, Unsupported> {
     let Value::List(vectors) = list else {
         return Err(Unsupported::new("argument", format!("vectors {list:?}")));
@@ -114,7 +112,7 @@ pub(super) fn pieces(call: &Arguments<'_>, list: &Value) -> Result<Vec<Buffer>, 
     vectors.iter().map(piece).collect()
 }
 
-/// How many octets came; which, where the script says which.
+/// Returns the number of bytes read, and the bytes if the script states them.
 pub(super) fn finish_read(
     call: &Arguments<'_>,
     octets: Vec<u8>,

@@ -1,10 +1,8 @@
-//! `nstat` and `grep`: the kernel's counters and tables as scripts ask for
-//! them.
+//! Implements `nstat` and `grep`: the kernel's counters and tables as scripts request them.
 //!
-//! `nstat` shows what changed since it was asked last. The program keeps that
-//! in a file of the user's, which test network namespaces would share;
-//! hence it is done here, from `/proc/net/snmp`, `netstat` and `snmp6` of the
-//! calling thread's namespace.
+//! `nstat` shows changes since its last call. The program keeps them in a file of the user's, which
+//! test network namespaces would share. It is therefore implemented here, from `/proc/net/snmp`,
+//! `netstat` and `snmp6` of the calling thread's namespace.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,19 +12,19 @@ use gigatcp_script::stack::Unsupported;
 
 use super::Ran;
 
-/// Where the tables of the calling thread's namespace stand; `/proc/net` would
-/// be that of the process's first thread.
+/// Path of the tables of the calling thread's namespace. `/proc/net` would be that of the process's
+/// first thread.
 const TABLES: &str = "/proc/thread-self/net/";
 
-/// The counters as of the previous query.
+/// Counters at the previous query.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     history: BTreeMap<String, i64>,
 }
 
 impl Counters {
-    /// `nstat`: lines of what is not zero since last time. `-n` shows nothing,
-    /// `-s` does not count as asking, `-a` shows all since the beginning.
+    /// Implements `nstat`: prints what has changed since the last call. `-n` prints nothing, `-s`
+    /// does not update the previous counters, `-a` prints all since the beginning.
     pub(super) fn nstat(&mut self, flags: &[String]) -> Result<String, Unsupported> {
         let has = |flag: &str| flags.iter().any(|word| word == flag);
         if let Some(other) = flags
@@ -55,7 +53,7 @@ impl Counters {
     }
 }
 
-/// All counters of the namespace.
+/// Returns all counters of the namespace.
 fn read() -> BTreeMap<String, i64> {
     let mut counters = BTreeMap::new();
     for table in ["snmp", "netstat"] {
@@ -70,7 +68,7 @@ fn read() -> BTreeMap<String, i64> {
     counters
 }
 
-/// Two lines for each group, `TcpExt: name name …` and `TcpExt: 1 2 …`.
+/// Parses two lines for each group, `TcpExt: name name …` and `TcpExt: 1 2 …`.
 fn paired(text: &str) -> Vec<(String, i64)> {
     let lines: Vec<&str> = text.lines().collect();
     let (pairs, _) = lines.as_chunks::<2>();
@@ -87,8 +85,8 @@ fn paired(text: &str) -> Vec<(String, i64)> {
     all
 }
 
-/// `grep [-q] text [file …]`: the lines with the text in them. Only files below
-/// `/proc/net` may be read, of this namespace.
+/// Implements `grep [-q] text [file …]`: prints the lines with the text. Only files of this
+/// namespace below `/proc/net` may be read.
 pub(super) fn grep(
     words: &[String],
     input: Option<String>,

@@ -1,7 +1,7 @@
-//! The shell lines of scripts, without a shell.
+//! Runs the shell lines of scripts, without a shell.
 //!
 //! Scripts prepare their environment with a handful of commands. Those are parsed here and take
-//! effect in the test network namespace alone:
+//! effect in the test network namespace only:
 //!
 //! | command | what is done |
 //! |---|---|
@@ -11,11 +11,11 @@
 //! | `./defaults.sh` | the lines of that file, if it is next to the script |
 //! | `ip route`, `ip tcp_metrics`, `ip link`, … | run, in the namespace |
 //! | `tc qdisc`, … | run, in the namespace |
-//! | `ethtool -K tun0 tso off gso off` | asked of the device |
+//! | `ethtool -K tun0 tso off gso off` | set on the device |
 //! | `nstat`, `grep … /proc/net/…`, pipes into `grep` | read in the namespace |
 //!
-//! Everything else is unsupported, and so are `ip netns` and its like, which
-//! lead out of the namespace. No text of a script ever reaches a shell.
+//! Everything else is unsupported, including `ip netns` and the like, which leave the namespace. No
+//! text of a script reaches a shell.
 
 mod counters;
 mod words;
@@ -32,30 +32,29 @@ use crate::test_netns::DEVICE;
 use gigatcp_linux::device;
 use gigatcp_linux::settings;
 
-/// Maximum depth of files that include files.
+/// Maximum depth of nested script files.
 const MOST_DEPTH: u32 = 8;
 
-/// The setting that a namespace may refuse, see [`Shell::congestion`].
+/// Setting that a namespace may refuse, see [`Shell::congestion`].
 const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
 
-/// What came of a command that could be run.
+/// Result of a command that could be run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Ran {
-    /// It succeeded, as a shell counts it.
+    /// It succeeded, by its exit status.
     Well,
-    /// It failed: what it was, and what was said.
+    /// It failed: the command and its output.
     Badly(String),
 }
 
 /// Runs the commands of one script.
 #[derive(Debug)]
 pub(crate) struct Shell {
-    /// The script's directory: it may name files there.
+    /// Directory of the script, which may name files there.
     folder: PathBuf,
     counters: Counters,
-    /// The requested congestion control, if the namespace does
-    /// not take as its default: a namespace takes only what every user may
-    /// use. Each socket is given it by itself instead.
+    /// The requested congestion control, if the namespace refuses it as its default. A namespace
+    /// accepts only those that every user may use. It is then set on each socket.
     congestion: Option<String>,
 }
 
@@ -68,13 +67,13 @@ impl Shell {
         }
     }
 
-    /// The congestion control that new sockets must be given one by one.
+    /// Returns the congestion control to set on each new socket.
     pub(crate) fn congestion(&self) -> Option<&str> {
         self.congestion.as_deref()
     }
 
-    /// Runs a text of one or more lines. The last failure counts, as in a
-    /// shell the last command does; a line that cannot be done ends it.
+    /// Runs a text of one or more lines. The last failure is the result, as the last command is in
+    /// a shell; an unsupported line ends it.
     pub(crate) fn run(&mut self, text: &str) -> Result<Ran, Unsupported> {
         self.run_nested(text, 0)
     }
@@ -90,7 +89,7 @@ impl Shell {
         Ok(last)
     }
 
-    /// Commands with `|` between: text flows from each to the next.
+    /// Runs commands separated by `|`: the output of each is the input of the next.
     fn pipeline(&mut self, commands: &[Vec<String>], depth: u32) -> Result<Ran, Unsupported> {
         let mut text = None;
         let mut ran = Ran::Well;
@@ -174,15 +173,14 @@ fn unsupported(command: &[String]) -> Unsupported {
     Unsupported::new("command", command.join(" "))
 }
 
-/// Runs `ip` or `tc` in the namespace of the calling thread, from which the
-/// new process has it.
+/// Runs `ip` or `tc` in the namespace of the calling thread. The new process inherits it.
 fn run_inside(command: &[String]) -> Result<Ran, Unsupported> {
     const OUTWARD: [&str; 7] = ["netns", "-n", "-netns", "-b", "-batch", "-force", "vrf"];
     let leads_out = |word: &String| OUTWARD.contains(&word.as_str());
     if command[1..].iter().any(leads_out) {
         return Err(unsupported(command));
     }
-    // A missing program is this machine's, not the kernel's.
+    // A missing program is a fault of this machine, not of the kernel.
     let mut process = Command::new(&command[0]);
     process
         .args(&command[1..])
@@ -194,7 +192,7 @@ fn run_inside(command: &[String]) -> Result<Ran, Unsupported> {
         return Ok(Ran::Well);
     }
     let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
-    // A part of the kernel that was left out when it was built.
+    // A part of the kernel that was not built.
     if [
         "Specified qdisc kind is unknown",
         "qdisc not supported",
@@ -211,7 +209,7 @@ fn run_inside(command: &[String]) -> Result<Ran, Unsupported> {
     Ok(Ran::Badly(format!("{}: {said}", command.join(" "))))
 }
 
-/// `ethtool -K tun0 tso off gso off`.
+/// Implements `ethtool -K tun0 tso off gso off`.
 fn ethtool(command: &[String]) -> Result<Ran, Unsupported> {
     let [_, flag, interface, features @ ..] = command else {
         return Err(unsupported(command));

@@ -1,9 +1,9 @@
-//! Shell text as words: lines, `;`, `|`, quotes, comments, continuations, and
-//! products in `$((…))`.
+//! Splits shell text into words: lines, `;`, `|`, quotes, comments, continuations, and products in
+//! `$((…))`.
 //!
-//! Redirections into `/dev/null` are read and dropped, as output is never
-//! shown; any other is refused, and so are substitutions, variables,
-//! conditions and loops. A script's `${PPID}` is left as it is.
+//! Redirections to `/dev/null` are skipped, as output is never shown. Other redirections,
+//! substitutions, variables, conditions and loops are rejected. A script's `${PPID}` is left as it
+//! is.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -13,7 +13,7 @@ use gigatcp_script::stack::Unsupported;
 /// Commands of words, with pipes between.
 type Pipeline = Vec<Vec<String>>;
 
-/// All pipelines of a text.
+/// Returns all pipelines of a text.
 pub(super) fn pipelines(text: &str) -> Result<Vec<Pipeline>, Unsupported> {
     let text = text.replace("\\\n", " ");
     let mut reader = Reader::new(&text);
@@ -21,13 +21,13 @@ pub(super) fn pipelines(text: &str) -> Result<Vec<Pipeline>, Unsupported> {
     Ok(reader.done)
 }
 
-/// Reads text character by character.
+/// Parses text character by character.
 struct Reader<'a> {
     rest: Peekable<Chars<'a>>,
     done: Vec<Pipeline>,
     pipeline: Pipeline,
     command: Vec<String>,
-    /// The word being read; none between words.
+    /// The word being read; `None` between words.
     word: Option<String>,
 }
 
@@ -50,8 +50,7 @@ impl<'a> Reader<'a> {
                 '|' if self.rest.peek() == Some(&'|') => return Err(refused("`||`")),
                 '|' => self.end_command(),
                 '&' if self.rest.peek() == Some(&'&') => {
-                    // What follows runs only after success; here a failure of what precedes is
-                    // reported anyway.
+                    // What follows runs only after success; a failure is reported anyway.
                     self.rest.next();
                     self.end_pipeline();
                 }
@@ -111,7 +110,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `> /dev/null`, `2>&1`: a digit before it is the descriptor.
+    /// Parses `> /dev/null`, `2>&1`; a digit before it is the descriptor.
     fn redirection(&mut self) -> Result<(), Unsupported> {
         if self.word.as_deref().is_some_and(|w| w == "1" || w == "2") {
             self.word = None;
@@ -128,7 +127,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// `$((15*1024*1024))` and `${PPID}`.
+    /// Parses `$((15*1024*1024))` and `${PPID}`.
     fn substitution(&mut self) -> Result<(), Unsupported> {
         let rest: String = self.rest.clone().collect();
         if let Some(inner) = rest.strip_prefix("((") {
@@ -156,7 +155,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A product of numbers, all that is written in scripts.
+/// Returns a product of numbers, the only arithmetic in scripts.
 fn product(text: &str) -> Option<i64> {
     let factors = text.split('*').map(|factor| factor.trim().parse::<i64>());
     factors
