@@ -41,12 +41,8 @@ impl Host {
         let smss = u64::from(info.smss.max(1));
         let segments = |bytes: Bytes| bytes.as_u64().div_ceil(smss) as i64;
         let micros = |time: Option<Duration>| time.map_or(0, |time| time.as_micros() as i64);
-        let spent = |limit: Limit| {
-            conn.tcp
-                .limits()
-                .spent(self.transport.clock(), limit)
-                .as_micros() as i64
-        };
+        let (limits, clock) = (conn.tcp.limits(), self.transport.clock());
+        let spent = |limit: Limit| limits.spent(clock, limit).as_micros() as i64;
         let options = i64::from(info.timestamps)
             | i64::from(info.sack) << 1
             | i64::from(info.scaling) << 2

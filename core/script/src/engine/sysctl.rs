@@ -291,7 +291,7 @@ fn hexadecimal(value: &str) -> Option<u64> {
     }
 }
 
-/// `a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4`: each number with its least significant octet first.
+/// `a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4`: each number in little-endian order.
 fn fast_open_key(value: &str) -> Option<[u8; 16]> {
     let mut key = [0; 16];
     let mut numbers = value.split('-');
