@@ -1,4 +1,4 @@
-//! From the hosts and flows of a configuration to hosts with sockets.
+//! Creates hosts with sockets from the hosts and flows of a configuration.
 
 use gigatcp_app::reader::Sink;
 use gigatcp_app::{Role, Writer};
@@ -12,7 +12,7 @@ use crate::host::{Host, SocketConfig};
 use crate::packet::Ip;
 use crate::short_flows::ShortFlows;
 
-/// Where an end of a flow is.
+/// Location of an end of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Place {
     /// Number of the host.
@@ -21,39 +21,40 @@ pub(crate) struct Place {
     pub(crate) socket: u32,
 }
 
-/// The ends of a connection.
+/// Ends of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ends {
-    /// The configured flow that it belongs to.
+    /// Configured flow that it belongs to.
     pub(crate) flow: usize,
     /// Its sender and its receiver.
     pub(crate) places: [Place; 2],
-    /// Its forward route; the number after it is the reverse route.
+    /// Its forward route; the reverse route has the next number.
     pub(crate) route: u16,
 }
 
-/// The hosts of a world, and what runs between them.
+/// Hosts of a simulation, with the connections between them.
 pub(crate) struct Population {
     pub(crate) hosts: Vec<Host>,
     pub(crate) connections: Vec<Ends>,
-    /// Sources and sinks of datagrams: their packets have the numbers after those of the
+    /// Sources and sinks of datagrams. Their packets carry the numbers after those of the
     /// connections.
     pub(crate) datagrams: Vec<Ends>,
-    /// Flows that begin later: their packets have the numbers after those.
+    /// Flows that begin later. Their packets carry the numbers after those.
     pub(crate) short_flows: ShortFlows,
 }
 
 impl Population {
-    /// Returns the hosts of a world with the sockets of its flows, which take the pairs
-    /// of `routes`. Hosts that have numbers come first, then those that flows have to
-    /// themselves.
+    /// Returns the hosts of a simulation with the sockets of its flows.
+    ///
+    /// The flows take the pairs of `routes`. Hosts with numbers come first, then those of single
+    /// flows.
     ///
     /// # Errors
     /// If the link of a host cannot be built.
     ///
     /// # Panics
-    /// If a host has no such number, or an application is of another kind: plans are
-    /// checked before.
+    /// If a host number does not exist, or an application is of another kind: plans are checked
+    /// before.
     pub(crate) fn new(config: &WorldConfig, routes: &[u16]) -> Result<Self, ConfigError> {
         let named = config.hosts.iter().enumerate();
         let hosts = named
@@ -125,8 +126,8 @@ impl Population {
         Ok(())
     }
 
-    /// The numbers of the hosts of a flow; those of its own are made, for one socket or
-    /// for several.
+    /// Returns the numbers of a flow's hosts. Creates hosts of its own, for one socket or for
+    /// several.
     fn hosts_of(
         &mut self,
         config: &WorldConfig,
@@ -193,7 +194,7 @@ impl Population {
     }
 }
 
-/// The way in which an end of a flow reads.
+/// Returns the reading behavior of an end of a flow.
 fn reader_of(flow: &FlowConfig, role: Role) -> gigatcp_app::Reader {
     match role {
         Role::Client => flow.sender.reader,
@@ -201,7 +202,7 @@ fn reader_of(flow: &FlowConfig, role: Role) -> gigatcp_app::Reader {
     }
 }
 
-/// Gives a sender that a flow has to itself the delay of its access.
+/// Adds the access delay to a sender that a flow does not share.
 fn delay_access(host: &mut HostConfig, flow: &FlowConfig) {
     if !flow.extra_delay.is_zero() {
         let link = host.link.get_or_insert_with(|| HopConfig {
@@ -212,7 +213,7 @@ fn delay_access(host: &mut HostConfig, flow: &FlowConfig) {
     }
 }
 
-/// The socket of an end of a flow's connection, which has this number.
+/// Returns the configuration of a socket at an end of the connection with this number.
 pub(crate) fn socket_config(flow: &FlowConfig, number: u32, route: u16) -> SocketConfig<'_> {
     let is_receiver = route & 1 == 1;
     let end = if is_receiver {
