@@ -23,7 +23,7 @@ use super::switch::Switch;
 use super::{tcp, udp};
 use crate::View;
 
-/// Which way a stream's data goes, from this end.
+/// Role of this end of a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// This end sends.
@@ -32,7 +32,7 @@ pub enum Role {
     Receiver,
 }
 
-/// What the thread of a stream counts, on cache lines of its own.
+/// Counters of a stream's thread, on separate cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Counters {
@@ -40,21 +40,21 @@ pub(super) struct Counters {
     pub(super) bytes: AtomicU64,
     /// Datagrams sent.
     pub(super) datagrams: AtomicU64,
-    /// What a receiver of datagrams knows.
+    /// Counts of a receiver of datagrams.
     pub(super) udp: Mutex<UdpCounts>,
-    /// Delays that a receiver of datagrams saw.
+    /// Delays measured by a receiver of datagrams.
     pub(super) delays: Mutex<DelayLog>,
-    /// CPU time of the thread, in microseconds: user and system, once it has ended.
+    /// CPU time of the thread, in microseconds: user and system, set at its end.
     pub(super) cpu: [AtomicU64; 2],
     /// Time in which it waited for its rate (`-b`), in microseconds.
     pub(super) idle: AtomicU64,
-    /// Whether datagrams were sent, or received, many at a time.
+    /// Whether datagrams were sent, or received, with GSO or GRO.
     pub(super) is_offloaded: AtomicBool,
-    /// Why they were not.
+    /// Reason why they were not.
     pub(super) offload_refusal: Mutex<Option<String>>,
-    /// Why it ended before the test.
+    /// Reason why the thread ended before the test.
     pub(super) error: Mutex<Option<io::Error>>,
-    /// Whether it has ended.
+    /// Whether the thread has ended.
     pub(super) is_ended: AtomicBool,
 }
 
@@ -63,7 +63,7 @@ impl Counters {
         *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
     }
 
-    /// Keeps the first reason.
+    /// Records why GSO or GRO is not used. Only the first reason is kept.
     pub(super) fn refuse_offload(&self, reason: String) {
         let mut kept = self
             .offload_refusal
@@ -73,7 +73,7 @@ impl Counters {
     }
 
     pub(super) fn add(&self, bytes: usize) {
-        // One thread writes: a load and a store cost less than an atomic addition.
+        // Only one thread writes: a load and a store cost less than an atomic addition.
         let before = self.bytes.load(Ordering::Relaxed);
         self.bytes.store(before + bytes as u64, Ordering::Release);
     }
@@ -88,7 +88,7 @@ pub(super) enum Socket {
     Udp(UdpSocket),
 }
 
-/// What the threads of a test share.
+/// State shared by the threads of a test.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) parameters: Arc<Parameters>,
@@ -96,22 +96,22 @@ pub(super) struct Shared {
     pub(super) budget: Arc<Budget>,
     /// Bytes of a write, or of a datagram.
     pub(super) block: usize,
-    /// The processor that the streams' threads run on (`-A`); `None`: any.
+    /// CPU of the streams' threads (`-A`); `None`: any.
     pub(super) processor: Option<usize>,
-    /// Whether datagrams are handed over many at a time.
+    /// Whether GSO and GRO are used for datagrams.
     pub(super) offload: Offload,
     /// State of streams of nuttcp's protocol; `None`: iperf3's.
     pub(super) nuttcp: Option<Arc<Link>>,
 }
 
-/// Streams of this process, of all its tests.
+/// Number of streams of this process, of all its tests.
 static STREAMS: AtomicUsize = AtomicUsize::new(0);
 
-/// Streams that are looked at without longer pauses. With more, looks would take the CPUs from the
-/// data, and most readings of a test of 10 s would not be kept.
+/// Number of streams sampled at the normal interval. With more, samples would take the CPUs from
+/// the data, and most readings of a test of 10 s would not be kept.
 const OFTEN: u32 = 16;
 
-/// The time between two looks in a process with as many streams as this one has now.
+/// Returns the sampling interval for the current number of streams in this process.
 pub(super) fn spaced(step: Duration) -> Duration {
     let streams = STREAMS.load(Ordering::Relaxed);
     step * (u32::try_from(streams).unwrap_or(u32::MAX) / OFTEN).max(1)
@@ -132,7 +132,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Begins the thread of a connected socket.
+    /// Starts the thread of a connected socket.
     pub(super) fn spawn(id: u64, role: Role, socket: Socket, shared: &Shared) -> io::Result<Self> {
         let ([local, peer], options) = match &socket {
             Socket::Tcp(socket) => connected(socket, shared)?,
@@ -162,12 +162,12 @@ impl Stream {
         })
     }
 
-    /// What `tcp_info` says now; `None`: not TCP.
+    /// Returns the current `tcp_info`; `None`: not TCP.
     pub(super) fn view(&self) -> Option<View> {
         self.socket.connection()?.view().ok()
     }
 
-    /// Wakes the thread from a call that waits.
+    /// Wakes the thread from a blocking call.
     pub(super) fn interrupt(&self) {
         let how = match self.role {
             Role::Sender => Shutdown::Write,
@@ -187,19 +187,19 @@ impl Stream {
         }
     }
 
-    /// CPU time of the thread: user and system.
+    /// Returns the CPU time of the thread: user and system.
     pub(super) fn cpu(&self) -> [Duration; 2] {
         let micros = |index: usize| self.counters.cpu[index].load(Ordering::Acquire);
         [0, 1].map(|index| Duration::from_micros(micros(index)))
     }
 
-    /// Delays that it saw as a receiver of datagrams.
+    /// Returns the delays it measured as a receiver of datagrams.
     pub(super) fn delays(&self) -> MutexGuard<'_, DelayLog> {
         let delays = self.counters.delays.lock();
         delays.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its options, with what was found about them since it began.
+    /// Returns its options, with what has been learned about them since its start.
     pub(super) fn options(&self, offload: Offload) -> Effective {
         let mut options = self.options.clone();
         options.udp_offload = self.counters.is_offloaded.load(Ordering::Acquire);
@@ -216,7 +216,7 @@ impl Stream {
         options
     }
 
-    /// Whether its thread has ended by itself.
+    /// Returns whether its thread has ended.
     pub(super) fn is_ended(&self) -> bool {
         self.counters.is_ended.load(Ordering::Acquire)
     }
@@ -229,7 +229,7 @@ impl Drop for Stream {
 }
 
 impl Socket {
-    /// The connection; `None`: not TCP.
+    /// Returns the connection; `None`: not TCP.
     pub(super) fn connection(&self) -> Option<&dyn Connection> {
         match self {
             Self::Tcp(socket) => Some(socket),
@@ -248,7 +248,7 @@ impl Socket {
     }
 }
 
-/// Addresses and options of a stream that was just connected.
+/// Returns addresses and options of a newly connected stream.
 fn connected(
     connection: &dyn Connection,
     shared: &Shared,
@@ -257,7 +257,7 @@ fn connected(
     Ok((connection.addresses()?, options))
 }
 
-/// What the thread of a stream does.
+/// Runs the thread of a stream.
 fn work((id, role): (u64, Role), socket: &Socket, counters: &Counters, shared: &Shared) {
     let pinned = match shared.processor {
         Some(processor) => crate::system::process::pin_to_processor(processor),
@@ -286,7 +286,7 @@ fn work((id, role): (u64, Role), socket: &Socket, counters: &Counters, shared: &
     }
 }
 
-/// The place of a stream in the order in which they are opened.
+/// Returns the position of a stream in the order of opening.
 fn place_of(id: u64) -> usize {
     // iperf3 numbers streams 1, 3, 4, 5.
     id.saturating_sub(if id > 1 { 2 } else { 1 }) as usize
