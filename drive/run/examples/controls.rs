@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p gigatcp-run --example controls -- lte --series deep-cubic [--set KEY=VALUE ...]
 //!
-//! Each line is a run with `flow.congestion_control` of that name and nothing else changed. `cargo
-//! xtask controls-table` puts the table into the experiment's README.
+//! Each line is a run with `flow.congestion_control` of that name and nothing else changed.
+//! `cargo xtask controls-table` puts the table into the experiment's README.
 //!
 //! RTTs are smoothed ones, sampled after `tester.omit`. A series whose flows end by bytes has the
 //! goodput of all bytes up to the last one, and timeouts instead of RTTs. Of several repeats each

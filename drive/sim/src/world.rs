@@ -38,9 +38,8 @@ pub trait Tap {
     /// ICMP errors are not shown.
     fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool);
 
-    /// Handles a packet that passes from link `hop` of its route to the next.
-    ///
-    /// Links are counted from zero. The default does nothing.
+    /// Handles a packet passing from link `hop` (from zero) to the next of its route. By default it
+    /// is ignored.
     fn on_way(&mut self, now: Instant, packet: &Packet, hop: usize) {
         let _ = (now, packet, hop);
     }
@@ -173,18 +172,15 @@ impl World {
         self.now
     }
 
-    /// Runs until all flows are finished, the configured end, or until `stop` is true.
-    ///
-    /// Writes the simulated time in nanoseconds to `progress` periodically.
+    /// Runs until all flows are finished, the configured end, or until `stop` is true. Writes the
+    /// simulated time in nanoseconds to `progress` periodically.
     pub fn run(&mut self, stop: &AtomicBool, progress: &AtomicU64) -> Ended {
         let ended = self.advance(Instant::FAR_FUTURE, stop, progress);
         ended.unwrap_or(Ended::OutOfTime)
     }
 
     /// Runs as [`World::run`] does, but not beyond `until`. Returns `None` if the simulation
-    /// continues from there.
-    ///
-    /// The events are the same as those of one run to the end.
+    /// continues from there. The events are the same as those of one run to the end.
     pub fn advance(
         &mut self,
         until: Instant,

@@ -1,7 +1,7 @@
 //! Slow-start variants over 1 Gbit/s and 80 ms: time to saturate the path, and its cost.
 //!
-//! The queues are a quarter of a bandwidth-delay product, one and eight. With `-- --ignored
-//! --nocapture` the test prints the table of `docs/notes/slow-start.md`.
+//! The queues are a quarter of a bandwidth-delay product, one and eight. With
+//! `-- --ignored --nocapture` the test prints the table of `docs/notes/slow-start.md`.
 
 mod common;
 
