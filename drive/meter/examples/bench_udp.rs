@@ -1,8 +1,8 @@
-//! Datagrams over loopback with GSO and GRO and without, in turn: `bench_udp [RUNS] [SECONDS]`.
+//! Datagrams over loopback with and without GSO and GRO, alternating: `bench_udp [RUNS] [SECONDS]`.
 //!
-//! Datagrams of 1400 bytes: as many as go, then 100,000 a second. Printed for each run: datagrams
-//! received a second, the share lost, CPU time of both ends for each million, and the median and
-//! 99th percentile of the one-way delay.
+//! Datagrams of 1400 bytes: at maximum rate, then 100,000 per second. Printed for each run:
+//! datagrams received per second, the share lost, CPU time of both ends per million, and the median
+//! and 99th percentile of the one-way delay.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,7 +47,7 @@ fn main() {
     let _ = serving.join();
 }
 
-/// Runs one test and prints a line of it.
+/// Runs one test and prints its line.
 fn measure(port: u16, seconds: u32, pps: Option<u64>, offload: Offload) {
     let mut request = Request::new("127.0.0.1");
     request.port = port;

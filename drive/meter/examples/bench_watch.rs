@@ -1,8 +1,8 @@
-//! What watching costs: 10,000 sockets once a second, and one every 10 ms.
+//! Cost of watching: 10,000 sockets once a second, and one every 10 ms.
 //!
-//! `cargo run --release -p gigatcp-meter --example bench_watch [SOCKETS]`; it needs that
-//! many descriptors (`ulimit -n`). Costs are CPU time of the thread that looks, kernel
-//! included, as shares of one core.
+//! `cargo run --release -p gigatcp-meter --example bench_watch [SOCKETS]`; it needs that many
+//! descriptors (`ulimit -n`). Costs are CPU time of the watching thread, kernel included, as shares
+//! of one core.
 
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
@@ -18,7 +18,7 @@ fn now() -> Instant {
     Instant::from_nanos(clock::monotonic().unsigned_abs())
 }
 
-/// CPU time of a part of the program over the wall time that it stands for.
+/// Returns the CPU time of `work` over the wall time it stands for, in percent.
 fn cost(seconds: f64, mut work: impl FnMut()) -> f64 {
     let before = clock::thread();
     work();
@@ -38,7 +38,7 @@ fn main() {
     }
     let mut watch = Watch::new(Filter::Any).unwrap();
     let first = cost(1.0, || watch.look(now()).unwrap());
-    // Owners are sought in the second look, and not again.
+    // Owners are looked up in the second sample only.
     watch.look(now() + Duration::from_secs(3)).unwrap();
     println!(
         "{} sockets; the first look {first:.2} % of a second",

@@ -1,8 +1,8 @@
-//! Many clients that begin at the same time at one server: how many connections are open at once.
+//! Many clients that begin simultaneously at one server: the number of connections open at a time.
 //!
 //! `crowd [CLIENTS STREAMS [SECONDS]]`, by default 79 clients of 128 streams: 10,112 connections.
-//! Server and clients are processes of their own, on the loopback interface. Each stream sends
-//! 16 kbit/s. Exit status: 0 all connections carried data, 1 some did not, 2 wrong usage.
+//! Server and clients are separate processes, on the loopback interface. Each stream sends 16
+//! kbit/s. Exit status: 0 all connections carried data, 1 some did not, 2 wrong usage.
 
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr};
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Starts a server and all clients, and counts.
+/// Starts a server and all clients, and counts connections.
 fn crowd(clients: u64, streams: u64, seconds: u64) -> ExitCode {
     let mut server = this(&["server".to_owned()]);
     let lines = server.stdout.take().map(BufReader::new);
@@ -82,7 +82,7 @@ fn crowd(clients: u64, streams: u64, seconds: u64) -> ExitCode {
     }
 }
 
-/// This program again, with its output to read.
+/// Returns this program as a child with piped output.
 fn this(words: &[String]) -> Child {
     let program = std::env::current_exe().expect("this program has a name");
     let mut command = Command::new(program);
@@ -90,7 +90,7 @@ fn this(words: &[String]) -> Child {
     command.spawn().expect("this program starts")
 }
 
-/// Serves, and says how many connections were open at most.
+/// Runs the server, and prints the largest number of open connections.
 fn server() -> ExitCode {
     if let Err(error) = gigatcp_linux::process::allow_all_descriptors() {
         println!("descriptors: {error}");
@@ -133,7 +133,7 @@ fn server() -> ExitCode {
     ExitCode::from(1)
 }
 
-/// Runs one test, and says how many of its streams carried data.
+/// Runs one test, and prints the number of its streams that carried data.
 fn client(port: u64, streams: u64, seconds: u64) -> ExitCode {
     let mut request = Request::new("127.0.0.1");
     request.port = port as u16;

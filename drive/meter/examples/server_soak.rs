@@ -1,9 +1,9 @@
-//! A server under clients that die: `server_soak [MINUTES] [GIGATCP]`.
+//! A server whose clients are killed: `server_soak [MINUTES] [GIGATCP]`.
 //!
-//! Each second a client starts, of this project or iperf3, and is killed at a random moment of
-//! its test; every tenth second one is left to finish and must succeed. Printed each minute:
-//! tests begun and ended, the server's memory, threads and open files. The server has to
-//! survive, to serve, and not to grow.
+//! Each second a client starts, of this project or iperf3, and is killed at a random time of its
+//! test. Every tenth second one is left to finish and must succeed. Printed each minute: tests
+//! begun and ended, the server's memory, threads and open files. The server has to survive, to
+//! serve, and not to grow.
 
 use std::fs;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const PORT: &str = "25201";
 const NUTTCP: &str = "25202";
 
-/// What the server's process holds.
+/// Resources of the server's process.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     kilobytes: u64,
@@ -100,7 +100,7 @@ fn soak(minutes: u64, tool: &str) -> std::io::Result<bool> {
     Ok(failed == 0 && !grew)
 }
 
-/// A client of one of four kinds.
+/// Starts a client of one of four kinds.
 fn client(tool: &str, kind: u64, seconds: &str) -> std::io::Result<Child> {
     let mut command = match kind % 4 {
         0 | 1 => {

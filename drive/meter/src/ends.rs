@@ -1,5 +1,7 @@
-//! Sockets with their options set before the connection is opened: the size of a buffer decides
-//! which window scale a SYN offers (RFC 7323 section 2.3), and must be set before it.
+//! Sockets whose options are set before the connection is opened.
+//!
+//! The size of a buffer determines the window scale in the SYN (RFC 7323 section 2.3), so it must
+//! be set before.
 
 use std::fmt;
 use std::io;
@@ -13,42 +15,42 @@ use gigatcp_units::Bytes;
 
 use crate::View;
 
-/// How long a call waits for a connection before it checks whether the run continues.
+/// Maximum wait for a connection before a call checks whether the run continues.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Connections that wait to be accepted.
+/// Maximum of connections that wait to be accepted.
 const BACKLOG: i32 = 16;
 
-/// What a socket is to have.
+/// Requested options of a socket.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SocketSettings {
-    /// Congestion control, by the kernel's name; absent: the kernel's choice.
+    /// Congestion control, by the kernel's name; `None`: the kernel's choice.
     pub congestion: Option<String>,
-    /// Send buffer; absent: it fits itself to the path.
+    /// Send buffer; `None`: autotuning.
     pub send_buffer: Option<Bytes>,
-    /// Receive buffer; absent: it fits itself to the path.
+    /// Receive buffer; `None`: autotuning.
     pub receive_buffer: Option<Bytes>,
 }
 
-/// What a socket has.
+/// Options in effect on a socket.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Granted {
     /// Congestion control.
     pub congestion: String,
-    /// Send buffer, in octets of the kernel's memory.
+    /// Send buffer, in bytes of the kernel's memory.
     pub send_buffer: Bytes,
-    /// Receive buffer, in octets of the kernel's memory.
+    /// Receive buffer, in bytes of the kernel's memory.
     pub receive_buffer: Bytes,
-    /// Slow-start threshold in segments, where there is one.
+    /// Slow-start threshold in segments; `None`: unset.
     pub ssthresh: Option<u64>,
 }
 
-/// Why there is no connection.
+/// Failure to open a connection.
 #[derive(Debug)]
 pub struct MeterError {
-    /// What was being done, to follow "cannot".
+    /// The attempted action, to follow "cannot".
     pub action: String,
-    /// What the kernel said.
+    /// The kernel's error.
     pub cause: io::Error,
 }
 
@@ -64,14 +66,13 @@ impl std::error::Error for MeterError {
     }
 }
 
-/// An error of doing `action`.
+/// Returns a constructor of the error of `action`.
 fn failed(action: impl Into<String>) -> impl FnOnce(io::Error) -> MeterError {
     let action = action.into();
     move |cause| MeterError { action, cause }
 }
 
-/// The congestion controls that the kernel of the calling thread's namespace
-/// has loaded.
+/// Returns the congestion controls loaded in the calling thread's network namespace.
 #[must_use]
 pub fn congestion_controls() -> Vec<String> {
     let names = gigatcp_linux::settings::read("net.ipv4.tcp_available_congestion_control");
@@ -97,10 +98,10 @@ fn grant(socket: &impl AsRawFd, settings: &SocketSettings) -> Result<(), MeterEr
     Ok(())
 }
 
-/// What `socket` has now.
+/// Returns the options in effect on `socket`.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn granted(socket: &impl AsRawFd) -> Result<Granted, MeterError> {
     let read = || {
         let view = View::of(socket)?;
@@ -115,11 +116,11 @@ pub fn granted(socket: &impl AsRawFd) -> Result<Granted, MeterError> {
     read().map_err(failed("read what the socket was granted"))
 }
 
-/// A listening socket of the calling thread's namespace; what it accepts
-/// inherits what it has.
+/// Returns a listening socket in the calling thread's network namespace. Accepted sockets inherit
+/// its options.
 ///
 /// # Errors
-/// [`MeterError`]: what was refused.
+/// [`MeterError`]: the action that was refused.
 pub fn listen(at: SocketAddr, settings: &SocketSettings) -> Result<TcpListener, MeterError> {
     let socket = socket::tcp(&at).map_err(failed("make a socket"))?;
     grant(&socket, settings)?;
@@ -131,11 +132,11 @@ pub fn listen(at: SocketAddr, settings: &SocketSettings) -> Result<TcpListener, 
     Ok(listener)
 }
 
-/// Waits for the connection of a listener of [`listen`] as long as
-/// `goes_on` says so; none when it does not any more.
+/// Waits for a connection of a listener of [`listen`] while `goes_on` returns true. Returns `None`
+/// once it returns false.
 ///
 /// # Errors
-/// [`MeterError`]: what the kernel said.
+/// [`MeterError`]: the kernel's error.
 pub fn accept(
     listener: &TcpListener,
     goes_on: impl Fn() -> bool,
@@ -159,11 +160,11 @@ pub fn accept(
     Ok(None)
 }
 
-/// Connects a socket of the calling thread's namespace, and waits for that as
-/// long as `goes_on` says so; none when it does not any more.
+/// Connects a socket of the calling thread's namespace, waiting while `goes_on` returns true.
+/// Returns `None` once it returns false.
 ///
 /// # Errors
-/// [`MeterError`]: what was refused, or kept it from being established.
+/// [`MeterError`]: the action that was refused, or the reason why it was not established.
 pub fn connect(
     from: SocketAddr,
     to: SocketAddr,
@@ -189,10 +190,10 @@ pub fn connect(
     Ok(Some(stream))
 }
 
-/// `connect(2)`: the connection is on its way.
+/// Error of `connect(2)`: the connection is being established.
 const EINPROGRESS: i32 = 115;
 
-/// Whether there is a connection at last.
+/// Waits for the connection; returns whether it is established.
 fn await_connection(stream: &TcpStream, goes_on: impl Fn() -> bool) -> io::Result<bool> {
     let interest = Interest {
         read: false,

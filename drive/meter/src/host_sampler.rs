@@ -1,7 +1,8 @@
-//! This host at one moment: CPU time by core and kind, of this process, and drops.
+//! State of this host at one time: CPU time by core and kind, of this process, and drops.
 //!
-//! Read from `/proc` and `/sys`; what they lack is unknown. CPU time of cores has steps of
-//! 10 ms, so readings less than 100 ms apart say little of cores. That of threads is exact.
+//! It is read from `/proc` and `/sys`; missing files give unknown values. CPU time of cores has
+//! steps of 10 ms, so readings less than 100 ms apart contain little about cores. CPU time of
+//! threads is exact.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,18 +13,18 @@ use gigatcp_why::counters::{CardLosses, CoreTimes, HostReading};
 
 use crate::system;
 
-/// Threads whose CPU time is read: of more, that takes longer than it tells.
+/// Maximum of threads whose CPU time is read; with more, reading costs too much.
 const MAX_THREADS: usize = 512;
 
-/// Reads this host.
+/// Reader of this host's counters.
 #[derive(Clone, Debug, Default)]
 pub struct HostSampler {
-    /// The interface whose drops count; `None`: all of the namespace.
+    /// Interface whose drops count; `None`: all of the namespace.
     interface: Option<String>,
 }
 
 impl HostSampler {
-    /// One that counts the drops of one interface.
+    /// Returns a sampler that counts the drops of one interface.
     #[must_use]
     pub fn of_interface(name: impl Into<String>) -> Self {
         Self {
@@ -31,7 +32,7 @@ impl HostSampler {
         }
     }
 
-    /// Reads the host at a moment of the caller's clock.
+    /// Reads the host at time `at` of the caller's clock.
     #[must_use]
     pub fn read(&self, at: Instant) -> HostReading {
         let text = |path: &str| fs::read_to_string(path).ok();
@@ -71,17 +72,17 @@ impl HostSampler {
     }
 }
 
-/// The time since a host's last boot.
+/// Last boot of a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Boot {
-    /// Random name of it (`/proc/sys/kernel/random/boot_id`).
+    /// Random ID of the boot (`/proc/sys/kernel/random/boot_id`).
     pub id: String,
-    /// When it began, in seconds since 1970.
+    /// Time of the boot, in seconds since 1970.
     pub started: u64,
 }
 
 impl Boot {
-    /// This host's; `None` if the system does not tell.
+    /// Returns the last boot of this host; `None` if the system does not report it.
     #[must_use]
     pub fn of_this_host() -> Option<Self> {
         let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
@@ -94,7 +95,7 @@ impl Boot {
     }
 }
 
-/// Losses that an interface counts, from a first look on.
+/// Losses counted by an interface since a first reading.
 #[derive(Clone, Debug)]
 pub struct CardWatch {
     name: String,
@@ -102,7 +103,8 @@ pub struct CardWatch {
 }
 
 impl CardWatch {
-    /// Looks at the interface towards an address; `None` if the system does not name it.
+    /// Reads the counters of the interface towards an address. `None` if the system does not name
+    /// it.
     #[must_use]
     pub fn towards(address: IpAddr) -> Option<Self> {
         let name = system::interface_towards(address)?;
@@ -110,18 +112,18 @@ impl CardWatch {
         Some(Self { name, before })
     }
 
-    /// Name of the interface.
+    /// Returns the name of the interface.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The counters that grew since.
+    /// Returns the counters that have grown since the first reading.
     #[must_use]
     pub fn losses(&self) -> CardLosses {
         let now = system::loss_counters(&self.name).into_iter();
         let grown = now.filter_map(|(name, count)| {
-            // A counter that was not there before began at zero, or it says nothing.
+            // A counter that was missing before is left out: its start is unknown.
             let more = count.checked_sub(*self.before.get(&name)?)?;
             (more > 0).then_some((name, more))
         });
@@ -132,13 +134,13 @@ impl CardWatch {
     }
 }
 
-/// CPU time of this process, its ended threads included.
+/// Returns the CPU time of this process, its ended threads included.
 fn process() -> Duration {
     let (user, system) = system::clock::process_split();
     Duration::from_nanos((user + system).as_nanos() as u64)
 }
 
-/// CPU time of the thread of this process that used most; `None` of too many threads.
+/// Returns the CPU time of this process's busiest thread. `None` with too many threads.
 fn busiest_thread() -> Option<Duration> {
     let tasks = fs::read_dir("/proc/self/task").ok()?.flatten();
     let tasks: Vec<fs::DirEntry> = tasks.take(MAX_THREADS + 1).collect();
@@ -153,8 +155,10 @@ fn busiest_thread() -> Option<Duration> {
     times.max()
 }
 
-/// Time in which the quota of this process' control group was used up: of version 2, or of the
-/// `cpu` controller of version 1, which counts each CPU's.
+/// Returns the time for which the control group of this process was throttled.
+///
+/// The quota is that of version 2, or of the `cpu` controller of version 1, which counts the time
+/// of each CPU.
 fn throttled() -> Option<Duration> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let stat = |at: &str| fs::read_to_string(format!("/sys/fs/cgroup{at}/cpu.stat")).ok();
@@ -171,7 +175,7 @@ fn throttled() -> Option<Duration> {
     throttled_of(&first.or_else(second)?)
 }
 
-/// The throttled time of a `cpu.stat`: nanoseconds in version 1, microseconds in version 2.
+/// Returns the throttled time of a `cpu.stat`: nanoseconds in version 1, microseconds in version 2.
 fn throttled_of(stat: &str) -> Option<Duration> {
     stat.lines().find_map(|line| {
         let (word, number) = line.split_once(' ')?;
@@ -184,7 +188,7 @@ fn throttled_of(stat: &str) -> Option<Duration> {
     })
 }
 
-/// The lines `cpuN` of `/proc/stat`, whose unit is 10 ms on all of Linux' machines.
+/// Parses the lines `cpuN` of `/proc/stat`, whose unit is 10 ms on all Linux architectures.
 fn cores(stat: &str) -> Vec<CoreTimes> {
     let lines = stat.lines().filter_map(|line| {
         let rest = line.strip_prefix("cpu")?;
@@ -212,7 +216,7 @@ fn cores(stat: &str) -> Vec<CoreTimes> {
         .collect()
 }
 
-/// A column of `/proc/net/softnet_stat`, of all cores: 1 is drops, 2 is squeezes.
+/// Returns a column of `/proc/net/softnet_stat`, summed over all cores: 1 is drops, 2 is squeezes.
 fn softnet_column(stat: &str, place: usize) -> u64 {
     let counts = stat.lines().filter_map(|line| {
         let column = line.split_whitespace().nth(place)?;

@@ -1,22 +1,21 @@
-//! The ends of a throughput tester over the kernel's own TCP: sockets that are
-//! told what they are to have before they are connected, say what they got, and
-//! are looked at while they run.
+//! Ends of a throughput tester over the kernel's TCP: sockets with options set before they connect,
+//! options read back, and samples during the run.
 //!
 //! | file | what |
 //! |---|---|
-//! | `ends.rs` | listening, accepting, connecting; what was wished for and granted |
-//! | `view.rs` | a connection at one moment: `tcp_info` in our words |
-//! | `sample.rs` | a connection at one moment, every counter, at little cost |
+//! | `ends.rs` | listening, accepting, connecting; requested and granted options |
+//! | `view.rs` | state of a connection from `tcp_info`, in the project's terms |
+//! | `sample.rs` | all counters of a connection, at low cost |
 //! | `host_sampler.rs` | CPU time and drops of this host |
 //! | `trace.rs` | the path to a host: hops, RTTs, path MTU |
 //! | `tester/` | a throughput tester, client and server; its streams may be the engine's |
 //! | `host/` | settings and counters of this host that limit connections |
-//! | `watch/` | all connections of a namespace, look after look |
-//! | `system/` | what the tester asks of its system: Linux, another Unix, Windows |
-//! | `limits.rs` | what limited the sender, from one look to the next |
+//! | `watch/` | all connections of a namespace, sampled repeatedly |
+//! | `system/` | system functions for the tester: Linux, another Unix, Windows |
+//! | `limits.rs` | time by limit of the sender, from one sample to the next |
 //!
-//! Out of scope: who writes and reads how much and when. That is the business of the runner of a
-//! plan (`gigatcp-run`), and is the same for the kernel's connections and the engine's.
+//! Out of scope: the amount and timing of writes and reads. The runner of a plan (`gigatcp-run`)
+//! determines them, in the same way for the kernel's connections and the engine's.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

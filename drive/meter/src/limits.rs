@@ -1,15 +1,13 @@
-//! What limited a sender of the kernel, from one look to the next.
+//! Time by limit of a kernel's sender, from one sample to the next.
 //!
-//! The kernel counts how long it had something to send or in flight, and for how
-//! much of that the receive window or the send buffer held it up (RFC 4898
-//! `tcpEStatsPerfSndLimTime*`; `tcpi_busy_time`, `tcpi_rwnd_limited`,
-//! `tcpi_sndbuf_limited`), in ticks of its own clock. The time that it was not
-//! busy is the application's; what is left is that of the congestion window, and
-//! goes to the state in which the look finds it.
+//! The kernel counts the time in which it had data to send or in flight, and how long the receive
+//! window or the send buffer limited it (RFC 4898 `tcpEStatsPerfSndLimTime*`; `tcpi_busy_time`,
+//! `tcpi_rwnd_limited`, `tcpi_sndbuf_limited`), in ticks of its own clock. Time in which it was not
+//! busy belongs to the application. The remaining time belongs to the congestion window, under the
+//! state at the sample.
 //!
-//! Deliberately not told apart: pacing, the host's processor, and the device,
-//! which the kernel counts as time busy. A control that paces by its nature and
-//! has no slow-start threshold (BBR) is [`Limit::Pacing`] in all of it.
+//! Out of scope: pacing, the host's CPU, and the device, which the kernel counts as busy time. A
+//! rate-based control without slow-start threshold (BBR) has [`Limit::Pacing`] for all of it.
 
 use gigatcp_events::{Limit, Phase};
 use gigatcp_units::{Duration, Instant, kernel_control};
@@ -26,8 +24,8 @@ pub struct LimitTally {
 }
 
 impl LimitTally {
-    /// Begins when the connection is established at `now`; `congestion` is its
-    /// control by the kernel's name.
+    /// Returns a tally of a connection established at `now`. `congestion` is the kernel's name of
+    /// its control.
     #[must_use]
     pub fn new(now: Instant, congestion: &str) -> Self {
         Self {
@@ -38,16 +36,17 @@ impl LimitTally {
         }
     }
 
-    /// Time under each limit up to the last look, in the order of [`Limit::ALL`];
-    /// adds up to the time since the beginning.
+    /// Returns the time under each limit, in the order of [`Limit::ALL`].
+    ///
+    /// The times add up to the time from the beginning to the last sample.
     #[must_use]
     pub const fn all(&self) -> [Duration; Limit::ALL.len()] {
         self.spent
     }
 
-    /// Takes a sample at `now`. What the kernel's ticks make too much of in one
-    /// step they make too little of in the next: each limit is brought up to
-    /// what the kernel has counted of it by now, as far as the step has room.
+    /// Takes a sample at `now`. Each limit is raised to what the kernel has counted so far, within
+    /// the time of this step. So an excess by the kernel's ticks in one step is corrected in the
+    /// next.
     pub fn on_view(&mut self, now: Instant, view: &View) {
         let mut left = now.saturating_since(self.until);
         let idle = now.saturating_since(self.since).saturating_sub(view.busy);
@@ -66,7 +65,7 @@ impl LimitTally {
         self.until = self.until.max(now);
     }
 
-    /// Which limit it is where the congestion window is.
+    /// Returns the limit for the time that belongs to the congestion window.
     fn of_window(&self, view: &View) -> Limit {
         match view.phase {
             Phase::Cwr | Phase::Recovery | Phase::Loss => Limit::Recovery,

@@ -1,7 +1,7 @@
-//! Turns a socket into [`Reading`]s, every 10 ms or more often, at little cost.
+//! Samples a socket into [`Reading`]s, every 10 ms or more often, at low cost.
 //!
-//! A reading is one `getsockopt` and no allocation; with memory it is four calls. The places of
-//! the kernel's words in a reading are looked up once.
+//! A reading is one `getsockopt` without allocation; with memory it is four calls. The positions of
+//! the kernel's words in a reading are determined once.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -10,12 +10,12 @@ use gigatcp_linux::{socket, tcp_info};
 use gigatcp_units::{Bytes, Instant};
 use gigatcp_why::counters::{Reading, place};
 
-/// Where the kernel's words stand in a reading.
+/// Sampler of sockets, with the positions of the kernel's words in a reading.
 #[derive(Clone, Debug)]
 pub struct Sampler {
-    /// For each word of `tcp_info`, in the kernel's order; `None` if readings lack it.
+    /// Position of each word of `tcp_info`, in the kernel's order; `None` if readings lack it.
     info: Vec<Option<usize>>,
-    /// The same for `SO_MEMINFO`.
+    /// Position of each word of `SO_MEMINFO`.
     memory: Vec<Option<usize>>,
 }
 
@@ -32,11 +32,12 @@ impl Default for Sampler {
 }
 
 impl Sampler {
-    /// Reads the counters of a connection at a moment of the caller's clock, its memory (buffers,
-    /// drops), and what waits in its queues.
+    /// Reads the counters of a connection, its memory and its queues.
+    ///
+    /// `at` is a time of the caller's clock. Memory includes buffers and drops.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn read(&self, socket: &impl AsRawFd, at: Instant) -> io::Result<Reading> {
         let (mut room, mut memory) = ([0; tcp_info::ROOM], [0; 64]);
         let info = socket::tcp_info_into(socket, &mut room)?;
@@ -47,8 +48,9 @@ impl Sampler {
         Ok(reading)
     }
 
-    /// A reading from `struct tcp_info` and the words of `SO_MEMINFO`, as the kernel wrote
-    /// them; either may be empty.
+    /// Returns a reading of `struct tcp_info` and the words of `SO_MEMINFO`.
+    ///
+    /// Both are as the kernel wrote them; either may be empty.
     #[must_use]
     pub fn of_octets(&self, at: Instant, info: &[u8], memory: &[u8]) -> Reading {
         let mut reading = Reading {

@@ -1,9 +1,9 @@
-//! The path to a host: who answers at each hop, how long that takes, and the path MTU.
+//! Traces the path to a host: the routers at each hop, their RTTs, and the path MTU.
 //!
-//! Probes are UDP datagrams with a small time to live, three for each hop, to ports from 33434
-//! upward (traceroute's); their errors come back to the socket, so no privilege is needed. Hops
-//! are asked four at a time: a host answers few unreachable ports a second. The path MTU is
-//! found with datagrams that may not be fragmented (RFC 1191, RFC 8201).
+//! Probes are UDP datagrams with a small TTL, three for each hop, to ports from 33434 upward
+//! (traceroute's). Their errors are returned to the socket, so no privilege is needed. Four hops
+//! are probed at a time, as hosts limit their rate of unreachable errors. The path MTU is found
+//! with datagrams that may not be fragmented (RFC 1191, RFC 8201).
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -16,17 +16,17 @@ use crate::system::fd::AsFd;
 use crate::system::poll::{self, Interest};
 use crate::system::probe::{ProbeErrorKind, Prober};
 
-/// Hops at most.
+/// Maximum of hops.
 pub(crate) const MAX_HOPS: u8 = 30;
-/// Hops that are asked together.
+/// Number of hops probed together.
 const AT_ONCE: u8 = 4;
-/// Probes of a hop.
+/// Number of probes per hop.
 pub(crate) const PROBES: u16 = 3;
-/// First port.
+/// Destination port of the first probe.
 const FIRST_PORT: u16 = 33_434;
-/// Longest wait for the answers of the hops asked together.
+/// Maximum wait for the answers of hops probed together.
 const WAIT: Duration = Duration::from_millis(1500);
-/// Longest wait for an error of a packet that is too large, and tries.
+/// Maximum wait for an error of a too large packet, and number of tries.
 const MTU_WAIT: (Duration, usize) = (Duration::from_millis(700), 8);
 /// Bytes of payload of a probe.
 const PAYLOAD: usize = 32;
@@ -34,11 +34,11 @@ const PAYLOAD: usize = 32;
 /// A hop of a path.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Hop {
-    /// Answers: who, and after how long. Fewer than three: the others never came.
+    /// Sender and delay of each answer. Fewer than three: the others did not arrive.
     pub answers: Vec<(IpAddr, Duration)>,
 }
 
-/// A path.
+/// Traced path.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Trace {
     /// Hops, the first one next to this host.
@@ -47,14 +47,14 @@ pub struct Trace {
     pub is_complete: bool,
     /// Path MTU, in bytes; `None`: unknown.
     pub mtu: Option<u32>,
-    /// Who reported a smaller MTU than this host's link has.
+    /// Router that reported an MTU below that of this host's link.
     pub mtu_from: Option<IpAddr>,
 }
 
 /// Traces the path to a host.
 ///
 /// # Errors
-/// What the system says of sockets.
+/// The system's error for a socket.
 pub fn trace(to: IpAddr, stops: &dyn Fn() -> bool) -> io::Result<Trace> {
     let prober = Prober::new(to.is_ipv4())?;
     let mut trace = Trace::default();
@@ -63,7 +63,7 @@ pub fn trace(to: IpAddr, stops: &dyn Fn() -> bool) -> io::Result<Trace> {
         let last = (first + AT_ONCE - 1).min(MAX_HOPS);
         ask(&prober, to, (first, last), &mut trace)?;
         first = last + 1;
-        // Nothing answers any more: a filter, or the host is silent.
+        // No more answers arrive: a filter, or the host is silent.
         let silent = trace
             .hops
             .iter()
@@ -80,12 +80,12 @@ pub fn trace(to: IpAddr, stops: &dyn Fn() -> bool) -> io::Result<Trace> {
     Ok(trace)
 }
 
-/// The port of a probe, which says its hop.
+/// Returns the port of a probe, which encodes its hop.
 fn port(ttl: u8, probe: u16) -> u16 {
     FIRST_PORT + u16::from(ttl - 1) * PROBES + probe
 }
 
-/// Asks some hops, and waits for their answers.
+/// Probes some hops, and waits for their answers.
 fn ask(prober: &Prober, to: IpAddr, (first, last): (u8, u8), trace: &mut Trace) -> io::Result<()> {
     trace.hops.resize_with(last.into(), Hop::default);
     let mut sent = Vec::new();
@@ -114,7 +114,7 @@ fn ask(prober: &Prober, to: IpAddr, (first, last): (u8, u8), trace: &mut Trace) 
                 reached = Some(reached.map_or(ttl, |known| known.min(ttl)));
             }
         }
-        // What is beyond the host need not be waited for.
+        // Hops beyond the host are not awaited.
         if let Some(reached) = reached
             && sent.iter().all(|(_, ttl, _)| *ttl > reached)
         {
@@ -130,7 +130,7 @@ fn ask(prober: &Prober, to: IpAddr, (first, last): (u8, u8), trace: &mut Trace) 
 
 fn wait(prober: &Prober, until: Instant) -> io::Result<()> {
     let left = until.saturating_duration_since(Instant::now());
-    // An error makes the socket ready whatever it is waited for.
+    // An error makes the socket ready for any interest.
     let interest = Interest {
         read: true,
         write: false,
@@ -146,7 +146,7 @@ fn find_mtu(prober: &Prober, to: IpAddr, trace: &mut Trace) -> io::Result<()> {
     let (longest, tries) = MTU_WAIT;
     for _ in 0..tries {
         let mtu = prober.mtu_to(at)?;
-        // It may be refused here already, with the MTU in the error.
+        // This host may already refuse it, with the MTU in the error.
         let _ = prober.send(at, 64, (mtu as usize).saturating_sub(headers));
         let deadline = Instant::now() + longest;
         let mut is_smaller = false;
@@ -173,7 +173,7 @@ fn find_mtu(prober: &Prober, to: IpAddr, trace: &mut Trace) -> io::Result<()> {
 }
 
 impl Trace {
-    /// The form in which a server sends it.
+    /// Returns the JSON that a server sends.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let answer = |(from, after): &(IpAddr, Duration)| json!([from, after.as_micros() as u64]);
@@ -186,7 +186,7 @@ impl Trace {
         })
     }
 
-    /// Reads what a server sent; `None` if it is something else.
+    /// Parses the JSON of a server; `None` if it is malformed.
     #[must_use]
     pub fn from_json(value: &Value) -> Option<Self> {
         let address = |value: &Value| value.as_str()?.parse().ok();
@@ -212,22 +212,22 @@ impl Trace {
     }
 }
 
-/// Why there is no reverse path.
+/// Failure to trace the reverse path.
 #[derive(Debug)]
 pub enum ReverseError {
-    /// The server cannot be reached, or vanished.
+    /// The server cannot be reached, or closed the connection.
     Io(io::Error),
-    /// The server is no `gigatcp server`: it cannot trace.
+    /// The server is not a `gigatcp server`: it cannot trace.
     Stock,
 }
 
-/// Longest wait for a server's trace.
+/// Maximum wait for a server's trace.
 const REVERSE_WAIT: Duration = Duration::from_secs(40);
 
-/// Longest answer of a server, in bytes.
+/// Maximum length of a server's answer, in bytes.
 const MAX_ANSWER: u32 = 64 << 10;
 
-/// Asks a server of this project for the path from there to here.
+/// Requests the path to this host from a `gigatcp server`.
 ///
 /// # Errors
 /// [`ReverseError`].
@@ -266,7 +266,7 @@ pub(crate) fn answer(mut stream: TcpStream, stops: &dyn Fn() -> bool) -> io::Res
     stream.write_all(text.as_bytes())
 }
 
-/// What [`reverse`] sends in place of a test's cookie.
+/// Message of [`reverse`] instead of a test's cookie.
 pub(crate) const HELLO: [u8; COOKIE_LENGTH] = *b"gigatcp trace 1 from there to here...";
 
 #[cfg(test)]

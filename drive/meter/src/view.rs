@@ -1,8 +1,7 @@
-//! A connection of the kernel at one moment, in the words of the project.
+//! State of a kernel connection at one time, in the project's terms.
 //!
-//! The kernel counts windows and flights in segments and tells the size of one;
-//! here they are octets, as everywhere. What an older kernel does not tell is
-//! zero or absent.
+//! The kernel counts windows and data in flight in segments and reports their size; here they are
+//! bytes. Values that an older kernel does not report are zero or `None`.
 
 use std::io;
 
@@ -28,15 +27,15 @@ pub struct View {
     pub advertised_mss: u32,
     /// Congestion window.
     pub cwnd: Bytes,
-    /// Slow-start threshold; absent while unset.
+    /// Slow-start threshold; `None` while unset.
     pub ssthresh: Option<Bytes>,
-    /// Window the peer offers.
+    /// Window the peer advertises.
     pub snd_wnd: Bytes,
-    /// Octets in flight.
+    /// Bytes in flight.
     pub flight_size: Bytes,
-    /// Smoothed round-trip time.
+    /// Smoothed RTT.
     pub srtt: Option<Duration>,
-    /// Mean deviation of the round-trip time.
+    /// Mean deviation of the RTT.
     pub rttvar: Option<Duration>,
     /// Path MTU, in bytes.
     pub pmtu: u32,
@@ -44,7 +43,7 @@ pub struct View {
     pub min_rtt: Option<Duration>,
     /// Shifts of windows received and of windows sent.
     pub window_scale: (u8, u8),
-    /// Segments sent in all.
+    /// Segments sent in total.
     pub segments_sent: u64,
     /// Of these, with data, retransmissions included.
     pub data_segments_sent: u64,
@@ -52,27 +51,27 @@ pub struct View {
     pub retransmitted_segments: u64,
     /// Retransmission timeouts (Linux 6.7 and later).
     pub timeouts: u64,
-    /// Segments delivered that met a congestion mark.
+    /// Delivered segments with a congestion mark.
     pub delivered_ce: u64,
-    /// Time in which there was something to send or in flight.
+    /// Time in which data was available to send or in flight.
     pub busy: Duration,
-    /// Of this, held up by the receive window.
+    /// Part of this limited by the receive window.
     pub rwnd_limited: Duration,
-    /// Of this, held up by the send buffer.
+    /// Part of this limited by the send buffer.
     pub sndbuf_limited: Duration,
 }
 
 impl View {
-    /// `socket` as it is now, or as it was when it ended.
+    /// Returns the state of `socket` now, or at its end.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     #[cfg(target_os = "linux")]
     pub fn of(socket: &impl AsRawFd) -> io::Result<Self> {
         Ok(Self::of_words(&tcp_info::words(&socket::tcp_info(socket)?)))
     }
 
-    /// Fails: the counters of this system are not read.
+    /// Fails: this system's counters are not read.
     ///
     /// # Errors
     /// Always.
@@ -90,7 +89,7 @@ impl View {
         let smss = word("tcpi_snd_mss");
         let in_segments = |name| Bytes::new(word(name).saturating_mul(smss));
         let micros = |name| Duration::from_nanos(word(name).saturating_mul(1000));
-        // Unmeasured, a round trip is zero and the smallest the largest number.
+        // Unmeasured RTTs are zero; an unmeasured minimum is the largest number.
         let rtt = |name| match word(name) {
             0 | 0xffff_ffff => None,
             _ => Some(micros(name)),

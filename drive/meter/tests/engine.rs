@@ -1,5 +1,5 @@
-//! The engine as the TCP of a client's streams, in a namespace of its own: against a stock
-//! iperf3 server and this project's, each direction, totals equal to the byte.
+//! The engine as the TCP of a client's streams, in its own namespace: against a stock iperf3 server
+//! and this project's, each direction, totals equal to the byte.
 
 mod common;
 
@@ -22,7 +22,7 @@ struct Site {
     kernel: IpAddr,
 }
 
-/// Makes it, or says why it cannot.
+/// Returns a namespace with an engine; prints the reason if it cannot.
 fn site() -> Option<Site> {
     let made = Namespace::new().and_then(|namespace| {
         let engine = namespace.run(|| Engine::open(7))??;
@@ -48,7 +48,7 @@ impl Site {
         request.port = to.port();
         request.parameters.time = 1;
         request.parameters.congestion = Some("reno".into());
-        // As much as shows something, and leaves other tests a processor.
+        // Enough for a result, without occupying a whole CPU.
         request.parameters.bandwidth = Some(2_000_000_000);
         request.interval = Some(Duration::from_millis(250));
         request.connect_timeout = Duration::from_secs(5);
@@ -61,7 +61,7 @@ impl Site {
         self.namespace.run(test).unwrap()
     }
 
-    /// This project's server in the namespace.
+    /// Starts this project's server in the namespace.
     fn server(&self) -> Running {
         let config = ServerConfig {
             port: 0,
@@ -70,7 +70,7 @@ impl Site {
         self.namespace.run(|| Running::start(config)).unwrap()
     }
 
-    /// A test with a stock server, and what that says; `None` without iperf3.
+    /// Runs a test with a stock server; returns both outcomes, `None` without iperf3.
     fn with_stock(
         &self,
         change: impl FnOnce(&mut Request),
@@ -87,7 +87,9 @@ impl Site {
     }
 }
 
-/// What holds for every test: intervals add up, readings are the engine's, and explain.
+/// Checks invariants of every test.
+///
+/// Intervals add up, readings are the engine's, and they give an explanation.
 fn check(outcome: &Outcome) {
     for (index, stream) in outcome.streams.iter().enumerate() {
         let parts = outcome.intervals.iter();
@@ -168,7 +170,7 @@ fn both_ends_readings_explain_what_the_engine_sent_and_received() {
             Role::Sender => (bytes[0], bytes[1]),
             Role::Receiver => (bytes[1], bytes[0]),
         };
-        // What waited in buffers when the time was over only the sender counts.
+        // Data still in buffers at the end is counted by the sender only.
         assert!(received <= sent && sent - received < 256 << 20, "{bytes:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! Settings made wrong one by one in network namespaces of the test: each is found, its own fix
-//! removes the finding, and its undo brings it back.
+//! Wrong settings, one by one in network namespaces of the test. Each is found, its fix removes the
+//! finding, and its undo restores it.
 #![cfg(target_os = "linux")]
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -13,10 +13,10 @@ use gigatcp_units::{Bytes, Duration, Probability, Rate};
 const NAME: &str = "card0";
 const HERE: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const THERE: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
-/// The route to the other end, as the kernel enters it.
+/// The route to the other end, as entered in the kernel.
 const ROUTE: &str = "ip route replace 10.77.0.0/24 dev card0 src 10.77.0.1";
 
-/// What the cases make wrong; a machine may have further findings of other kinds.
+/// Rules that the cases break; a machine may have further findings of other kinds.
 const KINDS: [&str; 11] = [
     "route-window",
     "receive-buffer-max",
@@ -31,7 +31,7 @@ const KINDS: [&str; 11] = [
     "cached-ssthresh",
 ];
 
-/// A rule, and the command that makes a good namespace break it.
+/// A rule, and the command that breaks it in a correct namespace.
 const CASES: [(&str, &str); 11] = [
     ("route-window", "ROUTE window 65535"),
     ("route-advmss", "ROUTE advmss 536"),
@@ -60,8 +60,10 @@ const CASES: [(&str, &str); 11] = [
     ("segmentation-off", "ethtool -K card0 tso off"),
 ];
 
-/// 10 Gbit/s over 2 ms; for the congestion control 1 Gbit/s over 20 ms, with losses that CUBIC
-/// withstands there and Reno does not.
+/// Returns the path of a case: 10 Gbit/s over 2 ms.
+///
+/// For the congestion control it is 1 Gbit/s over 20 ms, with losses that CUBIC tolerates there and
+/// Reno does not.
 fn path(id: &str) -> Path {
     let (rtt_ms, gbps, loss) = match id {
         "congestion-control" => (20, 1, 9e-7),
@@ -76,7 +78,7 @@ fn path(id: &str) -> Path {
     }
 }
 
-/// A namespace with a device to another one, or `None` and a note where that is forbidden.
+/// Returns a namespace with a device to another one. `None`, with a note, if that is forbidden.
 fn testbed() -> Option<(Namespace, Namespace)> {
     let made = Namespace::new().and_then(|here| {
         let there = Namespace::new()?;
@@ -102,7 +104,7 @@ fn testbed() -> Option<(Namespace, Namespace)> {
     Some((here, there))
 }
 
-/// Runs a command line in the calling thread's namespace; whether it succeeded.
+/// Runs a command line in the calling thread's namespace; returns whether it succeeded.
 fn shell(line: &str) -> bool {
     let line = line.replace("ROUTE", ROUTE);
     let done = Command::new("sh")
@@ -127,7 +129,7 @@ fn facts() -> HostFacts {
     host::read(Some(IpAddr::from(THERE)))
 }
 
-/// Findings of the kinds that the cases make.
+/// Returns findings of the kinds that the cases cause.
 fn findings(id: &str) -> Vec<CostedFinding> {
     let found = examine(&facts(), &path(id)).findings;
     let is_ours = |found: &CostedFinding| KINDS.contains(&found.rule.id);

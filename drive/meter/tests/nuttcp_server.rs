@@ -21,14 +21,14 @@ use gigatcp_protocol::nuttcp::parameters::ThirdParty;
 use gigatcp_protocol::nuttcp::{Parameters, Version};
 use gigatcp_units::{self as units, Bytes};
 
-/// Data ports of this test alone: the client chooses them.
+/// Returns an unused data port: the client chooses it.
 fn data_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let base = 12_000 + (std::process::id() % 100) as u16 * 200;
     base + NEXT.fetch_add(20, Ordering::Relaxed)
 }
 
-/// A server on ports of its own.
+/// A server on separate ports.
 struct NuttcpServer {
     running: Running,
     at: SocketAddr,
@@ -126,7 +126,7 @@ fn stock_clients_of_tcp_agree_with_the_server() {
         let role = ours.streams[0].role;
         let bytes: u64 = ours.streams.iter().map(|stream| stream.total.bytes).sum();
         assert_eq!(role == Role::Sender, arguments.contains(&"-r"));
-        // The line has four digits of a MB.
+        // The line has four decimals of a MB.
         let printed = theirs.received.refined(Bytes::new(bytes));
         assert_eq!(printed.bytes.as_u64(), bytes, "{arguments:?}: {text}");
         if arguments.contains(&"-n20m") {
@@ -145,8 +145,8 @@ fn stock_clients_of_udp_agree_with_the_server() {
     let server = NuttcpServer::start(Admission::default());
     for arguments in [
         &["-u", "-T0.8", "-R20m", "-l1000", "-i0.25"][..],
-        // A stock client gives up after an interval without data, of which there is half a second
-        // between the last datagram and the last marker.
+        // A stock client gives up after an interval without data. Half a second passes between the
+        // last datagram and the last marker.
         &["-u", "-T1", "-R20m", "-l1000", "-r", "-i0.6"],
         &["-u", "-T0.8", "-Ri20m", "-l1000"],
     ] {
@@ -161,7 +161,7 @@ fn stock_clients_of_udp_agree_with_the_server() {
             Role::Sender => {
                 assert_eq!(sent, total.datagrams, "{text}");
                 let bits = 8.0 * total.bytes as f64 / ours.measured.as_secs_f64();
-                // A busy machine may send less, none more.
+                // A busy machine may send less, but not more.
                 assert!((10e6..22e6).contains(&bits), "{arguments:?}: {bits}");
             }
             Role::Receiver => assert_eq!(sent - lost as u64, total.datagrams, "{text}"),
@@ -172,7 +172,7 @@ fn stock_clients_of_udp_agree_with_the_server() {
 #[test]
 fn a_stock_client_gets_the_route_from_the_server() {
     let server = NuttcpServer::start(Admission::default());
-    // It runs traceroute itself, which need not be there.
+    // It runs traceroute, which may not be installed.
     let Some(text) = server.stock_client(&["-xt"]) else {
         return;
     };
@@ -326,13 +326,13 @@ fn a_client_waits_for_its_turn_and_the_next_is_told_why_not() {
     assert_eq!(outcome.cut_short, None);
 }
 
-/// Greeting and parameters of a client of 8.2.2.
+/// Returns greeting and parameters of a client of version 8.2.2.
 fn hello(mut parameters: Parameters) -> String {
     let (line, _) = parameters.line(Version::OURS).unwrap();
     format!("HELO nuttcp v8.2.2\n{line}")
 }
 
-/// The default test at a data port.
+/// Returns the default test at a data port.
 fn at_port(port: u16) -> Parameters {
     Parameters {
         port,

@@ -17,7 +17,7 @@ use gigatcp_protocol::iperf3::datagram::PING;
 use gigatcp_protocol::iperf3::{Direction, Parameters, Transport};
 use serde_json::Value;
 
-/// A server on a port of its own.
+/// Starts a server on a free port.
 fn server(admission: Admission) -> Running {
     server_with(admission, None)
 }
@@ -32,7 +32,7 @@ fn server_with(admission: Admission, authorize: Option<Arc<Authorize>>) -> Runni
     })
 }
 
-/// `iperf3 -J` as client; `None` if it is not installed.
+/// Runs `iperf3 -J` as client; `None` if it is not installed.
 fn stock_client(at: SocketAddr, arguments: &[&str]) -> Option<Value> {
     let output = Command::new("iperf3")
         .args(["-c", "127.0.0.1", "-p", &at.port().to_string(), "-J"])
@@ -134,7 +134,7 @@ fn stock_clients_of_udp_agree_to_the_datagram() {
                 Role::Sender => ours.total.datagrams,
                 Role::Receiver => ours.total.expected,
             };
-            // The client ends first: what is on its way then, only one end counts.
+            // The client ends first: only one end counts data in flight at that time.
             assert!(
                 packets.abs_diff(counted) <= 3,
                 "{arguments:?}: {packets}, {counted}"
@@ -201,7 +201,7 @@ fn a_client_waits_for_its_turn_and_hears_of_it() {
 #[test]
 fn half_open_clients_slow_readers_and_scanners_disturb_no_test() {
     let server = server(Admission::default());
-    // More than the server keeps: the oldest are closed.
+    // More than the server's limit: the oldest are closed.
     let mut silent: Vec<TcpStream> = (0..1100).map(|_| server.connect()).collect();
     for (index, stream) in silent.iter_mut().enumerate() {
         match index % 4 {
@@ -241,7 +241,7 @@ fn streams_that_never_come_end_a_test_and_free_its_place() {
     absent.write_all(&block).unwrap();
     absent.read_exact(&mut byte).unwrap();
     assert_eq!(byte, [10]);
-    // It goes away instead of waiting for the deadline.
+    // It disconnects instead of waiting for the deadline.
     drop(absent);
     let outcome = run(&request(server.at), &|| false, &mut |_| {}).unwrap();
     assert_eq!(outcome.cut_short, None);
@@ -264,7 +264,7 @@ fn a_stopped_server_tells_its_clients() {
     assert!(outcome.sent(Role::Sender).unwrap() > 0);
 }
 
-/// A fresh key, as files: private and public.
+/// Returns a new key as files: private and public.
 fn keys() -> (String, String, std::path::PathBuf) {
     use rsa::pkcs8::{EncodePrivateKey, EncodePublicKey, LineEnding};
     let private = rsa::RsaPrivateKey::new(&mut rsa::rand_core::OsRng, 2048).unwrap();
@@ -354,7 +354,7 @@ fn one_way_delays_are_told_in_both_directions_between_two_of_this_project() {
     let outcome = run(&request, &|| false, &mut |_| {}).unwrap();
     for role in [Role::Sender, Role::Receiver] {
         let delay = outcome.one_way_delay(role).unwrap();
-        // Both ends have one clock: an offset is an error, within what is said of it.
+        // Both ends have one clock: an offset is an error, within its stated uncertainty.
         assert!(delay.offset.abs() <= delay.uncertainty, "{delay:?}");
         assert!(
             delay.min > -delay.uncertainty && delay.min < 0.01,
@@ -376,6 +376,6 @@ fn one_way_delays_are_told_in_both_directions_between_two_of_this_project() {
         };
         assert_eq!(delay.datagrams, received);
     }
-    // A server knows no offset.
+    // A server has no offset.
     assert_eq!(server.outcome().one_way_delay(Role::Receiver), None);
 }

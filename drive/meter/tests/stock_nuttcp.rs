@@ -1,4 +1,5 @@
-//! Against a stock nuttcp server: each direction, TCP and UDP, what its receiver counted.
+//! The client against a stock nuttcp server: each direction, TCP and UDP, with its receiver's
+//! counts.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Child, Command, Stdio};
@@ -8,17 +9,17 @@ use std::time::{Duration, Instant};
 use gigatcp_meter::tester::{Outcome, Progress, Protocol, Request, Role, TestError, explain, run};
 use gigatcp_protocol::iperf3::{Direction, ServerOutput, Transport};
 
-/// `nuttcp -S` on a port of its own; `None` if it is not installed.
+/// `nuttcp -S` on a free port; not started if it is not installed.
 struct StockServer {
     child: Child,
     port: u16,
     data_port: u16,
 }
 
-/// A port with free ports after it, of this test alone.
+/// Returns an unused port with free ports after it.
 fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Below the range of the system's choice.
+    // Below the system's ephemeral ports.
     let base = 10_000 + (std::process::id() % 200) as u16 * 100;
     base + NEXT.fetch_add(20, Ordering::Relaxed)
 }
@@ -37,7 +38,7 @@ impl StockServer {
             return None;
         };
         let deadline = Instant::now() + Duration::from_secs(5);
-        // It listens when the port is taken; a connection would be a client to it.
+        // It listens once the port is in use; a connection would count as a client.
         while TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
             assert!(Instant::now() < deadline, "nuttcp does not listen");
             std::thread::sleep(Duration::from_millis(5));
@@ -68,13 +69,14 @@ impl Drop for StockServer {
     }
 }
 
-/// Runs a test and checks what holds for every one: intervals add up to the total. Returns the
-/// number of the server's intervals too.
+/// Runs a test and checks that intervals add up to the total.
+///
+/// Also returns the number of the server's intervals.
 fn tested(server: &StockServer, change: impl FnOnce(&mut Request)) -> (Outcome, usize) {
     let mut request = server.request();
     change(&mut request);
     let mut theirs = 0;
-    // Between two tests a stock server does not listen for a moment.
+    // A stock server does not listen for a moment between two tests.
     let deadline = Instant::now() + Duration::from_secs(10);
     let outcome = loop {
         let outcome = run(&request, &|| false, &mut |progress| {
@@ -112,7 +114,7 @@ fn tcp_agrees_to_the_byte_in_both_directions() {
         let (outcome, theirs) = tested(&server, |request| {
             request.parameters.direction = direction;
             request.parameters.parallel = streams;
-            // One is as fast as it goes.
+            // One is unlimited.
             let is_paced = (direction, streams) != (Direction::Forward, 3);
             request.parameters.bandwidth = is_paced.then_some(400_000_000);
         });
@@ -123,7 +125,7 @@ fn tcp_agrees_to_the_byte_in_both_directions() {
         let is_forward = role == Role::Sender;
         assert_eq!(theirs >= 3, is_forward, "{theirs} intervals of the server");
         assert!(outcome.measured > Duration::from_millis(900));
-        // This end's counters explain each stream; those of a stock server are unknown.
+        // This end's counters explain each stream; a stock server's are unknown.
         let explained = explain(&outcome);
         assert_eq!(explained.len(), streams as usize);
         assert!(explained.iter().all(|one| !one.has_both_ends));
@@ -172,7 +174,7 @@ fn udp_counts_every_datagram_in_both_directions() {
             Role::Receiver => stream.total.expected,
         };
         assert_eq!(peer.packets, sent, "{direction:?}");
-        // A busy machine may lose some: both ends then agree how many.
+        // A busy machine may lose some: both ends then agree on the number.
         let lost = peer.errors + stream.total.lost;
         let received = outcome.received(stream.role).unwrap();
         assert_eq!(received, (sent - lost as u64) * 1000, "{direction:?}");

@@ -1,4 +1,4 @@
-//! Against a stock iperf3 server: each direction, TCP and UDP, totals equal to the byte.
+//! The client against a stock iperf3 server: each direction, TCP and UDP, totals equal to the byte.
 
 mod common;
 
@@ -18,8 +18,9 @@ fn request(port: u16) -> Request {
     request
 }
 
-/// Runs a test and checks what holds for every one: intervals add up to the total, and the
-/// server says the same of its streams as it told us.
+/// Runs a test and checks invariants.
+///
+/// Intervals add up to the total, and the server reports the same results as it sent.
 fn tested(change: impl FnOnce(&mut Request)) -> Option<(Outcome, Value)> {
     let server = StockServer::start(LOCALHOST)?;
     let mut request = request(server.port);

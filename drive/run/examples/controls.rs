@@ -1,16 +1,16 @@
-//! Series of an experiment under every congestion control there is, as one table.
+//! Table of an experiment's series under every congestion control.
 //!
 //!     cargo run --release -p gigatcp-run --example controls -- lte --series deep-cubic [--set KEY=VALUE ...]
 //!
 //! Each line is a run with `flow.congestion_control` of that name and nothing else changed.
 //! `cargo xtask controls-table` puts the table into the experiment's README.
 //!
-//! RTTs are smoothed ones, sampled after `tester.omit`. A series whose flows end by bytes has
-//! the goodput of all bytes up to the last one, and timeouts in place of RTTs. Of several
-//! repeats each figure is the median.
+//! RTTs are smoothed ones, sampled after `tester.omit`. A series whose flows end by bytes has the
+//! goodput of all bytes up to the last one, and timeouts instead of RTTs. Of several repeats each
+//! figure is the median.
 //!
-//! Controls that ask routers (`xcp`, `rcp`) have theirs in place of each queue of the forward
-//! path. They are left out where a link follows a trace, since routers do not know its rate.
+//! Controls with router feedback (`xcp`, `rcp`) have their discipline at each queue of the forward
+//! path. They are left out if a link follows a trace, since routers do not know its rate.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ use gigatcp_record::{FlowRecord, SeriesRecord};
 use gigatcp_run::Job;
 use gigatcp_tcp::congestion::{Entry, Family, REGISTRY};
 
-/// Which table.
+/// Selection of a table.
 struct Request {
     directory: PathBuf,
     series: Vec<String>,
@@ -65,7 +65,7 @@ impl Request {
         }
     }
 
-    /// The plan under that control; `None` if its routers do not know a link's rate.
+    /// Returns the plan under that control. `None` if its routers do not know a link's rate.
     fn plan(&self, control: &Entry) -> Result<Option<Plan>, String> {
         let file = self.directory.join("plan.toml");
         let text = std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
@@ -91,7 +91,7 @@ impl Request {
         Ok(Some(plan))
     }
 
-    /// The table, line by line.
+    /// Prints the table, line by line.
     fn print(&self) -> Result<(), String> {
         for (number, control) in REGISTRY.iter().enumerate() {
             let Some(plan) = self.plan(control)? else {
@@ -129,13 +129,13 @@ fn follows_a_trace(hop: &HopConfig) -> bool {
     matches!(hop.rate_source, Some(RateSource::Trace(_)))
 }
 
-/// Whether the flows end by bytes.
+/// Returns whether the flows end by bytes.
 fn ends_by_bytes(scenario: &Scenario) -> bool {
     let mut stops = scenario.flows.iter().map(|flow| flow.stop);
     stops.all(|stop| matches!(stop, Stop::Bytes(_)))
 }
 
-/// The two lines above the figures.
+/// Returns the two lines above the figures.
 fn heading(names: &[String], scenarios: &[&Scenario]) -> String {
     let mut columns = vec!["control".to_owned()];
     for (name, scenario) in names.iter().zip(scenarios) {
@@ -152,7 +152,7 @@ fn heading(names: &[String], scenarios: &[&Scenario]) -> String {
     format!("| {} |\n|{rule}", columns.join(" | "))
 }
 
-/// The figures of one series.
+/// Returns the figures of one series.
 fn cells(scenario: &Scenario, runs: &[&SeriesRecord]) -> Vec<String> {
     let sum = |of: fn(&FlowRecord) -> u64| {
         median(runs, |run| {
@@ -185,7 +185,7 @@ fn cells(scenario: &Scenario, runs: &[&SeriesRecord]) -> Vec<String> {
     cells
 }
 
-/// Mbit/s with three digits.
+/// Formats Mbit/s with three digits.
 fn rate(mbps: f64) -> String {
     let places = if mbps < 9.995 {
         2
@@ -195,14 +195,14 @@ fn rate(mbps: f64) -> String {
     format!("{mbps:.places$}")
 }
 
-/// Jain's fairness index.
+/// Returns Jain's fairness index.
 fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|x| x * x).sum();
     sum * sum / (shares.len() as f64 * squares)
 }
 
-/// Smoothed RTT in ms that 5 % of the samples from `omit` on exceed.
+/// Returns the 95th percentile of the smoothed RTT samples from `omit` on, in ms.
 fn high_rtt(run: &SeriesRecord, omit: u64) -> f64 {
     let samples = run.flows.iter().flat_map(|flow| &flow.samples);
     let counted = samples.filter(|sample| sample.at_ns >= omit);

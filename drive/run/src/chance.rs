@@ -1,12 +1,13 @@
-//! What is left to chance in a run, and whether one seed says enough of it.
+//! Random elements of a run, and whether one seed is representative.
 //!
 //! The spread of a mean over loss events falls with the square root of their number: with
-//! [`ENOUGH`] of them it is about a fifth. A flow that saw fewer, and whose losses
-//! another seed would place elsewhere, is one draw from a wide distribution.
+//! [`ENOUGH`] of them it is about a fifth. A flow with fewer, whose losses another seed would place
+//! elsewhere, is one sample of a wide distribution.
 //!
-//! Losses are random where a link takes or marks packets at random, and where anything
-//! random (arrivals, delays, CPU steal time, collisions, draws of a congestion control) decides who finds a queue full.
-//! The first kind counts whether or not a packet was lost; the second only if one was.
+//! Losses are random if a link drops or marks packets at random, or if anything random (arrivals,
+//! delays, CPU steal time, collisions, draws of a congestion control) determines which packets find
+//! a queue full. The first kind counts whether or not a packet was lost; the second only if one
+//! was.
 
 use gigatcp_path::{HopConfig, LossModel};
 use gigatcp_plan::{Control, Flow, Scenario};
@@ -15,19 +16,19 @@ use gigatcp_units::Probability;
 
 use crate::scenario::links_of;
 
-/// Loss events of a flow with which one seed says enough.
+/// Loss events of a flow with which one seed is representative.
 pub const ENOUGH: u64 = 20;
 
-/// Why one seed says little of a series.
+/// Reason why one seed is not representative of a series.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FewLosses {
-    /// Fewest loss events of a flow whose losses are random.
+    /// Smallest number of loss events of a flow whose losses are random.
     pub loss_events: u64,
-    /// What is random, one line each.
+    /// Random elements, one line each.
     pub random: Vec<String>,
 }
 
-/// Why one seed says little of `record`, a run of `scenario`; None if it says enough.
+/// Returns why one seed is not representative of `record`, a run of `scenario`. `None` if it is.
 #[must_use]
 pub fn few_losses(scenario: &Scenario, record: &SeriesRecord) -> Option<FewLosses> {
     let random = sources(scenario);
@@ -44,18 +45,18 @@ pub fn few_losses(scenario: &Scenario, record: &SeriesRecord) -> Option<FewLosse
     })
 }
 
-/// Windows of a flow that were reduced, for loss or for marks.
+/// Returns the number of window reductions of a flow, for loss or for marks.
 fn loss_events(flow: &FlowRecord) -> u64 {
     flow.loss_events + flow.mark_reductions
 }
 
-/// Whether a recorded connection is one of `flow`.
+/// Returns whether a recorded connection belongs to `flow`.
 fn is_of(record: &FlowRecord, flow: &Flow) -> bool {
     let rest = record.name.strip_prefix(flow.name.as_str());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("-connection-"))
 }
 
-/// Everything of a scenario that its seed decides, one line each.
+/// Returns everything in a scenario that depends on its seed, one line each.
 fn sources(scenario: &Scenario) -> Vec<String> {
     let hosts = [&scenario.sender, &scenario.receiver];
     let hosts = hosts.into_iter();
@@ -94,7 +95,7 @@ fn sources(scenario: &Scenario) -> Vec<String> {
     named
 }
 
-/// Whether the link takes or marks packets at random, however few there are.
+/// Returns whether the link drops or marks packets at random, even if rarely.
 fn takes(link: &HopConfig) -> bool {
     link.loss.iter().any(is_random) || link.mark.is_some_and(happens)
 }
@@ -111,7 +112,7 @@ fn happens(probability: Probability) -> bool {
     probability.as_f64() > 0.0
 }
 
-/// What a link does at random.
+/// Returns the random actions of a link.
 fn kinds(link: &HopConfig) -> Vec<String> {
     let reorders = link.reorder.is_some_and(|one| happens(one.probability));
     let all = [

@@ -1,20 +1,20 @@
-//! Files that a plan names, from the directory it is in.
+//! Files that a plan names, relative to its directory.
 
 use std::fs;
 use std::path::Path;
 
 use gigatcp_plan::Files;
 
-/// Larger files are no traces: an hour at 1 Gbit/s.
+/// Maximum size of a trace: an hour at 1 Gbit/s.
 const LARGEST: u64 = 2 << 30;
 
-/// Files that a plan names, from one directory.
+/// Files that a plan names, in one directory.
 #[derive(Clone, Copy, Debug)]
 pub struct Beside<'a>(pub &'a Path);
 
 impl Files for Beside<'_> {
     fn read(&self, name: &str) -> Result<String, String> {
-        // Where a run was stored, what it named is there by its own name alone.
+        // In the directory of a stored run, a file has its name without directories.
         let path = self.0.join(name);
         let alone = Path::new(name).file_name().map(|name| self.0.join(name));
         let path = alone

@@ -1,5 +1,5 @@
-//! What was found of a flow, in virtual time or in real time, of the engine or
-//! of the kernel, becomes its record: one form for all.
+//! Converts the results of a flow to its record: in virtual or real time, of the engine or the
+//! kernel.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,7 @@ use gigatcp_sim::account::{ByCause, ByLimit, Settled, Span};
 use gigatcp_sim::meter::Meter;
 use gigatcp_units::{Bytes, Duration, Instant};
 
-/// The head of the record of a series: which one it is. What was found comes to
-/// it.
+/// Returns the header of a series' record; results are added later.
 pub(crate) fn head(series: &Series, repeat: u32, seed: u64) -> SeriesRecord {
     SeriesRecord {
         name: series.name.clone(),
@@ -27,7 +26,7 @@ pub(crate) fn head(series: &Series, repeat: u32, seed: u64) -> SeriesRecord {
     }
 }
 
-/// State of a sender at one moment, from the start of the run.
+/// State of a sender at one time, from the start of the run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FlowSample {
     pub(crate) at: Instant,
@@ -38,11 +37,11 @@ pub(crate) struct FlowSample {
     pub(crate) srtt: Option<Duration>,
     /// Wire segments retransmitted so far.
     pub(crate) retransmitted: u64,
-    /// Octets the receiving application has read so far.
+    /// Bytes the receiving application has read so far.
     pub(crate) delivered: u64,
 }
 
-/// What was counted of a flow.
+/// Counters of a flow.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Counts {
     pub(crate) segments_sent: u64,
@@ -55,33 +54,33 @@ pub(crate) struct Counts {
     pub(crate) acks_sent: u64,
 }
 
-/// Everything about a flow.
+/// All results of a flow.
 #[derive(Debug)]
 pub(crate) struct FlowResult<'a> {
     pub(crate) flow: &'a Flow,
-    /// The congestion control in effect.
+    /// Congestion control in effect.
     pub(crate) congestion: String,
     /// Profiles of sender and receiver.
     pub(crate) profiles: [String; 2],
-    /// When the sender's side was established, if it was.
+    /// Time at which the sender's side was established, if it was.
     pub(crate) established: Option<Instant>,
-    /// When the receiver had read everything, else the end of the run.
+    /// Time at which the receiver had read everything, else the end of the run.
     pub(crate) end: Instant,
-    /// Whether there was nothing left to wait for.
+    /// Whether the flow finished before the end of the run.
     pub(crate) is_finished: bool,
-    /// What the connections like it are called together.
+    /// Common name of the connections of its group.
     pub(crate) group: Option<String>,
     pub(crate) meter: Option<&'a Meter>,
-    /// Time at the start that is left out of the average.
+    /// Time at the start that the average omits.
     pub(crate) omit: Duration,
     pub(crate) counts: Counts,
     pub(crate) failure: Option<String>,
     pub(crate) rings: Vec<RingRecord>,
-    /// What its hosts dropped, by cause.
+    /// Packets its hosts dropped, by cause.
     pub(crate) host_drops: BTreeMap<String, u64>,
-    /// Processor time of sender and receiver.
+    /// CPU time of sender and receiver.
     pub(crate) busy: [Duration; 2],
-    /// Share of the run in which the hosts' own links were busy, where they have any.
+    /// Utilization of the hosts' own links during the run, if they have any.
     pub(crate) links: [Option<f64>; 2],
     /// Time under each limit until `end`.
     pub(crate) limits: Option<ByLimit>,
@@ -96,7 +95,7 @@ pub(crate) struct FlowResult<'a> {
 }
 
 impl FlowResult<'_> {
-    /// Its record.
+    /// Returns the record of the flow.
     pub(crate) fn into_record(self) -> FlowRecord {
         let intervals = self.intervals();
         let rates: Vec<(f64, f64)> = intervals
@@ -176,13 +175,16 @@ impl FlowResult<'_> {
         }
     }
 
-    /// Whether everything was delivered; a connection that failed is finished too.
+    /// Returns whether everything was delivered. A connection that failed is finished but not
+    /// complete.
     fn is_complete(&self) -> bool {
         self.is_finished && self.failure.is_none()
     }
 
-    /// Time from the start of the tester's clock that the average is over: to the last
-    /// octet read, or if the receiver waits for more, at least until the sender was to stop.
+    /// Returns the time that the average covers, from the start of the tester's clock.
+    ///
+    /// It ends at the last byte read. If the receiver waits for more, it ends no earlier than the
+    /// sender's stop.
     fn average_time(&self) -> Duration {
         let read = self.meter.map_or(Duration::ZERO, Meter::elapsed);
         if self.is_complete() {
@@ -196,8 +198,9 @@ impl FlowResult<'_> {
         started.map_or(read, |started| stop.saturating_since(started).max(read))
     }
 
-    /// Octets and time that count for the average over `elapsed`: without whole intervals
-    /// that begin before `omit`.
+    /// Returns bytes and time for the average over `elapsed`, without omitted intervals.
+    ///
+    /// Those are whole intervals that begin before `omit`.
     fn without_omitted(&self, elapsed: Duration) -> (Bytes, Duration) {
         let Some(meter) = self.meter else {
             return (Bytes::ZERO, Duration::ZERO);
@@ -212,7 +215,7 @@ impl FlowResult<'_> {
         (meter.total() - skipped, elapsed)
     }
 
-    /// The tester's lines: whole intervals only, as nuttcp prints them.
+    /// Returns the tester's lines: whole intervals only, as nuttcp prints them.
     fn intervals(&self) -> Vec<IntervalRecord> {
         let Some((meter, started_at)) = self
             .meter
@@ -241,7 +244,7 @@ impl FlowResult<'_> {
     }
 }
 
-/// Bit/s.
+/// Returns the rate in bit/s.
 pub(crate) fn rate(bytes: Bytes, span: Duration) -> f64 {
     if span.is_zero() {
         0.0
@@ -258,7 +261,7 @@ fn share(busy: Duration, of: Duration) -> f64 {
     }
 }
 
-/// Segments retransmitted by `at`, from the last look before it.
+/// Returns the segments retransmitted by `at`, from the last sample before it.
 fn retransmitted_by(looks: &[FlowSample], at: Instant) -> u64 {
     let after = looks.partition_point(|look| look.at <= at);
     after

@@ -1,13 +1,12 @@
-//! Further seeds for series of which one seed says little ([`chance`](crate::chance)).
+//! Further seeds for series of which one seed is not representative ([`chance`](crate::chance)).
 //!
-//! At most [`MAX_SEEDS`] per series and [`MAX_TIME`] for all series together. All series get
-//! their first further seed, then their second, and so on. A run that would end after the
-//! limit, going by how long the first took, is not begun; one that is in progress when the
-//! time is over is discarded. What remains of a series are its seeds up to the first that
-//! is missing, so that runs are not selected by how long they take.
+//! At most [`MAX_SEEDS`] per series and [`MAX_TIME`] for all series together. All series get their
+//! first further seed, then their second, and so on. A run expected to end after the limit, from
+//! the duration of the first, is not begun; one in progress at the limit is discarded. Of a series
+//! the seeds up to the first missing one remain, so that runs are not selected by their duration.
 //!
-//! How many seeds fit into the time depends on the machine; each of them, with its
-//! `event_hash`, does not.
+//! The number of seeds within the time depends on the machine. Each of them, with its `event_hash`,
+//! does not.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -19,38 +18,40 @@ use rayon::prelude::*;
 use crate::chance::{FewLosses, few_losses};
 use crate::run::{self, Job, Progress, RunError, Task};
 
-/// Most further seeds of a series.
+/// Maximum of further seeds of a series.
 pub const MAX_SEEDS: u32 = 10;
 
-/// Longest that they may take, all together.
+/// Maximum time for all of them.
 pub const MAX_TIME: Duration = Duration::from_secs(60);
 
-/// Time between two looks at the clock.
+/// Interval between checks of the clock.
 const STEP: Duration = Duration::from_millis(20);
 
-/// A series that is to be repeated.
+/// A series to be repeated.
 #[derive(Debug)]
 pub struct Wanted<'a> {
-    /// Its place among the records.
+    /// Its index among the records.
     place: usize,
-    /// What to run.
+    /// Its first run.
     task: Task<'a>,
-    /// How long the first run of it took.
+    /// Duration of its first run.
     took: Duration,
-    /// Why.
+    /// Reason for the repetition.
     pub why: FewLosses,
 }
 
 impl Wanted<'_> {
-    /// Its name.
+    /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.task.series.name
     }
 }
 
-/// The series of `job` to repeat, going by what came out of them: `records`, in plan order,
-/// of a job that runs each series once; `progress` is that of this job.
+/// Returns the series of `job` to repeat, selected by their `records`.
+///
+/// The records are in plan order, of a job that runs each series once; `progress` is that of this
+/// job.
 #[must_use]
 pub fn wanted<'a>(job: &'a Job, records: &[SeriesRecord], progress: &Progress) -> Vec<Wanted<'a>> {
     let tasks = job.tasks().into_iter().zip(progress.tasks());
@@ -69,7 +70,7 @@ pub fn wanted<'a>(job: &'a Job, records: &[SeriesRecord], progress: &Progress) -
     tasks.collect()
 }
 
-/// The worlds to run for `wanted`: by seed, then in plan order.
+/// Returns the runs for `wanted`: by seed, then in plan order.
 fn tasks<'a>(wanted: &[Wanted<'a>], seeds: u32) -> Vec<Task<'a>> {
     let seeds = 1..=seeds;
     let all = seeds.flat_map(|repeat| {
@@ -82,17 +83,18 @@ fn tasks<'a>(wanted: &[Wanted<'a>], seeds: u32) -> Vec<Task<'a>> {
     all.collect()
 }
 
-/// The progress of the further runs, all at their beginning.
+/// Returns the progress of the further runs, none of them begun.
 #[must_use]
 pub fn progress(wanted: &[Wanted<'_>]) -> Progress {
     Progress::of_tasks(&tasks(wanted, MAX_SEEDS))
 }
 
-/// Runs `wanted` with further seeds for at most `limit`, and adds what came out to
-/// `records`. `on_done` is called as each world ends, in no particular order.
+/// Runs `wanted` with further seeds for at most `limit`, and adds the results to `records`.
+///
+/// `on_done` is called at the end of each run, in no particular order.
 ///
 /// # Errors
-/// The first world that cannot be built.
+/// The first simulation that cannot be built.
 pub fn run(
     wanted: &[Wanted<'_>],
     limit: Duration,
@@ -118,7 +120,7 @@ pub fn run(
             summed_up(&record)
         }))
     };
-    // Threads split what is iterated over in halves, and here seeds come in order.
+    // Rayon splits its range in halves, but the seeds must run in order.
     let next = AtomicUsize::new(0);
     let results: Result<Vec<(usize, Option<FurtherRun>)>, RunError> =
         while_time_remains(limit, began, interrupt, &stop, || {
@@ -177,7 +179,7 @@ fn while_time_remains<T>(
     })
 }
 
-/// Ends the thread that watches the clock, also when a world panics.
+/// Ends the thread that watches the clock, even if a simulation panics.
 struct Ending<'a>(&'a AtomicBool, thread::Thread);
 
 impl Drop for Ending<'_> {

@@ -1,4 +1,4 @@
-//! What came out of a world becomes a record.
+//! Converts the outcome of a simulation to a record.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use crate::hosts::drops_by_cause;
 use crate::scenario::flows_of;
 use crate::{flow_result, hosts, negotiated, theory};
 
-/// The record of one run of a series.
+/// Returns the record of one run of a series.
 #[must_use]
 pub fn series(
     series: &Series,
@@ -49,7 +49,7 @@ pub fn series(
         }
         record
     };
-    // Wires that the world has put in place of links are not the plan's.
+    // Wires that the simulation uses for missing links are not part of the plan.
     let named = scenario.forward.len() + scenario.reverse.len() + scenario.links.len();
     let hops = outcome.hops.iter().zip(&outcome.max_backlog).take(named);
     let hops = hops.zip(outcome.link_samples.iter().zip(&outcome.sojourns));
@@ -132,7 +132,7 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
     found.into_record()
 }
 
-/// What both hosts dropped of a flow, by cause.
+/// Returns the packets of a flow that its hosts dropped, by cause.
 fn host_drops(result: &FlowOutcome) -> BTreeMap<String, u64> {
     let ends = [&result.sender, &result.receiver];
     let mut drops = Drops::default();
@@ -142,7 +142,7 @@ fn host_drops(result: &FlowOutcome) -> BTreeMap<String, u64> {
     drops_by_cause(&drops, true)
 }
 
-/// What the connections of a flow are called together, or the flows like it.
+/// Returns the common name of the connections of a flow, or of similar flows.
 fn group_of(flow: &Flow) -> Option<String> {
     let connections = flow.application.as_ref().map_or(1, AppConfig::connections);
     let own = (connections > 1).then(|| flow.name.clone());
@@ -160,7 +160,7 @@ fn text_of(flow: &Flow) -> String {
     application.map(ToString::to_string).unwrap_or_default()
 }
 
-/// What became of the flows of a process.
+/// Returns the record of the flows of an arrival process.
 fn arrivals_record(flow: &Flow, outcome: &ArrivalsOutcome) -> ArrivalsRecord {
     let times = &outcome.completion_times;
     let nanos = |time: Option<Duration>| time.map(Duration::as_nanos);
@@ -195,7 +195,7 @@ fn datagrams_record(flow: &Flow, result: &DatagramsOutcome) -> DatagramsRecord {
     }
 }
 
-/// What the users of an application noticed, whichever of its ends noticed it.
+/// Returns the results that the users of an application see, from both of its ends.
 fn application_record(
     application: &AppConfig,
     result: &FlowOutcome,
@@ -332,7 +332,7 @@ fn hop_record(hop: &Hop<Packet>, max_backlog: u64, now: Instant) -> HopRecord {
     }
 }
 
-/// The record of a hop, simulated or live.
+/// Returns the record of a hop, simulated or live.
 pub(crate) fn record_of_hop(
     name: &str,
     counters: &HopCounters,

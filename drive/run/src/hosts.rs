@@ -1,4 +1,4 @@
-//! The hosts of a run become records.
+//! Converts the hosts of a run to records.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use gigatcp_units::Instant;
 
 use crate::scenario::{flows_of, host_numbers};
 
-/// A record for each host that is not ideal.
+/// Returns a record for each host that is not ideal.
 pub(crate) fn records(scenario: &Scenario, outcome: &Outcome) -> Vec<HostRecord> {
     let hosts = names(scenario).into_iter().zip(&outcome.hosts);
     let hosts = hosts.filter(|(_, host)| {
@@ -23,7 +23,9 @@ pub(crate) fn records(scenario: &Scenario, outcome: &Outcome) -> Vec<HostRecord>
         .collect()
 }
 
-/// Names of all hosts, in the order of the world's: nodes, or the ends of each flow.
+/// Returns the names of all hosts in the simulation's order.
+///
+/// They are nodes, or the ends of each flow.
 fn names(scenario: &Scenario) -> Vec<String> {
     let numbered = host_numbers(scenario).into_keys();
     let nodes: Vec<String> = numbered
@@ -67,7 +69,7 @@ fn record(name: String, host: &Host, now: Instant) -> HostRecord {
     }
 }
 
-/// Shares of what they add up to: work may have been accepted beyond the end.
+/// Converts times to shares of their sum: work may have been accepted beyond the end.
 fn fractions(shares: CpuShares) -> ProcessorRecord {
     let CpuShares {
         user,

@@ -1,9 +1,9 @@
-//! What a program that was killed has left half made, found by a later one.
+//! Detects incomplete files and directories of killed processes.
 //!
-//! Files and directories in progress have a hidden name with the number of the process that writes
+//! Files and directories in progress have a hidden name with the ID of the process that writes
 //! them, and are locked by it (`flock(2)`). The kernel releases the lock however the process ends,
-//! so an unlocked one is abandoned. A number alone would not show that: it is reused, and means
-//! another process in another container.
+//! so an unlocked one is abandoned. The process ID alone would not show that: it is reused, and
+//! means another process in another container.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -12,25 +12,25 @@ use std::time::{Duration, SystemTime};
 /// Maximum time from creating a file or directory to locking it.
 const YOUNG: Duration = Duration::from_secs(60);
 
-/// Locks the new file or directory at `path` while the value lives; `None` if the file system has
+/// Locks the new file or directory at `path` while the value lives. `None` if the file system has
 /// no locks.
 #[must_use]
 pub fn lock(path: &Path) -> Option<File> {
     let file = opened(path)?;
-    // A process that checks whether it is abandoned holds the lock for a moment.
+    // A process that checks whether it is abandoned holds the lock briefly.
     file.lock().ok()?;
     Some(file)
 }
 
-/// Opens a file or directory only: opening a pipe could block indefinitely, and a symbolic link
-/// leads elsewhere.
+/// Opens a path if it is a file or directory. Opening a pipe could block indefinitely, and a
+/// symbolic link leads elsewhere.
 fn opened(path: &Path) -> Option<File> {
     let kind = path.symlink_metadata().ok()?.file_type();
     (kind.is_file() || kind.is_dir()).then_some(())?;
     File::open(path).ok()
 }
 
-/// Whether process `maker` no longer writes what is at `path`.
+/// Returns whether process `maker` no longer writes the file or directory at `path`.
 #[must_use]
 pub fn is_abandoned(path: &Path, maker: u32) -> bool {
     let Some(file) = opened(path) else {
@@ -42,7 +42,7 @@ pub fn is_abandoned(path: &Path, maker: u32) -> bool {
     }
 }
 
-/// Whether its maker may be there and not have locked it yet.
+/// Returns whether its process may exist and not have locked it yet.
 fn may_be_young(file: &File, maker: u32) -> bool {
     let modified = file.metadata().and_then(|about| about.modified());
     let age = modified.map(|then| SystemTime::now().duration_since(then));
@@ -50,7 +50,7 @@ fn may_be_young(file: &File, maker: u32) -> bool {
     is_young && Path::new("/proc").join(maker.to_string()).exists()
 }
 
-/// The process number at the end of a name, and what stands before it and a dot.
+/// Splits a name at its last dot into the rest and a process ID.
 #[must_use]
 pub fn maker(name: &str) -> Option<(&str, u32)> {
     let (name, number) = name.rsplit_once('.')?;
@@ -62,7 +62,7 @@ pub fn maker(name: &str) -> Option<(&str, u32)> {
 mod tests {
     use super::*;
 
-    /// A number that no process has.
+    /// An ID that no process has.
     const NOBODY: u32 = u32::MAX;
 
     #[test]
@@ -72,7 +72,7 @@ mod tests {
         assert!(!is_abandoned(folder.path(), NOBODY));
         drop(lock);
         assert!(is_abandoned(folder.path(), NOBODY));
-        // Just made, by somebody who may be about to lock it.
+        // Just created, by a process that may be about to lock it.
         assert!(!is_abandoned(folder.path(), std::process::id()));
         assert!(!is_abandoned(&folder.path().join("none"), NOBODY));
     }

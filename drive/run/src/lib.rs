@@ -1,19 +1,19 @@
 //! Runs a plan: every series and repeat to a record, in virtual or real time.
 //!
 //! ```text
-//! plan -> world, or live (one per series and repeat) -> record -> folder
+//! plan -> simulation, or live (one per series and repeat) -> record -> directory
 //! ```
 //!
-//! * [`scenario`]: a checked scenario becomes a world.
-//! * [`harvest`]: what came out of a world becomes a record.
-//! * `live`: the same scenario in real time, on Linux: engines or kernels at the
-//!   ends of an emulated path.
-//! * [`mod@run`]: all series and repeats, on as many cores as there are. Results
-//!   do not depend on how many: every world is alone with its seed.
-//! * [`chance`], [`further`]: what of a run is random, and further seeds where one seed
-//!   says little.
+//! * [`scenario`]: converts a checked scenario to the configuration of a simulation.
+//! * [`harvest`]: converts the outcome of a simulation to a record.
+//! * `live`: the same scenario in real time, on Linux: engines or kernels at the ends of an
+//!   emulated path.
+//! * [`mod@run`]: all series and repeats, in parallel on all cores. Results do not depend on the
+//!   number of cores: every simulation has its own seed.
+//! * [`chance`], [`further`]: random elements of a run, and further seeds if one seed is not
+//!   representative.
 //! * [`files`]: files that a plan names.
-//! * [`leftover`]: what a program that was killed has left half made.
+//! * [`leftover`]: incomplete files and directories of killed processes.
 //! * [`store`]: `runs/<name>-<hash>/`, written atomically.
 //! * [`tap`]: packets into a capture file.
 //! * [`watch`]: packets analyzed as they pass, without a file.

@@ -1,4 +1,4 @@
-//! What was requested, granted and in effect where they differ: nothing is overridden silently.
+//! Values requested, granted and in effect where they differ: nothing is overridden silently.
 //!
 //! An autotuned buffer of the engine is listed if its window is bounded, or if it cannot grow.
 
@@ -10,7 +10,7 @@ use gigatcp_units::{Bytes, Duration};
 
 use crate::flow_result::rate;
 
-/// Of engines at both ends.
+/// Returns the differences for engines at both ends.
 pub(crate) fn of_engines(
     scenario: &Scenario,
     flow: &Flow,
@@ -34,7 +34,7 @@ fn differs(requested: Option<Bytes>, granted: Bytes, tunes: bool) -> bool {
     requested.map_or(!tunes, |octets| octets != granted)
 }
 
-/// The receiver's, which decides how much may be in flight.
+/// Returns the receive buffer, which limits the data in flight, if it differs.
 pub(crate) fn receive_buffer(
     scenario: &Scenario,
     flow: &Flow,
@@ -67,7 +67,7 @@ pub(crate) fn receive_buffer(
     })
 }
 
-/// The sender's.
+/// Returns the send buffer, if it differs.
 pub(crate) fn send_buffer(scenario: &Scenario, flow: &Flow, sent: &Info) -> Option<Negotiated> {
     let (tunes, _) = sent.autotuning;
     let of_route = || {
@@ -88,7 +88,7 @@ pub(crate) fn send_buffer(scenario: &Scenario, flow: &Flow, sent: &Info) -> Opti
     })
 }
 
-/// What the route asks for in place of the application, if it does.
+/// Returns the buffer that the route requires instead of the application's, if any.
 fn of_route(host: &Host, metric: fn(&Profile) -> Option<Bytes>) -> Option<String> {
     let asked = metric(&host.profile)?;
     let rule = if host.profile.buffers.route_buffers_override {
@@ -101,7 +101,7 @@ fn of_route(host: &Host, metric: fn(&Profile) -> Option<Bytes>) -> Option<String
     ))
 }
 
-/// What a window of `effective` can carry, compared with one of the requested size.
+/// Compares the rate allowed by a window of `effective` with that of the requested size.
 pub(crate) fn cost(flow: &Flow, min_rtt: Option<Duration>, effective: Bytes) -> String {
     let Some((rtt, requested)) = min_rtt.zip(flow.receive_buffer) else {
         return "no round trip was measured".to_owned();
@@ -114,7 +114,7 @@ pub(crate) fn cost(flow: &Flow, min_rtt: Option<Duration>, effective: Bytes) -> 
     )
 }
 
-/// Segments smaller than both SYNs allow, because of what the host remembers.
+/// Returns the segment size, if a remembered MTU makes it smaller than both SYNs allow.
 pub(crate) fn segment_size(scenario: &Scenario, flow: &Flow, sender: &Info) -> Option<Negotiated> {
     let [host, _] = scenario.hosts_of(flow);
     let remembered = host.profile.path_mtu.route_mtu;

@@ -1,4 +1,4 @@
-//! All series and repeats of a plan, on as many cores as there are.
+//! Runs all series and repeats of a plan, in parallel on all cores.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,46 +23,47 @@ use crate::{harvest, scenario};
 #[cfg(target_os = "linux")]
 use gigatcp_emulate::Side;
 
-/// What a plan runs on.
+/// Backend that runs a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Backend {
-    /// A simulated world, which a seed repeats to the bit.
+    /// Simulation, which a seed repeats bit by bit.
     #[default]
     VirtualTime,
-    /// This machine: its clock, its processor, its kernel where the plan says.
+    /// This machine: its clock, its CPUs, its kernel where the plan requires it.
     Live,
 }
 
-/// Why a job cannot be run at all.
+/// Reason why a job cannot be run at all.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
-    /// What is wrong, in one sentence.
+    /// The problem, in one sentence.
     pub message: String,
-    /// What to type instead.
+    /// The change that makes it possible.
     pub hint: String,
 }
 
-/// What to run of a plan.
+/// Runs to be made of a plan.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// In virtual time or in real time.
+    /// Virtual or real time.
     pub backend: Backend,
     /// The plan.
     pub plan: Plan,
-    /// Only the series of these names; all when empty.
+    /// Names of the series to run; empty: all.
     pub only: Vec<String>,
-    /// Seed of the first repeat; the others count up from it.
+    /// Seed of the first repeat; each further repeat adds one.
     pub seed: u64,
     /// Runs per series.
     pub repeat: u32,
     /// Directory for one capture per series and repeat; `None`: no captures.
     pub captures: Option<PathBuf>,
-    /// Whether the packets at the senders' interfaces are analyzed as they pass. Live, where
-    /// there are captures, those are left for the caller to analyze.
+    /// Whether the packets at the senders' interfaces are analyzed as they pass.
+    ///
+    /// In a live run with captures, the caller has to analyze those instead.
     pub judge: bool,
 }
 
-/// One world to run.
+/// One run of one series.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task<'a> {
     pub(crate) series: &'a Series,
@@ -70,38 +71,38 @@ pub(crate) struct Task<'a> {
     pub(crate) seed: u64,
 }
 
-/// How far every world has come; read it from another thread.
+/// Progress of all runs; readable from another thread.
 #[derive(Debug, Default)]
 pub struct Progress {
     tasks: Vec<TaskProgress>,
 }
 
-/// How far one world has come.
+/// Progress of one run.
 #[derive(Debug)]
 pub struct TaskProgress {
     /// Name of the series.
     pub series: String,
     /// 0-based repeat.
     pub repeat: u32,
-    /// Simulated time at which it ends at the latest, in nanoseconds.
+    /// Latest end of the run in simulated time, in nanoseconds.
     pub end_ns: u64,
     /// Simulated time so far, in nanoseconds.
     pub now_ns: AtomicU64,
-    /// Real time that it took, in nanoseconds; zero until it is finished.
+    /// Wall time of the run, in nanoseconds; zero until it is finished.
     pub took_ns: AtomicU64,
     /// Whether it is finished.
     pub done: AtomicBool,
 }
 
 impl TaskProgress {
-    /// Real time that it took; zero until it is finished.
+    /// Returns the wall time of the run; zero until it is finished.
     pub(crate) fn took(&self) -> Duration {
         Duration::from_nanos(self.took_ns.load(Ordering::Relaxed))
     }
 }
 
 impl Progress {
-    /// Everything at its beginning.
+    /// Returns the progress of a job, with no run begun.
     #[must_use]
     pub fn of(job: &Job) -> Self {
         Self::of_tasks(&job.tasks())
@@ -121,14 +122,14 @@ impl Progress {
         }
     }
 
-    /// The worlds, in plan order.
+    /// Returns the runs, in plan order.
     #[must_use]
     pub fn tasks(&self) -> &[TaskProgress] {
         &self.tasks
     }
 }
 
-/// When a series is expected to end: the last flow's stop, else the cap.
+/// Returns the expected end of a series: the last flow's stop, else the maximum duration.
 fn longest_run(series: &Series) -> u64 {
     let stops = series.scenario.flows.iter().map(|flow| match flow.stop {
         gigatcp_plan::Stop::Duration(span) => (flow.start + span).as_nanos(),
@@ -138,7 +139,7 @@ fn longest_run(series: &Series) -> u64 {
 }
 
 impl Job {
-    /// Returns the job of each series of a plan once, in virtual time, by the plan's seed.
+    /// Returns the job that runs each series once, in virtual time, with the plan's seed.
     #[must_use]
     pub const fn of(plan: Plan) -> Self {
         Self {
@@ -152,7 +153,7 @@ impl Job {
         }
     }
 
-    /// Runs it to its end and returns its records.
+    /// Runs the job to its end and returns its records.
     ///
     /// # Errors
     /// As [`run`].
@@ -160,7 +161,7 @@ impl Job {
         run(self, &AtomicBool::new(false), &Progress::of(self), &|_| {})
     }
 
-    /// What of the job cannot be run where it is to run, if anything.
+    /// Returns the reason why the backend cannot run the job, if any.
     #[must_use]
     pub fn refusal(&self) -> Option<Refusal> {
         let series = self.tasks();
@@ -215,25 +216,25 @@ pub fn asks_for_kernel(series: &Series) -> Option<Refusal> {
     })
 }
 
-/// Why a run failed. A world that runs never fails; building one or writing
-/// its capture may.
+/// Failure of a run. A simulation that was built never fails; building it or writing its capture
+/// may.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// A hop cannot be built.
+    /// A simulation cannot be built.
     #[error("series `{series}` cannot be built: {source}")]
     World {
         /// Name of the series.
         series: String,
-        /// What is wrong.
+        /// The invalid configuration.
         source: ConfigError,
     },
-    /// It cannot be run in real time.
+    /// A live run is not possible.
     #[cfg(target_os = "linux")]
     #[error("series `{series}` could not be run live: {source}")]
     Live {
         /// Name of the series.
         series: String,
-        /// Why not.
+        /// The cause.
         source: LiveError,
     },
     /// A capture cannot be written.
@@ -241,17 +242,18 @@ pub enum RunError {
     Capture {
         /// Name of the series.
         series: String,
-        /// What went wrong.
+        /// The cause.
         source: CaptureError,
     },
 }
 
-/// Runs the job. When `stop` becomes true, worlds end where they are and
-/// worlds not begun are left out; what is there is returned, marked partial.
-/// `on_done` is called as each world ends, in no particular order.
+/// Runs the job. When `stop` becomes true, runs end early and others are not begun.
+///
+/// The results so far are returned, marked partial. `on_done` is called at the end of each run, in
+/// no particular order.
 ///
 /// # Errors
-/// The first failure; other worlds still run to their end.
+/// The first failure; other runs still continue to their end.
 pub fn run(
     job: &Job,
     stop: &AtomicBool,
@@ -274,7 +276,7 @@ pub fn run(
     type Results = Vec<Result<Option<SeriesRecord>, RunError>>;
     let results: Results = match job.backend {
         Backend::VirtualTime => tasks.par_iter().zip(&progress.tasks).map(run_one).collect(),
-        // Two would take each other's processors.
+        // Two would compete for the CPUs.
         Backend::Live => tasks.iter().zip(&progress.tasks).map(run_one).collect(),
     };
     let mut records = Vec::new();
@@ -299,7 +301,7 @@ fn run_task(
     }
 }
 
-/// In real time.
+/// Runs a task in real time.
 #[cfg(target_os = "linux")]
 fn run_live(
     job: &Job,
@@ -342,7 +344,7 @@ fn run_live(
     Ok(record)
 }
 
-/// In a world.
+/// Runs a task in virtual time.
 fn run_world(
     job: &Job,
     task: &Task<'_>,
@@ -374,11 +376,12 @@ fn run_world(
     Ok(record)
 }
 
-/// Runs one series as a world with a repetition's number and seed. When `stop` becomes
-/// true it ends where it is, and the record is partial.
+/// Simulates one series with a repeat's number and seed.
+///
+/// When `stop` becomes true it ends early, and the record is partial.
 ///
 /// # Errors
-/// When a hop cannot be built.
+/// If a hop cannot be built.
 pub fn world(
     series: &Series,
     (repeat, seed): (u32, u64),
@@ -406,7 +409,7 @@ pub fn world(
     ))
 }
 
-/// The file that the packets of a task go to.
+/// Returns the name of the capture file of a task.
 fn capture_name(job: &Job, task: &Task<'_>) -> String {
     let series = &task.series.name;
     if job.repeat == 1 {

@@ -1,4 +1,4 @@
-//! A checked scenario becomes a world.
+//! Converts a checked scenario to the configuration of a simulation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,18 +12,19 @@ use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};
 
-/// Octets of a TCP header without options.
+/// Bytes of a TCP header without options.
 const TCP_HEADER: u32 = 20;
 
-/// Room for datagrams that wait to be read where a flow asks for none (Linux
-/// `net.core.rmem_default`).
+/// Default receive buffer for datagrams (Linux `net.core.rmem_default`).
 const DATAGRAM_BUFFER: Bytes = Bytes::new(212_992);
 
 /// Port of the receiving application (nuttcp's data port).
 const PORT: u16 = 5001;
 
-/// Returns the world of the series named `series` in `plan` with this seed, or of the
-/// first series if `series` is None; None if the plan has no such series.
+/// Returns the configuration of a series of `plan` with this seed.
+///
+/// The series has the name `series`; `None` selects the first. Returns `None` if the plan has no
+/// such series.
 #[must_use]
 pub fn world_of(plan: &Plan, series: Option<&str>, seed: u64) -> Option<WorldConfig> {
     let is_wanted = |one: &&Series| series.is_none_or(|name| one.name == name);
@@ -31,7 +32,7 @@ pub fn world_of(plan: &Plan, series: Option<&str>, seed: u64) -> Option<WorldCon
     Some(world(&found.with_starts(seed).scenario, seed))
 }
 
-/// The world of `scenario` with this seed.
+/// Returns the configuration of `scenario` with this seed.
 #[must_use]
 pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
     let numbers = host_numbers(scenario);
@@ -76,7 +77,7 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
     world
 }
 
-/// The flows of a kind, with their numbers among all.
+/// Returns the flows of a kind, with their numbers among all flows.
 pub(crate) fn flows_of(
     scenario: &Scenario,
     kind: FlowKind,
@@ -85,8 +86,8 @@ pub(crate) fn flows_of(
     flows.filter(move |(_, flow)| flow.kind() == kind)
 }
 
-/// What the data of a flow cross, and what its ACKs do, the links of its hosts first;
-/// without media.
+/// Returns the links that the data of a flow and its ACKs cross. Links of its hosts come first;
+/// media are left out.
 pub(crate) fn links_of<'a>(scenario: &'a Scenario, flow: &Flow) -> [Vec<&'a HopConfig>; 2] {
     let hosts = scenario.hosts_of(flow);
     let shared = [&scenario.forward, &scenario.reverse];
@@ -106,7 +107,7 @@ pub(crate) fn links_of<'a>(scenario: &'a Scenario, flow: &Flow) -> [Vec<&'a HopC
     })
 }
 
-/// Datagrams between the ends of a flow.
+/// Returns datagrams between the ends of a flow.
 fn datagrams(application: AppConfig, flow: &Flow, ends: FlowConfig) -> Option<DatagramsConfig> {
     Some(DatagramsConfig {
         name: ends.name,
@@ -125,14 +126,14 @@ fn ends_of(flow: &Flow) -> Option<&Ends> {
     flow.ends.as_ref()
 }
 
-/// The nodes at which flows begin or end, each with its number as a host.
+/// Returns the nodes at which flows begin or end, with their numbers as hosts.
 pub(crate) fn host_numbers(scenario: &Scenario) -> BTreeMap<usize, usize> {
     let ends = scenario.flows.iter().filter_map(ends_of);
     let nodes: BTreeSet<usize> = ends.flat_map(|ends| [ends.from, ends.to]).collect();
     nodes.into_iter().zip(0..).collect()
 }
 
-/// The hosts of these nodes. The flows define their connections.
+/// Returns the hosts of these nodes. The flows define their connections.
 fn shared_hosts(
     scenario: &Scenario,
     numbers: &BTreeMap<usize, usize>,
@@ -182,7 +183,7 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
     }
 }
 
-/// The links of a flow, by name.
+/// Returns the links of a flow, by name.
 fn via(scenario: &Scenario, ends: &Ends) -> Via {
     let names = |links: &[usize]| {
         let links = links.iter().map(|link| scenario.link(*link));
@@ -230,8 +231,8 @@ fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64
     }
 }
 
-/// An initial sequence number that differs from flow to flow and follows from
-/// the seed; virtual time has no attacker to hide it from (RFC 6528).
+/// Returns an initial sequence number that follows from flow and seed. Virtual time has no attacker
+/// to hide it from (RFC 6528).
 fn initial_sequence(seed: u64, number: usize, salt: u32) -> u32 {
     let mixed = seed
         .wrapping_add(number as u64 + 1)

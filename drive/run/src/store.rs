@@ -1,8 +1,8 @@
 //! The result store: `runs/<name>-<hash>/`, written atomically.
 //!
 //! Files are written into a hidden directory next to the final one, which is renamed when it is
-//! complete. A directory that is not committed is always removed: if the process had no time for it
-//! (`kill -9`), by the next one that stores something there.
+//! complete. A directory that is not committed is always removed. If the process had no time for it
+//! (`kill -9`), the next one that stores results there does.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,15 +13,15 @@ use gigatcp_record::RunRecord;
 
 use crate::leftover;
 
-/// Why results could not be stored.
+/// Failure to store results.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {action} {path}: {source}")]
 pub struct StoreError {
-    /// What was being done.
+    /// The attempted action.
     pub action: &'static str,
-    /// To what.
+    /// The path it concerned.
     pub path: String,
-    /// What the system says.
+    /// The system's error.
     pub source: io::Error,
 }
 
@@ -33,24 +33,25 @@ fn error(action: &'static str, path: &Path, source: io::Error) -> StoreError {
     }
 }
 
-/// A result directory that is being filled.
+/// A result directory in progress.
 #[derive(Debug)]
 pub struct Folder {
     building: PathBuf,
     /// Marks the directory as in use.
     lock: Option<File>,
-    /// What others have left behind, and is removed.
+    /// Abandoned directories that were removed.
     removed: Vec<PathBuf>,
     target: PathBuf,
     committed: bool,
 }
 
 impl Folder {
-    /// Begins `base/<name>-<hash>`. Fails early, before anything is run, when
-    /// the place cannot be written.
+    /// Creates the directory for `base/<name>-<hash>`.
+    ///
+    /// It fails early, before any run, if the location is not writable.
     ///
     /// # Errors
-    /// When the directory cannot be created.
+    /// If the directory cannot be created.
     pub fn begin(base: &Path, name: &str, hash: &str) -> Result<Self, StoreError> {
         fs::create_dir_all(base).map_err(|e| error("create the directory", base, e))?;
         let target = base.join(format!("{name}-{hash}"));
@@ -66,13 +67,13 @@ impl Folder {
         })
     }
 
-    /// Incomplete directories of killed runs that were found there and removed.
+    /// Returns the incomplete directories of killed runs that were found and removed.
     #[must_use]
     pub fn removed(&self) -> &[PathBuf] {
         &self.removed
     }
 
-    /// Where files go until the directory is committed.
+    /// Returns the directory for files until the commit.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.building
@@ -81,7 +82,7 @@ impl Folder {
     /// Writes a file.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
         let path = self.building.join(name);
         fs::write(&path, content).map_err(|e| error("write", &path, e))
@@ -90,31 +91,32 @@ impl Folder {
     /// Writes `run.json`.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn write_record(&self, record: &RunRecord) -> Result<(), StoreError> {
         let json = serde_json::to_vec(record)
             .map_err(|e| error("write", &self.building.join("run.json"), e.into()))?;
         self.write("run.json", &json)
     }
 
-    /// Gives the directory its final name, in place of an earlier run of the same plan and seed,
-    /// which is removed only afterwards; returns the final path.
+    /// Gives the directory its final name, and returns its path.
+    ///
+    /// It replaces an earlier run of the same plan and seed, which is removed only afterwards.
     ///
     /// # Errors
-    /// When the directory cannot be renamed. The earlier run is then unchanged.
+    /// If the directory cannot be renamed. The earlier run is then unchanged.
     pub fn commit(mut self) -> Result<PathBuf, StoreError> {
         let mut earlier = self.building.clone().into_os_string();
         earlier.push(EARLIER);
         let earlier = PathBuf::from(earlier);
         let replaces = self.target.exists();
-        // Under its hidden name it would look abandoned for a moment.
+        // Under its hidden name it would briefly seem abandoned.
         let _held = leftover::lock(&self.target);
         if replaces {
             fs::rename(&self.target, &earlier).map_err(|e| error("replace", &self.target, e))?;
         }
         if let Err(refused) = fs::rename(&self.building, &self.target) {
             if replaces {
-                // It was there a moment ago and its place is free.
+                // It existed a moment ago and its path is free.
                 let _ = fs::rename(&earlier, &self.target);
             }
             return Err(error("finish the directory", &self.target, refused));
@@ -122,7 +124,7 @@ impl Folder {
         self.committed = true;
         drop(self.lock.take());
         if replaces {
-            // Should it stay, its hidden name says what it is; this run stands.
+            // If it stays, its hidden name identifies it; this run is valid.
             let _ = fs::remove_dir_all(&earlier);
         }
         Ok(self.target.clone())
@@ -138,12 +140,12 @@ impl Drop for Folder {
     }
 }
 
-/// What a run that is replaced is called until the new one stands, behind the name
-/// of that.
+/// Suffix of a run that is being replaced, until the new one is complete.
 const EARLIER: &str = ".earlier";
 
-/// Removes abandoned directories in `base`, and restores the name of runs whose replacement was not
-/// completed; returns what was removed.
+/// Removes abandoned directories in `base`, and returns them.
+///
+/// Also restores the name of runs whose replacement was not completed.
 fn clear(base: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(base).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -163,7 +165,7 @@ fn clear(base: &Path) -> Vec<PathBuf> {
         }
         let target = base.join(&stem[1..]);
         if is_earlier && !target.exists() {
-            // What was to replace it does not.
+            // Its replacement was not completed.
             let _ = fs::rename(&path, &target);
         } else if fs::remove_dir_all(&path).is_ok() {
             removed.push(path);
@@ -173,8 +175,9 @@ fn clear(base: &Path) -> Vec<PathBuf> {
     removed
 }
 
-/// Whether a hidden directory's name, without its process number, is one of this file's:
-/// `.<name>-<hash>`, and `-live` behind the hash of a run in real time.
+/// Returns whether a hidden directory's name, without its process ID, is of this module.
+///
+/// The form is `.<name>-<hash>`, with `-live` after the hash of a run in real time.
 fn is_run(stem: &str) -> bool {
     let stem = stem.strip_suffix("-live").unwrap_or(stem);
     let hash = stem
@@ -188,8 +191,9 @@ fn is_run(stem: &str) -> bool {
     })
 }
 
-/// Fingerprint of what determines a run: plan text, overrides, which series,
-/// seed and repeats; 16 hex digits.
+/// Returns a fingerprint of everything that determines a run; 16 hex digits.
+///
+/// That is the plan's text, overrides, selected series, seed and repeats.
 #[must_use]
 pub fn plan_hash(
     plan: &str,
@@ -259,10 +263,10 @@ mod tests {
         let somebody = Folder::begin(base.path(), "some", "0123456789abcdef").unwrap();
         assert_eq!(somebody.removed(), [live, half_made.clone()]);
         assert!(!half_made.exists());
-        // It was taken away, and nothing has come in its place.
+        // The process was killed after moving it away and before replacing it.
         let kept = fs::read(at("other-4567456745674567").join("run.json")).unwrap();
         assert_eq!(kept, b"earlier");
-        // Who is at work is left alone.
+        // A directory in use is not touched.
         let next = Folder::begin(base.path(), "next", "0123456789abcdef").unwrap();
         assert!(next.removed().is_empty() && somebody.path().exists());
         assert!(strange.iter().all(|path| path.exists()));

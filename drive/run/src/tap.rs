@@ -11,8 +11,9 @@ use gigatcp_sim::packet::Packet;
 use gigatcp_units::Instant;
 use gigatcp_wire::IpHeader;
 
-/// A capture being written, shared between the simulation and the caller that checks for its
-/// errors.
+/// A capture being written, shared by the simulation and its caller.
+///
+/// The caller checks for its errors.
 #[derive(Clone)]
 pub struct CaptureTap {
     state: Arc<Mutex<State>>,
@@ -29,7 +30,7 @@ impl CaptureTap {
     /// Starts a capture in the file at `path`.
     ///
     /// # Errors
-    /// When the file cannot be created or written.
+    /// If the file cannot be created or written.
     pub fn create(path: &Path, comment: &str) -> Result<Self, CaptureError> {
         let file = File::create(path).map_err(|source| CaptureError::Write {
             what: format!("{}, the file", path.display()),
@@ -49,10 +50,10 @@ impl CaptureTap {
         })
     }
 
-    /// Ends the capture and gives its path.
+    /// Ends the capture and returns its path.
     ///
     /// # Errors
-    /// The first thing that went wrong since it began.
+    /// The first error since it began.
     pub fn finish(&self) -> Result<PathBuf, CaptureError> {
         let mut state = match self.state.lock() {
             Ok(state) => state,
@@ -96,7 +97,7 @@ impl State {
             ))
         };
         if let Err(error) = writer.write_segment(self.interface, now, &header, segment) {
-            // Nothing more is written; the run goes on and tells at its end.
+            // No more is written; the run continues and reports the error at its end.
             self.error = Some(error);
             self.writer = None;
         }

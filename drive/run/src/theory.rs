@@ -1,4 +1,4 @@
-//! The goodput that an equation of the literature has for a flow, if one holds.
+//! Goodput of a flow by a published equation, if one applies.
 //!
 //! ```text
 //! reno   W = C / sqrt(p)                    Mathis et al. 1997, random loss       (1)
@@ -6,24 +6,24 @@
 //! goodput = W * MSS / RTT
 //! ```
 //!
-//! Both are means over many losses of a flow that only loss limits. So they hold where
-//! all of this is so, and elsewhere there is no value:
+//! Both are means over many losses of a flow that only loss limits. So there is a value only if all
+//! of this holds:
 //!
-//! * the flow sends all that it can, with one of these controls, and repairs losses by
-//!   fast retransmit: a timer would idle the path and open the window from one segment;
-//! * each data packet is lost with the same probability `p` of at most
-//!   [`MAX_LOSS`], independent of others, and nothing else is random; no ACK is lost;
-//! * links have fixed rates and delays, and a window of [`PEAK`] times the mean, of all
-//!   flows together, leaves the bottleneck idle in between: no queue adds to the RTT;
+//! * the flow is greedy, with one of these controls, and repairs losses by fast retransmit: a timer
+//!   would idle the path and grow the window from one segment;
+//! * each data packet is lost with the same probability `p` of at most [`MAX_LOSS`], independent of
+//!   others, and nothing else is random; no ACK is lost;
+//! * links have fixed rates and delays, and a window of [`PEAK`] times the mean, of all flows
+//!   together, leaves the bottleneck idle in between: no queue adds to the RTT;
 //! * the flow lasts for [`MIN_LOSSES`] losses or more;
-//! * other limits (windows, CPUs, the application) took less than [`OTHER_SHARE`] of its
-//!   time, by the account of the run.
+//! * other limits (windows, CPUs, the application) took less than [`OTHER_SHARE`] of its time, by
+//!   the time attribution of the run.
 //!
-//! C is 1.31 where every segment adds to the window, and 0.93 where each delayed ACK
-//! counts as one. Equation (2) is of periodic loss; random loss leaves about a quarter
-//! more (`core/theory/src/cubic.rs`).
+//! C is 1.31 if every segment adds to the window, and 0.93 if each delayed ACK counts as one.
+//! Equation (2) is for periodic loss; random loss leaves about a quarter more
+//! (`core/theory/src/cubic.rs`).
 //!
-//! Out of scope: timeouts, which come with losses of some per cent, and bursts of losses.
+//! Out of scope: timeouts, which occur at loss rates of some percent, and bursts of losses.
 
 use gigatcp_events::Cause;
 use gigatcp_path::{HopConfig, LossModel};
@@ -38,20 +38,21 @@ use gigatcp_units::{Bytes, Duration, Probability};
 
 use crate::scenario::links_of;
 
-/// Largest loss probability: with more, timeouts matter.
+/// Maximum loss probability: with more, timeouts matter.
 const MAX_LOSS: f64 = 0.02;
 
-/// Largest window over the mean one: Reno's sawtooth with random losses.
+/// Ratio of the largest window to the mean: Reno's sawtooth with random losses.
 const PEAK: f64 = 1.5;
 
-/// Losses that a flow must live to see on average.
+/// Minimum of expected losses during a flow.
 const MIN_LOSSES: f64 = 4.0;
 
-/// Share of the time that other limits may take.
+/// Maximum share of the time under other limits.
 const OTHER_SHARE: f64 = 0.1;
 
-/// The value for `flow`, which sends segments with `mss` bytes of data and whose time went
-/// as `spent` says; None if no equation holds.
+/// Returns the value for `flow`; `None` if no equation applies.
+///
+/// The flow sends segments with `mss` bytes of data; `spent` is its time by cause.
 pub(crate) fn of_flow(
     scenario: &Scenario,
     flow: &Flow,
@@ -95,7 +96,7 @@ pub(crate) fn of_flow(
     })
 }
 
-/// Mean window in segments, and the equation it is from.
+/// Returns the mean window in segments, and its equation.
 fn window(
     flow: &Flow,
     sends: &Profile,
@@ -132,13 +133,13 @@ fn window(
     }
 }
 
-/// Whether it sends all that it can.
+/// Returns whether the flow sends all that it can.
 fn is_greedy(flow: &Flow) -> bool {
     let application = flow.application.as_ref();
     flow.supply.is_none() && application.is_none_or(|one| one.entry.name == "bulk")
 }
 
-/// Whether other limits took less than [`OTHER_SHARE`] of the time.
+/// Returns whether other limits took less than [`OTHER_SHARE`] of the time.
 fn is_limited_by_loss(spent: &ByCause) -> bool {
     let seconds = |cause: Cause| spent[cause.index()].as_secs_f64();
     let all: f64 = Cause::ALL.into_iter().map(seconds).sum();
@@ -152,8 +153,8 @@ fn is_limited_by_loss(spent: &ByCause) -> bool {
     all > 0.0 && all - own < all * OTHER_SHARE
 }
 
-/// The probability that a data packet is lost on these links; None without loss, and
-/// where there is more to it.
+/// Returns the probability that a data packet is lost on these links. `None` without loss, or if it
+/// is not the same for each packet.
 fn loss_of(links: &[&HopConfig]) -> Option<Probability> {
     let mut kept = 1.0;
     for link in links {
@@ -173,7 +174,9 @@ fn loss_of(links: &[&HopConfig]) -> Option<Probability> {
         .flatten()
 }
 
-/// Whether rate and delay are fixed and nothing is random, loss apart unless `lossless`.
+/// Returns whether rate and delay are fixed and nothing else is random.
+///
+/// Independent loss is allowed unless `lossless`.
 fn is_plain(link: &HopConfig, lossless: bool) -> bool {
     link.is_closed_form()
         && link.loss_period.is_none()
@@ -188,7 +191,7 @@ fn is_none(model: &LossModel) -> bool {
     matches!(model, LossModel::Bernoulli(p) if p.as_f64() == 0.0)
 }
 
-/// RTT of a full segment on the empty path.
+/// Returns the RTT of a full segment on the empty path.
 fn rtt(scenario: &Scenario, flow: &Flow, route: &[Vec<&HopConfig>; 2]) -> Duration {
     let [sends, _] = scenario.hosts_of(flow);
     let delays = route.iter().flatten().map(|link| link.one_way_delay);

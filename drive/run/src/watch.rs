@@ -1,8 +1,8 @@
-//! Diagnoses the flows of a run from the packets that pass, without a file.
+//! Diagnoses the flows of a run from packets as they pass, without a file.
 //!
-//! Packets are taken at the senders' interfaces, as a capture there would have them, and
-//! the verdicts are the same. Out of scope: the limits that the engine measures itself,
-//! which no capture shows; the record has them in `limits`.
+//! Packets are observed at the senders' interfaces, as in a capture there, with the same verdicts.
+//! Out of scope: limits measured by the engine, which no capture shows; the record has them in
+//! `limits`.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,16 +15,15 @@ use gigatcp_sim::packet::Packet;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Phantom, Segment};
 
-/// The first port of senders, in virtual time and live; each further flow has the
-/// next one.
+/// Port of the first sender, in virtual time and live. Each further flow has the next port.
 pub const FIRST_PORT: u16 = 40_000;
 
-/// Watches the senders' interfaces; the world and the caller share it.
+/// Observer of the senders' interfaces, shared by the simulation and the caller.
 #[derive(Clone, Default)]
 pub struct WatchTap(Arc<Mutex<Analyzer>>);
 
 impl WatchTap {
-    /// Puts the diagnosis of each flow into its record.
+    /// Writes the diagnosis of each flow into its record.
     pub fn judge(&self, flows: &mut [FlowRecord]) {
         let analyzer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         judge(analyzer.connections(), flows);
@@ -51,7 +50,7 @@ impl Tap for WatchTap {
     }
 }
 
-/// Two observers of one world.
+/// Two observers of one simulation.
 pub(crate) struct Both<A, B>(pub A, pub B);
 
 impl<A: Tap, B: Tap> Tap for Both<A, B> {
@@ -61,7 +60,7 @@ impl<A: Tap, B: Tap> Tap for Both<A, B> {
     }
 }
 
-/// Puts the diagnosis of each connection into the record of its flow.
+/// Writes the diagnosis of each connection into the record of its flow.
 pub fn judge(connections: &Connections, flows: &mut [FlowRecord]) {
     for (index, (connection, _)) in connections.iter().enumerate() {
         let port = connection.endpoint(Side::Client).port;

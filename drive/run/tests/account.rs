@@ -1,8 +1,8 @@
 //! The account of a run names the limit whose lifting makes the flow faster, and no other.
 //!
-//! Each case is a world with one limit, the cause that its account must name, and two other
-//! worlds: one where that limit is lifted, which must gain goodput, and one where the limit
-//! that the mechanism alone would suggest is lifted, which must gain nothing to speak of.
+//! Each case is a simulation with one limit, the cause that its account must name, and two other
+//! simulations. In one of them that limit is lifted, which must gain goodput. In the other one the
+//! limit is lifted that the mechanism alone would suggest, which must gain nothing significant.
 
 use gigatcp_record::FlowRecord;
 use gigatcp_run::Job;
@@ -31,7 +31,7 @@ delay = "20 ms"
 queue = "100 packets"
 "#;
 
-/// The flows of the plan with these overrides.
+/// Returns the flows of the plan with these overrides.
 fn flows(overrides: &[&str]) -> Vec<FlowRecord> {
     flows_of(PLAN, overrides)
 }
@@ -50,7 +50,7 @@ fn flow(overrides: &[&str]) -> FlowRecord {
     flows(overrides).remove(0)
 }
 
-/// Share of the time that the account attributes to `cause`.
+/// Returns the share of the time that the account attributes to `cause`.
 fn share(flow: &FlowRecord, cause: &str) -> f64 {
     let all: u64 = flow.limited_by.iter().map(|share| share.spent_ns).sum();
     let shares = flow.limited_by.iter().filter(|share| share.cause == cause);
@@ -71,8 +71,9 @@ fn told(flow: &FlowRecord) -> String {
     )
 }
 
-/// A limit, the cause to be named for `least` of the time, what lifts it, and what lifts
-/// only what the mechanism suggests.
+/// A limit, its cause, and overrides that lift it or a suspected other limit.
+///
+/// The cause must be named for `least` of the time. The suspected limit is that of the mechanism.
 struct Case<'a> {
     limit: &'a [&'a str],
     cause: &'a str,
@@ -330,7 +331,7 @@ fn acknowledgments_through_a_full_link_are_the_ack_path() {
 
 #[test]
 fn a_timer_that_runs_is_one() {
-    // The last segments of the stream are lost, and nobody reports a gap.
+    // The last segments of the stream are lost, and no SACK reports a gap.
     let tail = flow(&["flow.bytes=20 kB", "path.lose_packets=[14, 15, 16, 17, 18]"]);
     assert!(
         tail.timeouts > 0 && share(&tail, "rto-backoff") > 0.4,

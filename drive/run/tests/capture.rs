@@ -5,8 +5,9 @@ use gigatcp_capture::{CaptureReader, NoteKind};
 use gigatcp_run::Job;
 use gigatcp_wire::link::ChecksumVerdict;
 
-/// A path that loses a little, so that there is something to retransmit, and
-/// a window small enough to keep the capture small.
+/// A path with some loss, so that there are retransmissions.
+///
+/// The window is small enough to keep the capture small.
 const PLAN: &str = r#"
 name = "captured"
 [[path.forward]]

@@ -1,4 +1,4 @@
-//! The same seed gives the same run, whatever runs beside it.
+//! The same seed gives the same run, whatever runs next to it.
 
 use gigatcp_record::SeriesRecord;
 use gigatcp_run::Job;

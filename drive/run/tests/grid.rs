@@ -1,7 +1,7 @@
-//! The cheap lines of the grid are as `docs/grid.txt` keeps them.
+//! The cheap lines of the grid equal those in `docs/grid.txt`.
 //!
-//! Whoever changes what the engine does on a path sees here that they did, and
-//! in the difference of that file what it is worth.
+//! A change of the engine's behavior on a path fails this test, and the difference of that file
+//! shows its effect.
 
 #[path = "../examples/figures/grid.rs"]
 mod grid;
@@ -11,7 +11,9 @@ mod lab;
 /// The grid, from `cargo xtask bench --grid`.
 const KEPT: &str = include_str!("../../../docs/grid.txt");
 
-/// Lines of few packets: much loss, or large segments for a few seconds.
+/// Returns whether a line has few packets.
+///
+/// It has much loss, or large segments for a few seconds.
 fn is_cheap(line: &grid::Line) -> bool {
     match line.loss {
         "1e-2" => true,

@@ -1,5 +1,5 @@
-//! Plans in real time, in network namespaces of this machine: nothing leaves
-//! them. Where they cannot be made the tests say so, and prove nothing.
+//! Plans in real time, in network namespaces of this machine: no packet leaves them. If they cannot
+//! be created the tests print a message, and prove nothing.
 #![cfg(target_os = "linux")]
 
 use std::io::Write;
@@ -11,7 +11,7 @@ use gigatcp_run::live::LiveError;
 use gigatcp_run::run::RunError;
 use gigatcp_run::{Backend, Job, Progress};
 
-/// One at a time: the machine has few processors.
+/// One test at a time: the machine has few CPUs.
 static TURN: Mutex<()> = Mutex::new(());
 
 const PLAN: &str = r#"
@@ -21,7 +21,7 @@ flow = { duration = "1 s" }
 tester = { interval = "200 ms" }
 "#;
 
-/// Runs `plan` with those keys changed, or says loudly why it cannot.
+/// Runs `plan` with those keys changed, or prints why it cannot.
 fn run(plan: &str, changes: &[&str]) -> Option<Vec<SeriesRecord>> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let changes: Vec<String> = changes.iter().map(|text| (*text).to_owned()).collect();
@@ -52,7 +52,7 @@ fn run(plan: &str, changes: &[&str]) -> Option<Vec<SeriesRecord>> {
     }
 }
 
-/// What holds of any transfer that was not disturbed.
+/// Checks invariants of an undisturbed transfer.
 fn is_sound(record: &SeriesRecord) {
     let live = record.live.as_ref().expect("a run in real time");
     assert!(live.directions.iter().all(|way| way.conserved), "{live:?}");
@@ -60,7 +60,7 @@ fn is_sound(record: &SeriesRecord) {
         assert_eq!(flow.failure, None);
         let limits: u64 = flow.limits.iter().map(|share| share.spent_ns).sum();
         let connected = flow.ended_ns - flow.established_ns;
-        // The last look and the end are two readings of one clock.
+        // The last sample and the end are two readings of one clock.
         assert!(
             limits.abs_diff(connected) < 5_000_000,
             "{limits} {connected}"
@@ -90,8 +90,8 @@ fn pairing(sender: &str, receiver: &str) {
         };
         is_sound(record);
         let flow = &record.flows[0];
-        // An idle machine gives 150 Mbit/s and more. One that is busy makes round
-        // trips look longer, and a window that opens slowly takes all of a second.
+        // An idle machine gives 150 Mbit/s and more. A busy one increases RTTs, and a window that
+        // grows slowly takes the whole second.
         assert!(
             (10e6..200e6).contains(&flow.goodput_bps),
             "{sender} to {receiver}, {congestion}: {} bit/s",
@@ -143,8 +143,10 @@ fn the_kernel_sends_to_the_engine() {
     pairing("kernel", "engine");
 }
 
-/// The end of a run aborts what still runs, and that ends the stream of a kernel's
-/// receiver with data in flight: the flow has not ended, and nothing was lost.
+/// A flow aborted by the end of the run has lost nothing.
+///
+/// The abort ends the stream of a kernel's receiver with data in flight, but the flow has not
+/// ended.
 #[test]
 fn a_flow_that_the_end_of_the_run_aborts_has_lost_nothing() {
     let changes = [
@@ -264,7 +266,7 @@ fn what_real_time_does_not_do_is_named() {
         let is_named = live.not_modelled.iter().any(|line| line.starts_with(key));
         assert!(is_named, "{key}: {:?}", live.not_modelled);
     }
-    // The kernel has a setting of that meaning, and was given it.
+    // The kernel has a corresponding setting, which was applied.
     let mut named = live.not_modelled.iter();
     assert!(!named.any(|line| line.starts_with("receiver.sack")));
 }

@@ -1,23 +1,24 @@
-//! What a record says of queues, drops and losses is what happened.
+//! Queues, drops and losses of a record agree with the events of the simulation.
 
 use gigatcp_record::{HopRecord, SeriesRecord};
 use gigatcp_run::Job;
 
-/// The series of a plan.
+/// Returns the records of a plan's series.
 fn records(plan: &str) -> Vec<SeriesRecord> {
     let plan = gigatcp_plan::parse("plan.toml", plan.as_bytes(), &[]).expect("a valid plan");
     let job = Job::of(plan);
     job.records().expect("a run")
 }
 
-/// Median of values.
+/// Returns the median of values.
 fn median(mut values: Vec<u64>) -> f64 {
     values.sort_unstable();
     values[values.len() / 2] as f64
 }
 
-/// A window of 200 kB at 10 Mbit/s and 20 ms: the queue holds 140 ms of it. Each series
-/// makes it wait for another reason.
+/// A window of 200 kB at 10 Mbit/s and 20 ms fills the queue.
+///
+/// The queue holds 140 ms of it. In each series it waits for another reason.
 #[test]
 fn the_queueing_delay_is_what_the_rtt_has_beyond_the_path_whatever_packets_wait_for() {
     let plan = r#"
@@ -142,8 +143,9 @@ name = "none-lost"
     assert_eq!(none.lost, 0);
 }
 
-/// A window of 100 kB, and a second in which everything is lost. A tail loss probe comes first,
-/// then timeouts.
+/// A window of 100 kB, and a second in which everything is lost.
+///
+/// A tail loss probe comes first, then timeouts.
 #[test]
 fn details_of_a_time_sequence_graph_are_about_the_moments_they_are_named_for() {
     let plan = r#"

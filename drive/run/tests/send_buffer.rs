@@ -1,7 +1,7 @@
 //! A send buffer that counts packets' memory limits a sender as the kernel's does.
 //!
-//! The kernel's figures: Linux 6.18, CUBIC, `gigatcp emulate --rtt 10ms --rate 10G`, one socket with
-//! SO_SNDBUF that writes all the time for 4 s.
+//! The kernel's figures: Linux 6.18, CUBIC, `gigatcp emulate --rtt 10ms --rate 10G`, one socket
+//! with SO_SNDBUF that writes continuously for 4 s.
 
 use gigatcp_run::Job;
 
@@ -25,7 +25,7 @@ send_buffer = "BUFFER"
 name = "one"
 "#;
 
-/// Goodput in Mbit/s.
+/// Returns the goodput in Mbit/s.
 fn goodput(buffer: &str) -> f64 {
     goodput_of(&PLAN.replace("BUFFER", buffer))
 }
@@ -38,7 +38,7 @@ fn goodput_of(plan: &str) -> f64 {
 
 #[test]
 fn a_small_buffer_carries_what_the_kernels_carries() {
-    // What getsockopt says of SO_SNDBUF, and Mbit/s.
+    // SO_SNDBUF as reported by getsockopt, and Mbit/s.
     for (buffer, of_kernel) in [("20 kB", 49.9), ("120 kB", 98.4)] {
         let ours = goodput(buffer);
         let ratio = ours / of_kernel;
@@ -48,7 +48,7 @@ fn a_small_buffer_carries_what_the_kernels_carries() {
 
 #[test]
 fn a_buffer_of_a_megabyte_is_no_more_than_that_in_flight() {
-    // The kernel carries 733: what fills 1 MB in 10 ms is 800.
+    // The kernel carries 733; 1 MB per 10 ms is 800.
     let ours = goodput("1 MB");
     assert!((500.0..800.0).contains(&ours), "{ours:.1} Mbit/s");
 }

@@ -1,10 +1,10 @@
-//! What `why` says of flows that share a path, of a sender behind its own interface, and
-//! of a window that stands still: plans of a few lines, captured at the sender.
+//! Diagnoses of `why` for flows that share a path, a sender behind its own interface, and a
+//! constant window: short plans, captured at the sender.
 
 use gigatcp_analyze::{Capture, Diagnosis, Options, Source};
 use gigatcp_run::Job;
 
-/// The account of each adds up to the run.
+/// Checks that the times of a diagnosis add up to the run.
 fn check(diagnosis: &Diagnosis) {
     let told = diagnosis
         .verdicts
@@ -13,7 +13,7 @@ fn check(diagnosis: &Diagnosis) {
     assert_eq!(told, diagnosis.duration, "{}", diagnosis.limited_by());
 }
 
-/// What is said at the sender of each of the first `count` connections of a plan.
+/// Returns the diagnoses at the sender of the first `count` connections of a plan.
 fn at_sender(text: &str, only: &[&str], count: usize) -> Vec<Diagnosis> {
     let folder = tempfile::tempdir().expect("a folder");
     let plan = gigatcp_plan::parse("plan.toml", text.as_bytes(), &[]).expect("a valid plan");
@@ -35,7 +35,7 @@ fn at_sender(text: &str, only: &[&str], count: usize) -> Vec<Diagnosis> {
     (0..count).map(diagnose).collect()
 }
 
-/// Two flows of one sender share a queue.
+/// Returns the diagnoses of two flows of one sender that share a queue.
 fn sharing(path: &str) -> Vec<Diagnosis> {
     let flow = "congestion_control = \"cubic-linux\"\nslow_start = \"hystart\"";
     let plan = format!(
@@ -45,7 +45,7 @@ fn sharing(path: &str) -> Vec<Diagnosis> {
     at_sender(&plan, &[], 2)
 }
 
-/// What is said of a sender with an interface of that rate, which is the slowest link.
+/// Returns the diagnosis of a sender whose interface of that rate is the bottleneck.
 fn behind_interface(rate: &str, mtu: u32, rtt: &str) -> Diagnosis {
     let plan = format!(
         "name = \"interface\"\n[path]\nrate = \"40 Gbit/s\"\nrtt = \"{rtt}\"\n[sender]\nmtu = {mtu}\n\
@@ -69,7 +69,7 @@ fn the_senders_own_interface_is_told_from_a_slow_host() {
         let told = diagnosis.limited_by();
         let said = diagnosis.headline().map(|most| most.cause.id);
         let is_queue = matches!(said, Some("local-queue" | "path-saturated"));
-        // With three segments to a round trip it may be unsure, but blames no host.
+        // With three segments per RTT it may be unsure, but must not blame a host.
         let blames_host = said == Some("sender-cpu-limited");
         let may_be_unsure = rtt == "100 us" && diagnosis.is_unsure() && !blames_host;
         assert!(is_queue || may_be_unsure, "{rate}, {mtu}, {rtt}: {told}");
@@ -85,7 +85,7 @@ fn a_window_told_in_units_stands_still_too() {
         let found = diagnosis.verdicts.iter().find(|one| one.cause.id == id);
         found.map_or(0.0, |one| one.time.as_secs_f64()) / diagnosis.duration.as_secs_f64()
     };
-    // The pause; what comes behind it, the interface of the sender, is not told from it.
+    // The pause; the sender's interface behind it is indistinguishable from it.
     let told = diagnosis.limited_by();
     assert!(share("rx-ring-overrun") > 0.1, "{told}");
     assert_eq!(share("random-loss"), 0.0, "{told}");
@@ -100,7 +100,7 @@ fn what_is_lost_in_a_queue_that_others_fill_too_met_neither_a_policer_nor_chance
     ] {
         for diagnosis in sharing(path) {
             check(&diagnosis);
-            // A single loss does not tell.
+            // A single loss does not distinguish them.
             let mut verdicts = diagnosis.verdicts.iter();
             let is_wrong = verdicts.any(|one| match one.cause.id {
                 "policer" => true,

@@ -1,8 +1,8 @@
-//! What `why` concludes of the stall of 2001, from packets printed as tcpdump
-//! printed them then, with most of them left out, as in the report.
+//! Diagnosis of `why` for the stall of 2001, from packets in tcpdump's format of that time, most of
+//! them left out as in the report.
 //!
-//! The packets are those of our own run of the stall; nothing in the rules, and
-//! nothing here, comes from the trace of 2001 but the machines.
+//! The packets are from our own simulation of the stall. No rule and no packet here comes from the
+//! trace of 2001, except the configuration of the machines.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -15,7 +15,7 @@ use gigatcp_units::Instant;
 use gigatcp_why::{Diagnosis, Verdict, View};
 use gigatcp_wire::{Flags, Phantom, Segment};
 
-/// One printed packet, and whether it is of those that the report shows.
+/// One printed packet, and whether the report shows it.
 struct Line {
     text: String,
     is_shown: bool,
@@ -23,7 +23,7 @@ struct Line {
 
 #[derive(Default)]
 struct Views {
-    /// At the sender and at the receiver.
+    /// Lines at the sender and at the receiver.
     lines: [Vec<Line>; 2],
     bases: [Option<u32>; 2],
 }
@@ -45,7 +45,7 @@ impl Tap for Printer {
         let view = usize::from(!at_sender);
         let index = views.lines[view].len();
         let text = print(now, segment, way, views.bases);
-        // The beginning, the ends of bursts, and all that comes slowly.
+        // The beginning, the ends of bursts, and all packets that come slowly.
         let is_shown = index < 12
             || segment.flags.intersects(Flags::RST | Flags::SYN)
             || is_telling(segment, views.bases);
@@ -53,8 +53,10 @@ impl Tap for Printer {
     }
 }
 
-/// The packets around what happens, by their places alone: the report shows
-/// those around the first loss, around the edge, and every repair.
+/// Returns whether a packet is near an event, by its position only.
+///
+/// The report shows those around the first loss, around the window's edge, and every
+/// retransmission.
 fn is_telling(segment: &Segment<Phantom>, bases: [Option<u32>; 2]) -> bool {
     let place = |number: u32, base: Option<u32>| number.wrapping_sub(base.unwrap_or(0));
     let seq = place(segment.seq.as_u32(), bases[0]);
@@ -121,8 +123,7 @@ fn print(now: Instant, segment: &Segment<Phantom>, way: usize, bases: [Option<u3
     text
 }
 
-/// Both views of the stall, printed: of the machines that the experiment's plan
-/// describes.
+/// Returns both captures of the stall, printed, with the machines of the experiment's plan.
 fn printed() -> [String; 2] {
     let text = include_bytes!("../../../experiments/shalunov-stall/plan.toml");
     let plan = gigatcp_plan::parse("plan.toml", text, &[]).expect("a plan");
@@ -182,8 +183,8 @@ fn the_receivers_print_shows_a_burst_lost_at_the_host_after_its_reader_paused() 
         "{}",
         burst.finding
     );
-    // Most of the time the sender waits for its timer: that what it sends again is lost
-    // at the host as well is told beside it.
+    // Most of the time the sender waits for its timer. That the host also drops the retransmissions
+    // is reported with it.
     let primary = diagnosis.primary().map(|first| first.cause.id);
     let is_known = matches!(primary, Some("rx-ring-overrun" | "rto-backoff"));
     assert!(is_known, "{}", diagnosis.limited_by());

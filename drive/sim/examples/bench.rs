@@ -2,16 +2,15 @@
 //!
 //!     cargo run --profile measure -p gigatcp-sim --example bench -- single-flow [SECONDS [untimed]]
 //!
-//! SECONDS (10 by default) is how long flows send, in virtual time, unless the
-//! name of the workload has their number. `untimed` reads no clock and says zero,
-//! so that every run takes the same instructions to the last.
+//! SECONDS (10 by default) is the virtual time for which flows send, unless the name of the
+//! workload has their number. `untimed` reads no clock and prints zero, so that every run executes
+//! exactly the same instructions.
 //!
-//! Prints one line of `key value` pairs, separated by single spaces, on
-//! standard output: `wall_s` (wall seconds of the run alone, without building
-//! the world), `packets` (wire packets delivered to hosts), `ns_per_packet`,
-//! `simulated_s`, `goodput_mbps`, `drops`, `jain` (Jain's fairness index of
-//! the flows' bytes), `resident_mib` (memory after the run). Peak memory, processor time and several runs are the
-//! caller's work. An unknown workload is exit code 2.
+//! Prints one line of `key value` pairs, separated by single spaces, on standard output: `wall_s`
+//! (wall seconds of the run alone, without building the simulation), `packets` (wire packets
+//! delivered to hosts), `ns_per_packet`, `simulated_s`, `goodput_mbps`, `drops`, `jain` (Jain's
+//! fairness index of the flows' bytes), `resident_mib` (memory after the run). The caller measures
+//! peak memory and CPU time and repeats runs. An unknown workload is exit code 2.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Instant as WallClock;
@@ -37,8 +36,9 @@ fn single_flow(span: Duration) -> WorldConfig {
     )
 }
 
-/// 100 flows, 1 Gbit/s, 20 ms, MTU 1500, queue of one BDP, Reno with growth
-/// per ACK, starts 4 ms apart: what other simulators call Reno.
+/// 100 Reno flows with growth per ACK, as other simulators' Reno, starts 4 ms apart.
+///
+/// 1 Gbit/s, 20 ms, MTU 1500, queue of one BDP.
 fn dumbbell(span: Duration) -> WorldConfig {
     let profile = Profile::MODERN.with(|profile| {
         profile.congestion.counting = Counting::PerAck;
@@ -100,8 +100,9 @@ impl Parcel for Packet {
     }
 }
 
-/// A hop alone: 10 Gbit/s, 1 ms, bursts of 8 packets at a load of 95 %. Returns the packets
-/// that came out.
+/// Runs a single hop and returns the packets that came out.
+///
+/// 10 Gbit/s, 1 ms, bursts of 8 packets at a load of 95 %.
 fn hop_alone(config: HopConfig, span: Duration) -> u64 {
     let mut hop = Hop::new(config, 1).expect("a hop that can be built");
     let burst = Duration::from_nanos(8 * 1200 * 100 / 95);
@@ -120,7 +121,7 @@ fn hop_alone(config: HopConfig, span: Duration) -> u64 {
     out
 }
 
-/// The hop of a workload's name: `hop-` and a discipline.
+/// Returns the hop of a workload named `hop-` and a discipline.
 fn hop_of(name: &str) -> Option<HopConfig> {
     let discipline = queue::find(name.strip_prefix("hop-")?)?;
     let mut config = link("hop", 10_000_000_000, Duration::from_millis(1), 1000);
@@ -128,13 +129,13 @@ fn hop_of(name: &str) -> Option<HopConfig> {
     Some(config)
 }
 
-/// One flow with about `segments` segments of 1448 octets in flight.
+/// One flow with about `segments` segments of 1448 bytes in flight.
 fn in_flight(segments: u64) -> WorldConfig {
     let window = segments * 1448;
     let mut host = host(Profile::MODERN, 1500, "reno", window);
     host.tcp.initial_ssthresh = None;
     let rate = 100_000_000_000_u64;
-    // The window just fills the path.
+    // The window is exactly the BDP.
     let rtt = Duration::from_nanos(segments * 1500 * 8_000_000_000 / rate);
     let packets = 3_000_000;
     let stop = Stop::Bytes(gigatcp_units::Bytes::new(packets * 1448));
@@ -145,8 +146,9 @@ fn in_flight(segments: u64) -> WorldConfig {
     )
 }
 
-/// `count` short flows of 3 kB, 1 ms apart on average, over 100 Mbit/s and 20 ms: memory
-/// stays that of the flows that are alive.
+/// `count` short flows of 3 kB, 1 ms apart on average.
+///
+/// The path has 100 Mbit/s and 20 ms. Memory stays that of the flows that are alive.
 fn short_flows(count: u64) -> WorldConfig {
     let host = host(Profile::MODERN, 1500, "cubic", 4_000_000);
     let delay = Duration::from_millis(10);
@@ -164,7 +166,9 @@ fn short_flows(count: u64) -> WorldConfig {
     config
 }
 
-/// 1,000 flows of web search over 10 hops of 10 Gbit/s, Poisson arrivals, half load.
+/// 1,000 flows of web search over 10 hops, Poisson arrivals, half load.
+///
+/// Each hop has 10 Gbit/s.
 fn ten_hops(count: u64) -> WorldConfig {
     let host = host(Profile::MODERN, 1500, "cubic", 16_000_000);
     let delay = Duration::from_micros(100);
@@ -183,7 +187,7 @@ fn ten_hops(count: u64) -> WorldConfig {
     config
 }
 
-/// A workload for this virtual time: `dumbbell-` and a discipline has that as its queue.
+/// Returns a workload for this virtual time. `dumbbell-` and a discipline has that as its queue.
 fn timed(name: &str, span: Duration) -> Option<WorldConfig> {
     Some(match name {
         "single-flow" => single_flow(span),
@@ -197,7 +201,7 @@ fn timed(name: &str, span: Duration) -> Option<WorldConfig> {
     })
 }
 
-/// Resident memory of this process, MiB; zero where the system does not tell.
+/// Returns the resident memory of this process in MiB. Zero if the system does not report it.
 fn resident_mib() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -205,7 +209,7 @@ fn resident_mib() -> f64 {
     kib.map_or(0.0, |kib: f64| kib / 1024.0)
 }
 
-/// A workload whose name ends with a number.
+/// Returns a workload whose name ends with a number.
 fn numbered(name: &str) -> Option<WorldConfig> {
     let (kind, number) = name.rsplit_once('-')?;
     let number = number.parse().ok()?;
@@ -255,7 +259,7 @@ fn main() {
     let short = outcome.arrivals.iter();
     let short: f64 = short.map(|flows| flows.bytes.as_bits_f64()).sum();
     let total: f64 = bytes.iter().sum();
-    // Without flows to compare nothing is unfair.
+    // Without flows there is nothing to compare, so nothing is unfair.
     let jain = |squares: f64| match bytes.len() {
         0 => 1.0,
         flows => total * total / (flows as f64 * squares),

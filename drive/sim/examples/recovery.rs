@@ -1,24 +1,22 @@
-//! Loss recovery over lossy and reordering paths, compared with what the literature predicts.
+//! Loss recovery over lossy and reordering paths, compared with published predictions.
 //!
 //!     cargo run --release -p gigatcp-sim --example recovery [WORKLOAD [SETTING=VALUE ...]]
 //!
-//! Workloads (all of them without an argument): `cubic` (1 and 10 Gbit/s,
-//! 100 ms, one packet in 100 000 lost), `reno` (0.01 to 5 % lost), `reorder`
-//! (one packet in ten reordered by up to half an RTT), `slight` (66 ms,
-//! 0.003 % lost, slight reordering). Settings switch mechanisms of the profile,
-//! e.g. `rack=false`, or choose by a word, e.g. `reduce_again=never`.
+//! Workloads (all of them without an argument): `cubic` (1 and 10 Gbit/s, 100 ms, one packet in 100
+//! 000 lost), `reno` (0.01 to 5 % lost), `reorder` (one packet in ten reordered by up to half an
+//! RTT), `slight` (66 ms, 0.003 % lost, slight reordering). Settings switch mechanisms of the
+//! profile, e.g. `rack=false`, or select a word, e.g. `reduce_again=never`.
 //!
-//! Prints one line per path: goodput, what it is compared with, their ratio,
-//! packets lost on the path and retransmissions. The references:
+//! Prints one line per path: goodput, its reference, their ratio, packets lost on the path and
+//! retransmissions. The references:
 //!
 //! * CUBIC: RFC 9438 section 5.2, W = 1.054 (RTT/p)^(3/4), or the link.
-//! * Reno, every segment acknowledged: C/(RTT sqrt(p)) with C = 1.31 for random
-//!   loss (Mathis et al. 1997, table 1). The constant belongs to growth without
-//!   pause; no standard Reno grows while it recovers, which costs a round trip
-//!   per loss. So two more: the full model of Padhye et al. (1998), b = 1, `T0`
-//!   the floor of the timer, which knows neither SACK nor RACK; and that of an
-//!   ideal Reno in rounds, which repairs everything in one round of halved
-//!   window in which it does not grow.
+//! * Reno, every segment acknowledged: C/(RTT sqrt(p)) with C = 1.31 for random loss (Mathis et al.
+//!   1997, table 1). The constant holds for growth without pause. Standard Reno does not grow
+//!   during recovery, which costs one RTT per loss. So two further references: the full model of
+//!   Padhye et al. (1998), b = 1, with the timer's minimum as `T0`, which has neither SACK nor
+//!   RACK; and an ideal Reno in rounds, which retransmits everything in one round of half the
+//!   window without growth.
 //! * Reordering: the same path without it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -33,14 +31,14 @@ use gigatcp_tcp::Profile;
 use gigatcp_tcp::profile::{SETTINGS, SettingValue};
 use gigatcp_units::{Duration, Probability};
 
-/// A path and how long it is used.
+/// A path and the duration of its use.
 struct Workload {
     control: &'static str,
     mtu: u16,
     rate: u64,
     rtt: Duration,
     loss: f64,
-    /// How far packets are reordered, as fractions of the RTT, and how many.
+    /// Reordering distance as a fraction of the RTT, and the share of packets.
     displaced: &'static [(f64, f64)],
     seconds: u64,
 }
@@ -68,7 +66,7 @@ impl Workload {
         let window = 8 * self.rate / 8 / 1000 * self.rtt.as_millis();
         let host = host(profile, self.mtu, self.control, window.max(4_000_000));
         let stop = Stop::After(Duration::from_secs(self.seconds));
-        // A queue of one bandwidth-delay product.
+        // A queue of one BDP.
         let queue = self.rate / 8 / 1000 * self.rtt.as_millis() / u64::from(self.mtu);
         let forward = link("forward", self.rate, self.rtt / 2, queue.max(100));
         let mut config = world(
@@ -126,7 +124,7 @@ impl Workload {
         f64::from(self.mtu - 52)
     }
 
-    /// The rate of a window of `window` segments, in Mbit/s, or the link's.
+    /// Returns the rate of a window of `window` segments, in Mbit/s, or the link's.
     fn rate_of(&self, window: f64) -> f64 {
         let rate = window * self.smss() * 8.0 / self.rtt.as_secs_f64() / 1e6;
         rate.min(self.rate as f64 / 1e6 * self.smss() / f64::from(self.mtu))
@@ -173,7 +171,7 @@ fn cubic(profile: Profile) {
     }
 }
 
-/// The full model of Padhye et al., segments per second, b = 1.
+/// Returns the full model of Padhye et al., in segments per second, b = 1.
 fn pftk(p: f64, rtt: f64, t0: f64) -> f64 {
     let window = 1.0 + (8.0 * (1.0 - p) / (3.0 * p) + 1.0).sqrt();
     let q = 1.0 - p;
@@ -190,8 +188,10 @@ fn pftk(p: f64, rtt: f64, t0: f64) -> f64 {
     (q / p + window + timeout / q) / (rtt * (window / 2.0 + 1.0) + timeout * backoff * t0 / q)
 }
 
-/// Segments per round of an ideal Reno: `w` segments leave per round; a round
-/// with a loss halves `w`, and the next one, which repairs, does not grow it.
+/// Returns the segments per round of an ideal Reno.
+///
+/// `w` segments leave per round. A round with a loss halves `w`; the next one retransmits and does
+/// not grow it.
 fn ideal(p: f64) -> f64 {
     const ROUNDS: u32 = 400_000;
     let (mut window, mut repairing, mut delivered) = (10.0_f64, false, 0.0);
@@ -295,7 +295,7 @@ fn slight(profile: Profile) {
             displaced,
             seconds: 1200,
         };
-        // What the loss alone leaves.
+        // The same path without reordering.
         let straight = path(&[]).run(profile);
         path(&[]).report("slight: loss alone", &straight, straight.goodput_mbps);
         let path = path(SLIGHT);
@@ -303,7 +303,7 @@ fn slight(profile: Profile) {
     }
 }
 
-/// `true`, `false`, or a word that the setting knows.
+/// Parses `true`, `false`, or a word of the setting.
 fn value(name: &str, text: &str) -> Option<SettingValue> {
     let setting = SETTINGS.iter().find(|setting| setting.name == name)?;
     let word = setting.words().find(|word| *word == text);
@@ -311,7 +311,7 @@ fn value(name: &str, text: &str) -> Option<SettingValue> {
     word.map(SettingValue::Word).or(switch)
 }
 
-/// Runs a workload with a profile and prints what came out.
+/// Function that runs a workload with a profile and prints the results.
 type Runs = fn(Profile);
 
 fn main() {

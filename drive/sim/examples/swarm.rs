@@ -1,10 +1,10 @@
-//! Random worlds, and what must hold in each of them: `cargo xtask swarm`.
+//! Random simulations with invariant checks: `cargo xtask swarm`.
 //!
 //!     cargo run --profile test -p gigatcp-sim --example swarm -- --seed 1 --count 100
 //!
-//! Prints every world that failed with the command that replays it, and a
-//! summary; exit code 1 when a world failed. Runs on every processor; a world
-//! that takes a minute of wall time is reported as stuck, which ends the run.
+//! Prints every simulation that failed with the command that repeats it, and a summary; exit code 1
+//! if any failed. Uses all CPUs. A simulation that takes a minute of wall time is reported as
+//! stuck, which ends the run.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ mod swarm;
 use swarm::plant::Plant;
 use swarm::{Task, Trouble, check_seeds, places, stuck};
 
-/// Wall time after which a world is stuck: the longest take a second.
+/// Wall time after which a simulation is stuck; the longest take a second.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Seeds between two lines of progress.
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs every seed, reports what fails as it comes, and says how many did.
+/// Runs every seed, reports failures immediately, and returns their number.
 fn run(arguments: &Arguments) -> usize {
     let threads = std::thread::available_parallelism().map_or(2, |n| n.get().max(2));
     let running = places(threads);
@@ -83,7 +83,7 @@ fn run(arguments: &Arguments) -> usize {
 
 fn report(arguments: &Arguments, trouble: &Trouble) {
     let kind = format!("{:?}", trouble.task.kind).to_lowercase();
-    // The whole state of a single world, the finding alone of many.
+    // With one seed the whole state, with many the finding alone.
     let what = match arguments.count {
         1 => trouble.what.as_str(),
         _ => trouble.finding(),
@@ -92,7 +92,7 @@ fn report(arguments: &Arguments, trouble: &Trouble) {
     println!("  replay: {}", replay(trouble.task, arguments.plant));
 }
 
-/// Ends the process when a world is stuck: nothing else can.
+/// Ends the process if a simulation is stuck: nothing else can.
 fn watch(
     arguments: &Arguments,
     running: &[std::sync::Mutex<Option<(Task, Instant)>>],

@@ -25,16 +25,16 @@ use gigatcp_events::{Cause, Limit, Phase};
 use gigatcp_path::DropCause;
 use gigatcp_units::{Bytes, Duration, Instant};
 
-/// Returns what drops of that cause make a connection limited by: [`DropCause::limits`].
+/// Returns the cause that drops for `dropped` limit a connection by: [`DropCause::limits`].
 #[must_use]
 pub fn cause_of(dropped: DropCause) -> Cause {
     Cause::find(dropped.limits()).unwrap_or(Cause::RandomLoss)
 }
 
-/// Reductions of cwnd whose times are kept.
+/// Maximum number of reductions of cwnd whose times are kept.
 const MAX_TIMES: usize = 1000;
 
-/// Shortest round: occupancy over less is that of single bursts.
+/// Shortest round: occupancy over a shorter time reflects single bursts.
 pub const MIN_ROUND: Duration = Duration::from_millis(1);
 
 /// A server that idles for less than one part in this many counts as saturated.
@@ -62,11 +62,11 @@ pub struct Window {
 pub struct Use {
     /// Time in which it had work.
     pub busy: Duration,
-    /// How long a packet that arrives at the end of the round waits.
+    /// Waiting time of a packet that arrives at the end of the round.
     pub wait: Duration,
 }
 
-/// What the driver saw of the path and the hosts during a round.
+/// State of path and hosts during a round, as the driver measured it.
 #[derive(Clone, Copy, Debug)]
 pub struct Environment {
     /// The busiest link between the hosts.
@@ -77,15 +77,15 @@ pub struct Environment {
     pub reverse: Use,
     /// CPU time of the sending host that its stack could not use for more.
     pub sender_cpu: Duration,
-    /// The same of the receiving host.
+    /// CPU time of the receiving host that its stack could not use for more.
     pub receiver_cpu: Duration,
-    /// Time in which the receiving application left data unread by its own choice.
+    /// Time in which the receiving application chose to leave data unread.
     pub unread: Duration,
     /// This flow's share of what the path carried, 0 to 1.
     pub own_share: f64,
-    /// The application has closed: all it will send is written.
+    /// Whether the application has closed: all that it will send is written.
     pub is_closing: bool,
-    /// The window cannot exceed 64 KiB, and would without that.
+    /// Whether the window is limited to 64 KiB and would exceed that with window scaling.
     pub lacks_scaling: bool,
 }
 
@@ -113,32 +113,32 @@ pub struct Span {
     pub start: Instant,
     /// End.
     pub end: Instant,
-    /// The cause that took most of it.
+    /// The cause with the most time in it.
     pub cause: Cause,
 }
 
-/// A finished account.
+/// Attribution of a sender's whole time.
 #[derive(Clone, Debug)]
 pub struct Settled {
     /// Time by cause; adds up to the time since the connection was opened.
     pub spent: ByCause,
-    /// The same over time, at the resolution of the samples or of rounds.
+    /// Cause over time, at the resolution of the samples or of rounds.
     pub spans: Vec<Span>,
-    /// When cwnd was reduced for losses, marks or a timeout: the first thousand times.
+    /// Times at which losses, marks or a timeout reduced cwnd: the first 1000.
     pub reductions: Vec<Instant>,
-    /// Reductions after these.
+    /// Number of later reductions.
     pub reductions_left_out: u64,
 }
 
-/// What last reduced cwnd.
+/// Last reduction of cwnd.
 #[derive(Clone, Copy, Debug)]
 struct Reduction {
     cause: Cause,
-    /// cwnd before it; recovered when it is this large again.
+    /// cwnd before it; at this size cwnd has recovered.
     before: Bytes,
 }
 
-/// The account of one sender.
+/// Time attribution of one sender.
 #[derive(Clone, Debug)]
 pub struct Account {
     spent: ByCause,
@@ -146,22 +146,22 @@ pub struct Account {
     is_established: bool,
     round_began: Instant,
     round_ends: Instant,
-    /// Time of this round by the cause of its mechanism.
+    /// Time of this round by the cause its mechanism maps to.
     round: ByCause,
-    /// Time by mechanism that has been counted into a round.
+    /// Time by mechanism that is already part of a round.
     counted: ByLimit,
     window: Window,
-    /// cwnd when nothing was lost last.
+    /// cwnd at the last event outside recovery and CWR.
     open_cwnd: Bytes,
     reduction: Option<Reduction>,
     reductions: Vec<Instant>,
     reductions_left_out: u64,
-    /// When the sender last learned anything.
+    /// Time of the last segment that arrived at the sender.
     heard: Instant,
 }
 
 impl Account {
-    /// The account of a connection opened at `now`; spans are at least `step` long.
+    /// Returns the attribution of a connection opened at `now`; spans are at least `step` long.
     #[must_use]
     pub fn new(now: Instant, step: Duration) -> Self {
         Self {
@@ -181,14 +181,14 @@ impl Account {
         }
     }
 
-    /// Whether the handshake is over.
+    /// Returns whether the handshake is complete.
     #[inline]
     #[must_use]
     pub fn is_established(&self) -> bool {
         self.is_established
     }
 
-    /// The handshake ended at `now`, when the clock of limits began.
+    /// Ends the handshake at `now`, the time at which the clock of limits began.
     pub fn on_established(&mut self, now: Instant, window: Window) {
         let mut setup = [Duration::ZERO; Cause::COUNT];
         setup[Cause::ConnectionSetup.index()] = now.saturating_since(self.round_began);
@@ -200,7 +200,7 @@ impl Account {
         self.round_ends = now + MIN_ROUND;
     }
 
-    /// An event of the sender; `heard` if something arrived. Returns whether
+    /// Records an event of the sender; `heard` if a segment arrived. Returns whether
     /// [`Account::turn`] is due.
     #[inline]
     pub fn observe(&mut self, now: Instant, heard: bool, window: Window) -> bool {
@@ -222,23 +222,25 @@ impl Account {
         self.window = window;
     }
 
-    /// Whether cwnd was reduced since the last event.
+    /// Returns whether cwnd was reduced since the last event.
     #[inline]
     fn is_reduced(&self, window: Window) -> bool {
         window.timeouts != self.window.timeouts
             || (is_open(self.window.phase) && !is_open(window.phase))
     }
 
-    /// Whether cwnd is what it was before the last reduction.
+    /// Returns whether cwnd is as large as before the last reduction.
     #[inline]
     fn is_recovered(&self, window: Window) -> bool {
         self.reduction
             .is_some_and(|reduction| window.phase == Phase::Open && window.cwnd >= reduction.before)
     }
 
-    /// The answer to [`Account::observe`]: `limits` are the times by mechanism up to `now`,
-    /// `blame` says what lost the segments that are missing, `look` what the path and the
-    /// hosts did since the round began. Returns whether a round ended; the next takes `srtt`.
+    /// Updates the attribution when [`Account::observe`] requests it.
+    ///
+    /// `limits` are the times by mechanism up to `now`. `blame` returns the cause of the missing
+    /// segments, `look` the state of path and hosts since the round began. Returns whether a round
+    /// ended; the next one lasts `srtt`.
     pub fn turn(
         &mut self,
         (now, heard): (Instant, bool),
@@ -268,15 +270,15 @@ impl Account {
         is_over
     }
 
-    /// Before the last reduction cwnd was `least` or more: a driver that only samples misses the
-    /// largest.
+    /// Raises cwnd before the last reduction to at least `least`. A driver that only samples misses
+    /// the largest value.
     pub fn raise_before(&mut self, least: Bytes) {
         if let Some(reduction) = &mut self.reduction {
             reduction.before = reduction.before.max(least);
         }
     }
 
-    /// The connection ends at `now`, or no more samples are taken.
+    /// Ends the attribution at `now`: the connection ends, or no more samples are taken.
     #[must_use]
     pub fn finish(mut self, now: Instant, limits: &ByLimit, look: &Environment) -> Settled {
         if self.is_established {
@@ -293,7 +295,7 @@ impl Account {
         }
     }
 
-    /// Counts what has passed since the last count by the cause of each mechanism.
+    /// Adds the time since the last count to the round, by cause.
     fn count(&mut self, limits: &ByLimit) {
         let loss = self.reduction.map(|reduction| reduction.cause);
         for limit in Limit::ALL {
@@ -303,7 +305,7 @@ impl Account {
         self.counted = *limits;
     }
 
-    /// Of this round, the last `wait` was spent waiting for the timer.
+    /// Attributes the last `wait` of this round to `rto-backoff`.
     fn take_wait(&mut self, wait: Duration) {
         let mut left = wait;
         while let Some(most) = largest(&self.round, |cause| cause != Cause::RtoBackoff)
@@ -355,7 +357,7 @@ impl Account {
     }
 }
 
-/// Whether nothing is being repaired nor reduced.
+/// Returns whether the phase is neither loss recovery nor CWR.
 #[inline]
 fn is_open(phase: Phase) -> bool {
     matches!(phase, Phase::Open | Phase::Disorder)
@@ -367,7 +369,7 @@ fn shift(round: &mut ByCause, from: Cause, to: Cause, amount: Duration) {
     round[to.index()] += amount;
 }
 
-/// The cause with most time among those that `counts`; `None` if none has any.
+/// Returns the cause with most time among those that `counts` selects. `None` if all are zero.
 fn largest(round: &ByCause, counts: impl Fn(Cause) -> bool) -> Option<Cause> {
     let candidates = Cause::ALL.into_iter().rev();
     candidates
@@ -375,10 +377,10 @@ fn largest(round: &ByCause, counts: impl Fn(Cause) -> bool) -> Option<Cause> {
         .max_by_key(|cause| round[cause.index()])
 }
 
-/// Attributes a round, see the steps of this file's header.
+/// Attributes a round in the steps of the module header.
 fn attribute(round: &mut ByCause, look: &Environment) {
     let is_idle = |cause: Cause| match cause {
-        // What was written last is still on its way.
+        // Data written last is still in flight.
         Cause::ApplicationLimited => !look.is_closing,
         Cause::RtoBackoff | Cause::ConnectionSetup => true,
         _ => false,
@@ -406,7 +408,7 @@ fn sum(round: &ByCause, counts: impl Fn(Cause) -> bool) -> Duration {
     all.fold(Duration::ZERO, |sum, cause| sum + round[cause.index()])
 }
 
-/// The server that had work for all of the time `active` in which there was data to send.
+/// Returns the server that was busy for all of `active`. That is the time with data to send.
 fn saturated(active: Duration, look: &Environment) -> Option<Cause> {
     if active.is_zero() {
         return None;
@@ -432,7 +434,7 @@ fn saturated(active: Duration, look: &Environment) -> Option<Cause> {
     }
 }
 
-/// Pacing that reached another limit within the round only spread that one.
+/// Attributes pacing to the limit reached in the same round: pacing only spread it.
 fn attribute_pacing(round: &mut ByCause) {
     let paced = round[Cause::PacingLimited.index()];
     let counts = |cause: Cause| {
@@ -450,7 +452,7 @@ fn attribute_pacing(round: &mut ByCause) {
     }
 }
 
-/// Spans over time.
+/// Spans of causes over time.
 #[derive(Clone, Debug)]
 struct Strip {
     step: Duration,
@@ -478,7 +480,7 @@ impl Strip {
         }
     }
 
-    /// Ends the open span at `now`; one of the same cause as the last prolongs it.
+    /// Ends the open span at `now`. A span of the same cause extends the last one.
     fn close(&mut self, now: Instant) {
         let Some(cause) = largest(&self.open, |_| true) else {
             return;
@@ -501,18 +503,18 @@ impl Strip {
     }
 }
 
-/// Segments of one sender that were lost, and why.
+/// Lost segments of one sender, with their causes.
 #[derive(Clone, Debug, Default)]
 pub struct Losses {
-    /// Offset after the last octet, and the cause; in the order of their loss.
+    /// Offset after the last byte, and the cause, in order of loss.
     missing: Vec<(u64, Cause)>,
 }
 
 impl Losses {
-    /// Losses kept at most; beyond, the older half is forgotten.
+    /// Maximum number of losses kept; beyond it the older half is dropped.
     const MOST: usize = 1 << 16;
 
-    /// A segment that ends before the stream offset `end` was lost.
+    /// Records the loss of a segment that ends before the stream offset `end`.
     pub fn on_lost(&mut self, end: u64, cause: Cause) {
         if self.missing.len() >= Self::MOST {
             self.missing.drain(..Self::MOST / 2);
@@ -520,7 +522,7 @@ impl Losses {
         self.missing.push((end, cause));
     }
 
-    /// The cause of most losses from offset `una` on; of several the last.
+    /// Returns the most frequent cause of losses from offset `una` on. Of a tie, the last.
     pub fn blame(&mut self, una: u64) -> Option<Cause> {
         self.missing.retain(|(end, _)| *end > una);
         let mut counts = [0_usize; Cause::COUNT];

@@ -1,4 +1,4 @@
-//! Addresses and ports of flows: captures show them, and network cards hash them.
+//! Addresses and ports of flows, as captures show them and network cards hash them.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -6,8 +6,9 @@ use gigatcp_path::rss_hash;
 use gigatcp_tcp::FourTuple;
 use gigatcp_wire::{Endpoints, IpVersion};
 
-/// Returns the addresses of a flow's packets: senders in 10.1/16 or fd00:1::/32, receivers
-/// in 10.2/16 or fd00:2::/32.
+/// Returns the addresses of a flow's packets.
+///
+/// Senders are in 10.1/16 or fd00:1::/32, receivers in 10.2/16 or fd00:2::/32.
 #[must_use]
 pub fn endpoints(ip: IpVersion, flow: u32, reverse: bool) -> Endpoints {
     let [top, next, high, low] = (flow + 1).to_be_bytes();
@@ -35,8 +36,8 @@ pub fn endpoints(ip: IpVersion, flow: u32, reverse: bool) -> Endpoints {
     }
 }
 
-/// Returns the hash that the card of a host takes of what it receives on a connection,
-/// which is named from the host's side.
+/// Returns the RSS hash of segments that a host receives on a connection. `tuple` is the connection
+/// as that host names it.
 #[must_use]
 pub fn connection_hash(tuple: &FourTuple) -> u32 {
     let arriving = tuple.reversed();
@@ -44,14 +45,14 @@ pub fn connection_hash(tuple: &FourTuple) -> u32 {
     rss_hash(&[addresses(arriving.endpoints), ports.concat()].concat())
 }
 
-/// Returns the hash that the card of a host takes of datagrams between these addresses:
-/// without ports, since fragments have none.
+/// Returns the RSS hash of datagrams between these addresses. Ports are not hashed, since fragments
+/// have none.
 #[must_use]
 pub fn datagram_hash(arriving: Endpoints) -> u32 {
     rss_hash(&addresses(arriving))
 }
 
-/// Source and destination, as they stand in a packet.
+/// Returns source and destination, in the order of the header.
 fn addresses(endpoints: Endpoints) -> Vec<u8> {
     match endpoints {
         Endpoints::V4 { src, dst } => [src.octets(), dst.octets()].concat(),

@@ -1,4 +1,4 @@
-//! What a world is made of: everything typed, nothing left to decide.
+//! Configuration of a simulation, complete and typed.
 
 use gigatcp_app::AppConfig;
 pub use gigatcp_app::{Reader, Stop, Supply};
@@ -9,32 +9,31 @@ use gigatcp_path::{
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::{Bytes, Duration};
 
-/// A world: hosts at both ends of a shared path.
+/// Configuration of a simulation: hosts at both ends of a shared path.
 #[derive(Clone, Debug)]
 pub struct WorldConfig {
     /// Seed of every random stream.
     pub seed: u64,
-    /// Links from the senders to the receivers, in order: the forward route of flows
-    /// without one of their own.
+    /// Links from the senders to the receivers, in order: the default forward route.
     pub forward: Vec<HopConfig>,
-    /// Links from the receivers to the senders, in order.
+    /// Links from the receivers to the senders, in order: the default reverse route.
     pub reverse: Vec<HopConfig>,
     /// Further links for [`FlowConfig::via`], which may also name those above.
     pub links: Vec<HopConfig>,
-    /// Media that flows share: stations are links for [`FlowConfig::via`], by their
-    /// names ([`SharedMediumConfig::station`]).
+    /// Media that flows share. Stations are links for [`FlowConfig::via`], by their names
+    /// ([`SharedMediumConfig::station`]).
     pub media: Vec<SharedMediumConfig>,
     /// Hosts that flows share, by number.
     pub hosts: Vec<HostConfig>,
     /// The flows.
     pub flows: Vec<FlowConfig>,
-    /// Flows that begin while the world runs.
+    /// Flows that begin during the simulation.
     pub arrivals: Vec<ArrivalsConfig>,
     /// Datagrams, without a connection.
     pub datagrams: Vec<DatagramsConfig>,
-    /// When the world ends even if a flow has not.
+    /// Latest end of the simulation.
     pub end: Duration,
-    /// What to record.
+    /// Recording options.
     pub observe: Observe,
 }
 
@@ -45,26 +44,24 @@ pub struct FlowConfig {
     pub name: String,
     /// When the sender opens the connection.
     pub start: Duration,
-    /// The links it takes. `None`: [`WorldConfig::forward`] and
-    /// [`WorldConfig::reverse`].
+    /// Route of the flow. `None`: [`WorldConfig::forward`] and [`WorldConfig::reverse`].
     pub via: Option<Via>,
-    /// One-way delay of its data before the shared hops: makes the round trips
-    /// of flows differ. Only where the flow has its sender to itself.
+    /// One-way delay of its data before the shared hops. It gives flows different RTTs. Requires a
+    /// sender that the flow does not share.
     pub extra_delay: Duration,
     /// When the sending application stops.
     pub stop: Stop,
-    /// Octets the application writes at once.
+    /// Bytes per write of the application.
     pub write_size: Bytes,
-    /// Rate at which data becomes available to the application: a disk, a camera.
-    /// None: unlimited.
+    /// Rate at which data becomes available to the application: a disk, a camera. `None`:
+    /// unlimited.
     pub supply: Option<Supply>,
-    /// The application at both ends. None: a writer that writes until `stop`, and a
-    /// reader.
+    /// The application at both ends. `None`: a writer that writes until `stop`, and a reader.
     pub application: Option<AppConfig>,
-    /// Number of the sending host in [`WorldConfig::hosts`]. None: `sender`, which the
-    /// flow has to itself.
+    /// Number of the sending host in [`WorldConfig::hosts`]. `None`: `sender`, used by this flow
+    /// alone.
     pub from: Option<usize>,
-    /// Number of the receiving host. None: `receiver`.
+    /// Number of the receiving host. `None`: `receiver`.
     pub to: Option<usize>,
     /// The sending end: engine and reader, and the host unless `from` has another.
     pub sender: HostConfig,
@@ -76,17 +73,17 @@ pub struct FlowConfig {
     pub time_sequence: bool,
 }
 
-/// Flows that begin while the world runs, one after the other, and end.
+/// Flows that begin one after the other during the simulation, and end.
 ///
-/// Each is a connection over which its sender writes the size that was drawn. A flow that
-/// has ended is added to the [`ArrivalsOutcome`](crate::ArrivalsOutcome) and needs no memory.
+/// Each is a connection over which its sender writes the size drawn for it. A finished flow is
+/// added to the [`ArrivalsOutcome`](crate::ArrivalsOutcome) and occupies no memory.
 #[derive(Clone, Debug)]
 pub struct ArrivalsConfig {
-    /// The flow that all of them are like. Its start is the start of the process; `stop`,
-    /// `supply`, `application` and `time_sequence` are not used. Hosts without numbers are
-    /// made once, for all of these flows.
+    /// Template of these flows. Its start is the start of the process. `stop`, `supply`,
+    /// `application` and `time_sequence` are not used. Hosts without numbers are created once, for
+    /// all of these flows.
     pub flow: FlowConfig,
-    /// When they begin, and their sizes: an entry of kind arrivals.
+    /// Start times and sizes: an entry of kind arrivals.
     pub arrivals: AppConfig,
 }
 
@@ -99,72 +96,69 @@ pub struct DatagramsConfig {
     pub start: Duration,
     /// The source: an entry of kind datagrams.
     pub application: AppConfig,
-    /// The links they take. `None`: those of flows without a route of their own.
+    /// Route of the datagrams. `None`: the default route.
     pub via: Option<Via>,
-    /// Number of the sending host in [`WorldConfig::hosts`]. None: `sender`, which the
-    /// source has to itself.
+    /// Number of the sending host in [`WorldConfig::hosts`]. `None`: `sender`, used by this source
+    /// alone.
     pub from: Option<usize>,
-    /// Number of the receiving host. None: `receiver`.
+    /// Number of the receiving host. `None`: `receiver`.
     pub to: Option<usize>,
-    /// The sending host, unless `from` has another; the version of IP.
+    /// The sending host, unless `from` is set; the version of IP.
     pub sender: HostConfig,
-    /// The receiving host, unless `to` has another.
+    /// The receiving host, unless `to` is set.
     pub receiver: HostConfig,
     /// Bytes of payload that may wait to be read (`SO_RCVBUF`).
     pub receive_buffer: Bytes,
 }
 
-/// The links and stations that a flow takes, by their names.
+/// Links and stations of a route, by their names.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Via {
-    /// From sender to receiver, in order. Without a link: a wire of a nanosecond.
+    /// From sender to receiver, in order. Without a link: a wire with a delay of 1 ns.
     pub forward: Vec<String>,
-    /// From receiver to sender, in order. Without a link: a wire of a nanosecond.
+    /// From receiver to sender, in order. Without a link: a wire with a delay of 1 ns.
     pub reverse: Vec<String>,
 }
 
-/// A host: an engine's configuration, a processor, a network card.
+/// A host: an engine's configuration, CPUs, a network card.
 #[derive(Clone, Debug)]
 pub struct HostConfig {
     /// The engine's configuration.
     pub tcp: TcpConfig,
-    /// What work costs; all zero, without coalescing and steal, is an ideal host.
+    /// CPU time of each kind of work. All zero, without coalescing and steal: an ideal host.
     pub costs: CpuCosts,
-    /// How its processors share the work.
+    /// Distribution of the work over CPUs.
     pub scheduling: Scheduling,
-    /// How often and for how long others have the processor; absent: never.
+    /// CPU steal: how often and for how long. `None`: never.
     pub steal: Option<StealConfig>,
-    /// Shortest time between two interrupts of the network card; what arrives
-    /// in between is shown to the processor together.
+    /// Minimum time between two interrupts of the network card (interrupt coalescing).
     pub coalesce: Duration,
-    /// Packets that wait in the network card at most before it interrupts without regard to `coalesce`.
-    /// None: any number.
+    /// Packets waiting in the network card that cause an interrupt before `coalesce` has passed.
+    /// `None`: unlimited.
     pub coalesce_packets: Option<u32>,
-    /// What the card can receive before the host runs out of buffers; absent:
-    /// everything.
+    /// Receive rings and buffers of the card. `None`: unlimited.
     pub rings: Option<RingsConfig>,
-    /// Whether, where a frame finds no buffer, connections give back what lies
-    /// beyond holes.
+    /// Whether connections discard data beyond gaps (renege) if a frame finds no buffer.
     pub reneges: bool,
-    /// Connections that may be half open at its listening socket, and as many that may
-    /// wait to be accepted. None: unlimited. Only on a host with several sockets.
+    /// Maximum of half-open connections at the listening socket, and of connections not yet
+    /// accepted. `None`: unlimited. Only on a host with several sockets.
     pub backlog: Option<u32>,
-    /// The kernel's pool for what is received and sent. None: unlimited.
+    /// The kernel's buffer pool for received and sent data. `None`: unlimited.
     pub clusters: Option<ClustersConfig>,
-    /// How an application of this end reads; of a host that flows share, see the flow.
+    /// Reading behavior of the application at this end. On a host that flows share, the flow's
+    /// value applies.
     pub reader: Reader,
-    /// The network card and its cable; absent: straight into the path.
+    /// The network card and its cable. `None`: packets go directly into the path.
     pub link: Option<HopConfig>,
-    /// Wire packets the network card's queue takes before the host holds
-    /// further ones back (Linux `txqueuelen`, with back-pressure instead of
-    /// loss). Only with a link.
+    /// Queue limit of the network card in wire packets. A full queue holds the host back. Linux
+    /// `txqueuelen`, with back-pressure instead of loss. Only with a link.
     pub tx_queue: u64,
 }
 
-/// What to record while the world runs.
+/// Recording options of a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Observe {
-    /// Distance between samples of every sender; zero = no samples.
+    /// Interval between samples of every sender; zero: no samples.
     pub sample_step: Duration,
     /// Whether to fingerprint every packet and drop.
     pub fingerprint: bool,
@@ -173,9 +167,10 @@ pub struct Observe {
 }
 
 impl WorldConfig {
-    /// Lets all hosts send on one medium, before the links of their routes. Stations have
-    /// the numbers of hosts: numbered ones first, then the sender and the receiver of each
-    /// flow. `recoveries` are those of even numbers and of odd ones.
+    /// Makes all hosts send on one medium, before the links of their routes.
+    ///
+    /// Stations have the numbers of hosts: numbered hosts first, then the sender and the receiver
+    /// of each flow. `recoveries` are those of even and of odd stations.
     pub fn share(&mut self, mut medium: SharedMediumConfig, recoveries: [Duration; 2]) {
         let names = |links: &[HopConfig]| links.iter().map(|link| link.name.clone()).collect();
         let path = Via {
@@ -203,13 +198,13 @@ impl WorldConfig {
         self.media.push(medium);
     }
 
-    /// Returns whether links and not only stations are among `names`.
+    /// Returns whether `names` contains a link, not only stations.
     pub(crate) fn has_link(&self, names: &[String]) -> bool {
         let is_station = |name: &String| self.media.iter().any(|one| one.find(name).is_some());
         !names.iter().all(is_station)
     }
 
-    /// The links that each flow names: of the flows, the arrivals, the datagrams.
+    /// Returns the routes of all flows, arrivals and datagrams, in this order.
     pub(crate) fn vias(&self) -> impl Iterator<Item = Option<&Via>> {
         let flows = self.flows.iter().map(|flow| flow.via.as_ref());
         let arrivals = self.arrivals.iter().map(|one| one.flow.via.as_ref());
@@ -219,7 +214,7 @@ impl WorldConfig {
 }
 
 impl Observe {
-    /// Record nothing: for measuring the engine's own cost.
+    /// Records nothing: for measuring the engine's own cost.
     pub const NOTHING: Self = Self {
         sample_step: Duration::ZERO,
         fingerprint: false,

@@ -1,12 +1,12 @@
-//! Fragments of IPv4 packets (RFC 791 section 3.2): what routers make of a packet that is
-//! too large for a link and may be cut, and the receiving host puts together.
+//! Fragments of IPv4 packets (RFC 791 section 3.2): cut by routers, reassembled by the receiving
+//! host.
 //!
-//! A packet of fragments is carried as one, each of them being a wire packet; a link that
-//! drops one splits it. The receiver needs all of them within [`PATIENCE`], else what it has
-//! is dropped: the loss of one fragment loses the packet. A fragment may be cut again.
+//! All fragments of a packet are carried as one unit, each counted as a wire packet. A link that
+//! drops one splits the unit. The receiver needs all of them within [`PATIENCE`], else it drops
+//! those it has: the loss of one fragment loses the packet. A fragment may be cut again.
 //!
-//! Reassembly takes no processor time beyond that of the packet itself. ICMP errors about
-//! packets that were not completed (RFC 792) are not sent.
+//! Reassembly takes no CPU time beyond that of the packet itself. ICMP errors about incomplete
+//! packets (RFC 792) are not sent.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,35 +17,36 @@ use crate::packet::Content;
 /// Bytes of the IP header of each fragment; packets have no IP options.
 const HEADER: u64 = 20;
 
-/// How long a host keeps fragments of an incomplete packet (Linux `ipfrag_time`; RFC 1122
-/// section 3.3.2 asks for 60 to 120 s, of another time).
+/// Time for which a host keeps fragments of an incomplete packet (Linux `ipfrag_time`).
+///
+/// RFC 1122 section 3.3.2 recommends 60 to 120 s, for the networks of 1989.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Incomplete packets that a host keeps at most; the oldest gives way.
+/// Maximum of incomplete packets on a host; beyond it the oldest is dropped.
 const MOST: usize = 1024;
 
-/// Fragments of one packet, one behind the other.
+/// Consecutive fragments of one packet.
 #[derive(Clone, Debug)]
 pub struct Fragments {
-    /// What was cut.
+    /// The packet that was cut.
     pub(crate) content: Content,
-    /// A number of its own for each packet that is cut.
+    /// Identification: unique for each packet that is cut.
     id: u64,
-    /// Where their payload begins in that of the whole, in bytes.
+    /// Offset of their payload in that of the packet, in bytes.
     offset: u32,
     /// Bytes of their payload.
     len: u32,
-    /// Bytes of the payload of each but the last.
+    /// Bytes of payload of each fragment except the last.
     each: u32,
-    /// Bytes of the payload of the whole.
+    /// Bytes of payload of the packet.
     total: u32,
 }
 
 impl Fragments {
-    /// Cuts an IP packet of `bytes`, or a fragment, into fragments of at most `mtu` bytes.
+    /// Cuts an IP packet of `bytes`, or a fragment, at an MTU of `mtu` bytes.
     ///
     /// # Errors
-    /// The packet, if the MTU leaves no room for payload.
+    /// Returns the packet if the MTU leaves no space for payload.
     pub(crate) fn cut(content: Content, bytes: u64, mtu: u64, id: u64) -> Result<Self, Content> {
         let each = mtu.saturating_sub(HEADER) / 8 * 8;
         let payload = bytes.saturating_sub(HEADER);
@@ -65,22 +66,22 @@ impl Fragments {
         })
     }
 
-    /// How many they are.
+    /// Returns the number of fragments.
     pub(crate) fn count(&self) -> usize {
         self.len.div_ceil(self.each).max(1) as usize
     }
 
-    /// Bytes of all of them, IP headers included.
+    /// Returns the bytes of all fragments, IP headers included.
     pub(crate) fn bytes(&self) -> u64 {
         HEADER * self.count() as u64 + u64::from(self.len)
     }
 
-    /// Bytes of the first.
+    /// Returns the bytes of the first fragment.
     pub(crate) fn leading_bytes(&self) -> u64 {
         HEADER + u64::from(self.len.min(self.each))
     }
 
-    /// Takes off the first `n`, fewer than all.
+    /// Splits off the first `n` fragments; `n` is less than all.
     pub(crate) fn split_front(&mut self, n: usize) -> Self {
         let cut = self.each * n as u32;
         let front = Self {
@@ -93,30 +94,29 @@ impl Fragments {
     }
 }
 
-/// Whose packet it is: its socket and its number.
+/// Key of a packet: its socket and its identification.
 type Key = (u32, u64);
 
 /// Incomplete packets of a host.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Reassembly {
     incomplete: BTreeMap<Key, Incomplete>,
-    /// The same in the order in which they began; those that were completed are in it
-    /// until they come first.
+    /// Keys in the order in which the packets began. A completed packet stays until it is first.
     order: VecDeque<(Instant, Key)>,
 }
 
-/// What has come of a packet.
+/// Received part of a packet.
 #[derive(Clone, Debug)]
 struct Incomplete {
     since: Instant,
-    /// Where its payload has come, in order and apart.
+    /// Received ranges of the payload, disjoint and in order.
     ranges: Vec<(u32, u32)>,
     /// Whether a fragment had a congestion mark (RFC 3168 section 5.3).
     is_marked: bool,
 }
 
 impl Incomplete {
-    /// Adds what lies from `start` to `end`.
+    /// Adds the range from `start` to `end`.
     fn add(&mut self, mut start: u32, mut end: u32) {
         self.ranges.retain(|(from, to)| {
             let touches = *from <= end && start <= *to;
@@ -131,7 +131,7 @@ impl Incomplete {
 }
 
 impl Reassembly {
-    /// Fragments for a socket arrive; returns the packet if that completes it.
+    /// Handles fragments for a socket; returns the packet if they complete it.
     pub(crate) fn handle(
         &mut self,
         now: Instant,
@@ -168,7 +168,7 @@ impl Reassembly {
         Some(content)
     }
 
-    /// Drops what has waited too long, or is too much.
+    /// Drops packets older than [`PATIENCE`] or beyond [`MOST`].
     fn forget(&mut self, now: Instant) {
         while let Some((since, key)) = self.order.front() {
             let one = self.incomplete.get(key);

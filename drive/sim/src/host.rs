@@ -1,24 +1,23 @@
-//! A host: processor, network card, sockets with their connections, applications.
+//! A host: CPUs, network card, sockets with their connections, applications.
 //!
-//! A packet that arrives waits for the processor (arrival is stamped as it reaches the
-//! card), is handled by the engine of its socket, and what the engine then sends costs
-//! processor time again before it reaches the network card. Protocol work comes before
-//! copying for the applications, so on a host that is too slow the applications starve
-//! first, as under a kernel's soft interrupts; among applications the processor goes
-//! round. On an ideal host all this happens at the instant of arrival.
+//! A packet that arrives is stamped as it reaches the card, waits for a CPU and is processed by the
+//! engine of its socket. The segments that the engine then sends cost CPU time again before they
+//! reach the network card. Protocol work precedes copying for the applications. So on a host that
+//! is too slow the applications starve first, as under a kernel's soft interrupts. Applications
+//! share a CPU in turn. On an ideal host all this happens at the instant of arrival.
 //!
-//! Timers of the engines run on time even when the processor is busy.
+//! Timers of the engines run on time even when the CPU is busy.
 //!
 //! * `socket`: a connection and the application that uses it;
-//! * `processor`: whose turn it is, and the cost of work;
+//! * `processor`: scheduling and cost of CPU work;
 //! * `card`: the receive side of the network card;
-//! * `clusters`: the kernel's pool for what is received and sent;
+//! * `clusters`: the kernel's buffer pool for received and sent data;
 //! * `listening`: the backlog of connections that clients open;
 //! * `transmit`: from the engine to the wire;
 //! * `datagram`: sockets without a connection.
 //!
-//! Most hosts have one socket. Those are polled directly; a host with several, or with
-//! datagrams, keeps their timers in a heap: a thousand idle connections cost nothing.
+//! Most hosts have one socket, which is polled directly. A host with several, or with datagrams,
+//! keeps their timers in a heap: 1000 idle connections cost nothing.
 
 mod card;
 mod clusters;
@@ -50,11 +49,11 @@ pub use processor::CpuShares;
 use processor::{Processor, Task};
 pub use socket::{Socket, SocketConfig};
 
-/// An application of a host and the sockets that it has there.
+/// Application of a host, with its sockets there.
 #[derive(Debug)]
 struct Program {
     application: Box<dyn Application>,
-    /// The host's sockets, by the application's own numbers.
+    /// Numbers of the sockets on the host, by the application's own numbers.
     sockets: Vec<u32>,
 }
 
@@ -72,7 +71,7 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// What is lost with a packet; `None` if that has no data.
+    /// Returns the data lost with a packet; `None` if it has no data.
     fn of(packet: &Packet, cause: Cause) -> Option<Self> {
         Some(Self {
             flow: packet.flow,
@@ -83,12 +82,12 @@ impl Lost {
     }
 }
 
-/// A host of the simulated world.
+/// A simulated host.
 #[derive(Debug)]
 pub struct Host {
     sockets: Vec<Socket>,
     programs: Vec<Program>,
-    /// Places of sockets and programs that are gone.
+    /// Free slots of removed sockets and programs.
     free: [Vec<u32>; 2],
     /// Whether it may have more than one socket.
     is_shared: bool,
@@ -98,35 +97,35 @@ pub struct Host {
     scheduling: Scheduling,
     /// Whether interrupts take time, or the card is polled.
     has_handler: bool,
-    /// What it dropped.
+    /// Packets the host dropped, by cause.
     drops: Drops,
-    /// The processor of the call of an application that makes the engine send, if one does.
+    /// CPU of the application call that makes the engine send, if there is one.
     in_call: Option<u16>,
     card: Card,
-    /// Packets of which fragments have come.
+    /// Incomplete packets of which fragments have arrived.
     reassembly: Reassembly,
-    /// Segments whose processing ends at the given moment.
+    /// Segments with the time at which their processing ends.
     departures: VecDeque<(Instant, Packet)>,
     link: Option<Hop<Packet>>,
     tx_queue: u64,
-    /// The network card is full: ask the engine again at this moment.
+    /// When to poll the engine again after the network card was full.
     resume_at: Instant,
-    /// What was dropped here.
+    /// Segments that the host dropped.
     lost: Vec<Lost>,
     sources: Vec<DatagramSource>,
-    /// When the first of the sources acts.
+    /// When the first of the sources sends.
     sources_at: Instant,
     sinks: Vec<DatagramSink>,
-    /// Of a host with several sockets.
+    /// State of a host with several sockets.
     several: Several,
-    /// Where they listen, if that has a limit.
+    /// Listening sockets with a limited backlog.
     listening: Option<Box<Listening>>,
 }
 
-/// What a host with several sockets keeps of them.
+/// State of a host with several sockets.
 #[derive(Clone, Debug)]
 struct Several {
-    /// When each socket is to act.
+    /// Next time at which each socket acts.
     timers: Appointments,
     /// Sockets that wait for the network card, in turn.
     held_back: VecDeque<u32>,
@@ -137,7 +136,7 @@ struct Several {
 }
 
 impl Host {
-    /// A host without sockets, for one of them or for several (`is_shared`).
+    /// Returns a host without sockets, for one of them or for several (`is_shared`).
     ///
     /// # Errors
     /// If its link cannot be built.
@@ -202,11 +201,10 @@ impl Host {
         }
     }
 
-    /// Adds a socket of the application with the number `program`, where it has the
-    /// number `port`; returns the socket's number on this host.
+    /// Adds socket `port` of the application `program`; returns the socket's number on this host.
     ///
     /// # Panics
-    /// If there is no such application, or the host is for one socket and has it.
+    /// If there is no such application, or the host is for one socket and already has it.
     pub fn add_socket(&mut self, config: &SocketConfig<'_>, program: u32, port: u32) -> u32 {
         let only_reads = !self.programs[program as usize].application.writes();
         let mut socket = Socket::new(config, self.ideal, (program, port), only_reads);
@@ -232,9 +230,9 @@ impl Host {
         number
     }
 
-    /// Gives back what a socket holds; its application goes with its last socket.
+    /// Removes a socket and frees what it holds. Its application is removed with its last socket.
     ///
-    /// Packets of it that are still to come are ignored.
+    /// Packets for it that arrive later are ignored.
     pub fn remove_socket(&mut self, number: u32) -> Option<Box<dyn Application>> {
         let socket = &mut self.sockets[number as usize];
         let (program, port) = (socket.program, socket.port);
@@ -271,13 +269,13 @@ impl Host {
         Some(program.application)
     }
 
-    /// Sockets that it has room for: the largest number that it had at a time.
+    /// Returns the number of socket slots: the largest number of sockets held simultaneously.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.sockets.len()
     }
 
-    /// Whether there is a socket with this number, which has not been removed.
+    /// Returns whether a socket with this number exists.
     #[must_use]
     #[inline]
     pub fn has_socket(&self, number: u32) -> bool {
@@ -285,29 +283,29 @@ impl Host {
         socket.is_some_and(|socket| socket.flow != u32::MAX)
     }
 
-    /// A socket.
+    /// Returns a socket.
     #[must_use]
     #[inline]
     pub fn socket(&self, number: u32) -> &Socket {
         &self.sockets[number as usize]
     }
 
-    /// The application of a socket.
+    /// Returns the application of a socket.
     #[must_use]
     pub fn application(&self, socket: u32) -> &dyn Application {
         let program = self.sockets[socket as usize].program;
         &*self.programs[program as usize].application
     }
 
-    /// Whether it may have more than one socket.
+    /// Returns whether the host may have more than one socket.
     #[must_use]
     #[inline]
     pub fn is_shared(&self) -> bool {
         self.is_shared
     }
 
-    /// Whether the processor or the network card has work for a socket; once that is done
-    /// the socket acts again.
+    /// Returns whether a CPU or the network card has work for a socket. Once that is done the
+    /// socket acts again.
     #[must_use]
     pub fn is_busy_with(&self, socket: u32) -> bool {
         let mut inboxes = self.processors.iter().flat_map(|one| &one.inbox);
@@ -316,38 +314,38 @@ impl Host {
             || self.card.holds(socket)
     }
 
-    /// Of a host with several sockets: the next one that has acted.
+    /// Returns the next socket that has acted, on a host with several sockets.
     #[inline]
     pub fn poll_acted(&mut self) -> Option<u32> {
         self.several.acted.pop()
     }
 
-    /// A segment with data that this host dropped, in no particular order.
+    /// Returns a segment with data that this host dropped, in no particular order.
     #[inline]
     pub fn poll_lost(&mut self) -> Option<Lost> {
         self.lost.pop()
     }
 
-    /// The network card's element, if it has one.
+    /// Returns the hop of the network card, if it has one.
     #[must_use]
     pub fn link(&self) -> Option<&Hop<Packet>> {
         self.link.as_ref()
     }
 
-    /// Whether a connection of it has failed.
+    /// Returns whether a connection of the host has failed.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.sockets.iter().any(Socket::has_failed)
     }
 
-    /// Whether something waits for the processor or the network card.
+    /// Returns whether packets wait for the CPU or the network card to send them.
     #[must_use]
     pub fn is_sending(&self) -> bool {
         let on_link = |link: &Hop<Packet>| !link.counters().inside.is_zero();
         !self.departures.is_empty() || self.link.as_ref().is_some_and(on_link)
     }
 
-    /// Whether a packet is at it: sent, received, or in a receive buffer of datagrams.
+    /// Returns whether a packet is at the host: sent, received, or waiting to be read.
     #[must_use]
     pub fn is_working(&self) -> bool {
         self.is_sending()
@@ -355,7 +353,7 @@ impl Host {
             || self.card.frames().next().is_some()
     }
 
-    /// Packets at it: prepared, on its link, received and not yet taken up to a socket.
+    /// Returns the packets at the host: prepared, on its link, received and not yet processed.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
         let tasks = self.processors.iter().filter_map(Processor::task);
         let served = tasks.filter_map(|(_, task)| match task {
@@ -372,7 +370,7 @@ impl Host {
             .chain(served)
     }
 
-    /// When [`Host::handle_timeout`] wants to be called.
+    /// Returns the time at which [`Host::handle_timeout`] is due.
     #[must_use]
     #[inline]
     pub fn poll_timeout(&self) -> Instant {
@@ -394,7 +392,7 @@ impl Host {
         next
     }
 
-    /// A packet reaches the host, for the socket with this number.
+    /// Handles a packet that reaches the host, for the socket with this number.
     #[inline(always)]
     pub fn handle_packet(
         &mut self,
@@ -428,7 +426,7 @@ impl Host {
         }
     }
 
-    /// Fragments, damaged packets and ICMP errors.
+    /// Handles fragments, corrupted packets and ICMP errors.
     #[cold]
     #[inline(never)]
     fn handle_seldom(&mut self, now: Instant, socket: u32, packet: Packet, out: &mut Vec<Packet>) {
@@ -446,7 +444,7 @@ impl Host {
         }
     }
 
-    /// A packet reaches the network card of a host whose work takes time.
+    /// Handles a packet at the network card of a host whose work takes time.
     fn handle_on_card(&mut self, now: Instant, socket: u32, packet: Packet, out: &mut Vec<Packet>) {
         let queue = self.queue_of(socket);
         self.card
@@ -455,16 +453,15 @@ impl Host {
         self.work(now, out);
     }
 
-    /// A packet's checksum is wrong: it is counted and dropped, and no sender learns that
-    /// (RFC 9293 section 3.1, RFC 1122 section 4.1.3.4).
+    /// Counts and drops a packet with a wrong checksum. No sender is notified (RFC 9293 section
+    /// 3.1, RFC 1122 section 4.1.3.4).
     #[cold]
     fn drop_corrupted(&mut self, socket: u32, packet: &Packet) {
         self.count_drop(socket, DropCause::Checksum, packet);
         self.lost.extend(Lost::of(packet, Cause::RandomLoss));
     }
 
-    /// An ICMP error reaches the host. It is so rare that it waits for neither
-    /// card nor processor.
+    /// Handles an ICMP error. These are so rare that they wait for neither card nor CPU.
     #[cold]
     fn handle_icmp(
         &mut self,
@@ -479,7 +476,7 @@ impl Host {
         self.act(now, socket, out);
     }
 
-    /// Something is due: a timer, the processor, the network card.
+    /// Handles what is due: a timer, the CPU, the network card.
     pub fn handle_timeout(&mut self, now: Instant, out: &mut Vec<Packet>) {
         if self.is_shared {
             self.handle_timeouts(now, out);
@@ -501,7 +498,7 @@ impl Host {
         self.release(now, out);
     }
 
-    /// Something is due at a host with several sockets.
+    /// Handles what is due on a host with several sockets.
     fn handle_timeouts(&mut self, now: Instant, out: &mut Vec<Packet>) {
         self.lose_processors(now);
         self.take_interrupts(now);
@@ -522,7 +519,7 @@ impl Host {
         self.release(now, out);
     }
 
-    /// The timer of a connection is due, or not.
+    /// Handles the timer of a connection if it is due.
     fn handle_timer(&mut self, now: Instant, socket: usize) {
         if let Some(connection) = &mut self.sockets[socket].connection
             && connection.poll_timeout() <= now
@@ -531,7 +528,7 @@ impl Host {
         }
     }
 
-    /// The active side opens when its time has come.
+    /// Opens the connection of the active side when it is due.
     fn open(&mut self, now: Instant, socket: usize) {
         let socket = &mut self.sockets[socket];
         if socket.connection.is_none() && socket.is_active && socket.wake_at <= now {
@@ -548,8 +545,8 @@ impl Host {
         }
     }
 
-    /// The passive side: a SYN makes a connection, all else is ignored (a reset for a
-    /// connection that never existed helps no peer here).
+    /// Creates a connection for a SYN on the passive side; ignores all other segments. A reset for
+    /// a connection that never existed helps no peer here.
     #[inline(never)]
     fn listen(&mut self, now: Instant, socket: usize, received: &Received<Phantom>) {
         let number = socket;
@@ -567,8 +564,7 @@ impl Host {
         }
     }
 
-    /// After the engine of a socket has learned something: the application acts, then
-    /// whatever may leave leaves.
+    /// Runs the application after a change in the engine, then sends all that may leave.
     #[inline]
     fn act(&mut self, now: Instant, socket: usize, out: &mut Vec<Packet>) {
         self.act_alone(now, socket, out);
@@ -583,11 +579,11 @@ impl Host {
         self.send_all(now, socket, out);
     }
 
-    /// Whatever may leave leaves.
+    /// Sends all segments that may leave.
     #[inline]
     fn send_all(&mut self, now: Instant, socket: usize, out: &mut Vec<Packet>) {
-        // Where little may wait unsent (`not_sent_lowat`), what has just left
-        // makes room for more.
+        // With little unsent data allowed (`not_sent_lowat`), segments that have just left make
+        // room for more.
         while self.pump(now, socket, out)
             && self.ideal
             && self.resume_at == Instant::FAR_FUTURE
@@ -598,8 +594,8 @@ impl Host {
         }
     }
 
-    /// On a host with several sockets: those of the same application act as well, and
-    /// timers and turns are kept.
+    /// Runs the other sockets of the same application; maintains timers and turns. Only on a host
+    /// with several sockets.
     #[inline(never)]
     fn after_acting(&mut self, now: Instant, socket: usize, out: &mut Vec<Packet>) {
         self.settle(now, socket);
@@ -622,7 +618,7 @@ impl Host {
         }
     }
 
-    /// Notes when a socket acts next, and whether it waits for the processor.
+    /// Records when a socket acts next, and whether it waits for the CPU.
     fn settle(&mut self, now: Instant, socket: usize) {
         self.set_timer(socket);
         if !self.ideal && !self.sockets[socket].is_ready {
@@ -646,7 +642,7 @@ impl Host {
     }
 }
 
-/// Whether everything at this host takes no time and nothing runs short.
+/// Returns whether work on this host takes no time and no resource is limited.
 fn is_ideal(host: &HostConfig) -> bool {
     host.costs == CpuCosts::default()
         && host.steal.is_none()

@@ -1,4 +1,4 @@
-//! Keeps the [`Account`] of each sender of a world, which sees path and hosts exactly.
+//! Keeps the [`Account`] of each sender of a simulation, from the exact state of path and hosts.
 
 use gigatcp_events::{Cause, State};
 use gigatcp_path::{DropCause, Hop, Network};
@@ -10,11 +10,11 @@ use crate::account::{Account, ByLimit, Environment, Losses, Settled, Use, Window
 use crate::host::Host;
 use crate::packet::Packet;
 
-/// What a world shows to the account of one flow.
+/// State of a simulation that the account of one flow reads.
 pub(crate) struct Scene<'a> {
     pub(crate) now: Instant,
     pub(crate) network: &'a Network<Packet>,
-    /// Numbers of the links that the flow takes.
+    /// Numbers of the links on the forward route.
     pub(crate) forward: &'a [usize],
     pub(crate) reverse: &'a [usize],
     pub(crate) sender: End<'a>,
@@ -24,7 +24,7 @@ pub(crate) struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// The links of ACKs alone: a medium that data cross too counts for data.
+    /// Returns the links that carry ACKs only. A medium that data crosses too counts as forward.
     fn reverse_alone(&self) -> impl Iterator<Item = &usize> {
         let medium = |link: &usize| self.network.medium_of(*link);
         let is_shared = move |link: &&usize| {
@@ -39,7 +39,7 @@ impl Scene<'_> {
 #[derive(Clone, Copy)]
 pub(crate) struct End<'a> {
     pub(crate) host: &'a Host,
-    /// Number of its socket there.
+    /// Number of its socket on that host.
     pub(crate) socket: u32,
 }
 
@@ -48,16 +48,16 @@ impl<'a> End<'a> {
         self.host.socket(self.socket).connection()
     }
 
-    /// Time in which its application left data unread by its own choice.
+    /// Returns the time in which its application chose to leave data unread.
     fn unread_time(self, now: Instant) -> Duration {
         self.host.application(self.socket).paused(now)
     }
 }
 
-/// The account of a flow and what it needs to remember.
+/// The account of a flow with its inputs.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// Length of spans at least.
+    /// Minimum length of spans.
     step: Duration,
     account: Option<Account>,
     losses: Losses,
@@ -66,7 +66,7 @@ pub(crate) struct Ledger {
     closed: Option<Closed>,
 }
 
-/// An account that is finished.
+/// Finished account.
 #[derive(Clone, Debug)]
 pub(crate) struct Closed {
     pub(crate) settled: Settled,
@@ -74,7 +74,7 @@ pub(crate) struct Closed {
     pub(crate) limits: Option<ByLimit>,
 }
 
-/// Clocks of path and hosts when a round began.
+/// Clocks of path and hosts at the start of a round.
 #[derive(Clone, Default, Debug)]
 struct Readings {
     forward: Vec<Duration>,
@@ -86,7 +86,7 @@ struct Readings {
 }
 
 impl Ledger {
-    /// A flow that has not begun.
+    /// Returns the ledger of a flow that has not begun.
     pub(crate) fn new(step: Duration) -> Self {
         Self {
             step,
@@ -98,7 +98,7 @@ impl Ledger {
         }
     }
 
-    /// An event of the sender; returns whether [`Ledger::turn`] is due.
+    /// Records an event of the sender; returns whether [`Ledger::turn`] is due.
     #[inline]
     pub(crate) fn observe(
         &mut self,
@@ -147,19 +147,19 @@ impl Ledger {
         }
     }
 
-    /// A segment of this flow was dropped.
+    /// Records the drop of a segment of this flow.
     pub(crate) fn on_lost(&mut self, packet: &Packet, cause: Cause) {
         if let Some(end) = packet.end_of_data() {
             self.losses.on_lost(end, cause);
         }
     }
 
-    /// A segment of this flow that ends before the stream offset `end` was dropped.
+    /// Records the drop of a segment that ends before the stream offset `end`.
     pub(crate) fn on_lost_before(&mut self, end: u64, cause: Cause) {
         self.losses.on_lost(end, cause);
     }
 
-    /// The flow is over.
+    /// Ends the account with the flow.
     pub(crate) fn finish(&mut self, scene: &Scene<'_>) {
         let Some(account) = self.account.take() else {
             return;
@@ -175,7 +175,7 @@ impl Ledger {
         });
     }
 
-    /// The finished account.
+    /// Returns the finished account.
     pub(crate) fn into_closed(self) -> Option<Closed> {
         self.closed
     }
@@ -203,7 +203,7 @@ impl Readings {
         self.carried = scene.carried;
     }
 
-    /// What has happened since they were read.
+    /// Returns the use of path and hosts since the clocks were read.
     fn until(&self, scene: &Scene<'_>, is_scaled: bool) -> Environment {
         let now = scene.now;
         let [own, all] = [0, 1].map(|of| scene.carried[of] - self.carried[of]);
@@ -250,7 +250,7 @@ fn use_of(hop: &Hop<Packet>, now: Instant, before: Duration) -> Use {
     }
 }
 
-/// Whether the receiver's buffer backs more than a window without scaling can say.
+/// Returns whether the receive buffer exceeds the largest window without scaling.
 fn lacks_scaling(receiver: End<'_>) -> bool {
     let info = receiver.connection().map(Connection::info);
     info.is_some_and(|info| info.receive_buffer.as_u64() > u64::from(u16::MAX))

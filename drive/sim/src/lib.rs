@@ -1,23 +1,21 @@
-//! The world in virtual time.
+//! Simulation of TCP connections in virtual time.
 //!
-//! A discrete-event loop around the pure elements: engines at both ends,
-//! hosts with processors and network cards, hops between them. Integer
-//! nanoseconds; packets wait in the hops' own queues, so the schedule holds
-//! one entry per element, never one per packet.
+//! A discrete-event loop around the pure elements: engines at both ends, hosts with CPUs and
+//! network cards, hops between them. Time is in integer nanoseconds. Packets wait in the hops' own
+//! queues, so the schedule holds one entry per element, never one per packet.
 //!
-//! * [`config`]: what a world is made of.
+//! * [`config`]: the configuration of a simulation.
 //! * [`world`]: the loop around network and hosts.
-//! * [`outcome`]: what comes out of it.
-//! * [`host`]: processor, network card, sockets, applications.
-//! * [`packet`]: what travels.
+//! * [`outcome`]: the results of a simulation.
+//! * [`host`]: CPUs, network card, sockets, applications.
+//! * [`packet`]: packets on the path.
 //! * [`meter`]: the tester's clock and intervals.
 //! * [`observe`]: samples, time-sequence data.
 //! * [`account`]: attributes each instant of a sender to a cause.
 //!
-//! A flow has a pair of hosts to itself, or shares hosts with others
-//! ([`FlowConfig::from`]), and takes the links it names ([`FlowConfig::via`]); without
-//! such names all flows meet on one path (a dumbbell). Background traffic is a flow like
-//! any other.
+//! A flow has its own pair of hosts, or shares hosts with others ([`FlowConfig::from`]). It takes
+//! the links it names ([`FlowConfig::via`]). Without such names all flows share one path (a
+//! dumbbell). Background traffic is a flow like any other.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

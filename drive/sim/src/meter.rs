@@ -1,8 +1,7 @@
-//! The tester's clock: what the receiving application read, by interval.
+//! Throughput meter of the tester: bytes read by the receiving application, per interval.
 //!
-//! As nuttcp and iperf3 count: octets of application data, by the receiver's
-//! clock. The clock starts when the receiver's side of the connection is
-//! established.
+//! It counts as nuttcp and iperf3 do: bytes of application data, by the receiver's clock. The clock
+//! starts when the receiver's side of the connection is established.
 
 use gigatcp_units::{Bytes, Duration, Instant};
 
@@ -13,14 +12,14 @@ pub struct Meter {
     started_at: Option<Instant>,
     next_boundary: Instant,
     in_interval: u64,
-    /// Octets of each finished interval.
+    /// Bytes of each finished interval.
     finished: Vec<Bytes>,
     total: u64,
     last_read_at: Instant,
 }
 
 impl Meter {
-    /// A meter that counts by `interval`.
+    /// Returns a meter with intervals of this length.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self {
@@ -34,7 +33,7 @@ impl Meter {
         }
     }
 
-    /// The clock starts.
+    /// Starts the clock, unless it is running.
     pub fn start(&mut self, now: Instant) {
         if self.started_at.is_none() {
             self.started_at = Some(now);
@@ -43,7 +42,7 @@ impl Meter {
         }
     }
 
-    /// The application read `octets`.
+    /// Records a read of `octets`.
     #[inline]
     pub fn on_read(&mut self, now: Instant, octets: u64) {
         self.close_intervals(now);
@@ -62,31 +61,31 @@ impl Meter {
         }
     }
 
-    /// When the clock started.
+    /// Returns the time at which the clock started.
     #[must_use]
     pub fn started_at(&self) -> Option<Instant> {
         self.started_at
     }
 
-    /// Length of an interval.
+    /// Returns the length of an interval.
     #[must_use]
     pub fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// Octets of each finished interval.
+    /// Returns the bytes of each finished interval.
     #[must_use]
     pub fn finished(&self) -> &[Bytes] {
         &self.finished
     }
 
-    /// Octets read in all.
+    /// Returns the bytes read in total.
     #[must_use]
     pub fn total(&self) -> Bytes {
         Bytes::new(self.total)
     }
 
-    /// From the start of the clock to the last octet read.
+    /// Returns the time from the start of the clock to the last byte read.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.started_at.map_or(Duration::ZERO, |start| {

@@ -1,5 +1,5 @@
-//! What is recorded of each sender while the world runs: evenly spaced
-//! samples, the limited-by timeline, and time-sequence data.
+//! Records of each sender of a simulation: samples at regular intervals, the limited-by timeline,
+//! and time-sequence data.
 
 use std::collections::VecDeque;
 
@@ -10,11 +10,11 @@ use gigatcp_tcp::connection::Info;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Payload, Phantom, Segment};
 
-/// Marks kept in full detail at the start, and from an event on.
+/// Number of marks kept in full detail, at the start and from an event on.
 const DETAIL: usize = 3000;
-/// Marks kept from before an event.
+/// Number of marks kept from before an event.
 const DETAIL_BEFORE: usize = 1000;
-/// Steps of the time-sequence overview.
+/// Number of steps of the time-sequence overview.
 const STEPS: u64 = 2000;
 
 /// State of a sender at one moment.
@@ -22,13 +22,13 @@ const STEPS: u64 = 2000;
 pub struct Sample {
     /// When.
     pub at: Instant,
-    /// The engine's view.
+    /// State of the engine.
     pub info: Info,
     /// Wire segments retransmitted so far.
     pub retransmitted: u64,
-    /// Octets the receiving application has read so far.
+    /// Bytes the receiving application has read so far.
     pub delivered: u64,
-    /// The limit that held longest since the sample before.
+    /// The limit that held longest since the previous sample.
     pub limit: Limit,
 }
 
@@ -54,7 +54,7 @@ impl Samples {
         });
     }
 
-    /// All samples, oldest first.
+    /// Returns all samples, oldest first.
     #[must_use]
     pub fn as_slice(&self) -> &[Sample] {
         &self.taken
@@ -66,10 +66,10 @@ impl Samples {
 pub struct LinkSample {
     /// When.
     pub at: Instant,
-    /// Waiting and in service.
+    /// Packets waiting and in service.
     pub backlog: Tally,
-    /// Mean sojourn of the packets that left in the sample interval that ends here; of the
-    /// interval before if none left although some wait.
+    /// Mean sojourn of the packets that left in the sample interval that ends here. If none left
+    /// although some wait: the value of the previous sample.
     pub queueing_delay: Duration,
     /// Wire packets dropped so far, whatever the cause.
     pub dropped: u64,
@@ -77,16 +77,16 @@ pub struct LinkSample {
     pub marked: u64,
 }
 
-/// Samples of one link. Those that say the same as the one before are left out.
+/// Samples of one link. A sample equal to the previous one is left out.
 #[derive(Clone, Debug, Default)]
 pub struct LinkSamples {
     taken: Vec<LinkSample>,
-    /// What had left when the last one was taken.
+    /// Sojourns of packets that had left at the last sample.
     left: Waited,
 }
 
 impl LinkSamples {
-    /// Takes a sample of a link from which `left` has left so far.
+    /// Takes a sample of a link. `left` are the sojourns of packets that have left so far.
     pub fn take(&mut self, now: Instant, backlog: Tally, left: Waited, counters: &Counters) {
         let mean = left.mean_since(self.left);
         self.left = left;
@@ -105,7 +105,7 @@ impl LinkSamples {
         }
     }
 
-    /// All samples, oldest first; each holds until the next.
+    /// Returns all samples, oldest first; each holds until the next.
     #[must_use]
     pub fn as_slice(&self) -> &[LinkSample] {
         &self.taken
@@ -117,7 +117,7 @@ impl LinkSamples {
 pub struct Step {
     /// Start of the step.
     pub at: Instant,
-    /// Lowest stream offset sent in it and offset after the highest.
+    /// Lowest stream offset sent in it, and offset after the highest.
     pub sent: Option<(u64, u64)>,
     /// SND.UNA at its end.
     pub ack: u64,
@@ -127,18 +127,18 @@ pub struct Step {
     pub retransmitted: u32,
 }
 
-/// A mark of a stretch in full detail.
+/// Mark of a time-sequence graph in full detail.
 #[derive(Clone, Copy, Debug)]
 pub enum Mark {
     /// A segment left the sender.
     Sent {
         /// When.
         at: Instant,
-        /// Stream offset of its first octet.
+        /// Stream offset of its first byte.
         seq: u64,
-        /// Payload octets.
+        /// Payload bytes.
         len: u32,
-        /// Whether it had been sent before.
+        /// Whether it is a retransmission.
         again: bool,
     },
     /// An acknowledgment reached the sender.
@@ -150,7 +150,7 @@ pub enum Mark {
         /// Right edge of the send window.
         edge: u64,
     },
-    /// It carried this SACK block.
+    /// A SACK block of that acknowledgment.
     Sack {
         /// When.
         at: Instant,
@@ -161,32 +161,32 @@ pub enum Mark {
     },
 }
 
-/// An event that a detail of a time-sequence graph is about.
+/// Event shown by a detail of a time-sequence graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// The first segment with data.
     Start,
     /// The first retransmission.
     FirstLoss,
-    /// The first retransmission for a timeout.
+    /// The first retransmission after a timeout.
     Timeout,
 }
 
-/// The marks about an event.
+/// Marks around an event.
 #[derive(Clone, Debug)]
 pub struct Detail {
     /// The event.
     pub event: Event,
-    /// When it was.
+    /// Time of the event.
     pub at: Instant,
-    /// The smoothed RTT then; of the start, after the first measurement.
+    /// Smoothed RTT at that time; for [`Event::Start`], after the first measurement.
     pub srtt: Option<Duration>,
     /// The marks, oldest first.
     pub marks: Vec<Mark>,
 }
 
 impl Detail {
-    /// Marks at most.
+    /// Returns the maximum number of marks.
     const fn limit(&self) -> usize {
         match self.event {
             Event::Start => DETAIL,
@@ -195,7 +195,7 @@ impl Detail {
     }
 }
 
-/// Time-sequence data of one flow, as seen by its sender.
+/// Time-sequence data of one flow, as its sender experienced it.
 #[derive(Clone, Debug)]
 pub struct Sequence {
     step_length: Duration,
@@ -209,7 +209,7 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// Data for a run of the given length.
+    /// Returns empty data for a run of the given length.
     #[must_use]
     pub fn new(run: Duration) -> Self {
         let step_length = Duration::from_nanos((run.as_nanos() / STEPS).max(100_000));
@@ -230,19 +230,19 @@ impl Sequence {
         }
     }
 
-    /// Finished steps, oldest first.
+    /// Returns the finished steps, oldest first.
     #[must_use]
     pub fn steps(&self) -> &[Step] {
         &self.steps
     }
 
-    /// The events there were, each with the marks about it.
+    /// Returns the events that occurred, each with the marks around it.
     #[must_use]
     pub fn details(&self) -> &[Detail] {
         &self.details
     }
 
-    /// A segment leaves the sender.
+    /// Records a segment that leaves the sender.
     pub fn on_sent(&mut self, now: Instant, segment: &Segment<Phantom>, info: &Info) {
         let iss = *self.iss.get_or_insert(segment.seq);
         self.turn(now, info);
@@ -277,7 +277,7 @@ impl Sequence {
         self.keep(mark);
     }
 
-    /// An acknowledgment has been handled by the sender.
+    /// Records an acknowledgment that the sender has processed.
     pub fn on_ack(&mut self, now: Instant, segment: &Segment<Phantom>, info: &Info) {
         self.turn(now, info);
         if let Some(start) = self.details.first_mut() {
@@ -324,7 +324,7 @@ impl Sequence {
         self.open.window_edge = info.snd_una + info.snd_wnd.as_u64();
     }
 
-    /// Begins the detail of an event, unless there was such an event before.
+    /// Begins the detail of an event, unless such an event occurred before.
     fn begin(&mut self, event: Event, at: Instant, info: &Info) {
         if self.details.iter().all(|detail| detail.event != event) {
             self.details.push(Detail {

@@ -1,5 +1,5 @@
-//! What comes out of a world: the hosts as they are at its end, what was seen of
-//! them, and the elements of the path with their counters.
+//! Results of a simulation: the hosts at its end, their records, and the elements of the path with
+//! their counters.
 
 use std::rc::Rc;
 
@@ -17,18 +17,18 @@ use crate::observe::{LinkSamples, Samples, Sequence};
 use crate::packet::Packet;
 use crate::short_flows::ArrivalsOutcome;
 
-/// What came out of a world.
+/// Results of a simulation.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The moment it ended.
+    /// Time at which it ended.
     pub now: Instant,
-    /// Per connection, in the order of the flows.
+    /// Results per connection, in the order of the flows.
     pub flows: Vec<FlowOutcome>,
-    /// Per process of arrivals, whose flows began while the world ran.
+    /// Results per process of arrivals, whose flows began during the simulation.
     pub arrivals: Vec<ArrivalsOutcome>,
-    /// The largest number of these flows that were alive at a time.
+    /// Largest number of these flows that were alive simultaneously.
     pub most_alive: usize,
-    /// Per source of datagrams.
+    /// Results per source of datagrams.
     pub datagrams: Vec<DatagramsOutcome>,
     /// All hosts: those with numbers first.
     pub hosts: Vec<Rc<Host>>,
@@ -38,7 +38,7 @@ pub struct Outcome {
     pub media: Vec<SharedMedium<Packet>>,
     /// Queues of each hop over time.
     pub link_samples: Vec<LinkSamples>,
-    /// How long packets waited that left the queue of each hop.
+    /// Sojourn times of the packets that left the queue of each hop.
     pub sojourns: Vec<Histogram>,
     /// Largest backlog of each hop, in wire packets.
     pub max_backlog: Vec<u64>,
@@ -48,24 +48,23 @@ pub struct Outcome {
     pub packets: u64,
 }
 
-/// What came out of a source of datagrams and its sink.
+/// Results of a source of datagrams and its sink.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DatagramsOutcome {
     /// Datagrams that the source has sent.
     pub sent: u64,
-    /// What the sink has counted.
+    /// Counters of the sink.
     pub received: SinkReport,
-    /// Datagrams that at the end were neither received nor on their way.
+    /// Datagrams that at the end were neither received nor on the path.
     pub lost: u64,
-    /// What the receiving host dropped of them, by cause.
+    /// Datagrams that the receiving host dropped, by cause.
     pub drops: Drops,
 }
 
-/// What came out of one connection.
+/// Results of one connection.
 #[derive(Debug)]
 pub struct FlowOutcome {
-    /// The configured flow that it belongs to: an application may have several
-    /// connections.
+    /// Configured flow that it belongs to. An application may have several connections.
     pub flow: usize,
     /// The sending end.
     pub sender: Endpoint,
@@ -75,9 +74,9 @@ pub struct FlowOutcome {
     pub samples: Samples,
     /// Time-sequence data, if requested.
     pub sequence: Option<Sequence>,
-    /// When the receiver had read everything; absent when it had not.
+    /// Time at which the receiver had read everything; `None` if it had not.
     pub finished_at: Option<Instant>,
-    /// Time by mechanism until then, or until the world ended; `None` without an account.
+    /// Time by mechanism until then, or until the end; `None` without an account.
     pub limits: Option<ByLimit>,
     /// Time by cause until the same moment.
     pub account: Option<Settled>,
@@ -95,57 +94,57 @@ impl Endpoint {
         Self { host, socket }
     }
 
-    /// The host.
+    /// Returns the host.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// The socket.
+    /// Returns the socket.
     #[must_use]
     pub fn socket(&self) -> &Socket {
         self.host.socket(self.socket)
     }
 
-    /// The engine, if the connection was opened.
+    /// Returns the engine, if the connection was opened.
     #[must_use]
     pub fn connection(&self) -> Option<&Connection<Phantom>> {
         self.socket().connection()
     }
 
-    /// The tester's meter; `None` if the connection was not established.
+    /// Returns the tester's meter; `None` if the connection was not established.
     #[must_use]
     pub fn meter(&self) -> Option<&Meter> {
         let meter = self.socket().meter();
         meter.started_at().map(|_| meter)
     }
 
-    /// The results of the application, of all its connections.
+    /// Returns the results of the application, over all its connections.
     #[must_use]
     pub fn report(&self, now: Instant) -> Report {
         self.host.application(self.socket).report(now)
     }
 
-    /// Processor time that the host has used, for all its flows.
+    /// Returns the CPU time that the host has used, for all its flows.
     #[must_use]
     pub fn cpu_busy(&self, now: Instant) -> Duration {
         self.host.cpu_busy(now)
     }
 
-    /// Processor time that the host has used, with what others took of it, on the busier
-    /// one of the processors that work for the socket.
+    /// Returns the CPU time used or stolen on the host. Of the CPUs that work for the socket, the
+    /// busier one counts.
     #[must_use]
     pub fn cpu_occupied(&self, now: Instant) -> Duration {
         self.host.cpu_occupied(self.socket, now)
     }
 
-    /// The network card's element, if the host has one.
+    /// Returns the hop of the network card, if the host has one.
     #[must_use]
     pub fn link(&self) -> Option<&Hop<Packet>> {
         self.host.link()
     }
 
-    /// The rings of its receive queue, if there are any.
+    /// Returns the rings of its receive queue, if there are any.
     #[must_use]
     pub fn rings(&self) -> Option<&ReceiveRings> {
         self.host.rings_of(self.socket)
@@ -153,13 +152,13 @@ impl Endpoint {
 }
 
 impl FlowOutcome {
-    /// Octets the receiving application read.
+    /// Returns the bytes the receiving application has read.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
         self.receiver.socket().meter().total()
     }
 
-    /// From the start of the tester's clock to the last octet read.
+    /// Returns the time from the start of the tester's clock to the last byte read.
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.receiver.socket().meter().elapsed()

@@ -1,4 +1,4 @@
-//! What travels: a segment, a datagram or an ICMP error in an IP packet, with its way.
+//! Packets on the path: a segment, a datagram or an ICMP error in an IP packet, with its route.
 
 use gigatcp_app::datagrams::Datagram;
 use gigatcp_path::{Ask, Middlebox, Parcel, PureAck, Request, Routed};
@@ -10,47 +10,48 @@ use gigatcp_wire::{
 
 use crate::fragments::Fragments;
 
-/// Octets of a TCP header without options.
+/// Bytes of a TCP header without options.
 const TCP_HEADER: u32 = 20;
 
-/// Octets of a UDP header (RFC 768).
+/// Bytes of a UDP header (RFC 768).
 const UDP_HEADER: u32 = 8;
 
-/// Octets of an ICMP error's own header.
+/// Bytes of an ICMP error's own header.
 const ICMP_HEADER: u32 = 8;
 
-/// Octets behind the IP header that an ICMP error quotes on IPv4 (RFC 792).
+/// Bytes after the IP header that an ICMP error quotes on IPv4 (RFC 792).
 const QUOTED: u32 = 8;
 
-/// A packet on its way between the two hosts of a flow.
+/// A packet between the two hosts of a flow.
 #[derive(Clone, Debug)]
 pub struct Packet {
-    /// Its IP.
+    /// IP variant.
     pub ip: Ip,
-    /// Which flow.
+    /// Number of its flow.
     pub flow: u32,
-    /// Number of its route through the network: odd ones lead from receivers to senders.
+    /// Number of its route through the network; odd routes lead from receivers to senders.
     pub route: u16,
-    /// How many links of its route it has entered.
+    /// Number of links of its route it has entered.
     pub stage: u8,
-    /// What is inside.
+    /// Content of the IP packet.
     pub content: Content,
 }
 
-/// The IP of a packet.
+/// IP variant of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ip {
-    /// IPv4 with DF: routers do not cut it.
+    /// IPv4 with DF: routers do not fragment it.
     V4,
     /// IPv4 without DF.
     V4Fragmentable,
-    /// IPv6, whose packets routers never cut.
+    /// IPv6: routers never fragment it.
     V6,
 }
 
 impl Ip {
-    /// The IP of a sender that discovers the MTU of its path, or not: then routers may cut
-    /// what it sends by IPv4 (RFC 1191 section 3).
+    /// Returns the variant that a sender uses, with or without path MTU discovery.
+    ///
+    /// Without it, routers may fragment its IPv4 packets (RFC 1191 section 3).
     #[must_use]
     pub const fn new(version: IpVersion, discovers_mtu: bool) -> Self {
         match version {
@@ -60,13 +61,13 @@ impl Ip {
         }
     }
 
-    /// Whether routers may not cut it: DF, or IPv6.
+    /// Returns whether routers must not fragment the packet: DF, or IPv6.
     #[must_use]
     pub const fn is_whole(self) -> bool {
         !matches!(self, Self::V4Fragmentable)
     }
 
-    /// The version.
+    /// Returns the version of IP.
     #[inline]
     #[must_use]
     pub const fn version(self) -> IpVersion {
@@ -82,27 +83,27 @@ impl Ip {
     }
 }
 
-/// What a packet holds.
+/// Content of a packet.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// A segment, or super-segment.
     Segment(Segment<Phantom>),
     /// A UDP datagram.
     Datagram {
-        /// Its number and the octets of its payload.
+        /// Its number and the bytes of its payload.
         datagram: Datagram,
-        /// When its source sent it, by the source's clock.
+        /// Time at which its source sent it, by the source's clock.
         sent_at: Instant,
     },
     /// An ICMP error.
     Icmp {
-        /// What it says.
+        /// Type and quoted data of the error.
         error: IcmpError,
-        /// Octets of the packet, IP header included.
+        /// Bytes of the packet, IP header included.
         len: u32,
     },
-    /// What the path has damaged: one wire packet, whose receiver finds the checksum of
-    /// its transport wrong.
+    /// One wire packet that was corrupted on the path. Its transport checksum is wrong at the
+    /// receiver.
     Corrupted(Box<Content>),
     /// Fragments of an IPv4 packet.
     Fragments(Box<Fragments>),
@@ -116,7 +117,7 @@ impl Packet {
         self.route & 1 == 1
     }
 
-    /// The segment inside, if it is one that its receiver can read.
+    /// Returns the segment, if the receiver can read it: neither corrupted nor fragmented.
     #[inline]
     #[must_use]
     pub fn segment(&self) -> Option<&Segment<Phantom>> {
@@ -129,7 +130,7 @@ impl Packet {
         }
     }
 
-    /// The number of the datagram that was sent, damaged, cut or whole.
+    /// Returns the number of the datagram that was sent. It may be corrupted or fragmented now.
     pub(crate) fn sent_datagram(&self) -> Option<u64> {
         let mut content = &self.content;
         loop {
@@ -142,8 +143,8 @@ impl Packet {
         }
     }
 
-    /// Writes the TTL of IP, which each link of the route has lowered, into a request for
-    /// Quick-Start: the receiver compares both.
+    /// Writes the IP TTL into a Quick-Start request: the receiver compares both. Each link of the
+    /// route has decremented the TTL.
     #[inline(never)]
     pub(crate) fn state_ttl(&mut self) {
         let stage = self.stage;
@@ -156,7 +157,7 @@ impl Packet {
         }
     }
 
-    /// The segment that was sent, damaged, cut or whole.
+    /// Returns the segment that was sent. It may be corrupted or fragmented now.
     #[inline]
     pub(crate) fn sent_segment(&self) -> Option<&Segment<Phantom>> {
         match &self.content {
@@ -183,25 +184,25 @@ impl Packet {
         )
     }
 
-    /// Octets of a packet without a segment that can be read, IP header included.
+    /// Returns the bytes of a packet without a readable segment, IP header included.
     fn plain_octets(&self) -> u64 {
         octets_of(self.ip, &self.content)
     }
 
-    /// IP and TCP header octets of one wire packet with `segment`.
+    /// Returns the bytes of IP and TCP headers of one wire packet with `segment`.
     #[inline]
     fn header_octets(&self, segment: &Segment<Phantom>) -> u64 {
         header_octets(self.ip, segment)
     }
 }
 
-/// IP and TCP header octets of one wire packet with `segment`.
+/// Returns the bytes of IP and TCP headers of one wire packet with `segment`.
 #[inline]
 fn header_octets(ip: Ip, segment: &Segment<Phantom>) -> u64 {
     u64::from(headers(ip.version())) + segment.options.wire_len() as u64
 }
 
-/// Octets of a packet of one wire packet, IP header included.
+/// Returns the bytes of a packet of one wire packet, IP header included.
 fn octets_of(ip: Ip, content: &Content) -> u64 {
     match content {
         Content::Datagram { datagram, .. } => {
@@ -214,15 +215,16 @@ fn octets_of(ip: Ip, content: &Content) -> u64 {
     }
 }
 
-/// Octets of IP and TCP headers without options.
+/// Returns the bytes of IP and TCP headers without options.
 #[inline]
 pub(crate) const fn headers(ip: IpVersion) -> u32 {
     ip.header_len() + TCP_HEADER
 }
 
-/// Octets of the ICMP error about `dropped`: its IP header, its own, and what it
-/// quotes: a header and 8 octets (RFC 792), or as much as fits into the minimum MTU (RFC 4443
-/// section 2.4).
+/// Returns the bytes of the ICMP error about `dropped`.
+///
+/// They are its IP header, its own header and its quotation. The quotation is a header and 8 bytes
+/// (RFC 792), or as much as fits into the minimum MTU (RFC 4443 section 2.4).
 fn icmp_len(dropped: &Packet) -> u32 {
     let own = dropped.ip.header_len() + ICMP_HEADER;
     match dropped.ip.version() {
@@ -321,7 +323,7 @@ impl Parcel for Packet {
     }
 
     /// # Panics
-    /// When this is no super-segment: only those are cut.
+    /// If this is not a super-segment: only those are split.
     #[inline]
     fn split_front(&mut self, n: usize) -> Self {
         let content = match &mut self.content {
@@ -332,7 +334,7 @@ impl Parcel for Packet {
         Self { content, ..*self }
     }
 
-    /// The flow and its direction.
+    /// Returns the flow and its direction.
     #[inline]
     fn flow(&self) -> u32 {
         self.flow << 1 | u32::from(self.reverse())
@@ -361,8 +363,7 @@ impl Parcel for Packet {
         ecn.is_some_and(|ecn| core::mem::take(ecn).is_capable())
     }
 
-    /// Padding stands in place of options that are removed, as boxes do it that cannot
-    /// move the payload.
+    /// Removes options by padding, as middleboxes do that cannot move the payload.
     #[inline(never)]
     fn try_rewrite(&mut self, middlebox: &Middlebox) -> bool {
         let Content::Segment(segment) = &mut self.content else {
@@ -486,7 +487,7 @@ impl Parcel for Packet {
     }
 }
 
-/// Edges of SACK blocks as an ACK filter compares them.
+/// Returns the edges of SACK blocks in the form that an ACK filter compares.
 fn edges(blocks: &[SackBlock]) -> [u32; 8] {
     let mut edges = [0; 8];
     for (pair, block) in edges.chunks_exact_mut(2).zip(blocks) {
@@ -496,7 +497,7 @@ fn edges(blocks: &[SackBlock]) -> [u32; 8] {
 }
 
 impl Content {
-    /// Takes it out, and leaves something that costs no memory.
+    /// Takes the content, and leaves a placeholder that occupies no memory.
     fn take(&mut self) -> Self {
         let nothing = Self::Icmp {
             error: IcmpError {
@@ -508,7 +509,7 @@ impl Content {
         core::mem::replace(self, nothing)
     }
 
-    /// The segment in what was damaged or cut.
+    /// Returns the segment inside corrupted or fragmented content.
     #[inline(never)]
     fn inner_segment(&self) -> Option<&Segment<Phantom>> {
         match self {
@@ -519,7 +520,7 @@ impl Content {
         }
     }
 
-    /// The ECN field, where it is kept: datagrams and errors are not capable.
+    /// Returns the ECN field, if there is one: datagrams and errors are not capable.
     #[inline]
     fn ecn(&mut self) -> Option<&mut Ecn> {
         match self {
@@ -538,13 +539,13 @@ impl Content {
         }
     }
 
-    /// Whether it has a congestion mark.
+    /// Returns whether it has a congestion mark.
     pub(crate) fn is_marked(&self) -> bool {
         self.inner_segment()
             .is_some_and(|segment| segment.ecn == Ecn::Ce)
     }
 
-    /// Gives it a congestion mark.
+    /// Sets a congestion mark.
     pub(crate) fn mark(&mut self) {
         if let Some(ecn) = self.inner_ecn() {
             *ecn = Ecn::Ce;

@@ -1,4 +1,4 @@
-//! From the hosts and flows of a configuration to hosts with sockets.
+//! Creates hosts with sockets from the hosts and flows of a configuration.
 
 use gigatcp_app::reader::Sink;
 use gigatcp_app::{Role, Writer};
@@ -16,24 +16,25 @@ use crate::short_flows::ShortFlows;
 pub(crate) struct Population {
     pub(crate) hosts: Vec<Host>,
     pub(crate) connections: Vec<Ends>,
-    /// Sources and sinks of datagrams: their packets have the numbers after those of the
+    /// Sources and sinks of datagrams. Their packets carry the numbers after those of the
     /// connections.
     pub(crate) datagrams: Vec<Ends>,
-    /// Flows that begin later: their packets have the numbers after those.
+    /// Flows that begin later. Their packets carry the numbers after those.
     pub(crate) short_flows: ShortFlows,
 }
 
 impl Population {
-    /// Returns the hosts of a world with the sockets of its flows, which take the pairs
-    /// of `routes`. Hosts that have numbers come first, then those that flows have to
-    /// themselves.
+    /// Returns the hosts of a simulation with the sockets of its flows.
+    ///
+    /// The flows take the pairs of `routes`. Hosts with numbers come first, then those of single
+    /// flows.
     ///
     /// # Errors
     /// If the link of a host cannot be built.
     ///
     /// # Panics
-    /// If a host has no such number, or an application is of another kind: plans are
-    /// checked before.
+    /// If a host number does not exist, or an application is of another kind: plans are checked
+    /// before.
     pub(crate) fn new(config: &WorldConfig, routes: &[u16]) -> Result<Self, ConfigError> {
         let named = config.hosts.iter().enumerate();
         let hosts = named
@@ -105,8 +106,8 @@ impl Population {
         Ok(())
     }
 
-    /// The numbers of the hosts of a flow; those of its own are made, for one socket or
-    /// for several.
+    /// Returns the numbers of a flow's hosts. Creates hosts of its own, for one socket or for
+    /// several.
     fn hosts_of(
         &mut self,
         config: &WorldConfig,
@@ -173,7 +174,7 @@ impl Population {
     }
 }
 
-/// The way in which an end of a flow reads.
+/// Returns the reading behavior of an end of a flow.
 fn reader_of(flow: &FlowConfig, role: Role) -> gigatcp_app::Reader {
     match role {
         Role::Client => flow.sender.reader,
@@ -181,7 +182,7 @@ fn reader_of(flow: &FlowConfig, role: Role) -> gigatcp_app::Reader {
     }
 }
 
-/// Gives a sender that a flow has to itself the delay of its access.
+/// Adds the access delay to a sender that a flow does not share.
 fn delay_access(host: &mut HostConfig, flow: &FlowConfig) {
     if !flow.extra_delay.is_zero() {
         let link = host.link.get_or_insert_with(|| HopConfig {

@@ -1,4 +1,4 @@
-//! From the links and flows of a world to a network and its routes.
+//! Builds a network and its routes from the links and flows of a configuration.
 
 use std::collections::HashMap;
 
@@ -7,28 +7,29 @@ use gigatcp_units::Duration;
 
 use crate::config::{Via, WorldConfig};
 
-/// The most links of a route: packets count them in an octet.
+/// Maximum number of links of a route: packets count them in 8 bits.
 const MAX_LINKS: usize = 255;
 
 /// Names of wires.
 const FORWARD: &str = "forward wire";
 const REVERSE: &str = "reverse wire";
 
-/// The network of a world and which of its routes each flow takes.
+/// Network of a simulation, and the routes of its flows.
 pub(crate) struct Routes {
     pub(crate) network: NetworkConfig,
-    /// The forward route of each flow, of each process of arrivals and of each source of
-    /// datagrams; the number after it is the reverse route.
+    /// Forward route of each flow, process of arrivals and source of datagrams, in this order. The
+    /// reverse route has the next number.
     pub(crate) of_flow: Vec<u16>,
 }
 
 impl Routes {
-    /// Returns the routes of a world. Links are numbered `forward`, `reverse`, `links`,
-    /// wires;
-    /// routes 0 and 1 are those of flows without links of their own.
+    /// Returns the network and routes of a configuration.
+    ///
+    /// Links are numbered `forward`, `reverse`, `links`, wires. Routes 0 and 1 are those of flows
+    /// that name no links.
     ///
     /// # Errors
-    /// [`ConfigError::NoSuchLink`] where a flow names a link that does not exist,
+    /// [`ConfigError::NoSuchLink`] if a flow names a link that does not exist,
     /// [`ConfigError::RouteTooLong`], [`ConfigError::TooManyRoutes`].
     pub(crate) fn new(config: &WorldConfig) -> Result<Self, ConfigError> {
         let is_taken = config.vias().any(|via| via.is_none());
@@ -92,8 +93,8 @@ fn add(config: &WorldConfig, network: &mut NetworkConfig, via: &Via) -> Result<u
     Ok(first)
 }
 
-/// A direction without links: a wire that takes a nanosecond, so that no instant holds
-/// a whole round trip.
+/// Returns a wire with a delay of 1 ns, for a direction without links. So no instant contains a
+/// whole round trip.
 fn shortest_wire(name: &str) -> HopConfig {
     HopConfig {
         name: name.into(),

@@ -1,12 +1,12 @@
-//! Flows that begin while a world runs, and end.
+//! Flows that begin during a simulation, and end.
 //!
-//! The number of such a flow, which its packets carry, is never used again, so that a
-//! packet that comes late finds no flow instead of another one. Only flows that are alive
-//! need memory: what has ended is added to the results of its process.
+//! The number of such a flow, which its packets carry, is never used again. So a late packet finds
+//! no flow instead of another one. Only flows that are alive need memory: the results of a finished
+//! flow are added to those of its process.
 //!
-//! A flow is over when its receiver has read everything. It goes when both connections
-//! are closed: the sender's may then wait for old duplicates (TIME-WAIT), of which none
-//! is left that would be answered.
+//! A flow is over when its receiver has read everything. It is removed when both connections are
+//! closed. The sender's may then be in TIME-WAIT, waiting for old duplicates, of which none is left
+//! that would be answered.
 
 use std::collections::BTreeMap;
 
@@ -26,11 +26,11 @@ use crate::host::Host;
 pub struct ArrivalsOutcome {
     /// Flows that began.
     pub flows: u64,
-    /// Bytes of those whose receiver had read everything.
+    /// Bytes of the flows whose receiver had read everything.
     pub bytes: Bytes,
     /// Segments that the senders retransmitted.
     pub retransmitted: u64,
-    /// From the start of each flow until its receiver had read everything.
+    /// Times from the start of each flow until its receiver had read everything.
     pub completion_times: Times,
 }
 
@@ -39,11 +39,11 @@ pub struct ArrivalsOutcome {
 struct Process {
     flow: FlowConfig,
     arrivals: Arrivals,
-    /// The next flow: when it begins, and its size.
+    /// Start time and size of the next flow.
     next: Option<(Instant, Bytes)>,
     hosts: [u32; 2],
     route: u16,
-    /// Whether a world waits for its flows to end.
+    /// Whether the simulation waits for its flows to end.
     is_awaited: bool,
     outcome: ArrivalsOutcome,
 }
@@ -56,7 +56,7 @@ impl Process {
     }
 }
 
-/// A flow that is alive.
+/// A flow that has begun and is not removed.
 #[derive(Clone, Copy, Debug)]
 struct Live {
     ends: Ends,
@@ -73,18 +73,18 @@ pub(crate) struct ShortFlows {
     /// Number of the next flow.
     next: u32,
     seed: u64,
-    /// Whether the world has other flows, which decide when it ends.
+    /// Whether the simulation has other flows, which determine its end.
     has_others: bool,
     processes: Vec<Process>,
     /// The flows that are alive, by their numbers.
     alive: BTreeMap<u32, Live>,
-    /// Flows and processes that the world waits for.
+    /// Number of flows and processes that the simulation waits for.
     awaited: usize,
     most_alive: usize,
 }
 
 impl ShortFlows {
-    /// No flows.
+    /// Returns an empty set of flows.
     pub(crate) fn new(has_others: bool) -> Self {
         Self {
             next: u32::MAX,
@@ -97,7 +97,7 @@ impl ShortFlows {
         }
     }
 
-    /// Takes the processes, with their hosts and routes; flows are counted from `first`.
+    /// Adds the processes with their hosts and routes; flows are numbered from `first`.
     pub(crate) fn begin(
         &mut self,
         config: &WorldConfig,
@@ -126,13 +126,13 @@ impl ShortFlows {
         }
     }
 
-    /// When the next flow begins.
+    /// Returns when the next flow begins.
     pub(crate) fn poll_timeout(&self) -> Instant {
         let next = self.processes.iter().filter_map(|process| process.next);
         next.map(|(at, _)| at).min().unwrap_or(Instant::FAR_FUTURE)
     }
 
-    /// Whether the world waits for a flow to begin or to end.
+    /// Returns whether the simulation waits for a flow to begin or to end.
     #[inline]
     pub(crate) fn is_awaited(&self) -> bool {
         self.awaited > 0
@@ -165,12 +165,12 @@ impl ShortFlows {
         Some(hosts)
     }
 
-    /// The ends of the flow with this number; `None` if it has gone.
+    /// Returns the ends of the flow with this number; `None` if it was removed.
     pub(crate) fn ends(&self, flow: u32) -> Option<Ends> {
         Some(self.alive.get(&flow)?.ends)
     }
 
-    /// An end of the flow has acted at `now`: it may be over, or go.
+    /// Completes or removes a flow, after one of its ends has acted at `now`.
     pub(crate) fn after(&mut self, now: Instant, flow: u32, hosts: &mut [Host]) {
         let Some(live) = self.alive.get_mut(&flow) else {
             return;
@@ -206,12 +206,12 @@ impl ShortFlows {
         self.alive.remove(&flow);
     }
 
-    /// The largest number of flows that were alive at a time.
+    /// Returns the largest number of flows that were alive simultaneously.
     pub(crate) fn most_alive(&self) -> usize {
         self.most_alive
     }
 
-    /// The results of each process.
+    /// Returns the results of each process.
     pub(crate) fn into_outcomes(self) -> Vec<ArrivalsOutcome> {
         let processes = self.processes.into_iter();
         processes.map(|process| process.outcome).collect()

@@ -1,9 +1,9 @@
 //! The loop around network and hosts.
 //!
-//! Elements are numbered: first the hosts (sender and receiver of each flow), then the
-//! sampler, and flows that begin. The schedule says which
-//! acts next; its own appointment and those of the elements it touched are then set
-//! anew. The network has its own schedule; at one instant it acts before all others.
+//! Elements are numbered: first the hosts (sender and receiver of each flow), then the sampler,
+//! then the starts of flows. The schedule determines the next element to act. After that the
+//! appointments of this element and of those it touched are updated. The network has its own
+//! schedule; at one instant it acts before all others.
 
 mod others;
 mod steps;
@@ -28,24 +28,25 @@ use crate::populate::Population;
 use crate::routes::Routes;
 use crate::short_flows::ShortFlows;
 
-/// More steps than this without time moving is a fault of ours, not a busy
-/// instant.
+/// Maximum number of steps at one instant; more are a bug, not a busy instant.
 const MOST_STEPS_AT_ONCE: u32 = 10_000_000;
 
-/// Watches packets at the hosts' interfaces, e.g. to write a capture.
+/// Observer of packets at the hosts' interfaces, e.g. to write a capture.
 pub trait Tap {
-    /// A packet with a segment, corrupted or not, passes the interface of the flow's sender
-    /// (`at_sender`) or receiver, in or out. ICMP errors are not shown.
+    /// Handles a packet that passes the interface of a flow's sender or receiver.
+    ///
+    /// It has a segment, perhaps corrupted, and goes in or out. `at_sender` selects the interface.
+    /// ICMP errors are not shown.
     fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool);
 
-    /// A packet passes from the link with this number in its route, from zero, to the
-    /// next one. By default nothing happens.
+    /// Handles a packet passing from link `hop` (from zero) to the next of its route. By default it
+    /// is ignored.
     fn on_way(&mut self, now: Instant, packet: &Packet, hop: usize) {
         let _ = (now, packet, hop);
     }
 }
 
-/// Why a world came to its end.
+/// Reason for the end of a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
     /// Every flow is finished.
@@ -56,7 +57,7 @@ pub enum Ended {
     Interrupted,
 }
 
-/// A simulated world.
+/// A simulation.
 pub struct World {
     config: WorldConfig,
     now: Instant,
@@ -65,9 +66,9 @@ pub struct World {
     hosts: Vec<Host>,
     /// The connections, by the numbers that their packets carry.
     connections: Vec<Ends>,
-    /// Sources and sinks of datagrams, by the numbers after those.
+    /// Sources and sinks of datagrams, with the numbers after those.
     datagrams: Vec<Ends>,
-    /// Flows that begin while the world runs, by the numbers after those.
+    /// Flows that begin during the simulation, with the numbers after those.
     short_flows: ShortFlows,
     unfinished: usize,
     finished_at: Vec<Option<Instant>>,
@@ -84,17 +85,17 @@ pub struct World {
     packets: u64,
     out: Vec<Packet>,
     tap: Option<Box<dyn Tap + Send>>,
-    /// Whether there is more than one connection, or others than `connections`.
+    /// Whether the path has other flows than a single connection.
     shares_path: bool,
-    /// Whether what hosts let go is looked at.
+    /// Whether packets that leave hosts are observed.
     looks_at_departures: bool,
 }
 
 impl World {
-    /// A world at time zero.
+    /// Returns a simulation at time zero.
     ///
     /// # Errors
-    /// When a link, a route or a medium cannot be built.
+    /// If a link, a route or a medium cannot be built.
     pub fn new(config: WorldConfig) -> Result<Self, ConfigError> {
         let Routes { network, of_flow } = Routes::new(&config)?;
         let Population {
@@ -159,28 +160,28 @@ impl World {
         }
     }
 
-    /// Lets `tap` see every packet.
+    /// Sets the observer of every packet.
     pub fn set_tap(&mut self, tap: Box<dyn Tap + Send>) {
         self.tap = Some(tap);
         self.network.watch();
         self.looks_at_departures = true;
     }
 
-    /// The current moment.
+    /// Returns the current time.
     #[must_use]
     pub fn now(&self) -> Instant {
         self.now
     }
 
-    /// Runs until every flow is finished, the configured end, or until `stop` becomes true.
-    /// Writes the simulated time in nanoseconds to `progress` now and then.
+    /// Runs until all flows are finished, the configured end, or until `stop` is true. Writes the
+    /// simulated time in nanoseconds to `progress` periodically.
     pub fn run(&mut self, stop: &AtomicBool, progress: &AtomicU64) -> Ended {
         let ended = self.advance(Instant::FAR_FUTURE, stop, progress);
         ended.unwrap_or(Ended::OutOfTime)
     }
 
-    /// Runs as [`World::run`] does, but not beyond `until`; `None` if the world goes on from
-    /// there. Steps change nothing: the events are those of one run to the end.
+    /// Runs as [`World::run`] does, but not beyond `until`. Returns `None` if the simulation
+    /// continues from there. The events are the same as those of one run to the end.
     pub fn advance(
         &mut self,
         until: Instant,
@@ -219,8 +220,7 @@ impl World {
         Some(Ended::Finished)
     }
 
-    /// Whether a sender has failed and what it said last, a reset perhaps, has
-    /// not reached the other side.
+    /// Returns whether the last segments of a failed sender, perhaps a reset, are in transit.
     fn has_last_words(&self) -> bool {
         let mut all = self.connections.iter();
         all.any(|ends| self.socket(ends.places[0]).has_failed())
@@ -240,7 +240,7 @@ impl World {
         }
     }
 
-    /// The sampler acts, or flows begin.
+    /// Takes samples, or begins flows.
     #[inline(never)]
     fn act_seldom(&mut self, element: usize) {
         match element - self.sampler() {
@@ -249,8 +249,7 @@ impl World {
         }
     }
 
-    /// Does all that is due in the network, and delivers what comes to the end of its
-    /// route.
+    /// Does all that is due in the network. Delivers packets at the end of their route.
     #[inline]
     fn serve_network(&mut self) {
         while self.network.due() <= self.now {
@@ -262,14 +261,14 @@ impl World {
         }
     }
 
-    /// Lets a packet into the network.
+    /// Passes a packet to the network.
     #[inline(always)]
     fn enter_network(&mut self, packet: Packet) {
         self.network.handle_arrival_in_time(self.now, packet);
         self.follow_network();
     }
 
-    /// Deals with what has happened inside the network, other than deliveries.
+    /// Handles drops and passages inside the network, if there are any.
     #[inline(always)]
     fn follow_network(&mut self) {
         if self.network.has_news() {
@@ -277,8 +276,8 @@ impl World {
         }
     }
 
-    /// Packets that were dropped or that passed from link to link; what tells a sender
-    /// of it may reach its host at once.
+    /// Handles packets that were dropped or that passed from link to link. ICMP errors about them
+    /// may reach the sender's host at the same instant.
     #[inline(never)]
     fn follow_dropped_and_passed(&mut self) {
         while let Some(Delivery { parcel, .. }) = self.network.poll_passed() {
@@ -297,8 +296,8 @@ impl World {
         }
     }
 
-    /// Lets a host act if it is due. An appointment may be earlier than that:
-    /// packets that put it off do not move it.
+    /// Makes a host act if it is due. An appointment may be early: packets that postpone a timer do
+    /// not move it.
     fn serve_host(&mut self, host: usize) {
         if self.hosts[host].poll_timeout() <= self.now {
             self.hosts[host].handle_timeout(self.now, &mut self.out);
@@ -325,7 +324,7 @@ impl World {
         }
     }
 
-    /// A packet reaches its host.
+    /// Delivers a packet to its host.
     #[inline(always)]
     fn deliver(&mut self, mut packet: Packet) {
         if let Content::Segment(segment) = &packet.content
@@ -355,7 +354,7 @@ impl World {
         self.after_host(host, Some(place.socket));
     }
 
-    /// A packet reaches its host, and a tap or time-sequence data see it.
+    /// Delivers a packet to its host and shows it to the observer and time-sequence data.
     #[inline(never)]
     fn deliver_watched(&mut self, place: Place, packet: Packet) {
         let host = place.host as usize;
@@ -374,13 +373,13 @@ impl World {
         }
     }
 
-    /// Sends what a host has let go on its way.
+    /// Passes packets that a host has sent to the network.
     #[inline]
     fn dispatch(&mut self) {
         if self.looks_at_departures {
             self.show_departures();
         }
-        // Mostly it is one.
+        // Usually there is one.
         if self.out.len() == 1
             && let Some(packet) = self.out.pop()
         {
@@ -401,7 +400,7 @@ impl World {
         self.out = out;
     }
 
-    /// The tap and time-sequence data see what a host has let go.
+    /// Shows packets that a host has sent to the observer and time-sequence data.
     #[inline(never)]
     fn show_departures(&mut self) {
         let out = std::mem::take(&mut self.out);
@@ -418,8 +417,7 @@ impl World {
         self.out = out;
     }
 
-    /// A host with rings sees what its driver has taken up, not what the card
-    /// dropped.
+    /// Shows packets the driver has taken from its rings, not those the card dropped.
     fn show_taken(&mut self, host: usize) {
         while let Some(packet) = self.hosts[host].poll_taken() {
             if let Some(tap) = &mut self.tap {
@@ -469,8 +467,9 @@ impl World {
         }
     }
 
-    /// A host has acted, perhaps because something arrived for a socket (`heard`): what
-    /// it let go leaves, and its flows may have ended.
+    /// Handles the effects of a host's action. Its packets leave, and its flows may have ended.
+    ///
+    /// `heard` is the socket for which a packet arrived, if any.
     #[inline]
     fn after_host(&mut self, host: usize, heard: Option<u32>) {
         self.show_taken(host);
@@ -492,7 +491,7 @@ impl World {
         self.after_sockets(host, heard);
     }
 
-    /// Sockets of a host that has several have acted.
+    /// Handles the effects for all sockets that acted, on a host that has several.
     #[inline(never)]
     fn after_sockets(&mut self, host: usize, heard: Option<u32>) {
         while let Some(socket) = self.hosts[host].poll_acted() {
@@ -505,7 +504,7 @@ impl World {
         }
     }
 
-    /// A socket has acted: the account of its flow learns it, and the flow may be over.
+    /// Handles the action of a socket: updates its flow's account. The flow may be over.
     #[inline(always)]
     fn after_socket(&mut self, host: usize, socket: u32, heard: bool) {
         let socket = self.hosts[host].socket(socket);
@@ -526,8 +525,10 @@ impl World {
         }
     }
 
-    /// Whether a flow is over: it has failed, or everything that either end wrote has
-    /// been read and the ends that read have been closed by their peers.
+    /// Returns whether a flow is over.
+    ///
+    /// It has failed, or everything that either end wrote has been read and the ends that read have
+    /// been closed by their peers.
     fn is_finished(&self, flow: usize) -> bool {
         let [sender, receiver] = self.connections[flow]
             .places
@@ -588,7 +589,7 @@ impl World {
         self.schedule.set(sampler, self.next_sample);
     }
 
-    /// Links without a rate never queue, and are left out.
+    /// Samples all links that can queue; links without a rate never do.
     fn sample_links(&mut self) {
         let now = self.now;
         for link in 0..self.link_samples.len() {
@@ -602,11 +603,10 @@ impl World {
         }
     }
 
-    /// Checks what must hold at any moment: every link conserves packets, no
-    /// receiver has read what was not written.
+    /// Checks that every link and medium conserves packets.
     ///
     /// # Panics
-    /// When it does not hold.
+    /// If one does not.
     pub fn check(&self) {
         for link in self.network.links() {
             let counters = link.counters();
@@ -618,7 +618,7 @@ impl World {
         }
     }
 
-    /// What came out.
+    /// Returns the results.
     #[must_use]
     pub fn outcome(mut self) -> Outcome {
         for flow in 0..self.ledgers.len() {
@@ -675,13 +675,13 @@ impl World {
     }
 }
 
-/// The engine of an end of a flow.
+/// Returns the engine of an end of a flow.
 #[inline]
 fn connection_at(hosts: &[Host], place: Place) -> Option<&Connection<Phantom>> {
     hosts[place.host as usize].socket(place.socket).connection()
 }
 
-/// An end of a flow, for its account.
+/// Returns an end of a flow, for its account.
 fn end(hosts: &[Host], place: Place) -> End<'_> {
     End {
         host: &hosts[place.host as usize],
@@ -689,7 +689,7 @@ fn end(hosts: &[Host], place: Place) -> End<'_> {
     }
 }
 
-/// What the fingerprint takes of a segment: its numbers, and the rest.
+/// Returns the fields of a segment that the fingerprint uses: its numbers, and the rest.
 #[inline]
 fn numbers_of(segment: &Segment<Phantom>) -> (u64, u64) {
     let numbers = u64::from(segment.seq.as_u32()) << 32 | u64::from(segment.ack.as_u32());

@@ -1,4 +1,4 @@
-//! The account of a sender, fed by hand: what it attributes, and that it loses no time.
+//! Time attribution of a sender from given events: causes, and that the times add up.
 
 use gigatcp_events::{Cause, Limit, Phase};
 use gigatcp_sim::account::{
@@ -15,7 +15,7 @@ fn at(milliseconds: u64) -> Instant {
     Instant::ZERO + ms(milliseconds)
 }
 
-/// Times by mechanism, in milliseconds.
+/// Returns times by mechanism, in milliseconds.
 fn limits(of: &[(Limit, u64)]) -> ByLimit {
     let mut all = ByLimit::default();
     for (limit, spent) in of {
@@ -31,14 +31,14 @@ fn open(cwnd: u64) -> Window {
     }
 }
 
-/// An account whose handshake took 10 ms.
+/// Returns the account of a connection whose handshake took 10 ms.
 fn established() -> Account {
     let mut account = Account::new(at(0), Duration::ZERO);
     account.on_established(at(10), open(1000));
     account
 }
 
-/// A round until `until` with these mechanisms so far.
+/// Ends a round at `until` with these times by mechanism so far.
 fn round(account: &mut Account, until: u64, limits: &ByLimit, look: Environment) {
     let window = open(1000);
     assert!(account.observe(at(until), true, window));
@@ -161,7 +161,7 @@ fn a_window_belongs_to_the_loss_that_reduced_it_until_it_has_recovered() {
     };
     turn(30, reduced, 20, Some(Cause::Policer));
     turn(40, open(1000), 30, None);
-    // A second loss below the first: what must be reached again stays.
+    // A second loss below the first: cwnd must still recover to its size before the first.
     turn(
         50,
         Window {

@@ -11,7 +11,7 @@ use gigatcp_units::{Bytes, Duration, Rate};
 
 const MB: u64 = 1_000_000;
 
-/// A transfer of 10 MB over 100 Mbit/s, 20 ms.
+/// Transfers 10 MB over 100 Mbit/s, 20 ms.
 fn transfer(reader: Reader, supply: Option<Supply>) -> Outcome {
     let mut hosts = host(Profile::MODERN, 1500, "cubic", MB);
     hosts.reader = reader;
@@ -22,7 +22,7 @@ fn transfer(reader: Reader, supply: Option<Supply>) -> Outcome {
     run(world(there, back, vec![flow])).1
 }
 
-/// Share of the time under `limit`.
+/// Returns the share of the time under `limit`.
 fn share(outcome: &Outcome, limit: Limit) -> f64 {
     let sender = outcome.flows[0].sender.connection().unwrap();
     sender.limits().spent(outcome.now, limit).as_secs_f64() / outcome.now.as_secs_f64()
@@ -65,7 +65,7 @@ fn a_supply_that_ends_leaves_the_rest_to_the_path() {
             }),
         )
     };
-    // 10 MB at 1 MB/s; or 2 MB so and 8 MB at 12 MB/s and less.
+    // 10 MB at 1 MB/s; or 2 MB at 1 MB/s and 8 MB at up to 12 MB/s.
     let seconds = supply(None).now.as_secs_f64();
     assert!((9.9..10.2).contains(&seconds), "{seconds}");
     let outcome = supply(Some(Duration::from_secs(2)));
@@ -78,7 +78,7 @@ fn a_supply_that_ends_leaves_the_rest_to_the_path() {
     );
 }
 
-/// 1 MB from a host of 2001 that is paid for each octet it copies; the time it took.
+/// Returns the seconds for 1 MB from a host of 2001 with costly copies.
 fn written_in_pieces(
     change: impl FnOnce(&mut Profile),
     buffer: u64,
@@ -101,14 +101,14 @@ fn written_in_pieces(
     outcome.now.as_secs_f64()
 }
 
-/// A piece of a segment waits for the rest of its call: it must come.
+/// A partial segment waits for the rest of its call, which must come.
 #[test]
 fn a_call_that_is_written_in_pieces_never_waits_for_itself() {
     for buffer in [4096, 5000, 10_000, 65_536] {
         for lowat in [None, Some(1000), Some(3000), Some(10_000)] {
             let change = |p: &mut Profile| p.buffers.not_sent_lowat = lowat.map(Bytes::new);
             let seconds = written_in_pieces(change, buffer, None);
-            // No segment waits for a delayed acknowledgment or a probe for long.
+            // No segment waits long for a delayed ACK or a probe.
             assert!(seconds < 60.0, "{buffer} {lowat:?}: {seconds}");
         }
     }
@@ -121,8 +121,9 @@ fn a_call_that_is_written_in_pieces_never_waits_for_itself() {
     assert!((0.99..1.2).contains(&seconds), "{seconds}");
 }
 
-/// Behind a window of four segments a writer that sleeps until a third of its buffer
-/// is free has not more to send in time; one that is woken by 2 KiB has.
+/// A writer that wakes for 2 KiB keeps a window of four segments full.
+///
+/// One that sleeps until a third of its buffer is free does not have data in time.
 #[test]
 fn a_low_water_mark_keeps_the_window_full_where_copying_costs() {
     let low = written_in_pieces(|_| (), 16_384, None);

@@ -1,12 +1,12 @@
-//! The swarm notices: every bug that can be planted makes it fail, for the
-//! reason the bug was planted for, and the same seeds pass without it.
+//! Tests that the swarm finds injected bugs: each one makes it fail for the expected reason, and
+//! the same seeds pass without it.
 
 mod swarm;
 
 use swarm::plant::Plant;
 use swarm::{Kind, Task, Trouble, check_seeds, places, run};
 
-/// Seeds enough that every bug has a world in which it matters.
+/// Enough seeds that every bug has an effect in one of the simulations.
 const SEEDS: u64 = 24;
 
 fn troubles(plant: Option<Plant>) -> Vec<Trouble> {
@@ -20,7 +20,7 @@ fn findings(troubles: &[Trouble]) -> Vec<(Task, &str)> {
     named.collect()
 }
 
-/// What the swarm says of a planted bug: one of these.
+/// Returns the messages with which the swarm may report an injected bug.
 fn reasons(plant: Plant) -> &'static [&'static str] {
     match plant {
         Plant::Swallow | Plant::Repeat | Plant::Corrupt => &["read what was not written"],

@@ -1,5 +1,5 @@
-//! The clocks of two captures of a simulated connection, one of which is told
-//! wrong on purpose: what the analysis finds against what was done.
+//! Clocks of two captures of a simulated connection, one of them shifted: the analysis must find
+//! offset and drift.
 
 mod common;
 
@@ -18,7 +18,7 @@ use gigatcp_wire::Endpoints;
 
 const MB: u64 = 1_000_000;
 
-/// What the receiver's clock shows more, and gains.
+/// Offset of the receiver's clock, and its drift.
 const OFFSET_NS: i64 = -1_500_000_000;
 const PPM: f64 = 25.0;
 
@@ -57,7 +57,7 @@ impl Tap for Doors {
     }
 }
 
-/// The clock of the receiver's capture against that of the sender's.
+/// Returns the clock of the receiver's capture relative to the sender's.
 fn clocks(forward: HopConfig, profile: Profile) -> Clocks {
     let host = host(profile, 1500, "cubic", 8 * MB);
     let config = world(

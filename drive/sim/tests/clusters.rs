@@ -1,7 +1,7 @@
-//! The kernel's pool of clusters: what it holds, and what happens when it is empty.
+//! The kernel's pool of clusters: its contents, and its exhaustion.
 //!
-//! 1024 clusters of 2048 bytes are those of FreeBSD kern/6032 (1998), with FDDI's MTU of
-//! 4352 and buffers of 896 KiB. A packet of 4352 bytes takes three.
+//! 1024 clusters of 2048 bytes are those of FreeBSD kern/6032 (1998), with FDDI's MTU of 4352 and
+//! buffers of 896 KiB. A packet of 4352 bytes takes three.
 
 mod common;
 
@@ -21,7 +21,7 @@ fn pool(count: u32) -> Option<ClustersConfig> {
     Some(ClustersConfig { count, size: 2048 })
 }
 
-/// Connections from one host to another, over 1 Gbit/s and a round trip of 20 ms.
+/// Runs connections between two hosts over 1 Gbit/s and an RTT of 20 ms.
 fn connections(count: usize, ends: [HostConfig; 2], stop: Stop) -> Outcome {
     let flows = (0..count).map(|number| {
         let mut flow = FlowConfig {
@@ -40,8 +40,9 @@ fn connections(count: usize, ends: [HostConfig; 2], stop: Stop) -> Outcome {
     run(config).1
 }
 
-/// 212 segments of 4312 bytes fill a buffer of 896 KiB: 638 clusters for one connection,
-/// more than there are for two, of which the pool holds 341 packets.
+/// 212 segments of 4312 bytes fill a buffer of 896 KiB: 638 clusters per connection.
+///
+/// Two connections would need more than exist. The pool holds 341 packets.
 #[test]
 fn two_full_receive_buffers_do_not_fit_in_1024_clusters() {
     let buffer = 896 * 1024;
@@ -63,8 +64,9 @@ fn two_full_receive_buffers_do_not_fit_in_1024_clusters() {
     }
 }
 
-/// 64 clusters hold 131,072 bytes that wait for their ACKs: 52.4 Mbit/s per round trip of
-/// 20 ms, for one connection and for two together, whatever buffers they have.
+/// 64 clusters hold 131,072 bytes that wait for their ACKs: 52.4 Mbit/s at 20 ms.
+///
+/// This holds for one connection and for two together, whatever buffers they have.
 #[test]
 fn writes_wait_for_clusters_of_the_pool() {
     for count in [1, 2] {

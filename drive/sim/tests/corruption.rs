@@ -1,4 +1,4 @@
-//! Damaged packets: the receiving host drops them, and TCP repairs what is missing.
+//! Corrupted packets: the receiving host drops them, and TCP retransmits them.
 
 mod common;
 
@@ -31,7 +31,7 @@ fn errors(outcome: &Outcome) -> [u64; 2] {
     [&flow.sender, &flow.receiver].map(|end| end.socket().drops()[DropCause::Checksum].packets)
 }
 
-/// An ideal host, and one whose card and processor take their time.
+/// Returns an ideal host, and one whose card and CPU take time.
 fn hosts() -> [HostConfig; 2] {
     let ideal = host(Profile::MODERN, 1500, "cubic", 4_000_000);
     let busy = HostConfig {
@@ -51,7 +51,7 @@ fn every_damaged_packet_is_counted_by_the_host_that_drops_it_and_the_data_arrive
         let outcome = transfer(&host, forward, damaging(wire("reverse", DELAY), 0.002));
         let damaged = [1, 0].map(|hop| outcome.hops[hop].counters().corrupted.packets);
         assert!(damaged.iter().all(|packets| *packets > 5), "{damaged:?}");
-        // What the world's end finds on its way is in neither count.
+        // Packets still on the path at the end are in neither count.
         let dropped = errors(&outcome);
         let missing = damaged[0] - dropped[0] + damaged[1] - dropped[1];
         assert!(missing <= 2, "{damaged:?} {dropped:?}");
@@ -65,7 +65,7 @@ fn every_damaged_packet_is_counted_by_the_host_that_drops_it_and_the_data_arrive
     }
 }
 
-/// A loss model of the same share takes as much goodput, within the spread of one run.
+/// Loss at the same rate costs as much goodput, within the spread of runs.
 #[test]
 fn damage_on_a_clean_link_costs_what_loss_costs() {
     let [ideal, _] = hosts();

@@ -14,7 +14,7 @@ use gigatcp_units::{Duration, Instant};
 /// IP bytes of a full packet.
 const MTU: u64 = 1500;
 
-/// A host without delayed ACKs and offload, so that packets are what theory counts.
+/// Returns a host without delayed ACKs and offload, so that packets match the theory.
 fn speaking(control: &str, ecn: EcnMode) -> HostConfig {
     let profile = Profile::MODERN.with(|profile| {
         profile.ecn.mode = ecn;
@@ -29,7 +29,7 @@ fn forever(name: &str, host: &HostConfig) -> FlowConfig {
     flow(name, host, Stop::After(Duration::from_secs(1000)))
 }
 
-/// A link with this discipline.
+/// Returns a link with this discipline.
 fn managed(rate: u64, delay: f64, name: &str, set: &[(&str, Value)]) -> HopConfig {
     let discipline = queue::find(name).expect("a discipline");
     let mut settings = Settings::new();
@@ -56,7 +56,9 @@ fn sampled(hop: HopConfig, flows: Vec<FlowConfig>, end: f64, step: f64) -> Outco
     run(config).1
 }
 
-/// Queue lengths of the link in packets, at even steps of time from `begin` on, sorted.
+/// Returns queue lengths of the link in packets, sorted.
+///
+/// They are read at equal steps of time from `begin` on.
 fn lengths(outcome: &Outcome, begin: f64, step: f64) -> Vec<u64> {
     let samples = outcome.link_samples[0].as_slice();
     let mut lengths = Vec::new();
@@ -73,29 +75,34 @@ fn lengths(outcome: &Outcome, begin: f64, step: f64) -> Vec<u64> {
     lengths
 }
 
-/// Alizadeh et al. 2010, section 3.3: shortest and longest queue in packets of `n` flows in
-/// step on a link of `bdp` packets, each giving back half of `alpha` of its window.
+/// Returns shortest and longest queue in packets of `n` synchronized flows.
+///
+/// Alizadeh et al. 2010, section 3.3: a link of `bdp` packets, each flow giving back half of
+/// `alpha` of its window.
 fn sawtooth(n: f64, bdp: f64, k: f64, alpha: impl Fn(f64) -> f64) -> (f64, f64) {
     let window = (bdp + k) / n;
     let longest = k + n;
     (longest - n * window * alpha(window) / 2.0, longest)
 }
 
-/// The paper's alpha: the limit of a small gain g.
+/// Returns the paper's alpha: the limit of a small gain g.
 fn published(window: f64) -> f64 {
     (2.0 / window).sqrt()
 }
 
-/// alpha when the window is cut, with g = 1/16: the marked round has just moved it by g
-/// towards 1. Its mean a solves a(a(1 - g) + g) = 2/window.
+/// Returns alpha when the window is reduced, with g = 1/16.
+///
+/// The marked round has just moved it by g towards 1. Its mean a solves a(a(1 - g) + g) = 2/window.
 fn with_gain(window: f64) -> f64 {
     const G: f64 = 1.0 / 16.0;
     let mean = ((G * G + 8.0 * (1.0 - G) / window).sqrt() - G) / (2.0 * (1.0 - G));
     mean * (1.0 - G) + G
 }
 
-/// Published for small g: 16.7 to 22 packets, and 45 to 67. With g = 1/16: 16.4 to 22, and 37
-/// to 67. Flows that are not quite in step reach beyond by a packet or two.
+/// Published for small g: 16.7 to 22 packets, and 45 to 67.
+///
+/// With g = 1/16: 16.4 to 22, and 37 to 67. Flows that are not quite synchronized exceed this by a
+/// packet or two.
 #[test]
 fn the_queue_of_dctcp_swings_around_k_as_published() {
     for (rate, rtt, k) in [(1e9, 100e-6, 20), (10e9, 500e-6, 65)] {
@@ -118,7 +125,7 @@ fn the_queue_of_dctcp_swings_around_k_as_published() {
     }
 }
 
-/// Segments per second and mean queueing delay in seconds of the flows, from `begin` on.
+/// Returns segments per second and mean queueing delay in seconds per flow, from `begin` on.
 fn settled(outcome: &Outcome, begin: f64, base: f64) -> Vec<(f64, f64)> {
     let begin = Instant::ZERO + Duration::from_secs_f64(begin);
     let of_flow = |flow: &FlowOutcome| {
@@ -133,12 +140,13 @@ fn settled(outcome: &Outcome, begin: f64, base: f64) -> Vec<(f64, f64)> {
     outcome.flows.iter().map(of_flow).collect()
 }
 
-/// Expected. A mark comes every 1/p packets, p = 2p' in the L queue; a window W of x = pW
-/// marks per round is cut to W(1 - p/2), stands still for the round of the reduction, as in
-/// Linux, and grows by 1/x - 1 until the next: x^2 + 2x = 2, W = 0.732/p. CUBIC has the
-/// window of Reno here, 1.22/sqrt(p_C) = 1.22/p'. So the ratio of rates is 0.30 times that
-/// of RTTs: 0.74 for 25 ms and 10.2 ms. RFC 9332 appendix C has W = 2/p, a control that
-/// grows while it is reduced: then it would be 2.0.
+/// Expected: a ratio of rates of 0.74.
+///
+/// A mark comes every 1/p packets, p = 2p' in the L queue. A window W of x = pW marks per round is
+/// cut to W(1 - p/2), does not grow in the round of the reduction, as in Linux, and grows by 1/x -
+/// 1 until the next: x^2 + 2x = 2, W = 0.732/p. CUBIC has the window of Reno here, 1.22/sqrt(p_C) =
+/// 1.22/p'. So the ratio of rates is 0.30 times that of RTTs: 0.74 for 25 ms and 10.2 ms. RFC 9332
+/// appendix C has W = 2/p, for a control that grows during its reduction: then it would be 2.0.
 #[test]
 fn dctcp_with_ect1_and_cubic_share_a_dualpi2_queue() {
     const EACH: usize = 3;

@@ -7,10 +7,10 @@ use gigatcp_sim::{Ended, Stop, Via, WorldConfig};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration, Rate};
 
-/// Octets that each flow sends.
+/// Bytes that each flow sends.
 const OCTETS: u64 = 3_000_000;
 
-/// A world of `flows` flows that all start at once, and nothing but an Ethernet.
+/// Returns a configuration of `flows` flows that start simultaneously on one Ethernet.
 fn world(flows: usize, seed: u64) -> WorldConfig {
     let host = common::host(Profile::MODERN, 1500, "cubic", 100_000);
     let flows = (0..flows).map(|number| {
@@ -46,7 +46,7 @@ fn one_flow_collides_with_its_own_acknowledgments_and_everything_arrives() {
     assert_eq!(collisions.len(), 2);
     assert!(collisions[0] > 50 && collisions[1] > 50, "{collisions:?}");
     let mbps = outcome.flows[0].bytes().as_bits_f64() / outcome.now.as_secs_f64() / 1e6;
-    // 1448 of 1538 octets, less acknowledgments and collisions.
+    // 1448 of 1538 bytes, less ACKs and collisions.
     println!("{mbps:.2} Mbit/s, {collisions:?} collisions");
     assert!((7.0..9.41).contains(&mbps), "{mbps:.2}");
 }
@@ -74,7 +74,7 @@ fn backoff_follows_from_the_seed_and_nothing_else() {
     assert_ne!(hash(1), hash(2));
 }
 
-/// A host behind a router sends to one on the medium, which sends to a third one there.
+/// A host behind a router sends to one on the medium. That one sends to a third one there.
 #[test]
 fn an_ethernet_behind_a_router_carries_what_comes_over_links_and_from_its_hosts() {
     let mut world = world(2, 1);
@@ -103,7 +103,7 @@ fn an_ethernet_behind_a_router_carries_what_comes_over_links_and_from_its_hosts(
     let forwarded = find("a-r").expect("a link").counters().delivered.packets;
     let stations: Vec<_> = outcome.media[0].stations().collect();
     let passed = stations[0].sent + stations[0].given_up;
-    // The last ACKs may be on their way when the last octet has been read.
+    // The last ACKs may be on the path when the last byte has been read.
     assert!((forwarded - 2..=forwarded).contains(&passed));
     assert!(stations.iter().all(|station| station.collisions > 50));
 }

@@ -1,5 +1,5 @@
-//! What the analysis of captures finds at both doors of a path, against what
-//! the engines counted and what the simulator knows.
+//! Analysis of captures at both ends of a path, compared with the counters of the engines and the
+//! events of the simulator.
 
 mod common;
 
@@ -20,7 +20,7 @@ use gigatcp_wire::{Endpoints, Payload};
 
 const MB: u64 = 1_000_000;
 
-/// What a view called a packet with data, and what it was.
+/// Classification of data packets by a capture's analysis, compared with the truth.
 #[derive(Clone, Copy, Default, Debug)]
 struct Judged {
     again_right: u64,
@@ -32,7 +32,7 @@ struct Judged {
 struct Views {
     sender: FlowTable,
     receiver: FlowTable,
-    /// First sequence number and TSval of what left more than once, and once.
+    /// Whether a segment was a retransmission, by sequence number and TSval.
     left: HashMap<(u32, u32), bool>,
     highest: u64,
     judged: Judged,

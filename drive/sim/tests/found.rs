@@ -1,4 +1,4 @@
-//! What the swarm found, each in the smallest world that shows it.
+//! Bugs that the swarm found, each in the smallest simulation that shows it.
 
 mod common;
 
@@ -38,7 +38,7 @@ fn a_write_larger_than_the_send_buffer_is_written_in_parts() {
 #[test]
 fn a_window_smaller_than_one_unit_of_its_scale_does_not_stay_closed() {
     let mut profile = Profile::LINUX_2_6_20;
-    // The limit decides the scale: units of 16 KiB for a buffer of 500 octets.
+    // The limit determines the scale: units of 16 KiB for a buffer of 500 bytes.
     let limit = SettingValue::Amount(Bytes::new(1 << 30));
     assert_eq!(profile.try_set("buffer_limit", limit), Ok(()));
     transfer(&host(profile, 1500, "reno", 500), 20_000);
@@ -78,8 +78,8 @@ fn a_retransmission_that_acknowledges_more_brings_its_window_along() {
     });
     assert_eq!(written, Ok(4000));
     while connection.poll_transmit(now).is_some() {}
-    // The peer's second segment arrives; its first, lost and sent again later,
-    // acknowledges 3000 octets and offers what is left of the window.
+    // The peer's second segment arrives. Its first, lost and retransmitted later, acknowledges 3000
+    // bytes and advertises the rest of the window.
     hear(&mut connection, from_peer(501, 1, 10_000, 500));
     hear(&mut connection, from_peer(1, 3001, 7_000, 500));
     let info = connection.info();
@@ -88,8 +88,8 @@ fn a_retransmission_that_acknowledges_more_brings_its_window_along() {
 
 #[test]
 fn a_low_water_mark_of_an_octet_does_not_cost_a_window() {
-    // A host without a processor wrote once per event, one segment: then each
-    // waited for the delayed acknowledgment of the one before.
+    // A host without CPU costs wrote one segment per event. Each then waited for the delayed ACK of
+    // the previous one.
     let mut profile = Profile::MODERN;
     let lowat = SettingValue::Amount(Bytes::new(1));
     assert_eq!(profile.try_set("not_sent_lowat", lowat), Ok(()));

@@ -1,5 +1,5 @@
-//! IPv4 without DF: routers cut what is too large, and the loss of one fragment loses the
-//! packet.
+//! IPv4 without DF: routers fragment packets that are too large, and the loss of one fragment loses
+//! the packet.
 
 mod common;
 
@@ -11,8 +11,9 @@ use gigatcp_units::{Bytes, Duration, Probability};
 
 const DELAY: Duration = Duration::from_millis(10);
 
-/// A sender that discovers the MTU of its path, or not, over a link of `mtu` bytes and
-/// another with losses of a share `p`.
+/// Runs a transfer with or without path MTU discovery, over a link of `mtu` bytes.
+///
+/// A second link loses a share `p` of the packets.
 fn transfer(pmtud: bool, mtu: u64, fragments: bool, p: f64) -> (Ended, Outcome) {
     let profile = Profile::MODERN.with(|profile| {
         profile.path_mtu.pmtud = pmtud;
@@ -41,8 +42,9 @@ fn retransmitted(outcome: &Outcome) -> u64 {
     sender.counters().retransmitted_segments
 }
 
-/// Expected: 1480 bytes behind the IP header make fragments of 576, 576 and 328 bytes at an
-/// MTU of 600.
+/// Expected: 1480 bytes after the IP header make fragments of 576, 576 and 328 bytes.
+///
+/// The MTU is 600.
 #[test]
 fn a_packet_without_df_arrives_in_three_fragments() {
     let (ended, outcome) = transfer(false, 600, true, 0.0);
@@ -62,8 +64,9 @@ fn a_packet_without_df_arrives_in_three_fragments() {
     assert!(counters.drops.total().is_zero());
 }
 
-/// Expected: of three fragments each of which is lost with 1 %, a packet arrives with
-/// 0.99^3, so 2.97 % of the packets are lost.
+/// Expected: 2.97 % of the packets are lost.
+///
+/// A packet of three fragments, each lost with 1 %, arrives with probability 0.99^3.
 #[test]
 fn the_loss_of_one_fragment_loses_the_packet() {
     let (ended, outcome) = transfer(false, 600, true, 0.01);
@@ -71,7 +74,7 @@ fn the_loss_of_one_fragment_loses_the_packet() {
     assert_eq!(outcome.flows[0].bytes(), Bytes::new(10_000_000));
     let lost = outcome.hops[1].counters().drops[DropCause::Loss(0)].packets;
     let again = retransmitted(&outcome);
-    // Two fragments of one packet may be lost; a probe may be sent for nothing.
+    // Two fragments of one packet may be lost; a probe may be spurious.
     assert!(again.abs_diff(lost) < lost / 5, "{again} for {lost}");
     let sent = outcome.flows[0]
         .sender

@@ -1,5 +1,4 @@
-//! Hosts with several sockets, applications that talk both ways, flows that come and go,
-//! datagrams.
+//! Hosts with several sockets, two-way applications, short flows, datagrams.
 
 mod common;
 
@@ -16,7 +15,7 @@ fn modern() -> HostConfig {
     host(Profile::MODERN, 1500, "cubic", 4_000_000)
 }
 
-/// 100 Mbit/s and 10 ms each way.
+/// Returns a path of 100 Mbit/s and 10 ms in each direction.
 fn path(flows: Vec<FlowConfig>) -> WorldConfig {
     let delay = Duration::from_millis(10);
     let reverse = link("reverse", 100_000_000, delay, 1000);
@@ -29,8 +28,7 @@ fn with(application: &str) -> FlowConfig {
     flow
 }
 
-/// Each byte has its place in the stream: the socket asserts the order, the length is
-/// compared here.
+/// The socket asserts the order of the bytes; the length is compared here.
 #[test]
 fn both_ends_of_a_connection_write_and_read_all_there_is() {
     let (ended, outcome) = run(path(vec![with("amount, size 20 MB, two_way")]));
@@ -42,7 +40,7 @@ fn both_ends_of_a_connection_write_and_read_all_there_is() {
         assert_eq!(report.written, Bytes::new(20_000_000));
         assert_eq!(end.socket().meter().total(), Bytes::new(20_000_000));
     }
-    // Both directions at once: 1.6 s at full rate, and slow start.
+    // Both directions simultaneously: 1.6 s at full rate, plus slow start.
     assert!(outcome.now.as_secs_f64() < 2.5, "{:?}", outcome.now);
 }
 
@@ -65,7 +63,7 @@ fn calls_over_several_connections_share_one_server() {
                 answer 1000, count 20000";
     let mut flow = with(text);
     flow.sender.tcp.profile.segments.nagle = false;
-    // With Nagle's algorithm an answer waits for the ACK of the one before.
+    // With Nagle's algorithm a response waits for the ACK of the previous one.
     flow.receiver.tcp.profile.segments.nagle = false;
     let (ended, outcome) = run(path(vec![flow]));
     assert_eq!(ended, Ended::Finished);
@@ -85,7 +83,7 @@ fn calls_over_several_connections_share_one_server() {
     assert!(each.iter().all(|written| *written > 20_000), "{each:?}");
 }
 
-/// Two flows from one host: its card of 50 Mbit/s is the bottleneck, and they share it.
+/// Two flows from one host share its card of 50 Mbit/s, the bottleneck.
 #[test]
 fn flows_that_share_a_host_share_its_card() {
     let mut sender = modern();
@@ -109,7 +107,7 @@ fn flows_that_share_a_host_share_its_card() {
     assert!((0.5..2.0).contains(&(rates[0] / rates[1])), "{rates:?}");
 }
 
-/// A receiver whose processor is too slow for both flows: they share it, call by call.
+/// Two flows share a receiver's CPU that is too slow for both, call by call.
 #[test]
 fn applications_of_a_host_take_turns_at_its_processor() {
     let mut receiver = modern();
@@ -173,7 +171,7 @@ fn flows_that_arrive_offer_their_load_and_end() {
     assert!(outcome.hosts[0].slots() <= outcome.most_alive);
 }
 
-/// The memory of a world is that of the flows that are alive: here a dozen.
+/// Memory is that of the flows that are alive: here a dozen.
 #[test]
 fn a_hundred_thousand_flows_need_the_room_of_those_that_are_alive() {
     let mut config = path(vec![]);
@@ -219,8 +217,7 @@ fn datagrams(text: &str) -> DatagramsConfig {
     }
 }
 
-/// 120 Mbit/s into 100 Mbit/s: what is lost is what does not fit, and the queue of 1000
-/// packets is full.
+/// 120 Mbit/s into 100 Mbit/s: the excess is lost. The queue of 1000 packets is full.
 #[test]
 fn datagrams_above_the_rate_of_the_path_are_lost() {
     let mut config = path(vec![]);
@@ -255,8 +252,9 @@ fn datagrams_below_the_rate_arrive_in_order_without_jitter() {
     assert_eq!(received.elapsed, Duration::from_micros(800 * 999));
 }
 
-/// A reader that copies 1000 bytes in 1 ms gets 1000 datagrams a second, and the rest
-/// finds its receive buffer full.
+/// A reader that copies 1000 bytes in 1 ms reads 1000 datagrams per second.
+///
+/// The others find its receive buffer full.
 #[test]
 fn a_slow_reader_overflows_its_receive_buffer() {
     let mut config = path(vec![]);

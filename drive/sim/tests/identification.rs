@@ -1,4 +1,4 @@
-//! IPv4 identification: what a host sends is counted, whatever becomes of it (RFC 6864).
+//! IPv4 identification: it counts all packets a host sends, whatever becomes of them (RFC 6864).
 
 mod common;
 
@@ -13,7 +13,7 @@ use gigatcp_sim::{Stop, Tap, World};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration, Instant, Probability};
 
-/// Stream offsets by identification, as they left and as they arrived.
+/// Stream offsets by identification, at departure and at arrival.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<[BTreeMap<u16, u64>; 2]>>);
 

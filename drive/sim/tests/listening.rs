@@ -10,7 +10,7 @@ use gigatcp_tcp::Profile;
 use gigatcp_tcp::profile::SynCookies;
 use gigatcp_units::{Bytes, Duration};
 
-/// A server with this backlog.
+/// Returns a server with this backlog.
 fn server(backlog: Option<u32>, cookies: SynCookies) -> HostConfig {
     let mut server = host(Profile::MODERN, 1500, "cubic", 100_000);
     server.tcp.profile.opening.syn_cookies = cookies;
@@ -18,8 +18,9 @@ fn server(backlog: Option<u32>, cookies: SynCookies) -> HostConfig {
     server
 }
 
-/// Clients that send 2000 bytes each to one server, each `step` after the one before,
-/// over a round trip of 20 ms.
+/// Runs clients that send 2000 bytes each to one server, `step` apart.
+///
+/// The RTT is 20 ms.
 fn clients(count: u64, step: Duration, server: HostConfig) -> Outcome {
     let client = host(Profile::MODERN, 1500, "cubic", 100_000);
     let flows = (0..count).map(|number| {
@@ -48,7 +49,7 @@ fn dropped(outcome: &Outcome) -> u64 {
     outcome.hosts[1].drops()[DropCause::Backlog].packets
 }
 
-/// Of 40 SYNs at once 16 find room; a second later 16 of 24; 2 s after that the rest.
+/// Of 40 simultaneous SYNs 16 fit. A second later 16 of 24 fit, 2 s after that the rest.
 #[test]
 fn syns_beyond_the_backlog_are_dropped_and_come_again() {
     let outcome = clients(40, Duration::ZERO, server(Some(16), SynCookies::Off));
@@ -74,8 +75,9 @@ fn cookies_and_a_large_enough_backlog_lose_no_syn() {
     }
 }
 
-/// 100 connections in 200 ms, of which the application accepts one each 10 ms. Cookies do
-/// not help: it is the accept queue that is full.
+/// 100 connections in 200 ms; the application accepts one per 10 ms.
+///
+/// Cookies do not help, as the accept queue is full.
 #[test]
 fn a_server_that_accepts_too_slowly_drops_syns_too() {
     let slow = |backlog| HostConfig {
@@ -88,7 +90,7 @@ fn a_server_that_accepts_too_slowly_drops_syns_too() {
     let step = Duration::from_millis(2);
     let long = clients(100, step, slow(100));
     assert_eq!(dropped(&long), 0);
-    // The first handshake ends after 30 ms; then one each 10 ms.
+    // The first handshake ends after 30 ms; then one per 10 ms.
     let last = long.now.as_secs_f64();
     assert!((1.03..1.07).contains(&last), "{last}");
 

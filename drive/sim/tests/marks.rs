@@ -1,5 +1,4 @@
-//! Marks instead of losses, from the hop to the window and back: RFC 3168, RFC
-//! 9768, RFC 8257.
+//! ECN marks instead of losses, from the hop to the window and back: RFC 3168, RFC 9768, RFC 8257.
 
 mod common;
 
@@ -20,7 +19,9 @@ fn speaking(ecn: EcnMode) -> HostConfig {
     host(profile, 1500, "reno", 4 * MB)
 }
 
-/// 100 Mbit/s and 20 ms: a BDP of 167 packets, a queue for 1000, marks above 170.
+/// Returns a link of 100 Mbit/s with a queue of 1000 packets, marks above 170.
+///
+/// At 20 ms the BDP is 167 packets.
 fn marking(release: Release) -> HopConfig {
     HopConfig {
         mark_above: Some(MarkAbove::Packets(170)),
@@ -38,7 +39,7 @@ fn transfer(host: &HostConfig, forward: HopConfig, reverse: HopConfig) -> Outcom
     outcome
 }
 
-/// Reductions, retransmissions and timeouts of the sender.
+/// Returns reductions, retransmissions and timeouts of the sender.
 fn troubles(flow: &FlowOutcome) -> (u64, u64, u64) {
     let counters = flow.sender.connection().unwrap().counters();
     (
@@ -59,10 +60,10 @@ fn marks_keep_the_queue_short_and_nothing_is_lost() {
             assert_eq!((retransmitted, timeouts), (0, 0), "{ecn:?} {release:?}");
             let hop = outcome.hops[0].counters();
             assert!(hop.marked.packets > 0 && hop.drops.total().is_zero());
-            // Reno goes back to half of pipe and queue, which is the pipe.
+            // Reno returns to half of BDP and queue, which is the BDP.
             let utilisation = outcome.hops[0].utilisation(outcome.now);
             assert!(utilisation > 0.97, "{ecn:?} {release:?} {utilisation}");
-            // Slow start alone overshoots, by no more than the window it had.
+            // Only slow start overshoots, by no more than the window it had.
             assert!(outcome.max_backlog[0] < 600, "{}", outcome.max_backlog[0]);
         }
     }
@@ -78,7 +79,7 @@ fn accurate_feedback_tells_every_marked_packet() {
         let receiver = outcome.flows[0].receiver.connection().unwrap().info().ecn;
         assert_eq!(receiver.received_ce, marked);
         assert_eq!(sender.delivered_ce, marked);
-        // The world ends when all is read: the last round trip is on its way.
+        // The simulation ends when all is read: the last round trip is still in flight.
         let [_, e0, ce] = receiver.received_octets;
         let [_, told_e0, told_ce] = sender.delivered_octets;
         assert_eq!(told_ce, ce);
@@ -96,7 +97,7 @@ fn lost_acknowledgments_hide_no_mark() {
     let outcome = transfer(&host, marking(Release::PerPacket), lossy);
     let sender = outcome.flows[0].sender.connection().unwrap().info().ecn;
     let receiver = outcome.flows[0].receiver.connection().unwrap().info().ecn;
-    // The last acknowledgments may be among the lost.
+    // The last ACKs may be lost.
     let [_, e0, ce] = receiver.received_octets;
     let [_, told_e0, told_ce] = sender.delivered_octets;
     assert!(told_e0 <= e0 && e0 - told_e0 < 300_000, "{told_e0} of {e0}");

@@ -1,12 +1,11 @@
-//! Passes over memory as costs: a Sun 3/60 of 1988, by Van Jacobson's figures.
+//! Memory passes as CPU costs: a Sun 3/60 of 1988, by Van Jacobson's figures.
 //!
-//! Source: tcp-ip list, October 1988. Copying takes 200 us per KB as it came and 140 us
-//! unrolled, a checksum 490 and then 130, the network card (LANCE) 300 us of memory for a
-//! packet of 1448 bytes. "Copy up to 1K" in place of 4 KB before each call of TCP made
-//! 456 of 380 KB/s. Packets of 1408 bytes took 1500 us each, 800 of them fixed, the
-//! sender at 100 %, the receiver at 65 to 70 %; the wire allows one each 1200 us. Copy
-//! and checksum in one loop take 200 us per KB; that kernel had made 1 MB/s. A card that
-//! takes one packet at a time was a "sound barrier" of 550 KB/s.
+//! Source: tcp-ip list, October 1988. Copying takes 200 us per KB as delivered and 140 us unrolled,
+//! a checksum 490 and then 130, the network card (LANCE) 300 us of memory for a packet of 1448
+//! bytes. "Copy up to 1K" instead of 4 KB before each call of TCP raised 380 to 456 KB/s. Packets
+//! of 1408 bytes took 1500 us each, 800 of them fixed, the sender at 100 %, the receiver at 65 to
+//! 70 %; the wire allows one per 1200 us. Copy and checksum in one loop take 200 us per KB; that
+//! kernel reached 1 MB/s. A card that takes one packet at a time was a "sound barrier" of 550 KB/s.
 
 mod common;
 
@@ -16,12 +15,12 @@ use gigatcp_sim::{HostConfig, Outcome, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration};
 
-/// The time that a byte takes, of this many microseconds per KB.
+/// Returns the time per byte for this many microseconds per KB.
 fn per_kb(micros: u64) -> Picoseconds {
     Picoseconds::new(micros * 1_000_000 / 1024)
 }
 
-/// Costs of `copy` and `checksum` in us per KB, and `fixed` in us for each packet.
+/// Returns costs: `copy` and `checksum` in us per KB, `fixed` in us per packet.
 fn costs(copy: u64, checksum: u64, fixed: u64) -> CpuCosts {
     let fixed = Duration::from_micros(fixed);
     CpuCosts {
@@ -35,11 +34,12 @@ fn costs(copy: u64, checksum: u64, fixed: u64) -> CpuCosts {
     }
 }
 
-/// What sending and receiving a packet of 1408 bytes costs beyond that, in us: his 800,
-/// and what leaves the receiver at 67.5 % of the sender.
+/// Fixed cost of a packet of 1408 bytes in us, for sending and receiving.
+///
+/// The first is the published 800; the second leaves the receiver at 67.5 % of the sender.
 const FIXED: [u64; 2] = [800, 323];
 
-/// A host of 1988 on 10 Mbit/s, with segments of `mss` bytes.
+/// Returns a host of 1988 on 10 Mbit/s, with segments of `mss` bytes.
 fn sun(mss: u16, buffer: u64, costs: CpuCosts) -> HostConfig {
     let mut sun = host(Profile::BSD_4_3_RENO, mss + 40, "reno", buffer);
     let profile = &mut sun.tcp.profile;
@@ -52,7 +52,7 @@ fn sun(mss: u16, buffer: u64, costs: CpuCosts) -> HostConfig {
     HostConfig { costs, ..sun }
 }
 
-/// KB/s of ten seconds, and all that came out.
+/// Returns the KB/s of ten seconds, and the outcome.
 fn rate(sender: HostConfig, receiver: HostConfig, write_size: u64) -> (f64, Outcome) {
     let mut flow = flow("one", &sender, Stop::After(Duration::from_secs(10)));
     flow.receiver = receiver;
@@ -65,21 +65,23 @@ fn rate(sender: HostConfig, receiver: HostConfig, write_size: u64) -> (f64, Outc
     (rate, outcome)
 }
 
-/// Expected: while 4 KB are copied and sent nothing is received, and while the last of
-/// them is received nothing is sent. With 1 KB all that overlaps, and one host is all:
-/// 200 + 490 + 220 us for 1 KB, and what is fixed. Published are 20 % more.
+/// Expected: a gain of chunks of 1 KB over 4 KB; published are 20 %.
 ///
-/// His 800 us are what is left of it in the kernel that he had cleaned, and give 585 KB/s,
-/// 28 % more than published. The ladder of E71 names what the stock kernel had besides, and
-/// its own rates give the cost: without pullup 750 of 600 KB/s, 333 us for a KB; without
-/// a switch of tasks 70 KB/s more. At which rate that was he does not say; as the step after
-/// 750 it is 114 us. With both at both ends 464 KB/s are expected of 456.
+/// While 4 KB are copied and sent nothing is received, and while the last of them is received
+/// nothing is sent. With 1 KB all that overlaps, and one host is the limit: 200 + 490 + 220 us for
+/// 1 KB, plus the fixed cost.
 ///
-/// Found: 457 and 397 KB/s; published are 456 and 380. So the rates are met within 5 %, and
-/// the gain is 15 % in place of 20. Which end had which of the costs is not known: at the
-/// receiver alone they make 1 KB slower than 4 KB, which was not so.
+/// The 800 us are of a kernel that its author had cleaned up, and give 585 KB/s, 28 % more than
+/// published. The list of E71 names the additional costs of the stock kernel, and its rates give
+/// their size. Without pullup 750 instead of 600 KB/s: 333 us per KB. Without a task switch 70 KB/s
+/// more. The base rate of that is not published; as the step after 750 it is 114 us. With both at
+/// both ends 464 KB/s are expected for 456.
 ///
-/// Where a writer is woken for 1 KB, as by BSD, it copies the rest of 4 KB in pieces anyway.
+/// Measured: 457 and 397 KB/s; published are 456 and 380. So the rates agree within 5 %, and the
+/// gain is 15 % instead of 20. Which end had which of the costs is unknown. At the receiver alone
+/// they make 1 KB slower than 4 KB, which was not the case.
+///
+/// If a writer is woken for 1 KB, as by BSD, it copies the rest of 4 KB in pieces anyway.
 #[test]
 fn a_smaller_chunk_lets_the_others_work_while_it_is_copied() {
     let run_with = |fixed, chunk, buffer| {
@@ -100,12 +102,13 @@ fn a_smaller_chunk_lets_the_others_work_while_it_is_copied() {
             assert!((large / 380.0 - 1.0).abs() < 0.05, "published: {large:.1}");
         }
     }
-    // With twice the buffer there is always something else to do.
+    // With twice the buffer there is always other work.
     let [large, small] = [4096, 1024].map(|chunk| run_with(FIXED[0], chunk, 8192));
     assert!((small / large - 1.0).abs() < 0.01, "{large:.1} {small:.1}");
 }
 
-/// 800 + 193 + 179 + 300 us are 1472; 500 of fixed cost fill the wire's 1200.
+/// Expected: 1472 us, the sum of 800, 193, 179 and 300. With 500 of fixed cost the wire's 1200 us
+/// are the limit.
 #[test]
 fn a_packet_of_1408_bytes_takes_what_its_passes_take() {
     let pair = |copy, checksum, send| {
@@ -131,7 +134,7 @@ fn a_packet_of_1408_bytes_takes_what_its_passes_take() {
     );
 }
 
-/// 800 + 275 + 300 us for 1408 bytes are 1000 KB/s, and 1 MB/s is what that kernel had.
+/// Expected: 1000 KB/s, as 800 + 275 + 300 us for 1408 bytes. That kernel had 1 MB/s.
 #[test]
 fn a_checksum_in_the_copy_makes_one_megabyte_per_second() {
     let fused = |fixed| CpuCosts {
@@ -144,10 +147,11 @@ fn a_checksum_in_the_copy_makes_one_megabyte_per_second() {
     assert!((rate / 1000.0 - 1.0).abs() < 0.02, "{rate:.1}");
 }
 
-/// One packet at a time: what the processor does for it, except the copy, and 1189 us on
-/// the wire, one after the other. With his measured 800 us that is 557 KB/s, with the 500
-/// that he aimed at 634. Published is a barrier at 550. He counts 150 us for an interrupt:
-/// if they are not in the 800, it is 525.
+/// Expected: 557 KB/s with the measured fixed cost, 800 us; 634 with 500.
+///
+/// A packet takes the CPU's work for it, except the copy, and then 1189 us on the wire. The 500 us
+/// were the author's goal. Published is a limit of 550. The source counts 150 us for an interrupt:
+/// if they are not part of the 800, 525 KB/s are expected.
 #[test]
 fn a_card_that_takes_one_packet_at_a_time_is_a_barrier() {
     let with_queue = |queue, fixed| {

@@ -1,5 +1,5 @@
-//! Connections through boxes that clear or clamp options of their SYNs: each works, as
-//! RFCs say, with what is left.
+//! Connections through middleboxes that clear or clamp options of their SYNs. Each works with the
+//! remaining options, as the RFCs require.
 
 mod common;
 
@@ -14,7 +14,9 @@ use gigatcp_units::{Bytes, Duration};
 const BYTES: u64 = 20_000_000;
 const DELAY: Duration = Duration::from_millis(10);
 
-/// 20 MB at 100 Mbit/s and 20 ms, a BDP of 250 kB, through a box in both directions.
+/// Transfers 20 MB at 100 Mbit/s and 20 ms through a middlebox in both directions.
+///
+/// The BDP is 250 kB.
 fn through(middlebox: Middlebox) -> (Outcome, [Info; 2]) {
     let profile = Profile::MODERN.with(|profile| {
         profile.ecn.mode = EcnMode::Classic;
@@ -29,7 +31,7 @@ fn through(middlebox: Middlebox) -> (Outcome, [Info; 2]) {
     let (ended, outcome) = run(world(forward, guarded(wire("reverse", DELAY)), flows));
     assert_eq!(ended, Ended::Finished, "{middlebox:?}");
     assert_eq!(outcome.flows[0].bytes(), Bytes::new(BYTES));
-    // The SYN, and its answer where that has what the box takes; nothing else.
+    // The SYN, and its answer if it has an option the box clears; nothing else.
     let rewritten = [0, 1].map(|hop| outcome.hops[hop].counters().rewritten.packets);
     let expected = u64::from(middlebox != Middlebox::default());
     assert!(
@@ -41,7 +43,7 @@ fn through(middlebox: Middlebox) -> (Outcome, [Info; 2]) {
     (outcome, infos)
 }
 
-/// Mbit/s of the transfer, its handshake included.
+/// Returns the Mbit/s of the transfer, including its handshake.
 fn rate(outcome: &Outcome) -> f64 {
     let end = outcome.flows[0].finished_at.unwrap();
     BYTES as f64 * 8.0 / end.as_secs_f64() / 1e6
@@ -71,8 +73,9 @@ fn without_window_scale_neither_end_scales() {
     assert!((0.9..=1.0).contains(&share), "{share} of {limit} Mbit/s");
 }
 
-/// The receiver shifts by what it offered, its peer by the clamped shift: a window of W
-/// bytes is read as W / 2^(offered - clamped).
+/// The receiver shifts by its offered scale, its peer by the clamped one.
+///
+/// A window of W bytes is read as W / 2^(offered - clamped).
 #[test]
 fn a_clamped_window_scale_is_a_smaller_window() {
     let (plain, infos) = through(Middlebox::default());
@@ -96,7 +99,7 @@ fn without_sack_or_timestamps_the_other_options_stay() {
             .iter()
             .all(|info| !info.sack && info.timestamps && info.scaling)
     );
-    // NewReno mends one loss per round trip after slow start overshot.
+    // NewReno repairs one loss per RTT after slow start overshot.
     assert!(rate(&outcome) > 20.0, "{}", rate(&outcome));
     let (outcome, infos) = through(Middlebox {
         clears_timestamps: true,

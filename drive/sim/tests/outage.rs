@@ -10,7 +10,7 @@ use gigatcp_sim::{Stop, World};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration, Instant, Probability};
 
-/// Nothing passes from 500 ms to 3 s.
+/// Returns the hop with an outage from 500 ms to 3 s.
 fn with_outage(hop: HopConfig) -> HopConfig {
     HopConfig {
         loss: vec![LossModel::Bernoulli(Probability::try_new(1.0).unwrap())],
@@ -22,9 +22,11 @@ fn with_outage(hop: HopConfig) -> HopConfig {
     }
 }
 
-/// The first ACK after the outage echoes the time of a segment from before it, and shows
-/// that the timeout was spurious: the sample is as long as the outage. RTO shall be careful
-/// then (RFC 4015), but a pacing rate of cwnd over that time would be some kbit/s.
+/// Expected: a paced sender is fast again soon after the outage.
+///
+/// The first ACK after the outage echoes the time of a segment from before it, and shows that the
+/// timeout was spurious: the RTT sample is as long as the outage. RTO must be conservative then
+/// (RFC 4015), but a pacing rate of cwnd over that time would be some kbit/s.
 #[test]
 fn a_sender_that_paces_is_fast_again_within_a_second_after_an_outage() {
     let forward = link("forward", 180_000_000, Duration::from_micros(2700), 88);
@@ -41,7 +43,7 @@ fn a_sender_that_paces_is_fast_again_within_a_second_after_an_outage() {
     let flow = &outcome.flows[0];
     let took = flow.finished_at.expect("all was delivered");
     let took = took.saturating_since(Instant::ZERO);
-    // 10 MB are delivered before the outage; the timer that has doubled to 1.6 s fires at
-    // 3.6 s, and the other 14 MB take 0.65 s at the link's rate. It was 4.7 s.
+    // 10 MB are delivered before the outage. The timer, doubled to 1.6 s, fires at 3.6 s, and the
+    // other 14 MB take 0.65 s at the link's rate. It was 4.7 s.
     assert!(took.as_secs_f64() < 4.5, "{took:?}");
 }

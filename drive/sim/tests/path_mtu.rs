@@ -1,4 +1,4 @@
-//! Worlds in which a link takes less than the hosts send.
+//! Paths with a link whose MTU is smaller than the hosts'.
 
 mod common;
 
@@ -11,7 +11,7 @@ use gigatcp_wire::IpVersion;
 
 const MB: u64 = 1_000_000;
 
-/// A transfer between hosts of MTU 9000 whose second link takes 1492 octets.
+/// Transfers between hosts of MTU 9000 whose second link has an MTU of 1492.
 fn transfer(profile: Profile, tells: bool) -> (Ended, Outcome) {
     transfer_over(IpVersion::V4, profile, tells)
 }
@@ -53,7 +53,7 @@ fn over_ipv6_headers_are_larger_and_the_error_quotes_more() {
     let info = sender.info();
     assert_eq!((info.path_mtu, info.smss), (1492, 1492 - 40 - 20 - 12));
     assert_eq!(sender.counters().timeouts, 0);
-    // The same data in segments that are 20 octets shorter.
+    // The same data in segments that are 20 bytes shorter.
     let (_, v4) = transfer(Profile::MODERN, true);
     let packets = |outcome: &Outcome| outcome.hops[1].counters().delivered.packets as f64;
     let more = packets(&outcome) / packets(&v4);

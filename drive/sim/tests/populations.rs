@@ -1,5 +1,5 @@
-//! Random hosts, applications, arrivals and datagrams over a lossy path: every byte that
-//! was written is read, once and in order, and everything ends.
+//! Random hosts, applications, arrivals and datagrams over a lossy path. Every byte that was
+//! written is read, once and in order, and everything ends.
 
 mod common;
 
@@ -29,7 +29,7 @@ const APPLICATIONS: [&str; 9] = [
 struct Draw(Stream);
 
 impl Draw {
-    /// A number below `n`.
+    /// Returns a number below `n`.
     fn below(&mut self, n: u64) -> u64 {
         self.0.bits() % n
     }
@@ -65,7 +65,7 @@ fn random_host(draw: &mut Draw) -> HostConfig {
     }
     host.backlog = draw.one_in(3).then(|| 1 + draw.below(10) as u32);
     if draw.one_in(3) {
-        // A full receive buffer and one to send with always fit.
+        // A full receive buffer and one for sending always fit.
         let count = 400 + draw.below(400) as u32;
         host.clusters = Some(ClustersConfig { count, size: 2048 });
     }
@@ -132,7 +132,7 @@ fn random_world(seed: u64) -> WorldConfig {
     config
 }
 
-/// Both ends of each flow agree about the bytes, and no connection has failed.
+/// Checks that both ends of each flow agree on the bytes, without failed connections.
 fn audit(seed: u64, outcome: &Outcome) {
     for flow in &outcome.flows {
         let [sender, receiver] = [&flow.sender, &flow.receiver].map(|end| end.report(outcome.now));

@@ -1,4 +1,4 @@
-//! Hosts that are too slow: receive livelock and its remedies, two processors.
+//! Hosts that are too slow: receive livelock and its remedies, two CPUs.
 
 mod common;
 
@@ -9,8 +9,10 @@ use gigatcp_sim::{DatagramsConfig, HostConfig, Outcome, Scheduling, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration};
 
-/// Protocol work of 40 us a packet, and 60 us to copy 1000 bytes: 10,000 packets/s fill
-/// the processor, 25,000 leave nothing for the reader.
+/// Returns a host with protocol work of 40 us per packet.
+///
+/// Copying takes 60 us per 1000 bytes. 10,000 packets/s saturate the CPU, 25,000 leave no time for
+/// the reader.
 fn slow(scheduling: Scheduling) -> HostConfig {
     HostConfig {
         costs: CpuCosts {
@@ -23,13 +25,13 @@ fn slow(scheduling: Scheduling) -> HostConfig {
     }
 }
 
-/// Datagrams that the reader got in 2 s, per second, of this many per second.
+/// Returns the datagrams per second that the reader received, of those offered for 2 s.
 fn delivered(scheduling: Scheduling, packets_per_second: u64) -> f64 {
     let outcome = offered(slow(scheduling), packets_per_second);
     outcome.datagrams[0].received.received as f64 / 2.0
 }
 
-/// What comes of this many datagrams per second for 2 s.
+/// Runs this many datagrams per second for 2 s.
 fn offered(receiver: HostConfig, packets_per_second: u64) -> Outcome {
     let rate = packets_per_second * 8000;
     let text = format!("datagrams, rate {rate} bit/s, size 1000, for 2 s");
@@ -53,8 +55,9 @@ fn offered(receiver: HostConfig, packets_per_second: u64) -> Outcome {
     run(config).1
 }
 
-/// Mogul and Ramakrishnan 1997: beyond the rate that fills the processor the reader gets
-/// less, 1 - 40 us x rate of its 60 us each; nothing at all from 25,000 packets/s on.
+/// Mogul and Ramakrishnan 1997: above the rate that saturates the CPU the reader gets less.
+///
+/// Its share of time is 1 - 40 us x rate, at 60 us per datagram; zero from 25,000 packets/s on.
 #[test]
 fn interrupts_starve_the_reader() {
     let plain = Scheduling::default();
@@ -80,7 +83,7 @@ fn a_budget_and_a_short_queue_keep_the_reader_alive() {
         input_queue: Some(50),
         ..Scheduling::default()
     };
-    // Five packets of protocol work and one copy: 1 in 260 us, however many are offered.
+    // Five packets of protocol work and one copy: 1 in 260 us at any offered rate.
     for offered in [26_000, 50_000, 100_000] {
         let got = delivered(remedy, offered);
         assert!(
@@ -88,7 +91,7 @@ fn a_budget_and_a_short_queue_keep_the_reader_alive() {
             "{offered}: {got}"
         );
     }
-    // Below the cliff it costs nothing.
+    // Below the saturation rate it costs nothing.
     let got = delivered(remedy, 9_000);
     assert!((got / 9_000.0 - 1.0).abs() < 0.01, "{got}");
 }
@@ -99,7 +102,7 @@ fn an_application_with_a_processor_of_its_own_is_not_starved() {
         processors: 2,
         ..Scheduling::default()
     };
-    // The copier alone: 16,667 a second, as long as protocol work keeps up.
+    // The copier alone: 16,667 per second, as long as protocol work keeps up.
     for (offered, expected) in [
         (10_000, 10_000.0),
         (16_000, 16_000.0),
@@ -110,8 +113,9 @@ fn an_application_with_a_processor_of_its_own_is_not_starved() {
     }
 }
 
-/// Protocol work of 30 us a packet and 20 us of copying for 1448 bytes: in turn 20,000
-/// packets/s, on two processors 33,333.
+/// Expected: 20,000 packets/s on one CPU, 33,333 on two.
+///
+/// Protocol work takes 30 us per packet of 1448 bytes and copying 20 us.
 #[test]
 fn two_processors_carry_what_the_slower_part_allows() {
     let run_with = |scheduling: Scheduling| {
@@ -146,22 +150,23 @@ fn two_processors_carry_what_the_slower_part_allows() {
         ..Scheduling::default()
     });
     assert!((two / 33_333.0 - 1.0).abs() < 0.02, "{two}");
-    // Of two processors a sixth is idle: the copier works 20 of 30 us.
+    // Of two CPUs a sixth is idle: the copier works 20 of 30 us.
     let idle = shares.idle.as_secs_f64() / now.as_secs_f64();
     assert!((idle - 1.0 / 3.0).abs() < 0.03, "{shares:?}");
 }
 
-/// 20 us more for each packet, in its interrupt.
+/// Returns a host with 20 us more per packet, in its interrupt.
 fn interrupted(scheduling: Scheduling) -> HostConfig {
     let mut host = slow(scheduling);
     host.costs.per_packet_interrupt = Duration::from_micros(20);
     host
 }
 
-/// The shape of figure 6-1 of the paper. Interrupts take 20 us x rate, protocol work up to
-/// 40 us x rate of what is left, the reader what is left of that. From 16,667 packets/s on
-/// the reader gets nothing; then the queue between the two levels overflows, and from
-/// 50,000 on not even protocol work is done.
+/// The shape of figure 6-1 of the paper.
+///
+/// Interrupts take 20 us x rate, protocol work up to 40 us x rate of the rest, the reader the rest
+/// of that. From 16,667 packets/s on the reader gets nothing. Then the queue between the two levels
+/// overflows, and from 50,000 on not even protocol work is done.
 #[test]
 fn interrupts_come_first_then_protocol_work_then_the_reader() {
     let queue = Scheduling {
@@ -190,8 +195,9 @@ fn interrupts_come_first_then_protocol_work_then_the_reader() {
     }
 }
 
-/// Polling with a budget: 5 packets at 60 us and a copy of 60 us in turn. What is more
-/// stays in the ring and is dropped there before it costs anything.
+/// Polling with a budget: 5 packets at 60 us, then a copy of 60 us.
+///
+/// Excess packets stay in the ring and are dropped there before they cost anything.
 #[test]
 fn a_card_that_is_polled_cannot_starve_the_reader() {
     let mut host = interrupted(Scheduling {
@@ -217,22 +223,23 @@ fn a_card_that_is_polled_cannot_starve_the_reader() {
         assert!((dropped - (rate as f64 - taken)).abs() < 0.02 * rate as f64);
         assert_eq!(outcome.hosts[1].interrupts(), 1);
     }
-    // Below the cliff nothing is lost, and each packet alone interrupts.
+    // Below saturation nothing is lost, and each packet interrupts by itself.
     let outcome = offered(host, 5_000);
-    // The last ones are still on the way.
+    // The last ones are still on the path.
     assert!(outcome.datagrams[0].received.received > 9_990);
     assert!(outcome.hosts[1].interrupts() > 9_990);
 }
 
-/// 150 us for each interrupt: alone 5,000 packets/s take 3/4 of the processor for nothing
-/// else; at most one interrupt in a millisecond takes 15 %.
+/// 150 us per interrupt: 5,000 packets/s alone take 3/4 of the CPU.
+///
+/// At most one interrupt per millisecond takes 15 %.
 #[test]
 fn moderation_saves_interrupts() {
     let mut host = slow(Scheduling::default());
     host.costs.per_interrupt = Duration::from_micros(150);
     let outcome = offered(host.clone(), 5_000);
     let got = outcome.datagrams[0].received.received as f64 / 2.0;
-    // A quarter is left, of which protocol work takes 40 us a packet.
+    // A quarter is left, of which protocol work takes 40 us per packet.
     assert!((got - 0.05 / 60e-6).abs() < 50.0, "{got}");
     host.coalesce = Duration::from_millis(1);
     let outcome = offered(host.clone(), 5_000);
@@ -241,13 +248,13 @@ fn moderation_saves_interrupts() {
     let shares = outcome.hosts[1].cpu_shares(outcome.now);
     let interrupt = shares.interrupt.as_secs_f64() / outcome.now.as_secs_f64();
     assert!((interrupt - 0.35).abs() < 0.01, "{shares:?}");
-    // With two packets at most in the card it is one for two again.
+    // With at most two packets in the card it is one interrupt per two packets again.
     host.coalesce_packets = Some(2);
     let outcome = offered(host, 5_000);
     assert!((outcome.hosts[1].interrupts() as f64 / 5000.0 - 1.0).abs() < 0.01);
 }
 
-/// Calls and the application's own work are shares of their own.
+/// Calls and the application's own work are separate shares.
 #[test]
 fn user_and_system_are_told_apart() {
     let mut host = slow(Scheduling::default());
@@ -266,7 +273,7 @@ fn user_and_system_are_told_apart() {
     }
 }
 
-/// A sender of 205 us a segment, and what its checksums cost: Mbit/s of payload.
+/// Returns a sender's Mbit/s of payload, at 205 us per segment plus checksum costs.
 fn rate_of(segment: u16, checksum: Checksum) -> f64 {
     let mtu = segment + 52;
     let mut flow = flow(
@@ -291,10 +298,11 @@ fn rate_of(segment: u16, checksum: Checksum) -> f64 {
     flow.bytes().as_u64() as f64 * 8e-6 / flow.elapsed().as_secs_f64()
 }
 
-/// E26: with hardware checksums a path fell from 160 Mbit/s to between 35 and 40 when the
-/// segments shrank from 4096 to 954 bytes, and 53 or more with 1440. At a constant cost
-/// for each packet the size of the segments alone does that; what the card saves at 10 ns
-/// a byte is small against it.
+/// E26: a path with hardware checksums fell from 160 Mbit/s to between 35 and 40.
+///
+/// That was with segments of 954 instead of 4096 bytes; with 1440 it was 53 or more. At a constant
+/// cost per packet the segment size alone explains that. The card's saving of 10 ns per byte is
+/// small in comparison.
 #[test]
 fn smaller_segments_cost_more_than_hardware_checksums_save() {
     for (segment, card, apart) in [

@@ -1,7 +1,7 @@
-//! Several processors: flows are spread by a hash, and each is bound to where that leads.
+//! Several CPUs: a hash spreads flows, and each flow is bound to the resulting CPU.
 //!
-//! Protocol work of 30 us a packet of 1448 bytes, and 20 us of copying: a processor that does
-//! both carries 20,000 packets/s; one for each kind of work carries 33,333.
+//! Protocol work of 30 us per packet of 1448 bytes, and 20 us of copying. A CPU that does both
+//! carries 20,000 packets/s; one for each kind of work carries 33,333.
 
 mod common;
 
@@ -13,7 +13,7 @@ use gigatcp_tcp::{FourTuple, Profile};
 use gigatcp_units::Duration;
 use gigatcp_wire::IpVersion;
 
-/// A server with processors of which the first have receive queues.
+/// Returns a server with CPUs of which the first have receive queues.
 fn server(processors: u16, receive_queues: u16) -> HostConfig {
     HostConfig {
         costs: CpuCosts {
@@ -30,7 +30,7 @@ fn server(processors: u16, receive_queues: u16) -> HostConfig {
     }
 }
 
-/// The first port of a client with which its flow, of this number, falls into `queue`.
+/// Returns the first client port whose flow of this number falls into `queue`.
 fn port_for(flow: u32, queue: u16, queues: u16) -> u16 {
     let falls = |local_port: &u16| {
         let client = FourTuple {
@@ -43,7 +43,7 @@ fn port_for(flow: u32, queue: u16, queues: u16) -> u16 {
     (40_000..).find(falls).expect("a port for each queue")
 }
 
-/// One flow for each of `queues`, in which it falls, for a second.
+/// Runs one flow in each of `queues` for a second.
 fn flows(queues: &[u16], server: &HostConfig) -> Outcome {
     let client = host(Profile::MODERN, 1500, "reno", 500_000);
     let of = server.scheduling.receive_queues;
@@ -65,7 +65,7 @@ fn flows(queues: &[u16], server: &HostConfig) -> Outcome {
     run(config).1
 }
 
-/// Packets per second of each flow.
+/// Returns the packets per second of each flow.
 fn rates(outcome: &Outcome) -> Vec<f64> {
     let flows = outcome.flows.iter();
     let rate = |bytes: f64, seconds: f64| bytes / 1448.0 / seconds;
@@ -81,7 +81,7 @@ fn assert_rates(outcome: &Outcome, expected: &[f64]) {
     assert!(rates.iter().zip(expected).all(is_near), "{rates:?}");
 }
 
-/// Share of its time in which each processor of the server worked; its shares add up.
+/// Returns the share of its time in which each CPU of the server worked. The shares add up.
 fn busy(outcome: &Outcome) -> Vec<f64> {
     let all = outcome.now.as_secs_f64();
     let each = outcome.hosts[1].processor_shares(outcome.now);
@@ -125,7 +125,7 @@ fn two_flows_in_one_queue_share_its_processor_while_another_is_idle() {
     assert!(busy(&outcome)[3] < 1e-9);
 }
 
-/// With processors for applications alone protocol work is what limits: 30 us a packet.
+/// With CPUs for applications only, protocol work is the limit: 30 us per packet.
 #[test]
 fn processors_beyond_the_queues_are_for_applications() {
     let outcome = flows(&[1, 0], &server(4, 2));
@@ -134,11 +134,11 @@ fn processors_beyond_the_queues_are_for_applications() {
     for (number, expected) in [(0, 1.0), (1, 1.0), (2, 2.0 / 3.0), (3, 2.0 / 3.0)] {
         assert!((busy[number] - expected).abs() < 0.04, "{busy:?}");
     }
-    // One queue is today's card: both flows share it, whatever processors there are.
+    // One queue is the single-queue card: both flows share it, whatever CPUs exist.
     assert_rates(&flows(&[0, 0], &server(4, 1)), &[16_667.0, 16_667.0]);
 }
 
-/// Each queue has descriptors of its own: a flow that overruns its ring costs others nothing.
+/// Each queue has its own descriptors: a flow that overruns its ring costs others nothing.
 #[test]
 fn a_queue_that_overruns_leaves_the_others_alone() {
     let mut server = server(2, 2);

@@ -1,7 +1,7 @@
-//! What a network card that runs short of buffers does to a connection.
+//! Effects on a connection of a network card that runs out of buffers.
 //!
-//! Nothing here scripts a loss: frames are dropped because the host has no
-//! buffer for them, and everything else follows.
+//! No loss is scripted here: frames are dropped because the host has no buffer for them, and
+//! everything else follows.
 
 mod common;
 
@@ -20,13 +20,13 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::Flags;
 use proptest::prelude::*;
 
-/// Octets that an echo request has before what it carries (RFC 792, RFC 791).
+/// Bytes of an echo request before its payload (RFC 792, RFC 791).
 const ICMP_AND_IP: u64 = 8 + 20;
 
-/// Sequence number of the first octet of data, as traces print it.
+/// Sequence number of the first byte of data, as traces print it.
 const FIRST: u64 = 1;
 
-/// The case of one run.
+/// Parameters of one run.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     profile: Profile,
@@ -40,7 +40,9 @@ struct Case {
     pause: Duration,
 }
 
-/// The LAN of 2001: 256 buffers posted of 384, 2 MiB of window, MTU 4470.
+/// Returns the LAN of 2001: 256 buffers posted of 384, MTU 4470.
+///
+/// The window is 2 MiB.
 fn machines_of_2001() -> Case {
     let profile = Profile::BSD_4_3_RENO.with(|profile| {
         profile.buffers.buffer_limit = Bytes::new(16 << 20);
@@ -73,17 +75,17 @@ fn machines_of_2001() -> Case {
     }
 }
 
-/// What was seen at both hosts: data by sequence number, as in a trace.
+/// Observations at both hosts: data by sequence number, as in a trace.
 #[derive(Default, Debug)]
 struct Seen {
     established: Option<Instant>,
-    /// When each segment left the sending stack.
+    /// Times at which each segment left the sending stack.
     sent: BTreeMap<u64, Vec<Instant>>,
-    /// Frames the receiving stack was given, in order.
+    /// Frames the receiving stack received, in order.
     taken: Vec<u64>,
-    /// Resets from the sender: when, and at which sequence number.
+    /// Resets from the sender: time and sequence number.
     resets: Vec<(Instant, u64)>,
-    /// Resets the receiver's stack was given.
+    /// Resets the receiver's stack received.
     resets_taken: usize,
     highest: u64,
 }
@@ -119,8 +121,9 @@ impl Tap for Watch {
 }
 
 impl Seen {
-    /// Segments whose first transmission never came to the receiving stack:
-    /// the first and the last of those in one row, and how many.
+    /// Returns the first burst of segments whose first transmission did not arrive.
+    ///
+    /// It is the first sequence number of consecutive segments, and their number.
     fn first_burst(&self) -> Option<(u64, u64)> {
         let taken: std::collections::BTreeSet<_> = self.taken.iter().copied().collect();
         let mut lost = self.sent.keys().skip_while(|seq| taken.contains(seq));
@@ -149,7 +152,7 @@ fn host(case: &Case, is_receiver: bool) -> HostConfig {
     host
 }
 
-/// Runs the case, sending `octets`.
+/// Runs the case with a transfer of `octets`.
 fn run(case: &Case, octets: u64) -> (Outcome, Seen) {
     let wire = |name: &str| {
         vec![HopConfig {
@@ -199,7 +202,7 @@ fn run(case: &Case, octets: u64) -> (Outcome, Seen) {
     (outcome, seen)
 }
 
-/// Whether everything arrived.
+/// Returns whether everything arrived.
 fn heals(case: &Case) -> bool {
     const OCTETS: u64 = 8 << 20;
     let (outcome, _) = run(case, OCTETS);
@@ -219,16 +222,16 @@ fn the_stall_of_2001_follows_from_ring_pool_window_and_one_pause() {
     let held = receiver.rings().map(|rings| rings.held(Ring::Large));
     assert_eq!(held, Some(128));
 
-    // The hole is filled once by fast retransmit, when everything that the
-    // window allows has left, and twelve times by the timer; nothing arrives.
+    // The gap is retransmitted once by fast retransmit, when everything that the window allows has
+    // left, and twelve times by the timer; nothing arrives.
     let times = &seen.sent[&532_481];
     let last_new = seen.sent[&(2_629_633 - 4096)][0];
     assert_eq!(times.len(), 1 + 1 + 12);
     assert!(times[1] > last_new);
     assert!(!seen.taken.contains(&532_481));
 
-    // The retransmission waited in the local queue, so the first wait looks
-    // shorter on the wire than the second that the timer ran.
+    // The retransmission waited in the local queue, so the first wait looks shorter on the wire
+    // than the second that the timer ran.
     let waits: Vec<u64> = times[1..]
         .windows(2)
         .map(|pair| pair[1].saturating_since(pair[0]).as_millis())
@@ -237,8 +240,7 @@ fn the_stall_of_2001_follows_from_ring_pool_window_and_one_pause() {
     let ladder = [2, 4, 8, 16, 32, 64, 64, 64, 64, 64, 64];
     assert_eq!(waits[1..], ladder.map(|seconds| seconds * 1000));
 
-    // The last word: a reset at the right edge of the window, which is not
-    // inside it.
+    // The last segment: a reset at the right edge of the window, which is not inside it.
     let [(at, edge)] = seen.resets[..] else {
         panic!("resets: {:?}", seen.resets);
     };
@@ -286,7 +288,7 @@ fn what_cures_the_stall_and_what_does_not() {
     assert!(!heals(&with_sack), "SACK alone");
 }
 
-/// The law needs a reader that goes on before the sender's first timeout.
+/// The law requires a reader that continues before the sender's first timeout.
 #[test]
 fn a_pause_that_outlasts_the_first_timeout_heals() {
     for (millis, expected) in [(10, false), (1000, false), (1010, true), (2000, true)] {
@@ -296,8 +298,9 @@ fn a_pause_that_outlasts_the_first_timeout_heals() {
     }
 }
 
-/// What cures today's TCP where its timer of 200 ms is too late: after three
-/// timeouts it sends packets that the ring of small frames takes (RFC 4821).
+/// Today's TCP recovers by smaller packets where its timer of 200 ms is too late.
+///
+/// After three timeouts it sends packets that fit the ring of small frames (RFC 4821).
 #[test]
 fn todays_tcp_is_healed_by_its_timer_or_by_smaller_packets() {
     let healed = |micros, update, plpmtud| {
@@ -326,13 +329,14 @@ fn todays_tcp_is_healed_by_its_timer_or_by_smaller_packets() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// The threshold law, to one segment: a stalled reader makes a deadlock
-    /// exactly when `window > (pool - ring) x MSS`.
+    /// The threshold law, exact to one segment.
+    ///
+    /// A stalled reader causes a deadlock exactly if `window > (pool - ring) x MSS`.
     #[test]
     fn a_window_beyond_the_pool_is_a_deadlock(
         ring in 1_u32..300,
         spare in 8_u32..120,
-        // A window scale cuts the window to whole units; segments are some.
+        // Window scaling truncates the window to whole units; segments are multiples of them.
         mss in (600_u16..8000).prop_map(|mss| mss & !63),
         over in prop::sample::select(vec![-5_i64, -1, 0, 1, 2, 7, 40]),
     ) {
@@ -340,15 +344,14 @@ proptest! {
         let mut case = machines_of_2001();
         case.profile.segments.smss_multiple = 0;
         case.profile.options.timestamps = false;
-        // Long enough for everything to be queued before the first duplicate
-        // acknowledgment is back.
+        // Long enough for everything to be queued before the first duplicate ACK arrives.
         case.one_way = Duration::from_millis(10);
-        // Long enough to fill the window, and over before the timer repairs.
+        // Long enough to fill the window, and over before the timer retransmits.
         case.pause = Duration::from_millis(300);
         case.mtu = mss + 40;
         case.window = segments * u64::from(mss);
-        // Crumbs of less than a segment would not be offered (RFC 9293 section
-        // 3.8.6.2.2), and the window would be smaller than it is called.
+        // Less than a segment would not be advertised (RFC 9293 section 3.8.6.2.2), and the window
+        // would be smaller than its nominal size.
         case.read_size = 2 * u64::from(mss);
         case.pause_after = u64::from(mss);
         case.rings.small = None;

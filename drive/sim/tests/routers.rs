@@ -1,4 +1,4 @@
-//! Flows that ask routers: XCP (Katabi 2002) and RCP (Dukkipati 2005).
+//! Flows with explicit router feedback: XCP (Katabi 2002) and RCP (Dukkipati 2005).
 //!
 //! Expected figures stand at each test and were written before the first run.
 
@@ -15,7 +15,9 @@ fn speaking(control: &str) -> HostConfig {
     host(Profile::MODERN, 1500, control, 1_000_000_000)
 }
 
-/// A flow that begins after `start` seconds and has always data, with a longer RTT.
+/// Returns a flow that begins after `start` seconds and always has data.
+///
+/// Its RTT is longer by `extra` seconds.
 fn forever(control: &str, start: f64, extra: f64) -> FlowConfig {
     FlowConfig {
         start: Duration::from_secs_f64(start),
@@ -28,7 +30,7 @@ fn forever(control: &str, start: f64, extra: f64) -> FlowConfig {
     }
 }
 
-/// A router with a buffer of `buffer` BDP, no less than 10 packets.
+/// Returns a router with a buffer of `buffer` BDP, at least 10 packets.
 fn router(name: &str, rate: f64, rtt: f64, buffer: f64) -> HopConfig {
     let discipline = queue::find(name).expect("a discipline");
     let packets = (buffer * rate * rtt / 8.0 / 1500.0) as u64;
@@ -56,7 +58,7 @@ fn sampled(hop: HopConfig, flows: Vec<FlowConfig>, end: f64, step: f64) -> Outco
     run(config).1
 }
 
-/// Payload bytes per second that a flow delivered between two times.
+/// Returns the payload bytes per second that a flow delivered between two times.
 fn rate_of(flow: &FlowOutcome, from: f64, to: f64) -> f64 {
     let at = |seconds: f64| Instant::ZERO + Duration::from_secs_f64(seconds);
     let samples = flow.samples.as_slice();
@@ -70,10 +72,10 @@ fn rate_of(flow: &FlowOutcome, from: f64, to: f64) -> f64 {
     (last.delivered - first.delivered) as f64 / span
 }
 
-/// Payload of full segments as a share of a link: a request takes 16 bytes.
+/// Payload of full segments as a share of a link; a request takes 16 bytes.
 const PAYLOAD: f64 = (1448.0 - 16.0) / 1500.0;
 
-/// Backlogs of the link in packets at even steps from `from` on, sorted.
+/// Returns backlogs of the link in packets at even steps from `from` on, sorted.
 fn backlogs(outcome: &Outcome, from: f64) -> Vec<u64> {
     let from = Instant::ZERO + Duration::from_secs_f64(from);
     let samples = outcome.link_samples[0].as_slice();
@@ -87,9 +89,10 @@ fn drops(outcome: &Outcome) -> u64 {
     outcome.hops[0].counters().drops.total().packets
 }
 
-/// Expected, of the paper: no drop, and 0.98 of the link from 30 RTTs on, whatever the rate
-/// and the RTT. The queue stands at none: half of the samples find less than a hundredth of a
-/// BDP or two packets behind the one in service.
+/// Expected, from the paper: no drop, and 0.98 of the link from 30 RTTs on.
+///
+/// This holds for any rate and RTT. There is no standing queue: half of the samples find less than
+/// a hundredth of a BDP or two packets behind the one in service.
 #[test]
 fn one_xcp_flow_fills_any_link_without_drops_or_queue() {
     for (rate, rtt) in [
@@ -130,9 +133,10 @@ fn xcp_flows_with_rtts_of_40_to_310_ms_have_equal_rates() {
     assert_eq!(drops(&outcome), 0);
 }
 
-/// Expected. A tenth of the traffic is dealt out anew per RTT, so the distance to the fair
-/// share shrinks to 0.9 of itself: half of the share after 7 RTTs, 0.9 after 22. It takes
-/// two more until the first feedback acts.
+/// Expected: half of the fair share after 7 RTTs, 0.9 after 22.
+///
+/// A tenth of the traffic is redistributed per RTT, so the distance to the fair share shrinks by a
+/// factor of 0.9. It takes two more RTTs until the first feedback acts.
 #[test]
 fn an_xcp_flow_that_joins_comes_to_its_share_by_a_tenth_per_rtt() {
     const RTT: f64 = 0.050;
@@ -149,8 +153,9 @@ fn an_xcp_flow_that_joins_comes_to_its_share_by_a_tenth_per_rtt() {
     assert_eq!(drops(&outcome), 0);
 }
 
-/// Without a router no answer comes and an XCP flow is Reno, window for window; the
-/// request takes 16 of 1448 bytes of each segment, though.
+/// Without a router no answer arrives and an XCP flow is Reno, window for window.
+///
+/// Only the request takes 16 of 1448 bytes of each segment.
 #[test]
 fn without_a_router_xcp_and_rcp_flows_are_reno() {
     let hop = || router("fifo", 20e6, 0.040, 1.0);
@@ -177,12 +182,13 @@ fn without_a_router_xcp_and_rcp_flows_are_reno() {
     }
 }
 
-/// Expected, of the fluid equation with d0 = 100 ms fixed and T = 10 ms, when a second flow
-/// joins at full load: the queue reaches 165 ms, R·N/C falls to 0.42 after 0.40 s, is 0.9 at
-/// 0.9 s and 1.00 at 1.4 s; here 0.2 s later, which the handshake and the first answer take.
+/// Expected: the queue reaches 165 ms when a second flow joins at full load.
 ///
-/// Measured: 165 ms, but 0.66 after 0.5 s, 0.9 at 1.3 s and 1.00 at 1.6 s. The RTTs that
-/// senders state contain the queue, so d0 doubles while it is long and both terms shrink.
+/// From the fluid equation with d0 = 100 ms fixed and T = 10 ms: R·N/C falls to 0.42 after 0.40 s,
+/// is 0.9 at 0.9 s and 1.00 at 1.4 s; here 0.2 s later, for the handshake and the first answer.
+///
+/// Measured: 165 ms, but 0.66 after 0.5 s, 0.9 at 1.3 s and 1.00 at 1.6 s. The RTTs that senders
+/// report contain the queue, so d0 doubles while it is long and both terms shrink.
 #[test]
 fn an_rcp_flow_that_joins_has_the_fair_rate_after_16_rtts() {
     const RTT: f64 = 0.100;
@@ -192,7 +198,7 @@ fn an_rcp_flow_that_joins_has_the_fair_rate_after_16_rtts() {
     let most = *backlogs.last().unwrap() as f64 * 1500.0 * 8.0 / 50e6;
     assert!((0.155..0.175).contains(&most), "{most}");
     assert!(backlogs[backlogs.len() / 4] <= 2);
-    // Rates are told in payload: PAYLOAD of C is what fills the link.
+    // Rates are reported as payload: PAYLOAD of C saturates the link.
     let told = |after: f64| {
         let at = Instant::ZERO + Duration::from_secs_f64(10.0 + after);
         let samples = outcome.flows[0].samples.as_slice();
@@ -212,7 +218,7 @@ fn an_rcp_flow_that_joins_has_the_fair_rate_after_16_rtts() {
     assert_eq!(drops(&outcome), 0);
 }
 
-/// Two routers in series: the narrower one decides, and no queue stands at either.
+/// Two routers in series: the narrower one decides, without a standing queue at either.
 #[test]
 fn of_two_routers_the_one_that_grants_less_decides() {
     for rates in [[100e6, 50e6], [50e6, 100e6]] {
@@ -244,8 +250,9 @@ fn of_two_routers_the_one_that_grants_less_decides() {
     }
 }
 
-/// A dialog of which `depth` exchanges are open at most, through XCP routers of these gains in
-/// both directions.
+/// Runs a dialog with at most `depth` open exchanges, through XCP routers of these gains.
+///
+/// The routers are in both directions.
 fn dialog(depth: u32, alpha: f64, beta: f64) -> Outcome {
     let calls = format!("rpc, depth {depth}, every 10 ms, request 200 kB, answer 200 kB");
     let mut both = forever("xcp", 0.0, 0.0);
@@ -268,8 +275,9 @@ fn dialog(depth: u32, alpha: f64, beta: f64) -> Outcome {
     run(config).1
 }
 
-/// Packets dropped, the longest queue, the one that half of the late samples find, and the
-/// share of the link that is used, in each direction.
+/// Returns drops, longest queue, median late queue and utilization, per direction.
+///
+/// Queues are in packets.
 fn both_ways(outcome: &Outcome) -> [(u64, u64, u64, f64); 2] {
     [0, 1].map(|number: usize| {
         let counters = outcome.hops[number].counters();
@@ -289,16 +297,17 @@ fn both_ways(outcome: &Outcome) -> [(u64, u64, u64, f64); 2] {
     })
 }
 
-/// Both directions have data, so replies ride on it and segments leave room for them.
-/// Expected of the paper: as in one direction, no drop, nearly all of both links and no
-/// standing queue, where Reno on both ends had half of a BDP, 83 packets.
+/// Both directions have data, so replies are piggybacked and segments reserve space for them.
 ///
-/// The equations do not promise that here: the paper's analysis has an RTT that no queue changes. A
-/// window spans the queues of both directions: where one drains, its ACKs come faster than the
-/// other link, whose queue grows by 1/(1 + alpha) = 0.71 of what the first one lost, or more,
-/// since each router learns of it an RTT late. So a queue wanders from one to the other and
-/// shrinks slowly. A dialog that falls silent adds to it: an interval at half of the rate
-/// grants 0.4 · 0.5 BDP to a flow whose window is the path already.
+/// Expected from the paper: as in one direction, no drop, nearly all of both links and no standing
+/// queue, where Reno on both ends had half of a BDP, 83 packets.
+///
+/// The equations do not guarantee that here: the paper's analysis has an RTT that no queue changes.
+/// A window spans the queues of both directions. Where one drains, its ACKs arrive faster than the
+/// other link serves. Its queue grows by 1/(1 + alpha) = 0.71 of what the first one lost, or more,
+/// since each router detects it an RTT late. So a queue moves between the two and shrinks slowly. A
+/// dialog that pauses adds to it: an interval at half of the rate grants 0.4 · 0.5 BDP to a flow
+/// whose window is already the BDP.
 #[test]
 fn replies_ride_on_data_where_both_ends_ask() {
     for (dropped, _, half, used) in both_ways(&dialog(4, 0.4, 0.226)) {
@@ -306,9 +315,11 @@ fn replies_ride_on_data_where_both_ends_ask() {
     }
 }
 
-/// Expected: half of the gain alpha, and beta = alpha² · sqrt(2), leave each router the part of
-/// the loop that it has alone with the whole. Without silences no drop, at most a quarter of a
-/// BDP (41 packets) queued ever and a tenth of that half of the time.
+/// Expected with half of the gain alpha: no drop, and short queues.
+///
+/// Half of alpha, and beta = alpha² · sqrt(2), leave each router the part of the loop that it has
+/// alone with the whole. Without pauses at most a quarter of a BDP (41 packets) is ever queued, and
+/// a tenth of that half of the time.
 #[test]
 fn with_half_of_the_gain_no_queue_wanders_between_two_routers() {
     for (dropped, longest, half, used) in both_ways(&dialog(8, 0.2, 0.0566)) {
@@ -318,9 +329,10 @@ fn with_half_of_the_gain_no_queue_wanders_between_two_routers() {
     }
 }
 
-/// Expected: a flow that writes 500 kB every second next to one that always has data is served
-/// within the second, takes its share back without a drop after each silence, and what it
-/// leaves is used.
+/// Expected: a flow that pauses regains its share without drops.
+///
+/// It writes 500 kB every second, next to a flow that always has data. It is served within the
+/// second, and the other flow uses what it leaves.
 #[test]
 fn an_xcp_flow_comes_back_from_silence_without_drops() {
     let mut dialog = forever("xcp", 0.0, 0.0);
@@ -338,7 +350,9 @@ fn an_xcp_flow_comes_back_from_silence_without_drops() {
     assert!(used > 0.95, "{used}");
 }
 
-/// A Reno flow over 100 Mbit/s and 200 ms that asks for 40 kbit/s · 2^11 = 81.92 Mbit/s.
+/// Runs a Reno flow over 100 Mbit/s and 200 ms with a Quick-Start request.
+///
+/// It requests 40 kbit/s · 2^11 = 81.92 Mbit/s.
 fn quick_start(hops: [bool; 2], loss: Vec<u64>) -> Outcome {
     const RTT: f64 = 0.200;
     let [first, second] = hops.map(|quick_start| HopConfig {
@@ -373,7 +387,7 @@ fn quick_start(hops: [bool; 2], loss: Vec<u64>) -> Outcome {
     run(config).1
 }
 
-/// Window in segments `rounds` RTTs after the SYN left.
+/// Returns the window in segments `rounds` RTTs after the SYN left.
 fn window_after(outcome: &Outcome, rounds: f64) -> f64 {
     let at = Instant::ZERO + Duration::from_secs_f64(rounds * 0.200);
     let samples = outcome.flows[0].samples.as_slice();
@@ -381,9 +395,10 @@ fn window_after(outcome: &Outcome, rounds: f64) -> f64 {
     one.info.cwnd.as_u64() as f64 / f64::from(one.info.smss)
 }
 
-/// Expected, equation of RFC 4782: 81.92 Mbit/s · 200 ms / 1500 bytes = 1365 segments in the
-/// second RTT after the handshake, paced, so the queue stays below 40 packets; then limited
-/// slow start, by 50 segments per RTT at most.
+/// Expected, equation of RFC 4782: 1365 segments in the second RTT after the handshake.
+///
+/// This is 81.92 Mbit/s · 200 ms / 1500 bytes. They are paced, so the queue stays below 40 packets.
+/// Then limited slow start adds at most 50 segments per RTT.
 #[test]
 fn a_quick_start_sends_at_the_approved_rate_in_its_first_round_trip() {
     let outcome = quick_start([true, true], Vec::new());
@@ -402,8 +417,9 @@ fn a_quick_start_sends_at_the_approved_rate_in_its_first_round_trip() {
     assert_eq!(drops(&outcome), 0);
 }
 
-/// The TTL of a request that one router has not touched differs from that of IP. The first
-/// segments are 16 bytes smaller for the request.
+/// If one router does not process a request, its TTL differs from that of IP.
+///
+/// The first segments are 16 bytes smaller for the request.
 #[test]
 fn one_router_that_does_not_know_quick_start_makes_it_a_usual_start() {
     for hops in [[true, false], [false, true], [false, false]] {
@@ -419,6 +435,6 @@ fn a_loss_in_the_data_of_a_quick_start_leaves_the_usual_first_window() {
     assert!(window_after(&outcome, 2.5) > 1300.0);
     let after = window_after(&outcome, 3.6);
     assert!(after <= 10.0, "{after}");
-    // One half of what was in flight is where slow start ends.
+    // Slow start ends at half of what was in flight.
     assert!(window_after(&outcome, 9.0) > 100.0);
 }

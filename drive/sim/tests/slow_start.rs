@@ -1,7 +1,7 @@
-//! Ways to open a window, over 1 Gbit/s and 80 ms with queues of a quarter of a
-//! bandwidth-delay product, one and eight: how soon the path is full, and what
-//! that costs. With `-- --ignored --nocapture` it prints the table that
-//! `docs/notes/slow-start.md` shows.
+//! Slow-start variants over 1 Gbit/s and 80 ms: time to saturate the path, and its cost.
+//!
+//! The queues are a quarter of a bandwidth-delay product, one and eight. With
+//! `-- --ignored --nocapture` the test prints the table of `docs/notes/slow-start.md`.
 
 mod common;
 
@@ -14,17 +14,17 @@ use gigatcp_units::{Duration, Probability};
 
 const RATE: u64 = 1_000_000_000;
 const ONE_WAY: Duration = Duration::from_millis(40);
-/// Bandwidth-delay product in packets of 1500 octets.
+/// Bandwidth-delay product in packets of 1500 bytes.
 const BDP: u64 = 6667;
-/// Segments' share of the rate, in Mbit/s.
+/// Maximum rate of payload, in Mbit/s.
 const CEILING: f64 = 1000.0 * 1448.0 / 1500.0;
 
-/// What one flow of ten seconds came to.
+/// Result of one flow of ten seconds.
 #[derive(Debug)]
 struct Opened {
-    /// From the SYN to the first tenth of a second at 95 % of the ceiling.
+    /// From the SYN to the first 0.1 s at 95 % of the maximum.
     filled: Option<f64>,
-    /// Megabytes delivered in all.
+    /// Megabytes delivered in total.
     delivered: f64,
     retransmitted: u64,
     timeouts: u64,
@@ -36,7 +36,7 @@ fn open(control: &str, slow_start: SlowStart, queue: u64) -> Opened {
 }
 
 fn open_by(profile: Profile, control: &str, slow_start: SlowStart, queue: u64) -> Opened {
-    // Room for twice what slow start overshoots by.
+    // Space for twice the overshoot of slow start.
     let buffer = if queue > BDP { 200_000_000 } else { 60_000_000 };
     let mut sender = host(profile, 1500, control, buffer);
     sender.tcp.slow_start = slow_start;
@@ -94,8 +94,8 @@ fn each_search_for_an_end_loses_less_than_none_where_the_queue_has_room_for_its_
         3 * hystart.retransmitted < standard.retransmitted,
         "{hystart:?}"
     );
-    // A window that opens while half of it is in use is ahead of its train; one
-    // that is full when it opens ends where its train says.
+    // A window that grows while half of it is in use is ahead of its train. One that is full when
+    // it grows ends where its train indicates.
     let full = Profile::MODERN.with(|profile| {
         profile.congestion.half_used_opens = false;
     });
@@ -105,8 +105,8 @@ fn each_search_for_an_end_loses_less_than_none_where_the_queue_has_room_for_its_
         "{hystart:?}"
     );
     assert!(plus.retransmitted < standard.retransmitted, "{plus:?}");
-    // SEARCH is half a second later: of what is sent in 3.5 round trips a quarter
-    // must be missing, and the queue makes round trips longer.
+    // SEARCH is half a second later: of the data sent in 3.5 RTTs a quarter must be missing, and
+    // the queue makes RTTs longer.
     let standard = open("reno", SlowStart::Standard, 8 * BDP);
     let search = open("reno", SlowStart::Search, 8 * BDP);
     assert!(standard.retransmitted > 0, "{standard:?}");
@@ -118,7 +118,7 @@ fn each_search_for_an_end_loses_less_than_none_where_the_queue_has_room_for_its_
 fn limited_slow_start_loses_nothing_and_takes_its_time() {
     let limited = open("reno", SlowStart::Limited { max_ssthresh: 100 }, BDP);
     assert_eq!(limited.retransmitted, 0);
-    // Half of max_ssthresh per round trip: 6 segments of 10 s in the end.
+    // Half of max_ssthresh per RTT: a window of 6,000 segments after 10 s.
     assert!((500.0..650.0).contains(&limited.delivered), "{limited:?}");
 }
 

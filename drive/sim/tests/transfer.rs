@@ -32,7 +32,7 @@ fn a_flow_fills_a_gigabit_path_of_80_ms_with_a_window_of_two_bdp() {
         "{info:?}\n{:?}",
         outcome.flows[0].sender.connection().unwrap().counters()
     );
-    // 1448 octets of payload in 1500 octets on a wire without overhead.
+    // 1448 bytes of payload in 1500 bytes on a wire without overhead.
     let ceiling = 1000.0 * 1448.0 / 1500.0;
     assert!(
         mbit[5..9]
@@ -74,8 +74,9 @@ fn a_fixed_amount_arrives_whole_and_the_connection_closes() {
     }
 }
 
-/// The first interval (of a round trip) in which a flow of 10 Gbit/s and
-/// 100 ms carries 95 % of what the link can, and the receiver's last buffer.
+/// Returns the first interval at 95 % of the link's rate, and the receive buffer.
+///
+/// Intervals are RTTs. The buffer is the last one. The flow has 10 Gbit/s and 100 ms.
 fn round_trips_to_95_percent(buffer: Option<Bytes>, costs: CpuCosts) -> (usize, Bytes) {
     let mut host = host(Profile::MODERN, 9000, "cubic", 0);
     host.tcp.send_buffer = buffer;
@@ -117,8 +118,10 @@ fn buffers_that_fit_themselves_fill_a_long_fat_path_as_soon_as_the_largest_ones(
     }
 }
 
-/// Losses at a queue of 70 packets on a path of 83, in two seconds of a window that
-/// fits into path and queue, when others have the sender's processor now and then.
+/// Returns the losses in two seconds at a queue of 70 packets.
+///
+/// The path holds 83 packets. The window fits into path and queue; `steal` applies to the sender's
+/// CPU.
 fn losses_of_a_window_that_fits(steal: Option<StealConfig>) -> u64 {
     let (rate, queue) = (100_000_000, 70);
     let window = rate / 8 / 100 + 30 * 1500;

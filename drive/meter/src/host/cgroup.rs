@@ -1,4 +1,4 @@
-//! Limits of the control group that this process is in, and of its ancestors.
+//! Limits of the control group of this process, and of its ancestors.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use gigatcp_doctor::facts::{Cgroup, Fact};
 use super::{absent, noted};
 
 const ROOT: &str = "/sys/fs/cgroup";
-/// Limits above this mean "no limit" in version 1.
+/// Values above this mean "no limit" in version 1.
 const NO_LIMIT: u64 = 1 << 60;
 
 pub(super) fn read(facts: &mut HostFacts) {
@@ -40,7 +40,7 @@ fn limits() -> io::Result<Cgroup> {
     Ok(found)
 }
 
-/// The directory of a group and those above it, up to the root of its hierarchy.
+/// Returns the directories of a group and its ancestors, up to the hierarchy's root.
 fn ancestors(root: &Path, path: &str) -> Vec<PathBuf> {
     let group = root.join(path.trim_start_matches('/'));
     let above = group
@@ -62,7 +62,9 @@ fn take_cpu(found: &mut Cgroup, directory: &Path) {
     }
 }
 
-/// Version 2 has both in `cpu.max`, and `max` for none; version 1 a file each, and -1.
+/// Returns quota and period of a group.
+///
+/// Version 2 has both in `cpu.max`, with `max` for no limit; version 1 has two files, with -1.
 fn cpu_quota(directory: &Path) -> Option<(u64, u64)> {
     if let Ok(text) = fs::read_to_string(directory.join("cpu.max")) {
         let mut words = text.split_whitespace().map(str::parse);

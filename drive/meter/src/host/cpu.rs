@@ -1,4 +1,4 @@
-//! CPUs: how many, their frequencies and NUMA nodes.
+//! CPUs: their number, frequencies and NUMA nodes.
 
 use std::fs;
 use std::io;
@@ -20,7 +20,7 @@ pub(super) fn read(facts: &mut HostFacts) {
     facts.nodes = nodes().ok();
 }
 
-/// Bytes of a page, from the auxiliary vector (`AT_PAGESZ`).
+/// Returns the page size in bytes, from the auxiliary vector (`AT_PAGESZ`).
 fn page() -> Option<u64> {
     const PAGE_SIZE: u64 = 6;
     let octets = fs::read("/proc/self/auxv").ok()?;

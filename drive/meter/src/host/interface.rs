@@ -1,5 +1,5 @@
-//! The interface: sizes, offloads, rings, counters. Netlink and `ioctl` show the calling
-//! thread's namespace, which `/sys` may not.
+//! The interface: sizes, offloads, rings, counters. Netlink and `ioctl` show the calling thread's
+//! namespace, which `/sys` may not.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,7 +22,7 @@ const LINK_INFO: u16 = 18;
 const STATISTICS: u16 = 23;
 /// `ARPHRD_LOOPBACK`.
 const LOOPBACK: u16 = 772;
-/// Kinds that lead to hardware below them.
+/// Kinds of virtual interfaces above a hardware interface.
 const REAL: [&str; 5] = ["bond", "vlan", "macvlan", "ipvlan", "team"];
 
 /// Counters of `struct rtnl_link_stats64`, in their order.
@@ -49,22 +49,22 @@ const COUNTERS: [&str; 20] = [
     "tx_heartbeat_errors",
 ];
 
-/// Parts of names of driver counters that count losses.
+/// Parts of the names of driver counters that count losses.
 const LOSSES: [&str; 8] = [
     "drop", "discard", "miss", "no_buf", "no_desc", "fifo", "overrun", "crc",
 ];
 
-/// What the kernel says of an interface.
+/// Netlink description of an interface.
 pub(super) struct Link(Vec<u8>);
 
-/// The interface with this number.
+/// Returns the interface with this number.
 pub(super) fn link_with(index: u32) -> io::Result<Link> {
     let mut body = vec![0; LINK_HEADER];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
     ask(&body)
 }
 
-/// The interface with this name.
+/// Returns the interface with this name.
 pub(super) fn link(name: &str) -> io::Result<Link> {
     let mut body = vec![0; LINK_HEADER];
     attribute(&mut body, NAME, &[name.as_bytes(), &[0]].concat());
@@ -83,12 +83,12 @@ impl Link {
         self.text(&self.0[LINK_HEADER..], NAME)
     }
 
-    /// Its number.
+    /// Returns its number.
     pub(super) fn index(&self) -> u32 {
         word(&self.0, 4).unwrap_or(0)
     }
 
-    /// Its hardware address, as `/sys` writes it.
+    /// Returns its hardware address, as `/sys` writes it.
     pub(super) fn address(&self) -> String {
         let octets = value(&self.0[LINK_HEADER..], ADDRESS).unwrap_or_default();
         let octets: Vec<String> = octets.iter().map(|octet| format!("{octet:02x}")).collect();
@@ -194,7 +194,7 @@ fn offloads(name: &str) -> io::Result<Offloads> {
     })
 }
 
-/// Counters of the driver that count losses and are not zero.
+/// Returns the driver's counters of losses that are not zero.
 fn driver_counters(name: &str) -> io::Result<BTreeMap<String, u64>> {
     let all = ethtool::counters(name)?.into_iter();
     Ok(all
@@ -207,8 +207,7 @@ fn counts_losses(name: &str) -> bool {
     LOSSES.iter().any(|part| name.contains(part))
 }
 
-/// Counters of the driver and of the kernel that count losses on an interface; empty if it is
-/// unknown.
+/// Returns all counters of losses on an interface, of driver and kernel. Empty if it is unknown.
 pub(crate) fn loss_counters(name: &str) -> BTreeMap<String, u64> {
     let kernel = link(name).ok().and_then(|link| link.statistics());
     let driver = ethtool::counters(name).unwrap_or_default();

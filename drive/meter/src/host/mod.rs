@@ -3,15 +3,15 @@
 //! | file | what |
 //! |---|---|
 //! | `sysctl.rs` | settings below `/proc/sys`, counters below `/proc/net` |
-//! | `route.rs` | the route to a destination, its metrics, what is remembered of the peer |
+//! | `route.rs` | the route to a destination, its metrics, the kernel's metrics of the peer |
 //! | `qdisc.rs` | queueing disciplines and classes |
 //! | `interface.rs` | the interface: sizes, offloads, counters |
-//! | `sysfs.rs` | what `/sys` shows of the card: node, steering, interrupts |
+//! | `sysfs.rs` | state of the card from `/sys`: node, steering, interrupts |
 //! | `cpu.rs` | CPUs, their frequencies and nodes |
 //! | `cgroup.rs` | limits of the control group |
 //!
-//! Everything is of the calling thread's network namespace. Nothing is changed, and no packet is
-//! sent. What cannot be read is noted with its reason and what to grant.
+//! Everything concerns the calling thread's network namespace. Nothing is changed, and no packet is
+//! sent. Unreadable facts are recorded with the reason and the privilege to grant.
 
 mod cgroup;
 mod cpu;
@@ -31,8 +31,9 @@ use gigatcp_doctor::HostFacts;
 use gigatcp_doctor::facts::{Fact, SCHEMA, Unreadable};
 use gigatcp_linux::process;
 
-/// Reads the facts about this host that concern connections to `destination`; without one, those
-/// over the default route.
+/// Reads the facts about this host that concern connections to `destination`.
+///
+/// `None`: those over the default route.
 #[must_use]
 pub fn read(destination: Option<IpAddr>) -> HostFacts {
     let mut facts = HostFacts {
@@ -55,7 +56,7 @@ pub fn read(destination: Option<IpAddr>) -> HostFacts {
     facts
 }
 
-/// Notes why nothing is known of an interface.
+/// Records why all facts of an interface are unreadable.
 fn without_interface(facts: &mut HostFacts) {
     for fact in Fact::OF_INTERFACE {
         let why = Unreadable {
@@ -66,7 +67,7 @@ fn without_interface(facts: &mut HostFacts) {
     }
 }
 
-/// `read`, or `None` with a note why not.
+/// Returns the value, or `None` after recording why it is unreadable.
 fn noted<T>(facts: &mut HostFacts, fact: Fact, read: io::Result<T>) -> Option<T> {
     match read {
         Ok(value) => Some(value),
@@ -78,7 +79,7 @@ fn noted<T>(facts: &mut HostFacts, fact: Fact, read: io::Result<T>) -> Option<T>
     }
 }
 
-/// Why something could not be read, and what to grant.
+/// Returns why a fact could not be read, and the privilege to grant.
 fn reason(error: &io::Error) -> Unreadable {
     let is_forbidden = error.kind() == io::ErrorKind::PermissionDenied;
     let (cause, grant) = match error.raw_os_error() {
@@ -100,7 +101,7 @@ fn reason(error: &io::Error) -> Unreadable {
 /// "Operation not supported".
 const EOPNOTSUPP: i32 = 95;
 
-/// That something does not exist.
+/// Returns the error of a missing item.
 fn absent(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, what)
 }

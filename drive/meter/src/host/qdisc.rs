@@ -44,7 +44,7 @@ fn all(name: &str, queue: Option<u64>) -> io::Result<Vec<Qdisc>> {
     Ok(qdiscs.flatten().chain(classes.flatten()).collect())
 }
 
-/// What all messages about queueing disciplines and classes have, and their options.
+/// Returns the common fields of a qdisc or class message, and its options.
 fn common(message: &[u8]) -> Option<(Qdisc, &[u8])> {
     let attributes = message.get(HEADER..)?;
     let kind = value(attributes, KIND)?.split(|octet| *octet == 0).next()?;
@@ -80,7 +80,7 @@ fn qdisc(message: &[u8], queue: Option<u64>) -> Option<Qdisc> {
             let parameters = value(options, 1).unwrap_or_default();
             let large = value(options, 4).and_then(|value| long(value, 0));
             qdisc.rate_bps = rate(parameters, 0, large);
-            // Behind rate and peak rate.
+            // After rate and peak rate.
             qdisc.limit_bytes = packets(word(parameters, 24));
         }
         "htb" => {
@@ -119,18 +119,18 @@ fn class(message: &[u8]) -> Option<Qdisc> {
     class.kind = "htb class".into();
     let parameters = value(options, 1).unwrap_or_default();
     let large = value(options, 7).and_then(|value| long(value, 0));
-    // The ceiling stands behind the rate.
+    // The ceiling follows the rate.
     class.rate_bps = rate(parameters, 12, large);
     Some(class)
 }
 
-/// The rate of the `struct tc_ratespec` at `offset`, or the 64 bits that replace it.
+/// Returns the rate of the `struct tc_ratespec` at `offset`, or `large`, its 64-bit replacement.
 fn rate(parameters: &[u8], offset: usize, large: Option<u64>) -> Option<u64> {
     let bytes = large.or(word(parameters, offset + 8).map(u64::from))?;
     Some(bytes.saturating_mul(8))
 }
 
-/// A handle as `tc` writes it.
+/// Returns a handle as `tc` writes it.
 fn handle(number: u32) -> String {
     let (major, minor) = (number >> 16, number & 0xffff);
     match (number, minor) {

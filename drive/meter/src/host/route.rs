@@ -1,4 +1,4 @@
-//! The route to a destination, its metrics, and what the kernel remembers of the peer.
+//! The route to a destination, its metrics, and the metrics the kernel remembers of the peer.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -12,7 +12,7 @@ use super::{absent, noted};
 const GET_ROUTE: u16 = 26;
 /// `struct rtmsg`.
 const ROUTE_HEADER: usize = 12;
-/// The answer is the route as it was entered, not the result of the lookup.
+/// Flag for the route as it was entered, not the result of the lookup.
 const FIB_MATCH: u32 = 0x2000;
 
 const DESTINATION: u16 = 1;
@@ -24,11 +24,11 @@ const METRICS: u16 = 8;
 const SEVERAL_HOPS: u16 = 9;
 const TABLE: u16 = 15;
 
-/// An address that no network uses (RFC 5737): its route is the default route.
+/// An address that no network uses (RFC 5737), to find the default route.
 const ELSEWHERE: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
-/// The type of routes to this host itself.
+/// Type of routes to this host itself.
 const LOCAL_ROUTE: u8 = 2;
-/// The table that `ip route` means if none is named.
+/// Default table of `ip route`.
 const MAIN: u32 = 254;
 const LOCAL: u32 = 255;
 
@@ -51,7 +51,7 @@ pub(super) fn read(facts: &mut HostFacts, destination: Option<IpAddr>) {
 
 fn route(to: IpAddr) -> io::Result<Route> {
     let found = lookup(to, 0)?;
-    // A kernel before 4.13 does not know the flag; then the result of the lookup serves.
+    // A kernel before 4.13 does not support the flag; then the result of the lookup is used.
     let entered = lookup(to, FIB_MATCH).unwrap_or_else(|_| found.clone());
     let attributes_of_found = &found[ROUTE_HEADER..];
     let index = value(attributes_of_found, INTERFACE).and_then(|value| word(value, 0));
@@ -91,8 +91,8 @@ fn lookup(to: IpAddr, flags: u32) -> io::Result<Vec<u8>> {
     answer.filter(is_whole).ok_or_else(|| absent("route"))
 }
 
-/// The route in the words of `ip route`, without metrics; empty for a route of several hops,
-/// which has no short form.
+/// Returns the route as arguments of `ip route`, without metrics. Empty for a route of several
+/// hops, which has no short form.
 fn spec(message: &[u8], device: &str) -> String {
     let (bits, attributes) = (message[1], &message[ROUTE_HEADER..]);
     if value(attributes, SEVERAL_HOPS).is_some() {
@@ -126,7 +126,7 @@ fn spec(message: &[u8], device: &str) -> String {
     words
 }
 
-/// Metrics by their numbers (`RTAX_*` of linux/rtnetlink.h).
+/// Returns the metrics by their numbers (`RTAX_*` of linux/rtnetlink.h).
 fn metrics_of(message: &[u8]) -> RouteMetrics {
     let all = value(&message[ROUTE_HEADER..], METRICS).unwrap_or_default();
     let mut metrics = RouteMetrics::default();
@@ -162,12 +162,12 @@ fn address(octets: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// The name of the interface with this number.
+/// Returns the name of the interface with this number.
 fn name_of(index: u32) -> Option<String> {
     super::interface::link_with(index).ok()?.name()
 }
 
-/// What is remembered of a peer (`linux/tcp_metrics.h`); nothing is no error.
+/// Returns the metrics remembered of a peer (`linux/tcp_metrics.h`); none is not an error.
 fn peer(to: IpAddr) -> io::Result<PeerMetrics> {
     const GET: u8 = 1;
     const VALUES: u16 = 6;

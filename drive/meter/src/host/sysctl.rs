@@ -46,7 +46,9 @@ pub(super) fn read(facts: &mut HostFacts) {
     facts.conntrack = noted(facts, Fact::Conntrack, conntrack());
 }
 
-/// Pages that TCP sockets hold: `TCP: inuse 1 orphan 0 tw 0 alloc 1 mem 0`.
+/// Returns the pages of TCP sockets.
+///
+/// The line is `TCP: inuse 1 orphan 0 tw 0 alloc 1 mem 0`.
 fn tcp_memory() -> io::Result<u64> {
     let text = fs::read_to_string("/proc/thread-self/net/sockstat")?;
     let line = text.lines().find_map(|line| line.strip_prefix("TCP:"));
@@ -56,6 +58,8 @@ fn tcp_memory() -> io::Result<u64> {
     pages.ok_or_else(|| absent("TCP memory"))
 }
 
+/// Returns the softnet counters per CPU.
+///
 /// One line per CPU, hexadecimal; since 5.10 the thirteenth column is the CPU.
 fn softnet() -> io::Result<Vec<Softnet>> {
     let text = fs::read_to_string("/proc/thread-self/net/softnet_stat")?;

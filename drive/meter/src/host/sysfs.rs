@@ -1,7 +1,7 @@
-//! What `/sys` and `/proc/interrupts` show of the card: node, steering, interrupts.
+//! State of the card from `/sys` and `/proc/interrupts`: node, steering, interrupts.
 //!
-//! `/sys` shows the network namespace in which it was mounted. If that is another one, an
-//! interface of the same name there is not this one, and nothing is read.
+//! `/sys` shows the network namespace in which it was mounted. If that is another one, an interface
+//! of the same name there is a different one, and nothing is read.
 
 use std::fs;
 use std::io;
@@ -35,7 +35,7 @@ pub(super) fn read(facts: &mut HostFacts, name: &str) {
     }
 }
 
-/// Whether the directory is that of the interface of this namespace.
+/// Returns whether the directory is that of the interface of this namespace.
 fn is_this(directory: &std::path::Path, name: &str) -> bool {
     let file = |name: &str| fs::read_to_string(directory.join(name)).unwrap_or_default();
     let Ok(link) = link(name) else {
@@ -44,7 +44,7 @@ fn is_this(directory: &std::path::Path, name: &str) -> bool {
     file("ifindex").trim() == link.index().to_string() && file("address").trim() == link.address()
 }
 
-/// The CPU masks of the receive queues, in their order.
+/// Returns the CPU masks of the receive queues, in their order.
 fn masks(directory: &std::path::Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
     for queue in 0.. {
@@ -63,7 +63,7 @@ fn node(directory: &std::path::Path) -> io::Result<i64> {
     text.trim().parse().map_err(io::Error::other)
 }
 
-/// Interrupts of the card: those of its device, else those that are named after it.
+/// Returns the interrupts of the card: those of its device, else those named after it.
 fn interrupts(directory: &std::path::Path, name: &str) -> io::Result<Vec<Interrupt>> {
     let of_device: Vec<u64> = fs::read_dir(directory.join("device/msi_irqs"))
         .into_iter()

@@ -1,5 +1,5 @@
-//! What the tester asks of its system beyond `std` and `socket2`: Linux as it is, other Unixes
-//! and Windows in the same words, as far as they have it.
+//! System functions for the tester beyond `std` and `socket2`: Linux directly, other Unixes and
+//! Windows with the same names, as far as they have them.
 
 use gigatcp_units::Bytes;
 
@@ -27,7 +27,7 @@ pub(crate) use other::{
 #[cfg(not(target_os = "linux"))]
 pub(crate) use own::clock;
 
-/// What can be waited for: descriptors, on Windows sockets.
+/// Waitable descriptors; on Windows, sockets.
 pub(crate) mod fd {
     #[cfg(windows)]
     pub(crate) use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -35,7 +35,7 @@ pub(crate) mod fd {
     pub(crate) use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 }
 
-/// Bytes of a socket's buffer for each byte of data: Linux counts its own overhead.
+/// Buffer bytes per byte of data: Linux counts its own overhead.
 pub(crate) const BUFFER_OVERHEAD: u64 = if cfg!(target_os = "linux") { 2 } else { 1 };
 
 /// `ENOBUFS`: the interface's queue is full.
@@ -45,7 +45,7 @@ pub(crate) const NO_BUFFERS: i32 = match () {
     () => 55,
 };
 
-/// Third values of `tcp_rmem` and `tcp_wmem`, then `rmem_max` and `wmem_max`.
+/// Returns the third values of `tcp_rmem` and `tcp_wmem`, then `rmem_max` and `wmem_max`.
 pub(crate) fn buffer_limits() -> [Option<Bytes>; 4] {
     let settings = [
         ("net.ipv4.tcp_rmem", 2),

@@ -1,8 +1,8 @@
-//! Systems other than Linux: other Unixes and Windows, through `rustix`, which wraps what `std`
-//! lacks. Where they differ: `unix.rs` and `windows.rs`.
+//! Systems other than Linux: other Unixes and Windows, through `rustix`, which wraps functions
+//! missing in `std`. Where they differ: `unix.rs` and `windows.rs`.
 //!
-//! They read no `tcp_info` here, so tests there have no retransmissions and no explanation of
-//! this end; datagrams are sent and received one by one, and drops of a socket are unknown.
+//! They read no `tcp_info` here, so tests there have no retransmissions and no explanation of this
+//! end. Datagrams are sent and received one by one, and drops of a socket are unknown.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,45 +18,45 @@ fn unsupported<T>() -> io::Result<T> {
     Err(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
-/// Reads no counters.
+/// Sampler that reads no counters.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Sampler;
 
 impl Sampler {
-    /// Reads the counters of a connection.
+    /// Fails: this system's counters of a connection are not read.
     ///
     /// # Errors
-    /// Always: this system's are not read.
+    /// Always.
     pub fn read(&self, _: &impl AsRawFd, _: Instant) -> io::Result<Reading> {
         unsupported()
     }
 }
 
-/// No interface is known.
+/// Returns `None`: interfaces are not looked up.
 pub(crate) fn interface_towards(_: IpAddr) -> Option<String> {
     None
 }
 
-/// Counters of interfaces are not read.
+/// Returns no counters: those of interfaces are not read.
 pub(crate) fn loss_counters(_: &str) -> BTreeMap<String, u64> {
     BTreeMap::new()
 }
 
-/// Settings of the kernel by Linux's names.
+/// Kernel settings by Linux's names.
 pub(crate) mod settings {
     pub(crate) fn read(_: &str) -> std::io::Result<String> {
         super::unsupported()
     }
 }
 
-/// Where threads run.
+/// CPU affinity of threads.
 pub(crate) mod process {
     pub(crate) fn pin_to_processor(_: usize) -> std::io::Result<()> {
         super::unsupported()
     }
 }
 
-/// Options of sockets that only Linux has.
+/// Linux-only socket options.
 pub(crate) mod socket {
     use std::fs::File;
     use std::io;
@@ -88,7 +88,7 @@ pub(crate) mod socket {
     }
 }
 
-/// Waiting for descriptors, and waking who waits.
+/// Waiting for descriptors, and waking waiting threads.
 pub(crate) mod poll {
     use std::io;
     use std::time::Duration;
@@ -99,15 +99,14 @@ pub(crate) mod poll {
     use super::super::fd::BorrowedFd;
     pub(crate) use super::super::own::EventFd;
 
-    /// What one descriptor is waited for.
+    /// Events that one descriptor is waited for.
     #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
     pub(crate) struct Interest {
         pub(crate) read: bool,
         pub(crate) write: bool,
     }
 
-    /// Waits as long, rounded up to milliseconds as `poll` counts: a wait that ends too early
-    /// would spin.
+    /// Waits for `longest`, rounded up to milliseconds as `poll` counts: a shorter wait would spin.
     fn wait_for(all: &mut [PollFd<'_>], longest: Option<Duration>) -> io::Result<()> {
         let limit = longest.map(|longest| {
             let millis = longest.as_micros().div_ceil(1000).min(i32::MAX as u128) as u32;
@@ -157,7 +156,7 @@ pub(crate) mod poll {
     }
 }
 
-/// Datagrams, one for each call.
+/// Datagrams, one per call.
 pub(crate) mod datagrams {
     use std::io::{self, Read};
     use std::net::{TcpStream, UdpSocket};
@@ -166,7 +165,7 @@ pub(crate) mod datagrams {
 
     pub(crate) const MAX_SEGMENTED: usize = 65_507;
 
-    /// A datagram that was received.
+    /// A received datagram.
     #[derive(Clone, Copy, Debug)]
     pub(crate) struct Message<'a> {
         bytes: &'a [u8],
@@ -187,7 +186,7 @@ pub(crate) mod datagrams {
         }
     }
 
-    /// The length of a datagram that was received.
+    /// Length of a received datagram.
     #[derive(Debug)]
     pub(crate) struct Received(usize);
 
@@ -264,7 +263,7 @@ pub(crate) mod ping {
     }
 }
 
-/// Probes of a path, whose errors do not come back to the socket here.
+/// Probes of a path, whose errors are not returned to the socket here.
 #[allow(dead_code, reason = "no error comes")]
 pub(crate) mod probe {
     use std::io;

@@ -1,11 +1,11 @@
-//! What other Unixes have and Windows has not.
+//! Functions that other Unixes have and Windows lacks.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 
 use super::fd::{AsFd, BorrowedFd};
 
-/// Wakes a thread that waits for it: a pipe that does not block.
+/// Wakes a waiting thread: a non-blocking pipe.
 #[derive(Debug)]
 pub(crate) struct EventFd {
     ends: (File, File),
@@ -22,7 +22,7 @@ impl EventFd {
     }
 
     pub(crate) fn wake(&self) {
-        // It can only fail where many rings were not heard: then one is due.
+        // It fails only with many unread wake-ups; then one is due anyway.
         let _ = (&self.ends.1).write(&[1]);
     }
 
@@ -58,7 +58,7 @@ pub(crate) mod clock {
         read(ClockId::Realtime).as_nanos() as i64
     }
 
-    /// CPU time of the calling thread; all of it counts as the user's.
+    /// Returns the CPU time of the calling thread; all of it counts as user time.
     pub(crate) fn thread_split() -> (Duration, Duration) {
         (read(ClockId::ThreadCPUTime), Duration::ZERO)
     }

@@ -1,11 +1,11 @@
-//! Windows: its clocks, and what wakes a thread there.
+//! Windows: clocks, and waking of threads.
 
 use std::io;
 use std::net::{Ipv4Addr, UdpSocket};
 
 use super::fd::{AsFd, BorrowedFd};
 
-/// Wakes a thread that waits for it: only sockets can be waited for, so one that hears itself.
+/// Wakes a waiting thread: a socket connected to itself. Only sockets can be waited for.
 #[derive(Debug)]
 pub(crate) struct EventFd(UdpSocket);
 
@@ -18,7 +18,7 @@ impl EventFd {
     }
 
     pub(crate) fn wake(&self) {
-        // It can only fail where many rings were not heard: then one is due.
+        // It fails only with many unread wake-ups; then one is due anyway.
         let _ = self.0.send(&[1]);
     }
 
@@ -41,7 +41,7 @@ pub(crate) mod clock {
 
     use cpu_time::{ProcessTime, ThreadTime};
 
-    /// Since the first call.
+    /// Returns the time since the first call.
     pub(crate) fn monotonic() -> i64 {
         static EPOCH: OnceLock<Instant> = OnceLock::new();
         EPOCH.get_or_init(Instant::now).elapsed().as_nanos() as i64
@@ -52,7 +52,7 @@ pub(crate) mod clock {
         now.unwrap_or_default().as_nanos() as i64
     }
 
-    /// CPU time of the calling thread; all of it counts as the user's.
+    /// Returns the CPU time of the calling thread; all of it counts as user time.
     pub(crate) fn thread_split() -> (Duration, Duration) {
         (ThreadTime::now().as_duration(), Duration::ZERO)
     }

@@ -1,10 +1,10 @@
-//! Which tests run, wait or are refused.
+//! Admission of tests: run, wait or refuse.
 
 use std::net::IpAddr;
 
 use gigatcp_protocol::iperf3::{ErrorCode, Limits, Parameters};
 
-/// Addresses that may use a server: a network in CIDR notation.
+/// Network in CIDR notation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Network {
     address: IpAddr,
@@ -12,10 +12,10 @@ pub struct Network {
 }
 
 impl Network {
-    /// Reads `192.0.2.0/24`, `2001:db8::/32`, or a single address.
+    /// Parses `192.0.2.0/24`, `2001:db8::/32`, or a single address.
     ///
     /// # Errors
-    /// What is wrong, in words.
+    /// A description of the error.
     pub fn parse(text: &str) -> Result<Self, String> {
         let (address, prefix) = match text.split_once('/') {
             Some((address, prefix)) => (address, Some(prefix)),
@@ -36,7 +36,7 @@ impl Network {
         Ok(Self { address, prefix })
     }
 
-    /// Whether the network has the address.
+    /// Returns whether the network contains the address.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         let bits = |address: IpAddr| match address {
@@ -52,24 +52,23 @@ impl Network {
     }
 }
 
-/// A server's rules.
+/// Admission rules of a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Admission {
-    /// Tests at the same time.
+    /// Maximum of concurrent tests.
     pub tests: usize,
-    /// Clients that wait for their turn; 0: a client above `tests` is refused.
+    /// Maximum of clients that wait for their turn; 0: a client above `tests` is refused.
     pub queue: usize,
-    /// Tests and waiting clients of one address.
+    /// Maximum of tests and waiting clients of one address.
     pub per_address: usize,
-    /// Networks that may test; empty: all.
+    /// Networks allowed to test; empty: all.
     pub allow: Vec<Network>,
-    /// Limits of one test. `total_rate` holds for all tests together.
+    /// Limits of one test. `total_rate` applies to all tests together.
     pub limits: Limits,
 }
 
 impl Default for Admission {
-    /// Sixteen tests at the same time, as many waiting, eight of one address, and iperf3's
-    /// limits of a test.
+    /// Returns 16 concurrent tests, as many waiting, eight per address, and iperf3's limits.
     fn default() -> Self {
         Self {
             tests: 16,
@@ -81,28 +80,28 @@ impl Default for Admission {
     }
 }
 
-/// What becomes of a client.
+/// Decision about a client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Decision {
     /// Its test runs.
     Run,
     /// It waits for its turn.
     Wait,
-    /// It is refused: the number that it is sent, and why in words.
+    /// It is refused, with an error number for the client and the reason.
     Refuse(ErrorCode, String),
 }
 
-/// iperf3's number for "busy running a test".
+/// iperf3's number of "busy running a test".
 const BUSY: ErrorCode = ErrorCode(121);
 
 impl Admission {
-    /// Whether an address may use the server.
+    /// Returns whether an address may use the server.
     pub(super) fn allows(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.allow.is_empty() || self.allow.iter().any(|network| network.contains(address))
     }
 
-    /// Decides about a test. `running` and `waiting` are those of others, by address.
+    /// Decides about a test. `running` and `waiting` are the addresses of other tests.
     pub(super) fn decide(
         &self,
         parameters: &Parameters,
@@ -110,7 +109,7 @@ impl Admission {
         (running, waiting): (&[IpAddr], &[IpAddr]),
         used_rate: u64,
     ) -> Decision {
-        // A test that never fits is refused, one that does not fit now waits.
+        // A test that exceeds the limits is refused. One that exceeds the current capacity waits.
         if let Err((code, text)) = parameters.check(&self.limits) {
             return Decision::Refuse(code, text);
         }

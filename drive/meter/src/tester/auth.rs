@@ -1,9 +1,9 @@
 //! iperf3's authentication: name and password, encrypted with the server's RSA key.
 //!
-//! The token is base64 of what RSA gives, with PKCS #1 v1.5 padding up to iperf3 3.16 and OAEP
-//! since 3.17. A server tries both unless told otherwise. The `rsa` crate decrypts in time that
-//! depends on the padding (RUSTSEC-2023-0071), as iperf3 before 3.17 does: an attacker with very
-//! many tries may learn a token; OAEP is not affected.
+//! The token is the RSA ciphertext in base64, with PKCS #1 v1.5 padding up to iperf3 3.16 and OAEP
+//! since 3.17. A server tries both unless configured otherwise. The `rsa` crate decrypts in time
+//! that depends on the padding (RUSTSEC-2023-0071), as iperf3 before 3.17 does. An attacker with
+//! very many tries may recover a token; OAEP is not affected.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -29,13 +29,13 @@ pub enum Padding {
     Pkcs1,
 }
 
-/// iperf3's default for clocks that differ (`--time-skew-threshold`), in seconds.
+/// iperf3's default tolerance between clocks (`--time-skew-threshold`), in seconds.
 pub const TIME_SKEW: u64 = 10;
 
 /// Encrypts a name and password for a server whose public key is `pem`.
 ///
 /// # Errors
-/// The key cannot be read, or the text is too long for it.
+/// If the key cannot be read, or the text is too long for it.
 pub fn token(user: &str, password: &str, pem: &str, padding: Padding) -> Result<String, String> {
     let key = RsaPublicKey::from_public_key_pem(pem)
         .or_else(|_| RsaPublicKey::from_pkcs1_pem(pem))
@@ -56,11 +56,12 @@ pub fn token(user: &str, password: &str, pem: &str, padding: Padding) -> Result<
     Ok(BASE64_STANDARD.encode(encrypted))
 }
 
-/// Checks tokens against a private key and a file of `user,digest` lines. `padding`: only this
-/// one; `None`: any.
+/// Returns a check of tokens against a private key and a file of `user,digest` lines.
+///
+/// `padding`: only this one; `None`: any.
 ///
 /// # Errors
-/// The key cannot be read.
+/// If the key cannot be read.
 pub fn authorizer(
     private_pem: &str,
     users: String,

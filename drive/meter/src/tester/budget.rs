@@ -2,17 +2,17 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is left to send.
+/// Bytes left to send.
 #[derive(Debug)]
 pub(super) struct Budget(Option<AtomicU64>);
 
 impl Budget {
-    /// A budget of this number of bytes; `None`: unlimited.
+    /// Returns a budget of this number of bytes; `None`: unlimited.
     pub(super) fn new(bytes: Option<u64>) -> Self {
         Self(bytes.map(AtomicU64::new))
     }
 
-    /// Takes up to `bytes`; 0: nothing is left.
+    /// Takes up to `bytes`; 0: none are left.
     pub(super) fn take(&self, bytes: usize) -> usize {
         let Some(left) = &self.0 else { return bytes };
         let take = |left: u64| Some(left.saturating_sub(bytes as u64));
@@ -21,7 +21,7 @@ impl Budget {
         before.min(bytes as u64) as usize
     }
 
-    /// Gives back what could not be sent.
+    /// Returns bytes that could not be sent.
     pub(super) fn give_back(&self, bytes: usize) {
         if let Some(left) = &self.0 {
             left.fetch_add(bytes as u64, Ordering::AcqRel);

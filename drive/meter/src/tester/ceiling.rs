@@ -1,9 +1,10 @@
-//! The rate that this host's TCP carries to itself: what a test between hosts cannot exceed by much.
+//! Measures the rate of this host's TCP to itself, which a test between hosts cannot exceed by
+//! much.
 //!
-//! Streams over the loopback interface inside this process, with the block, the number of streams
-//! and the congestion control of a test. Both ends share the CPUs of this host, and no network card
-//! takes work off them: with two cores or more it is about what one end can do, neither an upper
-//! nor a lower bound. Not measured are sendfile (`-Z`), MSG_TRUNC and the engine.
+//! Streams run over the loopback interface inside this process, with the block size, the number of
+//! streams and the congestion control of a test. Both ends share the CPUs of this host, without
+//! offloads to a network card. With two cores or more the rate is about that of one end, neither an
+//! upper nor a lower bound. Not measured are sendfile (`-Z`), MSG_TRUNC and the engine.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -16,21 +17,21 @@ use socket2::SockRef;
 
 use super::options;
 
-/// Time in which the streams reach their rate, and time that is measured.
+/// Warm-up time of the streams, and measured time.
 const TIMES: [Duration; 2] = [Duration::from_millis(150), Duration::from_millis(400)];
 
-/// Longest wait of a call, so that a stalled stream ends the measurement.
+/// Maximum wait of a call, so that a stalled stream ends the measurement.
 const CALL: Duration = Duration::from_millis(100);
 
 /// Measures the ceiling in bit/s, in less than a second.
 ///
 /// # Errors
-/// What the system says: without the loopback interface, or with too few descriptors.
+/// The system's error: without the loopback interface, or with too few descriptors.
 pub fn loopback_ceiling(parameters: &Parameters, block: usize) -> io::Result<f64> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let to = listener.local_addr()?;
     let mut pairs = Vec::new();
-    // The test's own bound of the rate is none of the host.
+    // The test's own rate limit is not one of the host.
     let parameters = &Parameters {
         fqrate: None,
         ..parameters.clone()
@@ -92,7 +93,7 @@ fn receive(mut socket: &TcpStream, block: usize, bytes: &AtomicU64, stop: &Atomi
     }
 }
 
-/// Whether a call ended because of its time limit.
+/// Returns whether a call ended because of its time limit.
 fn is_wait(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
@@ -113,7 +114,7 @@ mod tests {
         let time = before.elapsed();
         let small = loopback_ceiling(&parameters, 64).unwrap();
         assert!(large > 3.0 * small, "{large} and {small} bit/s");
-        // A machine that compiles meanwhile may add to it.
+        // A busy machine may take longer.
         assert!(time < Duration::from_secs(3), "{time:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! A whole test as client.
+//! Runs a whole test as client.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
@@ -26,21 +26,21 @@ use super::stream::{Socket, Stream};
 use super::traffic::{Ends, Progress, Traffic};
 use super::wire::{Arrival, Wire};
 
-/// Time for the server to say why it resets a stream: that comes on another connection.
+/// Wait for the server's reason for resetting a stream: it arrives on another connection.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// A server that has not answered the parameters by then lets the client wait.
+/// Time without an answer to the parameters after which the client is queued.
 const QUEUED_AFTER: Duration = Duration::from_millis(500);
 
-/// Longest step of the loop: how soon it hears that the caller wants it to stop.
+/// Maximum wait of the loop, which bounds the delay of a stop.
 const STEP: Duration = Duration::from_millis(50);
 
-/// Longest wait for the answer to the first message of a UDP stream, and between two tries.
+/// Maximum wait for the answer to the first UDP message, and time between tries.
 const UDP_ANSWER: (Duration, Duration) = (Duration::from_secs(10), Duration::from_millis(500));
 
-/// Runs a test. `report` hears what happens; `stops` says that the user wants it to end.
+/// Runs a test. `report` receives its progress; `stops` returns whether the user ends it.
 ///
-/// A test that ends early keeps what was measured: [`Outcome::cut_short`] says why.
+/// A test that ends early keeps its measurements: [`Outcome::cut_short`] has the reason.
 ///
 /// # Errors
 /// [`TestError`] if no data flowed.
@@ -80,13 +80,13 @@ struct Test<'a> {
     control_mss: u32,
     traffic: Traffic,
     peer: Option<Results>,
-    /// When the last byte was received, or the test connected, and how many had been.
+    /// Time of the last byte received, or of the connection, and bytes received until then.
     last_data: (Instant, u64),
     is_running: bool,
     has_told_queue: bool,
-    /// The first stream that failed, and when that was seen.
+    /// First stream that failed, with the time of detection.
     failed: Option<(Instant, (u64, io::Error))>,
-    /// The server's clock before and after the data.
+    /// Offsets of the server's clock before and after the data.
     clocks: Vec<ClockOffset>,
     pings: Option<Pings>,
     latency: Vec<Latency>,
@@ -140,7 +140,7 @@ impl<'a> Test<'a> {
         })
     }
 
-    /// Sends or does what the protocol wants; the outcome if the test is over.
+    /// Performs an output of the protocol; returns the outcome if the test is over.
     fn handle_output(
         &mut self,
         output: Output<ClientEvent>,
@@ -148,7 +148,7 @@ impl<'a> Test<'a> {
     ) -> Result<Option<Outcome>, TestError> {
         match output {
             Output::Send(bytes) => {
-                // A server that closed has said why, or its closing is said next.
+                // A server that closed has sent the reason, or its closing is the next event.
                 let _ = self.wire.send(&bytes);
             }
             Output::Event(ClientEvent::OpenStreams) => self.open_streams()?,
@@ -181,7 +181,7 @@ impl<'a> Test<'a> {
         Ok(None)
     }
 
-    /// Waits for what comes next: bytes of the server, or the end of something.
+    /// Waits for the next event: data from the server, or a timeout.
     fn step(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
         let now = Instant::now();
         let protocol = self.client.poll_timeout().map(|at| self.wire.instant(at));
@@ -210,7 +210,7 @@ impl<'a> Test<'a> {
         Ok(())
     }
 
-    /// Looks at the streams while data flows.
+    /// Samples the streams while data flows.
     fn look(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
         let now = Instant::now();
         self.traffic.handle_time(now, report);
@@ -248,7 +248,7 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// The user wants the test to end: what was measured is kept.
+    /// Ends the test for the user; measurements are kept.
     fn stop(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, TestError> {
         self.end_traffic(report);
         self.client.terminate();
@@ -313,7 +313,7 @@ impl<'a> Test<'a> {
         Ok(())
     }
 
-    /// A socket of a stream, bound where the user wants it.
+    /// Returns a socket for a stream, bound as the user requested.
     fn stream_socket(&self, place: usize) -> io::Result<RawSocket> {
         let domain = Domain::for_address(self.server);
         let socket = options::socket(domain, self.traffic.parameters())?;
@@ -321,7 +321,7 @@ impl<'a> Test<'a> {
         Ok(socket)
     }
 
-    /// The local port that the user wants for a stream.
+    /// Returns the local port that the user requested for a stream.
     fn local_port(&self, place: usize) -> Option<u16> {
         self.request.client_port.map(|port| port + place as u16)
     }
@@ -340,7 +340,7 @@ impl<'a> Test<'a> {
         Ok(Socket::Tcp(stream))
     }
 
-    /// Connects a UDP stream: four bytes there and back, repeated if they are lost.
+    /// Connects a UDP stream: four bytes in each direction, repeated if they are lost.
     fn open_udp(&self, place: usize) -> io::Result<UdpSocket> {
         let socket = UdpSocket::from(self.stream_socket(place)?);
         socket.connect(self.server)?;
@@ -368,7 +368,7 @@ impl<'a> Test<'a> {
     }
 }
 
-/// Whether a read waited for too long: systems name that in two ways.
+/// Returns whether a read timed out: systems have two error codes for that.
 pub(super) fn is_timeout(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -376,7 +376,7 @@ pub(super) fn is_timeout(error: &io::Error) -> bool {
     )
 }
 
-/// What the parameters tell a server of this project.
+/// Returns the private parameters for a server of this project.
 fn private(transport: Transport, offload: Offload) -> Value {
     let mut private = json!({"version": samples::VERSION});
     if transport == Transport::Udp {
@@ -412,7 +412,7 @@ fn connect_control(request: &Request, to: SocketAddr) -> io::Result<TcpStream> {
     Ok(socket.into())
 }
 
-/// Binds a socket to the address, port and interface that the user wants, if any.
+/// Binds a socket to the address, port and interface that the user requested, if any.
 pub(super) fn bind(
     socket: &RawSocket,
     request: &Request,
@@ -438,7 +438,7 @@ pub(super) fn bind(
     socket.bind(&from.into())
 }
 
-/// Bytes for a cookie, from the system's random source.
+/// Returns random bytes for a cookie, from the system's random source.
 pub(super) fn random() -> [u8; 36] {
     let mut bytes = [0; 36];
     let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));

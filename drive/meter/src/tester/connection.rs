@@ -1,4 +1,4 @@
-//! A connected TCP stream of a test, whichever TCP it is of: the kernel's or the engine's.
+//! A connected TCP stream of a test: the kernel's or the engine's.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -17,7 +17,7 @@ use crate::{Sampler, View};
 pub enum BufferLimits {
     /// Third values of `tcp_rmem` and `tcp_wmem`, then `rmem_max` and `wmem_max`.
     Kernel([Option<Bytes>; 4]),
-    /// Sizes up to which the engine's receive and send buffer grow by themselves.
+    /// Maximum sizes to which the engine autotunes receive and send buffer.
     Engine([Bytes; 2]),
 }
 
@@ -27,39 +27,39 @@ impl Default for BufferLimits {
     }
 }
 
-/// What a sender writes again and again.
+/// Block that a sender writes repeatedly.
 #[derive(Debug)]
 pub(super) struct Block {
     pub(super) bytes: Vec<u8>,
-    /// The same in a file, if it is to be sent without a copy (`-Z`).
+    /// File with these bytes, to be sent without a copy (`-Z`).
     pub(super) file: Option<File>,
 }
 
-/// A connected stream; calls that wait end when another thread shuts it down.
+/// A connected stream. Calls that wait end when another thread shuts it down.
 pub(super) trait Connection {
-    /// Reads what is there, or waits for it; 0 at the end.
+    /// Reads available data, or waits for it; 0 at the end.
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize>;
-    /// The same for at most `most` bytes that are discarded.
+    /// Reads and discards at most `most` bytes.
     fn discard(&self, most: usize) -> io::Result<usize>;
-    /// Writes as much as there is room for, or waits for room.
+    /// Writes as much as fits the send buffer, or waits for space.
     fn write(&self, bytes: &[u8]) -> io::Result<usize>;
-    /// The same for the first bytes of a block, without a copy where the block has a file.
+    /// Writes the first bytes of a block. Nothing is copied if the block has a file.
     fn write_block(&self, block: &Block, bytes: usize) -> io::Result<usize> {
         self.write(&block.bytes[..bytes])
     }
-    /// Bytes written and not acknowledged.
+    /// Returns the bytes written and not acknowledged.
     fn unacknowledged(&self) -> io::Result<u64>;
     /// Ends one or both directions.
     fn shutdown(&self, how: Shutdown) -> io::Result<()>;
-    /// Addresses of this end and of the peer.
+    /// Returns the addresses of this end and of the peer.
     fn addresses(&self) -> io::Result<[SocketAddr; 2]>;
-    /// Sets what a connected stream takes, and reads back what is in effect.
+    /// Sets the options of a connected stream, and reads back those in effect.
     fn settle(&self, parameters: &Parameters) -> io::Result<Effective>;
-    /// The stream at this moment.
+    /// Returns the current state of the stream.
     fn view(&self) -> io::Result<View>;
-    /// Every counter of it, at a moment of the caller's clock.
+    /// Returns all its counters, at a time of the caller's clock.
     fn reading(&self, sampler: &Sampler, at: Instant) -> io::Result<Reading>;
-    /// What bounds its buffers.
+    /// Returns its buffer limits.
     fn limits(&self) -> BufferLimits;
 }
 

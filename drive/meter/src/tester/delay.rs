@@ -1,22 +1,22 @@
 //! One-way delays of datagrams: kept in bounded memory, corrected by both clocks at the end.
 //!
-//! A receiver knows the difference of two clocks only: arrival less the time in the datagram. It
+//! A receiver measures differences of two clocks only: arrival less the time in the datagram. It
 //! keeps strata of consecutive datagrams: their number, smallest and largest difference, and one
-//! of them drawn at random, as a fixed one could always be the first of a batch. A full list
-//! merges strata in pairs. The client, which knows the offset of the clocks before and after the
-//! data, takes it off each stratum: drift within one is below what it can see.
+//! difference drawn at random. A fixed choice could always be the first of a batch. A full list
+//! merges strata in pairs. The client has the offset of the clocks before and after the data, and
+//! subtracts it from each stratum. Drift within a stratum is below its resolution.
 //!
-//! The delay is that of applications: from just before the call that sends to the return of the
-//! call that receives. Minimum and maximum are of all datagrams, quantiles of those drawn.
+//! The delay is that of applications: from just before the send call to the return of the receive
+//! call. Minimum and maximum cover all datagrams, quantiles those drawn.
 
 use gigatcp_protocol::iperf3::clock::Clocks;
 use gigatcp_units::Instant;
 use serde_json::Value;
 
-/// Strata of a stream.
+/// Maximum of strata of a stream.
 const MAX_STRATA: usize = 2048;
 
-/// Strata that are sent of all streams together: some 50 bytes each.
+/// Maximum of strata sent for all streams together: some 50 bytes each.
 const MAX_SENT: usize = 16_384;
 
 /// Consecutive datagrams of a stream.
@@ -28,17 +28,17 @@ pub struct Stratum {
     pub count: u64,
     /// Smallest difference of arrival and sending, in nanoseconds of two clocks.
     pub min_ns: i64,
-    /// Difference of one of them, drawn at random.
+    /// Difference of a random one of them.
     pub drawn_ns: i64,
     /// Largest difference.
     pub max_ns: i64,
 }
 
-/// Differences of a stream's clocks, as its receiver saw them.
+/// Clock differences of a stream's datagrams, as its receiver measured them.
 #[derive(Clone, Debug)]
 pub(super) struct DelayLog {
     strata: Vec<Stratum>,
-    /// Datagrams of a stratum.
+    /// Datagrams per stratum.
     stride: u64,
     random: u64,
 }
@@ -54,10 +54,10 @@ impl Default for DelayLog {
 }
 
 impl DelayLog {
-    /// A datagram arrives.
+    /// Adds a datagram.
     pub(super) fn push(&mut self, arrived_at: Instant, sent_at: Instant) {
         let difference = i128::from(arrived_at.as_nanos()) - i128::from(sent_at.as_nanos());
-        // A time that no clock has; the range of sums stays far from overflow.
+        // Bounds an impossible time, so that sums stay far from overflow.
         let bound = i64::MAX / 4;
         let ns = difference.clamp(i128::from(-bound), i128::from(bound)) as i64;
         let one = Stratum {
@@ -85,14 +85,14 @@ impl DelayLog {
         self.strata = halved(&self.strata, &mut self.random);
     }
 
-    /// What was seen so far.
+    /// Returns the strata so far.
     pub(super) fn strata(&self) -> &[Stratum] {
         &self.strata
     }
 }
 
 impl Stratum {
-    /// Two neighbors as one.
+    /// Returns two neighbors merged.
     fn merged(&self, next: &Self, random: &mut u64) -> Self {
         let count = self.count.saturating_add(next.count);
         let takes_next = draw(random) % count.max(1) < next.count;
@@ -109,7 +109,7 @@ impl Stratum {
         }
     }
 
-    /// The form for a peer.
+    /// Returns the JSON for a peer.
     fn to_json(self) -> Value {
         let at = self.at.as_nanos();
         serde_json::json!([at, self.count, self.min_ns, self.drawn_ns, self.max_ns])
@@ -136,7 +136,7 @@ fn halved(strata: &[Stratum], random: &mut u64) -> Vec<Stratum> {
     pairs
 }
 
-/// The next of Marsaglia's xorshift64.
+/// Returns the next number of Marsaglia's xorshift64.
 fn draw(state: &mut u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -144,7 +144,7 @@ fn draw(state: &mut u64) -> u64 {
     *state
 }
 
-/// Strata of one of `streams` streams, for a peer of this project.
+/// Returns the JSON of one of `streams` streams, for a peer of this project.
 pub(super) fn to_json(strata: &[Stratum], streams: usize) -> Value {
     let mut strata = strata.to_vec();
     let mut random = DelayLog::default().random;
@@ -154,14 +154,14 @@ pub(super) fn to_json(strata: &[Stratum], streams: usize) -> Value {
     strata.into_iter().map(Stratum::to_json).collect()
 }
 
-/// Strata that a peer sent; what is odd is left out.
+/// Parses the strata of a peer; malformed ones are left out.
 pub(super) fn from_json(value: &Value) -> Vec<Stratum> {
     let rows = value.as_array().map_or(&[][..], Vec::as_slice);
     let rows = rows.iter().take(MAX_STRATA);
     rows.filter_map(Stratum::from_json).collect()
 }
 
-/// Which end received the datagrams.
+/// End that received the datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ReceivedBy {
     Client,
@@ -181,18 +181,18 @@ pub struct OneWayDelay {
     pub p99: f64,
     /// Largest.
     pub max: f64,
-    /// How far all of them may be shifted, as the offset of the clocks is not known better.
+    /// Possible common shift of these delays, from the uncertainty of the clocks' offset.
     pub uncertainty: f64,
     /// The server's clock less the client's, before the data.
     pub offset: f64,
-    /// Seconds that the server's clock gained in a second of the client's.
+    /// Seconds that the server's clock gained per second of the client's.
     pub drift: f64,
-    /// Datagrams that arrived with a time.
+    /// Datagrams that arrived with a timestamp.
     pub datagrams: u64,
 }
 
 impl OneWayDelay {
-    /// Delays of the datagrams in `strata`; `None` if there are none.
+    /// Returns the delays of the datagrams in `strata`; `None` without any.
     pub(super) fn of<'a>(
         strata: impl Iterator<Item = &'a Stratum>,
         received_by: ReceivedBy,
@@ -201,7 +201,7 @@ impl OneWayDelay {
         let (mut min, mut max, mut datagrams) = (f64::INFINITY, f64::NEG_INFINITY, 0_u64);
         let mut drawn = Vec::new();
         for stratum in strata {
-            // A server's time less a client's is too large by the offset, and the reverse.
+            // At a server the difference is too large by the offset, at a client too small.
             let shift = match received_by {
                 ReceivedBy::Server => -clocks.offset_at_server(stratum.at),
                 ReceivedBy::Client => clocks.offset_at(stratum.at),
@@ -228,7 +228,7 @@ impl OneWayDelay {
     }
 }
 
-/// The value below which `share` of the weight of sorted pairs (value, weight) lies.
+/// Returns the value below which `share` of the weight lies, of sorted pairs (value, weight).
 fn quantile(sorted: &[(f64, f64)], share: f64) -> f64 {
     let total: f64 = sorted.iter().map(|(_, weight)| weight).sum();
     let mut below = 0.0;
@@ -250,7 +250,7 @@ mod tests {
         Instant::ZERO + Duration::from_micros(us)
     }
 
-    /// A server 3 s behind that gains 100 ppm.
+    /// Returns the clocks of a server 3 s behind that gains 100 ppm.
     fn clocks() -> Clocks {
         let offset = |at_us, offset_ns| ClockOffset {
             at: at(at_us),
@@ -263,12 +263,12 @@ mod tests {
         }
     }
 
-    /// A time of the client's clock by the server's.
+    /// Returns a time of the client's clock by the server's.
     fn by_server(us: u64) -> Instant {
         at(us - 3_000_000 + (us - 10_000_000) / 10_000)
     }
 
-    /// Delays of 1 ms, each hundredth 5 ms, in 10 s; one alone is 9 ms.
+    /// Returns delays of 1 ms over 10 s. Every hundredth is 5 ms, a single one 9 ms.
     fn delays() -> impl Iterator<Item = (u64, u64)> {
         (0..100_000).map(|number| {
             let delay = match number {

@@ -1,4 +1,4 @@
-//! What limited each stream of a test, from the readings of both ends.
+//! Determines the limits of each stream of a test, from the readings of both ends.
 
 use gigatcp_units::{Duration, Instant};
 use gigatcp_why::Diagnosis;
@@ -11,21 +11,22 @@ use super::readings::Readings;
 use super::samples::Samples;
 use crate::Boot;
 
-/// What limited a stream.
+/// Diagnosis of a stream.
 #[derive(Clone, Debug)]
 pub struct Explanation {
-    /// Its id.
+    /// ID of the stream.
     pub id: u64,
-    /// Which way its data went, from this end.
+    /// Role of this end.
     pub role: Role,
     /// The diagnosis.
     pub diagnosis: Diagnosis,
-    /// Whether both ends' counters were there.
+    /// Whether counters of both ends were available.
     pub has_both_ends: bool,
 }
 
-/// Explains the streams of a test, in the order of their ids. Streams without readings, of UDP
-/// for one, have no explanation.
+/// Explains the streams of a test, in the order of their IDs.
+///
+/// Streams without readings, such as UDP streams, have no explanation.
 #[must_use]
 pub fn explain(outcome: &Outcome) -> Vec<Explanation> {
     let kept = &Readings::of(outcome);
@@ -44,7 +45,7 @@ pub fn explain(outcome: &Outcome) -> Vec<Explanation> {
     explained.collect()
 }
 
-/// The account of a stream; `None` if this end has no readings of it.
+/// Returns the account of a stream; `None` if this end has no readings of it.
 #[must_use]
 pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount> {
     let own = readings(&kept.own, id)?;
@@ -78,7 +79,7 @@ pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount
         all.extend(theirs.iter().map(|one| EndReading::Socket(peer_end, one)));
         all.extend(peer.host.iter().map(|one| EndReading::Host(peer_end, one)));
     }
-    // Sorting is stable: what is simultaneous stays in order.
+    // A stable sort keeps the order of simultaneous readings.
     all.sort_by_key(EndReading::at);
     for look in &all {
         match look {
@@ -89,7 +90,7 @@ pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount
     Some(account)
 }
 
-/// What this host and the peer's did during a test; `None` of one that is unknown.
+/// Returns summaries of this host and the peer's during a test; `None` if unknown.
 #[must_use]
 pub fn host_summaries(outcome: &Outcome) -> [Option<HostSummary>; 2] {
     let kept = Readings::of(outcome);
@@ -100,7 +101,7 @@ pub fn host_summaries(outcome: &Outcome) -> [Option<HostSummary>; 2] {
     })
 }
 
-/// The last boot of this host and of the peer's; `None` of one that is unknown.
+/// Returns the last boots of this host and the peer's; `None` if unknown.
 #[must_use]
 pub fn boots(outcome: &Outcome) -> [Option<Boot>; 2] {
     let kept = Readings::of(outcome);
@@ -127,7 +128,7 @@ fn readings(samples: &Samples, id: u64) -> Option<&[Reading]> {
     (!readings.is_empty()).then_some(&readings[..])
 }
 
-/// An empty account with what is known of settings.
+/// Returns an empty account with the known settings.
 fn account(kept: &Readings, role: Role) -> CounterAccount {
     let (sender, receiver) = match role {
         Role::Sender => (Some(&kept.own), kept.peer.as_ref()),
@@ -158,9 +159,11 @@ fn account(kept: &Readings, role: Role) -> CounterAccount {
     account
 }
 
-/// Half of the minimum RTT. iperf3's client starts its clock of a test when the server's message
-/// that data may flow arrives, one way after the server's clock; nuttcp's server starts its clock
-/// when a data connection of the client is established, one way after the client's.
+/// Returns half of the minimum RTT, the offset between the two ends' test clocks.
+///
+/// iperf3's client starts its clock when the server's message that data may flow arrives, one-way
+/// delay after the server's clock. nuttcp's server starts its clock when a data connection of the
+/// client is established, one-way delay after the client's.
 fn one_way_delay(own: &Samples) -> Duration {
     let all = own.streams.iter().flat_map(|(_, readings)| readings);
     let min = all
@@ -169,7 +172,7 @@ fn one_way_delay(own: &Samples) -> Duration {
     Duration::from_nanos(min.unwrap_or(Duration::ZERO).as_nanos() / 2)
 }
 
-/// A server's reading by the client's clock.
+/// Returns a server's reading by the client's clock.
 fn shifted(reading: &Reading, delay: Duration, server_is_later: bool) -> Reading {
     let at = match server_is_later {
         true => reading.at + delay,

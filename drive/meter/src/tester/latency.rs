@@ -1,10 +1,10 @@
-//! Latency under load: echoes of ICMP, UDP and TCP next to the bulk data, before and while it flows.
+//! Latency under load: ICMP, UDP and TCP echoes next to the bulk data, before and during it.
 //!
-//! flent's words (rrul): the RTT of pings under load against that of the idle path. UDP pings go to
-//! the server's port, which a `gigatcp server` answers while it knows the client, with as many
-//! bytes; another server does not. A TCP ping is a handshake with that port: the connection carries
-//! nothing. Both ends of an ICMP echo are in the kernel; replies of the other kinds wait for a
-//! thread here, those of UDP for one there too. What the bulk's own TCP measures stands in the
+//! As flent's rrul test: the RTT of pings under load is compared with that of the idle path. UDP
+//! pings go to the server's port. A `gigatcp server` returns them, with as many bytes, if it serves
+//! the client; other servers do not. A TCP ping is a handshake with that port; its connection
+//! carries no data. Both ends of an ICMP echo are in the kernel. Replies of the other kinds wait
+//! for a thread here, and UDP requests for one at the server. RTTs of the bulk's own TCP are in the
 //! readings of its sockets.
 
 use std::io;
@@ -21,31 +21,31 @@ use crate::system::fd::{AsFd, BorrowedFd};
 use crate::system::ping::Pinger;
 use crate::system::poll;
 
-/// Time between two requests of ICMP and UDP, and between two handshakes.
+/// Interval between requests of ICMP and UDP, and between handshakes.
 const EVERY: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(100)];
 
-/// A reply that takes longer is lost.
+/// Time after which a missing reply counts as lost.
 const LOST_AFTER: Duration = Duration::from_secs(4);
 
-/// Requests that are remembered: as many as are outstanding until they are lost.
+/// Maximum of outstanding requests.
 const OUTSTANDING: usize = 128;
 
 /// Bytes of a UDP ping: as many as of an ICMP one.
 const UDP_LENGTH: usize = 40;
 
-/// The packets of a ping.
+/// Packets of a ping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PingKind {
     /// Echo request and reply.
     Icmp,
-    /// A datagram there and back.
+    /// A datagram in each direction.
     Udp,
     /// SYN and SYN-ACK.
     Tcp,
 }
 
 impl PingKind {
-    /// The name that results have for it.
+    /// Returns its name in results.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -59,11 +59,11 @@ impl PingKind {
 /// RTTs of pings of one kind.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Latency {
-    /// What was sent.
+    /// Kind of the pings.
     pub kind: PingKind,
-    /// Before data flowed.
+    /// RTTs before data flowed.
     pub idle: Vec<Duration>,
-    /// While data flowed.
+    /// RTTs while data flowed.
     pub loaded: Vec<Duration>,
     /// Requests without a reply while data flowed.
     pub lost: u64,
@@ -79,7 +79,7 @@ impl Latency {
         }
     }
 
-    /// The RTT that a share of the replies was below (nearest rank); `None` without replies.
+    /// Returns the RTT at a percentile (nearest rank); `None` without replies.
     #[must_use]
     pub fn percentile(times: &[Duration], share: f64) -> Option<Duration> {
         let mut sorted = times.to_vec();
@@ -97,26 +97,26 @@ impl Latency {
     }
 }
 
-/// Time for which the idle path is pinged before a test.
+/// Returns the time for which the idle path is pinged before a test.
 pub(super) const fn idle_time(set: PingSet) -> Duration {
     match set {
         PingSet::None => Duration::ZERO,
         PingSet::Icmp => Duration::from_secs(1),
-        // 50 replies, so that the 99th percentile is not one packet of few.
+        // 50 replies, so that the 99th percentile rests on more than one of few packets.
         PingSet::All => Duration::from_millis(2500),
     }
 }
 
-/// What the threads and their owner share: whether they go on, and since when data flows.
+/// State shared by the threads and their owner: stop flag, and start of the data.
 #[derive(Debug)]
 struct Shared {
     stop: AtomicBool,
     epoch: Instant,
-    /// Nanoseconds from the epoch; `u64::MAX`: data does not flow yet.
+    /// Start of the data in nanoseconds from the epoch; `u64::MAX`: not started.
     loaded_since: AtomicU64,
 }
 
-/// Threads that ping, one for each kind.
+/// Ping threads, one per kind.
 #[derive(Debug)]
 pub(super) struct Pings {
     shared: Arc<Shared>,
@@ -124,7 +124,7 @@ pub(super) struct Pings {
 }
 
 impl Pings {
-    /// Begins. Of several kinds, ICMP is left out where this user may not send it.
+    /// Starts the pings. With several kinds, ICMP is left out if this user may not send it.
     pub(super) fn start(to: SocketAddr, set: PingSet) -> io::Result<Self> {
         let mut pings = Self {
             shared: Arc::new(Shared {
@@ -155,13 +155,13 @@ impl Pings {
         Ok(())
     }
 
-    /// Data flows from now on.
+    /// Marks the start of the data.
     pub(super) fn loaded(&self) {
         let since = self.shared.epoch.elapsed().as_nanos() as u64;
         self.shared.loaded_since.store(since, Ordering::Release);
     }
 
-    /// Ends, with what was found.
+    /// Ends the pings; returns the results.
     pub(super) fn finish(self) -> Vec<Latency> {
         self.shared.stop.store(true, Ordering::Release);
         let found = self.threads.into_iter().map(JoinHandle::join);
@@ -169,10 +169,10 @@ impl Pings {
     }
 }
 
-/// A socket whose requests have numbers.
+/// A socket with numbered requests.
 trait Echo {
     fn request(&self, number: u16) -> io::Result<()>;
-    /// The number of the next reply; `None`: none waits.
+    /// Returns the number of the next reply; `None`: none is available.
     fn reply(&self) -> io::Result<Option<u16>>;
     fn descriptor(&self) -> BorrowedFd<'_>;
 }
@@ -191,7 +191,7 @@ impl Echo for Pinger {
     }
 }
 
-/// Sends datagrams that a `gigatcp server` sends back.
+/// Sends datagrams that a `gigatcp server` returns.
 struct UdpPinger(UdpSocket);
 
 impl UdpPinger {
@@ -230,7 +230,7 @@ impl Echo for UdpPinger {
 
 fn echo(kind: PingKind, socket: &impl Echo, shared: &Shared) -> Latency {
     let mut latency = Latency::new(kind);
-    // By the number of the request: when it was sent, as long as its reply is outstanding.
+    // Send time by request number, while the reply is outstanding.
     let mut sent: Vec<Option<Instant>> = vec![None; OUTSTANDING];
     let mut sequence: u16 = 0;
     let mut due = Instant::now();
@@ -257,8 +257,8 @@ fn echo(kind: PingKind, socket: &impl Echo, shared: &Shared) -> Latency {
     latency
 }
 
-/// Connects again and again; a connection is closed when the next one is due, so that a server
-/// that says something on it can.
+/// Connects repeatedly. A connection is closed when the next one is due, so that the server can
+/// send on it.
 fn handshakes(to: SocketAddr, shared: &Shared) -> Latency {
     let mut latency = Latency::new(PingKind::Tcp);
     while !shared.stop.load(Ordering::Acquire) {
@@ -275,7 +275,7 @@ fn handshakes(to: SocketAddr, shared: &Shared) -> Latency {
 }
 
 impl Shared {
-    /// Whether data flowed when a request was sent.
+    /// Returns whether data flowed when a request was sent.
     fn is_loaded(&self, sent_at: Instant) -> bool {
         let since = self.loaded_since.load(Ordering::Acquire);
         let at = sent_at.saturating_duration_since(self.epoch);

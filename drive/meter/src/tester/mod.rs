@@ -1,33 +1,33 @@
-//! A throughput tester between two hosts, over the kernel's sockets or the engine: iperf3's
-//! protocol and nuttcp's.
+//! A throughput tester between two hosts, over the kernel's sockets or the engine, with the
+//! protocols of iperf3 and nuttcp.
 //!
 //! | file | what |
 //! |---|---|
-//! | `request.rs` | what a test is to do |
-//! | `options.rs` | socket options: requested, granted, and what they are good for |
+//! | `request.rs` | settings of a test |
+//! | `options.rs` | socket options: requested, granted, and their usable part |
 //! | `switch.rs` | starts and stops all threads of a test |
 //! | `budget.rs` | bytes or blocks that a test is limited to |
 //! | `stream.rs` | one stream: its socket, its counters, its thread |
-//! | `connection.rs`, `engine/` | what a stream needs of its TCP: the kernel's, and the engine |
+//! | `connection.rs`, `engine/` | TCP of a stream: the kernel's, and the engine |
 //! | `delay.rs` | one-way delays of datagrams |
 //! | `offload.rs` | many datagrams as one packet: GSO and GRO |
-//! | `tcp.rs`, `udp.rs` | what the thread of a stream does |
-//! | `traffic.rs` | all streams of a test, and what each interval brought |
+//! | `tcp.rs`, `udp.rs` | threads of streams |
+//! | `traffic.rs` | all streams of a test, and the results of each interval |
 //! | `samples.rs` | readings of sockets and host, and their form for the peer |
-//! | `outcome.rs` | what a test found |
-//! | `explain.rs` | what limited each stream |
-//! | `ceiling.rs` | the rate that this host's TCP carries to itself |
-//! | `readings.rs` | what an explanation rests on, as a file |
+//! | `outcome.rs` | results of a test |
+//! | `explain.rs` | limits of each stream |
+//! | `ceiling.rs` | rate of this host's TCP to itself |
+//! | `readings.rs` | input of an explanation, as a file |
 //! | `latency.rs` | pings next to the bulk data |
 //! | `steady.rs` | the rate without slow start |
-//! | `wire.rs` | a control connection that is read without waiting |
+//! | `wire.rs` | a control connection with non-blocking reads |
 //! | `client.rs` | a whole test as client |
 //! | `auth.rs` | names and passwords |
 //! | `nuttcp/` | nuttcp's protocol: client, and one test of a server |
 //! | `server/`, `admission.rs`, `session.rs` | a server of many clients |
 //!
-//! Data is sent by one blocking thread per stream. The thread of the control connection keeps
-//! time, reads `tcp_info` and closes intervals; streams only count.
+//! Data is sent by one blocking thread per stream. The thread of the control connection keeps time,
+//! reads `tcp_info` and closes intervals; streams only count.
 
 mod admission;
 pub mod auth;

@@ -1,12 +1,12 @@
 //! Many datagrams as one packet through the stack: UDP_SEGMENT (GSO) and UDP_GRO.
 //!
-//! The sender hands over the datagrams that are due together, and the kernel cuts them as late as
-//! it can; a receiver takes datagrams that it has joined. What is on the wire stays the same.
-//! Where the kernel refuses, each datagram is handed over for itself (`sendmmsg`, `recvmmsg`), and
-//! the reason is kept.
+//! The sender passes the datagrams that are due together, and the kernel segments them as late as
+//! possible. A receiver gets datagrams that the kernel has coalesced. The packets on the wire stay
+//! the same. If the kernel refuses, each datagram is passed separately (`sendmmsg`, `recvmmsg`),
+//! and the reason is kept.
 //!
-//! A full socket buffer drops joined datagrams together and counts one drop. [`SocketDrops`] takes
-//! the numbers that are missing at that place for its datagrams.
+//! A full socket buffer drops coalesced datagrams together and counts one drop. [`SocketDrops`]
+//! counts the sequence numbers missing there as its datagrams.
 
 use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
@@ -20,13 +20,13 @@ use crate::system::datagrams::{self, MAX_BATCH, MAX_SEGMENTED};
 /// Most datagrams that Linux joins.
 const MAX_JOINED: u64 = 128;
 
-/// Bytes of the largest joined message.
+/// Bytes of the largest coalesced message.
 const JOINED_SIZE: usize = 1 << 16;
 
-/// Messages of a call that receives joined datagrams.
+/// Messages per call that receives coalesced datagrams.
 const JOINED_BATCH: usize = 8;
 
-/// Sends datagrams of one size.
+/// Sender of datagrams of one size.
 pub(super) struct BatchSender<'a> {
     socket: &'a UdpSocket,
     size: usize,
@@ -54,7 +54,7 @@ impl<'a> BatchSender<'a> {
         }
     }
 
-    /// Sends a batch, however many calls that takes.
+    /// Sends a batch, in as many calls as needed.
     pub(super) fn send(&mut self, mut batch: &[u8]) -> io::Result<()> {
         let size = self.size;
         while !batch.is_empty() {
@@ -76,7 +76,7 @@ impl<'a> BatchSender<'a> {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 // The interface's queue is full (ENOBUFS).
                 Err(error) if error.raw_os_error() == Some(NO_BUFFERS) => std::thread::yield_now(),
-                // Whatever it is, datagrams that are sent alone either go or say it again.
+                // After any other error, datagrams sent separately either leave or fail again.
                 Err(error) if segments && error.kind() != ErrorKind::ConnectionRefused => {
                     self.is_segmented = false;
                     let reason = format!("the kernel refuses UDP_SEGMENT of {size} bytes: {error}");
@@ -89,17 +89,17 @@ impl<'a> BatchSender<'a> {
     }
 }
 
-/// Where a call receives messages.
+/// Buffer for received messages.
 pub(super) struct ReceiveBuffer {
     pub(super) bytes: Vec<u8>,
-    /// Bytes of a message's place.
+    /// Bytes reserved per message.
     pub(super) place: usize,
-    /// Whether the kernel may join datagrams.
+    /// Whether the kernel may coalesce datagrams.
     pub(super) joins: bool,
 }
 
 impl ReceiveBuffer {
-    /// One for datagrams of `size` bytes at most, or for joined ones.
+    /// Returns a buffer for datagrams of at most `size` bytes, or for coalesced ones.
     pub(super) fn new(
         socket: &UdpSocket,
         size: usize,
@@ -126,14 +126,16 @@ impl ReceiveBuffer {
 /// Datagrams that a socket dropped because its buffer was full.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct SocketDrops {
-    /// Drops as the kernel counts: messages.
+    /// Drops in messages, as the kernel counts.
     messages: u32,
     pub(super) datagrams: u64,
 }
 
 impl SocketDrops {
-    /// A message follows `missing` numbers that are not there; `told`: drops of the socket before
-    /// it. `joins`: whether the kernel may have joined what was dropped.
+    /// Counts drops before a message that follows `missing` absent sequence numbers.
+    ///
+    /// `told` is the kernel's count of drops before it. `joins`: whether the kernel may have
+    /// coalesced the dropped datagrams.
     pub(super) fn on_message(&mut self, told: Option<u32>, missing: u64, joins: bool) {
         let Some(told) = told else { return };
         let dropped = u64::from(told.wrapping_sub(self.messages));

@@ -1,9 +1,9 @@
 //! Socket options of a stream: requested before it is connected, read back after it.
 //!
-//! Linux grants twice the buffer that is requested, up to twice a limit of the system, and
-//! stops fitting it to the path (`tcp(7)`, `socket(7)`): about half of what is granted is
-//! usable as a window. A route's `congctl` replaces a congestion control that is set before
-//! `connect`; set again after it, the request holds.
+//! Linux grants twice the requested buffer, up to twice a system limit, and disables autotuning
+//! (`tcp(7)`, `socket(7)`). About half of the granted size is usable as a window. A route's
+//! `congctl` replaces a congestion control set before `connect`; set again after it, the request
+//! holds.
 
 use std::io;
 use std::time::Duration;
@@ -37,40 +37,40 @@ impl StackKind {
 /// An option that is not as it was requested.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Override {
-    /// The option, by its usual name.
+    /// Name of the option.
     pub option: &'static str,
-    /// What was requested.
+    /// Requested value.
     pub requested: String,
-    /// What is in effect.
+    /// Value in effect.
     pub effective: String,
-    /// What decided otherwise, with the setting and its value.
+    /// Cause of the difference, with the setting and its value.
     pub cause: String,
 }
 
 /// Options in effect for a stream.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Effective {
-    /// The TCP of the stream.
+    /// TCP implementation of the stream.
     pub stack: StackKind,
     /// Send buffer, in bytes of the stack's memory.
     pub send_buffer: u64,
     /// Receive buffer, in bytes of the stack's memory.
     pub receive_buffer: u64,
-    /// About how much of the send buffer data may fill.
+    /// Approximate part of the send buffer that data may fill.
     pub usable_send_buffer: u64,
-    /// About how much of the receive buffer is usable as a window.
+    /// Approximate part of the receive buffer that is usable as a window.
     pub usable_receive_window: u64,
     /// Congestion control; `None`: not TCP, or unknown.
     pub congestion: Option<String>,
-    /// Maximum segment size that is sent; `None`: not TCP.
+    /// Maximum segment size for sending; `None`: not TCP.
     pub mss: Option<u32>,
-    /// Whether datagrams were sent, or received, many as one packet (GSO, GRO).
+    /// Whether datagrams were sent, or received, with GSO or GRO.
     pub udp_offload: bool,
-    /// What is not as requested.
+    /// Options not as requested.
     pub overrides: Vec<Override>,
 }
 
-/// What decides where an option is not as requested.
+/// Settings that determine an option if it is not as requested.
 #[derive(Debug)]
 pub(super) struct Deciders {
     pub(super) send_buffer: String,
@@ -79,7 +79,7 @@ pub(super) struct Deciders {
 }
 
 impl Effective {
-    /// Names what is not as requested.
+    /// Records the options that are not as requested.
     pub(super) fn compare(&mut self, parameters: &Parameters, deciders: Deciders) {
         let mut overrides = Vec::new();
         if let Some(requested) = parameters.window {
@@ -123,7 +123,7 @@ impl Effective {
     }
 }
 
-/// Makes a socket for streams with what must be set before it is bound or connected.
+/// Creates a socket for streams, with options set that must precede bind or connect.
 pub(super) fn socket(domain: Domain, parameters: &Parameters) -> io::Result<Socket> {
     let kind = match parameters.transport {
         Transport::Udp => Type::DGRAM,
@@ -134,7 +134,7 @@ pub(super) fn socket(domain: Domain, parameters: &Parameters) -> io::Result<Sock
     Ok(socket)
 }
 
-/// Sets what a listener passes on to what it accepts, or a socket needs before `connect`.
+/// Sets options that a listener's sockets inherit, or that must precede `connect`.
 pub(super) fn apply_before(socket: SockRef<'_>, parameters: &Parameters) -> io::Result<()> {
     if let Some(window) = parameters.window {
         let bytes = usize::try_from(window)
@@ -155,7 +155,7 @@ pub(super) fn apply_before(socket: SockRef<'_>, parameters: &Parameters) -> io::
     Ok(())
 }
 
-/// Sets what holds for a connected socket only.
+/// Sets options of a connected socket.
 pub(super) fn apply_after(socket: SockRef<'_>, parameters: &Parameters) -> io::Result<()> {
     if let Some(tos) = parameters.tos {
         set_tos(&socket, tos)?;
@@ -172,14 +172,14 @@ pub(super) fn apply_after(socket: SockRef<'_>, parameters: &Parameters) -> io::R
     Ok(())
 }
 
-/// A control connection: no delay, and kept alive through address translators.
+/// Sets options of a control connection: no delay, and keep-alive for address translators.
 pub(super) fn apply_to_control(socket: SockRef<'_>) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
     let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(60));
     socket.set_tcp_keepalive(&keepalive)
 }
 
-/// Sends through an interface (`SO_BINDTODEVICE`).
+/// Binds to an interface (`SO_BINDTODEVICE`).
 pub(super) fn bind_device(socket: &Socket, name: &str) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     return socket.bind_device(Some(name.as_bytes()));
@@ -200,7 +200,7 @@ fn set_tos(socket: &SockRef<'_>, tos: u32) -> io::Result<()> {
     }
 }
 
-/// Maximum segment size in effect; `None`: the system does not tell.
+/// Returns the maximum segment size in effect; `None` if the system does not report it.
 pub(super) fn mss(socket: &SockRef<'_>) -> Option<u32> {
     #[cfg(unix)]
     return socket.tcp_mss().ok();
@@ -221,14 +221,14 @@ fn set_mss(socket: &SockRef<'_>, mss: u32) -> io::Result<()> {
     }
 }
 
-/// An option that this system has not.
+/// Fails: this system does not have the option.
 #[cfg(not(target_os = "linux"))]
 fn unavailable<T>(option: &str) -> io::Result<T> {
     let text = format!("{option} is not available on this system");
     Err(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
-/// Only Linux and FreeBSD have a choice.
+/// Sets the congestion control; only Linux and FreeBSD have a choice.
 #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
 fn set_congestion(_: &SockRef<'_>, parameters: &Parameters) -> io::Result<()> {
     match &parameters.congestion {
@@ -257,10 +257,10 @@ fn effective_congestion(socket: &SockRef<'_>) -> Option<String> {
     Some(String::from_utf8_lossy(name).into_owned())
 }
 
-/// Reads back what is in effect, and names what is not as requested.
+/// Reads back the options in effect, and records those not as requested.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub(super) fn effective(socket: SockRef<'_>, parameters: &Parameters) -> io::Result<Effective> {
     let is_tcp = parameters.transport == Transport::Tcp;
     let (send_buffer, receive_buffer) = (
@@ -287,7 +287,7 @@ pub(super) fn effective(socket: SockRef<'_>, parameters: &Parameters) -> io::Res
     Ok(effective)
 }
 
-/// A limit of the system with its value.
+/// Returns a system limit with its value.
 fn limit(setting: &str) -> String {
     if let Ok(value) = crate::system::settings::read(setting) {
         return format!("{setting} = {}", value.trim());
@@ -301,7 +301,7 @@ mod tests {
 
     use super::*;
 
-    /// kern/6032 in one line: what was requested, what holds, and which setting decided.
+    /// kern/6032 in one line: the requested and effective value, and the setting that limited it.
     #[test]
     fn a_buffer_above_the_systems_limit_names_the_limit() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

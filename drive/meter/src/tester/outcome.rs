@@ -1,4 +1,4 @@
-//! What a test found.
+//! Results of a test.
 
 use std::fmt;
 use std::io;
@@ -22,7 +22,7 @@ use super::request::Protocol;
 use super::samples::Samples;
 use crate::View;
 
-/// CPU time of this end's threads of the test, as shares of the elapsed time.
+/// CPU time of this end's test threads, as shares of the elapsed time.
 pub type CpuShares = Cpu;
 
 /// One stream in one interval.
@@ -34,38 +34,38 @@ pub struct StreamInterval {
     pub retransmits: Option<u64>,
     /// `tcp_info` at the end of the interval; `None`: not TCP.
     pub view: Option<View>,
-    /// Datagrams sent, or received once each.
+    /// Datagrams sent, or received without duplicates.
     pub datagrams: u64,
-    /// Counts of a receiver of datagrams since the beginning, at the end of the interval.
+    /// Counts of a receiver of datagrams from the beginning to the end of the interval.
     pub udp: UdpCounts,
-    /// Datagrams lost in the interval, as iperf3 counts.
+    /// Datagrams lost in the interval, by iperf3's rules.
     pub lost: i64,
     /// Growth of the largest sequence number in the interval.
     pub expected: u64,
-    /// Id of the cause that limited the stream at the end of the interval, as this end's
-    /// counters show it; `None`: unknown.
+    /// ID of the cause that limited the stream at the end of the interval. It follows from this
+    /// end's counters; `None`: unknown.
     pub limit: Option<&'static str>,
 }
 
 /// One interval of a test.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Interval {
-    /// From the start of what is measured (or of what is omitted) to the interval's start.
+    /// Start of the interval, from the start of the measured (or omitted) time.
     pub start: Duration,
-    /// The same to its end.
+    /// End of the interval, on the same clock.
     pub end: Duration,
     /// Whether it is left out of the totals (`-O`).
     pub omitted: bool,
-    /// Streams in the order of their ids.
+    /// Results of the streams, in the order of their IDs.
     pub streams: Vec<StreamInterval>,
 }
 
-/// One stream of a test.
+/// Results of one stream.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StreamOutcome {
     /// iperf3's number of the stream.
     pub id: u64,
-    /// Which way its data went, from this end.
+    /// Role of this end.
     pub role: Role,
     /// Address of this end.
     pub local: SocketAddr,
@@ -73,75 +73,76 @@ pub struct StreamOutcome {
     pub peer: SocketAddr,
     /// Socket options in effect at its start.
     pub options: Effective,
-    /// What was counted without what was omitted, over [`Outcome::measured`].
+    /// Total without the omitted time, over [`Outcome::measured`].
     pub total: StreamInterval,
-    /// Delays of the datagrams that it received, by both ends' clocks.
+    /// Delays of the datagrams it received, in differences of both ends' clocks.
     pub delays: Vec<Stratum>,
     /// Largest congestion window, in bytes.
     pub max_cwnd: u64,
-    /// Largest window that the peer advertised, in bytes.
+    /// Largest window the peer advertised, in bytes.
     pub max_snd_wnd: u64,
-    /// Smallest, mean and largest smoothed RTT at the ends of intervals.
+    /// Minimum, mean and maximum of the smoothed RTT at the ends of intervals.
     pub rtt: Option<[Duration; 3]>,
 }
 
-/// A test at one end.
+/// Results of a test at one end.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The protocol that both ends spoke.
+    /// Protocol of the control connection.
     pub protocol: Protocol,
-    /// What was requested.
+    /// Requested parameters.
     pub parameters: Parameters,
-    /// Name or address of the server as it was typed; at a server, of the client.
+    /// The server as typed by the user; at a server, the client.
     pub host: String,
     /// Port of the server.
     pub port: u16,
     /// Cookie of the test.
     pub cookie: Cookie,
-    /// When data began to flow.
+    /// Start of the data.
     pub started_at: SystemTime,
     /// Bytes of a block.
     pub block: usize,
     /// Maximum segment size of the control connection.
     pub control_mss: u32,
-    /// Time that is measured, without what was omitted.
+    /// Measured time, without the omitted time.
     pub measured: Duration,
-    /// Streams in the order of their ids.
+    /// Results of the streams, in the order of their IDs.
     pub streams: Vec<StreamOutcome>,
-    /// Intervals, those omitted first.
+    /// Results of the intervals, omitted ones first.
     pub intervals: Vec<Interval>,
     /// Readings of this end's sockets and host.
     pub samples: Samples,
     /// CPU time of this end.
     pub cpu: CpuShares,
-    /// RTTs of pings during the test, one entry for each kind that was requested and is allowed.
+    /// RTTs of pings during the test, one entry per requested and permitted kind.
     pub latency: Vec<Latency>,
-    /// Offsets of the server's clock; `None`: not a client of a server of this project.
+    /// Offsets of the server's clock; `None` unless a client of a server of this project.
     pub clocks: Option<Clocks>,
-    /// What the peer counted; `None`: the test ended before it told.
+    /// Results of the peer; `None`: the test ended before they arrived.
     pub peer: Option<Results>,
-    /// The summary that both ends' lines make (nuttcp); `None`: iperf3's protocol, or no results.
+    /// Summary made from both ends' lines (nuttcp); `None`: iperf3's protocol, or no results.
     pub brief: Option<Box<Brief>>,
-    /// Why the test ended early; `None`: it did not.
+    /// Reason why the test ended early; `None`: it did not.
     pub cut_short: Option<String>,
 }
 
 impl Outcome {
-    /// The peer's counts of a stream.
+    /// Returns the peer's counts of a stream.
     #[must_use]
     pub fn peer_of(&self, stream: &StreamOutcome) -> Option<&StreamResults> {
         let streams = &self.peer.as_ref()?.streams;
         streams.iter().find(|theirs| theirs.id == stream.id)
     }
 
-    /// Bytes that the senders of one direction counted; `role` is this end's. The peer's
-    /// count if this end received, which is `None` if the peer has not told.
+    /// Returns the bytes counted by the senders of one direction; `role` is this end's.
+    ///
+    /// If this end received, this is the peer's count, and `None` without the peer's results.
     #[must_use]
     pub fn sent(&self, role: Role) -> Option<u64> {
         self.sum(role, role == Role::Sender)
     }
 
-    /// The same for what receivers counted.
+    /// Returns the bytes counted by the receivers of one direction; `role` is this end's.
     #[must_use]
     pub fn received(&self, role: Role) -> Option<u64> {
         self.sum(role, role == Role::Receiver)
@@ -153,11 +154,11 @@ impl Outcome {
             true => Some(stream.total.bytes),
             false => Some(self.peer_of(stream)?.bytes),
         });
-        // What a peer claims may be anything.
+        // A peer's numbers are arbitrary.
         bytes.try_fold(0_u64, |sum, bytes| Some(sum.saturating_add(bytes?)))
     }
 
-    /// What the receiver of a stream counted exactly, if it is a peer of this project.
+    /// Returns the exact counts of a stream's receiver. `None` unless it is a peer of this project.
     #[must_use]
     pub fn peer_datagrams(&self, stream: &StreamOutcome) -> Option<UdpCounts> {
         let theirs = self.peer_private(stream)?;
@@ -177,15 +178,16 @@ impl Outcome {
         })
     }
 
-    /// What a peer of this project adds about the datagrams of a stream.
+    /// Returns a peer's private results for the datagrams of a stream.
     fn peer_private(&self, stream: &StreamOutcome) -> Option<&Value> {
         let private = self.peer.as_ref()?.private.as_ref()?;
         let mut streams = private["datagrams"].as_array()?.iter();
         streams.find(|one| one["id"].as_u64() == Some(stream.id))
     }
 
-    /// One-way delays of the datagrams that this end sent, or received. `None`: this end is not
-    /// a client, the server not of this project, or nothing arrived.
+    /// Returns one-way delays of the datagrams that this end sent, or received.
+    ///
+    /// `None`: this end is not a client, the server is not of this project, or nothing arrived.
     #[must_use]
     pub fn one_way_delay(&self, role: Role) -> Option<OneWayDelay> {
         let streams = self.streams.iter().filter(|stream| stream.role == role);
@@ -201,7 +203,7 @@ impl Outcome {
         OneWayDelay::of(theirs.iter(), ReceivedBy::Server, clocks)
     }
 
-    /// Results as a stock peer expects them.
+    /// Returns the results as a stock peer expects them.
     #[must_use]
     pub fn to_results(&self) -> Results {
         let is_tcp = self.parameters.transport == Transport::Tcp;
@@ -227,7 +229,7 @@ impl Outcome {
         }
     }
 
-    /// What a client of this project is sent as well.
+    /// Returns the additional results for a client of this project.
     pub(super) fn private(&self) -> Value {
         let mut private = self.samples.to_json();
         private["datagrams"] = (self.streams.iter())
@@ -260,7 +262,7 @@ impl Outcome {
     }
 }
 
-/// A receiver's exact counts for a peer of this project; zero of a sender.
+/// Returns a receiver's exact counts for a peer of this project; a sender's are zero.
 fn datagrams_to_json(stream: &StreamOutcome, streams: usize) -> Value {
     let UdpCounts {
         report,
@@ -280,35 +282,35 @@ fn datagrams_to_json(stream: &StreamOutcome, streams: usize) -> Value {
     })
 }
 
-/// Why there was no test, or no complete one.
+/// Failure of a test, or of a part of it.
 #[derive(Debug)]
 pub enum TestError {
-    /// The name has no address of the family requested.
+    /// The name has no address of the requested family.
     Unresolved {
         /// The name.
         host: String,
-        /// What the resolver said; `None`: only addresses of another family.
+        /// The resolver's error; `None`: only addresses of another family.
         cause: Option<io::Error>,
     },
     /// A connection was not established.
     Connect {
-        /// The server's addresses, the last one tried.
+        /// The last address of the server that was tried.
         to: SocketAddr,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
-    /// The engine did not connect a stream, though the kernel's control connection is there.
+    /// The engine could not connect a stream, although the kernel's control connection exists.
     EngineConnect {
         /// The server's address.
         to: SocketAddr,
-        /// What the engine said.
+        /// The engine's error.
         cause: io::Error,
     },
-    /// A socket could not be made, or an option not be set.
+    /// A socket could not be created, or an option not set.
     Socket {
-        /// What was being done, to follow "cannot".
+        /// The attempted action, to follow "cannot".
         action: String,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// The protocol ended the test.
@@ -319,22 +321,22 @@ pub enum TestError {
     Stream {
         /// Its id.
         id: u64,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
-    /// No data came for too long.
+    /// No data arrived for too long.
     Silent {
-        /// How long.
+        /// Time without data.
         timeout: Duration,
     },
-    /// The engine lacks an option.
+    /// The engine does not support an option.
     Lacks {
-        /// The option, as it is typed.
+        /// The option, as on the command line.
         option: &'static str,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The caller wanted it to stop before data flowed.
+    /// The caller stopped it before data flowed.
     Stopped,
 }
 

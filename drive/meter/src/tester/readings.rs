@@ -1,4 +1,4 @@
-//! Readings of both ends as a file: an explanation can be made again from it alone.
+//! Readings of both ends as a file, from which an explanation can be computed again.
 
 use serde_json::{Value, json};
 
@@ -7,27 +7,27 @@ use super::outcome::Outcome;
 use super::request::Protocol;
 use super::samples::Samples;
 
-/// Name and version of the file.
+/// Name and version of the file's format.
 const SCHEMA: &str = "gigatcp-readings/1";
 
-/// All that an explanation rests on.
+/// Input of an explanation.
 #[derive(Clone, Debug)]
 pub struct Readings {
-    /// Streams by id, and which way their data went from this end.
+    /// Streams by ID, with the role of this end.
     pub streams: Vec<(u64, Role)>,
     /// This end.
     pub own: Samples,
-    /// The peer; `None`: it is not of this project.
+    /// Samples of the peer; `None`: it is not of this project.
     pub peer: Option<Samples>,
-    /// Whether the server's clock of the test starts after the client's, by one way (nuttcp); the
-    /// client's starts after the server's otherwise (iperf3).
+    /// Whether the server's test clock starts after the client's, by the one-way delay (nuttcp).
+    /// Otherwise the client's starts after the server's (iperf3).
     pub server_is_later: bool,
     /// Whether socket buffers were requested.
     pub window_is_set: bool,
 }
 
 impl Readings {
-    /// What a test has seen.
+    /// Returns the readings of a test.
     #[must_use]
     pub fn of(outcome: &Outcome) -> Self {
         let peer = outcome.peer.as_ref().and_then(|peer| peer.private.as_ref());
@@ -44,7 +44,7 @@ impl Readings {
         }
     }
 
-    /// The file's content.
+    /// Returns the content of the file.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let streams = self.streams.iter().map(|(id, role)| {
@@ -64,7 +64,7 @@ impl Readings {
         })
     }
 
-    /// Reads a file's content; `None` if it is something else.
+    /// Parses the content of a file; `None` if it has another format.
     #[must_use]
     pub fn from_json(value: &Value) -> Option<Self> {
         if value["schema"].as_str()? != SCHEMA {

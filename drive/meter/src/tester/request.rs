@@ -1,4 +1,4 @@
-//! What a test is to do.
+//! Settings of a test.
 
 use std::net::{IpAddr, SocketAddr};
 #[cfg(target_os = "linux")]
@@ -10,7 +10,7 @@ use gigatcp_protocol::iperf3::{Parameters, Transport};
 #[cfg(target_os = "linux")]
 use super::engine::Engine;
 
-/// The protocol of a test's control connection.
+/// Protocol of a test's control connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Protocol {
     /// iperf3's.
@@ -20,7 +20,7 @@ pub enum Protocol {
     Nuttcp,
 }
 
-/// What connects the streams of a test.
+/// TCP implementation of the streams of a test.
 #[derive(Clone, Default, Debug)]
 pub enum Stack {
     /// The kernel.
@@ -65,46 +65,46 @@ impl Offload {
 /// A test as its user requests it.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The protocol to speak.
+    /// Protocol of the control connection.
     pub protocol: Protocol,
-    /// The TCP of its streams.
+    /// TCP implementation of its streams.
     pub stack: Stack,
     /// Port of the first data stream (nuttcp).
     pub data_port: u16,
-    /// The rate is a limit at every instant: a sender does not catch up (nuttcp).
+    /// Whether the rate is a limit at every instant, without catching up (nuttcp).
     pub instantaneous: bool,
     /// The server, by name or address.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// What both ends need to know.
+    /// Parameters for both ends.
     pub parameters: Parameters,
-    /// Time between two reports; `None`: only the whole.
+    /// Interval between reports; `None`: only the total.
     pub interval: Option<Duration>,
-    /// Time between two looks at the sockets.
+    /// Interval between samples of the sockets.
     pub sampling: Duration,
-    /// Longest wait for a connection.
+    /// Maximum wait for a connection.
     pub connect_timeout: Duration,
-    /// Address to send from; `None`: the system's choice.
+    /// Local address; `None`: the system's choice.
     pub bind: Option<IpAddr>,
-    /// Interface to send through (`SO_BINDTODEVICE`).
+    /// Local interface (`SO_BINDTODEVICE`).
     pub bind_dev: Option<String>,
     /// First local port of the streams; `None`: the system's choice.
     pub client_port: Option<u16>,
     /// Only IPv4 (`Some(true)`) or only IPv6 (`Some(false)`) addresses of the server.
     pub only_v4: Option<bool>,
-    /// Longest time without data from the server, in reverse tests.
+    /// Maximum time without data from the server, in reverse tests.
     pub receive_timeout: Duration,
-    /// The processor that this end's streams run on (`-A`); `None`: any. The server's is
+    /// CPU of this end's streams (`-A`); `None`: any. The server's is
     /// [`Parameters::server_affinity`].
     pub processor: Option<usize>,
-    /// Whether both ends hand over datagrams many at a time (GSO, GRO).
+    /// Whether both ends use GSO and GRO for datagrams.
     pub offload: Offload,
     /// Pings of the server before and during the test.
     pub latency: PingSet,
 }
 
-/// Which pings run next to a test.
+/// Kinds of pings during a test.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum PingSet {
     /// None.
@@ -112,15 +112,15 @@ pub enum PingSet {
     None,
     /// ICMP.
     Icmp,
-    /// ICMP, UDP and handshakes of TCP.
+    /// ICMP, UDP and TCP handshakes.
     All,
 }
 
-/// Time between two looks at the sockets.
+/// Interval between samples of the sockets.
 pub const SAMPLING: Duration = Duration::from_millis(10);
 
 impl Request {
-    /// A test of iperf3's defaults: TCP, one stream, 10 s, reports each second.
+    /// Returns a test with iperf3's defaults: TCP, one stream, 10 s, reports each second.
     #[must_use]
     pub fn new(host: impl Into<String>) -> Self {
         Self {
@@ -151,15 +151,16 @@ impl Request {
         }
     }
 
-    /// Whether an address of the server may be used.
+    /// Returns whether an address of the server may be used.
     pub(super) fn allows(&self, address: &SocketAddr) -> bool {
         self.only_v4
             .is_none_or(|only_v4| only_v4 == address.is_ipv4())
     }
 }
 
-/// Bytes of a block where none was requested: 128 KiB for TCP; for UDP what one packet of
-/// `mss` carries.
+/// Returns the bytes of a block.
+///
+/// The default is 128 KiB for TCP; for UDP the payload of one packet of `mss`.
 pub(super) fn block_size(parameters: &Parameters, mss: u32) -> usize {
     let default = match parameters.transport {
         Transport::Udp if mss > 0 => mss,
@@ -169,7 +170,7 @@ pub(super) fn block_size(parameters: &Parameters, mss: u32) -> usize {
     parameters.len.unwrap_or(default) as usize
 }
 
-/// Bytes that all senders of a test may send together; `None`: unlimited.
+/// Returns the bytes that all senders of a test may send together; `None`: unlimited.
 pub(super) fn budget(parameters: &Parameters, block: usize) -> Option<u64> {
     match (parameters.num, parameters.blockcount) {
         (0, 0) => None,

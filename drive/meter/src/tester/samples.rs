@@ -1,7 +1,7 @@
-//! Readings of the sockets and of the host while a test runs, and their form for the peer.
+//! Readings of the sockets and of the host during a test, and their form for the peer.
 //!
-//! Two ends of this project exchange them in the results: the end that explains a stream then
-//! knows both of its sockets and both hosts. A long test keeps fewer readings a second, not more
+//! Two ends of this project exchange them in the results, so that the end that explains a stream
+//! has both of its sockets and both hosts. A long test keeps fewer readings per second, not more
 //! memory.
 
 use std::sync::atomic::Ordering;
@@ -15,32 +15,32 @@ use super::counters::Role;
 use super::stream::{self, Stream};
 use crate::{Boot, CardWatch, HostSampler, Sampler};
 
-/// Readings that are kept of a stream, and of a host.
+/// Maximum of readings kept of a stream, and of a host.
 const MAX_READINGS: usize = 1024;
 
-/// Readings that are kept of all streams together.
+/// Maximum of readings kept of all streams together.
 const MAX_KEPT: usize = 16_384;
 
-/// Readings that are sent of all streams together: some 300 bytes each.
+/// Maximum of readings sent for all streams together: some 300 bytes each.
 const MAX_SENT: usize = 8192;
 
-/// Time between two looks at the host: CPU times of cores have steps of 10 ms.
+/// Interval between readings of the host: CPU times of cores have steps of 10 ms.
 const HOST_STEP: std::time::Duration = std::time::Duration::from_millis(100);
 
-/// Counters of a peer's interface that are kept.
+/// Maximum of counters kept of a peer's interface.
 const MAX_COUNTERS: usize = 256;
 
-/// Largest number of a peer's core that is believed.
+/// Largest accepted number of a peer's core.
 const MAX_CORE: u32 = 65_535;
 
 /// Version of the private keys.
 pub(super) const VERSION: u64 = 1;
 
-/// The newest readings of something, evenly spaced: a full list drops every second one.
+/// Evenly spaced readings: a full list drops every second one.
 #[derive(Clone, Debug)]
 struct Thinned<T> {
     kept: Vec<T>,
-    /// Readings of which one is kept.
+    /// Number of readings of which one is kept.
     stride: u64,
     seen: u64,
 }
@@ -73,24 +73,24 @@ impl<T> Thinned<T> {
     }
 }
 
-/// What an end has seen of its sockets and its host.
+/// Readings of one end's sockets and host.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
-    /// Each stream: its id, and its readings in order of time from the start of the test.
+    /// ID and readings of each stream, in order of time from the test's start.
     pub streams: Vec<(u64, Vec<Reading>)>,
-    /// The host.
+    /// Readings of the host.
     pub host: Vec<HostReading>,
-    /// What the interface in use lost; `None`: it is unknown.
+    /// Losses of the interface in use; `None`: unknown.
     pub card: Option<CardLosses>,
-    /// The host's last boot; `None`: it is unknown.
+    /// The host's last boot; `None`: unknown.
     pub boot: Option<Boot>,
     /// Congestion control of the first stream.
     pub congestion: Option<String>,
-    /// What bounds the buffers of the first stream.
+    /// Buffer limits of the first stream.
     pub limits: BufferLimits,
 }
 
-/// Takes readings while a test runs.
+/// Recorder of readings during a test.
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     sampler: Sampler,
@@ -98,12 +98,12 @@ pub(super) struct Recorder {
     streams: Vec<Thinned<Reading>>,
     host: Thinned<HostReading>,
     host_due: Instant,
-    /// The interface towards the peer, looked at before data flowed.
+    /// The interface towards the peer, with its counters before data flowed.
     card: Option<CardWatch>,
 }
 
 impl Recorder {
-    /// Learns where the streams go, before data flows.
+    /// Finds the interface of the streams, before data flows.
     pub(super) fn start(&mut self, streams: &[Stream]) {
         self.card = streams
             .first()
@@ -113,7 +113,7 @@ impl Recorder {
         }
     }
 
-    /// Looks at all streams, `at` after the start of the test; passes every reading to `each`.
+    /// Reads all streams, `at` after the start of the test; passes every reading to `each`.
     pub(super) fn look(
         &mut self,
         at: Instant,
@@ -126,7 +126,7 @@ impl Recorder {
             if let Some(connection) = stream.socket.connection()
                 && let Ok(mut reading) = connection.reading(&self.sampler, at)
             {
-                // The threads of streams do nothing else but wait for their rate.
+                // Threads of streams only send or receive, or wait for their rate.
                 let idle = stream.counters.idle.load(Ordering::Acquire);
                 match stream.role {
                     Role::Sender => reading.app_idle = Some(Duration::from_micros(idle)),
@@ -143,7 +143,7 @@ impl Recorder {
         }
     }
 
-    /// What was seen.
+    /// Returns the readings.
     pub(super) fn samples(&self, streams: &[Stream]) -> Samples {
         let of =
             |(stream, thinned): (&Stream, &Thinned<Reading>)| (stream.id, thinned.kept.clone());
@@ -162,7 +162,7 @@ impl Recorder {
 }
 
 impl Samples {
-    /// What is sent to a peer of this project.
+    /// Returns the JSON for a peer of this project.
     pub(super) fn to_json(&self) -> Value {
         let total: usize = self
             .streams
@@ -191,7 +191,7 @@ impl Samples {
         })
     }
 
-    /// Reads what a peer sent; `None` if it is of another version. What is odd is left out.
+    /// Parses a peer's readings; `None` if they have another version. Malformed ones are left out.
     pub(super) fn from_json(value: &Value) -> Option<Self> {
         if value["version"].as_u64()? != VERSION {
             return None;
@@ -240,7 +240,7 @@ impl Samples {
     }
 }
 
-/// Limits of a kernel: only they are sent, by a server.
+/// Returns a kernel's limits as JSON. Servers send no others.
 fn limits_to_json(limits: &BufferLimits) -> Value {
     match limits {
         BufferLimits::Kernel(limits) => json!(limits.map(|limit| limit.map(Bytes::as_u64))),
@@ -327,7 +327,7 @@ fn card_to_json(card: &CardLosses) -> Value {
     json!({"name": card.name, "grown": grown})
 }
 
-/// A boot's name is hexadecimal digits and hyphens.
+/// Parses a boot, whose ID must be hexadecimal digits and hyphens.
 fn boot_from_json(value: &Value) -> Option<Boot> {
     let is_name = |id: &&str| {
         let is_digit = |c: char| c.is_ascii_hexdigit() || c == '-';
@@ -339,7 +339,7 @@ fn boot_from_json(value: &Value) -> Option<Boot> {
     })
 }
 
-/// Names that a terminal or a shell could take for something else are left out.
+/// Parses a card's losses. Names with characters special to a terminal or shell are left out.
 fn card_from_json(value: &Value) -> Option<CardLosses> {
     let is_plain = |name: &str| {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:[]".contains(c);

@@ -1,4 +1,4 @@
-//! One test of a server, on a thread of its own.
+//! One test of a server, on its own thread.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,16 +23,16 @@ use super::wire::{Arrival, Wire};
 use crate::system::fd::AsFd;
 use crate::system::poll::EventFd;
 
-/// Longest step of the loop: how soon it hears that the server is to stop.
+/// Maximum wait of the loop, which bounds the delay of a stop.
 const STEP: Duration = Duration::from_millis(50);
 
-/// Longest wait for the data connections.
+/// Maximum wait for the data connections.
 pub(super) const STREAMS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Data connections of a test, from the thread that accepts them.
 #[derive(Debug)]
 pub(super) struct Mailbox {
-    /// Each with its place in the order of acceptance.
+    /// Sockets with their position in the order of acceptance.
     sockets: Mutex<Vec<(u64, Socket)>>,
     pub(super) event_fd: EventFd,
 }
@@ -45,7 +45,7 @@ impl Mailbox {
         })
     }
 
-    /// Adds a connection; it is closed if `limit` are there already.
+    /// Adds a connection; closes it if `limit` are waiting already.
     pub(super) fn push(&self, place: u64, socket: Socket, limit: usize) {
         let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
         if sockets.len() < limit {
@@ -54,7 +54,7 @@ impl Mailbox {
         }
     }
 
-    /// Takes the connections if `count` are there.
+    /// Takes the connections if there are `count`.
     pub(super) fn take(&self, count: usize) -> Option<Vec<Socket>> {
         self.event_fd.clear();
         let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,7 +66,7 @@ impl Mailbox {
     }
 }
 
-/// A client that is served.
+/// A client with its test.
 #[derive(Debug)]
 pub(super) struct Served {
     pub(super) session: Session,
@@ -78,16 +78,16 @@ pub(super) struct Served {
     pub(super) port: u16,
 }
 
-/// How a server's test ended.
+/// Result of a server's test.
 #[derive(Debug)]
 pub struct Ended {
-    /// What was measured; `None`: no data flowed.
+    /// Measurements; `None`: no data flowed.
     pub outcome: Option<Outcome>,
-    /// The reason of its end, in words.
+    /// Reason of the end.
     pub end: String,
 }
 
-/// The traffic that a client requests.
+/// Returns the traffic that a client requests.
 fn traffic_of(wanted: &Parameters, control_mss: u32, interval: Option<Duration>) -> Traffic {
     let block = request::block_size(wanted, control_mss);
     let mut traffic = Traffic::new(wanted.clone(), block, (interval, request::SAMPLING));
@@ -98,8 +98,9 @@ fn traffic_of(wanted: &Parameters, control_mss: u32, interval: Option<Duration>)
     traffic
 }
 
-/// Serves a test to its end. `opened` is called once the data connections are there; `render`
-/// makes the output that a client may request.
+/// Runs a test to its end. `opened` is called once the data connections exist.
+///
+/// `render` formats the output that a client may request.
 pub(super) fn serve(
     mut served: Served,
     interval: Option<Duration>,
@@ -119,7 +120,7 @@ pub(super) fn serve(
             let now = served.wire.now();
             match output {
                 Output::Send(bytes) => {
-                    // Whether the client is still there, the next read says.
+                    // The next read shows whether the client still exists.
                     let _ = served.wire.send(&bytes);
                 }
                 Output::Event(ServerEvent::Parameters(_)) => {}
@@ -130,7 +131,8 @@ pub(super) fn serve(
                 }
                 Output::Event(ServerEvent::EndTest) => {
                     traffic.stop(report);
-                    // The client reads the end of its streams before it reads on.
+                    // The client reads the end of its streams before it continues with the
+                    // protocol.
                     traffic.close();
                     served.session.exchange_results(now);
                 }
@@ -176,10 +178,10 @@ pub(super) fn serve(
     }
 }
 
-/// Returns the results for the client, with this end's output if it requested that.
+/// Returns the results for the client, with this end's output if requested.
 fn results_of(own: &Outcome, render: Option<&Render>) -> Results {
     let mut results = own.to_results();
-    // A stock client does not request it, and its parser need not read it.
+    // A stock client does not request it, and its parser need not accept it.
     results.private = own.parameters.private.as_ref().map(|_| own.private());
     let render = render.filter(|_| own.parameters.get_server_output);
     let text = render.map(|render| render(own));
@@ -187,7 +189,7 @@ fn results_of(own: &Outcome, render: Option<&Render>) -> Results {
     results
 }
 
-/// Waits for what comes next.
+/// Waits for the next event.
 fn step(served: &mut Served, traffic: &mut Traffic, report: &mut dyn FnMut(Progress<'_>)) {
     let now = Instant::now();
     let protocol = served.session.poll_timeout();
@@ -206,7 +208,7 @@ fn step(served: &mut Served, traffic: &mut Traffic, report: &mut dyn FnMut(Progr
     }
 }
 
-/// Begins the streams: those that the client sends on come first.
+/// Starts the streams: those that the client sends on come first.
 fn spawn(traffic: &mut Traffic, sockets: Vec<Socket>) -> io::Result<()> {
     let parameters = traffic.parameters();
     let forward = match parameters.direction {

@@ -1,4 +1,4 @@
-//! The rate of a test without its beginning: slow start recognized from the counters.
+//! Rate of a test without its beginning: slow start recognized from the counters.
 
 use std::time::Duration;
 
@@ -8,21 +8,22 @@ use gigatcp_why::counters::Reading;
 use super::counters::Role;
 use super::outcome::Outcome;
 
-/// Length of an observation: some RTTs of a long path, so that no burst is one.
+/// Length of an observation: several RTTs of a long path, longer than a burst.
 const STEP: Duration = Duration::from_millis(100);
 
-/// The steady part of a direction.
+/// Steady part of a direction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Steady {
-    /// What was left out, from the start of the test.
+    /// Time left out, from the start of the test.
     pub warm_up: Duration,
-    /// Rate of the rest, all streams together, in bit/s of payload.
+    /// Rate of the rest, of all streams together, in bit/s of payload.
     pub rate: f64,
 }
 
-/// Finds the steady part of a direction: the bytes acknowledged (or received, at a receiver) in
-/// each 100 ms, cut where MSER-5 cuts. `None`: there is none, the test is shorter than 2 s, or
-/// it is of UDP.
+/// Finds the steady part of a direction with MSER-5.
+///
+/// The input is the bytes acknowledged (or received, at a receiver) in each 100 ms. `None`: there
+/// is none, the test is shorter than 2 s, or it is of UDP.
 #[must_use]
 pub fn steady(outcome: &Outcome, role: Role) -> Option<Steady> {
     let ids = outcome
@@ -53,7 +54,7 @@ pub fn steady(outcome: &Outcome, role: Role) -> Option<Steady> {
     })
 }
 
-/// Bytes in each step, interpolated between readings.
+/// Returns the bytes in each step, interpolated between readings.
 fn bytes_in_steps(readings: &[Reading], role: Role) -> Vec<f64> {
     let points = readings.iter().filter_map(|reading| {
         let bytes = match role {

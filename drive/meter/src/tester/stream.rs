@@ -32,7 +32,7 @@ pub(super) enum Socket {
     Udp(UdpSocket),
 }
 
-/// What the threads of a test share.
+/// State shared by the threads of a test.
 #[derive(Clone, Debug)]
 pub(super) struct Shared {
     pub(super) parameters: Arc<Parameters>,
@@ -40,22 +40,22 @@ pub(super) struct Shared {
     pub(super) budget: Arc<Budget>,
     /// Bytes of a write, or of a datagram.
     pub(super) block: usize,
-    /// The processor that the streams' threads run on (`-A`); `None`: any.
+    /// CPU of the streams' threads (`-A`); `None`: any.
     pub(super) processor: Option<usize>,
-    /// Whether datagrams are handed over many at a time.
+    /// Whether GSO and GRO are used for datagrams.
     pub(super) offload: Offload,
     /// State of streams of nuttcp's protocol; `None`: iperf3's.
     pub(super) nuttcp: Option<Arc<Link>>,
 }
 
-/// Streams of this process, of all its tests.
+/// Number of streams of this process, of all its tests.
 static STREAMS: AtomicUsize = AtomicUsize::new(0);
 
-/// Streams that are looked at without longer pauses. With more, looks would take the CPUs from the
-/// data, and most readings of a test of 10 s would not be kept.
+/// Number of streams sampled at the normal interval. With more, samples would take the CPUs from
+/// the data, and most readings of a test of 10 s would not be kept.
 const OFTEN: u32 = 16;
 
-/// The time between two looks in a process with as many streams as this one has now.
+/// Returns the sampling interval for the current number of streams in this process.
 pub(super) fn spaced(step: Duration) -> Duration {
     let streams = STREAMS.load(Ordering::Relaxed);
     step * (u32::try_from(streams).unwrap_or(u32::MAX) / OFTEN).max(1)
@@ -76,7 +76,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Begins the thread of a connected socket.
+    /// Starts the thread of a connected socket.
     pub(super) fn spawn(id: u64, role: Role, socket: Socket, shared: &Shared) -> io::Result<Self> {
         let ([local, peer], options) = match &socket {
             Socket::Tcp(socket) => connected(socket, shared)?,
@@ -106,12 +106,12 @@ impl Stream {
         })
     }
 
-    /// What `tcp_info` says now; `None`: not TCP.
+    /// Returns the current `tcp_info`; `None`: not TCP.
     pub(super) fn view(&self) -> Option<View> {
         self.socket.connection()?.view().ok()
     }
 
-    /// Wakes the thread from a call that waits.
+    /// Wakes the thread from a blocking call.
     pub(super) fn interrupt(&self) {
         let how = match self.role {
             Role::Sender => Shutdown::Write,
@@ -131,19 +131,19 @@ impl Stream {
         }
     }
 
-    /// CPU time of the thread: user and system.
+    /// Returns the CPU time of the thread: user and system.
     pub(super) fn cpu(&self) -> [Duration; 2] {
         let micros = |index: usize| self.counters.cpu[index].load(Ordering::Acquire);
         [0, 1].map(|index| Duration::from_micros(micros(index)))
     }
 
-    /// Delays that it saw as a receiver of datagrams.
+    /// Returns the delays it measured as a receiver of datagrams.
     pub(super) fn delays(&self) -> MutexGuard<'_, DelayLog> {
         let delays = self.counters.delays.lock();
         delays.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Its options, with what was found about them since it began.
+    /// Returns its options, with what has been learned about them since its start.
     pub(super) fn options(&self, offload: Offload) -> Effective {
         let mut options = self.options.clone();
         options.udp_offload = self.counters.is_offloaded.load(Ordering::Acquire);
@@ -160,7 +160,7 @@ impl Stream {
         options
     }
 
-    /// Whether its thread has ended by itself.
+    /// Returns whether its thread has ended.
     pub(super) fn is_ended(&self) -> bool {
         self.counters.is_ended.load(Ordering::Acquire)
     }
@@ -173,7 +173,7 @@ impl Drop for Stream {
 }
 
 impl Socket {
-    /// The connection; `None`: not TCP.
+    /// Returns the connection; `None`: not TCP.
     pub(super) fn connection(&self) -> Option<&dyn Connection> {
         match self {
             Self::Tcp(socket) => Some(socket),
@@ -192,7 +192,7 @@ impl Socket {
     }
 }
 
-/// Addresses and options of a stream that was just connected.
+/// Returns addresses and options of a newly connected stream.
 fn connected(
     connection: &dyn Connection,
     shared: &Shared,
@@ -201,7 +201,7 @@ fn connected(
     Ok((connection.addresses()?, options))
 }
 
-/// What the thread of a stream does.
+/// Runs the thread of a stream.
 fn work((id, role): (u64, Role), socket: &Socket, counters: &Counters, shared: &Shared) {
     let pinned = match shared.processor {
         Some(processor) => crate::system::process::pin_to_processor(processor),
@@ -230,7 +230,7 @@ fn work((id, role): (u64, Role), socket: &Socket, counters: &Counters, shared: &
     }
 }
 
-/// The place of a stream in the order in which they are opened.
+/// Returns the position of a stream in the order of opening.
 fn place_of(id: u64) -> usize {
     // iperf3 numbers streams 1, 3, 4, 5.
     id.saturating_sub(if id > 1 { 2 } else { 1 }) as usize

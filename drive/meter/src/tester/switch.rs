@@ -7,7 +7,7 @@ const WAITING: u8 = 0;
 const RUNNING: u8 = 1;
 const STOPPED: u8 = 2;
 
-/// A switch that many threads look at before each block.
+/// Start and stop flag that many threads check before each block.
 #[derive(Debug, Default)]
 pub(super) struct Switch {
     state: AtomicU8,
@@ -22,22 +22,22 @@ impl Switch {
         self.changed.notify_all();
     }
 
-    /// Data may flow.
+    /// Starts the data.
     pub(super) fn start(&self) {
         self.set(RUNNING);
     }
 
-    /// The test is over.
+    /// Ends the test.
     pub(super) fn stop(&self) {
         self.set(STOPPED);
     }
 
-    /// Whether the test is over.
+    /// Returns whether the test is over.
     pub(super) fn is_stopped(&self) -> bool {
         self.state.load(Ordering::Acquire) == STOPPED
     }
 
-    /// Waits until data may flow, or the test is over.
+    /// Waits until data may flow or the test is over.
     pub(super) fn wait(&self) {
         let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
         while self.state.load(Ordering::Acquire) == WAITING {

@@ -1,4 +1,4 @@
-//! What the thread of a TCP stream does: write blocks, or read them.
+//! Thread of a TCP stream: writes or reads blocks.
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::Ordering;
@@ -8,10 +8,10 @@ use super::connection::{Block, Connection};
 use super::counters::{Counters, Role};
 use super::stream::Shared;
 
-/// Longest sleep of a paced sender: it looks at the switch as often.
+/// Maximum sleep of a paced sender between checks of the switch.
 const MAX_SLEEP: Duration = Duration::from_millis(100);
 
-/// Sends, or receives.
+/// Sends or receives, depending on the role.
 pub(super) fn work(
     role: Role,
     connection: &dyn Connection,
@@ -67,8 +67,8 @@ fn send(connection: &dyn Connection, counters: &Counters, shared: &Shared) -> io
     Ok(())
 }
 
-/// Waits until all that was sent is acknowledged, where the system tells: an amount that is
-/// requested arrives.
+/// Waits until all sent data is acknowledged, if the system reports that. So a requested amount
+/// arrives.
 fn drain(connection: &dyn Connection, shared: &Shared) -> io::Result<()> {
     while !shared.switch.is_stopped() && connection.unacknowledged().is_ok_and(|left| left > 0) {
         std::thread::sleep(Duration::from_millis(1));
@@ -76,8 +76,9 @@ fn drain(connection: &dyn Connection, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads until the test is over or the sender closes. Bytes that wait when the test is over are
-/// not counted: the peer may still be sending.
+/// Reads until the test is over or the sender closes.
+///
+/// Bytes still unread when the test is over are not counted: the peer may still be sending.
 fn receive(connection: &dyn Connection, counters: &Counters, shared: &Shared) -> io::Result<()> {
     shared.switch.wait();
     let mut buffer = vec![0; shared.block];
@@ -97,7 +98,7 @@ fn receive(connection: &dyn Connection, counters: &Counters, shared: &Shared) ->
     Ok(())
 }
 
-/// A block of bytes that does not compress.
+/// Returns a block of incompressible bytes.
 pub(super) fn payload(size: usize) -> Vec<u8> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut block = vec![0; size];
@@ -113,7 +114,7 @@ pub(super) fn time_for(bytes: u64, rate: u64) -> Duration {
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
-/// Sleeps until `due` and counts that; returns whether the test goes on.
+/// Sleeps until `due` and counts the sleep; returns whether the test continues.
 pub(super) fn wait_until(due: Instant, counters: &Counters, shared: &Shared) -> bool {
     loop {
         let left = due.saturating_duration_since(Instant::now());

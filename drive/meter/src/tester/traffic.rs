@@ -1,4 +1,4 @@
-//! All streams of a test: started, looked at, stopped; what each interval brought.
+//! All streams of a test: start, sampling, end; results of each interval.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
@@ -21,22 +21,22 @@ use super::switch::Switch;
 use crate::View;
 use crate::system::clock;
 
-/// What happens while a test runs.
+/// Progress of a test.
 #[derive(Clone, Debug)]
 pub enum Progress<'a> {
-    /// The server lets this client wait.
+    /// The server has queued this client.
     Queued,
-    /// Data flows: what is known of the test so far.
+    /// Data flows; the results so far.
     Started(&'a Outcome),
     /// An interval has ended.
     Interval(&'a Interval),
-    /// An interval that a nuttcp server measured as the receiver.
+    /// An interval measured by a nuttcp server as receiver.
     PeerInterval(&'a PeerInterval),
-    /// Something that the user should know, such as an option that the server does not have.
+    /// A note for the user, such as an option that the server does not support.
     Note(String),
 }
 
-/// Counts of a stream at one moment.
+/// Counts of a stream at one time.
 #[derive(Clone, Copy, Default, Debug)]
 struct Mark(StreamInterval);
 
@@ -58,29 +58,29 @@ pub(super) struct Traffic {
     interval: Option<Duration>,
     omit: Duration,
     pub(super) started_at: Option<(Instant, SystemTime)>,
-    /// When what is measured began: after what is omitted.
+    /// Start of the measured time, after the omitted time.
     measured_from: Option<Instant>,
     interval_from: Option<Instant>,
-    /// Counts when the interval, and what is measured, began.
+    /// Counts at the start of the interval, and of the measured time.
     marks: Vec<(Mark, Mark)>,
     extremes: Vec<Extremes>,
     pub(super) intervals: Vec<Interval>,
     measured: Duration,
     totals: Vec<StreamInterval>,
     cpu: Cpu,
-    /// CPU time of this process at the start, if its threads are the streams' TCP too.
+    /// Initial CPU time of this process, if the streams' TCP runs in its threads.
     process_before: Option<(Duration, Duration)>,
     sampling: Duration,
     recorder: Recorder,
     sample_at: Option<Instant>,
-    /// What the first streams wait for, from this end alone.
+    /// Time attribution of the first streams, from this end only.
     accounts: Vec<CounterAccount>,
 }
 
-/// Streams whose limit is named in each interval.
+/// Number of streams whose limit is named in each interval.
 const MAX_ACCOUNTS: usize = 8;
 
-/// Slices of time of an account that answers for the present.
+/// Time slices of an account that only names the current limit.
 const PRESENT_SLICES: usize = 16;
 
 impl Traffic {
@@ -124,7 +124,7 @@ impl Traffic {
         &self.shared.parameters
     }
 
-    /// Data flows from now on.
+    /// Starts the data.
     pub(super) fn start(&mut self) {
         self.streams.sort_by_key(|stream| stream.id);
         self.recorder.start(&self.streams);
@@ -152,7 +152,7 @@ impl Traffic {
         self.shared.switch.start();
     }
 
-    /// Reads `tcp_info` of all streams, and the host.
+    /// Reads `tcp_info` of all streams, and the host's counters.
     fn sample(&mut self, now: Instant) {
         let Some((start, _)) = self.started_at else {
             return;
@@ -172,12 +172,12 @@ impl Traffic {
         self.sample_at = Some(now + stream::spaced(self.sampling));
     }
 
-    /// What the sockets and the host showed.
+    /// Returns the readings of the sockets and the host.
     pub(super) fn samples(&self) -> Samples {
         self.recorder.samples(&self.streams)
     }
 
-    /// When to call [`Self::handle_time`] next; `None`: nothing is due.
+    /// Returns when [`Self::handle_time`] is due; `None`: never.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         let (start, _) = self.started_at?;
         let omit = self.measured_from.is_none().then(|| start + self.omit);
@@ -187,17 +187,17 @@ impl Traffic {
         omit.into_iter().chain(interval).chain(self.sample_at).min()
     }
 
-    /// Whether the threads of all streams have ended.
+    /// Returns whether the threads of all streams have ended.
     pub(super) fn is_ended(&self) -> bool {
         self.streams.iter().all(Stream::is_ended)
     }
 
-    /// Whether data flows.
+    /// Returns whether data flows.
     pub(super) fn is_flowing(&self) -> bool {
         self.started_at.is_some() && !self.shared.switch.is_stopped()
     }
 
-    /// Closes the data connections in both directions: what was counted stays.
+    /// Closes the data connections in both directions; the counts remain.
     pub(super) fn close(&self) {
         for stream in &self.streams {
             // It fails if the peer has closed already.
@@ -205,14 +205,14 @@ impl Traffic {
         }
     }
 
-    /// Whether the time of the test is over.
+    /// Returns whether the time of the test is over.
     pub(super) fn is_time_over(&self, now: Instant) -> bool {
         let time = self.parameters().time;
         let is_unlimited = time == 0 || self.shared.is_budgeted();
         !is_unlimited && self.deadline().is_some_and(|deadline| now >= deadline)
     }
 
-    /// When the time of the test is over, if it has one.
+    /// Returns when the time of the test is over, if it is limited.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let time = self.parameters().time;
         let (start, _) = self.started_at?;
@@ -220,8 +220,8 @@ impl Traffic {
         (!is_unlimited).then(|| start + self.omit + Duration::from_secs(time.into()))
     }
 
-    /// Whether what was to be transferred is: the senders have ended, or what was received is
-    /// enough.
+    /// Returns whether the requested amount was transferred: senders have ended, or enough was
+    /// received.
     pub(super) fn is_amount_done(&self) -> bool {
         let Some(amount) = request::budget(self.parameters(), self.shared.block) else {
             return false;
@@ -238,13 +238,13 @@ impl Traffic {
         are_senders_done || (received > 0 && received >= amount)
     }
 
-    /// Bytes that all streams have moved.
+    /// Returns the bytes that all streams have moved.
     pub(super) fn bytes(&self) -> u64 {
         let bytes = |stream: &Stream| stream.counters.bytes.load(Ordering::Acquire);
         self.streams.iter().map(bytes).sum()
     }
 
-    /// Closes the interval that is over by `now`, and ends what is omitted.
+    /// Closes the interval that is over by `now`, and ends the omitted time.
     pub(super) fn handle_time(&mut self, now: Instant, report: &mut dyn FnMut(Progress<'_>)) {
         let Some((start, _)) = self.started_at else {
             return;
@@ -301,13 +301,12 @@ impl Traffic {
         }
     }
 
-    /// The test is over: threads end, and the last interval is closed. A block that was being
-    /// sent counts.
+    /// Ends the test: stops threads and closes the last interval. A block being sent still counts.
     pub(super) fn stop(&mut self, report: &mut dyn FnMut(Progress<'_>)) {
         self.stop_at(Instant::now(), report);
     }
 
-    /// Stops a test that was over at `now`.
+    /// Ends a test that was over at `now`.
     pub(super) fn stop_at(&mut self, now: Instant, report: &mut dyn FnMut(Progress<'_>)) {
         let Some((start, _)) = self.started_at else {
             return;
@@ -337,8 +336,9 @@ impl Traffic {
         self.cpu = self.cpu_shares(now.saturating_duration_since(start));
     }
 
-    /// What came after the last interval belongs to it: the end of a test is never on the
-    /// clock's grid.
+    /// Merges the rest of the test into the last interval.
+    ///
+    /// A test never ends exactly at an interval's end.
     fn merge_into_last(&mut self, now: Instant) {
         let mut ignored = |_: Progress<'_>| {};
         let last = self.intervals.pop();
@@ -376,7 +376,7 @@ impl Traffic {
         }
     }
 
-    /// A stream that failed while the test ran, and why.
+    /// Returns a stream that failed during the test, with its error.
     pub(super) fn failure(&self) -> Option<(u64, std::io::Error)> {
         self.streams.iter().find_map(|stream| {
             let mut error = stream
@@ -388,17 +388,17 @@ impl Traffic {
         })
     }
 
-    /// Time that is measured.
+    /// Returns the measured time.
     pub(super) fn measured(&self) -> Duration {
         self.measured
     }
 
-    /// CPU time of this end.
+    /// Returns the CPU time of this end.
     pub(super) fn cpu(&self) -> Cpu {
         self.cpu
     }
 
-    /// The streams as they are now, or as they ended.
+    /// Returns the results of the streams so far.
     pub(super) fn outcomes(&self) -> Vec<StreamOutcome> {
         let of = |(index, stream): (usize, &Stream)| {
             let extremes = self.extremes.get(index).copied().unwrap_or_default();
@@ -421,7 +421,7 @@ impl Traffic {
     }
 }
 
-/// The two ends of a test and the protocol between them.
+/// Ends of a test and the protocol between them.
 #[derive(Debug)]
 pub(super) struct Ends<'a> {
     pub(super) protocol: Protocol,
@@ -432,7 +432,7 @@ pub(super) struct Ends<'a> {
 }
 
 impl Traffic {
-    /// What this end has measured; without what the peer said.
+    /// Returns the results of this end, without the peer's.
     pub(super) fn outcome(&self, ends: &Ends<'_>) -> Outcome {
         let started_at = self.started_at.map(|(_, started_at)| started_at);
         Outcome {
@@ -484,7 +484,7 @@ impl Mark {
         })
     }
 
-    /// What was counted since an earlier moment.
+    /// Returns the counts since an earlier time.
     fn since(&self, earlier: &Self) -> StreamInterval {
         let (now, before) = (&self.0, &earlier.0);
         StreamInterval {
@@ -503,7 +503,7 @@ impl Mark {
 }
 
 impl StreamInterval {
-    /// Adds what came right after.
+    /// Adds the counts of the following interval.
     fn extend(&mut self, more: &Self) {
         self.bytes += more.bytes;
         if let (Some(sum), Some(count)) = (&mut self.retransmits, more.retransmits) {

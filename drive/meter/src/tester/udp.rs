@@ -1,4 +1,4 @@
-//! What the thread of a UDP stream does: send datagrams at a rate, or count them.
+//! Thread of a UDP stream: sends datagrams at a rate, or counts them.
 
 use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
@@ -18,18 +18,18 @@ use super::stream::Shared;
 use crate::system::clock;
 use crate::system::datagrams::{self, MAX_BATCH};
 
-/// Longest wait of a thread before it looks at the switch.
+/// Maximum wait of a thread between checks of the switch.
 const MAX_WAIT: time::Duration = time::Duration::from_millis(100);
 
-/// Smallest place for a datagram whose size the peer chose.
+/// Minimum buffer for a datagram whose size the peer chose.
 const MIN_PLACE: usize = 2048;
 
-/// The monotonic clock, which a datagram's header carries.
+/// Returns the time of the monotonic clock, which a datagram's header carries.
 fn now() -> Instant {
     Instant::from_nanos(clock::monotonic().unsigned_abs())
 }
 
-/// Sends datagrams at the rate requested: those that are due leave by one system call.
+/// Sends datagrams at the requested rate: those due together leave by one system call.
 pub(super) fn send(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> io::Result<()> {
     let parameters = &shared.parameters;
     let size = shared.block.max(MIN_SIZE);
@@ -43,7 +43,7 @@ pub(super) fn send(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> 
     });
     let mut batch = vec![0; size * MAX_BATCH];
     let mut sender = BatchSender::new(socket, size, shared.offload, counters);
-    // Without it a sleep ends up to 50 us late; the average rate holds anyway.
+    // Otherwise a sleep ends up to 50 us late; the average rate holds anyway.
     let _ = clock::wake_sharply();
     shared.switch.wait();
     source.start(now());
@@ -78,8 +78,10 @@ pub(super) fn send(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> 
     Ok(())
 }
 
-/// Counts datagrams until the test is over. Those of one system call count as arrived together:
-/// jitter is exact while datagrams come one by one.
+/// Counts datagrams until the test is over.
+///
+/// Those of one system call count as simultaneous arrivals. Jitter is exact while datagrams arrive
+/// one by one.
 pub(super) fn receive(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> io::Result<()> {
     socket.set_read_timeout(Some(MAX_WAIT))?;
     datagrams::report_drops(socket)?;
@@ -108,7 +110,7 @@ pub(super) fn receive(socket: &UdpSocket, counters: &Counters, shared: &Shared) 
             let lost_before = sink.report().lost;
             for datagram in message.datagrams() {
                 let header = Header::read(datagram, is_64bit);
-                // A reply that came late, or a number of no datagram.
+                // A late reply, or an invalid sequence number.
                 let Some(header) = header.filter(|header| header.seq > 0) else {
                     continue;
                 };
@@ -151,8 +153,9 @@ mod tests {
 
     const SIZE: usize = 100;
 
-    /// Counts of a receiver to which datagrams of these numbers are sent, many as one packet:
-    /// `early` ones before it reads. Also whether any came joined.
+    /// Returns the counts of a receiver of datagrams with these numbers, sent with GSO.
+    ///
+    /// `early` ones arrive before it reads. Also returns whether any were coalesced.
     fn counted(offload: Offload, early: &[u64], late: &[u64]) -> (UdpCounts, bool) {
         let [from, to] = [0, 1].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
         from.connect(to.local_addr().unwrap()).unwrap();
@@ -173,7 +176,7 @@ mod tests {
         let last = late.iter().max().copied().unwrap();
         std::thread::scope(|scope| {
             let receiver = scope.spawn(|| receive(&to, &counters, &shared));
-            // It waits for the start with its options set.
+            // The receiver waits for the start with its options set.
             std::thread::sleep(time::Duration::from_millis(100));
             send(early);
             shared.switch.start();

@@ -1,4 +1,4 @@
-//! A control connection that is read without waiting, and written whole.
+//! A control connection with non-blocking reads and complete writes.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -10,21 +10,21 @@ use crate::system::clock;
 use crate::system::fd::{AsFd, BorrowedFd};
 use crate::system::poll::{self, Interest};
 
-/// Longest wait for a peer that does not read its control connection.
+/// Maximum wait for a peer that does not read its control connection.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Shortest wait that is worth a system call.
+/// Interest of a reader.
 const READ: Interest = Interest {
     read: true,
     write: false,
 };
 
-/// What a look at the connection found.
+/// Result of a wait for data.
 #[derive(Debug)]
 pub(super) enum Arrival {
     /// Bytes.
     Bytes(Vec<u8>),
-    /// Nothing by the time given.
+    /// No data by the given time.
     Nothing,
     /// The peer closed, or the connection failed.
     Closed,
@@ -34,7 +34,7 @@ pub(super) enum Arrival {
 #[derive(Debug)]
 pub(super) struct Wire {
     stream: TcpStream,
-    /// Zero of the monotonic clock, by which the protocol and datagrams have their time.
+    /// Zero of the monotonic clock of the protocol and of datagrams.
     epoch: Instant,
 }
 
@@ -52,12 +52,12 @@ impl Wire {
         &self.stream
     }
 
-    /// Now, by the clock of the protocol.
+    /// Returns the current time of the protocol's clock.
     pub(super) fn now(&self) -> units::Instant {
         units::Instant::from_nanos(self.epoch.elapsed().as_nanos() as u64)
     }
 
-    /// An instant of the protocol by the system's clock.
+    /// Converts a time of the protocol's clock to the system's.
     pub(super) fn instant(&self, at: units::Instant) -> Instant {
         self.epoch + Duration::from_nanos(at.as_nanos())
     }
@@ -66,7 +66,7 @@ impl Wire {
         self.stream.write_all(bytes)
     }
 
-    /// Waits for bytes, at longest until `until`; `waker` ends the wait too.
+    /// Waits for bytes until `until` at most; `waker` also ends the wait.
     pub(super) fn receive(
         &mut self,
         until: Instant,

@@ -1,4 +1,4 @@
-//! Which connections are watched: a few words, as `ss` has them.
+//! Filter of watched connections, in the syntax of `ss`.
 //!
 //! ```text
 //! filter = any { "or" any } ;  any = one { ["and"] one } ;
@@ -15,69 +15,69 @@ use std::net::{IpAddr, SocketAddr};
 use gigatcp_linux::owners::Process;
 use gigatcp_linux::sock_diag::STATES;
 
-/// Gives the addresses of a host by its name.
+/// Function that resolves the name of a host.
 pub type Resolve<'a> = &'a dyn Fn(&str) -> Vec<IpAddr>;
 
-/// What a connection must be to be watched.
+/// Condition on watched connections.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Filter {
     /// Any connection.
     #[default]
     Any,
-    /// None of these.
+    /// Negation.
     Not(Box<Self>),
-    /// All of these.
+    /// Conjunction.
     All(Vec<Self>),
-    /// One of these.
+    /// Disjunction.
     Either(Vec<Self>),
-    /// In a state, by number.
+    /// State of the connection, by number.
     State(u8),
-    /// At this place, at the ends named.
+    /// Place of the ends.
     At(Ends, Place),
-    /// Of a process, by number.
+    /// Owning process, by number.
     Pid(u32),
-    /// Of a process, by a part of its name.
+    /// Owning process, by a part of its name.
     Process(String),
 }
 
-/// Which ends of a connection have to be at a place.
+/// Ends of a connection that a place applies to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ends {
     /// This host.
     Local,
     /// The peer.
     Peer,
-    /// One of them.
+    /// Either end.
     Either,
 }
 
-/// Addresses and a port.
+/// Set of addresses, and a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Addresses with the length of the prefix that counts; none: all.
+    /// Addresses with the length of the prefix; empty: all.
     addresses: Vec<(IpAddr, u8)>,
     /// Port; `None`: all.
     port: Option<u16>,
 }
 
-/// What is known of a connection when it is filtered.
+/// Properties of a connection for a filter.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {
     /// Its state, by number.
     pub state: u8,
-    /// Address and port here.
+    /// Local address and port.
     pub local: SocketAddr,
     /// Address and port of the peer.
     pub peer: SocketAddr,
-    /// Who has it open, if that is known.
+    /// Process that has it open, if found.
     pub owner: Option<&'a Process>,
 }
 
 impl Filter {
-    /// Reads a filter.
+    /// Parses a filter.
     ///
     /// # Errors
-    /// What is wrong, with the word.
+    /// The wrong word, and why it is wrong.
     pub fn parse(text: &str, resolve: Resolve<'_>) -> Result<Self, String> {
         let spaced = text
             .replace('(', " ( ")
@@ -98,7 +98,7 @@ impl Filter {
         }
     }
 
-    /// Whether the owner of a connection must be known to answer.
+    /// Returns whether the filter depends on the owner of a connection.
     #[must_use]
     pub fn asks_owner(&self) -> bool {
         match self {
@@ -109,7 +109,7 @@ impl Filter {
         }
     }
 
-    /// Whether a connection is watched.
+    /// Returns whether a connection matches.
     #[must_use]
     pub fn matches(&self, known: &Known<'_>) -> bool {
         match self {
@@ -136,7 +136,7 @@ impl Place {
     }
 }
 
-/// Whether the first `length` bits of two addresses of one family agree.
+/// Returns whether the first `length` bits of two addresses of one family agree.
 fn is_in(one: IpAddr, other: IpAddr, length: u8) -> bool {
     let bits = |address: IpAddr| match address {
         IpAddr::V4(four) => (u128::from(four.to_bits()) << 96, true),
@@ -251,7 +251,7 @@ impl<'a> Reader<'a> {
         Ok(Filter::At(Ends::Either, self.place(word)?))
     }
 
-    /// `HOST`, `HOST/LENGTH`, `HOST:PORT`, `[V6]:PORT` or `:PORT`.
+    /// Parses `HOST`, `HOST/LENGTH`, `HOST:PORT`, `[V6]:PORT` or `:PORT`.
     fn place(&self, word: &str) -> Result<Place, String> {
         let bad = |what: &str| format!("`{word}` is not {what}");
         let is_v6 = word.parse::<IpAddr>().is_ok() || word.contains('/');

@@ -1,12 +1,12 @@
-//! All TCP connections of a network namespace, look after look.
+//! Samples all TCP connections of a network namespace repeatedly.
 //!
-//! A look is one list of the kernel ([`SockDiag`]). Connections are known again by their
-//! cookie. A connection that did nothing since the last look costs a comparison of 24
-//! bytes; one that did is read and gets an account of its time.
+//! A sample is one listing by the kernel ([`SockDiag`]). Connections are identified by their
+//! cookie. A connection that was idle since the last sample costs a comparison of 24 bytes. An
+//! active one is read, and its time is attributed.
 //!
 //! | file | what |
 //! |---|---|
-//! | `filter.rs` | which connections |
+//! | `filter.rs` | filter of connections |
 
 mod filter;
 
@@ -24,51 +24,51 @@ pub use filter::{Ends, Filter, Known, Place, Resolve};
 
 use crate::sample::Sampler;
 
-/// Slices that the account of a connection keeps, unless the caller says otherwise.
+/// Default maximum of time slices in the account of a connection.
 const SLICES: usize = 16;
 
-/// Connections that have ended and are kept, the largest ones.
+/// Maximum of ended connections that are kept; the largest ones are.
 const MAX_ENDED: usize = 32;
 
 /// Minimum time between two searches for the owners of sockets.
 const OWNERS_EVERY: Duration = Duration::from_secs(2);
 
-/// The bytes of `struct tcp_info` that change when data or ACKs pass: from
-/// `tcpi_bytes_acked` to `tcpi_segs_in`.
+/// Bytes of `struct tcp_info` that change when data or ACKs pass: from `tcpi_bytes_acked` to
+/// `tcpi_segs_in`.
 const MOVED: std::ops::Range<usize> = 120..144;
 
-/// A connection that is watched.
+/// A watched connection.
 #[derive(Debug)]
 pub struct Connection {
-    /// Inode of its socket, by which it is named; 0 if no process has it open.
+    /// Inode of its socket, used as its ID; 0 if no process has it open.
     pub id: u32,
-    /// Address and port here.
+    /// Local address and port.
     pub local: SocketAddr,
     /// Address and port of the peer.
     pub peer: SocketAddr,
     /// State of the connection, by number.
     state: u8,
-    /// Who has it open, if that is known.
+    /// Process that has it open, if found.
     pub owner: Option<Process>,
     /// Its congestion control.
     pub congestion: String,
-    /// Its last reading.
+    /// Last reading.
     pub reading: Reading,
-    /// Rate of data acknowledged in the last look.
+    /// Rate of acknowledged data between the last two samples.
     pub sent: Rate,
-    /// Rate of data received in the last look.
+    /// Rate of received data between the last two samples.
     pub received: Rate,
     identity: Identity,
     moved: [u8; 24],
-    /// As sender, and as receiver: made when data moves.
+    /// Account as sender, and as receiver; created when data moves.
     accounts: [Option<Box<CounterAccount>>; 2],
-    /// Bytes acknowledged and received since it is watched.
+    /// Bytes acknowledged and received since the watch began.
     totals: [Bytes; 2],
     look: u64,
 }
 
 impl Connection {
-    /// Name of its state, as `ss` has it.
+    /// Returns the name of its state in `ss`.
     #[must_use]
     pub fn state(&self) -> &'static str {
         STATES
@@ -77,19 +77,19 @@ impl Connection {
             .unwrap_or("unknown")
     }
 
-    /// The sum of both.
+    /// Returns the bytes acknowledged and received since the watch began.
     #[must_use]
     pub fn total(&self) -> Bytes {
         self.totals[0] + self.totals[1]
     }
 
-    /// Bytes acknowledged, and bytes received, since it is watched.
+    /// Returns the bytes acknowledged, and those received, since the watch began.
     #[must_use]
     pub const fn totals(&self) -> [Bytes; 2] {
         self.totals
     }
 
-    /// Which end this host is of the direction with most of the data.
+    /// Returns the role of this host in the direction with more data.
     #[must_use]
     pub fn role(&self) -> End {
         match self.totals[1] > self.totals[0] {
@@ -98,19 +98,19 @@ impl Connection {
         }
     }
 
-    /// The account of that direction; `None` before data moved.
+    /// Returns the account of that direction; `None` before data moved.
     #[must_use]
     pub fn account(&self) -> Option<&CounterAccount> {
         self.accounts[self.role() as usize].as_deref()
     }
 
-    /// What limits it now, and the probability of that.
+    /// Returns the cause that limits it now, with its probability.
     #[must_use]
     pub fn now(&self) -> Option<(&'static Cause, f64)> {
         self.account()?.now()
     }
 
-    /// What limited it since it is watched.
+    /// Returns the causes that limited it since the watch began.
     #[must_use]
     pub fn diagnosis(&self) -> Option<Diagnosis> {
         self.account()?.diagnose()
@@ -170,7 +170,7 @@ impl Connection {
     }
 }
 
-/// What bounds the buffers of a connection, as far as the host of this end shows.
+/// Returns the buffer limits of a connection, as far as this host shows them.
 fn limits(end: End, own: &[Option<Bytes>; 4]) -> Limits {
     let [tcp_rmem_max, tcp_wmem_max, rmem_max, wmem_max] = *own;
     match end {
@@ -187,7 +187,7 @@ fn limits(end: End, own: &[Option<Bytes>; 4]) -> Limits {
     }
 }
 
-/// All connections that a filter selects.
+/// Watch of all connections that a filter selects.
 #[derive(Debug)]
 pub struct Watch {
     diag: SockDiag,
@@ -199,15 +199,15 @@ pub struct Watch {
     owners_at: Option<Instant>,
     look: u64,
     slices: usize,
-    /// What bounds the buffers of this host.
+    /// Buffer limits of this host.
     own: [Option<Bytes>; 4],
 }
 
 impl Watch {
-    /// Begins to watch the calling thread's namespace.
+    /// Starts a watch of the calling thread's network namespace.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn new(filter: Filter) -> io::Result<Self> {
         Ok(Self {
             diag: SockDiag::open()?,
@@ -223,17 +223,17 @@ impl Watch {
         })
     }
 
-    /// Keeps the time of each connection in at most that many slices.
+    /// Limits the time slices of each connection to `slices`.
     #[must_use]
     pub fn with_slices(mut self, slices: usize) -> Self {
         self.slices = slices;
         self
     }
 
-    /// Looks at all connections, at a moment of the caller's clock.
+    /// Samples all connections at time `at` of the caller's clock.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn look(&mut self, at: Instant) -> io::Result<()> {
         let is_due = |since: Instant| at.saturating_since(since) >= OWNERS_EVERY;
         if self.look == 0 && self.filter.asks_owner() {
@@ -279,10 +279,10 @@ impl Watch {
         Ok(())
     }
 
-    /// Looks at one connection only; false if it has ended.
+    /// Samples one connection only; returns false if it has ended.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn look_at(&mut self, id: u32, at: Instant) -> io::Result<bool> {
         let mut connections = self.connections.values_mut();
         let Some(connection) = connections.find(|one| one.id == id) else {
@@ -297,7 +297,7 @@ impl Watch {
         Ok(is_there)
     }
 
-    /// The connections of the last look, those with the highest rate first.
+    /// Returns the connections of the last sample, those with the highest rate first.
     #[must_use]
     pub fn connections(&self) -> Vec<&Connection> {
         let mut all: Vec<&Connection> = self.connections.values().collect();
@@ -306,14 +306,15 @@ impl Watch {
         all
     }
 
-    /// A connection by its id, among those there are and those that have ended.
+    /// Returns the connection with this ID, current or ended.
     #[must_use]
     pub fn connection(&self, id: u32) -> Option<&Connection> {
         let all = self.connections.values().chain(&self.ended);
         all.into_iter().find(|one| one.id == id)
     }
 
-    /// All that were seen, the largest first; of those that have ended, the largest.
+    /// Returns all connections, the largest first. Of those that have ended, only the largest are
+    /// kept.
     #[must_use]
     pub fn largest(&self) -> Vec<&Connection> {
         let all = self.connections.values().chain(&self.ended);
@@ -332,7 +333,7 @@ impl Watch {
         }
     }
 
-    /// Keeps the largest of the connections that have ended.
+    /// Moves missing connections to the ended ones, and keeps the largest of these.
     fn end_missing(&mut self) {
         let look = self.look;
         let ended = self.connections.extract_if(|_, one| one.look != look);

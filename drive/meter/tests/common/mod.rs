@@ -13,19 +13,19 @@ use serde_json::Value;
 
 pub const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Longest wait for something that happens soon.
+/// Maximum wait for an event that occurs soon.
 const SOON: Duration = Duration::from_secs(5);
 
 /// A server of this process.
 pub struct Running {
-    /// Where it speaks iperf3's protocol.
+    /// Address for iperf3's protocol.
     pub at: SocketAddr,
-    /// Where it speaks nuttcp's.
+    /// Address for nuttcp's protocol.
     pub nuttcp_at: Option<SocketAddr>,
     pub stop: Arc<AtomicBool>,
     pub refusals: Arc<Mutex<Vec<String>>>,
     outcomes: Arc<Mutex<Vec<Outcome>>>,
-    /// Numbers of clients whose test was accepted, and of clients that wait.
+    /// Numbers of clients whose test was accepted, and of queued clients.
     clients: Arc<[AtomicU16; 2]>,
     thread: Option<JoinHandle<()>>,
 }
@@ -65,7 +65,7 @@ impl Running {
         }
     }
 
-    /// The only test that was served, once it has ended.
+    /// Returns the outcome of the only test served, once it has ended.
     pub fn outcome(&self) -> Outcome {
         let deadline = Instant::now() + SOON;
         while Instant::now() < deadline {
@@ -77,7 +77,7 @@ impl Running {
         panic!("no test has ended: {:?}", self.refusals.lock().unwrap());
     }
 
-    /// Waits until a client was accepted (0) or told to wait (1).
+    /// Waits until a client was accepted (0) or queued (1).
     pub fn wait_for(&self, which: usize) {
         let deadline = Instant::now() + SOON;
         while self.clients[which].load(Ordering::SeqCst) == 0 {
@@ -98,14 +98,14 @@ impl Drop for Running {
     }
 }
 
-/// `iperf3 -s -1 -J` on a port of its own.
+/// `iperf3 -s -1 -J` on a free port.
 pub struct StockServer {
     child: Child,
     pub port: u16,
 }
 
 impl StockServer {
-    /// One that listens at an address of the calling thread's namespace; `None` if iperf3 is not
+    /// Starts a server at an address of the calling thread's namespace. `None` if iperf3 is not
     /// installed.
     pub fn start(at: IpAddr) -> Option<Self> {
         let free = TcpListener::bind((at, 0)).unwrap();
@@ -120,7 +120,7 @@ impl StockServer {
             eprintln!("skipped: iperf3 is not installed");
             return None;
         };
-        // It listens when the port is taken.
+        // It listens once the port is in use.
         let deadline = Instant::now() + SOON;
         while TcpListener::bind((at, port)).is_ok() {
             assert!(Instant::now() < deadline, "iperf3 does not listen");
@@ -129,14 +129,14 @@ impl StockServer {
         Some(Self { child, port })
     }
 
-    /// What the server says of the test.
+    /// Returns the server's results.
     pub fn end(self) -> Value {
         let output = self.child.wait_with_output().unwrap();
         serde_json::from_slice(&output.stdout).expect("the server writes JSON")
     }
 }
 
-/// What a stock server says its end of a stream sent or received.
+/// Returns a stock server's count of the bytes at its end of a stream.
 pub fn bytes_of(server: &Value, index: usize, end: &str) -> u64 {
     let stream = &server["end"]["streams"][index];
     let of_stream = match stream.get("udp") {

@@ -1,22 +1,21 @@
 //! `cargo xtask duel`: the engine against the kernel over the same paths.
 //!
-//! Every series of `experiments/duel/plan.toml` with five pairings of stacks:
-//! both kernels, both engines, each against the other, and both engines in
-//! virtual time. The random losses of a series are the same packets by number in
-//! all of them, since path and seed are. Then the comparisons: engine over kernel, goodput and
-//! share of retransmitted segments, and virtual time over real time.
+//! Every series of `experiments/duel/plan.toml` runs with five pairings of stacks: both kernels,
+//! both engines, each against the other, and both engines in virtual time. The random losses of a
+//! series are the same packets by number in all of them, since path and seed are. Then the
+//! comparisons: engine over kernel, goodput and share of retransmitted segments, and virtual time
+//! over real time.
 //!
-//! Counted is what the receiver had read while the sender's application wrote:
-//! what it left in its send buffer arrives seconds later, and the two do not
-//! keep equally large ones.
+//! Counted are the bytes the receiver had read while the sender's application wrote. Data left in
+//! the send buffer arrives seconds later, and the two stacks have different amounts of it.
 //!
 //! On a guest of a busy hypervisor, `--steal-at-most PERCENT` repeats a run during which more than
 //! this share of CPU time was stolen, at most [`ATTEMPTS`] times. It takes the run with the lowest
 //! share: the choice depends on the machine's load, not on the result.
 //!
-//! Printed are all figures, then each ratio of each series, and how many lie
-//! inside the required range (`ratios`). With `--store DIR` the whole records
-//! are kept, cwnd and round trip by the plan's sampling step among them.
+//! All figures are printed, then each ratio of each series, and the number inside the required
+//! range (`ratios`). With `--store DIR` the whole records are kept, including cwnd and RTT at the
+//! plan's sampling interval.
 
 mod ratios;
 mod words;
@@ -32,7 +31,7 @@ use words::Words;
 
 const PLAN: &str = include_str!("../../../../experiments/duel/plan.toml");
 
-/// Whose TCP sends and receives, and by which clock.
+/// Stacks of sender and receiver, and the clock.
 struct Pairing {
     name: &'static str,
     backend: Backend,
@@ -47,7 +46,7 @@ const fn pairing(name: &'static str, backend: Backend, stacks: [&'static str; 2]
     }
 }
 
-/// In the order in which they run for each series.
+/// Pairings in the order in which they run for each series.
 const PAIRINGS: [Pairing; 5] = [
     pairing("kernel-kernel", Backend::Live, ["kernel", "kernel"]),
     pairing("engine-engine", Backend::Live, ["engine", "engine"]),
@@ -59,19 +58,19 @@ pub(crate) const KERNELS: usize = 0;
 pub(crate) const ENGINES: usize = 1;
 pub(crate) const VIRTUAL: usize = 4;
 
-/// What is looked at of a run.
+/// Figures of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Figures {
     pub(crate) mbps: f64,
     /// Retransmitted segments per thousand segments sent.
     pub(crate) resent: f64,
-    /// Means of the samples: milliseconds, and segments of 1448 octets.
+    /// Means of the samples: milliseconds, and segments of 1448 bytes.
     rtt: f64,
     cwnd: f64,
 }
 
 impl Figures {
-    /// Of a flow whose application wrote for this long.
+    /// Returns the figures of a flow whose application wrote for the time `wrote`.
     fn of(flow: &FlowRecord, wrote: Duration) -> Self {
         let mean = |values: Vec<f64>| values.iter().sum::<f64>() / values.len().max(1) as f64;
         let until = flow.clock_start_ns + wrote.as_nanos();
@@ -116,10 +115,10 @@ fn plan(pairing: &Pairing, set: &[String]) -> Result<Plan, String> {
     gigatcp_plan::parse("duel", PLAN.as_bytes(), &overrides).map_err(|found| found.to_string())
 }
 
-/// How often a run is made that the machine disturbs.
+/// Maximum of attempts for a run that the machine disturbs.
 const ATTEMPTS: u32 = 5;
 
-/// Runs one series with one pairing, as often as configured.
+/// Runs one series with one pairing, with all its repeats.
 fn run(pairing: &Pairing, series: &str, words: &Words) -> Result<Vec<Run>, String> {
     let runs: Result<Vec<Run>, String> = (0..words.repeat)
         .map(|repeat| least_disturbed(pairing, series, repeat, words))
@@ -136,15 +135,14 @@ fn run(pairing: &Pairing, series: &str, words: &Words) -> Result<Vec<Run>, Strin
     Ok(runs)
 }
 
-/// A run that counts.
+/// Accepted run.
 struct Run {
     record: SeriesRecord,
-    /// How many were made to get it.
+    /// Number of attempts for it.
     attempts: u32,
 }
 
-/// The first run that was disturbed no more than is allowed, or else the one that
-/// was disturbed least.
+/// Returns the first run within the steal limit, or else that with the lowest steal.
 fn least_disturbed(
     pairing: &Pairing,
     series: &str,
@@ -163,7 +161,7 @@ fn least_disturbed(
     Ok(Run { record, attempts })
 }
 
-/// Share of CPU time that was stolen; `None` if unknown.
+/// Returns the share of CPU time that was stolen; 0 if unknown.
 fn stolen(record: &SeriesRecord) -> f64 {
     let live = record.live.as_ref();
     live.and_then(|live| live.steal_fraction).unwrap_or(0.0)
@@ -193,7 +191,7 @@ fn once(
     Ok(SeriesRecord { repeat, ..record })
 }
 
-/// The runs of one series: by pairing, then by repeat.
+/// Runs of one series: by pairing, then by repeat.
 pub(crate) type Rows = Vec<Vec<Figures>>;
 
 fn measure(words: &Words) -> Result<(), String> {
@@ -244,7 +242,7 @@ fn measure(words: &Words) -> Result<(), String> {
     Ok(())
 }
 
-/// How long the application of the series' flow writes.
+/// Returns the time for which the application of the series' flow writes.
 fn wrote(series: &Series) -> Result<Duration, String> {
     match series.scenario.flows[0].stop {
         Stop::Duration(duration) => Ok(duration),
@@ -255,7 +253,7 @@ fn wrote(series: &Series) -> Result<Duration, String> {
     }
 }
 
-/// What disturbed a run.
+/// Returns the disturbances of a run.
 fn notes(run: &Run) -> String {
     let Some(live) = &run.record.live else {
         return String::new();

@@ -1,10 +1,9 @@
 //! Ratios between pairings of stacks, and the range required of each.
 //!
-//! A ratio of a series is that of the means over its repeats. Repeats of two
-//! pairings have their seeds in common, hence the same packets lost by number; the
-//! standard error counts what is left of their differences (that of a ratio of
-//! means, Cochran, Sampling Techniques, 1977, section 6.4). With one repeat there
-//! is none, and chance is not told from a difference.
+//! A ratio of a series is that of the means over its repeats. Repeats of two pairings have common
+//! seeds, hence the same packets lost by number. The standard error counts the remaining
+//! differences (that of a ratio of means, Cochran, Sampling Techniques, 1977, section 6.4). With
+//! one repeat there is none, and random variation is indistinguishable from a difference.
 
 use crate::{ENGINES, Figures, KERNELS, Rows, VIRTUAL};
 
@@ -92,12 +91,12 @@ const fn ratio(
 #[derive(Clone, Copy)]
 struct Estimate {
     value: f64,
-    /// Its standard error, where there is more than one repeat.
+    /// Standard error; `None` with one repeat.
     error: Option<f64>,
 }
 
 impl Estimate {
-    /// Of `above` over `below`, one of each for each repeat.
+    /// Returns the ratio of `above` over `below`, with one value of each per repeat.
     fn of(above: &[f64], below: &[f64]) -> Self {
         let repeats = above.len().min(below.len()) as f64;
         let mean = |values: &[f64]| values.iter().sum::<f64>() / repeats;
@@ -121,7 +120,7 @@ impl Estimate {
         }
     }
 
-    /// Whether it lies outside `range` by more than two standard errors.
+    /// Returns whether it is outside `range` by more than two standard errors.
     fn is_surely_outside(self, [low, high]: [f64; 2]) -> bool {
         let Some(error) = self.error else {
             return false;
@@ -130,9 +129,10 @@ impl Estimate {
     }
 }
 
-/// Prints each ratio of each series with its standard error, a star where it is
-/// outside the required range, two where it is so by more than two standard errors;
-/// then minimum, median and maximum of each, and how many are inside.
+/// Prints each ratio of each series with its standard error.
+///
+/// One star marks a ratio outside the required range, two stars one outside by more than two
+/// standard errors. Then minimum, median and maximum of each follow, and the number inside.
 pub(crate) fn print(found: &[(String, Rows)]) {
     println!("\neach in the order of the table below");
     let mut all: Vec<Vec<Estimate>> = vec![Vec::new(); RATIOS.len()];

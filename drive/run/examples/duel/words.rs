@@ -1,4 +1,4 @@
-//! The words of the command line.
+//! Command line options.
 
 use std::path::PathBuf;
 
@@ -6,21 +6,21 @@ use crate::PAIRINGS;
 
 /// Command line options.
 pub(crate) struct Words {
-    /// Series by name; none: all.
+    /// Names of series; empty: all.
     pub(crate) only: Vec<String>,
     pub(crate) repeat: u32,
     /// Overrides of the plan.
     pub(crate) set: Vec<String>,
-    /// Where the whole records go.
+    /// Directory for the whole records.
     pub(crate) store: Option<PathBuf>,
-    /// Pairings by name; none: all.
+    /// Names of pairings; empty: all.
     pub(crate) pairings: Vec<String>,
-    /// Share of the processors' time that may be stolen before a run is made again.
+    /// Share of CPU time that may be stolen before a run is repeated.
     pub(crate) steal_at_most: f64,
 }
 
 impl Words {
-    /// Reads them.
+    /// Parses the options.
     pub(crate) fn read(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut read = Self {
             only: Vec::new(),

@@ -1,16 +1,15 @@
 //! Goals for congestion control and loss recovery, next to measured results.
 //!
-//! * CUBIC over 1 and 10 Gbit/s, 100 ms, one packet in 100 000 lost: 90 % of
-//!   what RFC 9438's response function and the link allow.
-//! * Reno, every segment acknowledged, 0.01 to 5 % lost: 95 % of the
-//!   square-root law with its constant for random loss, 1.31 (Mathis et al.
-//!   1997). Two more models are listed with it, because that law is of windows
-//!   that grow without pause: Padhye et al. 1998 knows timeouts; the ideal in
-//!   rounds repairs everything in one round in which its window does not grow,
-//!   the minimum that RFC 5681 and 6675 allow.
+//! * CUBIC over 1 and 10 Gbit/s, 100 ms, one packet in 100 000 lost: 90 % of the limit by RFC
+//!   9438's response function and the link.
+//! * Reno, every segment acknowledged, 0.01 to 5 % lost: 95 % of the square-root law with its
+//!   constant for random loss, 1.31 (Mathis et al. 1997). Two more models are listed with it,
+//!   because that law assumes windows that grow without pause: Padhye et al. 1998 includes
+//!   timeouts; the ideal in rounds retransmits everything in one round without growth, the minimum
+//!   that RFC 5681 and 6675 allow.
 //! * One packet in ten reordered by up to half an RTT: 95 % of the same path without.
-//! * 66 ms, 0.003 % lost, slight reordering: 90 % of what the loss alone leaves,
-//!   and at most twice as many retransmissions as losses.
+//! * 66 ms, 0.003 % lost, slight reordering: 90 % of the same path with the loss alone, and at most
+//!   twice as many retransmissions as losses.
 //!
 //! Each ratio is of one seed; printed are the median, minimum and maximum of several. The median
 //! decides.
@@ -24,23 +23,23 @@ use gigatcp_units::Duration;
 
 use crate::lab::{self, Bounds, Case, Ran};
 
-/// What a case is held to.
+/// Requirement of a goal.
 enum Asked {
-    /// This share of what link and response function allow.
+    /// This share of the limit by link and response function.
     OfTheory(f64),
     /// This share of the goodput of that case, with the same seed.
     OfCase(String, f64),
-    /// Retransmissions per packet lost at most.
+    /// Maximum of retransmissions per lost packet.
     Resent(f64),
 }
 
-/// A case, and what it is held to.
+/// A case with its requirement.
 struct Goal {
     case: String,
     asked: Asked,
 }
 
-/// Cases and goals, in the order they are printed.
+/// Cases and goals, in the order of printing.
 #[derive(Default)]
 struct Goals {
     cases: Vec<Case>,
@@ -135,8 +134,9 @@ impl Goals {
     }
 }
 
-/// A bottleneck, and behind it five hops that displace two packets in a
-/// hundred each, by a tenth to a half of the round trip.
+/// Returns a bottleneck, followed by five hops that reorder two packets in a hundred each.
+///
+/// The displacement is a tenth to a half of the RTT.
 fn hops(rate_mbps: u64, rtt_ms: u64, displaced: bool) -> String {
     let link = format!(
         "{{ rate = '{rate_mbps} Mbit/s', delay = '{} ms', queue = '1 BDP' }}",
@@ -151,7 +151,7 @@ fn hops(rate_mbps: u64, rtt_ms: u64, displaced: bool) -> String {
     format!("path.forward=[{}]", hops.join(", "))
 }
 
-/// Runs the cases that have `only` in their names, and prints what came out.
+/// Runs the cases that have `only` in their names, and prints the results.
 pub fn print(seeds: u32, set: &[String], only: &str) -> Result<(), String> {
     let mut all = Goals::default();
     all.cubic();
@@ -183,7 +183,7 @@ pub fn print(seeds: u32, set: &[String], only: &str) -> Result<(), String> {
 }
 
 impl Goal {
-    /// A line of the table.
+    /// Returns a line of the table.
     fn line(&self, ran: &BTreeMap<&str, Ran>) -> String {
         let this = &ran[self.case.as_str()];
         let records = this.records.iter();
@@ -214,7 +214,7 @@ impl Goal {
         .to_owned()
     }
 
-    /// What is asked, and whether it is met.
+    /// Returns the requirement, and whether it is met.
     fn verdict(&self, measured: f64) -> String {
         let (sign, goal, met) = match self.asked {
             Asked::OfTheory(goal) | Asked::OfCase(_, goal) => (">=", goal, measured >= goal),
@@ -225,7 +225,7 @@ impl Goal {
         format!("{sign} {goal}: {verdict} by {off:.3}")
     }
 
-    /// What other models say of Reno.
+    /// Returns the values of other models for Reno.
     fn beside(&self, this: &Ran) -> String {
         let reno = this.scenario.flows[0].congestion.name() == "reno";
         if !reno || !matches!(self.asked, Asked::OfTheory(_)) {
@@ -250,14 +250,14 @@ impl Goal {
     }
 }
 
-/// Retransmissions per lost packet, whatever the cause of the loss.
+/// Returns the retransmissions per lost packet, whatever the cause of the loss.
 fn resent_per_loss(record: &SeriesRecord) -> f64 {
     let drops = record.hops.iter();
     let drops = drops.map(|hop| hop.dropped_packets());
     record.flows[0].retransmitted_segments as f64 / drops.sum::<u64>() as f64
 }
 
-/// Least, middle and most.
+/// Returns minimum, median and maximum.
 fn spread(numbers: &[f64]) -> (f64, f64, f64) {
     let least = numbers.iter().copied().fold(f64::INFINITY, f64::min);
     let most = numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -265,9 +265,10 @@ fn spread(numbers: &[f64]) -> (f64, f64, f64) {
     (least, middle.unwrap_or(f64::NAN), most)
 }
 
-/// Segments per round of an ideal Reno at this loss: `window` segments leave
-/// per round; a round with a loss halves it, to two at least, and the next one,
-/// which repairs, does not grow it.
+/// Returns the segments per round of an ideal Reno at this loss.
+///
+/// `window` segments leave per round. A round with a loss halves it, to at least two; the next one
+/// retransmits and does not grow it.
 fn ideal(p: f64) -> f64 {
     const ROUNDS: u32 = 400_000;
     let (mut window, mut repairing, mut delivered) = (10.0_f64, false, 0.0);

@@ -1,12 +1,12 @@
-//! The grid: loss x round-trip time x MTU x window, one cell per combination.
+//! The grid: loss x RTT x MTU x window, one cell per combination.
 //!
 //! CUBIC with its defaults, over 1 Gbit/s. A cell is goodput in Mbit/s, its ratio to the lowest of
 //! the bounds by link, window and response function, and the letter of that one. Virtual time is
 //! deterministic, so the numbers are exact: the same on every machine, and different only if
 //! behavior is.
 //!
-//! How long a cell runs follows from what theory expects of it (`span`), and
-//! its start is left out, so that slow start is no part of any cell.
+//! The duration of a cell follows from its theoretical rate (`span`). Its start is left out, so
+//! that no cell includes slow start.
 
 use std::fmt::Write;
 
@@ -15,16 +15,15 @@ use crate::lab::{self, Bounds, Case, Ran};
 const LOSSES: [&str; 5] = ["0", "1e-5", "1e-4", "1e-3", "1e-2"];
 const RTTS_MS: [u64; 4] = [1, 10, 100, 300];
 const MTUS: [u32; 2] = [1500, 9000];
-/// Receive buffers; none fits itself to the path.
+/// Receive buffers, none autotuned.
 const WINDOWS: [Option<&str>; 4] = [Some("64 KiB"), Some("1 MiB"), Some("64 MiB"), None];
 
-/// Losses a cell shall see whose rate the response function decides, and
-/// others.
+/// Minimum of losses in a cell limited by the response function, and in others.
 const LOSSES_SEEN: [f64; 2] = [200.0, 20.0];
-/// Data packets of a cell at most.
+/// Maximum of data packets in a cell.
 const MOST_PACKETS: f64 = 8e6;
 
-/// A line of the grid: what its four windows have in common.
+/// A line of the grid: the common parameters of its four windows.
 #[derive(Clone, Copy, Debug)]
 pub struct Line {
     pub loss: &'static str,
@@ -32,7 +31,7 @@ pub struct Line {
     pub mtu: u32,
 }
 
-/// All lines, in the order of the table.
+/// Returns all lines, in the order of the table.
 pub fn lines() -> Vec<Line> {
     let mut lines = Vec::new();
     for loss in LOSSES {
@@ -44,7 +43,7 @@ pub fn lines() -> Vec<Line> {
 }
 
 impl Line {
-    /// The four cells.
+    /// Returns the four cells.
     fn cases(self) -> [Case; 4] {
         WINDOWS.map(|window| {
             let mut overrides = vec![
@@ -56,7 +55,7 @@ impl Line {
             ];
             if let Some(window) = window {
                 overrides.push(format!("flow.receive_buffer={window}"));
-                // The receive buffer is the one in question.
+                // The receive buffer is the tested limit.
                 overrides.push("flow.send_buffer=128 MiB".to_owned());
             }
             Case {
@@ -66,14 +65,15 @@ impl Line {
         })
     }
 
-    /// The first columns.
+    /// Returns the first columns.
     fn heading(self) -> String {
         format!("{:>5} {:>4} ms {:>5}", self.loss, self.rtt_ms, self.mtu)
     }
 }
 
-/// Seconds left out at the start, and seconds in all. Counted are 10 s or 100
-/// round trips at least, and as many losses as make a mean.
+/// Returns the seconds left out at the start, and seconds in total.
+///
+/// At least 10 s or 100 RTTs count, and enough losses for a mean.
 fn span(case: &Case) -> Result<(u64, u64), String> {
     let plan = lab::plan(case, &[])?;
     let scenario = &plan.series[0].scenario;
@@ -88,7 +88,7 @@ fn span(case: &Case) -> Result<(u64, u64), String> {
     Ok((omitted as u64, (omitted + counted.ceil()) as u64))
 }
 
-/// Runs these lines; `set` changes every cell, but not for how long it runs.
+/// Runs these lines; `set` changes every cell, but not its duration.
 pub fn run(lines: &[Line], set: &[String]) -> Result<Vec<String>, String> {
     let mut cases = Vec::new();
     for mut case in lines.iter().flat_map(|line| line.cases()) {
@@ -109,14 +109,14 @@ pub fn run(lines: &[Line], set: &[String]) -> Result<Vec<String>, String> {
     Ok(lines.iter().zip(windows).map(text).collect())
 }
 
-/// A cell as it stands in the table.
+/// Returns the text of a cell.
 fn cell_text(cell: &Ran) -> String {
     let (bound, letter) = Bounds::of(&cell.scenario).least();
     let goodput = lab::goodput(&cell.records[0]);
     format!("  {goodput:>9.3} {:>6.3} {letter}", goodput / bound)
 }
 
-/// What stands above the lines.
+/// Returns the heading of the table.
 pub fn heading() -> String {
     let mut text = String::from(
         "\

@@ -11,35 +11,36 @@ use gigatcp_theory::cubic::Cubic;
 use gigatcp_theory::mathis::{self, MathisConstant};
 use gigatcp_units::{Bytes, Duration, Probability};
 
-/// What all cases have in common.
+/// Common plan of all cases.
 const PLAN: &str = include_str!("path.toml");
 
-/// Octets of IP and TCP headers with timestamps, which are in every segment.
+/// Bytes of IP and TCP headers with timestamps, which are in every segment.
 const HEADERS: u32 = 52;
 
-/// What shall run.
+/// A case to be run.
 pub struct Case {
-    /// Unique among those that run together.
+    /// Unique name in a run.
     pub name: String,
-    /// What is different from the common plan.
+    /// Differences from the common plan.
     pub overrides: Vec<String>,
 }
 
-/// What has run: the scenario it became, and one record per seed.
+/// A case that was run: its scenario, and one record per seed.
 pub struct Ran {
     pub scenario: Scenario,
     pub records: Vec<SeriesRecord>,
 }
 
-/// The plan of a case; `set` are overrides for every case and win.
+/// Returns the plan of a case; `set` are overrides for every case and take precedence.
 pub fn plan(case: &Case, set: &[String]) -> Result<Plan, String> {
     let overrides = [&case.overrides[..], set].concat();
     let plan = gigatcp_plan::parse("path.toml", PLAN.as_bytes(), &overrides);
     plan.map_err(|findings| format!("{}:\n{findings}", case.name))
 }
 
-/// Runs every case with the seeds 1 to `seeds`, on all cores, and says on a
-/// terminal how far it is. The results do not depend on how many cores.
+/// Runs every case with the seeds 1 to `seeds`, on all cores.
+///
+/// It prints progress to a terminal. The results do not depend on the number of cores.
 pub fn run(cases: &[Case], set: &[String], seeds: u32) -> Result<Vec<Ran>, String> {
     let mut all = plan(&cases[0], set)?;
     all.series.clear();
@@ -72,28 +73,28 @@ pub fn run(cases: &[Case], set: &[String], seeds: u32) -> Result<Vec<Ran>, Strin
     Ok(ran.collect())
 }
 
-/// Goodput of the only flow in Mbit/s.
+/// Returns the goodput of the only flow in Mbit/s.
 pub fn goodput(record: &SeriesRecord) -> f64 {
     record.flows[0].goodput_bps / 1e6
 }
 
-/// Octets of application data in a full segment.
+/// Returns the bytes of application data in a full segment.
 pub fn mss(scenario: &Scenario) -> Bytes {
     Bytes::new(u64::from(scenario.sender.mtu - HEADERS))
 }
 
-/// The most that theory permits a scenario of one bottleneck, Mbit/s. A round
-/// trip is that of the empty path and the service of one packet.
+/// Theoretical limits of a scenario with one bottleneck, in Mbit/s.
+///
+/// An RTT is that of the empty path plus the service time of one packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// What the link carries of application bytes.
+    /// Application bytes that the link carries.
     pub link: f64,
-    /// The receive buffer per round trip. Infinite where the buffer fits itself
-    /// to the path.
+    /// Receive buffer per RTT. Infinite if the buffer is autotuned.
     pub window: f64,
-    /// The response function of the congestion control, per round trip: RFC
-    /// 9438 section 5, or for Reno the square-root law for random loss.
-    /// Infinite without loss.
+    /// Response function of the congestion control, per RTT. Infinite without loss.
+    ///
+    /// RFC 9438 section 5, or for Reno the square-root law for random loss.
     pub response: f64,
 }
 
@@ -117,7 +118,7 @@ impl Bounds {
         }
     }
 
-    /// The smallest, and the letter it goes by.
+    /// Returns the smallest limit, and its letter.
     pub fn least(self) -> (f64, char) {
         let named = [(self.link, 'l'), (self.window, 'w'), (self.response, 'r')];
         let least = named.into_iter().min_by(|a, b| a.0.total_cmp(&b.0));
@@ -125,7 +126,7 @@ impl Bounds {
     }
 }
 
-/// Mean window in segments that a control keeps at this loss.
+/// Returns the mean window in segments of a control at this loss.
 fn response(control: &str, rtt: Duration, p: Probability) -> f64 {
     match control {
         "cubic" => Cubic::default().mean_window(rtt, p),
@@ -133,7 +134,7 @@ fn response(control: &str, rtt: Duration, p: Probability) -> f64 {
     }
 }
 
-/// The random loss of the whole path, small enough to be added up.
+/// Returns the random loss of the whole path, small enough to be added up.
 pub fn loss(scenario: &Scenario) -> Probability {
     let models = scenario.forward.iter().flat_map(|hop| &hop.loss);
     let each = models.map(|model| match model {

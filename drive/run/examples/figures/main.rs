@@ -1,13 +1,11 @@
-//! The engine's goodput on known paths, compared with what theory permits.
+//! The engine's goodput on known paths, compared with theoretical limits.
 //!
 //!     cargo run --release -p gigatcp-run --example figures -- grid [--set KEY=VALUE ...]
 //!     cargo run --release -p gigatcp-run --example figures -- goals [--seeds N] [--set ...]
 //!
-//! `grid` prints loss x round-trip time x MTU x window as one table
-//! (docs/grid.txt). `goals` prints goals for loss recovery and congestion control with the measured
-//! results. `--set` changes every run, as in
-//! `gigatcp run`: `--set sender.rack=false`. `--only TEXT` runs what has the
-//! text in its name.
+//! `grid` prints loss x RTT x MTU x window as one table (docs/grid.txt). `goals` prints goals for
+//! loss recovery and congestion control with the measured results. `--set` changes every run, as in
+//! `gigatcp run`: `--set sender.rack=false`. `--only TEXT` runs cases with the text in their name.
 
 mod goals;
 mod grid;

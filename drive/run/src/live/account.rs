@@ -1,11 +1,11 @@
-//! The account of a sender in real time: the same causes as in a world, sampled.
+//! Time attribution of a sender in real time: the same causes as in a simulation, sampled.
 //!
-//! The times by mechanism are the engine's own, or a kernel's counts. What the path did is
-//! read from the emulator's counters, which it publishes every 50 ms: a round of the
-//! account ends when they are new, and loss events closer than that are one. Drops are
-//! counted per hop and not per flow, so with several flows the cause of a loss is that of
-//! most drops on the path. Of CPUs only an engine's thread is known: a kernel's CPU time
-//! does not belong to its connections, and its limit shows as the window's or cwnd's.
+//! The times by mechanism are the engine's own, or a kernel's counts. The state of the path is read
+//! from the emulator's counters, which it publishes every 50 ms. A round of the account ends when
+//! they are new, and loss events closer than that are one. Drops are counted per hop and not per
+//! flow, so with several flows the cause of a loss is that of most drops on the path. Of CPU time
+//! only that of an engine's thread is known. A kernel's CPU time does not belong to its
+//! connections, so its CPU limit shows as one of the window or cwnd.
 
 use gigatcp_emulate::{HopView, Snapshot, Way};
 use gigatcp_events::{Cause, Phase};
@@ -14,35 +14,35 @@ use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::end::{Detail, Seen};
 
-/// How long after a drop a retransmission may still be of it.
+/// Maximum time from a drop to its retransmission.
 const REPAIR: Duration = Duration::from_secs(1);
 
-/// Tenths of cwnd that are left after a loss, at most: CUBIC's factor, Reno's is smaller.
+/// Maximum tenths of cwnd left after a loss: CUBIC's factor, Reno's is smaller.
 const LARGEST_BETA: u64 = 7;
 
-/// One sample of everything, for all flows.
+/// State shared by all flows, at one time.
 #[derive(Clone, Default)]
 pub(super) struct Scene {
     pub(super) path: Snapshot,
     /// CPU time of the engines at both ends.
     pub(super) engines: [Duration; 2],
-    /// Octets that all receiving applications have read.
+    /// Bytes that all receiving applications have read.
     pub(super) delivered: u64,
 }
 
-/// A flow at one moment.
+/// State of a flow at one time.
 pub(super) struct FlowView<'a> {
     pub(super) seen: &'a Seen,
     /// `seen.at` from the start of the run.
     pub(super) at: Instant,
-    /// Octets that its receiving application has read.
+    /// Bytes that its receiving application has read.
     pub(super) delivered: u64,
-    /// For how long that application has paused.
+    /// Time for which that application has paused.
     pub(super) paused: Duration,
     pub(super) is_closing: bool,
 }
 
-/// Clocks when a round began.
+/// Clocks at the start of a round.
 struct Began {
     at: Instant,
     scene: Scene,
@@ -50,26 +50,26 @@ struct Began {
     paused: Duration,
 }
 
-/// The account of a flow, kept by who looks at it.
+/// Account of a flow, kept by the observer.
 pub(super) struct LiveAccount {
     account: Account,
     began: Began,
-    /// Whether the first hop is the sender's own interface.
+    /// Whether the first hop is the sender's interface.
     has_link: bool,
-    /// When the path last reported.
+    /// Time of the path's last report.
     told: Duration,
     retransmitted: u64,
     marked: u64,
     /// Drops by cause at the last reduction.
     blamed: [u64; Cause::COUNT],
-    /// What was blamed last, and when.
+    /// Cause blamed last, and when.
     last_blame: Option<(Cause, Instant)>,
-    /// A retransmission was seen whose drop was not.
+    /// Whether a retransmission was seen without its drop.
     is_owed: bool,
 }
 
 impl LiveAccount {
-    /// A connection opened at `opened` and established at `established`.
+    /// Returns the account of a connection opened at `opened` and established at `established`.
     pub(super) fn new(
         opened: Instant,
         established: Instant,
@@ -101,7 +101,7 @@ impl LiveAccount {
         }
     }
 
-    /// A look at the flow. Nothing is attributed before the path has new counters.
+    /// Samples the flow. Nothing is attributed before the path has new counters.
     pub(super) fn look(&mut self, view: &FlowView<'_>, scene: &Scene) {
         if scene.path.at <= self.told {
             return;
@@ -123,7 +123,7 @@ impl LiveAccount {
             seen.srtt,
             || {
                 let dropped = blame(std::mem::replace(blamed, drops), &drops);
-                // What is repaired for longer was dropped before.
+                // Losses repaired for longer were dropped before.
                 let last = last_blame.filter(|(_, when)| *when + REPAIR > at);
                 let cause = dropped.or(last.map(|(cause, _)| cause));
                 *last_blame = dropped.map(|cause| (cause, at)).or(*last_blame);
@@ -147,8 +147,9 @@ impl LiveAccount {
         }
     }
 
-    /// The phase that a sender was in since the last look, though it may be over by now. A
-    /// repair whose drop the path has not reported yet is put off to the next look.
+    /// Returns the phase since the last sample, even if it is over by now.
+    ///
+    /// A retransmission whose drop the path has not reported yet is deferred to the next sample.
     fn phase(&mut self, seen: &Seen, scene: &Scene) -> Phase {
         let counts = &seen.counts;
         let has_repaired = counts.retransmitted > self.retransmitted;
@@ -164,7 +165,7 @@ impl LiveAccount {
         if is_marked { Phase::Cwr } else { Phase::Open }
     }
 
-    /// The flow is over.
+    /// Ends the account with the flow.
     pub(super) fn finish(self, view: &FlowView<'_>, scene: &Scene) -> Settled {
         let look = self.began.until(view, scene, self.has_link);
         self.account.finish(view.at, &view.seen.limits, &look)
@@ -172,8 +173,10 @@ impl LiveAccount {
 }
 
 impl Began {
-    /// What has happened since. The path's counters are a little older than the look, so
-    /// what they say is stretched to the time between looks.
+    /// Returns the state of path and hosts since then.
+    ///
+    /// The path's counters are slightly older than the sample, so they are scaled to the time
+    /// between samples.
     fn until(&self, view: &FlowView<'_>, scene: &Scene, has_link: bool) -> Environment {
         let passed = view.at.saturating_since(self.at);
         let counted = scene.path.at.saturating_sub(self.scene.path.at);
@@ -231,8 +234,8 @@ fn window(seen: &Seen, phase: Phase) -> Window {
     }
 }
 
-/// Whether an engine's window stands at 64 KiB because scaling is missing; of a kernel it is
-/// not known.
+/// Returns whether an engine's window is at 64 KiB because scaling is missing. Unknown for a
+/// kernel.
 fn lacks_scaling(seen: &Seen) -> bool {
     match &seen.detail {
         Detail::Engine(info) => !info.scaling && seen.rwnd.as_u64() > 60_000,
@@ -240,7 +243,7 @@ fn lacks_scaling(seen: &Seen) -> bool {
     }
 }
 
-/// Drops of data by cause, so far.
+/// Returns the drops of data so far, by cause.
 fn drops(way: &Way) -> [u64; Cause::COUNT] {
     let mut drops = [0; Cause::COUNT];
     for HopView { counters, .. } in &way.hops {
@@ -251,7 +254,7 @@ fn drops(way: &Way) -> [u64; Cause::COUNT] {
     drops
 }
 
-/// The cause of most drops since `before`.
+/// Returns the cause of most drops since `before`.
 fn blame(before: [u64; Cause::COUNT], now: &[u64; Cause::COUNT]) -> Option<Cause> {
     let grown = |cause: &Cause| now[cause.index()].saturating_sub(before[cause.index()]);
     let most = Cause::ALL.into_iter().max_by_key(grown)?;

@@ -1,7 +1,7 @@
-//! Packets at one end of the path, into a pcapng file.
+//! Captures packets at one end of the path into a pcapng file.
 //!
-//! What is written are wire packets, as the path counts them, with their
-//! checksums, a super-segment's all at the same time.
+//! The file has wire packets, as the path counts them, with their checksums. Those of one
+//! super-segment have the same time.
 
 use std::fs::File;
 use std::path::Path;
@@ -13,24 +13,24 @@ use gigatcp_linux::clock;
 use gigatcp_path::Difference;
 use gigatcp_units::{Duration, Instant};
 
-/// Octets kept of each packet: more than headers have.
+/// Bytes kept of each packet: more than its headers.
 pub const HEADERS: SnapLength = SnapLength::Octets(128);
 
-/// A capture that the thread of the path writes.
+/// A capture written by the thread of the path.
 pub struct Capture {
     side: Side,
     interface: InterfaceId,
-    /// Whether times are those of the day; else they count from the path's beginning.
+    /// Whether times are of the wall clock; else they count from the path's start.
     is_real_time: bool,
     origin: Duration,
     scratch: Vec<u8>,
     shared: Arc<Mutex<State>>,
 }
 
-/// How the file stands.
+/// State of the file.
 struct State {
     writer: Option<PcapngWriter<File>>,
-    /// What was said first that could not be written.
+    /// First write error.
     error: Option<CaptureError>,
 }
 
@@ -41,10 +41,10 @@ pub struct Handle {
 }
 
 impl Capture {
-    /// Begins the file at `path`: of the packets at `side`, as much as `snap_length` says.
+    /// Starts a capture of the packets at `side` into the file at `path`, with `snap_length`.
     ///
     /// # Errors
-    /// When the file cannot be made or written.
+    /// If the file cannot be created or written.
     pub fn begin(
         path: &Path,
         side: Side,
@@ -57,10 +57,10 @@ impl Capture {
         Self::begin_in(file, side, snap_length)
     }
 
-    /// The same into a file that was made.
+    /// Starts a capture into an existing file.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn begin_in(
         file: File,
         side: Side,
@@ -97,7 +97,7 @@ impl Capture {
         Ok((capture, handle))
     }
 
-    /// Writes the time of day at which packets pass, not the time since the path began.
+    /// Selects wall-clock times of packets, instead of times since the path's start.
     #[must_use]
     pub fn in_real_time(self) -> Self {
         Self {
@@ -136,7 +136,7 @@ impl Watch for Capture {
         }
     }
 
-    /// Each change is a comment on the packet that comes next.
+    /// Writes each change as a comment on the next packet.
     fn on_change(&mut self, changed: &[Changed]) {
         let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
@@ -151,8 +151,9 @@ impl Watch for Capture {
     }
 }
 
-/// A change as a comment: `path changed at 12.3 s, client to server, bottleneck: rate
-/// 10 Mbit/s -> 5 Mbit/s`.
+/// Returns a change as a comment.
+///
+/// Example: `path changed at 12.3 s, client to server, bottleneck: rate 10 Mbit/s -> 5 Mbit/s`.
 fn comment(changed: &Changed) -> String {
     let direction = match changed.from {
         Side::Client => "client to server",
@@ -170,10 +171,10 @@ fn comment(changed: &Changed) -> String {
 }
 
 impl Handle {
-    /// Ends the file; how many packets are in it.
+    /// Ends the file; returns the number of packets in it.
     ///
     /// # Errors
-    /// The first thing that went wrong since it began.
+    /// The first error since it began.
     pub fn finish(self) -> Result<u64, CaptureError> {
         let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = state.error.take() {

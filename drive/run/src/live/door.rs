@@ -1,8 +1,8 @@
-//! Packets at the senders' end of the path, analyzed in memory: `--why` without a capture.
+//! Analyzes packets at the senders' end of the path in memory: `--why` without a capture.
 //!
-//! The path's thread keeps the first octets of each packet, which hold its headers; a
-//! thread of its own analyzes them as they would be in a capture taken there. It may fall
-//! behind: what waits is held in memory, [`HEADERS`] octets a packet.
+//! The path's thread keeps the first bytes of each packet, which hold its headers. A separate
+//! thread analyzes them as if they were captured there. It may fall behind: waiting packets are
+//! held in memory, [`HEADERS`] bytes each.
 
 use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,13 +17,13 @@ use gigatcp_wire::link::{LinkType, dissect};
 
 use crate::watch;
 
-/// Octets kept of each packet: more than headers have.
+/// Bytes kept of each packet: more than its headers.
 const HEADERS: usize = 128;
 
-/// Packets handed over at once.
+/// Number of packets passed together.
 const BATCH: usize = 512;
 
-/// The beginning of a packet.
+/// First bytes of a packet.
 struct Kept {
     at: Instant,
     wire_len: u32,
@@ -31,21 +31,21 @@ struct Kept {
     octets: [u8; HEADERS],
 }
 
-/// Watches the senders' end of the path.
+/// Observer of the senders' end of the path.
 pub(crate) struct Door {
     scratch: Vec<u8>,
     batch: Vec<Kept>,
     to: Sender<Vec<Kept>>,
 }
 
-/// The analysis of what a [`Door`] sees.
+/// Analysis of the packets that a [`Door`] sees.
 pub(crate) struct Analysis(JoinHandle<Connections>);
 
 impl Door {
-    /// A sender's interface and its analysis.
+    /// Returns an observer of the senders' end, and its analysis.
     ///
     /// # Errors
-    /// When there is no thread for it.
+    /// If no thread can be started for it.
     pub(crate) fn open() -> io::Result<(Self, Analysis)> {
         let (to, from) = channel();
         let named = thread::Builder::new().name("why".into());
@@ -95,7 +95,7 @@ impl Drop for Door {
 }
 
 impl Analysis {
-    /// Puts the diagnosis of each flow into its record; the capture must have ended.
+    /// Writes the diagnosis of each flow into its record. The capture must have ended.
     pub(crate) fn judge(self, flows: &mut [FlowRecord]) {
         let joined = self.0.join();
         let connections = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic));

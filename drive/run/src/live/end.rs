@@ -1,5 +1,5 @@
 //! An end of a flow, the engine's or the kernel's: opened as the plan says, written to, read from,
-//! and sampled. Callers do not need to know which stack it is.
+//! and sampled. Callers do not depend on the stack.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -21,18 +21,18 @@ use super::testbed::Testbed;
 use super::{LiveError, now};
 use crate::flow_result::Counts;
 
-/// How long a call waits for a connection before it checks whether the run continues.
+/// Maximum wait for a connection before a call checks whether the run continues.
 const PATIENCE: Span = Span::from_millis(20);
 
 /// A connection.
 #[derive(Clone, Debug)]
 pub(super) enum End {
     Engine(Stream),
-    /// And what its socket was granted when it was made.
+    /// With the options granted to its socket at creation.
     Kernel(Arc<TcpStream>, Granted),
 }
 
-/// A sender, or a receiver, at one moment.
+/// State of a sender or receiver at one time.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub(super) at: Instant,
@@ -48,7 +48,7 @@ pub(super) struct Seen {
     pub(super) detail: Detail,
 }
 
-/// What only one of the stacks tells.
+/// State that only one of the stacks reports.
 #[derive(Clone, Debug)]
 pub(super) enum Detail {
     Engine(Box<Info>),
@@ -82,8 +82,10 @@ fn settings_of(flow: &Flow) -> SocketSettings {
     }
 }
 
-/// What a kernel's receiver is to have: the sender's control too, where the kernel
-/// has it (it only matters to those that change how marks are told).
+/// Returns the socket settings of a kernel's receiver.
+///
+/// They include the sender's control if the kernel has it. It only matters for controls that change
+/// the ECN feedback.
 fn heard(flow: &Flow) -> SocketSettings {
     let known = gigatcp_meter::congestion_controls();
     let mut settings = settings_of(flow);
@@ -174,7 +176,7 @@ impl End {
         Ok(Self::Kernel(Arc::new(stream), granted))
     }
 
-    /// Whose it is.
+    /// Returns the stack it belongs to.
     pub(super) const fn stack(&self) -> Stack {
         match self {
             Self::Engine(_) => Stack::Engine,
@@ -182,7 +184,7 @@ impl End {
         }
     }
 
-    /// How long a write waits for room.
+    /// Sets the maximum wait of a write for space.
     pub(super) fn set_patience(&self, longest: Span) -> io::Result<()> {
         match self {
             Self::Engine(stream) => {
@@ -194,8 +196,9 @@ impl End {
         }
     }
 
-    /// Writes at most `most` octets of the stream from `offset` on; returns how many were taken, 0
-    /// if there was no room for too long.
+    /// Writes at most `most` bytes of the stream from `offset` on.
+    ///
+    /// Returns the number accepted; 0 if there was no space for too long.
     pub(super) fn write(&self, offset: u64, most: u64) -> io::Result<u64> {
         let octets = pattern::octets(offset, most);
         let written = match self {
@@ -209,8 +212,8 @@ impl End {
         }
     }
 
-    /// Whether a write only found no room for too long. That the peer has been
-    /// given up for silent is another time-out.
+    /// Returns whether a write only timed out waiting for space. An aborted connection reports
+    /// another timeout.
     fn is_pause(&self, error: &io::Error) -> bool {
         use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
         match self {
@@ -219,8 +222,8 @@ impl End {
         }
     }
 
-    /// Reads up to `room.len()` octets; hands them to `take`. None at the end of
-    /// the stream.
+    /// Reads up to `room.len()` bytes and passes them to `take`. Returns 0 at the end of the
+    /// stream.
     pub(super) fn read(&self, room: &mut [u8], take: impl FnOnce(&[u8])) -> io::Result<usize> {
         match self {
             Self::Engine(stream) => {
@@ -241,9 +244,9 @@ impl End {
         }
     }
 
-    /// Nothing more will be written.
+    /// Closes the sending direction.
     pub(super) fn finish(&self) {
-        // What has failed already need not be told that it ends.
+        // A connection that has failed need not be closed.
         let _ = match self {
             Self::Engine(stream) => stream.shutdown(Shutdown::Write),
             Self::Kernel(stream, _) => stream.shutdown(Shutdown::Write),
@@ -255,15 +258,14 @@ impl End {
         match self {
             Self::Engine(stream) => stream.abort(),
             Self::Kernel(stream, _) => {
-                // Or the kernel would go on by itself, without a device.
+                // Otherwise the kernel would continue by itself, without a device.
                 let _ = socket::reset_on_close(&**stream);
                 let _ = stream.shutdown(Shutdown::Both);
             }
         }
     }
 
-    /// How it is now; a sender of the kernel with the limits of `tally`, which
-    /// learns of this look.
+    /// Samples the end; a kernel's sender updates `tally` and reports its limits.
     pub(super) fn see(&self, tally: Option<&mut LimitTally>) -> Option<Seen> {
         match self {
             Self::Engine(stream) => {
@@ -323,7 +325,7 @@ impl End {
     }
 }
 
-/// Waits for a connection of the engine as long as it `goes_on`.
+/// Waits for a connection of the engine while `goes_on` returns true.
 fn accept(listener: &Listener, goes_on: impl Fn() -> bool) -> io::Result<Option<Stream>> {
     while goes_on() {
         match listener.accept_timeout(PATIENCE) {

@@ -18,55 +18,55 @@ use super::settings::kernel_name;
 use super::testbed::Testbed;
 use super::{LiveError, now};
 
-/// The first ports of senders and of receivers, as in virtual time.
+/// First ports of senders and of receivers, as in virtual time.
 const PORTS: [u16; 2] = [40_000, 5001];
 
-/// How long a thread blocks before it checks whether the run continues.
+/// Maximum time a thread blocks before it checks whether the run continues.
 const PATIENCE: Span = Span::from_millis(50);
 
-/// Octets read at once at most: more than any buffer gives in one call.
+/// Maximum of bytes per read: more than any buffer returns in one call.
 const MOST_READ: u64 = 4 << 20;
 
-/// A connection, and since when.
+/// A connection, with its time of establishment.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) end: End,
     pub(super) at: Instant,
 }
 
-/// A flow of a run, with its two ends. Times are those of the machine's monotonic clock.
+/// A running flow with its two ends. Times are those of the machine's monotonic clock.
 pub(super) struct Running<'a> {
     pub(super) flow: &'a Flow,
     scenario: &'a Scenario,
     testbed: &'a Testbed,
-    /// Whether the run goes on.
+    /// Whether the run continues.
     goes_on: &'a AtomicBool,
     began: Instant,
     ports: [u16; 2],
     door: Door,
     pub(super) sender: OnceLock<Opened>,
     pub(super) receiver: OnceLock<Opened>,
-    /// When the sender opened it.
+    /// Time at which the sender opened it.
     pub(super) opened: OnceLock<Instant>,
-    /// Whether all that will be sent is written.
+    /// Whether all data has been written.
     pub(super) is_written: AtomicBool,
-    /// The pause of the reading application: when it began while it lasts, and its length.
+    /// Pause of the reading application: its start while it lasts, and its length.
     pause: Mutex<(Option<Instant>, Duration)>,
-    /// Octets that the receiving application has read.
+    /// Bytes that the receiving application has read.
     pub(super) delivered: AtomicU64,
-    /// The limits of a sender that is the kernel's.
+    /// Limits of a kernel's sender.
     tally: Mutex<Option<LimitTally>>,
-    /// The sender when the receiver had read everything.
+    /// State of the sender when the receiver had read everything.
     at_end: Mutex<Option<Seen>>,
-    /// Nothing more will come of it.
+    /// Whether the flow is over.
     is_over: AtomicBool,
     failure: Mutex<Option<String>>,
 }
 
-/// What the two threads of a flow leave behind.
+/// Results of the two threads of a flow.
 pub(super) struct Left {
     pub(super) meter: Meter,
-    /// Processor time of writer and reader.
+    /// CPU time of writer and reader.
     pub(super) busy: [Duration; 2],
 }
 
@@ -74,13 +74,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Processor time of the calling thread.
+/// Returns the CPU time of the calling thread.
 fn busy() -> Duration {
     Duration::from_nanos(clock::thread().unsigned_abs())
 }
 
 impl<'a> Running<'a> {
-    /// The flow of that number; its receiver listens from now on.
+    /// Returns the flow of that number; its receiver listens from now on.
     pub(super) fn new(
         scenario: &'a Scenario,
         number: usize,
@@ -118,29 +118,29 @@ impl<'a> Running<'a> {
         self.is_over.load(Ordering::SeqCst)
     }
 
-    /// The sender as it is now, once there is one.
+    /// Returns the current state of the sender, once it exists.
     pub(super) fn see(&self) -> Option<Seen> {
         let opened = self.sender.get()?;
         opened.end.see(lock(&self.tally).as_mut())
     }
 
-    /// The sender when the receiver had read everything, if it has.
+    /// Returns the state of the sender when the receiver had read everything, if it has.
     pub(super) fn seen_at_end(&self) -> Option<Seen> {
         lock(&self.at_end).clone()
     }
 
-    /// For how long the reading application has paused.
+    /// Returns the time for which the reading application has paused.
     pub(super) fn paused(&self) -> Duration {
         let (since, length) = *lock(&self.pause);
         length + since.map_or(Duration::ZERO, |at| now().saturating_since(at))
     }
 
-    /// Why it failed, if it did, as far as its applications know.
+    /// Returns the failure of the flow as its applications saw it, if any.
     pub(super) fn failure(&self) -> Option<String> {
         lock(&self.failure).clone()
     }
 
-    /// Ends what is left of it.
+    /// Aborts the open ends of the flow.
     pub(super) fn abort(&self) {
         let opened = [&self.sender, &self.receiver].into_iter();
         for opened in opened.filter_map(OnceLock::get) {
@@ -148,7 +148,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Runs it until it is over, or the run is.
+    /// Runs the flow until it or the run is over.
     pub(super) fn run(&self) -> Result<Left, LiveError> {
         thread::scope(|scope| {
             let writer = thread::Builder::new().name("writer".into());
@@ -180,8 +180,8 @@ impl<'a> Running<'a> {
         self.is_over.store(true, Ordering::SeqCst);
     }
 
-    /// Publishes an end that was opened, for the observer. A run that ended just
-    /// before could not have aborted it.
+    /// Publishes an opened end for the observer. A run that ended just before could not have
+    /// aborted it.
     fn show(&self, place: &OnceLock<Opened>, end: End, at: Instant) {
         let _ = place.set(Opened { end, at });
         if !self.goes_on.load(Ordering::SeqCst) {
@@ -189,8 +189,7 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// The sending application: how many octets it has written, and what
-    /// processor time that took.
+    /// Runs the sending application; returns the bytes written, and its CPU time.
     fn send(&self) -> (u64, Duration) {
         self.wait_until(self.began + self.flow.start);
         let _ = self.opened.set(now());
@@ -217,7 +216,7 @@ impl<'a> Running<'a> {
         self.show(&self.sender, end.clone(), at);
         let mut written = 0;
         let done = self.write(&end, at, &mut written);
-        // An error after the run was aborted is not a fault of the connection.
+        // An error after the run was aborted is not a failure of the connection.
         if let Err(error) = done
             && self.goes_on.load(Ordering::SeqCst)
         {
@@ -228,8 +227,7 @@ impl<'a> Running<'a> {
         (written, busy())
     }
 
-    /// Writes what the flow has, from the moment `at` on which it is
-    /// established.
+    /// Writes the flow's data, from its establishment at `at` on.
     fn write(&self, end: &End, at: Instant, written: &mut u64) -> std::io::Result<()> {
         end.set_patience(PATIENCE)?;
         let mut is_patient = true;
@@ -239,7 +237,7 @@ impl<'a> Running<'a> {
                 Stop::Duration(span) => {
                     let time = Span::from_nanos((at + span).saturating_since(now()).as_nanos());
                     if time < PATIENCE && is_patient && !time.is_zero() {
-                        // The last write ends when the time does.
+                        // The last write ends with the time.
                         end.set_patience(time)?;
                         is_patient = false;
                     }
@@ -254,7 +252,7 @@ impl<'a> Running<'a> {
         Ok(())
     }
 
-    /// The receiving application.
+    /// Runs the receiving application.
     fn receive(&self) -> Result<(Meter, Duration), LiveError> {
         let mut meter = Meter::new(self.scenario.tester.interval);
         let since_start = |at: Instant| Instant::ZERO + at.saturating_since(self.began);
@@ -306,7 +304,7 @@ impl<'a> Running<'a> {
         Ok((meter, busy()))
     }
 
-    /// The reading application does nothing for a while.
+    /// Pauses the reading application for `span`.
     fn pause_for(&self, span: Duration) {
         let at = now();
         lock(&self.pause).0 = Some(at);
@@ -314,9 +312,9 @@ impl<'a> Running<'a> {
         *lock(&self.pause) = (None, now().saturating_since(at));
     }
 
-    /// The stream ended: the receiver has read everything, unless the run ended
-    /// before. Its abort ends the stream of a kernel's receiver with the data that are
-    /// still in flight.
+    /// Marks the flow as over, unless the run ended before the stream.
+    ///
+    /// The abort of a run ends the stream of a kernel's receiver with data still in flight.
     fn on_end(&self) {
         if !self.goes_on.load(Ordering::SeqCst) {
             return;

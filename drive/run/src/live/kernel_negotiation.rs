@@ -1,5 +1,5 @@
-//! What the sockets of a kernel requested, what they were granted, and what was in effect; all of
-//! it is reported, also where nothing differs.
+//! Options that a kernel's sockets requested, were granted, and had in effect. All are reported,
+//! even if they do not differ.
 
 use gigatcp_emulate::Side;
 use gigatcp_linux::settings;
@@ -16,15 +16,15 @@ use crate::negotiated::{cost, requested};
 pub(super) struct KernelNegotiation<'a> {
     pub(super) scenario: &'a Scenario,
     pub(super) flow: &'a Flow,
-    /// When its socket was made.
+    /// Granted options at its creation.
     pub(super) granted: &'a Granted,
-    /// At the end.
+    /// State at the end.
     pub(super) view: &'a View,
     pub(super) has: &'a Granted,
 }
 
 impl KernelNegotiation<'_> {
-    /// Returns what a sender requested and got.
+    /// Returns the requested and effective options of a sender.
     pub(super) fn of_sender(&self) -> Vec<Negotiated> {
         let mut all = vec![self.congestion()];
         all.extend(self.first_threshold());
@@ -36,8 +36,9 @@ impl KernelNegotiation<'_> {
         all
     }
 
-    /// Returns what a receiver requested and got; `largest` is the largest window that the sender
-    /// has seen, and `min_rtt` the minimum RTT.
+    /// Returns the requested and effective options of a receiver.
+    ///
+    /// `largest` is the largest window that the sender has seen, and `min_rtt` the minimum RTT.
     pub(super) fn of_receiver(&self, largest: Bytes, min_rtt: Option<Duration>) -> Vec<Negotiated> {
         vec![
             self.receive_buffer(largest, min_rtt),
@@ -65,7 +66,7 @@ impl KernelNegotiation<'_> {
         }
     }
 
-    /// Where the plan gives one.
+    /// Returns the initial ssthresh, if the plan sets one.
     fn first_threshold(&self) -> Option<Negotiated> {
         let asked = self
             .flow
@@ -127,7 +128,7 @@ impl KernelNegotiation<'_> {
         }
     }
 
-    /// Of the sender what it sends, of the receiver what it says it takes.
+    /// Returns the segment size that a sender uses, or that a receiver advertises.
     fn segment_size(&self, side: Side) -> Negotiated {
         let (name, mtu) = match side {
             Side::Client => ("sender's", self.scenario.sender.mtu),
@@ -155,7 +156,7 @@ impl KernelNegotiation<'_> {
     }
 }
 
-/// Why a buffer is what it is.
+/// Returns the reason for the size of a buffer.
 fn of_buffer(asked: Option<Bytes>, granted: Bytes, most: Bytes, kind: &str) -> String {
     let Some(asked) = asked else {
         return format!("it fits itself to the path, up to {most} (net.ipv4.tcp_{kind})");

@@ -1,33 +1,32 @@
-//! A series in real time: the same plan, with the machine's clock, an emulated
-//! path, and at each end the engine or the kernel.
+//! Runs a series in real time: the machine's clock, an emulated path, and at each end the engine or
+//! the kernel.
 //!
 //! ```text
 //! writer -> engine | kernel -> path (drive/emulate) -> engine | kernel -> reader
 //! ```
 //!
-//! The thread that runs the series looks at all senders at the plan's sampling
-//! step, and at whether everything is over. One series runs at a time: two would
-//! take each other's processors. Where there are several, the path has one to
-//! itself: it has its turn before all others, and an engine's thread that runs
-//! where the path wakes up would stand still for milliseconds.
+//! The thread that runs the series samples all senders at the plan's interval, and checks whether
+//! everything is over. One series runs at a time: two would compete for the CPUs. With several CPUs
+//! the path has one to itself: it runs before all other threads, and an engine's thread on the same
+//! CPU would stall for milliseconds.
 //!
 //! | file | what |
 //! |---|---|
 //! | `testbed.rs` | namespaces, the path, the stacks at its ends |
-//! | `end.rs` | an end of a flow, whosever it is |
+//! | `end.rs` | an end of a flow, of either stack |
 //! | `flow.rs` | the two applications of a flow |
-//! | `pattern.rs` | the octets they exchange |
-//! | `account.rs` | what limited each sender |
-//! | `outcome.rs` | what is found becomes a record |
-//! | `kernel_negotiation.rs` | what a kernel's sockets requested, got, and have |
+//! | `pattern.rs` | the data they exchange |
+//! | `account.rs` | time attribution of each sender |
+//! | `outcome.rs` | conversion of results to a record |
+//! | `kernel_negotiation.rs` | options of a kernel's sockets: requested, granted, in effect |
 //! | `settings.rs` | settings of the plan that a kernel has too |
-//! | `unsupported.rs` | what of a plan real time does not do |
-//! | `capture.rs` | packets at one end of the path into a file |
-//! | `door.rs` | packets at one end of the path, analyzed in memory |
+//! | `unsupported.rs` | parts of a plan that real time does not support |
+//! | `capture.rs` | captures packets at one end of the path into a file |
+//! | `door.rs` | analyzes packets at one end of the path in memory |
 //!
-//! What is late: the path, which counts it (`drive/emulate`); a look, by what
-//! the record says; the tester's clock, which starts when a thread of the
-//! receiver learns of the connection, tens of microseconds after the kernel.
+//! Sources of lateness: the path, which measures it (`drive/emulate`); a sample, as the record
+//! states; the tester's clock, which starts when a thread of the receiver is notified of the
+//! connection, tens of microseconds after the kernel.
 
 mod account;
 pub mod capture;
@@ -64,25 +63,25 @@ use testbed::Testbed;
 /// Interval at which the end of the run is checked.
 const STEP: Duration = Duration::from_millis(10);
 
-/// Why a series could not be run in real time.
+/// Failure of a run in real time.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// Namespaces or devices could not be made.
+    /// Namespaces or devices could not be created.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// The path could not be made, or stopped.
+    /// The path could not be created, or stopped.
     #[error(transparent)]
     Path(#[from] EmulatorError),
-    /// The kernel refused what a socket was to have.
+    /// The kernel refused an option of a socket.
     #[error(transparent)]
     Socket(#[from] MeterError),
-    /// The engine has no connection, or none any more.
+    /// The engine could not open a connection, or lost it.
     #[error("the engine: {0}")]
     Engine(#[source] io::Error),
-    /// There is no thread for a flow, or for the analysis of its packets.
+    /// No thread could be started for a flow, or for the analysis of its packets.
     #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),
-    /// Octets are missing, or too many.
+    /// The numbers of bytes written and read differ.
     #[error("flow `{name}`: {written} bytes were written and {read} read: a fault")]
     Lost {
         /// The flow.
@@ -92,18 +91,18 @@ pub enum LiveError {
         /// By the receiver.
         read: u64,
     },
-    /// Other octets arrived than were sent.
+    /// The bytes read differ from those written.
     #[error("flow `{name}`: other bytes were read than written, from byte {at} on: a fault")]
     Harmed {
         /// The flow.
         name: String,
-        /// Where in the stream.
+        /// Offset in the stream.
         at: u64,
     },
 }
 
 impl LiveError {
-    /// What to type, where it is known.
+    /// Returns a command that helps, if one is known.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -113,16 +112,17 @@ impl LiveError {
     }
 }
 
-/// The machine's monotonic clock.
+/// Returns the time of the machine's monotonic clock.
 fn now() -> Instant {
     Instant::from_nanos(clock::monotonic().unsigned_abs())
 }
 
-/// Runs the series once; packets go to `watch` as well. Ends early when `stop`
-/// becomes true, and tells `progress` how many nanoseconds have passed.
+/// Runs the series once; packets also go to `watch`.
+///
+/// Ends early when `stop` becomes true, and writes the elapsed nanoseconds to `progress`.
 ///
 /// # Errors
-/// [`LiveError`]: what could not be made, or a fault that was found.
+/// [`LiveError`]: the resource that could not be created, or a fault that was found.
 pub(crate) fn run(
     series: &Series,
     (repeat, seed): (u32, u64),
@@ -131,7 +131,7 @@ pub(crate) fn run(
     progress: &AtomicU64,
 ) -> Result<SeriesRecord, LiveError> {
     let started = series.with_starts(seed);
-    // What is not one path was refused.
+    // Anything other than one path was refused before.
     let series = &Series {
         scenario: started
             .scenario
@@ -140,7 +140,7 @@ pub(crate) fn run(
         ..started.into_owned()
     };
     let scenario = &series.scenario;
-    // Before there are any threads: they keep off it, too.
+    // Set before any thread starts, so that all threads keep off this CPU.
     let apart = IsolatedCpu::set();
     let processor = apart.as_ref().map(IsolatedCpu::processor);
     let testbed = Testbed::build(scenario, seed, watch, processor)?;
@@ -179,7 +179,7 @@ pub(crate) fn run(
     Ok(outcome.into_record(series, repeat, seed))
 }
 
-/// Runs all flows, watched until it is over; what was seen, and what they left.
+/// Runs all flows under observation until all is over. Returns the observations and results.
 fn carry_out(
     running: &[Running<'_>],
     goes_on: &AtomicBool,
@@ -209,13 +209,13 @@ fn carry_out(
     Ok((watched, left))
 }
 
-/// What was seen of all senders while they ran.
+/// Observations of all senders during the run.
 struct Watched {
     looks: Vec<Vec<FlowSample>>,
     queues: Queues,
-    /// What limited each, once there is a connection.
+    /// Time attribution of each sender, once there is a connection.
     accounts: Vec<Option<LiveAccount>>,
-    /// The last that was seen of each.
+    /// Last state of each sender.
     last: Vec<Option<Seen>>,
     /// The finished accounts.
     settled: Vec<Option<Settled>>,
@@ -225,7 +225,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// An empty observer of `flows` flows.
+    /// Returns an empty observer of `flows` flows.
     fn new(flows: usize) -> Self {
         Self {
             looks: vec![Vec::new(); flows],
@@ -239,7 +239,7 @@ impl Watched {
         }
     }
 
-    /// Looks at everything until it is over.
+    /// Samples everything until the run is over.
     fn watch(
         &mut self,
         running: &[Running<'_>],
@@ -248,7 +248,7 @@ impl Watched {
         stop: &AtomicBool,
         progress: &AtomicU64,
     ) {
-        // Best effort: without it, samples are as late as an ordinary thread's.
+        // Best effort: otherwise samples are as late as an ordinary thread's.
         let _ = clock::wake_sharply();
         let began = testbed.emulator.began();
         let last = began + scenario.duration;
@@ -260,7 +260,7 @@ impl Watched {
             if at >= next {
                 self.look(running, testbed, scenario);
                 self.late = self.late.max(at.saturating_since(next));
-                // Looks that were missed are not made up for.
+                // Missed samples are not made up for.
                 let missed = at.saturating_since(next).as_nanos() / step.as_nanos();
                 next += step * (missed + 1);
             }
@@ -279,7 +279,7 @@ impl Watched {
         self.end = now();
     }
 
-    /// Ends the accounts where the flows did.
+    /// Ends the accounts at the ends of their flows.
     fn settle(&mut self, running: &[Running<'_>], testbed: &Testbed, scenario: &Scenario) {
         let began = testbed.emulator.began();
         let scene = scene(running, testbed);
@@ -288,7 +288,7 @@ impl Watched {
                 continue;
             };
             let view = view(flow, seen, began);
-            // A flow that ended before the first sample has none yet.
+            // A flow that ended before the first sample has no account yet.
             let account = self.accounts[number]
                 .take()
                 .or_else(|| begin_account(flow, &view, &scene, scenario, began));
@@ -296,7 +296,7 @@ impl Watched {
         }
     }
 
-    /// A sample of every sender that there is.
+    /// Samples every existing sender.
     fn look(&mut self, running: &[Running<'_>], testbed: &Testbed, scenario: &Scenario) {
         let began = testbed.emulator.began();
         let scene = scene(running, testbed);
@@ -328,7 +328,7 @@ impl Watched {
     }
 }
 
-/// What is the same for all flows now.
+/// Returns the current state common to all flows.
 fn scene(running: &[Running<'_>], testbed: &Testbed) -> Scene {
     let delivered = running
         .iter()
@@ -340,7 +340,7 @@ fn scene(running: &[Running<'_>], testbed: &Testbed) -> Scene {
     }
 }
 
-/// What an account sees of a flow.
+/// Returns the state of a flow for its account.
 fn view<'a>(flow: &Running<'_>, seen: &'a Seen, began: Instant) -> FlowView<'a> {
     FlowView {
         seen,
@@ -351,7 +351,7 @@ fn view<'a>(flow: &Running<'_>, seen: &'a Seen, began: Instant) -> FlowView<'a> 
     }
 }
 
-/// The account of a flow that is established.
+/// Returns the account of an established flow.
 fn begin_account(
     flow: &Running<'_>,
     view: &FlowView<'_>,

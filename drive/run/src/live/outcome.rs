@@ -1,5 +1,4 @@
-//! What was found in real time becomes a record, in the form that runs in
-//! virtual time have.
+//! Converts the results of a run in real time to a record, in the form of virtual time.
 
 use std::collections::BTreeMap;
 
@@ -22,16 +21,16 @@ use crate::flow_result::{Counts, FlowResult, FlowSample};
 use crate::harvest::{hop_sample, quantile, record_of_hop};
 use crate::{flow_result, negotiated};
 
-/// The queues of both directions over time.
+/// Queues of both directions over time.
 #[derive(Default)]
 pub(super) struct Queues {
-    /// When the path last reported.
+    /// Time of the path's last report.
     told: Duration,
     ways: [Vec<LinkSamples>; 2],
 }
 
 impl Queues {
-    /// Takes a sample of each, if the path has reported since the last one.
+    /// Samples each queue, if the path has reported since the last sample.
     pub(super) fn look(&mut self, path: &Snapshot) {
         if path.at <= self.told {
             return;
@@ -47,22 +46,22 @@ impl Queues {
     }
 }
 
-/// What was found of a series.
+/// Results of a series.
 pub(super) struct Outcome {
     /// From the start of the run.
     pub(super) end: Instant,
     pub(super) was_stopped: bool,
     pub(super) samples_late: Duration,
     pub(super) queues: Queues,
-    /// The processor that the path had to itself.
+    /// Isolated CPU of the path.
     pub(super) processor: Option<usize>,
-    /// Share of the processors' time that others had.
+    /// Share of CPU time stolen from the machine.
     pub(super) stolen: Option<f64>,
     pub(super) flows: Vec<FlowOutcome>,
     pub(super) remains: Remains,
 }
 
-/// What was found of a flow; times are from the start of the run.
+/// Results of a flow; times are from the start of the run.
 pub(super) struct FlowOutcome {
     established: Option<Instant>,
     end: Option<Instant>,
@@ -72,7 +71,7 @@ pub(super) struct FlowOutcome {
     account: Option<Settled>,
     sender: Option<Seen>,
     receiver: Option<Seen>,
-    /// What kernels granted their sockets, sender and receiver.
+    /// Options that kernels granted their sockets, sender and receiver.
     granted: [Option<Granted>; 2],
     failure: Option<String>,
 }
@@ -105,7 +104,7 @@ pub(super) fn of_flow(
         ],
         looks,
         account,
-        // An abort at the end of the run is no failure of the connection.
+        // An abort at the end of the run is not a failure of the connection.
         failure: flow.failure().or(failure),
         sender: last,
         receiver: flow
@@ -179,7 +178,7 @@ impl Outcome {
     }
 }
 
-/// A direction; what its far end did not take is counted there.
+/// Returns the record of a direction. Packets its far end refused are counted there.
 fn way_record(name: &str, way: &Way, far_end: &Way, dropped: Option<u64>) -> DirectionRecord {
     let late = |share| way.lateness.quantile(share).map(Duration::as_nanos);
     DirectionRecord {
@@ -194,7 +193,9 @@ fn way_record(name: &str, way: &Way, far_end: &Way, dropped: Option<u64>) -> Dir
     }
 }
 
-/// The hops of a direction without the link of its host, as in virtual time.
+/// Returns the hops of a direction, without the link of its host.
+///
+/// Virtual time has the same form.
 fn hop_records(way: &Way, samples: &[LinkSamples], has_link: bool) -> Vec<HopRecord> {
     let hops = way.hops.iter().enumerate().skip(usize::from(has_link));
     hops.map(|(number, hop)| {
@@ -262,7 +263,7 @@ impl FlowOutcome {
         found.into_record()
     }
 
-    /// What both ends requested and got.
+    /// Returns the requested and effective options of both ends.
     fn negotiated(&self, scenario: &Scenario, flow: &Flow) -> Vec<Negotiated> {
         let mut list = Vec::new();
         let (Some(sender), Some(receiver)) = (&self.sender, &self.receiver) else {
@@ -313,7 +314,7 @@ impl FlowOutcome {
     }
 }
 
-/// What a host's TCP is called.
+/// Returns the name of a host's TCP.
 fn profile(scenario: &Scenario, side: Side) -> String {
     let host = testbed::host(scenario, side);
     match host.stack {

@@ -1,15 +1,16 @@
-//! The content of flows in real time: octets that follow from their place in the stream, so that
-//! the reader can detect missing, duplicated and misplaced ones.
+//! Content of flows in real time: bytes determined by their offset in the stream, so that the
+//! reader can detect missing, duplicated and misplaced ones.
 
 use std::sync::LazyLock;
 
 use bytes::Bytes;
 
-/// Period of the pattern in octets: a prime, so that no size of packets, pages or buffers can hide
-/// a displacement.
+/// Period of the pattern in bytes.
+///
+/// It is a prime, so that no size of packets, pages or buffers can hide a displacement.
 const PERIOD: usize = 65_521;
 
-/// Octets that are handed over at once, as testers do.
+/// Bytes per write, as testers use.
 pub(super) const PIECE: usize = 65_536;
 
 static OCTETS: LazyLock<Bytes> = LazyLock::new(|| {
@@ -20,14 +21,14 @@ static OCTETS: LazyLock<Bytes> = LazyLock::new(|| {
     (0..PERIOD + PIECE).map(|at| octet(at % PERIOD)).collect()
 });
 
-/// The octets from `offset` on, at most a piece of them.
+/// Returns the bytes from `offset` on, at most a piece of them.
 pub(super) fn octets(offset: u64, most: u64) -> Bytes {
     let start = (offset % PERIOD as u64) as usize;
     let len = usize::try_from(most).map_or(PIECE, |most| most.min(PIECE));
     OCTETS.slice(start..start + len)
 }
 
-/// Whether `octets` are those from `offset` on.
+/// Returns whether `octets` are those from `offset` on.
 pub(super) fn is_at(offset: u64, octets: &[u8]) -> bool {
     let mut at = offset;
     octets.chunks(PIECE).all(|piece| {

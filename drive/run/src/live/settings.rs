@@ -1,13 +1,12 @@
-//! Settings of a plan's host that a kernel has too, under a name of its own.
+//! Settings of a plan's host that a kernel has too, under other names.
 //!
-//! What a plan says of one of these is written in the namespace of that end;
-//! what it leaves alone stays what the kernel takes by itself. Other settings
-//! are named as left out (`beyond`).
+//! Those that a plan sets are written in the namespace of that end; the others keep the kernel's
+//! defaults. Settings that a kernel lacks are reported as left out (`unsupported.rs`).
 
 use gigatcp_plan::{Flow, Host};
 use gigatcp_tcp::Profile;
 
-/// A setting of the engine, what the kernel calls it, and its value there.
+/// A setting of the engine, its sysctl, and its value there.
 struct Known {
     name: &'static str,
     sysctl: &'static str,
@@ -22,7 +21,7 @@ const fn known(name: &'static str, sysctl: &'static str, value: fn(&Profile) -> 
     }
 }
 
-/// Documentation/networking/ip-sysctl.rst has what each does.
+/// Kernel settings as in Documentation/networking/ip-sysctl.rst.
 const KNOWN: [Known; 16] = [
     known("sack", "net.ipv4.tcp_sack", |p| p.recovery.sack.into()),
     known("dsack", "net.ipv4.tcp_dsack", |p| p.recovery.dsack.into()),
@@ -68,12 +67,12 @@ const KNOWN: [Known; 16] = [
     }),
 ];
 
-/// Whether the kernel has it.
+/// Returns whether the kernel has the setting.
 pub(super) fn is_known(name: &str) -> bool {
     KNOWN.iter().any(|known| known.name == name)
 }
 
-/// What of it the plan says: names and values.
+/// Returns the kernel settings that the plan sets: names and values.
 pub(super) fn said(host: &Host) -> impl Iterator<Item = (&'static str, String)> {
     let profile = &host.profile;
     let is_said = |known: &&Known| host.settings.contains(&known.name);

@@ -1,8 +1,8 @@
-//! Where a series runs in real time: two network namespaces, the path of the
-//! plan between them, and at each end the kernel or the engine.
+//! Environment of a run in real time: two network namespaces, the plan's path between them, and at
+//! each end the kernel or the engine.
 //!
-//! An engine is at the end of a wire that no kernel sees; a kernel has a device
-//! in its namespace. All of it ends with the value, or with the process, however that ends.
+//! An engine is at the end of a wire outside any kernel; a kernel has a device in its namespace.
+//! Everything is removed with the value, or with the process, however that ends.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -18,24 +18,24 @@ use gigatcp_units::Duration;
 
 use super::{LiveError, settings, unsupported};
 
-/// Packets of 1500 octets that wait in a device before it drops.
+/// Queue limit of a device, in packets of 1500 bytes.
 const DEVICE_QUEUE: u32 = 10_000;
 
-/// A kernel's TCP comes before all threads, and so do the engines.
+/// Real-time priority for the engines: a kernel's TCP precedes all threads too.
 const AS_A_KERNEL: Scheduling = Scheduling {
     processor: None,
     is_first: true,
 };
 
-/// The namespaces, the path, and the stacks of a run. Senders are at the path's client, receivers
-/// at its server.
+/// Namespaces, path, and stacks of a run. Senders are at the path's client, receivers at its
+/// server.
 pub(super) struct Testbed {
     pub(super) emulator: Emulator,
     pub(super) engines: [Option<Engine>; 2],
     ip: IpVersion,
 }
 
-/// What is left of it.
+/// Results of a testbed after its end.
 pub(super) struct Remains {
     pub(super) snapshot: Snapshot,
     pub(super) dropped_by_device: [Option<u64>; 2],
@@ -43,7 +43,7 @@ pub(super) struct Remains {
     pub(super) engines_first: bool,
 }
 
-/// The host at that end.
+/// Returns the host at that end.
 pub(super) fn host(scenario: &Scenario, side: Side) -> &Host {
     match side {
         Side::Client => &scenario.sender,
@@ -99,17 +99,17 @@ impl Testbed {
         })
     }
 
-    /// The engine at that end, if it is one.
+    /// Returns the engine at that end, if it has one.
     pub(super) fn engine(&self, side: Side) -> Option<&Engine> {
         self.engines[usize::from(side == Side::Server)].as_ref()
     }
 
-    /// An address of that end.
+    /// Returns an address of that end.
     pub(super) fn address(&self, side: Side, port: u16) -> SocketAddr {
         SocketAddr::new(address(self.ip, side), port)
     }
 
-    /// Processor time of the engine at that end.
+    /// Returns the CPU time of the engine at that end.
     pub(super) fn engine_busy(&self, side: Side) -> Duration {
         let counters = self.engine(side).and_then(|engine| engine.counters().ok());
         counters.map_or(Duration::ZERO, |counters| counters.processor)
@@ -120,7 +120,7 @@ impl Testbed {
         self.engines.iter().flatten().all(is_first)
     }
 
-    /// Takes it down, the path first: blocked threads learn that it is over.
+    /// Stops everything, the path first: blocked threads get an error.
     pub(super) fn stop(self) -> Result<Remains, EmulatorError> {
         let dropped_by_device = Side::ALL.map(|side| match self.engine(side) {
             Some(_) => Some(0),
@@ -128,7 +128,7 @@ impl Testbed {
         });
         let engines_first = self.engines_are_first();
         let snapshot = self.emulator.stop()?;
-        // They end because their wires have, which is expected here.
+        // They end because their wires have ended, as expected here.
         drop(self.engines);
         Ok(Remains {
             snapshot,
@@ -151,7 +151,7 @@ fn interface(side: Side, host: &Host) -> Interface {
     }
 }
 
-/// Lets the kernel's senders begin with the threshold that the plan gives them.
+/// Sets the plan's initial ssthresh for the kernel's senders.
 fn set_first_threshold(emulator: &Emulator, scenario: &Scenario) -> Result<(), LiveError> {
     let Some(segments) = unsupported::first_threshold(&scenario.flows) else {
         return Ok(());
@@ -167,7 +167,7 @@ fn set_first_threshold(emulator: &Emulator, scenario: &Scenario) -> Result<(), L
     Ok(())
 }
 
-/// An address of that end.
+/// Returns an address of that end.
 fn address(ip: IpVersion, side: Side) -> IpAddr {
     let Addresses { v4, v6 } = Addresses::of(side);
     match ip {
@@ -176,9 +176,10 @@ fn address(ip: IpVersion, side: Side) -> IpAddr {
     }
 }
 
-/// What the kernel of that end is to be like: buffers fit themselves to the path
-/// from and up to what the plan's host has, no connection learns from those
-/// before it, and what the plan says of settings that the kernel has too.
+/// Configures the kernel of that end.
+///
+/// Buffers autotune between the plan's limits, no connection reuses metrics of earlier ones, and
+/// the plan's settings that the kernel has are applied.
 fn furnish(emulator: &Emulator, side: Side, host: &Host) -> Result<(), LiveError> {
     let profile = &host.profile;
     let range = |start: gigatcp_units::Bytes, most: gigatcp_units::Bytes| {

@@ -1,5 +1,5 @@
-//! What a plan says and real time does not do: named where it is left out, and
-//! refused where leaving it out would make another plan of it.
+//! Parts of a plan that real time does not support. They are reported as left out, or refused if
+//! leaving them out would change the plan.
 
 use gigatcp_path::{CpuCosts, HopConfig, Picoseconds};
 use gigatcp_plan::{Flow, Host, Plan, Scenario, Series, Stack};
@@ -9,10 +9,10 @@ use super::settings;
 use super::settings::kernel_name;
 use crate::run::Refusal;
 
-/// Flows that a live run may have: each takes two threads.
+/// Maximum of flows in a live run: each takes two threads.
 const MOST_FLOWS: usize = 256;
 
-/// Why the series cannot be run in real time, if it cannot.
+/// Returns why the series cannot be run in real time, if so.
 pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
     let no = |what: String, hint: &str| {
         Some(Refusal {
@@ -77,7 +77,7 @@ pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
     missing_control_refusal(&series.name, scenario)
 }
 
-/// The same for a congestion control that the kernel of this machine has not.
+/// Returns why the series cannot run if this machine's kernel lacks a congestion control.
 fn missing_control_refusal(series: &str, scenario: &Scenario) -> Option<Refusal> {
     let known = gigatcp_meter::congestion_controls();
     let missing = missing_control(scenario, &known)?;
@@ -99,7 +99,7 @@ fn missing_control_refusal(series: &str, scenario: &Scenario) -> Option<Refusal>
     Some(Refusal { message, hint })
 }
 
-/// Controls that no kernel has by that name.
+/// Controls that no kernel has under that name.
 const ENGINES_OWN: [&str; 13] = [
     "bic-2.6.20",
     "compound",
@@ -116,8 +116,9 @@ const ENGINES_OWN: [&str; 13] = [
     "xcp",
 ];
 
-/// The first congestion control required of a kernel that is not among those `known` to it. A
-/// kernel that only receives needs none, except DCTCP, whose receiver reports marks differently.
+/// Returns the first congestion control required of a kernel that is not in `known`.
+///
+/// A kernel that only receives needs none, except DCTCP, whose receiver reports marks differently.
 fn missing_control<'a>(scenario: &'a Scenario, known: &[String]) -> Option<&'a str> {
     let sends = scenario.sender.stack == Stack::Kernel;
     let receives = scenario.receiver.stack == Stack::Kernel;
@@ -126,7 +127,9 @@ fn missing_control<'a>(scenario: &'a Scenario, known: &[String]) -> Option<&'a s
     needed.find(|name| !known.iter().any(|known| known == name))
 }
 
-/// What of the scenario this run leaves out, by key, and why.
+/// Returns the parts of the scenario that this run leaves out, with reasons.
+///
+/// Each line begins with the key.
 pub(super) fn not_modelled(scenario: &Scenario) -> Vec<String> {
     let mut left_out = Vec::new();
     let hosts = [
@@ -170,7 +173,7 @@ pub(super) fn not_modelled(scenario: &Scenario) -> Vec<String> {
     left_out
 }
 
-/// The processor and the card are the machine's own.
+/// Adds the settings of CPU and card, which are the machine's own.
 fn of_machine(name: &str, host: &Host, flows: usize, left_out: &mut Vec<String>) {
     let mut say = |key: &str, why: &str| left_out.push(format!("{name}.{key}: {why}"));
     for key in costs(&host.costs) {
@@ -226,14 +229,14 @@ fn of_machine(name: &str, host: &Host, flows: usize, left_out: &mut Vec<String>)
     }
 }
 
-/// The costs that are not nothing, by key.
+/// Returns the costs that are not zero, by key.
 fn costs(costs: &CpuCosts) -> impl Iterator<Item = &'static str> {
     let named = costs.named().into_iter();
     let named = named.filter(|(_, cost)| *cost != Picoseconds::default());
     named.map(|(key, _)| key)
 }
 
-/// The kernel has switches of its own.
+/// Adds the engine's switches that a kernel lacks.
 fn of_kernel(name: &str, host: &Host, left_out: &mut Vec<String>) {
     const HELD: [&str; 4] = [
         "receive_buffer_start",
@@ -250,7 +253,7 @@ fn of_kernel(name: &str, host: &Host, left_out: &mut Vec<String>) {
     left_out.extend(settings.map(|setting| format!("{name}.{setting}: {why}")));
 }
 
-/// What the plan says about the sender's window.
+/// Adds the plan's settings of the sender's window.
 fn of_flows(scenario: &Scenario, left_out: &mut Vec<String>) {
     let flows = &scenario.flows;
     if flows.iter().any(|flow| flow.slow_start != SlowStart::Usual) {
@@ -269,7 +272,7 @@ fn asks_for_threshold(flow: &Flow) -> bool {
     flow.initial_ssthresh.is_some_and(|segments| segments > 0)
 }
 
-/// The first threshold that all flows ask for, in segments, if they agree.
+/// Returns the initial ssthresh common to all flows, in segments, if they agree.
 pub(super) fn first_threshold(flows: &[Flow]) -> Option<u32> {
     let first = flows.first()?.initial_ssthresh?;
     let is_same = |flow: &Flow| flow.initial_ssthresh == Some(first);

@@ -1,10 +1,10 @@
-//! The captures in packages of Debian, where `cargo xtask ci` has put them.
+//! Captures in Debian packages, if `cargo xtask ci` has fetched them.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// All of them; where there are none, that is said.
+/// Returns all of them; prints a message if there are none.
 pub fn all() -> Option<Vec<PathBuf>> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
     let mut paths = Vec::new();
@@ -18,7 +18,7 @@ pub fn all() -> Option<Vec<PathBuf>> {
     Some(paths)
 }
 
-/// All captures of a folder, and of those in it.
+/// Finds all captures of a directory and its subdirectories.
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();

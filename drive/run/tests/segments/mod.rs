@@ -1,11 +1,12 @@
-//! The segments of a capture, fragments reassembled, as the analysis has them.
+//! The segments of a capture, fragments reassembled, as the analysis sees them.
 
 use std::path::Path;
 
 use gigatcp_analyze::{Error, Options, ReadError, Source, follow};
 use gigatcp_flows::Observed;
 
-/// Shows each with the number of its packet; as far as the capture can be read.
+/// Passes each readable segment of a capture to `show` with its frame number.
+///
 /// `None` if it cannot be opened.
 pub fn each(path: &Path, mut show: impl FnMut(u64, &Observed)) -> Option<()> {
     let read = follow(&Source::file(path), &Options::default(), |step| {

@@ -1,11 +1,9 @@
-//! Captures of a simulated world as anybody could have written them, pcap in
-//! microseconds since tcptrace reads nothing finer, from three places; and what
-//! really happened to the packets in them.
+//! Captures of simulations at three capture points, with the actual events of their packets. The
+//! format is pcap in microseconds, since tcptrace reads nothing finer.
 //!
-//! A packet has the identification that its host gave it wherever it is seen: it
-//! is found by the latest departure of the same segment that can have come so
-//! far. Two transmissions of one segment are a round trip apart, and nothing
-//! here is late by as much.
+//! A packet has the same identification from its host at every capture point. It is matched with
+//! the latest departure of the same segment that can have come so far. Two transmissions of one
+//! segment are an RTT apart, and no delay here is as long.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -21,10 +19,10 @@ use gigatcp_wire::{
     Endpoints, IpHeader, IpVersion, Phantom, Segment, SeqNumber, encode_front, packet_len,
 };
 
-/// Octets kept of a packet.
+/// Bytes kept of a packet.
 const KEPT: usize = 200;
 
-/// Where captures are taken.
+/// Capture point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     Sender,
@@ -36,31 +34,31 @@ impl Place {
     pub const ALL: [Self; 3] = [Self::Sender, Self::Middle, Self::Receiver];
 }
 
-/// What a capture leaves out.
+/// Packets missing in a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lacks {
     Nothing,
-    /// What the receiver sends.
+    /// Packets of the receiver.
     Answers,
-    /// What the sender sends.
+    /// Packets of the sender.
     Data,
-    /// Everything in the first half of a second.
+    /// All packets in the first half of a second.
     Beginning,
-    /// Every so many packets.
+    /// Every n-th packet.
     Every(u64),
 }
 
-/// What happened on one direction, as its packets passed the place.
+/// Actual events in one direction, as its packets passed the capture point.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Truth {
-    /// Packets with octets that the host had sent before.
+    /// Packets with bytes that the host had sent before.
     pub again_packets: u64,
     pub again_octets: u64,
     /// Packets that were sent once and passed after later ones.
     pub overtaken: u64,
-    /// Packets that the path made a copy of.
+    /// Packets that the path duplicated.
     pub copies: u64,
-    /// Octets of payload that passed, each once.
+    /// Bytes of payload that passed, without duplicates.
     pub unique: u64,
 }
 
@@ -68,7 +66,7 @@ struct Departure {
     at: Instant,
     segment: Segment<Phantom>,
     ident: u16,
-    /// Octets of it that were sent before.
+    /// Bytes of it that were sent before.
     again: u64,
     end: SeqNumber,
 }
@@ -79,7 +77,7 @@ struct Way {
     departures: Vec<Departure>,
     idents: u16,
     sent_to: Option<SeqNumber>,
-    /// The highest end that passed the place, and the latest identification.
+    /// Highest end that passed the capture point, and latest identification.
     passed_to: Option<SeqNumber>,
     passed: Vec<(u32, u32)>,
     last_ident: Option<u16>,
@@ -127,9 +125,9 @@ impl Tap for DoorTap {
     }
 }
 
-/// Runs the world; its capture is the file at `path`. What happened to the
-/// packets of each flow, those of the sender first. From one door to the other a
-/// packet takes `delay` at least.
+/// Runs a simulation with a capture at `path`; returns the events of each flow.
+///
+/// Those of the sender come first. From one end to the other a packet takes at least `delay`.
 pub fn capture(
     config: WorldConfig,
     place: Place,
@@ -170,7 +168,7 @@ impl State {
         }
     }
 
-    /// One or several packets pass the place of capture.
+    /// Records one or several packets that pass the capture point.
     fn pass(&mut self, now: Instant, packet: &Packet, segment: &Segment<Phantom>) {
         for segment in segment.clone().into_wire_segments() {
             self.pass_one(now, packet, &segment);
@@ -253,7 +251,7 @@ impl Way {
         });
     }
 
-    /// What became of it up to here, and its identification.
+    /// Classifies a packet at the capture point, and returns its identification.
     fn pass(&mut self, now: Instant, least: Duration, segment: &Segment<Phantom>) -> u16 {
         let is_it = |departure: &&Departure| {
             let other = &departure.segment;
@@ -289,7 +287,7 @@ impl Way {
         ident
     }
 
-    /// How many octets of these pass for the first time.
+    /// Returns the number of these bytes that pass for the first time.
     fn note(&mut self, start: u32, len: u32) -> u32 {
         let base = self.departures[0].segment.seq.as_u32();
         let (start, end) = (start.wrapping_sub(base), start.wrapping_sub(base) + len);

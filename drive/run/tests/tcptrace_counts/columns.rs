@@ -1,18 +1,18 @@
-//! Which of our facts is which column of tcptrace.
+//! Our value for each column of tcptrace.
 
 use gigatcp_flows::{Connection, Detail, Direction, Kind, Options, Side, Spread};
 use gigatcp_units::{Duration, Instant};
 
-/// What we say; nothing where we do not know.
+/// Function for our value; `None` if unknown.
 pub type Ours = fn(&Connection, Side, &Detail) -> Option<f64>;
 
-/// One fact of a direction.
+/// A column of one direction.
 pub struct Column {
-    /// tcptrace's name for it.
+    /// tcptrace's name of it.
     pub name: &'static str,
-    /// Ours.
+    /// Our value.
     pub ours: Ours,
-    /// How far it may be off, being printed with so many digits.
+    /// Tolerance, from the number of printed digits.
     pub rounding: f64,
 }
 
@@ -24,7 +24,7 @@ const fn column(name: &'static str, ours: Ours) -> Column {
     }
 }
 
-/// Printed in milliseconds with a digit behind the point.
+/// Returns a column in milliseconds with one decimal.
 const fn time(name: &'static str, ours: Ours) -> Column {
     Column {
         name,
@@ -45,7 +45,7 @@ fn millis(duration: Option<Duration>) -> Option<f64> {
     duration.map(|duration| duration.as_nanos() as f64 / 1e6)
 }
 
-/// Printed in seconds with six digits behind the point.
+/// Returns a column in seconds with six decimals.
 const fn moment(name: &'static str, ours: Ours) -> Column {
     Column {
         name,
@@ -58,7 +58,7 @@ fn seconds(at: Instant) -> Option<f64> {
     Some(at.as_nanos() as f64 / 1e9)
 }
 
-/// Whether the SYN of a side said something.
+/// Returns whether the SYN of a side had an option.
 fn offered(connection: &Connection, side: Side, what: fn(&Options) -> bool) -> Option<f64> {
     let options = connection.direction(side).options();
     Some(f64::from(options.is_some_and(|options| what(&options))))
@@ -76,7 +76,7 @@ fn last(detail: &Detail, fact: fn(&Spread) -> Option<Duration>) -> Option<f64> {
     millis(fact(&detail.last_round_trips()))
 }
 
-/// All that both have.
+/// All columns that both have.
 pub const COLUMNS: &[Column] = &[
     column("total_packets", |c, s, _| of(c, s, Direction::packets)),
     column("resets_sent", |c, s, _| {
@@ -166,7 +166,7 @@ pub const COLUMNS: &[Column] = &[
     column("wavg_owin", |c, s, _| c.mean_outstanding(s)),
     column("ttl_stream_length", |c, s, _| {
         let direction = c.direction(s);
-        // Of the sequence space, SYN and FIN take one each.
+        // SYN and FIN each take one sequence number.
         let is_whole = direction.has_syn() && direction.has_fin();
         is_whole.then(|| direction.stream_length() as f64 - 2.0)
     }),
@@ -196,7 +196,7 @@ pub const COLUMNS: &[Column] = &[
     time("RTT_stdev", |c, s, _| {
         millis(c.direction(s).round_trips().deviation())
     }),
-    // tcptrace has it with the data, not with who acknowledges.
+    // tcptrace attributes it to the sender of the data, not of the ACK.
     column("duplicate_acks", |c, s, _| {
         count(c, s.other(), Kind::DuplicateAck)
     }),

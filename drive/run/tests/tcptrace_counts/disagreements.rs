@@ -1,5 +1,5 @@
-//! Where our counts are others than tcptrace's, and why. What each of these
-//! means, and who is right, is in `docs/notes/tcptrace.md` under its name.
+//! Reasons why our counts differ from tcptrace's. `docs/notes/tcptrace.md` explains each under its
+//! name.
 
 use gigatcp_flows::{Connection, Detail, Direction, Kind, Side};
 
@@ -14,20 +14,20 @@ pub struct Difference<'a> {
     pub theirs: Option<f64>,
     pub connection: &'a Connection,
     pub detail: &'a Detail,
-    /// What tcptrace's rule makes of its octets in flight.
+    /// Samples of bytes in flight by tcptrace's rule.
     pub samples: &'a Samples,
     pub side: Side,
     pub row: &'a Row,
-    /// Which direction of the row it is.
+    /// Index of the direction in the row.
     pub from: usize,
-    /// What happened, where a simulator knows.
+    /// Actual events, if a simulator recorded them.
     pub truth: Option<Truth>,
 }
 
 /// A reason: its name, and whether it explains a difference.
 pub type Reason = (&'static str, fn(&Difference<'_>) -> bool);
 
-/// All reasons; the first one that fits is meant.
+/// All reasons; the first match applies.
 pub const REASONS: &[Reason] = &[
     ("told-by-timestamps", |d| {
         d.true_count()
@@ -195,7 +195,7 @@ impl Difference<'_> {
         self.connection.direction(self.side)
     }
 
-    /// By how much they have more.
+    /// Returns the excess of tcptrace's count.
     fn gap(&self) -> f64 {
         self.theirs.unwrap_or(0.0) - self.ours.unwrap_or(0.0)
     }
@@ -205,7 +205,7 @@ impl Difference<'_> {
         text.parse().unwrap_or(0.0)
     }
 
-    /// A SYN or FIN that was sent again, and nothing else.
+    /// Returns whether only a SYN or FIN was retransmitted.
     fn is_by_control(&self) -> bool {
         let packets = self.direction().retransmitted_packets() as f64;
         self.column == "rexmt_data_bytes"
@@ -213,7 +213,7 @@ impl Difference<'_> {
             && packets == self.count("rexmt_data_pkts")
     }
 
-    /// What the simulator says of this column.
+    /// Returns the simulator's value of this column.
     fn true_count(&self) -> Option<f64> {
         let truth = self.truth?;
         let count = match self.column {

@@ -1,8 +1,7 @@
-//! Our counts beside those of the installed tcptrace, direction by direction,
-//! on captures of simulated worlds from three places and on those that come with
-//! packages of Debian. Equal, or explained (`disagreements.rs`,
-//! `docs/notes/tcptrace.md`). Where tcptrace is missing, or the captures are, that
-//! is said, and nothing is compared; `cargo xtask ci` gets both where it can.
+//! Our counts compared with those of the installed tcptrace, direction by direction, on captures of
+//! simulations from three capture points and of Debian packages. They must be equal, or explained
+//! (`disagreements.rs`, `docs/notes/tcptrace.md`). If tcptrace or the captures are missing, a
+//! message says so, and nothing is compared; `cargo xtask ci` gets both if possible.
 
 #[path = "../../../sim/tests/common/mod.rs"]
 mod common;
@@ -29,24 +28,24 @@ use gigatcp_flows::{Connection, Detail, Details, FlowTable, Side};
 use owin::Sampler;
 use program::Row;
 
-/// What came out of comparing.
+/// Result of a comparison.
 #[derive(Default)]
 struct Compared {
     counts: u64,
     reasons: BTreeMap<&'static str, u64>,
-    /// Of each column how many differ.
+    /// Number of differences per column.
     differ: BTreeMap<&'static str, u64>,
     unexplained: Vec<String>,
 }
 
-/// All that we have of a capture, and what tcptrace's rule makes of it.
+/// Our analysis of a capture, with the samples of tcptrace's rule.
 #[derive(Default)]
 struct Ours {
     details: Details,
     samplers: Vec<Sampler>,
 }
 
-/// All of a capture; nothing where it cannot be read.
+/// Analyzes a capture; `None` if it cannot be read.
 fn ours(path: &Path) -> Option<(FlowTable, Ours)> {
     let mut table = FlowTable::new(1);
     let mut ours = Ours::default();
@@ -61,7 +60,7 @@ fn ours(path: &Path) -> Option<(FlowTable, Ours)> {
     Some((table, ours))
 }
 
-/// A connection, and what only the detailed view counts of it.
+/// A connection, with the additional counts of the detailed view.
 #[derive(Clone, Copy)]
 struct Both<'a> {
     connection: &'a Connection,
@@ -78,7 +77,7 @@ fn both<'a>(ours: &'a Ours, index: usize, connection: &'a Connection) -> Both<'a
 }
 
 impl Compared {
-    /// Of a connection that both have.
+    /// Adds the counts of a connection that both have.
     fn add(&mut self, name: &str, both: Both<'_>, row: &Row, truth: Option<[Truth; 2]>) {
         let connection = both.connection;
         let client = connection.endpoint(Side::Client);
@@ -168,8 +167,7 @@ fn counts_of_simulated_worlds_are_those_of_the_installed_tcptrace_or_explained()
     assert_eq!(compared.unexplained, [""; 0]);
 }
 
-/// What is no record of what passed a place, and why: `docs/notes/tcptrace.md`
-/// says it of each.
+/// Captures that do not record the packets at one place; `docs/notes/tcptrace.md` has the reasons.
 const UNLIKE_CAPTURES: [&str; 5] = ["kday", "randomized", "bug7", "bug8", "babel_update_oobr"];
 
 #[test]

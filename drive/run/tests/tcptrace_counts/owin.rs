@@ -1,28 +1,26 @@
-//! tcptrace's octets in flight, by its own rule: what it prints of them is no fact
-//! of the connection (`docs/notes/tcptrace.md`), and that it is this and nothing
-//! else is shown by computing it.
+//! tcptrace's bytes in flight, by its own rule. Its figures are not a fact of the connection
+//! (`docs/notes/tcptrace.md`); that they follow from this rule is shown by computing it.
 //!
-//! Each packet of a direction is a sample, one without data too: where it ends less
-//! the last acknowledgment of the other side, and one more. SYNs, resets,
-//! retransmissions and what is out of order are none. A sample weighs as long as
-//! the next one of its own direction is away.
+//! Each packet of a direction is a sample, also without data: its end less the last ACK of the
+//! other side, plus one. SYNs, resets, retransmissions and packets out of order are left out. The
+//! weight of a sample is the time to the next one of its direction.
 
 use gigatcp_flows::{Kind, Observed, Side, Verdict};
 use gigatcp_units::Instant;
 use gigatcp_wire::Flags;
 
-/// More than this is a difference across the border of sequence numbers.
+/// A larger value is a difference across a wrap of sequence numbers.
 const GARBAGE: i64 = 1 << 31;
 
-/// Of both directions of a connection.
+/// Samples of both directions of a connection.
 #[derive(Clone, Default)]
 pub struct Sampler {
-    /// The last acknowledgment of each side.
+    /// Last acknowledgment of each side.
     acks: [Option<u32>; 2],
     sides: [Samples; 2],
 }
 
-/// Of one direction.
+/// Samples of one direction.
 #[derive(Clone, Default)]
 pub struct Samples {
     least: Option<i64>,
@@ -55,7 +53,7 @@ impl Sampler {
         }
         let len = i64::from(packet.payload_len);
         let end = i64::from(packet.seq.as_u32()) + len;
-        // Zero stands for none.
+        // Zero means none.
         let octets = match self.acks[to].filter(|ack| *ack != 0) {
             Some(ack) => end - (i64::from(ack) - 1),
             None => len,
@@ -78,13 +76,13 @@ impl Samples {
         self.count += 1;
         if let Some((before, octets)) = self.last {
             let time = at.as_nanos() as i64 - before.as_nanos() as i64;
-            // Whole octets and seconds of each sample are kept.
+            // Whole bytes and seconds of each sample are kept.
             self.weighed += (octets as f64 * (time as f64 / 1e9)) as i64;
         }
         self.last = Some((at, octets));
     }
 
-    /// What stands in a column; nothing where no difference makes sense.
+    /// Returns the value of a column; `None` if no difference makes sense.
     pub fn count(&self, column: &str, elapsed: f64) -> Option<f64> {
         if self.is_garbage {
             return None;

@@ -1,4 +1,4 @@
-//! What the installed tcptrace prints about a capture.
+//! Output of the installed tcptrace for a capture.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -7,15 +7,16 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// One connection: its ends, and each count of both directions, the first one
-/// that of the end that is named first.
+/// One connection: its ends, and each count of both directions.
+///
+/// The first direction is that of the end named first.
 pub struct Row {
     pub ends: [(IpAddr, u16); 2],
     counts: BTreeMap<String, [String; 2]>,
 }
 
 impl Row {
-    /// A count of a direction, if tcptrace knows it.
+    /// Returns a count of a direction, if tcptrace has it.
     pub fn count(&self, name: &str, from: usize) -> Option<&str> {
         let both = self.counts.get(name);
         let both = both.unwrap_or_else(|| panic!("tcptrace has no column {name}"));
@@ -23,25 +24,25 @@ impl Row {
     }
 }
 
-/// Where tcptrace is; where it is nowhere, that is said.
+/// Returns the path of tcptrace; prints a message if it is not installed.
 pub fn find() -> Option<PathBuf> {
     let folders = env::var_os("PATH")?;
     let found = env::split_paths(&folders)
         .map(|folder| folder.join("tcptrace"))
         .find(|program| program.is_file());
     if found.is_none() {
-        // Straight to stderr: the test runner swallows what `eprintln!` says.
+        // Directly to stderr: the test runner hides the output of `eprintln!`.
         let line = "SKIPPED: tcptrace is not installed, nothing was compared with its counts\n";
         io::stderr().write_all(line.as_bytes()).unwrap();
     }
     found
 }
 
-/// What it prints of the capture at `path`; nothing where it reads none of it.
+/// Returns the rows for the capture at `path`; empty if it reads none of it.
 pub fn rows(program: &Path, path: &Path) -> Vec<Row> {
     let mut command = Command::new(program);
     command.args(["-l", "-r", "-W", "-n", "--csv"]).arg(path);
-    // Its user's own wishes are not ours.
+    // Options of its user must not apply.
     command.env_remove("TCPTRACEOPTS").env("HOME", "/nowhere");
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
@@ -52,7 +53,7 @@ pub fn rows(program: &Path, path: &Path) -> Vec<Row> {
     let Some((names, lines)) = lines.split_first() else {
         return Vec::new();
     };
-    // One of them has a blank in one direction, and none in the other.
+    // One of them has a blank in one direction only.
     let name = |name: &str| name.trim().replace(' ', "_");
     let names: Vec<String> = names.split(',').map(name).collect();
     lines.iter().filter_map(|line| row(&names, line)).collect()
@@ -78,14 +79,14 @@ fn row(names: &[String], line: &str) -> Option<Row> {
     }
     for name in ["first_packet", "last_packet"] {
         let (seconds, micros) = value(name)?.split_once('.')?;
-        // A number of microseconds, without the zeros that a fraction begins with.
+        // A number of microseconds, without leading zeros of the fraction.
         let value = format!("{seconds}.{micros:0>6}");
         counts.insert(name.to_owned(), [value.clone(), value]);
     }
     Some(Row { ends, counts })
 }
 
-/// Two of its columns have two values each; yes and no are one and zero.
+/// Splits two columns that have two values each; yes and no are one and zero.
 fn parts<'a>(name: &'a str, value: &'a str) -> Vec<(&'a str, &'a str)> {
     let names = match name {
         "SYN/FIN_pkts_sent" => ["SYN_pkts_sent", "FIN_pkts_sent"],

@@ -1,4 +1,4 @@
-//! Worlds in which each thing happens that either of us counts.
+//! Simulations with each event that either program counts.
 
 use gigatcp_path::{HopConfig, LossModel, Reorder};
 use gigatcp_sim::{HostConfig, Reader, Stop, Supply, WorldConfig};
@@ -11,18 +11,19 @@ use crate::common::{flow, host, link, wire, world};
 
 const MBIT: u64 = 1_000_000;
 
-/// A world, and what its captures lack.
+/// A simulation, and the packets missing in its captures.
 pub struct Case {
     pub name: &'static str,
     pub config: WorldConfig,
     pub lacks: Lacks,
 }
 
-/// From one door to the other.
+/// Delay from one end to the other.
 pub const DELAY: Duration = Duration::from_millis(10);
 
-/// What happens to data on the way, by halves: of the first is seen what was
-/// lost, of the second what is lost later.
+/// Returns the hops of the data, each with half of the impairments.
+///
+/// The capture point in the middle is after the first hop and before the second.
 fn way(loss: f64, reorder: f64) -> Vec<HopConfig> {
     let probability = |chance| Probability::try_new(chance).unwrap();
     let hop = |hop: HopConfig| HopConfig {
@@ -55,14 +56,14 @@ fn with(profile: Profile) -> HostConfig {
     host(profile, 1500, "reno", 256 * 1024)
 }
 
-/// A burst of `count` packets of the way there is lost, after `first`.
+/// Returns hops of the forward path that lose `count` consecutive packets after `first`.
 fn burst(first: u64, count: u64) -> Vec<HopConfig> {
     let mut hops = way(0.0, 0.0);
     hops[1].loss = vec![LossModel::Listed((first..first + count).collect())];
     hops
 }
 
-/// All of them.
+/// Returns all of them.
 pub fn all() -> Vec<Case> {
     let mut cases = usual();
     cases.extend(windows());
@@ -71,7 +72,7 @@ pub fn all() -> Vec<Case> {
     cases
 }
 
-/// Loss and reordering under several senders.
+/// Returns loss and reordering under several senders.
 fn usual() -> Vec<Case> {
     let modern = with(Profile::MODERN);
     let no_sack = with(Profile::MODERN.with(|profile| {
@@ -86,7 +87,7 @@ fn usual() -> Vec<Case> {
     v6.tcp.ip = IpVersion::V6;
     let mut wraps = with(Profile::MODERN);
     wraps.tcp.iss = SeqNumber::new(u32::MAX - 200_000);
-    // Timers that are too eager: repairs that nobody needs.
+    // Timers that are too short: spurious retransmissions.
     let eager = with(Profile::MODERN.with(|profile| {
         profile.recovery.rack = false;
         profile.recovery.dup_thresh = 1;
@@ -122,7 +123,7 @@ fn usual() -> Vec<Case> {
     ]
 }
 
-/// Windows that close, and applications that wait.
+/// Returns windows that close, and applications that wait.
 fn windows() -> Vec<Case> {
     let paused = |profile, after, length| {
         let mut host = host(profile, 1500, "reno", 64 * 1024);
@@ -174,7 +175,7 @@ fn windows() -> Vec<Case> {
     ]
 }
 
-/// How it ends, and several at once.
+/// Returns ends of connections, and several simultaneous ones.
 fn ends() -> Vec<Case> {
     let modern = with(Profile::MODERN);
     let gives_up = with(Profile::MODERN.with(|profile| {
@@ -197,7 +198,7 @@ fn ends() -> Vec<Case> {
     ]
 }
 
-/// Captures that lack something.
+/// Returns captures with missing packets.
 fn incomplete() -> Vec<Case> {
     let modern = with(Profile::MODERN);
     let lacking = |name, lacks| Case {

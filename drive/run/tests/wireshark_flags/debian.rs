@@ -9,11 +9,11 @@ use gigatcp_flows::{Correction, WiresharkFlag, WiresharkFlags};
 use crate::reasons::{Disagreement, FLAGS_OF_OTHERS, REASONS};
 use crate::{Said, debian_captures, names, ours, tshark};
 
-/// A capture, and what both say of its frames.
+/// A capture, with both results for its frames.
 struct Compared {
     name: String,
     frames: Vec<Frame>,
-    /// TCP to one of us alone.
+    /// Frames in which only this analysis finds TCP.
     alone: u64,
 }
 
@@ -24,7 +24,7 @@ struct Frame {
     theirs: WiresharkFlags,
 }
 
-/// Every capture that has TCP; nothing where they or tshark are missing.
+/// Compares every capture with TCP; `None` if the captures or tshark are missing.
 fn compare() -> Option<Vec<Compared>> {
     let paths = debian_captures::all()?;
     let program = tshark::find()?;
@@ -94,7 +94,7 @@ fn packets_that_debian_has_have_the_flags_of_tshark_and_its_mistakes_have_reason
     assert_eq!(unexplained, [""; 0]);
 }
 
-/// Each flag that is wrong, and each kind that is not told.
+/// Returns each wrong flag, and each kind without a flag.
 fn disagreements<'a>(capture: &'a str, frame: &Frame) -> Vec<Disagreement<'a>> {
     let kinds = frame.ours.kinds;
     let Some(found) = Correction::of(frame.theirs, kinds) else {

@@ -1,6 +1,5 @@
-//! Worlds whose packets were cut into fragments on the way, some of which come
-//! twice, out of order, or not at all: the same segments in the same frames as
-//! the installed tshark finds, and the same flags.
+//! Captures with fragmented packets, some of them duplicated, reordered or lost. The segments,
+//! their frames and their flags must be those of the installed tshark.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,17 +16,17 @@ use crate::common::link;
 use crate::cut::cut;
 use crate::{Said, names, ours, tshark, worlds};
 
-/// What is done to the packets of a capture.
+/// Changes to the packets of a capture.
 #[derive(Clone, Copy)]
 struct Harm {
     is_v6: bool,
-    /// Octets of payload of a fragment.
+    /// Bytes of payload per fragment.
     size: usize,
-    /// Of a hundred fragments: are lost; come twice; come late.
+    /// Percentages of fragments: lost, duplicated, late.
     lost: u64,
     twice: u64,
     late: u64,
-    /// Whether the TCP header is cut too.
+    /// Whether the TCP header is fragmented too.
     cuts_header: bool,
 }
 
@@ -52,14 +51,14 @@ impl Draw {
     }
 }
 
-/// The capture `from` as a classic one whose packets came in fragments.
+/// Writes the capture `from` as a classic one whose packets arrived in fragments.
 fn in_fragments(from: &Path, to: &Path, harm: Harm) {
     let mut reader = CaptureReader::open(from).unwrap();
     let mut draw = Draw(1);
     let mut all: Vec<(u64, Vec<u8>)> = Vec::new();
     while let Some(record) = reader.next_record().unwrap() {
         let at = record.time.unwrap().as_nanos();
-        // tshark puts together what was captured whole.
+        // tshark reassembles only packets that were captured completely.
         let mut whole = record.octets.to_vec();
         whole.resize(record.wire_len as usize, 0);
         let packet = if harm.is_v6 { as_v6(&whole) } else { whole };
@@ -74,7 +73,7 @@ fn in_fragments(from: &Path, to: &Path, harm: Harm) {
         let late: Vec<u64> = (0..parts.len() as u64)
             .map(|nth| 700 * nth + 20_000 * u64::from(draw.below(100) < harm.late))
             .collect();
-        // Whole by the time that it was there, so that answers come after it.
+        // Complete at the original time, so that answers come after it.
         let last = *late.iter().max().unwrap();
         for (part, late) in parts.into_iter().zip(late) {
             let at = at.saturating_sub(last - late);
@@ -88,7 +87,7 @@ fn in_fragments(from: &Path, to: &Path, harm: Harm) {
     }
     all.sort_by_key(|(at, _)| *at);
     let mut file = Vec::new();
-    // Nanoseconds, bare IP.
+    // Nanoseconds, raw IP.
     for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 101] {
         file.extend(word.to_le_bytes());
     }
@@ -103,7 +102,7 @@ fn in_fragments(from: &Path, to: &Path, harm: Harm) {
     fs::write(to, file).unwrap();
 }
 
-/// The same TCP in IPv6; nobody here asks for its checksum.
+/// Returns the same TCP in IPv6; its checksum is not verified here.
 fn as_v6(packet: &[u8]) -> Vec<u8> {
     let mut out = vec![0x60, 0, 0, 0];
     out.extend((packet.len() as u16 - 20).to_be_bytes());
@@ -116,7 +115,7 @@ fn as_v6(packet: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Sequence number and payload of each frame in which tshark finds TCP.
+/// Returns sequence number and payload of each frame in which tshark finds TCP.
 fn segments_of_tshark(program: &Path, path: &Path) -> BTreeMap<u64, (u32, u32)> {
     let mut command = Command::new(program);
     command.args(["-n", "-Y", "tcp", "-d", "tcp.port==0-65535,data"]);
@@ -134,8 +133,9 @@ fn segments_of_tshark(program: &Path, path: &Path) -> BTreeMap<u64, (u32, u32)> 
     text.lines().map(segment).collect()
 }
 
-/// What we say of each segment that is there as a whole, as tshark shows no
-/// other; and how many came in fragments, and how many did not come whole.
+/// Returns our analysis of each complete segment, as tshark shows no others.
+///
+/// Also returns the numbers of fragmented and of incomplete segments.
 fn whole_segments(path: &Path) -> (BTreeMap<u64, Said>, [usize; 2]) {
     let mut ours = ours(path);
     let count = |ours: &BTreeMap<u64, Said>, kind| {
@@ -147,9 +147,9 @@ fn whole_segments(path: &Path) -> (BTreeMap<u64, Said>, [usize; 2]) {
     (ours, counts)
 }
 
-/// A path of Linux routers, one link of which takes 600 octets and few packets at
-/// once, between hosts with `net.ipv4.ip_no_pmtu_disc=1`: captured with tcpdump
-/// at the receiver.
+/// Linux routers with one link of MTU 600 and a short queue.
+///
+/// The hosts have `net.ipv4.ip_no_pmtu_disc=1`. Captured with tcpdump at the receiver.
 #[test]
 fn segments_that_a_kernel_fragmented_are_found_where_tshark_finds_them() {
     let Some(program) = tshark::find() else {

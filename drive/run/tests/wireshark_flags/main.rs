@@ -1,8 +1,7 @@
-//! Our tshark against the installed one, packet for packet, on captures of
-//! simulated worlds and on those that come with packages of Debian; and what
-//! tshark says of the latter beside what is so (`reasons.rs`,
-//! `docs/notes/tshark.md`). Where tshark is missing, or the captures are, that is
-//! said, and nothing is compared; `cargo xtask ci` gets both where it can.
+//! Our model of tshark compared with the installed one, packet for packet, on captures of
+//! simulations and of Debian packages. For the latter, tshark's flags are also compared with the
+//! actual events (`reasons.rs`, `docs/notes/tshark.md`). If tshark or the captures are missing, a
+//! message says so, and nothing is compared; `cargo xtask ci` gets both if possible.
 
 #[path = "../../../sim/tests/common/mod.rs"]
 mod common;
@@ -26,17 +25,17 @@ use gigatcp_flows::{
     Connection, FlowTable, Kinds, Observed, Wireshark, WiresharkFlag, WiresharkFlags,
 };
 
-/// What we say of a packet.
+/// Our analysis of a packet.
 #[derive(Clone, Copy)]
 struct Said {
-    /// What tshark would.
+    /// Expected flags of tshark.
     flags: WiresharkFlags,
-    /// What it is.
+    /// Kinds of the packet.
     kinds: Kinds,
     observed: Observed,
 }
 
-/// Every segment by the number of its frame; as far as the capture can be read.
+/// Returns every segment by its frame number, as far as the capture is readable.
 fn ours(path: &Path) -> BTreeMap<u64, Said> {
     let mut all = BTreeMap::new();
     let mut table = FlowTable::new(1);
@@ -57,7 +56,7 @@ fn ours(path: &Path) -> BTreeMap<u64, Said> {
     all
 }
 
-/// Flags by their names.
+/// Returns the names of flags.
 fn names(flags: WiresharkFlags) -> String {
     let names: Vec<&str> = flags.iter().map(WiresharkFlag::name).collect();
     names.join(" ")

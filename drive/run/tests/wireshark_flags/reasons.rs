@@ -1,25 +1,23 @@
-//! Where tshark's flags are others than those we say it gives, and where they are
-//! not what happened. What each of these means, and who is right, is in
-//! `docs/notes/tshark.md` under its name.
+//! Reasons for differences between tshark's flags and our model of them, and between its flags and
+//! the actual events. `docs/notes/tshark.md` explains each under its name.
 
 use gigatcp_flows::{Kind, Kinds, Observed, WiresharkFlag};
 
-/// A flag that a packet does not deserve, or something that it is and no flag
-/// tells.
+/// A flag that does not apply to a packet, or a kind without a flag.
 #[derive(Clone, Copy, Debug)]
 pub struct Disagreement<'a> {
     pub capture: &'a str,
     pub wrong: Option<WiresharkFlag>,
     pub missing: Option<Kind>,
-    /// All that it is.
+    /// All kinds of the packet.
     pub kinds: Kinds,
     pub packet: Observed,
 }
 
-/// Why flags are others than ours of tshark, by the name of the capture.
+/// Reason for flags that differ from our model of tshark, by the capture's name.
 pub type Otherwise = (&'static str, fn(&str) -> bool);
 
-/// All of them; the first one that fits is meant.
+/// All of them; the first match applies.
 pub const FLAGS_OF_OTHERS: &[Otherwise] = &[
     ("random-order", |name| name.contains("randomized")),
     ("longer-than-its-frame", |name| name.starts_with("kday")),
@@ -28,7 +26,7 @@ pub const FLAGS_OF_OTHERS: &[Otherwise] = &[
 /// A reason: its name, and whether it explains a disagreement.
 pub type Reason = (&'static str, fn(&Disagreement<'_>) -> bool);
 
-/// All reasons; the first one that fits is meant.
+/// All reasons; the first match applies.
 pub const REASONS: &[Reason] = &[
     ("random-order", |d| d.capture.contains("randomized")),
     ("captured-twice", |d| d.kinds.contains(Kind::CapturedTwice)),

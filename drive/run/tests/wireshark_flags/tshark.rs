@@ -1,4 +1,4 @@
-//! What the installed tshark says of a capture.
+//! Output of the installed tshark for a capture.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -8,21 +8,21 @@ use std::process::Command;
 use gigatcp_capture::independent_reader::find_tshark;
 use gigatcp_flows::{WiresharkFlag, WiresharkFlags};
 
-/// Where it is; where it is nowhere, that is said.
+/// Returns the path of tshark; prints a message if it is not installed.
 pub fn find() -> Option<PathBuf> {
     let found = find_tshark();
     if found.is_none() {
-        // Straight to stderr: the test runner swallows what `eprintln!` says.
+        // Directly to stderr: the test runner hides the output of `eprintln!`.
         let line = "SKIPPED: tshark is not installed, nothing was compared with its flags\n";
         io::stderr().write_all(line.as_bytes()).unwrap();
     }
     found
 }
 
-/// Its flags of every frame in which it finds TCP.
+/// Returns tshark's flags of every frame in which it finds TCP.
 pub fn flags(program: &Path, path: &Path) -> BTreeMap<u64, WiresharkFlags> {
     let mut command = Command::new(program);
-    // What is in the segments does not matter, and may be malformed.
+    // The content of segments does not matter, and may be malformed.
     command.args(["-n", "-Y", "tcp", "-d", "tcp.port==0-65535,data"]);
     command.args(["-T", "fields", "-E", "separator=;", "-e", "frame.number"]);
     for flag in WiresharkFlag::ALL {

@@ -1,4 +1,4 @@
-//! Captures of simulated worlds from both doors.
+//! Captures of simulations at both ends of the path.
 
 use std::fs::File;
 use std::net::Ipv4Addr;

@@ -1,13 +1,12 @@
-//! The receive side of the network card, up to the stack: descriptors and
-//! buffers, interrupts, and what pins a buffer until it is read.
+//! Receive side of the network card, up to the stack: descriptors and buffers, interrupts, and data
+//! that pins a buffer until it is read.
 //!
-//! Each receive queue has its own rings and interrupts, with its own moderation. Its
-//! number is that of the processor that it interrupts.
+//! Each receive queue has its own rings and interrupts, with its own moderation. It has the number
+//! of the CPU that it interrupts.
 //!
-//! A buffer comes back when the stack is done with its frame: at once where the
-//! frame brought nothing new, else when the application has read its last
-//! octet. So do clusters of the kernel's pool. On a host without rings and pool none of this is
-//! kept.
+//! A buffer is released when the stack is done with its frame. If the frame brought nothing new,
+//! this is immediately, else when the application has read its last byte. The same holds for
+//! clusters of the kernel's pool. A host without rings and pool keeps no account of them.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -23,7 +22,7 @@ use super::{Host, Lost};
 use crate::config::HostConfig;
 use crate::packet::{Content, Packet};
 
-/// A packet that the card has received. ICMP errors go past the card.
+/// A packet that the card has received. ICMP errors bypass the card.
 #[derive(Clone, Debug)]
 pub(super) struct Frame {
     /// When it arrived.
@@ -31,7 +30,7 @@ pub(super) struct Frame {
     /// The socket that it is for.
     pub(super) socket: u32,
     pub(super) packet: Packet,
-    /// What it lies in, where that is counted.
+    /// Buffers it occupies, if they are counted.
     pub(super) held: Held,
 }
 
@@ -42,32 +41,30 @@ pub(super) struct Card {
     coalesce: Duration,
     coalesce_packets: usize,
     reneges: bool,
-    /// The kernel's clusters, where they have a limit.
+    /// The kernel's clusters, if they are limited.
     pub(super) pool: Option<ClusterPool>,
-    /// What waits until the application of a socket has read up to the given offset of
-    /// the stream.
+    /// Buffers pinned until the application of a socket has read up to a stream offset.
     pinned: BTreeMap<(u32, u64), Vec<Held>>,
-    /// Where there are rings: what the driver has taken up since the last request,
-    /// which is what a capture on this host sees.
+    /// Packets the driver has taken since the last request, on a host with rings. A capture on the
+    /// host shows these.
     taken: VecDeque<Packet>,
 }
 
 /// A receive queue of a card.
 #[derive(Debug)]
 struct Queue {
-    /// Arrived, not yet shown to the processor: the card holds its interrupt
-    /// back.
+    /// Frames that arrived before the next interrupt.
     waiting: VecDeque<Frame>,
-    /// When it next interrupts, or the handler is done with a frame; far future
-    /// while it holds nothing.
+    /// Time of the next interrupt, or of the handler's next frame. Far future while the queue is
+    /// empty.
     interrupt_at: Instant,
     last_interrupt: Option<Instant>,
-    /// Whether the handler of an interrupt runs: it takes frames one by one.
+    /// Whether the interrupt handler is running. It takes frames one by one.
     is_handling: bool,
-    /// Whether it is polled: it does not interrupt.
+    /// Whether it is polled and does not interrupt.
     is_polled: bool,
     interrupts: u64,
-    /// Descriptors and buffers, where they may run short.
+    /// Descriptors and buffers, if they are limited.
     rings: Option<ReceiveRings>,
     /// Segments that found no descriptor since the last interrupt.
     overrun: Vec<Lost>,
@@ -104,20 +101,20 @@ impl Card {
         }
     }
 
-    /// When a queue next interrupts.
+    /// Returns the time of the next interrupt of any queue.
     pub(super) fn interrupt_at(&self) -> Instant {
         let queues = self.queues.iter();
         let next = queues.map(|queue| queue.interrupt_at).min();
         next.unwrap_or(Instant::FAR_FUTURE)
     }
 
-    /// Whether frames wait in a queue for the next poll.
+    /// Returns whether frames wait in a queue for the next poll.
     pub(super) fn has_frames_to_poll(&self, queue: usize) -> bool {
         let queue = self.queues.get(queue);
         queue.is_some_and(|queue| queue.is_polled && !queue.waiting.is_empty())
     }
 
-    /// A packet reaches the card; each wire packet takes a descriptor.
+    /// Handles a packet that reaches the card; each wire packet takes a descriptor.
     pub(super) fn handle_packet(
         &mut self,
         now: Instant,
@@ -169,8 +166,7 @@ impl Card {
 }
 
 impl Card {
-    /// The application of a socket has read all octets before `offset`: buffers that it
-    /// has emptied come back.
+    /// Releases the buffers that hold only data before `offset`, which the application has read.
     #[inline]
     pub(super) fn release_read(&mut self, socket: u32, offset: u64) {
         if self.counts() {
@@ -178,13 +174,13 @@ impl Card {
         }
     }
 
-    /// Whether it keeps count of what packets lie in.
+    /// Returns whether buffers of packets are counted.
     #[inline]
     fn counts(&self) -> bool {
         self.has_rings() || self.pool.is_some()
     }
 
-    /// Whether descriptors or buffers may run short.
+    /// Returns whether descriptors or buffers are limited.
     #[inline]
     fn has_rings(&self) -> bool {
         self.queues[0].rings.is_some()
@@ -199,7 +195,7 @@ impl Card {
         }
     }
 
-    /// What lay in a buffer has been read, or dropped.
+    /// Releases a buffer whose data has been read or dropped.
     pub(super) fn release(&mut self, held: Held) {
         if let Some(ring) = held.ring
             && let Some(rings) = &mut self.queues[held.queue as usize].rings
@@ -211,47 +207,47 @@ impl Card {
         }
     }
 
-    /// A socket is gone: its buffers come back.
+    /// Releases all buffers of a socket that is removed.
     pub(super) fn release_all(&mut self, socket: u32) {
         self.release_read(socket, u64::MAX);
     }
 
-    /// What waits for an interrupt.
+    /// Returns the frames that wait for an interrupt.
     pub(super) fn frames(&self) -> impl Iterator<Item = &Frame> {
         self.queues.iter().flat_map(|queue| &queue.waiting)
     }
 
-    /// Whether a packet for a socket waits for an interrupt.
+    /// Returns whether a packet for a socket waits for an interrupt.
     pub(super) fn holds(&self, socket: u32) -> bool {
         self.frames().any(|frame| frame.socket == socket)
     }
 }
 
-/// A packet, counted.
+/// Returns the wire packets and bytes of a packet.
 pub(super) fn tally(packet: &Packet) -> Tally {
     Tally::new(packet.wire_packets() as u64, packet.ip_bytes())
 }
 
-/// What a packet with data that found no place in a ring leaves behind.
+/// Returns the loss of a packet with data that found no descriptor.
 fn overrun(packet: &Packet) -> Option<Lost> {
     Lost::of(packet, Cause::RxRingOverrun)
 }
 
 impl Host {
-    /// Whether the card has rings that may run short.
+    /// Returns whether the card has limited rings.
     #[must_use]
     pub fn has_rings(&self) -> bool {
         self.card.has_rings()
     }
 
-    /// The rings that the packets of a socket fill, if there are any.
+    /// Returns the rings that the packets of a socket fill, if there are any.
     #[must_use]
     pub fn rings_of(&self, socket: u32) -> Option<&ReceiveRings> {
         let queue = self.queue_of(socket);
         self.card.queues[queue as usize].rings.as_ref()
     }
 
-    /// The receive queue of the packets for a socket.
+    /// Returns the receive queue of the packets for a socket.
     #[inline]
     pub(super) fn queue_of(&self, socket: u32) -> u16 {
         match socket.checked_sub(FIRST) {
@@ -260,15 +256,14 @@ impl Host {
         }
     }
 
-    /// On a host with rings: the next packet that the driver has taken up,
-    /// which is where a capture on the host sees it.
+    /// Returns the next packet that the driver has taken, on a host with rings. A capture on the
+    /// host shows it there.
     #[inline]
     pub fn poll_taken(&mut self) -> Option<Packet> {
         self.card.taken.pop_front()
     }
 
-    /// Receive queues show their processors what has arrived, each at most once per
-    /// coalescing interval.
+    /// Raises the interrupts that are due, at most one per queue and coalescing interval.
     pub(super) fn take_interrupts(&mut self, now: Instant) {
         for queue in 0..self.card.queues.len() {
             self.take_interrupt(now, queue);
@@ -297,9 +292,8 @@ impl Host {
         }
     }
 
-    /// The handler of an interrupt, where that costs something: it takes frames one by
-    /// one, before any other work, until there are none. Where the card is polled, it
-    /// only sees to that.
+    /// Runs the interrupt handler, if it costs CPU time. It takes all frames one by one, before any
+    /// other work. If the card is polled, it only starts the polling.
     #[inline(never)]
     fn run_handler(&mut self, now: Instant, number: usize) {
         while self.card.queues[number].interrupt_at <= now {
@@ -336,8 +330,10 @@ impl Host {
         }
     }
 
-    /// The next frame for protocol work of a processor: from its queue, or from the card
-    /// if that is polled. With nothing left the card interrupts again.
+    /// Returns the next frame for protocol work of a CPU.
+    ///
+    /// It comes from the CPU's queue, or from the card if that is polled. With no frame left the
+    /// card interrupts again.
     pub(super) fn next_frame(&mut self, number: usize) -> Option<Frame> {
         if let Some(frame) = self.processors[number].inbox.pop_front() {
             return Some(frame);
@@ -357,7 +353,7 @@ impl Host {
         None
     }
 
-    /// A frame leaves the card.
+    /// Moves a frame from the card to the stack.
     fn take_frame(&mut self, frame: Frame) {
         if self.card.has_rings() {
             self.take_up(frame);
@@ -366,7 +362,7 @@ impl Host {
         }
     }
 
-    /// A frame waits for the processor, if there is room in the queue and in the pool.
+    /// Queues a frame for the CPU, if the queue and the pool have space.
     fn queue_frame(&mut self, mut frame: Frame) {
         let limit = self.scheduling.input_queue;
         let inbox = &mut self.processors[frame.held.queue as usize].inbox;
@@ -382,8 +378,7 @@ impl Host {
         self.drop_frame(&frame, cause);
     }
 
-    /// A frame does not reach the stack. A socket that waited for it has nothing more to
-    /// wait for.
+    /// Drops a frame before it reaches the stack. Wakes a socket that waited for it.
     fn drop_frame(&mut self, frame: &Frame, cause: DropCause) {
         self.drops.add(cause, tally(&frame.packet));
         self.lost.extend(overrun(&frame.packet));
@@ -392,7 +387,7 @@ impl Host {
         }
     }
 
-    /// Counts what the host dropped of a socket.
+    /// Counts a packet that the host dropped for a socket.
     #[cold]
     pub(super) fn count_drop(&mut self, socket: u32, cause: DropCause, packet: &Packet) {
         let drops = match self.sink_mut(socket) {
@@ -403,20 +398,20 @@ impl Host {
         self.drops.add(cause, tally(packet));
     }
 
-    /// What it dropped, by cause.
+    /// Returns the drops of the host, by cause.
     #[must_use]
     pub fn drops(&self) -> &Drops {
         &self.drops
     }
 
-    /// Interrupts of its network card.
+    /// Returns the number of interrupts of the network card.
     #[must_use]
     pub fn interrupts(&self) -> u64 {
         let queues = self.card.queues.iter();
         queues.map(|queue| queue.interrupts).sum()
     }
 
-    /// The driver takes a frame up, if there is a buffer to put in its place.
+    /// Takes a frame from its descriptor, if there is a buffer to replace it.
     fn take_up(&mut self, mut frame: Frame) {
         let ip_bytes = frame.packet.ip_bytes();
         let number = frame.held.queue as usize;
@@ -441,8 +436,8 @@ impl Host {
         }
     }
 
-    /// The host is short of buffers, and connections give back what they may:
-    /// the frame that found none is lost, the next will find one.
+    /// Makes connections renege when the host is short of buffers. The frame that found no buffer
+    /// is lost; the next one will find one.
     #[cold]
     fn renege(&mut self) {
         for (number, socket) in (0..).zip(&mut self.sockets) {
@@ -456,7 +451,7 @@ impl Host {
         }
     }
 
-    /// The stack takes a frame; what it keeps pins the frame's buffer.
+    /// Passes a frame to the stack; data that the stack keeps pins the frame's buffer.
     pub(super) fn handle_frame(&mut self, now: Instant, frame: Frame) {
         let Content::Segment(segment) = frame.packet.content else {
             return;
@@ -475,8 +470,8 @@ impl Host {
         }
     }
 
-    /// The stack takes a datagram, which waits in its buffer for the application, or drops
-    /// what is damaged.
+    /// Passes a datagram to its receive buffer, where it waits for the application. Corrupted
+    /// packets are dropped.
     pub(super) fn take_other_frame(&mut self, frame: Frame) {
         match frame.packet.content {
             Content::Datagram { datagram, sent_at } => {

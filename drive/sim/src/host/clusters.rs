@@ -1,8 +1,8 @@
-//! The kernel's pool of clusters: what is received and not read, and what is written
-//! and not acknowledged, all sockets together.
+//! The kernel's pool of clusters: buffers for received data that is unread and written data that is
+//! unacknowledged, of all sockets together.
 //!
-//! What a card has not yet handed over lies in its own buffers (`receive_rings`), and
-//! datagrams that are sent leave at once: neither counts.
+//! Two kinds of data do not count: frames still in the card's own buffers (`receive_rings`), and
+//! sent datagrams, which leave immediately.
 
 use gigatcp_path::{ClusterPool, Parcel};
 use gigatcp_tcp::Connection;
@@ -12,13 +12,13 @@ use super::Host;
 use super::card::{Card, Frame};
 
 impl Card {
-    /// Bytes for which a write finds clusters.
+    /// Returns the bytes for which a write finds clusters.
     #[inline]
     pub(super) fn free_bytes(&self) -> u64 {
         self.pool.as_ref().map_or(u64::MAX, ClusterPool::free_bytes)
     }
 
-    /// A frame takes the clusters that it needs; returns whether the pool had them.
+    /// Takes the clusters for a frame; returns whether the pool had them.
     pub(super) fn take_clusters(&mut self, frame: &mut Frame) -> bool {
         let Some(pool) = &mut self.pool else {
             return true;
@@ -31,7 +31,8 @@ impl Card {
         is_there
     }
 
-    /// A write of `len` begins, which was found to have room.
+    /// Reserves clusters for a write of `len` that begins. The caller has checked that they are
+    /// free.
     pub(super) fn reserve_clusters(&mut self, len: u64) {
         if let Some(pool) = &mut self.pool {
             let is_there = pool.take(pool.of_buffer(len));
@@ -39,7 +40,7 @@ impl Card {
         }
     }
 
-    /// The write is done: its bytes count with its socket's.
+    /// Releases the reservation when the write is done: its bytes now count as its socket's.
     pub(super) fn unreserve_clusters(&mut self, len: u64) {
         if let Some(pool) = &mut self.pool {
             pool.release(pool.of_buffer(len));
@@ -48,13 +49,13 @@ impl Card {
 }
 
 impl Host {
-    /// The pool, where it has a limit.
+    /// Returns the pool, if it is limited.
     #[must_use]
     pub fn clusters(&self) -> Option<&ClusterPool> {
         self.card.pool.as_ref()
     }
 
-    /// Counts what waits in the send buffer of a socket, which may have changed.
+    /// Updates the clusters of a socket's send buffer, whose size may have changed.
     #[inline]
     pub(super) fn count_written(&mut self, number: usize) {
         let Some(pool) = &mut self.card.pool else {
@@ -68,14 +69,14 @@ impl Host {
         debug_assert!(is_there, "bytes for which there was no cluster");
     }
 
-    /// Whether an application would write if there were clusters.
+    /// Returns whether an application would write if there were clusters.
     pub(super) fn is_starved(&self, number: usize, at: Instant) -> bool {
         let socket = &self.sockets[number];
         let program = &*self.programs[socket.program as usize].application;
         self.card.free_bytes() == 0 && socket.next_call(at, program) > 0
     }
 
-    /// Writers that waited for clusters get their turn once there are some.
+    /// Gives a turn to writers that waited for clusters, once some are free.
     #[inline]
     pub(super) fn wake_starved(&mut self, now: Instant) {
         if self.several.starved.is_empty() || self.card.free_bytes() == 0 {

@@ -1,10 +1,10 @@
 //! Datagram sockets: a source that sends at its rate, a sink with a receive buffer.
 //!
-//! On a host with a processor every datagram costs what a packet costs, and its copy
-//! what a copy costs. A source sends only while the processor is free, so a busy host
-//! holds it up. A datagram that arrives waits in the receive buffer of its socket until
-//! the application copies it out; one that finds no room is dropped, after it has cost
-//! the host its protocol work: that is how interrupts starve a reader.
+//! On a host with a CPU every datagram costs what a packet costs, and its copy what a copy costs. A
+//! source sends only while the CPU is free, so a busy host delays it. A datagram that arrives waits
+//! in the receive buffer of its socket until the application copies it out. One that finds the
+//! buffer full is dropped, after its protocol work has cost CPU time: so interrupts starve a
+//! reader.
 //!
 //! A source that finds the network card's queue full waits until half of it has left.
 
@@ -30,11 +30,11 @@ pub struct DatagramSource {
     flow: u32,
     route: u16,
     ip: Ip,
-    /// The processor of its calls.
+    /// CPU of its calls.
     caller: u16,
-    /// When it begins; far future once it has.
+    /// Start time; far future once it has begun.
     starts_at: Instant,
-    /// When the processor or the network card lets it go on.
+    /// Time until which the CPU or the network card delays it.
     held_until: Instant,
 }
 
@@ -42,42 +42,42 @@ pub struct DatagramSource {
 #[derive(Debug)]
 pub struct DatagramSink {
     sink: Sink,
-    /// The processor of its receive queue.
+    /// CPU of its receive queue.
     pub(super) home: u16,
-    /// The processor of its application's calls.
+    /// CPU of its application's calls.
     caller: u16,
-    /// Octets of payload that may wait to be read.
+    /// Bytes of payload that may wait to be read.
     buffer: u64,
     waiting: VecDeque<Waiting>,
     waiting_octets: u64,
-    /// What found no room in the buffer, or had a wrong checksum.
+    /// Datagrams dropped because the buffer was full or the checksum wrong.
     pub(super) drops: Drops,
 }
 
 /// A datagram in a receive buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting {
-    /// When it reached the card.
+    /// Time at which it reached the card.
     pub(super) at: Instant,
     pub(super) sent_at: Instant,
     pub(super) datagram: Datagram,
-    /// What it lies in.
+    /// Buffers it occupies.
     pub(super) held: Held,
 }
 
 impl DatagramSink {
-    /// What it has counted.
+    /// Returns the sink with its counters.
     #[must_use]
     pub fn sink(&self) -> &Sink {
         &self.sink
     }
 
-    /// Numbers of those that wait to be read.
+    /// Returns the numbers of the datagrams that wait to be read.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = u64> {
         self.waiting.iter().map(|waiting| waiting.datagram.seq)
     }
 
-    /// What found no room in the receive buffer, or had a wrong checksum.
+    /// Returns the datagrams dropped because the buffer was full or the checksum wrong.
     #[must_use]
     pub const fn drops(&self) -> &Drops {
         &self.drops
@@ -85,13 +85,13 @@ impl DatagramSink {
 }
 
 impl DatagramSource {
-    /// The source.
+    /// Returns the source.
     #[must_use]
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// Number of its flow.
+    /// Returns the number of its flow.
     pub(crate) const fn flow(&self) -> u32 {
         self.flow
     }
@@ -126,7 +126,7 @@ impl Host {
         number
     }
 
-    /// Adds a sink of datagrams between these addresses with a receive buffer; returns its
+    /// Adds a sink with a receive buffer for datagrams between these addresses. Returns its
     /// socket's number.
     pub fn add_sink(&mut self, arriving: Endpoints, buffer: Bytes) -> u32 {
         let number = self.sinks.len() as u32;
@@ -143,25 +143,25 @@ impl Host {
         FIRST + number
     }
 
-    /// The source with this number.
+    /// Returns the source with this number.
     #[must_use]
     pub fn source(&self, number: u32) -> &DatagramSource {
         &self.sources[number as usize]
     }
 
-    /// The sink with this socket number.
+    /// Returns the sink with this socket number.
     #[must_use]
     pub fn sink(&self, socket: u32) -> &DatagramSink {
         &self.sinks[(socket - FIRST) as usize]
     }
 
-    /// The sink with this socket number, if it is one of a sink.
+    /// Returns the sink with this socket number; `None` if the socket is not a sink.
     pub(super) fn sink_mut(&mut self, socket: u32) -> Option<&mut DatagramSink> {
         let number = socket.checked_sub(FIRST)?;
         self.sinks.get_mut(number as usize)
     }
 
-    /// Sources send what is due.
+    /// Makes sources send the datagrams that are due.
     #[inline(never)]
     pub(super) fn send_datagrams(&mut self, now: Instant, out: &mut Vec<Packet>) {
         let mut next = Instant::FAR_FUTURE;
@@ -208,8 +208,7 @@ impl Host {
         }
     }
 
-    /// When the processor of a source is free and the card has room; `None` if both are so
-    /// now.
+    /// Returns when the CPU of a source is free and the card has space. `None`: both now.
     fn held_until(&mut self, now: Instant, number: usize) -> Option<Instant> {
         let soon = now + Duration::from_nanos(1);
         let free_at = self.busy_until(self.sources[number].caller);
@@ -223,7 +222,7 @@ impl Host {
         None
     }
 
-    /// A datagram reaches an ideal host, whose application reads it at once.
+    /// Delivers a datagram on an ideal host, whose application reads it immediately.
     #[cold]
     pub(super) fn take_datagram(
         &mut self,
@@ -236,8 +235,7 @@ impl Host {
         sink.handle_datagram(now, sent_at, datagram);
     }
 
-    /// The stack takes a datagram; it waits in the receive buffer. Returns false if that
-    /// is full.
+    /// Puts a datagram into its receive buffer; returns false if that is full.
     pub(super) fn queue_datagram(&mut self, socket: u32, waiting: Waiting) -> bool {
         let sink = &mut self.sinks[(socket - FIRST) as usize];
         let octets = u64::from(waiting.datagram.size);
@@ -250,8 +248,7 @@ impl Host {
         true
     }
 
-    /// The socket with the datagram that a processor reads next, and its octets; sinks take
-    /// turns.
+    /// Returns the next datagram that a CPU reads, as its socket and bytes. Sinks take turns.
     pub(super) fn next_datagram(&mut self, caller: usize) -> Option<(u32, u64)> {
         let processor = &mut self.processors[caller];
         if processor.unread_datagrams == 0 {
@@ -271,7 +268,7 @@ impl Host {
         None
     }
 
-    /// The application has copied a datagram out of the receive buffer.
+    /// Completes the copy of a datagram out of the receive buffer.
     pub(super) fn finish_datagram(&mut self, socket: u32) {
         let sink = &mut self.sinks[(socket - FIRST) as usize];
         if let Some(read) = sink.waiting.pop_front() {

@@ -1,14 +1,13 @@
-//! The listening sockets of a host: connections that clients open share a backlog.
+//! Listening sockets of a host: the connections that clients open share a backlog.
 //!
-//! Sockets whose engines are configured alike belong to one listening socket, which is a
-//! [`Listener`] of the engine: half-open connections, SYN cookies, accept queue. An
-//! application accepts one connection per call, in turn with its reads and writes, so on
-//! a host that is too slow the accept queue fills and SYNs are dropped. On an ideal host
-//! it accepts at the instant at which the handshake ends. Of several processors the first
-//! that runs applications accepts.
+//! Sockets with the same engine configuration belong to one listening socket, a [`Listener`] of the
+//! engine: half-open connections, SYN cookies, accept queue. An application accepts one connection
+//! per call, in turn with its reads and writes. So on a host that is too slow the accept queue
+//! fills and SYNs are dropped. On an ideal host it accepts at the instant at which the handshake
+//! ends. Of several CPUs the first that runs applications accepts.
 //!
-//! Hosts here have no addresses. A listener knows each client by one that stands for its
-//! flow.
+//! Simulated hosts have no addresses. A listener identifies each client by an address made from the
+//! number of its flow.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -24,10 +23,10 @@ use super::card::tally;
 use super::{Host, Socket};
 use crate::packet::Packet;
 
-/// Place of the accept queues among the sockets that wait for the processor.
+/// Number of the accept queues among the sockets that wait for the CPU.
 pub(super) const ACCEPTING: u32 = u32::MAX;
 
-/// Our own address.
+/// The host's own address.
 const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0));
 
 /// The listening sockets of a host.
@@ -38,12 +37,12 @@ pub(super) struct Listening {
     listeners: Vec<(Config, Listener<Phantom>)>,
     /// The socket of each client.
     sockets: BTreeMap<IpAddr, u32>,
-    /// Whether the accept queues wait for the processor.
+    /// Whether the accept queues wait for the CPU.
     is_ready: bool,
 }
 
 impl Listening {
-    /// Listening sockets with this backlog.
+    /// Returns listening sockets with this backlog.
     pub(super) fn new(backlog: u32, seed: u64) -> Self {
         let words = u128::from(mix(seed)) << 64 | u128::from(mix(!seed));
         Self {
@@ -55,8 +54,8 @@ impl Listening {
         }
     }
 
-    /// A segment of a connection that has not been accepted; returns whether it found no
-    /// room.
+    /// Handles a segment of a connection that is not yet accepted. Returns whether it was dropped
+    /// because a queue is full.
     fn handle_segment(
         &mut self,
         now: Instant,
@@ -78,7 +77,7 @@ impl Listening {
         full(listener) > before
     }
 
-    /// The listener for connections of this kind.
+    /// Returns the listener for connections with this configuration.
     fn listener_of(&mut self, config: &Config) -> &mut Listener<Phantom> {
         let alike = self.listeners.iter().position(|(own, _)| {
             own.send_buffer == config.send_buffer
@@ -102,7 +101,7 @@ impl Listening {
         &mut self.listeners[place].1
     }
 
-    /// When a timer is due.
+    /// Returns when a timer is due.
     pub(super) fn poll_timeout(&self) -> Instant {
         let timers = self.listeners.iter();
         let timers = timers.map(|(_, listener)| listener.poll_timeout());
@@ -115,7 +114,7 @@ impl Listening {
         }
     }
 
-    /// The next segment to send, and its socket.
+    /// Returns the next segment to send, and its socket.
     fn poll_transmit(&mut self, now: Instant) -> Option<(u32, Segment<Phantom>)> {
         for (_, listener) in &mut self.listeners {
             while let Some((endpoints, segment)) = listener.poll_transmit(now) {
@@ -127,7 +126,7 @@ impl Listening {
         None
     }
 
-    /// The next connection to accept, and its socket.
+    /// Returns the next connection to accept, and its socket.
     fn poll_accept(&mut self) -> Option<(u32, Box<Connection<Phantom>>)> {
         for (_, listener) in &mut self.listeners {
             while let Some(accepted) = listener.poll_accept() {
@@ -139,25 +138,25 @@ impl Listening {
         None
     }
 
-    /// Connections that wait to be accepted.
+    /// Returns the number of connections that wait to be accepted.
     fn acceptable(&self) -> usize {
         let listeners = self.listeners.iter();
         listeners.map(|(_, listener)| listener.acceptable()).sum()
     }
 
-    /// The socket of this flow is gone.
+    /// Forgets the socket of a flow.
     pub(super) fn forget(&mut self, flow: u32) {
         self.sockets.remove(&client(flow));
     }
 }
 
-/// The address that stands for the client of a flow.
+/// Returns the address that identifies the client of a flow.
 fn client(flow: u32) -> IpAddr {
     IpAddr::V4(Ipv4Addr::from(0x0b00_0000 | flow & 0x00ff_ffff))
 }
 
 impl Host {
-    /// A segment reaches a socket without a connection on a host with a backlog.
+    /// Handles a segment for a socket without a connection, on a host with a backlog.
     #[cold]
     pub(super) fn hear(&mut self, now: Instant, number: usize, received: &Received<Phantom>) {
         let Some(listening) = &mut self.listening else {
@@ -170,7 +169,7 @@ impl Host {
         }
     }
 
-    /// What the listening sockets have to send leaves, and applications accept.
+    /// Sends the segments of the listening sockets, and lets applications accept.
     #[inline(never)]
     pub(super) fn serve_listening(&mut self, now: Instant, out: &mut Vec<Packet>) {
         while let Some(listening) = &mut self.listening
@@ -190,7 +189,7 @@ impl Host {
         }
     }
 
-    /// Timers of the listening sockets take effect.
+    /// Handles the timers of the listening sockets.
     pub(super) fn handle_listening_timeout(&mut self, now: Instant, out: &mut Vec<Packet>) {
         if let Some(listening) = &mut self.listening
             && listening.poll_timeout() <= now
@@ -200,7 +199,7 @@ impl Host {
         }
     }
 
-    /// It is the turn of the accept queues; returns whether a connection waits there.
+    /// Returns whether a connection waits in the accept queues, which now have their turn.
     pub(super) fn may_accept(&mut self) -> bool {
         let Some(listening) = &mut self.listening else {
             return false;
@@ -209,7 +208,7 @@ impl Host {
         listening.is_ready
     }
 
-    /// An application accepts a connection; returns whether there was one.
+    /// Accepts a connection; returns whether there was one.
     pub(super) fn accept(&mut self, now: Instant, out: &mut Vec<Packet>) -> bool {
         let listening = self.listening.as_mut();
         let Some((socket, connection)) = listening.and_then(|one| one.poll_accept()) else {

@@ -1,12 +1,11 @@
-//! The processors of a host: whose turn it is, and the cost of work.
+//! CPUs of a host: scheduling and cost of work.
 //!
-//! Interrupts come first, and hold up what the processor is doing; what the engine was
-//! made to send before is not held up. Then comes protocol work on what has arrived, up
-//! to a budget if there is one. Then come the applications, a call of one and then a call
-//! of the next, reading before writing. Where there are several processors
-//! ([`Scheduling`](crate::Scheduling)), all go on at once. What a call makes the engine
-//! send costs the processor of the call; all else that a connection sends costs the one
-//! of its receive queue.
+//! Interrupts come first and delay the task in progress, but not segments that the engine has
+//! already sent. Next comes protocol work on received packets, up to a budget if there is one. Then
+//! come the applications, one call of each in turn, reading before writing. Several CPUs
+//! ([`Scheduling`](crate::Scheduling)) work in parallel. Segments that an application call makes
+//! the engine send are charged to the CPU of the call. All other segments of a connection are
+//! charged to the CPU of its receive queue.
 
 use std::collections::VecDeque;
 
@@ -21,14 +20,14 @@ use super::listening::ACCEPTING;
 use crate::config::{HostConfig, Scheduling};
 use crate::packet::Packet;
 
-/// Work of the processor.
+/// Task of a CPU.
 #[derive(Clone, Debug)]
 pub(super) enum Task {
-    /// Protocol work on what arrived.
+    /// Protocol work on a received frame.
     Receive(Frame),
-    /// Copying for a write of a socket, of this many octets.
+    /// Copying for a write of a socket, of this many bytes.
     Write(u32, u64),
-    /// Copying for a read of a socket, of this many octets.
+    /// Copying for a read of a socket, of this many bytes.
     Read(u32, u64),
     /// Copying of a datagram out of the receive buffer of a socket.
     ReadDatagram(u32),
@@ -37,7 +36,7 @@ pub(super) enum Task {
 }
 
 impl Task {
-    /// The socket that it is for.
+    /// Returns the socket the task is for.
     pub(super) fn socket(&self) -> u32 {
         match self {
             Self::Receive(frame) => frame.socket,
@@ -47,50 +46,49 @@ impl Task {
     }
 }
 
-/// A processor of a host.
+/// A CPU of a host.
 #[derive(Default, Debug)]
 pub(super) struct Processor {
     cpu: Cpu,
-    /// What it does, and until when.
+    /// Current task and its end.
     task: Option<(Instant, Task)>,
     /// Frames of its receive queue that wait for protocol work.
     pub(super) inbox: VecDeque<Frame>,
-    /// Frames handled since an application had a turn.
+    /// Frames handled since an application last had a turn.
     in_a_row: u32,
-    /// What packets without a buffer have cost and is not yet done.
+    /// Work for packets without a buffer that is not yet done.
     pub(super) drop_work: Work,
-    /// Until when others have it, or the last message about a drop takes.
+    /// End of CPU steal, or of the handler's work after its last frame.
     pub(super) away_until: Instant,
-    /// When others have it.
+    /// Times of CPU steal.
     steal: Option<Steal>,
     /// Work in calls of applications.
     in_calls: Work,
-    /// Sockets whose application has something to do here, in turn; of a host with
-    /// several sockets.
+    /// Sockets whose application has work here, in turn. Only on a host with several sockets.
     pub(super) ready: VecDeque<u32>,
     /// Datagrams in the receive buffers of the sinks that are read here.
     pub(super) unread_datagrams: u64,
-    /// The sink that was read last.
+    /// Sink that was read last.
     pub(super) last_sink: usize,
-    /// Whether the last call was a datagram's: connections take turns with them.
+    /// Whether the last call read a datagram: connections and datagrams take turns.
     reads_datagram: bool,
 }
 
-/// How the time of processors was spent.
+/// CPU time by use.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct CpuShares {
-    /// Interrupts and protocol work on what arrived, with what that made the engine send.
+    /// Interrupts, protocol work on received packets, and the segments sent in response.
     pub interrupt: Duration,
-    /// Calls of applications: copies, and what they made the engine send.
+    /// Application calls: copies, and the segments they make the engine send.
     pub system: Duration,
     /// Applications themselves.
     pub user: Duration,
-    /// Neither.
+    /// None of these.
     pub idle: Duration,
 }
 
 impl CpuShares {
-    /// The times of both.
+    /// Returns the sums of the times.
     fn plus(self, other: Self) -> Self {
         Self {
             interrupt: self.interrupt + other.interrupt,
@@ -102,8 +100,8 @@ impl CpuShares {
 }
 
 impl Processor {
-    /// Returns the processors of a host. Others take those of its receive queues, each at
-    /// times of its own.
+    /// Returns the CPUs of a host. Steal affects those of its receive queues, each at its own
+    /// times.
     pub(super) fn of_host(config: &HostConfig, name: &str, seed: u64) -> Vec<Self> {
         let Scheduling {
             processors,
@@ -128,18 +126,17 @@ impl Processor {
         (0..processors).map(one).collect()
     }
 
-    /// What it does, and until when.
+    /// Returns the current task and its end.
     pub(super) const fn task(&self) -> Option<&(Instant, Task)> {
         self.task.as_ref()
     }
 
-    /// Whether a packet is at it.
+    /// Returns whether the CPU has a packet.
     pub(super) fn has_work(&self) -> bool {
         self.task.is_some() || !self.inbox.is_empty() || self.unread_datagrams > 0
     }
 
-    /// Does work of an interrupt, which holds up the task at hand; returns when it is
-    /// done.
+    /// Does the work of an interrupt, which delays the current task. Returns when it is done.
     pub(super) fn interrupt(&mut self, now: Instant, work: Work) -> Instant {
         let before = self.cpu.busy_until().max(now);
         let span = self.cpu.start(now, work).saturating_since(before);
@@ -149,7 +146,7 @@ impl Processor {
         self.away_until.max(now) + span
     }
 
-    /// Others take it when their time has come. Its task is finished first.
+    /// Begins CPU steal when it is due. The current task is finished first.
     fn lose(&mut self, now: Instant) {
         if let Some(steal) = &mut self.steal
             && steal.next() <= now
@@ -158,8 +155,7 @@ impl Processor {
         }
     }
 
-    /// How its time was spent. Work that was accepted and is not done yet counts; time
-    /// that others had counts as idle.
+    /// Returns the time by use. Accepted work counts before it is done; steal time counts as idle.
     fn shares(&self, now: Instant) -> CpuShares {
         let total = now.saturating_since(Instant::ZERO);
         let calls = self.in_calls.total();
@@ -174,8 +170,9 @@ impl Processor {
 }
 
 impl Host {
-    /// The processors that work for a socket of this number: the one of its receive queue,
-    /// by the hash of what it receives, and the one of its application's calls.
+    /// Returns the CPUs of a socket's receive queue and of its application's calls.
+    ///
+    /// The receive queue follows from `hash`, the RSS hash of the packets the socket receives.
     pub(super) fn processors_of(&self, number: u32, hash: impl FnOnce() -> u32) -> (u16, u16) {
         let home = match self.scheduling.receive_queues {
             1 => 0,
@@ -184,15 +181,15 @@ impl Host {
         (home, self.scheduling.caller(number, home))
     }
 
-    /// Processor time used so far, by all processors.
+    /// Returns the CPU time used so far, by all CPUs.
     #[must_use]
     pub fn cpu_busy(&self, now: Instant) -> Duration {
         let busy = self.processors.iter().map(|one| one.cpu.busy_time(now));
         busy.fold(Duration::ZERO, |sum, one| sum + one)
     }
 
-    /// Processor time used so far, with what others took of it; of the busier one of those
-    /// that work for a socket.
+    /// Returns the CPU time used or stolen so far. Of the CPUs that work for a socket, the busier
+    /// one counts.
     #[must_use]
     pub fn cpu_occupied(&self, socket: u32, now: Instant) -> Duration {
         let socket = &self.sockets[socket as usize];
@@ -200,43 +197,43 @@ impl Host {
         occupied(socket.home).max(occupied(socket.caller))
     }
 
-    /// How the processors spent their time, all together.
+    /// Returns the time by use, of all CPUs together.
     #[must_use]
     pub fn cpu_shares(&self, now: Instant) -> CpuShares {
         let shares = self.processor_shares(now);
         shares.fold(CpuShares::default(), CpuShares::plus)
     }
 
-    /// How each processor spent its time; those of the receive queues come first.
+    /// Returns the time by use of each CPU; those of the receive queues come first.
     pub fn processor_shares(&self, now: Instant) -> impl ExactSizeIterator<Item = CpuShares> {
         self.processors.iter().map(move |one| one.shares(now))
     }
 
-    /// Whether a copy for a write of a socket is in progress.
+    /// Returns whether a copy for a write of a socket is in progress.
     pub(super) fn is_copying(&self, socket: u32) -> bool {
         let caller = self.sockets[socket as usize].caller;
         let task = self.processors[caller as usize].task();
         matches!(task, Some((_, Task::Write(one, _))) if *one == socket)
     }
 
-    /// Whether a processor is at work for a socket.
+    /// Returns whether a CPU is working for a socket.
     pub(super) fn has_task_of(&self, socket: u32) -> bool {
         let mut tasks = self.processors.iter().filter_map(Processor::task);
         tasks.any(|(_, task)| task.socket() == socket)
     }
 
-    /// When a processor has done all that it has begun.
+    /// Returns when a CPU has done all accepted work.
     pub(super) fn busy_until(&self, number: u16) -> Instant {
         self.processors[number as usize].cpu.busy_until()
     }
 
-    /// When the processor that calls for a socket has done all that it has begun.
+    /// Returns when the CPU of a socket's calls has done all accepted work.
     pub(super) fn caller_busy_until(&self, socket: usize) -> Instant {
         self.busy_until(self.sockets[socket].caller)
     }
 
-    /// Does work of sending, on the processor of the call that makes the engine send, if
-    /// one does, or else on this one; returns when it is done.
+    /// Does the work of sending and returns when it is done. The CPU is that of the current
+    /// application call, or else `home`.
     pub(super) fn spend(&mut self, now: Instant, home: u16, work: Work) -> Instant {
         match self.in_call {
             Some(caller) => self.spend_in_call(now, caller, work),
@@ -244,14 +241,14 @@ impl Host {
         }
     }
 
-    /// Does work of a call; returns when it is done.
+    /// Does work of an application call; returns when it is done.
     fn spend_in_call(&mut self, now: Instant, caller: u16, work: Work) -> Instant {
         let processor = &mut self.processors[caller as usize];
         processor.in_calls = processor.in_calls + work;
         processor.cpu.start(now, work)
     }
 
-    /// When network card or processors have something to do.
+    /// Returns when the network card or a CPU has work.
     pub(super) fn processor_timeout(&self) -> Instant {
         let mut next = self.card.interrupt_at();
         for (number, one) in self.processors.iter().enumerate() {
@@ -273,7 +270,7 @@ impl Host {
         next
     }
 
-    /// Whether an application has something to copy on a processor, and the room for it.
+    /// Returns whether an application can copy data on a CPU.
     fn has_ready_application(&self, number: usize) -> bool {
         if self.is_shared {
             let one = &self.processors[number];
@@ -287,14 +284,14 @@ impl Host {
             && (self.next_write(0, at) > 0 || self.next_read(0, at) > 0)
     }
 
-    /// Others take processors when their time has come.
+    /// Begins CPU steal on all CPUs for which it is due.
     pub(super) fn lose_processors(&mut self, now: Instant) {
         for one in &mut self.processors {
             one.lose(now);
         }
     }
 
-    /// Lets the processors finish and begin tasks as far as `now` allows.
+    /// Finishes and begins tasks of the CPUs as far as `now` allows.
     pub(super) fn work(&mut self, now: Instant, out: &mut Vec<Packet>) {
         if self.ideal {
             return;
@@ -320,8 +317,7 @@ impl Host {
         }
     }
 
-    /// Begins the next task of a processor, protocol work first; returns whether there was
-    /// one.
+    /// Begins the next task of a CPU, protocol work first; returns whether there was one.
     fn begin(&mut self, now: Instant, number: usize) -> bool {
         let in_a_row = self.processors[number].in_a_row;
         let budget = self.scheduling.receive_budget;
@@ -343,7 +339,7 @@ impl Host {
         true
     }
 
-    /// Begins a call of an application; returns when it is done.
+    /// Begins an application call; returns when it is done.
     fn begin_call(&mut self, now: Instant, number: usize, task: &Task, len: u64) -> Instant {
         let work = match task {
             Task::Accept => self.costs.accepted(),
@@ -368,7 +364,7 @@ impl Host {
         one.task = Some((finish, Task::Receive(frame)));
     }
 
-    /// The next call of an application on a processor, and its octets.
+    /// Returns the next application call on a CPU, and its bytes.
     fn next_copy(&mut self, now: Instant, number: usize) -> Option<(Task, u64)> {
         if !self.is_shared {
             let is_here = self.sockets.first()?.caller as usize == number;
@@ -400,7 +396,7 @@ impl Host {
         Some((Task::ReadDatagram(socket), len))
     }
 
-    /// What the application of a socket would copy.
+    /// Returns the copy that the application of a socket would make.
     fn copy_of(&self, socket: usize, now: Instant) -> Option<(Task, u64)> {
         let number = socket as u32;
         let (len, task) = match self.next_read(socket, now) {
@@ -440,7 +436,7 @@ impl Host {
         self.in_call = None;
     }
 
-    /// Protocol work on what arrived.
+    /// Returns the protocol work for a frame.
     fn receive_work(&self, frame: &Frame) -> Work {
         let Some(segment) = frame.packet.sent_segment() else {
             let summed = self.costs.checksummed(frame.packet.ip_bytes());
@@ -457,8 +453,9 @@ impl Host {
             + self.costs.queue_walked(Bytes::new(queued), packets)
     }
 
-    /// A stack that searches its list of unacknowledged segments for every ACK with SACK
-    /// blocks pays for each entry it passes.
+    /// Returns the work of searching the list of unacknowledged segments for an ACK.
+    ///
+    /// A stack that searches it for every ACK with SACK blocks pays for each entry it passes.
     fn search_work(
         &self,
         segment: &Segment<Phantom>,

@@ -1,7 +1,7 @@
 //! A socket: a connection, and the application that writes to it and reads from it.
 //!
-//! On a host with a processor it writes and reads in calls of a size, each of
-//! which costs copying; on an ideal one it takes and gives all there is.
+//! On a host with a CPU the application writes and reads in calls of limited size, each of which
+//! costs copying. On an ideal host it writes and reads all data at the instant it can.
 
 use gigatcp_app::Application;
 use gigatcp_events::{Limit, State};
@@ -15,10 +15,10 @@ use crate::config::Reader;
 use crate::meter::Meter;
 use crate::packet::Ip;
 
-/// What a socket is made of.
+/// Configuration of a socket.
 #[derive(Clone, Copy, Debug)]
 pub struct SocketConfig<'a> {
-    /// Number of its flow: the mark of its packets.
+    /// Number of its flow, carried by its packets.
     pub flow: u32,
     /// The route of its packets: odd ones lead from receivers to senders.
     pub route: u16,
@@ -26,11 +26,11 @@ pub struct SocketConfig<'a> {
     pub tuple: FourTuple,
     /// The engine's configuration.
     pub tcp: &'a TcpConfig,
-    /// When it opens the connection. None: it waits for a SYN.
+    /// When it opens the connection. `None`: it listens for a SYN.
     pub opens_at: Option<Instant>,
-    /// Octets that its application writes at once.
+    /// Bytes per write of its application.
     pub write_size: Bytes,
-    /// How its application reads.
+    /// Reading behavior of its application.
     pub reader: Reader,
     /// Length of the tester's intervals.
     pub interval: Duration,
@@ -43,47 +43,47 @@ pub struct Socket {
     pub(super) route: u16,
     /// IPv4 identification of the next wire packet.
     pub(super) ident: u16,
-    /// The IP of what it sends.
+    /// IP variant of the packets it sends.
     pub(super) ip: Ip,
     pub(super) tcp: TcpConfig,
     pub(super) connection: Option<Box<Connection<Phantom>>>,
     pub(super) is_active: bool,
-    /// When it opens, or its application acts by the clock.
+    /// When it opens the connection, or when a timer of its application is due.
     pub(super) wake_at: Instant,
-    /// Number of its application on the host, and its own number there.
+    /// Number of its application on the host, and its own number in that application.
     pub(super) program: u32,
     pub(super) port: u32,
-    /// The processor of its receive queue.
+    /// CPU of its receive queue.
     pub(super) home: u16,
-    /// The processor of its application's calls.
+    /// CPU of its application's calls.
     pub(super) caller: u16,
-    /// Whether it waits for its turn at the processor.
+    /// Whether it waits for its turn on the CPU.
     pub(super) is_ready: bool,
-    /// Whether it waits for its turn at the network card.
+    /// Whether it waits for its turn on the network card.
     pub(super) is_held_back: bool,
-    /// Whether the application takes all there is at once.
+    /// Whether the application reads all available data immediately.
     reads_all: bool,
-    /// Whether it never writes.
+    /// Whether the application never writes.
     only_reads: bool,
-    /// Whether the application knows that the connection is established.
+    /// Whether the application was notified that the connection is established.
     opened: bool,
-    /// Whether it knows that the peer has closed.
+    /// Whether the application was notified that the peer has closed.
     peer_closed: bool,
-    /// Whether it knows that the connection has failed.
+    /// Whether the application was notified that the connection has failed.
     failed: bool,
-    /// Whether it has closed.
+    /// Whether the application has closed.
     closed: bool,
     write_size: u64,
-    /// Octets of one call that reach the engine at a time; 0: all there is room for.
+    /// Bytes of a call that reach the engine together. 0: as many as fit.
     write_chunk: u64,
-    /// Octets that the call at hand still takes without asking for room again.
+    /// Bytes that the current call still writes without checking the buffer again.
     batch: u64,
     written: u64,
     /// Clusters that its send buffer takes.
     pub(super) clusters: u32,
-    /// What the application has read, as a stream offset: integrity.
+    /// Stream offset up to which the application has read; used to check integrity.
     pub(super) read_offset: u64,
-    /// What had a wrong checksum.
+    /// Packets dropped for a wrong checksum.
     pub(super) drops: Drops,
     meter: Meter,
 }
@@ -127,7 +127,7 @@ impl Socket {
         }
     }
 
-    /// Gives back what it holds.
+    /// Frees what the socket holds.
     pub(super) fn clear(&mut self) {
         self.connection = None;
         self.flow = u32::MAX;
@@ -139,53 +139,54 @@ impl Socket {
         self.meter = Meter::new(self.meter.interval());
     }
 
-    /// Wire packets for it that had a wrong checksum.
+    /// Returns the wire packets dropped for a wrong checksum.
     #[must_use]
     pub const fn drops(&self) -> &Drops {
         &self.drops
     }
 
-    /// Number of its flow; `u32::MAX` if it is gone.
+    /// Returns the number of its flow; `u32::MAX` if the socket is removed.
     #[must_use]
     #[inline]
     pub fn flow(&self) -> u32 {
         self.flow
     }
 
-    /// Whether its packets travel from the flow's receiver to its sender.
+    /// Returns whether its packets travel from the flow's receiver to its sender.
     #[must_use]
     #[inline]
     pub fn is_reverse(&self) -> bool {
         self.route & 1 == 1
     }
 
-    /// The engine, once the connection exists.
+    /// Returns the engine, once the connection exists.
     #[must_use]
     #[inline]
     pub fn connection(&self) -> Option<&Connection<Phantom>> {
         self.connection.as_deref()
     }
 
-    /// The engine, to take its events.
+    /// Returns the engine, to take its events.
     pub fn connection_mut(&mut self) -> Option<&mut Connection<Phantom>> {
         self.connection.as_deref_mut()
     }
 
-    /// The tester's meter.
+    /// Returns the tester's meter.
     #[must_use]
     pub fn meter(&self) -> &Meter {
         &self.meter
     }
 
-    /// Octets that the application has written.
+    /// Returns the bytes that the application has written.
     #[must_use]
     #[inline]
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Whether everything the peer sent has been read and the peer has closed, or the
-    /// connection has failed.
+    /// Returns whether no more data can arrive.
+    ///
+    /// Either the peer has closed and all its data has been read, or the connection has failed.
     #[must_use]
     #[inline]
     pub fn is_over(&self) -> bool {
@@ -195,22 +196,21 @@ impl Socket {
         })
     }
 
-    /// Whether the connection has failed.
+    /// Returns whether the connection has failed.
     #[must_use]
     #[inline]
     pub fn has_failed(&self) -> bool {
         self.connection().is_some_and(|c| c.failure().is_some())
     }
 
-    /// Whether the connection needs no more packets: it is closed, or waits for old
-    /// duplicates only.
+    /// Returns whether the connection needs no more packets: it is closed or in TIME-WAIT.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.connection()
             .is_some_and(|c| matches!(c.state(), State::Closed | State::TimeWait))
     }
 
-    /// When its timer, or its application's, is due.
+    /// Returns when its timer or its application's is due.
     #[inline]
     pub(super) fn poll_timeout(&self) -> Instant {
         match &self.connection {
@@ -219,7 +219,7 @@ impl Socket {
         }
     }
 
-    /// Whether a write would find room.
+    /// Returns whether the send buffer has space for a write.
     #[inline(always)]
     pub(super) fn may_write(&self) -> bool {
         !self.only_reads
@@ -228,7 +228,7 @@ impl Socket {
             && self.connection.as_ref().is_some_and(|c| c.send_space() > 0)
     }
 
-    /// Tells the application of the connection's life: established, closed by the peer,
+    /// Notifies the application of changes of the connection: established, closed by the peer,
     /// failed.
     #[inline(never)]
     fn notify(&mut self, now: Instant, program: &mut dyn Application) {
@@ -258,7 +258,7 @@ impl Socket {
         self.wake_at = program.poll_timeout();
     }
 
-    /// Octets the application reads next: what is there, at most one call.
+    /// Returns the bytes the application reads next: available data, at most one call.
     #[inline]
     fn next_read(&self, now: Instant, program: &dyn Application) -> u64 {
         match &self.connection {
@@ -270,14 +270,14 @@ impl Socket {
         }
     }
 
-    /// Octets the application would write now, in one write of a size.
+    /// Returns the bytes the application would write now, in one call.
     pub(super) fn next_call(&self, now: Instant, program: &dyn Application) -> u64 {
         let Some(connection) = self.connection.as_ref().filter(|_| self.may_write()) else {
             return 0;
         };
         let space = connection.send_space();
-        // A blocking write sleeps until there is room for it or as much as the
-        // profile wakes writers for; then it takes a part.
+        // A blocking write sleeps until the buffer has space for all of it, or the space at which
+        // the profile wakes writers. Then it writes a part.
         let wanted = program.poll_write(now, self.port).min(self.left_of_call());
         if self.batch > 0 {
             return wanted.min(self.batch).min(self.write_chunk);
@@ -292,8 +292,8 @@ impl Socket {
         }
     }
 
-    /// Octets of the call at hand that are not written yet. Where a call is not cut
-    /// into pieces, what is left of it is a call like any other.
+    /// Returns the bytes of the current call that are not yet written. If calls are not split, the
+    /// rest of a call is a call like any other.
     fn left_of_call(&self) -> u64 {
         match self.write_chunk {
             0 => self.write_size,
@@ -301,7 +301,7 @@ impl Socket {
         }
     }
 
-    /// Reads up to `len` octets and checks that they are what was written.
+    /// Reads up to `len` bytes and checks that they are those that were written.
     fn read(&mut self, now: Instant, program: &mut dyn Application, len: u64) {
         let Some(connection) = &mut self.connection else {
             return;
@@ -322,7 +322,7 @@ impl Socket {
         program.handle_read(now, self.port, len - left);
     }
 
-    /// Offers `len` octets; returns how many were accepted.
+    /// Offers `len` bytes to the engine; returns the number accepted.
     #[inline]
     fn write(&mut self, now: Instant, program: &mut dyn Application, len: u64) -> u64 {
         let payload = Phantom {
@@ -339,7 +339,7 @@ impl Socket {
         accepted
     }
 
-    /// Writes `len` octets of a call that reaches the engine in pieces.
+    /// Writes `len` bytes of a call that reaches the engine in pieces.
     fn write_piece(&mut self, now: Instant, program: &mut dyn Application, len: u64) {
         if self.batch == 0 {
             self.batch = self.send_space().min(self.left_of_call());
@@ -350,15 +350,15 @@ impl Socket {
             return;
         };
         if connection.send_space() == 0 {
-            // It sleeps before the rest: what waits for that would wait for good.
+            // The call sleeps before the rest: data held back for it would wait indefinitely.
             self.batch = 0;
         }
         let has_more = self.batch > 0 && program.poll_write(now, self.port) > 0;
         connection.set_more_to_come(has_more);
     }
 
-    /// On an ideal host the application takes and gives all there is; then it closes, or
-    /// the engine learns what it means when it has nothing to send.
+    /// Runs the application on an ideal host: it reads and writes all data it can. Then it closes,
+    /// or the engine is given the limit that applies when it has nothing to send.
     #[inline]
     fn run_at_once(&mut self, now: Instant, program: &mut dyn Application) {
         self.tell(now, program);
@@ -366,8 +366,7 @@ impl Socket {
         self.wake_at = program.poll_timeout();
     }
 
-    /// The application learns what has happened to its connection, and that its time has
-    /// come.
+    /// Notifies the application of changes of its connection, and of its timer.
     #[inline(always)]
     fn tell(&mut self, now: Instant, program: &mut dyn Application) {
         let state = self
@@ -427,9 +426,10 @@ impl Socket {
         }
     }
 
-    /// On a host with a processor the application's calls wait for their turn; what it
-    /// does without copying it does here. `copying` is whether its write is in progress,
-    /// `has_memory` whether there are clusters for one.
+    /// Runs the application on a host with a CPU; its calls wait for their turn.
+    ///
+    /// It does immediately what needs no copying. `copying`: its write is in progress;
+    /// `has_memory`: clusters are available for a write.
     fn run_in_turn(
         &mut self,
         now: Instant,
@@ -439,7 +439,7 @@ impl Socket {
         let mut limit = Limit::Application;
         if self.opened && !self.closed {
             if program.poll_write(now, self.port) > 0 {
-                // If there is room, only the processor keeps the data away.
+                // If there is space, only the CPU delays the data.
                 let has_room = copying || has_memory && self.next_call(now, program) > 0;
                 limit = if has_room {
                     Limit::HostCpu
@@ -457,15 +457,16 @@ impl Socket {
 }
 
 impl Host {
-    /// Octets the application of a socket reads next.
+    /// Returns the bytes the application of a socket reads next.
     pub(super) fn next_read(&self, socket: usize, now: Instant) -> u64 {
         let socket = &self.sockets[socket];
         let program = &self.programs[socket.program as usize];
         socket.next_read(now, &*program.application)
     }
 
-    /// Octets the application of a socket would write now: one write on a host with a
-    /// processor, all that fits on an ideal one.
+    /// Returns the bytes the application of a socket would write now.
+    ///
+    /// On a host with a CPU this is one write, on an ideal host all that fits.
     pub(super) fn next_write(&self, socket: usize, now: Instant) -> u64 {
         let socket = &self.sockets[socket];
         let program = &*self.programs[socket.program as usize].application;
@@ -482,7 +483,7 @@ impl Host {
         }
     }
 
-    /// The application of a socket learns what has happened, and acts.
+    /// Runs the application of a socket.
     #[inline]
     pub(super) fn run_application(&mut self, now: Instant, number: usize) {
         let copying = !self.ideal && self.is_copying(number as u32);
@@ -501,8 +502,8 @@ impl Host {
         socket.wake_at = program.poll_timeout();
     }
 
-    /// On an ideal host: a segment arrives for a socket that has a connection, and its
-    /// application acts. Returns the segment if there is no connection.
+    /// Handles a segment on an ideal host and runs the application of its socket. Returns the
+    /// segment if the socket has no connection.
     #[inline(always)]
     pub(super) fn handle_at_once(
         &mut self,
@@ -520,7 +521,7 @@ impl Host {
         None
     }
 
-    /// The copying for a read of a socket is done.
+    /// Completes the read of a socket after its copying.
     pub(super) fn finish_read(&mut self, now: Instant, number: usize, len: u64) {
         let socket = &mut self.sockets[number];
         let program = &mut *self.programs[socket.program as usize].application;
@@ -528,7 +529,7 @@ impl Host {
         self.card.release_read(number as u32, socket.read_offset);
     }
 
-    /// The copying for a write of a socket is done.
+    /// Completes the write of a socket after its copying.
     pub(super) fn finish_write(&mut self, now: Instant, number: usize, len: u64) {
         let socket = &mut self.sockets[number];
         let program = &mut *self.programs[socket.program as usize].application;

@@ -1,5 +1,6 @@
-//! From the engine to the wire: the processor prepares a segment, the network
-//! card queues it, and holds the host back when it is full.
+//! From the engine to the wire: the CPU prepares a segment, the network card queues it.
+//!
+//! A full card holds the host back.
 
 use gigatcp_path::{DropCause, Parcel, Routed, Work};
 use gigatcp_tcp::Connection;
@@ -11,8 +12,8 @@ use crate::ledger::cause_of;
 use crate::packet::{Content, Packet};
 
 impl Host {
-    /// Takes from the engine of a socket what may leave, as long as the network card has
-    /// room. Returns whether anything left.
+    /// Sends segments of a socket's engine until the network card is full. Returns whether anything
+    /// was sent.
     pub(super) fn pump(&mut self, now: Instant, socket: usize, out: &mut Vec<Packet>) -> bool {
         if !self.is_shared {
             self.resume_at = Instant::FAR_FUTURE;
@@ -37,7 +38,7 @@ impl Host {
         }
     }
 
-    /// The card has room again: sockets that wait for it send in turn.
+    /// Lets sockets that wait for the card send in turn, once it has space again.
     pub(super) fn resume(&mut self, now: Instant, out: &mut Vec<Packet>) {
         self.resume_at = Instant::FAR_FUTURE;
         while self.resume_at == Instant::FAR_FUTURE
@@ -48,7 +49,7 @@ impl Host {
         }
     }
 
-    /// Of several sockets, this one takes its turn when the card has room.
+    /// Queues a socket for its turn on the card, on a host with several sockets.
     fn wait_for_card(&mut self, socket: usize) {
         let one = &mut self.sockets[socket];
         if self.is_shared && !one.is_held_back {
@@ -57,8 +58,7 @@ impl Host {
         }
     }
 
-    /// Whether the card's queue, with what the processor still prepares, is
-    /// as long as it may be.
+    /// Returns whether the card's queue is full, including packets the CPU is preparing.
     pub(super) fn is_card_full(&mut self, now: Instant) -> bool {
         let preparing = self.departures.len() as u64;
         match &mut self.link {
@@ -67,7 +67,7 @@ impl Host {
         }
     }
 
-    /// The card is full: come back when half of its queue has left.
+    /// Holds back a socket until half of the full card's queue has left.
     fn hold_back(&mut self, now: Instant, socket: usize) {
         let wait = self
             .link
@@ -101,8 +101,8 @@ impl Host {
         }
     }
 
-    /// The packet of a segment, which takes its identifications: a host counts what it
-    /// sends on a connection, whatever becomes of it.
+    /// Returns the packet of a segment, with the next IP identifications of the connection. They
+    /// advance for every wire packet sent, whatever becomes of it.
     #[inline(always)]
     fn numbered(&mut self, number: usize, mut segment: Segment<Phantom>) -> Packet {
         let next = &mut self.sockets[number].ident;
@@ -123,7 +123,7 @@ impl Host {
         }
     }
 
-    /// Sends where processor or network card take time.
+    /// Sends a segment on a host whose CPU or network card takes time.
     #[inline(never)]
     fn send_at_cost(
         &mut self,
@@ -142,7 +142,7 @@ impl Host {
         self.send_packet(now, packet, (home, work), out);
     }
 
-    /// Sends a packet once its processor, or that of the call, has done the work for it.
+    /// Sends a packet after the CPU, `home` or the call's, has done its work.
     pub(super) fn send_packet(
         &mut self,
         now: Instant,
@@ -158,7 +158,7 @@ impl Host {
         if ready <= now && self.departures.is_empty() {
             self.put_on_link(now, packet, out);
         } else {
-            // With several processors a packet may be ready before one that was begun earlier.
+            // With several CPUs a packet may be ready before one that was begun earlier.
             let place = self.departures.partition_point(|(at, _)| *at <= ready);
             self.departures.insert(place, (ready, packet));
         }
@@ -178,8 +178,7 @@ impl Host {
         }
     }
 
-    /// Segments that the processor has finished, and packets that the card
-    /// has sent.
+    /// Releases segments that the CPU has finished and packets that the card has sent.
     pub(super) fn release(&mut self, now: Instant, out: &mut Vec<Packet>) {
         while let Some((at, _)) = self.departures.front() {
             if *at > now {
@@ -196,8 +195,8 @@ impl Host {
         }
     }
 
-    /// What the host's own link dropped is gone; what it dropped as too big, the
-    /// host knows at once, if the link tells.
+    /// Removes packets that the host's own link dropped. If the link reports its MTU, the host is
+    /// notified of a packet that was too big immediately.
     fn clear_link(&mut self, now: Instant) {
         while let Some(link) = &mut self.link
             && let Some((packet, cause)) = link.poll_dropped()
@@ -221,8 +220,8 @@ impl Host {
         }
     }
 
-    /// The engine whose packet is too large for the host's own link learns that before it
-    /// sends another: what a router would answer has no way to go.
+    /// Notifies an engine, before its next packet, of one too large for the host's link. A router's
+    /// answer would have no route to the host.
     #[cold]
     fn take_answer(&mut self, now: Instant, answer: Packet) {
         let is_of = |socket: &Socket| socket.flow == answer.flow && socket.route == answer.route;

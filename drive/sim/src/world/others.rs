@@ -1,4 +1,4 @@
-//! Datagrams, and flows that begin while the world runs.
+//! Datagrams, and flows that begin during the simulation.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ impl World {
         self.schedule.set(element, self.short_flows.poll_timeout());
     }
 
-    /// Whether flows that begin while the world runs, or datagrams, keep it going.
+    /// Returns whether flows that begin during the simulation, or datagrams, keep it running.
     pub(super) fn awaits_others(&self) -> bool {
         let is_sending = |ends: &Ends| {
             let source = ends.places[0];
@@ -37,13 +37,14 @@ impl World {
             || (self.connections.is_empty() && self.has_datagrams_inside())
     }
 
-    /// Whether packets are in the network or at a host, in a world of datagrams.
+    /// Returns whether datagrams are in the network or at a host.
     fn has_datagrams_inside(&self) -> bool {
         !self.datagrams.is_empty()
             && (self.hosts.iter().any(Host::is_working) || self.network.is_occupied())
     }
 
-    /// Flow and number of each datagram in the network or at a host, receive buffers apart.
+    /// Returns flow and number of each datagram in the network or at a host. Receive buffers are
+    /// excluded.
     pub(super) fn datagrams_inside(&self) -> BTreeSet<(u32, u64)> {
         if self.datagrams.is_empty() {
             return BTreeSet::new();
@@ -57,7 +58,7 @@ impl World {
         all.filter_map(number).collect()
     }
 
-    /// A datagram, or a packet of a flow that began while the world ran, reaches its host.
+    /// Delivers a datagram, or a packet of a flow in `short_flows`, to its host.
     #[inline(never)]
     pub(super) fn deliver_other(&mut self, packet: Packet) {
         if !packet.reverse() {
@@ -69,7 +70,7 @@ impl World {
             Some(ends) => Some(*ends),
             None => self.short_flows.ends(packet.flow),
         };
-        // Without ends the flow has gone: a duplicate, or a packet that was reordered.
+        // Without ends the flow was removed: the packet is a duplicate or was reordered.
         if let Some(Ends { places, .. }) = ends {
             let place = places[usize::from(!packet.reverse())];
             if let (Some(tap), Some(_)) = (&mut self.tap, packet.sent_segment()) {
@@ -82,8 +83,8 @@ impl World {
     }
 }
 
-/// What came out of a source of datagrams and its sink; `inside` has the flow and number
-/// of each that is on its way.
+/// Returns the results of a source of datagrams and its sink. `inside` has the flow and number of
+/// each datagram on the path.
 pub(super) fn outcome(
     ends: &Ends,
     hosts: &[Rc<Host>],

@@ -1,4 +1,4 @@
-//! Between two steps of a world: what can be read of it, and links that change.
+//! Access to a simulation between two steps: reads its state, reconfigures links.
 
 use gigatcp_path::{ConfigError, Hop, HopConfig};
 
@@ -7,7 +7,7 @@ use crate::host::Socket;
 use crate::packet::Packet;
 
 impl World {
-    /// Returns the number of connections, which flows of the plan have in their order.
+    /// Returns the number of connections, in the order of the flows of the plan.
     #[must_use]
     pub fn flows(&self) -> usize {
         self.connections.len()
@@ -25,10 +25,10 @@ impl World {
         self.network.links()
     }
 
-    /// Gives a link another configuration, as [`Hop::reconfigure`] does.
+    /// Reconfigures a link, as [`Hop::reconfigure`] does.
     ///
     /// # Errors
-    /// What is wrong with the configuration; then nothing has changed.
+    /// If the configuration is invalid; then nothing has changed.
     pub fn reconfigure(&mut self, link: usize, config: HopConfig) -> Result<(), ConfigError> {
         let now = self.now;
         let changed = self

@@ -1,4 +1,4 @@
-//! Worlds that several tests share.
+//! Configurations that several tests share.
 #![allow(dead_code)]
 
 use std::sync::atomic::{AtomicBool, AtomicU64};

@@ -1,11 +1,10 @@
-//! An application: writes so much, reads everything, at its own pace, and says
-//! of some of it that it is urgent.
+//! A random application: it writes an amount, reads everything at its own pace, and marks some data
+//! as urgent.
 //!
-//! What is read is checked octet for octet against what the peer wrote, and so
-//! is where the urgent marks stand (RFC 9293 section 3.8.5, RFC 6093): a mark
-//! is where the peer set one, a read ends there, the last one is never missed,
-//! and an octet out of line is the one before its mark. Beyond 64 KiB the
-//! pointer says less than is meant, so there a mark may also stand before one.
+//! All data read is compared byte by byte with the data the peer wrote. So are the positions of
+//! urgent marks (RFC 9293 section 3.8.5, RFC 6093): a mark is where the peer set one, a read ends
+//! there, the last one is never missed, and an out-of-band byte is the one before its mark. Beyond
+//! 64 KiB the pointer cannot reach the mark, so there a mark may also be before one.
 
 use std::collections::BTreeSet;
 
@@ -17,13 +16,13 @@ use gigatcp_wire::{fill_phantom, verify_phantom};
 
 use super::draw::Draw;
 
-/// Distance between the two streams' contents.
+/// Distance between the contents of the two streams.
 const CONTENTS_APART: u64 = 1 << 40;
 
-/// How far an urgent pointer reaches.
+/// Maximum distance of an urgent pointer.
 const POINTER_REACHES: u64 = u16::MAX as u64;
 
-/// When an application closes.
+/// Condition for an application to close.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Closes {
     /// When everything is written.
@@ -32,13 +31,13 @@ pub enum Closes {
     AfterPeer,
 }
 
-/// What the reader of a stream is to find in it.
+/// Expected content of a stream, for its reader.
 #[derive(Clone, Default, Debug)]
 pub struct Written {
-    /// Where the contents begin.
+    /// Start of the contents.
     contents: u64,
     total: u64,
-    /// Offsets after the last octet of each urgent write.
+    /// Offsets after the last byte of each urgent write.
     marks: BTreeSet<u64>,
 }
 
@@ -50,21 +49,21 @@ pub struct Application {
     write_most: u64,
     write_every: Duration,
     next_write: Instant,
-    /// Urgent writes, of a hundred.
+    /// Percentage of urgent writes.
     urgent: u64,
     draw: Draw,
-    /// Whether urgent octets stay in line.
+    /// Whether urgent bytes stay in line.
     inline: bool,
-    /// Place of the next octet to be read in line.
+    /// Offset of the next byte to be read in line.
     place: u64,
-    /// Places of octets that came out of line, ahead of that.
+    /// Offsets of bytes read out of band, ahead of that.
     taken: BTreeSet<u64>,
     read_most: usize,
     read_every: Duration,
     next_read: Instant,
-    /// Whether it asks for urgent octets that are out of line.
+    /// Whether it requests urgent bytes that are out of band.
     asks: bool,
-    /// The furthest mark it was told.
+    /// The furthest mark reported to it.
     mark: u64,
     pub closes: Closes,
     pub closed: bool,
@@ -72,11 +71,11 @@ pub struct Application {
 }
 
 impl Application {
-    /// The application of end `number`; `totals` is how much the two ends
-    /// write. Its urgent writes come out of a stream of their own, so that
-    /// they shift nothing else.
+    /// Returns the application of end `number`; `totals` are the bytes that the two ends write.
+    ///
+    /// Its urgent writes use a separate random stream, so that they change nothing else.
     pub fn new(draw: &mut Draw, seed: u64, number: usize, totals: [u64; 2]) -> Self {
-        // Slow applications move everything in at most a few hundred calls.
+        // Slow applications move everything in at most 300 calls.
         let least = |total| total / 300 + 1;
         let (total, peer_total) = (totals[number], totals[1 - number]);
         let pause = |draw: &mut Draw| {
@@ -114,32 +113,32 @@ impl Application {
         }
     }
 
-    /// Sets how many of a hundred writes are urgent.
+    /// Sets the percentage of urgent writes.
     pub fn set_urgent(&mut self, percent: u64) {
         self.urgent = percent;
     }
 
-    /// Says whether its engine leaves urgent octets in line.
+    /// Sets whether its engine leaves urgent bytes in line.
     pub fn expect_inline(&mut self, inline: bool) {
         self.inline = inline;
     }
 
-    /// Octets read, those out of line included.
+    /// Returns the bytes read, including those out of band.
     pub fn read_octets(&self) -> u64 {
         self.place + self.taken.len() as u64
     }
 
-    /// Whether a mark was set.
+    /// Returns whether a mark was set.
     pub fn has_marks(&self) -> bool {
         !self.stream.marks.is_empty()
     }
 
-    /// How much it writes.
+    /// Returns the bytes it writes.
     pub fn total(&self) -> u64 {
         self.stream.total
     }
 
-    /// When it acts next.
+    /// Returns when it acts next.
     pub fn next(&self, connection: &Connection<Bytes>) -> Instant {
         let mut next = self.abort_at;
         let may_write = connection.state() != State::Closed && !self.closed;
@@ -152,7 +151,7 @@ impl Application {
         next
     }
 
-    /// Does what it is time for; `peer` is what the other end writes.
+    /// Performs the actions that are due; `peer` is the data the other end writes.
     pub fn act(
         &mut self,
         now: Instant,
@@ -175,8 +174,9 @@ impl Application {
         Ok(())
     }
 
-    /// Everything was read, and the last mark was seen, unless boxes on the
-    /// way take marks out or it stood on a SYN (`marks_arrive`).
+    /// Checks that everything was read and the last mark was seen.
+    ///
+    /// `marks_arrive` is false if middleboxes remove marks or one was on a SYN.
     pub fn check_end(&self, peer: &Written, marks_arrive: bool) -> Result<(), String> {
         let read = self.read_octets();
         if read != peer.total {
@@ -222,8 +222,8 @@ impl Application {
         }
     }
 
-    /// How far a read may go. An urgent octet that is next, out of line, and
-    /// that nobody asked for is taken aside by a read.
+    /// Returns the limit of the next read. An urgent byte that is next, out of band and not
+    /// requested, is skipped by a read.
     fn take_aside(&mut self, connection: &Connection<Bytes>, ahead: Option<u64>) -> Option<u64> {
         let place = self.place_before_mark(ahead?);
         let is_apart = !self.inline && !self.taken.contains(&place);
@@ -239,19 +239,19 @@ impl Application {
         }
     }
 
-    /// Where the octet before a mark stands that is `ahead` octets away.
+    /// Returns the offset of the byte before a mark that is `ahead` bytes away.
     fn place_before_mark(&self, ahead: u64) -> u64 {
         self.read_octets() + ahead - 1
     }
 
-    /// Octets out of line that are next in line were had already.
+    /// Skips bytes in line that were already read out of band.
     fn skip_taken(&mut self) {
         while self.taken.remove(&self.place) {
             self.place += 1;
         }
     }
 
-    /// The mark ahead, if any, stands where the peer set one.
+    /// Checks that the mark ahead, if any, is where the peer set one.
     fn note_mark(
         &mut self,
         connection: &Connection<Bytes>,
@@ -273,7 +273,7 @@ impl Application {
         }
     }
 
-    /// Takes an urgent octet out of line.
+    /// Reads an urgent byte out of band.
     fn take_out(
         &mut self,
         connection: &mut Connection<Bytes>,
@@ -292,7 +292,7 @@ impl Application {
         Ok(())
     }
 
-    /// What was read in line is what follows, octets out of line left out.
+    /// Checks that the bytes read in line are the next ones, without out-of-band bytes.
     fn verify(&mut self, octets: &[u8], peer: &Written) -> Result<(), String> {
         let mut rest = octets;
         while !rest.is_empty() {

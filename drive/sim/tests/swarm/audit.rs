@@ -1,43 +1,40 @@
-//! A stranger at both doors: what two hosts say to each other, checked
-//! against RFC 9293 without looking inside them.
+//! Checks the segments between two hosts against RFC 9293, without access to their state.
 //!
-//! The audit sees every segment as it leaves a host and as it reaches one,
-//! keeps its own record, and says when a host breaks a rule:
+//! The audit sees every segment as it leaves a host and as it reaches one, keeps its own record,
+//! and reports a host that violates a rule:
 //!
-//! * new data begins where the last new data ended, nothing follows a FIN,
-//!   and a FIN does not move;
-//! * nothing is sent beyond the window the peer is known to offer, but for a
-//!   probe of one octet and a FIN (RFC 9293 section 3.8.6.1);
-//! * what is acknowledged had arrived, acknowledgments do not go back
-//!   (section 3.4), the right edge of the window does not either (SHLD-14),
-//!   but for what scaling rounds off;
-//! * SACK blocks report what had arrived (RFC 2018 section 4);
+//! * new data begins where the last new data ended, nothing follows a FIN, and a FIN does not move;
+//! * nothing is sent beyond the window the peer is known to advertise, except a probe of one byte
+//!   and a FIN (RFC 9293 section 3.8.6.1);
+//! * acknowledged data had arrived; acknowledgments do not go back (section 3.4); neither does the
+//!   right edge of the window (SHLD-14), except for the rounding of window scaling;
+//! * SACK blocks report data that had arrived (RFC 2018 section 4);
 //! * payload keeps within the smaller MSS, options included (RFC 6691);
 //! * timestamps do not run backwards (RFC 7323 section 3.2).
 //!
-//! Sequence numbers are followed in 64 bits from the SYN on, so wrapping
-//! around is checked too.
+//! Sequence numbers are tracked in 64 bits from the SYN on, so wrapping is checked too.
 
 use std::collections::BTreeMap;
 
 use gigatcp_wire::{Flags, Payload, Segment, SeqNumber};
 
-/// The smallest MSS an engine takes at its word.
+/// The smallest MSS that an engine accepts.
 pub const LEAST_MSS: u16 = 48;
 
-/// The record of one conversation.
+/// Record of one connection.
 #[derive(Debug, Default)]
 pub struct Audit {
     ends: [End; 2],
-    /// A box on the way took the scale out of one SYN only: what is sent
-    /// beyond a window is not the sender's fault.
+    /// Whether a middlebox removed the window scale from one SYN only. Then data beyond a window is
+    /// not the sender's fault.
     windows_confused: bool,
-    /// End 1 is a listener that may answer a SYN more than once, each time
-    /// with other numbers: it keeps nothing (cookies), or kept it for a while.
+    /// Whether end 1 is a listener that may answer a SYN more than once.
+    ///
+    /// Each answer has other numbers: it keeps no state (cookies), or kept it for a while.
     moving: bool,
 }
 
-/// What a SYN said that may not be the last.
+/// Content of a SYN-ACK that may not be the last.
 #[derive(Clone, Copy, Debug)]
 struct Said {
     iss: SeqNumber,
@@ -45,31 +42,31 @@ struct Said {
     scale: Option<u8>,
 }
 
-/// What is known of one end.
+/// State of one end, as far as its segments show it.
 #[derive(Debug, Default)]
 struct End {
     iss: Option<SeqNumber>,
     mss: Option<u16>,
     scale: Option<u8>,
-    /// Offset after the last octet (or SYN, FIN) it has sent.
+    /// Offset after the last byte (or SYN, FIN) it has sent.
     sent: u64,
-    /// Offset after the text it has put on a SYN: what went there without a window
-    /// may come again beyond one (RFC 9293 MAY-7).
+    /// Offset after the data in its SYN. Data sent there without a window may be retransmitted
+    /// beyond one (RFC 9293 MAY-7).
     on_syn: u64,
     /// Offset of its FIN.
     fin: Option<u64>,
     /// Highest acknowledgment it has sent, an offset of the peer's stream.
     acked: u64,
-    /// Right edge of its window as it last said, an offset of the peer's.
+    /// Right edge of its window as last advertised, an offset of the peer's stream.
     edge: u64,
-    /// Right edge of the peer's window as it has learned.
+    /// Right edge of the peer's window, as last received.
     allowed: u64,
-    /// What of the peer's stream has reached it.
+    /// Ranges of the peer's stream that have reached it.
     arrived: Coverage,
     ts_val: Option<u32>,
-    /// Every answer to a SYN, where there may be several.
+    /// All answers to a SYN, if there may be several.
     said: Vec<Said>,
-    /// The peer has chosen one of these.
+    /// Whether the peer has chosen one of these.
     settled: bool,
 }
 
@@ -80,7 +77,7 @@ impl End {
 }
 
 impl Audit {
-    /// An audit of two ends, that may or may not agree on the window scale.
+    /// Returns the audit of two ends that may disagree on the window scale.
     pub fn new(windows_confused: bool, moving: bool) -> Self {
         Self {
             windows_confused,
@@ -89,7 +86,7 @@ impl Audit {
         }
     }
 
-    /// A segment leaves end `from` (0 or 1).
+    /// Checks a segment that leaves end `from` (0 or 1).
     pub fn departs<P: Payload>(&mut self, from: usize, segment: &Segment<P>) -> Result<(), String> {
         let flags = segment.flags;
         if flags.contains(Flags::RST) {
@@ -114,7 +111,7 @@ impl Audit {
         Ok(())
     }
 
-    /// A segment reaches end `at` (0 or 1).
+    /// Records a segment that reaches end `at` (0 or 1).
     pub fn arrives<P: Payload>(&mut self, at: usize, segment: &Segment<P>) {
         let is_answer = self.may_move(1 - at, segment);
         let [mine, peer] = self.pair(at);
@@ -123,7 +120,7 @@ impl Audit {
             return;
         }
         if is_answer && segment.seq != irs {
-            // One of the other answers: a SYN has arrived, whichever.
+            // One of the other answers: a SYN has arrived, no matter which.
             mine.arrived.insert(0, u64::from(!peer.settled));
             mine.allowed = mine.allowed.max(1 + u64::from(segment.wnd.0));
             return;
@@ -140,24 +137,23 @@ impl Audit {
         }
     }
 
-    /// Octets of data that have reached end `at` without a hole.
+    /// Returns the bytes of data that have reached end `at` without a gap.
     pub fn arrived_in_order(&self, at: usize) -> u64 {
         let fin = self.ends[1 - at].fin.unwrap_or(u64::MAX);
         self.ends[at].arrived.prefix().min(fin).saturating_sub(1)
     }
 
-    /// The initial sequence number of an end, once it has spoken.
+    /// Returns the initial sequence number of an end, once it has sent a SYN.
     pub fn iss(&self, end: usize) -> Option<SeqNumber> {
         self.ends[end].iss
     }
 
-    /// Whether this is an answer of a listener that may give another one.
+    /// Returns whether this is an answer of a listener that may give another one.
     fn may_move<P: Payload>(&self, from: usize, segment: &Segment<P>) -> bool {
         self.moving && from == 1 && segment.flags.contains(Flags::SYN)
     }
 
-    /// One more answer to the SYN: the one that counts, until the peer says
-    /// which it has chosen.
+    /// Records another answer to the SYN. It is the valid one until the peer has chosen.
     fn note_answer<P: Payload>(&mut self, from: usize, syn: &Segment<P>) {
         let end = &mut self.ends[from];
         let said = Said {
@@ -173,7 +169,7 @@ impl Audit {
         }
     }
 
-    /// What a segment acknowledges says which answer of end `of` was chosen.
+    /// Determines which answer of end `of` was chosen, from an acknowledgment.
     fn settle<P: Payload>(&mut self, of: usize, segment: &Segment<P>) {
         let end = &mut self.ends[of];
         if end.settled || end.said.is_empty() || !segment.flags.contains(Flags::ACK) {
@@ -205,7 +201,7 @@ impl Audit {
         Ok(())
     }
 
-    /// The timestamp clock of one host never runs backwards on the wire.
+    /// Checks that the timestamp clock of a host never runs backwards on the wire.
     fn check_timestamps<P: Payload>(
         &mut self,
         from: usize,
@@ -214,7 +210,7 @@ impl Audit {
         let Some(stamps) = segment.options.timestamps else {
             return Ok(());
         };
-        // A cookie has something in the timestamp.
+        // A cookie encodes data in the timestamp.
         if self.may_move(from, segment) {
             return Ok(());
         }
@@ -227,8 +223,7 @@ impl Audit {
         }
     }
 
-    /// SEG.SEQ and SEG.LEN against what was sent before and against the
-    /// window the peer offers.
+    /// Checks SEG.SEQ and SEG.LEN against the data sent before and the peer's window.
     fn check_sequence<P: Payload>(
         &mut self,
         from: usize,
@@ -271,7 +266,7 @@ impl Audit {
         Ok(())
     }
 
-    /// Payload and options of one wire segment against the smaller MSS.
+    /// Checks payload and options of one wire segment against the smaller MSS.
     fn check_size<P: Payload>(&self, from: usize, segment: &Segment<P>) -> Result<(), String> {
         let (Some(mine), Some(theirs)) = (self.ends[from].mss, self.ends[1 - from].mss) else {
             return Ok(());
@@ -313,8 +308,8 @@ impl Audit {
         }
         mine.acked = ack;
         let edge = ack + window(peer, mine, segment);
-        // A window field in a SYN is not scaled and may say less than meant, a
-        // scaled one less than a unit less (RFC 7323 section 2.4).
+        // A window field in a SYN is not scaled and may be less than the window. A scaled one is
+        // rounded down to its unit (RFC 7323 section 2.4).
         let unit = 1 << mine.scale.unwrap_or(0).min(14);
         let comparable = !windows_confused && !segment.flags.contains(Flags::SYN);
         if edge + unit <= mine.edge && comparable {
@@ -333,7 +328,7 @@ impl Audit {
             if left >= right || !mine.arrived.covers(left, right) {
                 return Err(format!("SACK of {left}..{right}, which had not arrived"));
             }
-            // Only the first block may be a duplicate's (RFC 2883 section 4).
+            // Only the first block may report a duplicate (RFC 2883 section 4).
             if number > 0 && left <= mine.acked {
                 return Err(format!(
                     "SACK of {left}..{right} below the ACK {}",
@@ -345,7 +340,7 @@ impl Audit {
     }
 }
 
-/// Window of `segment`, which `offerer` sent to `learner`, in octets.
+/// Returns the window of `segment`, which `offerer` sent to `learner`, in bytes.
 fn window<P: Payload>(learner: &End, offerer: &End, segment: &Segment<P>) -> u64 {
     let field = u64::from(segment.wnd.0);
     if segment.flags.contains(Flags::SYN) {
@@ -357,16 +352,16 @@ fn window<P: Payload>(learner: &End, offerer: &End, segment: &Segment<P>) -> u64
     }
 }
 
-/// The offset of `seq` nearest to `reference`; zero for what lies before.
+/// Returns the offset of `seq` nearest to `reference`; zero for earlier numbers.
 fn near(initial: SeqNumber, reference: u64, seq: SeqNumber) -> u64 {
     let distance = seq.distance_from(initial + reference as u32);
     reference.saturating_add_signed(i64::from(distance))
 }
 
-/// A set of offsets as ranges.
+/// Set of offsets as ranges.
 #[derive(Debug, Default)]
 pub struct Coverage {
-    /// Start of each range, and its end.
+    /// End of each range by its start.
     ranges: BTreeMap<u64, u64>,
 }
 
@@ -387,12 +382,12 @@ impl Coverage {
         self.ranges.insert(from, to);
     }
 
-    /// The end of what is covered from zero on without a hole.
+    /// Returns the end of the range that begins at zero.
     pub fn prefix(&self) -> u64 {
         self.ranges.get(&0).copied().unwrap_or(0)
     }
 
-    /// Whether `from..to` is covered.
+    /// Returns whether `from..to` is covered.
     pub fn covers(&self, from: u64, to: u64) -> bool {
         let around = self.ranges.range(..=from).next_back();
         around.is_some_and(|(_, end)| *end >= to)

@@ -1,13 +1,12 @@
-//! Where an end that does not open waits for its peer: without state, or
-//! behind the engine's [`Listener`], with a flood of strangers, SYN cookies,
-//! Fast Open, keys, and an application that accepts late.
+//! Passive end of a connection: without state, or behind the engine's [`Listener`].
 //!
-//! What is kept survivable: where a stranger's flood or a backlog of one may
-//! push a half-open connection out, or where a cookie may have run out before
-//! the acknowledgment came through, a connection may rightfully be refused.
-//! That is noticed here ([`Door::may_refuse`]), and asked of few worlds only.
-//! A cookie tells no MSS below the least of its table, so clients behind one
-//! take at least that.
+//! A listener has a SYN flood of other clients, SYN cookies, Fast Open, keys, and an application
+//! that accepts late.
+//!
+//! Limits for survival: a connection may legitimately be refused if a flood or a backlog of one
+//! drops a half-open connection, or if a cookie expires before the ACK arrives. That is recorded
+//! here ([`Door::may_refuse`]), and needed in few simulations only. A cookie encodes no MSS below
+//! the smallest of its table, so clients behind one have at least that.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -22,10 +21,10 @@ use gigatcp_wire::{Endpoints, FastOpenCookie, Flags, Segment, SeqNumber, WireWin
 
 use super::draw::Draw;
 
-/// The least MSS of a client that a cookie can tell, by version of IP.
+/// Smallest MSS of a client that a cookie can encode, by version of IP.
 const COOKIE_MSS: [u16; 2] = [536, 1220];
 
-/// How the passive end listens.
+/// Listening side of the passive end.
 #[derive(Debug)]
 pub struct Door {
     draw: Draw,
@@ -41,15 +40,15 @@ struct Server {
     listener: Listener<Bytes>,
     config: ListenerConfig,
     flood: Flood,
-    /// The application accepts no earlier.
+    /// Earliest time at which the application accepts.
     accept_from: Instant,
-    /// The client's SYN was answered and is known no more.
+    /// Whether the client's SYN was answered and its state dropped.
     forgot: bool,
     knows: bool,
     cookies: bool,
 }
 
-/// SYNs and acknowledgments of nothing, from everywhere.
+/// SYNs and ACKs of unknown connections, from random addresses.
 #[derive(Debug)]
 struct Flood {
     every: Duration,
@@ -58,8 +57,9 @@ struct Flood {
 }
 
 impl Door {
-    /// The door of that seed's world, behind which connections are made after
-    /// `config`. `plain` leaves the listener out.
+    /// Returns the passive end for `seed`, whose connections use `config`.
+    ///
+    /// `plain` omits the listener.
     pub fn new(seed: u64, endpoints: Endpoints, config: &mut Config, plain: bool) -> Self {
         let mut draw = Draw::new(seed, "door");
         let mut octets = [0; 16];
@@ -122,7 +122,7 @@ impl Door {
         });
     }
 
-    /// The host of the listener loses its memory, its secret with it.
+    /// Restarts the host of the listener: its state and secret are lost.
     pub fn forget(&mut self) {
         let Some(server) = &mut self.server else {
             return;
@@ -136,7 +136,7 @@ impl Door {
         server.knows = false;
     }
 
-    /// From now on the peer must authenticate.
+    /// Requires the peer to authenticate from now on.
     pub fn require(&mut self, keys: &Keys<Bytes>) {
         self.keys = Some(keys.clone());
         if let Some(server) = &mut self.server {
@@ -145,17 +145,17 @@ impl Door {
         }
     }
 
-    /// Whether there is a listener.
+    /// Returns whether there is a listener.
     pub fn has_listener(&self) -> bool {
         self.server.is_some()
     }
 
-    /// Whether it may answer by a cookie.
+    /// Returns whether it may answer by a cookie.
     pub fn may_bake(&self) -> bool {
         self.server.as_ref().is_some_and(|server| server.cookies) && self.keys.is_none()
     }
 
-    /// The least MSS a client behind this door should have.
+    /// Returns the smallest MSS a client should have.
     pub fn least_mss(&self) -> u16 {
         let is_v6 = self.tuple.local_address().is_ipv6();
         if self.may_bake() {
@@ -165,8 +165,9 @@ impl Door {
         }
     }
 
-    /// Whether the connection may rightfully be refused: its half-open state
-    /// had to go, or a cookie ran out while nothing came through.
+    /// Returns whether the connection may legitimately be refused.
+    ///
+    /// Its half-open state was dropped, or a cookie expired while no ACK arrived.
     pub fn may_refuse(&self) -> bool {
         self.server.as_ref().is_some_and(|server| {
             let counters = server.listener.counters();
@@ -174,8 +175,9 @@ impl Door {
         })
     }
 
-    /// What a client knows of this server: nothing, that it grants cookies, its
-    /// cookie, one that is outdated or not its own.
+    /// Returns the Fast Open state of a client for this server.
+    ///
+    /// It has none, or knows that cookies are granted, or has a cookie: valid, outdated or invalid.
     pub fn offer(&mut self, mss: u16) -> Option<FastOpenOffer> {
         let client = self.tuple.remote_address();
         let good = FastOpenKey::new(self.secret).cookie(client);
@@ -195,7 +197,7 @@ impl Door {
         Some(FastOpenOffer { cookie, mss })
     }
 
-    /// When it wants to be called.
+    /// Returns when it acts next.
     pub fn next(&self, accepted: bool) -> Instant {
         let Some(server) = &self.server else {
             return Instant::FAR_FUTURE;
@@ -213,9 +215,10 @@ impl Door {
         server.listener.poll_timeout().min(flood).min(accept)
     }
 
-    /// A segment arrives for the end, which has no connection. Gives the
-    /// connection it opens, and answers through [`Door::poll_transmit`]; a door
-    /// without state has its answer in `replies`.
+    /// Handles a segment for the end, which has no connection; returns the connection it opens.
+    ///
+    /// Answers leave through [`Door::poll_transmit`]; without a listener they are added to
+    /// `replies`.
     pub fn hear(
         &mut self,
         now: Instant,
@@ -242,7 +245,7 @@ impl Door {
         None
     }
 
-    /// Timers and strangers.
+    /// Handles timers and the flood.
     pub fn step(&mut self, now: Instant) -> Result<(), String> {
         let Some(server) = &mut self.server else {
             return Ok(());
@@ -258,7 +261,7 @@ impl Door {
         self.check()
     }
 
-    /// What is kept is bounded, whoever knocks.
+    /// Checks that the listener's state stays bounded.
     fn check(&mut self) -> Result<(), String> {
         let Some(server) = &mut self.server else {
             return Ok(());
@@ -275,7 +278,7 @@ impl Door {
         Ok(())
     }
 
-    /// The next segment to our client; those to strangers are lost.
+    /// Returns the next segment to the client; those to other clients are lost.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment<Bytes>> {
         let server = self.server.as_mut()?;
         while let Some((endpoints, segment)) = server.listener.poll_transmit(now) {
@@ -286,7 +289,7 @@ impl Door {
         None
     }
 
-    /// The connection, once the application takes it.
+    /// Returns the connection, once the application accepts it.
     pub fn accept(&mut self, now: Instant) -> Result<Option<Box<Connection<Bytes>>>, String> {
         let Some(server) = &mut self.server else {
             return Ok(None);
@@ -304,8 +307,9 @@ impl Door {
         Ok(Some(accepted.connection))
     }
 
-    /// Allows the listener one connection less than it was told: as if it kept
-    /// more than it may (a bug to plant).
+    /// Lowers the expected limits of the listener by one connection (an injected bug).
+    ///
+    /// This simulates a listener that keeps more than its limit.
     pub fn narrow(&mut self) {
         if let Some(server) = &mut self.server {
             (server.config.backlog, server.config.accept_backlog) = (0, 0);
@@ -313,7 +317,7 @@ impl Door {
     }
 }
 
-/// A segment of somebody who never answers, to the address at `endpoints`.
+/// Returns a segment of a client that never answers, to the address at `endpoints`.
 fn stranger(draw: &mut Draw, endpoints: Endpoints) -> (Endpoints, Segment<Bytes>) {
     let number = draw.next();
     let src = match endpoints {

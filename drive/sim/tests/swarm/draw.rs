@@ -1,10 +1,9 @@
-//! Random numbers for building worlds: integers only, so that a seed builds
-//! the same world on every machine.
+//! Random numbers for building simulations. They are integers only, so that a seed gives the same
+//! simulation on every machine.
 //!
-//! The generator is SplitMix64 (Steele, Lea, Flood, *Fast Splittable
-//! Pseudorandom Number Generators*, OOPSLA 2014). Each part of a world draws
-//! from a stream of its own, chosen by name, so that one more draw in one part
-//! does not shift the others.
+//! The generator is SplitMix64 (Steele, Lea, Flood, *Fast Splittable Pseudorandom Number
+//! Generators*, OOPSLA 2014). Each part of a simulation draws from a separate stream, selected by
+//! name, so that one more draw in one part does not shift the others.
 
 use gigatcp_units::Duration;
 
@@ -15,7 +14,7 @@ const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 pub struct Draw(u64);
 
 impl Draw {
-    /// The stream of that name in the world of `seed`.
+    /// Returns the stream of that name for `seed`.
     pub fn new(seed: u64, stream: &str) -> Self {
         let mut draw = Self(seed);
         let mut state = draw.next();
@@ -26,7 +25,7 @@ impl Draw {
         Self(state)
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(GOLDEN);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -34,15 +33,16 @@ impl Draw {
         z ^ (z >> 31)
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, both included.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         assert!(low <= high, "nothing between {low} and {high}");
         let span = u128::from(high - low) + 1;
         low + ((u128::from(self.next()) * span) >> 64) as u64
     }
 
-    /// A number from `low` to `high` whose order of magnitude (to the base of
-    /// two) is uniform.
+    /// Returns a number from `low` to `high` with a uniform order of magnitude.
+    ///
+    /// The base of the magnitude is two.
     pub fn magnitude(&mut self, low: u64, high: u64) -> u64 {
         let bits = |n: u64| u64::from(u64::BITS - n.leading_zeros());
         let most = self.between(bits(low), bits(high));
@@ -56,8 +56,7 @@ impl Draw {
         self.between(floor.min(ceiling), ceiling)
     }
 
-    /// Nothing now and then, else any magnitude up to `most`, with a liking for
-    /// much.
+    /// Returns zero in one of ten draws, else a number up to `most`, mostly large.
     pub fn amount(&mut self, most: u64) -> u64 {
         match self.between(0, 9) {
             0 => 0,
@@ -66,17 +65,17 @@ impl Draw {
         }
     }
 
-    /// A span of that many nanoseconds, as [`Draw::magnitude`].
+    /// Returns a time in nanoseconds, as [`Draw::magnitude`].
     pub fn span(&mut self, low: Duration, high: Duration) -> Duration {
         Duration::from_nanos(self.magnitude(low.as_nanos(), high.as_nanos()))
     }
 
-    /// True `percent` times of a hundred.
+    /// Returns true with a probability of `percent`.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.between(1, 100) <= percent
     }
 
-    /// One of several.
+    /// Returns one of several values.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.between(0, from.len() as u64 - 1) as usize]
     }

@@ -1,16 +1,15 @@
-//! Worlds of the simulator: several flows over shared hops.
+//! Simulations of several flows over shared hops.
 //!
-//! What is random: one to three hops each way with rates, delays, queue limits
-//! in packets and bytes, hold limits, loss of every model, reordering,
-//! duplicates; now and then a half-duplex Ethernet that all hosts send on; hosts
-//! ideal or slow, some of them slower the more waits, with and without a network
-//! card's queue; engines as [`super::hosts`] draws them; amounts from nothing on.
+//! Random: one to three hops in each direction with rates, delays, queue limits in packets and
+//! bytes, hold limits, loss of every model, reordering, duplicates; sometimes a half-duplex
+//! Ethernet that all hosts send on; hosts ideal or slow, some of them slower with longer queues,
+//! with and without a network card's queue; engines as [`super::hosts`] draws them; amounts from
+//! zero on.
 //!
-//! What is kept survivable: at most 3 % random loss per hop, periodic loss of
-//! at most every 20th packet, queues for at least two packets of the largest
-//! MTU, a round trip below a second, and (but for [`super::long`]) transfers whose size fits the window
-//! and the slowest rate: four seconds' worth for all flows together, since a
-//! queue of minutes would outlast every retry limit.
+//! Limits for survival: at most 3 % random loss per hop, periodic loss of at most every 20th
+//! packet, queues for at least two packets of the largest MTU, an RTT below a second. Transfers
+//! (except of [`super::long`]) fit the window and the slowest rate: four seconds' worth for all
+//! flows together, since a queue of minutes would outlast every retry limit.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
@@ -36,21 +35,21 @@ use super::long;
 use super::network::Crossed;
 use super::plant::{self, Plant};
 
-/// Virtual time after which a world that has not finished has failed.
+/// Virtual time after which a simulation that has not finished has failed.
 pub const PATIENCE: Duration = Duration::from_secs(20_000);
 
-/// How long the slowest hop may have to work for all flows.
+/// Longest time for which the slowest hop may serve all flows.
 const LONGEST: Duration = Duration::from_secs(4);
 
-/// The most wire packets a world may need, as they leave and as they arrive.
+/// Maximum of wire packets in a simulation, as they leave and as they arrive.
 pub const PACKETS: u64 = 8_000_000;
 
-/// Builds and runs the world of `seed`; returns the hash of its events.
+/// Builds and runs the simulation of `seed`; returns the hash of its events.
 pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
     run_world(&world(seed, plant), plant)
 }
 
-/// Runs a world; returns the hash of its events.
+/// Runs a simulation; returns the hash of its events.
 pub fn run_world(config: &WorldConfig, plant: Option<Plant>) -> Result<u64, String> {
     let built = World::new(plant::routes(plant, config.clone()));
     let mut world = built.map_err(|error| error.to_string())?;
@@ -73,7 +72,7 @@ pub fn run_world(config: &WorldConfig, plant: Option<Plant>) -> Result<u64, Stri
     Ok(outcome.event_hash)
 }
 
-/// The world of a seed.
+/// Returns the configuration for a seed.
 pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
     let draw = &mut Draw::new(seed, "dumbbell");
     let forward = hops(draw, "forward");
@@ -115,13 +114,13 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
         flows,
         end: PATIENCE,
         observe: Observe {
-            // Long worlds with frequent samples are slow, not interesting.
+            // Long simulations with frequent samples are slow, not interesting.
             sample_step: draw.pick(&[Duration::ZERO, Duration::from_secs(10)]),
             fingerprint: true,
             account: true,
         },
     };
-    // From a stream of their own: what came later shifts no older world.
+    // From a separate stream: later additions change no earlier simulation.
     let more = &mut Draw::new(seed, "dumbbell, more");
     make_chains_cost(more, &mut world);
     let medium = shared(more, &world);
@@ -137,7 +136,7 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
     world
 }
 
-/// Some hosts whose work costs something walk over what waits in a buffer.
+/// Makes some hosts with CPU costs pay for walking over data waiting in a buffer.
 fn make_chains_cost(draw: &mut Draw, world: &mut WorldConfig) {
     for flow in &mut world.flows {
         for host in [&mut flow.sender, &mut flow.receiver] {
@@ -151,15 +150,16 @@ fn make_chains_cost(draw: &mut Draw, world: &mut WorldConfig) {
     }
 }
 
-/// An Ethernet that all hosts send on, where their packets fit, and what the cards of
-/// senders and receivers need after a collision.
+/// Returns an Ethernet that all hosts send on, if their packets fit.
+///
+/// With it come the times the cards of senders and receivers need after a collision.
 fn shared(draw: &mut Draw, world: &WorldConfig) -> Option<(SharedMediumConfig, [Duration; 2])> {
     let is_wanted = draw.chance(10);
     let mbps = draw.pick(&[10, 10, 100]);
     let medium = SharedMediumConfig {
         name: "coax".into(),
         rate: Rate::from_bps(mbps * 1_000_000),
-        // As far as a collision is heard within the slot.
+        // At most the distance at which a collision is detected within the slot.
         delay: draw.span(Duration::ZERO, Duration::from_nanos(240_000 / mbps)),
         limit_packets: draw.chance(50).then(|| draw.magnitude(50, 2_000)),
         recoveries: Vec::new(),
@@ -184,16 +184,16 @@ pub fn hop(draw: &mut Draw, name: String) -> HopConfig {
     let rate = draw
         .chance(60)
         .then(|| Rate::from_bps(draw.magnitude(1_000_000, 20_000_000_000)));
-    // Without a rate nothing ever queues.
+    // Without a rate there is never a queue.
     let limits = rate.is_some();
-    // Those that came later, from a stream of their own.
+    // Later additions, from a separate stream.
     let mut later = Draw::new(draw.clone().next(), "later impairments");
     HopConfig {
         corrupt: match later.chance(10) {
             true => losses(&mut later),
             false => Vec::new(),
         },
-        // Without a queue it could take the only ACK of a window, again and again.
+        // Without a queue it could drop the only ACK of a window repeatedly.
         ack_filter: later.chance(10).then_some(AckFilter::Queue),
         middlebox: later.chance(10).then(|| middlebox(&mut later)),
         name,
@@ -233,8 +233,10 @@ pub fn hop(draw: &mut Draw, name: String) -> HopConfig {
     }
 }
 
-/// What a middlebox clears and clamps. It may be on the way of the answer to a SYN alone, so
-/// it leaves Window Scale and Timestamps: without them there, the ends would not agree.
+/// Returns a middlebox that clears and clamps options.
+///
+/// It may be on the path of the SYN-ACK only, so it leaves Window Scale and Timestamps: without
+/// them there, the ends would not agree.
 fn middlebox(draw: &mut Draw) -> Middlebox {
     Middlebox {
         mss: draw.chance(30).then(|| draw.magnitude(536, 1460) as u16),
@@ -245,7 +247,7 @@ fn middlebox(draw: &mut Draw) -> Middlebox {
     }
 }
 
-/// A policer, seldom.
+/// Returns a policer, rarely.
 fn policer(draw: &mut Draw) -> Option<Policer> {
     draw.chance(8).then(|| Policer {
         rate: Rate::from_bps(draw.magnitude(1_000_000, 2_000_000_000)),
@@ -281,7 +283,7 @@ fn losses(draw: &mut Draw) -> Vec<LossModel> {
     }
 }
 
-/// A probability of up to `most` percent, most often far less.
+/// Returns a probability of up to `most` percent, usually far less.
 fn percent(draw: &mut Draw, most: u64) -> Probability {
     let millionths = draw.magnitude(10, most * 10_000);
     Probability::try_new(millionths as f64 / 1e6).unwrap_or(Probability::NEVER)
@@ -303,7 +305,7 @@ pub fn flow(
     let octets = draw.amount(most);
     let stop = stop(draw, octets, share);
     if matches!(stop, Stop::After(_)) {
-        // What fits the send buffer is written at once, whatever the time.
+        // Data that fits the send buffer is written immediately, at any time.
         let all = Bytes::new(octets.max(1));
         sender.tcp.send_buffer = Some(sender.tcp.send_buffer.map_or(all, |room| room.min(all)));
     }
@@ -316,7 +318,7 @@ pub fn flow(
         from: None,
         to: None,
         stop,
-        // At most some thousand writes, and never one that does not fit.
+        // At most 2000 writes, and none that does not fit.
         write_size: Bytes::new(draw.magnitude(octets / 2000 + 1, octets.max(65_536))),
         supply: None,
         sender,
@@ -326,8 +328,9 @@ pub fn flow(
     }
 }
 
-/// Mostly an amount; now and then a time in which the flow's share of the
-/// slowest hop carries no more than that amount.
+/// Returns an amount, or sometimes the time in which the flow's share carries it.
+///
+/// The share is that of the slowest hop.
 fn stop(draw: &mut Draw, octets: u64, share: Option<Rate>) -> Stop {
     match share {
         Some(rate) if draw.chance(25) => Stop::After(rate.time_for(Bytes::new(octets))),
@@ -368,8 +371,8 @@ pub fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
             ..HopConfig::default()
         }),
         tx_queue: draw.magnitude(1, 2000),
-        // A card that runs short may stall a connection for good: the tests of
-        // rings have that, and this swarm asks that every octet arrives.
+        // A card that runs out of buffers may stall a connection permanently. The tests of rings
+        // cover that; this swarm requires that every byte arrives.
         rings: None,
         reneges: false,
         backlog: None,
@@ -385,7 +388,7 @@ pub fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
     }
 }
 
-/// What the tap records.
+/// Records of the tap.
 struct Watch {
     flows: Vec<(Audit, Option<SeqNumber>)>,
     /// Wire packets and bytes per direction that left hosts and reached them.
@@ -487,7 +490,7 @@ fn count(tally: &mut Tally, packet: &Packet) {
     tally.bytes += Bytes::new(packet.ip_bytes());
 }
 
-/// A phantom's place in the stream is that of its sequence number.
+/// Checks that a phantom's offset in the stream matches its sequence number.
 fn check_phantom(
     iss: &mut Option<SeqNumber>,
     reverse: bool,
@@ -538,8 +541,10 @@ pub fn check_end(config: &WorldConfig, ended: Ended, outcome: &Outcome) -> Resul
     Err(what)
 }
 
-/// Every hop conserves packets and bytes, none is made or lost between two
-/// hops or between a hop and a host, no queue was longer than its limit.
+/// Checks that hops conserve packets and bytes.
+///
+/// None is created or lost between two hops or between a hop and a host, and no queue was longer
+/// than its limit.
 fn check_hops(config: &WorldConfig, outcome: &Outcome, watch: &Watch) -> Result<(), String> {
     let (forward, others) = outcome.hops.split_at(config.forward.len());
     let (reverse, _) = others.split_at(config.reverse.len());
@@ -589,7 +594,7 @@ fn check_hops(config: &WorldConfig, outcome: &Outcome, watch: &Watch) -> Result<
     Ok(())
 }
 
-/// No queue was longer than its limit.
+/// Checks that no queue was longer than its limit.
 pub fn check_queues(outcome: &Outcome) -> Result<(), String> {
     for (hop, most) in outcome.hops.iter().zip(&outcome.max_backlog) {
         let config = hop.config();
@@ -658,7 +663,7 @@ fn check_flow(
     Ok(())
 }
 
-/// The times under all limits add up to the time since establishment.
+/// Checks that the times under all limits add up to the time since establishment.
 pub fn check_limits<P: gigatcp_wire::Payload>(
     name: &str,
     connection: &Connection<P>,

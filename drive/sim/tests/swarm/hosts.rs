@@ -1,9 +1,8 @@
 //! Random engines: profiles, switches, buffers, sequence numbers.
 //!
-//! Everything a plan can set is set now and then, within bounds under which a
-//! connection survives: a retry limit of two under loss, or a timeout of a
-//! microsecond, ends a connection rightfully and would only hide bugs behind
-//! expected failures. The bounds are in [`value_for`].
+//! Everything a plan can set is set sometimes, within bounds under which a connection survives. A
+//! retry limit of two under loss, or a timeout of a microsecond, legitimately ends a connection and
+//! would hide bugs behind expected failures. The bounds are in [`value_for`].
 
 use gigatcp_events::EventMask;
 use gigatcp_tcp::congestion::{self, SlowStart};
@@ -15,33 +14,34 @@ use gigatcp_wire::{IpVersion, SeqNumber};
 use super::audit::LEAST_MSS;
 use super::draw::Draw;
 
-/// Octets of a TCP header without options.
+/// Bytes of a TCP header without options.
 const TCP_HEADER: u32 = 20;
 
-/// Sizes of packets that occur: the least of IPv4, the least every host must
-/// take, common links, the largest.
+/// Typical packet sizes.
+///
+/// They are the minimum of IPv4, the size every host must accept, common links, the maximum.
 const MTUS: [u16; 9] = [68, 150, 296, 576, 1280, 1500, 4352, 9000, 65_535];
 
-/// How often a setting is changed, in percent.
+/// Probability that a setting is changed, in percent.
 const CHANGED: u64 = 12;
 
-/// Retransmissions before giving up: enough that no path here is taken for
-/// dead.
+/// Retransmissions before a connection is aborted: enough that no path here appears dead.
 const PATIENT: u64 = 15;
 
-/// The version of IP in the world of that seed.
+/// Returns the version of IP for a seed.
 pub fn ip(seed: u64) -> IpVersion {
     Draw::new(seed, "ip").pick(&[IpVersion::V4, IpVersion::V6])
 }
 
-/// What packets of `mtu` octets leave for TCP's data and options; of IPv6 no
-/// link takes less than 1280.
+/// Returns the bytes for TCP's data and options in packets of `mtu` bytes.
+///
+/// No link with IPv6 has an MTU below 1280.
 pub fn mss(ip: IpVersion, mtu: u16) -> u16 {
     let mtu = u32::from(mtu).max(ip.least_mtu());
     (mtu - ip.header_len() - TCP_HEADER) as u16
 }
 
-/// A random engine.
+/// Returns a random engine configuration.
 pub fn config(draw: &mut Draw, ip: IpVersion) -> Config {
     let mss = mss(ip, draw.pick(&MTUS));
     Config {
@@ -61,7 +61,7 @@ pub fn config(draw: &mut Draw, ip: IpVersion) -> Config {
     }
 }
 
-/// A random way to open the window.
+/// Returns a random slow-start variant.
 fn slow_start(draw: &mut Draw) -> SlowStart {
     let max_ssthresh = draw.magnitude(2, 200) as u32;
     draw.pick(&[
@@ -74,10 +74,10 @@ fn slow_start(draw: &mut Draw) -> SlowStart {
     ])
 }
 
-/// A random profile with random settings.
+/// Returns a random profile with random settings.
 fn profile(draw: &mut Draw) -> Profile {
     let mut profile = draw.pick(Profile::ALL);
-    // The audit knows the least MSS that an engine takes at its word.
+    // The audit assumes this smallest MSS that an engine accepts.
     profile.path_mtu.mss_min = profile.path_mtu.mss_min.min(LEAST_MSS.into());
     for setting in SETTINGS {
         if draw.chance(CHANGED) {
@@ -88,30 +88,31 @@ fn profile(draw: &mut Draw) -> Profile {
             assert!(taken, "no value for the setting {}", setting.name);
         }
     }
-    // One write per RTT of some bytes would take longer than any world lasts.
+    // One write per RTT of some bytes would take longer than any simulation lasts.
     if profile.buffers.write_chunk > 0 {
         profile.buffers.write_chunk = profile.buffers.write_chunk.max(64);
     }
-    // Buffers that count packets take back what they offered, where they may; the audit knows
-    // no such window.
+    // Buffers that count packets shrink the advertised window, if allowed; the audit does not allow
+    // that.
     profile.buffers.may_shrink_window &= !profile.buffers.truesize;
     let mut patient = PATIENT as u32;
     if !profile.timer.backoff {
-        // Patience is then a number of timeouts, and a queue of others'
-        // packets, or of our own repetitions, can outlast a few short ones.
+        // The retry limit is then a number of timeouts, and a queue of cross traffic or of
+        // duplicates can outlast a few short ones.
         patient = 100;
         profile.timer.rto_min = profile.timer.rto_min.max(Duration::from_secs(3));
     }
-    // Third parties forge resets and SYNs inside the window: without RFC 5961
-    // they win, as they should.
+    // Third parties forge resets and SYNs inside the window: without RFC 5961 they legitimately
+    // succeed.
     profile.defense.challenge_ack = true;
     profile.timer.retries = profile.timer.retries.max(patient);
     profile.opening.syn_retries = profile.opening.syn_retries.max(patient);
     profile
 }
 
-/// Half of the worlds ask for ECN, which profiles mostly do not: else boxes
-/// that meddle with it would find nothing to do.
+/// Makes half of the engines request ECN, which profiles mostly do not.
+///
+/// Otherwise middleboxes that change ECN would have no effect.
 pub fn speak_ecn(seed: u64, config: &mut Config, always: bool) {
     let mut draw = Draw::new(seed, "ecn");
     let accurate = draw.chance(70) || always;
@@ -125,8 +126,9 @@ pub fn speak_ecn(seed: u64, config: &mut Config, always: bool) {
     config.profile.ecn.ecn_doubts = draw.chance(80) || always;
 }
 
-/// Values to try for a setting, in order; a setting that is not listed takes
-/// whichever kind it accepts.
+/// Returns values to try for a setting, in order.
+///
+/// A setting that is not listed gets any kind of value it accepts.
 fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
     let count = |draw: &mut Draw, low, high| SettingValue::Count(draw.magnitude(low, high) as u32);
     let ms = Duration::from_millis;
@@ -139,7 +141,7 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "ack_every" | "ack_every_later" => count(draw, 1, 50),
         "ack_every_switch" => time(draw, ms(1), ms(2000)),
         "buffer_limit" => SettingValue::Amount(Bytes::new(draw.magnitude(4096, 1 << 24))),
-        // The audit knows the least MSS that an engine takes at its word.
+        // The audit assumes this smallest MSS that an engine accepts.
         "mss_min" => count(draw, 28, u64::from(LEAST_MSS)),
         "receive_buffer_start" | "receive_buffer_max" | "send_buffer_start" | "send_buffer_max" => {
             SettingValue::Amount(Bytes::new(draw.magnitude(4096, 1 << 24)))
@@ -154,7 +156,7 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "retries" | "syn_retries" => count(draw, PATIENT, 30),
         "pmtu_base" | "pmtu_min" => count(draw, 68, 9000),
         "pmtu_raise" => time(draw, ms(1000), ms(600_000)),
-        // Shorter than the swarm's silences these would end good connections.
+        // Shorter than the swarm's pauses these would end good connections.
         "keepalive_time" => time(draw, ms(1_000_000), ms(86_400_000)),
         "keepalive_interval" => time(draw, ms(10_000), ms(100_000)),
         "keepalive_probes" => count(draw, 5, 20),
@@ -196,13 +198,13 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
     ]
 }
 
-/// One of the registered controls.
+/// Returns one of the registered controls.
 fn control(draw: &mut Draw) -> &'static congestion::Entry {
     let number = draw.between(0, congestion::REGISTRY.len() as u64 - 1);
     &congestion::REGISTRY[number as usize]
 }
 
-/// Half of the numbers wrap around within the first `octets`.
+/// Returns an ISS; half of them wrap within the first `octets`.
 fn near_wrap(draw: &mut Draw, octets: u64) -> u32 {
     let random = draw.next() as u32;
     if draw.chance(50) {
@@ -212,7 +214,7 @@ fn near_wrap(draw: &mut Draw, octets: u64) -> u32 {
     }
 }
 
-/// Buffers from a single octet over a few segments to plenty.
+/// Returns a buffer from a single byte over a few segments to a large one.
 fn buffer(draw: &mut Draw, mss: u16) -> Bytes {
     let mss = u64::from(mss);
     Bytes::new(match draw.between(0, 9) {
@@ -223,23 +225,24 @@ fn buffer(draw: &mut Draw, mss: u16) -> Bytes {
     })
 }
 
-/// The most octets a transfer from `sender` to `receiver` should have to end
-/// within reason: bounded in segments and in windows.
+/// Returns the maximum bytes of a transfer that ends within reasonable time.
+///
+/// They are bounded in segments and in windows.
 pub fn most_octets(sender: &Config, receiver: &Config, segments: u64) -> u64 {
-    /// Windows a transfer may take, each a round trip and a delayed ACK.
+    /// Maximum number of windows of a transfer, each an RTT and a delayed ACK.
     const WINDOWS: u64 = 300;
     let send_buffer = sender.profile.send_buffer_for(sender.send_buffer);
     let receive_buffer = receiver.profile.receive_buffer_for(receiver.receive_buffer);
     let window = send_buffer.min(receiver.profile.window_of(receive_buffer));
     let window = window.as_u64().max(1);
-    // The peer's MSS rules, and timestamps take 12 octets of it.
+    // The peer's MSS applies, and timestamps take 12 bytes of it.
     let segment = u64::from(sender.mss.min(receiver.mss)) - 12;
     let most = (segment * segments).min(window.saturating_mul(WINDOWS));
     let avoids = |config: &Config| config.profile.segments.silly_window_avoidance;
     if avoids(sender) && avoids(receiver) {
         most
     } else {
-        // Silly windows may cut it into single octets.
+        // Silly windows may cut it into single bytes.
         most.min(20_000)
     }
 }

@@ -1,16 +1,15 @@
-//! What an engine would say if it broke a rule of the wire: the bugs of
-//! [`Plant`] that concern what leaves a host. Each changes what one end says
-//! before the audit hears it.
+//! Segments of an engine that violates a rule of the protocol: the bugs of [`Plant`] that concern
+//! segments leaving a host. Each changes the segments of one end before the audit sees them.
 
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Flags, SackBlock, SackBlocks, Segment, SeqNumber};
 
 use super::plant::Plant;
 
-/// Which segment that could show the bug does.
+/// Number of the segment that shows the bug, among those that could.
 const VICTIM: u32 = 3;
 
-/// The mouth of one end.
+/// Segment output of one end, with a bug.
 #[derive(Debug)]
 pub struct Liar {
     plant: Option<Plant>,
@@ -18,12 +17,12 @@ pub struct Liar {
 }
 
 impl Liar {
-    /// A mouth with that bug; without one of these it tells the truth.
+    /// Returns an output with that bug. Without one of these it changes nothing.
     pub fn new(plant: Option<Plant>) -> Self {
         Self { plant, chances: 0 }
     }
 
-    /// What end `from` says instead of `segment`. End 0 lies.
+    /// Returns the segment that end `from` sends instead of `segment`. End 0 has the bug.
     pub fn tell(&mut self, from: usize, mut segment: Segment<Bytes>) -> Segment<Bytes> {
         let Some(plant) = self.plant else {
             return segment;
@@ -61,7 +60,7 @@ impl Liar {
     }
 }
 
-/// Whether the bug could show in this segment.
+/// Returns whether the bug could show in this segment.
 fn could_show(plant: Plant, segment: &Segment<Bytes>) -> bool {
     match plant {
         Plant::SkippedSequence => true,

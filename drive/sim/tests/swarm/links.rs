@@ -1,4 +1,4 @@
-//! Links of random worlds that are more than a rate, a FIFO and a delay.
+//! Links of random simulations that are more than a rate, a FIFO and a delay.
 
 use gigatcp_path::queue::{Parameter, REGISTRY, Settings, Value};
 use gigatcp_path::{
@@ -9,8 +9,7 @@ use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use super::draw::Draw;
 
-/// Gives a hop a discipline, a rate that changes, a delay that varies, bursts of
-/// loss, each now and then.
+/// Gives a hop a discipline, a varying rate, a varying delay, loss bursts, each sometimes.
 pub fn change(draw: &mut Draw, hop: &mut HopConfig) {
     let ms = Duration::from_millis;
     if draw.chance(40) {
@@ -57,21 +56,21 @@ pub fn change(draw: &mut Draw, hop: &mut HopConfig) {
     }
     if draw.chance(10) {
         let loss = Probability::try_new(draw.magnitude(1, 300) as f64 / 1e4);
-        // A burst counts packets: one that is sent again alone must outlast it before its
-        // sender gives up, after 16 times at most.
+        // A burst counts packets: a single retransmission must outlast it before its sender aborts,
+        // after at most 16 attempts.
         let burst = (draw.magnitude(1, 30) as f64).min(2.5);
         let chain = loss.and_then(|loss| GilbertElliott::of_bursts(loss, burst));
         hop.loss.extend(chain.map(LossModel::GilbertElliott));
     }
 }
 
-/// So many thousandths of a rate.
+/// Returns a rate scaled by `thousandths`.
 fn times(rate: Rate, thousandths: u64) -> Rate {
     let bps = u128::from(rate.as_bps()) * u128::from(thousandths) / 1000;
     Rate::from_bps((bps as u64).max(500_000))
 }
 
-/// A link of some Mbit/s whose opportunities come unevenly.
+/// Returns a link of some Mbit/s with irregular opportunities.
 fn trace(draw: &mut Draw) -> Trace {
     let mut at = 0;
     let lines: Vec<String> = (0..draw.between(5, 400))
@@ -83,7 +82,7 @@ fn trace(draw: &mut Draw) -> Trace {
     Trace::parse(&lines.join("\n")).expect("ascending and not at zero")
 }
 
-/// Any discipline, now and then with settings of its own.
+/// Returns any discipline, sometimes with non-default settings.
 fn queue(draw: &mut Draw) -> QueueConfig {
     let entry = &REGISTRY[draw.between(0, REGISTRY.len() as u64 - 1) as usize];
     let mut settings = Settings::new();
@@ -92,7 +91,7 @@ fn queue(draw: &mut Draw) -> QueueConfig {
             continue;
         }
         if let Some(value) = near_default(draw, parameter) {
-            // What lies outside the bounds stays as it is.
+            // A value outside the bounds leaves the setting unchanged.
             let _ = settings.set(entry.parameters, parameter.name, value);
         }
     }
@@ -105,7 +104,7 @@ fn queue(draw: &mut Draw) -> QueueConfig {
     }
 }
 
-/// Half to twice the default; the other one of two.
+/// Returns half to twice the default, or the other one of two values.
 fn near_default(draw: &mut Draw, parameter: &Parameter) -> Option<Value> {
     let factor = draw.between(50, 200);
     let scaled = |number: u64| number.saturating_mul(factor) / 100;

@@ -1,9 +1,8 @@
-//! Worlds in which one flow passes 4 GiB: sequence numbers go once around,
-//! and every counter of 32 bits shows itself.
+//! Simulations in which one flow passes 4 GiB: sequence numbers wrap once, and every counter of 32
+//! bits shows its limit.
 //!
-//! Payload is phantom, so the octets cost nothing; what is kept small is the
-//! number of packets: one flow, large segments, fast hops, little loss, and
-//! windows of megabytes.
+//! Payload is phantom, so the bytes cost nothing. The number of packets is kept small: one flow,
+//! large segments, fast hops, little loss, and windows of megabytes.
 
 use gigatcp_path::LossModel;
 use gigatcp_sim::{Stop, WorldConfig};
@@ -14,10 +13,10 @@ use super::draw::Draw;
 /// Payload of a segment at an MTU of 9000, over either version of IP.
 const MSS: u16 = 9000 - 40 - 20;
 
-/// Octets of buffer on both sides.
+/// Bytes of buffer on both sides.
 const BUFFER: u64 = 64 << 20;
 
-/// Makes the world one of a single flow of more than 4 GiB.
+/// Reduces the simulation to a single flow of more than 4 GiB.
 pub fn lengthen(draw: &mut Draw, world: &mut WorldConfig) {
     world.flows.truncate(1);
     let few = Probability::try_new(1e-5).unwrap_or(Probability::NEVER);
@@ -50,17 +49,17 @@ pub fn lengthen(draw: &mut Draw, world: &mut WorldConfig) {
             let profile = &mut host.tcp.profile;
             profile.buffers.buffer_limit = Bytes::new(1 << 30);
             profile.buffers.window_reserve_shift = 0;
-            // A route of 78 octets makes 90 million packets of it.
+            // A route MTU of 78 bytes makes 90 million packets of it.
             profile.path_mtu.route_mtu = 0;
-            // Nor do buffers of a route carry it in days.
+            // Remembered route buffers would take days for it.
             (
                 profile.buffers.route_send_buffer,
                 profile.buffers.route_receive_buffer,
             ) = (None, None);
             // Written seven bytes at a time, it takes minutes.
             profile.buffers.write_chunk = 0;
-            // Without these, thousands of losses are repaired one timeout at a
-            // time, or the window is 64 KiB: a matter of days.
+            // Without these, thousands of losses are repaired one timeout at a time, or the window
+            // is 64 KiB: a matter of days.
             profile.recovery.sack = true;
             profile.options.window_scaling = true;
             profile.recovery.fast_retransmit = true;

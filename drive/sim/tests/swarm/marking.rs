@@ -1,26 +1,25 @@
-//! Boxes between two engines that meddle with ECN: what RFC 3168 section 18
-//! and RFC 9768 section 3.2 say TCP must survive.
+//! Middleboxes between two engines that change ECN, as TCP must survive by RFC 3168 section 18 and
+//! RFC 9768 section 3.2.
 //!
-//! * a queue marks packets of a transport that is ECN-capable;
-//! * a router clears the ECN field (bleaching), or CE alone, which hides
-//!   congestion;
-//! * a router sets the whole field where it finds ECT, so that every packet
-//!   seems to have met congestion; or turns ECT(0) into ECT(1);
+//! * a queue marks packets of an ECN-capable transport;
+//! * a router clears the ECN field (bleaching), or CE alone, which hides congestion;
+//! * a router sets the whole field of ECT packets, so that every packet appears to have met
+//!   congestion; or changes ECT(0) into ECT(1);
 //! * a firewall clears AE, CWR and ECE in SYNs, or in all segments;
 //! * a firewall removes AccECN options, from SYNs or from all segments.
 //!
-//! The ECN field is IP's and no checksum of TCP covers it; the rest is TCP's,
-//! and what is authenticated notices ([`Marking::alters`]).
+//! The ECN field belongs to IP and no checksum of TCP covers it. The rest belongs to TCP, and
+//! authentication detects its change ([`Marking::alters`]).
 
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Ecn, Flags, Segment};
 
 use super::draw::Draw;
 
-/// Flags of TCP that ECN speaks by.
+/// TCP flags of ECN.
 const SPOKEN: [Flags; 3] = [Flags::AE, Flags::CWR, Flags::ECE];
 
-/// What is done to the ECN field of IP.
+/// Change to the ECN field of IP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Field {
     Kept,
@@ -31,7 +30,7 @@ enum Field {
     Swapped,
 }
 
-/// What is done to the flags or the option of TCP.
+/// Change to the flags or the option of TCP.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Header {
     Kept,
@@ -39,18 +38,18 @@ enum Header {
     Option { syns_only: bool },
 }
 
-/// The boxes of one world; the same in both directions, or in one.
+/// Middleboxes of one simulation; the same in both directions, or in one.
 #[derive(Debug)]
 pub struct Marking {
     field: Field,
     header: Header,
-    /// Whether segments of that end are touched.
+    /// Whether segments of that end are changed.
     touches: [bool; 2],
     draw: Draw,
 }
 
 impl Marking {
-    /// The boxes of that seed's world.
+    /// Returns the middleboxes for a seed.
     pub fn new(seed: u64) -> Self {
         let mut draw = Draw::new(seed, "marking");
         let percent = draw.pick(&[1, 10, 50]);
@@ -78,34 +77,37 @@ impl Marking {
         }
     }
 
-    /// Whether every packet of end `from` that says ECT arrives with CE, and what
-    /// the other end answers arrives as it was said.
+    /// Returns whether every ECT packet of end `from` arrives with CE.
+    ///
+    /// The answers of the other end arrive unchanged.
     pub fn marks_all(&self, from: usize) -> bool {
         self.field == Field::AllMarked && self.touches[from] && self.header == Header::Kept
     }
 
-    /// Whether a sender that believes what it is told stays at its least window
-    /// for ever, a timeout to a segment (RFC 3168 section 6.1.2).
+    /// Returns whether a sender that trusts marks stays at its minimum window indefinitely.
+    ///
+    /// It then sends a segment per timeout (RFC 3168 section 6.1.2).
     pub fn starves(&self) -> bool {
         self.field == Field::AllMarked
     }
 
-    /// From now on every packet is marked, whoever sends.
+    /// Marks every packet of both ends from now on.
     pub fn mark_all(&mut self) {
         self.field = Field::AllMarked;
         self.header = Header::Kept;
         self.touches = [true, true];
     }
 
-    /// Whether nothing on the way ever sets CE on what end `from` sends, and
-    /// what the other end answers reaches it as it was said.
+    /// Returns whether nothing on the path sets CE on segments of end `from`.
+    ///
+    /// The answers of the other end arrive unchanged.
     pub fn is_quiet(&self, from: usize) -> bool {
         let marks = matches!(self.field, Field::Marked { .. } | Field::AllMarked);
         let is_marked = marks && self.touches[from];
         self.header == Header::Kept && !is_marked
     }
 
-    /// What comes out for a segment of end `from`.
+    /// Returns the segment that results from a segment of end `from`.
     pub fn pass(&mut self, from: usize, mut segment: Segment<Bytes>) -> Segment<Bytes> {
         if !self.touches[from] {
             return segment;

@@ -1,27 +1,27 @@
-//! A middlebox between two engines that breaks what TCP cannot notice: where
-//! the bugs of [`Plant`] that concern segments are planted.
+//! A middlebox between two engines with changes TCP cannot detect. It injects the bugs of [`Plant`]
+//! that concern segments.
 //!
-//! It changes the direction from end 0 to end 1 and what acknowledges it.
+//! It changes the direction from end 0 to end 1 and the ACKs for it.
 
 use gigatcp_wire::bytes::{Bytes, BytesMut};
 use gigatcp_wire::{Flags, SackBlock, SackBlocks, Segment, SeqNumber};
 
 use super::plant::Plant;
 
-/// Which segment with data is harmed, counted from one.
+/// Number of the data segment that is changed, counted from one.
 const VICTIM: u32 = 2;
 
-/// The middlebox.
+/// Middlebox with an injected bug.
 #[derive(Debug)]
 pub struct Meddler {
     plant: Option<Plant>,
     data_segments: u32,
-    /// Where the stream was cut or stretched, and by how much.
+    /// Position where the stream was cut or extended, and the length.
     cut: Option<(SeqNumber, u32)>,
 }
 
 impl Meddler {
-    /// A middlebox with that bug; without one it changes nothing.
+    /// Returns a middlebox with that bug; without one it changes nothing.
     pub fn new(plant: Option<Plant>) -> Self {
         Self {
             plant,
@@ -30,7 +30,7 @@ impl Meddler {
         }
     }
 
-    /// What comes out for a segment sent by end `from`.
+    /// Returns the segments that result from a segment sent by end `from`.
     pub fn pass(&mut self, from: usize, segment: Segment<Bytes>) -> Vec<Segment<Bytes>> {
         let Some(plant) = self.plant else {
             return vec![segment];
@@ -80,7 +80,7 @@ impl Meddler {
         }
     }
 
-    /// What follows the cut moves; what was swallowed stays swallowed.
+    /// Renumbers data after the cut. Removed data stays removed.
     fn renumber_data(&self, plant: Plant, mut segment: Segment<Bytes>) -> Vec<Segment<Bytes>> {
         let Some((cut, len)) = self.cut else {
             return vec![segment];
@@ -125,7 +125,7 @@ fn widen(mut segment: Segment<Bytes>) -> Segment<Bytes> {
     segment
 }
 
-/// The same octets but for the last.
+/// Returns the same bytes with the last one changed.
 fn changed(octets: &[u8]) -> Bytes {
     let mut harmed = BytesMut::from(octets);
     if let Some(last) = harmed.last_mut() {

@@ -1,26 +1,24 @@
-//! Middleboxes on the way between two engines: what they do to headers that
-//! TCP must survive, though it may become slower.
+//! Middleboxes on the path between two engines: changes of headers that TCP must survive, though it
+//! may become slower.
 //!
 //! * a firewall clamps the MSS of SYN segments;
-//! * a box removes options it does not know: SACK-permitted, timestamps, the
-//!   window scale, from the SYN, from its answer, or from both; or everything
-//!   but MSS;
-//! * a box removes the Fast Open option from SYNs, cookie or request;
-//! * a box clears the urgent pointer (RFC 6093 section 3.4);
-//! * a box removes SACK blocks, or timestamps, in the middle of a connection;
-//! * a box renumbers the stream but not the SACK blocks, which then point
-//!   beside it (a known bug of firewalls that randomise sequence numbers).
+//! * a middlebox removes options it does not support: SACK-permitted, timestamps, the window scale,
+//!   from the SYN, from its answer, or from both; or everything but MSS;
+//! * a middlebox removes the Fast Open option from SYNs, cookie or request;
+//! * a middlebox clears the urgent pointer (RFC 6093 section 3.4);
+//! * a middlebox removes SACK blocks, or timestamps, in the middle of a connection;
+//! * a middlebox renumbers the stream but not the SACK blocks, which then point to wrong data (a
+//!   known bug of firewalls that randomize sequence numbers).
 //!
-//! Removing the window scale from the answer only leaves the two ends with two
-//! meanings of one field: the sender of the answer then sends beyond windows,
-//! and only what the receiver does about that is checked.
+//! Without the window scale in the answer only, the two ends interpret one field differently. The
+//! sender of the answer then sends beyond windows, and only the receiver's reaction is checked.
 
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Flags, SackBlock, SackBlocks, Segment};
 
 use super::draw::Draw;
 
-/// Which SYN segments are touched.
+/// SYN segments that are changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Syns {
     First,
@@ -28,7 +26,7 @@ enum Syns {
     Both,
 }
 
-/// What is done.
+/// Change to headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Habit {
     Honest,
@@ -52,12 +50,12 @@ pub struct Middlebox {
 }
 
 impl Middlebox {
-    /// The middlebox of that seed's world.
+    /// Returns the middlebox for a seed.
     pub fn new(seed: u64) -> Self {
         let mut draw = Draw::new(seed, "middlebox");
         let syns = draw.pick(&[Syns::First, Syns::Answer, Syns::Both]);
         let percent = draw.pick(&[5, 50, 100]);
-        // Two that came later, from a stream of their own.
+        // Two later additions, from a separate stream.
         let mut later = Draw::new(seed, "later middlebox");
         let habit = match draw.between(0, 19) {
             8.. if later.chance(10) => Habit::StripFastOpen(syns),
@@ -75,12 +73,12 @@ impl Middlebox {
         Self { habit, draw }
     }
 
-    /// Whether the ends may understand windows differently.
+    /// Returns whether the ends may interpret windows differently.
     pub fn confuses_windows(&self) -> bool {
         self.habit == Habit::StripScale(Syns::Answer)
     }
 
-    /// Whether it takes timestamps out of segments of any kind.
+    /// Returns whether it removes timestamps from segments of any kind.
     pub fn strips_stamps(&self) -> bool {
         matches!(
             self.habit,
@@ -88,12 +86,12 @@ impl Middlebox {
         )
     }
 
-    /// Whether urgent marks may not arrive.
+    /// Returns whether urgent marks may not arrive.
     pub fn clears_urgent(&self) -> bool {
         matches!(self.habit, Habit::ClearUrgent { .. })
     }
 
-    /// What comes out for `segment`.
+    /// Returns the segment that results from `segment`.
     pub fn pass(&mut self, mut segment: Segment<Bytes>) -> Segment<Bytes> {
         let is_syn = segment.flags.contains(Flags::SYN);
         let is_answer = segment.flags.contains(Flags::ACK);

@@ -1,18 +1,20 @@
-//! The swarm: random worlds, and what must hold in each of them.
+//! The swarm: random simulations with invariant checks.
 //!
-//! A seed stands for four worlds: one of the simulator with one path ([`dumbbell`]), one
-//! of many paths ([`network`], half of them with applications: [`traffic`]), one of two engines face to face over real packets
-//! ([`pair`]), and one in which a host loses its memory and comes back ([`restart`]). Each is run twice,
-//! at different times, on whichever thread is free while other worlds run on
-//! the others; both runs must give the same hash of events. A world that fails
-//! names its seed, and the seed alone replays it.
+//! A seed stands for four simulations:
 //!
-//! What is checked: every octet arrives once and in order; connections close;
-//! limit times add up to the time since establishment; hops conserve packets
-//! and bytes; and, from outside, the rules of [`audit`]. What is kept
-//! survivable is said in [`hosts`] and [`dumbbell`].
+//! * one with one path ([`dumbbell`]);
+//! * one with many paths ([`network`]), half of them with applications ([`traffic`]);
+//! * one of two directly connected engines that exchange real packets ([`pair`]);
+//! * one in which a host loses its state and restarts ([`restart`]).
 //!
-//! [`plant`] holds the bugs that show that the swarm would notice.
+//! Each is run twice, at different times, on any free thread while others run. Both runs must give
+//! the same hash of events. A failure reports its seed, and the seed alone repeats it.
+//!
+//! Checked: every byte arrives once and in order; connections close; limit times add up to the time
+//! since establishment; hops conserve packets and bytes; and, from outside, the rules of [`audit`].
+//! Limits for survival are listed in [`hosts`] and [`dumbbell`].
+//!
+//! [`plant`] holds bugs whose injection the swarm must detect.
 #![allow(dead_code)]
 
 pub mod application;
@@ -44,53 +46,53 @@ use std::time::{Duration, Instant};
 
 use plant::Plant;
 
-/// The worlds of a seed.
+/// Simulations of a seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// A world of the simulator with one path.
+    /// One path.
     Dumbbell,
-    /// A world of the simulator with many paths.
+    /// Many paths.
     Network,
-    /// Two engines face to face.
+    /// Two directly connected engines.
     Pair,
     /// Two engines, one of which restarts.
     Restart,
 }
 
 impl Kind {
-    /// Every kind of world.
+    /// All kinds of simulations.
     pub const ALL: [Self; 4] = [Self::Dumbbell, Self::Network, Self::Pair, Self::Restart];
 }
 
-/// One run of one world.
+/// One run of one simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Task {
-    /// Seed of the world.
+    /// Seed of the simulation.
     pub seed: u64,
-    /// Which of its worlds.
+    /// Kind of simulation.
     pub kind: Kind,
 }
 
-/// A world that failed.
+/// A simulation that failed.
 #[derive(Clone, Debug)]
 pub struct Trouble {
-    /// Which.
+    /// Its seed and kind.
     pub task: Task,
-    /// What was found, and the state of the world in which it was.
+    /// The finding, and the state of the simulation at that time.
     pub what: String,
 }
 
 impl Trouble {
-    /// What was found, alone.
+    /// Returns the finding without the state.
     pub fn finding(&self) -> &str {
         self.what.lines().next().unwrap_or_default()
     }
 }
 
-/// What came out of one run: the hash of its events, or what was found.
+/// Result of one run: the hash of its events, or the finding.
 pub type Verdict = Result<u64, String>;
 
-/// Runs one world once.
+/// Runs one simulation once.
 pub fn run(task: Task, plant: Option<Plant>) -> Verdict {
     quiet_panics();
     IN_WORLD.with_borrow_mut(|place| *place = Some(String::new()));
@@ -105,8 +107,10 @@ pub fn run(task: Task, plant: Option<Plant>) -> Verdict {
     verdict.unwrap_or_else(|_| Err(format!("panic: {panic}")))
 }
 
-/// Runs the worlds of every seed from `first` on, each twice, on `threads`
-/// threads. `running` says which world each thread is at, for a watchdog.
+/// Runs the simulations of every seed from `first` on, each twice.
+///
+/// It uses one thread per entry of `running`, which holds the current simulation of each thread,
+/// for a watchdog.
 pub fn check_seeds(
     first: u64,
     count: u64,
@@ -116,7 +120,7 @@ pub fn check_seeds(
     let tasks: Vec<Task> = (first..first.saturating_add(count))
         .flat_map(|seed| Kind::ALL.map(|kind| Task { seed, kind }))
         .collect();
-    // The second run of a world comes at another time among other worlds.
+    // The second run of a simulation comes at another time, while others run.
     let order: Vec<usize> = (0..tasks.len()).chain((0..tasks.len()).rev()).collect();
     let verdicts: Vec<Mutex<Vec<Verdict>>> = tasks.iter().map(|_| Mutex::default()).collect();
     let next = AtomicUsize::new(0);
@@ -145,7 +149,7 @@ pub fn check_seeds(
         .collect()
 }
 
-/// What is wrong with the runs of one world, if anything.
+/// Returns the finding in the runs of one simulation, if any.
 pub fn judge(verdicts: &[Verdict]) -> Option<String> {
     for verdict in verdicts {
         if let Err(what) = verdict {
@@ -156,12 +160,12 @@ pub fn judge(verdicts: &[Verdict]) -> Option<String> {
     (!same).then(|| format!("the same seed gave different events: {verdicts:x?}"))
 }
 
-/// Places for `threads` threads to say what they are at.
+/// Returns entries for `threads` threads to record their current simulation.
 pub fn places(threads: usize) -> Vec<Mutex<Option<(Task, Instant)>>> {
     (0..threads).map(|_| Mutex::new(None)).collect()
 }
 
-/// The world that has been running for longer than `patience`, if any.
+/// Returns the simulation that has been running for longer than `patience`, if any.
 pub fn stuck(running: &[Mutex<Option<(Task, Instant)>>], patience: Duration) -> Option<Task> {
     running.iter().find_map(|place| {
         let (task, since) = (*place.lock().ok()?)?;
@@ -170,12 +174,11 @@ pub fn stuck(running: &[Mutex<Option<(Task, Instant)>>], patience: Duration) -> 
 }
 
 thread_local! {
-    /// The message of the panic of the world that runs on this thread.
+    /// Message of the panic of the simulation that runs on this thread.
     static IN_WORLD: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Panics of worlds are caught and reported with their seed; the usual report
-/// on stderr would only repeat them.
+/// Suppresses the default panic report on stderr. Panics are caught and reported with their seed.
 fn quiet_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,13 +1,13 @@
-//! Worlds of many paths: 2 to 12 nodes, links both ways between neighbors, flows whose
-//! routes share links.
+//! Simulations of many paths: 2 to 12 nodes, links in both directions between neighbors, flows
+//! whose routes share links.
 //!
-//! What is random: a tree of nodes and some links more, so that a flow has several paths
-//! of which it takes one there and another one back; links as [`super::dumbbell`] draws
-//! its hops, up to three of them with impairments, disciplines and rates that change.
-//! [`Crossed`] holds every link to what passed by it.
+//! Random: a tree of nodes and some further links, so that a flow has several paths and may use
+//! different ones in the two directions; links as [`super::dumbbell`] draws its hops, up to three
+//! of them with impairments, disciplines and varying rates. [`Crossed`] compares the counters of
+//! every link with the packets that passed it.
 //!
-//! What is kept survivable beyond that module's rules: propagation along the longest
-//! route is that of three hops, and all other links neither lose nor reorder.
+//! Further limits for survival: propagation along the longest route is that of three hops, and all
+//! other links neither lose nor reorder.
 
 use gigatcp_path::{HopConfig, Parcel, Tally};
 use gigatcp_sim::packet::Packet;
@@ -18,10 +18,10 @@ use super::draw::Draw;
 use super::plant::Plant;
 use super::{dumbbell, hosts, links};
 
-/// Links that may do more than queue and delay.
+/// Number of links that may do more than queue and delay.
 const IMPAIRED: usize = 3;
 
-/// The world of a seed.
+/// Returns the configuration for a seed.
 pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
     let draw = &mut Draw::new(seed, "network");
     let nodes = draw.between(2, 12) as usize;
@@ -66,7 +66,7 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
         let mut flow = dumbbell::flow(draw, ip, number, segments / count, share, plant);
         flow.via = Some(via);
         if let (Stop::After(_), Some(room)) = (flow.stop, flow.sender.tcp.send_buffer) {
-            // In any time a sender may fill a buffer that its profile made larger.
+            // In any time a sender may fill a buffer that its profile enlarged.
             flow.stop = Stop::Bytes(room);
         }
         flow
@@ -91,7 +91,7 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
     }
 }
 
-/// Pairs of neighbors: a tree, and some more.
+/// Returns pairs of neighbors: a tree, and some more.
 fn neighbors(draw: &mut Draw, nodes: usize) -> Vec<(usize, usize)> {
     let mut pairs: Vec<(usize, usize)> = (1..nodes)
         .map(|node| (draw.between(0, node as u64 - 1) as usize, node))
@@ -110,7 +110,7 @@ fn name(from: usize, to: usize) -> String {
     format!("{from}>{to}")
 }
 
-/// A link that queues and delays.
+/// Returns a link that queues and delays.
 fn link(draw: &mut Draw, name: String, nodes: u64) -> HopConfig {
     let hop = dumbbell::hop(draw, name);
     let delay = hop.one_way_delay.as_nanos() * 3 / nodes.max(3);
@@ -127,7 +127,7 @@ fn link(draw: &mut Draw, name: String, nodes: u64) -> HopConfig {
     }
 }
 
-/// Paths from one node to another and back, perhaps over others.
+/// Returns paths from one node to another and back, perhaps over other nodes.
 fn via(draw: &mut Draw, pairs: &[(usize, usize)], nodes: usize) -> Via {
     let from = draw.between(0, nodes as u64 - 1) as usize;
     let to = (from + draw.between(1, nodes as u64 - 1) as usize) % nodes;
@@ -139,7 +139,7 @@ fn via(draw: &mut Draw, pairs: &[(usize, usize)], nodes: usize) -> Via {
     Via { forward, reverse }
 }
 
-/// Extends `path` to a path to `end` that meets no node twice.
+/// Extends `path` to a path to `end` without repeated nodes.
 fn walk(draw: &mut Draw, pairs: &[(usize, usize)], path: &mut Vec<usize>, end: usize) -> bool {
     let here = path[path.len() - 1];
     if here == end {
@@ -165,11 +165,11 @@ fn walk(draw: &mut Draw, pairs: &[(usize, usize)], path: &mut Vec<usize>, end: u
     false
 }
 
-/// What passed by each link, as a tap sees it.
+/// Packets that passed each link, as a tap sees them.
 pub struct Crossed {
-    /// Of each flow, there and back.
+    /// Links of each flow, forward and reverse.
     routes: Vec<[Vec<usize>; 2]>,
-    /// Into each link and out of it.
+    /// Packets into each link and out of it.
     links: Vec<[Tally; 2]>,
 }
 
@@ -181,7 +181,7 @@ impl Crossed {
             .chain(&config.reverse)
             .chain(&config.links);
         let names: Vec<&String> = all.map(|link| &link.name).collect();
-        // Stations of a shared medium are no links: their frames are counted elsewhere.
+        // Stations of a shared medium are not links: their frames are counted elsewhere.
         let numbers = |route: &[String]| {
             let place = |name| names.iter().position(|other| *other == name);
             route.iter().filter_map(place).collect()
@@ -212,7 +212,7 @@ impl Crossed {
         });
     }
 
-    /// A packet leaves its host or reaches the other one.
+    /// Records a packet that leaves its host or reaches the other one.
     pub fn at_host(&mut self, packet: &Packet, departs: bool) {
         let route = self.route(packet);
         let link = if departs { route.first() } else { route.last() };
@@ -221,7 +221,7 @@ impl Crossed {
         }
     }
 
-    /// A packet passes from the link at this place of its route to the next one.
+    /// Records a packet that passes from link `place` of its route to the next.
     pub fn on_way(&mut self, packet: &Packet, place: usize) {
         let route = self.route(packet);
         let (Some(&out_of), Some(&into)) = (route.get(place), route.get(place + 1)) else {
@@ -231,7 +231,7 @@ impl Crossed {
         self.count(into, false, packet);
     }
 
-    /// Compares with what the links have counted.
+    /// Compares with the counters of the links.
     pub fn check(&self, outcome: &Outcome) -> Result<(), String> {
         for (hop, [into, out_of]) in outcome.hops.iter().zip(&self.links) {
             let counters = hop.counters();

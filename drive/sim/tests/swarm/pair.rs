@@ -1,14 +1,13 @@
-//! Two engines face to face, over real packets with real octets.
+//! Two directly connected engines that exchange real packets with real data.
 //!
-//! What the simulator's worlds do not do: data in both directions at once,
-//! slow readers and closed windows, writes of any size, some of them urgent,
-//! half-closed connections, simultaneous open and close, aborts, strange
-//! segments from third parties, a listener with all it has ([`Door`]), Fast
-//! Open, keys ([`Signing`]), boxes that change headers and ECN fields
-//! ([`Middlebox`], [`Marking`]), and everything up to CLOSED on both sides.
+//! Beyond the other simulations: data in both directions simultaneously, slow readers and closed
+//! windows, writes of any size, some of them urgent, half-closed connections, simultaneous open and
+//! close, aborts, forged segments from third parties, a listener with all features ([`Door`]), Fast
+//! Open, keys ([`Signing`]), middleboxes that change headers and ECN fields ([`Middlebox`],
+//! [`Marking`]), and everything up to CLOSED on both sides.
 //!
-//! The driver here shares no code with the simulator's hosts; it knows the
-//! engine's contract (`gigatcp_tcp::connection`) and nothing else.
+//! The driver shares no code with the simulator's hosts. It relies on the engine's contract
+//! (`gigatcp_tcp::connection`) only.
 
 use gigatcp_events::{EventHash, State};
 use gigatcp_tcp::connection::Info;
@@ -34,37 +33,37 @@ use super::plant::{self, Plant};
 use super::signing::{Seal, Signing};
 use super::way::{self, Way};
 
-/// Virtual time after which a conversation that has not ended has failed.
+/// Virtual time after which a connection that has not ended has failed.
 const PATIENCE: Duration = Duration::from_secs(50_000);
 
-/// Longer than any timer that lets data go: `rto_max` is at most 120 s. Those
-/// for silent peers are drawn longer.
+/// Longer than any timer that releases data: `rto_max` is at most 120 s. Timers for silent peers
+/// are drawn longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(130);
 
-/// The most segments a conversation may need.
+/// Maximum of segments of a connection.
 const SEGMENTS: u64 = 300_000;
 
-/// The least MSS where segments are signed: a code, timestamps and some text.
+/// Smallest MSS with signed segments: a code, timestamps and some data.
 const SIGNED_MSS: u16 = 64;
 
-/// The most steps at one instant: an engine that wants more spins.
+/// Maximum of steps at one instant; an engine with more is in an endless loop.
 const STEPS_PER_INSTANT: u32 = 2_000;
 
 /// One end.
 #[derive(Debug)]
 struct End {
     config: Config,
-    /// When it opens; a listener never does.
+    /// Time at which it opens; far future for a listener.
     open_at: Instant,
-    /// The connection as it names it.
+    /// The connection as this end names it.
     tuple: FourTuple,
-    /// What it puts on its SYN.
+    /// Fast Open state for its SYN.
     offer: Option<FastOpenOffer>,
     connection: Option<Box<Connection<Bytes>>>,
     application: Application,
 }
 
-/// The conversation.
+/// A connection with both ends.
 struct Pair {
     now: Instant,
     ends: [End; 2],
@@ -74,14 +73,14 @@ struct Pair {
     middlebox: Middlebox,
     marking: Marking,
     marks: [Marks; 2],
-    /// Who may doubt a path that marks everything, and what becomes of it.
+    /// Ends that may distrust a path that marks everything, and their trust.
     doubts: [bool; 2],
     beliefs: [Belief; 2],
     liar: Liar,
     strange: Strange,
     door: Door,
     signing: Option<Signing>,
-    /// A box has changed what keys may cover.
+    /// Whether a middlebox has changed data that keys may cover.
     altered: bool,
     plant: Option<Plant>,
     aborts: bool,
@@ -89,7 +88,7 @@ struct Pair {
     hash: EventHash,
 }
 
-/// Holds the conversation of `seed`; returns the hash of its events.
+/// Runs the connection of `seed`; returns the hash of its events.
 pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
     let mut pair = Pair::new(seed, plant);
     let result = pair.run().and_then(|()| pair.check_end());
@@ -140,7 +139,7 @@ impl Pair {
             door.offer(configs[1].mss)
         };
         let mut marking = Marking::new(seed);
-        // Only accurate feedback lets a sender doubt it.
+        // Only accurate feedback allows a sender to distrust it.
         let may_starve = marking.starves()
             && !configs.iter().all(|config| {
                 config.profile.ecn.mode == EcnMode::Accurate && config.profile.ecn.ecn_doubts
@@ -156,10 +155,10 @@ impl Pair {
         }
         let [first, second] = configs;
         let middlebox = Middlebox::new(seed);
-        // A cookie tells the window scale by the timestamp.
+        // A cookie encodes the window scale in the timestamp.
         let confuses_windows =
             middlebox.confuses_windows() || (door.may_bake() && middlebox.strips_stamps());
-        // Windows misread by 2^14 let a few octets through a round trip.
+        // Windows misread by 2^14 allow a few bytes per RTT.
         let most = if confuses_windows || may_starve {
             5_000
         } else {
@@ -168,8 +167,7 @@ impl Pair {
         let mut totals = [(&first, &second), (&second, &first)]
             .map(|(sender, receiver)| total(draw, sender, receiver, most));
         if door.may_bake() && closes[0] == Closes::AfterPeer {
-            // Behind a cookie whose acknowledgment was lost only the client's
-            // own data opens the connection.
+            // Behind a cookie whose ACK was lost only the client's own data opens the connection.
             totals[0] = totals[0].max(1);
         }
         let ends = [(0, first), (1, second)].map(|(number, config)| {
@@ -229,7 +227,7 @@ impl Pair {
                 return Ok(());
             }
             if next > Instant::ZERO + PATIENCE {
-                // Who was reset by a lost segment may wait for ever.
+                // An end that was reset by a lost segment may wait indefinitely.
                 return if self.is_loose() {
                     Ok(())
                 } else {
@@ -248,7 +246,7 @@ impl Pair {
         }
     }
 
-    /// Both are in CLOSED, everything is read and nothing is under way.
+    /// Returns whether both ends are in CLOSED, everything is read and nothing is in flight.
     fn is_over(&self) -> bool {
         let closed = |end: &End| {
             end.connection.as_ref().is_some_and(|connection| {
@@ -265,7 +263,7 @@ impl Pair {
         ways.chain(ends).min().unwrap_or(door).min(door)
     }
 
-    /// Whether it may end before everything is said.
+    /// Returns whether the connection may end before all data is delivered.
     fn is_loose(&self) -> bool {
         self.aborts || self.altered || self.door.may_refuse()
     }
@@ -295,15 +293,16 @@ impl Pair {
         Ok(())
     }
 
-    /// The keys both ends are told, unless the planted bug is that they are
-    /// not.
+    /// Returns the keys for both ends; none if that is the injected bug.
     fn keys(&self) -> Option<Signing> {
         let told = self.plant != Some(Plant::Unverified);
         self.signing.clone().filter(|_| told)
     }
 
-    /// A segment of end `from` passes the boxes. What they break of what is
-    /// signed has not arrived: so the audit finds out who takes it.
+    /// Passes a segment of end `from` through the middleboxes.
+    ///
+    /// A signed segment that they break counts as not arrived, so that the audit detects an end
+    /// that accepts it.
     fn pass(&mut self, from: usize, segment: Segment<Bytes>) -> Segment<Bytes> {
         let arrived = self.middlebox.pass(segment.clone());
         let arrived = self.marking.pass(from, arrived);
@@ -318,7 +317,7 @@ impl Pair {
         arrived
     }
 
-    /// What the listener has to say leaves, what it has made is taken.
+    /// Sends the listener's segments, and accepts its connections.
     fn tend_door(&mut self) -> Result<(), String> {
         let now = self.now;
         while let Some(segment) = self.door.poll_transmit(now) {
@@ -330,7 +329,7 @@ impl Pair {
         Ok(())
     }
 
-    /// A segment reaches end `at`.
+    /// Delivers a segment to end `at`.
     fn receive(&mut self, at: usize, segment: Segment<Bytes>) -> Result<(), String> {
         self.hash.absorb(self.now.as_nanos() ^ at as u64);
         let numbers = u64::from(segment.seq.as_u32()) << 32 | u64::from(segment.ack.as_u32());
@@ -362,7 +361,7 @@ impl Pair {
         self.act(at)
     }
 
-    /// A segment leaves end `at`.
+    /// Sends a segment of end `at`.
     fn depart(&mut self, at: usize, segment: Segment<Bytes>) -> Result<(), String> {
         self.segments += 1;
         if self.segments > SEGMENTS {
@@ -378,7 +377,7 @@ impl Pair {
         self.ways[at].send(self.now, segment)
     }
 
-    /// The application acts, then everything that may leave leaves.
+    /// Runs the application of an end, then sends all that may leave.
     fn act(&mut self, at: usize) -> Result<(), String> {
         let now = self.now;
         let [zero, one] = &mut self.ends;
@@ -397,7 +396,7 @@ impl Pair {
         self.check_stall(at)
     }
 
-    /// What holds of an engine after every step.
+    /// Checks the invariants of an engine after every step.
     fn check(&mut self, at: usize) -> Result<(), String> {
         let Some(connection) = &self.ends[at].connection else {
             return Ok(());
@@ -418,7 +417,7 @@ impl Pair {
             .map_err(|what| format!("end {at} {what}"))
     }
 
-    /// What end `at` makes of marks, after it has sent so many packets.
+    /// Checks the reaction of end `at` to marks, after it has sent `packets` packets.
     fn check_ecn(&mut self, at: usize, info: &Info, packets: u64) -> Result<(), String> {
         if self.ways.iter().any(Way::harms_ecn) {
             return Ok(());
@@ -433,9 +432,9 @@ impl Pair {
         Ok(())
     }
 
-    /// Where data or FIN waits and nothing is in flight whose acknowledgment
-    /// could let it go, a timer must: the peer has no reason to speak first
-    /// (RFC 9293 MUST-36).
+    /// Checks that a timer runs if data or FIN waits and nothing is in flight.
+    ///
+    /// No ACK could then release it, and the peer has no reason to send first (RFC 9293 MUST-36).
     fn check_stall(&self, at: usize) -> Result<(), String> {
         let end = &self.ends[at];
         let Some(connection) = &end.connection else {
@@ -481,8 +480,9 @@ impl Pair {
         Ok(())
     }
 
-    /// After an abort what was read is a beginning of what was written (that
-    /// is checked on reading); over a reliable path both ends are closed.
+    /// Checks that over a reliable path both ends are closed after an abort.
+    ///
+    /// That the data read is a prefix of the data written is checked on reading.
     fn check_abort(&self) -> Result<(), String> {
         let failure = |at: usize| self.ends[at].connection.as_ref().and_then(|c| c.failure());
         if !self.aborts {
@@ -526,7 +526,7 @@ impl Pair {
 }
 
 impl End {
-    /// When it acts next, packets aside.
+    /// Returns when it acts next, packets aside.
     fn next(&self, plant: Option<Plant>) -> Instant {
         let Some(connection) = &self.connection else {
             return self.open_at;
@@ -535,7 +535,7 @@ impl End {
         engine.min(self.application.next(connection))
     }
 
-    /// When the engine wants to be called.
+    /// Returns when the engine's timer is due.
     fn appointment(&self, plant: Option<Plant>) -> Instant {
         let Some(connection) = &self.connection else {
             return Instant::FAR_FUTURE;
@@ -571,14 +571,14 @@ impl End {
                 }
                 self.connection = Some(Box::new(connection));
             }
-            // Early calls do nothing: so the contract says.
+            // Early calls do nothing, by contract.
             Some(connection) => connection.handle_timeout(now),
             None => {}
         }
     }
 }
 
-/// How much an end writes.
+/// Returns the bytes an end writes.
 fn total(draw: &mut Draw, sender: &Config, receiver: &Config, most: u64) -> u64 {
     if draw.chance(20) {
         return 0;
@@ -587,8 +587,8 @@ fn total(draw: &mut Draw, sender: &Config, receiver: &Config, most: u64) -> u64 
     draw.amount(most)
 }
 
-/// Third parties: segments with numbers that do not fit. They must change
-/// nothing but for an acknowledgment in answer (RFC 5961).
+/// Third parties: segments with numbers that do not fit. They must change nothing, except that an
+/// ACK may answer (RFC 5961).
 #[derive(Debug)]
 struct Strange {
     draw: Draw,
@@ -606,8 +606,9 @@ impl Strange {
         Self { draw, percent }
     }
 
-    /// A strange segment for end `at`, now and then. Only while it is
-    /// synchronized: before, a SYN is welcome from anybody.
+    /// Returns a forged segment for end `at`, sometimes.
+    ///
+    /// Only while that is synchronized: before, a SYN is accepted from any address.
     fn segment(
         &mut self,
         ends: &[End; 2],

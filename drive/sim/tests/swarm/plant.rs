@@ -1,9 +1,8 @@
-//! Bugs to plant: the canary that shows that the swarm would notice.
+//! Bugs to inject, which show that the swarm detects them.
 //!
-//! A check that never fails proves nothing. Each of these breaks one promise,
-//! in front of an engine, inside it or in what is measured of it, in a link's queue, a
-//! route or an application, and must make the swarm fail. Those of links, routes and
-//! applications are in [`elements`].
+//! A check that never fails proves nothing. Each bug breaks one guarantee: in front of an engine,
+//! inside it or in its measurements, in a link's queue, a route or an application. It must make the
+//! swarm fail. Those of links, routes and applications are in [`elements`].
 
 mod elements;
 
@@ -16,71 +15,69 @@ use gigatcp_units::{Bytes, Duration, Instant};
 
 pub use elements::{application, links, routes};
 
-/// A bug that can be planted.
+/// A bug that can be injected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Plant {
-    /// A middlebox removes a segment and renumbers what follows, so that TCP
-    /// cannot notice.
+    /// A middlebox removes a segment and renumbers the following ones. TCP cannot detect it.
     Swallow,
-    /// A middlebox delivers the octets of a segment twice and renumbers.
+    /// A middlebox delivers the bytes of a segment twice and renumbers.
     Repeat,
-    /// One delivered octet is changed behind the checksum.
+    /// One delivered byte is changed after the checksum check.
     Corrupt,
-    /// Acknowledgments reach the sender with a window twice as large as the
-    /// receiver meant.
+    /// ACKs reach the sender with twice the receiver's window.
     WideWindow,
     /// The limit clock loses the time spent under one limit.
     LimitClock,
-    /// A congestion control whose window depends on what other worlds do.
+    /// A congestion control whose window depends on other simulations.
     Unsteady,
-    /// A congestion control that closes its window for good.
+    /// A congestion control that closes its window permanently.
     Stalled,
     /// A packet reaches a host without having been counted.
     Uncounted,
-    /// The engine's appointments are kept late, as if a timer were lost.
+    /// The engine's timers are served late, as if one were lost.
     LostTimer,
-    /// The engine's appointments are forgotten while nothing is in flight.
+    /// The engine's timers are ignored while nothing is in flight.
     IdleTimer,
     /// A sender skips sequence numbers.
     SkippedSequence,
-    /// A sender says FIN and goes on.
+    /// A sender sends data after its FIN.
     MovedFin,
-    /// A sender sends more in a segment than the MSS allows.
+    /// A sender sends a segment larger than the MSS.
     Oversize,
     /// A sender's timestamps run backwards.
     ClockBack,
-    /// A receiver acknowledges what has not arrived.
+    /// A receiver acknowledges data that has not arrived.
     EagerAck,
     /// A receiver's acknowledgments go back.
     BackAck,
-    /// A receiver takes its window back.
+    /// A receiver shrinks its window.
     ShrunkWindow,
     /// A receiver reports blocks that have not arrived.
     FalseSack,
-    /// Somebody marks packets where nobody should.
+    /// Packets are marked on a path without marks.
     PhantomMark,
-    /// Urgent marks arrive one octet further on.
+    /// Urgent marks arrive one byte further on.
     MovedMark,
-    /// Both ends forget their keys and take whatever comes.
+    /// Both ends forget their keys and accept any segment.
     Unverified,
-    /// A listener keeps more than it was told to.
+    /// A listener keeps more than its limit.
     Overfull,
-    /// A sender believes that every packet meets congestion.
+    /// A sender trusts a path that marks every packet.
     Credulous,
-    /// Who comes back says what was said before it went.
+    /// A restarted host sends data of its previous incarnation.
     Haunted,
-    /// A packet passes from a link to the next one and reaches it without having been seen.
+    /// A packet passes from a link to the next one without having been recorded.
     Leak,
-    /// A flow takes other links than its route says.
+    /// A flow takes other links than those of its route.
     Detour,
-    /// A discipline lets in what its limit forbids.
+    /// A discipline accepts packets beyond its limit.
     Overlong,
-    /// A server does not count one octet of those it has read.
+    /// A server does not count one byte of those it has read.
     LostOctet,
 }
 
 impl Plant {
-    /// Every bug there is.
+    /// All bugs.
     pub const ALL: [Self; 28] = [
         Self::Swallow,
         Self::Repeat,
@@ -112,7 +109,7 @@ impl Plant {
         Self::LostOctet,
     ];
 
-    /// Name on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Swallow => "swallow",
@@ -146,14 +143,13 @@ impl Plant {
         }
     }
 
-    /// The bug of that name.
+    /// Returns the bug of that name.
     pub fn find(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|plant| plant.name() == name)
     }
 }
 
-/// The congestion control to run: the one drawn, unless the planted bug is
-/// one of congestion control.
+/// Returns the congestion control to run: the one drawn, or that of the injected bug.
 pub fn control(plant: Option<Plant>, drawn: &'static Entry) -> &'static Entry {
     match plant {
         Some(Plant::Unsteady) => &UNSTEADY,
@@ -192,7 +188,7 @@ fn reno(config: &Config) -> Box<dyn CongestionControl> {
     (entry.build)(config)
 }
 
-/// Acknowledgments counted over all worlds of the process.
+/// Acknowledgments counted over all simulations of the process.
 static ACKS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug)]
@@ -258,7 +254,7 @@ impl CongestionControl for Stalled {
     }
 }
 
-/// The limit times of an engine as the planted bug lets them be seen.
+/// Returns the limit times of an engine as the injected bug shows them.
 pub fn limit_times(plant: Option<Plant>, times: &[Duration]) -> Duration {
     let skipped = match plant {
         Some(Plant::LimitClock) => times.iter().position(|time| !time.is_zero()),

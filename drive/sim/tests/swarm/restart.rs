@@ -1,20 +1,17 @@
-//! A host loses its memory in the middle of a conversation and comes back:
-//! RFC 9293 section 3.5.1, figures 9 to 11.
+//! A host loses its state during a connection and restarts: RFC 9293 section 3.5.1, figures 9 to
+//! 11.
 //!
-//! One of two engines is dropped without a word at a random moment, with its
-//! application. It comes back at once or later: end 0 opens anew from the same
-//! port, end 1 listens, without state or behind the engine's listener ([`Door`]),
-//! whose queues and secret are then gone too. What the other end still believes
-//! must be found out by the rules of the standard: the half-open side is reset,
-//! and a whole new conversation then completes, in which nothing of the old one
-//! may appear. Contents differ from incarnation to incarnation, so an octet of an
-//! old one cannot pass for one of the new.
+//! One of two engines is dropped silently at a random time, with its application. It restarts
+//! immediately or later: end 0 opens anew from the same port; end 1 listens, without state or
+//! behind the engine's listener ([`Door`]), whose queues and secret are then lost too. The other
+//! end's stale state must be resolved by the rules of the standard: the half-open side is reset,
+//! and a whole new connection then completes, in which no data of the old one may appear. Contents
+//! differ between incarnations, so an old byte cannot pass for a new one.
 //!
-//! The new initial sequence number is far from the old one, as RFC 6528 and
-//! the quiet time of RFC 9293 section 3.4.3 together make it: what is left of
-//! the old incarnation in the network must not be taken for the new. A listener
-//! chooses its own; which one a connection has, and whose, shows when its first
-//! data leaves.
+//! The new initial sequence number is far from the old one, as RFC 6528 and the quiet time of RFC
+//! 9293 section 3.4.3 together make it: old segments in the network must not pass for new ones. A
+//! listener chooses its own. Which one a connection has, and which incarnation's, shows when its
+//! first data leaves.
 
 use std::collections::BTreeMap;
 
@@ -30,26 +27,26 @@ use super::hosts;
 use super::plant::Plant;
 use super::way::{self, Way};
 
-/// Virtual time after which the new conversation must be over.
+/// Virtual time by which the new connection must be over.
 const PATIENCE: Duration = Duration::from_secs(50_000);
 
-/// The most segments the two conversations may need.
+/// Maximum of segments of the two connections.
 const SEGMENTS: u64 = 300_000;
 
 /// Distance between the contents of two streams.
 const CONTENTS_APART: u64 = 1 << 36;
 
-/// One end, in its present incarnation.
+/// One end, in its current incarnation.
 struct End {
     config: Config,
     connection: Option<Box<Connection<Bytes>>>,
-    /// When end 0 opens (again).
+    /// Time at which end 0 opens (again).
     open_at: Instant,
-    /// Where the contents of what it writes begin.
+    /// Start of the contents it writes.
     contents: u64,
-    /// The initial sequence number of the peer it talks to, once that is known.
+    /// Initial sequence number of its peer, once known.
     irs: Option<SeqNumber>,
-    /// Its own is not known yet: its listener chose it.
+    /// Whether its own number is unknown, as its listener chose it.
     is_nameless: bool,
     total: u64,
     written: u64,
@@ -63,13 +60,13 @@ struct Restart {
     ways: [Way; 2],
     door: Door,
     draw: Draw,
-    /// Who restarts, and when; far in the future once it has.
+    /// The end that restarts, and when; far future once it has.
     victim: usize,
     restart_at: Instant,
     plant: Option<Plant>,
     /// Contents by end and initial sequence number.
     incarnations: BTreeMap<(usize, u32), u64>,
-    /// Which life of end 1 offered that initial sequence number.
+    /// Incarnation of end 1 that offered an initial sequence number.
     lives: BTreeMap<u32, u64>,
     life: u64,
     count: u64,
@@ -77,7 +74,7 @@ struct Restart {
     hash: EventHash,
 }
 
-/// Lets the world of `seed` happen; returns the hash of its events.
+/// Runs the simulation of `seed`; returns the hash of its events.
 pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
     let mut world = Restart::new(seed, plant);
     world
@@ -133,7 +130,7 @@ impl Restart {
         world
     }
 
-    /// End `at` begins anew: no connection, other contents, another ISS.
+    /// Restarts end `at`: no connection, other contents, another ISS.
     fn reincarnate(&mut self, at: usize) {
         let far = self.draw.between(1 << 28, 1 << 30) as u32;
         let end = &mut self.ends[at];
@@ -166,7 +163,7 @@ impl Restart {
         Ok(())
     }
 
-    /// The restart is over, and so is a whole conversation after it.
+    /// Returns whether the restart and a whole connection after it are over.
     fn is_over(&self) -> bool {
         let totals = [self.ends[1].total, self.ends[0].total];
         self.restart_at == Instant::FAR_FUTURE
@@ -224,7 +221,7 @@ impl Restart {
         Ok(())
     }
 
-    /// What the listener has to say leaves, what it has made is taken.
+    /// Sends the listener's segments, and accepts its connections.
     fn tend_door(&mut self) -> Result<(), String> {
         while let Some(segment) = self.door.poll_transmit(self.now) {
             if segment.flags.contains(Flags::SYN) {
@@ -256,7 +253,7 @@ impl Restart {
             segment,
         };
         let end = &mut self.ends[at];
-        // The SYN that an end accepts says whom it talks to from now on.
+        // The SYN that an end accepts identifies its peer from now on.
         let mut accepted = false;
         match &mut end.connection {
             Some(connection) => {
@@ -276,7 +273,7 @@ impl Restart {
                 self.door.step(self.now)?;
                 self.tend_door()?;
             }
-            // Nobody is there to answer: the host is still starting.
+            // There is no answer: the host is still starting.
             None => {}
         }
         if accepted {
@@ -285,8 +282,7 @@ impl Restart {
         self.act(at)
     }
 
-    /// The application acts, what may leave leaves, and who was reset begins
-    /// anew.
+    /// Runs the application, sends all that may leave, and restarts an end that was reset.
     fn act(&mut self, at: usize) -> Result<(), String> {
         let end = &mut self.ends[at];
         let Some(connection) = &mut end.connection else {
@@ -326,8 +322,9 @@ impl Restart {
         Ok(())
     }
 
-    /// A segment leaves a connection that a listener has made. Its first data or
-    /// FIN follows its SYN, and acknowledges what was received after the peer's.
+    /// Derives both ISS from the first data or FIN on a listener's connection.
+    ///
+    /// It follows the connection's SYN, and acknowledges data received after the peer's.
     fn learn_names(&mut self, segment: &Segment<Bytes>) {
         let end = &mut self.ends[1];
         let Some(connection) = &end.connection else {
@@ -342,7 +339,7 @@ impl Restart {
         }
     }
 
-    /// The application reads what there is, once it is known whose it is.
+    /// Reads the available data, once its incarnation is known.
     fn read(&mut self, at: usize) -> Result<(), String> {
         let Some(from) = self.peer_contents(at) else {
             return Ok(());
@@ -359,7 +356,7 @@ impl Restart {
         Ok(())
     }
 
-    /// Who was reset, or waits for a peer that is no more, begins anew.
+    /// Restarts an end that was reset, or waits for a peer that is gone.
     fn give_up(&mut self, at: usize) {
         let end = &self.ends[at];
         let Some(connection) = &end.connection else {
@@ -367,9 +364,8 @@ impl Restart {
         };
         let info = connection.info();
         let is_through = connection.state() == State::Closed;
-        // What it waits for will never come, and it has nothing to say that
-        // would be answered by a reset: here an application gives up, or
-        // keep-alive finds out.
+        // It waits for data that will never come, and has nothing to send that a reset would
+        // answer. In practice an application or keep-alive ends such a connection.
         let waits = end.written == end.total && info.snd_una == info.snd_nxt;
         let is_broken = connection.failure().is_some();
         if is_broken || ((is_through || waits) && self.is_orphan(at)) {
@@ -377,19 +373,19 @@ impl Restart {
         }
     }
 
-    /// Where the contents of what end `at` reads begin, if that is known.
+    /// Returns the start of the contents that end `at` reads, if known.
     fn peer_contents(&self, at: usize) -> Option<u64> {
         let irs = self.ends[at].irs?;
         self.incarnations.get(&(1 - at, irs.as_u32())).copied()
     }
 
-    /// Whether end `at` talks to an incarnation of the peer that is no more.
+    /// Returns whether the peer of end `at` is an incarnation that is gone.
     fn is_orphan(&self, at: usize) -> bool {
         let met = self.peer_contents(at);
         let Some(irs) = self.ends[at].irs else {
             return false;
         };
-        // A listener's answer that became no connection before it forgot.
+        // A listener's answer that became no connection before the restart.
         let is_lost = at == 0
             && met.is_none()
             && self

@@ -1,7 +1,6 @@
-//! Keys that both ends share (RFC 5925), and what that asks of a world: a
-//! segment whose header or text was changed on the way is never taken, neither
-//! acknowledged nor read; where a box changes every one of a kind, the
-//! conversation ends in silence.
+//! Keys that both ends share (RFC 5925), and their guarantees. A segment whose header or data was
+//! changed on the path is never accepted, neither acknowledged nor read. If a middlebox changes all
+//! segments of a kind, the connection ends in a timeout.
 
 use gigatcp_tcp::authentication::{Algorithm, KeyChain, Keys, MasterKey};
 use gigatcp_wire::Segment;
@@ -10,28 +9,29 @@ use gigatcp_wire::bytes::Bytes;
 use super::draw::Draw;
 use super::plant::Plant;
 
-/// The keys of a world.
+/// Keys of a simulation.
 #[derive(Clone, Debug)]
 pub struct Signing {
     keys: Keys<Bytes>,
     covers_options: bool,
 }
 
-/// What became of a segment on the way, as keys see it.
+/// State of a segment after the path, as keys see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seal {
-    /// It is what was sent.
+    /// Unchanged.
     Whole,
-    /// Options were changed that the code does not cover; the length of the
-    /// header, which it does, may have been changed with them.
+    /// Options that the code does not cover were changed. The header length, which it covers, may
+    /// have changed with them.
     Doubtful,
-    /// Something was changed that the code covers.
+    /// Data that the code covers was changed.
     Broken,
 }
 
 impl Signing {
-    /// The keys of that seed's world, if it has any; always where the planted
-    /// bug is one of keys.
+    /// Returns the keys for a seed, if it has any.
+    ///
+    /// It always has if the injected bug is one of keys.
     pub fn new(seed: u64, plant: Option<Plant>) -> Option<Self> {
         let mut draw = Draw::new(seed, "signing");
         let is_signed = draw.chance(15) || plant == Some(Plant::Unverified);
@@ -48,12 +48,12 @@ impl Signing {
         })
     }
 
-    /// The keys as an engine takes them.
+    /// Returns the keys for an engine.
     pub fn keys(&self) -> &Keys<Bytes> {
         &self.keys
     }
 
-    /// What `arrived` is worth where `sent` was sent. The ECN field is IP's.
+    /// Returns the state of `arrived`, sent as `sent`. The ECN field belongs to IP.
     pub fn judge(&self, sent: &Segment<Bytes>, arrived: &Segment<Bytes>) -> Seal {
         let same_options = sent.options == arrived.options;
         let bare = |segment: &Segment<Bytes>| Segment {

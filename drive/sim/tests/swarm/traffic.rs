@@ -1,17 +1,17 @@
-//! Worlds of many paths whose hosts run applications: requests and calls, bursts, pieces,
-//! data both ways, flows that begin at random, datagrams.
+//! Simulations of many paths whose hosts run applications: requests and calls, bursts, pieces,
+//! two-way data, flows that begin at random, datagrams.
 //!
-//! What is random: links and routes as in [`super::network`]; on top of them links with an
-//! MTU of their own, policers with two rates, and middleboxes that change what a handshake
-//! agrees on; hosts that flows share; an application for most flows.
+//! Random: links and routes as in [`super::network`]; in addition links with a separate MTU,
+//! policers with two rates, and middleboxes that change handshake options; hosts that flows share;
+//! an application for most flows.
 //!
-//! What is checked: both ends of each application agree on the bytes, every request is
-//! answered, connections end without failure, limit times add up, links conserve packets,
-//! queues keep their limits, and all packets that leave hosts and links reach another one.
+//! Checked: both ends of each application agree on the bytes, every request is answered,
+//! connections end without failure, limit times add up, links conserve packets, queues keep their
+//! limits, and all packets that leave hosts and links reach another one.
 //!
-//! What is kept survivable beyond [`super::network`]: a router that drops a packet as too
-//! large says so, or cuts it; senders by IPv6 discover the MTU; all links have the same
-//! middlebox, so that a SYN and its answer lose the same options.
+//! Further limits for survival: a router that drops a packet as too large reports it, or fragments
+//! the packet; senders by IPv6 discover the MTU; all links have the same middlebox, so that a SYN
+//! and its answer lose the same options.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,15 +31,15 @@ use super::draw::Draw;
 use super::plant::{self, Plant};
 use super::{dumbbell, hosts, network};
 
-/// Segments of the larger of two directions: applications need many round trips.
+/// Maximum of segments in the larger direction: applications need many RTTs.
 const SEGMENTS: u64 = 300;
 
-/// Whether the network world of a seed runs applications.
+/// Returns whether the network of a seed runs applications.
 pub fn is_drawn(seed: u64) -> bool {
     Draw::new(seed, "applications").chance(50)
 }
 
-/// Builds and runs the world of `seed`; returns the hash of its events.
+/// Builds and runs the simulation of `seed`; returns the hash of its events.
 pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
     let config = world(seed, plant);
     let mut world = World::new(config.clone()).map_err(|error| error.to_string())?;
@@ -65,7 +65,7 @@ pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
     Ok(outcome.event_hash)
 }
 
-/// The world of a seed.
+/// Returns the configuration for a seed.
 fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
     let draw = &mut Draw::new(seed, "traffic");
     let ip = hosts::ip(seed);
@@ -94,7 +94,7 @@ fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
     world
 }
 
-/// Bytes that a flow may carry in each direction.
+/// Returns the bytes that a flow may carry in each direction.
 fn budget(flow: &FlowConfig) -> u64 {
     let [sender, receiver] = [&flow.sender.tcp, &flow.receiver.tcp];
     let there = hosts::most_octets(sender, receiver, SEGMENTS);
@@ -106,7 +106,7 @@ fn budget(flow: &FlowConfig) -> u64 {
     planned.min(there).min(back).max(2)
 }
 
-/// Any application that carries about so many bytes in each direction.
+/// Returns any application that carries about `budget` bytes in each direction.
 fn application(draw: &mut Draw, budget: u64) -> String {
     let count = draw.between(1, 12.min(budget));
     let each = budget / count;
@@ -138,7 +138,7 @@ fn application(draw: &mut Draw, budget: u64) -> String {
     text
 }
 
-/// Flows like this one that begin at random.
+/// Returns flows like this one that begin at random.
 fn arrivals(draw: &mut Draw, flow: FlowConfig, budget: u64) -> ArrivalsConfig {
     let (every, count) = (draw.magnitude(1, 500), draw.between(1, 12));
     let size = draw.magnitude(1, budget / 8 + 1);
@@ -154,7 +154,7 @@ fn arrivals(draw: &mut Draw, flow: FlowConfig, budget: u64) -> ArrivalsConfig {
     }
 }
 
-/// Datagrams that take the way of this flow.
+/// Returns datagrams on the route of this flow.
 fn datagrams(draw: &mut Draw, flow: FlowConfig) -> DatagramsConfig {
     let (rate, size) = (draw.magnitude(50, 1000), draw.magnitude(1, 1400));
     let (burst, span) = (draw.between(1, 20), draw.magnitude(1, 2000));
@@ -173,7 +173,7 @@ fn datagrams(draw: &mut Draw, flow: FlowConfig) -> DatagramsConfig {
     }
 }
 
-/// Elements that networks do not have.
+/// Adds elements that networks do not have.
 fn elements(draw: &mut Draw, world: &mut WorldConfig, ip: IpVersion) {
     if draw.chance(35) {
         let mtu = draw.magnitude(u64::from(ip.least_mtu()).max(576), 4352);
@@ -186,7 +186,7 @@ fn elements(draw: &mut Draw, world: &mut WorldConfig, ip: IpVersion) {
             for host in [&mut flow.sender, &mut flow.receiver] {
                 let profile = &mut host.tcp.profile;
                 profile.path_mtu.pmtud |= ip == IpVersion::V6;
-                // A host that takes no ICMP errors loses all large packets there.
+                // A host that ignores ICMP errors loses all large packets there.
                 profile.defense.icmp_errors = true;
                 profile.path_mtu.pmtu_min = profile.path_mtu.pmtu_min.min(mtu as u32);
             }
@@ -247,8 +247,10 @@ impl Tap for Door {
     }
 }
 
-/// What leaves a host or a link enters another one. Datagrams and ICMP errors are not shown
-/// as they leave, and a router that cuts packets makes more of them.
+/// Checks that packets leaving a host or a link enter another one.
+///
+/// Datagrams and ICMP errors are not shown as they leave, and a router that fragments packets makes
+/// more of them.
 fn check_links(config: &WorldConfig, outcome: &Outcome, departed: u64) -> Result<(), String> {
     let cuts = config.links.iter().any(|link| link.mtu.is_some());
     if cuts || !config.datagrams.is_empty() {
@@ -298,7 +300,7 @@ fn check_flow(
     }
 }
 
-/// Flows of processes that end have ended too, and sinks counted no more than sources sent.
+/// Checks that finite processes have no unfinished flows, and sinks no excess datagrams.
 fn check_others(config: &WorldConfig, outcome: &Outcome) -> Result<(), String> {
     for (process, flows) in config.arrivals.iter().zip(&outcome.arrivals) {
         let made = process.arrivals.arrivals(config.seed, &process.flow.name);

@@ -1,12 +1,11 @@
-//! One direction between two engines: real packets, real octets.
+//! One direction between two engines: real packets with real data.
 //!
-//! Every segment is cut into wire segments, written with its IP header and
-//! read again at the far end, checksums verified; or, in some worlds, carried
-//! whole as a super-segment, as segmentation hardware would. Packets are lost,
-//! doubled, overtaken and damaged. A damaged packet must not pass the
-//! checksums, but where only what no checksum covers was harmed: IPv6's traffic
-//! class, flow label and hop limit. What then arrives must be what was sent,
-//! the ECN field aside.
+//! Every segment is cut into wire segments, written with its IP header and read again at the far
+//! end, checksums verified. In some simulations it is carried whole as a super-segment instead, as
+//! segmentation hardware would. Packets are lost, duplicated, reordered and corrupted. A corrupted
+//! packet must not pass the checksums, except if only fields without a checksum were changed:
+//! IPv6's traffic class, flow label and hop limit. Such a packet must arrive as it was sent, except
+//! for the ECN field.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
@@ -29,7 +28,7 @@ pub struct Way {
     duplicate: u64,
     overtaken: u64,
     damage: u64,
-    /// Whether super-segments travel as one.
+    /// Whether super-segments are carried whole.
     whole: bool,
     draw: Draw,
     under_way: BTreeMap<(Instant, u64), Cargo>,
@@ -45,7 +44,7 @@ enum Cargo {
     Whole(Segment<Bytes>),
 }
 
-/// A bit that was turned over.
+/// An inverted bit.
 #[derive(Clone, Copy, Debug)]
 struct Damage {
     place: usize,
@@ -53,14 +52,15 @@ struct Damage {
 }
 
 impl Damage {
-    /// Turns the bit over: harms what is whole, mends what is harmed.
+    /// Inverts the bit: corrupts intact data, and restores corrupted data.
     fn turn(self, octets: &mut [u8]) {
         octets[self.place] ^= 1 << self.bit;
     }
 
-    /// Whether a checksum covers the bit. IPv6 has none of its own, and the
-    /// pseudo-header knows addresses, length and next header only (RFC 8200
-    /// section 8.1).
+    /// Returns whether a checksum covers the bit.
+    ///
+    /// IPv6 has no header checksum, and the pseudo-header contains only addresses, length and next
+    /// header (RFC 8200 section 8.1).
     fn is_covered(self, ip: IpVersion) -> bool {
         const HOP_LIMIT: usize = 7;
         let in_version = self.place == 0 && self.bit >= 4;
@@ -68,7 +68,7 @@ impl Damage {
     }
 }
 
-/// Addresses of the packets from end `from`.
+/// Returns the addresses of the packets from end `from`.
 pub fn endpoints(ip: IpVersion, from: usize) -> Endpoints {
     match ip {
         IpVersion::V4 => {
@@ -90,7 +90,7 @@ pub fn endpoints(ip: IpVersion, from: usize) -> Endpoints {
 }
 
 impl Way {
-    /// A random way from end `from`.
+    /// Returns a random direction from end `from`.
     pub fn new(seed: u64, from: usize) -> Self {
         let mut draw = Draw::new(seed, ["way 0", "way 1"][from]);
         let endpoints = endpoints(hosts::ip(seed), from);
@@ -126,8 +126,9 @@ impl Way {
         }
     }
 
-    /// A damaged packet passed the checksums: then none covers what was
-    /// harmed, and what was read is what was sent.
+    /// Checks a corrupted packet that passed the checksums.
+    ///
+    /// None may cover the changed bit, and the segment read must be the one sent.
     fn check_harmless(
         &self,
         octets: &[u8],
@@ -151,28 +152,28 @@ impl Way {
         Ok(())
     }
 
-    /// Whether everything that enters comes out unharmed.
+    /// Returns whether everything that enters comes out intact.
     pub fn is_reliable(&self) -> bool {
         self.loss == 0 && self.damage == 0
     }
 
-    /// Whether damage may set the ECN field.
+    /// Returns whether corruption may set the ECN field.
     pub fn harms_ecn(&self) -> bool {
         self.damage > 0 && self.ip() == IpVersion::V6
     }
 
-    /// When the next packet reaches the far end.
+    /// Returns when the next packet reaches the far end.
     pub fn next(&self) -> Instant {
         let first = self.under_way.first_key_value();
         first.map_or(Instant::FAR_FUTURE, |((at, _), _)| *at)
     }
 
-    /// Whether nothing is under way.
+    /// Returns whether nothing is in transit.
     pub fn is_empty(&self) -> bool {
         self.under_way.is_empty()
     }
 
-    /// A segment enters.
+    /// Sends a segment.
     pub fn send(&mut self, now: Instant, segment: Segment<Bytes>) -> Result<(), String> {
         if self.whole {
             self.launch_all(now, Cargo::Whole(segment));
@@ -201,7 +202,7 @@ impl Way {
         Ok(())
     }
 
-    /// The packet, and now and then a second copy of it; or neither.
+    /// Puts the packet on the path, sometimes twice, or not at all.
     fn launch_all(&mut self, now: Instant, cargo: Cargo) {
         let again = self.draw.chance(self.duplicate).then(|| match &cargo {
             Cargo::Packet { octets, damage } => Cargo::Packet {
@@ -235,7 +236,7 @@ impl Way {
         self.under_way.insert((at, self.number), cargo);
     }
 
-    /// The next segment that has reached the far end by `now` unharmed.
+    /// Returns the next segment that has reached the far end intact by `now`.
     pub fn deliver(&mut self, now: Instant) -> Result<Option<Segment<Bytes>>, String> {
         while self.next() <= now {
             let Some((_, cargo)) = self.under_way.pop_first() else {

@@ -1,21 +1,20 @@
-//! The engine in place of the kernel's TCP: streams of a test on a TUN device.
+//! The engine instead of the kernel's TCP: streams of a test on a TUN device.
 //!
 //! ```text
 //! engine 10.85.x.2 == TUN device == 10.85.x.1 this host's kernel | routes, interfaces
 //! ```
 //!
-//! The control connection stays with the kernel. Nothing is measured on it, the loop that
-//! reads it waits for a descriptor, and servers know the streams of a test by their cookie,
-//! not by their address. When it is established and a stream is not, the way of the engine's
-//! packets is what is missing.
+//! The control connection uses the kernel. Nothing is measured on it, its loop waits for a
+//! descriptor, and servers identify the streams of a test by their cookie, not by their address. If
+//! it is established and a stream is not, the engine's packets lack a route.
 //!
-//! A server on this host is reached at once, one at a loopback address by the kernel's end of
-//! the device. For another host this kernel has to forward, and to put its own address in
-//! place of the engine's unless the peer has a route back; no setting of this host is changed here.
+//! A server on this host is reached directly, one at a loopback address by the kernel's end of the
+//! device. For another host this kernel has to forward, with source address translation of the
+//! engine's address unless the peer has a route back. No setting of this host is changed here.
 //!
-//! Out of scope: UDP, nuttcp's protocol, type of service, and a server on the engine. For that
-//! the engine's listeners lack a descriptor that the server's loop can wait for, connections a
-//! read that does not wait for the cookie, and listeners options that they pass on (window, MSS,
+//! Out of scope: UDP, nuttcp's protocol, type of service, and a server on the engine. A server
+//! requires of the engine's listeners a descriptor that the server's loop can wait for, of
+//! connections a non-blocking read for the cookie, and inherited options of listeners (window, MSS,
 //! congestion control of a test).
 
 mod reading;
@@ -34,10 +33,10 @@ use super::options::{Deciders, Effective, StackKind};
 use super::request::{Protocol, Request};
 use crate::{Sampler, View};
 
-/// The smallest MSS that may be requested, as with the kernel (`TCP_MIN_MSS`).
+/// Smallest MSS that may be requested, as with the kernel (`TCP_MIN_MSS`).
 const MIN_MSS: u32 = 88;
 
-/// The engine on a device of its own, which is gone when this value is.
+/// The engine on its own TUN device, which is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Engine {
     stack: Stack,
@@ -45,16 +44,17 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Network of all engines' addresses of IPv4.
+    /// IPv4 network of all engines' addresses.
     pub const NETWORK: &str = "10.85.0.0/16";
-    /// Network of all engines' addresses of IPv6.
+    /// IPv6 network of all engines' addresses.
     pub const NETWORK_V6: &str = "fd85::/16";
 
-    /// Makes a device in the calling thread's network namespace. Engines of one namespace
-    /// have different numbers, such as that of the process.
+    /// Creates a device in the calling thread's network namespace.
+    ///
+    /// Engines of one namespace need different numbers, such as the process ID.
     ///
     /// # Errors
-    /// [`SetupError`]: the step that failed, and what is missing.
+    /// [`SetupError`]: the step that failed, and the missing requirement.
     pub fn open(number: u32) -> Result<Self, SetupError> {
         let mut config = TunConfig {
             name: format!("giga{number}"),
@@ -73,7 +73,7 @@ impl Engine {
             config.engine.push(v6(2));
         }
         let device = Wire::open_tun_here(&config)?;
-        // A pause of more than a millisecond is one that pacing does not make good.
+        // Pacing does not compensate for a pause of more than a millisecond.
         let scheduling = Scheduling {
             is_first: true,
             ..Scheduling::default()
@@ -83,20 +83,22 @@ impl Engine {
         Ok(Self { stack, config })
     }
 
-    /// Name of the device.
+    /// Returns the name of the device.
     #[must_use]
     pub fn device(&self) -> &str {
         &self.config.name
     }
 
-    /// Addresses of the engine, and of the kernel's end of the device.
+    /// Returns the addresses of the engine, and of the kernel's end of the device.
     #[must_use]
     pub fn addresses(&self) -> (Vec<IpAddr>, Vec<IpAddr>) {
         let kernel = self.config.kernel.iter().map(|(address, _)| *address);
         (self.config.engine.clone(), kernel.collect())
     }
 
-    /// The first option of a request that the engine lacks, and why; `None`: it has all.
+    /// Returns the first option that the engine does not support, with the reason.
+    ///
+    /// `None`: it supports all options of the request.
     #[must_use]
     pub fn lacks(request: &Request) -> Option<(&'static str, String)> {
         let parameters = &request.parameters;
@@ -164,7 +166,7 @@ impl Engine {
         })
     }
 
-    /// The address at which packets of the engine reach the server.
+    /// Returns the address at which packets of the engine reach the server.
     fn reachable(&self, to: SocketAddr) -> io::Result<SocketAddr> {
         let ip = to.ip().to_canonical();
         let mut of_family = self.config.kernel.iter();
@@ -188,13 +190,12 @@ impl Engine {
     }
 }
 
-/// Whether the congestion control that is requested is for this end, and not for a server that
-/// sends.
+/// Returns whether the requested congestion control is for this end, not for a sending server.
 fn sends(request: &Request) -> bool {
     request.parameters.direction != Direction::Reverse
 }
 
-/// The options of a stream in the engine's words.
+/// Returns the options of a stream for the engine.
 fn engine_options(request: &Request) -> io::Result<Options> {
     let parameters = &request.parameters;
     let mut options = Options::default();
@@ -209,7 +210,7 @@ fn engine_options(request: &Request) -> io::Result<Options> {
     Ok(options)
 }
 
-/// Whether an address is one of this host: then it is what the kernel sends from to it.
+/// Returns whether an address is one of this host. The kernel then uses the same as source.
 fn is_of_this_host(to: SocketAddr) -> bool {
     let any: IpAddr = match to {
         SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -226,9 +227,9 @@ fn is_of_this_host(to: SocketAddr) -> bool {
 #[derive(Debug)]
 pub(super) struct EngineStream {
     stream: Stream,
-    /// What it was connected with.
+    /// Options of the connection.
     options: Options,
-    /// Whether the congestion control that was requested is for this end.
+    /// Whether the requested congestion control is for this end.
     sends: bool,
 }
 

@@ -1,8 +1,8 @@
-//! A connection of the engine in the words of `tcp_info`.
+//! State of an engine's connection in the terms of `tcp_info`.
 //!
-//! The engine counts bytes where the kernel counts segments: here they are full-sized
-//! segments. What it does not count is `None`. Time under the limit "application" is the time
-//! not busy, though data may be in flight.
+//! The engine counts bytes where the kernel counts segments; here they are converted to full-sized
+//! segments. Values it does not count are `None`. Time under the limit "application" counts as not
+//! busy, though data may be in flight.
 
 use gigatcp_events::{Limit, Phase, State};
 use gigatcp_live::Measured;
@@ -19,7 +19,7 @@ const TIMESTAMPS: u64 = 1;
 const SACK: u64 = 2;
 const WSCALE: u64 = 4;
 
-/// Returns the connection as the tester's intervals show it.
+/// Returns the connection in the form of the tester's intervals.
 pub(super) fn view(measured: &Measured) -> View {
     let (info, counters) = (&measured.info, &measured.counters);
     let times = Times::of(measured);
@@ -47,15 +47,16 @@ pub(super) fn view(measured: &Measured) -> View {
     }
 }
 
-/// Returns every counter of the connection, `at` a moment of the caller's clock;
-/// `max_pacing_rate` is the bound that was requested.
+/// Returns every counter of the connection, `at` a time of the caller's clock.
+///
+/// `max_pacing_rate` is the requested limit.
 pub(super) fn of(measured: &Measured, max_pacing_rate: Option<Rate>, at: Instant) -> Reading {
     let (info, counters) = (&measured.info, &measured.counters);
     let times = Times::of(measured);
     let smss = u64::from(info.smss.max(1));
     let segments = |bytes: Bytes| Some(bytes.as_u64().div_ceil(smss));
     let bit = |is: bool, bit: u64| if is { bit } else { 0 };
-    // A probe that repaired nothing reduced nothing: it is no sign of loss or of reordering.
+    // A probe that repaired no loss caused no reduction: it does not indicate loss or reordering.
     let recovered = counters.fast_retransmits + counters.timeout_retransmits;
     let probes = counters.retransmitted_segments.saturating_sub(recovered);
     let idle_probes = probes.saturating_sub(counters.tail_probe_repairs);
@@ -106,7 +107,7 @@ pub(super) fn of(measured: &Measured, max_pacing_rate: Option<Rate>, at: Instant
         delivered: segments(info.delivered),
         delivered_ce: Some(info.ecn.delivered_ce),
         dsack_dups: Some(counters.spurious_retransmits.saturating_sub(idle_probes)),
-        // How often is not counted.
+        // The number of events is not counted.
         reord_seen: (!info.reordering_seen).then_some(0),
         snd_wnd: Some(info.snd_wnd),
         rcv_wnd: Some(info.rcv_wnd),
@@ -141,7 +142,7 @@ impl Times {
     }
 }
 
-/// Number of a phase in `tcpi_ca_state`.
+/// Returns the number of a phase in `tcpi_ca_state`.
 fn phase_number(phase: Phase) -> u64 {
     match phase {
         Phase::Open => 0,
@@ -152,7 +153,7 @@ fn phase_number(phase: Phase) -> u64 {
     }
 }
 
-/// Number of a state in `tcpi_state`.
+/// Returns the number of a state in `tcpi_state`.
 fn state_number(state: State) -> u64 {
     match state {
         State::Established => 1,

@@ -1,4 +1,4 @@
-//! A whole test as nuttcp's client.
+//! Runs a whole test as nuttcp's client.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
@@ -29,16 +29,16 @@ use super::transfer::{Transfer, TransferChange, port_of};
 use crate::system::fd::AsFd;
 use crate::system::poll::{self, Interest};
 
-/// Longest step of the loop: how soon it hears that the caller wants it to stop.
+/// Maximum wait of the loop, which bounds the delay of a stop.
 const STEP: Duration = Duration::from_millis(50);
 
-/// Longest wait for the first datagram of a server that sends.
+/// Maximum wait for the first datagram of a sending server.
 const FIRST_DATAGRAM: Duration = Duration::from_secs(10);
 
-/// Time after which a client without an answer is taken to wait for its turn.
+/// Time without an answer after which a client counts as queued.
 const QUEUED_AFTER: Duration = Duration::from_millis(500);
 
-/// Most bytes kept of what a server says.
+/// Maximum of bytes kept of a server's text.
 const MAX_SAID: usize = 64 << 10;
 
 /// Runs a test.
@@ -70,7 +70,7 @@ struct Test<'a> {
     control_mss: u32,
     block: usize,
     transfer: Option<Transfer>,
-    /// The amount in the server's lines.
+    /// Amount in the server's lines.
     amount: Option<Amount>,
     said: Vec<u8>,
     peer: Option<Results>,
@@ -107,7 +107,7 @@ impl<'a> Test<'a> {
         })
     }
 
-    /// Sends or does what the protocol wants; the outcome if the test is over.
+    /// Performs an output of the protocol; returns the outcome if the test is over.
     fn handle_output(
         &mut self,
         output: Output<Event>,
@@ -116,7 +116,7 @@ impl<'a> Test<'a> {
     ) -> Result<Option<Outcome>, TestError> {
         match output {
             Output::Send(bytes) => {
-                // A server that closed has said why, or its closing is said next.
+                // A server that closed has sent the reason, or its closing is the next event.
                 let _ = self.wire.send(&bytes);
             }
             Output::ShutdownWrite => {
@@ -190,7 +190,7 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// Waits for what comes next: bytes of the server, or the end of something.
+    /// Waits for the next event: data from the server, or a timeout.
     fn step(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
         let now = Instant::now();
         let due = self.transfer.as_ref().and_then(Transfer::poll_timeout);
@@ -245,7 +245,7 @@ impl<'a> Test<'a> {
         }
     }
 
-    /// Looks at the streams.
+    /// Samples the streams.
     fn look(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
         let Some(transfer) = &mut self.transfer else {
             return Ok(());
@@ -287,7 +287,7 @@ impl<'a> Test<'a> {
         Ok(())
     }
 
-    /// The user wants the test to end: what was measured is kept.
+    /// Ends the test for the user; measurements are kept.
     fn stop(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<Outcome, TestError> {
         self.end_transfer(report);
         match self.has_begun() {
@@ -358,8 +358,9 @@ impl<'a> Test<'a> {
         Ok(socket)
     }
 
-    /// Connects a stream, and says how long that took. A server may begin to listen at its port
-    /// after it has consented.
+    /// Connects a stream and returns the time that took.
+    ///
+    /// A server may begin to listen at its port after it has consented.
     fn tcp(&self, to: SocketAddr, place: usize) -> io::Result<(TcpStream, Duration)> {
         let deadline = Instant::now() + Duration::from_nanos(ACCEPT_TIMEOUT.as_nanos());
         loop {
@@ -384,7 +385,7 @@ impl<'a> Test<'a> {
         Ok(socket)
     }
 
-    /// Waits for the first datagram of a server that sends from a port of its choice.
+    /// Waits for the first datagram of a sending server, whose source port is unknown.
     fn udp_from(&self, server: SocketAddr, stops: &dyn Fn() -> bool) -> io::Result<UdpSocket> {
         let any = match server {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -416,7 +417,7 @@ impl<'a> Test<'a> {
     }
 }
 
-/// Connects to the server, with what a control connection needs.
+/// Connects to the server, with the options of a control connection.
 fn connect(request: &Request) -> Result<(Wire, SocketAddr), TestError> {
     let (stream, server) = control_connection(request)?;
     let failed = |cause| TestError::Socket {
@@ -425,7 +426,7 @@ fn connect(request: &Request) -> Result<(Wire, SocketAddr), TestError> {
     };
     let socket = SockRef::from(&stream);
     options::apply_to_control(socket).map_err(failed)?;
-    // A byte of urgent data ends the sending: it stays where it is among the others.
+    // A byte of urgent data ends the data; it stays in line.
     SockRef::from(&stream)
         .set_out_of_band_inline(true)
         .map_err(failed)?;

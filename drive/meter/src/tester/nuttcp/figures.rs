@@ -23,7 +23,7 @@ fn amount(bytes: u64, length: Duration) -> Amount {
     Amount::new(Bytes::new(bytes), span(length))
 }
 
-/// An interval of one direction, this end's `role` in it, as nuttcp's line has it.
+/// Returns an interval of one direction for nuttcp's line; `role` is this end's.
 #[must_use]
 pub fn interval(streams: &[StreamOutcome], interval: &Interval, role: Role) -> Line {
     let all = streams.iter().zip(&interval.streams);
@@ -45,7 +45,7 @@ pub fn interval(streams: &[StreamOutcome], interval: &Interval, role: Role) -> L
     }
 }
 
-/// Retransmissions of a sender's streams together, and of each if there are several.
+/// Returns the sum of a sender's retransmissions, and those per stream if there are several.
 fn retransmissions(parts: &[&StreamInterval]) -> Option<Retransmissions> {
     let counts: Option<Vec<u32>> = parts
         .iter()
@@ -77,9 +77,9 @@ fn window(parts: &[&StreamInterval], role: Role) -> Option<CongestionWindow> {
     })
 }
 
-/// The one-line summary of one direction of a test, this end's `role` in it.
+/// Returns the one-line summary of one direction; `role` is this end's.
 ///
-/// That of a test of nuttcp's protocol is the one that both ends' lines make.
+/// With nuttcp's protocol it is the one made from both ends' lines.
 #[must_use]
 pub fn brief(outcome: &Outcome, role: Role) -> Brief {
     if let Some(brief) = &outcome.brief {
@@ -202,9 +202,9 @@ pub(super) fn connected(traffic: &Traffic, rtt: Option<Duration>) -> Connected {
     }
 }
 
-/// Returns a peer's counts, from the summary and the amount that it said.
+/// Returns a peer's counts, from its summary and its amount.
 ///
-/// It says the sum over its streams: a difference to ours is put on the last streams.
+/// The amount is the sum over its streams: a difference to this end's goes to the last streams.
 pub(super) fn results(
     transfer: &Transfer,
     brief: &Brief,
@@ -267,13 +267,13 @@ pub(super) fn results(
     }
 }
 
-/// Returns an amount, rounded in a line, as the whole datagrams that it is.
+/// Returns an amount rounded in a line as a whole number of datagrams.
 fn whole(bytes: u64, datagram: u64) -> u64 {
     let datagram = datagram.max(1);
     (bytes + datagram / 2) / datagram * datagram
 }
 
-/// The time of an amount; in a line, rate and data are more exact than the time.
+/// Returns the time of an amount. In a line, rate and data are more exact than the time.
 fn seconds(amount: Amount) -> f64 {
     match amount.rate.as_bps() {
         0 => amount.duration.as_secs_f64(),
@@ -281,7 +281,7 @@ fn seconds(amount: Amount) -> f64 {
     }
 }
 
-/// A peer's sum over its streams, by this end's counts.
+/// Splits a peer's sum by this end's counts; an excess goes to the last stream.
 fn split(sum: u64, own: &[u64]) -> Vec<u64> {
     let mut left = sum;
     let mut parts: Vec<u64> = own

@@ -14,7 +14,7 @@ use super::super::traffic::Progress;
 use super::session::{Served, flush, without_data};
 use crate::trace::{self, Trace};
 
-/// Answers with lines of text, and ends.
+/// Answers with lines of text.
 pub(super) fn serve(served: &mut Served, stops: &dyn Fn() -> bool) -> Ended {
     flush(served);
     let end = match served.wanted.delegated() {
@@ -26,7 +26,7 @@ pub(super) fn serve(served: &mut Served, stops: &dyn Fn() -> bool) -> Ended {
     without_data(end)
 }
 
-/// The route to the client, as traceroute shows one.
+/// Sends the route to the client in traceroute's format.
 fn route(served: &mut Served, stops: &dyn Fn() -> bool) -> String {
     let to = served.peer.ip().to_canonical();
     match trace::trace(to, stops) {
@@ -67,13 +67,13 @@ fn route_lines(to: IpAddr, trace: &Trace) -> Vec<String> {
     lines
 }
 
-/// A test from here to another host, for the client.
+/// Runs a test from here to another host, for the client.
 fn third_party(served: &mut Served, stops: &dyn Fn() -> bool) -> String {
     let (Some(wanted), Some(third)) = (served.wanted.delegated(), &served.wanted.third_party)
     else {
         return "no third party".into();
     };
-    // `name=address` names an address; a stride is of no use to one connection.
+    // `name=address` gives an address; a stride has no effect on one connection.
     let host = third.host.split('=').next_back().unwrap_or_default();
     let host = host.split('+').next().unwrap_or_default().to_owned();
     let mut request = Request::new(host.clone());

@@ -1,4 +1,4 @@
-//! The threads of a nuttcp test's streams, and the state that they share.
+//! Threads of a nuttcp test's streams, and the state that they share.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
@@ -23,31 +23,31 @@ use crate::View;
 use crate::system::poll::EventFd;
 use crate::system::{clock, datagrams};
 
-/// Time between two looks at a sender's retransmissions, which its buffers carry.
+/// Interval between readings of a sender's retransmissions, which its buffers carry.
 const STAMP_STEP: Duration = Duration::from_millis(10);
 
-/// Longest wait of a thread before it looks at the switch.
+/// Maximum wait of a thread between checks of the switch.
 const MAX_WAIT: Duration = Duration::from_millis(100);
 
-/// Smallest place for a datagram whose size the peer chose.
+/// Minimum buffer for a datagram whose size the peer chose.
 const MIN_PLACE: usize = 2048;
 
-/// Window of a peer that has not told one.
+/// Window of a peer that has not sent one.
 const NO_WINDOW: u32 = u32::MAX;
 
-/// State that a test's streams share beyond [`Shared`].
+/// State shared by a test's streams beyond [`Shared`].
 #[derive(Debug)]
 pub(in super::super) struct Link {
     pub(super) parameters: Parameters,
     pub(super) agreed: Agreed,
     pub(super) turns: Turns,
-    /// Rings when a transfer begins or a thread ends.
+    /// Signaled when a transfer begins or a thread ends.
     pub(super) event_fd: EventFd,
-    /// Reads or writes of all streams.
+    /// Number of reads or writes of all streams.
     pub(super) calls: AtomicU64,
-    /// Retransmissions as the sender's buffers tell.
+    /// Retransmissions from the sender's buffers.
     stamped: AtomicU32,
-    /// Congestion window in KiB as the sender's buffers tell.
+    /// Congestion window in KiB from the sender's buffers.
     window: AtomicU32,
     has_stamps: AtomicBool,
     datagrams: Mutex<Receiver>,
@@ -80,7 +80,7 @@ impl Link {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Retransmissions, and congestion window in KiB, as the sender's buffers tell.
+    /// Returns retransmissions, and congestion window in KiB, from the sender's buffers.
     pub(super) fn stamp(&self) -> Option<(u32, Option<u32>)> {
         let window = self.window.load(Ordering::Acquire);
         let window = (window != NO_WINDOW).then_some(window);
@@ -90,7 +90,7 @@ impl Link {
             .then_some((stamped, window))
     }
 
-    /// Does what the thread of a stream does: the stream at a place in the order of ports.
+    /// Runs the thread of the stream at a position in the order of ports.
     pub(in super::super) fn work(
         &self,
         (place, role): (usize, Role),
@@ -99,7 +99,7 @@ impl Link {
         shared: &Shared,
     ) -> io::Result<()> {
         match (socket, role) {
-            // Its client does not open them.
+            // The client does not open these.
             #[cfg(target_os = "linux")]
             (Socket::Engine(_), _) => Err(ErrorKind::Unsupported.into()),
             (Socket::Tcp(socket), Role::Sender) => self.send(place, socket, counters, shared),
@@ -111,12 +111,12 @@ impl Link {
         }
     }
 
-    /// A thread has ended.
+    /// Signals that a thread has ended.
     pub(in super::super) fn wake(&self) {
         self.event_fd.wake();
     }
 
-    /// Sends whole buffers in turn; the end of the stream is the end of the transfer.
+    /// Sends whole buffers in turn. The end of the stream is the end of the transfer.
     fn send(
         &self,
         place: usize,
@@ -169,7 +169,7 @@ impl Link {
         socket.shutdown(Shutdown::Write)
     }
 
-    /// Reads to the end of the stream, buffer by buffer: that is where stamps are.
+    /// Reads to the end of the stream, buffer by buffer, as buffers carry stamps.
     fn receive(
         &self,
         mut socket: &TcpStream,
@@ -214,7 +214,7 @@ impl Link {
         self.has_stamps.store(true, Ordering::Release);
     }
 
-    /// Sends datagrams at the rate requested, each with what the receiver wants of it.
+    /// Sends datagrams at the requested rate, each with the header the receiver requires.
     fn send_datagrams(
         &self,
         socket: &UdpSocket,
@@ -234,7 +234,7 @@ impl Link {
         let payload = tcp::payload(size);
         let mut batch = payload.repeat(datagrams::MAX_BATCH);
         let mut sender = BatchSender::new(socket, size, shared.offload, counters);
-        // Without it a sleep ends up to 50 us late; the average rate holds anyway.
+        // Otherwise a sleep ends up to 50 us late; the average rate holds anyway.
         let _ = clock::wake_sharply();
         shared.switch.wait();
         source.start(now());
@@ -319,7 +319,7 @@ impl Link {
     }
 }
 
-/// The counts of nuttcp's receiver in those of every test.
+/// Converts the counts of nuttcp's receiver to those of all tests.
 fn udp_counts(receiver: &Receiver, datagram: u64, drops: u64) -> UdpCounts {
     let total = receiver.total();
     let received = total.bytes.as_u64() / datagram.max(1);
@@ -343,17 +343,17 @@ fn udp_counts(receiver: &Receiver, datagram: u64, drops: u64) -> UdpCounts {
     counts
 }
 
-/// The monotonic clock.
+/// Returns the time of the monotonic clock.
 pub(super) fn now() -> units::Instant {
     units::Instant::from_nanos(clock::monotonic().unsigned_abs())
 }
 
-/// The time since 1970.
+/// Returns the time since 1970.
 fn realtime() -> units::Duration {
     units::Duration::from_nanos(clock::realtime().unsigned_abs())
 }
 
-/// The rate of a TCP sender: on average, or at every instant.
+/// Pacing of a TCP sender: on average, or at every instant.
 struct Pace {
     rate: Option<u64>,
     is_instantaneous: bool,
@@ -373,7 +373,7 @@ impl Pace {
         }
     }
 
-    /// Waits until the next buffer is due, or the test is over.
+    /// Waits until the next buffer is due or the test is over.
     fn wait(&mut self, counters: &Counters, shared: &Shared) {
         if self.rate.is_some() && self.buffers.is_multiple_of(self.burst) {
             tcp::wait_until(self.due, counters, shared);

@@ -2,18 +2,18 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `link.rs` | what the threads of streams do: stamps, markers, the end of the data |
+//! | `link.rs` | threads of streams: stamps, markers, the end of the data |
 //! | `turns.rs` | the order in which streams take buffers |
 //! | `transfer.rs` | a transfer from its first marker to its last, at either end |
-//! | `figures.rs` | what was measured, as nuttcp's lines have it, and the other way |
+//! | `figures.rs` | conversion of results to and from nuttcp's lines |
 //! | `client.rs` | a whole test as client |
 //! | `session.rs` | one test of a server |
 //! | `ports.rs` | a server's data ports, which many tests share |
-//! | `foreign.rs` | what a server does without data: traceroute, third parties |
+//! | `foreign.rs` | requests without data: traceroute, third parties |
 //!
 //! Streams are counted, read and explained as those of iperf3's protocol. Of a stock peer only its
-//! lines are known: the sum over its streams, no figures of its sockets. A server of this project
-//! adds its readings, in lines that only a client of this project is sent.
+//! lines are known: the sum over its streams, without figures of its sockets. A server of this
+//! project adds its readings, in lines sent only to a client of this project.
 
 pub(super) mod client;
 mod figures;
@@ -35,11 +35,12 @@ use super::request::Request;
 pub use figures::{brief, interval};
 pub(super) use link::Link;
 
-/// The interval of a UDP test whose user wants none: only with intervals do datagrams carry the
-/// counts that losses are found from.
+/// Default interval of a UDP test.
+///
+/// Only with intervals do datagrams carry the counts for loss detection.
 const UDP_INTERVAL: units::Duration = units::Duration::from_secs(1);
 
-/// A test in nuttcp's words, with buffers of `block` bytes.
+/// Returns a test's parameters for nuttcp, with buffers of `block` bytes.
 fn requested(request: &Request, block: usize) -> Parameters {
     let common = &request.parameters;
     let streams = common.parallel.max(1);
@@ -93,7 +94,7 @@ fn requested(request: &Request, block: usize) -> Parameters {
     }
 }
 
-/// A test of nuttcp's in the words of all tests; rates are those of one stream.
+/// Converts nuttcp's parameters to those of all tests; rates are those of one stream.
 pub(super) fn common(wanted: &Parameters) -> iperf3::Parameters {
     let streams = u64::from(wanted.streams.max(1));
     let is_set = |value: u32| (value > 0).then_some(value);

@@ -1,7 +1,7 @@
-//! A server's data ports, which the tests of many clients share.
+//! A server's data ports, shared by the tests of many clients.
 //!
-//! A client chooses the ports, and most choose the same. A port is open while a test waits for
-//! its data connections; what arrives there belongs to the test of that client's address.
+//! A client chooses the ports, and most choose the same. A port is open while a test waits for its
+//! data connections. A connection that arrives there belongs to the test of its client's address.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,7 +14,7 @@ use super::super::server::{listen, udp_socket};
 
 use crate::system::fd::{AsFd, BorrowedFd};
 
-/// A port of one of both transports.
+/// A TCP or UDP port.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(in super::super) struct Port {
     pub(in super::super) is_udp: bool,
@@ -34,7 +34,8 @@ pub(in super::super) struct DataPorts {
     opened: BTreeMap<Port, Opened>,
 }
 
-/// The ports at which the server of a test waits for its streams; `None`: it opens them itself.
+/// Returns the ports at which the server of a test waits for its streams. `None`: it opens them
+/// itself.
 pub(in super::super) fn awaited(wanted: &Parameters) -> Option<(bool, Range<u16>)> {
     let is_receiver = wanted.client == gigatcp_protocol::nuttcp::Side::Transmitter;
     let is_awaited = match wanted.udp {
@@ -46,9 +47,10 @@ pub(in super::super) fn awaited(wanted: &Parameters) -> Option<(bool, Range<u16>
 }
 
 impl DataPorts {
-    /// Opens ports, as far as they are not open. Those that `is_ours` are of tests that run.
+    /// Opens the ports that are not open. Those for which `is_ours` holds are of running tests.
     ///
-    /// UDP sockets of many programs share their ports: one of another program is left alone.
+    /// UDP sockets of several programs can share a port; a socket of another program is not
+    /// touched.
     ///
     /// # Errors
     /// The system's error for the first port that cannot be opened.
@@ -86,7 +88,7 @@ impl DataPorts {
         self.opened.retain(|port, _| is_needed(*port));
     }
 
-    /// The open ports, to be waited for.
+    /// Returns the open ports with their descriptors.
     pub(in super::super) fn descriptors(&self) -> impl Iterator<Item = (Port, BorrowedFd<'_>)> {
         self.opened.iter().map(|(port, opened)| match opened {
             Opened::Tcp(listener) => (*port, listener.as_fd()),
@@ -102,7 +104,7 @@ impl DataPorts {
         }
     }
 
-    /// Takes a datagram, if one waits, and returns its sender.
+    /// Reads a datagram, if one waits, and returns its sender.
     pub(in super::super) fn receive(&self, port: Port) -> Option<SocketAddr> {
         match self.opened.get(&port)? {
             Opened::Tcp(_) => None,

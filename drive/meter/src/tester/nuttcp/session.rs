@@ -1,4 +1,4 @@
-//! One test of a server with a nuttcp client, on a thread of its own.
+//! One test of a server with a nuttcp client, on its own thread.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -28,13 +28,13 @@ use super::{figures, foreign};
 
 use crate::system::fd::AsFd;
 
-/// Longest step of the loop: how soon it hears that the server is to stop.
+/// Maximum wait of the loop, which bounds the delay of a stop.
 const STEP: Duration = Duration::from_millis(50);
 
-/// Longest time without data: of UDP, where a sender does not notice, and of TCP.
+/// Maximum time without data: of UDP, where the sender does not notice, and of TCP.
 const IDLE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
 
-/// A client that is served.
+/// A client with its test.
 #[derive(Debug)]
 pub(in super::super) struct Served {
     pub(in super::super) server: Server,
@@ -47,7 +47,7 @@ pub(in super::super) struct Served {
     pub(in super::super) port: u16,
 }
 
-/// Serves a test to its end. `opened` is called once the data connections are there.
+/// Runs a test to its end. `opened` is called once the data connections exist.
 pub(in super::super) fn serve(
     mut served: Served,
     interval: Option<Duration>,
@@ -113,19 +113,19 @@ pub(in super::super) fn serve(
     }
 }
 
-/// A test that ended before data flowed.
+/// Returns the result of a test that ended before data flowed.
 pub(super) fn without_data(end: String) -> Ended {
     Ended { outcome: None, end }
 }
 
-/// Tells the client what was measured, whatever it wanted more.
+/// Sends the results to the client, whatever else it requested.
 fn finish(served: &mut Served, transfer: &Transfer, end: &str) -> String {
     tell(served, transfer);
     flush(served);
     end.to_owned()
 }
 
-/// Says what was measured, and to a client of this project what the sockets showed.
+/// Queues the results, and to a client of this project the readings.
 fn tell(served: &mut Served, transfer: &Transfer) {
     if served.wanted.private {
         let samples = transfer.traffic.samples().to_json();
@@ -134,14 +134,14 @@ fn tell(served: &mut Served, transfer: &Transfer) {
     served.server.finished(&figures::totals(transfer));
 }
 
-/// Sends what waits to be sent.
+/// Sends all queued output.
 pub(super) fn flush(served: &mut Served) {
     while let Some(output) = served.server.poll_output() {
         send(&mut served.wire, &output);
     }
 }
 
-/// Sends an output. Whether the client is still there, the next read says.
+/// Sends an output. The next read shows whether the client still exists.
 fn send(wire: &mut Wire, output: &Output<Event>) {
     match output {
         Output::Send(bytes) => drop(wire.send(bytes)),
@@ -152,7 +152,7 @@ fn send(wire: &mut Wire, output: &Output<Event>) {
     }
 }
 
-/// A transfer as the client wants it, with no stream yet.
+/// Returns the transfer that the client requests, without streams.
 fn transfer(served: &Served, interval: Option<Duration>) -> io::Result<Transfer> {
     let wanted = &served.wanted;
     let block = wanted.buffer_bytes as usize;
@@ -170,7 +170,7 @@ fn transfer(served: &Served, interval: Option<Duration>) -> io::Result<Transfer>
     Ok(Transfer::new(traffic, Arc::new(link), role))
 }
 
-/// The data streams: from the thread that accepts them, or opened from here.
+/// Returns the data streams: from the thread that accepts them, or opened from here.
 fn streams(served: &mut Served, stops: &dyn Fn() -> bool) -> io::Result<Vec<Socket>> {
     let deadline = Instant::now() + Duration::from_nanos(ACCEPT_TIMEOUT.as_nanos());
     flush(served);
@@ -221,7 +221,7 @@ fn open(
     }
 }
 
-/// Waits for what comes next.
+/// Waits for the next event.
 fn step(
     served: &mut Served,
     transfer: &mut Transfer,
@@ -260,7 +260,7 @@ fn step(
     }
 }
 
-/// Makes the lines of intervals, with sums since the beginning.
+/// Formats the lines of intervals, with sums since the beginning.
 #[derive(Debug, Default)]
 struct Reporter {
     retransmissions: u32,

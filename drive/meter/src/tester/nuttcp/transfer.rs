@@ -1,7 +1,7 @@
 //! A transfer from its first marker to its last, at either end.
 //!
-//! A TCP transfer ends with its connections: the sender closes them after its time or amount,
-//! the receiver reads to their end. A UDP transfer begins and ends with markers.
+//! A TCP transfer ends with its connections: the sender closes them after its time or amount, the
+//! receiver reads to their end. A UDP transfer begins and ends with markers.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,20 +17,21 @@ use super::super::stream::{Socket, Stream};
 use super::super::traffic::{Progress, Traffic};
 use super::link::{Link, now as monotonic};
 
-/// Longest wait for senders to finish the buffers that they have begun.
+/// Maximum wait for senders to finish the buffers that they have begun.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Longest time by which a transfer may exceed the time that was told: the path may hold as much.
+/// Maximum excess of a transfer over its announced time: the path may hold as much.
 const LATE: Duration = Duration::from_secs(60);
 
-/// Time that a receiver of datagrams has to open its port: up to 6.1.2, nuttcp does so after it
-/// has consented.
+/// Time for a receiver of datagrams to open its port.
+///
+/// Up to 6.1.2, nuttcp does so after it has consented.
 const BIND_PAUSE: Duration = Duration::from_millis(50);
 
-/// A change that a look at a transfer found.
+/// Change of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum TransferChange {
-    /// Data flows from now on.
+    /// Data begins to flow.
     Begun,
     /// All data was sent or received.
     Ended,
@@ -40,12 +41,12 @@ pub(super) enum TransferChange {
 enum State {
     /// No stream is open.
     Closed,
-    /// Streams are open: the next marker, and when it is due.
+    /// Streams are open; the next marker, and its time.
     Opened(u8, Instant),
     Flowing,
-    /// The time is over, since then.
+    /// The time is over, since this instant.
     Stopping(Instant),
-    /// Data has ended: the next marker, and when it is due.
+    /// Data has ended; the next marker, and its time.
     Markers(u8, Instant),
     Over,
 }
@@ -57,7 +58,7 @@ pub(super) struct Transfer {
     pub(super) link: Arc<Link>,
     pub(super) role: Role,
     state: State,
-    /// When the last byte was received, and how many had been.
+    /// Time of the last byte received, and bytes received until then.
     last_data: (Instant, u64),
 }
 
@@ -73,7 +74,7 @@ impl Transfer {
         }
     }
 
-    /// Begins with connected sockets in the order of their ports.
+    /// Opens the transfer with connected sockets in the order of their ports.
     pub(super) fn open(&mut self, sockets: Vec<Socket>) -> io::Result<()> {
         for (place, socket) in sockets.into_iter().enumerate() {
             let (id, shared) = (stream_id(place), &self.traffic.shared);
@@ -89,7 +90,7 @@ impl Transfer {
         Ok(())
     }
 
-    /// Looks at it; to be repeated until nothing is found.
+    /// Returns the next change; to be repeated until there is none.
     pub(super) fn look(
         &mut self,
         now: Instant,
@@ -145,7 +146,7 @@ impl Transfer {
         }
     }
 
-    /// Ends it, whatever is still to come.
+    /// Ends the transfer, even if data is missing.
     pub(super) fn end(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> TransferChange {
         if matches!(self.state, State::Markers(..) | State::Over) {
             return TransferChange::Ended;
@@ -153,7 +154,7 @@ impl Transfer {
         let is_udp = self.link.parameters.udp;
         let mut over_at = Instant::now();
         if is_udp && self.role == Role::Receiver {
-            // The last marker comes long after the end.
+            // The last marker arrives long after the end.
             let duration = self.link.datagrams().duration(monotonic());
             if let Some((start, _)) = self.traffic.started_at {
                 over_at = start + Duration::from_nanos(duration.as_nanos());
@@ -169,12 +170,12 @@ impl Transfer {
         TransferChange::Ended
     }
 
-    /// Whether the peer has been told that the data is over.
+    /// Returns whether the peer was notified of the end of the data.
     pub(super) fn is_told(&self) -> bool {
         matches!(self.state, State::Over | State::Markers(2.., _))
     }
 
-    /// When to look next; `None`: when the link's event_fd rings.
+    /// Returns when to look next; `None`: when the link's event_fd is signaled.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
             State::Closed | State::Over => None,
@@ -187,18 +188,18 @@ impl Transfer {
         }
     }
 
-    /// Whether a receiver of datagrams has seen their end.
+    /// Returns whether a receiver of datagrams has seen their end.
     pub(super) fn has_end(&self) -> bool {
         let datagrams = self.link.datagrams();
         datagrams.begun().is_some() && !datagrams.is_receiving()
     }
 
-    /// Time since data has come, or since the streams were opened.
+    /// Returns the time since the last data, or since the streams were opened.
     pub(super) fn idle(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.last_data.0)
     }
 
-    /// Whether a sender goes on long after the time that it told.
+    /// Returns whether a sender continues long after its announced time.
     pub(super) fn is_late(&self, now: Instant) -> bool {
         let limit = self.link.parameters.time_limit;
         let started = self.traffic.started_at.filter(|_| !limit.is_zero());
@@ -206,7 +207,7 @@ impl Transfer {
         started.is_some_and(|(start, _)| now > start + longest)
     }
 
-    /// When the time of a sender is over, if it has one.
+    /// Returns when the time of a sender is over, if it is limited.
     fn deadline(&self) -> Option<Instant> {
         let limit = self.link.parameters.time_limit;
         let (start, _) = self.traffic.started_at?;
@@ -231,20 +232,20 @@ impl Transfer {
         let Some(bytes) = marker.marker() else { return };
         for stream in &self.traffic.streams {
             if let Socket::Udp(socket) = &*stream.socket {
-                // A peer that does not listen yet says so with an error; another marker follows.
+                // A peer that does not listen yet causes an error; another marker follows.
                 let _ = socket.take_error();
                 let _ = socket.send(&bytes);
             }
         }
     }
 
-    /// Time over which this end sent or received.
+    /// Returns the time over which this end sent or received.
     pub(super) fn duration(&self) -> units::Duration {
         units::Duration::from_nanos(self.traffic.measured().as_nanos() as u64)
     }
 }
 
-/// The address of a stream's port.
+/// Returns the address of a stream's port.
 pub(super) fn port_of(base: SocketAddr, first: u16, place: usize) -> SocketAddr {
     SocketAddr::new(base.ip(), first + place as u16)
 }

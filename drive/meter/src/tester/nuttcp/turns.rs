@@ -7,10 +7,10 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Buffers by which a stream may be ahead of the slowest.
+/// Maximum of buffers by which a stream may be ahead of the slowest.
 const LEAD: u64 = 16;
 
-/// Longest wait for the slowest stream before the end of the test is noticed.
+/// Maximum wait for the slowest stream between checks for the end of the test.
 const WAIT: Duration = Duration::from_millis(20);
 
 /// Buffers taken by each stream.
@@ -23,7 +23,8 @@ pub(in super::super) struct Turns {
 }
 
 impl Turns {
-    /// No stream has taken a buffer of `block` bytes; all together send `limit` bytes.
+    /// Returns the state before the first buffer. All streams together send `limit` bytes in
+    /// buffers of `block` bytes.
     pub(super) fn new(streams: usize, block: usize, limit: Option<u64>) -> Self {
         Self {
             taken: Mutex::new(vec![0; streams.max(1)]),
@@ -33,7 +34,7 @@ impl Turns {
         }
     }
 
-    /// Takes the next buffer of a stream and returns its length; `None` after the last one.
+    /// Takes the next buffer of a stream and returns its length. `None` after the last one.
     pub(super) fn take(&self, place: usize, is_stopped: &dyn Fn() -> bool) -> Option<usize> {
         let mut taken = self.lock();
         let streams = taken.len() as u64;
@@ -63,7 +64,7 @@ impl Turns {
     }
 }
 
-/// The number after that of the last buffer which a stream has taken.
+/// Returns the number after that of the last buffer taken.
 fn end(taken: &[u64]) -> u64 {
     let streams = taken.len() as u64;
     let of = |(place, count): (usize, &u64)| match count {

@@ -1,4 +1,4 @@
-//! All clients of a server, seen from the thread that accepts.
+//! State of all clients of a server, owned by the thread that accepts.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, ErrorKind, Read};
@@ -28,38 +28,38 @@ use crate::tester::session::{self, Ended, Mailbox, Served};
 use crate::tester::traffic::Progress;
 use crate::tester::wire::Wire;
 
-/// Connections whose test does not run yet; the oldest is closed for a new one.
+/// Maximum of connections whose test does not run yet. The oldest is closed for a new one.
 const MAX_PENDING: usize = 1024;
 
-/// Connections that are accepted before those that are there are read: more at a time would drop
+/// Maximum of connections accepted before existing ones are read. A larger number would drop
 /// connections of tests that open many.
 const MAX_ACCEPTS: usize = MAX_PENDING / 4;
 
-/// Longest wait for a cookie and for parameters.
+/// Maximum wait for a cookie and for parameters.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Shortest time between two notices that the system is short of something.
+/// Minimum time between two notices of a resource shortage.
 const SHORT_PAUSE: Duration = Duration::from_secs(10);
 
-/// Longest step of the loop.
+/// Maximum wait of the loop.
 const STEP: Duration = Duration::from_millis(100);
 
 /// A connection whose test does not run yet.
 pub(super) struct Pending {
     pub(super) stream: TcpStream,
     pub(super) peer: SocketAddr,
-    /// Its place in the order of acceptance.
+    /// Its position in the order of acceptance.
     pub(super) place: u64,
     deadline: Instant,
     pub(super) state: PendingState,
 }
 
 pub(super) enum PendingState {
-    /// iperf3's cookie, as far as it was read.
+    /// Reading iperf3's cookie; the bytes so far.
     Cookie(Vec<u8>),
-    /// iperf3's parameters are awaited.
+    /// Waiting for iperf3's parameters.
     Parameters(Cookie, Session),
-    /// nuttcp's greeting and parameters are awaited.
+    /// Waiting for nuttcp's greeting and parameters.
     Nuttcp(Box<gigatcp_protocol::nuttcp::Server>),
 }
 
@@ -77,7 +77,7 @@ pub(super) enum Client {
     Nuttcp(Box<Requested>),
 }
 
-/// A test that runs.
+/// A running test.
 pub(super) struct Running {
     test: u64,
     cookie: Cookie,
@@ -87,12 +87,12 @@ pub(super) struct Running {
     pub(super) is_udp: bool,
     pub(super) streams: usize,
     pub(super) mailbox: Arc<Mailbox>,
-    /// iperf3's UDP streams that were handed to it.
+    /// Number of iperf3's UDP streams passed to it.
     pub(super) handed: usize,
-    /// nuttcp's data ports at which its streams are awaited, and those whose stream has come.
+    /// nuttcp's data ports where its streams are awaited, and those whose stream has arrived.
     pub(super) ports: Option<(bool, Range<u16>)>,
     pub(super) taken: Vec<u16>,
-    /// Whether its data connections are still to come.
+    /// Whether it waits for data connections.
     pub(super) is_opening: Arc<AtomicBool>,
     /// Whether it changed the listener for its data connections.
     pub(super) has_changed_listener: bool,
@@ -100,7 +100,7 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Whether a UDP stream of a client at `address` is one of this test.
+    /// Returns whether a UDP stream of a client at `address` belongs to this test.
     pub(super) fn awaits_datagram(&self, address: IpAddr) -> bool {
         self.protocol == Protocol::Iperf3
             && self.is_udp
@@ -108,7 +108,7 @@ impl Running {
             && self.handed < self.streams
     }
 
-    /// Whether a data port is one of this test.
+    /// Returns whether a data port belongs to this test.
     pub(super) fn uses(&self, port: Port) -> bool {
         let has = |(is_udp, ports): &(bool, Range<u16>)| {
             *is_udp == port.is_udp && ports.contains(&port.number)
@@ -116,7 +116,7 @@ impl Running {
         self.ports.as_ref().is_some_and(has)
     }
 
-    /// Whether the test still waits for a stream at a data port.
+    /// Returns whether the test still waits for a stream at a data port.
     pub(super) fn awaits(&self, port: Port) -> bool {
         self.uses(port)
             && self.is_opening.load(Ordering::Acquire)
@@ -124,14 +124,14 @@ impl Running {
     }
 }
 
-/// State that threads of tests share with the thread that accepts.
+/// State shared by threads of tests and the thread that accepts.
 pub(super) struct Shared {
     pub(super) event_fd: EventFd,
     pub(super) stop: AtomicBool,
     ended: Mutex<u64>,
 }
 
-/// The owner of a descriptor of the loop.
+/// Owner of a descriptor of the loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
     EventFd,
@@ -155,7 +155,7 @@ pub(super) struct Hall<'a> {
     pub(super) traces: Vec<JoinHandle<()>>,
     pub(super) accepted: u64,
     tests: u64,
-    /// When it was last told that the system is short of something.
+    /// Time of the last notice of a resource shortage.
     short_at: Option<Instant>,
 }
 
@@ -191,13 +191,13 @@ impl<'a> Hall<'a> {
         }
     }
 
-    /// Whether a test has ended.
+    /// Returns whether a test has ended.
     pub(super) fn has_served(&self) -> bool {
         let ended = self.shared.ended.lock();
         *ended.unwrap_or_else(PoisonError::into_inner) > 0
     }
 
-    /// Whether a client at an address has a test, or a control connection.
+    /// Returns whether a client at an address has a test, or a control connection.
     pub(super) fn knows(&self, address: IpAddr) -> bool {
         let running = self.running.values().map(|one| one.address);
         let others = self.pending.iter().map(|one| one.peer.ip());
@@ -208,10 +208,10 @@ impl<'a> Hall<'a> {
             .any(|one| one == address)
     }
 
-    /// Waits for something to happen and handles it.
+    /// Waits for an event and handles it.
     pub(super) fn step(&mut self) -> io::Result<()> {
         let ready = self.wait()?;
-        // From the last: what is removed does not move the places before it.
+        // From the last: a removal does not change the positions before it.
         for source in ready.iter().rev() {
             if let Source::Waiting(place) = source {
                 self.look_at_waiting(*place);
@@ -246,7 +246,7 @@ impl<'a> Hall<'a> {
         Ok(())
     }
 
-    /// Waits for something to happen, and says what.
+    /// Waits for events, and returns their sources.
     fn wait(&self) -> io::Result<Vec<Source>> {
         let server = self.server;
         let mut all: Vec<(Source, BorrowedFd<'_>)> = vec![
@@ -267,7 +267,7 @@ impl<'a> Hall<'a> {
         Ok(ready.into_iter().map(|place| all[place].0).collect())
     }
 
-    /// Accepts what waits, up to [`MAX_ACCEPTS`].
+    /// Accepts waiting connections, up to [`MAX_ACCEPTS`].
     fn accept(&mut self, listener: &TcpListener, protocol: Protocol) {
         for _ in 0..MAX_ACCEPTS {
             let (stream, peer) = match listener.accept() {
@@ -300,7 +300,7 @@ impl<'a> Hall<'a> {
         }
     }
 
-    /// Descriptors or memory are short: tests may end.
+    /// Waits after a shortage of descriptors or memory: tests may end.
     fn wait_for_room(&mut self, cause: io::Error) {
         let now = Instant::now();
         if self.short_at.is_none_or(|at| now > at + SHORT_PAUSE) {
@@ -310,7 +310,7 @@ impl<'a> Hall<'a> {
         std::thread::sleep(Duration::from_millis(1));
     }
 
-    /// Reads the connections at these places of the pending ones, which ascend.
+    /// Reads the pending connections at these positions, in ascending order.
     fn read_pending(&mut self, places: &[usize]) {
         let mut kept = VecDeque::with_capacity(self.pending.len());
         for (place, pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
@@ -323,7 +323,7 @@ impl<'a> Hall<'a> {
         self.pending = kept;
     }
 
-    /// Reads a connection; returns it if more of it is awaited.
+    /// Reads a connection; returns it if more data is awaited.
     fn read_one(&mut self, mut pending: Pending) -> Option<Pending> {
         loop {
             let length = match &pending.state {
@@ -384,7 +384,7 @@ impl<'a> Hall<'a> {
         let admission = &self.server.config.admission;
         let (parameters, address) = (&client.parameters, client.peer.ip());
         let decision = admission.decide(parameters, address, (&running, waiting), used);
-        // What arrives does not say which test it is of: one at a time for an address.
+        // Data connections do not identify their test: one test at a time per address.
         let is_ambiguous = match &client.client {
             Client::Iperf3 { .. } => {
                 let mut running = self.running.values();
@@ -415,7 +415,7 @@ impl<'a> Hall<'a> {
         (self.notify)(ServerNotice::Refused { peer, reason });
     }
 
-    /// A client that waits has sent something, or closed.
+    /// Handles data or the close of a client that waits.
     fn look_at_waiting(&mut self, place: usize) {
         let Some(one) = self.waiting.get_mut(place) else {
             return;
@@ -427,7 +427,7 @@ impl<'a> Hall<'a> {
             _ => None,
         };
         let now = gigatcp_units::Instant::ZERO;
-        // Whatever it is, the test is over before it began.
+        // In any case the test is over before it began.
         let is_over = match (&mut one.client, read) {
             (Client::Iperf3 { session, .. }, Some(bytes)) => {
                 session.handle_bytes(now, bytes);
@@ -440,7 +440,7 @@ impl<'a> Hall<'a> {
         }
     }
 
-    /// Begins the tests of those that wait, as far as there is room, in their order.
+    /// Starts the tests of waiting clients in their order, as far as the limits allow.
     fn admit_waiting(&mut self) {
         let mut place = 0;
         while let Some(client) = self.waiting.get(place) {
@@ -450,7 +450,7 @@ impl<'a> Hall<'a> {
                         self.begin(client);
                     }
                 }
-                // A port that another test of its address awaits is no reason for others to wait.
+                // A port awaited by another test of its address does not block other clients.
                 _ if matches!(&client.client, Client::Nuttcp(requested)
                     if self.shares_ports(requested, client.peer.ip())) =>
                 {
@@ -461,7 +461,7 @@ impl<'a> Hall<'a> {
         }
     }
 
-    /// Begins a test on a thread of its own.
+    /// Starts a test on its own thread.
     fn begin(&mut self, client: Waiting) {
         let peer = client.peer;
         self.tests += 1;
@@ -582,7 +582,7 @@ impl<'a> Hall<'a> {
         })
     }
 
-    /// Takes the results of threads that have ended.
+    /// Collects the results of threads that have ended.
     fn join_ended(&mut self) {
         self.restore_listener();
         let ended = self.running.values().filter(|one| one.thread.is_finished());
@@ -609,13 +609,13 @@ impl<'a> Hall<'a> {
     }
 }
 
-/// A client that is served, of either protocol.
+/// A client with its test, of either protocol.
 enum AnyServed {
     Iperf3(Box<Served>),
     Nuttcp(Box<nuttcp_session::Served>),
 }
 
-/// Work of the thread of a test.
+/// Inputs of a test's thread.
 struct Job {
     test: u64,
     interval: Option<Duration>,

@@ -14,11 +14,11 @@ use crate::tester::options;
 use crate::tester::stream::Socket;
 use crate::trace;
 
-/// Traces of paths to clients at the same time.
+/// Maximum of concurrent traces of paths to clients.
 const MAX_TRACES: usize = 4;
 
 impl Hall<'_> {
-    /// A cookie is complete: of a data connection, or of a new test.
+    /// Handles a complete cookie, of a data connection or a new test.
     pub(super) fn handle_cookie(
         &mut self,
         mut pending: Pending,
@@ -40,7 +40,7 @@ impl Hall<'_> {
         self.handle_session(pending)
     }
 
-    /// A client asks for the path from here to there: a thread answers, if not too many do.
+    /// Traces the path to a client on a thread, unless too many are running.
     fn answer_trace(&mut self, pending: Pending) {
         self.traces.retain(|thread| !thread.is_finished());
         if self.traces.len() >= MAX_TRACES {
@@ -60,7 +60,7 @@ impl Hall<'_> {
         }
     }
 
-    /// Does what the protocol wants of a client whose parameters are awaited.
+    /// Performs the outputs of the protocol for a client whose parameters are awaited.
     pub(super) fn handle_session(&mut self, mut pending: Pending) -> Option<Pending> {
         let PendingState::Parameters(cookie, session) = &mut pending.state else {
             return Some(pending);
@@ -94,13 +94,13 @@ impl Hall<'_> {
         Some(pending)
     }
 
-    /// Datagrams to the server's port: first messages of UDP streams, and pings.
+    /// Handles datagrams to the server's port: first messages of UDP streams, and pings.
     pub(super) fn take_datagrams(&mut self) {
         let mut buffer = [0; 64];
         while let Ok((length, peer)) = self.server.datagrams.recv_from(&mut buffer) {
             let datagram = &buffer[..length];
             if datagram.starts_with(&PING) && self.knows(peer.ip()) {
-                // A reply that the system does not take is lost on the way.
+                // A reply that the system refuses counts as lost.
                 let _ = self.server.datagrams.send_to(datagram, peer);
             }
             let Some(reply) = reply_to(datagram) else {
@@ -123,13 +123,14 @@ impl Hall<'_> {
         }
     }
 
-    /// What must be set before a connection is accepted is set at the listener, until the test's
-    /// connections are there. Returns whether something was.
+    /// Sets the listener's options that must precede acceptance. Returns whether there were any.
+    ///
+    /// They stay until the test has its connections.
     pub(super) fn change_listener(&self, parameters: &Parameters) -> bool {
         if parameters.window.is_none() && parameters.mss.is_none() {
             return false;
         }
-        // What the system refuses shows where the options are read back.
+        // A refused option shows where the options are read back.
         let _ = options::apply_before(SockRef::from(&self.server.listener), parameters);
         true
     }
@@ -148,8 +149,8 @@ impl Hall<'_> {
         if has_changed {
             let listener = &self.server.listener;
             let socket = SockRef::from(listener);
-            // Linux grants twice what is set. Kernels before 5.14 do not fit the buffers of
-            // later tests to the path, which shows where the options are read back.
+            // Linux grants twice what is set. Kernels before 5.14 do not autotune the buffers of
+            // later tests, which shows where the options are read back.
             let (send, receive) = self.server.buffers;
             let _ = socket.set_send_buffer_size(send / BUFFER_OVERHEAD as usize);
             let _ = socket.set_recv_buffer_size(receive / BUFFER_OVERHEAD as usize);

@@ -1,15 +1,15 @@
 //! A server of many clients: iperf3's protocol on one port, TCP and UDP, nuttcp's on another.
 //!
-//! One thread accepts, reads what clients want, decides who waits, and hands data connections to
-//! their tests; it never waits for a single client. A test that runs has a thread. What a client
-//! can make the server keep before its test runs is bounded: 1024 connections, each with a few
-//! kilobytes and a deadline.
+//! One thread accepts connections, reads requests, decides which clients wait, and passes data
+//! connections to their tests. It never waits for a single client. A running test has its own
+//! thread. The state a client can occupy before its test runs is bounded: 1024 connections, each
+//! with a few kilobytes and a deadline.
 //!
 //! | file | what |
 //! |---|---|
 //! | `hall.rs` | clients that are pending, waiting and running, of either protocol |
 //! | `iperf3.rs` | cookies, parameters, and data connections at the same port |
-//! | `nuttcp.rs` | requests, and data connections at ports of their own |
+//! | `nuttcp.rs` | requests, and data connections at separate ports |
 
 mod hall;
 mod iperf3;
@@ -27,16 +27,16 @@ use super::admission::Admission;
 use super::outcome::{Interval, Outcome};
 use hall::Hall;
 
-/// Connections that wait to be accepted.
+/// Maximum of connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
 
-/// Decides whether a client may test: `Err` says why not.
+/// Function that decides whether a client may test: `Err` has the reason against it.
 pub type Authorize = dyn Fn(&Parameters) -> Result<(), String> + Send + Sync;
 
-/// Makes a server's own output of a test, for clients that request it.
+/// Function that formats a server's output of a test, for clients that request it.
 pub type Render = dyn Fn(&Outcome) -> String + Send + Sync;
 
-/// What a server is to do.
+/// Settings of a server.
 #[derive(Clone)]
 pub struct ServerConfig {
     /// Address to listen at; `None`: all, IPv6 and IPv4.
@@ -45,13 +45,13 @@ pub struct ServerConfig {
     pub port: u16,
     /// End after one test.
     pub one_off: bool,
-    /// Who may test, and how much.
+    /// Admission rules.
     pub admission: Admission,
-    /// Checks a name and password; `None`: none is needed.
+    /// Check of name and password; `None`: none is required.
     pub authorize: Option<Arc<Authorize>>,
-    /// Time between two reports of a test; `None`: only the whole.
+    /// Interval between reports of a test; `None`: only the total.
     pub interval: Option<Duration>,
-    /// The output that a client may request; `None`: it gets none.
+    /// Format of the output that a client may request; `None`: it gets none.
     pub render: Option<Arc<Render>>,
     /// nuttcp's protocol; `None`: not served.
     pub nuttcp: Option<NuttcpConfig>,
@@ -62,7 +62,7 @@ pub struct ServerConfig {
 pub struct NuttcpConfig {
     /// Port of control connections.
     pub port: u16,
-    /// Whether a port in use is an error; otherwise nuttcp's protocol is not served then.
+    /// Whether a port in use is an error. Otherwise nuttcp's protocol is not served then.
     pub is_required: bool,
     /// First port that clients may choose for their data.
     pub first_data_port: u16,
@@ -106,17 +106,17 @@ pub struct BindError {
     pub cause: io::Error,
 }
 
-/// What happens at a server. Tests are numbered from 1.
+/// Event at a server. Tests are numbered from 1.
 #[derive(Debug)]
 pub enum ServerNotice<'a> {
-    /// A client was refused, and why.
+    /// A client was refused.
     Refused {
         /// Its address.
         peer: SocketAddr,
-        /// Why, in words.
+        /// The reason.
         reason: String,
     },
-    /// Connections wait unaccepted, for the system is short of something; told every 10 s at most.
+    /// Connections wait unaccepted for lack of a resource; reported every 10 s at most.
     Short {
         /// The system's error: too few descriptors, or no memory.
         cause: io::Error,
@@ -132,7 +132,7 @@ pub enum ServerNotice<'a> {
         test: u64,
         /// The client's address.
         peer: SocketAddr,
-        /// What it requests.
+        /// Requested parameters.
         parameters: &'a Parameters,
     },
     /// An interval of a test has ended.
@@ -146,14 +146,14 @@ pub enum ServerNotice<'a> {
     Ended {
         /// Number of the test.
         test: u64,
-        /// What was measured; `None`: no data flowed.
+        /// Measurements; `None`: no data flowed.
         outcome: Option<&'a Outcome>,
-        /// The reason of its end, in words.
+        /// Reason of the end.
         end: &'a str,
     },
 }
 
-/// Hears what happens; called from several threads.
+/// Function that receives notices; called from several threads.
 pub type Notify = dyn Fn(ServerNotice<'_>) + Send + Sync;
 
 /// A server that listens.
@@ -169,10 +169,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens.
+    /// Creates the listening sockets.
     ///
     /// # Errors
-    /// What the system says, with the port: it may be in use.
+    /// The system's error, with the port: it may be in use.
     pub fn bind(config: ServerConfig) -> Result<Self, BindError> {
         let failed = |cause| BindError {
             port: config.port,
@@ -203,7 +203,7 @@ impl Server {
                         nuttcp,
                     });
                 }
-                // No IPv6 here: IPv4 alone.
+                // Without IPv6: IPv4 only.
                 Err(error) => last = error,
             }
             if last.kind() == ErrorKind::AddrInUse {
@@ -213,28 +213,28 @@ impl Server {
         Err(failed(last))
     }
 
-    /// Where it listens.
+    /// Returns the address it listens at.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.at
     }
 
-    /// Where it listens for nuttcp's clients, if it does.
+    /// Returns the address it listens at for nuttcp's clients, if it does.
     #[must_use]
     pub fn nuttcp_address(&self) -> Option<SocketAddr> {
         self.nuttcp.as_ref()?.local_addr().ok()
     }
 
-    /// A UDP socket of the server's port that hears one peer.
+    /// Returns a UDP socket on the server's port that is connected to one peer.
     fn udp_stream(&self, peer: SocketAddr) -> io::Result<UdpSocket> {
         udp_stream(self.datagrams.local_addr()?, peer)
     }
 
-    /// Serves until `stops` says so, or one test is done with `one_off`. Tests that run are then
-    /// ended.
+    /// Serves until `stops` returns true, or one test is done with `one_off`. Running tests are
+    /// then ended.
     ///
     /// # Errors
-    /// What the system says of the listening sockets.
+    /// The system's error of the listening sockets.
     pub fn run(&self, stops: &dyn Fn() -> bool, notify: &Arc<Notify>) -> io::Result<()> {
         let mut hall = Hall::new(self, notify.clone())?;
         let result = loop {
@@ -250,7 +250,8 @@ impl Server {
     }
 }
 
-/// The listener of nuttcp's control connections; `None`: the port is in use, and not required.
+/// Returns the listener of nuttcp's control connections. `None`: the port is in use, and not
+/// required.
 fn listen_for_nuttcp(
     address: IpAddr,
     config: NuttcpConfig,
@@ -263,13 +264,13 @@ fn listen_for_nuttcp(
     }
 }
 
-/// Sizes of a listener's buffers: send and receive.
+/// Returns the buffer sizes of a listener: send and receive.
 fn buffers(listener: &TcpListener) -> io::Result<(usize, usize)> {
     let socket = SockRef::from(listener);
     Ok((socket.send_buffer_size()?, socket.recv_buffer_size()?))
 }
 
-/// A UDP socket of a port, which others share, that hears one peer.
+/// Returns a UDP socket on a shared port that is connected to one peer.
 fn udp_stream(at: SocketAddr, peer: SocketAddr) -> io::Result<UdpSocket> {
     let socket = udp_socket(at)?;
     socket.connect(peer)?;
@@ -277,7 +278,7 @@ fn udp_stream(at: SocketAddr, peer: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// A listening socket that is read without waiting.
+/// Returns a non-blocking listening socket.
 pub(super) fn listen(at: SocketAddr) -> io::Result<TcpListener> {
     let socket = RawSocket::new(Domain::for_address(at), Type::STREAM, None)?;
     if at.is_ipv6() {
@@ -291,7 +292,7 @@ pub(super) fn listen(at: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
-/// A UDP socket of a port, which several may share.
+/// Returns a UDP socket on a port that several may share.
 pub(super) fn udp_socket(at: SocketAddr) -> io::Result<UdpSocket> {
     let socket = RawSocket::new(Domain::for_address(at), Type::DGRAM, None)?;
     if at.is_ipv6() {

@@ -1,4 +1,4 @@
-//! Clients of nuttcp's protocol: requests, and data connections at ports of their own.
+//! Clients of nuttcp's protocol: requests, and data connections at separate ports.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -23,12 +23,12 @@ pub(super) struct Requested {
 }
 
 impl Requested {
-    /// Whether it is UDP, and the ports at which its streams are awaited.
+    /// Returns whether it is UDP, and the ports where its streams are awaited.
     pub(super) fn ports(&self) -> Option<(bool, Range<u16>)> {
         awaited(&self.wanted)
     }
 
-    /// Tells the client why there is no test.
+    /// Sends the client the reason for the refusal.
     pub(super) fn refuse(mut self, mut stream: &TcpStream, reason: &str) {
         self.server.refuse(reason);
         while let Some(output) = self.server.poll_output() {
@@ -40,7 +40,7 @@ impl Requested {
 }
 
 impl Hall<'_> {
-    /// The protocol of a client that has just connected.
+    /// Returns the protocol state of a newly connected client.
     pub(super) fn nuttcp_server(&self) -> Box<nuttcp::Server> {
         let config = self.server.config.nuttcp.unwrap_or_default();
         let port = self.server.nuttcp_address().map(|at| at.port());
@@ -51,7 +51,7 @@ impl Hall<'_> {
         }))
     }
 
-    /// Does what the protocol wants of a client that has said something.
+    /// Performs the outputs of the protocol for a client that has sent data.
     pub(super) fn handle_nuttcp(&mut self, mut pending: Pending) -> Option<Pending> {
         let PendingState::Nuttcp(server) = &mut pending.state else {
             return Some(pending);
@@ -97,7 +97,7 @@ impl Hall<'_> {
         Some(pending)
     }
 
-    /// Why this server does not do what a client wants, though the protocol has it.
+    /// Returns why this server does not serve a request that the protocol allows.
     fn unserved(&self, wanted: &Parameters) -> Option<String> {
         let first = self
             .server
@@ -125,7 +125,7 @@ impl Hall<'_> {
         None
     }
 
-    /// Whether another test of the same address awaits streams at ports of this one.
+    /// Returns whether another test of the same address awaits streams at ports of this one.
     pub(super) fn shares_ports(&self, requested: &Requested, address: IpAddr) -> bool {
         let Some((is_udp, ports)) = requested.ports() else {
             return false;
@@ -138,7 +138,7 @@ impl Hall<'_> {
         all.any(is_awaited)
     }
 
-    /// Opens the ports at which a test's streams are awaited.
+    /// Opens the ports where a test's streams are awaited.
     pub(super) fn open_ports(&mut self, ports: Option<&(bool, Range<u16>)>) -> io::Result<()> {
         let Some(ports) = ports else { return Ok(()) };
         let (running, address) = (&self.running, self.server.at.ip());
@@ -146,14 +146,14 @@ impl Hall<'_> {
         self.ports.open(address, ports.clone(), is_ours)
     }
 
-    /// Closes the ports at which no stream is awaited.
+    /// Closes the ports where no stream is awaited.
     pub(super) fn close_ports(&mut self) {
         let running = &self.running;
         self.ports
             .retain(|port| running.values().any(|one| one.awaits(port)));
     }
 
-    /// Hands what has come to a data port to its test.
+    /// Passes arrivals at a data port to their test.
     pub(super) fn take_data(&mut self, port: Port) {
         loop {
             let (peer, tcp) = match port.is_udp {

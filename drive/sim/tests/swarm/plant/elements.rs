@@ -9,7 +9,7 @@ use gigatcp_units::{Duration, Instant};
 
 use super::Plant;
 
-/// Routes of flows as the injected bug has them: the last link of a direction is left out.
+/// Returns routes of flows with the injected bug: one direction lacks its last link.
 pub fn routes(plant: Option<Plant>, mut config: WorldConfig) -> WorldConfig {
     let vias = config.flows.iter_mut().filter_map(|flow| flow.via.as_mut());
     for via in vias.filter(|_| plant == Some(Plant::Detour)) {
@@ -20,7 +20,7 @@ pub fn routes(plant: Option<Plant>, mut config: WorldConfig) -> WorldConfig {
     config
 }
 
-/// Queues of links as the injected bug has them.
+/// Sets queues of links with the injected bug.
 pub fn links(plant: Option<Plant>, links: &mut [HopConfig]) {
     for link in links.iter_mut().filter(|_| plant == Some(Plant::Overlong)) {
         link.queue = queue::QueueConfig {
@@ -59,7 +59,7 @@ impl Discipline for Overlong {
     }
 }
 
-/// An application as the injected bug has it.
+/// Returns an application with the injected bug.
 pub fn application(plant: Option<Plant>, mut config: AppConfig) -> AppConfig {
     if plant == Some(Plant::LostOctet) && config.entry.name == REQUESTS {
         config.entry = Box::leak(Box::new(gigatcp_app::Entry {
@@ -80,7 +80,7 @@ pub fn application(plant: Option<Plant>, mut config: AppConfig) -> AppConfig {
 
 const REQUESTS: &str = "request-response";
 
-/// A server, and whether the octet is lost.
+/// Server that loses a byte, and whether it has.
 #[derive(Debug)]
 struct LostOctet(Box<dyn Application>, bool);
 
