@@ -97,7 +97,8 @@ pub fn main() {
     }
 }
 
-/// Sends 2 MB and returns the seconds until all data is acknowledged and both sides have closed.
+/// Sends 2 MB and returns its duration in seconds. It ends when all data is acknowledged and both
+/// sides have closed.
 fn transfer(control: &'static Entry) -> f64 {
     let path = Path {
         delay: Duration::from_millis(20),

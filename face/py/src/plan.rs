@@ -282,7 +282,7 @@ fn text_or_path(source: &Bound<'_, PyAny>) -> PyResult<Source> {
     }
 }
 
-/// Returns the text of a plan; for the directory of an experiment that of its `plan.toml`.
+/// Returns the text of a plan. For the directory of an experiment that of its `plan.toml`.
 fn file(path: &Path) -> PyResult<String> {
     fs::read_to_string(path).map_err(|error| {
         failed(
