@@ -541,7 +541,7 @@ fn two_captures_of_one_connection_give_one_answer() {
     );
 }
 
-/// Capture point and size of full segments come from the same code in `flows` and `why`.
+/// `flows` and `why` share the code for capture point and full segment size.
 #[test]
 fn flows_and_why_agree_about_the_capture_point_and_small_segments() {
     let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cmd");

@@ -78,7 +78,7 @@ fn a_live_run_prints_its_record_and_files_it_apart_from_virtual_time() {
     assert!(page.contains("In real time"));
 }
 
-/// Returns the requested value and its result for a flow of a live run, by name.
+/// Returns the requested value of a flow in a live run, and its result.
 fn asked<'a>(record: &'a RunRecord, what: &str) -> [&'a str; 3] {
     let flow = &record.series[0].flows[0];
     let found = flow.negotiated.iter().find(|value| value.what == what);
@@ -239,7 +239,7 @@ fn an_interrupted_live_run_stores_what_there_is() {
     assert!(record.series[0].flows[0].bytes > 0);
 }
 
-/// A congestion control of the engine only requires the kernel to support it if the kernel sends.
+/// A kernel that only receives may lack the sender's congestion control.
 #[test]
 fn a_control_of_the_engine_meets_a_kernel_that_receives_and_is_refused_one_that_sends() {
     let folder = bench();
