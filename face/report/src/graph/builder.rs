@@ -115,7 +115,7 @@ impl GraphBuilder {
 }
 
 impl Graph {
-    /// Drops points of the least interesting blocks until `limit` bytes of packed points are left.
+    /// Drops points of the lowest-priority blocks until `limit` bytes of packed points are left.
     /// A point takes three or four bytes.
     pub fn let_go(&mut self, limit: usize) {
         let mut room = limit;
