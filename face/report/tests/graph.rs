@@ -99,7 +99,7 @@ fn a_stream_that_is_next_to_nothing_is_not_drawn_and_both_of_a_dialogue_are() {
     assert_eq!(sides.len(), 2);
 }
 
-/// Parses a line of an xplot file by the grammar of its manual only; returns its command.
+/// Parses an xplot file by the grammar of its manual only; returns its number of commands.
 fn parse(text: &str) -> Result<usize, String> {
     let mut lines = text.lines();
     let types = lines.next().ok_or("no types")?;
