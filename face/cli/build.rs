@@ -22,8 +22,8 @@ fn main() -> io::Result<()> {
     fs::write(out.join("experiments.rs"), table)
 }
 
-/// The directory of experiments: within the package, else where the link in a checkout leads, for
-/// systems without links.
+/// Directory of experiments: within the package, otherwise the target of the checkout's link (for
+/// systems without symbolic links).
 fn experiments() -> PathBuf {
     let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let package = package.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What can be typed: the commands, and what `--help` teaches about them.
+//! Command line of `gigatcp`: the commands and their help.
 
 use clap::{Parser, Subcommand};
 
@@ -40,7 +40,7 @@ Examples:
     max_term_width = 100
 )]
 pub(crate) struct Arguments {
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub(crate) command: Command,
 
@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
     pub(crate) output: output::Settings,
 }
 
-/// What can be done; each command says itself what it does.
+/// Commands; the help text of each is in its own module.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     Why(why::Arguments),
@@ -76,7 +76,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the command.
     pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         match self {
             Self::Why(arguments) => why::run(arguments),

@@ -28,8 +28,8 @@ static TEMPORARIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// Whether another handler receives signals, ends in order, and so removes these files.
 static IS_HEARD: AtomicBool = AtomicBool::new(false);
 
-/// From now on Ctrl-C and SIGTERM do not end the process in the middle of a file:
-/// who calls this hears them and ends in order.
+/// Leaves Ctrl-C and SIGTERM to the caller, which must handle them and end in order. Without this
+/// call a signal removes the temporary files and ends the process.
 pub(crate) fn signals_are_heard() {
     IS_HEARD.store(true, Ordering::SeqCst);
 }
@@ -46,7 +46,7 @@ pub(crate) struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Begins the file that is to stand at `place`.
+    /// Creates the temporary file for `place`.
     pub(crate) fn begin(place: &Path) -> Result<Self, Failure> {
         if place.as_os_str() == "-" {
             // stdout carries the command's result; a second document on it would corrupt both.
@@ -64,7 +64,7 @@ impl AtomicFile {
         Self::open(place).map_err(|error| refused(place, &error))
     }
 
-    /// Whether it can be begun: said before long work.
+    /// Checks that `place` can be written. Called before long work.
     pub(crate) fn check(place: &Path) -> Result<(), Failure> {
         // Opening a pipe may consume its only reader.
         let is_plain = !place.exists() || place.is_file() || place.is_dir();
@@ -83,10 +83,10 @@ impl AtomicFile {
                 moves: None,
             });
         }
-        // A link keeps pointing where it does.
+        // A symbolic link is followed and stays a link.
         let place = fs::canonicalize(place).unwrap_or_else(|_| place.to_owned());
         if place.exists() {
-            // The rename could replace a file that is write-protected.
+            // Fails if the file is write-protected; the rename would replace it anyway.
             OpenOptions::new().write(true).open(&place)?;
         }
         let name = place.file_name().unwrap_or_default().to_string_lossy();
@@ -102,12 +102,12 @@ impl AtomicFile {
         })
     }
 
-    /// The file as it is now, for who writes it from elsewhere.
+    /// Returns a handle to the file, for code that writes it from elsewhere.
     pub(crate) fn handle(&self) -> io::Result<File> {
         self.out.try_clone()
     }
 
-    /// Puts it where it belongs.
+    /// Renames the file to its final name.
     pub(crate) fn finish(mut self) -> io::Result<()> {
         if let Some((temporary, place)) = &self.moves {
             fs::rename(temporary, place)?;
@@ -117,7 +117,7 @@ impl AtomicFile {
         Ok(())
     }
 
-    /// Writes all of it at once.
+    /// Writes `octets` to `place` atomically.
     pub(crate) fn write(place: &Path, octets: &[u8]) -> Result<(), Failure> {
         let mut file = Self::begin(place)?;
         file.write_all(octets)
@@ -146,7 +146,7 @@ impl Drop for AtomicFile {
     }
 }
 
-/// Why a file could not be written.
+/// Returns the error for a file that could not be written.
 pub(crate) fn refused(place: &Path, error: &io::Error) -> Failure {
     let failure = Failure::io(&format!("write {}", place.display()), error);
     let failure = if place.exists() && !place.is_file() {
@@ -165,7 +165,7 @@ pub(crate) fn refused(place: &Path, error: &io::Error) -> Failure {
 /// Suffix of a temporary file's name.
 const PART: &str = ".part";
 
-/// Removes temporary files of `place`, a file called `name`, that no process is writing any more.
+/// Removes temporary files of `place`, with file name `name`, that no process writes anymore.
 fn clear(place: &Path, name: &str) {
     let folder = place.parent().filter(|path| !path.as_os_str().is_empty());
     let entries = fs::read_dir(folder.unwrap_or(Path::new(".")));
@@ -193,13 +193,13 @@ fn remember(temporary: &Path) {
         return;
     }
     LISTENS.call_once(|| {
-        // Without a listener Ctrl-C ends the process anyway.
+        // If this fails, Ctrl-C ends the process without removing the files.
         let _ = signals::hear(|signal| {
             temporaries(|all| {
                 for temporary in all.iter() {
                     let _ = fs::remove_file(temporary);
                 }
-                // Still under the lock: no other file can be begun.
+                // Under the lock, so no further file can be created.
                 let _ = emulate_default_handler(signal);
             });
         });

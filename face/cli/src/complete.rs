@@ -1,7 +1,7 @@
-//! What a shell offers as the next word: experiments, and keys of a plan with their values.
+//! Shell completion: experiments, and keys of a plan with their values.
 //!
-//! The shell asks this program itself (`gigatcp completions`), so that what is offered is what the
-//! program has: a directory of experiments, a new congestion control, a new key.
+//! The shell runs this program for candidates (`gigatcp completions`). So a new experiment
+//! directory, congestion control or key is offered without further work.
 
 use std::ffi::OsStr;
 
@@ -26,7 +26,7 @@ pub(crate) fn plans(current: &OsStr) -> Vec<CompletionCandidate> {
     offered
 }
 
-/// Offers `KEY=`, and behind it values.
+/// Offers `KEY=`, and values after it.
 pub(crate) fn changes(current: &OsStr) -> Vec<CompletionCandidate> {
     let typed = current.to_string_lossy();
     let keys = keys();
@@ -50,7 +50,7 @@ fn beginning_with(
     words.map(CompletionCandidate::new).collect()
 }
 
-/// Every dotted key, with what it may be set to, as far as that can be listed.
+/// Returns every dotted key, with its values if they can be listed.
 fn keys() -> Vec<(String, Vec<String>)> {
     let mut all = Vec::new();
     for table in TABLES {
@@ -69,7 +69,8 @@ fn keys() -> Vec<(String, Vec<String>)> {
     all
 }
 
-/// The sections of a heading, as in `[sender], [receiver]`; an empty one is the top of the plan.
+/// Returns the sections of a heading, as in `[sender], [receiver]`. An empty one is the top level
+/// of the plan.
 fn sections(heading: &str) -> Vec<&str> {
     if !heading.contains('[') {
         return vec![""];
@@ -96,7 +97,7 @@ fn values(key: &Key) -> Vec<String> {
     }
 }
 
-/// Values of a setting of a profile, if it is a switch.
+/// Returns the values of a profile's setting, if it is a switch.
 fn flags(expects: &str) -> Vec<String> {
     match expects.starts_with("true or false") {
         true => vec!["true".to_owned(), "false".to_owned()],

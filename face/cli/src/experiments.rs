@@ -1,8 +1,9 @@
-//! Experiments: plans that have names.
+//! Experiments: plans with names.
 //!
-//! All experiments of the project are part of the program. In a checkout the files of the nearest
-//! directory `experiments` win, in this or a parent directory, so that a change of a plan takes
-//! effect without a build. A directory counts only if it holds a plan: others use that name too.
+//! All experiments of the project are built into the program. In a checkout the nearest directory
+//! `experiments`, in the working directory or a parent, takes precedence. So a changed plan takes
+//! effect without a build. A directory counts only if it contains a plan, because other projects
+//! use that name too.
 
 mod built_in;
 
@@ -17,25 +18,25 @@ const DIRECTORY: &str = "experiments";
 /// Name of the plan in an experiment's own directory.
 pub(crate) const PLAN: &str = "plan.toml";
 
-/// The experiments that can be run by name.
+/// Experiments that can be run by name.
 #[derive(Clone, Debug)]
 pub(crate) struct Experiments {
     directory: Option<PathBuf>,
-    /// Of the directory and of the program, sorted.
+    /// Names from the directory and from the program, sorted.
     names: Vec<String>,
 }
 
-/// Where the files of an experiment are.
+/// Location of an experiment's files.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     /// In this directory.
     Directory(PathBuf),
-    /// In the program.
+    /// Built into the program.
     BuiltIn(&'static BuiltIn),
 }
 
 impl Experiments {
-    /// Returns those of the nearest directory and those of the program.
+    /// Returns the experiments of the nearest directory and of the program.
     pub(crate) fn known() -> Self {
         let (directory, names) = nearest().unzip();
         let mut names: Vec<String> = names.unwrap_or_default();
@@ -68,8 +69,7 @@ impl Experiments {
 }
 
 impl Place {
-    /// Returns whether this is a directory whose files are not those of the program's experiment
-    /// called `name`.
+    /// Whether this directory's files differ from those of the built-in experiment `name`.
     pub(crate) fn differs(&self, name: &str) -> bool {
         let (Self::Directory(directory), Some(built_in)) = (self, BuiltIn::find(name)) else {
             return false;
@@ -80,7 +80,7 @@ impl Place {
         !built_in.files.iter().all(is_same)
     }
 
-    /// The plan's place as words.
+    /// Describes the location of the plan.
     pub(crate) fn plan(&self) -> String {
         match self {
             Self::Directory(directory) => directory.join(PLAN).display().to_string(),
@@ -111,7 +111,7 @@ fn names(directory: &Path) -> Vec<String> {
     names.collect()
 }
 
-/// Returns the plan inside `directory`, if it is that of an experiment.
+/// Returns the plan in `directory`, if `directory` is an experiment.
 pub(crate) fn plan_in(directory: &Path) -> Option<PathBuf> {
     let plan = directory.join(PLAN);
     plan.is_file().then_some(plan)

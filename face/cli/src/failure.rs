@@ -1,5 +1,4 @@
-//! Why a command could not do what it was asked: what was read, why that is
-//! wrong, what it means for the result, and what to type next.
+//! Errors of commands: the value and the cause, the effect on the result, and the next step.
 
 use std::error::Error;
 use std::io;
@@ -11,28 +10,28 @@ use gigatcp_report::escape::terminal;
 
 use crate::output;
 
-/// Exit status for wrong usage, a wrong plan, and an environment that does not allow a run.
+/// Exit status for invalid usage, plan or environment.
 pub(crate) const USAGE: u8 = 2;
 
-/// Exit status of a program that found a fault in itself, as Rust has it.
+/// Exit status after an internal fault, the same as for a panic in Rust.
 const FAULT: u8 = 101;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 const HINT: Style = AnsiColor::Cyan.on_default().bold();
 
-/// Why a command ended early.
+/// Reason why a command ended early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Something is wrong, in words.
+    /// An error message.
     Said(Box<Words>),
-    /// The plan is wrong.
+    /// Errors in a plan.
     Plan(Box<Diagnostics>),
     /// The reader of stdout has closed it (`| head`); not a failure.
     Unread,
 }
 
-/// What is said about a failure.
+/// An error message with effect, hints and exit status.
 #[derive(Debug)]
 pub(crate) struct Words {
     message: String,
@@ -42,8 +41,8 @@ pub(crate) struct Words {
 }
 
 impl Failure {
-    /// What is wrong, in one sentence without a full stop: the value that was
-    /// read and why it cannot be.
+    /// Returns an error with this message. It is one sentence without a full stop, with the value
+    /// and the cause.
     pub(crate) fn new(message: impl Into<String>) -> Self {
         Self::Said(Box::new(Words {
             message: message.into(),
@@ -53,23 +52,23 @@ impl Failure {
         }))
     }
 
-    /// A fault of this program.
+    /// Returns an internal fault of this program.
     pub(crate) fn fault(message: impl Into<String>) -> Self {
         Self::new(message).with(|words| words.status = FAULT)
     }
 
-    /// What could not be read or written and what the system says about it.
+    /// Returns an error of reading or writing, with the system's message.
     pub(crate) fn io(action: &str, error: &io::Error) -> Self {
         Self::new(format!("cannot {action}: {error}"))
     }
 
-    /// An error, what caused it, and what caused that.
+    /// Returns an error with the chain of its causes.
     pub(crate) fn caused(error: &dyn Error) -> Self {
         let mut message = error.to_string();
         let mut cause = error.source();
         while let Some(error) = cause {
             let said = error.to_string();
-            // Some say their cause themselves.
+            // Some messages already contain their cause.
             if !message.ends_with(&said) {
                 message.push_str(&format!(": {said}"));
             }
@@ -78,22 +77,22 @@ impl Failure {
         Self::new(message)
     }
 
-    /// Says first in what it was found.
+    /// Prefixes the message with the name of the place where the error was found.
     pub(crate) fn within(self, name: &str) -> Self {
         self.with(|words| words.message = format!("{name}: {}", words.message))
     }
 
-    /// What it means for the result.
+    /// Sets the effect on the result.
     pub(crate) fn effect(self, effect: impl Into<String>) -> Self {
         self.with(|words| words.effect = Some(effect.into()))
     }
 
-    /// What to type next; may be said several times.
+    /// Adds a hint: the next step. May be called several times.
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
         self.with(|words| words.hints.push(hint.into()))
     }
 
-    /// What the command exits with instead.
+    /// Sets the exit status.
     pub(crate) fn status(self, status: u8) -> Self {
         self.with(|words| words.status = status)
     }
@@ -105,14 +104,14 @@ impl Failure {
         self
     }
 
-    /// Says it on stderr.
+    /// Prints the error to stderr.
     pub(crate) fn say(&self) {
         if !matches!(self, Self::Unread) {
             output::error(&self.text());
         }
     }
 
-    /// What is said, in colour.
+    /// Returns the colored message.
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Said(words) => words.text(&format!("{ERROR}error:{ERROR:#}")),
@@ -121,7 +120,7 @@ impl Failure {
         }
     }
 
-    /// Says it on stderr as what the command goes on without.
+    /// Prints the error to stderr as a warning; the command continues.
     pub(crate) fn warn(&self) {
         match self {
             Self::Said(words) => {
@@ -131,7 +130,7 @@ impl Failure {
         }
     }
 
-    /// What the command exits with.
+    /// Returns the exit status of the command.
     pub(crate) fn exit_status(&self) -> u8 {
         match self {
             Self::Said(words) => words.status,
@@ -154,8 +153,8 @@ impl Words {
     }
 }
 
-/// `text` as it is, lines included, but unable to steer the terminal: it may
-/// hold names of files from anywhere.
+/// Removes control characters except newlines from `text`, which may contain file names from
+/// anywhere.
 fn safe(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(terminal).collect();
     lines.join("\n")

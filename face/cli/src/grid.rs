@@ -3,7 +3,7 @@
 //! Out of scope: frames, wrapping and color. What fits on a line of a
 //! terminal also fits in a mail and goes through `awk`.
 
-/// Where the text of a column stands.
+/// Alignment of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Align {
     /// Names and sentences.
@@ -12,8 +12,8 @@ pub(crate) enum Align {
     Right,
 }
 
-/// The lines of `cells`, columns two spaces apart, without space at the end
-/// of a line. Lines may be shorter than `columns`.
+/// Formats `cells` as lines. Two spaces separate columns; lines have none at the end. Lines may be
+/// shorter than `columns`.
 pub(crate) fn grid(columns: &[Align], cells: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let lengths = cells.iter().filter_map(|line| line.get(column));

@@ -1,6 +1,6 @@
-//! What `gigatcp` alone prints on a terminal: the next step for three kinds of visitors.
+//! Text of `gigatcp` without arguments on a terminal: the next step for three kinds of users.
 
-/// The text, of 24 lines and 80 columns at most.
+/// The text, at most 24 lines and 80 columns.
 pub(crate) const TEXT: &str = "\
 GigaTCP diagnoses, tests, emulates and simulates TCP connections.
 

@@ -1,8 +1,7 @@
-//! Ctrl-C and SIGTERM: the first ends a run with what there is, the second at
-//! once with nothing, unless the results are stored already.
+//! Handles Ctrl-C and SIGTERM. The first signal ends a run and keeps its results so far; the second
+//! ends it immediately and removes them, unless they are already stored.
 //!
-//! SIGHUP keeps its meaning, which `nohup` changes for programs that must
-//! outlive their terminal.
+//! SIGHUP is not handled: `nohup` ignores it for programs that must outlive their terminal.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,13 +21,12 @@ use crate::signals;
 pub(crate) struct Signal(i32);
 
 impl Signal {
-    /// What shells report of a program that a signal ended: 128 and its
-    /// number.
+    /// Returns the exit status that shells use after a signal: 128 plus its number.
     pub(crate) fn exit_status(self) -> u8 {
         u8::try_from(128 + self.0).unwrap_or(u8::MAX)
     }
 
-    /// What it is called.
+    /// Returns the name of the signal.
     pub(crate) fn name(self) -> &'static str {
         match self.0 {
             SIGTERM => "SIGTERM",
@@ -37,7 +35,7 @@ impl Signal {
     }
 }
 
-/// Whether to stop, and what to remove when there is no time.
+/// Requests to stop, and the directories that an immediate end removes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt {
     shared: Arc<Shared>,
@@ -54,14 +52,14 @@ struct Shared {
 /// The directories of a run.
 #[derive(Debug, Default)]
 struct Made {
-    /// Half written, to be removed.
+    /// Incomplete, to be removed.
     scratch: Vec<PathBuf>,
     /// Complete, to be kept.
     stored: Option<PathBuf>,
 }
 
 impl Interrupt {
-    /// Begins to listen.
+    /// Starts the signal handler.
     pub(crate) fn listen() -> Result<Self, Failure> {
         let interrupt = Self::default();
         let shared = interrupt.shared.clone();
@@ -70,12 +68,12 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// What becomes true when a run is to end.
+    /// Returns the flag that is set when a run should end.
     pub(crate) fn stop(&self) -> &AtomicBool {
         &self.shared.stop
     }
 
-    /// The first signal that came, if any.
+    /// Returns the first signal received, if any.
     pub(crate) fn signal(&self) -> Option<Signal> {
         match self.shared.signal.load(Ordering::SeqCst) {
             0 => None,
@@ -83,8 +81,8 @@ impl Interrupt {
         }
     }
 
-    /// Creates a directory, which `place` names and a second signal removes. A signal never finds
-    /// it created but not yet named.
+    /// Creates a directory that a second signal removes; `place` returns its path. Creation and
+    /// registration are atomic relative to signals.
     pub(crate) fn making<T>(
         &self,
         make: impl FnOnce() -> Result<T, Failure>,
@@ -96,8 +94,8 @@ impl Interrupt {
         Ok(made)
     }
 
-    /// Completes a directory, which no signal removes from then on: relative to a second signal,
-    /// `commit` is atomic.
+    /// Completes a directory, which later signals keep. `commit` is atomic relative to a second
+    /// signal.
     pub(crate) fn committing<E>(
         &self,
         commit: impl FnOnce() -> Result<PathBuf, E>,
@@ -108,8 +106,8 @@ impl Interrupt {
         Ok(stored)
     }
 
-    /// Blocks if a second signal is about to end the process: what fails meanwhile fails because
-    /// its directory is being removed.
+    /// Blocks if a second signal is ending the process. Errors in that time are caused by the
+    /// removal of directories.
     pub(crate) fn wait_if_aborted(&self) {
         while self.shared.is_aborted.load(Ordering::SeqCst) {
             thread::park();
@@ -128,7 +126,7 @@ impl Shared {
             return;
         }
         self.is_aborted.store(true, Ordering::SeqCst);
-        // Held until the end: nothing more is made.
+        // Held until the end, so no directory can be created.
         let folders = self.made();
         for folder in &folders.scratch {
             remove(folder);

@@ -1,5 +1,5 @@
-//! JSON that is made while it is written: of a long list only one element is in
-//! memory at a time.
+//! JSON lists whose elements are created while they are written, so that one element is in memory
+//! at a time.
 
 use std::cell::RefCell;
 use std::io::{self, BufWriter, Write};
@@ -9,14 +9,14 @@ use serde::{Serialize, Serializer};
 
 use crate::failure::Failure;
 
-/// A list whose elements are made when it is their turn. It is written once.
+/// A list that creates each element when it is written. It can be written once.
 pub(crate) struct Each<I> {
     elements: RefCell<I>,
     failure: RefCell<Option<Failure>>,
 }
 
 impl<I> Each<I> {
-    /// The list of what `elements` gives, up to the first that fails.
+    /// Returns a list of `elements`, up to the first that fails.
     pub(crate) const fn new(elements: I) -> Self {
         Self {
             elements: RefCell::new(elements),
@@ -24,7 +24,7 @@ impl<I> Each<I> {
         }
     }
 
-    /// Why not all elements could be made.
+    /// Returns the error of the element that failed, if any.
     pub(crate) fn failed(self) -> Result<(), Failure> {
         self.failure.into_inner().map_or(Ok(()), Err)
     }
@@ -46,7 +46,7 @@ impl<T: Serialize, I: Iterator<Item = Result<T, Failure>>> Serialize for Each<I>
     }
 }
 
-/// Writes `value` one key a line, and ends the line.
+/// Writes `value` as JSON with one key per line, and a newline.
 pub(crate) fn write(value: &impl Serialize, to: impl Write) -> io::Result<()> {
     let mut to = BufWriter::with_capacity(1 << 16, to);
     serde_json::to_writer_pretty(&mut to, value)?;
@@ -72,7 +72,7 @@ mod tests {
             list: Each::new(list),
         };
         let mut out = Vec::new();
-        // What failed is asked of the list.
+        // The list holds the error.
         let _ = write(&document, &mut out);
         (String::from_utf8(out).unwrap(), document.list.failed())
     }

@@ -4,18 +4,17 @@
 //! done; 1 a measured result missed its goal; 2 wrong usage, plan or environment; 130 or 143
 //! interrupted.
 //!
-//! * [`arguments`]: what can be typed; every command's own part stands with
-//!   the command, in [`commands`].
+//! * [`arguments`]: the command line; the options of each command are in [`commands`].
 //! * [`failure`]: error messages.
 //! * [`output`]: writing to stdout and stderr.
-//! * [`complete`]: what a shell offers as the next word.
-//! * [`guide`]: what to type next, for `gigatcp` alone.
-//! * [`json`]: long lists for programs, written as they are made.
+//! * [`complete`]: shell completion.
+//! * [`guide`]: next steps, printed by `gigatcp` without arguments.
+//! * [`json`]: long JSON lists, written element by element.
 //! * [`atomic_file`]: files that are replaced atomically.
 //! * [`experiments`], [`plan_file`]: from a name to a checked plan.
 //! * [`profiles`]: the settings of hosts, by name.
-//! * [`interrupt`], [`progress`]: while something runs.
-//! * [`values`], [`grid`], [`nearest`]: reading and aligning words.
+//! * [`interrupt`], [`progress`]: signals and progress during a run.
+//! * [`values`], [`grid`], [`nearest`]: parsing values, aligning columns, suggesting words.
 //!
 //! Out of scope: configuration files, and environment variables that change a result. A command
 //! line, a plan and a seed fully determine it; GIGATCP_LOG and NO_COLOR concern stderr only.
@@ -51,7 +50,7 @@ use commands::Outcome;
 use failure::Failure;
 
 fn main() -> ExitCode {
-    // Answers a shell and exits, if one asks.
+    // Answers a request of a shell for completions and exits.
     clap_complete::CompleteEnv::with_factory(Arguments::command).complete();
     if std::env::args_os().len() <= 1 && std::io::stdout().is_terminal() {
         return match output::print(guide::TEXT) {

@@ -1,13 +1,13 @@
-//! The known word that was most likely meant.
+//! Finds the known word nearest to a mistyped one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Fewer letters than this begin too many words.
+/// Minimum length of a prefix: shorter ones match too many words.
 const TELLING: usize = 3;
 
-/// The candidate nearest to `word`: one letter wrong in three at most, or the
-/// first that begins with it (`reno` for `reno-60MB`).
+/// Returns the candidate nearest to `word`: at most one letter in three differs. Otherwise returns
+/// the first that begins with `word` (`reno` for `reno-60MB`).
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str> + Clone,
@@ -17,8 +17,8 @@ pub(crate) fn nearest<'a>(
         .or_else(|| candidates.into_iter().find(begins))
 }
 
-/// The existing file or directory next to the missing `path` whose name is nearest to it; only
-/// names that end in `ending`, which the comparison ignores.
+/// Returns the existing file or directory with the name nearest to the missing `path`. Only names
+/// that end in `ending` count; the comparison ignores it.
 pub(crate) fn neighbor(path: &Path, ending: &str) -> Option<PathBuf> {
     let wanted = path.file_name()?.to_str()?;
     let wanted = wanted.strip_suffix(ending).unwrap_or(wanted);
@@ -38,8 +38,8 @@ pub(crate) fn neighbor(path: &Path, ending: &str) -> Option<PathBuf> {
     Some(parent.join(format!("{name}{ending}")))
 }
 
-/// The hint for an unknown `word`: the nearest of the known ones, and all of
-/// them where they fit on a line.
+/// Returns the hint for an unknown `word`. It names the nearest known one, and all of them if they
+/// fit on a line.
 pub(crate) fn hint(word: &str, what: &str, known: &[&str]) -> String {
     const FITS: usize = 160;
     if known.is_empty() {

@@ -20,10 +20,10 @@ pub(crate) fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{end}")
 }
 
-/// The variable that sets what stderr shows.
+/// Environment variable that sets the [`Level`].
 const LOG: &str = "GIGATCP_LOG";
 
-/// What stderr shows: this and what is more important.
+/// Verbosity of stderr: messages of this level and more severe ones are shown.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 enum Level {
@@ -35,7 +35,7 @@ enum Level {
 /// The [`Level`] of this process.
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Note as u8);
 
-/// What may be typed after every command.
+/// Options of every command.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(crate) struct Settings {
     /// Show errors and warnings only; GIGATCP_LOG=error, warn or note does so for all commands
@@ -55,7 +55,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Puts them in force for this process.
+    /// Applies the settings to this process.
     pub(crate) fn apply(self) -> Result<(), Failure> {
         match self.color {
             clap::ColorChoice::Auto => ColorChoice::Auto,
@@ -84,7 +84,7 @@ impl Settings {
     }
 }
 
-/// Returns the `--color` among `words`: help and errors of clap need it before words are parsed.
+/// Returns the `--color` in `words`. Help and errors of clap need it before the words are parsed.
 pub(crate) fn typed_color(words: impl Iterator<Item = String>) -> clap::ColorChoice {
     let words: Vec<String> = words.take_while(|word| word != "--").collect();
     let mut typed = clap::ColorChoice::Auto;
@@ -104,7 +104,7 @@ fn shows(level: Level) -> bool {
     level as u8 <= LEVEL.load(Ordering::Relaxed)
 }
 
-/// Whether notes and progress are to be left out.
+/// Whether notes and progress are suppressed.
 pub(crate) fn is_quiet() -> bool {
     !shows(Level::Note)
 }
@@ -114,7 +114,7 @@ pub(crate) fn draws_progress() -> bool {
     !is_quiet() && io::stderr().is_terminal()
 }
 
-/// Writes a note of a line or several to stderr.
+/// Writes a note of one or more lines to stderr.
 pub(crate) fn say(text: &str) {
     write_at(Level::Note, text);
 }
@@ -135,7 +135,7 @@ fn write_at(level: Level, text: &str) {
     }
 }
 
-/// Writes `text` to stdout, with the newline it ends in or one more.
+/// Writes `text` to stdout; adds a newline if it has none at the end.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let end = if text.ends_with('\n') { "" } else { "\n" };
     let mut out = io::stdout().lock();
@@ -143,12 +143,12 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     written.map_err(|error| refused(&error))
 }
 
-/// Writes `value` to stdout as JSON, one key a line.
+/// Writes `value` to stdout as JSON with one key per line.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     json::write(value, io::stdout().lock()).map_err(|error| refused(&error))
 }
 
-/// Copies `from` to stdout as it is and ends the line.
+/// Copies `from` to stdout and adds a newline.
 pub(crate) fn print_all(mut from: impl io::Read) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     let copied = io::copy(&mut from, &mut out)
@@ -157,11 +157,11 @@ pub(crate) fn print_all(mut from: impl io::Read) -> Result<(), Failure> {
     copied.map_err(|error| refused(&error))
 }
 
-/// Stdout for what is found piece by piece.
+/// Buffered stdout for output in parts.
 pub(crate) struct Stream(io::BufWriter<io::StdoutLock<'static>>);
 
 impl Stream {
-    /// Takes stdout until it is dropped.
+    /// Locks stdout until this is dropped.
     pub(crate) fn new() -> Self {
         Self(io::BufWriter::with_capacity(1 << 16, io::stdout().lock()))
     }
@@ -172,7 +172,7 @@ impl Stream {
         written.map_err(|error| refused(&error))
     }
 
-    /// Writes what is held back.
+    /// Flushes the buffer.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.0.flush().map_err(|error| refused(&error))
     }

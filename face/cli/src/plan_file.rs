@@ -1,7 +1,7 @@
-//! From what was typed to a checked plan.
+//! Finds, reads and checks the plan named on the command line.
 //!
-//! What contains a `/` or ends in `.toml` is a file; anything else is the name
-//! of an experiment, in a checkout or built in, or else a file.
+//! A name with a `/` or the ending `.toml` is a file. Any other name is an experiment, in a
+//! checkout or built in, or otherwise a file.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -17,22 +17,22 @@ use crate::experiments::{self, Experiments, PLAN, Place};
 use crate::failure::Failure;
 use crate::{nearest, output};
 
-/// Larger files are no plans: what was meant is another file.
+/// Maximum size of a plan in bytes; a larger file is not a plan.
 const LARGEST: u64 = 4 << 20;
 
-/// A plan that has been found and read, not yet understood.
+/// A plan that was found and read, but not parsed.
 #[derive(Clone, Debug)]
 pub(crate) struct PlanFile {
-    /// Its path, or which of the built-in plans it is.
+    /// Path, or name of the built-in plan.
     name: String,
     place: Place,
     bytes: Vec<u8>,
-    /// The files it named when it was understood, by their name in the plan.
+    /// Texts of files that the plan refers to, by their name in it. Filled by parsing.
     named: RefCell<BTreeMap<String, String>>,
 }
 
 impl PlanFile {
-    /// Finds and reads what `name` says.
+    /// Finds and reads the plan called `name`.
     pub(crate) fn find(name: &Path) -> Result<Self, Failure> {
         match locate(name)? {
             Located::File(path) => Self::at(&path),
@@ -71,28 +71,28 @@ impl PlanFile {
         }
     }
 
-    /// The files that the plan named, with their texts, once it is understood: they
-    /// are part of what it says.
+    /// Returns the files that the plan named, with their texts. They are part of the plan, and
+    /// known after parsing.
     pub(crate) fn named(&self) -> BTreeMap<String, String> {
         self.named.borrow().clone()
     }
 
-    /// Its path, or which of the built-in plans it is.
+    /// Returns the path, or the name of the built-in plan.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where its files are.
+    /// Returns the location of its files.
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
-    /// Its text; after [`PlanFile::parse`] exactly what was read.
+    /// Returns its text; after [`PlanFile::parse`] exactly the bytes that were read.
     pub(crate) fn text(&self) -> String {
         String::from_utf8_lossy(&self.bytes).into_owned()
     }
 
-    /// Understands it, with overrides `KEY=VALUE`, and says its warnings.
+    /// Parses it with overrides `KEY=VALUE`, and prints its warnings.
     pub(crate) fn parse(&self, overrides: &[String]) -> Result<Plan, Failure> {
         let plan = self.parse_silently(overrides)?;
         if !plan.warnings.list.is_empty() {
@@ -101,7 +101,7 @@ impl PlanFile {
         Ok(plan)
     }
 
-    /// Understands it; the warnings are the plan's.
+    /// Parses it; the warnings stay in the plan.
     pub(crate) fn parse_silently(&self, overrides: &[String]) -> Result<Plan, Failure> {
         gigatcp_plan::parse_with(&self.name, &self.bytes, overrides, self)
             .map_err(|findings| Failure::Plan(Box::new(findings)))
@@ -123,7 +123,7 @@ impl Files for PlanFile {
     }
 }
 
-/// What a name stands for.
+/// Meaning of a name on the command line.
 enum Located {
     File(PathBuf),
     Experiment(Place),
@@ -150,7 +150,7 @@ fn locate(name: &Path) -> Result<Located, Failure> {
     }
 }
 
-/// Says which of two experiments of one name is used.
+/// Returns the note on an experiment that differs from the built-in one of its name.
 fn differs(name: &str, place: &Place) -> String {
     format!(
         "using {}, which differs from the experiment `{name}` built into this program",
@@ -208,7 +208,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
     }
 }
 
-/// The likely intended path of a plan that does not exist: a file with a similar name, or an
+/// Returns the likely intended path of a missing plan. It is a file with a similar name, or an
 /// experiment.
 fn nearest_plan(path: &Path) -> Option<String> {
     if let Some(neighbor) = nearest::neighbor(path, ".toml") {

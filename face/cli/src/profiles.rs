@@ -1,4 +1,4 @@
-//! Profiles and what each sets.
+//! Lists host profiles and their settings.
 
 use gigatcp_tcp::profile::{Profile, SETTINGS};
 use serde::Serialize;
@@ -20,13 +20,12 @@ struct SettingView {
     takes: &'static str,
 }
 
-/// Every profile.
+/// Returns every profile.
 pub(crate) fn all() -> Vec<ProfileView> {
     Profile::ALL.iter().map(ProfileView::of).collect()
 }
 
-/// A line per setting, a column per profile; lines in which profiles differ
-/// are marked.
+/// Returns a line per setting and a column per profile. Lines in which profiles differ are marked.
 pub(crate) fn text() -> String {
     let profiles = all();
     let mut heading = vec![String::new(), "setting".to_owned()];
@@ -51,8 +50,7 @@ pub(crate) fn text() -> String {
     )
 }
 
-/// What `profile` sets otherwise than the profile it is called after, as a
-/// plan writes it.
+/// Returns settings that differ from the profile of that name, as a plan writes them.
 pub(crate) fn changes(profile: &Profile) -> Vec<String> {
     let named = Profile::find(profile.name).unwrap_or_default();
     let changed = SETTINGS.iter().filter_map(|setting| {

@@ -1,6 +1,6 @@
-//! Progress of a run on stderr: bars on a terminal, else a line now and then.
+//! Progress of a run on stderr: bars on a terminal, otherwise occasional lines.
 //!
-//! Simulated time is what is counted. Worlds of one series share a bar.
+//! Progress is simulated time. Worlds of one series share a bar.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -15,21 +15,21 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use crate::output;
 
-/// Time between two looks at the worlds.
+/// Interval between updates.
 const STEP: Duration = Duration::from_millis(100);
 
 /// Maximum number of series with a bar of their own: a terminal has few lines.
 const MOST_BARS: usize = 12;
 
-/// Bars count microseconds: nanoseconds of very many worlds could overflow.
+/// Unit of the bars in nanoseconds: bars that count nanoseconds of many worlds could overflow.
 const GRAIN_NS: u64 = 1_000;
 
-/// Runs `work` while its progress is drawn.
+/// Runs `work` and draws its progress meanwhile.
 pub(crate) fn draw_while<T: Send>(progress: &Progress, work: impl FnOnce() -> T) -> T {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let painter = scope.spawn(|| paint(progress, &done));
-        // Also if the work panics; otherwise the painter would wait indefinitely.
+        // Dropped if `work` panics too; otherwise the painter would wait indefinitely.
         let ending = Ending {
             done: &done,
             painter: painter.thread().clone(),
@@ -40,7 +40,7 @@ pub(crate) fn draw_while<T: Send>(progress: &Progress, work: impl FnOnce() -> T)
     })
 }
 
-/// Tells the painter that there is nothing left to draw.
+/// Stops the painter when it is dropped.
 struct Ending<'a> {
     done: &'a AtomicBool,
     painter: thread::Thread,
@@ -62,7 +62,7 @@ fn paint(progress: &Progress, done: &AtomicBool) {
     bars.clear();
 }
 
-/// The bars, and whose progress each shows.
+/// The bars, with the tasks that each shows.
 struct Bars<'a> {
     bars: Vec<(ProgressBar, Vec<&'a TaskProgress>)>,
 }
@@ -117,7 +117,7 @@ fn has_ended(task: &TaskProgress) -> bool {
     task.done.load(Ordering::Relaxed)
 }
 
-/// Simulated time so far; a world that ended early is through.
+/// Returns the simulated time so far; the full time for a world that ended early.
 fn simulated_ns(task: &TaskProgress) -> u64 {
     if has_ended(task) {
         return task.end_ns;
@@ -135,14 +135,14 @@ fn style(name: usize) -> ProgressStyle {
         .progress_chars("=> ")
 }
 
-/// The longest that nothing is said while worlds end.
+/// Maximum time without a line while worlds end.
 const SILENCE: Duration = Duration::from_secs(10);
 /// Number of parts of the whole whose completion is printed.
 const PARTS: usize = 10;
 
-/// Says how far it is, where no bars can be drawn: with each world that completes
-/// a tenth of all or comes 10 s after the last that was named. Up to ten worlds
-/// each is named, and the last always.
+/// Prints progress lines if no bars can be drawn. A line is printed when a tenth of all worlds is
+/// completed, or 10 s after the last line. With up to ten worlds each has a line, and the last
+/// always.
 #[derive(Debug)]
 pub(crate) struct Lines {
     said: Mutex<Said>,
@@ -157,7 +157,7 @@ struct Said {
 }
 
 impl Lines {
-    /// Nothing has ended of `progress`, whose series run `repeats` times each.
+    /// Starts with no world ended; the series of `progress` run `repeats` times each.
     pub(crate) fn of(progress: &Progress, repeats: u32) -> Self {
         Self {
             said: Mutex::new(Said {
@@ -169,9 +169,9 @@ impl Lines {
         }
     }
 
-    /// A world has ended.
+    /// Counts a world that has ended, and prints a line if one is due.
     pub(crate) fn say(&self, record: &SeriesRecord) {
-        // A thread that has panicked says so itself.
+        // A thread that panics reports that itself.
         let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         said.ended += 1;
         let ended = said.ended;
@@ -186,7 +186,7 @@ impl Lines {
         };
         let how = if record.partial { "cut short" } else { "done" };
         let goodput: f64 = record.flows.iter().map(|flow| flow.goodput_bps).sum();
-        // Where all flows come and go, the table has their completion times.
+        // If all flows come and go, the table shows their completion times.
         let goodput = match record.flows.is_empty() {
             true => String::new(),
             false => format!(": {}", number::rate(goodput)),
@@ -198,8 +198,8 @@ impl Lines {
     }
 }
 
-/// Whether there is a line for the world that ended as number `ended` of `total`,
-/// so long after the last line.
+/// Whether a line is due for world number `ended` of `total`. `silent` is the time since the last
+/// line.
 fn is_told(ended: usize, total: usize, silent: Duration) -> bool {
     let parts = |ended: usize| ended * PARTS / total.max(1);
     parts(ended) > parts(ended - 1) || silent >= SILENCE

@@ -1,13 +1,14 @@
-//! Ctrl-C and SIGTERM, heard in a thread of their own.
+//! Handles Ctrl-C and SIGTERM in a separate thread.
 
 use std::io;
 use std::thread;
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-/// Begins to hear Ctrl-C and SIGTERM: `act` is called with the number of each.
+/// Starts a thread that calls `act` with the number of each SIGINT and SIGTERM.
 ///
 /// # Errors
+///
 /// If the system refuses.
 #[cfg(unix)]
 pub(crate) fn hear(mut act: impl FnMut(i32) + Send + 'static) -> io::Result<()> {
@@ -16,9 +17,10 @@ pub(crate) fn hear(mut act: impl FnMut(i32) + Send + 'static) -> io::Result<()> 
     Ok(())
 }
 
-/// Begins to hear Ctrl-C and SIGTERM: `act` is called with the number of each.
+/// Starts a thread that calls `act` with the number of each SIGINT and SIGTERM.
 ///
 /// # Errors
+///
 /// If the system refuses.
 #[cfg(not(unix))]
 pub(crate) fn hear(mut act: impl FnMut(i32) + Send + 'static) -> io::Result<()> {
@@ -30,7 +32,7 @@ pub(crate) fn hear(mut act: impl FnMut(i32) + Send + 'static) -> io::Result<()> 
     for (signal, came) in &signals {
         signal_hook::flag::register(*signal, came.clone())?;
     }
-    // This system wakes no thread for a signal.
+    // Signals do not wake a thread on this system, so it polls.
     thread::spawn(move || {
         loop {
             for (signal, came) in &signals {

@@ -1,5 +1,5 @@
-//! Values on the command line: read by the grammar of plans, which here also
-//! accepts `10G` and `64K`, and refused with the next thing to type.
+//! Values on the command line, parsed with the grammar of plans, which here also accepts `10G` and
+//! `64K`. Errors contain a hint.
 
 use std::fmt::Display;
 
@@ -14,19 +14,19 @@ pub(crate) fn seed(text: &str) -> Result<u64, String> {
     whole(text, 0, u64::MAX, "--seed 7")
 }
 
-/// How often every series runs; the bounds are those of the key `repeat`.
+/// Reads the number of runs per series, with the bounds of the key `repeat`.
 pub(crate) fn repeat(text: &str) -> Result<u32, String> {
     let repeat = whole(text, 1, 10_000, "--repeat 5")?;
     Ok(u32::try_from(repeat).unwrap_or(u32::MAX))
 }
 
-/// Worlds at the same time.
+/// Reads the number of worlds at the same time.
 pub(crate) fn jobs(text: &str) -> Result<usize, String> {
     let jobs = whole(text, 1, 1_024, "--jobs 2")?;
     Ok(usize::try_from(jobs).unwrap_or(usize::MAX))
 }
 
-/// Threads that share a file.
+/// Reads the number of threads that share a file.
 pub(crate) fn threads(text: &str) -> Result<u32, String> {
     let threads = whole(text, 1, 256, "--threads 2")?;
     Ok(u32::try_from(threads).unwrap_or(u32::MAX))
@@ -63,7 +63,7 @@ pub(crate) fn probability(text: &str) -> Result<Probability, String> {
     quantity(grammar::parse_probability(text))
 }
 
-/// Whole numbers between commas.
+/// Reads whole numbers separated by commas.
 pub(crate) fn numbers(text: &str) -> Result<String, String> {
     let is_fine = text
         .split(',')
@@ -74,7 +74,7 @@ pub(crate) fn numbers(text: &str) -> Result<String, String> {
     }
 }
 
-/// The names of published constants of the square-root law.
+/// Names of published constants of the square-root law.
 const CONSTANTS: [(&str, MathisConstant); 6] = [
     ("slides", MathisConstant::Slides),
     ("periodic", MathisConstant::PeriodicEverySegment),
@@ -84,7 +84,7 @@ const CONSTANTS: [(&str, MathisConstant); 6] = [
     ("rfc3649", MathisConstant::Rfc3649),
 ];
 
-/// The constant of the square-root law: by name, or any number above zero.
+/// Reads the constant of the square-root law: a name, or a number above zero.
 pub(crate) fn mathis_constant(text: &str) -> Result<MathisConstant, String> {
     if let Some((_, constant)) = CONSTANTS.iter().find(|(name, _)| *name == text) {
         return Ok(*constant);

@@ -1,6 +1,5 @@
-//! What the command says, word for word: `tests/cmd/*.trycmd` are its
-//! specification. `TRYCMD=overwrite cargo test -p gigatcp-cli` writes them
-//! anew.
+//! Runs `tests/cmd/*.trycmd`, which specify the output of commands. `TRYCMD=overwrite cargo test -p
+//! gigatcp-cli` rewrites them.
 
 #[test]
 fn every_word_is_as_specified() {

@@ -1,6 +1,6 @@
-//! `gigatcp doctor --verify --apply` over an emulated path with a setting made wrong.
+//! `gigatcp doctor --verify --apply` over an emulated path with a wrong setting.
 //!
-//! Where namespaces cannot be made this test says so and proves nothing.
+//! If namespaces cannot be created, this test says so and proves nothing.
 #![cfg(target_os = "linux")]
 
 use std::process::{Command, Stdio};

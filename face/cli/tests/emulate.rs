@@ -1,6 +1,6 @@
-//! `gigatcp emulate`: commands behind a path, and nothing left of them.
+//! `gigatcp emulate`: commands behind a path, and nothing is left of them.
 //!
-//! Where namespaces cannot be made these tests say so and prove nothing.
+//! If namespaces cannot be created, these tests say so and prove nothing.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -17,7 +17,7 @@ fn gigatcp(words: &[&str]) -> Command {
     command
 }
 
-/// Whether it can be done here; says what is missing where it cannot.
+/// Whether namespaces can be created here; prints the reason if not.
 fn is_possible() -> bool {
     let output = gigatcp(&["-q", "--", "true"]).output().unwrap();
     if output.status.code() == Some(2) {
@@ -37,7 +37,7 @@ fn run(words: &[&str]) -> Output {
     gigatcp(words).output().unwrap()
 }
 
-/// Processes of the machine whose command line begins like this.
+/// Returns the number of processes whose command line begins with `command`.
 fn running(command: &str) -> usize {
     let wanted = command.replace(' ', "\0");
     let entries = fs::read_dir("/proc").unwrap().flatten();
@@ -47,7 +47,7 @@ fn running(command: &str) -> usize {
         .count()
 }
 
-/// Waits until so many are running.
+/// Waits until `count` of them are running.
 fn until_running(command: &str, count: usize) {
     let began = Instant::now();
     while running(command) != count {
@@ -59,7 +59,7 @@ fn until_running(command: &str, count: usize) {
     }
 }
 
-/// A number of seconds to sleep that no other test sleeps.
+/// Returns a number of seconds to sleep that no other test uses.
 fn unusual(test: u32) -> String {
     format!("{}.{test}", 100_000 + std::process::id())
 }
@@ -179,8 +179,8 @@ fn counters_and_capture_tell_of_the_same_packets() {
     }
 }
 
-/// Sends as many octets as its argument says, by the congestion control that is
-/// named behind, and prints what TCP_INFO counted as sent again.
+/// Sends a number of bytes with a congestion control, both from its arguments. Prints the
+/// retransmissions counted by `TCP_INFO`.
 const SEND: &str = r#"
 import json, os, socket, struct, sys
 c = socket.create_connection((os.environ["GIGATCP_SERVER"], 5001))
@@ -362,7 +362,7 @@ fn an_ordinary_user_leaves_nothing_after_kill_9_either() {
     }
     let seconds = unusual(3);
     let script = format!("test $(id -u) = 0 && setsid sleep {seconds} & sleep {seconds}");
-    // setpriv has become the emulator, which has begun again in a namespace.
+    // setpriv has become the emulator, which has started over in a namespace.
     let child = as_nobody(&["sh", "-c", &script]).spawn().unwrap();
     kill_with_all(child, &format!("sleep {seconds}"));
 }
@@ -407,7 +407,7 @@ fn ctrl_c_leaves_the_files_that_were_asked_for_and_all_of_them() {
     ];
     let child = gigatcp(&words).spawn().unwrap();
     until_running(&format!("sleep {seconds}"), 1);
-    // What stands there stays until all of the new is there.
+    // The old file stays until the new one is complete.
     assert_eq!(fs::read(&packets).unwrap(), b"before");
     kill(&child, "-INT");
     let output = child.wait_with_output().unwrap();
@@ -420,7 +420,7 @@ fn ctrl_c_leaves_the_files_that_were_asked_for_and_all_of_them() {
     let left = fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(left, 2, "nothing else is left");
 
-    // Killed, it leaves what was there.
+    // If it is killed, the old file stays.
     fs::write(&packets, "before").unwrap();
     let words = ["-q", "--write", &packets, "--", "sleep", &seconds];
     let mut child = gigatcp(&words).spawn().unwrap();
@@ -429,7 +429,7 @@ fn ctrl_c_leaves_the_files_that_were_asked_for_and_all_of_them() {
     child.wait().unwrap();
     until_running(&format!("sleep {seconds}"), 0);
     assert_eq!(fs::read(&packets).unwrap(), b"before");
-    // The half of a capture that it was writing goes with the next.
+    // The next run removes the partial capture.
     let names = || fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(names(), 3);
     let output = run(&["-q", "--write", &packets, "--", "true"]);

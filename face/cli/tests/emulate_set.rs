@@ -1,6 +1,6 @@
-//! `gigatcp emulate set`: a path changes while it runs.
+//! `gigatcp emulate set`: changes a path while it runs.
 //!
-//! Where namespaces cannot be made these tests say so and prove nothing.
+//! If namespaces cannot be created, these tests say so and prove nothing.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -22,7 +22,7 @@ struct Site {
 }
 
 impl Site {
-    /// None where namespaces cannot be made; says what is missing.
+    /// `None` if namespaces cannot be created; prints the reason.
     fn new() -> Option<Self> {
         let site = Self {
             folder: tempfile::tempdir().unwrap(),
@@ -57,7 +57,7 @@ impl Site {
         entries.map_or(0, |entries| entries.flatten().count())
     }
 
-    /// Starts a path under a name and waits until it can be asked.
+    /// Starts a path under a name and waits until it answers.
     fn start(&self, name: &str, words: &[&str]) -> Running {
         let all: Vec<&str> = ["--name", name].iter().chain(words).copied().collect();
         let diagnostics = self.file(&format!("{name}.stderr"));
@@ -85,14 +85,14 @@ impl Site {
         self.gigatcp(&all).output().unwrap()
     }
 
-    /// What it says when it refuses.
+    /// Returns the error message of a refused request.
     fn refused(&self, words: &[&str]) -> String {
         let output = self.set(words);
         assert_eq!(output.status.code(), Some(2), "{words:?}: {output:?}");
         String::from_utf8(output.stderr).unwrap()
     }
 
-    /// What it says when it is done.
+    /// Returns the reply to an accepted request.
     fn done(&self, words: &[&str]) -> String {
         let output = self.set(words);
         assert!(output.status.success(), "{words:?}: {output:?}");
@@ -265,7 +265,7 @@ fn of_several_paths_one_is_meant_by_its_name() {
         .output()
         .unwrap();
     assert_eq!(again.status.code(), Some(2));
-    // What was killed left its socket, and is not taken for running.
+    // A killed path leaves its socket, which does not count as running.
     one.signal("-KILL");
     assert_eq!(site.sockets(), 2);
     let said = site.done(&["--rtt", "5 ms"]);
@@ -320,7 +320,7 @@ fn whatever_a_plan_says_of_a_link_can_be_typed() {
     let Some(site) = Site::new() else { return };
     let trace = site.file("two.trace");
     fs::write(&trace, "1\n2\n").unwrap();
-    // What is typed, and what the path says of itself then.
+    // Options typed, and the description of the path afterwards.
     let typed = [
         ("--packet-rate", "1000 packet/s", "per_packet         1 ms"),
         ("--hold-limit", "20000", "hold_limit         20000"),

@@ -1,16 +1,15 @@
-//! `gigatcp emulate --uplink`: commands behind the path reach a network outside, and
-//! nothing is left of the way out.
+//! `gigatcp emulate --uplink`: commands behind the path reach a network outside, and nothing is
+//! left of the uplink.
 //!
-//! The machine whose network it is, and what lies outside, are namespaces of the test.
-//! Where these cannot be made, or nothing translates addresses, it says so and proves
-//! nothing.
+//! The machine and the network outside are namespaces of the test. If these cannot be created, or
+//! no program translates addresses, the test says so and proves nothing.
 #![cfg(target_os = "linux")]
 
 use std::io::Write;
 use std::process::{Command, Output};
 
-/// Makes a machine with an interface `wan` (192.0.2.2) and a host outside (192.0.2.1)
-/// that tells whoever connects which address it sees. `$RUN` runs there.
+/// Creates a machine with an interface `wan` (192.0.2.2) and a host outside (192.0.2.1). That host
+/// replies with the client's address. `$RUN` runs there.
 const SITE: &str = r#"
 ip link set lo up
 unshare -n sleep 60 & outside=$!
@@ -33,7 +32,7 @@ echo "forwarding: $(cat /proc/sys/net/ipv4/conf/wan/forwarding)"
 echo "tables: $( (nft list tables || iptables -t nat -S POSTROUTING | grep gt) 2>/dev/null | grep -c gigatcp)"
 "#;
 
-/// Asks the host outside which address it sees, and how long that took.
+/// Requests the client's address from the host outside, and measures the time.
 const ASK: &str = r#"python3 -c '
 import socket, time
 began = time.time()
@@ -52,7 +51,7 @@ fn in_a_machine_of_its_own(run: &str) -> Output {
         .unwrap()
 }
 
-/// Whether it can be done here; says what is missing where it cannot.
+/// Whether namespaces can be created here; prints the reason if not.
 fn is_possible() -> bool {
     let tools =
         "command -v ip unshare nsenter python3 bash && { command -v nft || command -v iptables; }";
@@ -114,7 +113,7 @@ fn an_interface_that_does_not_exist_is_answered_with_those_that_do() {
         .output()
         .unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    // Where no namespaces can be made that is said first.
+    // Without namespaces, that error comes first.
     if said.contains("--uplink") || said.contains("interface") {
         assert!(
             said.contains("this machine has no interface `nosuch0`"),

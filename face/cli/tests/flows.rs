@@ -24,7 +24,7 @@ mtu = 1500
 name = "one"
 "#;
 
-/// A route that remembers an MTU nobody told it of, as in 2001.
+/// A route with a cached MTU although no ICMP message set it, as in 2001.
 const SMALL: &str = r#"
 name = "small"
 path = { rate = "50 Mbit/s", rtt = "10 ms" }
@@ -43,7 +43,7 @@ name = "to-the-new-route"
 set = { "receiver.route_mtu" = 1500 }
 "#;
 
-/// A folder with the capture of a run in it.
+/// Returns a directory with the capture of a run.
 fn captured(plan: &str, series: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder for the test");
     fs::write(folder.path().join("plan.toml"), plan).expect("the plan is written");
@@ -86,7 +86,7 @@ fn gigatcp(words: &[&str], file: &PathBuf) -> Vec<u8> {
 #[test]
 fn the_flags_of_every_packet_are_those_of_the_installed_tshark() {
     let Some(tshark) = find_tshark() else {
-        // Straight to stderr: the test runner swallows what `eprintln!` says.
+        // Written to stderr directly: the test runner captures `eprintln!`.
         let line = "SKIPPED: tshark is not installed, its flags are not compared\n";
         let _ = std::io::stderr().write_all(line.as_bytes());
         return;
@@ -146,7 +146,7 @@ fn the_flags_of_every_packet_are_those_of_the_installed_tshark() {
     assert_eq!(ours, theirs);
 }
 
-/// `gigatcp flows` in a folder with a printed trace in it.
+/// Runs `gigatcp flows` in a directory with a printed trace.
 fn flows(folder: &TempDir, words: &[&str]) -> (bool, String) {
     let trace = include_str!("cmd/flows.in/trace.txt");
     fs::write(folder.path().join("trace.txt"), trace).expect("the trace is written");
@@ -275,8 +275,8 @@ fn the_stall_of_2001_shows_in_its_capture() {
     let number =
         |packet: &Vec<&str>, column: usize| packet[column].parse::<u64>().expect("a number");
     let from = |who: &'static str| packets.iter().filter(move |packet| packet[3] == who);
-    // The last octet that ever was acknowledged, and what was sent behind it
-    // before anything was sent again.
+    // The last byte that was acknowledged, and the data sent after it before the first
+    // retransmission.
     let una = from("server")
         .map(|packet| number(packet, 6))
         .max()
@@ -297,7 +297,7 @@ fn the_stall_of_2001_shows_in_its_capture() {
         "frames between the first lost and the first that was held"
     );
     assert_eq!(behind.len(), 512, "with the 128 that were held");
-    // The ladder: each wait twice the one before, up to 64 s.
+    // Backoff: each wait is twice the previous one, up to 64 s.
     let times: Vec<u64> = from("client")
         .filter(again)
         .map(|packet| number(packet, 1))
@@ -341,7 +341,7 @@ fn why_names_its_verdicts_beneath_the_graph() {
     assert!(plot.contains(&format!("\n{first}\n")), "{first}");
 }
 
-/// `gigatcp why` on the printed trace, in its folder.
+/// Runs `gigatcp why` on the printed trace, in its directory.
 fn why_of(folder: &TempDir, words: &[&str]) -> (bool, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
         .arg("why")
@@ -354,8 +354,8 @@ fn why_of(folder: &TempDir, words: &[&str]) -> (bool, String) {
     (output.status.success(), said)
 }
 
-/// A pipe is read once, also where graphs look at a capture twice: a shell's
-/// `<(zcat trace.gz)` is one.
+/// A pipe is read once, even if graphs need the capture twice. A shell's `<(zcat trace.gz)` is a
+/// pipe.
 #[cfg(unix)]
 #[test]
 fn a_named_pipe_is_a_capture_like_any_other() {
@@ -541,8 +541,7 @@ fn two_captures_of_one_connection_give_one_answer() {
     );
 }
 
-/// `flows` and `why` ask the same code where a capture was taken and how large
-/// full segments are, and must not differ.
+/// `flows` and `why` share the code for capture point and full segment size.
 #[test]
 fn flows_and_why_agree_about_the_capture_point_and_small_segments() {
     let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cmd");
@@ -597,7 +596,7 @@ fn flows_and_why_agree_about_the_capture_point_and_small_segments() {
     assert_eq!(causes[causes.len() - 2..], ["path_mtu", "clusters"]);
 }
 
-/// All names of fields in a JSON document.
+/// Returns all names of fields in a JSON document.
 fn fields(value: &Value, names: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {

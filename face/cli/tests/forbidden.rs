@@ -1,6 +1,5 @@
-//! What a user is told where a system forbids what `gigatcp` needs for paths in
-//! real time. Nothing of the machine is changed: each system is a namespace that
-//! the test makes, which takes root.
+//! Error messages on systems that forbid what `gigatcp` needs for paths in real time. Nothing of
+//! the machine is changed: each system is a namespace that the test creates, which requires root.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -15,18 +14,18 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_gigatcp");
 /// Becoming the user that owns nothing.
 const NOBODY: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
 
-/// What forbids what, as a line of a shell that is root of namespaces of its own.
+/// A system with a restriction: a command line of a shell that is root of its own namespaces.
 struct System {
     /// Options of `unshare`.
     namespaces: &'static str,
-    /// What makes it so.
+    /// Command that sets up the restriction.
     setting: &'static str,
-    /// Who types the command there.
+    /// User who runs the command.
     who: &'static str,
 }
 
-/// The exit status of the command in a system, and what it says; nothing where
-/// there can be no such system.
+/// Returns exit status and output of the command in a system. `None` if the system cannot be set
+/// up.
 fn typed(system: &System, words: &str) -> Option<(i32, String)> {
     let System {
         namespaces,
@@ -69,7 +68,7 @@ fn typed(system: &System, words: &str) -> Option<(i32, String)> {
     is_made.then_some((status, said))
 }
 
-/// A plan, in a folder that is everybody's.
+/// Returns a plan in a directory that all users can read.
 fn plan() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let plan = "name = 'live'\npath = { rate = '50 Mbit/s', rtt = '10 ms' }\n\
@@ -80,7 +79,7 @@ fn plan() -> TempDir {
     folder
 }
 
-/// In such a system every command fails with all of `parts` in one error.
+/// Checks that every command fails in the system, with all of `parts` in one error.
 fn every_command_says(system: &System, parts: &[&str]) {
     let place = plan();
     let folder = place.path().display();

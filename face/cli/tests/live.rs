@@ -1,5 +1,5 @@
-//! `gigatcp run --on live` from outside: what is said, and what is left when it
-//! is ended early. Where namespaces cannot be made these tests say so.
+//! `gigatcp run --on live` from outside: its output, and what is left when it is ended early. If
+//! namespaces cannot be created, these tests say so.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -35,7 +35,7 @@ fn gigatcp(folder: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// Whether it can be done here; says what is missing where it cannot.
+/// Whether namespaces can be created here; prints the reason if not.
 fn is_possible(folder: &Path) -> bool {
     let output = gigatcp(folder, &[]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -65,8 +65,8 @@ fn a_live_run_prints_its_record_and_files_it_apart_from_virtual_time() {
     let live = record.series[0].live.as_ref().expect("a live run");
     assert!(live.sender_stack.starts_with("Linux "), "{live:?}");
     assert_eq!(live.receiver_stack, "engine");
-    // With a processor of its own the path may keep the others awake, however few
-    // the hosts are left with.
+    // With an isolated CPU the path may keep the others out of deep idle states, even if few CPUs
+    // are left.
     if live.path_processor.is_some() {
         assert_eq!(live.cpu_idle_inhibited, may_forbid_sleep);
     }
@@ -78,7 +78,7 @@ fn a_live_run_prints_its_record_and_files_it_apart_from_virtual_time() {
     assert!(page.contains("In real time"));
 }
 
-/// What a flow of a live run asked for, by name.
+/// Returns the requested value of a flow in a live run, and its result.
 fn asked<'a>(record: &'a RunRecord, what: &str) -> [&'a str; 3] {
     let flow = &record.series[0].flows[0];
     let found = flow.negotiated.iter().find(|value| value.what == what);
@@ -109,7 +109,7 @@ fn a_kernel_begins_with_the_threshold_of_the_plan_and_what_it_sets_aside_is_told
     }
     let output = run(&["--set", "flow.congestion_control=bbr"]);
     if output.status.code() == Some(2) {
-        // Not every kernel has it, and that is said.
+        // Not every kernel has it; the run reports that.
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains("`bbr`, which it has not"), "{said}");
         return;
@@ -196,7 +196,7 @@ fn a_live_run_that_is_killed_leaves_nothing() {
         );
         thread::sleep(Duration::from_millis(20));
     }
-    // What it had begun to store goes with the next run.
+    // The next run removes the incomplete result.
     let names = || {
         let entries = fs::read_dir(folder.path().join("runs")).unwrap().flatten();
         let names = entries.map(|entry| entry.file_name().into_string().unwrap());
@@ -239,7 +239,7 @@ fn an_interrupted_live_run_stores_what_there_is() {
     assert!(record.series[0].flows[0].bytes > 0);
 }
 
-/// What the engine alone has, a kernel is asked for only where it sends.
+/// A kernel that only receives may lack the sender's congestion control.
 #[test]
 fn a_control_of_the_engine_meets_a_kernel_that_receives_and_is_refused_one_that_sends() {
     let folder = bench();

@@ -1,4 +1,4 @@
-//! Captures of very many connections, as programs read them.
+//! Captures of very many connections, as JSON.
 
 use std::fs;
 use std::io::Read;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-/// A capture (pcap, plain IPv4) of so many connections, each of a handshake, data
+/// Returns a capture (pcap, plain IPv4) of `connections` connections. Each has a handshake, data
 /// and its acknowledgment.
 fn many(connections: u32) -> Vec<u8> {
     let mut file = Vec::new();
@@ -29,7 +29,7 @@ fn many(connections: u32) -> Vec<u8> {
     file
 }
 
-/// A record of it, in which the data itself is cut off.
+/// Appends a record, in which the payload is cut off.
 fn segment(
     file: &mut Vec<u8>,
     micros: u32,
@@ -56,8 +56,8 @@ fn segment(
     file.extend([0x50, flags, 0xff, 0xff, 0, 0, 0, 0]);
 }
 
-/// What the command prints, and the most memory it had shortly before its end, in
-/// KiB: it cannot end while its last octets are not taken.
+/// Returns the output of the command, and its peak memory in KiB. The memory is read before the
+/// last bytes of the output, so that the command has not ended.
 fn printed(words: &[&str], folder: &Path) -> (Vec<u8>, u64) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
         .args(words)
@@ -81,7 +81,7 @@ fn printed(words: &[&str], folder: &Path) -> (Vec<u8>, u64) {
     (text, most)
 }
 
-/// The most memory a process has had, where the system says so.
+/// Returns the peak memory of a process, if the system provides it.
 fn peak(process: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -93,8 +93,7 @@ fn json_of_very_many_connections_is_written_as_it_is_made() {
     let folder = tempfile::tempdir().expect("a folder");
     let count = 20_000;
     fs::write(folder.path().join("many.pcap"), many(count)).expect("the capture is written");
-    // What the connections themselves take is in the number; their JSON would take
-    // thirty kilooctets each.
+    // The connections themselves are part of the number; their JSON would take 30 kB each.
     for (words, each_kib) in [
         (&["flows", "--json", "many.pcap"][..], 2),
         (&["why", "--json", "--all", "many.pcap"], 9),
@@ -103,7 +102,7 @@ fn json_of_very_many_connections_is_written_as_it_is_made() {
         let room = 24 << 10;
         let limit = room + u64::from(count) * each_kib;
         assert!(most < limit, "{words:?}: {most} KiB of {limit}");
-        // Read and written again it has the same octets: keys are in order.
+        // Parsed and written again, the text is the same: keys are sorted.
         let value: Value = serde_json::from_slice(&text).expect("it is JSON");
         let listed = value["captures"][0]["connections"].as_array();
         assert_eq!(listed.map(Vec::len), Some(count as usize));

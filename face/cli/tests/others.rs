@@ -1,5 +1,4 @@
-//! The commands that run nothing: what they print is complete and, with
-//! `--json`, can be read by others.
+//! Commands without a run: their output is complete and, with `--json`, valid JSON.
 
 use std::process::{Command, Output};
 
@@ -204,7 +203,7 @@ fn experiments_work_outside_a_checkout_and_can_be_copied_and_changed() {
     let (copied, _, said) = outside(&folder, &["new", "lte", "mine/first"]);
     assert!(!copied && said.contains("README.md exists"), "{said}");
 
-    // In a checkout its files win, and a difference is named.
+    // In a checkout its files take precedence, and a difference is reported.
     let (_, _, said) = outside(&folder, &["new", "lte", "experiments/lte"]);
     assert_eq!(said, "");
     let (_, _, said) = outside(&folder, &["check", "lte"]);

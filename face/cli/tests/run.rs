@@ -1,5 +1,4 @@
-//! `gigatcp run` from outside: what is stored, what is printed, and what is
-//! left behind when it is interrupted.
+//! `gigatcp run` from outside: stored and printed results, and what is left after an interruption.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -24,7 +23,7 @@ name = "reno"
 set = { "flow.congestion_control" = "reno" }
 "#;
 
-/// More than anybody waits for.
+/// A run longer than any test waits.
 const LONG: &str = r#"
 name = "long"
 path = { rate = "10 Gbit/s", rtt = "10 ms" }
@@ -35,7 +34,7 @@ name = "first"
 name = "second"
 "#;
 
-/// A folder with a plan in it, and what is typed there.
+/// A directory with a plan, in which commands run.
 struct Bench {
     folder: TempDir,
 }
@@ -62,7 +61,7 @@ impl Bench {
         self.command(words).output().expect("gigatcp starts")
     }
 
-    /// Runs with `--json`; what it printed, understood.
+    /// Runs with `--json` and returns the parsed record.
     fn record(&self, words: &[&str]) -> RunRecord {
         let output = self.command(words).arg("--json").output();
         let output = output.expect("gigatcp starts");
@@ -70,7 +69,7 @@ impl Bench {
         serde_json::from_slice(&output.stdout).expect("stdout is a record and nothing else")
     }
 
-    /// Names in the folder of results, hidden ones included.
+    /// Returns names in the directory of results, hidden ones included.
     fn results(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path().join("runs")).into_iter().flatten();
         let names = entries.map(|entry| entry.expect("an entry").file_name());
@@ -242,7 +241,7 @@ fn captures_stand_beside_the_record() {
     }
 }
 
-/// Starts a run that never ends by itself, and waits until it is under way.
+/// Starts a run that never ends by itself, and waits until it is in progress.
 fn started(bench: &Bench, words: &[&str]) -> Child {
     let mut command = bench.command(words);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -319,7 +318,7 @@ fn a_partial_result_does_not_replace_a_complete_one() {
     };
     interrupt();
     let partial = bench.result();
-    // Where the complete result of this plan and seed would stand.
+    // The place of a complete result of this plan and seed.
     let name = partial.display().to_string();
     let complete = PathBuf::from(name.trim_end_matches("-partial"));
     fs::create_dir(&complete).expect("a folder");
@@ -337,7 +336,7 @@ fn a_partial_result_does_not_replace_a_complete_one() {
 
 #[test]
 fn two_signals_leave_nothing_half_written() {
-    // The second comes at once, or while what there is is being stored.
+    // The second signal comes immediately, or while the results are being stored.
     for between in [0, 2, 5, 10, 15, 20, 30, 50] {
         let bench = Bench::new(LONG);
         let child = started(&bench, &["--capture"]);
@@ -348,8 +347,8 @@ fn two_signals_leave_nothing_half_written() {
         let _ = Command::new("kill").args(["-INT", &id]).output();
         let (code, _, said) = ended(child);
         assert_eq!(code, Some(130), "{between} ms: {said}");
-        // The second may come too late: then there is a whole partial result, and
-        // never after this was said.
+        // The second signal may come too late: then there is a complete partial result, and the
+        // message is different.
         if said.contains("nothing was stored") {
             assert_eq!(bench.results(), [""; 0], "{between} ms: {said}");
         }
@@ -437,7 +436,7 @@ fn results_that_cannot_be_stored_are_printed_nevertheless() {
     let bench = Bench::new(SHORT);
     for (words, start) in [("", "series "), ("--json", "{")] {
         let binary = env!("CARGO_BIN_EXE_gigatcp");
-        // Files of 4 KiB at most, as on a disk that is full.
+        // A limit of 4 KiB per file acts like a full disk.
         let line = format!("trap '' XFSZ; ulimit -f 8; exec {binary} run plan.toml {words}");
         let mut command = Command::new("sh");
         let output = command

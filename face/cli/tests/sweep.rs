@@ -191,7 +191,7 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Once a row is stored, the first lines of the program have long run.
+    // Once a row is stored, the signal handler is installed.
     let rows = directory.path().join("runs/short-sweep/cells/000000.rows");
     let is_begun = || std::fs::metadata(&rows).is_ok_and(|about| about.len() > 100);
     while !is_begun() && child.try_wait().unwrap().is_none() {
@@ -201,7 +201,7 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
     let killed = Command::new("kill").args(["-INT", &id]).status();
     assert!(killed.unwrap().success());
     let status = child.wait().unwrap();
-    // A fast machine may have been through.
+    // A fast machine may have completed the sweep.
     assert!([Some(130), Some(0)].contains(&status.code()), "{status}");
     let rest = [&line[..6], &["--all"]].concat();
     let (status, out, said) = gigatcp(directory.path(), &rest);

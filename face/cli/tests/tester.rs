@@ -11,7 +11,7 @@ use serde_json::Value;
 
 const GIGATCP: &str = env!("CARGO_BIN_EXE_gigatcp");
 
-/// A server of ours on a port of its own, ended with the test.
+/// A server on a free port, which ends with the test.
 struct Server {
     child: Child,
     port: String,
@@ -39,7 +39,7 @@ impl Server {
         lines.read_line(&mut first).unwrap();
         let listening = format!("listening at {address}:");
         assert!(first.starts_with(&listening), "{first}");
-        // What follows is read, or the server would wait for its pipe.
+        // The rest is read too, or the pipe would fill and block the server.
         std::thread::spawn(move || lines.lines().for_each(drop));
         Self { child, port }
     }
@@ -93,7 +93,7 @@ fn the_answer_comes_first_and_names_what_limited_it() {
     );
 }
 
-/// Every field that a stock client prints is there, of the same kind.
+/// Checks that every field of a stock client is there, with the same type.
 fn assert_has(path: &str, stock: &Value, ours: &Value) {
     match (stock, ours) {
         (Value::Object(stock), Value::Object(ours)) => {
@@ -256,7 +256,7 @@ fn free_port() -> String {
     free.local_addr().unwrap().port().to_string()
 }
 
-/// A port for data below the range of the system's choice.
+/// A port for data below the range of ephemeral ports.
 fn data_port() -> String {
     (10_000 + std::process::id() % 20_000).to_string()
 }
@@ -464,7 +464,7 @@ const ENTRY_FIELDS: [&str; 13] = [
     "omitted",
 ];
 
-/// The schema allows no other fields; integers are integers.
+/// Checks an entry: the schema allows no other fields, and integers are integers.
 fn assert_entry(entry: &Value, needed: &[&str]) {
     for (key, value) in entry.as_object().unwrap() {
         assert!(ENTRY_FIELDS.contains(&&**key), "{key} of {entry}");
@@ -642,7 +642,7 @@ fn repeated_runs_are_stored_with_boot_and_batch_and_their_variance_is_split() {
 #[test]
 fn rrul_loads_both_directions_and_pings_next_to_them() {
     let server = Server::start(&[]);
-    // Slow enough to leave other tests a processor.
+    // Slow enough to leave CPU time for other tests.
     let output = client(&server.port, &["--rrul", "-b", "5M", "--format", "json"]);
     let value: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(value["streams"].as_array().unwrap().len(), 8);
@@ -670,7 +670,8 @@ fn a_prediction_rests_on_the_headers_of_the_connection_or_names_what_to_grant() 
     let answer = text(&output.stdout);
     let words: Vec<&str> = answer.split_whitespace().collect();
     let answer = words.join(" ");
-    // Whether loopback can be repeated depends on the host; that the data was seen does not.
+    // Whether a transfer over loopback can be simulated depends on the host; that its data was
+    // captured does not.
     let is_read = [
         "With receiver.buffer=64 kB: ",
         "the refitted run",

@@ -14,7 +14,7 @@ fn watch(arguments: &[&str]) -> Output {
     command.arg("watch").args(arguments).output().unwrap()
 }
 
-/// Watches a port between whose ends data moves the whole time.
+/// Watches a port with a transfer in progress.
 fn watch_transfer(arguments: &[&str]) -> (String, u16) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

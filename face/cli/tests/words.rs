@@ -1,13 +1,12 @@
-//! What is printed, as far as snapshots hold it: of one thing nothing is said in
-//! the plural.
+//! Grammar of output in snapshots: a count of 1 is followed by a singular.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Words behind a 1 that are no plurals: units, what is cut short, and verbs.
+/// Words after a 1 that end in s but are no plurals: units, abbreviations, and verbs.
 const NO_PLURALS: [&str; 8] = ["s", "ms", "us", "ns", "retrans", "series", "is", "this"];
 
-/// All files below a folder that hold printed output.
+/// Collects all files below a directory that hold printed output.
 fn outputs(folder: &Path, all: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         let path = entry.path();
@@ -20,7 +19,7 @@ fn outputs(folder: &Path, all: &mut Vec<PathBuf>) {
     }
 }
 
-/// The word that follows a lone 1, if it looks like several.
+/// Returns whether `word` follows a 1 and looks like a plural.
 fn plural_of_one(before: &str, word: &str) -> bool {
     let word = word.trim_end_matches(|letter: char| !letter.is_ascii_lowercase());
     let is_word = word.len() > 1 && word.bytes().all(|letter| letter.is_ascii_lowercase());
@@ -45,7 +44,7 @@ fn of_one_thing_nothing_is_said_in_the_plural() {
                 }
                 before = word;
             }
-            // Prose that is wrapped goes on in the next line, a table does not.
+            // Wrapped prose continues in the next line; a table does not.
             if line.trim().contains("  ") {
                 before = "";
             }

@@ -1,7 +1,7 @@
-//! A congestion control of your own, next to CUBIC on the same path.
+//! A custom congestion control, next to CUBIC on the same path.
 //!
-//! It grows by three segments per round trip and keeps seven eighths of the window
-//! after a loss (Jain's AIMD with other constants): not fair to other users.
+//! It grows by three segments per RTT and keeps 7/8 of the window after a loss (Jain's AIMD with
+//! other constants). It is not fair to other flows.
 //!
 //!     cargo run -p gigatcp --example custom_control
 
@@ -15,7 +15,7 @@ use gigatcp::units::Bytes as Octets;
 use gigatcp::{Bytes, Config, Duration, Instant};
 use network::{Network, Path, addresses};
 
-/// The control: what it is called, and how one is made.
+/// Registry entry of the control: its name and its constructor.
 static BOLD: Entry = Entry {
     name: "bold",
     summary: "three segments per round trip, an eighth off by loss",
@@ -38,7 +38,7 @@ struct Bold {
     smss: u64,
     cwnd: u64,
     ssthresh: u64,
-    /// cwnd and ssthresh before the last loss, in case it was none.
+    /// cwnd and ssthresh before the last reduction, to undo a spurious one.
     before: Option<(u64, u64)>,
 }
 
@@ -97,7 +97,8 @@ pub fn main() {
     }
 }
 
-/// Sends 2 MB; the seconds until all were acknowledged and both sides have closed.
+/// Sends 2 MB and returns its duration in seconds. It ends when all data is acknowledged and both
+/// sides have closed.
 fn transfer(control: &'static Entry) -> f64 {
     let path = Path {
         delay: Duration::from_millis(20),

@@ -1,4 +1,4 @@
-//! An echo server for any number of connections, driven by events alone.
+//! An echo server for any number of connections, driven by events only.
 //!
 //!     cargo run -p gigatcp --example echo
 
@@ -13,7 +13,7 @@ use network::{Network, Path, addresses};
 const CLIENTS: usize = 200;
 const QUESTION: &[u8] = b"is there an echo?";
 
-/// What was read and not written back yet, by connection.
+/// Data read but not yet written back, by connection.
 type Pending = BTreeMap<Handle, Bytes>;
 
 pub fn main() {
@@ -66,7 +66,7 @@ fn serve(now: Instant, server: &mut Endpoint, event: EndpointEvent, pending: &mu
     }
 }
 
-/// Reads while what was read before could be written back.
+/// Reads as long as the data read before could be written back.
 fn echo(now: Instant, server: &mut Endpoint, stream: Handle, pending: &mut Pending) {
     loop {
         let piece = match pending.remove(&stream) {
@@ -85,7 +85,7 @@ fn echo(now: Instant, server: &mut Endpoint, stream: Handle, pending: &mut Pendi
     }
 }
 
-/// A client: closes its side, reads the echo; whether the whole of it came.
+/// A client: closes its side and reads the echo. Returns whether all of it arrived.
 fn ask(now: Instant, client: &mut Endpoint, event: EndpointEvent) -> bool {
     match event {
         EndpointEvent::Connected(stream) => client.close(now, stream),

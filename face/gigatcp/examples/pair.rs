@@ -40,7 +40,7 @@ pub fn main() {
             Err(WriteError::Full | WriteError::Closed) => {}
             Err(error) => panic!("the sender failed: {error}"),
         }
-        // The receiver reads whenever it is told that there is something.
+        // The receiver reads at each event.
         while let Some(event) = server.poll_event() {
             match event {
                 EndpointEvent::Acceptable(at) => drop(server.accept(now, at)),

@@ -1,15 +1,15 @@
-//! A TCP to build on: for user-space stacks, simulators, fuzzers and courses.
+//! A TCP library for user-space stacks, simulators, fuzzers and courses.
 //!
-//! Everything here is a state machine: time and segments come in, segments and
-//! events go out. There is no clock, no socket and no thread, so a program runs on
-//! any device, in virtual time, and repeats to the bit.
+//! Everything here is a state machine: its input is time and segments, its output is segments
+//! and events. It uses no clock, socket or thread. So it runs on any device or in virtual time,
+//! and runs are reproducible bit by bit.
 //!
 //! | name | use |
 //! |---|---|
 //! | [`Endpoint`] | a host: listeners, connections, ports, timers |
 //! | [`Connection`] | one connection, to examine or to drive by hand |
-//! | [`Config`], [`Profile`] | how they behave: every mechanism is a switch |
-//! | [`congestion`] | the controls, and the interface for one of yours |
+//! | [`Config`], [`Profile`] | their settings: every mechanism is a switch |
+//! | [`congestion`] | the congestion controls, and the interface for custom ones |
 //! | [`wire`] | packets as bytes: [`wire::encode_packet`], [`wire::decode_packet`] |
 //! | `live` | streams for threads and tasks, on a TUN device, an Ethernet, a pair in memory or a device of your own (feature `live`; with tokio's traits: feature `tokio`) |
 //!
@@ -75,8 +75,8 @@ pub use gigatcp_wire::bytes::Bytes;
 
 /// A host whose payloads are bytes in shared memory.
 ///
-/// [`endpoint::Endpoint`] takes other payloads too: [`wire::Phantom`] has only a
-/// place and a length, so that a simulated gigabyte costs no memory.
+/// [`endpoint::Endpoint`] takes other payloads too: [`wire::Phantom`] has only position and length,
+/// so that a simulated gigabyte needs no memory.
 pub type Endpoint = gigatcp_tcp::Endpoint<Bytes>;
 
 /// One connection whose payloads are bytes in shared memory.

@@ -1,4 +1,5 @@
-//! `analyze`: what limited the connections of a capture, as objects; its packets as Arrow.
+//! `analyze`: diagnoses the connections of captures, as objects; returns their packets as Arrow
+//! tables.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,25 +20,25 @@ use crate::wait::released;
 /// Rows of a batch.
 const BATCH: usize = 1 << 16;
 
-/// What a capture shows.
+/// Connections and packets of captures.
 #[pyclass(frozen, module = "gigatcp")]
 pub struct Analysis {
     sources: Vec<Source>,
     /// Packets read, of all captures.
     #[pyo3(get)]
     packet_count: u64,
-    /// What was odd about the captures.
+    /// Oddities of the captures.
     #[pyo3(get)]
     notes: Vec<String>,
     connections: Vec<Py<Connection>>,
 }
 
-/// What limited a connection.
+/// A connection and its diagnosis.
 #[pyclass(frozen, get_all, module = "gigatcp")]
 pub struct Connection {
     /// Its number in the capture, from 1.
     number: usize,
-    /// Number of the capture that it is of, from 0.
+    /// Number of its capture, from 0.
     capture: usize,
     sender: String,
     receiver: String,
@@ -56,40 +57,40 @@ pub struct Connection {
     capacity_bps: u64,
     min_rtt_ns: u64,
     unknown_ns: u64,
-    /// Whether the first cause is in doubt.
+    /// Whether the primary cause is uncertain.
     unsure: bool,
-    /// What else it may be.
+    /// Second most likely cause.
     alternative: Option<&'static str>,
     verdicts: Vec<Py<Verdict>>,
     /// Start and length (ns) of each interval, and the id of its cause.
     spans: Vec<(u64, u64, Option<&'static str>)>,
 }
 
-/// A cause that was found, with what it rests on.
+/// A cause that was found, with its evidence.
 #[pyclass(frozen, get_all, module = "gigatcp")]
 pub struct Verdict {
-    /// Its id: `gigatcp explain` knows it.
+    /// Id of the cause, as for `gigatcp explain`.
     cause: &'static str,
     name: &'static str,
     subject: String,
-    /// What was found, in a sentence.
+    /// The finding in a sentence.
     finding: String,
-    /// Probability that it is right, 0 to 1.
+    /// Probability that the verdict is right, 0 to 1.
     confidence: f64,
-    /// What would have been delivered in addition.
+    /// Additional rate without this cause.
     cost_bps: u64,
-    /// Whether it may be more.
+    /// Whether the cost is a lower bound.
     cost_at_least: bool,
     evidence: Vec<Py<Evidence>>,
-    /// What to change, with figures for this path.
+    /// Advice, with figures for this path.
     fix: String,
     time_ns: u64,
     share: f64,
-    /// Whether it is worth saying however little time it took.
+    /// Whether it is reported even if it took little time.
     is_note: bool,
 }
 
-/// Where in a capture it shows.
+/// A fact in a capture.
 #[pyclass(frozen, get_all, module = "gigatcp")]
 pub struct Evidence {
     /// Number of a packet, from 1.
@@ -140,7 +141,7 @@ impl Analysis {
         self.read(py, capture, Packets::new(), |_| true)
     }
 
-    /// Returns a row for each packet that ends an RTT sample, with what was in flight.
+    /// Returns a row for each packet that ends an RTT sample, with the bytes in flight.
     #[pyo3(signature = (capture=0))]
     fn samples(&self, py: Python<'_>, capture: usize) -> PyResult<Table> {
         self.read(py, capture, Packets::new(), |row| row.rtt_ns.is_some())
@@ -362,9 +363,9 @@ impl Packets {
     }
 }
 
-/// Reads captures and says what limited their connections. Two captures of one connection,
-/// from two places, are analyzed jointly. Files (pcap, pcapng, printed packets; gzip, zstd) by
-/// path, or bytes.
+/// Diagnoses the connections of captures. Two captures of one connection, from two capture points,
+/// are analyzed jointly. Files (pcap, pcapng, printed packets; gzip, zstd) are given by path, or as
+/// bytes.
 #[pyfunction]
 #[pyo3(signature = (capture, *more, threads=None))]
 pub fn analyze(

@@ -1,11 +1,11 @@
-//! Congestion controls that are written in Python, behind the engine's own trait.
+//! Congestion controls written in Python, as implementations of the engine's trait.
 //!
-//! The engine makes a control by a plain function of a registry entry. A control of Python
-//! takes one of [`SLOTS`] places, each with a function of its own, for as long as its run or
-//! world lives. `cwnd`, `ssthresh` and the like are attributes of the object, read after each
-//! call; a method that the object does not have is not called.
+//! The engine builds a control with a plain function of a registry entry. A Python control
+//! therefore takes one of [`SLOTS`] slots, each with its own function, while its run or world
+//! exists. `cwnd`, `ssthresh` and other results are attributes of the object, read after each call.
+//! A method that the object does not have is not called.
 //!
-//! An exception ends the run and is raised there. Until then the window stays as it is.
+//! An exception ends the run and is raised there. Until then the window does not change.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,36 +19,36 @@ use pyo3::types::PyDict;
 
 use crate::error::failed;
 
-/// Controls of Python that may be in use at the same time.
+/// Maximum number of Python controls in use at the same time.
 const SLOTS: usize = 32;
 
 /// The first exception of a control.
 type Failure = Arc<Mutex<Option<PyErr>>>;
 
-/// A place of a control: what makes it, and where its exception goes.
+/// A slot in use: the constructor of the control, and where its exception is stored.
 type Slot = Option<(Py<PyAny>, Failure)>;
 
 static PLACES: Mutex<[Slot; SLOTS]> = Mutex::new([const { None }; SLOTS]);
 
-/// Entries by place and name: an entry lives as long as the process.
+/// Registry entries by slot and name; an entry exists as long as the process.
 static ENTRIES: Mutex<Option<HashMap<(usize, String), &'static Entry>>> = Mutex::new(None);
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A place in use.
+/// A slot in use, released when this is dropped.
 pub(crate) struct Registration {
     place: usize,
     entry: &'static Entry,
     failure: Failure,
 }
 
-/// Controls with the flow that each is for; all flows without a name.
+/// Controls, each with the name of its flow; `None` is for all flows.
 pub(crate) type Controls = Vec<(Option<String>, Registration)>;
 
 impl Registration {
-    /// The controls of `control=`: one for all flows, or a dictionary by flow.
+    /// Returns the controls of `control=`: one for all flows, or a dictionary by flow.
     pub(crate) fn all(control: Option<&Bound<'_, PyAny>>) -> PyResult<Controls> {
         let Some(control) = control else {
             return Ok(Vec::new());
@@ -98,7 +98,7 @@ impl Registration {
         self.entry
     }
 
-    /// Whether a control of these has raised an exception.
+    /// Whether one of the controls has raised an exception.
     pub(crate) fn have_failed(controls: &Controls) -> bool {
         let mut all = controls.iter();
         all.any(|(_, one)| locked(&one.failure).is_some())
@@ -144,7 +144,7 @@ macro_rules! builders {
     ($($place:literal)*) => { [$(build::<$place>),*] };
 }
 
-/// The function of each place.
+/// Build function of each slot.
 const BUILDERS: [Build; SLOTS] = builders!(
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
 );
@@ -158,17 +158,17 @@ fn build<const PLACE: usize>(config: &congestion::Config) -> Box<dyn CongestionC
     Box::new(Control::new(slot, config))
 }
 
-/// What a control starts with.
+/// Initial values of a control.
 #[pyclass(frozen, get_all, module = "gigatcp")]
 pub struct Config {
     smss_bytes: u32,
     initial_window_bytes: u64,
-    /// In segments; None: the control's own.
+    /// In segments; None: the control's default.
     initial_ssthresh: Option<u32>,
     seed: u64,
 }
 
-/// What a control learns from an arriving ACK.
+/// Information of an arriving ACK.
 #[pyclass(frozen, get_all, module = "gigatcp")]
 pub struct Ack {
     now_ns: u64,
@@ -209,7 +209,7 @@ pub struct Lost {
     is_retransmission: bool,
 }
 
-/// Data that leaves.
+/// Data that is being sent.
 #[pyclass(frozen, get_all, module = "gigatcp")]
 pub struct Sent {
     now_ns: u64,
@@ -218,7 +218,7 @@ pub struct Sent {
     app_limited: bool,
 }
 
-/// Bounds for a window that was not in use (RFC 7661).
+/// Bounds for a window that was not validated (RFC 7661).
 #[pyclass(frozen, get_all, module = "gigatcp")]
 pub struct WindowBounds {
     cwnd_at_most_bytes: u64,
@@ -226,7 +226,7 @@ pub struct WindowBounds {
     ssthresh_at_most_bytes: u64,
 }
 
-/// An object of Python, and what it said last.
+/// A Python object, and its attributes after the last call.
 #[derive(Debug)]
 struct Control {
     object: Option<Py<PyAny>>,
@@ -241,7 +241,7 @@ struct Control {
     hears: Hears,
 }
 
-/// Methods that an object may have or not.
+/// Optional methods that the object has.
 #[derive(Clone, Copy, Default, Debug)]
 struct Hears {
     lost: bool,
@@ -304,7 +304,7 @@ impl Control {
         Ok(())
     }
 
-    /// Reads what the object wants now.
+    /// Reads the attributes of the object.
     fn read(&mut self, object: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = object.py();
         let bytes = |name| -> PyResult<Option<Bytes>> {
@@ -328,7 +328,7 @@ impl Control {
         Ok(())
     }
 
-    /// Calls a method with what it is told, and reads what the object wants then.
+    /// Calls a method with the arguments from `told`, and reads the attributes afterwards.
     fn tell<A>(&mut self, method: &str, told: impl FnOnce() -> A)
     where
         A: for<'py> PyCallArgs<'py>,

@@ -55,7 +55,7 @@ fn side(at: &str) -> PyResult<Side> {
 
 #[pymethods]
 impl Emulation {
-    /// Makes the namespaces and begins to carry packets: needs root, or CAP_NET_ADMIN.
+    /// Creates the namespaces and starts the path. Requires root, or CAP_NET_ADMIN.
     #[new]
     #[pyo3(signature = (plan, *, series=None, seed=None))]
     fn new(
@@ -89,8 +89,8 @@ impl Emulation {
         Ok((v4.to_string(), v6.to_string()))
     }
 
-    /// Calls a function on a thread inside an end, and returns what it returns. Sockets and
-    /// processes that it makes stay there.
+    /// Calls a function on a thread inside an end, and returns its result. Sockets and processes
+    /// that it creates stay there.
     fn call(&self, py: Python<'_>, at: &str, function: Py<PyAny>) -> PyResult<Py<PyAny>> {
         let side = side(at)?;
         self.with(|emulator| {
@@ -100,7 +100,7 @@ impl Emulation {
         })
     }
 
-    /// Makes the path that of another plan, while packets cross it.
+    /// Changes the path to that of another plan, while it carries packets.
     #[pyo3(signature = (plan, *, series=None))]
     fn change(&self, plan: &Bound<'_, PyAny>, series: Option<&str>) -> PyResult<()> {
         let plan = Plan::of(plan)?;
@@ -117,7 +117,7 @@ impl Emulation {
         })
     }
 
-    /// What crossed each hop so far, by direction and name.
+    /// Counters of each hop, by direction and name.
     #[getter]
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.with(|emulator| {

@@ -1,4 +1,4 @@
-//! Exceptions: value, cause, effect and hint, as the command line has them.
+//! Exceptions: value, cause, effect and hint, as on the command line.
 
 use gigatcp_plan::Diagnostics;
 use gigatcp_report::diagnostics::{self, Finding};
@@ -19,7 +19,7 @@ create_exception!(
     "A plan that cannot run: `diagnostics` lists what is wrong with it."
 );
 
-/// One thing that is wrong with a plan.
+/// An error or warning about a plan.
 #[pyclass(frozen, get_all, module = "gigatcp")]
 pub struct Diagnostic {
     severity: String,
@@ -68,20 +68,20 @@ impl From<Finding> for Diagnostic {
     }
 }
 
-/// The findings as objects.
+/// Returns the findings as objects.
 pub(crate) fn listed(findings: &Diagnostics) -> Vec<Diagnostic> {
     let all = diagnostics::list(findings).into_iter();
     all.map(Diagnostic::from).collect()
 }
 
-/// The exception of a plan that cannot run.
+/// Returns the exception for a plan that cannot run.
 pub(crate) fn plan_error(py: Python<'_>, findings: &Diagnostics) -> PyErr {
     let error = PlanError::new_err(diagnostics::plain_text(findings));
     let set = error.value(py).setattr("diagnostics", listed(findings));
     set.err().unwrap_or(error)
 }
 
-/// The exception of anything else: what, with which effect, and what to do instead.
+/// Returns the exception for other errors: the message, its effect, and a hint.
 pub(crate) fn failed(what: impl std::fmt::Display, effect: &str, hint: &str) -> PyErr {
     let mut text = what.to_string();
     for (name, said) in [("effect", effect), ("hint", hint)] {

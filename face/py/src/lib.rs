@@ -1,20 +1,20 @@
-//! GigaTCP as a Python module: conversions only; what is decided is decided elsewhere.
+//! GigaTCP as a Python module. It only converts; the other crates decide.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
 //! | `error.rs` | exceptions, with the diagnostics of the command line |
 //! | `plan.rs` | `Plan`: TOML, a dictionary or keywords to a checked plan |
 //! | `run.rs` | `run` and its result |
 //! | `table.rs` | Arrow tables through the PyCapsule interface |
-//! | `theory.rs`, `analyze.rs` | what the literature expects; what captures show |
-//! | `sweep.rs` | sweeps in process, and what executors need |
-//! | `control.rs` | congestion controls that are written in Python |
+//! | `theory.rs`, `analyze.rs` | published equations for a path; the diagnosis of captures |
+//! | `sweep.rs` | sweeps in process, and support for executors |
+//! | `control.rs` | congestion controls written in Python |
 //! | `world.rs` | a world step by step |
 //! | `emulate.rs` | an emulated path in real time, on Linux |
 //! | `wait.rs` | long work with the GIL released, which Ctrl-C ends |
 //!
-//! The module is `gigatcp._native`; the Python sources next to it (`python/gigatcp`) add what
-//! only Python can: executors, base classes, type stubs, the Gymnasium environment.
+//! The module is `gigatcp._native`. The Python sources next to it (`python/gigatcp`) add
+//! executors, base classes, type stubs and the Gymnasium environment.
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
 

@@ -14,15 +14,15 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
 use crate::control::Controls;
 use crate::error::{Diagnostic, failed, listed, plan_error};
 
-/// A checked plan. It does not change; `set` makes another one.
+/// A checked plan. It is immutable; `set` returns another one.
 #[pyclass(frozen, module = "gigatcp")]
 pub struct Plan {
-    /// What it is called in diagnostics.
+    /// Name in diagnostics.
     source: String,
     text: String,
     overrides: Vec<String>,
     directory: PathBuf,
-    /// Files that it names, with their texts.
+    /// Files that the plan refers to, with their texts.
     named: BTreeMap<String, String>,
     plan: gigatcp_plan::Plan,
 }
@@ -64,7 +64,7 @@ impl Plan {
         })
     }
 
-    /// A plan, or what a plan can be made of.
+    /// Returns a plan, or makes one from text, a path or a dictionary.
     pub(crate) fn of<'py>(from: &Bound<'py, PyAny>) -> PyResult<PyRef<'py, Self>> {
         if let Ok(plan) = from.extract::<PyRef<'py, Self>>() {
             return Ok(plan);
@@ -93,7 +93,7 @@ impl Plan {
         &self.named
     }
 
-    /// The series of that name, or the first one.
+    /// Returns the series of that name; without a name, the first one.
     pub(crate) fn one_series(&self, name: Option<&str>) -> PyResult<&Series> {
         let all = &self.plan.series;
         match name {
@@ -106,7 +106,7 @@ impl Plan {
         }
     }
 
-    /// The names of the series that are wanted, in the plan's order.
+    /// Returns the names of the requested series, in the plan's order.
     pub(crate) fn chosen(&self, wanted: Option<Vec<String>>) -> PyResult<Vec<String>> {
         let known = self.series();
         let wanted = wanted.unwrap_or_default();
@@ -121,7 +121,7 @@ impl Plan {
         Ok(known.into_iter().filter(is_wanted).collect())
     }
 
-    /// The text of a change: `KEY=VALUE`s, or a dictionary of them.
+    /// Returns changes as text: `KEY=VALUE`s, or a dictionary of them.
     fn changes(changes: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
         if let Ok(one) = changes.extract::<String>() {
             return Ok(vec![one]);
@@ -142,8 +142,8 @@ impl Plan {
 
 #[pymethods]
 impl Plan {
-    /// Reads a plan: TOML as text, the path of a file, a dictionary, or keywords; with
-    /// changes `KEY=VALUE`.
+    /// Reads a plan: TOML as text, the path of a file, a dictionary, or keywords. Changes are
+    /// `KEY=VALUE`.
     #[new]
     #[pyo3(signature = (source=None, *, set=None, **keys))]
     fn new(
@@ -185,13 +185,13 @@ impl Plan {
         read.map_err(|findings| plan_error(py, &findings))
     }
 
-    /// What results are filed under.
+    /// Name under which results are stored.
     #[getter]
     fn name(&self) -> &str {
         &self.plan.name
     }
 
-    /// One line for people.
+    /// Title in one line.
     #[getter]
     fn title(&self) -> &str {
         &self.plan.title
@@ -203,7 +203,7 @@ impl Plan {
         self.plan.seed
     }
 
-    /// Names of the variations.
+    /// Names of the series.
     #[getter]
     fn series(&self) -> Vec<String> {
         let all = self.plan.series.iter();
@@ -229,7 +229,7 @@ impl Plan {
         self.overrides.clone()
     }
 
-    /// What runs, but hardly as meant.
+    /// Warnings: settings that are valid but probably not intended.
     #[getter]
     fn warnings(&self) -> Vec<Diagnostic> {
         listed(&self.plan.warnings)
@@ -241,7 +241,7 @@ impl Plan {
     }
 }
 
-/// Lets flows of a series use controls that are written in Python.
+/// Makes flows of a series use controls written in Python.
 pub(crate) fn use_controls(series: &mut [Series], controls: &Controls) -> PyResult<()> {
     for (name, control) in controls {
         let mut found = false;
@@ -282,7 +282,7 @@ fn text_or_path(source: &Bound<'_, PyAny>) -> PyResult<Source> {
     }
 }
 
-/// The text of a plan; the directory of an experiment has it in `plan.toml`.
+/// Returns the text of a plan. For the directory of an experiment that of its `plan.toml`.
 fn file(path: &Path) -> PyResult<String> {
     fs::read_to_string(path).map_err(|error| {
         failed(
@@ -293,7 +293,7 @@ fn file(path: &Path) -> PyResult<String> {
     })
 }
 
-/// A dictionary as TOML: a key for a line. A plan without a name is called `plan`.
+/// Converts a dictionary to TOML: a line per key. A plan without a name is called `plan`.
 fn document(keys: &Bound<'_, PyDict>) -> PyResult<String> {
     let mut text = String::new();
     if !keys.contains("name")? {
@@ -305,7 +305,7 @@ fn document(keys: &Bound<'_, PyDict>) -> PyResult<String> {
     Ok(text)
 }
 
-/// A key; one with dots is a path, as in TOML.
+/// Returns a key; one with dots is a path, as in TOML.
 fn name(key: &Bound<'_, PyAny>) -> PyResult<String> {
     let key: String = key.extract()?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
@@ -322,7 +322,7 @@ fn quoted(text: &str) -> String {
         .replace('\u{7f}', "\\u007f")
 }
 
-/// A value as TOML.
+/// Converts a value to TOML.
 fn toml(value: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(text) = value.cast::<PyString>() {
         return Ok(quoted(&text.to_string()));

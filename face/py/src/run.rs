@@ -1,4 +1,4 @@
-//! `run`: series and repeats of a plan on all cores, and what came out.
+//! `run`: runs series and repeats of a plan on all cores.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,18 +18,18 @@ use crate::plan::{Plan, use_controls};
 use crate::table::Table;
 use crate::wait::released;
 
-/// What a run found out.
+/// Results of a run.
 #[pyclass(frozen, module = "gigatcp")]
 pub struct Run {
     record: RunRecord,
-    /// Rows of its tables, made at the first look.
+    /// Rows of its tables, created on first use.
     rows: Mutex<Option<Arc<Vec<CellRow>>>>,
 }
 
 /// Rows of a batch: the texts of more might not fit one.
 const BATCH: usize = 1 << 20;
 
-/// Columns that every table of a run begins with.
+/// First columns of every table of a run.
 const KEYS: [(&str, &str, Kind); 3] = [
     ("series", "name of the series", Kind::Text),
     ("repeat", "number of the repeat", Kind::Whole),
@@ -37,7 +37,7 @@ const KEYS: [(&str, &str, Kind); 3] = [
 ];
 
 impl Run {
-    /// The result of a plan's series.
+    /// Returns the result of a plan's series.
     pub(crate) fn of(
         plan: &Plan,
         series: Vec<SeriesRecord>,
@@ -116,7 +116,7 @@ impl Run {
 
 #[pymethods]
 impl Run {
-    /// Everything that was found out, as `run.json` has it (docs/run-json.md).
+    /// All results, as in `run.json` (docs/run-json.md).
     #[getter]
     fn record<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let text = serde_json::to_string(&self.record);
@@ -148,7 +148,7 @@ impl Run {
         self.table(Kept::Hops)
     }
 
-    /// One row for each look at a sender.
+    /// One row for each sample of a sender.
     #[getter]
     fn samples(&self) -> Table {
         self.table(Kept::Samples)
@@ -165,7 +165,7 @@ impl Run {
         Report::new(&self.record, None).html()
     }
 
-    /// The run page in a frame: its styles and scripts are its own.
+    /// The run page in a frame, which isolates its styles and scripts.
     fn _repr_html_(&self) -> String {
         format!(
             "<iframe sandbox=\"allow-scripts\" style=\"width:100%;height:600px;border:0\" \
@@ -186,8 +186,8 @@ impl Run {
 
 /// Runs a plan in virtual time: every series and repeat, on all cores.
 ///
-/// `control` replaces the congestion control of all flows, or of those that a dictionary
-/// names, by one that is written in Python. Nothing is written to disk.
+/// `control` replaces the congestion control of all flows by one written in Python, or of the flows
+/// that a dictionary names. Nothing is written to disk.
 #[pyfunction]
 #[pyo3(signature = (plan, *, series=None, seed=None, repeat=None, why=false, jobs=None, control=None))]
 #[allow(clippy::too_many_arguments, reason = "keywords of Python")]

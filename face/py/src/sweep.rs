@@ -1,4 +1,4 @@
-//! Sweeps: in process on all cores, and what executors need to run them elsewhere.
+//! Sweeps: in process on all cores, and support for executors.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ use crate::plan::Plan;
 use crate::table::Table;
 use crate::wait::released;
 
-/// A question about a plan with the store of its rows; `gigatcp.sweep` makes and runs it.
+/// A sweep over a plan, with the store of its rows. Created by `gigatcp.sweep`.
 #[pyclass(frozen, module = "gigatcp")]
 pub struct Sweep {
     stored: Stored,
@@ -33,7 +33,7 @@ pub struct Sweep {
 #[derive(Default)]
 struct Rounds {
     round: Option<Round>,
-    /// True once there is a segment for its rows.
+    /// Whether its rows have a segment in the store.
     has_begun: bool,
 }
 
@@ -125,7 +125,7 @@ impl Sweep {
         })
     }
 
-    /// Runs what has no row, on that many threads. Returns whether everything ran.
+    /// Runs the repetitions without a row, on `threads` threads. Returns whether all of them ran.
     fn run(&self, py: Python<'_>, threads: usize) -> PyResult<bool> {
         let ran = released(py, &Vec::new(), |stop| {
             self.stored.run(threads, stop, &self.done)
@@ -133,32 +133,33 @@ impl Sweep {
         ran.map_err(|error| unwritable(&error))
     }
 
-    /// The question as text: what a worker needs in addition to numbers of cells.
+    /// The sweep as text, which a worker needs in addition to cell numbers.
     #[getter]
     fn question(&self) -> String {
         serde_json::to_string(self.stored.asked()).unwrap_or_default()
     }
 
-    /// Returns up to `most` repetitions to run next, number of the cell and repetition; none
-    /// when those of this round are handed out.
+    /// Returns up to `most` repetitions to run next: number of the cell and repetition. Returns
+    /// none when all of this round have been returned.
     fn pending(&self, py: Python<'_>, most: usize) -> PyResult<Vec<(u64, u32)>> {
         let next = released(py, &Vec::new(), |_| self.hand_out(most))?;
         next.map_err(|error| unwritable(&error))
     }
 
-    /// Begins the next round, once all rows of the last are there; false if none is needed.
+    /// Begins the next round, if all rows of the previous one are there. Returns false if no
+    /// further round is needed.
     fn advance(&self, py: Python<'_>) -> PyResult<bool> {
         let has_next = released(py, &Vec::new(), |_| self.next_round())?;
         has_next.map_err(|error| unwritable(&error))
     }
 
-    /// Stores the rows that a worker made, and returns how many they are.
+    /// Stores the rows from a worker, and returns their number.
     fn absorb(&self, rows: &str) -> PyResult<u64> {
         let stored = self.stored.store().absorb(rows);
         stored.map_err(|error| unwritable(&error))
     }
 
-    /// Makes the disk keep what was stored.
+    /// Flushes the store to disk.
     fn finish(&self) -> PyResult<()> {
         let finished = self.stored.store().finish();
         finished.map_err(|error| unwritable(&error))
@@ -201,13 +202,13 @@ impl Sweep {
         self.stored.space().count()
     }
 
-    /// Where question and tables are.
+    /// Directory of the sweep and its tables.
     #[getter]
     fn directory(&self) -> PathBuf {
         self.stored.directory().to_owned()
     }
 
-    /// Repetitions that were known, ran, and failed in this process.
+    /// Numbers of repetitions that were stored before, ran, and failed in this process.
     #[getter]
     fn counts(&self) -> (u64, u64, u64) {
         let Progress {
@@ -222,7 +223,7 @@ impl Sweep {
 }
 
 impl Sweep {
-    /// Repetitions of this round; the first ones begin a segment for their rows.
+    /// Returns repetitions of this round; the first call begins a segment for their rows.
     fn hand_out(&self, most: usize) -> Result<Vec<(u64, u32)>, StoreError> {
         let mut rounds = self.rounds();
         let Some(round) = &mut rounds.round else {
@@ -251,10 +252,10 @@ impl Sweep {
     }
 }
 
-/// The worker of the question that was asked last, by the digest of its text.
+/// Worker for the last sweep, by the digest of its text.
 static WORKER: Mutex<Option<(u128, Arc<Worker>)>> = Mutex::new(None);
 
-/// Runs repetitions of the cells of a question and returns their rows, for `absorb`.
+/// Runs repetitions of the cells of a sweep and returns their rows, for `absorb`.
 #[pyfunction]
 pub fn run_bundle(
     py: Python<'_>,

@@ -1,5 +1,5 @@
-//! Arrow tables through the PyCapsule interface: pandas, polars, pyarrow and DuckDB take them
-//! without a copy, and none of them is needed here.
+//! Arrow tables through the PyCapsule interface: pandas, polars, pyarrow and DuckDB read them
+//! without a copy, and none of them is required.
 
 use std::sync::Arc;
 
@@ -85,7 +85,7 @@ impl Table {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// Hands out the batches; a requested schema may be ignored, and is.
+    /// Returns the batches as a stream. A requested schema is ignored, which the interface allows.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,

@@ -1,4 +1,4 @@
-//! `theory`: what the literature expects of a path.
+//! `theory`: figures of a path by published equations.
 
 use gigatcp_report::theory::{Expected, Questions};
 use gigatcp_theory::{Growth, MathisConstant, Path};
@@ -9,9 +9,9 @@ use pyo3::prelude::*;
 
 use crate::error::failed;
 
-/// Returns the figures of a path, with units in their names (`gigatcp theory --json`): the window
-/// it needs, how long it takes to open, the loss it bears, and what losses, windows and
-/// transfers that are asked about come to.
+/// Returns the figures of a path, with units in their names. They are those of `gigatcp theory
+/// --json`: the required window, the time until it is open, the loss it tolerates, and results for
+/// the given losses, windows and transfers.
 #[pyfunction]
 #[pyo3(signature = (rate, rtt, mss, *, iw=10, delayed_ack=false, constant=0.7, loss=vec![], window=vec![], data=vec![]))]
 #[allow(clippy::too_many_arguments, reason = "keywords of Python")]

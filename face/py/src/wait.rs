@@ -11,11 +11,11 @@ use pyo3::prelude::*;
 
 use crate::control::{Controls, Registration};
 
-/// Time between two looks for signals.
+/// Interval between checks for signals.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Does `work` on another thread while Python runs. A signal sets the flag that `work` is
-/// given, and so does an exception of a control; it is raised when `work` has come back.
+/// Runs `work` on another thread with the GIL released. A signal or an exception of a control sets
+/// the flag passed to `work`. The exception is raised after `work` has returned.
 pub(crate) fn released<T: Send>(
     py: Python<'_>,
     controls: &Controls,
@@ -27,7 +27,7 @@ pub(crate) fn released<T: Send>(
             let (sender, receiver) = mpsc::channel();
             let stop = &stop;
             scope.spawn(move || {
-                // A world that finds a fault in itself panics; its results are not used.
+                // A world with an internal fault panics; its results are not used.
                 let done = catch_unwind(AssertUnwindSafe(|| work(stop)));
                 let _ = sender.send(done);
             });

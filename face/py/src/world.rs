@@ -1,4 +1,4 @@
-//! `World`: a world step by step: advance, read any flow, change links, go on.
+//! `World`: runs a simulation step by step. It can be advanced, read and changed in between.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
@@ -29,7 +29,7 @@ pub struct World {
     state: Mutex<State>,
 }
 
-/// What changes.
+/// Mutable state of the world.
 struct State {
     /// None after `result` or an error.
     world: Option<Simulated>,
@@ -39,7 +39,7 @@ struct State {
     links: Vec<HopConfig>,
 }
 
-/// The links of a scenario, in the order that a world has them.
+/// Returns the links of a scenario, in the order of a world.
 fn links(scenario: &Scenario) -> Vec<HopConfig> {
     let all = scenario.forward.iter().chain(&scenario.reverse);
     all.chain(&scenario.links).cloned().collect()
@@ -55,7 +55,7 @@ fn over() -> PyErr {
 
 #[pymethods]
 impl World {
-    /// A world at time zero, of a series of a plan (the first one unless named).
+    /// A world at time zero, of a series of a plan (by default the first one).
     #[new]
     #[pyo3(signature = (plan, *, series=None, seed=None, control=None))]
     fn new(
@@ -88,7 +88,7 @@ impl World {
         })
     }
 
-    /// Runs until a time (`"2 s"`, or seconds), or to its end. Returns whether it goes on.
+    /// Advances to a time (`"2 s"`, or seconds), or to the end. Returns whether it continues.
     #[pyo3(signature = (until=None))]
     fn advance(&self, py: Python<'_>, until: Option<&Bound<'_, PyAny>>) -> PyResult<bool> {
         let until = until.map_or(Ok(Instant::FAR_FUTURE), instant)?;
@@ -191,8 +191,8 @@ impl World {
         })
     }
 
-    /// Changes links from now on, by keys of the plan: `change("path.rate=5 Mbit/s")`. What is
-    /// inside goes on. A key that changes no link is refused.
+    /// Changes links from now on, by keys of the plan: `change("path.rate=5 Mbit/s")`. Packets
+    /// inside stay. A key that changes no link is refused.
     #[pyo3(signature = (*changes))]
     fn change(&self, py: Python<'_>, changes: Vec<String>) -> PyResult<()> {
         self.with(|state| {
@@ -219,7 +219,7 @@ impl World {
         })
     }
 
-    /// Ends the world and returns its result, as `run` does.
+    /// Ends the world and returns its result, like `run`.
     fn result(&self, py: Python<'_>) -> PyResult<Run> {
         self.with(|state| {
             let world = state.world.take().ok_or_else(over)?;
@@ -235,7 +235,7 @@ impl World {
 
 impl World {
     fn with<T>(&self, act: impl FnOnce(&mut State) -> PyResult<T>) -> PyResult<T> {
-        // A second thread is refused: to wait would hold the GIL.
+        // A second thread gets an error: waiting would hold the GIL.
         let state = self.state.try_lock();
         let mut state = state.map_err(|_| {
             failed(
@@ -273,7 +273,7 @@ impl World {
         Ok(number)
     }
 
-    /// The links of the plan with these changes.
+    /// Returns the links of the plan with these changes.
     fn links_with(
         &self,
         py: Python<'_>,

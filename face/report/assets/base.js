@@ -1,5 +1,4 @@
-// What everything else stands on: the data, errors that are seen, colours of
-// the theme, and numbers as text.
+// Common parts: the data, visible errors, colors of the theme, and numbers as text.
 
 // A graph that failed must not look like an empty one.
 window.onerror = (message) => {
@@ -26,8 +25,7 @@ function element(tag, text, className) {
   return node;
 }
 
-// Theme: what the system prefers, until the button or the address (#dark,
-// #light) says otherwise.
+// Theme: the system's preference, until the button or the address (#dark, #light) overrides it.
 const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");
 const THEMES = ["dark", "light"];
 let chosenTheme = THEMES.find((theme) => link.parts.has(theme)) ?? null;
@@ -45,13 +43,13 @@ function applyTheme() {
   colours.lines = Array.from({ length: 8 }, (_, i) => style.getPropertyValue("--c" + i).trim());
 }
 
-// The button: the other theme, in the address too.
+// The button: switches the theme, in the address too.
 function switchTheme() {
   chosenTheme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
   link.write({ dark: null, light: null, [chosenTheme]: "" });
 }
 
-// Runs `draw` for paper, which is light, and again for the screen.
+// Runs `draw` in the light theme for printing, and again for the screen.
 function drawForPrint(draw) {
   let before = null;
   window.addEventListener("beforeprint", () => {
@@ -73,7 +71,7 @@ function digits(value, decimals) {
   return sign + grouped + (part ? "." + part : "");
 }
 
-// Units by which an axis or a value is shown: the largest not above `size`.
+// Returns the unit of an axis or a value: the largest not above `size`.
 function unitFor(size, units) {
   return units.find((unit) => size >= unit.size) ?? units[units.length - 1];
 }
@@ -97,8 +95,8 @@ function withUnit(value, units) {
   return digits(scaled, decimals) + " " + unit.name;
 }
 
-// How line number `index` looks: colour, dashes and mark, each alone enough
-// for the first few, together for all.
+// Style of line number `index`: color, dashes and mark. The first few lines differ in each of
+// these, all lines in their combination.
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
 function lineStyle(index) {
   return {
@@ -127,24 +125,24 @@ function markPath(g, kind, x, y, r) {
   }
 }
 
-// Letters of the page against 16 px: a graph is drawn in units that grow with them.
+// Font size of the page relative to 16 px: a graph is drawn in units that scale with it.
 function unitPixels() {
   return parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
 }
 
-// Device pixels of a unit.
+// Device pixels per unit.
 function unitRatio() {
   return unitPixels() * (window.devicePixelRatio || 1);
 }
 
-// Where a pointer is in a canvas, in units.
+// Position of a pointer in a canvas, in units.
 function placeIn(canvas, event) {
   const box = canvas.getBoundingClientRect();
   const unit = unitPixels();
   return [(event.clientX - box.left) / unit, (event.clientY - box.top) / unit];
 }
 
-// Empties a canvas of the size that the page gives it, at device resolution.
+// Clears a canvas, which has the size set by the page, at device resolution.
 function openCanvas(canvas, least = [1, 1]) {
   const box = canvas.getBoundingClientRect();
   const unit = unitPixels(), ratio = unitRatio();
@@ -156,8 +154,8 @@ function openCanvas(canvas, least = [1, 1]) {
   return { g, width, height };
 }
 
-// A small canvas at device resolution, drawn by `draw(g, width, height)`. It is an ornament of
-// the text next to it.
+// A small canvas at device resolution, drawn by `draw(g, width, height)`. It decorates the text
+// next to it.
 function glyph(width, height, draw) {
   const canvas = document.createElement("canvas");
   const ratio = unitRatio();

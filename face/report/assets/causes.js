@@ -1,8 +1,7 @@
-// The one palette of causes, for strips of runs and of captures: color and pattern.
+// Palette of causes, for strips of runs and of captures: color and pattern.
 
-// Looks by id of the cause, so that a cause looks the same in every report: one color
-// for each kind, path, loss, receiver, sender, application. An id that is not listed
-// takes one of the rest.
+// Color and pattern by id of the cause, the same in every report. There is one color for each kind:
+// path, loss, receiver, sender, application. Unlisted ids share the rest.
 const CAUSE_LOOKS = {
   "path-saturated": [5, "plain"], "cross-traffic": [5, "cross"], "local-queue": [5, "checks"],
   "ack-path": [5, "falling"], "aqm-drops": [5, "rising"],
@@ -42,14 +41,14 @@ function strokes(g, lines) {
   g.stroke();
 }
 
-// How a cause looks; `names` are all of the page, for those without a look of their own.
+// Color and pattern of a cause; `names` are all of the page, for unlisted ones.
 function causeLook(name, names) {
   if (Object.hasOwn(CAUSE_LOOKS, name)) return CAUSE_LOOKS[name];
   const spare = names.filter((other) => !Object.hasOwn(CAUSE_LOOKS, other)).indexOf(name);
   return SPARE_LOOKS[Math.max(0, spare) % SPARE_LOOKS.length];
 }
 
-// The shares of causes in tables, in the colors that graphs give them.
+// Paints the shares of causes in tables in the colors of the graphs.
 function paintShares() {
   const nodes = document.querySelectorAll("[data-cause]");
   const names = [...new Set([...nodes].map((node) => node.dataset.cause))];

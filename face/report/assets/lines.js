@@ -1,13 +1,13 @@
-// Lines over time with marks, a cross-hair that reads them, the legend that switches them, and
-// the span of time that all graphs over time show.
+// Lines over time with marks, a cross-hair that shows their values, a legend that toggles them, and
+// the common time span of all graphs.
 
 const hiddenLines = new Set();
 
-// From and to, s; null: all of the time.
+// From and to, s; null: the whole time.
 const shown = { span: null, changed: () => {} };
 
 function showSpan(from, to) {
-  // Below a nanosecond and above a day there is nothing to see.
+  // Spans below a nanosecond or above a day are refused.
   if (from !== undefined && !(to - from >= 1e-9 && to - from <= 1e5)) return;
   shown.span = from === undefined ? null : [from, to];
   link.write({ t: shown.span && spanPart(from, to) });
@@ -45,9 +45,9 @@ function nearest(line, at) {
   return low > 0 && at - line.t[low - 1] < line.t[low] - at ? low - 1 : low;
 }
 
-// `read()` gives { lines, x, y }: lines are { index, t, v, low, high,
-// published, claim, everyMark, label }, axes as Plot wants them, and `foot`, pixels kept
-// free at the foot. `quiet`: no cross-hair.
+// `read()` returns { lines, x, y }. Lines are { index, t, v, low, high, published, claim,
+// everyMark, label }; x and y are axes for Plot. `foot`: pixels kept free at the bottom. `quiet`:
+// no cross-hair.
 class LineChart {
   constructor(canvas, read, options = {}) {
     this.plot = new Plot(canvas);
@@ -71,7 +71,7 @@ class LineChart {
     const marked = new Set();
     this.plot.inside((g) => {
       for (const line of content.lines) {
-        // A series and its fit are compared with the same values.
+        // A series and its fit have the same published values, which are drawn once.
         if (!marked.has(line.claim)) this.published(g, line);
         marked.add(line.claim);
       }
@@ -87,7 +87,7 @@ class LineChart {
     g.fillText(text, (left + right) / 2, (top + bottom) / 2, right - left - 20);
   }
 
-  // Whiskers from the lowest to the highest of the repeats.
+  // Whiskers from the minimum to the maximum of the repeats.
   spread(g, line) {
     if (!line.low?.length) return;
     const { x, y } = this.plot;
@@ -135,8 +135,8 @@ class LineChart {
     return (x.position(line.t[line.t.length - 1]) - x.position(line.t[0])) / Math.max(1, line.t.length - 1);
   }
 
-  // A mark at every point, or, on dense lines, at a fixed spacing in pixels, shifted by the line's
-  // number so that lines on top of each other can be distinguished.
+  // A mark at every point, or, on dense lines, at a fixed spacing in pixels. Marks are shifted by
+  // the line's number so that overlapping lines can be distinguished.
   marks(g, line, style) {
     const { x, y, left } = this.plot;
     const everyMark = line.everyMark && (line.t.length === 1 || this.room(line) >= 5);
@@ -219,7 +219,7 @@ class LineChart {
     });
   }
 
-  // Moves the cross-hair, which is read aloud then.
+  // Moves the cross-hair; a screen reader then reads the values.
   step(direction) {
     const { x } = this.plot;
     const width = Math.min(this.content.step ?? Infinity, (x.high - x.low) / 50);
@@ -229,7 +229,7 @@ class LineChart {
     this.point(at, px, box.top + window.scrollY + 30, true);
   }
 
-  // The point of the line that is read at time `at`; below zero if it ended long before.
+  // The point of the line at time `at`; negative if the line ended long before.
   pointAt(line, at) {
     const i = nearest(line, at);
     const { low, high } = this.plot.x;
@@ -256,8 +256,7 @@ class LineChart {
   }
 }
 
-// An axis from zero (or, as a logarithm, from the smallest value) to above the
-// largest of `values`.
+// An axis from zero (or, logarithmic, from the smallest value) to above the largest of `values`.
 function valueAxis(values, units, label, log) {
   let high = 0, least = Infinity;
   for (const value of values) {
@@ -267,7 +266,7 @@ function valueAxis(values, units, label, log) {
   if (!(high > 0)) high = units[units.length - 1].size;
   const unit = unitFor(high, units);
   if (!log) return { low: 0, high: high * 1.06, unit, label };
-  // Five decades below the top at most: a single zero must not flatten the rest.
+  // At most five decades below the top: a single zero must not flatten the rest.
   const low = Math.max(Math.min(least, high / 2), high / 1e5);
   return { low: low / 1.15, high: high * 1.25, unit, label, log: true };
 }
@@ -280,8 +279,8 @@ function* allValues(lines) {
   }
 }
 
-// The span shown; else from zero to the end of the longest line, a logarithm where a line would
-// be a pixel wide.
+// The visible span; by default from zero to the end of the longest line. Logarithmic if a line
+// would be a pixel wide.
 function timeAxis(lines, label) {
   if (shown.span) {
     const [low, high] = shown.span;
@@ -296,7 +295,7 @@ function timeAxis(lines, label) {
   return { ...axis, low: Math.max(Math.min(...starts), high / 1e5), log: true };
 }
 
-// The unit that fits the span shown, unless that makes the numbers too long.
+// The unit that fits the visible span, unless it makes the numbers too long.
 function unitOf(low, high, units) {
   let index = units.indexOf(unitFor((high - low) * 1.0001, units));
   while (index > 0 && Math.abs(high) / units[index].size >= 1e5) index -= 1;
@@ -305,11 +304,11 @@ function unitOf(low, high, units) {
 
 const inSeconds = (rates) => rates && { t: rates.t.map((ms) => ms / 1e3), v: rates.v };
 
-// Fewer points than this are no graph over time: the tables have them.
+// Lines with fewer points are not drawn: the tables have them.
 const FEWEST_POINTS = 3;
 const isGraph = (line) => line.t.length >= FEWEST_POINTS || line.published?.t.length >= FEWEST_POINTS;
 
-// Rates this many times apart are read on a logarithmic axis.
+// Ratio of rates from which the axis is logarithmic.
 const FAR_APART = 20;
 
 // Lines of throughput that are switched on, or only number `only`.
@@ -337,7 +336,7 @@ function stateLines(quantity) {
     .map(inSpan);
 }
 
-// Buttons that switch lines on and off; a double click leaves one alone.
+// Buttons that switch lines on and off; a double click shows one line only.
 function buildLegend(redraw) {
   const say = () => buttons.forEach((button, index) => button.setAttribute("aria-pressed", String(!hiddenLines.has(index))));
   const change = () => {

@@ -1,5 +1,5 @@
-// What is shown, in the fragment of the address: a copied address shows the same again.
-// Parts are NAME=VALUE with & between, and `dark` or `light`; what cannot be read is ignored.
+// Keeps the view in the fragment of the address, so that a copied address shows the same view.
+// Parts are NAME=VALUE separated by &, and `dark` or `light`. Invalid parts are ignored.
 
 const SPAN_FORM = /^(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)$/;
 
@@ -20,7 +20,7 @@ const link = {
       this.parts.delete(name);
       for (const one of [value ?? []].flat()) this.parts.append(name, one);
     }
-    // A browser refuses too many changes in a short time.
+    // Browsers refuse too many changes in a short time.
     clearTimeout(this.waiting);
     this.waiting = setTimeout(() => this.put(), 150);
   },
@@ -29,7 +29,7 @@ const link = {
     try {
       history.replaceState(null, "", "#" + words.join("&"));
     } catch {
-      // A page inside another may have no address of its own.
+      // A page inside a frame may have no address of its own.
     }
   },
 };

@@ -1,5 +1,5 @@
-// Puts the graphs into their frames and redraws them when the theme, the size
-// or the choice of series changes.
+// Draws the graphs into their frames, and redraws them when the theme, the size or the choice of
+// series changes.
 
 const throughputChart = byId("throughput") && new LineChart(byId("throughput"), () => {
   const lines = throughputLines();
@@ -31,13 +31,13 @@ function pressed(id) {
   return byId(id).getAttribute("aria-pressed") === "true";
 }
 
-// One small graph per series, all of the same height of scale.
+// One small graph per series, all with the same scale.
 function buildFacets() {
   const frame = byId("facets");
   const lines = throughputLines();
   const log = pressed("throughput-scale");
   frame.replaceChildren();
-  // One or two series are read in the graph above.
+  // One or two series are legible in the graph above.
   byId("each").hidden = lines.length < 3;
   if (lines.length < 3) return (facetCharts = []);
   facetCharts = lines.map(({ index }) => {
@@ -60,7 +60,7 @@ function drawThroughput() {
   for (const chart of [throughputChart, ...facetCharts]) chart.draw();
 }
 
-// A plan without connections that last has no lines, but may have queues.
+// A plan without long connections has no lines, but may have queues.
 function drawLines() {
   if (throughputChart) {
     drawThroughput();
@@ -95,7 +95,7 @@ function drawAll() {
   }
 }
 
-// Sections without anything to draw are not shown; rates far apart begin on a logarithmic axis.
+// Hides sections without data. Rates that are far apart start on a logarithmic axis.
 function arrange() {
   const lines = throughputLines();
   byId("graphs").hidden = !lines.length;
@@ -110,7 +110,7 @@ function arrange() {
   }
 }
 
-// What the page does not show, it says.
+// Reports what the page does not show.
 function notes() {
   const left = DATA.lines_left_out;
   if (left) byId("graphs").prepend(element("p", `${left} flows beyond the first ${DATA.lines.length} are in the tables only.`, "partial"));
@@ -120,7 +120,7 @@ function notes() {
   if (merged) byId("limits").append(element("p", `Of ${merged} series, changes too close to be seen are merged to the cause that took most of the time. run.json and the table below have all of the time.`, "note"));
 }
 
-// The address has the connection and the time shown of it.
+// The address has the connection and its visible time.
 function sequenceChanged({ x0, x1 }) {
   const isWhole = x0 === sequencePlot.all?.[0] && x1 === sequencePlot.all[1];
   link.write({ connection: byId("sequence-choice").selectedIndex ? byId("sequence-choice").value : null, segments: isWhole ? null : spanPart(x0, x1) });
@@ -154,7 +154,7 @@ function startSequence() {
   byId("sequence-fit").addEventListener("click", () => sequencePlot.fit());
 }
 
-// What the address asks for: series, the span of the graphs over time, a connection and its span.
+// Applies the address: series, the time span, a connection and its span.
 function follow() {
   link.read();
   const asked = link.parts.getAll("show");
@@ -171,7 +171,7 @@ function follow() {
   }
 }
 
-// Says which span is shown, with buttons for it.
+// Shows the time span, with buttons for it.
 function startSpan() {
   const bar = byId("span");
   const axis = () => ({ low: shown.span[0], high: shown.span[1] });
@@ -227,7 +227,7 @@ window.addEventListener("hashchange", () => {
   drawAll();
 });
 
-// Only a new width matters: the timeline sets its own height.
+// Only a new width matters, because the timeline sets its own height.
 let drawnWidth = document.body.clientWidth;
 window.addEventListener("resize", () => {
   if (document.body.clientWidth === drawnWidth) return;

@@ -1,5 +1,4 @@
-// A frame with axes: scales, ticks that never run into each other, and the
-// pixel ratio of the screen.
+// A frame with axes: scales, ticks that do not overlap, and the pixel ratio of the screen.
 
 const FONT = '12px system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif';
 
@@ -39,7 +38,7 @@ function logTicks(low, high, count) {
   return ticks.length >= 2 ? ticks : linearTicks(low, high, count);
 }
 
-// Ticks along `length` pixels whose labels leave room between each other.
+// Ticks along `length` pixels whose labels do not overlap.
 function ticksThatFit(g, axis, length, horizontal) {
   const make = axis.log ? logTicks : linearTicks;
   const unit = axis.unit?.size ?? 1;
@@ -61,7 +60,7 @@ class Plot {
     this.g = canvas.getContext("2d");
   }
 
-  // An empty picture of the size the page gives the canvas.
+  // An empty picture with the size of the canvas in the page.
   open() {
     const { g } = this;
     Object.assign(this, openCanvas(this.canvas, [120, 80]));
@@ -72,8 +71,8 @@ class Plot {
     this.bottom = this.height - 40;
   }
 
-  // An empty picture with axes. `x` and `y` say low, high, unit, label and log;
-  // `above` pixels stay free over the frame, `below` at the foot of it.
+  // An empty picture with axes. `x` and `y` have low, high, unit, label and log; `above` pixels
+  // stay free over the frame, `below` at the bottom of it.
   begin(x, y, above = 0, below = 0) {
     this.open();
     const { g } = this;
@@ -88,7 +87,7 @@ class Plot {
     this.axes(this.timeTicks(x), yTicks);
   }
 
-  // Lays the horizontal axis out so that its last label ends inside the canvas.
+  // Lays out the horizontal axis so that its last label ends inside the canvas.
   timeTicks(x) {
     const { g } = this;
     let ticks = [];
@@ -107,7 +106,7 @@ class Plot {
   scale(axis, from, to) {
     if (axis.log) {
       const low = Math.log(axis.low), span = Math.log(axis.high) - low || 1;
-      // What a logarithm cannot show lies on the edge.
+      // Values that a logarithmic axis cannot show are drawn at its edge.
       return (value) => from + ((Math.log(Math.max(value, axis.low)) - low) / span) * (to - from);
     }
     const span = axis.high - axis.low || 1;
@@ -165,7 +164,7 @@ class Plot {
     return axis.label + unit + (axis.log ? ", logarithmic" : "");
   }
 
-  // Runs `draw` with everything outside the frame cut off.
+  // Runs `draw` clipped to the frame.
   inside(draw, slack = 0) {
     const { g } = this;
     g.save();
@@ -177,7 +176,7 @@ class Plot {
   }
 }
 
-// The frame of what a drag will zoom to.
+// The frame of the area that a drag will zoom to.
 function drawRubberBand(g, { fromX, fromY, toX, toY }) {
   g.strokeStyle = colours.ink;
   g.lineWidth = 1;
@@ -186,12 +185,12 @@ function drawRubberBand(g, { fromX, fromY, toX, toY }) {
   g.setLineDash([]);
 }
 
-// The box that follows the pointer; one for the page.
+// The tooltip that follows the pointer; one for the page.
 const tip = element("div", undefined, "tip");
 tip.hidden = true;
 document.body.append(tip);
 
-// `aloud`: read by a screen reader, which a pointer on its way would flood.
+// `aloud`: read by a screen reader. Pointer movements would produce too many readings.
 function showTip(content, pageX, pageY, aloud = false) {
   tip.setAttribute("aria-live", aloud ? "polite" : "off");
   tip.replaceChildren(...content);

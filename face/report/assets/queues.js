@@ -1,9 +1,8 @@
-// Queues over time: lines of steps, one per series that has the element, with ticks for
-// what was dropped and marked.
+// Queues over time: step lines, one per series with the element, with ticks for drops and marks.
 
 const PACKETS = [{ name: "packets", size: 1 }];
 const QUEUE_UNITS = { delay: SECONDS, packets: PACKETS, bytes: OCTETS };
-// Height of a row of ticks; each series has its own.
+// Height of a row of ticks; each series has a row.
 const TICK_ROW = 9;
 
 function queueLines(element, quantity) {
@@ -27,7 +26,7 @@ class QueueChart extends LineChart {
     this.plot.inside((g) => this.ticks(g));
   }
 
-  // A row holds until the next: no slope between them.
+  // A row holds until the next: there is no slope between them.
   trace(g, line) {
     const { x, y } = this.plot;
     line.t.forEach((t, i) => {
@@ -58,7 +57,7 @@ class QueueChart extends LineChart {
     });
   }
 
-  // The row that holds at time `at`, however long ago it began.
+  // The row that holds at time `at`, regardless of its start.
   pointAt(line, at) {
     const i = nearest(line, at);
     const row = i > 0 && line.t[i] > at ? i - 1 : i;
@@ -71,7 +70,7 @@ const queueChart = byId("queue") && new QueueChart(byId("queue"), () => {
   const units = QUEUE_UNITS[quantity.value];
   const lines = queueLines(byId("queue-element").value, quantity.value);
   const y = valueAxis(allValues(lines), units, quantity.selectedOptions[0].text, pressed("queue-scale"));
-  // Room for the ticks, which would lie on the line of an empty queue.
+  // Space for the ticks, which would otherwise overlap the line of an empty queue.
   const rows = lines.filter((line) => line.drops.length || line.marks.length).length;
   return {
     lines, y,

@@ -1,11 +1,10 @@
-// The time-sequence graph: segments, acknowledgments, window edge and SACK
-// blocks of one connection, from the whole down to a single packet.
+// The time-sequence graph: segments, acknowledgments, window edge and SACK blocks of one
+// connection, at any zoom from all of it to a single packet.
 //
-// Where a stretch was recorded segment by segment and is wide enough on the
-// screen it is drawn so; elsewhere each step of the overview is a bar from the
-// lowest to the highest offset sent in it.
+// An interval that was recorded segment by segment is drawn so if it is wide enough on the screen.
+// Elsewhere each step of the overview is a bar from the lowest to the highest offset sent in it.
 
-const WIDE_ENOUGH = 50; // pixels from which a stretch is drawn in full
+const WIDE_ENOUGH = 50; // minimum pixels for an interval to be drawn in full
 
 function unpackSequence(sequence) {
   const o = sequence.overview;
@@ -55,7 +54,7 @@ class SequencePlot {
     this.fit();
   }
 
-  // A time; the height follows.
+  // Sets the time; the height is fitted.
   show(from, to) {
     Object.assign(this.view, { x0: from, x1: to });
     this.fit();
@@ -67,8 +66,8 @@ class SequencePlot {
     return shown > 0 && ((detail.to - detail.from) / (x1 - x0)) * this.canvas.clientWidth >= WIDE_ENOUGH * unitPixels();
   }
 
-  // The height that shows what was sent and acknowledged in the time shown,
-  // and the window edge too unless it is far above.
+  // Fits the height to the data sent and acknowledged in the visible time, and to the window edge
+  // unless it is far above.
   fit() {
     const { x0, x1 } = this.view;
     let low = Infinity, high = -Infinity, edge = -Infinity;
@@ -80,7 +79,7 @@ class SequencePlot {
     };
     const { overview, details } = this.data;
     const full = details.filter((d) => this.inFull(d));
-    // A sliver of overview next to an interval does not count.
+    // A narrow part of overview next to an interval is ignored.
     const fills = full.some((d) => d.to - d.from > 0.8 * (x1 - x0));
     overview.t.forEach((t, i) => {
       if (fills || full.some((d) => t >= d.from && t <= d.to)) return;
@@ -115,13 +114,13 @@ class SequencePlot {
     if (this.drag) drawRubberBand(this.plot.g, this.drag);
   }
 
-  // Leaves room for what is drawn in full.
+  // Excludes the parts that are drawn in full.
   cutOut(g, full) {
     const { x, left, right, top, bottom } = this.plot;
     if (!full.length) return;
     g.beginPath();
     g.rect(left, top, right - left, bottom - top);
-    // Details may overlap, and a part that is cut out twice would be in again.
+    // Intervals may overlap; excluding a part twice would include it again.
     let free = left;
     for (const d of [...full].sort((a, b) => a.from - b.from)) {
       const from = Math.max(free, x.position(d.from)), to = Math.min(right, x.position(d.to));
@@ -198,8 +197,8 @@ class SequencePlot {
     g.setLineDash([]);
   }
 
-  // Each segment from its first offset to its end; with ticks at both ends
-  // once there is room; retransmissions are wider and have an R.
+  // Each segment from its first offset to its end, with ticks at both ends if there is space.
+  // Retransmissions are wider and have an R.
   segments(g, { t, at, length, again }) {
     const { x, y, left, right } = this.plot;
     const retransmitted = [];
@@ -264,7 +263,7 @@ class SequencePlot {
     for (const [px, from] of letters) g.fillText("S", px + 4, from + 2);
   }
 
-  // Bars over the frame where there is full detail, named where there is room.
+  // Bars over the frame at intervals with full detail, named if there is space.
   stretchMarks() {
     const { g, x, left, right, top } = this.plot;
     let free = left;
@@ -288,7 +287,7 @@ class SequencePlot {
     const v = this.view;
     const x = at?.x ?? (v.x0 + v.x1) / 2, y = at?.y ?? (v.y0 + v.y1) / 2;
     const span = (v.x1 - v.x0) * factor;
-    // Below a nanosecond there is nothing to see, nor beyond the connection.
+    // Spans below a nanosecond or beyond the connection are refused.
     if (span < 2e-9) return;
     if (span >= this.all[1] - this.all[0]) return this.whole();
     v.x0 = x - (x - v.x0) * factor;
@@ -331,7 +330,7 @@ class SequencePlot {
     });
     canvas.addEventListener("dblclick", () => this.whole());
     canvas.addEventListener("wheel", (event) => {
-      // Only with the focus, or the page could not be scrolled past the graph.
+      // Only with the focus; otherwise the wheel could not scroll the page past the graph.
       if (document.activeElement !== canvas && !event.ctrlKey) return;
       event.preventDefault();
       const [px, py] = place(event);
@@ -350,7 +349,7 @@ class SequencePlot {
     const { x, y } = this.plot;
     const v = this.view;
     [v.x0, v.x1] = [x.value(Math.min(drag.fromX, drag.toX)), x.value(Math.max(drag.fromX, drag.toX))];
-    // A stroke along the axis chooses a time; the height follows.
+    // A drag along the axis selects a time; the height is fitted.
     if (high < 12) return this.fit();
     [v.y0, v.y1] = [y.value(Math.max(drag.fromY, drag.toY)), y.value(Math.min(drag.fromY, drag.toY))];
     this.draw();
@@ -368,7 +367,7 @@ class SequencePlot {
     keys[event.key]();
   }
 
-  // Says where the pointer is and what segment is there.
+  // Shows the position of the pointer and the segment there.
   read(px, py) {
     const { x, y } = this.plot;
     const at = `${digits(x.value(px), 6)} s, offset ${digits(y.value(py), 0)}`;

@@ -1,5 +1,5 @@
-// Marks of plots that stand for cells: a click, or the arrow keys on a plot, show the command
-// that runs the cell. Each plot is one stop of the Tab key. The address has the cell chosen.
+// Marks of plots that stand for cells. A click on a mark, or the arrow keys on a plot, show the
+// command that runs the cell. Each plot is one tab stop. The address has the selected cell.
 const panel = byId("cell");
 const [about, command] = ["p", "code"].map((name) => panel.querySelector(name));
 let chosen;
@@ -38,7 +38,7 @@ function listen(plot) {
   });
 }
 
-// The cell that the address names: its row, or else its first mark.
+// Selects the cell in the address: its row, or otherwise its first mark.
 function follow() {
   link.read();
   const marks = [...document.querySelectorAll("[data-cell]")].filter((mark) => mark.dataset.cell === link.parts.get("cell"));
@@ -58,7 +58,7 @@ document.querySelectorAll("figure svg").forEach(listen);
 for (const button of document.querySelectorAll("button[data-cell]")) button.addEventListener("click", () => choose(button));
 panel.querySelector("button").addEventListener("click", () => {
   getSelection().selectAllChildren(command);
-  // The clipboard of `navigator` is not there on every page of a file.
+  // The clipboard of `navigator` is not available on every page loaded from a file.
   document.execCommand("copy");
 });
 follow();

@@ -1,23 +1,23 @@
-// Long tables: a field that filters their rows, and heads that sort them.
+// Long tables: a field that filters their rows, and headings that sort them.
 
-const FILTERED_ROWS = 12; // Fewer are read at a glance.
+const FILTERED_ROWS = 12; // shorter tables have no filter
 const SORTED_ROWS = 3;
 
-// The number that a cell begins with, without the spaces between its digits; null for words.
+// The number at the beginning of a cell, without the spaces between its digits; null for words.
 function numberIn(cell) {
   if (cell.dataset.value !== undefined) return Number(cell.dataset.value);
   const text = cell.textContent.trim().replace(/(\d)\u202f(?=\d)/g, "$1").replace("\u2212", "-");
   return /^[-+]?\d/.test(text) ? parseFloat(text) : null;
 }
 
-// Rows that are not sums of the others, of a table whose cells do not span rows.
+// Rows that are not sums of the others. Tables with cells that span rows have none.
 function sortableRows(table) {
   const rows = [...(table.tBodies[0]?.rows ?? [])].filter((row) => !row.classList.contains("total"));
   const width = table.tHead?.rows.length ? rows[0]?.cells.length : 0;
   return width && rows.every((row) => row.cells.length === width && ![...row.cells].some((cell) => cell.rowSpan > 1 || cell.colSpan > 1)) ? rows : [];
 }
 
-// Heads that stand over one column each, by the number of their column.
+// Headings over one column each, by the number of their column.
 function headsOf(table) {
   const taken = [], heads = new Map();
   [...table.tHead.rows].forEach((row, line) => {
@@ -38,7 +38,7 @@ function sortBy(table, rows, column, direction) {
   const order = (a, b) => {
     const [x, y] = [key(a), key(b)];
     if (x === null && y === null) return direction * words(a).localeCompare(words(b), undefined, { numeric: true });
-    // What is no number stays at the end either way.
+    // Cells without a number stay at the end in both orders.
     if (x === null || y === null) return (x === null) - (y === null);
     return direction * (x - y);
   };
@@ -46,7 +46,7 @@ function sortBy(table, rows, column, direction) {
   table.tBodies[0].append(...[...rows].sort(order), ...totals);
 }
 
-// The first press puts the largest numbers first, or words from A; each further one turns it.
+// The first click sorts the largest numbers first, or words from A; each further one reverses it.
 function addSorting(table, rows) {
   const heads = headsOf(table);
   heads.forEach((head, column) => {

@@ -15,7 +15,7 @@ class Timeline {
       });
     });
     const ends = this.rows.map((row) => row[row.length - 1]?.end ?? 0).filter((end) => end > 0);
-    // Series of very different lengths each have a time axis of their own.
+    // Series of very different lengths have separate time axes.
     this.isOwn = Math.max(...ends) > FAR_APART * Math.min(...ends);
     this.listen();
   }
@@ -35,7 +35,7 @@ class Timeline {
     if (this.at) this.outline();
   }
 
-  // Rows are names over bars, so that a long name takes no width from time.
+  // Names are above the bars, so that a long name takes no width from time.
   frame(x) {
     const { plot } = this;
     plot.x = x;
@@ -49,14 +49,14 @@ class Timeline {
     return this.plot.top + 24 + 46 * index;
   }
 
-  // Where a time of a row is, within the frame.
+  // Position of a time of a row, within the frame.
   position(index, time) {
     const spans = this.rows[index], { x, left, right } = this.plot;
     const at = x.position(this.isOwn && !shown.span ? (100 * time) / spans[spans.length - 1].end : time);
     return Math.min(Math.max(at, left), right);
   }
 
-  // The spans of a row that are shown.
+  // The visible spans of a row.
   visible(row) {
     return shown.span ? row.filter((span) => span.end > shown.span[0] && span.start < shown.span[1]) : row;
   }
@@ -88,7 +88,7 @@ class Timeline {
     }
   }
 
-  // The id of the cause on its span, where it fits.
+  // The id of the cause on its span, if it fits.
   spanLabel(index, span, top, height) {
     const { g } = this.plot;
     const from = this.position(index, span.start), to = this.position(index, span.end);
@@ -161,7 +161,7 @@ class Timeline {
     this.canvas.addEventListener("keydown", (event) => this.key(event));
   }
 
-  // Shows the time of a span in all graphs, with a twentieth to either side.
+  // Shows the time of a span in all graphs, plus a twentieth on either side.
   zoomTo({ row, span }) {
     const { start, end } = this.rows[row][span];
     const slack = (end - start) / 20;

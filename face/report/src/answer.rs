@@ -1,8 +1,8 @@
-//! The answer that heads a page and a screen.
+//! The answer at the top of a page and a screen.
 //!
-//! Of a test or a watched connection: cause, share, confidence, then cost, fix and evidence, as the
-//! terminal has them. Of a run of a plan: the rate of the flow and its largest limit, of several
-//! flows those of the fastest and the slowest.
+//! For a test or a watched connection: cause, share, confidence, then cost, fix and evidence, as on
+//! the terminal. For a run of a plan: the rate of the flow and its largest limit. With several
+//! flows it is that of the fastest and the slowest.
 
 use std::fmt::Write;
 
@@ -14,10 +14,10 @@ use crate::number::rate;
 use crate::table::shares_of_row;
 use crate::{Report, shares};
 
-/// Other connections whose sentences are listed.
+/// Maximum number of other connections whose sentences are listed.
 const MAX_OTHERS: usize = 16;
 
-/// Connections with an answer, the one that moved most first; none of a run of a plan.
+/// Returns connections with an answer, the largest first; none for a run of a plan.
 fn answered<'a>(report: &Report<'a>) -> Vec<(&'a FlowRecord, &'a WhyRecord)> {
     let series = report.run.series.iter().filter(|_| report.run.is_test());
     let flows = series.flat_map(|series| &series.flows);
@@ -28,8 +28,8 @@ fn answered<'a>(report: &Report<'a>) -> Vec<(&'a FlowRecord, &'a WhyRecord)> {
     answered
 }
 
-/// The sentence at the head of the page; `None` without an answer. Of a test it is that of the
-/// connection that moved most.
+/// Returns the sentence at the top of the page; `None` without an answer. For a test it is that of
+/// the connection that moved most data.
 pub(crate) fn headline(report: &Report<'_>, rows: &[Row<'_>]) -> Option<String> {
     if let Some((_, why)) = answered(report).first() {
         return Some(why.sentence.clone());
@@ -38,10 +38,10 @@ pub(crate) fn headline(report: &Report<'_>, rows: &[Row<'_>]) -> Option<String> 
     (!answers.is_empty()).then(|| answers.join(". "))
 }
 
-/// Answers of a run of a plan.
+/// Returns the answers for a run of a plan.
 ///
-/// Of several flows they are of the fastest and the slowest, if one is at least 5 % faster than the
-/// other.
+/// With several flows they are those of the fastest and the slowest, if one is at least 5 % faster
+/// than the other.
 pub(crate) fn of_flows(rows: &[Row<'_>]) -> Vec<String> {
     if let [row] = rows {
         return of_flow(row).into_iter().collect();
@@ -63,7 +63,7 @@ pub(crate) fn of_flows(rows: &[Row<'_>]) -> Vec<String> {
         .collect()
 }
 
-/// The rate of a flow and its largest limit; `None` where neither is known.
+/// Returns the rate of a flow and its largest limit; `None` if neither is known.
 fn of_flow(row: &Row<'_>) -> Option<String> {
     let limits = shares_of_row(row);
     let limit = limits.first().map(|(cause, share)| {
@@ -75,13 +75,13 @@ fn of_flow(row: &Row<'_>) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The goodput of a flow, Mbit/s: the median of its runs.
+/// Returns the goodput of a flow, Mbit/s: the median of its runs.
 fn median(row: &Row<'_>) -> Option<f64> {
     let [average, ..] = row.comparisons();
     average.ours.map(|ours| ours.median)
 }
 
-/// The lines below the sentence, and the sentences of the other connections; empty without an
+/// Returns the lines below the sentence, and the sentences of other connections. Empty without an
 /// answer.
 pub(crate) fn section(report: &Report<'_>) -> String {
     let all = answered(report);
@@ -131,7 +131,7 @@ pub(crate) fn section(report: &Report<'_>) -> String {
     out
 }
 
-/// A result next to what the host carries to itself.
+/// Compares a result with the loopback ceiling of the host.
 fn ceiling(ceiling: &CeilingRecord) -> String {
     let percent = 100.0 * ceiling.result_bps as f64 / ceiling.loopback_bps.max(1) as f64;
     let near = match ceiling.is_near {
@@ -145,7 +145,7 @@ fn ceiling(ceiling: &CeilingRecord) -> String {
     )
 }
 
-/// Lines with their labels, as `gigatcp why` prints them.
+/// Returns lines with their labels, as `gigatcp why` prints them.
 fn lines(flow: &FlowRecord, why: &WhyRecord) -> Vec<(&'static str, String)> {
     let achieved = format!("{} achieved", rate(flow.goodput_bps));
     let verdicts = || why.verdicts.iter();
@@ -177,7 +177,7 @@ fn lines(flow: &FlowRecord, why: &WhyRecord) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// What the cause cost.
+/// Returns the cost of the cause.
 fn cost(named: Option<&WhyVerdict>, achieved: &str) -> String {
     match named {
         None => format!("unknown: {achieved}"),

@@ -1,4 +1,4 @@
-//! What the users of applications noticed: response times, completion times, jitter.
+//! Application performance: response times, completion times, jitter.
 
 use gigatcp_record::{ApplicationRecord, ArrivalsRecord, DatagramsRecord, SeriesRecord};
 use gigatcp_units::Duration;
@@ -13,7 +13,7 @@ pub(crate) fn lines(series: &SeriesRecord) -> Vec<String> {
     let flows = series.flows.iter();
     let connections = flows.filter_map(|flow| {
         let line = of_connections(flow.application.as_ref()?);
-        // Further connections of an application repeat what the first says.
+        // Further connections of an application repeat the line of the first.
         (!flow.name.contains("-connection-")).then(|| format!("{}, {line}", flow.name))
     });
     let arrivals = series.arrivals.iter();
@@ -98,7 +98,7 @@ fn of_datagrams(record: &DatagramsRecord) -> String {
     line
 }
 
-/// Returns a line for what was published of loss and of queueing delay, with what came out.
+/// Returns a line for each published loss or queueing delay, next to the result.
 pub(crate) fn published_lines(
     ours: &SeriesRecord,
     theirs: Option<&PublishedSeries>,

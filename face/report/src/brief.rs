@@ -1,10 +1,10 @@
-//! What a terminal shows where all of a run would fill a hundred screens.
+//! Shortened text of a run that would fill a hundred screens.
 //!
-//! Neighboring intervals are summed up to one line where there are many. Of many series only the
-//! table is shown; of very many, the rows of those with published numbers, and the first of the
-//! others. What is left out is counted. What must not be omitted silently is listed below the
-//! table: a connection that failed, a value that differs from the requested one. Runs in real time
-//! are few and report what disturbed them: they are never shortened.
+//! Neighboring intervals are summed up to one line if there are many. Many series are shown as a
+//! table only. With very many, the table has the series with published numbers, and the first of
+//! the others. What is left out is counted. Below the table are facts that must not be omitted: a
+//! failed connection, a value that differs from the requested one. Runs in real time are few,
+//! report what disturbed them, and are never shortened.
 
 use std::fmt::Write as _;
 
@@ -15,31 +15,30 @@ use crate::compare::Row;
 use crate::escape::terminal;
 use crate::{nuttcp, table};
 
-/// Most interval lines of a flow.
+/// Maximum number of interval lines of a flow.
 pub const MOST_INTERVALS: usize = 30;
 
-/// Most series that are shown one by one.
+/// Maximum number of series that are shown one by one.
 pub const MOST_SERIES: usize = 12;
 
-/// Rows of the table where there are more; those with something published are
-/// all kept.
+/// Maximum number of rows in the table; rows with published numbers are always kept.
 pub const MOST_ROWS: usize = 24;
 
-/// Maximum number of remarks below the table.
+/// Maximum number of notes below the table.
 const MOST_REMARKS: usize = 8;
 
-/// How much of a run is shown.
+/// Amount of a run that is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Detail {
-    /// What fits a few screens.
+    /// A few screens.
     Brief,
-    /// At most this number of interval lines of a flow.
+    /// At most this number of interval lines per flow.
     Lines(usize),
     /// All of it.
     Whole,
 }
 
-/// The whole text of a run, shortened where it has to be.
+/// Returns the text of a run, shortened if necessary.
 pub(crate) fn text(report: &Report<'_>) -> String {
     let first = || report.run.series.iter().filter(|one| one.repeat == 0);
     let count = first().count();
@@ -58,7 +57,7 @@ pub(crate) fn text(report: &Report<'_>) -> String {
     out
 }
 
-/// Remarks on series that are not shown one by one; a remark that applies to several is printed
+/// Returns notes on series that are not shown one by one. A note that applies to several is printed
 /// once.
 pub(crate) fn remarks<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String {
     let mut said: Vec<(String, Vec<&str>)> = Vec::new();
@@ -99,7 +98,7 @@ fn remarks_on(flow: &FlowRecord) -> Vec<String> {
     failure.chain(overridden).chain(why).collect()
 }
 
-/// The rows that are kept, in their order; how many are not.
+/// Removes rows beyond the limit and returns the number removed.
 pub(crate) fn kept(rows: &mut Vec<Row<'_>>) -> usize {
     let all = rows.len();
     if all <= MOST_ROWS {
@@ -117,7 +116,7 @@ pub(crate) fn kept(rows: &mut Vec<Row<'_>>) -> usize {
     all - rows.len()
 }
 
-/// The lines of these intervals, neighboring ones summed up if there are too many.
+/// Returns lines for the intervals, with neighboring ones summed up if there are too many.
 pub(crate) fn intervals(intervals: &[IntervalRecord], detail: Detail) -> String {
     let together = match detail {
         Detail::Brief => together(intervals.len(), MOST_INTERVALS),
@@ -148,7 +147,8 @@ pub(crate) fn intervals(intervals: &[IntervalRecord], detail: Detail) -> String 
     out
 }
 
-/// How many of `count` intervals share a line of `most`: 1, 2 or 5 times a power of ten.
+/// Returns how many of `count` intervals share a line. It is 1, 2 or 5 times a power of ten, and
+/// gives at most `most` lines.
 fn together(count: usize, most: usize) -> usize {
     let mut power = 1;
     loop {

@@ -1,9 +1,9 @@
-//! A series next to its published numbers, quantity by quantity.
+//! Compares a series with its published numbers, quantity by quantity.
 //!
-//! The five quantities that a test tool prints and a reader looks for. Published values are those
-//! of one connection and are shown next to the first flow of a series;
-//! further flows have no published counterpart. Ours are the spread over all
-//! repeats, the ratio is that of our median.
+//! The quantities are the five that a test tool prints. Published values are those of one
+//! connection and are shown next to the first flow of a series. Further flows have no published
+//! counterpart. Simulated values are the spread over all repeats; the ratio is that of their
+//! median.
 
 use gigatcp_record::growth::median;
 use gigatcp_record::{FlowRecord, FurtherFlow, TheoryRecord};
@@ -14,7 +14,7 @@ use crate::group::{Group, Spread, groups};
 use crate::number::{fixed, ratio, seconds};
 use crate::published::{Extremes, PublishedSeries};
 
-/// What is compared.
+/// A compared quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// Goodput over the whole transfer, Mbit/s.
@@ -23,9 +23,9 @@ pub enum Quantity {
     TimeTo90,
     /// Retransmitted segments.
     Retransmitted,
-    /// Processor use of the sending host, %.
+    /// CPU use of the sending host, %.
     SenderCpu,
-    /// Processor use of the receiving host, %.
+    /// CPU use of the receiving host, %.
     ReceiverCpu,
 }
 
@@ -51,22 +51,22 @@ impl Quantity {
         }
     }
 
-    /// A value of this quantity as text, without the unit.
+    /// Formats a value of this quantity, without the unit.
     #[must_use]
     pub fn text(self, value: f64) -> String {
         match self {
-            // Satellite channels carry some kbit/s.
+            // Satellite links carry some kbit/s.
             Self::Average if value < 1.0 => fixed(value, 4),
             Self::Average => fixed(value, 1),
             Self::TimeTo90 => fixed(value, 2),
-            // A median of two counts may end in one half.
+            // A median of two counts may have a fraction of one half.
             Self::Retransmitted if value.fract() != 0.0 => fixed(value, 1),
             Self::Retransmitted => fixed(value, 0),
             Self::SenderCpu | Self::ReceiverCpu => fixed(value, 0),
         }
     }
 
-    /// What was published of this quantity as text: the value, or both extremes.
+    /// Formats the published value of this quantity, or both extremes.
     #[must_use]
     pub fn extremes_text(self, published: Extremes) -> String {
         let (low, high) = (self.text(published.low), self.text(published.high));
@@ -77,7 +77,7 @@ impl Quantity {
         }
     }
 
-    /// The value recorded for `flow`.
+    /// Returns the value recorded for `flow`.
     #[must_use]
     pub fn recorded(self, flow: &FlowRecord) -> Option<f64> {
         match self {
@@ -89,7 +89,7 @@ impl Quantity {
         }
     }
 
-    /// The value recorded for `flow` with a further seed.
+    /// Returns the value recorded for `flow` with a further seed.
     #[must_use]
     pub fn recorded_further(self, flow: &FurtherFlow) -> Option<f64> {
         match self {
@@ -101,8 +101,8 @@ impl Quantity {
         }
     }
 
-    /// The value of a row for `count` flows of which these have one: retransmissions are
-    /// added up, of the others it is the median. None if a flow has none.
+    /// Returns the value of a row for `count` flows. It is the sum of retransmissions, otherwise
+    /// the median. `None` if a flow has no value.
     fn of_all(self, values: Vec<f64>, count: usize) -> Option<f64> {
         match self {
             _ if values.len() < count => None,
@@ -111,7 +111,7 @@ impl Quantity {
         }
     }
 
-    /// The value published in `series`.
+    /// Returns the value published in `series`.
     #[must_use]
     pub fn published(self, series: &PublishedSeries) -> Option<Extremes> {
         let total = series.total.as_ref();
@@ -126,20 +126,20 @@ impl Quantity {
     }
 }
 
-/// One quantity of one flow, published and ours.
+/// A quantity of a flow, published and simulated.
 #[derive(Clone, Copy, Debug)]
 pub struct Comparison {
-    /// What is compared.
+    /// The compared quantity.
     pub quantity: Quantity,
-    /// What was published.
+    /// The published value.
     pub published: Option<Extremes>,
-    /// How it came out here, over the runs that have it, further seeds among them.
+    /// Spread over the runs that have a value, including further seeds.
     pub ours: Option<Spread>,
 }
 
 impl Comparison {
-    /// Our median over the published value, or over the middle of the published
-    /// extremes, as text.
+    /// Formats our median divided by the published value. With published extremes it is divided by
+    /// their middle.
     #[must_use]
     pub fn ratio(&self) -> String {
         ratio(
@@ -149,18 +149,18 @@ impl Comparison {
     }
 }
 
-/// One flow of a series, over all its repeats: one line of a summary.
+/// A line of a summary: one flow of a series, over all its repeats.
 #[derive(Clone, Debug)]
 pub struct Row<'a> {
     /// The series.
     pub group: Group<'a>,
-    /// Which flow of it; of a row for several, the first.
+    /// Index of the flow in it; for several flows, of the first.
     pub flow: usize,
-    /// The further flows that the row is for.
+    /// Further flows that the row represents.
     pub alike: Vec<usize>,
-    /// How the flow is called among all.
+    /// Name of the flow among all flows.
     pub label: String,
-    /// What was published for it.
+    /// Numbers published for it.
     pub published: Option<&'a PublishedSeries>,
 }
 
@@ -185,7 +185,7 @@ pub fn rows<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
     rows
 }
 
-/// The same, with one row for each kind of flow where a series has very many.
+/// Returns the rows. If a series has very many flows, each kind has one row.
 #[must_use]
 pub fn rows_by_kind<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
     let mut rows = rows(report).into_iter().peekable();
@@ -213,7 +213,7 @@ pub fn rows_by_kind<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
 }
 
 impl<'a> Row<'a> {
-    /// The places of its flows in the series.
+    /// Returns the indices of its flows in the series.
     fn places(&self) -> impl Iterator<Item = usize> + '_ {
         std::iter::once(self.flow).chain(self.alike.iter().copied())
     }
@@ -251,7 +251,7 @@ impl<'a> Row<'a> {
         recorded.chain(further).collect()
     }
 
-    /// What its flows carried together in each run, Mbit/s.
+    /// Returns the combined rate of its flows in each run, Mbit/s.
     fn together(&self) -> Vec<f64> {
         let recorded = self.group.repeats.iter().map(|series| {
             let flows = self.places().filter_map(|place| series.flows.get(place));
@@ -265,7 +265,7 @@ impl<'a> Row<'a> {
         recorded.chain(further).collect()
     }
 
-    /// What an equation has for the flow.
+    /// Returns the value of a published equation for the flow.
     #[must_use]
     pub fn theory(&self) -> Option<&'a TheoryRecord> {
         self.group
@@ -273,13 +273,13 @@ impl<'a> Row<'a> {
             .find_map(|flow| flow.theory.as_ref())
     }
 
-    /// The flow in the repeat that graphs show.
+    /// Returns the flow in the repeat that graphs show.
     #[must_use]
     pub fn representative(&self) -> Option<&'a FlowRecord> {
         self.group.representative().flows.get(self.flow)
     }
 
-    /// Nanoseconds attributed to `cause`, all repeats together.
+    /// Returns nanoseconds attributed to `cause`, all repeats together.
     #[must_use]
     pub fn spent_ns(&self, cause: &str) -> u64 {
         let flows = self.all_flows();

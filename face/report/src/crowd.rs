@@ -1,8 +1,8 @@
-//! Many flows at once: what they have in common instead of a block for each.
+//! Many flows at once: common figures instead of a block for each.
 //!
-//! A hundred flows are not read one by one. Here they are a sum, a spread and
-//! Jain's fairness index (Jain, Chiu, Hawe 1984, equation 2), and a line for each table
-//! `[[flow]]` of the plan; every single one is in `run.json`.
+//! A hundred flows are shown as a sum, a spread and Jain's fairness index (Jain, Chiu, Hawe 1984,
+//! equation 2), and a line for each table `[[flow]]` of the plan. Every single flow is in
+//! `run.json`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,14 +16,14 @@ use crate::group::Spread;
 use crate::number::{counted, fixed, grouped, rate};
 use crate::prose::wrap_hanging;
 
-/// More flows than this in one series are shown as a crowd.
+/// Maximum number of flows in a series that are shown one by one.
 pub const MOST_SHOWN: usize = 4;
 
-/// Most kinds of flows in a series that have a line each.
+/// Maximum number of kinds of flows in a series that have a line each.
 pub const MOST_KINDS: usize = 12;
 
-/// Jain's fairness index of `shares`: (sum x)^2 / (n * sum x^2); 1 is fair,
-/// 1/n is one flow taking all. `None` if all shares are zero.
+/// Returns Jain's fairness index of `shares`: (sum x)^2 / (n * sum x^2). 1 is fair, 1/n is one flow
+/// taking all. `None` if all shares are zero.
 #[must_use]
 pub fn fairness(shares: &[f64]) -> Option<f64> {
     let sum: f64 = shares.iter().sum();
@@ -31,8 +31,8 @@ pub fn fairness(shares: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
 }
 
-/// What flows carried together, bit/s: over the time from the start of the first to the end
-/// of the last. Each is when it started (ns), the time its goodput is over (ns), and that
+/// Returns the combined rate of flows, bit/s. The rate is over the time from the start of the first
+/// to the end of the last. Each flow is its start (ns), the time its goodput is over (ns), and that
 /// goodput (bit/s).
 #[must_use]
 pub fn together(flows: impl Iterator<Item = (u64, u64, f64)>) -> f64 {
@@ -48,21 +48,21 @@ pub fn together(flows: impl Iterator<Item = (u64, u64, f64)>) -> f64 {
     }
 }
 
-/// The arguments of [`together`].
+/// Returns the arguments of [`together`].
 pub(crate) fn span_of(flow: &FlowRecord) -> (u64, u64, f64) {
     (flow.clock_start_ns, flow.average_ns, flow.goodput_bps)
 }
 
-/// Flows that are alike: their name, and their places among the flows of a series.
+/// Flows of the same kind: their name, and their indices in the series.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kind<'a> {
     /// Name of the table of the plan, or of the only flow.
     pub name: &'a str,
-    /// Places, in order.
+    /// Indices, in order.
     pub places: Vec<usize>,
 }
 
-/// The kinds of flows, in the order of the first of each.
+/// Returns the kinds of flows, in the order of the first of each.
 #[must_use]
 pub fn kinds(flows: &[FlowRecord]) -> Vec<Kind<'_>> {
     let mut kinds: Vec<Kind<'_>> = Vec::new();
@@ -81,7 +81,7 @@ pub fn kinds(flows: &[FlowRecord]) -> Vec<Kind<'_>> {
     kinds
 }
 
-/// The flows of a series as a crowd: all together, then a line for each kind.
+/// Returns the text for many flows: all together, then a line for each kind.
 #[must_use]
 pub fn text(flows: &[FlowRecord]) -> String {
     let mut out = String::new();
@@ -114,7 +114,7 @@ pub fn text(flows: &[FlowRecord]) -> String {
     out
 }
 
-/// A line on flows that are alike.
+/// Returns a line on flows of one kind.
 fn of_kind(name: &str, flows: &[&FlowRecord], is_one_of_many: bool) -> String {
     let mut line = String::new();
     let all = together(flows.iter().map(|flow| span_of(flow)));
@@ -151,7 +151,7 @@ fn of_kind(name: &str, flows: &[&FlowRecord], is_one_of_many: bool) -> String {
     line
 }
 
-/// What `percent` of 100 of the sorted times do not exceed; None without times.
+/// Returns the given percentile of sorted times; `None` without times.
 fn quantile(sorted: &[u64], percent: usize) -> Option<String> {
     let place = (sorted.len() * percent).div_ceil(100).max(1) - 1;
     let nanos = sorted.get(place)?;

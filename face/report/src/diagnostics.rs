@@ -1,5 +1,4 @@
-//! What is wrong with a plan, as a compiler would show it: the line, carets
-//! under the place, and what to type instead.
+//! Errors in a plan, formatted like a compiler's: the line, carets under the place, and a hint.
 
 use std::ops::Range;
 
@@ -13,14 +12,13 @@ use crate::number::counted;
 /// Maximum number of findings shown at a time.
 const SHOWN: usize = 20;
 
-/// Returns all findings and how many there are, in color for a writer that strips it where
-/// it is not wanted.
+/// Returns all findings and their number, in color for a writer that can remove it.
 #[must_use]
 pub fn text(findings: &Diagnostics) -> String {
     drawn(findings, &Renderer::styled())
 }
 
-/// Returns the same without color.
+/// Returns all findings and their number without color.
 #[must_use]
 pub fn plain_text(findings: &Diagnostics) -> String {
     drawn(findings, &Renderer::plain())
@@ -35,7 +33,7 @@ fn drawn(findings: &Diagnostics, renderer: &Renderer) -> String {
     parts.join("\n\n")
 }
 
-/// How many errors there are, where that is not plain to see.
+/// Returns the number of errors, if it is not obvious.
 fn closing_line(findings: &Diagnostics) -> Option<String> {
     let total = findings.list.len();
     let errors = findings
@@ -66,7 +64,7 @@ fn report<'a>(findings: &'a Diagnostics, finding: &'a Diagnostic) -> Vec<Group<'
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    // Titles are printed as they are, so what a plan put there is made safe.
+    // The renderer prints titles unchanged, so control characters are removed here.
     let title = level.primary_title(terminal(&finding.message));
     let mut group = Group::with_title(title);
     for snippet in snippets(findings, finding) {
@@ -81,14 +79,14 @@ fn report<'a>(findings: &'a Diagnostics, finding: &'a Diagnostic) -> Vec<Group<'
     vec![group]
 }
 
-/// What to type instead.
+/// Returns the hint of a finding.
 fn help(finding: &Diagnostic) -> Vec<String> {
     const QUESTION: &str = "did you mean";
     let hint = finding.hint.as_deref().map(terminal);
     let is_answered = hint.as_ref().is_some_and(|hint| hint.starts_with(QUESTION));
     let nearest = finding.nearest.as_deref().filter(|_| !is_answered);
     let nearest = nearest.map(|text| {
-        // Behind `--set KEY=` a shell would eat the quotes of TOML.
+        // After `--set KEY=` a shell would remove the quotes of TOML.
         let text = match finding.place.source {
             Source::Plan => text,
             Source::Override(_) => text.trim_matches('"'),
@@ -98,7 +96,7 @@ fn help(finding: &Diagnostic) -> Vec<String> {
     nearest.into_iter().chain(hint).collect()
 }
 
-/// The text around the place, and around what has to do with it.
+/// Returns the text around the place, and around related places.
 fn snippets<'a>(
     findings: &'a Diagnostics,
     finding: &'a Diagnostic,
@@ -122,7 +120,7 @@ fn snippets<'a>(
 }
 
 fn snippet(findings: &Diagnostics, source: Source) -> Snippet<'_, Annotation<'_>> {
-    // The renderer makes the text safe, not the name.
+    // The renderer removes control characters from the text, but not from the name.
     Snippet::source(findings.text_of(source)).path(terminal(&findings.name_of(source)))
 }
 
@@ -137,8 +135,8 @@ fn annotation<'a>(
     kind.span(span).label(label)
 }
 
-/// `span` limited to `text` and moved to character boundaries, which the renderer requires: the
-/// input is not trusted.
+/// Limits `span` to `text` and moves it to character boundaries. The renderer requires these, and
+/// the input is not trusted.
 fn fitting(text: &str, span: &Range<usize>) -> Range<usize> {
     let is_boundary = |at: &usize| text.is_char_boundary(*at);
     let (start, end) = (span.start.min(text.len()), span.end.min(text.len()));
@@ -148,8 +146,7 @@ fn fitting(text: &str, span: &Range<usize>) -> Range<usize> {
     start..end.unwrap_or(text.len())
 }
 
-/// A finding for machines. Lines and columns count from 1, columns in
-/// characters.
+/// A finding as JSON. Lines and columns count from 1, columns in characters.
 #[derive(Clone, Serialize, Debug)]
 #[allow(
     missing_docs,
@@ -169,7 +166,7 @@ pub struct Finding {
     pub hint: Option<String>,
 }
 
-/// Returns all findings for machines.
+/// Returns all findings for JSON.
 #[must_use]
 pub fn list(findings: &Diagnostics) -> Vec<Finding> {
     let convert = |finding: &Diagnostic| {
@@ -219,7 +216,7 @@ mod tests {
         let text = text(&findings.expect_err("this is no plan"));
         let plain = anstream::adapter::strip_str(&text).to_string();
         assert!(!plain.contains('\x1b'), "{plain:?}");
-        // The renderer's own colours are all that is left.
+        // Only the renderer's own colors are left.
         assert!(!text.contains("\x1b[2J"), "{text:?}");
     }
 }

@@ -1,10 +1,10 @@
-//! Escapes untrusted text for each place where it is shown.
+//! Escapes untrusted text for each output.
 //!
-//! Names and titles come from a plan of unknown origin. On the page
-//! they must not become markup, in the embedded data they must not end the
-//! script element, in the terminal they must not be control sequences.
+//! Names and titles come from a plan of unknown origin. On the page they must not become markup. In
+//! the embedded data they must not end the script element. On the terminal they must not be control
+//! sequences.
 
-/// `text` for HTML, in element content and in quoted attributes.
+/// Escapes `text` for HTML, in element content and in quoted attributes.
 #[must_use]
 pub fn html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -23,9 +23,9 @@ pub fn html(text: &str) -> String {
     safe
 }
 
-/// JSON for a `<script type="application/json">`: no `<`, `>` or `&` is left,
-/// so neither `</script>` nor `<!--` can occur. All three stand only inside
-/// strings of valid JSON, where the escapes mean the same.
+/// Escapes JSON for a `<script type="application/json">`. No `<`, `>` or `&` is left, so neither
+/// `</script>` nor `<!--` can occur. In valid JSON all three occur in strings only, where the
+/// escapes mean the same.
 #[must_use]
 pub fn json_in_script(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
@@ -42,8 +42,8 @@ pub fn json_in_script(json: &str) -> String {
     safe
 }
 
-/// `text` for a terminal, on one line: controls, and the marks that reverse
-/// the direction of writing, show as escapes.
+/// Escapes `text` for a terminal, on one line. Escapes replace control characters, and the marks
+/// that reverse the direction of writing.
 #[must_use]
 pub fn terminal(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());

@@ -1,9 +1,8 @@
 //! The repeats of one series: one name, several seeds.
 //!
-//! A result from several seeds is its median with the smallest and the largest
-//! value next to it, and how many there were. No mean: one stalled run among
-//! five says more than an average that hides it. Graphs show one repeat, the
-//! one in the middle, so that what is drawn really happened.
+//! A result from several seeds is its median, with the minimum, the maximum and the number of
+//! values. It is not a mean, which would hide that one run among five stalled. Graphs show the
+//! middle repeat, so that they show a real run.
 
 use gigatcp_record::growth::median;
 use gigatcp_record::{FlowRecord, FurtherRun, RunRecord, SeriesRecord};
@@ -17,12 +16,12 @@ pub struct Group<'a> {
     pub repeats: Vec<&'a SeriesRecord>,
 }
 
-/// How a quantity came out over the repeats.
+/// Distribution of a quantity over the repeats.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// How many repeats have the quantity.
+    /// Number of repeats with the quantity.
     pub n: usize,
-    /// Middle value; mean of the two in the middle when `n` is even.
+    /// Middle value; mean of the two middle values if `n` is even.
     pub median: f64,
     /// Smallest.
     pub min: f64,
@@ -31,8 +30,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Sums up `values`; values that are not finite do not count. `None` when
-    /// there are none.
+    /// Summarizes `values`; values that are not finite are ignored. `None` if there are none.
     #[must_use]
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let sorted = sorted(values);
@@ -51,7 +49,7 @@ fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// The series of `run`, repeats together, in the order of their first repeat.
+/// Groups the series of `run` by name, in the order of their first repeat.
 #[must_use]
 pub fn groups(run: &RunRecord) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
@@ -68,8 +66,8 @@ pub fn groups(run: &RunRecord) -> Vec<Group<'_>> {
 }
 
 impl<'a> Group<'a> {
-    /// The repeat with the median goodput of its first flow (of two in the
-    /// middle the slower), which graphs show.
+    /// Returns the repeat that graphs show. It has the median goodput of its first flow; of two in
+    /// the middle the slower is taken.
     #[must_use]
     pub fn representative(&self) -> &'a SeriesRecord {
         let mut order = self.repeats.clone();
@@ -78,7 +76,7 @@ impl<'a> Group<'a> {
         order[(order.len() - 1) / 2]
     }
 
-    /// What a reader calls the series.
+    /// Returns the title of the series.
     #[must_use]
     pub fn title(&self) -> &'a str {
         &self.repeats[0].title
@@ -103,20 +101,20 @@ impl<'a> Group<'a> {
         self.repeats.iter().filter_map(flow)
     }
 
-    /// The runs with further seeds, of which there is a summary only.
+    /// Returns the runs with further seeds, which have a summary only.
     pub fn further(&self) -> impl Iterator<Item = &'a FurtherRun> + use<'a> {
         let further = self.repeats[0].further.as_ref();
         further.into_iter().flat_map(|further| &further.runs)
     }
 
-    /// How many runs the figures of the series are of.
+    /// Returns the number of runs behind the figures of the series.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.repeats.len() + self.further().count()
     }
 
-    /// How flow number `index` is called among all flows of a run: by the
-    /// series alone where the series has only the one.
+    /// Returns the name of flow number `index` among all flows of a run. It is that of the series
+    /// if it has one flow only.
     #[must_use]
     pub fn flow_label(&self, index: usize) -> String {
         if self.flow_count() <= 1 {

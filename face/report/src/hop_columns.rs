@@ -1,4 +1,4 @@
-//! What is shown of path elements: the columns of their table.
+//! Columns of the table of path elements.
 
 use gigatcp_record::HopRecord;
 
@@ -7,11 +7,11 @@ use gigatcp_units::grammar::human_duration;
 
 use crate::number::{ABSENT, fixed, grouped};
 
-/// A column: its heading, and what it shows of an element.
+/// A column: its heading, and the text for an element.
 pub(crate) type Column = (String, Box<dyn Fn(&HopRecord) -> String>);
 
-/// Returns the columns behind the name that `hops` need. What did not occur at any of
-/// them has no column.
+/// Returns the columns after the name that `hops` need. Values that are zero at all of them have no
+/// column.
 pub(crate) fn columns<'a>(hops: impl Iterator<Item = &'a HopRecord> + Clone) -> Vec<Column> {
     let mut columns: Vec<Column> = vec![
         count("packets in", |hop| hop.arrived_packets),

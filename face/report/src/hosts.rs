@@ -1,4 +1,4 @@
-//! What is shown of hosts: where their processors spent the time, and what they dropped.
+//! Columns of the table of hosts: CPU time by kind of work, and drops.
 
 use std::collections::BTreeMap;
 
@@ -6,22 +6,22 @@ use gigatcp_record::HostRecord;
 
 use crate::number::{ABSENT, fixed, grouped};
 
-/// Hosts of a series that are shown; `run.json` has the rest.
+/// Maximum number of hosts of a series that are shown; `run.json` has the rest.
 pub(crate) const MOST_SHOWN: usize = 16;
 
-/// A column: its heading, and what it shows of a host.
+/// A column: its heading, and the text for a host.
 pub(crate) type Column = (String, Box<dyn Fn(&HostRecord) -> String>);
 
-/// A share of the time under its heading.
+/// Share of the time, with its heading.
 type Share = (&'static str, fn(&HostRecord) -> f64);
 
-/// Returns the hosts that are shown: their processors worked, or they dropped something.
+/// Returns the hosts to show: those whose CPUs worked, or that dropped something.
 pub(crate) fn at_work(hosts: &[HostRecord]) -> Vec<&HostRecord> {
     let is_shown = |host: &&HostRecord| host.idle_fraction < 1.0 || !host.drops.is_empty();
     hosts.iter().filter(is_shown).collect()
 }
 
-/// Returns what was dropped, by cause: `3 (no buffer) and 1 (checksum)`; `0` without drops.
+/// Returns the drops by cause: `3 (no buffer) and 1 (checksum)`; `0` without drops.
 pub(crate) fn drops_text(drops: &BTreeMap<String, u64>) -> String {
     let causes = drops.iter();
     let causes: Vec<String> = causes
@@ -33,8 +33,8 @@ pub(crate) fn drops_text(drops: &BTreeMap<String, u64>) -> String {
     }
 }
 
-/// Returns the columns behind the name that `hosts` need. What did not occur at any of
-/// them has no column.
+/// Returns the columns after the name that `hosts` need. Values that are zero at all of them have
+/// no column.
 pub(crate) fn columns(hosts: &[&HostRecord]) -> Vec<Column> {
     let mut columns: Vec<Column> = vec![(
         "processors".to_owned(),
@@ -79,7 +79,7 @@ pub(crate) fn columns(hosts: &[&HostRecord]) -> Vec<Column> {
     columns
 }
 
-/// Returns the share of work of a host's busiest processor.
+/// Returns the share of work of a host's busiest CPU.
 fn busiest(host: &HostRecord) -> f64 {
     let each = host.each_processor.iter().map(|one| one.idle_fraction);
     1.0 - each.reduce(f64::min).unwrap_or(host.idle_fraction)

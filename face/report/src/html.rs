@@ -1,12 +1,10 @@
-//! `report.html`: one file, no network, nothing but the browser.
+//! `report.html`: one file that needs a browser and no network.
 //!
-//! The page is markup with all tables, a style sheet, the data of the graphs
-//! as JSON, and the renderer (`assets/*.js`, plain script on canvas). Without
-//! script the tables remain. A content security policy forbids the page to
-//! load anything at all.
+//! The page is markup with all tables, a style sheet, the data of the graphs as JSON, and the
+//! renderer (`assets/*.js`, plain script on canvas). Without scripts the tables remain. A content
+//! security policy forbids the page to load anything.
 //!
-//! Out of scope: a plot library (a time-sequence graph is no library's
-//! chart), and saved views.
+//! Out of scope: a plotting library (none has time-sequence graphs), and saved views.
 
 use std::fmt::Write;
 
@@ -21,10 +19,10 @@ use crate::table::{end_and_card, why};
 
 const STYLE: &str = include_str!("../assets/page.css");
 
-/// Colours of the dark theme: what the system prefers, or what was chosen.
+/// Colors of the dark theme, used by the system's preference or the reader's choice.
 const DARK: &str = include_str!("../assets/dark.css");
 
-/// The renderer, in order of use; one script so that names are shared.
+/// The renderer's files in order; they form one script, so that names are shared.
 const SCRIPT: [&str; 10] = [
     include_str!("../assets/link.js"),
     include_str!("../assets/base.js"),
@@ -38,7 +36,7 @@ const SCRIPT: [&str; 10] = [
     include_str!("../assets/main.js"),
 ];
 
-/// The whole page of `report`.
+/// Returns the whole page of `report`.
 #[must_use]
 pub fn page(report: &Report<'_>) -> String {
     let rows = rows_by_kind(report);
@@ -113,7 +111,7 @@ pub fn page(report: &Report<'_>) -> String {
     out
 }
 
-/// Of a plan that reproduces nothing published, nothing could have been fitted.
+/// Returns the section on fitted inputs; empty for a plan that reproduces nothing published.
 fn fitted(report: &Report<'_>, rows: &[Row<'_>]) -> String {
     match tables::fitted(rows) {
         list if list.is_empty() && report.published.is_some() => {
@@ -123,7 +121,7 @@ fn fitted(report: &Report<'_>, rows: &[Row<'_>]) -> String {
     }
 }
 
-/// A kind of page, which its head names as its generator.
+/// A kind of page, marked in its head as generator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PageKind {
     /// The report of a run.
@@ -135,7 +133,7 @@ pub enum PageKind {
 }
 
 impl PageKind {
-    /// The element of the head that names the generator.
+    /// Returns the element of the head that names the generator.
     const fn marker(self) -> &'static str {
         match self {
             Self::Report => "<meta name=\"generator\" content=\"GigaTCP report\">",
@@ -153,7 +151,7 @@ impl PageKind {
     }
 }
 
-/// Everything before the body; `style` comes after the common one.
+/// Writes everything before the body; `style` follows the common style.
 pub(crate) fn head(kind: PageKind, title: &str, style: &str, out: &mut String) {
     let marker = kind.marker();
     let _ = write!(
@@ -171,7 +169,7 @@ pub(crate) fn head(kind: PageKind, title: &str, style: &str, out: &mut String) {
     );
 }
 
-/// The answer, then what it is of. Where the run came from stands at the end of the page.
+/// Writes the answer, then its subject. The origin of the run is at the end of the page.
 fn header(report: &Report<'_>, rows: &[Row<'_>], out: &mut String) {
     let run = report.run;
     let sentence = answer::headline(report, rows);
@@ -220,7 +218,7 @@ fn source(source: &Source) -> String {
     text
 }
 
-/// The graphs: empty frames that the script fills.
+/// Returns the graphs: empty frames that the script fills.
 fn charts(rows: &[Row<'_>]) -> String {
     let compared = rows.iter().any(|row| row.published.is_some());
     let marks = if compared {
@@ -258,7 +256,7 @@ fn provenance(report: &Report<'_>) -> String {
     out
 }
 
-/// Seed, versions and the like. What only a plan has is left out of tests.
+/// Returns seed, versions and the like. Facts that only a plan has are left out for tests.
 fn facts(report: &Report<'_>) -> String {
     let run = report.run;
     let of_plan = [
@@ -286,8 +284,8 @@ fn section(out: &mut String, id: &str, title: &str, body: &str) {
     );
 }
 
-/// A frame in which what is wider than the page or higher than the window
-/// scrolls, by keyboard too.
+/// Returns a scrolling frame for tables wider than the page or higher than the window. It scrolls
+/// by keyboard too.
 pub(crate) fn scroll(table: &str) -> String {
     format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">{table}</div>"

@@ -1,7 +1,7 @@
-//! The tables of `report.html`: plain markup that is there without script.
+//! The tables of `report.html`, as markup that works without scripts.
 //!
-//! Every string that comes from the record or from published numbers passes
-//! [`crate::escape::html`]; numbers are formatted here and need none.
+//! Every string from the record or from published numbers passes [`crate::escape::html`]. Numbers
+//! are formatted here and need no escaping.
 
 use std::fmt::Write;
 
@@ -17,16 +17,16 @@ use crate::published::{Extremes, PublishedInterval, PublishedSeries};
 use crate::table::shares_of_row;
 use crate::{applications, hop_columns, hosts, seeds, shares};
 
-/// Rows of one table of intervals; `run.json` has the rest.
+/// Maximum number of rows in a table of intervals; `run.json` has the rest.
 const MAX_INTERVALS: usize = 1200;
 
-/// Intervals shown on the whole page, where each flow has more than a few.
+/// Maximum number of intervals on the page, apart from the first few of each flow.
 const ALL_INTERVALS: usize = 12_000;
 
-/// Intervals of a flow that are shown however many flows there are.
+/// Number of intervals of a flow that are always shown.
 const FEW_INTERVALS: usize = 60;
 
-/// All series: quantities published and ours, with ratios, and what limited each.
+/// Returns the table of all series: published and simulated quantities, ratios, and limits.
 pub(crate) fn summary(report: &Report<'_>, rows: &[Row<'_>]) -> String {
     let all: Vec<_> = rows.iter().map(Row::comparisons).collect();
     let columns = columns(&all);
@@ -67,13 +67,13 @@ pub(crate) fn summary(report: &Report<'_>, rows: &[Row<'_>]) -> String {
     out
 }
 
-/// Quantities that some row has, by place, and whether one was published.
-/// The average is always there.
+/// Returns the indices of quantities with values, and whether one was published. The average is
+/// always included.
 fn columns(rows: &[[Comparison; 5]]) -> Vec<(usize, bool)> {
     let shown = Quantity::ALL.iter().enumerate().filter_map(|(place, one)| {
         let all = || rows.iter().map(|row| row[place]);
         let is_compared = all().any(|one| one.published.is_some());
-        // A host without a model of its processors uses none of them.
+        // A host without a CPU model has no CPU use.
         let is_cpu = matches!(one, Quantity::SenderCpu | Quantity::ReceiverCpu);
         let is_known = all().any(|one| one.ours.is_some_and(|ours| ours.max > 0.0 || !is_cpu));
         (place == 0 || is_compared || is_known).then_some((place, is_compared))
@@ -81,10 +81,10 @@ fn columns(rows: &[[Comparison; 5]]) -> Vec<(usize, bool)> {
     shown.collect()
 }
 
-/// Least share, in thousandths, whose cause is named on the strip.
+/// Minimum share, in thousandths, of a cause that is named on the strip.
 const NAMED: u32 = 350;
 
-/// Shares of the time as a strip. The script gives it the causes' colors.
+/// Returns shares of the time as a strip. The script adds the colors of the causes.
 fn limits_cell(row: &Row<'_>) -> String {
     let shares = shares_of_row(row);
     let texts = shares
@@ -145,7 +145,7 @@ fn comparison_cells(comparison: &Comparison, row: &Row<'_>, compared: bool) -> S
     format!("<td class=\"first\">{ours}</td>")
 }
 
-/// The median; with several repeats the range and how many have a value.
+/// Returns the median; with several repeats also the range and the number of values.
 fn spread_cell(quantity: Quantity, ours: Option<Spread>, repeats: usize) -> String {
     let Some(spread) = ours else {
         return ABSENT.to_owned();
@@ -200,7 +200,7 @@ fn summary_notes(report: &Report<'_>, rows: &[Row<'_>], columns: &[(usize, bool)
     format!("<p class=\"note\">{}</p>\n", notes.join(" "))
 }
 
-/// Shares of the time by cause; every line adds up to 100.0.
+/// Returns shares of the time by cause; every line adds up to 100.0.
 pub(crate) fn where_the_time_went(rows: &[Row<'_>]) -> String {
     let causes = causes_met(rows);
     if causes.is_empty() {
@@ -225,18 +225,18 @@ pub(crate) fn where_the_time_went(rows: &[Row<'_>]) -> String {
     out
 }
 
-/// A share with a bar of its length under it; nothing rests on the bar.
+/// Returns a share with a bar of its length below. The bar has no further information.
 fn share_cell(permille: u32) -> String {
     let text = shares::text(permille);
     if permille == 0 {
         return format!("<td class=\"none\">{text}</td>");
     }
-    // Columns differ in width, so lengths are in pixels: 50 for the whole.
+    // Columns differ in width, so lengths are in pixels: 50 for 100 %.
     let width = f64::from(permille) / 20.0;
     format!("<td>{text}<i class=\"bar\" style=\"width:{width:.1}px\"></i></td>")
 }
 
-/// Intervals of every flow of every series, folded up.
+/// Returns intervals of every flow of every series, folded.
 pub(crate) fn intervals(report: &Report<'_>) -> String {
     let mut out = String::new();
     let flows: usize = report.run.series.iter().map(|one| one.flows.len()).sum();
@@ -381,7 +381,7 @@ fn total_row(flow: &FlowRecord, published: Option<&PublishedSeries>) -> String {
     out
 }
 
-/// The lines of each row as a list; empty if there are none.
+/// Returns the lines of each row as a list; empty if there are none.
 pub(crate) fn listed(rows: &[Row<'_>], lines: fn(&FlowRecord) -> Vec<String>) -> String {
     let mut out = String::new();
     for row in rows {
@@ -396,8 +396,7 @@ pub(crate) fn listed(rows: &[Row<'_>], lines: fn(&FlowRecord) -> Vec<String>) ->
     }
 }
 
-/// Requested values and what became of them, wherever the two differ; empty if they
-/// nowhere do.
+/// Returns requested values that differ from the granted ones; empty if there are none.
 pub(crate) fn negotiated(rows: &[Row<'_>]) -> String {
     let mut body = String::new();
     for row in rows {
@@ -429,8 +428,8 @@ pub(crate) fn negotiated(rows: &[Row<'_>]) -> String {
     )
 }
 
-/// Declared, fitted inputs, with the series that shows the run without them; empty if
-/// there are none.
+/// Returns declared, fitted inputs, with the series that shows the run without them. Empty if there
+/// are none.
 pub(crate) fn fitted(rows: &[Row<'_>]) -> String {
     let mut items = String::new();
     for row in rows.iter().filter(|row| row.is_fitted() && row.flow == 0) {
@@ -450,7 +449,7 @@ pub(crate) fn fitted(rows: &[Row<'_>]) -> String {
     format!("<dl>{items}</dl>")
 }
 
-/// Path elements of the drawn repeat of every series; empty without any.
+/// Returns the path elements of the drawn repeat of every series; empty without any.
 pub(crate) fn path(report: &Report<'_>) -> String {
     let shown: Vec<&SeriesRecord> = drawn(report).collect();
     let columns = hop_columns::columns(shown.iter().flat_map(|series| &series.hops));
@@ -488,7 +487,7 @@ fn hosts_of(series: &SeriesRecord) -> Vec<&HostRecord> {
     shown
 }
 
-/// Hosts of the drawn repeat of every series; empty where none has anything to show.
+/// Returns the hosts of the drawn repeat of every series. Empty if there is nothing to show.
 pub(crate) fn hosts(report: &Report<'_>) -> String {
     let shown: Vec<&SeriesRecord> = drawn(report).collect();
     let all: Vec<&HostRecord> = shown.iter().flat_map(|series| hosts_of(series)).collect();
@@ -528,13 +527,13 @@ pub(crate) fn hosts(report: &Report<'_>) -> String {
     )
 }
 
-/// The drawn repeat of every series.
+/// Returns the drawn repeat of every series.
 fn drawn<'a>(report: &Report<'a>) -> impl Iterator<Item = &'a SeriesRecord> {
     let groups = groups(report.run).into_iter();
     groups.map(|group| group.representative())
 }
 
-/// What the users of applications noticed; empty where no plan names one.
+/// Returns the results of applications; empty if no plan has one.
 pub(crate) fn applications(report: &Report<'_>) -> String {
     let mut out = String::new();
     for series in drawn(report) {
@@ -562,7 +561,7 @@ fn listed_definitions(items: &str) -> String {
     }
 }
 
-/// What there is to say of runs in real time; empty where there are none.
+/// Returns notes on runs in real time; empty if there are none.
 pub(crate) fn in_real_time(report: &Report<'_>) -> String {
     let mut out = String::new();
     for series in drawn(report) {
@@ -576,10 +575,10 @@ pub(crate) fn in_real_time(report: &Report<'_>) -> String {
     listed_definitions(&out)
 }
 
-/// What identifies each recorded series: seed, size and fingerprint.
+/// Returns the identification of each recorded series: seed, size and fingerprint.
 pub(crate) fn provenance(report: &Report<'_>) -> String {
     let mut body = String::new();
-    // A test of hosts has no seed, packets are not counted, and there is no hash.
+    // A test of hosts has no seed, packet count or hash.
     let of_run = |cells: String| {
         if report.run.is_test() {
             String::new()

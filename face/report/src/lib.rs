@@ -1,29 +1,26 @@
-//! Tables for the terminal and `report.html`: what a run found out, for eyes.
+//! Tables for the terminal and `report.html`, which show the results of a run.
 //!
-//! Reads the record of a run (`gigatcp.run/4`, [`gigatcp_record`]) and, where
-//! an experiment repeats something published, the numbers published for it
-//! ([`published`], the only reader of such numbers in the project). It decides
-//! nothing about a run: what is shown was either recorded or published, apart
-//! from ratios, medians and the yardstick of [`gigatcp_record::growth`].
+//! Reads the record of a run (`gigatcp.run/4`, [`gigatcp_record`]) and the numbers published
+//! for it, if an experiment repeats a publication ([`published`], the only reader of such
+//! numbers in the project). All values shown were recorded or published, except ratios, medians
+//! and the times defined in [`gigatcp_record::growth`].
 //!
-//! * [`nuttcp`]: interval lines in the shape of nuttcp, which every network
-//!   engineer can read.
+//! * [`nuttcp`]: interval lines in the format of nuttcp, which network engineers know.
 //! * [`shares`]: percentages that add up to exactly 100.0.
 //! * [`group`]: the repeats of one series, their median and spread.
 //! * [`compare`]: a series next to its published numbers, quantity by quantity.
-//! * `screen`: a run on one screen; [`brief`]: what of a long run a terminal shows.
-//! * [`table`]: all of it as plain text. No information is in color alone; [`live`]: what disturbed
-//!   a run in real time; [`prose`]: lines of running text.
-//! * [`page`], [`queues`], [`html`]: all of it as one page that needs no network, with
-//!   graphs drawn by our own renderer (`assets/`).
+//! * `screen`: a run on one screen; [`brief`]: a long run, shortened for a terminal.
+//! * [`table`]: all of it as plain text, with no information in color alone. [`live`]: notes on
+//!   runs in real time. [`prose`]: wraps running text.
+//! * [`page`], [`queues`], [`html`]: all of it as one page that needs no network, with a
+//!   renderer for its graphs (`assets/`).
 //! * [`sweep`]: many runs: tables of any axes, effects, plots.
-//! * [`diagnostics`]: what is wrong with a plan, with carets; [`theory`]: what the literature
-//!   expects of a path.
-//! * [`graph`]: connections of captures as time-sequence graphs: a page, xplot's
-//!   files, CSV.
+//! * [`diagnostics`]: errors in a plan, with carets. [`theory`]: figures of a path by published
+//!   equations.
+//! * [`graph`]: connections of captures as time-sequence graphs: a page, xplot's files, CSV.
 //!
-//! A value that was not reproduced is shown like every other one. Out of scope: grades and pass
-//! marks; a result's assessment belongs to the experiment's README.
+//! A value that was not reproduced is shown like every other one. Out of scope: grades; the
+//! assessment of a result is in the experiment's README.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -61,7 +58,7 @@ use gigatcp_record::{RunRecord, SeriesRecord};
 
 pub use published::{Published, PublishedError, PublishedSeries};
 
-/// A run and, if there is something to compare it with, what was published.
+/// A run, with the numbers published for it if there are any.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {
     /// The record of the run.
@@ -71,57 +68,55 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// A report on `run`, compared with `published` where series match.
+    /// Returns a report on `run`, compared with `published` for matching series.
     #[must_use]
     pub const fn new(run: &'a RunRecord, published: Option<&'a Published>) -> Self {
         Self { run, published }
     }
 
-    /// What was published for `series`: by its name, by the series it is the
-    /// fit of, or by the series that is its fit.
+    /// Returns the numbers published for `series`. They are found by its name, by the series it is
+    /// the fit of, or by the series that is its fit.
     #[must_use]
     pub fn published_for(&self, series: &SeriesRecord) -> Option<&'a PublishedSeries> {
         self.published?.matching(series, &self.run.series)
     }
 
-    /// The interval lines, totals and limits of one series as plain text.
+    /// Returns the interval lines, totals and limits of one series as plain text.
     #[must_use]
     pub fn text_series(&self, series: &SeriesRecord) -> String {
         table::series(series, self.published_for(series), Detail::Whole)
     }
 
-    /// All series in one table of plain text, with repeats summed up as n,
-    /// median and spread, and where the time went.
+    /// Returns all series in one table of plain text. Repeats are summarized as n, median and
+    /// spread, with the limits.
     #[must_use]
     pub fn text_summary(&self) -> String {
         table::summary(self, Detail::Whole)
     }
 
-    /// All that there is to show of a run on a terminal: the first repeat of every
-    /// series, then all of them in one table.
+    /// Returns the full text of a run. It has the first repeat of every series, then all of them in
+    /// one table.
     #[must_use]
     pub fn text(&self) -> String {
         self.text_each(Detail::Whole) + &self.text_summary()
     }
 
-    /// What each flow reached and what limited it: at most some 40 lines.
+    /// Returns the result and the limits of each flow: at most some 40 lines.
     #[must_use]
     pub fn text_screen(&self) -> String {
         screen::text(self)
     }
 
-    /// All of it, shortened where it would fill very many screens; what is left out is
-    /// counted.
+    /// Returns the text, shortened if it would fill very many screens. What is left out is counted.
     #[must_use]
     pub fn text_brief(&self) -> String {
         brief::text(self)
     }
 
-    /// The series, one by one.
+    /// Returns the series, one by one.
     fn text_each(&self, detail: Detail) -> String {
         let mut text = table::changes(&self.run.overrides);
-        // The other repeats are in the summary; interval lines of all would bury
-        // it.
+        // The other repeats are in the summary; interval lines of all would hide it.
         for series in self.run.series.iter().filter(|series| series.repeat == 0) {
             text.push_str(&table::series(series, self.published_for(series), detail));
             text.push('\n');
@@ -136,7 +131,7 @@ impl<'a> Report<'a> {
         text
     }
 
-    /// The whole of `report.html`.
+    /// Returns the whole of `report.html`.
     #[must_use]
     pub fn html(&self) -> String {
         html::page(self)

@@ -1,5 +1,4 @@
-//! Notes on a run in real time: which stacks took part, lateness, stalls, and which settings of the
-//! plan had no effect.
+//! Notes on a run in real time: stacks, lateness, stalls, and settings of the plan without effect.
 
 use gigatcp_record::{DirectionRecord, LiveRecord, SeriesRecord};
 use gigatcp_units::Duration;
@@ -7,19 +6,18 @@ use gigatcp_units::grammar::human_duration;
 
 use crate::number::{counted, fixed};
 
-/// A wake-up takes some 50 us: 1 % of an RTT of 5 ms, and negligible for longer ones.
+/// RTT below which wake-ups matter. One takes some 50 us, 1 % of an RTT of 5 ms.
 const SHORT_NS: u64 = 5_000_000;
 
-/// Whether the round trips of a run are so short that wake-ups are a part of
-/// them; also where none was measured.
+/// Whether RTTs of a run are so short that wake-ups matter. True if none was measured.
 fn has_short_trips(record: &SeriesRecord) -> bool {
     let samples = record.flows.iter().flat_map(|flow| &flow.samples);
     let least = samples.filter_map(|sample| sample.srtt_ns).min();
     least.is_none_or(|least| least < SHORT_NS)
 }
 
-/// Returns the notes on `live`, the run in real time that `record` describes, one per line: which
-/// stacks took part, lateness, stalls, and which settings of the plan had no effect.
+/// Returns notes on a run in real time, one per line. `live` is that run, which `record` describes.
+/// They cover stacks, lateness, stalls, and settings of the plan without effect.
 #[must_use]
 pub fn lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
     let mut lines = vec![format!(
@@ -89,7 +87,7 @@ pub fn lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
     lines
 }
 
-/// What was left out, each `key: reason`; keys of one reason share a line.
+/// Groups settings without effect, each `key: reason`; keys with the same reason share a line.
 fn by_reason(left_out: &[String]) -> impl Iterator<Item = String> {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for (key, reason) in left_out.iter().filter_map(|line| line.split_once(": ")) {
@@ -102,7 +100,7 @@ fn by_reason(left_out: &[String]) -> impl Iterator<Item = String> {
     lines.map(|(reason, keys)| format!("{}: {reason}", keys.join(", ")))
 }
 
-/// Minimum fraction of CPU time stolen that is reported: at 1 %, each CPU is away for 10 ms of each
+/// Minimum fraction of CPU time stolen that is reported. At 1 %, each CPU is away for 10 ms of each
 /// second.
 const STOLEN: f64 = 0.01;
 
@@ -113,7 +111,7 @@ fn time(ns: u64) -> String {
     human_duration(Duration::from_nanos(ns))
 }
 
-/// Packets, whole or as super-segments.
+/// Formats a number of packets or super-segments.
 fn packets(count: u64) -> String {
     counted(count, "packet")
         + if count == 1 {
@@ -123,8 +121,7 @@ fn packets(count: u64) -> String {
         }
 }
 
-/// What happened to the packets of a direction that its hops are not to blame
-/// for.
+/// Returns drops and delays of a direction that its hops did not cause.
 fn way_lines(way: &DirectionRecord) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(dropped @ 1..) = way.dropped_before_path {

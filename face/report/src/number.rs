@@ -1,13 +1,13 @@
-//! Numbers as text, the same in the terminal and on the page.
+//! Formats numbers, in the same way for the terminal and the page.
 //!
-//! Tables align on the last character, so every function prints a fixed number
-//! of decimals for its magnitude. What does not exist is [`ABSENT`], never a
-//! zero; a ratio to zero is not a number and is shown as such.
+//! Tables align on the last character, so every function prints a fixed number of decimals for its
+//! magnitude. A missing value is [`ABSENT`], never zero. A ratio to zero is not a number and is
+//! shown as such.
 
-/// Stands for a value that does not exist.
+/// Text for a missing value.
 pub const ABSENT: &str = "-";
 
-/// `value` with `decimals` decimals; [`ABSENT`] when it is not a number.
+/// Formats `value` with `decimals` decimals; [`ABSENT`] if it is not a number.
 #[must_use]
 pub fn fixed(value: f64, decimals: usize) -> String {
     if !value.is_finite() {
@@ -21,15 +21,14 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// [`fixed`], or [`ABSENT`] when there is no value.
+/// Formats `value` like [`fixed`]; [`ABSENT`] if there is none.
 #[must_use]
 pub fn maybe(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| ABSENT.to_owned(), |value| fixed(value, decimals))
 }
 
-/// `ours` over `published`, to three digits or so: `1.02`, `12.3`, `0.004`.
-/// Both zero is `equal`, anything over zero is `no ratio`, and without both
-/// numbers it is [`ABSENT`].
+/// Formats `ours` divided by `published`, to about three digits: `1.02`, `12.3`, `0.004`. Both zero
+/// is `equal`, anything divided by zero is `no ratio`, and without both numbers it is [`ABSENT`].
 #[must_use]
 pub fn ratio(published: Option<f64>, ours: Option<f64>) -> String {
     let (Some(published), Some(ours)) = (published, ours) else {
@@ -52,8 +51,8 @@ pub fn ratio(published: Option<f64>, ours: Option<f64>) -> String {
     }
 }
 
-/// A rate of bit/s in the largest unit that leaves at least 1 before the
-/// point: `7.25 Gbit/s`.
+/// Formats a rate in bit/s in the largest unit with at least 1 before the point. An example is
+/// `7.25 Gbit/s`.
 #[must_use]
 pub fn rate(bps: f64) -> String {
     const STEPS: [(f64, &str); 4] = [
@@ -72,13 +71,13 @@ pub fn rate(bps: f64) -> String {
     }
 }
 
-/// Nanoseconds as seconds.
+/// Converts nanoseconds to seconds.
 #[must_use]
 pub fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// Digits in groups of three: `1 297 470`.
+/// Formats digits in groups of three: `1 297 470`.
 #[must_use]
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
@@ -92,7 +91,8 @@ pub fn grouped(value: u64) -> String {
     text
 }
 
-/// A count with its noun, in groups of three digits: `1 packet`, `2 000 packets`.
+/// Formats a count with its noun in groups of three digits. Examples are `1 packet`, `2 000
+/// packets`.
 #[must_use]
 pub fn counted(count: u64, noun: &str) -> String {
     let end = if count == 1 { "" } else { "s" };

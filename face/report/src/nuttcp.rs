@@ -1,26 +1,26 @@
-//! Interval and total lines in the shape of nuttcp 5.
+//! Interval and total lines in the format of nuttcp 5.
 //!
 //! ```text
 //!   69.9829 MB /   1.00 sec =  585.1895 Mbps
 //! ```
 //!
-//! MB are 2^20 octets, Mbps 10^6 bit/s. Columns are one place wider than the
-//! original's, so that lines still align at 10 Gbit/s. Retransmissions are printed if there were
-//! some (`464 retrans`, as nuttcp 6 and later print it); the
-//! total line has both processors' use and the retransmissions in any case.
+//! MB are 2^20 bytes, Mbps 10^6 bit/s. Columns are one character wider than the original's, so
+//! that lines align at 10 Gbit/s too. Interval lines show retransmissions if there were any
+//! (`464 retrans`, as in nuttcp 6 and later). The total line always has the CPU use of both
+//! hosts and the retransmissions.
 
 use gigatcp_record::{FlowRecord, IntervalRecord};
 
 use crate::number::seconds;
 use crate::published::{PublishedInterval, PublishedTotal};
 
-/// Octets of nuttcp's megabyte.
+/// Bytes of nuttcp's megabyte.
 pub const BYTES_PER_MB: f64 = 1_048_576.0;
 
 /// Characters of [`line()`].
 pub const LINE_WIDTH: usize = 44;
 
-/// Mbit/s of `bytes` in `duration_ns`; 0 for no time at all.
+/// Returns Mbit/s of `bytes` in `duration_ns`; 0 for a duration of zero.
 #[must_use]
 pub fn mbps(bytes: u64, duration_ns: u64) -> f64 {
     if duration_ns == 0 {
@@ -29,13 +29,13 @@ pub fn mbps(bytes: u64, duration_ns: u64) -> f64 {
     bytes as f64 * 8e3 / duration_ns as f64
 }
 
-/// One line: volume, time, rate.
+/// Formats a line: volume, time, rate.
 #[must_use]
 pub fn line(mb: f64, seconds: f64, mbps: f64) -> String {
     format!("{mb:>10.4} MB / {seconds:>6.2} sec = {mbps:>10.4} Mbps")
 }
 
-/// The line of a recorded interval, without its retransmissions.
+/// Formats a recorded interval, without its retransmissions.
 #[must_use]
 pub fn interval(record: &IntervalRecord) -> String {
     let duration_ns = record.end_ns.saturating_sub(record.start_ns);
@@ -46,7 +46,7 @@ pub fn interval(record: &IntervalRecord) -> String {
     )
 }
 
-/// ` 464 retrans`, or nothing when there were none.
+/// Formats ` 464 retrans`; empty if there are none.
 #[must_use]
 pub fn retransmissions(segments: u64) -> String {
     match segments {
@@ -55,13 +55,13 @@ pub fn retransmissions(segments: u64) -> String {
     }
 }
 
-/// The line of a published interval.
+/// Formats a published interval.
 #[must_use]
 pub fn published_interval(published: &PublishedInterval) -> String {
     line(published.mb, published.seconds, published.mbps)
 }
 
-/// The total line of a flow.
+/// Formats the total line of a flow.
 #[must_use]
 pub fn total(flow: &FlowRecord) -> String {
     let line = line(
@@ -77,7 +77,7 @@ pub fn total(flow: &FlowRecord) -> String {
     )
 }
 
-/// The published total line.
+/// Formats a published total line.
 #[must_use]
 pub fn published_total(total: &PublishedTotal) -> String {
     let line = line(total.mb, total.seconds, total.mbps);

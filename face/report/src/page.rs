@@ -1,14 +1,12 @@
-//! The data embedded in `report.html`: what the graphs draw, and no more.
+//! The data embedded in `report.html`: exactly what the graphs draw.
 //!
-//! The page must stay small enough to mail. Budgets below bound every kind of
-//! point over the whole page, however many series there are; what was thinned
-//! or cut is counted in the data and said on the page, and `run.json` has all
-//! of it. Columns of integers, each the difference to the one before
-//! ([`crate::thin::deltas`]), take a third of the room of objects.
+//! The page must stay small enough to mail. The limits below bound every kind of point over the
+//! whole page, independent of the number of series. The data counts what was thinned or cut, the
+//! page reports it, and `run.json` has all of it. Columns of integers, each the difference to the
+//! one before ([`crate::thin::deltas`]), take a third of the space of objects.
 //!
-//! Of several repeats the graphs show the one in the middle
-//! ([`crate::group::Group::representative`]); the throughput of the others is
-//! there as lowest and highest of every interval.
+//! With several repeats the graphs show the middle one ([`crate::group::Group::representative`]).
+//! The throughput of the others is shown as minimum and maximum of every interval.
 
 use gigatcp_record::{
     CauseSpan, FlowRecord, IntervalRecord, Sample, SequenceDetail, SequenceStep, TimeSequence,
@@ -23,32 +21,32 @@ use crate::published::PublishedSeries;
 use crate::queues::{self, Queue};
 use crate::thin::{Point, deltas, thin};
 
-/// Flows that are drawn; the rest is counted.
+/// Maximum number of flows drawn; the rest is counted.
 pub(crate) const MAX_LINES: usize = 64;
-/// Connections whose time-sequence graph is embedded; the rest is counted.
+/// Maximum number of connections with a time-sequence graph; the rest is counted.
 const MAX_SEQUENCES: usize = 12;
-/// Points of sampled quantities on the whole page.
+/// Maximum number of points of sampled quantities on the page.
 const SAMPLE_POINTS: usize = 60_000;
-/// Points of a line of throughput: more are upon each other on most screens, and
-/// of hours of seconds nothing but noise is seen.
+/// Maximum number of points in a line of throughput. More would overlap on most screens, and show
+/// only noise in long runs.
 const INTERVAL_POINTS: usize = 240;
-/// Spans of the limited-by timelines on the whole page.
+/// Maximum number of spans of the limited-by timelines on the page.
 const LIMIT_SPANS: usize = 12_000;
-/// Steps of all time-sequence overviews.
+/// Maximum number of steps of all time-sequence overviews.
 const OVERVIEW_STEPS: usize = 8_000;
-/// Segments, acknowledgments and SACK blocks of all detailed stretches.
+/// Maximum number of segments, ACKs and SACK blocks in all detailed intervals.
 const DETAIL_ENTRIES: usize = 60_000;
 
-/// Everything the page draws.
+/// Data that the page draws.
 #[derive(Debug, Serialize)]
 pub struct Page {
-    /// What the times are that samples and limits have.
+    /// Clock of the times of samples and limits.
     pub clock: &'static str,
-    /// One per flow, in plan order.
+    /// Flows in plan order.
     pub lines: Vec<Line>,
     /// Flows beyond the budget, which are not drawn.
     pub lines_left_out: usize,
-    /// Ids of all causes met, in order.
+    /// Ids of all causes, in order of appearance.
     pub limits: Vec<String>,
     /// Queues of path elements.
     pub queues: Vec<Queue>,
@@ -58,28 +56,28 @@ pub struct Page {
     pub sequences_left_out: usize,
 }
 
-/// One flow as it is drawn.
+/// A drawn flow.
 #[derive(Debug, Serialize)]
 pub struct Line {
-    /// What the legend calls it.
+    /// Name in the legend.
     pub label: String,
     /// Longer name.
     pub title: String,
-    /// Whether a part of it is a fitted input.
+    /// Whether part of it is a fitted input.
     pub fitted: bool,
     /// Throughput of the tester's intervals.
     pub throughput: Throughput,
-    /// Published lines, if there are any.
+    /// Published rates, if there are any.
     pub published: Option<Rates>,
-    /// Id of the published claim: a series and its fit have the same, which a
-    /// graph of both marks once.
+    /// Id of the published claim. A series and its fit have the same id, so that a graph of both
+    /// marks the claim once.
     pub claim: Option<String>,
     /// Sampled quantities.
     pub samples: Samples,
     /// Start (difference to the end before) and length in µs, index into
     /// [`Page::limits`].
     pub timeline: Vec<(i64, u64, usize)>,
-    /// Spans before they were merged to what can be seen.
+    /// Number of spans before they were merged to visible ones.
     pub timeline_spans: usize,
 }
 
@@ -92,31 +90,31 @@ pub struct Rates {
     pub v: Vec<f64>,
 }
 
-/// Throughput of the drawn repeat, and of all.
+/// Throughput of the drawn repeat, and range over all repeats.
 #[derive(Debug, Default, Serialize)]
 pub struct Throughput {
     /// The drawn repeat.
     pub drawn: Rates,
-    /// Intervals of the tester that a point is the mean of.
+    /// Number of the tester's intervals averaged in a point.
     pub joined: usize,
-    /// Lowest of all repeats at the same interval; empty for one repeat.
+    /// Minimum over all repeats at the same interval; empty with one repeat.
     pub low: Vec<f64>,
-    /// Highest of all repeats at the same interval; empty for one repeat.
+    /// Maximum over all repeats at the same interval; empty with one repeat.
     pub high: Vec<f64>,
 }
 
 /// Samples of one flow, thinned; times in µs and values as differences.
 #[derive(Debug, Serialize)]
 pub struct Samples {
-    /// How many samples were recorded.
+    /// Number of recorded samples.
     pub recorded: usize,
-    /// Congestion window, octets.
+    /// Congestion window, bytes.
     pub cwnd: Column,
-    /// Slow-start threshold, octets, where set.
+    /// Slow-start threshold in bytes, while it is set.
     pub ssthresh: Column,
-    /// Octets in flight.
+    /// Bytes in flight.
     pub flight: Column,
-    /// Receive window, octets.
+    /// Receive window, bytes.
     pub rwnd: Column,
     /// Smoothed round-trip time, µs.
     pub srtt: Column,
@@ -134,15 +132,15 @@ pub struct Column {
 /// A time-sequence graph.
 #[derive(Debug, Serialize)]
 pub struct Sequence {
-    /// What the choice calls it.
+    /// Name in the selection.
     pub label: String,
     /// The whole connection.
     pub overview: Overview,
-    /// Stretches segment by segment.
+    /// Intervals drawn segment by segment.
     pub details: Vec<Detail>,
 }
 
-/// The whole connection in steps. All offsets but `ack` are relative to it.
+/// The whole connection in steps. All offsets except `ack` are relative to it.
 #[derive(Debug, Serialize)]
 pub struct Overview {
     /// Times, µs, as differences.
@@ -151,24 +149,24 @@ pub struct Overview {
     pub ack: Vec<i64>,
     /// Lowest offset sent.
     pub low: Vec<Option<i64>>,
-    /// Offset after the highest octet sent.
+    /// Offset after the highest byte sent.
     pub high: Vec<Option<i64>>,
     /// Right edge of the window.
     pub edge: Vec<i64>,
-    /// Segments retransmitted.
+    /// Number of segments retransmitted.
     pub again: Vec<u64>,
 }
 
-/// A stretch segment by segment. Times in ns, as differences.
+/// An interval drawn segment by segment. Times in ns, as differences.
 #[derive(Debug, Serialize)]
 pub struct Detail {
-    /// Why this stretch.
+    /// Reason why this interval was recorded.
     pub why: String,
-    /// First and last time of the stretch as shown, ns.
+    /// First and last time of the interval as shown, ns.
     pub span: (u64, u64),
-    /// Ten round trips around what it is about, ns; None if that is unknown.
+    /// Ten RTTs around the event, ns; `None` if the event's time is unknown.
     pub view: Option<(u64, u64)>,
-    /// Entries recorded, and entries shown: fewer when the stretch was cut.
+    /// Number of entries recorded and shown; fewer are shown if the interval was cut.
     pub entries: (usize, usize),
     /// Segments sent: times.
     pub sent_t: Vec<i64>,
@@ -176,7 +174,7 @@ pub struct Detail {
     pub sent_at: Vec<i64>,
     /// Lengths.
     pub sent_len: Vec<u32>,
-    /// Which of the segments are retransmissions.
+    /// Indices of segments that are retransmissions.
     pub sent_again: Vec<usize>,
     /// Acknowledgments: times.
     pub ack_t: Vec<i64>,
@@ -192,7 +190,7 @@ pub struct Detail {
     pub sack_len: Vec<u64>,
 }
 
-/// What the page of `report` draws.
+/// Returns the data that the page of `report` draws.
 #[must_use]
 pub fn page(report: &Report<'_>) -> Page {
     let rows = rows(report);
@@ -233,7 +231,7 @@ fn line(row: &Row<'_>, lines: usize, limits: &mut Vec<String>) -> Line {
     }
 }
 
-/// A point for every `joined` intervals: their middle and their mean rate.
+/// Returns a point for every `joined` intervals: their middle and their mean rate.
 fn rate_points(flow: &FlowRecord, joined: usize) -> Vec<(f64, f64)> {
     let point = |lines: &[IntervalRecord]| {
         let (first, last) = (&lines[0], &lines[lines.len() - 1]);
@@ -245,7 +243,8 @@ fn rate_points(flow: &FlowRecord, joined: usize) -> Vec<(f64, f64)> {
     flow.intervals.chunks(joined).map(point).collect()
 }
 
-/// How many of `intervals` make a point: 1, 2, 5, 10, 20 …, the first that suffices.
+/// Returns how many of `intervals` make a point. It is the first of 1, 2, 5, 10, 20 … that
+/// suffices.
 fn joined(intervals: usize) -> usize {
     let enough = intervals.div_ceil(INTERVAL_POINTS);
     let mut tens = 1;
@@ -259,7 +258,7 @@ fn joined(intervals: usize) -> usize {
     }
 }
 
-/// Rates rounded to what a graph can show, in columns.
+/// Converts points to columns, rounded to the resolution of a graph.
 fn rates(points: &[(f64, f64)]) -> Rates {
     Rates {
         t: points
@@ -329,9 +328,9 @@ fn samples(samples: &[Sample], lines: usize) -> Samples {
     }
 }
 
-/// At most `budget` spans. Where there are more, time is cut into `budget`
-/// steps and each is given to the cause that took most of it, as the record
-/// itself does with its sampling step.
+/// Returns at most `budget` spans. If there are more, time is cut into `budget` steps, and each is
+/// attributed to the cause that took most of it. The record itself does the same with its sampling
+/// step.
 fn timeline(
     spans: &[CauseSpan],
     budget: usize,
@@ -363,8 +362,8 @@ fn timeline(
     relative
 }
 
-/// The cause that takes most of each of `steps` equal steps, neighbors of
-/// the same cause joined.
+/// Returns the cause that takes most of each of `steps` equal steps. Neighbors of the same cause
+/// are joined.
 fn dominant(spans: &[(u64, u64, usize)], steps: u64, limits: usize) -> Vec<(u64, u64, usize)> {
     let start = spans[0].0;
     let end = spans.iter().map(|span| span.1).max().unwrap_or(start);
@@ -392,7 +391,7 @@ fn dominant(spans: &[(u64, u64, usize)], steps: u64, limits: usize) -> Vec<(u64,
     result
 }
 
-/// The time-sequence graphs of the run, and how many there was no room for.
+/// Returns the time-sequence graphs of the run, and the number of those left out.
 fn sequences(report: &Report<'_>) -> (Vec<Sequence>, usize) {
     let mut found: Vec<(String, &TimeSequence)> = Vec::new();
     for series in &report.run.series {
@@ -433,7 +432,7 @@ fn sequences(report: &Report<'_>) -> (Vec<Sequence>, usize) {
     (sequences, left_out)
 }
 
-/// At most `budget` steps, neighboring ones joined.
+/// Returns at most `budget` steps, with neighboring ones joined.
 fn overview(steps: &[SequenceStep], budget: usize) -> Overview {
     let join = steps.len().div_ceil(budget).max(1);
     let joined: Vec<SequenceStep> = steps.chunks(join).map(join_steps).collect();
@@ -470,11 +469,11 @@ fn join_steps(steps: &[SequenceStep]) -> SequenceStep {
     }
 }
 
-/// Round trips that a view of an event shows.
+/// Number of RTTs in the view of an event.
 const VIEW_ROUND_TRIPS: u64 = 10;
 
-/// The view of an interval, its event in the middle. Of the start it has what follows, and no
-/// time before the run.
+/// Returns the view of an interval, with its event in the middle. The view of the start does not
+/// include time before the run.
 fn view(stretch: &SequenceDetail) -> Option<(u64, u64)> {
     let (at, rtt) = (stretch.at_ns?, stretch.srtt_ns?);
     let before = match stretch.why.as_str() {
@@ -486,8 +485,8 @@ fn view(stretch: &SequenceDetail) -> Option<(u64, u64)> {
     (rtt > 0).then_some((at.saturating_sub(before), until))
 }
 
-/// The stretch up to the time at which `budget` entries are reached: cutting
-/// by time keeps what belongs together.
+/// Cuts the interval at the time at which `budget` entries are reached. Cutting by time keeps
+/// related entries together.
 fn detail(stretch: &SequenceDetail, budget: usize) -> Detail {
     let mut times: Vec<u64> = stretch.sent.iter().map(|segment| segment.0).collect();
     times.extend(stretch.acks.iter().map(|ack| ack.0));

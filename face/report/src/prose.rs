@@ -1,4 +1,4 @@
-//! Running text in lines of a width that every terminal has.
+//! Wraps running text to a width that every terminal has.
 
 /// Columns of running text.
 pub const WIDTH: usize = 80;
@@ -6,14 +6,14 @@ pub const WIDTH: usize = 80;
 /// Stands for a space at which no line may end.
 pub const TIE: char = '\u{a0}';
 
-/// `text` in lines of at most [`WIDTH`] columns, all indented by `indent`; longer
-/// words stay whole, and a number and its unit share a line.
+/// Wraps `text` to lines of at most [`WIDTH`] columns, all indented by `indent`. Longer words stay
+/// whole, and a number and its unit share a line.
 #[must_use]
 pub fn wrap(text: &str, indent: usize) -> String {
     wrap_hanging(text, indent, indent)
 }
 
-/// The same, with lines after the first indented by `hanging`.
+/// Wraps `text` like [`wrap`], with lines after the first indented by `hanging`.
 #[must_use]
 pub fn wrap_hanging(text: &str, indent: usize, hanging: usize) -> String {
     let mut out = String::new();
@@ -38,7 +38,7 @@ pub fn wrap_hanging(text: &str, indent: usize, hanging: usize) -> String {
     out
 }
 
-/// What a line may not be broken within.
+/// Splits text into parts that may not be broken.
 fn words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let parts = text.split([' ', '\n']).filter(|part| !part.is_empty());
@@ -54,7 +54,7 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Whether it is a unit of what is measured here.
+/// Whether a word is one of the units used here.
 fn is_unit(word: &str) -> bool {
     let unit = word.trim_end_matches([',', '.', ';', ':', ')', '?']);
     let is_scaled = |base: &str| {

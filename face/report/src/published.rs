@@ -1,15 +1,14 @@
 //! `published.toml`: the published numbers of an experiment.
 //!
-//! This is the only reader of published numbers in the whole project. Nothing
-//! that runs an experiment may see what was published, so the report alone
-//! knows the name of the file.
+//! This is the only reader of published numbers in the project. Code that runs an experiment
+//! must not see them, so only the report has the name of the file.
 //!
 //! The format, schema `gigatcp.published/1`:
 //!
 //! ```toml
 //! schema = "gigatcp.published/1"
 //!
-//! [source]                      # who said so, and where
+//! [source]                      # the publication
 //! author = "…"
 //! title = "…"
 //! place = "…"
@@ -20,7 +19,7 @@
 //! name = "reno-60MB"            # the series of the plan it is compared with
 //! id = "E43"                    # id of the claim
 //! date = "2007-05-06"
-//! command = "nuttcp …"          # what was typed
+//! command = "nuttcp …"          # the command that measured it
 //! remark = "…"                  # optional: the author's own words
 //! intervals = [                 # nuttcp's lines, as published:
 //!     [69.9829, 1.01, 583.5822] # MB (2^20 octets), seconds, Mbit/s (10^6)
@@ -36,15 +35,15 @@
 //! fast_retransmits = 0
 //! ```
 //!
-//! Where only the lowest and the highest average of several runs were
-//! published, `mbps = [53.0, 53.5]` stands in place of `intervals` and
-//! `[series.total]`. `lost_percent = [3.0, 4.0]` says how many datagrams, or packets of a
-//! connection, were lost, with `mbps` as the rate at which they were sent, or alone;
+//! If only the minimum and maximum average of several runs were published,
+//! `mbps = [53.0, 53.5]` replaces `intervals` and `[series.total]`.
+//! `lost_percent = [3.0, 4.0]` is the share of datagrams, or of packets of a connection, that
+//! were lost. It stands alone, or with `mbps` as the rate at which they were sent.
 //! `queueing_delay_ms = 5.0` is a median.
 //!
-//! Every line must agree with itself to within its printed digits: that is how
-//! a slip in copying is found. Lines need not add up to the total, because
-//! published ones do not. Out of scope: tolerances and targets.
+//! Every line must be consistent within its printed digits, which detects copying errors. Lines
+//! need not add up to the total, because published ones do not. Out of scope: tolerances and
+//! targets.
 
 use std::path::{Path, PathBuf};
 
@@ -62,25 +61,25 @@ pub const SCHEMA: &str = "gigatcp.published/1";
 pub struct Published {
     /// [`SCHEMA`].
     pub schema: String,
-    /// Who published it, and where.
+    /// The publication.
     pub source: Source,
     /// One entry per published measurement.
     pub series: Vec<PublishedSeries>,
 }
 
-/// Who published the numbers, and where.
+/// Author and place of a publication.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
-    /// Who measured.
+    /// Author of the measurement.
     pub author: String,
     /// Title of the publication.
     pub title: String,
-    /// Where it appeared.
+    /// Publication or mailing list.
     pub place: String,
-    /// When.
+    /// Date of the publication.
     pub date: String,
-    /// Message-Id, when it was a mail.
+    /// Message-Id, if it was a mail.
     pub message_id: Option<String>,
 }
 
@@ -92,21 +91,20 @@ pub struct PublishedSeries {
     pub name: String,
     /// Identifier of the claim.
     pub id: String,
-    /// When it was published.
+    /// Date of the publication.
     pub date: String,
     /// The command that measured it.
     pub command: String,
-    /// What the author said about it, in the author's words.
+    /// The author's remark, quoted.
     pub remark: Option<String>,
     /// The interval lines, in order; empty if only extremes were published.
     #[serde(default)]
     pub intervals: Vec<PublishedInterval>,
-    /// The line that closes the measurement.
+    /// The last line of the measurement.
     pub total: Option<PublishedTotal>,
-    /// Lowest and highest average of several runs, Mbit/s, where nothing but
-    /// these was published.
+    /// Minimum and maximum average of several runs, Mbit/s, if only these were published.
     pub mbps: Option<(f64, f64)>,
-    /// Of datagrams or packets, the lowest and the highest share that was lost, %.
+    /// Minimum and maximum share of datagrams or packets lost, %.
     pub lost_percent: Option<(f64, f64)>,
     /// Median queueing delay, ms.
     pub queueing_delay_ms: Option<f64>,
@@ -115,9 +113,9 @@ pub struct PublishedSeries {
 /// A published number, or the extremes of several.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extremes {
-    /// The lowest.
+    /// The minimum.
     pub low: f64,
-    /// The highest; the lowest where it is one number.
+    /// The maximum; the minimum if there is only one number.
     pub high: f64,
 }
 
@@ -131,7 +129,7 @@ impl Extremes {
         }
     }
 
-    /// What ratios are taken of: the middle between the two.
+    /// Returns the middle between the two, used for ratios.
     #[must_use]
     pub fn middle(self) -> f64 {
         f64::midpoint(self.low, self.high)
@@ -156,7 +154,7 @@ impl From<(f64, f64, f64)> for PublishedInterval {
     }
 }
 
-/// The line that closes a published measurement.
+/// The last line of a published measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedTotal {
@@ -166,25 +164,25 @@ pub struct PublishedTotal {
     pub seconds: f64,
     /// Megabits of 10^6 bits per second.
     pub mbps: f64,
-    /// Processor use of the transmitting host, %.
+    /// CPU use of the sending host, %.
     pub tx_percent: f64,
-    /// Processor use of the receiving host, %.
+    /// CPU use of the receiving host, %.
     pub rx_percent: f64,
-    /// Growth of the host's count of retransmitted segments.
+    /// Increase of the host's count of retransmitted segments.
     pub retransmitted_segments: u64,
-    /// Growth of the host's count of fast retransmits.
+    /// Increase of the host's count of fast retransmits.
     pub fast_retransmits: u64,
 }
 
-/// Why published numbers could not be read. The message says what to fix.
+/// Reason why published numbers could not be read. The message says how to fix it.
 #[derive(Debug, thiserror::Error)]
 pub enum PublishedError {
-    /// The file is there and cannot be opened or is not text.
+    /// The file exists but cannot be opened or is not text.
     #[error("cannot read {}: {cause}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         cause: std::io::Error,
     },
     /// Not TOML, or not this format; the cause has line, column and excerpt.
@@ -192,15 +190,15 @@ pub enum PublishedError {
     Malformed {
         /// Name of the file.
         file: String,
-        /// What was wrong and where.
+        /// Error and its position.
         cause: Box<toml::de::Error>,
     },
-    /// Well-formed and impossible.
+    /// Well-formed but impossible.
     #[error("{file}: {what}")]
     Impossible {
         /// Name of the file.
         file: String,
-        /// What is impossible, and in which series.
+        /// The impossible value, and its series.
         what: String,
     },
 }
@@ -209,12 +207,12 @@ impl Published {
     /// Name of the file in an experiment's directory.
     pub const FILE_NAME: &str = "published.toml";
 
-    /// Reads the published numbers of the experiment in `folder`; `None` when
-    /// the experiment has none.
+    /// Reads the published numbers of the experiment in `folder`; `None` if the experiment has
+    /// none.
     ///
     /// # Errors
     ///
-    /// Any [`PublishedError`] when the file is there and not usable.
+    /// Any [`PublishedError`] if the file exists and is not usable.
     pub fn in_folder(folder: &Path) -> Result<Option<Self>, PublishedError> {
         let path = folder.join(Self::FILE_NAME);
         match std::fs::read_to_string(&path) {
@@ -243,15 +241,15 @@ impl Published {
         Ok(published)
     }
 
-    /// The measurement published under `name`.
+    /// Returns the measurement published under `name`.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<&PublishedSeries> {
         self.series.iter().find(|series| series.name == name)
     }
 
-    /// What was published for `series`, one of `all`: under its own name;
-    /// else under the name of the series it is the fit of; else, if it is the unfitted series of a
-    /// fit, what was published for the fit.
+    /// Returns the numbers published for `series`, one of `all`. They are found under its own name,
+    /// or under the name of the series it is the fit of. Otherwise, for the unfitted series of a
+    /// fit, they are those of the fit.
     #[must_use]
     pub fn matching(
         &self,
@@ -269,7 +267,7 @@ impl Published {
             .or_else(fit)
     }
 
-    /// Refuses what no measurement can have said.
+    /// Rejects values that no measurement can have.
     fn check(&self) -> Result<(), String> {
         if self.schema != SCHEMA {
             return Err(format!(
@@ -288,8 +286,8 @@ impl Published {
 }
 
 impl PublishedSeries {
-    /// Interval lines as (end of the interval in s, Mbit/s), the ends adding
-    /// up the printed lengths.
+    /// Returns interval lines as (end of the interval in s, Mbit/s). The ends are sums of the
+    /// printed lengths.
     #[must_use]
     pub fn rates(&self) -> Vec<(f64, f64)> {
         let mut end = 0.0;
@@ -300,14 +298,14 @@ impl PublishedSeries {
         self.intervals.iter().map(rate).collect()
     }
 
-    /// Seconds to the first interval at 90 % of the plateau, by the yardstick
-    /// of [`gigatcp_record::growth`].
+    /// Returns seconds to the first interval at 90 % of the plateau, defined in
+    /// [`gigatcp_record::growth`].
     #[must_use]
     pub fn seconds_to_90(&self) -> Option<f64> {
         gigatcp_record::growth::seconds_to_90(&self.rates())
     }
 
-    /// The average over the whole measurement, Mbit/s.
+    /// Returns the average over the whole measurement, Mbit/s.
     #[must_use]
     pub fn average(&self) -> Option<Extremes> {
         let extremes = self.mbps.map(|(low, high)| Extremes { low, high });
@@ -365,7 +363,7 @@ impl PublishedSeries {
     }
 }
 
-/// Whether the two can be the lowest and the highest of something.
+/// Checks that two values can be a minimum and a maximum.
 fn check_extremes(name: &str, key: &str, (low, high): (f64, f64)) -> Result<(), String> {
     if low >= 0.0 && low <= high && high.is_finite() {
         return Ok(());
@@ -375,8 +373,8 @@ fn check_extremes(name: &str, key: &str, (low, high): (f64, f64)) -> Result<(), 
     ))
 }
 
-/// Whether one line agrees with itself: the rate printed must lie between the
-/// rates that the printed volume and time, half a last digit up or down, give.
+/// Checks that a line is consistent. The printed rate must lie between the rates from the printed
+/// volume and time, each half a last digit up or down.
 fn check_line(place: &str, mb: f64, seconds: f64, mbps: f64) -> Result<(), String> {
     const HALF_CENTISECOND: f64 = 0.005;
     const HALF_LAST_DIGIT_MB: f64 = 0.000_05;

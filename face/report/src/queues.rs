@@ -1,9 +1,8 @@
 //! Queues over time, as `report.html` draws them.
 //!
-//! A record has for each path element the backlog, the queueing delay, and how much was
-//! dropped and marked so far, as rows that hold until the next. What the page draws of an
-//! element is a line of steps, and ticks at the rows in which the counts went up. Elements
-//! at which nothing ever waited, and nothing was dropped or marked, are left out.
+//! For each path element a record has the backlog, the queueing delay, and the drops and marks so
+//! far. Each row holds until the next. The page draws a step line, and ticks at the rows in which
+//! the counts increased. Elements without backlog, drops and marks are left out.
 
 use gigatcp_record::{HopRecord, SeriesRecord};
 use serde::Serialize;
@@ -14,10 +13,10 @@ use crate::group::groups;
 use crate::page::{Column, MAX_LINES};
 use crate::thin::{Point, deltas, thin};
 
-/// Points of all lines on the whole page.
+/// Maximum number of points of all lines on the page.
 const POINTS: usize = 45_000;
 
-/// Ticks of a line for drops, and as many for marks: more are upon each other.
+/// Maximum number of ticks of a line for drops, and of one for marks. More would overlap.
 const TICKS: u64 = 600;
 
 /// The queue of one element in the drawn repeat of one series.
@@ -27,8 +26,8 @@ pub struct Queue {
     pub element: String,
     /// The series' name.
     pub series: String,
-    /// The first line of the series in [`crate::page::Page::lines`], whose colour it has; of
-    /// a series without lines, its number.
+    /// Index of the first line of the series in [`crate::page::Page::lines`], which gives the
+    /// color. For a series without lines, its number.
     pub line: usize,
     /// Queueing delay, µs.
     pub delay: Column,
@@ -36,16 +35,16 @@ pub struct Queue {
     pub packets: Column,
     /// Bytes waiting and in service.
     pub bytes: Column,
-    /// Times, in µs as differences, by which packets were dropped since the tick before.
+    /// Times, in µs as differences, at which packets had been dropped since the previous tick.
     pub drops: Vec<i64>,
-    /// The same of marks.
+    /// Times, in µs as differences, at which packets had been marked since the previous tick.
     pub marks: Vec<i64>,
 }
 
 /// A row of the record.
 type Sample = (u64, u64, u64, u64, u64, u64);
 
-/// The queues of the series of a run, of which `rows` are drawn as lines.
+/// Returns the queues of the series of a run; `rows` are those drawn as lines.
 pub(crate) fn queues(report: &Report<'_>, rows: &[Row<'_>]) -> Vec<Queue> {
     let mut found: Vec<(usize, &SeriesRecord, &HopRecord)> = Vec::new();
     for (number, group) in groups(report.run).iter().take(MAX_LINES).enumerate() {
@@ -62,7 +61,7 @@ pub(crate) fn queues(report: &Report<'_>, rows: &[Row<'_>]) -> Vec<Queue> {
 }
 
 fn is_used(hop: &HopRecord) -> bool {
-    // One packet in service is no queue.
+    // One packet in service is not a queue.
     let row = |sample: &Sample| sample.1 > 1 || sample.4 > 0 || sample.5 > 0;
     hop.samples.iter().any(row)
 }
@@ -95,8 +94,8 @@ fn queue(line: usize, series: &SeriesRecord, hop: &HopRecord, budget: usize) -> 
     }
 }
 
-/// At most [`TICKS`] times of events: those of `known`, which has the first ones, then those
-/// at which `count` had grown.
+/// Returns at most [`TICKS`] times of events. First come those of `known`, which has the first
+/// events, then those at which `count` had increased.
 fn ticks(mut known: Vec<u64>, samples: &[Sample], end: u64, count: fn(&Sample) -> u64) -> Vec<i64> {
     known.sort_unstable();
     let first = known.len() as u64;

@@ -1,8 +1,8 @@
-//! A run on one screen: what each flow reached and what limited it.
+//! A run on one screen: rate and limits of each flow.
 //!
-//! One connection is shown with its intervals, several as a table with a line each. What must
-//! not be passed over (a connection that failed, a value that is not the requested one) is said
-//! below. Runs in real time say what disturbed them: they are shown in full.
+//! One connection is shown with its intervals, several as a table with a line each. Facts that must
+//! not be missed follow below: a failed connection, a value that is not the requested one. Runs in
+//! real time report what disturbed them, and are shown in full.
 
 use std::fmt::Write as _;
 
@@ -15,16 +15,16 @@ use crate::number::ABSENT;
 use crate::table::{grid, largest_shares, said, shares_of_row};
 use crate::{Report, answer, applications, table};
 
-/// Most interval lines of a connection.
+/// Maximum number of interval lines of a connection.
 const MOST_INTERVALS: usize = 12;
 
-/// Causes of a flow that its line shows; the rest is summed up.
+/// Maximum number of causes in the line of a flow; the rest is summed up.
 const MOST_CAUSES: usize = 2;
 
-/// Most lines about applications.
+/// Maximum number of lines about applications.
 const MOST_APPLICATIONS: usize = 8;
 
-/// The text of a run, at most some 40 lines.
+/// Returns the text of a run, at most some 40 lines.
 pub(crate) fn text(report: &Report<'_>) -> String {
     let first = || report.run.series.iter().filter(|one| one.repeat == 0);
     if first().any(|one| one.live.is_some()) {
@@ -58,7 +58,7 @@ pub(crate) fn text(report: &Report<'_>) -> String {
     out
 }
 
-/// Rate and limit of the fastest and the slowest flow.
+/// Returns rate and limit of the fastest and the slowest flow.
 fn answers(rows: &[Row<'_>]) -> String {
     let answers = answer::of_flows(rows);
     let lines = answers.iter().map(|answer| terminal(answer) + "\n");
@@ -66,7 +66,7 @@ fn answers(rows: &[Row<'_>]) -> String {
     if out.is_empty() { out } else { out + "\n" }
 }
 
-/// Where there is more to see.
+/// Returns the options that show more.
 fn more(series: usize) -> String {
     match series {
         1 => "\n-v: also the path and the hosts; --all: everything\n".to_owned(),
@@ -76,7 +76,7 @@ fn more(series: usize) -> String {
     }
 }
 
-/// What applications reached, of the first series.
+/// Returns results of applications in the series.
 fn applications_of<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String {
     let several: Vec<(&str, Vec<String>)> = series
         .map(|one| (one.name.as_str(), applications::lines(one)))
@@ -104,10 +104,10 @@ fn applications_of<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String
     out
 }
 
-/// A column: its heading, and what it has of a row.
+/// A column: its heading, and the text for a row.
 type Column = (String, Box<dyn Fn(&Row<'_>) -> String>);
 
-/// A line for each flow: its rate, what was published and its ratio, retransmissions, limits.
+/// Returns a line for each flow: rate, published rate and ratio, retransmissions, limits.
 fn flows(rows: &[Row<'_>]) -> String {
     let columns = columns(rows);
     let headings = columns.iter().map(|(heading, _)| heading.clone());
@@ -118,7 +118,7 @@ fn flows(rows: &[Row<'_>]) -> String {
     grid(&cells, 1, columns.len() - 2)
 }
 
-/// The columns that these rows have: the label, numbers, and the limits.
+/// Returns the columns for these rows: the label, numbers, and the limits.
 fn columns(rows: &[Row<'_>]) -> Vec<Column> {
     let is_published = rows.iter().any(|row| row.published.is_some());
     let has_theory = rows.iter().any(|row| row.theory().is_some());

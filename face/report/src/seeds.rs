@@ -1,11 +1,11 @@
-//! Notes below a table: further seeds, and the values of theory.
+//! Notes below a table: further seeds, and values of published equations.
 
 use crate::compare::Row;
 
-/// Names that a line lists; more are counted.
+/// Maximum number of names in a line; more are counted.
 const MOST_NAMES: usize = 8;
 
-/// Lines below a table of `rows`, each once for all series it holds for.
+/// Returns lines below a table of `rows`, each once for all series it applies to.
 pub(crate) fn lines(rows: &[Row<'_>]) -> Vec<String> {
     let mut lines = seeds(rows);
     let mut models: Vec<(&str, Vec<String>)> = Vec::new();
@@ -21,10 +21,10 @@ pub(crate) fn lines(rows: &[Row<'_>]) -> Vec<String> {
     lines
 }
 
-/// How many further seeds there are of those wanted, and why not more.
+/// Number of further seeds, number wanted, and why there are not more.
 type Ended<'a> = (usize, u32, &'a str);
 
-/// Why there are further seeds.
+/// Explains why there are further seeds.
 fn seeds(rows: &[Row<'_>]) -> Vec<String> {
     let mut kinds: Vec<(Ended<'_>, Vec<String>)> = Vec::new();
     let mut random: Vec<&str> = Vec::new();
@@ -54,7 +54,7 @@ fn seeds(rows: &[Row<'_>]) -> Vec<String> {
     kinds.into_iter().map(line).collect()
 }
 
-/// Why there are not as many seeds as wanted.
+/// Explains why there are fewer seeds than wanted.
 fn ended(by: &str) -> &'static str {
     match by {
         "time" => ", then the time for them was over",
@@ -63,7 +63,7 @@ fn ended(by: &str) -> &'static str {
     }
 }
 
-/// Adds a name to those that a line holds for.
+/// Adds a name to those that a line applies to.
 fn add<K: PartialEq>(kinds: &mut Vec<(K, Vec<String>)>, kind: K, name: String) {
     match kinds.iter_mut().find(|(known, _)| *known == kind) {
         Some((_, names)) => names.push(name),

@@ -1,16 +1,14 @@
 //! Percentages with one decimal that add up to exactly 100.0.
 //!
-//! Largest remainder (Hamilton's method): every share is rounded down to a
-//! tenth of a percent, and the tenths that are missing to 100.0 go to the
-//! shares that lost most, the earlier one first. No share is off by a tenth or
-//! more. Rounding each by itself would add up to 99.9 or 100.1 every other
-//! time, and a reader would look for the missing time.
+//! Uses the largest remainder (Hamilton's method). Every share is rounded down to a tenth of a
+//! percent, and the tenths missing to 100.0 go to the shares that lost most, the earlier one first.
+//! No share is off by a tenth or more. Rounding each share separately often adds up to 99.9 or
+//! 100.1.
 
 /// Tenths of a percent in the whole.
 const WHOLE: u128 = 1000;
 
-/// Tenths of a percent of each of `parts`, adding up to 1000; all zero when
-/// the parts are.
+/// Returns tenths of a percent of each of `parts`, adding up to 1000. All zero if the parts are.
 #[must_use]
 pub fn permille(parts: &[u64]) -> Vec<u32> {
     let total: u128 = parts.iter().map(|&part| u128::from(part)).sum();
@@ -31,7 +29,7 @@ pub fn permille(parts: &[u64]) -> Vec<u32> {
     shares
 }
 
-/// Tenths of a percent as text: `12.3`.
+/// Formats tenths of a percent: `12.3`.
 #[must_use]
 pub fn text(permille: u32) -> String {
     format!("{}.{}", permille / 10, permille % 10)
@@ -48,8 +46,8 @@ mod tests {
 
     #[test]
     fn the_largest_remainder_gets_the_missing_tenth() {
-        // 0.04, 0.05, 99.91 percent: three tenths-of-percent floors of 0, 0,
-        // 999 leave one tenth, and 0.1 of a tenth is less than 0.5 of one.
+        // 0.04, 0.05 and 99.91 %: rounded down to 0, 0 and 999 tenths, one tenth is missing; 0.1 of
+        // a tenth is less than 0.5 of one.
         assert_eq!(permille(&[4, 5, 9991]), [0, 1, 999]);
     }
 

@@ -1,8 +1,8 @@
-//! A sweep for eyes: tables of any axes, effects, and a page with plots.
+//! A sweep as tables of any axes, effects, and a page with plots.
 //!
-//! Everything shown is computed from the values of one column by `gigatcp_design`. Values
-//! of factors that are not in a table are pooled. A mean has half its 95 % confidence
-//! interval behind it; `n` is the number of values, failures not counted.
+//! Everything shown is computed from the values of one column by `gigatcp_design`. Values of
+//! factors that are not in a table are pooled. A mean is followed by half its 95 % confidence
+//! interval; `n` is the number of values, failures not counted.
 
 use gigatcp_design::effects::{Effects, Unbalanced};
 use gigatcp_design::grid::{Grid, Pooled};
@@ -16,10 +16,10 @@ mod svg;
 /// Maximum number of columns of a table: a terminal has few.
 const MOST_COLUMNS: usize = 8;
 
-/// Rows of a table at most, unless all are wanted.
+/// Maximum number of rows of a table, unless all are requested.
 const MOST_ROWS: usize = 60;
 
-/// Resamples of a bootstrap.
+/// Number of resamples of a bootstrap.
 const RESAMPLES: usize = 2_000;
 
 /// A sweep and what to show of it.
@@ -27,15 +27,15 @@ const RESAMPLES: usize = 2_000;
 pub struct SweepReport<'a> {
     /// Name of the plan.
     pub name: &'a str,
-    /// One line of what it shows.
+    /// Title in one line.
     pub title: &'a str,
     /// The values.
     pub grid: &'a Grid,
     /// Unit of the values; empty: none.
     pub unit: &'a str,
-    /// What they are.
+    /// Meaning of the values.
     pub meaning: &'a str,
-    /// How many repetitions have no row yet.
+    /// Number of repetitions without a row.
     pub missing: u64,
     /// Repetitions of a batch, and batches.
     pub batches: (u32, u32),
@@ -43,12 +43,12 @@ pub struct SweepReport<'a> {
     pub draws: &'a [String],
 }
 
-/// Which table to print.
+/// Selection of a table.
 #[derive(Clone, Debug, Default)]
 pub struct View {
-    /// Factors that rows stand for; if empty, all but the columns.
+    /// Factors of the rows; if empty, all except the columns.
     pub rows: Vec<usize>,
-    /// Factor that columns stand for; None: the last one with few levels.
+    /// Factor of the columns; `None`: the last one with few levels.
     pub columns: Option<usize>,
     /// Whether all rows are printed.
     pub all: bool,
@@ -59,14 +59,14 @@ pub struct View {
 /// A unit that leaves few digits before the point.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Scale {
-    /// What a value is divided by.
+    /// Divisor of a value.
     pub factor: f64,
     /// The unit.
     pub unit: &'static str,
 }
 
 impl Scale {
-    /// The scale for values up to `largest`.
+    /// Returns the scale for values up to `largest`.
     #[must_use]
     pub fn of(unit: &str, largest: f64) -> Self {
         const RATES: [(f64, &str); 5] = [
@@ -91,7 +91,7 @@ impl Scale {
         Self { factor, unit }
     }
 
-    /// A value in this unit, with four significant digits and no unit behind it.
+    /// Formats a value in this unit, with four significant digits and without the unit.
     #[must_use]
     pub fn number(self, value: f64) -> String {
         let size = (value / self.factor).abs();
@@ -109,7 +109,7 @@ impl Scale {
         }
     }
 
-    /// Decimals that leave four significant digits.
+    /// Returns the decimals for four significant digits.
     fn decimals(self, value: f64) -> usize {
         let size = (value / self.factor).abs();
         if size == 0.0 || size >= 1000.0 || !size.is_finite() {
@@ -128,7 +128,7 @@ impl Scale {
 }
 
 impl SweepReport<'_> {
-    /// The unit for all its values.
+    /// Returns the unit for all its values.
     #[must_use]
     pub fn scale(&self) -> Scale {
         let values = self.grid.arms.iter().flat_map(|arm| arm.values);
@@ -136,7 +136,7 @@ impl SweepReport<'_> {
         Scale::of(self.unit, values.map(f64::abs).fold(0.0, f64::max))
     }
 
-    /// The factors that vary.
+    /// Returns the factors that vary.
     #[must_use]
     pub fn varying(&self) -> Vec<usize> {
         let factors = 0..self.grid.scales.len();
@@ -144,7 +144,7 @@ impl SweepReport<'_> {
         factors.filter(varies).collect()
     }
 
-    /// All of it as plain text.
+    /// Returns all of it as plain text.
     #[must_use]
     pub fn text(&self, view: &View) -> String {
         let mut text = self.heading();
@@ -189,7 +189,7 @@ impl SweepReport<'_> {
         text
     }
 
-    /// Rows and columns of the table of a view.
+    /// Returns rows and columns of the table of a view.
     fn axes_of(&self, view: &View) -> (Vec<usize>, Option<usize>) {
         let varying = self.varying();
         let few = |factor: &usize| self.grid.scales[*factor].labels.len() <= MOST_COLUMNS;
@@ -255,7 +255,7 @@ impl SweepReport<'_> {
         text
     }
 
-    /// Levels of a factor less its first, cell by cell and repetition by repetition.
+    /// Compares the levels of a factor with its first. Values are paired by cell and repetition.
     fn comparison(&self, factor: usize) -> String {
         let scale = self.scale();
         let labels = &self.grid.scales[factor].labels;
@@ -289,7 +289,7 @@ impl SweepReport<'_> {
         text
     }
 
-    /// Values of a level less those of the first, where all else is the same.
+    /// Returns values of a level minus those of the first, with all else equal.
     fn differences(&self, factor: usize, level: u32) -> Vec<f64> {
         let place = |levels: &[Option<u32>]| {
             let mut levels = levels.to_vec();
@@ -381,7 +381,7 @@ impl SweepReport<'_> {
             let within = format!("within {}", scale.number(found.within.sqrt()));
             let between = format!("between {}", scale.number(found.between.sqrt()));
             let share = percent(found.between / (found.between + found.within));
-            // Runs of a batch are not independent of one another: the interval is over batches.
+            // Runs of a batch are not independent: the interval is over batches.
             let means: Vec<f64> = values
                 .iter()
                 .filter_map(|batch| statistics::mean(batch))
@@ -421,7 +421,7 @@ fn with_interval(summary: &Summary, scale: Scale) -> String {
     if !summary.half_width.is_finite() {
         return mean;
     }
-    // As many decimals as the mean has.
+    // The same number of decimals as the mean.
     let decimals = mean
         .split_once('.')
         .map_or(0, |(_, decimals)| decimals.len());
@@ -444,7 +444,7 @@ fn probability(p: f64) -> String {
     }
 }
 
-/// Columns two spaces apart: the first `left` to the left, the others to the right.
+/// Aligns columns two spaces apart. The first `left` are left-aligned, the others right-aligned.
 fn aligned(lines: &[Vec<String>], left: usize) -> String {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -1,9 +1,8 @@
-//! Reports for the terminal: plain text, no colour, about 100 columns.
+//! Reports for the terminal: plain text, no color, about 100 columns.
 //!
-//! A series shows what nuttcp would have printed, published and ours side by
-//! side; the summary shows all series in one table and where the time went.
-//! Text from the plan is stripped of control sequences. Nothing is left out
-//! because it did not come out well.
+//! A series shows nuttcp's lines, published and simulated side by side. The summary shows all
+//! series in one table and the limits. Text from the plan is stripped of control sequences. Bad
+//! results are never left out.
 
 use std::fmt::Write;
 use std::iter::once;
@@ -21,13 +20,13 @@ use crate::prose::{TIE, wrap_hanging};
 use crate::published::{Extremes, PublishedSeries};
 use crate::{applications, hop_columns, hosts, live, nuttcp, seeds, shares};
 
-/// A flow that read nothing for this long until its test was over has starved.
+/// Minimum time without reads before the end of its test after which a flow counts as starved.
 const LAST_INTERVAL_NS: u64 = 1_000_000_000;
 
-/// Causes of a series that its line in the summary shows; the rest is summed up.
+/// Maximum number of causes in the line of a series; the rest is summed up.
 const MOST_CAUSES: usize = 3;
 
-/// One series: heading, interval lines of every flow, totals, limits, path.
+/// Returns one series: heading, interval lines of every flow, totals, limits, path.
 #[must_use]
 pub fn series(
     record: &SeriesRecord,
@@ -58,7 +57,7 @@ pub fn series(
     out
 }
 
-/// Heading, interval lines of every flow, totals, limits, and applications of a series.
+/// Returns heading, interval lines of every flow, totals, limits, and applications of a series.
 pub(crate) fn series_without_path(
     record: &SeriesRecord,
     published: Option<&PublishedSeries>,
@@ -88,7 +87,7 @@ pub(crate) fn series_without_path(
     out
 }
 
-/// The overrides from the command line; empty if there were none.
+/// Returns the overrides from the command line; empty if there were none.
 pub(crate) fn changes(overrides: &[String]) -> String {
     if overrides.is_empty() {
         return String::new();
@@ -144,12 +143,12 @@ fn flow_text(
     }
 }
 
-/// A remark, in as many lines as it takes.
+/// Wraps a note.
 pub(crate) fn said(remark: &str) -> String {
     wrap_hanging(remark, 0, 2)
 }
 
-/// A value that is not the requested one; a line.
+/// Returns a line for a value that is not the requested one.
 pub(crate) fn negotiated_line(value: &Negotiated) -> String {
     format!(
         "{}: requested {}, granted {}, in effect {}: {}",
@@ -161,8 +160,7 @@ pub(crate) fn negotiated_line(value: &Negotiated) -> String {
     )
 }
 
-/// How the connection ended, if badly, and what the receiver's network card
-/// dropped; a line each.
+/// Returns lines for an abnormal end, and for drops of the receiver's network card.
 #[must_use]
 pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
     let failure = flow.failure.iter().map(|failure| {
@@ -197,10 +195,9 @@ pub fn end_and_card(flow: &FlowRecord) -> Vec<String> {
     failure.chain(starved).chain(rings).chain(hosts).collect()
 }
 
-/// When the last byte of a flow arrived that then starved or failed; a part of a line, empty
-/// of others.
+/// Returns the time of the last byte of a flow that starved or failed. Empty for others.
 fn last_byte(flow: &FlowRecord) -> String {
-    // Where a test ends, the last interval may be in progress.
+    // At the end of a test, the last interval may be in progress.
     let is_over = flow.average_ns > flow.elapsed_ns + LAST_INTERVAL_NS;
     if flow.elapsed_ns == 0 || !is_over {
         return String::new();
@@ -214,8 +211,8 @@ fn last_byte(flow: &FlowRecord) -> String {
     )
 }
 
-/// What the packets show of the cause that took most of the time; a line. What the run
-/// measured stands: packets that suggest another cause are reported as such.
+/// Returns a line with the cause that the packets show for most of the time. The measured limits
+/// take precedence: packets that suggest another cause are reported as such.
 #[must_use]
 pub fn why(flow: &FlowRecord) -> Vec<String> {
     let measured = shares_of(&flow.limited_by).first().map(|(cause, _)| *cause);
@@ -284,7 +281,7 @@ fn averages(out: &mut String, flow: &FlowRecord, published: &PublishedSeries) {
     );
 }
 
-/// Published line, our line and their ratio; a line that one side lacks is [`ABSENT`].
+/// Returns the published line, our line and their ratio; a missing line is [`ABSENT`].
 #[must_use]
 pub fn interval_cells(
     ours: Option<&gigatcp_record::IntervalRecord>,
@@ -311,8 +308,8 @@ fn limited_by(out: &mut String, flow: &FlowRecord) {
     }
 }
 
-/// Causes and their shares in tenths of a percent, the largest first; none that rounds to
-/// nothing.
+/// Returns causes with shares in tenths of a percent, the largest first. Shares that round to zero
+/// are left out.
 fn shares_of(causes: &[CauseShare]) -> Vec<(&str, u32)> {
     let spent: Vec<u64> = causes.iter().map(|share| share.spent_ns).collect();
     let names = causes.iter().map(|share| share.cause.as_str());
@@ -347,7 +344,7 @@ fn host_cells(shown: &[&HostRecord]) -> Vec<Vec<String>> {
     cells
 }
 
-/// All series: quantities published and ours, then where the time went.
+/// Returns all series: published and simulated quantities, then the limits.
 #[must_use]
 pub fn summary(report: &Report<'_>, detail: Detail) -> String {
     let mut rows = rows_by_kind(report);
@@ -355,7 +352,7 @@ pub fn summary(report: &Report<'_>, detail: Detail) -> String {
         return "no series were run\n".to_owned();
     }
     if rows.is_empty() {
-        // All that ran are flows that come and go, or datagrams.
+        // All flows come and go, or are datagrams.
         return notes(report, &rows);
     }
     let not_kept = match detail {
@@ -475,14 +472,14 @@ fn where_the_time_went(rows: &[Row<'_>]) -> String {
     )
 }
 
-/// Causes of a row and their shares in tenths of a percent, the largest first.
+/// Returns causes of a row with shares in tenths of a percent, the largest first.
 pub(crate) fn shares_of_row<'a>(row: &Row<'a>) -> Vec<(&'a str, u32)> {
     let causes = causes_met(std::slice::from_ref(row));
     let spent: Vec<u64> = causes.iter().map(|cause| row.spent_ns(cause)).collect();
     sorted(causes.into_iter().zip(shares::permille(&spent)))
 }
 
-/// The `most` largest shares in a line, and the sum of the rest.
+/// Returns the `most` largest shares in a line, and the sum of the rest.
 pub(crate) fn largest_shares(shares: &[(&str, u32)], most: usize) -> String {
     let (shown, rest) = shares.split_at(shares.len().min(most));
     let shown = shown.iter().map(|(cause, share)| (*cause, *share));
@@ -496,8 +493,8 @@ pub(crate) fn largest_shares(shares: &[(&str, u32)], most: usize) -> String {
     parts.join(", ")
 }
 
-/// Lines of `cells` in columns two spaces apart: the first `names` columns to the left, then
-/// `numbers` columns to the right, further ones to the left. The first line is the heading.
+/// Aligns `cells` in columns two spaces apart. The first `names` columns are left-aligned, the next
+/// `numbers` right-aligned, further ones left-aligned. The first line is the heading.
 pub(crate) fn grid(cells: &[Vec<String>], names: usize, numbers: usize) -> String {
     let columns = cells.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {

@@ -1,17 +1,15 @@
-//! Fewer points, same picture.
+//! Reduces points without changing the picture.
 //!
-//! A graph is about a thousand pixels wide, a run may have a hundred thousand
-//! samples. Time is cut into equal buckets and of each the first, the lowest,
-//! the highest and the last point stay (M4: Jugel, Jerzak, Hackenbroich, Markl,
-//! "M4: A Visualization-Oriented Time Series Data Aggregation", VLDB 2014): a
-//! line drawn through them at that width differs from the whole one by no
-//! pixel. It differs once a reader zooms in, which is why the page says how
-//! many points stand for how many.
+//! A graph is about a thousand pixels wide; a run may have a hundred thousand samples. Time is cut
+//! into equal buckets, and the first, lowest, highest and last point of each are kept (M4: Jugel,
+//! Jerzak, Hackenbroich, Markl, "M4: A Visualization-Oriented Time Series Data Aggregation", VLDB
+//! 2014). A line through them at that width is identical in every pixel. It differs when a reader
+//! zooms in, so the page says how many points were reduced to how many.
 
 /// A point: time in ns, value.
 pub type Point = (u64, u64);
 
-/// At most `budget` (at least 4) of `points`, which are in order of time.
+/// Returns at most `budget` (at least 4) of `points`, which are in order of time.
 #[must_use]
 pub fn thin(points: &[Point], budget: usize) -> Vec<Point> {
     if points.len() <= budget.max(4) {
@@ -26,12 +24,13 @@ pub fn thin(points: &[Point], budget: usize) -> Vec<Point> {
     for bucket in points.chunk_by(|a, b| bucket_of(a) == bucket_of(b)) {
         keep_corners(bucket, &mut kept);
     }
-    // Time that steps backwards starts buckets anew and may exceed the budget.
+    // Time that steps backwards starts new buckets and may exceed the budget.
     kept.truncate(budget.max(4));
     kept
 }
 
-/// First, lowest, highest and last of `bucket`, in order, each once.
+/// Adds four points of `bucket` to `kept`: the first, lowest, highest and last, in order, each
+/// once.
 fn keep_corners(bucket: &[Point], kept: &mut Vec<Point>) {
     let mut lowest = 0;
     let mut highest = 0;
@@ -54,8 +53,8 @@ fn keep_corners(bucket: &[Point], kept: &mut Vec<Point>) {
     }
 }
 
-/// The differences of `values` to the one before, the first to 0: short
-/// numbers for the embedded data.
+/// Returns the difference of each value to the one before, the first to 0. The numbers in the
+/// embedded data are then short.
 #[must_use]
 pub fn deltas(values: impl IntoIterator<Item = u64>) -> Vec<i64> {
     let mut before = 0;

@@ -1,4 +1,4 @@
-//! What a terminal shows of runs that are too long for it.
+//! Shortened text of runs that are too long for a terminal.
 
 mod sample;
 
@@ -6,7 +6,7 @@ use gigatcp_record::{RunRecord, SeriesRecord};
 use gigatcp_report::brief::{MOST_ROWS, MOST_SERIES};
 use gigatcp_report::{Published, Report};
 
-/// The first of the sample's series, so many times over, each with a name of its own.
+/// Returns a run with `count` copies of the sample's first series. Each has its own name.
 fn run(count: usize) -> RunRecord {
     let mut run = sample::run(1);
     let first = run.series[0].clone();
@@ -18,7 +18,7 @@ fn run(count: usize) -> RunRecord {
     run
 }
 
-/// Something published for the last of so many series.
+/// Returns published numbers for the last of `count` series.
 fn published(count: usize) -> Published {
     let text = format!(
         r#"

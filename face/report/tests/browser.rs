@@ -1,6 +1,6 @@
-//! The page of graphs as a person uses it, in a real browser: zoom by wheel,
-//! drag and keys, from packet to packet, hover, named stretches, both themes,
-//! wide and narrow. Skipped, and said so, where chromedriver is not installed.
+//! Tests the page of graphs in a real browser: zoom by wheel, drag and keys, from packet to packet,
+//! hover, named intervals, both themes, wide and narrow. Skipped with a message if chromedriver is
+//! not installed.
 
 mod connection;
 mod driver;
@@ -24,14 +24,14 @@ use serde_json::Value;
 fn browser() -> Option<Browser> {
     let browser = Browser::start(1_280, 1_400);
     if browser.is_none() {
-        // Straight to stderr: the test runner swallows what `eprintln!` says.
+        // Written to stderr directly: the test runner captures `eprintln!`.
         let line = "SKIPPED: chromedriver is not installed, no page is tried in a browser\n";
         let _ = std::io::stderr().write_all(line.as_bytes());
     }
     browser
 }
 
-/// A page of the graph, where a person can look at it too.
+/// Writes a page of the graph, which can be opened by hand too.
 fn saved(name: &str, graph: &Graph, spans: Vec<Span>) -> PathBuf {
     let page = Page {
         title: name.into(),
@@ -56,8 +56,8 @@ fn saved(name: &str, graph: &Graph, spans: Vec<Span>) -> PathBuf {
     file
 }
 
-/// The page of a small connection, written once: a test that wrote it anew would
-/// cut it short under the browser of another.
+/// Returns the page of a small connection, written once. Rewriting it would truncate it while
+/// another test reads it.
 fn small() -> PathBuf {
     static FILE: LazyLock<PathBuf> = LazyLock::new(small_page);
     FILE.clone()
@@ -78,7 +78,7 @@ fn small_page() -> PathBuf {
     saved("graph.html", &graph, spans)
 }
 
-/// What is shown: times in milliseconds, and offsets.
+/// The visible range: times in milliseconds, and offsets.
 #[derive(Debug)]
 struct View {
     x0: f64,
@@ -99,7 +99,7 @@ fn view(browser: &Browser) -> View {
     }
 }
 
-/// Where a time (ms) and an offset are in the window.
+/// Returns the position of a time (ms) and an offset in the window.
 fn place(browser: &Browser, ms: f64, offset: f64) -> (f64, f64) {
     let found = browser.script(&format!(
         "const box = document.getElementById('sequence-plot').getBoundingClientRect(); \
@@ -401,8 +401,8 @@ fn a_million_segments_are_drawn_again_at_every_key() {
         browser.keys("-");
         note(&browser);
     }
-    // Some 100 ms on an idle machine. Printed, not judged: the machine may be
-    // busy with other tests.
+    // Some 100 ms on an idle machine. Printed but not checked: the machine may be busy with other
+    // tests.
     println!("the slowest of 61 pictures took {slowest} ms");
     assert!(slowest > 0.0, "every key drew a picture");
 }
@@ -429,7 +429,7 @@ fn a_long_run_is_lines_and_not_a_smear_on_a_telephone() {
     browser.open(&file, "");
     let overflow = browser.script("return document.documentElement.scrollWidth - innerWidth");
     assert!(overflow.as_i64().unwrap() <= 0, "{overflow} too wide");
-    // Of the graph, what is not paper.
+    // Pixels of the graph that are not background.
     let inked = browser.script(
         "const c = document.getElementById('throughput'), g = c.getContext('2d');
          const d = g.getImageData(0, 0, c.width, c.height).data; let n = 0;
@@ -533,7 +533,7 @@ fn a_mark_of_a_sweep_gives_the_command_of_its_cell_by_mouse_and_by_keys() {
         said.contains("60.00 Mbit/s") && said.contains("gigatcp show runs/two --cell 3"),
         "{said}"
     );
-    // Each plot that is shown is one stop of Tab; End and Left walk its tiles, row by row.
+    // Each visible plot is one tab stop; End and Left walk its tiles, row by row.
     let stops = browser.script(
         "const shown = [...document.querySelectorAll('figure svg')].filter((plot) => plot.clientWidth);
          return shown.map((plot) => plot.tabIndex)",

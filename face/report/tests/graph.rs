@@ -1,5 +1,5 @@
-//! Graphs of connections: what they hold, what xplot is given, and a page that
-//! is small, offline and harmless.
+//! Graphs of connections: their content, the files for xplot, and a page that is small, offline and
+//! safe.
 
 mod connection;
 
@@ -99,7 +99,7 @@ fn a_stream_that_is_next_to_nothing_is_not_drawn_and_both_of_a_dialogue_are() {
     assert_eq!(sides.len(), 2);
 }
 
-/// What a line of an xplot file is, by the grammar of its manual alone.
+/// Parses an xplot file by the grammar of its manual only; returns its number of commands.
 fn parse(text: &str) -> Result<usize, String> {
     let mut lines = text.lines();
     let types = lines.next().ok_or("no types")?;
@@ -246,8 +246,7 @@ fn a_graph_of_dull_blocks_is_drawn_for_xplot_in_a_line_each() {
     }
 }
 
-/// Segments one after the other, each second one acknowledged, at times that
-/// nothing foretells.
+/// Consecutive segments, each second one acknowledged, at unpredictable times.
 fn steady(segments: u64, detail: usize) -> Graph {
     let mut builder = GraphBuilder::new(segments * 3 / 2, 1).with_detail_limit(detail);
     let mut random = 1_u64;
@@ -336,7 +335,7 @@ fn hostile_names_stay_text_everywhere() {
     let page = page(&graph(&eventful()), evil);
     assert!(!page.contains("<img"));
     assert!(!page.contains("<script>document"));
-    // The data, the octets and the renderer.
+    // The data, the encoded bytes and the renderer.
     assert_eq!(page.matches("<script").count(), 3);
     assert_eq!(page.matches("</script").count(), 3);
 }
@@ -357,7 +356,7 @@ fn a_connection_that_is_reset_at_once_has_a_graph() {
     assert!(points[1].marks & Point::RST != 0);
 }
 
-/// A packet of which nothing is as it should be.
+/// A packet with arbitrary fields.
 fn odd() -> impl Strategy<Value = (u64, bool, [u32; 5], u16, u16, u32)> {
     let numbers = prop_oneof![any::<[u32; 5]>(), Just([0; 5]), Just([u32::MAX; 5])];
     let len = prop_oneof![Just(0), 0_u32..3_000, any::<u32>()];

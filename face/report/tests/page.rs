@@ -1,11 +1,11 @@
-//! The page as a whole: offline, harmless, small, and complete without script.
+//! The page as a whole: offline, safe, small, and complete without scripts.
 
 mod sample;
 
 use gigatcp_record::{CeilingRecord, RunRecord, TestRecord, WhyRecord, WhyVerdict};
 use gigatcp_report::{Published, Report};
 
-/// A published file for one of the made-up series.
+/// A published file for one of the invented series.
 const PUBLISHED: &str = r#"
 schema = "gigatcp.published/1"
 [source]
@@ -37,7 +37,7 @@ fn page(run: &RunRecord) -> String {
     Report::new(run, Some(&published())).html()
 }
 
-/// Writes a page where a person can look at it.
+/// Writes a page for inspection by hand.
 fn keep(name: &str, page: &str) {
     let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::write(path, page).expect("the target folder is writable");
@@ -195,7 +195,7 @@ fn every_series_has_its_row_in_every_table() {
     }
 }
 
-/// A run of one series that bursts for a second in ten, for most of an hour.
+/// Returns a run of one series that bursts for a second in ten. It lasts most of an hour.
 fn bursts() -> RunRecord {
     const SECOND_NS: u64 = 1_000_000_000;
     let mut run = sample::run(1);

@@ -67,7 +67,7 @@ fn the_yardstick_finds_what_the_author_said_about_growth() {
     assert!(close(seconds("reno-60MB"), 2.0));
     assert!(close(seconds("bic-100-60MB"), 9.0));
     assert!(close(seconds("cubic-100-60MB"), 24.0));
-    // Still growing at its end.
+    // It still grows at its end.
     assert_eq!(seconds("cubic-100-100MB"), None);
 }
 
@@ -82,7 +82,7 @@ fn a_series_is_matched_by_name_then_by_its_fit_in_either_direction() {
     assert_eq!(run.series[2].name, "cubic-100-60MB-emergent");
     assert_eq!(of(&run, 1).as_deref(), Some("cubic-100-60MB"));
     assert_eq!(of(&run, 2).as_deref(), Some("cubic-100-60MB"));
-    // The other way round: the fit has its own name, the twin the published one.
+    // The reverse: the fit has its own name, the unfitted series the published one.
     run.series[1].name = "cubic-fitted".to_owned();
     run.series[1].fit_of = Some("cubic-100-60MB".to_owned());
     assert_eq!(of(&run, 1).as_deref(), Some("cubic-100-60MB"));

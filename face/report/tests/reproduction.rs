@@ -1,10 +1,9 @@
-//! How close the main job comes to what was published in May 2007.
+//! Checks how close fink-slow-start comes to the numbers published in May 2007.
 //!
-//! The experiment is run as it stands in its plan, which cannot see any
-//! published number; only here and in the report do the two meet. Bars are
-//! those of the closeness classes: exact where the mechanism is exact, wider
-//! where a host is only a parameterised model. What is known to miss a bar is
-//! listed with its distance in the experiment's own README.
+//! The experiment runs with its plan, which cannot see any published number; only here and in the
+//! report are they compared. Bounds follow the closeness classes: exact if the mechanism is exact,
+//! wider if a host is only a parameterized model. Known deviations are listed in the experiment's
+//! README.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -53,7 +52,7 @@ fn total(series: &PublishedSeries) -> PublishedTotal {
     series.total.expect("nuttcp's last line")
 }
 
-/// Our rate over the published one, interval by interval.
+/// Returns our rate divided by the published one, interval by interval.
 fn ratios(name: &str, published_name: &str) -> Vec<f64> {
     let lines = ours(name).flows[0].intervals.iter();
     let rates = lines.map(|line| line.bytes as f64 * 8000.0 / (line.end_ns - line.start_ns) as f64);
@@ -103,8 +102,8 @@ fn every_interval_of_cubic_with_100_mb_is_within_five_per_cent() {
     assert_within(name, &ratios, 0.05);
 }
 
-/// The published ninth second (642.9 Mbit/s between 579.9 and 760.3) is a dip
-/// that no steady growth has; there we are 10.1 % above it.
+/// The published ninth second (642.9 Mbit/s between 579.9 and 760.3) is a dip. Steady growth has
+/// none, so there we are 10.1 % above it.
 #[test]
 fn cubic_with_60_mb_is_within_ten_per_cent_before_the_plateau_but_for_the_published_dip() {
     let name = "cubic-100-60MB";
@@ -128,8 +127,8 @@ fn the_twins_with_a_fitted_ack_ratio_are_within_ten_per_cent_before_the_plateau(
     assert_within(bic, &ratios("bic-100-60MB-fitted", bic)[..9], 0.10);
 }
 
-/// Not a success: what emerges without a fit misses the bar of ten per cent.
-/// The test holds the distance where the README says it is.
+/// Not reproduced: without a fit the result exceeds the bound of 10 %. The test checks the
+/// deviation stated in the README.
 #[test]
 fn bic_with_60_mb_emerges_up_to_a_fifth_too_slow() {
     let name = "bic-100-60MB";
@@ -178,8 +177,7 @@ fn the_averages_stand_in_the_published_order_but_for_the_two_series_with_the_hol
     series.sort_by(|a, b| total(b).mbps.total_cmp(&total(a).mbps));
     for pair in series.windows(2) {
         let (faster, slower) = (average(&pair[0].name), average(&pair[1].name));
-        // The first two, published 2.6 % apart, differ in nothing a lossless
-        // path shows: a tie in the model.
+        // The first two, published 2.6 % apart, are equal in a model without loss.
         assert!(
             faster > slower * 0.995,
             "{} and {}",
@@ -189,8 +187,8 @@ fn the_averages_stand_in_the_published_order_but_for_the_two_series_with_the_hol
     }
 }
 
-/// Not a success: after the loss the published flows stood still for two
-/// seconds, ours repair within round trips.
+/// Not reproduced: after the loss the published flows stalled for two seconds; ours recover within
+/// RTTs.
 #[test]
 fn the_two_second_hole_is_not_reproduced_and_those_averages_are_half_again_too_high() {
     for name in ["cubic-0-100MB", "bic-0-100MB"] {

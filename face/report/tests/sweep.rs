@@ -11,8 +11,8 @@ fn scale(name: &str, labels: &[&str]) -> Scale {
     }
 }
 
-/// Goodput of 3 RTTs, 2 controls and 4 seeds: 90 Mbit/s less the RTT, reno 10 less, and 1
-/// more with each seed.
+/// Goodput of 3 RTTs, 2 controls and 4 seeds: 90 Mbit/s minus the RTT. Reno has 10 less; each seed
+/// adds 1.
 fn grid() -> Grid {
     let mut arms = Vec::new();
     for (rtt, loss) in [(0, 10.0), (1, 20.0), (2, 40.0)] {
@@ -176,7 +176,8 @@ fn plots_show_every_mean_and_a_page_needs_no_network() {
     assert!(!page.contains("http://") && !page.contains("https://"));
     assert!(page.contains("gigatcp run two --set &#39;path.rtt=10 ms&#39;"));
     assert!(page.contains("data-command=\"gigatcp show runs/two --cell \""));
-    // Every mean is a dot, another for a telephone, a tile and a row, and each of them a cell.
+    // Every mean is a dot, a second dot for narrow screens, a tile and a row; each refers to a
+    // cell.
     for cell in 0..6 {
         let mark = format!("data-cell=\"{cell}\" data-cells=\"1\"");
         assert_eq!(page.matches(&mark).count(), 4, "{mark}");
@@ -203,7 +204,7 @@ fn a_band_does_not_go_below_zero_where_no_value_does_and_a_legend_stays_inside()
         "no label is below zero: {}",
         lines.file
     );
-    // What is lowest lies on the axis, which is a line of the class `frame`.
+    // The lowest value lies on the axis, which is a line of the class `frame`.
     let number = |text: &str, name: &str| -> f64 {
         let value = text.split(&format!("{name}=\"")).nth(1).unwrap();
         value.split('"').next().unwrap().parse().unwrap()

@@ -1,11 +1,11 @@
-//! The text a terminal shows, as a whole: the snapshots are the specification.
+//! The terminal output as a whole: the snapshots are the specification.
 
 mod sample;
 
 use gigatcp_record::RunRecord;
 use gigatcp_report::{Published, Report};
 
-/// Made-up values for two of the made-up series.
+/// Invented values for two of the invented series.
 const PUBLISHED: &str = r#"
 schema = "gigatcp.published/1"
 [source]
@@ -53,7 +53,7 @@ fn published() -> Published {
     Published::parse(PUBLISHED, "published.toml").expect("the sample is well-formed")
 }
 
-/// The two published series, the twin of one, and one nobody published.
+/// The two published series, the unfitted version of one, and one without published numbers.
 fn run(repeat: u32) -> RunRecord {
     let mut run = sample::run(repeat);
     let kept = [
@@ -101,7 +101,7 @@ fn the_summary_of_one_repeat() {
 fn the_summary_of_five_repeats_has_median_and_spread() {
     let published = published();
     let mut run = run(5);
-    // One repeat that never got up to speed must show.
+    // One repeat that never reached its rate must be visible.
     let slow = run
         .series
         .iter_mut()
@@ -239,7 +239,7 @@ fn that_processors_could_sleep_is_said_of_short_round_trips_alone() {
         samples.for_each(|sample| sample.srtt_ns = sample.srtt_ns.map(|srtt| srtt / 40));
     }
     assert!(says_so(&record));
-    // Nobody knows.
+    // The RTT is unknown.
     record.flows.clear();
     assert!(says_so(&record));
 }

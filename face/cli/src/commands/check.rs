@@ -18,7 +18,7 @@ use crate::{complete, output};
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.check/1";
 
-/// What can be typed.
+/// Command-line arguments of `check`.
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Read a plan and show what it would run",
@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What `--json` prints.
+/// Document printed by `--json`.
 #[derive(Serialize, Debug)]
 struct Checked {
     schema: &'static str,

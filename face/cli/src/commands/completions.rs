@@ -7,7 +7,7 @@ use super::Outcome;
 use crate::failure::Failure;
 use crate::output;
 
-/// What can be typed.
+/// Command-line arguments of `completions`.
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Print the completion script of a shell",

@@ -1,5 +1,4 @@
-//! `gigatcp conform`: runs packet scripts against a stack and says which it
-//! meets.
+//! `gigatcp conform`: runs packet scripts against a stack and reports which pass.
 
 mod collect;
 #[cfg(target_os = "linux")]
@@ -22,7 +21,7 @@ use super::Outcome;
 use crate::failure::Failure;
 use crate::output;
 
-/// What can be typed.
+/// Command-line arguments of `conform`.
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Run packet scripts against the engine or the kernel",
@@ -87,7 +86,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What scripts are run against.
+/// Stacks that scripts can run against.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Which {
     /// The engine, in virtual time
@@ -96,7 +95,7 @@ enum Which {
     Kernel,
 }
 
-/// What is not held to the script.
+/// Aspects in which a deviation from the script is accepted.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Lenient {
     /// Times, as far as the script's --tolerance_usecs or 4 ms
@@ -123,7 +122,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             .collect(),
         Which::Kernel => match kernel::judge(&found, arguments, &settings)? {
             Ok(judged) => judged,
-            // A second process, begun with the privilege, has said it all.
+            // A second process with the privilege has run and reported everything.
             Err(status) => return Ok(Outcome::Exited(status)),
         },
     };

@@ -1,4 +1,4 @@
-//! Parts of a record that readings of counters and their diagnosis fill: of `test` and `watch`.
+//! Parts of a record filled from counter readings and their diagnosis, for `test` and `watch`.
 
 use gigatcp_record::{CauseShare, CauseSpan, IntervalRecord, Sample, WhyRecord, WhyVerdict};
 use gigatcp_why::counters::Reading;
@@ -22,7 +22,7 @@ pub(super) fn shares(diagnosis: &Diagnosis) -> Vec<CauseShare> {
     .collect()
 }
 
-/// The causes in order of time.
+/// The intervals of one cause each, in order of time.
 pub(super) fn spans(diagnosis: &Diagnosis) -> Vec<CauseSpan> {
     let span = |span: &gigatcp_why::Span| CauseSpan {
         start_ns: span.start.as_nanos(),
@@ -35,7 +35,7 @@ pub(super) fn spans(diagnosis: &Diagnosis) -> Vec<CauseSpan> {
     diagnosis.spans.iter().map(span).collect()
 }
 
-/// The answer and its verdicts.
+/// The diagnosis and its verdicts.
 pub(super) fn why(diagnosis: &Diagnosis) -> WhyRecord {
     let verdict = |one: &gigatcp_why::Verdict| WhyVerdict {
         id: one.cause.id.to_owned(),

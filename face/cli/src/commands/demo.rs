@@ -1,7 +1,8 @@
-//! `gigatcp demo`: a slow transfer, its diagnosis and its cure.
+//! `gigatcp demo`: a slow transfer, its diagnosis and its fix.
 //!
-//! Live, between this machine's kernels in two network namespaces, where those may be created; else
-//! in virtual time. Both are what a user can type: `gigatcp emulate` and `test`, or `gigatcp run`.
+//! Live, between this machine's kernels in two network namespaces, if those may be created;
+//! otherwise in virtual time. It runs commands that a user can type: `gigatcp emulate` and `test`,
+//! or `gigatcp run`.
 
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
@@ -32,7 +33,7 @@ const PATH: [&str; 6] = [
 /// Seconds of each transfer.
 const SECONDS: &str = "6";
 
-/// What can be typed.
+/// Command-line arguments of `demo`.
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Show a slow transfer, its diagnosis and its cure, in 20 seconds",
@@ -57,7 +58,7 @@ pub(crate) struct Arguments {
     inside: bool,
 }
 
-/// Runs it.
+/// Runs the demonstration.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.inside {
         return transfers();
@@ -73,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     in_virtual_time()
 }
 
-/// Returns what keeps a path from being emulated, if anything does.
+/// Returns the reason why a path cannot be emulated, or `None` if it can.
 fn why_not_live() -> Result<Option<String>, Failure> {
     if !cfg!(target_os = "linux") {
         return Ok(Some("they are Linux's".to_owned()));
@@ -102,7 +103,7 @@ fn live() -> Result<Outcome, Failure> {
     ended(&mut command)
 }
 
-/// The slow transfer and the cured one, to the server's end.
+/// Runs the slow transfer and the fixed one, to the server's end.
 fn transfers() -> Result<Outcome, Failure> {
     let server = std::env::var("GIGATCP_SERVER").unwrap_or_else(|_| "localhost".to_owned());
     let test = ["test", &server, "-t", SECONDS];
@@ -133,7 +134,7 @@ fn in_virtual_time() -> Result<Outcome, Failure> {
     Ok(outcome)
 }
 
-/// What to do next.
+/// Next steps, printed at the end.
 const NEXT: &str = "
 Next: gigatcp test HOST, gigatcp why CAPTURE, gigatcp theory --rate 10G --rtt 80ms
 ";

@@ -1,5 +1,5 @@
-//! `gigatcp diff`: two stored results next to each other, tests or runs; or, of many tests, from
-//! where their differences come (`variance.rs`).
+//! `gigatcp diff`: compares two stored results, tests or runs. With many tests it splits the
+//! variance (`variance.rs`).
 
 mod variance;
 
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// A flow of both results.
+/// A flow that both results have.
 struct Pair<'a> {
     /// Series and flow.
     name: String,
@@ -62,7 +62,7 @@ struct Pair<'a> {
     second: &'a FlowRecord,
 }
 
-/// Does it.
+/// Compares the results.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let second = match (&arguments.second, arguments.variance) {
         (Some(second), false) => second,
@@ -113,7 +113,7 @@ fn flows(record: &RunRecord) -> Vec<(String, &FlowRecord)> {
     flows
 }
 
-/// Flows of both, and names that only one has.
+/// Returns the flows of both results, and the names that only one result has.
 fn pairs<'a>(first: &'a RunRecord, second: &'a RunRecord) -> (Vec<Pair<'a>>, Vec<String>) {
     let mut others = flows(second);
     let mut pairs = Vec::new();

@@ -1,8 +1,8 @@
-//! `gigatcp doctor`: which settings of a host limit TCP over a path.
+//! `gigatcp doctor`: finds settings of a host that limit TCP over a path.
 //!
-//! The rules are `gigatcp-doctor`, what they read is `gigatcp-meter`'s `host`. Here the path is
-//! completed by what the host knows, and the report is printed. With `--verify` a test with the
-//! peer stands next to it. Nothing is changed without `--apply`.
+//! The rules are in `gigatcp-doctor`; the facts they read come from `host` in `gigatcp-meter`. This
+//! module completes the path from what the kernel remembers, and prints the report. With `--verify`
+//! it adds a test with the peer. Nothing is changed without `--apply`.
 
 mod apply;
 mod json;
@@ -145,14 +145,14 @@ impl From<Side> for Direction {
     }
 }
 
-/// A quantity of the path and where it comes from.
+/// A quantity of the path and its source.
 #[derive(Clone, Copy)]
 struct Known<T> {
     value: T,
     source: Source,
 }
 
-/// Where a quantity of the path comes from.
+/// Source of a quantity of the path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Source {
     Given,
@@ -174,7 +174,7 @@ impl Source {
     }
 }
 
-/// The path examined, and where its quantities come from.
+/// The path examined, and the sources of its quantities.
 struct Question {
     path: Path,
     rtt: Source,
@@ -210,7 +210,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.apply {
         let applied = apply::apply(&report);
         if !arguments.json {
-            // What undoes it must be there even if the test is interrupted.
+            // Printed first, so that the undo commands are there even if the test is interrupted.
             output::print(&format!("\n{}", apply::text(&applied)))?;
         }
         let after = tests(arguments)?;
@@ -231,7 +231,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     })
 }
 
-/// The tests that `--verify` wants; none without it.
+/// Runs the tests for `--verify`; returns none without it.
 fn tests(arguments: &Arguments) -> Result<Vec<Test>, Failure> {
     match &arguments.host {
         Some(host) if arguments.verify => host::test(
@@ -260,7 +260,8 @@ fn question(arguments: &Arguments, facts: &HostFacts, tests: &[Test]) -> Questio
     }
 }
 
-/// The RTT: as given, as a test measured it, as the kernel remembers it of the peer, or assumed.
+/// Returns the RTT and its source. It is as given, measured by a test, remembered by the kernel for
+/// the peer, or assumed.
 fn rtt(arguments: &Arguments, facts: &HostFacts, tests: &[Test]) -> Known<Duration> {
     const ASSUMED: Duration = Duration::from_millis(80);
     let remembered = facts.peer.as_ref().and_then(|peer| peer.rtt_us);
@@ -276,7 +277,7 @@ fn rtt(arguments: &Arguments, facts: &HostFacts, tests: &[Test]) -> Known<Durati
     Known { value, source }
 }
 
-/// The rate: as given, the speed of the link, or assumed.
+/// Returns the rate: as given, the speed of the link, or assumed.
 fn rate(arguments: &Arguments, facts: &HostFacts) -> Known<Rate> {
     const ASSUMED: Rate = Rate::from_bps(10_000_000_000);
     let speed = facts.interface.as_ref().and_then(|card| card.speed_mbit);
@@ -291,7 +292,7 @@ fn rate(arguments: &Arguments, facts: &HostFacts) -> Known<Rate> {
     Known { value, source }
 }
 
-/// Payload of a segment with timestamps on the smallest MTU that is known.
+/// Returns the payload of a segment with timestamps at the smallest known MTU.
 fn mss(facts: &HostFacts) -> Bytes {
     const ETHERNET: u64 = 1500;
     let route = facts.route.as_ref();

@@ -1,7 +1,7 @@
-//! `gigatcp emulate`: any command behind an emulated path, in real time.
+//! `gigatcp emulate`: runs a command over an emulated path in real time.
 //!
-//! The path is `gigatcp-emulate`; here arguments become its hops, commands are
-//! started at its ends, and what it counts is shown.
+//! The path is `gigatcp-emulate`. This module turns arguments into hops, starts commands at both
+//! ends, and shows the counters.
 
 #[cfg(target_os = "linux")]
 mod control;
@@ -37,7 +37,7 @@ use crate::failure::Failure;
 use crate::plan_file::PlanFile;
 use crate::{complete, values};
 
-/// What can be typed.
+/// Command-line arguments of `emulate`.
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Run any command behind an emulated path, in real time",
@@ -173,13 +173,13 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
-/// What is done with a path other than starting it.
+/// Subcommands for a path that is already running.
 #[derive(clap::Subcommand, Debug)]
 enum Action {
     Set(Box<Set>),
 }
 
-/// Whether a path may be called so: its name becomes that of a file.
+/// Accepts a name for a path if it is valid as a file name.
 fn name(text: &str) -> Result<String, String> {
     let is_fine = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     if text.is_empty() || text.len() > 40 || !text.chars().all(is_fine) {
@@ -383,8 +383,8 @@ enum End {
 }
 
 impl Arguments {
-    /// Whether there is one path and something to run; a command without its `--`
-    /// would be taken for a plan.
+    /// Checks that there is one path and a command to run. Without `--`, clap takes a command for a
+    /// plan.
     fn check(&self) -> Result<(), Failure> {
         let plan = self.plan.as_ref().map(|plan| plan.display().to_string());
         if self.command.is_empty() {

@@ -1,4 +1,4 @@
-//! `gigatcp explain`: what a cause of `why` or a rule of `doctor` means and how it is detected.
+//! `gigatcp explain`: describes a cause of `why` or a rule of `doctor`, and how it is detected.
 
 use gigatcp_doctor::{RULES, Rule};
 use gigatcp_report::prose::wrap;
@@ -89,7 +89,7 @@ fn unknown(id: &str) -> Failure {
         .hint("`gigatcp explain` lists them")
 }
 
-/// Says that an id of an earlier version has another name now; empty for other ids.
+/// Returns the note for an id that was renamed. It is empty for other ids.
 fn renamed(id: &str, cause: &Cause) -> String {
     if id == cause.id {
         String::new()

@@ -1,7 +1,7 @@
-//! `gigatcp flows`: the connections of captures, and what each did.
+//! `gigatcp flows`: lists the connections of captures, with facts of each.
 //!
-//! Files are read by `gigatcp-analyze`; here facts are aligned.
-//! Oddities of a file are reported with their position and do not stop the rest from being read.
+//! `gigatcp-analyze` reads the files; this module formats the facts. Oddities of a file are
+//! reported with their position and do not stop the reading.
 
 pub(super) mod clocks;
 pub(super) mod facts;
@@ -24,7 +24,7 @@ use crate::failure::Failure;
 use crate::json::Each;
 use crate::{nearest, output};
 
-/// What can be typed.
+/// Command-line arguments of `flows`.
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Show the TCP connections of captures, and what each did",
@@ -87,12 +87,12 @@ enum Tool {
 pub(super) struct Capture {
     pub(super) name: String,
     pub(super) counts: FlowCounts,
-    /// Only the detailed view counts and follows these.
+    /// Counters for the detailed view only.
     details: Details,
     outlines: Outlines,
 }
 
-/// Reads and shows.
+/// Reads the captures and prints their connections.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     match arguments.flags {
         Some(Tool::Wireshark) => flags::show(arguments)?,
@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// The connections of each file.
+/// Prints the connections of each file.
 fn show(arguments: &Arguments) -> Result<(), Failure> {
     arguments.outputs.check(arguments.files.len())?;
     if arguments.json {
@@ -126,10 +126,10 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The same for programs, each capture let go when it is written.
+/// Prints the connections as JSON; each capture is released after it is written.
 fn show_json(arguments: &Arguments) -> Result<(), Failure> {
     check_captures(&arguments.files)?;
-    // Nothing is written where already the first cannot be read.
+    // Nothing is written if the first file cannot be read.
     let mut files = arguments.files.iter();
     let first = files
         .next()
@@ -141,7 +141,7 @@ fn show_json(arguments: &Arguments) -> Result<(), Failure> {
     captures.failed().and(printed)
 }
 
-/// Whether these can be read, before anything of several is written.
+/// Checks that all files can be read, before anything is written about several.
 pub(super) fn check_captures(files: &[PathBuf]) -> Result<(), Failure> {
     let sources = files.iter().map(|file| Source::named(file));
     for source in sources {
@@ -173,7 +173,7 @@ fn taken(arguments: &Arguments, file: &Path) -> Result<Capture, Failure> {
 }
 
 impl Capture {
-    /// What its graphs are made by.
+    /// Returns the input for its graphs.
     fn survey(&self) -> Survey<'_> {
         let counts = &self.counts;
         let seen = counts.table.connections().zip(&counts.first_packets);
@@ -187,7 +187,7 @@ impl Capture {
         }
     }
 
-    /// Says what was odd about it.
+    /// Prints the oddities of the capture.
     fn say_notes(&self) {
         for note in &self.counts.about.notes {
             output::say(&format!("{}: {note}", terminal(&self.name)));
@@ -195,7 +195,7 @@ impl Capture {
     }
 }
 
-/// Reads all of it; `each` sees every segment.
+/// Reads the whole capture; `each` is called with every segment.
 pub(super) fn read(
     source: &Source,
     each: impl FnMut(Step<'_>) -> Result<(), Failure>,
@@ -209,7 +209,7 @@ pub(super) fn read(
     })
 }
 
-/// The source that is named, held in memory if it is read several times.
+/// Returns the named source, held in memory if it is read several times.
 pub(super) fn source(file: &Path, is_read_again: bool) -> Result<Source, Failure> {
     let source = Source::named(file);
     if is_read_again {
@@ -242,7 +242,7 @@ fn spoken(name: &str) -> &str {
     if name == "-" { "standard input" } else { name }
 }
 
-/// Why a capture cannot be read.
+/// Returns the error for a capture that cannot be read.
 fn refused(name: &str, error: &ReadError) -> Failure {
     let failure = match error {
         ReadError::Open { .. } => Failure::caused(error),

@@ -1,11 +1,9 @@
-//! Graphs of the connections of a capture, for whichever command shows one: a
-//! page, files for xplot, CSV.
+//! Graphs of the connections of a capture, for several commands: a page, files for xplot, CSV.
 //!
-//! The capture is read a second time: the first pass says which connections
-//! are the largest and how large their graphs will be. In the second, threads
-//! share those that are drawn and skip all others. Nothing that exists is
-//! overwritten without `--overwrite`; only the page that is written by default replaces an older
-//! one of its kind.
+//! The capture is read twice. The first pass finds the largest connections and the size of their
+//! graphs. In the second, threads share the connections that are drawn and skip all others. No
+//! existing file is overwritten without `--overwrite`, except that the page written by default
+//! replaces an older page of graphs.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read};
@@ -26,13 +24,13 @@ use crate::atomic_file::{AtomicFile, refused};
 use crate::failure::Failure;
 use crate::output;
 
-/// Connections that are drawn where none is named.
+/// Maximum number of connections drawn by default.
 const MOST_DRAWN: usize = 8;
 
-/// Intervals that are named in graphs for xplot, the longest ones.
+/// Maximum number of intervals named in graphs for xplot, the longest ones.
 const MOST_NAMED: usize = 200;
 
-/// The page that is written where none is named.
+/// Name of the page that is written by default.
 pub(super) const REPORT: &str = "report.html";
 
 /// Files a command can write in addition to its output.
@@ -64,9 +62,9 @@ pub(crate) struct Outputs {
 }
 
 impl Outputs {
-    /// The same with [`REPORT`] in the working directory, unless a page is named. An earlier
-    /// page of graphs is replaced; any other file stays, with a warning, also with
-    /// `--overwrite`: only `--graph` names what that may replace.
+    /// Returns these outputs with [`REPORT`] in the working directory, unless a page is named. An
+    /// earlier page of graphs is replaced. Any other file stays, with a warning, even with
+    /// `--overwrite`: that applies to files named by `--graph` only.
     pub(crate) fn with_report(&self) -> Self {
         let mut outputs = self.clone();
         let file = Path::new(REPORT);
@@ -75,7 +73,7 @@ impl Outputs {
         }
         if is_foreign(file) {
             foreign(file).warn();
-            // It is about the page alone where nothing else is written.
+            // `--overwrite` then concerned the page only, and is ignored.
             outputs.overwrite &= outputs.reads_again();
             return outputs;
         }
@@ -88,7 +86,7 @@ impl Outputs {
         self.graph.is_some() || self.unasked.is_some() || self.xplot.is_some() || self.csv.is_some()
     }
 
-    /// Whether it can be done, before long work is begun.
+    /// Checks that the outputs can be written, before long work begins.
     pub(crate) fn check(&self, captures: usize) -> Result<(), Failure> {
         if !self.reads_again() {
             if self.connection.is_empty() && !self.overwrite {
@@ -127,12 +125,12 @@ impl Outputs {
         }
     }
 
-    /// Whether nothing but the page that comes by itself is to be written.
+    /// Whether the default page is the only output.
     fn is_unasked(&self) -> bool {
         self.unasked.is_some() && self.xplot.is_none() && self.csv.is_none()
     }
 
-    /// Which connections are drawn, the largest first.
+    /// Returns the connections to draw, the largest first.
     fn drawn(&self, survey: &Survey<'_>) -> Result<Vec<usize>, Failure> {
         let count = survey.connections.len();
         if self.connection.is_empty() {
@@ -155,7 +153,8 @@ impl Outputs {
         self.named(count)
     }
 
-    /// The requested ones of `count` connections, in the order given; empty if none is given.
+    /// Returns the requested ones of `count` connections, in the order given. Empty if none is
+    /// given.
     pub(super) fn named(&self, count: usize) -> Result<Vec<usize>, Failure> {
         let mut named = Vec::new();
         for number in &self.connection {
@@ -173,7 +172,8 @@ impl Outputs {
         Ok(named)
     }
 
-    /// Like `check`, for commands that also describe the connections in text, without a graph.
+    /// Checks the outputs of commands that also describe connections in text. Unlike `check`, it
+    /// accepts `--connection` without a graph.
     pub(super) fn check_told(&self, captures: usize) -> Result<(), Failure> {
         if self.reads_again() || self.overwrite || self.connection.is_empty() {
             return self.check(captures);
@@ -188,9 +188,9 @@ impl Outputs {
     }
 }
 
-/// Whether something is there, and is not a page of graphs that this program wrote.
+/// Whether `file` exists and is not a page of graphs that this program wrote.
 fn is_foreign(file: &Path) -> bool {
-    // Also a link that points nowhere.
+    // A dangling symbolic link counts too.
     if fs::symlink_metadata(file).is_err() {
         return false;
     }
@@ -199,7 +199,7 @@ fn is_foreign(file: &Path) -> bool {
     read.is_err() || !PageKind::Graphs.is_of(&start)
 }
 
-/// Why the page that comes unasked is not written.
+/// Returns the error that the default page is not written.
 fn foreign(file: &Path) -> Failure {
     let name = file.display();
     Failure::new(format!(
@@ -226,23 +226,23 @@ fn longest(mut spans: Vec<Span>) -> Vec<Span> {
     spans
 }
 
-/// What limited a stream, for its graph: intervals of one cause each, and the answer.
+/// Limits of a stream for its graph. They consist of intervals of one cause each, and the answer.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) spans: Vec<Span>,
     pub(super) said: Said,
 }
 
-/// What a first pass found out of a capture.
+/// Results of the first pass over a capture.
 pub(super) struct Survey<'a> {
     pub(super) name: &'a str,
     pub(super) about: &'a About,
     pub(super) segments: u64,
     /// In order, each with the number of its first packet.
     pub(super) connections: Vec<(&'a Connection, u64)>,
-    /// What all times are whole multiples of.
+    /// Resolution: all times are multiples of it.
     pub(super) unit_ns: u64,
-    /// How many threads may work on it, where that was said.
+    /// Number of threads, if given.
     pub(super) threads: Option<u32>,
 }
 
@@ -276,7 +276,7 @@ pub(super) fn write(
         wrote(file);
     }
     if let Some(file) = &outputs.unasked {
-        // It may have come to be while the capture was read.
+        // The file may have been created while the capture was read.
         if !outputs.overwrite && is_foreign(file) {
             foreign(file).warn();
             return write_folder(outputs, first, &mut graphs, &known);
@@ -284,14 +284,14 @@ pub(super) fn write(
         let page = page(first, &graphs, &known).html(PAGE_BUDGET);
         match AtomicFile::write(file, page.as_bytes()) {
             Ok(()) => wrote(file),
-            // The requested files can still be written.
+            // The other outputs can still be written.
             Err(failure) => failure.hint("--no-report wants none").warn(),
         }
     }
     write_folder(outputs, first, &mut graphs, &known)
 }
 
-/// Writes the graphs for xplot, if they are wanted.
+/// Writes the graphs for xplot, if requested.
 fn write_folder(
     outputs: &Outputs,
     first: &Survey<'_>,
@@ -307,7 +307,7 @@ fn write_folder(
     write_xplot(outputs, folder, first, graphs, known)
 }
 
-/// Every segment as a line.
+/// Writes every segment as a line of CSV.
 fn write_csv(
     outputs: &Outputs,
     source: &Source,
@@ -329,7 +329,7 @@ fn write_csv(
     finish(csv.finish().map_err(|error| refused(file, &error))?, file)
 }
 
-/// The graphs of the connections that are drawn, in their order.
+/// Returns the graphs of the drawn connections, in their order.
 fn watch(
     source: &Source,
     first: &Survey<'_>,
@@ -356,7 +356,7 @@ fn watch(
     Ok(graphs.collect())
 }
 
-/// The graphs of a connection while its packets pass.
+/// Builds the graphs of a connection as its packets pass.
 struct Drawing(Watch);
 
 impl Visitor for Drawing {
@@ -377,7 +377,7 @@ impl Visitor for Drawing {
     }
 }
 
-/// Ends a file that was written piece by piece.
+/// Completes a file that was written in parts.
 fn finish(out: BufWriter<AtomicFile>, file: &Path) -> Result<(), Failure> {
     let all = out.into_inner().map_err(io::IntoInnerError::into_error);
     let finished = all.and_then(AtomicFile::finish);

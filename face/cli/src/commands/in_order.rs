@@ -1,12 +1,12 @@
-//! Text of very many items, made by several threads and written in order.
+//! Formats many items with several threads and writes the text in order.
 
 use std::thread;
 
-/// Items that a thread makes text of at a time.
+/// Number of items that a thread formats at a time.
 const PIECE: usize = 1 << 14;
 
-/// Text of `all`, made piece by piece by `threads` threads and written in order:
-/// `make` gets the index of the first item of its piece.
+/// Formats `all` in pieces with `threads` threads and writes the text in order. `make` gets a piece
+/// and the index of its first item.
 pub(super) fn in_order<T: Sync, E>(
     all: &[T],
     threads: usize,

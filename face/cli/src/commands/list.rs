@@ -1,5 +1,4 @@
-//! `gigatcp list`: what there is to choose from, generated from where it is
-//! defined.
+//! `gigatcp list`: lists available names and keys, generated from their definitions.
 
 use gigatcp_path::queue;
 use gigatcp_plan::keys::{Fallback, KeyTable, LINK, TABLES};
@@ -18,7 +17,7 @@ use crate::{output, profiles};
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.list/1";
 
-/// What can be typed.
+/// Command-line arguments of `list`.
 #[derive(clap::Args, Debug)]
 #[command(
     about = "List experiments, keys of a plan, congestion controls, queues, applications, links or profiles",
@@ -49,7 +48,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What can be listed.
+/// Lists that can be printed.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum What {
     /// Experiments, built in or of this checkout
@@ -68,7 +67,7 @@ enum What {
     Profiles,
 }
 
-/// What `--json` prints: the schema and one of the lists.
+/// Document printed by `--json`: the schema and one of the lists.
 #[derive(Serialize, Default, Debug)]
 struct Lists {
     schema: &'static str,
@@ -94,26 +93,26 @@ struct Choice {
     settings: Vec<Setting>,
 }
 
-/// What can be set at it.
+/// A setting of a queue discipline or application.
 #[derive(Serialize, Debug)]
 struct Setting {
     name: &'static str,
     takes: &'static str,
-    /// Absent: off.
+    /// `None`: off.
     default: Option<String>,
     least: String,
     most: String,
     summary: &'static str,
 }
 
-/// An experiment; of one that cannot be read, only name, file and why.
+/// An experiment. If it cannot be read, only name, file and reason are set.
 #[derive(Serialize, Debug)]
 struct Experiment {
     name: String,
     file: String,
     /// `directory` or `built-in`.
     source: &'static str,
-    /// Whether the directory's files are not those of the program.
+    /// Whether the directory's files differ from those built in.
     differs_from_built_in: bool,
     title: Option<String>,
     series: Vec<String>,
@@ -137,7 +136,7 @@ struct Table {
     heading: &'static str,
     summary: &'static str,
     keys: Vec<Key>,
-    /// Whether the settings of a profile are keys here too.
+    /// Whether the settings of a profile are also keys of this table.
     takes_profile_settings: bool,
 }
 
@@ -146,13 +145,13 @@ struct Table {
 struct Key {
     name: &'static str,
     takes: String,
-    /// Absent: the key is required.
+    /// `None`: the key is required.
     default: Option<&'static str>,
     example: &'static str,
     summary: &'static str,
 }
 
-/// Lists it.
+/// Prints the requested list.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     match arguments.what {
         What::Experiments => list_experiments(arguments.json)?,
@@ -216,7 +215,7 @@ fn list_experiments(json: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Says where the experiments are, and what to do with one.
+/// Says where the experiments are, and which commands use one.
 fn places_text(known: &Experiments, experiments: &[Experiment]) -> String {
     let commands = "`gigatcp run NAME` runs one, `gigatcp new NAME` copies one";
     let Some(directory) = known.directory() else {
@@ -338,7 +337,7 @@ impl Choice {
     }
 }
 
-/// A line for each, and one for each of its settings.
+/// Returns a line for each choice, and one for each of its settings.
 fn choices_text(choices: impl Iterator<Item = Choice>) -> String {
     let mut cells = Vec::new();
     for choice in choices {

@@ -8,7 +8,7 @@ use clap::CommandFactory;
 use super::Outcome;
 use crate::failure::Failure;
 
-/// What can be typed.
+/// Command-line arguments of `man`.
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Write the man pages into a directory",
@@ -23,7 +23,7 @@ pub(crate) struct Arguments {
     directory: PathBuf,
 }
 
-/// Writes them.
+/// Writes the man pages.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let directory = &arguments.directory;
     let written = fs::create_dir_all(directory)

@@ -1,4 +1,4 @@
-//! The commands, one file each: what can be typed, and what is done.
+//! The commands, one module each.
 
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -30,16 +30,16 @@ pub(crate) mod why;
 
 use crate::interrupt::Signal;
 
-/// How a command ended that did not fail.
+/// Result of a command that did not fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Outcome {
-    /// Everything was done.
+    /// The command succeeded.
     Done,
     /// The analyzed input is wrong, as reported on stdout.
     Refused,
-    /// A measured result missed its bar, and that was said on stdout.
+    /// A measured result missed its goal, as reported on stdout.
     Missed,
-    /// Another process has done and said everything; its exit status.
+    /// A second process ran the command and reported everything; its exit status.
     Exited(u8),
     /// A signal requested the end of the program.
     Interrupted(Signal),

@@ -1,4 +1,4 @@
-//! `gigatcp new`: copies an experiment, to start a plan from.
+//! `gigatcp new`: copies an experiment as the start of a plan.
 
 use std::fs;
 use std::io;
@@ -12,7 +12,7 @@ use crate::experiments::{Experiments, PLAN, Place};
 use crate::failure::Failure;
 use crate::{complete, output, plan_file};
 
-/// What can be typed.
+/// Command-line arguments of `new`.
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Copy an experiment, to start a plan from",
@@ -97,7 +97,7 @@ fn files(place: &Place) -> io::Result<Vec<Content>> {
     Ok(files)
 }
 
-/// Writes `files`, none of which exists.
+/// Writes `files`; fails if one of them exists.
 fn write(directory: &Path, files: &[Content]) -> io::Result<()> {
     fs::create_dir_all(directory)?;
     for (name, content) in files {

@@ -11,9 +11,9 @@ use signal_hook::consts::SIGINT;
 
 use crate::failure::Failure;
 
-/// Who is not root begins again in a user namespace; the exit status of the
-/// second process. Ctrl-C is for that process, and this one waits for it. To be
-/// called first of all, or everything would be said by two processes.
+/// Runs this command again in a user namespace if the user is not root. Returns the exit status of
+/// the second process. Ctrl-C is for that process, and this one waits for it. Must be called before
+/// any output, which would otherwise be printed twice.
 pub(crate) fn begin_again() -> Result<Option<u8>, Failure> {
     if process::is_root() {
         return Ok(None);
@@ -24,7 +24,7 @@ pub(crate) fn begin_again() -> Result<Option<u8>, Failure> {
     Ok(status.map(exit_status))
 }
 
-/// What keeps namespaces from being made.
+/// Returns the error for namespaces that cannot be created.
 pub(crate) fn setup_failure(error: &SetupError) -> Failure {
     let failure = Failure::new(error.to_string()).effect("nothing was run");
     match error.hint() {
@@ -33,7 +33,7 @@ pub(crate) fn setup_failure(error: &SetupError) -> Failure {
     }
 }
 
-/// The exit status that shells give what ended like this.
+/// Returns the exit status that shells give such an end.
 pub(crate) fn exit_status(status: ExitStatus) -> u8 {
     let code = status
         .code()

@@ -1,8 +1,7 @@
-//! `gigatcp run`: runs a plan, shows what came out, and stores it.
+//! `gigatcp run`: runs a plan, shows the results, and stores them.
 //!
-//! Everything that can be wrong is looked at before anything runs: arguments,
-//! plan, published numbers, and whether results can be written. The result
-//! is complete on disk before the first line of it is printed.
+//! Arguments, plan, published numbers and the result directory are checked before anything runs.
+//! The result is complete on disk before the first line of it is printed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -29,7 +28,7 @@ use crate::plan_file::PlanFile;
 use crate::progress::{Lines, draw_while};
 use crate::{complete, nearest, output, values};
 
-/// What can be typed.
+/// Command-line arguments of `run`.
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Run an experiment or a plan, and show and store what came out",
@@ -131,7 +130,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// One run of a plan with changes, as if it had been typed.
+    /// Returns the arguments for one run of a plan with changes.
     pub(crate) fn of_cell(
         plan: PathBuf,
         (series, overrides): (Vec<String>, Vec<String>),
@@ -156,7 +155,7 @@ impl Arguments {
     }
 }
 
-/// What a plan runs on.
+/// Backend that a plan runs on.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum On {
     /// Virtual time: a simulated world, the same on any machine
@@ -230,17 +229,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let report = Report::new(&record, published.as_ref());
     let stored = store_all(arguments, &report, &named, folder, &interrupt);
     let stored = stored.inspect_err(|_| interrupt.wait_if_aborted());
-    // What was measured is shown even if it cannot be stored.
+    // Measured results are shown even if they cannot be stored.
     let shown = show(arguments, &report, stored.as_deref().ok());
     stored?;
     match interrupt.signal() {
-        // The status of an interrupted run matters more than who reads it.
+        // An interruption determines the exit status, even if stdout is closed.
         Some(signal) if record.partial || is_cut(&record) => Ok(Outcome::Interrupted(signal)),
         _ => shown.map(|()| Outcome::Done),
     }
 }
 
-/// Stores everything; a partial record in a directory of its own.
+/// Stores everything; a partial record gets a directory of its own.
 fn store_all(
     arguments: &Arguments,
     report: &Report<'_>,
@@ -274,7 +273,7 @@ fn is_cut(record: &RunRecord) -> bool {
     further.any(|one| one.ended_by == "interrupt")
 }
 
-/// What is to be run, and how often.
+/// Returns the job: the plan, its series and the number of runs.
 fn job(arguments: &Arguments, mut plan: Plan) -> Result<Job, Failure> {
     let repeat = arguments.repeat.or(plan.repeat).unwrap_or(1);
     if arguments.on == On::Virtual && repeat == 1 && !arguments.json {
@@ -309,7 +308,7 @@ fn draw_first_flow(plan: &mut Plan, chosen: &[String]) {
         .for_each(|flow| flow.time_sequence = Some(true));
 }
 
-/// Reads the numbers published for the experiment there, if any.
+/// Reads the numbers published for the experiment, if any.
 fn published(place: &Place) -> Result<Option<Published>, Failure> {
     let published = match place {
         Place::Directory(directory) => Published::in_folder(directory),
@@ -328,8 +327,7 @@ fn published(place: &Place) -> Result<Option<Published>, Failure> {
     })
 }
 
-/// The requested series, each once and in the plan's order, so that
-/// the order of typing makes no difference.
+/// Returns the requested series, each once and in the plan's order.
 pub(crate) fn chosen(plan: &Plan, wanted: &[String]) -> Result<Vec<String>, Failure> {
     let known: Vec<&str> = plan
         .series
@@ -378,8 +376,8 @@ fn unwritable(error: &StoreError) -> Failure {
     Failure::new(error.to_string())
 }
 
-/// Whether series of which one seed says little are run with further ones: no seeds
-/// were chosen, and a run is neither slow nor large.
+/// Whether series with uncertain results run again with further seeds. This requires that the user
+/// chose no seeds and a run is neither slow nor large.
 fn repeats_itself(arguments: &Arguments, job: &Job) -> bool {
     let is_chosen = arguments.seed.is_some() || arguments.repeat.or(job.plan.repeat).is_some();
     job.backend == Backend::VirtualTime && !arguments.capture && !is_chosen
@@ -398,7 +396,7 @@ fn execute(
     })
 }
 
-/// Runs what of the job one seed says little of with further seeds.
+/// Runs parts of the job with further seeds, if one seed is not enough.
 fn execute_further(
     arguments: &Arguments,
     job: &Job,
@@ -420,7 +418,7 @@ fn execute_further(
     })
 }
 
-/// Says why series are run with further seeds.
+/// Explains why series run with further seeds.
 fn why_further(wanted: &[Wanted<'_>]) -> String {
     let events = wanted.iter().map(|one| one.why.loss_events).min();
     let events = output::counted(events.unwrap_or(0), "loss event");
@@ -439,8 +437,7 @@ fn why_further(wanted: &[Wanted<'_>]) -> String {
     )
 }
 
-/// Runs `work`, which is the job with that number of seeds, with as many threads as `--jobs` says,
-/// and shows how far it is.
+/// Runs `work` for `seeds` seeds with the threads that `--jobs` sets, and shows its progress.
 fn watched<T: Send>(
     arguments: &Arguments,
     (job, seeds): (&Job, u32),
@@ -490,7 +487,7 @@ fn failed(error: &RunError) -> Failure {
     }
 }
 
-/// The error message for an internal fault of the simulator.
+/// Returns the error for an internal fault of the simulator.
 fn fault(arguments: &Arguments, job: &Job, seeds: u32) -> Failure {
     let mut replay = format!("gigatcp run {}", quoted(&arguments.plan.to_string_lossy()));
     for change in &arguments.overrides {
@@ -505,7 +502,7 @@ fn fault(arguments: &Arguments, job: &Job, seeds: u32) -> Failure {
         .hint(format!("please report it; this replays it: {replay}"))
 }
 
-/// `text` as a word of a shell.
+/// Quotes `text` for a shell.
 pub(crate) fn quoted(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=".contains(c);
     if text.chars().all(is_plain) {
@@ -514,7 +511,7 @@ pub(crate) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// Says how the run ended that was to have `wanted` worlds.
+/// Reports how a run of `wanted` worlds ended.
 fn say_end(record: &RunRecord, wanted: usize, started: Instant, signal: Option<Signal>) {
     let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
     let took = human_duration(Duration::from_nanos(nanos));
@@ -535,8 +532,8 @@ fn say_end(record: &RunRecord, wanted: usize, started: Instant, signal: Option<S
     ));
 }
 
-/// Moves the captures to a directory of another name: a partial result must not replace a complete
-/// one of the same plan and seed.
+/// Moves the captures to another directory. So a partial result does not replace a complete one of
+/// the same plan and seed.
 fn hand_over(from: &Folder, to: &Folder) -> Result<(), Failure> {
     let moved = fs::read_dir(from.path()).and_then(|entries| {
         for entry in entries {
@@ -548,7 +545,7 @@ fn hand_over(from: &Folder, to: &Folder) -> Result<(), Failure> {
     moved.map_err(|error| Failure::io("move the captures", &error).effect(UNSTORED))
 }
 
-/// What it means if storing fails.
+/// Effect of an error while storing.
 const UNSTORED: &str =
     "results were printed and not stored; an earlier result in that place is still there";
 
@@ -565,7 +562,7 @@ fn store(folder: Folder, report: &Report<'_>, interrupt: &Interrupt) -> Result<P
     })
 }
 
-/// Prints the record or the tables, and where they are stored.
+/// Prints the record or the tables, and the place where they are stored.
 fn show(arguments: &Arguments, report: &Report<'_>, folder: Option<&Path>) -> Result<(), Failure> {
     if arguments.json {
         let Some(folder) = folder else {

@@ -1,4 +1,4 @@
-//! `gigatcp server`: what `gigatcp test` and stock iperf3 and nuttcp clients measure against.
+//! `gigatcp server`: the server for `gigatcp test` and for stock iperf3 and nuttcp clients.
 
 use std::ffi::OsString;
 use std::fs::OpenOptions;
@@ -29,11 +29,11 @@ use crate::{output, values};
 #[cfg(target_os = "linux")]
 const PRIVILEGED_PORTS: u16 = 1024;
 
-/// Most streams of a test.
+/// Maximum number of streams in a test.
 #[cfg(target_os = "linux")]
 const MAX_STREAMS: u32 = 128;
 
-/// Descriptors of a server in addition to those of streams: clients that say nothing, and its own.
+/// Descriptors of a server in addition to those of streams: idle clients, and its own.
 #[cfg(target_os = "linux")]
 const OTHER_DESCRIPTORS: u64 = 1200;
 
@@ -140,7 +140,7 @@ pub(crate) struct Arguments {
     use_pkcs1_padding: bool,
 }
 
-/// Checks names and passwords, if that is requested.
+/// Returns the check of names and passwords, if requested.
 fn authorize(arguments: &Arguments) -> Result<Option<Arc<Authorize>>, Failure> {
     let paths = (
         &arguments.rsa_private_key_path,
@@ -170,7 +170,7 @@ fn nuttcp(arguments: &Arguments) -> Option<NuttcpConfig> {
     })
 }
 
-/// Starts this command again in a process group of its own, without -D.
+/// Runs this command again in the background, in its own process group and without -D.
 fn detach(arguments: &Arguments) -> Result<Outcome, Failure> {
     let failed = |error| Failure::io("start in the background", &error);
     let program = std::env::current_exe().map_err(failed)?;
@@ -199,7 +199,7 @@ fn detach(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Keeps a Ctrl-C of this terminal from a command.
+/// Moves a command to its own process group, so that Ctrl-C does not reach it.
 fn set_apart(command: &mut Command) {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
@@ -210,11 +210,11 @@ fn set_apart(command: &mut Command) {
     }
 }
 
-/// Lets the server have as many connections as the system allows, and says if that is too few.
+/// Raises the limit of descriptors to the maximum. Warns if that is too low.
 #[cfg(target_os = "linux")]
 fn allow_connections(admission: &Admission) {
     let needed = admission.tests as u64 * u64::from(MAX_STREAMS) + OTHER_DESCRIPTORS;
-    // What is missing shows where connections are accepted.
+    // A missing descriptor is reported when a connection is accepted.
     let Ok(limit) = gigatcp_linux::process::allow_all_descriptors() else {
         return;
     };
@@ -227,11 +227,11 @@ fn allow_connections(admission: &Admission) {
     }
 }
 
-/// Another system's limit stays as it is.
+/// Does nothing on other systems.
 #[cfg(not(target_os = "linux"))]
 fn allow_connections(_: &Admission) {}
 
-/// Gives up privileges, if that is requested. To be called before there are threads.
+/// Gives up privileges, if requested. Must be called before threads are created.
 #[cfg(target_os = "linux")]
 fn give_up_privileges(arguments: &Arguments, server: &Server) -> Result<(), Failure> {
     let Some(identity) = arguments.user else {
@@ -255,13 +255,13 @@ fn give_up_privileges(arguments: &Arguments, server: &Server) -> Result<(), Fail
     Ok(())
 }
 
-/// Another system's: `--user` is missing there.
+/// Does nothing on other systems, which have no `--user`.
 #[cfg(not(target_os = "linux"))]
 fn give_up_privileges(_: &Arguments, _: &Server) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Does it.
+/// Runs the server.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.daemon {
         return detach(arguments);
@@ -321,12 +321,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     })
 }
 
-/// An address as it is typed: IPv4 clients of a socket for both families are IPv4.
+/// Formats an address; IPv4-mapped IPv6 addresses as IPv4.
 fn canonical(peer: &SocketAddr) -> SocketAddr {
     SocketAddr::new(peer.ip().to_canonical(), peer.port())
 }
 
-/// Prints what happens: ended tests on stdout, the rest as diagnostics.
+/// Prints a notice: ended tests on stdout, the rest as diagnostics.
 fn show(notice: &ServerNotice<'_>) {
     match notice {
         ServerNotice::Refused { peer, reason } => {
@@ -349,13 +349,13 @@ fn show(notice: &ServerNotice<'_>) {
                 Some(outcome) => format!("test {test}: {} ({end})", summary(outcome)),
                 None => format!("test {test}: no data ({end})"),
             };
-            // A server goes on if stdout is closed.
+            // The server continues if stdout is closed.
             let _ = output::print(&line);
         }
     }
 }
 
-/// Client and rates of a test.
+/// Returns the client and the rates of a test.
 fn summary(outcome: &Measured) -> String {
     let mut parts = vec![format!(
         "{} {}, {:.1} s",

@@ -1,4 +1,4 @@
-//! `gigatcp show`: tables, effects and plots of a sweep that was stored; one of its cells.
+//! `gigatcp show`: tables, effects and plots of a stored sweep, or one of its cells.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::{Outcome, run as alone, sweep};
 use crate::failure::Failure;
 use crate::{nearest, output};
 
-/// What can be typed.
+/// Command-line arguments of `show`.
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Show a stored sweep: tables by any axis, effects, plots",
@@ -92,10 +92,10 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What of a sweep to show.
+/// Parts of a sweep to show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct View {
-    /// The column; the sweep's if None.
+    /// Column to show; `None`: the sweep's metric.
     pub(crate) metric: Option<String>,
     /// Axes whose levels are rows.
     pub(crate) by: Vec<String>,
@@ -149,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Prints tables of a sweep, and writes its page where that is wanted.
+/// Prints the tables of a sweep, and writes its page if requested.
 pub(crate) fn show(sweep: &Sweep, view: &View, command: &str) -> Result<(), Failure> {
     let asked = sweep.asked();
     let column = sweep::column(view.metric.as_ref().unwrap_or(&asked.metric))?;
@@ -223,7 +223,7 @@ fn write(path: &Path, text: &str) -> Result<(), Failure> {
     written.map_err(|error| Failure::io(&format!("write {}", path.display()), &error))
 }
 
-/// The factor of a name.
+/// Returns the index of the factor with this name.
 fn factor(grid: &Grid, name: &str) -> Result<usize, Failure> {
     let names: Vec<&str> = grid
         .scales
@@ -237,7 +237,7 @@ fn factor(grid: &Grid, name: &str) -> Result<usize, Failure> {
     })
 }
 
-/// The values of a sweep for programs.
+/// The values of a sweep as JSON.
 #[derive(Serialize)]
 struct Json<'a> {
     schema: &'static str,
@@ -283,7 +283,7 @@ fn json<'a>(grid: &'a Grid, unit: &'a str) -> Json<'a> {
     }
 }
 
-/// The plan, series, and changes of a cell in a batch.
+/// Returns plan, series and changes of a cell in a batch.
 fn parts(sweep: &Sweep, cell: &Cell) -> (PathBuf, Vec<String>, Vec<String>) {
     let (asked, space) = (sweep.asked(), sweep.space());
     let changes = asked.overrides.iter().cloned().chain(cell.overrides());
@@ -349,7 +349,7 @@ fn cells(sweep: &Sweep) -> Vec<CellLine> {
     lines.collect()
 }
 
-/// Says what a store has beyond whole rows.
+/// Warns about data in a store that is not part of whole rows.
 pub(crate) fn say_flaws(sweep: &Sweep) {
     let flaws = sweep.store().flaws();
     for (path, place) in flaws.corrupt.iter().take(5) {

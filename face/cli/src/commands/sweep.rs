@@ -1,7 +1,7 @@
-//! `gigatcp sweep`: a plan over axes, every combination on all cores, and tables.
+//! `gigatcp sweep`: runs every combination of a plan's axes on all cores, and prints tables.
 //!
-//! What was run before is not run again. The question is checked before anything runs, and
-//! every cell is on disk before the first line of a table is printed.
+//! Stored results are not run again. The sweep is checked before anything runs, and every cell is
+//! on disk before the first line of a table is printed.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -26,10 +26,10 @@ use crate::interrupt::Interrupt;
 use crate::plan_file::PlanFile;
 use crate::{complete, nearest, output, values};
 
-/// Cells whose table is printed unasked: tables and effects hold every value in memory.
+/// Default maximum number of cells in a table. Tables and effects hold every value in memory.
 const MOST_SHOWN: u64 = 100_000;
 
-/// What can be typed.
+/// Command-line arguments of `sweep`.
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Run a plan over axes, on all cores, and show what each axis does",
@@ -193,7 +193,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         plot: arguments.plot,
         ..show::View::default()
     };
-    // What the cells gave is shown even if tables cannot be written.
+    // Results of the cells are shown even if tables cannot be written.
     let shown = match sweep.space().count() {
         count if count > MOST_SHOWN && !view.all && !view.plot => too_many(&sweep, count),
         _ => show::show(&sweep, &view, &command()),
@@ -217,7 +217,7 @@ fn too_many(sweep: &Sweep, count: u64) -> Result<(), Failure> {
     ))
 }
 
-/// What was typed, in the terms of a plan's `[sweep]`.
+/// Returns the arguments as a plan's `[sweep]`.
 fn section(arguments: &Arguments) -> Result<Section, Failure> {
     let mut section = Section {
         over: arguments.over.clone(),
@@ -248,7 +248,7 @@ fn section(arguments: &Arguments) -> Result<Section, Failure> {
     Ok(section)
 }
 
-/// The column of that name.
+/// Returns the column of that name.
 pub(crate) fn column(name: &str) -> Result<&'static Column<CellRow>, Failure> {
     let names: Vec<&str> = metrics().map(|column| column.name).collect();
     find_metric(name).ok_or_else(|| {
@@ -258,14 +258,14 @@ pub(crate) fn column(name: &str) -> Result<&'static Column<CellRow>, Failure> {
     })
 }
 
-/// Version and fingerprint of this program: results of another build are others.
+/// Returns version and fingerprint of this program: results of other builds are not reused.
 pub(crate) fn version() -> Result<String, Failure> {
     let hash = std::env::current_exe().and_then(File::open).and_then(hash);
     let hash = hash.map_err(|error| Failure::io("read this program", &error))?;
     Ok(format!("{}-{hash:016x}", env!("CARGO_PKG_VERSION")))
 }
 
-/// The fingerprint of a file, a megabyte at a time.
+/// Returns the fingerprint of a file, read one megabyte at a time.
 fn hash(mut file: File) -> io::Result<u64> {
     let (mut chunk, mut hash) = (Vec::new(), 0x7072_6f67);
     while (&mut file).take(1 << 20).read_to_end(&mut chunk)? > 0 {
@@ -286,7 +286,7 @@ fn refused(refused: Refused) -> Failure {
     Failure::Plan(Box::new(refused.diagnostics("sweep")))
 }
 
-/// What is said about a sweep that cannot be opened.
+/// Returns the error for a sweep that cannot be opened.
 pub(crate) fn unreadable(error: AskedError) -> Failure {
     match error {
         AskedError::Plan(findings) => Failure::Plan(findings),
@@ -306,7 +306,7 @@ fn unwritable(error: &StoreError) -> Failure {
         .hint("make room or choose another `--out`, and run the same command again: it goes on from there")
 }
 
-/// Says which cells there are.
+/// Prints the cells without running them.
 fn dry_run(space: &Space, question: &Question, file: &PlanFile) -> Result<Outcome, Failure> {
     const SHOWN: usize = 20;
     let memory = gigatcp_design::space::Memory::default();
@@ -337,7 +337,7 @@ fn dry_run(space: &Space, question: &Question, file: &PlanFile) -> Result<Outcom
     output::print(&text).map(|()| Outcome::Done)
 }
 
-/// Runs what has no row, and says how far it is. Returns whether everything ran.
+/// Runs the cells without a row, and shows progress. Returns whether all of them ran.
 fn execute(arguments: &Arguments, sweep: &Sweep, interrupt: &Interrupt) -> Result<bool, Failure> {
     let cores = || thread::available_parallelism().map_or(1, usize::from);
     let threads = arguments.jobs.unwrap_or_else(cores);
@@ -374,7 +374,7 @@ fn span(time: Duration) -> String {
     human_duration(gigatcp_units::Duration::from_nanos(nanos))
 }
 
-/// Says how far the sweep is: each second on a terminal, else each 10 s.
+/// Prints the progress: each second on a terminal, otherwise each 10 s.
 fn paint(progress: &Progress, began: Instant, is_over: &AtomicBool) {
     let on_terminal = output::draws_progress();
     let step = Duration::from_secs(if on_terminal { 1 } else { 10 });
@@ -418,7 +418,7 @@ fn paint(progress: &Progress, began: Instant, is_over: &AtomicBool) {
     }
 }
 
-/// The directory of the newest question in the directory of a plan's sweeps.
+/// Returns the directory of the newest sweep of a plan.
 pub(crate) fn newest(base: &Path) -> Option<PathBuf> {
     let entries = std::fs::read_dir(base).ok()?;
     let questions = entries.filter_map(|entry| {

@@ -1,24 +1,24 @@
-//! `gigatcp test`: the throughput between two hosts.
+//! `gigatcp test`: measures the throughput between two hosts.
 //!
-//! The tester is `gigatcp-meter`; here a command line becomes a request, and an outcome becomes
-//! what is printed.
+//! The tester is `gigatcp-meter`; this module turns a command line into a request and formats
+//! the result.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `request.rs` | options to a request |
-//! | `live.rs` | what is printed while a test runs |
+//! | `request.rs` | from options to a request |
+//! | `live.rs` | output while a test runs |
 //! | `native.rs` | the answer |
-//! | `hosts.rs` | both hosts: cores without time left, drops |
+//! | `hosts.rs` | CPU and drops of both hosts |
 //! | `latency.rs` | pings before and during a test |
 //! | `ceiling.rs` | whether the tester itself is the limit |
 //! | `campaign.rs` | repeated tests: a mean with its interval, settings compared |
-//! | `sums.rs` | sums over streams that several forms need |
-//! | `iperf3_text.rs`, `iperf3_json.rs` | what iperf3 prints, and its `-J` |
-//! | `record.rs` | an outcome as the record of a run |
-//! | `nuttcp_text.rs` | what nuttcp prints |
+//! | `sums.rs` | sums over streams, for several formats |
+//! | `iperf3_text.rs`, `iperf3_json.rs` | iperf3's text, and its `-J` |
+//! | `record.rs` | a result as the record of a run |
+//! | `nuttcp_text.rs` | nuttcp's text |
 //! | `pscheduler.rs` | the result of perfSONAR's scheduler |
-//! | `stack.rs` | the engine's device, and what it lacks |
-//! | `whatif.rs` | what other settings would have brought |
+//! | `stack.rs` | the engine's device, and hints for its errors |
+//! | `whatif.rs` | predictions for other settings |
 //! | `csv.rs` | a line for each stream and interval |
 
 mod campaign;
@@ -54,7 +54,7 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
 
-/// Form of what is printed.
+/// Output format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum Format {
     /// The answer, what limited it, and what to change
@@ -73,7 +73,7 @@ pub(crate) enum Format {
     Pscheduler,
 }
 
-/// The protocol of a server.
+/// Protocol of the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum Protocol {
     /// That of `gigatcp server` and `iperf3 -s`
@@ -82,7 +82,7 @@ pub(crate) enum Protocol {
     Nuttcp,
 }
 
-/// When datagrams are handed to the kernel many at a time.
+/// Use of the kernel's UDP segmentation and aggregation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum Gsro {
     /// Where the kernel does it
@@ -363,7 +363,7 @@ pub(crate) struct Arguments {
     json_stream: bool,
 }
 
-/// Does it.
+/// Runs the test.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut request = request::of(arguments)?;
     stack::open(arguments, &mut request)?;
@@ -395,7 +395,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     })
 }
 
-/// Writes the files that are requested.
+/// Writes the requested files.
 fn store(
     arguments: &Arguments,
     measured: &Measured,
@@ -424,7 +424,7 @@ fn store(
     Ok(())
 }
 
-/// Prints what was measured.
+/// Prints the result.
 fn print(
     arguments: &Arguments,
     measured: &Measured,
@@ -447,7 +447,7 @@ fn print(
     }
 }
 
-/// Reports that no data flowed: as JSON if that is the form of the output.
+/// Reports that no data flowed; as JSON if that is the output format.
 fn failed(
     arguments: &Arguments,
     request: &tester::Request,

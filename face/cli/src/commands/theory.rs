@@ -1,9 +1,8 @@
-//! `gigatcp theory`: what a path requires, by the equations of the literature.
+//! `gigatcp theory`: calculates what a path requires, by published equations.
 //!
-//! The answer comes first: the window, and the settings that allow it. Every figure is an
-//! equation of `gigatcp-theory`; this module only evaluates and aligns them. Rates, times and
-//! segment sizes may be given several times and are combined, so that a scaling law is a row to
-//! read along.
+//! The answer comes first: the window, and the settings that allow it. Every figure is an equation
+//! of `gigatcp-theory`; this module only evaluates and aligns them. Rates, times and segment sizes
+//! may be given several times and are combined. Each row then shows a scaling law.
 
 mod buffers;
 mod view;
@@ -17,10 +16,10 @@ use super::Outcome;
 use crate::failure::Failure;
 use crate::{output, values};
 
-/// More columns than this fit no terminal.
+/// Maximum number of columns on a terminal.
 const MOST_PATHS: usize = 8;
 
-/// What can be typed.
+/// Command-line arguments of `theory`.
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Calculate the window, buffers and loss rate that a path requires",
@@ -98,7 +97,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Works it out.
+/// Calculates and prints the figures.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let paths = paths(arguments);
     if paths.len() > MOST_PATHS {
@@ -128,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Every combination.
+/// Returns every combination.
 fn paths(arguments: &Arguments) -> Vec<Path> {
     let growth = if arguments.delayed_ack {
         Growth::DELAYED_ACK

@@ -1,4 +1,4 @@
-//! `gigatcp trace`: the path to a host and back, hop by hop, with the MTU of each direction.
+//! `gigatcp trace`: traces the path to a host and back, hop by hop, with the MTU of each direction.
 
 use std::fmt::Write;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Does it.
+/// Traces the path.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let to = resolve(arguments)?;
     let interrupt = Interrupt::listen()?;
@@ -150,7 +150,7 @@ fn hops(text: &mut String, trace: &Trace) {
     }
 }
 
-/// Everyone who answered for a hop, with RTTs.
+/// Returns all addresses that answered for a hop, with RTTs.
 fn answers(hop: &Hop) -> String {
     let mut names: Vec<IpAddr> = hop.answers.iter().map(|(from, _)| *from).collect();
     names.sort_unstable();

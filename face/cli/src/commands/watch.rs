@@ -1,14 +1,14 @@
 //! `gigatcp watch`: the TCP connections that run now, and what limits them.
 //!
-//! The looking is `gigatcp-meter`; here looks are shown.
+//! `gigatcp-meter` takes the snapshots; this module shows them.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `live.rs` | looks in time, one connection in depth, and the summary at the end |
-//! | `table.rs` | one look as a table |
-//! | `json.rs` | one look as JSON lines |
+//! | `live.rs` | periodic snapshots, one connection in depth, the summary at the end |
+//! | `table.rs` | a snapshot as a table |
+//! | `json.rs` | a snapshot as JSON lines |
 //! | `record.rs` | one connection as a record, for the page |
-//! | `metrics.rs` | the last look as OpenMetrics, over HTTP |
+//! | `metrics.rs` | the last snapshot as OpenMetrics, over HTTP |
 
 #[cfg(target_os = "linux")]
 mod json;

@@ -1,6 +1,6 @@
-//! `gigatcp whatif`: what other settings would have brought a captured transfer.
+//! `gigatcp whatif`: predicts the result of other settings for a captured transfer.
 //!
-//! The fit and the runs are `gigatcp-twin`; here answers are printed.
+//! `gigatcp-twin` fits and runs; this module prints the answers.
 
 use std::path::PathBuf;
 
@@ -20,10 +20,10 @@ use crate::output;
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.whatif/1";
 
-/// Levers that `--best` shows.
+/// Maximum number of changes that `--best` shows.
 const MAX_SHOWN: usize = 12;
 
-/// Exit status of a transfer that cannot be fitted.
+/// Exit status for a transfer that cannot be fitted.
 const NO_FIT: u8 = 1;
 
 /// Command-line arguments of `whatif`.
@@ -110,13 +110,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// Fits a twin and returns its predictions for changes, in words; otherwise the reason.
+/// Fits a twin and returns its predictions for changes in words. The error is the reason why there
+/// is none.
 pub(super) fn answer(transfer: Transfer, changes: &[String]) -> Result<String, String> {
     let twin = Twin::fit(transfer, &[]).map_err(|no| no.reason)?;
     Ok(text(&twin, &together_and_alone(&twin, changes)?))
 }
 
-/// Predictions for all changes together, then for each alone.
+/// Predicts all changes together, then each alone.
 fn together_and_alone(twin: &Twin, changes: &[String]) -> Result<Vec<Prediction>, String> {
     let mut wanted: Vec<&[String]> = Vec::new();
     if !changes.is_empty() {
@@ -128,7 +129,7 @@ fn together_and_alone(twin: &Twin, changes: &[String]) -> Result<Vec<Prediction>
     wanted.into_iter().map(|one| twin.predict(one)).collect()
 }
 
-/// Requested predictions: the changes and the levers.
+/// Returns the requested predictions.
 fn predictions(arguments: &Arguments, twin: &Twin) -> Result<Vec<Prediction>, Failure> {
     let mut all = together_and_alone(twin, &arguments.set).map_err(unpredicted)?;
     if arguments.best {
@@ -158,7 +159,7 @@ fn rate(bps: f64) -> String {
     human_rate(Rate::from_bps(bps.max(0.0) as u64))
 }
 
-/// Returns the statement of a prediction.
+/// Returns a prediction as a sentence.
 pub(super) fn stated(one: &Prediction) -> String {
     let [low, high] = one.interval_bps.map(rate);
     match one.certainty {
@@ -171,7 +172,7 @@ pub(super) fn stated(one: &Prediction) -> String {
     }
 }
 
-/// The answer: the first prediction, the others in lines, the fit.
+/// Returns the answer: the first prediction, the others in lines, the fit.
 fn text(twin: &Twin, predictions: &[Prediction]) -> String {
     let original = rate(twin.transfer.measured.goodput_bps());
     let mut text = match predictions.first() {
@@ -229,7 +230,7 @@ fn fit_line(twin: &Twin) -> String {
     )
 }
 
-/// Everything, for programs.
+/// Returns everything as JSON.
 fn document(twin: &Twin, predictions: &[Prediction]) -> Value {
     let predictions: Vec<Value> = predictions
         .iter()

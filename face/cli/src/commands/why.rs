@@ -1,14 +1,14 @@
-//! `gigatcp why`: what limited the connections of a capture.
+//! `gigatcp why`: diagnoses what limited the connections of a capture.
 //!
-//! The analysis is `gigatcp-analyze`; here answers are printed.
+//! `gigatcp-analyze` analyzes; this module prints the answers.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `order.rs` | which connections are answered, largest first |
+//! | `order.rs` | the answered connections, largest first |
 //! | `answer.rs` | one answer: a sentence and four lines |
 //! | `crowd.rs` | connections that are only counted |
 //! | `detail.rs` | all verdicts and evidence |
-//! | `fix.rs` | what the fix would bring |
+//! | `fix.rs` | predicted effect of the fix |
 //! | `text.rs`, `json.rs` | all answers for captures |
 //! | `summary.rs`, `row.rs` | a table with a line for each connection |
 //! | `reported.rs` | reports of testers and of `ss` |
@@ -50,7 +50,7 @@ use crate::json::Each;
 use crate::output::{self, Stream};
 use crate::values;
 
-/// Connections of which two captures are analyzed jointly, the largest of the first one.
+/// Maximum number of connections analyzed jointly, the largest of the first capture.
 const MAX_PAIRED: usize = 64;
 
 /// Command-line arguments of `why`.
@@ -146,7 +146,7 @@ impl Arguments {
         self.files.len() == 2 && self.files.iter().all(is_file)
     }
 
-    /// What is written: the report too, where it is to be had.
+    /// Returns the outputs, with the default report where one is possible.
     fn outputs(&self) -> Outputs {
         let has_one = matches!(&self.files[..], [file] if file.is_file());
         if self.no_report || self.json || !has_one {
@@ -157,12 +157,12 @@ impl Arguments {
     }
 }
 
-/// What limited a connection, and where it is.
+/// The diagnosis of a connection, and its place in the captures.
 struct Answer {
     /// The capture that packet numbers refer to, and the connection in it.
     capture: usize,
     index: usize,
-    /// The same connection in the other capture, if both were analyzed jointly.
+    /// The connection in the other capture, if both were analyzed jointly.
     far: Option<Far>,
     diagnosis: Diagnosis,
 }
@@ -239,7 +239,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// What is asked, whichever capture it is about.
+/// Request that applies to all captures.
 #[derive(Clone, Copy)]
 struct Ask<'a> {
     arguments: &'a Arguments,
@@ -248,7 +248,7 @@ struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    /// In words.
+    /// Prints the answers as text.
     fn answer(self, files: &[PathBuf], bare: &[Stored]) -> Result<(), Failure> {
         for run in bare {
             output::print(&run.told())?;
@@ -283,7 +283,7 @@ impl Ask<'_> {
         Ok(())
     }
 
-    /// The answers for one capture.
+    /// Writes the answers for one capture.
     fn put(self, taken: &Taken, is_named: bool, out: &mut Stream) -> Result<(), Failure> {
         if is_named {
             out.write(&format!("{}:\n\n", terminal(&taken.name)))?;
@@ -302,8 +302,8 @@ impl Ask<'_> {
         }
     }
 
-    /// As JSON; each capture is released when it is written, unless two are analyzed
-    /// jointly.
+    /// Prints the answers as JSON. Each capture is released after it is written, unless two are
+    /// analyzed jointly.
     fn answer_json(self, files: &[PathBuf], bare: &[Stored]) -> Result<(), Failure> {
         flows::check_captures(files)?;
         let bare = bare.iter().map(|run| Ok(Listed::Run(run.json())));
@@ -340,7 +340,7 @@ impl Ask<'_> {
         all.failed().and(printed)
     }
 
-    /// How captures are read.
+    /// Returns the options for reading captures.
     fn options(self) -> Options<'static> {
         Options {
             threads: self.arguments.threads,
@@ -348,7 +348,7 @@ impl Ask<'_> {
         }
     }
 
-    /// The connections of the first capture that are in the second one too.
+    /// Returns the connections that both captures contain.
     fn join(self, both: [&Taken; 2]) -> Result<Vec<PairedDiagnosis>, Failure> {
         let captures = both.map(|taken| &taken.capture);
         let mut chosen = captures[0].connections().largest_first();
@@ -374,7 +374,7 @@ impl Ask<'_> {
         })
     }
 
-    /// Writes the graphs of a capture, and reports what is odd about it: after the answers.
+    /// Writes the graphs of a capture and reports its oddities. Called after the answers.
     fn finish(self, taken: &Taken) -> Result<(), Failure> {
         let Taken {
             name,
@@ -402,9 +402,9 @@ struct Taken {
     capture: Capture,
     /// The indices of connections that were requested by number; empty if none was.
     chosen: Vec<usize>,
-    /// Twins on which fixes are tried, if that is requested.
+    /// Twins that predict the effect of fixes, if requested.
     twins: Option<fix::Twins>,
-    /// What the run measured, if it is the capture of a stored run.
+    /// Limits measured by the run, if the capture belongs to a stored run.
     account: Option<String>,
 }
 
@@ -422,7 +422,7 @@ impl Taken {
     }
 }
 
-/// What a list of captures may have in it.
+/// An element of the list of captures in JSON.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Listed<'a> {
@@ -431,7 +431,7 @@ enum Listed<'a> {
     Both(json::Listed<'a>),
 }
 
-/// A table of each capture, and nothing else.
+/// Prints a table of each capture.
 fn summaries(arguments: &Arguments, files: &[PathBuf]) -> Result<Outcome, Failure> {
     arguments.outputs.check(files.len())?;
     for file in files {
@@ -450,13 +450,13 @@ fn named_twice(file: &Path) -> Failure {
         .hint("name it once, or add a capture from another capture point")
 }
 
-/// Whether two names are those of one file.
+/// Whether two names refer to the same file.
 fn is_same(one: &Path, other: &Path) -> bool {
     let resolved = |path: &Path| path.canonicalize().ok();
     resolved(one).is_some() && resolved(one) == resolved(other)
 }
 
-/// The captures that are named, those of stored runs in their place; and these.
+/// Returns the named captures, with stored runs replaced by their captures, and the stored runs.
 fn named_files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Stored>), Failure> {
     let (mut files, mut runs) = (Vec::new(), Vec::new());
     for path in named {
@@ -474,7 +474,7 @@ fn named_files(named: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<Stored>), Failure
 /// A report and its file.
 type Named = (PathBuf, Report);
 
-/// The captures among files, and the reports of other tools.
+/// Splits files into captures and reports of other tools.
 fn reports_of(files: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<Named>), Failure> {
     let (mut captures, mut reports) = (Vec::new(), Vec::new());
     for file in files {
@@ -486,10 +486,10 @@ fn reports_of(files: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<Named>), Failure
     Ok((captures, reports))
 }
 
-/// What is shown with an interval whose cause is unknown.
+/// Text shown with an interval whose cause is unknown.
 const UNKNOWN: &str = "The capture does not show what limited the connection here.";
 
-/// What is shown with the graph of a connection: intervals of one cause, and the answer.
+/// Returns the intervals and the answer for the graph of a connection. Each interval has one cause.
 fn known(taken: &Taken, index: usize, side: Side) -> Known {
     let capture = &taken.capture;
     let connections = capture.connections();
@@ -537,7 +537,7 @@ fn known(taken: &Taken, index: usize, side: Side) -> Known {
 }
 
 impl Taken {
-    /// What its graphs are made from.
+    /// Returns the input for its graphs.
     fn survey<'a>(name: &'a str, capture: &'a Capture, threads: Option<u32>) -> Survey<'a> {
         Survey {
             name,

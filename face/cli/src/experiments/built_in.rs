@@ -1,17 +1,17 @@
-//! Experiments that are part of the program.
+//! Experiments built into the program.
 
 use crate::commands::demo;
 
-/// An experiment that is part of the program.
+/// An experiment built into the program.
 #[derive(Debug)]
 pub(crate) struct BuiltIn {
-    /// What `gigatcp run` takes.
+    /// Name for `gigatcp run`.
     pub(crate) name: &'static str,
     /// Its files, by name.
     pub(crate) files: &'static [(&'static str, &'static [u8])],
 }
 
-/// Every one of them, sorted by name. `build.rs` writes the table.
+/// All of them, sorted by name. `build.rs` writes the table.
 pub(crate) const BUILT_IN: &[BuiltIn] = &include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
 
 impl BuiltIn {

@@ -1,5 +1,5 @@
-//! Two hosts in virtual time, with packets as bytes and a path that loses, delays,
-//! reorders and duplicates them: what a driver of [`Endpoint`] has to do.
+//! Two hosts in virtual time, with packets as bytes and a path with loss, delay, reordering and
+//! duplication. An example of a driver for [`Endpoint`].
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -8,12 +8,12 @@ use gigatcp::units::random::Stream;
 use gigatcp::wire::{ChecksumFill, IpHeader, decode_packet, encode_packet, packet_len};
 use gigatcp::{Bytes, Duration, Endpoint, Instant};
 
-/// What the path does to packets, in both directions.
+/// Impairments of the path, in both directions.
 #[derive(Clone, Copy, Debug)]
 pub struct Path {
     /// One-way delay.
     pub delay: Duration,
-    /// Up to that much more, packet by packet.
+    /// Maximum additional delay of a packet.
     pub jitter: Duration,
     /// Probability of loss.
     pub loss: f64,
@@ -28,7 +28,7 @@ pub struct Network {
     pub hosts: [Endpoint; 2],
     path: Path,
     random: Stream,
-    /// By time of arrival and number: which host, and the packet.
+    /// Packets in flight by time of arrival and number, each with its destination host.
     arrivals: BTreeMap<(Instant, u64), (usize, Bytes)>,
     /// Packets that left a host.
     pub packets: u64,
@@ -54,7 +54,7 @@ impl Network {
         }
     }
 
-    /// Everything that may leave leaves.
+    /// Sends everything that the hosts may send.
     pub fn send(&mut self) {
         for from in 0..2 {
             while let Some((endpoints, segment)) = self.hosts[from].poll_transmit(self.now) {
@@ -84,13 +84,13 @@ impl Network {
         }
     }
 
-    /// Goes on to the next arrival or timer; `false` if there is none.
+    /// Advances to the next arrival or timer; returns `false` if there is none.
     pub fn step(&mut self) -> bool {
         self.step_until(Instant::FAR_FUTURE)
     }
 
-    /// Goes on to the next arrival or timer; to `end` and `false` if there is none
-    /// before.
+    /// Advances to the next arrival or timer before `end`. If there is none, advances to `end` and
+    /// returns `false`.
     pub fn step_until(&mut self, end: Instant) -> bool {
         self.send();
         let timers = self.hosts.iter().map(Endpoint::poll_timeout);

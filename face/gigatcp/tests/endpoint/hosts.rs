@@ -48,7 +48,7 @@ fn events(network: &mut Network, host: usize) -> Vec<EndpointEvent> {
     std::iter::from_fn(|| network.hosts[host].poll_event()).collect()
 }
 
-/// Both sides close, `first` first, and let go.
+/// Both sides close, `first` first, and release their handles.
 fn close(network: &mut Network, handles: [Handle; 2], first: usize) {
     for end in [first, 1 - first] {
         network.hosts[end].release(network.now, handles[end]);

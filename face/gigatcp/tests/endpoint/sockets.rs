@@ -42,7 +42,7 @@ fn calls() -> impl Strategy<Value = Vec<(usize, Call)>> {
     prop::collection::vec((0..2_usize, call), 1..50)
 }
 
-/// One end of the connection by the rules.
+/// Expected state of one end of the connection.
 #[derive(Clone, Copy, Default, Debug)]
 struct Model {
     /// Octets taken by write.
@@ -51,11 +51,11 @@ struct Model {
     delivered: u64,
     /// Octets read.
     read: u64,
-    /// It has closed, and the peer knows.
+    /// It has closed, and its FIN was delivered.
     closed: bool,
     failure: Option<Failure>,
     released: bool,
-    /// It was told that nothing can be read, and waits for the event.
+    /// A read returned `EAGAIN`, and the event is pending.
     waits: bool,
 }
 
@@ -109,7 +109,7 @@ impl Sockets {
         sockets
     }
 
-    /// Half a second passes: everything written arrives and is acknowledged.
+    /// Advances half a second: everything written arrives and is acknowledged.
     fn deliver(&mut self) {
         let until = self.network.now + Duration::from_millis(500);
         while self.network.step_until(until) {}
@@ -203,7 +203,7 @@ impl Sockets {
         }
     }
 
-    /// A call that ends something, with everything delivered before and after.
+    /// Makes a call that ends something, with everything delivered before and after.
     fn end(&mut self, end: usize, call: Call) {
         self.deliver();
         let (handle, now) = (self.handles[end], self.network.now);

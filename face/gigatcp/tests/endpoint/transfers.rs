@@ -9,12 +9,12 @@ use gigatcp::{
 
 use crate::network::{Network, Path, addresses};
 
-/// The octet of a stream at a place: not periodic in any power of two.
+/// Returns the byte at a position of a stream. It is not periodic in any power of two.
 fn octet(seed: u64, place: u64) -> u8 {
     ((place * 7 + place / 251 + seed) % 253) as u8
 }
 
-/// One end of a transfer: what it writes and what it has read.
+/// One end of a transfer: the data it writes, and its progress.
 struct End {
     handle: Option<Handle>,
     seed: u64,
@@ -40,7 +40,7 @@ impl End {
         }
     }
 
-    /// Writes, closes and reads as far as it goes now.
+    /// Writes, closes and reads as much as possible now.
     fn act(&mut self, now: Instant, host: &mut Endpoint, peer_seed: u64) {
         let Some(handle) = self.handle else { return };
         while self.written < self.total {
@@ -79,7 +79,7 @@ impl End {
     }
 }
 
-/// One transfer of `seed`; how many packets it took.
+/// Runs the transfer of `seed` and returns its number of packets.
 fn transfer(seed: u64) -> u64 {
     let mut draw = Stream::new(seed, "transfer", 0);
     let path = Path {
@@ -119,7 +119,7 @@ fn transfer(seed: u64) -> u64 {
         }
     }
     assert_eq!([ends[0].read, ends[1].read], [ends[1].total, ends[0].total]);
-    // Released, both ends go to their end by themselves.
+    // After the release both connections end by themselves.
     for (host, end) in network.hosts.iter_mut().zip(&ends) {
         host.release(network.now, end.handle.expect("it was opened"));
     }

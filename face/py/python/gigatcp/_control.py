@@ -1,4 +1,4 @@
-"""The base class of congestion controls that are written in Python."""
+"""Base class of congestion controls written in Python."""
 
 from ._native import Ack, Config, Congestion
 
@@ -6,17 +6,17 @@ from ._native import Ack, Config, Congestion
 class CongestionControl:
     """A congestion control: the trait `CongestionControl` of `core/tcp/src/congestion/mod.rs`.
 
-    A control owns `cwnd` and `ssthresh`, in bytes; both are read after each call, and so are
+    A control sets `cwnd` and `ssthresh`, in bytes. Both are read after each call, and so are
     `pacing_rate` (bit/s), `send_quantum` (bytes), `reduces_by_itself` and `is_scalable`. The
-    engine finds and repairs losses. These methods are called where a class has them:
+    engine detects losses and retransmits. These methods are optional:
 
     * `on_lost(lost)`: bytes were marked lost;
     * `on_established(now_ns, srtt_ns)`, `on_sent(sent)`, `on_recovery_end(now_ns)`;
-    * `on_transmit_start(now_ns, last_sent_ns)`: data leaves and nothing was in flight;
-    * `on_unvalidated(now_ns, bounds)`: the window was not in use (RFC 7661); without it
+    * `on_transmit_start(now_ns, last_sent_ns)`: data is sent and nothing was in flight;
+    * `on_unvalidated(now_ns, bounds)`: the window was not validated (RFC 7661); without it
       `on_idle_restart` is called.
 
-    Each end of a flow makes a control of its own; that of the receiver hears of no data.
+    Each end of a flow creates its own control. That of the receiver sees no data.
     """
 
     name = "python"
@@ -48,11 +48,11 @@ class CongestionControl:
         raise NotImplementedError(f"{type(self).__name__} has no on_ack")
 
     def on_congestion(self, event: Congestion) -> None:
-        """There was congestion. After a timeout cwnd becomes one segment (RFC 5681)."""
+        """A congestion event. After a timeout cwnd becomes one segment (RFC 5681)."""
         raise NotImplementedError(f"{type(self).__name__} has no on_congestion")
 
     def on_idle_restart(self, now_ns: int, restart_window: int) -> None:
-        """Sending resumes after more than one timeout of silence (RFC 5681 section 4.1)."""
+        """Sending resumes after an idle time of more than one RTO (RFC 5681 section 4.1)."""
         self.cwnd = min(self.cwnd, restart_window)
 
     def on_smss_change(self, smss: int) -> None:
@@ -60,7 +60,7 @@ class CongestionControl:
         self.smss = smss
 
     def undo(self, now_ns: int) -> None:
-        """The last congestion event was no congestion (D-SACK, Eifel, F-RTO)."""
+        """The last congestion event was spurious (D-SACK, Eifel, F-RTO)."""
         if self.before is not None:
             cwnd, ssthresh = self.before
             self.cwnd = max(self.cwnd, cwnd)

@@ -16,8 +16,8 @@ T = TypeVar("T")
 class emulate:
     """Carries packets of real programs over the path of a plan, on Linux.
 
-    Two network namespaces, `client` and `server`, with the path between them; nothing else is
-    reachable from there. Root is needed, or CAP_NET_ADMIN in a user namespace.
+    The path connects two network namespaces, `client` and `server`, which reach nothing else.
+    Requires root, or CAP_NET_ADMIN in a user namespace.
 
         with gigatcp.emulate(rate="100 Mbit/s", rtt="40 ms") as path:
             with path.popen("server", ["iperf3", "-s", "-1"]):
@@ -68,7 +68,7 @@ class emulate:
         return v4 if version == 4 else v6
 
     def call(self, at: str, function: Callable[[], T]) -> T:
-        """Calls a function inside an end; sockets that it makes stay there."""
+        """Calls a function inside an end; sockets that it creates stay there."""
         result: T = self._running().call(at, function)
         return result
 
@@ -91,10 +91,10 @@ class emulate:
 
     @property
     def counters(self) -> dict[str, dict[str, dict[str, int]]]:
-        """What crossed each hop so far, by direction and name."""
+        """Counters of each hop, by direction and name."""
         return self._running().counters
 
 
 def _of_path(path: dict[str, Any]) -> dict[str, Any]:
-    # A plan has a flow; an emulated path has what programs send.
+    # A plan requires a flow; programs send the traffic of an emulated path.
     return {"name": "path", "path": path, "flow": {"duration": "1 s"}}

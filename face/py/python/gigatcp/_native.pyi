@@ -11,7 +11,7 @@ _Changes = str | Sequence[str] | Mapping[str, Any]
 __version__: str
 
 class Error(ValueError):
-    """What cannot be done, why, and what to do instead."""
+    """An error with its cause, effect and hint."""
 
 class PlanError(Error):
     """A plan that cannot run."""
@@ -20,7 +20,7 @@ class PlanError(Error):
 
 @final
 class Diagnostic:
-    """One thing that is wrong with a plan, and where; lines and columns count from 1."""
+    """An error or warning about a plan and its position; lines and columns count from 1."""
 
     severity: str
     message: str
@@ -36,7 +36,7 @@ class Diagnostic:
 
 @final
 class Plan:
-    """A checked plan. It does not change; `set` makes another one."""
+    """A checked plan. It is immutable; `set` returns another one."""
 
     def __new__(
         cls,
@@ -79,7 +79,7 @@ class Table:
 
 @final
 class Run:
-    """What a run found out."""
+    """Results of a run."""
 
     @property
     def record(self) -> dict[str, Any]: ...
@@ -124,11 +124,11 @@ def theory(
     window: Sequence[str] = (),
     data: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Returns what the literature expects of a path."""
+    """Returns the figures of a path by published equations."""
 
 @final
 class Evidence:
-    """Where in a capture it shows."""
+    """A fact in a capture."""
 
     packet: int | None
     at_ns: int | None
@@ -136,7 +136,7 @@ class Evidence:
 
 @final
 class Verdict:
-    """A cause that was found, with what it rests on."""
+    """A cause that was found, with its evidence."""
 
     cause: str
     name: str
@@ -153,7 +153,7 @@ class Verdict:
 
 @final
 class Connection:
-    """What limited a connection."""
+    """A connection and its diagnosis."""
 
     number: int
     capture: int
@@ -177,7 +177,7 @@ class Connection:
 
 @final
 class Analysis:
-    """What captures show."""
+    """Connections and packets of captures."""
 
     packet_count: int
     notes: list[str]
@@ -191,11 +191,11 @@ def analyze(
     *more: str | os.PathLike[str] | bytes,
     threads: int | None = None,
 ) -> Analysis:
-    """Reads captures and says what limited their connections."""
+    """Diagnoses the connections of captures."""
 
 @final
 class Config:
-    """What a control starts with."""
+    """Initial values of a control."""
 
     smss_bytes: int
     initial_window_bytes: int
@@ -204,7 +204,7 @@ class Config:
 
 @final
 class Ack:
-    """What a control learns from an arriving ACK."""
+    """Information of an arriving ACK."""
 
     now_ns: int
     acked_bytes: int
@@ -244,7 +244,7 @@ class Lost:
 
 @final
 class Sent:
-    """Data that leaves."""
+    """Data that is being sent."""
 
     now_ns: int
     bytes: int
@@ -253,7 +253,7 @@ class Sent:
 
 @final
 class WindowBounds:
-    """Bounds for a window that was not in use (RFC 7661)."""
+    """Bounds for a window that was not validated (RFC 7661)."""
 
     cwnd_at_most_bytes: int
     ssthresh_at_least_bytes: int
@@ -261,7 +261,7 @@ class WindowBounds:
 
 @final
 class World:
-    """A world of virtual time that goes on when it is told to."""
+    """A simulation in virtual time that advances step by step."""
 
     def __new__(
         cls,
@@ -286,7 +286,7 @@ class World:
 
 @final
 class Sweep:
-    """A question about a plan with the store of its rows; `gigatcp.sweep` makes and runs it."""
+    """A sweep over a plan, with the store of its rows. Created by `gigatcp.sweep`."""
 
     def __new__(
         cls,
@@ -328,7 +328,7 @@ class Sweep:
     def counts(self) -> tuple[int, int, int]: ...
 
 def run_bundle(question: str, version: str, units: list[tuple[int, int]]) -> str:
-    """Runs repetitions of the cells of a question and returns their rows."""
+    """Runs repetitions of the cells of a sweep and returns their rows."""
 
 @final
 class Emulation:

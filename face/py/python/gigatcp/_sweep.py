@@ -1,8 +1,8 @@
 """Sweeps: in process on all cores, or through any executor of `concurrent.futures`.
 
-An executor is given bundles of cells, at least 50 ms of work each, and answers with the rows
-of the store, each with its checksum. What a worker runs is what a sweep in process runs, so a
-row is the same wherever it came from.
+An executor gets bundles of cells, at least 50 ms of work each, and returns rows of the store,
+each with its checksum. A worker runs the same code as a sweep in process, so a row does not
+depend on where it was computed.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ Unit = tuple[int, int]
 Work = Callable[[str, str, list[Unit]], tuple[str, float]]
 
 BUNDLE = 0.05
-"""Seconds of work that a bundle has at least."""
+"""Minimum work of a bundle, in seconds."""
 
 TRIES = 3
-"""Workers that a cell may lose before it is left out."""
+"""Number of workers that die on a cell before it is left out."""
 
 
 @cache
 def version() -> str:
-    """Version and fingerprint of this program: results of another build are others."""
+    """Version and fingerprint of this program: results of other builds are not reused."""
     path = _native.__file__
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8))
@@ -63,19 +63,19 @@ def work(question: str, program: str, units: list[Unit]) -> tuple[str, float]:
 
 @dataclass
 class SweepResult:
-    """A sweep that has run: its tables, and where they are."""
+    """A sweep that has run: its tables and their directory."""
 
     native: _native.Sweep = field(repr=False)
     complete: bool
     """Whether every cell has its rows."""
     known: int
-    """Runs that were known before."""
+    """Runs that were stored before."""
     ran: int
     """Runs of this call."""
     workers_lost: int = 0
     """Workers that died; their cells ran elsewhere."""
     left_out: list[Unit] = field(default_factory=list)
-    """Cells and repetitions that took a worker with them again and again."""
+    """Cells and repetitions that repeatedly killed their worker."""
 
     @property
     def cells(self) -> Table:
@@ -99,7 +99,7 @@ class SweepResult:
 
     @property
     def samples(self) -> Table:
-        """One row for each look at a sender, with `keep=["samples"]`."""
+        """One row for each sample of a sender, with `keep=["samples"]`."""
         return self.native.table("samples")
 
     @property
@@ -109,7 +109,7 @@ class SweepResult:
 
     @property
     def directory(self) -> Path:
-        """Where the tables are; `gigatcp show` prints them."""
+        """Directory of the tables; `gigatcp show` prints them."""
         return self.native.directory
 
 
@@ -134,13 +134,12 @@ def sweep(
     keep: Sequence[str] = (),
     out: str | os.PathLike[str] = "runs",
 ) -> SweepResult:
-    """Runs a plan over axes: what is in the store of `out` is not run again.
+    """Runs a plan over axes. Results in the store of `out` are not run again.
 
     `over` is a dictionary of keys and levels, `{"path.rtt": ["10 ms", "40 ms"]}`, or axes in
-    the words of `gigatcp sweep --over`. Everything else is as there. Without an `executor`
-    cells run on `jobs` threads of this process [all cores]; with one, or a function that makes
-    one, wherever it runs them. The same question again runs nothing; Ctrl-C loses the running
-    cells only.
+    the syntax of `gigatcp sweep --over`. The other arguments are as there. Without an
+    `executor`, cells run on `jobs` threads of this process [all cores]. `executor` is an
+    executor, or a function that returns one. Ctrl-C loses only the cells that are running.
     """
     native = _native.Sweep(
         plan,
@@ -197,7 +196,7 @@ class _Bundle:
 
 
 class _Pool:
-    """An executor, made again where it broke."""
+    """An executor that is replaced when it breaks."""
 
     def __init__(self, executor: Executor | Callable[[], Executor]) -> None:
         self._make: Callable[[], Executor] | None = None
@@ -232,7 +231,7 @@ class _Pool:
             self.executor.shutdown()
 
     def width(self) -> int:
-        """Workers; many where nobody says."""
+        """Number of workers; a large number if the executor does not report it."""
         for name in ("_max_workers", "num_workers", "max_workers"):
             number = getattr(self.executor, name, None)
             if isinstance(number, int):
@@ -253,7 +252,7 @@ def run_on(
             left_out = len(result.left_out)
             _Round(native, pool, task, result).run()
             if len(result.left_out) > left_out:
-                # What a later round wants may depend on rows that are not there.
+                # The cells of a later round may depend on rows that are missing.
                 break
     finally:
         native.finish()
@@ -298,7 +297,7 @@ class _Round:
                 if not self._flying:
                     if not self._suspects:
                         return
-                    # Alone, so that it is known who took the worker with him.
+                    # Alone, so that the cell that kills the worker is known.
                     self._submit(self._suspects.popleft())
                 self._land()
         except BaseException:
@@ -350,7 +349,7 @@ class _Round:
         self._seconds += seconds
         self._done += len(bundle.units)
         if count < len(bundle.units):
-            # Rows whose checksum is wrong did not arrive.
+            # Rows with a wrong checksum count as missing.
             self._died(bundle)
 
     def _renew(self) -> None:
@@ -368,6 +367,6 @@ class _Round:
         elif deaths >= TRIES and len(bundle.units) == 1:
             self._result.left_out.extend(bundle.units)
         else:
-            # One by one, and nothing else beside it: two more deaths are its own.
+            # One cell at a time: two more deaths are caused by this cell.
             singles = (_Bundle([unit], TRIES - 1) for unit in bundle.units)
             self._suspects.extend(singles)

@@ -21,7 +21,7 @@ from ._native import Ack, Config, Congestion, Plan, World
 Observation = NDArray[np.float32]
 
 PLAN = {"path": {"rate": "20 Mbit/s", "rtt": "40 ms"}, "flow": {"duration": "60 s"}}
-"""The path of an environment that is not told which."""
+"""Default plan of an environment."""
 
 
 class _Held(CongestionControl):
@@ -99,7 +99,7 @@ class PathEnv(gymnasium.Env[Observation, NDArray[np.float32]]):
             raise _native.Error("the environment has not begun\n  hint: call reset() first")
         power = float(np.clip(action[0], -1.0, 1.0))
         for agent in self._agents:
-            # 2 GiB are beyond any path here and what a window can be.
+            # 2 GiB exceed the BDP of any path here, and the largest TCP window.
             agent.cwnd = min(max(agent.cwnd * 2.0**power, agent.smss), 2.0**31)
         goes_on = self._world.advance(self._world.now + self._step)
         self._steps += 1

@@ -1,6 +1,5 @@
-// Puts the graphs into their frames: reads the chosen stream, draws it as soon
-// as its summaries are there and again when its packets are, and redraws when
-// view, theme or size change.
+// Draws the graphs into their frames. The chosen stream is drawn as soon as its summaries are read,
+// and again when its packets are read. It is redrawn when view, theme or size change.
 
 const trees = [];
 const sequence = new SequencePanel(byId("sequence-plot"), redraw);
@@ -10,7 +9,7 @@ const sides = [["throughput", drawThroughput], ["owin", drawOwin], ["rtt", drawR
 const strip = new Strip(byId("strip"), ([from, to]) => sequence.show(from, to));
 let isWaiting = false;
 
-// Many changes within one frame of the screen are one redraw.
+// Changes within one frame of the screen cause one redraw.
 function redraw() {
   if (isWaiting) return;
   isWaiting = true;
@@ -33,7 +32,7 @@ function drawNow() {
   byId("fit").setAttribute("aria-pressed", String(sequence.fits));
   const { x0, x1, y0, y1 } = sequence.view, isWhole = sequence.isWhole();
   link.write({ t: isWhole ? null : spanPart(x0 / 1e9, x1 / 1e9), offsets: sequence.fits ? null : spanPart(y0, y1) });
-  // What tests and the curious read.
+  // State for tests and debugging.
   const data = document.documentElement.dataset;
   data.drawMs = (performance.now() - started).toFixed(1);
   data.view = JSON.stringify(sequence.view);
@@ -86,7 +85,7 @@ async function choose(index) {
   document.documentElement.dataset.ready = "yes";
 }
 
-// The span that the address asks for.
+// Shows the span in the address.
 function follow() {
   link.read();
   const span = link.span("t");
@@ -110,7 +109,7 @@ function facts(list) {
   }));
 }
 
-// The answer: its sentence heads the page, its lines follow, all causes unfold.
+// The answer: its sentence at the top of the page, its lines below, all causes unfold.
 function said({ headline, lines, findings }) {
   byId("headline").textContent = headline || DATA.title;
   const answer = element("dl", undefined, "answer");
@@ -157,7 +156,7 @@ function start() {
   open();
 }
 
-// The stream that the address names, or the first.
+// Opens the stream in the address, or the first.
 function open() {
   link.read();
   const at = DATA.graphs.findIndex((graph) => graph.label === link.parts.get("stream"));
@@ -165,7 +164,7 @@ function open() {
   chosen(Math.max(0, at));
 }
 
-// What went wrong in between must be seen, too.
+// Errors during loading are shown too.
 function chosen(index) {
   choose(index).catch((error) => window.onerror(error));
 }

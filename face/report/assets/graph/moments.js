@@ -1,8 +1,8 @@
-// Moments of a stream that are worth a look, each with ten round trips around it.
+// Moments of interest in a stream, each shown with ten RTTs around it.
 
 const MOMENT_RTTS = 10;
 
-// The round trip measured last before a time, or first after it; null without any.
+// The last RTT measured before a time, or the first after it; null without any.
 function rttAt(tree, time) {
   const blocks = tree.levels[0], at = tree.blockAt(time);
   const has = (block) => blocks.rttHigh[block] > 0;
@@ -12,7 +12,7 @@ function rttAt(tree, time) {
   return block < blocks.size ? (blocks.rttLow[block] + blocks.rttHigh[block]) / 2 : null;
 }
 
-// The first packet with data that one of `marks` is on, as far as the page has its packets.
+// The first packet with data and one of `marks`, among the packets in the page.
 function firstMarked(tree, marks) {
   const blocks = tree.levels[0];
   for (let block = 0; block < blocks.size; block++) {
@@ -24,7 +24,7 @@ function firstMarked(tree, marks) {
   return null;
 }
 
-// Name, from and to of each moment that there is; what slow start shows begins with the stream.
+// Name, from and to of each moment; those of slow start begin with the stream.
 function momentsOf(tree) {
   const moments = [];
   const add = (name, from, to) => moments.push([name, Math.max(from, tree.begin), to]);

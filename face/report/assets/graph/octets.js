@@ -1,5 +1,4 @@
-// From the octets of the page to numbers: base64, inflate, and numbers of
-// seven bits an octet.
+// Decodes the bytes of the page to numbers: base64, inflate, and seven bits per byte.
 
 function octetsOf(id) {
   const text = byId(id).textContent;
@@ -15,7 +14,7 @@ async function inflate(octets) {
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// Numbers up to 2^53, which is what a number of the page can be.
+// Numbers up to 2^53, the largest exact integers.
 class Octets {
   constructor(octets, from = 0, to = octets.length) {
     this.octets = octets;
@@ -37,8 +36,8 @@ class Octets {
     }
   }
 
-  // Differences: the lowest bit is the sign. Halves of odd numbers above 2^52
-  // would be off, and no difference is that large.
+  // Differences: the lowest bit is the sign. Halves of odd numbers above 2^52 would be inexact, but
+  // no difference is that large.
   signed() {
     const value = this.number();
     return value % 2 ? -(value + 1) / 2 : value / 2;

@@ -1,14 +1,13 @@
-// What all graphs of the page share: one stretch of time, frames that stand
-// exactly above each other, and lines and bars of which a column of pixels is
-// drawn once, however many packets are in it.
+// Parts that all graphs of the page share: the time span, frames aligned above each other, and
+// lines and bars that draw each column of pixels once, regardless of the number of packets in it.
 
 const LEFT = 92, RIGHT = 26;
 const LINE = 13; // height of letters
 const NANOS = [{ name: "s", size: 1e9 }, { name: "ms", size: 1e6 }, { name: "µs", size: 1e3 }, { name: "ns", size: 1 }];
 const RATES = [{ name: "Tbit/s", size: 1e12 }, { name: "Gbit/s", size: 1e9 }, { name: "Mbit/s", size: 1e6 }, { name: "kbit/s", size: 1e3 }, { name: "bit/s", size: 1 }];
 
-// An axis from `low` to `high`. Numbers that would be long are counted from a
-// round one, which the title names.
+// An axis from `low` to `high`. Long numbers are shown relative to a round one, which the title
+// names.
 function spanAxis(low, high, units, label) {
   const unit = unitFor((high - low) * 1.0001, units);
   let base = 0;
@@ -27,8 +26,7 @@ function exact(value, units) {
 }
 
 class Panel extends Plot {
-  // An empty frame of the time of `view`; `low` and `high` are those of the
-  // other axis.
+  // An empty frame over the time of `view`; `low` and `high` are those of the other axis.
   frame(view, low, high, units, label, room = 24) {
     this.open();
     this.top = room;
@@ -67,7 +65,7 @@ class Panel extends Plot {
     return this.y.value(py) + this.y.base;
   }
 
-  // A line over the whole height.
+  // A vertical line over the whole height.
   upright(time, colour) {
     const { g } = this;
     const at = this.px(time);
@@ -83,8 +81,7 @@ class Panel extends Plot {
   }
 }
 
-// A line that goes on level until it steps. Within a column of pixels only its
-// first, lowest, highest and last value are drawn.
+// A step line. Within a column of pixels only its first, lowest, highest and last value are drawn.
 class Steps {
   constructor(panel) {
     this.panel = panel;
@@ -97,7 +94,7 @@ class Steps {
     const { ratio } = this.panel;
     const at = Math.round(this.panel.px(time) * ratio) / ratio, y = this.panel.py(value);
     const c = this.column;
-    // Of what is left of the frame only the last value matters.
+    // Left of the frame only the last value matters.
     if (at <= this.panel.left) {
       this.column = { at, low: y, high: y, last: y };
       return;
@@ -113,7 +110,7 @@ class Steps {
     this.column = { at, low: y, high: y, last: y };
   }
 
-  // A step to the value: what happened between is not known.
+  // A sloped line to the value: the values between are unknown.
   slope(time, value) {
     this.flush();
     const at = this.panel.px(time), y = this.panel.py(value);
@@ -131,7 +128,7 @@ class Steps {
     this.started = true;
   }
 
-  // On as it is until then.
+  // Extends the line at its last value to this time.
   end(time) {
     this.flush();
     if (this.started) this.path.lineTo(Math.max(this.column.at, this.panel.px(time)), this.column.last);
@@ -150,8 +147,8 @@ class Steps {
   }
 }
 
-// Upright bars. Those of one column of pixels become one where they touch;
-// one that stands alone and is high enough has ticks at its ends.
+// Vertical bars. Bars in one column of pixels are joined if they touch. A single one that is high
+// enough has ticks at its ends.
 class Bars {
   constructor(panel, width) {
     this.panel = panel;
@@ -198,8 +195,7 @@ class Bars {
   }
 }
 
-// Letters that stay clear of each other. Words, of which there are few, also stay
-// clear of whatever else was drawn before them.
+// Letters that do not overlap each other. Words, which are few, also avoid everything drawn before.
 class Letters {
   constructor(panel, letter, colour) {
     Object.assign(this, { panel, letter, colour, after: -Infinity, places: [], half: 5 * letter.length });
@@ -209,7 +205,7 @@ class Letters {
     const { left, right } = this.panel;
     if (px < this.after || px < left - 4 || px > right + 4) return;
     this.after = px + 15 * this.letter.length;
-    // A word at the edge stands inside.
+    // A word at the edge is moved inside.
     this.places.push([Math.min(Math.max(px, left + this.half), right - this.half), py]);
   }
 
@@ -227,7 +223,7 @@ class Letters {
     g.font = FONT;
   }
 
-  // In the first free place: above, or to the side at the frame's end.
+  // At the first free position: above, or to the side at the frame's end.
   raised([px, py], taken) {
     const { left, right, top } = this.panel;
     for (const aside of [0, -2, 2, -4, 4]) {

@@ -1,5 +1,5 @@
-// The time-sequence graph itself: data, acknowledgments, window, SACK blocks;
-// which packet is where; and what its keys, wheel and pointer do.
+// The time-sequence graph: data, ACKs, window and SACK blocks. Also finds packets by position and
+// handles keys, wheel and pointer.
 
 class SequencePanel {
   constructor(canvas, changed) {
@@ -35,7 +35,7 @@ class SequencePanel {
     this.exactly(from - slack, to + slack);
   }
 
-  // A time, and offsets if there are any; else the height follows.
+  // Sets the time, and offsets if given; otherwise the height is fitted.
   exactly(from, to, offsets) {
     Object.assign(this.view, { x0: from, x1: to });
     this.fits = !offsets;
@@ -43,8 +43,8 @@ class SequencePanel {
     this.changed();
   }
 
-  // The height that shows what was sent and acknowledged in the time shown,
-  // and the window edge too unless it is far above.
+  // Fits the height to the data sent and acknowledged in the visible time, and to the window edge
+  // unless it is far above.
   fit() {
     const { x0, x1 } = this.view;
     let low = Infinity, high = -Infinity, edge = -Infinity;
@@ -70,7 +70,7 @@ class SequencePanel {
     this.tree.visit(x0, x1, (x1 - x0) / 500, node, packets);
     if (!(high > low)) [low, high] = Number.isFinite(low) ? [low - 1, low + 1] : [0, 1];
     if (edge > high && edge - low < 2.2 * (high - low)) high = edge;
-    // Letters stand above what they are about.
+    // Letters are drawn above their packets.
     const slack = (high - low) * 0.05;
     Object.assign(this.view, { y0: low - slack, y1: high + 1.6 * slack });
   }
@@ -119,7 +119,7 @@ class SequencePanel {
       control(c.marks[i] - syn, panel.px(c.t1[i]), panel.py(c.next1[i]) - 3);
     };
     const packets = (p) => {
-      // One before the view, for the lines that come from there.
+      // Starts one packet before the view, for lines that come from there.
       for (let i = Math.max(0, lastAtOrBefore(p.t, x0)); i < p.size; i++) {
         const t = p.t[i], marks = p.marks[i];
         if (p.answer[i]) {
@@ -169,7 +169,7 @@ class SequencePanel {
     this.markSelected();
   }
 
-  // Stretches whose packets are not in the page.
+  // Intervals whose packets are not in the page.
   slopes(list) {
     const { panel } = this;
     const { g } = panel;
@@ -199,8 +199,8 @@ class SequencePanel {
     g.strokeRect(px - 5, high - 5, 10, Math.max(0, low - high) + 10);
   }
 
-  // Zooms by `factor` about a point of the canvas, or the selected packet, or
-  // the middle. The height follows while it is fitted.
+  // Zooms by `factor` about a point of the canvas, the selected packet, or the middle. The height
+  // is refitted while it is fitted.
   zoom(factor, px, py) {
     const v = this.view;
     const selected = this.selected?.p.t[this.selected.i];
@@ -255,7 +255,7 @@ class SequencePanel {
     canvas.addEventListener("pointerleave", hideTip);
     canvas.addEventListener("dblclick", () => this.whole());
     canvas.addEventListener("wheel", (event) => {
-      // Only with the focus, or the page could not be scrolled past the graph.
+      // Only with the focus; otherwise the wheel could not scroll the page past the graph.
       if (document.activeElement !== canvas && !event.ctrlKey) return;
       event.preventDefault();
       this.zoom(Math.exp((event.deltaY || event.deltaX) * 0.0015), ...place(event));
@@ -276,7 +276,7 @@ class SequencePanel {
     }
     const { panel, view } = this;
     const ends = [panel.timeAt(Math.min(drag.fromX, drag.toX)), panel.timeAt(Math.max(drag.fromX, drag.toX))];
-    // A stroke along the axis chooses a time; the height follows.
+    // A drag along the axis selects a time; the height is fitted.
     this.fits = high < 12;
     if (!this.fits) {
       [view.y0, view.y1] = [panel.valueAt(Math.max(drag.fromY, drag.toY)), panel.valueAt(Math.min(drag.fromY, drag.toY))];
@@ -302,7 +302,7 @@ class SequencePanel {
     keys[event.key]();
   }
 
-  // The packet that is nearest to a place of the canvas.
+  // The packet nearest to a position in the canvas.
   packetAt(px, py) {
     const { panel, tree } = this;
     const reach = 9;
@@ -310,8 +310,7 @@ class SequencePanel {
     let best = null, closest = reach;
     const blocks = tree.levels[0];
     const first = tree.blockAt(from), last = tree.blockAt(to);
-    // Where hundreds of blocks are under the pointer, none of their packets
-    // can be meant.
+    // If hundreds of blocks are under the pointer, no packet is selected.
     if (last - first > 64) return null;
     for (let block = first; block <= last; block++) {
       if (!tree.hasPackets(block) || blocks.t1[block] < from) continue;
@@ -328,7 +327,7 @@ class SequencePanel {
     return best;
   }
 
-  // How far above or below a packet a place is.
+  // Distance of a position above or below a packet.
   above(p, i, py) {
     const { panel } = this;
     const away = (low, high) => Math.max(panel.py(high) - py, py - panel.py(low), 0);
@@ -349,7 +348,7 @@ class SequencePanel {
     byId("readout").textContent = `${digits(panel.timeAt(px) / 1e9, 6)} s, offset ${digits(panel.valueAt(py), 0)}`;
   }
 
-  // A packet in words, a line each.
+  // Describes a packet, one fact per line.
   describe({ p, i }) {
     const marks = DATA.marks.filter((_, bit) => p.marks[i] & (2 ** bit));
     const lines = [`Packet ${digits(p.frame[i], 0)} at ${digits(p.t[i] / 1e9, 9)} s` + (marks.length ? `: ${marks.join(", ")}` : "")];
@@ -365,7 +364,7 @@ class SequencePanel {
     return lines;
   }
 
-  // Shows a packet, moving the view where it must.
+  // Selects a packet, and moves the view if necessary.
   select(found) {
     this.selected = found;
     const { view } = this;
@@ -379,7 +378,7 @@ class SequencePanel {
     this.changed();
   }
 
-  // The packet `by` after the selected one, or the first in view.
+  // Selects the packet `by` after the selected one, or the first in view.
   step(by) {
     const { tree, selected } = this;
     const size = tree.levels[0].size;
@@ -407,7 +406,7 @@ class SequencePanel {
     return block >= 0 && block < size ? block : null;
   }
 
-  // The next retransmission, or the one before.
+  // Selects the next or the previous retransmission.
   again(by) {
     const { tree, selected } = this;
     const blocks = tree.levels[0];

@@ -1,10 +1,9 @@
-// What stands below the time-sequence graph, over the same time: the strip of causes,
-// throughput, bytes in flight, RTTs.
+// Graphs below the time-sequence graph, over the same time: the strip of causes, throughput, bytes
+// in flight, RTTs.
 
 const RATE_STEP = 6; // pixels of an interval of throughput
 
-// Draws bytes acknowledged and sent, each second, of intervals some pixels
-// wide.
+// Draws bytes acknowledged and sent per second, in intervals of a few pixels.
 function drawThroughput(panel, view, tree) {
   const wide = panel.canvas.clientWidth / unitPixels() - LEFT - RIGHT;
   const count = Math.max(8, Math.floor(wide / RATE_STEP));
@@ -107,7 +106,7 @@ function note(panel, text) {
   g.fillText(text, (panel.left + panel.right) / 2, (panel.top + panel.bottom) / 2);
 }
 
-// When an interval is, to a tenth of its length.
+// Formats the time of an interval, to a tenth of its length.
 function when([from, to]) {
   const places = Math.max(0, Math.min(9, 1 - Math.floor(Math.log10((to - from) / 1e9))));
   return `${digits(from / 1e9, places)}\u2013${digits(to / 1e9, places)} s`;
@@ -115,8 +114,8 @@ function when([from, to]) {
 
 const MIN_WIDTH = 0.005; // of the strip: what is narrower is merged with its neighbors
 
-// Neighbors that are too narrow to be seen, as one interval of the cause that takes most
-// of it. Gaps stay gaps.
+// Joins neighbors that are too narrow to be visible, to the cause with most of their time. Gaps
+// remain.
 function mergeNarrow(spans, narrow) {
   const merged = [];
   let group = [];
@@ -127,7 +126,7 @@ function mergeNarrow(spans, narrow) {
     const [cause] = [...spent].reduce((most, one) => (one[1] > most[1] ? one : most));
     const from = group[0][0], to = group.at(-1)[1], before = merged.at(-1);
     group = [];
-    // What is left over and still narrow goes to the interval before it.
+    // A remainder that is still narrow is added to the interval before it.
     if (before?.[1] === from && (before[2] === cause || to - from < narrow)) before[1] = to;
     else merged.push([from, to, cause]);
   };
@@ -141,8 +140,8 @@ function mergeNarrow(spans, narrow) {
   return merged;
 }
 
-// The strip of causes over the time shown, in the palette of the report of a run; below
-// it a button for each cause.
+// The strip of causes over the visible time, in the palette of the run report; below it a button
+// for each cause.
 class Strip {
   constructor(canvas, shown) {
     Object.assign(this, { canvas, shown, spans: [], causes: [], names: [], boxes: [], selected: null });
@@ -166,7 +165,7 @@ class Strip {
     this.legend();
   }
 
-  // Causes by the time they took, those of nearly none last.
+  // Causes by their time; those of almost none come last.
   legend() {
     const all = this.causes.reduce((sum, cause) => sum + cause.spent, 0);
     const order = this.causes.map((_, index) => index).sort((a, b) => this.causes[b].spent - this.causes[a].spent);
@@ -249,7 +248,7 @@ class Strip {
   }
 }
 
-// Which panels have something to show of a stream.
+// Returns the panels that have data for a stream.
 function panelsOf(tree) {
   const { levels } = tree;
   const some = (column) => levels[0][column].some((value) => value > 0);

@@ -1,6 +1,5 @@
-// A graph in memory: summaries of blocks of neighboring packets, levels above
-// them of eight blocks each, and below them the packets of those blocks that
-// the page holds.
+// A graph in memory. At the lowest level are summaries of blocks of neighboring packets. Higher
+// levels summarize eight blocks each. Some blocks also have their packets in the page.
 
 const FAN = 8;
 const AGAIN_MARKS = 0b111111; // the kinds of retransmissions come first
@@ -9,14 +8,13 @@ const MARKS = {
   late: MARK("out of order"), duplicate: MARK("duplicate ack"), old: MARK("old ack"), zero: MARK("zero window"),
   timeout: MARK("timeout retransmission"), probe: MARK("zero window probe"), syn: MARK("SYN"), fin: MARK("FIN"), rst: MARK("RST"), keep: MARK("keep alive"),
 };
-// Columns of numbers that every level has. Where there is nothing, low is
-// above high.
+// Columns of numbers that every level has. In an empty range, low is above high.
 const COLUMNS = [
   "t0", "t1", "una0", "una1", "edge0", "edge1", "next0", "next1", "sent0", "sent1", "frame0", "frame1", "count", "again", "marks",
   "newLow", "newHigh", "repLow", "repHigh", "sackLow", "sackHigh", "edgeLow", "edgeHigh", "owinLow", "owinHigh", "rttLow", "rttHigh",
 ];
 const PAIRS = ["new", "rep", "sack", "edge", "owin", "rtt"];
-// Packets unpacked at the same time.
+// Maximum number of packets unpacked at the same time.
 const MOST_UNPACKED = 1_000_000;
 
 function level(size) {
@@ -61,7 +59,7 @@ class Tree {
       const owin0 = state.next - state.una;
       const b = blocks;
       [b.una0[i], b.edge0[i], b.next0[i], b.sent0[i]] = [state.una, state.edge, state.next, state.sent];
-      // Everything of the block before is known now.
+      // The block before is complete now.
       const before = { next: state.next, una: state.una, edge: state.edge };
       b.t0[i] = state.at + first.number() * unit;
       state.at = b.t1[i] = b.t0[i] + last.number() * unit;
@@ -86,7 +84,7 @@ class Tree {
     return blocks;
   }
 
-  // Where the packets of each block are: which chunk, and where in it.
+  // Position of the packets of each block: its chunk, and the offset in it.
   place(lengths, order) {
     const size = lengths.length;
     this.chunkOf = new Int32Array(size).fill(-1);
@@ -197,16 +195,16 @@ class Tree {
     return p;
   }
 
-  // Everything between two times, as coarse as `width` (in time) allows:
-  // `node(level, index)` for what is no wider than that or has no packets
-  // here, `packets(columns, block)` for the rest. One before and one after are
-  // visited too, for lines that come from there.
+  // Visits everything between two times with a resolution of `width` (in time). Calls `node(level,
+  // index)` for blocks that are no wider or whose packets are not in the page, and
+  // `packets(columns, block)` for the rest. One before and one after are visited too, for lines
+  // that come from there.
   visit(from, to, width, node, packets) {
     const walk = (depth, index) => {
       const columns = this.levels[depth];
       if (columns.t1[index] - columns.t0[index] <= width) return node(columns, index, false);
       if (depth === 0) return this.hasPackets(index) ? packets(this.packets(index), index) : node(columns, index, true);
-      // Children that lie in the view, and one on either side.
+      // Children in the view, and one on either side.
       const below = this.levels[depth - 1];
       let low = index * FAN, high = Math.min(below.size, low + FAN) - 1;
       while (low < high && below.t1[low] < from && below.t1[low + 1] < from) low++;
@@ -228,7 +226,7 @@ class Tree {
     return low;
   }
 
-  // What was acknowledged and sent until a time.
+  // Bytes acknowledged and sent until a time.
   totalsAt(time) {
     const b = this.levels[0];
     if (!b.size || time < b.t0[0]) return { una: 0, sent: 0 };

@@ -1,8 +1,8 @@
-//! Octets as text that may stand in a script element (RFC 4648 section 4).
+//! Encodes bytes as base64 (RFC 4648 section 4), which a script element may contain.
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// `octets` as base64, appended to `out`.
+/// Appends `octets` as base64 to `out`.
 pub(super) fn put(out: &mut String, octets: &[u8]) {
     out.reserve(octets.len().div_ceil(3) * 4);
     for three in octets.chunks(3) {

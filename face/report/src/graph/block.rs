@@ -1,5 +1,5 @@
-//! The summary of a block of neighboring points: the minimum and maximum of each value, so that it
-//! can replace the points where it is narrow.
+//! Summary of a block of neighboring points: the minimum and maximum of each value. Where the block
+//! is narrow, it is drawn instead of the points.
 
 use gigatcp_flows::Kind;
 
@@ -8,23 +8,23 @@ use super::point::{Point, What};
 use super::varint::Reader;
 use super::varint::{put, put_signed};
 
-/// What the stream is at, between two points.
+/// State of a stream between two points.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct State {
-    /// When the last point was.
+    /// Time of the last point.
     pub at_ns: u64,
-    /// Which packet of the capture that was.
+    /// Number of its packet in the capture.
     pub frame: u64,
-    /// Behind the highest octet seen.
+    /// Position after the highest byte seen.
     pub next: u64,
-    /// Behind the highest octet acknowledged.
+    /// Position after the highest byte acknowledged.
     pub una: u64,
-    /// The right edge of the window as last offered.
+    /// The right edge of the last advertised window.
     pub edge: u64,
 }
 
 impl State {
-    /// Octets sent and not acknowledged.
+    /// Returns the bytes sent and not acknowledged.
     #[must_use]
     pub const fn owin(&self) -> u64 {
         self.next.saturating_sub(self.una)
@@ -47,7 +47,7 @@ impl State {
     }
 }
 
-/// A low and a high; empty where the low one is higher.
+/// A range of values; empty if `low` exceeds `high`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Extent {
     /// The minimum.
@@ -77,7 +77,7 @@ impl Extent {
         self.high = self.high.max(high);
     }
 
-    /// One octet where it is empty, both ends where it is not.
+    /// Appends the range: one byte if it is empty, otherwise both ends.
     fn put(&self, out: &mut Vec<u8>, near: u64) {
         if self.is_empty() {
             return put(out, 0);
@@ -101,26 +101,26 @@ impl Extent {
     }
 }
 
-/// What a block of points has in it.
+/// Summary of a block of points.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Summary {
-    /// Before its first point.
+    /// State before its first point.
     pub before: State,
-    /// After its last one.
+    /// State after its last point.
     pub after: State,
-    /// When the first point was.
+    /// Time of the first point.
     pub first_ns: u64,
-    /// Which packet of the capture that was.
+    /// Number of its packet in the capture.
     pub first_frame: u64,
-    /// How many points there are.
+    /// Number of points.
     pub points: u32,
-    /// Of them, with data.
+    /// Number of points with data.
     pub data: u32,
-    /// Of these, retransmissions.
+    /// Number of these that are retransmissions.
     pub again: u32,
-    /// Octets of all data, each transmission of them.
+    /// Bytes of all data, including retransmissions.
     pub octets: u64,
-    /// All marks.
+    /// Union of all marks.
     pub marks: u32,
     /// Data sent for the first time.
     pub new: Extent,
@@ -136,11 +136,11 @@ pub struct Summary {
     pub rtt: Extent,
 }
 
-/// Columns of a packed summary; the page knows their order.
+/// Number of columns of a packed summary; the page relies on their order.
 pub(super) const COLUMNS: usize = 17;
 
 impl Summary {
-    /// An empty block that begins here.
+    /// Returns an empty block that begins in this state.
     pub(super) fn starting(before: State) -> Self {
         Self {
             before,
@@ -149,7 +149,7 @@ impl Summary {
         }
     }
 
-    /// Takes a point in.
+    /// Adds a point.
     pub(super) fn take(&mut self, point: &Point) {
         if self.points == 0 {
             self.first_ns = point.at_ns;
@@ -188,13 +188,13 @@ impl Summary {
         }
     }
 
-    /// Whether it has one of these kinds.
+    /// Whether a point has one of these kinds.
     #[must_use]
     pub const fn has(&self, kinds: &[Kind]) -> bool {
         self.marks & Point::of_kinds(kinds) != 0
     }
 
-    /// Appends it to the columns; times in units of `unit_ns`.
+    /// Appends the summary to the columns; times are in units of `unit_ns`.
     pub(super) fn put(&self, columns: &mut [Vec<u8>; COLUMNS], unit_ns: u64, detail_len: u64) {
         let Self {
             before,
@@ -254,7 +254,7 @@ impl Summary {
         put(c_detail, detail_len);
     }
 
-    /// Reads what [`Summary::put`] wrote, and the length of its detail.
+    /// Reads a summary written by [`Summary::put`], and the length of its detail.
     #[cfg(test)]
     pub(super) fn read(
         columns: &mut [Reader<'_>; COLUMNS],

@@ -1,4 +1,4 @@
-//! Points in, blocks out, in one pass and bounded memory.
+//! Builds blocks from points, in one pass and with bounded memory.
 
 use super::block::{State, Summary};
 use super::detail::Expected;
@@ -6,32 +6,32 @@ use super::interest;
 use super::point::Point;
 use super::varint::Reader;
 
-/// Blocks of a graph at most, or nearly: how large a block is follows from how
-/// many points are to come.
+/// Approximate maximum number of blocks in a graph. The block size follows from the expected number
+/// of points.
 const MOST_BLOCKS: u64 = 1 << 15;
 
-/// Points of a block at least.
+/// Minimum number of points in a block.
 const LEAST_POINTS: u32 = 32;
 
-/// Octets of packed points that are held. More than twice what fits a page
-/// after compression, so that what a page keeps is chosen from enough.
+/// Maximum bytes of packed points held in memory. This is more than twice what fits a page after
+/// compression, so that there is a choice of points to keep.
 const MOST_DETAIL: usize = 24 << 20;
 
-/// Where the points of a block are; `None` if they were dropped.
+/// Range of the points of a block in `details`; `None` if they were dropped.
 type Place = Option<(usize, usize)>;
 
-/// The graph of one direction of a connection: what the page draws.
+/// The graph of one direction of a connection, as drawn on the page.
 #[derive(Clone, Debug)]
 pub struct Graph {
     pub(super) unit_ns: u64,
     pub(super) blocks: Vec<Summary>,
     places: Vec<Place>,
     details: Vec<u8>,
-    /// How many times a clock stepped back.
+    /// Number of times the clock of the capture stepped back.
     steps_back: u64,
 }
 
-/// Takes points and makes a graph of them.
+/// Builds a graph from points.
 #[derive(Clone, Debug)]
 pub struct GraphBuilder {
     graph: Graph,
@@ -43,8 +43,8 @@ pub struct GraphBuilder {
 }
 
 impl GraphBuilder {
-    /// A graph of about `points` points, with times in whole `unit_ns`
-    /// nanoseconds. More points are taken too.
+    /// Returns a builder for about `points` points, with times in whole `unit_ns` nanoseconds. More
+    /// points may be added.
     #[must_use]
     pub fn new(points: u64, unit_ns: u64) -> Self {
         let even = points.div_ceil(MOST_BLOCKS).next_power_of_two();
@@ -72,8 +72,8 @@ impl GraphBuilder {
         self
     }
 
-    /// Takes a point. Time and packet numbers do not run backwards here: where
-    /// a clock stepped back, time stands still until it has caught up.
+    /// Adds a point. Time and packet numbers never decrease. If the capture clock steps back, time
+    /// stands still until the clock has caught up.
     #[inline]
     pub fn add(&mut self, mut point: Point) {
         let last = self.open.after;
@@ -104,7 +104,7 @@ impl GraphBuilder {
         self.expected = Expected::new(after);
     }
 
-    /// The graph of what was added.
+    /// Returns the graph of all points added.
     #[must_use]
     pub fn finish(mut self) -> Graph {
         if self.open.points > 0 {
@@ -115,8 +115,8 @@ impl GraphBuilder {
 }
 
 impl Graph {
-    /// Lets the points of the dullest blocks go until `limit` octets of packed
-    /// points are left: three or four each.
+    /// Drops points of the lowest-priority blocks until `limit` bytes of packed points are left.
+    /// A point takes three or four bytes.
     pub fn let_go(&mut self, limit: usize) {
         let mut room = limit;
         let mut kept = vec![false; self.blocks.len()];
@@ -146,7 +146,7 @@ impl Graph {
         &self.blocks
     }
 
-    /// How many points there are.
+    /// Returns the number of points.
     #[must_use]
     pub fn points(&self) -> u64 {
         self.blocks
@@ -155,18 +155,18 @@ impl Graph {
             .sum()
     }
 
-    /// How many times the clock of the capture stepped back.
+    /// Returns the number of times the clock of the capture stepped back.
     #[must_use]
     pub const fn steps_back(&self) -> u64 {
         self.steps_back
     }
 
-    /// The packed points of a block, where they are still there.
+    /// Returns the packed points of a block; `None` if they were dropped.
     pub(super) fn detail(&self, block: usize) -> Option<&[u8]> {
         self.places[block].map(|(from, to)| &self.details[from..to])
     }
 
-    /// The points of a block; none if they were dropped.
+    /// Returns the points of a block; none if they were dropped.
     pub fn points_of(&self, block: usize) -> impl Iterator<Item = Point> {
         let summary = self.blocks[block];
         let detail = self.detail(block);
@@ -176,8 +176,7 @@ impl Graph {
         (0..count).map(move |_| expected.read(&mut reader, self.unit_ns))
     }
 
-    /// The blocks as a page wants them: those first that shall keep their
-    /// points.
+    /// Returns the blocks, those first whose points should be kept.
     pub(super) fn by_interest(&self) -> Vec<usize> {
         interest::order(&self.blocks)
     }

@@ -8,7 +8,7 @@ use gigatcp_flows::{Connection, Kind, Observed, Verdict};
 
 use super::row::{Row, Rows};
 
-/// The names of the columns; a unit stands behind its name.
+/// Names of the columns; a unit follows the name.
 pub const COLUMNS: &str = "frame,at_ns,connection,from,seq,len,ack,window_bytes,sack,flags,kinds,\
                            outstanding_bytes,rtt_ns";
 
@@ -20,9 +20,10 @@ pub struct Csv<W> {
 }
 
 impl<W: Write> Csv<W> {
-    /// Begins with the names of the columns.
+    /// Writes the names of the columns.
     ///
     /// # Errors
+    ///
     /// When they cannot be written.
     pub fn new(mut out: W) -> io::Result<Self> {
         writeln!(out, "{COLUMNS}\r")?;
@@ -30,10 +31,11 @@ impl<W: Write> Csv<W> {
         Ok(Self { out, rows })
     }
 
-    /// Writes a packet, after its connection has taken it in. `seq` and `ack`
-    /// count from the first octet seen, a SYN included.
+    /// Writes a packet. Its connection must have processed it before. `seq` and `ack` count from
+    /// the first byte seen, a SYN included.
     ///
     /// # Errors
+    ///
     /// When it cannot be written.
     pub fn write(
         &mut self,
@@ -81,9 +83,10 @@ impl<W: Write> Csv<W> {
         out.write_all(b"\r\n")
     }
 
-    /// Hands back what was written to.
+    /// Returns the writer, flushed.
     ///
     /// # Errors
+    ///
     /// When the rest cannot be written.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;

@@ -1,12 +1,11 @@
-//! The points of a block, packed: each as its difference to what was to be
-//! expected, most of them in three or four octets.
+//! Packed points of a block: each is encoded as its difference to the expected one, mostly in three
+//! or four bytes.
 //!
-//! A point is a tag and what the tag announces. Of data: 1 it does not begin
-//! at SND.NXT, 2 its length is not that of the data before. Of answers: 1 it
-//! acknowledges something other than SND.UNA, 2 its window is not that of the
-//! answer before, 4 SACK blocks follow, 8 a round-trip time follows. Of both:
-//! 32 other packets of the capture came between, 64 marks follow, 128 it is an
-//! answer.
+//! A point is a tag and the fields that the tag announces. Tags of data: 1 it does not begin at
+//! SND.NXT, 2 its length differs from that of the data before. Tags of answers: 1 it acknowledges
+//! something other than SND.UNA, 2 its window differs from that of the answer before, 4 SACK blocks
+//! follow, 8 an RTT follows. Tags of both: 32 other packets of the capture came between, 64 marks
+//! follow, 128 it is an answer.
 
 use super::block::State;
 use super::point::{Point, SackRange, What};
@@ -22,8 +21,7 @@ const FRAMES: u8 = 32;
 const MARKS: u8 = 64;
 const ANSWER: u8 = 128;
 
-/// What is expected of the next point. Every block starts anew from the state
-/// that its summary has.
+/// State from which the next point is predicted. Every block starts from the state in its summary.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected {
     state: State,

@@ -1,22 +1,21 @@
-//! Which blocks keep their points where there is no room for all.
+//! Selects the blocks that keep their points if not all fit.
 //!
-//! First blocks with events, then their neighbors, then evenly over the rest: runs of neighboring
-//! blocks in the order of their bits reversed, so
-//! that any number of them is spread over the whole.
+//! First blocks with events, then their neighbors, then the rest, evenly: runs of neighboring
+//! blocks in bit-reversed order, so that any number of them is spread over the whole.
 
 use gigatcp_flows::Kind;
 
 use super::block::Summary;
 use super::point::Point;
 
-/// Neighbouring blocks that come and go together.
+/// Number of neighboring blocks that are kept or dropped together.
 const RUN: u32 = 4;
 
-/// A silence is a surprise where it is this many times as long as the block
-/// before it, and longer than a millisecond.
+/// Minimum length of a silence that counts as an event, in durations of the block. It must also
+/// exceed a millisecond.
 const SURPRISE: u64 = 8;
 
-/// What rarely happens and changes everything.
+/// Rare kinds with a large effect.
 const RARE: [Kind; 9] = [
     Kind::TimeoutRetransmission,
     Kind::TailProbe,
@@ -29,7 +28,7 @@ const RARE: [Kind; 9] = [
     Kind::ResetOutOfWindow,
 ];
 
-/// What is seen where packets are lost or overtake each other.
+/// Kinds that occur with loss or reordering.
 const TROUBLE: [Kind; 8] = [
     Kind::FastRetransmission,
     Kind::SackRetransmission,
@@ -41,7 +40,7 @@ const TROUBLE: [Kind; 8] = [
     Kind::CongestionExperienced,
 ];
 
-/// How dull a block is on its own, from 0.
+/// Returns the priority of a block on its own, from 0 (kept first).
 fn dullness(blocks: &[Summary], index: usize) -> u8 {
     let block = &blocks[index];
     let control = Point::SYN | Point::FIN | Point::RST;
@@ -60,7 +59,7 @@ fn dullness(blocks: &[Summary], index: usize) -> u8 {
     }
 }
 
-/// Indices of all blocks, those first that shall keep their points.
+/// Returns the indices of all blocks, those first whose points should be kept.
 pub(super) fn order(blocks: &[Summary]) -> Vec<usize> {
     let own: Vec<u8> = (0..blocks.len())
         .map(|index| dullness(blocks, index))

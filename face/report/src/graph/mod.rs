@@ -1,29 +1,26 @@
-//! The time-sequence graph of a captured connection, from ten minutes down to
-//! one packet: facts in, levels of detail out.
+//! The time-sequence graph of a captured connection, at any zoom from ten minutes to one packet.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `point.rs` | a packet as the graph sees it |
-//! | `watch.rs` | from what `gigatcp-flows` says of packets to points |
-//! | `builder.rs` | points in, blocks out |
+//! | `point.rs` | a packet in a graph |
+//! | `watch.rs` | converts the results of `gigatcp-flows` to points |
+//! | `builder.rs` | builds blocks from points |
 //! | `block.rs` | the summary of a block of neighboring points |
-//! | `detail.rs` | the points of a block, packed |
-//! | `interest.rs` | which blocks keep their points where there is no room for all |
-//! | `varint.rs`, `base64.rs`, `pack.rs` | the octets that a page carries |
+//! | `detail.rs` | the packed points of a block |
+//! | `interest.rs` | selects the blocks that keep their points if not all fit |
+//! | `varint.rs`, `base64.rs`, `pack.rs` | the encoded data of a page |
 //! | `page.rs` | the page |
-//! | `xplot.rs`, `csv.rs` | the same for other programs |
+//! | `xplot.rs`, `csv.rs` | output for other programs |
 //! | `row.rs` | a packet as a row of a table |
 //!
-//! A page holds the summary of every block of neighboring packets, and the
-//! packets of as many blocks as there is room for: where something happens
-//! first, then evenly all over. The page builds the levels above the blocks
-//! itself. A summary has the minimum and maximum of every value in it, so that a
-//! block no wider than a pixel is drawn as its packets would be (the idea of
-//! `thin.rs`, for a picture that can be zoomed).
+//! A page holds the summary of every block of neighboring packets, and the packets of as many
+//! blocks as fit. Blocks with events come first, then the others, evenly spread. The page
+//! itself builds the levels above the blocks. A summary has the minimum and maximum of every
+//! value, so that a block no wider than a pixel is drawn like its packets (as in `thin.rs`, but
+//! with zoom).
 //!
-//! What that costs: where a connection is too large for the budget, dull
-//! stretches are seen in blocks and no finer; the page says which. Everything
-//! is in the CSV file.
+//! If a connection exceeds the budget, intervals without events are shown as blocks only; the
+//! page names them. The CSV file has everything.
 
 mod base64;
 mod block;

@@ -1,9 +1,8 @@
-//! A graph as octets for a page, as many as there is room for.
+//! Packs a graph into bytes for a page, with as many points as fit.
 //!
-//! First the columns of the summaries, each behind its length, and the order in
-//! which blocks with points follow; then those points, in chunks. Head and
-//! chunks are packed each for itself (RFC 1950), so that a page can draw the
-//! whole before it has unpacked the details.
+//! First come the columns of the summaries, each preceded by its length, and the order in which
+//! blocks with points follow. Then come those points, in chunks. Head and chunks are compressed
+//! separately (RFC 1950), so that a page can draw the whole before it has decompressed the details.
 
 use std::io::Write;
 
@@ -14,32 +13,31 @@ use super::block::COLUMNS;
 use super::builder::Graph;
 use super::varint::{put, put_signed};
 
-/// Octets of a chunk before packing, or one block more.
+/// Bytes of a chunk before compression; it may exceed them by one block.
 const CHUNK: usize = 1 << 17;
 
-/// Octets of a head that tell where the points of a block are.
+/// Bytes in the head for the position of a block's points.
 const PLACE: usize = 3;
 
-/// A part as it is packed, and what it becomes.
+/// Sizes of a part, compressed and not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Part {
     pub packed: usize,
     pub plain: usize,
 }
 
-/// A graph as octets.
+/// A packed graph.
 #[derive(Clone, Debug)]
 pub(super) struct Packed {
-    /// Head and chunks, one behind the other.
+    /// Head and chunks, concatenated.
     pub octets: Vec<u8>,
     pub head: Part,
     pub chunks: Vec<Part>,
-    /// Points whose block is there in full.
+    /// Number of points in blocks that are kept in full.
     pub kept_points: u64,
 }
 
-/// Packs `graph` into about `budget` octets; the summaries are there in any
-/// case.
+/// Packs `graph` into about `budget` bytes; all summaries are included.
 pub(super) fn pack(graph: &Graph, budget: usize) -> Packed {
     let mut kept = vec![false; graph.blocks().len()];
     let bare = deflate(&head(graph, &kept, &[])).len();
@@ -62,7 +60,7 @@ pub(super) fn pack(graph: &Graph, budget: usize) -> Packed {
             put_signed(&mut order, block as i64 - before);
             before = block as i64;
         }
-        // What is left of the room takes a last chunk that may be smaller.
+        // The last chunk may be smaller, to use the rest of the budget.
         let limit = CHUNK.min(room.saturating_mul(2));
         if open.len() >= limit || next.is_none() && !open.is_empty() {
             let packed = deflate(&open);
@@ -126,7 +124,7 @@ mod tests {
     use super::super::point::{Point, What};
     use super::*;
 
-    /// A stream whose times nothing foretells.
+    /// A graph whose times are unpredictable.
     fn jittery(points: u64) -> Graph {
         let mut builder = GraphBuilder::new(points, 1);
         let mut random = 1_u64;

@@ -1,8 +1,8 @@
 //! The page: graphs of connections in one file that needs no network.
 //!
-//! Markup with the facts, the octets of each graph as base64, and a renderer
-//! (`assets/graph/*.js` over two parts of the report's). Nothing is loaded, and
-//! without script the facts remain.
+//! It has markup with the facts, the data of each graph as base64, and a renderer
+//! (`assets/graph/*.js` and two parts of the report's). Nothing is loaded, and without scripts the
+//! facts remain.
 
 use std::fmt::Write;
 
@@ -15,7 +15,7 @@ use super::point::Point;
 use crate::escape::{html, json_in_script};
 use crate::html::{PageKind, head};
 
-/// Octets of a page with large graphs, or nearly.
+/// Approximate maximum size in bytes of a page with large graphs.
 pub const PAGE_BUDGET: usize = 2_900_000;
 
 /// Approximate size in octets of a page without its data.
@@ -24,7 +24,7 @@ const FRAME: usize = 90_000;
 const STYLE: &str = include_str!("../../assets/graph/graph.css");
 const BODY: &str = include_str!("../../assets/graph/body.html");
 
-/// The renderer, in order of use; one script so that names are shared.
+/// The renderer's files in order; they form one script, so that names are shared.
 const SCRIPT: [&str; 11] = [
     include_str!("../../assets/link.js"),
     include_str!("../../assets/base.js"),
@@ -42,61 +42,61 @@ const SCRIPT: [&str; 11] = [
 /// An interval of one cause, drawn in a strip below a graph.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// Where it begins, in nanoseconds since the connection's first packet.
+    /// Start, in nanoseconds since the connection's first packet.
     pub from_ns: u64,
-    /// Where it ends.
+    /// End, likewise.
     pub to_ns: u64,
     /// The id of its cause.
     pub name: String,
-    /// What was found, in sentences; the same for all intervals of the cause.
+    /// The finding in sentences; the same for all intervals of the cause.
     pub text: String,
 }
 
-/// What limited a stream, in words.
+/// The diagnosis of a stream, in words.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Said {
-    /// The answer in a sentence, which heads the page; empty if there is none.
+    /// The answer in a sentence, shown at the top of the page. Empty if there is none.
     pub headline: String,
     /// Lines below it: a label and a text each.
     pub lines: Vec<(String, String)>,
-    /// All causes: a line to unfold, and what is behind it.
+    /// All causes: a line that unfolds, and the lines below it.
     pub findings: Vec<(String, Vec<String>)>,
 }
 
 /// A graph and the text shown next to it.
 #[derive(Debug)]
 pub struct Plotted<'a> {
-    /// What to choose it by.
+    /// Name in the selection.
     pub label: String,
-    /// Facts: what, and how much.
+    /// Facts: name and value.
     pub facts: Vec<(String, String)>,
     /// The graph.
     pub graph: &'a Graph,
-    /// Whether windows are known.
+    /// Whether window sizes are known.
     pub knows_windows: bool,
-    /// Stretches of time.
+    /// Intervals of one cause each.
     pub spans: Vec<Span>,
-    /// What was found out.
+    /// The diagnosis.
     pub said: Said,
-    /// What a reader must know, in sentences.
+    /// Notes for the reader, in sentences.
     pub notes: Vec<String>,
 }
 
 /// A page of graphs.
 #[derive(Debug)]
 pub struct Page<'a> {
-    /// What was captured: mostly the name of a file.
+    /// Title, mostly the name of the file.
     pub title: String,
-    /// What there is to say in a sentence or two.
+    /// Description in a sentence or two.
     pub about: String,
     /// Facts about the capture.
     pub facts: Vec<(String, String)>,
-    /// The graphs, that to be shown first in front.
+    /// The graphs; the first one is shown first.
     pub graphs: Vec<Plotted<'a>>,
 }
 
 impl Page<'_> {
-    /// The page, of about `budget` octets; [`PAGE_BUDGET`] is a good one.
+    /// Returns the page, of about `budget` bytes; [`PAGE_BUDGET`] is a good value.
     #[must_use]
     pub fn html(&self, budget: usize) -> String {
         let packed = self.packed(budget);
@@ -135,7 +135,7 @@ impl Page<'_> {
         out
     }
 
-    /// Small graphs take what they need, large ones share the rest.
+    /// Packs the graphs: small ones in full, large ones share the rest of the budget.
     fn packed(&self, budget: usize) -> Vec<Packed> {
         let mut room = budget.saturating_sub(FRAME) / 4 * 3;
         let mut order: Vec<usize> = (0..self.graphs.len()).collect();
@@ -222,12 +222,12 @@ fn described(plotted: &Plotted<'_>, packed: &Packed) -> Value {
     })
 }
 
-/// Steps into which intervals are merged before they go into the page.
+/// Number of steps into which intervals are merged before they are put on the page.
 const STRIP_STEPS: u64 = 1_000;
 
-/// The causes of intervals, each with its text and all of its time, and the intervals as
-/// (from, to, index of the cause). What is shorter than a thousandth of the whole is merged
-/// with its neighbors to the cause that took most of the time.
+/// Returns causes and intervals. A cause has its text and total time, an interval is (from, to,
+/// index of the cause). An interval shorter than a thousandth of the whole is merged with its
+/// neighbors, to the cause that took most of the time.
 fn strip(spans: &[Span]) -> (Vec<Value>, Vec<(u64, u64, usize)>) {
     let mut names: Vec<&Span> = Vec::new();
     let mut spent: Vec<u64> = Vec::new();
@@ -284,7 +284,7 @@ fn merged(spans: &[(u64, u64, usize)], causes: usize) -> Vec<(u64, u64, usize)> 
     merged
 }
 
-/// One interval in place of several that follow each other, with the cause of most of them.
+/// Merges consecutive intervals into one, with the cause of most of the time.
 fn most(short: &[(u64, u64, usize)], causes: usize) -> Option<(u64, u64, usize)> {
     let mut spent = vec![0; causes];
     for (from, to, cause) in short {

@@ -1,4 +1,4 @@
-//! A packet of a connection as its graph sees it.
+//! A packet of a connection in its graph.
 
 use gigatcp_flows::{Kind, Kinds};
 
@@ -7,31 +7,31 @@ use gigatcp_flows::{Kind, Kinds};
 pub struct SackRange {
     /// The first octet.
     pub left: u64,
-    /// Behind the last one.
+    /// Position after the last octet.
     pub right: u64,
 }
 
-/// What a packet does to the stream that is drawn.
+/// Effect of a packet on the drawn stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
     /// It carries `len` octets from `start`, SYN and FIN counted.
     Data {
         /// The first octet.
         start: u64,
-        /// How many.
+        /// Number of octets.
         len: u32,
     },
     /// It comes from the receiver of the stream.
     Answer {
-        /// What it acknowledges.
+        /// Cumulative acknowledgment.
         ack: u64,
-        /// The window it offers, in octets.
+        /// Advertised window in octets.
         window: u32,
-        /// What it reports beyond that.
+        /// SACK blocks.
         sack: [SackRange; 4],
-        /// How many of these there are.
+        /// Number of SACK blocks.
         sack_len: u8,
-        /// The round-trip time that it ends, in nanoseconds.
+        /// RTT sample that it completes, in nanoseconds.
         rtt_ns: Option<u64>,
     },
 }
@@ -39,13 +39,13 @@ pub enum What {
 /// A packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Point {
-    /// Which packet of the capture it is, from 1.
+    /// Number in the capture, from 1.
     pub frame: u64,
-    /// When it passed, in nanoseconds since the connection's first packet.
+    /// Time in nanoseconds since the connection's first packet.
     pub at_ns: u64,
-    /// What it is: the bits of [`Kinds`], of [`Point::SYN`] and of the constants next to it.
+    /// Bits of [`Kinds`], of [`Point::SYN`] and of the constants next to it.
     pub marks: u32,
-    /// What it carries.
+    /// Effect on the stream.
     pub what: What,
 }
 
@@ -57,7 +57,7 @@ impl Point {
     /// The mark of a reset.
     pub const RST: u32 = Self::SYN << 2;
 
-    /// The names of all marks, by bit.
+    /// Returns the names of all marks, by bit.
     #[must_use]
     pub fn mark_names() -> Vec<String> {
         let kinds = Kind::ALL.iter().map(|kind| kind.name().replace('_', " "));
@@ -77,7 +77,7 @@ impl Point {
         self.marks & 1 << kind as u8 != 0
     }
 
-    /// The marks of these kinds.
+    /// Returns the marks of these kinds.
     #[must_use]
     pub const fn of_kinds(kinds: &[Kind]) -> u32 {
         let mut set = Kinds::NONE;
@@ -89,7 +89,7 @@ impl Point {
         set.bits()
     }
 
-    /// The end of its data.
+    /// Returns the end of its data.
     #[must_use]
     pub const fn end(&self) -> Option<u64> {
         match self.what {

@@ -1,4 +1,4 @@
-//! A packet as a row of a table: what CSV and Arrow have of it.
+//! A packet as a row of a table, for CSV and Arrow.
 
 use gigatcp_flows::{Connection, Kinds, Observed, Scaling, Verdict};
 use gigatcp_wire::Flags;
@@ -20,11 +20,11 @@ const LETTERS: [(Flags, char); 8] = [
 pub struct Row {
     /// Number in the capture, from 1.
     pub frame: u64,
-    /// When it was captured.
+    /// Time of capture.
     pub at_ns: u64,
     /// Number of its connection, from 1.
     pub connection: usize,
-    /// Who sent it: client or server.
+    /// Sender: client or server.
     pub from: &'static str,
     /// First position of its data.
     pub seq: i64,
@@ -38,23 +38,23 @@ pub struct Row {
     pub sack: Vec<(i64, i64)>,
     /// Control bits.
     pub flags: Flags,
-    /// What it is.
+    /// Kinds of the packet.
     pub kinds: Kinds,
-    /// Bytes that are not acknowledged, of the stream that the packet moves.
+    /// Unacknowledged bytes of the stream that the packet changes.
     pub outstanding_bytes: u64,
     /// RTT that the packet ends; `None` if it ends none.
     pub rtt_ns: Option<u64>,
 }
 
-/// Makes rows of the packets of a capture, in their order.
+/// Converts the packets of a capture to rows, in their order.
 #[derive(Debug, Default)]
 pub struct Rows {
-    /// What each connection's round trips added up to.
+    /// Sum of RTT samples so far, by connection and side.
     totals: Vec<[u64; 2]>,
 }
 
 impl Rows {
-    /// Returns the row of a packet, after its connection has taken it in.
+    /// Returns the row of a packet. Its connection must have processed it before.
     pub fn row(
         &mut self,
         frame: u64,
@@ -100,7 +100,7 @@ impl Rows {
         }
     }
 
-    /// The round trip that the packet ends.
+    /// Returns the RTT sample that the packet completes.
     fn sample(&mut self, verdict: &Verdict, connection: &Connection) -> Option<u64> {
         let index = verdict.connection;
         if self.totals.len() <= index {
@@ -115,7 +115,7 @@ impl Rows {
 }
 
 impl Row {
-    /// The letters of its flags.
+    /// Returns the letters of its flags.
     pub fn letters(&self) -> impl Iterator<Item = char> {
         let set = LETTERS
             .into_iter()

@@ -1,5 +1,5 @@
-//! Whole numbers in as few octets as they need: seven bits an octet, in little-endian order; the
-//! eighth bit says that more follow (LEB128, as in DWARF 5 section 7.6).
+//! Variable-length integers: seven bits a byte, in little-endian order; the eighth bit says that
+//! more bytes follow (LEB128, as in DWARF 5 section 7.6).
 
 /// Writes `value`.
 #[inline]
@@ -11,7 +11,7 @@ pub(super) fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Writes a difference, small ones of either sign in one octet.
+/// Writes a difference; small ones of either sign take one byte.
 #[inline]
 pub(super) fn put_signed(out: &mut Vec<u8>, value: i64) {
     put(out, (value << 1 ^ value >> 63).cast_unsigned());
@@ -22,7 +22,7 @@ pub(super) fn put_signed(out: &mut Vec<u8>, value: i64) {
 pub(super) struct Reader<'a>(pub &'a [u8]);
 
 impl Reader<'_> {
-    /// The next octet; zero behind the end.
+    /// Returns the next byte; zero after the end.
     pub fn octet(&mut self) -> u8 {
         match self.0.split_first() {
             Some((first, rest)) => {

@@ -1,8 +1,8 @@
-//! From what `gigatcp-flows` says of packets to points.
+//! Converts the results of `gigatcp-flows` for packets to points.
 //!
-//! A capture is read twice: what a first pass found out of a connection (where
-//! its streams begin, how many packets there are, which way data went) shapes
-//! the graph that the second pass fills.
+//! A capture is read twice. The first pass finds where the streams of a connection begin, the
+//! number of packets, and the direction of the data. These determine the graph that the second pass
+//! fills.
 
 use gigatcp_flows::{Connection, Kind, Observed, Scaling, Side, Verdict};
 use gigatcp_units::{Duration, Instant};
@@ -11,11 +11,10 @@ use gigatcp_wire::Flags;
 use super::builder::{Graph, GraphBuilder};
 use super::point::{Point, SackRange, What};
 
-/// A direction is not drawn next to the other one if it has fewer than one data packet per this
-/// many of the other's.
+/// Ratio of data packets below which the lesser direction is not drawn.
 const LESSER: u64 = 16;
 
-/// What a packet can be as one that carries data.
+/// Kinds of packets that carry data.
 const OF_DATA: u32 = Point::of_kinds(&Kind::RETRANSMISSIONS)
     | Point::of_kinds(&[
         Kind::OutOfOrder,
@@ -32,7 +31,7 @@ const OF_DATA: u32 = Point::of_kinds(&Kind::RETRANSMISSIONS)
         Kind::CongestionWindowReduced,
     ]);
 
-/// What a packet can be as an answer.
+/// Kinds of answers.
 const OF_ANSWERS: u32 = Point::of_kinds(&[
     Kind::DuplicateAck,
     Kind::OldAck,
@@ -50,7 +49,7 @@ const OF_ANSWERS: u32 = Point::of_kinds(&[
     Kind::EcnEcho,
 ]);
 
-/// A stream that is drawn, and what is known of it between packets.
+/// A drawn stream, with its state between packets.
 #[derive(Debug)]
 struct Stream {
     side: Side,
@@ -61,7 +60,7 @@ struct Stream {
     window: u32,
 }
 
-/// Watches one connection of a capture.
+/// Draws one connection of a capture.
 #[derive(Debug)]
 pub struct Watch {
     first_at: Instant,
@@ -69,20 +68,20 @@ pub struct Watch {
     streams: Vec<Stream>,
 }
 
-/// A graph, and whose stream it is.
+/// A graph, and the sender of its stream.
 #[derive(Debug)]
 pub struct Watched {
-    /// Who sent the stream.
+    /// Sender of the stream.
     pub side: Side,
-    /// Whether windows are known; where a SYN is missing they are not.
+    /// Whether window sizes are known; they are not if a SYN is missing.
     pub knows_windows: bool,
     /// Its graph.
     pub graph: Graph,
 }
 
 impl Watch {
-    /// Watches a connection of which a first pass found out `connection`;
-    /// times are whole `unit_ns` nanoseconds.
+    /// Draws a connection that a first pass described in `connection`; times are whole `unit_ns`
+    /// nanoseconds.
     #[must_use]
     pub fn new(connection: &Connection, unit_ns: u64) -> Self {
         let data = |side| connection.direction(side).data_packets();
@@ -109,7 +108,7 @@ impl Watch {
         }
     }
 
-    /// Takes a packet, after the connection did.
+    /// Adds a packet. The connection must have processed it before.
     #[inline]
     pub fn handle(
         &mut self,
@@ -136,7 +135,7 @@ impl Watch {
         }
     }
 
-    /// The graphs, that of the greater stream first.
+    /// Returns the graphs, that of the larger stream first.
     #[must_use]
     pub fn finish(self) -> Vec<Watched> {
         let knows_windows = self.knows_windows;
@@ -149,8 +148,8 @@ impl Watch {
     }
 }
 
-/// Where a stream's offsets begin: at its first octet of data, where the SYN
-/// was seen; the SYN itself is then one before, and drawn at zero.
+/// Returns the origin of a stream's offsets. If the SYN was seen, it is the first byte of data; the
+/// SYN itself is one before, and drawn at zero.
 fn origin(connection: &Connection, side: Side) -> u64 {
     let direction = connection.direction(side);
     direction.first_position() + u64::from(direction.has_syn())
@@ -176,7 +175,8 @@ fn flags(packet: &Observed) -> u32 {
 }
 
 impl Stream {
-    /// The stream data that the packet carries; `None` for a pure ACK of the other direction.
+    /// Returns the stream data that the packet carries. `None` for a pure ACK of the other
+    /// direction.
     #[inline]
     fn data(
         &self,
@@ -226,7 +226,7 @@ impl Stream {
             let right = offset(block.right).max(left);
             *range = SackRange { left, right };
         }
-        // What says nothing leaves everything as it was.
+        // A packet without information leaves the state unchanged.
         let what = What::Answer {
             ack: if is_said { ack } else { self.una },
             window: if is_reset || !is_said || !knows_windows {

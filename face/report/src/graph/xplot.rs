@@ -1,11 +1,10 @@
-//! Graphs as xplot and its relatives read them: text, a command a line.
+//! Graphs for xplot and compatible programs: text, one command per line.
 //!
-//! Colors and letters are tcptrace's, so that its users can read these graphs: data white,
-//! retransmissions red with `R`, late pink with `O`, the
-//! acknowledgment line green, the window line yellow, SACK purple with `S`.
-//! Blocks whose points were let go are drawn as one line from corner to corner
-//! (tcptrace writes each packet, gigabytes of them; the whole is in the CSV
-//! file). [`DETAIL`] is a good limit for [`Graph::let_go`].
+//! Colors and letters are those of tcptrace, so that its users can read these graphs. Data is
+//! white, retransmissions red with `R`, reordered data pink with `O`, the acknowledgment line
+//! green, the window line yellow, SACK purple with `S`. Blocks whose points were dropped are drawn
+//! as one diagonal line. tcptrace writes each packet, gigabytes of them; here the CSV file has all
+//! packets. [`DETAIL`] is a good limit for [`Graph::let_go`].
 
 use std::io::{self, Write};
 
@@ -17,7 +16,7 @@ use super::builder::Graph;
 use super::page::Span;
 use super::point::{Point, What};
 
-/// Octets of packed points that make files of some 30 MB.
+/// Bytes of packed points that give files of some 30 MB.
 pub const DETAIL: usize = 1 << 20;
 
 /// Times and offsets.
@@ -28,19 +27,19 @@ const TIME_VALUE: &str = "timeval signed";
 /// A graph for xplot.
 #[derive(Clone, Copy, Debug)]
 pub struct Xplot<'a> {
-    /// What is drawn.
+    /// The graph.
     pub graph: &'a Graph,
-    /// What stands above it: one line.
+    /// Title in one line.
     pub title: &'a str,
-    /// When the connection's first packet was.
+    /// Time of the connection's first packet.
     pub first_at: Instant,
-    /// Whether windows are known.
+    /// Whether window sizes are known.
     pub knows_windows: bool,
-    /// Stretches of time with names.
+    /// Intervals of one cause each.
     pub spans: &'a [Span],
 }
 
-/// What one of the files shows.
+/// Content of one of the files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Picture {
     /// Data, acknowledgments, window, SACK blocks over time.
@@ -62,7 +61,7 @@ impl Picture {
         Self::Throughput,
     ];
 
-    /// What a file of it ends in before `.xpl`, as tcptrace's do.
+    /// Returns the suffix of the file name before `.xpl`, as in tcptrace.
     #[must_use]
     pub const fn suffix(self) -> &'static str {
         match self {
@@ -99,7 +98,7 @@ impl Xplot<'_> {
         writeln!(out, "{types}\ntitle\n{title}\nxlabel\ntime\nylabel\n{y}")
     }
 
-    /// A time as xplot reads it: seconds and microseconds.
+    /// Returns a time in xplot's format: seconds and microseconds.
     fn time(&self, at_ns: u64) -> Time {
         Time(self.first_at.as_nanos().saturating_add(at_ns) / 1_000)
     }
@@ -196,8 +195,7 @@ impl Xplot<'_> {
         }
     }
 
-    /// A line that moves upwards or downwards at `to`, and a tick where it
-    /// does not.
+    /// Draws a step up or down to `to`. A tick if the value does not change.
     fn step(
         &self,
         out: &mut impl Write,
@@ -214,7 +212,7 @@ impl Xplot<'_> {
         }
     }
 
-    /// The names of stretches of time, along the lowest octets.
+    /// Writes the names of intervals, along the lowest offsets.
     fn span_texts(&self, out: &mut impl Write) -> io::Result<()> {
         for span in self.spans {
             let (from, to) = (self.time(span.from_ns), self.time(span.to_ns));
@@ -285,7 +283,7 @@ impl Xplot<'_> {
         Ok(())
     }
 
-    /// The rate of each of `INTERVALS` equal intervals, and of all until then.
+    /// Writes the rate of each of `INTERVALS` equal intervals, and the average until then.
     fn throughput(&self, out: &mut impl Write) -> io::Result<()> {
         const INTERVALS: u64 = 1_000;
         self.head(out, TIME_VALUE, "throughput", "octets per second")?;
@@ -317,7 +315,8 @@ impl Xplot<'_> {
         Ok(())
     }
 
-    /// What was acknowledged, and when: each point, or the ends of blocks.
+    /// Returns the acknowledged positions with their times. They are those of each point, or of the
+    /// ends of blocks.
     fn acknowledged(&self) -> impl Iterator<Item = (u64, u64)> {
         let blocks = self.graph.blocks().iter().enumerate();
         blocks.flat_map(move |(index, block)| {
@@ -335,7 +334,7 @@ const fn per_second(octets: u64, ns: u64) -> u64 {
     (octets as u128 * 1_000_000_000 / ns as u128) as u64
 }
 
-/// tcptrace's colour and letter of a packet with data.
+/// Returns tcptrace's color and letter of a packet with data.
 fn colour_of(point: &Point) -> (&'static str, Option<&'static str>) {
     let has = |mark| point.marks & mark != 0;
     if has(Point::SYN) {

@@ -1,5 +1,5 @@
-//! A sweep as one page that needs no network: the answer, plots, tables, and how to run a cell
-//! alone.
+//! A sweep as one page that needs no network: the answer, plots, tables, and commands for single
+//! cells.
 
 use std::fmt::Write;
 
@@ -20,19 +20,19 @@ pub struct CellLine {
     pub number: u64,
     /// Its levels.
     pub name: String,
-    /// The plan and what it is changed by, as a command that runs it.
+    /// Command that runs the plan with the cell's changes.
     pub command: String,
 }
 
-/// Cells of the list at most.
+/// Maximum number of cells in the list.
 pub const MOST_CELLS: usize = 500;
 
-/// Axes that the answer names at most.
+/// Maximum number of axes that the answer names.
 const NAMED_AXES: usize = 4;
 
 const PAGE_STYLE: &str = include_str!("../../assets/sweep.css");
 
-/// The script, in order of use.
+/// The script's files, in order.
 const SCRIPT: [&str; 4] = [
     include_str!("../../assets/link.js"),
     include_str!("../../assets/base.js"),
@@ -41,8 +41,8 @@ const SCRIPT: [&str; 4] = [
 ];
 
 impl SweepReport<'_> {
-    /// The page; `command` says how it was made, `one` how to run a cell with its number
-    /// behind it, and `cells` what each of the first cells is.
+    /// Returns the page. `command` is the command that made it, `one` a command that runs a cell if
+    /// its number is appended, and `cells` lists the first cells.
     #[must_use]
     pub fn page(&self, view: &View, command: &str, one: &str, cells: &[CellLine]) -> String {
         let style = format!("{PAGE_STYLE}{STYLE}\n");
@@ -78,7 +78,7 @@ impl SweepReport<'_> {
         page
     }
 
-    /// The answer: the largest and the smallest mean, and the axis that explains most.
+    /// Returns the answer: the largest and the smallest mean, and the axis that explains most.
     #[must_use]
     pub fn answer(&self) -> Option<String> {
         let arms = self.grid.arms.iter();
@@ -113,7 +113,7 @@ impl SweepReport<'_> {
         Some(answer)
     }
 
-    /// The levels of a cell on the axes that vary.
+    /// Returns the levels of a cell on the axes that vary.
     fn cell_name(&self, arm: ArmRef<'_>) -> String {
         let varying = self.varying();
         let named = varying.iter().take(NAMED_AXES);
@@ -125,7 +125,7 @@ impl SweepReport<'_> {
         name
     }
 
-    /// The first cells with their levels and values; heads sort, a field filters.
+    /// Returns the table of the first cells with levels and values. Headings sort, a field filters.
     fn cell_table(&self, cells: &[CellLine]) -> String {
         let (scale, varying) = (self.scale(), self.varying());
         let factors = varying.iter().map(|factor| &self.grid.scales[*factor].name);
@@ -188,7 +188,7 @@ impl SweepReport<'_> {
     }
 }
 
-/// A plot with its caption; one that is drawn twice shows what fits.
+/// Returns a plot with its caption. Of two widths the page shows the one that fits.
 fn figure(plot: &Plot) -> String {
     let (name, caption) = (plot.name, html(&plot.caption));
     let drawn = match &plot.narrow {

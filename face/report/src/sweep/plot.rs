@@ -7,28 +7,28 @@ use gigatcp_design::surface::Numeric;
 use super::svg::{Axis, Mark, Svg};
 use super::{Scale, SweepReport};
 
-/// Panels of small multiples at most.
+/// Maximum number of panels of small multiples.
 const MOST_PANELS: usize = 24;
 
-/// Curves of a panel at most.
+/// Maximum number of curves of a panel.
 const MOST_CURVES: usize = 8;
 
-/// A plot: its name as a file, what it shows, and its element.
+/// A plot: its file name, its caption, and its markup.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// Name of the file, without its ending.
+    /// Name of the file, without extension.
     pub name: &'static str,
-    /// What it shows.
+    /// Caption.
     pub caption: String,
-    /// An element of a page.
+    /// Element for a page.
     pub element: String,
-    /// The element for a telephone; None if the plot is as wide there.
+    /// Element for a narrow screen; `None` if the plot is equally wide there.
     pub narrow: Option<String>,
-    /// A file of its own.
+    /// Content of a separate file.
     pub file: String,
 }
 
-/// A factor whose levels have places on an axis.
+/// A factor whose levels are positions on an axis.
 struct Along {
     factor: usize,
     places: Vec<f64>,
@@ -48,8 +48,8 @@ const WIDTHS: [f64; 2] = [900.0, 328.0];
 /// Height of a line of a legend.
 const LEGEND_LINE: f64 = 20.0;
 
-/// The ends of an interval; the mean itself without one. Of values none of which is below
-/// zero the mean is not either.
+/// Returns the ends of an interval; the mean if it has none. If no value is below zero, the low end
+/// is not either.
 fn ends(summary: &Summary) -> (f64, f64) {
     let half = match summary.half_width.is_finite() {
         true => summary.half_width,
@@ -83,7 +83,7 @@ impl SweepReport<'_> {
         all.into_iter().flatten().collect()
     }
 
-    /// The factor along the horizontal axis: the one of numbers with the most levels.
+    /// Returns the factor along the horizontal axis: the numeric one with the most levels.
     fn along(&self) -> Option<Along> {
         let factors = self.varying().into_iter();
         let alongs = factors.map(|factor| {
@@ -106,8 +106,7 @@ impl SweepReport<'_> {
         alongs.max_by_key(|along| (along.is_number, along.places.len()))
     }
 
-    /// The factor that other things than places stand for: the one with the most levels
-    /// that still fit.
+    /// Returns the factor for curves: the one with the most levels that still fit.
     fn curves(&self, others: &[usize]) -> Option<usize> {
         let count = |factor: &usize| self.grid.scales[*factor].labels.len();
         let fits = others
@@ -117,7 +116,7 @@ impl SweepReport<'_> {
         fits.max_by_key(|factor| count(factor))
     }
 
-    /// Small multiples of the mean over one axis, a curve for each level of a second.
+    /// Draws small multiples of the mean over one axis. Each level of a second factor has a curve.
     fn lines(&self, wide: f64) -> Option<Plot> {
         let along = self.along()?;
         let others = self.varying().into_iter();
@@ -180,7 +179,7 @@ impl SweepReport<'_> {
         Some(plot("lines", caption, &svg))
     }
 
-    /// A mean at each place with its interval as a band.
+    /// Draws a mean at each position with its interval as a band.
     fn curve(
         &self,
         svg: &mut Svg,
@@ -225,7 +224,8 @@ impl SweepReport<'_> {
         )
     }
 
-    /// Places of the entries of a legend, and its height. An entry without room begins a line.
+    /// Returns the positions of the entries of a legend, and its height. An entry that does not fit
+    /// begins a new line.
     fn legend_places(&self, curves: Option<usize>, wide: f64) -> (Vec<(f64, f64)>, f64) {
         let (mut x, mut y) = (8.0, 14.0);
         let Some(factor) = curves else {
@@ -292,7 +292,7 @@ impl SweepReport<'_> {
         (x, y)
     }
 
-    /// Means over the two factors with the most levels.
+    /// Draws means over the two factors with the most levels.
     fn heat_map(&self) -> Option<Plot> {
         let mut factors = self.varying();
         let count = |factor: &usize| self.grid.scales[*factor].labels.len();
@@ -373,7 +373,7 @@ impl SweepReport<'_> {
         Some(plot("heat", caption, &svg))
     }
 
-    /// A cell of a heat map, with its number where there is room.
+    /// Draws a cell of a heat map, with its number if it fits.
     fn tile(
         &self,
         svg: &mut Svg,
@@ -394,7 +394,7 @@ impl SweepReport<'_> {
         );
         if size.0 >= 42.0 && size.1 >= 15.0 {
             let middle = (corner.0 + size.0 / 2.0, corner.1 + size.1 / 2.0 + 4.0);
-            // Where both letters are read, on light paper and on dark: a contrast of 3 and more.
+            // Text in both classes is legible on light and dark themes: a contrast of 3 or more.
             let class = if share < 0.78 {
                 "value"
             } else {
@@ -405,7 +405,7 @@ impl SweepReport<'_> {
         }
     }
 
-    /// Distributions of all values, a curve for each level of a factor.
+    /// Draws distributions of all values, with a curve for each level of a factor.
     fn distributions(&self, wide: f64) -> Option<Plot> {
         let curves = self.curves(&self.varying());
         let scale = self.scale();
@@ -462,7 +462,7 @@ impl SweepReport<'_> {
     }
 }
 
-/// Labels at their places, without those that would touch the one before.
+/// Draws labels at their positions, without those that would overlap the one before.
 fn labels_apart(svg: &mut Svg, mut labels: Vec<(f64, &str)>, y: f64) {
     labels.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut end = f64::NEG_INFINITY;
@@ -475,7 +475,7 @@ fn labels_apart(svg: &mut Svg, mut labels: Vec<(f64, &str)>, y: f64) {
     }
 }
 
-/// The steps of an empirical distribution, at most a thousand.
+/// Returns the steps of an empirical distribution, at most a thousand.
 fn steps(sorted: &[f64], x: &Axis, y: &Axis) -> Vec<(f64, f64)> {
     const MOST: usize = 1_000;
     let stride = sorted.len().div_ceil(MOST).max(1);
@@ -504,7 +504,7 @@ pub(super) fn plot(name: &'static str, caption: String, svg: &Svg) -> Plot {
     }
 }
 
-/// A tick without digits that say nothing.
+/// Formats a tick without insignificant digits.
 pub(super) fn plain(value: f64) -> String {
     let scale = Scale {
         factor: 1.0,

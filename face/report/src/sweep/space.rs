@@ -7,17 +7,17 @@ use super::SweepReport;
 use super::plot::{Plot, plain, plot};
 use super::svg::{Axis, Mark, Svg};
 
-/// Lines of parallel coordinates at most.
+/// Maximum number of lines of parallel coordinates.
 const MAX_LINES: usize = 1_000;
 
-/// Axes of parallel coordinates at most.
+/// Maximum number of axes of parallel coordinates.
 const MAX_AXES: usize = 10;
 
-/// Tiles of a response surface along each of its axes.
+/// Number of tiles of a response surface along each axis.
 const TILES: u32 = 40;
 
 impl SweepReport<'_> {
-    /// One line for each cell over all factors to its mean; three factors and more.
+    /// Draws a line for each cell over all factors to its mean. Requires three or more factors.
     pub(super) fn parallel(&self) -> Option<Plot> {
         let varying = self.varying();
         if varying.len() < 3 {
@@ -116,7 +116,8 @@ impl SweepReport<'_> {
         }
     }
 
-    /// The height of a level along its axis: its number, or its place among the levels.
+    /// Returns the height of a level along its axis. It is its number, or its index among the
+    /// levels.
     fn height(&self, factor: usize, level: u32) -> f64 {
         match Numeric::of(factor, &self.grid.scales[factor]) {
             Some(numeric) => numeric.places[level as usize],
@@ -135,7 +136,8 @@ impl SweepReport<'_> {
         }
     }
 
-    /// The fitted quadratic over the two factors that move it most, the others in their middle.
+    /// Draws the fitted quadratic over the two factors with the largest effect. The others are at
+    /// their middle.
     pub(super) fn surface(&self) -> Option<Plot> {
         let surface = Surface::fit(self.grid)?;
         let scale = self.scale();
@@ -150,7 +152,7 @@ impl SweepReport<'_> {
             .flat_map(|row| (0..TILES).map(move |column| (column, row)))
             .map(|(column, row)| value(column, row))
             .collect();
-        // No column of cells has values below zero.
+        // No column has values below zero.
         let below = fitted.iter().filter(|value| **value < 0.0).count();
         let all: Vec<f64> = fitted.iter().map(|value| value.max(0.0)).collect();
         let shade = Axis::new(&all, false, 0.0, 1.0);

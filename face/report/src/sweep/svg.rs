@@ -1,27 +1,27 @@
-//! Plots as SVG: a frame with two axes, and what stands in it.
+//! Plots as SVG: a frame with two axes, and marks.
 
 use std::fmt::Write;
 
 use crate::escape::html;
 
-/// A plot that is being drawn. Units are pixels; the origin is the upper left corner.
+/// A plot in progress. Units are pixels; the origin is the upper left corner.
 pub(super) struct Svg {
     width: f64,
     height: f64,
     body: String,
 }
 
-/// The cells that a mark of a plot stands for.
+/// The cells that a mark represents.
 #[derive(Clone, Copy)]
 pub(super) struct Mark<'a> {
-    /// A text that appears over it.
+    /// Text of its tooltip.
     pub(super) title: &'a str,
-    /// The first of the cells that it stands for, and how many they are.
+    /// The first of its cells, and their number.
     pub(super) cells: (u64, usize),
 }
 
 impl Mark<'_> {
-    /// The attributes that the page's script reads; none without cells.
+    /// Returns the attributes that the page's script reads; none without cells.
     fn attributes(&self) -> String {
         match self.cells {
             (_, 0) => String::new(),
@@ -30,7 +30,7 @@ impl Mark<'_> {
     }
 }
 
-/// How values become places along an axis.
+/// Maps values to positions along an axis.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     low: f64,
@@ -41,7 +41,7 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// An axis over `values`, drawn between two places.
+    /// Returns an axis over `values`, drawn between two positions.
     pub(super) fn new(values: &[f64], is_log: bool, from: f64, to: f64) -> Self {
         let finite = values.iter().copied().filter(|value| value.is_finite());
         let finite = finite.filter(|value| !is_log || *value > 0.0);
@@ -65,7 +65,7 @@ impl Axis {
         }
     }
 
-    /// The place of a value.
+    /// Returns the position of a value.
     pub(super) fn at(&self, value: f64) -> f64 {
         let share = match self.is_log {
             true => (value / self.low).ln() / (self.high / self.low).ln(),
@@ -74,7 +74,7 @@ impl Axis {
         self.from + share.clamp(0.0, 1.0) * (self.to - self.from)
     }
 
-    /// Round values within it, about `count`.
+    /// Returns about `count` round values within it.
     pub(super) fn ticks(&self, count: f64) -> Vec<f64> {
         if self.is_log {
             let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
@@ -125,7 +125,7 @@ impl Svg {
         );
     }
 
-    /// A line from place to place.
+    /// Draws a line between two positions.
     pub(super) fn line(&mut self, from: (f64, f64), to: (f64, f64), class: &str) {
         let _ = write!(
             self.body,
@@ -134,7 +134,7 @@ impl Svg {
         );
     }
 
-    /// A line through places, in a color by number.
+    /// Draws a line through positions, in a color by number.
     pub(super) fn path(&mut self, places: &[(f64, f64)], color: usize) {
         let color = color % 8;
         let points = points(places);
@@ -144,7 +144,7 @@ impl Svg {
         );
     }
 
-    /// A line through places, more solid by a share.
+    /// Draws a line through positions, with an opacity that grows with `share`.
     pub(super) fn shaded_path(&mut self, places: &[(f64, f64)], share: f64, mark: Mark<'_>) {
         let (points, title, cells) = (points(places), html(mark.title), mark.attributes());
         let _ = write!(
@@ -155,7 +155,7 @@ impl Svg {
         );
     }
 
-    /// A filled area with a border through places, in a color by number.
+    /// Draws a filled area with a border through positions, in a color by number.
     pub(super) fn band(&mut self, places: &[(f64, f64)], color: usize) {
         let color = color % 8;
         let points = points(places);
@@ -175,7 +175,7 @@ impl Svg {
         );
     }
 
-    /// A rectangle with a share of the most solid color.
+    /// Draws a rectangle with an opacity that grows with a share.
     pub(super) fn tile(
         &mut self,
         (x, y): (f64, f64),
@@ -192,7 +192,7 @@ impl Svg {
         );
     }
 
-    /// The plot as an element of a page; `about` says what it shows.
+    /// Returns the plot as an element of a page; `about` describes it.
     pub(super) fn element(&self, about: &str) -> String {
         let (width, height, about) = (self.width, self.height, html(about));
         format!(
@@ -202,7 +202,7 @@ impl Svg {
         )
     }
 
-    /// The plot as a file of its own.
+    /// Returns the plot as a separate file.
     pub(super) fn file(&self, about: &str) -> String {
         let element = self.element(about);
         let (width, height) = (self.width, self.height);
@@ -213,14 +213,14 @@ impl Svg {
              {head}><style>{STYLE}</style>\
              <rect width=\"100%\" height=\"100%\" style=\"fill:#fff\"/>{body}\n"
         );
-        // Programs that make PNG and PDF know no variables.
+        // Programs that convert to PNG and PDF do not support variables.
         COLORS.iter().fold(file, |file, (name, color)| {
             file.replace(&format!("var({name})"), color)
         })
     }
 }
 
-/// The colors of `page.css` for a file that has no page around it.
+/// The colors of `page.css`, for a file without a page.
 const COLORS: [(&str, &str); 13] = [
     ("--ink", "#16191d"),
     ("--soft", "#545c66"),
@@ -237,7 +237,7 @@ const COLORS: [(&str, &str); 13] = [
     ("--c7", "#7c1f2f"),
 ];
 
-/// How plots look.
+/// Style of plots.
 pub(super) const STYLE: &str = "text{font:12px system-ui,\"Segoe UI\",Arial,sans-serif;\
     fill:var(--soft)}text.head{font-weight:600;fill:var(--ink)}text.value{fill:var(--ink);\
     font-size:11px}text.on-solid{fill:var(--paper)}.grid{stroke:var(--grid)}.frame{stroke:var(--rule)}.curve{fill:none;\

@@ -1,4 +1,4 @@
-//! The figures: what each is called, how it is worked out, and who says so.
+//! Figures of a path: their names, equations and sources.
 
 use gigatcp_theory::budget::ResponseBudget;
 use gigatcp_theory::cubic::Cubic;
@@ -29,12 +29,12 @@ pub enum Figure {
     Share(f64),
 }
 
-/// What is asked beyond the path itself.
+/// Questions beyond the path itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Questions<'a> {
-    /// Which rate at this loss probability?
+    /// Loss probabilities for which rates are calculated.
     pub losses: &'a [Probability],
-    /// Which rate with this window?
+    /// Windows for which rates are calculated.
     pub windows: &'a [Bytes],
     /// Amounts of data whose transfer time is calculated.
     pub transfers: &'a [Bytes],
@@ -47,7 +47,7 @@ pub struct Section {
     pub title: String,
     /// Key in JSON.
     pub key: &'static str,
-    /// What the section answers, when it is one of several alike.
+    /// The question that the section answers, if there are several similar ones.
     pub question: Option<(&'static str, Figure)>,
     /// The figures.
     pub rows: Vec<Row>,
@@ -58,7 +58,7 @@ pub struct Section {
 pub struct Row {
     /// Key in JSON, without the unit.
     pub key: &'static str,
-    /// What it is.
+    /// Name of the figure.
     pub what: &'static str,
     /// The figure.
     pub figure: Figure,
@@ -83,7 +83,7 @@ fn row(key: &'static str, what: &'static str, figure: Figure, source: impl Into<
     }
 }
 
-/// All sections for `path`; the same ones in the same order for every path.
+/// Returns all sections for `path`. They are the same in the same order for every path.
 pub fn sections(path: &Path, budget: &PathBudget, questions: &Questions<'_>) -> Vec<Section> {
     let Questions {
         losses,
@@ -203,7 +203,7 @@ fn factor(b: f64) -> String {
     }
 }
 
-/// The controls, with the budget of each.
+/// Returns the controls, with the budget of each.
 fn controls(budget: &PathBudget) -> [(&'static str, &'static str, ResponseBudget); 4] {
     [
         ("standard", "standard TCP", budget.standard),
@@ -289,11 +289,11 @@ fn after_loss(path: &Path, budget: &PathBudget) -> Section {
     }
 }
 
-/// What the row of Reno's own constant is called.
+/// Name of the row for Reno's own constant.
 const RENO: &str = "Reno, evenly spaced losses";
 
-/// The constant that Reno reaches: sqrt(3/2) by its sawtooth, less with delayed
-/// ACKs (Mathis 1997). The slides' 0.7 is about half of it.
+/// Returns the constant that Reno reaches. It is sqrt(3/2) by its sawtooth, less with delayed ACKs
+/// (Mathis 1997). The slides' 0.7 is about half of it.
 fn reno(path: &Path) -> MathisConstant {
     if path.growth.segments_per_ack() > 1.0 {
         MathisConstant::PeriodicDelayed
@@ -302,12 +302,12 @@ fn reno(path: &Path) -> MathisConstant {
     }
 }
 
-/// Which rate each control reaches at this loss probability.
+/// Returns the rate of each control at this loss probability.
 fn at_loss(path: &Path, loss: Probability) -> Section {
     let rtt = path.rtt;
     let rate_of = |window: f64| {
         let bps = window * path.mss.as_bits_f64() / rtt.as_secs_f64();
-        // `as` stops at the largest rate, which stands for "no bound".
+        // `as` saturates at the largest rate, which stands for "no bound".
         Figure::Rate(Rate::from_bps((bps + 0.5) as u64))
     };
     let pftk = Pftk {
@@ -362,7 +362,7 @@ fn at_loss(path: &Path, loss: Probability) -> Section {
     }
 }
 
-/// Which rate a window allows.
+/// Returns the rate that a window allows.
 fn with_window(path: &Path, window: Bytes) -> Section {
     let allowed = bdp::window_limited_rate(window, path.rtt);
     let share = allowed.as_bps() as f64 / path.rate.as_bps() as f64;
@@ -382,7 +382,7 @@ fn with_window(path: &Path, window: Bytes) -> Section {
     }
 }
 
-/// How long a transfer takes.
+/// Returns the duration of a transfer.
 fn transfer(path: &Path, data: Bytes) -> Section {
     let time = path.completion_time(data);
     Section {
@@ -406,7 +406,7 @@ fn transfer(path: &Path, data: Bytes) -> Section {
     }
 }
 
-/// Three digits of a constant.
+/// Rounds a constant to three digits.
 fn round(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }

@@ -1,4 +1,4 @@
-//! What the literature expects of a path: figures with their sources, as text and JSON.
+//! Figures of a path by published equations with their sources, as text and JSON.
 
 mod figures;
 
@@ -19,10 +19,11 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// The figures of a path, and the answers to `questions` about it.
+    /// Returns the figures of a path, and the answers to `questions` about it.
     ///
     /// # Errors
-    /// When the path leaves nothing to work out.
+    ///
+    /// When the path leaves nothing to calculate.
     pub fn of(path: &Path, questions: &Questions<'_>) -> Result<Self, BudgetError> {
         let budget = PathBudget::new(path)?;
         Ok(Self {
@@ -66,7 +67,7 @@ impl Expected {
 }
 
 impl Figure {
-    /// Returns it rounded for reading.
+    /// Returns the figure rounded for reading.
     #[must_use]
     pub fn text(self) -> String {
         match self {
@@ -82,7 +83,7 @@ impl Figure {
         }
     }
 
-    /// Exact; `None` if there is no bound.
+    /// Returns the exact figure; `None` if there is no bound.
     fn json(self) -> Value {
         match self {
             Self::Rate(Rate::MAX) => Value::Null,
@@ -97,7 +98,7 @@ impl Figure {
         }
     }
 
-    /// A key with its unit.
+    /// Returns the key with its unit.
     fn key(self, name: &str) -> String {
         let unit = match self {
             Self::Rate(_) => "bps",

@@ -1,4 +1,4 @@
-//! A connection told packet by packet, and its graph.
+//! A connection defined packet by packet, and its graph.
 #![allow(
     dead_code,
     reason = "shared by test crates, none of which uses all of it"
@@ -20,7 +20,7 @@ const CLIENT: Endpoints = Endpoints::V4 {
 pub const ISS: u32 = u32::MAX - 3_000;
 pub const SIZE: u32 = 1_448;
 
-/// Packets, told.
+/// Packets in order.
 #[derive(Default)]
 pub struct Told {
     pub packets: Vec<Observed>,
@@ -67,19 +67,19 @@ impl Told {
         self.packets.last_mut().expect("just pushed")
     }
 
-    /// `len` octets of the client's from `offset`, its SYN at 0.
+    /// Adds `len` bytes from the client at `offset`, its SYN at 0.
     pub fn client(&mut self, us: u64, offset: u32, len: u32, flags: Flags) {
         let packet = self.push(us, true, ISS.wrapping_add(offset), 7_001);
         packet.payload_len = len;
         packet.flags = flags;
     }
 
-    /// Data, counted from the first octet.
+    /// Adds data, counted from the first byte.
     pub fn data(&mut self, us: u64, offset: u32) {
         self.client(us, offset + 1, SIZE, Flags::ACK);
     }
 
-    /// The server acknowledges.
+    /// Adds an ACK from the server.
     pub fn server(&mut self, us: u64, ack: u32, wnd: u16, sack: &[(u32, u32)], flags: Flags) {
         let seq = if flags.contains(Flags::SYN) {
             7_000
@@ -100,7 +100,7 @@ impl Told {
         packet.sack = blocks;
     }
 
-    /// The acknowledgment of everything up to an offset.
+    /// Adds the ACK of everything up to an offset.
     pub fn ack(&mut self, us: u64, ack: u32) {
         self.server(us, ack, 500, &[], Flags::ACK);
     }
@@ -122,8 +122,7 @@ impl Told {
     }
 }
 
-/// 40 segments, of which one is lost, reported and repaired; a closed window;
-/// the end.
+/// 40 segments, of which one is lost, reported and retransmitted; a closed window; the end.
 pub fn eventful() -> Told {
     let mut told = Told::open();
     for index in 0..40 {

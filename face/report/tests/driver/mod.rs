@@ -1,5 +1,5 @@
-//! A browser that does what it is told: Chromium through chromedriver, in the
-//! words of the W3C's WebDriver, over plain HTTP/1.1 on the loopback.
+//! Controls a browser: Chromium through chromedriver, with the W3C's WebDriver over plain HTTP/1.1
+//! on the loopback.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// How long a browser may take to do something.
+/// Time within which a browser must complete an action.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A browser with one page.
@@ -21,10 +21,10 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts one with a window of that size; nothing where none is installed.
+    /// Starts a browser with a window of this size; `None` if none is installed.
     pub fn start(width: u32, height: u32) -> Option<Self> {
-        // It chooses its port itself: one found free beforehand may be another's
-        // by the time it is used.
+        // It chooses its port itself: a free port found beforehand may be taken by the time it is
+        // used.
         let mut driver = Command::new("chromedriver")
             .arg("--port=0")
             .stdin(Stdio::null())
@@ -73,7 +73,7 @@ impl Browser {
         self.settle();
     }
 
-    /// What the page says of itself.
+    /// Returns a data attribute of the page.
     pub fn data(&self, name: &str) -> Value {
         self.script(&format!(
             "return document.documentElement.dataset.{name} ?? null"
@@ -93,7 +93,7 @@ impl Browser {
         self.post("/execute/sync", &json!({ "script": script, "args": [] }))
     }
 
-    /// Waits until what was asked for is drawn.
+    /// Waits until the last change is drawn.
     pub fn settle(&self) {
         let two_frames = "const done = arguments[0]; \
                           requestAnimationFrame(() => requestAnimationFrame(() => done()));";
@@ -152,7 +152,7 @@ impl Browser {
         self.settle();
     }
 
-    /// Another size of what is shown, also narrower than windows of a desktop can be.
+    /// Sets the size of the viewport, which may be narrower than a desktop window.
     pub fn resize(&self, width: u32, height: u32) {
         let size = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false,

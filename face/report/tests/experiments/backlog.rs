@@ -1,4 +1,4 @@
-//! A backlog of listening sockets, and clients at once or spread.
+//! A backlog of listening sockets, with clients that connect simultaneously or spread over time.
 
 use std::sync::OnceLock;
 
@@ -16,21 +16,22 @@ fn runs(series: &str) -> impl Iterator<Item = &'static SeriesRecord> {
     records.filter(move |record| record.name == series)
 }
 
-/// Clients that were connected so many seconds after the start.
+/// Number of clients connected within `seconds` of the start.
 fn connected(run: &SeriesRecord, seconds: f64) -> usize {
     let before = (seconds * 1e9) as u64;
     let is_early = |flow: &&FlowRecord| (1..before).contains(&flow.established_ns);
     run.flows.iter().filter(is_early).count()
 }
 
-/// Seconds until the last client was done.
+/// Seconds until the last client had completed.
 fn last(run: &SeriesRecord) -> f64 {
     let done = run.flows.iter().filter(|flow| flow.completion_ns.is_some());
     let ends = done.map(|flow| flow.ended_ns);
     ends.max().expect("a client") as f64 / 1e9
 }
 
-/// Clients whose first SYN was dropped: they waited for a timer and had no data to repeat.
+/// Number of clients whose first SYN was dropped. They waited for a timer and retransmitted no
+/// data.
 fn delayed(run: &SeriesRecord) -> usize {
     let is_delayed = |flow: &&FlowRecord| flow.timeouts > 0 && flow.retransmitted_segments == 0;
     run.flows.iter().filter(is_delayed).count()
@@ -50,7 +51,7 @@ fn erlang_b(erlang: f64, servers: u32) -> f64 {
     })
 }
 
-/// Timers of all clients run alike: 1, 3, 7, .. 127 s after the start.
+/// Timers of all clients expire together: 1, 3, 7, .. 127 s after the start.
 #[test]
 fn what_does_not_fit_comes_again_together_and_a_backlog_of_16_loses_72_of_200_for_good() {
     let after = [0.9, 2.9, 6.9, 14.9, 30.9, 62.9, 126.9, 200.0];
@@ -86,7 +87,7 @@ fn a_server_that_accepts_slowly_drops_with_cookies_too() {
     let [plain, cookies] = ["slow-128", "slow-128-cookies"].map(mean_delayed);
     assert!((90.0..103.0).contains(&plain), "{plain}");
     assert!((plain - cookies).abs() < 0.5, "{plain} {cookies}");
-    // The others meet a full accept queue with the last ACK of their handshake.
+    // The last ACK of the other handshakes arrives at a full accept queue.
     for run in runs("slow-128") {
         let repeated = |flow: &&FlowRecord| flow.retransmitted_segments > 0;
         let count = run.flows.iter().filter(repeated).count();

@@ -1,4 +1,4 @@
-//! A boot moves the windows that the processor limits, and no others (E20).
+//! A boot changes only the windows that are limited by the CPU (E20).
 
 use crate::Experiment;
 
@@ -9,7 +9,7 @@ fn mbps(window: &str, cost: &str) -> f64 {
     found.records[0].flows[0].goodput_bps / 1e6
 }
 
-/// 4096 bytes over the cost of a packet, less slow start (4 %) and thefts (1 %).
+/// Expected rate: 4096 bytes over the cost of a packet, less slow start (4 %) and steal time (1 %).
 #[test]
 fn a_boot_moves_windows_that_the_processor_limits_alike() {
     for (cost, us) in [("148 us", 148.0), ("161 us", 161.0)] {

@@ -15,8 +15,8 @@ fn record(series: &str) -> &'static SeriesRecord {
     experiment().record_of(series)
 }
 
-/// Median of the queueing delays in ms of packets that left in those seconds, by samples each
-/// 50 ms; rows that say nothing new are left out of a record.
+/// Median queueing delay in ms of packets that left in these seconds. It is sampled each 50 ms;
+/// records leave out rows without new information.
 fn median(series: &str, seconds: (u64, u64)) -> f64 {
     let samples = &record(series).hops[0].samples;
     let at = (seconds.0 * 20 + 1..=seconds.1 * 20).map(|step| step * 50_000_000);
@@ -47,8 +47,8 @@ fn sparse(discipline: &str) -> f64 {
     found[found.len() / 2] - 100.0
 }
 
-/// 0.7 of path and queue are left after a loss, so the queue never falls below 676
-/// packets of 1.23 ms.
+/// After a loss 0.7 of path and queue are left. So the queue never falls below 676 packets of 1.23
+/// ms.
 #[test]
 fn a_tail_drop_queue_of_1000_packets_stays_full() {
     for series in ["10-30-fifo-one", "10-100-fifo-one", "10-500-fifo-one"] {
@@ -60,11 +60,11 @@ fn a_tail_drop_queue_of_1000_packets_stays_full() {
     assert!((560.0..1230.0).contains(&steady("10-100-fifo-reno")));
 }
 
-/// Class C: of the order of 5 ms, with the exceptions that the README names.
+/// Class C: of the order of 5 ms, with the exceptions that the README lists.
 #[test]
 fn codel_holds_a_hundredth_of_it_at_any_rtt() {
     assert!((4.0..8.0).contains(&steady("10-100-codel-eight")));
-    // Each flow has 5 ms of its own; a burst of one waits behind those of the others.
+    // Each flow has 5 ms of its own; its bursts wait behind those of the others.
     assert!((6.0..10.0).contains(&steady("10-100-fq-codel-eight")));
     assert!((10.0..16.0).contains(&steady("10-30-codel-eight")));
     assert!((1.0..5.0).contains(&steady("10-500-codel-eight")));
@@ -74,7 +74,7 @@ fn codel_holds_a_hundredth_of_it_at_any_rtt() {
     }
 }
 
-/// RFC 8289 section 3.2: r(3 + 6f - f^2) / (4(1 + f)) for f = 0.05.
+/// Expected by RFC 8289 section 3.2: r(3 + 6f - f^2) / (4(1 + f)) for f = 0.05.
 #[test]
 fn a_standing_queue_of_five_per_cent_gives_one_reno_flow_785_of_1000() {
     let busy = record("10-100-codel-reno").hops[0].utilization_fraction;

@@ -11,14 +11,14 @@ fn experiment() -> &'static Experiment {
     EXPERIMENT.get_or_init(|| Experiment::run("coexistence"))
 }
 
-/// Octets read by then.
+/// Bytes read within `seconds`.
 fn delivered(flow: &FlowRecord, seconds: u64) -> u64 {
     let samples = flow.samples.iter();
     let before = samples.take_while(|sample| sample.at_ns <= seconds * 1_000_000_000);
     before.last().map_or(0, |sample| sample.delivered_bytes)
 }
 
-/// What the ten flows of the second kind have from 10 to 40 s over those of the first.
+/// Ratio of the second kind's goodput from 10 to 40 s to that of the first, ten flows each.
 fn ratio(series: &str) -> f64 {
     let of = |name: &str| -> f64 {
         let flows = experiment().record_of(series).flows.iter();
@@ -52,7 +52,7 @@ fn cubic_takes_about_as_much_as_reno_where_windows_are_small() {
     }
 }
 
-/// RFC 9438 section 5.1 with equal probabilities of loss, and losses of all at once.
+/// RFC 9438 section 5.1 with equal loss probabilities, and losses of all flows simultaneously.
 #[test]
 fn at_long_rtts_the_ratio_is_between_the_law_of_equal_losses_and_that_of_common_ones() {
     let laws = [

@@ -21,27 +21,27 @@ fn flows(series: &str) -> &'static [FlowRecord] {
     &experiment().record_of(series).flows
 }
 
-/// Octets read by then.
+/// Bytes read within `seconds`.
 fn delivered(flow: &FlowRecord, seconds: u64) -> u64 {
     let samples = flow.samples.iter();
     let before = samples.take_while(|sample| sample.at_ns <= seconds * 1_000_000_000);
     before.last().map_or(0, |sample| sample.delivered_bytes)
 }
 
-/// Segments of useful data.
+/// Number of segments of useful data.
 fn useful(series: &str) -> f64 {
     let of = |flow| delivered(flow, COUNTED.1) - delivered(flow, COUNTED.0);
     flows(series).iter().map(of).sum::<u64>() as f64 / 512.0
 }
 
-/// Useful data over what the line carries.
+/// Useful data as a share of the line's capacity.
 fn share(series: &str) -> f64 {
     let share = useful(series) / (COUNTED.1 - COUNTED.0) as f64 / LINE;
     println!("{series}: {share:.3} of the line");
     share
 }
 
-/// Useful segments over all transmissions.
+/// Useful segments as a share of all transmissions.
 fn share_of_transmissions(series: &str) -> f64 {
     let mut again = 0;
     for flow in flows(series) {
@@ -58,7 +58,7 @@ fn share_of_transmissions(series: &str) -> f64 {
     share
 }
 
-/// Each host sends its window of 8 once a second into a line of 12.7 packets.
+/// Each host sends its window of 8 once a second. The line carries 12.7 packets per second.
 #[test]
 fn a_timer_shorter_than_the_queue_collapses_a_line_on_which_all_would_fit() {
     assert!(share("fixed-2") > 0.99);
@@ -71,7 +71,7 @@ fn a_timer_shorter_than_the_queue_collapses_a_line_on_which_all_would_fit() {
             "{series}: {found:.2} of the bound"
         );
     }
-    // Five windows are 40 packets; the gateway alone has room for 50.
+    // Five windows are 40 packets; the gateway alone has a queue limit of 50.
     assert!(share("estimated-5") > 0.99 && share_of_transmissions("estimated-5") > 0.999);
 }
 
@@ -97,7 +97,7 @@ fn backoff_wastes_less_than_none_and_slow_start_less_than_either() {
     assert!(share("slow-start-40") > 0.98 && share_of_transmissions("slow-start-40") > 0.8);
 }
 
-/// E66, where it is the only help: nothing is lost, and every retransmission is of a
+/// E66, with backoff as the only mechanism. Nothing is lost, and every retransmission is of a
 /// packet that was only delayed.
 #[test]
 fn exponential_backoff_stabilizes_a_queue_that_loses_nothing() {
@@ -109,7 +109,7 @@ fn exponential_backoff_stabilizes_a_queue_that_loses_nothing() {
     assert!(share("estimated-deep-20") < 0.1 && share("fixed-deep-20") < 0.1);
 }
 
-/// E65: sixteen packets at once, or two for each that leaves.
+/// E65: a burst of sixteen packets, or two packets for each that leaves.
 #[test]
 fn slow_start_halves_the_burst_at_the_gateway() {
     let backlog = |series: &str| experiment().record_of(series).hops[0].max_backlog_packets;
@@ -117,8 +117,8 @@ fn slow_start_halves_the_burst_at_the_gateway() {
     assert_eq!(backlog("one-slow-start"), 9);
 }
 
-/// E64: 3/8·W·(W + 2) segments and a window of recovery between losses, twice as many
-/// with delayed ACKs. Mean windows of 9 to 12 lose less than 1 % as 4.3BSD had it.
+/// E64: 3/8·W·(W + 2) segments and a window of recovery between losses. With delayed ACKs it is
+/// twice as many. With 4.3BSD's delayed ACKs, mean windows of 9 to 12 lose less than 1 %.
 #[test]
 fn segments_between_losses_grow_with_the_square_of_the_window() {
     for window in [8, 12, 16] {

@@ -1,4 +1,4 @@
-//! The budget of a packet of 1988, held to its arithmetic (E70, E72).
+//! Compares the packet cost budget of 1988 with its arithmetic (E70, E72).
 
 use std::sync::OnceLock;
 
@@ -13,11 +13,11 @@ fn flow(series: &str) -> &'static FlowRecord {
         .flow(series)
 }
 
-/// Microseconds for a packet, nanoseconds for a byte copied, and for a byte summed. The sum
-/// of the headers is part of the packet's.
+/// Checks microseconds per packet, nanoseconds per byte copied, and per byte checksummed. The
+/// checksum of the headers is part of the packet's cost.
 fn assert_time(series: &str, packet: f64, copied: f64, summed: f64) {
     let flow = flow(series);
-    // Writes end in segments shorter than 1408 bytes: one of twelve.
+    // Each write ends in a segment shorter than 1408 bytes: one in twelve.
     let payload = flow.bytes as f64 / flow.segments_sent as f64;
     let expected = packet + (copied + summed) * payload / 1e3;
     let measured = payload * 8e6 / flow.goodput_bps;

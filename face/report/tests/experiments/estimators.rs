@@ -16,8 +16,8 @@ fn spurious(rule: &str, floor: &str) -> u64 {
     record.flows[0].timeouts
 }
 
-/// A steady delay has no deviation: RTO is SRTT, and each step up is a timeout. Twice SRTT
-/// covers steps to less than twice the delay.
+/// A constant delay has no deviation, so RTO is SRTT, and each step up is a timeout. Twice SRTT
+/// tolerates steps to less than twice the delay.
 #[test]
 fn estimators_with_a_deviation_fire_at_steps_that_twice_the_mean_covers() {
     assert_eq!(spurious("rfc793", "1 ms"), 3);

@@ -1,4 +1,4 @@
-//! Early detection in a gateway, and a host that misbehaves.
+//! Early detection in a gateway, and a sender without congestion control.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use crate::Experiment;
 
 const DISCIPLINES: [&str; 6] = ["fifo", "red", "red-ecn", "codel", "pie", "fq-codel"];
 
-/// What the link carries of payload, Mbit/s.
+/// Payload rate of the link, Mbit/s.
 const LINK: f64 = 10.0 * 1448.0 / 1538.0;
 
 fn experiment() -> &'static Experiment {
@@ -16,7 +16,7 @@ fn experiment() -> &'static Experiment {
     EXPERIMENT.get_or_init(|| Experiment::run("gateways"))
 }
 
-/// Flows whose name begins so.
+/// Flows whose name begins with `name`.
 fn flows(series: &str, name: &str) -> Vec<&'static FlowRecord> {
     let flows = &experiment().record_of(series).flows;
     flows
@@ -25,15 +25,15 @@ fn flows(series: &str, name: &str) -> Vec<&'static FlowRecord> {
         .collect()
 }
 
-/// Octets read by then.
+/// Bytes read within `seconds`.
 fn delivered(flow: &FlowRecord, seconds: u64) -> u64 {
     let samples = flow.samples.iter();
     let before = samples.take_while(|sample| sample.at_ns <= seconds * 1_000_000_000);
     before.last().map_or(0, |sample| sample.delivered_bytes)
 }
 
-/// Mbit/s of each from 20 to 60 s. A flow that starves has its last octet early, so its
-/// rate to then would say nothing.
+/// Rate of each flow from 20 to 60 s, Mbit/s. The rate until a flow's last byte would be wrong for
+/// a starved flow, whose last byte is early.
 fn rates(series: &str, name: &str) -> Vec<f64> {
     let flows = flows(series, name).into_iter();
     flows
@@ -41,7 +41,7 @@ fn rates(series: &str, name: &str) -> Vec<f64> {
         .collect()
 }
 
-/// Mbit/s of all of them.
+/// Rate of all of them together, Mbit/s.
 fn rate(series: &str, name: &str) -> f64 {
     let rate = rates(series, name).iter().sum();
     println!("{series}, {name}: {rate:.2}");
@@ -65,8 +65,8 @@ fn retransmitted(series: &str, name: &str) -> f64 {
     again / (again + segments)
 }
 
-/// 40 packets of 81 on the path and those queued: about 75 where the tail is dropped,
-/// about 10 otherwise.
+/// The greedy flow has 40 packets of the 81 on the path and those queued. About 75 are queued with
+/// tail drop, about 10 otherwise.
 #[test]
 fn early_detection_alone_leaves_a_greedy_window_more_than_tail_drop_does() {
     let share = |discipline: &str| rate(&format!("greedy-{discipline}"), "greedy") / LINK;
@@ -102,8 +102,8 @@ fn a_queue_per_flow_gives_each_its_share_and_drops_most_of_the_packets_of_the_ot
     }
 }
 
-/// "A minimum number of packet drops" and "their fair share": of a flood only a queue
-/// per flow protects.
+/// Quotes: "A minimum number of packet drops" and "their fair share". Only a queue per flow
+/// protects from a flood.
 #[test]
 fn a_flood_starves_all_others_but_under_fq_codel() {
     for discipline in ["fifo", "red", "red-ecn", "codel", "pie"] {
@@ -112,8 +112,8 @@ fn a_flood_starves_all_others_but_under_fq_codel() {
     }
 }
 
-/// Datagrams at a fixed rate lose what all lose and slow down for nothing; beyond the
-/// rate of the link they leave the others at most a tenth of it.
+/// Datagrams at a fixed rate have the same loss probability as others and do not slow down. Above
+/// the rate of the link they leave the others at most a tenth of it.
 #[test]
 fn datagrams_at_a_fixed_rate_keep_it_but_under_fq_codel() {
     let kept = |series: &str| {
@@ -137,7 +137,7 @@ fn datagrams_at_a_fixed_rate_keep_it_but_under_fq_codel() {
     }
 }
 
-/// "Will improve things even if no endnode is modified": not goodput.
+/// "Will improve things even if no endnode is modified": goodput does not improve.
 #[test]
 fn without_congestion_control_no_discipline_carries_more_than_tail_drop() {
     let tail_drop = rate("none-fifo", "fair");
@@ -166,7 +166,7 @@ fn red_starves_the_link_where_codel_and_pie_hardly_do() {
     assert!(retransmitted("ten-red-ecn", "fair") < 0.2 * retransmitted("ten-red", "fair"));
 }
 
-/// Figures of the README that follow from no law.
+/// Figures of the README without a theoretical value.
 #[test]
 fn goodput_and_queueing_delays_are_those_of_the_readme() {
     for (series, name, mbps) in [
@@ -190,7 +190,7 @@ fn goodput_and_queueing_delays_are_those_of_the_readme() {
     }
 }
 
-/// Share of the nine others that reduce their windows within 200 ms of one that does.
+/// Share of the other nine flows that reduce their windows within 200 ms of one reduction.
 fn synchronized(series: &str) -> f64 {
     let of = |flow: &&FlowRecord| {
         let times = flow.reduction_times_ns.iter().copied();

@@ -1,6 +1,6 @@
-//! 1 Gbit/s over 70 ms: what one loss leaves of a window, and how it comes back.
+//! 1 Gbit/s over 70 ms: the window after one loss, and its recovery.
 //!
-//! A part of the plan for 12 s; the README has all of it for 240 s.
+//! Runs a part of the plan for 12 s; the README has all of it for 240 s.
 
 use std::sync::OnceLock;
 
@@ -20,7 +20,7 @@ fn experiment() -> &'static Experiment {
     })
 }
 
-/// Seconds since the loss and cwnd over the window before it, from the reduction on.
+/// Seconds since the loss, and cwnd as a share of the window before it, from the reduction on.
 fn windows(control: &str) -> Vec<(f64, f64)> {
     let flow = experiment().flow(&format!("loss-{control}"));
     let [lost_ns] = flow.reduction_times_ns[..] else {
@@ -33,7 +33,7 @@ fn windows(control: &str) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Seconds from the loss until cwnd is at that share of the window again.
+/// Seconds from the loss until cwnd has grown to `share` of the window.
 fn back(control: &str, share: f64) -> f64 {
     let all = windows(control);
     let reduced = all.iter().position(|(at, cwnd)| *at < 0.5 && *cwnd < share);
@@ -91,7 +91,8 @@ fn starts() -> &'static Experiment {
     })
 }
 
-/// Slow start needs 11 RTTs, XCP fewer; 655 Mbit/s in the third RTT, then limited slow start.
+/// Slow start needs 11 RTTs, XCP fewer. Quick-Start reaches 655 Mbit/s in the third RTT, then
+/// limited slow start.
 #[test]
 fn xcp_has_the_link_before_slow_start_and_quick_start_more_bytes_but_not_the_rate() {
     for (control, seconds, megabytes) in [

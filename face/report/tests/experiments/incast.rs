@@ -16,7 +16,7 @@ fn runs(series: &str) -> impl Iterator<Item = &'static SeriesRecord> {
     records.filter(move |record| record.name == series)
 }
 
-/// The block over the time until its last byte, Mbit/s: the median of all runs.
+/// Block size over the time until its last byte, Mbit/s: the median of all runs.
 fn goodput(series: &str) -> f64 {
     let of = |run: &SeriesRecord| {
         let ended = run.flows.iter().map(|flow| flow.ended_ns).max();
@@ -29,7 +29,7 @@ fn goodput(series: &str) -> f64 {
     found[found.len() / 2]
 }
 
-/// How many runs had a timeout.
+/// Number of runs with a timeout.
 fn with_timeouts(series: &str) -> usize {
     let has_one = |run: &&SeriesRecord| run.flows.iter().any(|flow| flow.timeouts > 0);
     runs(series).filter(has_one).count()
@@ -67,7 +67,7 @@ fn a_minimum_rto_of_1_ms_prevents_the_collapse_and_one_of_10_ms_half_of_it() {
     }
 }
 
-/// 8 first windows of 10 segments are 80 packets, and the port has room for 43.
+/// 8 initial windows of 10 segments are 80 packets; the port's queue limit is 43.
 #[test]
 fn todays_first_window_collapses_eight_servers_whatever_the_control() {
     for kind in ["today", "dctcp"] {

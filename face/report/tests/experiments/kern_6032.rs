@@ -1,4 +1,4 @@
-//! Buffers that the route replaces silently.
+//! Buffers that cached route metrics replace silently.
 
 use std::sync::OnceLock;
 
@@ -46,8 +46,7 @@ fn said_nothing(series: &str) -> bool {
     experiment().flow(series).negotiated.is_empty()
 }
 
-/// The report expects 40 to 80 Mbit/s of 128 KB, which no window of that size
-/// gives at 70 ms.
+/// The report expects 40 to 80 Mbit/s with 128 KB. No window of that size gives this at 70 ms.
 #[test]
 fn forty_megabits_of_128_kib_need_a_path_of_at_most_26_ms() {
     let near = experiment().rate("asked-128K-patched-20ms");
@@ -59,8 +58,8 @@ fn a_window_of_192_kib_is_within_ten_per_cent_and_nothing_is_fitted() {
     assert_within(experiment(), "192K", 0.10);
 }
 
-/// Without a host that costs something all three are about a tenth too fast; the
-/// order, and how much a short transfer loses to slow start, are there.
+/// Without host costs all three are about a tenth too fast. The order is correct, and so is the
+/// loss of a short transfer to slow start.
 #[test]
 fn three_transfers_with_896_kib_are_alike_a_tenth_too_fast_without_a_fit() {
     for series in ["896K-64MB", "896K-512MB", "896K-2GB"] {
@@ -76,8 +75,8 @@ fn with_one_cost_per_packet_all_three_are_within_two_per_cent() {
     }
 }
 
-/// The ACK of every second segment leaves before it is read; the next read then opens the
-/// window by two segments, and BSD sends an update: two ACKs for three segments.
+/// The ACK of every second segment is sent before the data is read. The next read then opens the
+/// window by two segments, and BSD sends a window update: two ACKs for three segments.
 #[test]
 fn an_application_that_reads_in_calls_makes_two_acks_for_three_segments_and_a_faster_start() {
     let found = |series| {
@@ -95,7 +94,8 @@ fn an_application_that_reads_in_calls_makes_two_acks_for_three_segments_and_a_fa
     }
 }
 
-/// E57: 1024 clusters limit nothing; 256 are 512 KiB to send with, or 85 packets unread.
+/// E57: 1024 clusters limit nothing. 256 clusters are a send buffer of 512 KiB, or 85 unread
+/// packets.
 #[test]
 fn a_pool_of_clusters_is_a_buffer_that_the_application_did_not_request() {
     let rate = |series| experiment().rate(series);
@@ -109,7 +109,7 @@ fn a_pool_of_clusters_is_a_buffer_that_the_application_did_not_request() {
     };
     assert_eq!(dropped("clusters-1024-pause"), 0);
     assert_eq!(dropped("clusters-256-8K-pause"), 0);
-    // Of a window of 219 packets, and six once more.
+    // Of a window of 219 packets; six are dropped twice.
     assert!((134..=145).contains(&dropped("clusters-256-pause")));
 }
 

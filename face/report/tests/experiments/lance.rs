@@ -9,7 +9,7 @@ fn experiment() -> &'static Experiment {
     EXPERIMENT.get_or_init(|| Experiment::run("lance"))
 }
 
-/// KB/s of the pair of buffers, as he wrote them.
+/// Published rate in KB/s for a pair of buffers.
 fn rate(send: u64, receive: u64) -> f64 {
     experiment().rate(&format!("lance-{send}-{receive}")) * 1e6 / 8192.0
 }
@@ -21,7 +21,7 @@ fn collisions(series: &str) -> u64 {
     record.expect("a series").hops[0].collisions
 }
 
-/// Three numbers are fitted; twelve rows follow.
+/// Three numbers are fitted; twelve rows are predicted.
 #[test]
 fn equal_buffers_are_within_eight_per_cent_and_two_rows_within_thirteen() {
     for packets in 1..=12 {
@@ -34,8 +34,8 @@ fn equal_buffers_are_within_eight_per_cent_and_two_rows_within_thirteen() {
     }
 }
 
-/// "For buffer sizes of 1 and 2, there are effectively no collisions"; they come
-/// when a sender still sends while the acknowledgment wants to.
+/// "For buffer sizes of 1 and 2, there are effectively no collisions". They occur when an ACK is
+/// due while the sender still transmits.
 #[test]
 fn small_buffers_do_not_collide_and_large_ones_do_with_every_acknowledgment() {
     for packets in 1..=3 {
@@ -53,15 +53,15 @@ fn no_frame_is_ever_given_up_and_nothing_is_sent_again() {
     for record in &experiment().records {
         assert_eq!(record.hops[0].drops["collisions"], 0, "{}", record.name);
         assert_eq!(record.flows[0].retransmitted_segments, 0, "{}", record.name);
-        // Those that wait for delayed acknowledgments are cut off after 120 s.
+        // Transfers that wait for delayed ACKs are cut off after 120 s.
         let is_whole = record.flows[0].bytes == 8_000_000;
         let waits = record.name.starts_with("lance-1-");
         assert!(is_whole || waits, "{}", record.name);
     }
 }
 
-/// What a larger buffer on one side alone is worth: nothing where the other side
-/// is the smaller, until collisions make it worse than nothing.
+/// Effect of a larger buffer on one side only. It has none while the other side is smaller; once
+/// collisions occur it reduces the rate.
 #[test]
 fn the_smaller_of_both_buffers_decides_until_collisions_do() {
     for receive in 2..=4 {
@@ -77,8 +77,8 @@ fn the_smaller_of_both_buffers_decides_until_collisions_do() {
     );
 }
 
-/// A send buffer of one packet and a receiver that waits for a second: each
-/// segment waits for the delayed acknowledgment, 100 ms.
+/// A send buffer of one packet, and a receiver that waits for a second. Each segment waits for the
+/// delayed ACK, 100 ms.
 #[test]
 fn one_packet_to_send_and_more_than_two_to_receive_wait_for_the_delayed_acknowledgment() {
     for receive in 3..=17 {
@@ -88,8 +88,8 @@ fn one_packet_to_send_and_more_than_two_to_receive_wait_for_the_delayed_acknowle
     assert!(rate(1, 2) > 350.0);
 }
 
-/// Not a success: he observed most where both are equal, here mostly a receive
-/// buffer of five packets is the best.
+/// Not reproduced: the publication finds most throughput with equal buffers. Here a receive buffer
+/// of five packets is mostly the best.
 #[test]
 fn the_best_receive_buffer_is_mostly_five_packets_and_not_that_of_the_sender() {
     let best = |send: u64| (1..=17).max_by(|a, b| rate(send, *a).total_cmp(&rate(send, *b)));
@@ -97,8 +97,8 @@ fn the_best_receive_buffer_is_mostly_five_packets_and_not_that_of_the_sender() {
     assert!(five >= 8, "{five}");
 }
 
-/// The card of the 3/280: where it saturates is fitted, that it does so from six
-/// packets on is not; below that it is too slow, and its collisions do not come.
+/// The card of the 3/280. Its saturation rate is fitted, the onset at six packets is not. Below
+/// that it is too slow and has no collisions.
 #[test]
 fn the_card_that_saturates_is_right_from_five_packets_on_and_slow_below() {
     for packets in 5..=12 {

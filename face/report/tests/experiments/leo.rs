@@ -9,21 +9,21 @@ fn experiment() -> &'static Experiment {
     EXPERIMENT.get_or_init(|| Experiment::run("leo"))
 }
 
-/// Mbit/s over that of the path on which nothing changes.
+/// Rate as a share of that of the constant path.
 fn kept(series: &str) -> f64 {
     let kept = experiment().rate(series) / experiment().rate("steady");
     println!("{series}: {kept:.3}");
     kept
 }
 
-/// Octets delivered by then.
+/// Bytes delivered within `seconds`.
 fn delivered(series: &str, seconds: u64) -> u64 {
     let samples = experiment().flow(series).samples.iter();
     let before = samples.take_while(|sample| sample.at_ns <= seconds * 1_000_000_000);
     before.last().map_or(0, |sample| sample.delivered_bytes)
 }
 
-/// Payload in that slot over what its rate carries of it.
+/// Payload in a slot as a share of the slot's capacity at `mbps`.
 fn filled(series: &str, slot: u64, mbps: f64) -> f64 {
     let octets = delivered(series, 15 * slot + 15) - delivered(series, 15 * slot);
     let filled = octets as f64 * 8.0 / 15e6 / (mbps * 1448.0 / 1538.0);

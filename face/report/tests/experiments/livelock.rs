@@ -1,4 +1,4 @@
-//! What a host delivers of more than it can take, and how the receiver of 2001 jumped.
+//! Delivery of an overloaded host, and the sudden loss at the receiver of 2001.
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ fn experiment() -> &'static Experiment {
     EXPERIMENT.get_or_init(|| Experiment::run("livelock"))
 }
 
-/// Datagrams that the program got, per second.
+/// Datagrams that the program read, per second.
 fn read(series: &str) -> f64 {
     let record = experiment().record_of(series);
     record.datagrams[0].received as f64 * 1e9 / record.duration_ns as f64
@@ -33,7 +33,7 @@ fn assert_reads(kind: &str, expected: [(u32, f64); 5]) {
     }
 }
 
-/// A packet alone costs 30 + 20 + 50 us before the program has it, and 100 us to read.
+/// A packet costs 30 + 20 + 50 us before the program has it, and 100 us to read.
 #[test]
 fn a_host_whose_interrupts_come_first_delivers_nothing_from_10_000_packets_per_second_on() {
     assert_reads(
@@ -47,12 +47,14 @@ fn a_host_whose_interrupts_come_first_delivers_nothing_from_10_000_packets_per_s
         ],
     );
     assert!(host("plain-14000").interrupt_fraction > 0.999);
-    // Protocol work has 0.3 of the time for 50 us each, the queue before it drops the rest.
+    // Protocol processing has 0.3 of the time at 50 us per packet; the queue before it drops the
+    // rest.
     let dropped = host("plain-14000").drops["input_queue"] as f64;
     assert!((dropped / 16_000.0 - 1.0).abs() < 0.01, "{dropped}");
 }
 
-/// (0.97 - 70 us x rate) / 100 us: moderation moves the cliff to 13,857 packets/s.
+/// Expected: (0.97 - 70 us x rate) / 100 us. Interrupt moderation moves the onset to 13,857
+/// packets/s.
 #[test]
 fn moderation_moves_the_cliff_and_leaves_it() {
     let left = |rate: f64| (0.97 - 70e-6 * rate) / 100e-6;
@@ -68,7 +70,7 @@ fn moderation_moves_the_cliff_and_leaves_it() {
     );
 }
 
-/// Interrupts are not in the quota: (1 - 50 us x rate) / 150 us.
+/// The quota does not cover interrupts: (1 - 50 us x rate) / 150 us.
 #[test]
 fn a_quota_on_protocol_work_alone_only_softens_it() {
     let left = |rate: f64| (1.0 - 50e-6 * rate) / 150e-6;
@@ -84,7 +86,8 @@ fn a_quota_on_protocol_work_alone_only_softens_it() {
     );
 }
 
-/// In turn 70 us and 100 us, however many are offered; with five in a row 450 us.
+/// Packet and read alternate, 70 us and 100 us, at any offered rate. With five packets in a row,
+/// 450 us.
 #[test]
 fn polling_with_a_quota_delivers_what_the_host_can() {
     let all = 1.0 / 170e-6;
@@ -103,7 +106,7 @@ fn polling_with_a_quota_delivers_what_the_host_can() {
     assert_eq!(host("polled-1-14000").interrupts, 1);
 }
 
-/// The reader's processor takes 10,000; the other falls behind from there on.
+/// The reader's CPU handles 10,000 packets/s; beyond that the other one falls behind.
 #[test]
 fn a_second_processor_doubles_the_peak_and_keeps_the_shape() {
     assert_reads(
@@ -121,9 +124,9 @@ fn a_second_processor_doubles_the_peak_and_keeps_the_shape() {
 #[test]
 fn tcp_alone_has_no_livelock_and_in_a_flood_it_starves() {
     let rate = |series: &str| experiment().rate(series);
-    // Its window closes until the program has read.
+    // The window closes until the program has read.
     assert!(rate("tcp-plain") > 94.0);
-    // Turns of one packet and one read, in 170 us: 1448 bytes each.
+    // A packet and a read alternate, in 170 us: 1448 bytes each.
     assert!((rate("tcp-polled-1") * 170.0 / 11_584.0 - 1.0).abs() < 0.01);
     assert!(rate("mixed-plain-2000") > 85.0 && read("mixed-plain-2000") < 500.0);
     assert!(rate("mixed-plain-14000") < 0.1);
@@ -131,7 +134,7 @@ fn tcp_alone_has_no_livelock_and_in_a_flood_it_starves() {
     assert!((0.5..2.0).contains(&flood), "{flood}");
 }
 
-/// Share of the datagrams that did not arrive, those still on the way left out.
+/// Share of the datagrams that did not arrive, except those still in flight.
 fn missing(series: &str) -> f64 {
     let record = experiment().record_of(series);
     let one = &record.datagrams[0];
@@ -139,9 +142,8 @@ fn missing(series: &str) -> f64 {
     (one.sent as f64 - one.received as f64 - on_the_way).max(0.0) / one.sent as f64
 }
 
-/// A drop that costs more than a delivery keeps itself going while the interrupts of all
-/// packets and the messages about all drops fill the processor: from
-/// 4096 x 8 / 65.3 us = 502 Mbit/s on.
+/// A drop that costs more than a delivery sustains itself. The condition is that interrupts of all
+/// packets and messages about all drops fill the CPU: from 4096 x 8 / 65.3 us = 502 Mbit/s on.
 #[test]
 fn the_receiver_of_2001_jumps_above_502_mbit_per_second_and_stays_there() {
     let lost = missing;
@@ -153,7 +155,7 @@ fn the_receiver_of_2001_jumps_above_502_mbit_per_second_and_stays_there() {
     }
     let (below, above) = (lost("sox-490"), lost("sox-528"));
     assert!(below < 0.5 * above, "{below} {above}");
-    // The shares without loss are those of top(1), of one processor.
+    // The published shares without loss come from top(1), for one CPU.
     let shares = host("sox-650-undisturbed");
     for (ours, published) in [
         (shares.user_fraction, 0.008),
@@ -164,8 +166,8 @@ fn the_receiver_of_2001_jumps_above_502_mbit_per_second_and_stays_there() {
     }
 }
 
-/// One number, fitted: a drop that costs between 33.6 and 45.3 us gives both directions,
-/// 3 to 4 % of 528 Mbit/s sustained and a jump at 650. How deep it falls is not met.
+/// One fitted number: a drop that costs between 33.6 and 45.3 us. It gives both directions, 3 to 4
+/// % of 528 Mbit/s sustained and the sudden loss at 650. The rate after that is not reproduced.
 #[test]
 fn a_cheaper_drop_sustains_528_with_a_small_loss_and_still_jumps_at_650() {
     let lost = missing("sox-528-drop-35");

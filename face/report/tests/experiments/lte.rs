@@ -1,4 +1,4 @@
-//! A link that fades: throughput and delay over a cell.
+//! A link with fading: throughput and delay over a cellular link.
 
 use std::sync::OnceLock;
 
@@ -11,7 +11,7 @@ fn experiment() -> &'static Experiment {
     EXPERIMENT.get_or_init(|| Experiment::run("lte"))
 }
 
-/// RTTs of that flow in ms from 5 s on: median, and what 5 % exceed.
+/// Median and 95th percentile of a flow's RTTs in ms, from 5 s on.
 fn delays(series: &str, flow: &str) -> (f64, f64) {
     let found = experiment().round_trips(series, flow, 5);
     let delays = (found[found.len() / 2], found[found.len() * 95 / 100]);
@@ -19,7 +19,7 @@ fn delays(series: &str, flow: &str) -> (f64, f64) {
     delays
 }
 
-/// The trace has what the README says of it, which generate.py made.
+/// The trace made by generate.py has the mean and range in the README.
 #[test]
 fn the_trace_has_the_mean_and_the_range_that_the_readme_names() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/lte");
@@ -51,10 +51,10 @@ fn codel_takes_seconds_of_delay_from_cubic_and_a_quarter_of_its_throughput() {
     assert!((0.70..0.80).contains(&kept), "{kept:.3}");
 }
 
-/// The price is of the fading, not of CoDel.
+/// The cost is due to fading, not to CoDel.
 #[test]
 fn at_a_steady_rate_codel_costs_a_twentieth() {
-    // To the last byte read: what waits in seconds of queue behind a gap is not in it.
+    // Until the last byte read: data waiting behind a gap in seconds of queue is not counted.
     let rate = |series: &str| {
         let flow = experiment().flow(series);
         flow.bytes as f64 / flow.elapsed_ns as f64
@@ -68,7 +68,7 @@ fn no_control_keeps_a_deep_queue_short() {
     for series in ["deep-cubic", "deep-cubic-hystart", "deep-reno"] {
         assert!(delays(series, "bulk").0 > 2000.0, "{series}");
     }
-    // A small window does, which is only right for this rate and RTT.
+    // A small window prevents the delay, but is right for this rate and RTT only.
     assert!(delays("deep-window", "bulk").0 < 150.0);
 }
 
@@ -109,7 +109,7 @@ fn the_shorter_the_delay_the_lower_the_throughput() {
     for pair in order[..4].windows(2) {
         assert!(rate(pair[0]) > rate(pair[1]), "{}", pair[0]);
     }
-    // Between 8 and 16 ms of queueing delay the price is the same.
+    // Between 8 and 16 ms of queueing delay the cost is the same.
     let ratio = rate("codel-cubic") / rate("pie-cubic");
     assert!((0.97..1.03).contains(&ratio), "{ratio}");
 }
@@ -120,7 +120,7 @@ fn a_sparse_flow_waits_least_in_a_queue_of_its_own() {
     let codel = delays("codel-sparse", "sparse").0;
     let own = delays("fq-codel-sparse", "sparse").0;
     assert!(deep > 3000.0 && codel < 60.0 && own < codel);
-    // The round trip without any queue is 40 ms and half a gap of the trace.
+    // The RTT without queues is 40 ms and half a gap of the trace.
     assert!(own < 50.0);
 }
 

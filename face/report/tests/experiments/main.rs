@@ -1,9 +1,8 @@
-//! What the experiments' READMEs claim, held by running their plans.
+//! Checks the claims in the experiments' READMEs by running their plans.
 //!
-//! A plan cannot see what was published; here, as in the report, the two meet.
-//! Bars are those of the closeness classes: A 1 %, B 10 %, C order and shape, D
-//! no claim. Where something is known to miss, the test holds the distance at
-//! which the README says it is.
+//! A plan cannot see published numbers; only here and in the report are they compared. Bounds
+//! follow the closeness classes: A 1 %, B 10 %, C order and shape, D no claim. For a known
+//! deviation, the test checks the deviation stated in the README.
 
 mod backlog;
 mod boots;
@@ -40,7 +39,7 @@ use gigatcp_record::{FlowRecord, SeriesRecord};
 use gigatcp_report::published::Published;
 use gigatcp_run::Job;
 
-/// Files that a plan names, in its directory.
+/// Files that a plan refers to, in its directory.
 struct Near<'a>(&'a Path);
 
 impl Files for Near<'_> {
@@ -49,12 +48,12 @@ impl Files for Near<'_> {
     }
 }
 
-/// The directory of an experiment, and its plan.
+/// Returns the directory of an experiment, and its plan.
 fn plan_of(name: &str) -> (PathBuf, Plan) {
     plan_with(name, &[])
 }
 
-/// The same, changed as by `--set`.
+/// Returns directory and plan, changed as by `--set`.
 fn plan_with(name: &str, set: &[String]) -> (PathBuf, Plan) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../experiments")
@@ -66,12 +65,12 @@ fn plan_with(name: &str, set: &[String]) -> (PathBuf, Plan) {
     (folder, plan)
 }
 
-/// An experiment as it stands in the repository, and what came out.
+/// An experiment of the repository, and its results.
 struct Experiment {
     plan: Plan,
     published: Option<Published>,
     records: Vec<SeriesRecord>,
-    /// How often each series was run.
+    /// Number of runs of each series.
     repeat: u32,
 }
 
@@ -81,13 +80,12 @@ impl Experiment {
         Self::run_so_often(name, |_| 1)
     }
 
-    /// Runs every series as often as the plan says.
+    /// Runs every series with the plan's number of repeats.
     fn run_as_often_as_planned(name: &str) -> Self {
         Self::run_so_often(name, |plan| plan.repeat.unwrap_or(1))
     }
 
-    /// Runs some series of the plan, changed as by `--set`: of a long plan a part that CI
-    /// can afford.
+    /// Runs some series of the plan, changed as by `--set`. For long plans CI runs a part only.
     fn run_short(name: &str, only: &[&str], set: &[&str]) -> Self {
         let set: Vec<String> = set.iter().map(|&text| text.to_owned()).collect();
         let (folder, plan) = plan_with(name, &set);
@@ -132,7 +130,7 @@ impl Experiment {
         &self.record_of(series).flows[0]
     }
 
-    /// What the sampled RTTs of that flow say, in ms and in order, from that second on.
+    /// Returns sampled RTTs of a flow in ms, sorted, from `from_second` on.
     fn round_trips(&self, series: &str, flow: &str, from_second: u64) -> Vec<f64> {
         let flows = &self.record_of(series).flows;
         let flow = flows.iter().find(|known| known.name == flow);
@@ -148,12 +146,12 @@ impl Experiment {
         found
     }
 
-    /// Mbit/s of that series.
+    /// Returns the rate of a series in Mbit/s.
     fn rate(&self, series: &str) -> f64 {
         self.flow(series).goodput_bps / 1e6
     }
 
-    /// Our rate over the middle of what was published for it.
+    /// Returns our rate divided by the middle of the published rates.
     fn ratio(&self, series: &str) -> f64 {
         let record = self.records.iter().find(|record| record.name == series);
         let record = record.unwrap_or_else(|| panic!("no series {series}"));
@@ -163,7 +161,7 @@ impl Experiment {
         self.rate(series) / theirs.middle()
     }
 
-    /// Every series that is fitted says so, by the same inputs.
+    /// Checks that every fitted series is declared as such, with these inputs.
     fn assert_fitted(&self, is_fitted: impl Fn(&str) -> bool, inputs: &[&str]) {
         for series in &self.plan.series {
             let expected = if is_fitted(&series.name) { inputs } else { &[] };
@@ -171,7 +169,7 @@ impl Experiment {
         }
     }
 
-    /// What is published for a series must be a series of the plan.
+    /// Checks that every series with published numbers is in the plan.
     fn assert_published_series_are_run(&self) {
         for published in &self.published().series {
             let known = self.records.iter().any(|ours| ours.name == published.name);

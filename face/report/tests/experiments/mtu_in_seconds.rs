@@ -17,8 +17,8 @@ fn rate(series: &str) -> f64 {
     rate
 }
 
-/// Each hop takes the whole packet, and the whole ACK of 52 octets, before it sends
-/// it on; each link adds 38.
+/// Each hop stores and forwards the whole packet, and the whole ACK of 52 bytes. Each link adds 38
+/// bytes.
 #[test]
 fn the_rtt_has_the_time_of_a_packet_for_each_hop() {
     for hops in [1.0, 5.0, 10.0] {
@@ -56,7 +56,7 @@ fn with_the_same_loss_of_packets_the_rate_is_in_proportion_to_their_payload() {
     }
 }
 
-/// The root of the payload would be 2.5 and 6.7.
+/// The square root of the payload would give 2.5 and 6.7.
 #[test]
 fn with_the_same_loss_of_bits_little_of_that_is_left() {
     let gain = |series: &str| rate(series) / rate("packets-1500");
@@ -64,7 +64,7 @@ fn with_the_same_loss_of_bits_little_of_that_is_left() {
     assert!((4.2..6.7).contains(&gain("bits-65535")));
 }
 
-/// W/2 round trips: 42, 6.9 and 0.97 s.
+/// W/2 RTTs: 42, 6.9 and 0.97 s.
 #[test]
 fn one_loss_is_made_good_in_half_a_window_of_round_trips() {
     let back = |mtu: &str| {
@@ -89,12 +89,12 @@ fn a_host_that_takes_10_us_a_packet_is_as_fast_as_packets_are_large() {
     assert!(rate("host-65535") > 9_900.0);
 }
 
-/// 1.2 ms of packet each: 1500 octets at 10 Mbit/s, 15,000 at 100.
+/// Each packet takes 1.2 ms: 1500 bytes at 10 Mbit/s, 15,000 at 100.
 #[test]
 fn a_sparse_flow_waits_for_half_of_a_packet_of_another() {
     let waits = |rate: &str, mbps: f64, mtu: f64| {
         let found = experiment().round_trips(&format!("sparse-{rate}-{mtu}"), "sparse", 4);
-        // Its own packet of 252 octets and its ACK, over the other's.
+        // RTT without the other flow: 20 ms, and the time of a packet of 252 bytes.
         let own = 20.0 + (252.0 + 38.0) * 8.0 / mbps / 1e3;
         (found[found.len() / 2] - own) / ((mtu + 38.0) * 8.0 / mbps / 1e3)
     };

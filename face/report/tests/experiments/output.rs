@@ -1,5 +1,4 @@
-//! All that a terminal shows of each experiment: the snapshots are the
-//! specification.
+//! Terminal output of each experiment; the snapshots are the specification.
 
 use std::path::Path;
 
@@ -9,7 +8,7 @@ use gigatcp_report::Report;
 use crate::Experiment;
 
 impl Experiment {
-    /// What the run as a whole is to its report.
+    /// Returns the record of the whole run.
     fn record(&self) -> RunRecord {
         RunRecord {
             schema: SCHEMA.to_owned(),
@@ -26,14 +25,14 @@ impl Experiment {
         }
     }
 
-    /// What a terminal shows of one series.
+    /// Returns the terminal output of one series.
     pub(crate) fn series_text(&self, series: &str) -> String {
         let record = self.record();
         let report = Report::new(&record, self.published.as_ref());
         report.text_series(self.record_of(series))
     }
 
-    /// The whole output is as it was.
+    /// Checks the whole output against its snapshot.
     pub(crate) fn assert_output(&self) {
         let record = self.record();
         let report = Report::new(&record, self.published.as_ref());
@@ -41,7 +40,7 @@ impl Experiment {
     }
 }
 
-/// What other tests hold to what was published is here held to what it was.
+/// Other tests compare with published numbers; this one compares with earlier output.
 #[test]
 fn what_a_terminal_shows_of_fink_slow_start() {
     Experiment::run("fink-slow-start").assert_output();

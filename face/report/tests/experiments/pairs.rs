@@ -1,6 +1,6 @@
-//! Two flows share a link: RTTs that differ, delay next to loss, L4S next to CUBIC.
+//! Two flows share a link: different RTTs, delay-based next to loss-based, L4S next to CUBIC.
 //!
-//! A part of the plan for 60 s; the README has all of it for 180 s.
+//! Runs a part of the plan for 60 s; the README has all of it for 180 s.
 
 use std::sync::OnceLock;
 
@@ -35,7 +35,8 @@ fn rtt(series: &str, flow: &str) -> f64 {
     found[found.len() / 2]
 }
 
-/// W = 0.12/p^0.835 and losses of both at once: the ratio of RTTs to the power 6.1.
+/// W = 0.12/p^0.835, with losses of both flows simultaneously. The rate ratio is the ratio of RTTs
+/// to the power 6.1.
 #[test]
 fn half_the_rtt_takes_nearly_everything_under_highspeed() {
     let exponent = ratio("rtt-highspeed").ln() / (80.5_f64 / 40.4).ln();
@@ -56,7 +57,7 @@ fn ledbat_yields_to_a_queue_of_more_than_its_target_and_to_no_other() {
     assert!(ratio("ledbat-cubic-400") < 0.002);
 }
 
-/// RFC 9332 appendix C: 1.39·(1 + 15/25)/2 = 1.11, and queues of 1 and 15 ms.
+/// RFC 9332 appendix C: 1.39·(1 + 15/25)/2 = 1.11. The queues are 1 and 15 ms.
 #[test]
 fn prague_and_cubic_have_equal_rates_under_dualpi2_at_25_ms() {
     assert!((0.95..1.2).contains(&ratio("dualpi2-25")));

@@ -1,4 +1,4 @@
-//! What Internet2 wanted to learn in 2001: the answers of the README that one run shows.
+//! Questions of Internet2 in 2001: the answers of the README that one run shows.
 
 use crate::Experiment;
 
@@ -11,7 +11,7 @@ fn one_connection_breaks_the_record_of_786_mbits() {
     assert!((935.0..990.0).contains(&mbps(&[])));
 }
 
-/// 1 ms are 14 packets; three of them are a loss to a stack without RACK (RFC 5681 section 2).
+/// 1 ms is 14 packets. Three of them count as a loss for a stack without RACK (RFC 5681 section 2).
 #[test]
 fn reordering_by_a_millisecond_costs_the_stack_of_2001_most_of_its_rate_and_today_s_nothing() {
     let reorder = ["path.reorder=1e-3", "path.reorder_delay=1 ms"];

@@ -1,4 +1,4 @@
-//! Calls to one server: what load and repetition do.
+//! Calls to one server: the effects of load and of repeated calls.
 
 use std::sync::OnceLock;
 
@@ -16,13 +16,13 @@ fn calls(series: &str) -> &'static ApplicationRecord {
     application.as_ref().expect("calls")
 }
 
-/// Mean time at the server in ms: without the path's 1.1 ms.
+/// Mean time at the server in ms, without the path's 1.1 ms.
 fn wait(series: &str) -> f64 {
     calls(series).response_mean_ns.expect("answers") as f64 / 1e6 - 1.1
 }
 
-/// M/M/1: 10 ms / (1 - load), and 4.6 times that for 99 of 100. The bars are two standard
-/// errors of so many calls.
+/// M/M/1: 10 ms / (1 - load), and 4.6 times that for the 99th percentile. The bounds are two
+/// standard errors.
 #[test]
 fn with_random_work_response_times_go_like_1_over_1_minus_load() {
     for (load, bar) in [(10, 0.02), (25, 0.02), (50, 0.03), (75, 0.05), (90, 0.07)] {
@@ -47,7 +47,7 @@ fn with_equal_work_half_of_the_queueing_is_left() {
     }
 }
 
-/// Calls answered per second, each once, of 100 that the server can do.
+/// Distinct calls answered per second, of 100 that the server can handle.
 fn answered(series: &str) -> f64 {
     calls(series).answered as f64 * 1e9 / experiment().record_of(series).duration_ns as f64
 }
@@ -69,7 +69,7 @@ fn repetition_above_the_limit_leaves_a_quarter_of_the_answers() {
         let answered = answered(series);
         assert!((20.0..32.0).contains(&answered), "{series}: {answered}");
     }
-    // Without repetition callers that wait are held up and nothing else.
+    // Without repetition, callers only wait.
     assert!(answered("timer-100") > 99.0);
 }
 

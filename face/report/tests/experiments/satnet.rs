@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::{Experiment, assert_within};
 
-/// What TCP delivers at most, Mbit/s: 216 of 256 octets of 40 kbit/s.
+/// Maximum TCP throughput, Mbit/s: 216 of 256 bytes at 40 kbit/s.
 const CHANNEL: f64 = 0.04 * 216.0 / 256.0;
 
 fn experiment() -> &'static Experiment {
@@ -22,25 +22,25 @@ fn share(series: &str) -> f64 {
 #[test]
 fn a_tcp_without_congestion_control_gets_56_per_cent_of_the_channel() {
     assert_within(experiment(), "vanilla", 0.10);
-    // Too fast, and not too slow: a window that opens in steps of another MSS
-    // than that of the segments made it too slow once.
+    // An upper bound too: a window that grows in steps of another MSS than that of the segments
+    // once made it too slow.
     assert!(experiment().ratio("vanilla") > 1.0);
 }
 
-/// Not a success: 49 % were published. Halving the window for each loss leaves
-/// what the law of the square root says, 0.31 of this channel at most.
+/// Not reproduced: 49 % were published. With a window that is halved for each loss, the square-root
+/// law allows at most 0.31 of this channel.
 #[test]
 fn with_congestion_control_it_is_a_third_at_most_and_not_half() {
     let timer_only = share("with-control");
     assert!((0.20..0.27).contains(&timer_only));
-    // Mathis and others 1997: sqrt(3/2p) packets per round trip, of 40.
+    // Mathis and others 1997: sqrt(3/2p) packets per RTT, of 40.
     let law = (1.5_f64 / 0.01).sqrt() / 40.0;
     let repaired = share("with-control-fast-retransmit") / law;
     assert!((0.9..1.05).contains(&repaired), "{repaired:.3} of the law");
 }
 
-/// "A 1% loss rate would translate into a 1% throughput effect", with a window of
-/// twice the pipe: to be tested, and false of that congestion control.
+/// "A 1% loss rate would translate into a 1% throughput effect", with a window of twice the pipe.
+/// The test shows that this is false with that congestion control.
 #[test]
 fn a_large_receive_window_changes_nothing_for_a_window_that_loss_keeps_small() {
     for (large, small) in [
@@ -57,8 +57,8 @@ fn a_large_receive_window_changes_nothing_for_a_window_that_loss_keeps_small() {
     assert!((0.4..0.6).contains(&today));
 }
 
-/// True of a sender that knows its pipe and repairs as today's do, but with four
-/// pipes of window: a hole takes longer than one round trip to fill.
+/// True for a sender with a known pipe and current loss recovery, but with a window of four pipes.
+/// A gap takes longer than one RTT to fill.
 #[test]
 fn one_per_cent_of_loss_costs_two_where_the_pipe_is_known_and_the_window_holds_four() {
     let twice = share("large-window-known-pipe");
@@ -67,7 +67,7 @@ fn one_per_cent_of_loss_costs_two_where_the_pipe_is_known_and_the_window_holds_f
     assert!((0.97..0.99).contains(&four_times));
 }
 
-/// Go-back-N repairs a burst of b at the cost of one loss: 1/(1 + 2pW/b).
+/// Go-back-N recovers a burst of b losses at the cost of one: 1/(1 + 2pW/b).
 #[test]
 fn bursts_of_b_cost_a_tcp_without_congestion_control_what_a_bth_of_the_loss_costs() {
     for burst in [2.0, 4.0, 8.0] {
@@ -77,7 +77,7 @@ fn bursts_of_b_cost_a_tcp_without_congestion_control_what_a_bth_of_the_loss_cost
     }
 }
 
-/// The law of the square root would have 0.43, 0.61 and 0.87.
+/// The square-root law would give 0.43, 0.61 and 0.87.
 #[test]
 fn a_window_that_bursts_halve_is_larger_but_less_than_the_law_of_the_square_root_has() {
     let isolated = share("with-control-fast-retransmit");
@@ -97,8 +97,8 @@ fn a_sender_that_knows_its_pipe_carries_98_per_cent_through_bursts_too() {
     }
 }
 
-/// The state of the channel moves with packets: a sender that backs off meets the
-/// same burst again and again. The README says so.
+/// The state of the channel changes per packet. A sender in backoff meets the same burst
+/// repeatedly, as the README says.
 #[test]
 fn one_burst_may_silence_a_sender_that_backs_off_for_long() {
     let samples = &experiment().flow("large-window-today-burst-8").samples;

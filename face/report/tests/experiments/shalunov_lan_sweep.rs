@@ -18,12 +18,12 @@ fn ring(series: &str) -> &'static RingRecord {
     large.expect("the ring of large frames")
 }
 
-/// Whether the connection went on to the end of its 20 s.
+/// Whether the connection continued to the end of its 20 s.
 fn lives(series: &str) -> bool {
     experiment().flow(series).elapsed_ns > 19_000_000_000
 }
 
-/// Nothing fitted: the loop is two interrupts of 200 us, by the driver's source.
+/// Nothing is fitted: the loop is two interrupts of 200 us, according to the driver's source.
 #[test]
 fn eight_segments_of_window_are_limited_by_two_interrupts() {
     assert_within(experiment(), "scaled-32K", 0.01);
@@ -37,8 +37,8 @@ fn a_send_buffer_beyond_the_window_reaches_the_line_rate() {
     assert_within(experiment(), "plain-128K", 0.01);
 }
 
-/// The control: no window is larger than 65535, so 16 frames are all that a
-/// host with an ideal reader ever holds, whatever the buffers.
+/// The control run: no window is larger than 65535. So a host with an ideal reader holds at most 16
+/// frames, independent of the buffers.
 #[test]
 fn without_rfc_1323_no_buffer_is_too_large() {
     for size in ["512K", "1M", "2M", "4M", "8M"] {
@@ -50,8 +50,8 @@ fn without_rfc_1323_no_buffer_is_too_large() {
     }
 }
 
-/// Class A: 384 - 256 buffers of a segment each are 524288 octets. No reader
-/// pauses; it is just slower than the line.
+/// Class A: 384 - 256 buffers of a segment each are 524288 bytes. No reader pauses; it is only
+/// slower than the line.
 #[test]
 fn with_rfc_1323_the_last_window_that_loses_nothing_is_524288() {
     let whole = ring("scaled-512K-cpu");
@@ -69,13 +69,12 @@ fn with_rfc_1323_every_window_that_did_not_work_dies() {
     for size in ["768K", "1M", "2M", "8M"] {
         let series = format!("scaled-{size}-cpu");
         assert!(!lives(&series), "{series}");
-        // Beyond the hole lies what pins every buffer.
+        // Data beyond the gap holds every buffer.
         assert_eq!(ring(&series).held_packets, 128, "{series}");
     }
 }
 
-/// The receiver was fitted to another table, measured after the pool had been
-/// enlarged.
+/// The receiver was fitted to another table, measured after the pool had been enlarged.
 #[test]
 fn the_receiver_of_the_other_sweep_predicts_two_rows_within_three_per_cent() {
     assert_within(experiment(), "scaled-256K-cpu", 0.01);
@@ -84,8 +83,8 @@ fn the_receiver_of_the_other_sweep_predicts_two_rows_within_three_per_cent() {
     assert!((0.8..0.9).contains(&smaller), "{smaller:.3}");
 }
 
-/// Not a success: without RFC 1323 hosts were faster, so that receiver cannot be
-/// what limited them, and with 8 MiB it fails where the real one did not.
+/// Not reproduced: without RFC 1323 the hosts were faster, so that receiver cannot be their limit.
+/// With 8 MiB it fails where the real one did not.
 #[test]
 fn the_same_receiver_is_refuted_by_the_rows_without_rfc_1323() {
     let ratio = experiment().ratio("plain-512K-cpu");
@@ -94,8 +93,8 @@ fn the_same_receiver_is_refuted_by_the_rows_without_rfc_1323() {
     assert_eq!(ring("plain-8M-cpu").held_packets, 0);
 }
 
-/// Not a success: neither the ticks of 10 ms at 4 KiB, nor the notch at 16 KiB,
-/// nor the decline of large send buffers come out.
+/// Not reproduced: the ticks of 10 ms at 4 KiB, the notch at 16 KiB, and the decline of large send
+/// buffers.
 #[test]
 fn the_rows_that_miss_are_where_the_readme_says() {
     let ratio = |series: &str| experiment().ratio(series);

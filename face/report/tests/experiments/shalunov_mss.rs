@@ -1,4 +1,4 @@
-//! Segments smaller than both SYNs allow.
+//! Segments smaller than the effective send MSS.
 
 use std::sync::OnceLock;
 
@@ -9,8 +9,8 @@ fn experiment() -> &'static Experiment {
     EXPERIMENT.get_or_init(|| Experiment::run("shalunov-mss"))
 }
 
-/// Segments of a connection without loss have so many octets of data each, but
-/// for the short ones at ends of writes.
+/// Checks the payload of segments, except short ones at the ends of writes. The connection has no
+/// loss.
 fn assert_payload(series: &str, octets: f64) {
     let flow = experiment().flow(series);
     assert_eq!(flow.retransmitted_segments, 0, "{series}");
@@ -54,8 +54,8 @@ fn larger_windows_are_not_reproduced_without_a_model_of_the_hosts() {
     }
 }
 
-/// A prediction: what a packet costs was fitted to segments of 4096 octets, in
-/// another experiment. Throughput fell because segments shrank.
+/// A prediction: the cost of a packet was fitted to segments of 4096 bytes, in another experiment.
+/// Throughput falls because segments are smaller.
 #[test]
 fn the_collapse_with_hardware_checksums_follows_from_the_size_of_segments() {
     assert_within(experiment(), "plateau-1006", 0.10);
@@ -63,8 +63,8 @@ fn the_collapse_with_hardware_checksums_follows_from_the_size_of_segments() {
     assert!((53.0..60.0).contains(&larger), "{larger:.1}");
 }
 
-/// 205 us a segment, exactly; what the averages above fall short of that, 4 %, is slow
-/// start from one segment in the first second of 20.
+/// Exactly 205 us per segment. The averages above are 4 % slower because of slow start from one
+/// segment in the first of 20 s.
 #[test]
 fn after_slow_start_the_processor_is_all_there_is() {
     for (series, octets) in [("plateau-1006", 954.0), ("plateau-1492", 1440.0)] {

@@ -1,4 +1,4 @@
-//! A window too large for the processor's cache.
+//! A window too large for the CPU cache.
 
 use std::sync::OnceLock;
 
@@ -16,15 +16,14 @@ fn throughput_never_rises_with_the_window_and_falls_tenfold_in_all() {
     let rates = WINDOWS.map(|window| experiment().rate(&format!("4470-{window}")));
     println!("{rates:.1?}");
     for pair in rates.windows(2) {
-        // A segment more or less when the time is over is no rise.
+        // A difference of one segment at the end of the time is not a rise.
         assert!(pair[1] <= pair[0] * 1.0001, "{rates:.1?}");
     }
     // Published: eightfold.
     assert!(rates[0] > 8.0 * rates[5], "{rates:.1?}");
 }
 
-/// The knee is declared by the hardware: a cache of 256 KiB holds the headers of
-/// 2 MiB.
+/// The knee follows from the hardware: a cache of 256 KiB holds the headers of 2 MiB.
 #[test]
 fn the_knee_lies_between_two_and_four_mebibytes() {
     let drop = |from: &str, to: &str| experiment().rate(from) / experiment().rate(to);
@@ -40,9 +39,9 @@ fn packets_twice_as_large_keep_the_line_rate_whatever_the_window() {
     assert_within(experiment(), "8940-512K", 0.10);
 }
 
-/// Better than the class asks for, and not claimed: memory of 100 ns is a round
-/// number. The two rows beside the knee miss, where a cache fails by degrees and
-/// the model's does not, and so does the last.
+/// Closer than class C requires, but not claimed: 100 ns of memory latency is a round number. The
+/// two rows next to the knee deviate, because a real cache fails gradually and the model's does
+/// not. The last row deviates too.
 #[test]
 fn the_rows_that_miss_are_where_the_readme_says() {
     let ratio = |window: &str| experiment().ratio(&format!("4470-{window}"));

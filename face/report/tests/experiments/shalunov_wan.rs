@@ -19,8 +19,8 @@ fn seattle_to_atlanta_limited_by_the_window_is_within_one_per_cent_and_nothing_i
     }
 }
 
-/// The published rows seem to ask for 2 ms more than ping measured; slow start
-/// from one segment, inside the 20 s, is what they are.
+/// The published rows seem to require 2 ms more than ping measured. The actual cause is slow start
+/// from one segment, within the 20 s.
 #[test]
 fn two_milliseconds_of_host_latency_make_it_worse_by_three_per_cent() {
     for window in WINDOW_LIMITED {
@@ -29,8 +29,7 @@ fn two_milliseconds_of_host_latency_make_it_worse_by_three_per_cent() {
     }
 }
 
-/// Class D: the height is fitted, one number per direction; that it is flat is
-/// not.
+/// Class D: the height is fitted, one number per direction. The flatness is not.
 #[test]
 fn a_cost_per_packet_makes_a_plateau_that_no_window_moves() {
     for direction in ["pnw", "sox"] {
@@ -44,9 +43,9 @@ fn a_cost_per_packet_makes_a_plateau_that_no_window_moves() {
     }
 }
 
-/// One number, from the height of the plateau: the rows below it are limited by the
-/// window, also with a processor. A writer that waits for a third of the buffer would
-/// be 4 to 12 % too slow there.
+/// One number, from the height of the plateau. The rows below it are limited by the window, with
+/// the CPU model too. A writer that waits for a third of the buffer would be 4 to 12 % too slow
+/// there.
 #[test]
 fn the_cost_that_makes_the_plateau_leaves_the_rows_limited_by_the_window_alone() {
     for window in WINDOW_LIMITED {
@@ -54,8 +53,8 @@ fn the_cost_that_makes_the_plateau_leaves_the_rows_limited_by_the_window_alone()
     }
 }
 
-/// Not a success: nothing published tells the two directions apart, so the rows
-/// of the other one, limited by the window, stay unexplained.
+/// Not reproduced: no published fact distinguishes the two directions. So the window-limited rows
+/// of the other one stay unexplained.
 #[test]
 fn atlanta_to_seattle_limited_by_the_window_is_a_third_to_two_thirds_too_fast() {
     for window in WINDOW_LIMITED {
@@ -66,8 +65,8 @@ fn atlanta_to_seattle_limited_by_the_window_is_a_third_to_two_thirds_too_fast() 
     }
 }
 
-/// One number, fitted to the first row; the next two follow, and the fourth is a per
-/// cent below what was published as 106 to 158.
+/// One number, fitted to the first row. The next two are predicted, and the fourth is 1 % below the
+/// published 106 to 158.
 #[test]
 fn a_receiver_whose_interrupts_starve_its_reader_gives_the_rows_limited_by_the_window() {
     let extremes = [(53.0, 53.7), (86.0, 94.1), (92.0, 93.4), (104.0, 158.0)];
@@ -77,9 +76,9 @@ fn a_receiver_whose_interrupts_starve_its_reader_gives_the_rows_limited_by_the_w
     }
 }
 
-/// Not a success: above the rows limited by the window the same receiver goes on
-/// rising where the published rates stay at 160, and with the sender that makes
-/// that plateau it is no longer starved.
+/// Not reproduced: above the window-limited rows, the rate with this receiver continues to rise,
+/// but the published rates stay at 160. With the sender that causes that plateau, the receiver is
+/// no longer starved.
 #[test]
 fn the_same_receiver_makes_no_plateau_and_does_not_combine_with_the_sender_that_does() {
     let ratios = PLATEAU.map(|window| experiment().ratio(&format!("sox-{window}-receiver")));
@@ -93,7 +92,7 @@ fn the_same_receiver_makes_no_plateau_and_does_not_combine_with_the_sender_that_
     assert_within(experiment(), "sox-2M-both", 0.05);
 }
 
-/// Three numbers, for nine rows: seven are met.
+/// Three numbers for nine rows: seven are reproduced.
 #[test]
 fn a_sender_that_pays_for_acks_has_both_the_bursts_and_the_plateau() {
     for window in ["512K", "1M", "1166000", "4M", "8M", "16M"] {
@@ -102,14 +101,14 @@ fn a_sender_that_pays_for_acks_has_both_the_bursts_and_the_plateau() {
     // Published as 106 to 158.
     let rate = experiment().rate("sox-1457500-host");
     assert!((104.0..158.0).contains(&rate), "{rate:.1}");
-    // Not a success: the bursts last to 2 MiB.
+    // Not reproduced: the bursts last to 2 MiB.
     for (window, missed) in [("1536K", 0.69), ("2M", 0.79)] {
         let ratio = experiment().ratio(&format!("sox-{window}-host"));
         assert!((ratio - missed).abs() < 0.02, "{window}: {ratio:.3}");
     }
 }
 
-/// Not a success: while a burst is at the interrupts no ACK leaves either.
+/// Not reproduced: while interrupts handle a burst, no ACK is sent either.
 #[test]
 fn a_cost_at_interrupts_delays_acks_as_well_and_is_too_slow() {
     for window in ["512K", "1457500", "2M"] {

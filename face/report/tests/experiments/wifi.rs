@@ -1,4 +1,4 @@
-//! Frame aggregation, clumped ACKs and jitter.
+//! Frame aggregation, ACK bursts and jitter.
 
 use std::sync::OnceLock;
 

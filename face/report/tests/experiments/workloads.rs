@@ -1,4 +1,4 @@
-//! The plans that the speed of simulation is measured by: a hundred flows, and one.
+//! The plans used to measure the speed of simulation: a hundred flows, and one.
 
 use gigatcp_record::SeriesRecord;
 use gigatcp_run::Job;

@@ -1,5 +1,5 @@
-//! The pages of a run, of a test and of a sweep as a person uses them: zoom, views of moments,
-//! addresses that show the same again, tables that sort and filter.
+//! The pages of a run, of a test and of a sweep in use: zoom, views of moments, addresses that
+//! restore a view, tables that sort and filter.
 
 use std::fs;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ fn run_with_a_loss() -> RunRecord {
     run
 }
 
-/// The address once it has what is shown: it follows a moment later.
+/// Returns the address when it has the view, which it gets a moment later.
 fn address(browser: &Browser) -> String {
     browser.script("link.put()");
     let address = browser.script("return decodeURIComponent(location.hash)");
@@ -86,7 +86,7 @@ fn a_drag_over_one_graph_zooms_all_and_the_address_shows_the_same_again() {
         said.starts_with("Shown: ") && said.contains(" to ") && said.ends_with(" s"),
         "{said}"
     );
-    // By keys: nearer, and the whole; the address forgets it.
+    // By keys: zoom in, and the whole; the address then has no span.
     browser.script("document.getElementById('window').focus()");
     browser.keys("+");
     let near = browser.script("return shown.span[1] - shown.span[0]");
@@ -143,7 +143,7 @@ fn the_page_of_a_test_has_its_answer_first_and_every_control_has_a_name() {
          return parts.filter((one) => !name(one)?.trim()).map((one) => one.outerHTML.slice(0, 80))",
     );
     assert_eq!(nameless, json!([]));
-    // Two series are read in one graph: no panel of each.
+    // Two series share one graph: neither has its own panel.
     assert_eq!(
         browser.script("return document.getElementById('each').hidden"),
         true

@@ -1,8 +1,7 @@
-//! A made-up run of eight series, of the size and shape of a real one.
+//! An invented run of eight series, with the size and shape of a real one.
 //!
-//! Growth, ceiling and a hole after a burst of loss are drawn by a few lines of
-//! arithmetic, not by TCP: enough to fill every table and graph of a report. No
-//! number here is published or measured anywhere.
+//! A few lines of arithmetic make growth, ceiling and a gap after a loss burst, without TCP. This
+//! fills every table and graph of a report. No number here is published or measured.
 
 #![allow(dead_code)] // Each test binary uses a part.
 
@@ -14,12 +13,12 @@ use gigatcp_record::{
 const MS: u64 = 1_000_000;
 const RTT_MS: u64 = 82;
 const MSS: u64 = 8948;
-/// Growth per 10 ms that almost doubles in a round trip. Only additions and
-/// multiplications make the numbers, so that they are the same everywhere.
+/// Growth per 10 ms that almost doubles in an RTT. Only additions and multiplications are used, so
+/// that results are the same on every machine.
 const DOUBLING: f64 = 1.081_4;
 const CEILING_BPS: f64 = 7.2e9;
 
-/// How one made-up series behaves.
+/// Parameters of an invented series.
 #[derive(Clone, Copy)]
 pub struct Shape {
     /// Name of the series.
@@ -32,7 +31,7 @@ pub struct Shape {
     pub window: u64,
     /// Length in seconds.
     pub seconds: u64,
-    /// Whether the window overruns the path and a hole follows.
+    /// Whether the window overruns the path, with a stall afterwards.
     pub hole: bool,
 }
 
@@ -162,7 +161,7 @@ fn hops(flow: &FlowRecord, shape: Shape) -> Vec<HopRecord> {
     ]
 }
 
-/// What the arithmetic knows at one step of 10 ms.
+/// State of the arithmetic at one step of 10 ms.
 struct State {
     cwnd: f64,
     delivered: f64,
@@ -385,7 +384,7 @@ fn sequence(samples: &[Sample], hole_ms: u64) -> TimeSequence {
     }
 }
 
-/// Doubling trains of segments, acknowledged one round trip later.
+/// Trains of segments that double, acknowledged one RTT later.
 fn start() -> SequenceDetail {
     let mut detail = SequenceDetail {
         why: "start".to_owned(),
@@ -405,7 +404,7 @@ fn start() -> SequenceDetail {
     detail
 }
 
-/// A hole of a dozen segments, its duplicate ACKs with SACK, its repair.
+/// A gap of a dozen segments, its duplicate ACKs with SACK, and its retransmission.
 fn first_loss(hole_ms: u64, first: u64) -> SequenceDetail {
     let mut detail = SequenceDetail {
         why: "first loss".to_owned(),

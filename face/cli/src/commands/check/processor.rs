@@ -1,10 +1,10 @@
-//! The processor of a host as `check` shows it.
+//! CPU costs and scheduling of a host as `check` shows them.
 
 use gigatcp_path::{Checksum, CpuCosts, Picoseconds};
 use gigatcp_plan::Host;
 use gigatcp_units::Bytes;
 
-/// What each piece of work costs, as the plan writes it: `per_call 2 us`.
+/// Returns the nonzero costs, each as the plan writes it: `per_call 2 us`.
 pub(super) fn costs(costs: &CpuCosts) -> Vec<String> {
     let named = costs.named().into_iter();
     let named = named.filter(|(_, cost)| *cost != Picoseconds::default());
@@ -21,7 +21,7 @@ pub(super) fn costs(costs: &CpuCosts) -> Vec<String> {
     said
 }
 
-/// How the processors share the work, and what bounds it.
+/// Returns the number of CPUs and queues, polling, and the bounds of the receive path.
 pub(super) fn sharing(host: &Host) -> Vec<String> {
     let scheduling = &host.scheduling;
     let mut said = Vec::new();

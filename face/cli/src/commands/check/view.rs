@@ -14,7 +14,7 @@ use crate::grid::{Align, grid, line};
 use crate::output::counted;
 use crate::profiles;
 
-/// Stands for what is not there.
+/// Shown in place of an absent value.
 const NONE: &str = "-";
 
 /// A plan.
@@ -43,10 +43,10 @@ struct SeriesView {
     /// Links between nodes, where the plan has them in place of a path.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     links: Vec<HopView>,
-    /// The nodes at which flows begin or end.
+    /// Nodes at which flows begin or end.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     nodes: Vec<NodeView>,
-    /// The way of each flow over them.
+    /// Route of each flow over the links.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     routes: Vec<RouteView>,
     sender: HostView,
@@ -64,15 +64,15 @@ struct FlowView {
     kind: FlowKind,
 }
 
-/// What many flows of a series have in common.
+/// Settings of a flow; flows with equal settings share a line.
 #[derive(Serialize, PartialEq, Eq, Debug)]
 struct FlowKind {
     congestion_control: String,
     initial_ssthresh: Option<u32>,
-    /// Its name in plans; "usual" is the control's own, or the profile's.
+    /// Name in plans; "usual" is the default of the congestion control or of the profile.
     slow_start: &'static str,
     max_ssthresh: Option<u32>,
-    /// Absent: none is requested.
+    /// `None`: no buffer is requested.
     send_buffer_bytes: Option<u64>,
     receive_buffer_bytes: Option<u64>,
 }
@@ -84,42 +84,42 @@ struct NodeView {
     host: HostView,
 }
 
-/// The way of a flow over nodes and links.
+/// Route of a flow over nodes and links.
 #[derive(Serialize, Clone, PartialEq, Debug)]
 struct RouteView {
     flow: String,
-    /// All nodes of the way there, ends included.
+    /// Nodes of the forward path, both ends included.
     nodes: Vec<String>,
-    /// Links of the way there.
+    /// Links of the forward path.
     links: Vec<String>,
     /// Links of the reverse path.
     reverse_links: Vec<String>,
-    /// Delays of all of them.
+    /// Sum of the delays of these links.
     base_rtt_ns: u64,
 }
 
 /// A host.
 #[derive(Serialize, PartialEq, Debug)]
 struct HostView {
-    /// Whose TCP it is.
+    /// Stack of the host: engine or kernel.
     stack: &'static str,
     profile: &'static str,
     mtu_bytes: u32,
     has_cpu_costs: bool,
-    /// What each piece of work costs, as the plan writes it.
+    /// Cost of each operation, as the plan writes it.
     costs: Vec<String>,
-    /// How the processors share the work.
+    /// Number of CPUs and queues, polling, and bounds of the receive path.
     sharing: Vec<String>,
-    /// How often and for how long others have the processor, means.
+    /// Mean interval between CPU steals, and their mean duration.
     steal_ns: Option<[u64; 2]>,
     coalesce_ns: u64,
     coalesce_packets: Option<u32>,
-    /// What is set otherwise than in the profile, as the plan writes it.
+    /// Settings that differ from the profile, as the plan writes them.
     settings: Vec<String>,
 }
 
 impl PlanView {
-    /// What `plan` would run.
+    /// Returns the view of `plan`.
     pub(super) fn of(plan: &Plan) -> Self {
         Self {
             name: plan.name.clone(),
@@ -184,7 +184,7 @@ impl PlanView {
         grid(&columns, &cells)
     }
 
-    /// Different paths and hosts, each with the names of its series.
+    /// Distinct paths and hosts, each with the names of its series.
     fn environment(&self) -> Vec<(Vec<&str>, String)> {
         let mut groups: Vec<(Vec<&str>, String)> = Vec::new();
         for series in &self.series {
@@ -288,7 +288,7 @@ impl SeriesView {
         format!("{}{path}{}", self.routes_text(), self.hosts_text())
     }
 
-    /// A line for each way that flows take.
+    /// A line for each route.
     fn routes_text(&self) -> String {
         let mut ways: Vec<(&RouteView, Vec<&str>)> = Vec::new();
         for route in &self.routes {
@@ -342,7 +342,7 @@ impl SeriesView {
         ends.chain(nodes)
     }
 
-    /// A line for each host whose work costs something.
+    /// A line for each host with CPU costs.
     fn costs_text(&self) -> String {
         let costly = self.hosts().filter(|(_, host)| !host.costs.is_empty());
         costly
@@ -437,7 +437,7 @@ impl FlowKind {
     }
 }
 
-/// A buffer as a plan says it.
+/// Formats a buffer size as a plan writes it.
 fn buffer_text(requested: Option<u64>) -> String {
     requested.map_or_else(
         || "auto".to_owned(),
@@ -501,7 +501,7 @@ impl HostView {
     }
 }
 
-/// What flows of one kind send, each.
+/// Formats the amount or time after which flows of one kind stop, each.
 fn stops(flows: &[&FlowView]) -> String {
     let times = flows.iter().filter_map(|flow| flow.duration_ns);
     let times = span(times.map(Duration::from_nanos)).map(|times| format!("for {times}"));

@@ -1,4 +1,4 @@
-//! Which scripts there are.
+//! Finds the packet scripts below the paths given.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -9,16 +9,16 @@ use crate::nearest;
 /// A script that was found.
 #[derive(Debug)]
 pub(super) struct ScriptFile {
-    /// The directory it is counted in.
+    /// Directory under which its result is counted.
     pub folder: String,
     /// Its file.
     pub path: PathBuf,
-    /// Its text; octets that are no text become marks, which the reader
-    /// refuses where they matter.
+    /// Text of the script. Bytes that are not UTF-8 become replacement characters, which the parser
+    /// rejects where they matter.
     pub text: String,
 }
 
-/// The scripts under `paths`, in the order of their names.
+/// Returns the scripts below `paths`, sorted by name.
 pub(super) fn collect(paths: &[PathBuf]) -> Result<Vec<ScriptFile>, Failure> {
     let mut files = Vec::new();
     for path in paths {
@@ -45,7 +45,7 @@ pub(super) fn collect(paths: &[PathBuf]) -> Result<Vec<ScriptFile>, Failure> {
 
 fn walk(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     if !path.is_dir() {
-        // Whatever is named is a script; a file that is not there says so.
+        // A file named explicitly needs no `.pkt` ending; a missing one is an error.
         fs::metadata(path)?;
         files.push(path.to_owned());
         return Ok(());

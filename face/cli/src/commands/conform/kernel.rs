@@ -24,8 +24,8 @@ const LIST: &str = "differences.toml";
 /// The directory of shared scripts, next to the list.
 const SCRIPTS: &str = "script";
 
-/// Runs all scripts, or returns the exit status of a second process that did,
-/// because it could be given the privilege that this one has not.
+/// Runs all scripts against the kernel. If a second process ran them with the privilege that this
+/// one lacks, returns its exit status.
 pub(super) fn judge(
     found: &[ScriptFile],
     arguments: &Arguments,
@@ -53,7 +53,7 @@ pub(super) fn judge(
         }
         let chosen = script.option("ip_version").map(|option| &option.value);
         for version in versions(arguments, chosen.map(String::as_str)) {
-            // Its place among the results, which come in the order of scripts.
+            // The index keeps results in the order of the scripts.
             places.push((judged.len(), one));
             judged.push(Judged::of(one, &not_asked()));
             cases.push(Case {
@@ -78,7 +78,7 @@ pub(super) fn judge(
     Ok(Ok(judged))
 }
 
-/// The IP versions a script is run over: its own, or the requested one.
+/// Returns the IP versions for a script: its own, or the requested ones.
 fn versions(arguments: &Arguments, chosen: Option<&str>) -> Vec<IpVersion> {
     match chosen {
         Some(name) => IpVersion::from_name(name).into_iter().collect(),
@@ -88,7 +88,7 @@ fn versions(arguments: &Arguments, chosen: Option<&str>) -> Vec<IpVersion> {
     }
 }
 
-/// Scripts that the engine alone is held to.
+/// Returns the report for scripts that apply to the engine only.
 fn not_asked() -> Report {
     Report {
         verdict: Verdict::Unsupported {
@@ -99,7 +99,7 @@ fn not_asked() -> Report {
     }
 }
 
-/// Asks the kernel, and shows how far it has come.
+/// Runs the cases against the kernel and shows progress.
 fn ask(
     cases: &[Case],
     places: &[(usize, &ScriptFile)],
@@ -165,8 +165,7 @@ impl Lists {
         Ok(Self { lists })
     }
 
-    /// The list that applies to a script, and the script's name relative to the directory of shared
-    /// scripts.
+    /// Returns the list for a script, and its name within the shared directory.
     fn of_script(&self, path: &Path) -> Option<(&Differences, String)> {
         let folder = list_folder(path)?;
         let name = path.strip_prefix(folder.join(SCRIPTS)).ok()?;

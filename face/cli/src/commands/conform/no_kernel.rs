@@ -1,4 +1,4 @@
-//! Systems without a kernel that could be asked.
+//! Stub for systems without a kernel that scripts can run against.
 
 use gigatcp_script::run::Settings;
 
@@ -7,7 +7,7 @@ use super::collect::ScriptFile;
 use super::view::Judged;
 use crate::failure::Failure;
 
-/// Says that it cannot be done.
+/// Returns the error that this system is not supported.
 pub(super) fn judge(
     _: &[ScriptFile],
     _: &Arguments,

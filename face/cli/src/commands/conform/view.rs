@@ -1,4 +1,4 @@
-//! What is said about scripts that were run.
+//! Results of scripts, as text and as JSON.
 
 use std::collections::BTreeMap;
 
@@ -19,23 +19,23 @@ pub(super) struct Judged {
     folder: String,
     file: String,
     result: Result,
-    /// Line and column of what came otherwise.
+    /// Line and column of the first deviation.
     place: (usize, usize),
-    /// How often it was tried.
+    /// Number of attempts.
     attempts: u32,
-    /// Everything about it, for people.
+    /// Full report as text.
     pub story: String,
 }
 
-/// What came of a script.
+/// Result of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Result {
     Passed,
-    /// In what respect.
+    /// Aspect that failed.
     Failed(String),
-    /// In what respect, and why that is known and right.
+    /// Aspect that failed, and the reason why this difference is accepted.
     Listed(String, String),
-    /// What it needs.
+    /// Feature that the script requires.
     Unsupported(String),
 }
 
@@ -74,8 +74,7 @@ impl Judged {
         }
     }
 
-    /// What the kernel answered, over the version of this name where several
-    /// are tried.
+    /// Result of the kernel. `version` is the IP version, if several are tried.
     #[cfg(target_os = "linux")]
     pub(super) fn of_kernel(
         found: &ScriptFile,
@@ -91,7 +90,7 @@ impl Judged {
         one
     }
 
-    /// It differs, and that is listed with its reason.
+    /// Marks a failure as a listed difference, with its reason.
     #[cfg(target_os = "linux")]
     pub(super) fn listed(mut self, why: &str) -> Self {
         if let Result::Failed(respect) = self.result {
@@ -100,7 +99,7 @@ impl Judged {
         self
     }
 
-    /// It is listed as differing, and does not.
+    /// Marks a listed difference that no longer occurs as a failure.
     #[cfg(target_os = "linux")]
     pub(super) fn stale(mut self) -> Self {
         self.result = Result::Failed("listed as a difference, and none".to_owned());
@@ -116,16 +115,16 @@ impl Judged {
     }
 }
 
-/// All of them.
+/// Results of all scripts.
 #[derive(Serialize, Debug)]
 pub(super) struct Summary {
     schema: &'static str,
     folders: Vec<Folder>,
     failed: Vec<Line>,
-    /// Differences that are known; the reason is why.
+    /// Listed differences, with their reasons.
     listed: Vec<Line>,
     unsupported: Vec<Line>,
-    /// Passed, but not at the first attempt; the reason says at which.
+    /// Scripts that passed after a retry; the reason is the number of the attempt.
     retried: Vec<Line>,
 }
 

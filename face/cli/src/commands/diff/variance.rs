@@ -1,9 +1,9 @@
-//! `gigatcp diff --variance`: from where the differences between stored tests come.
+//! `gigatcp diff --variance`: splits the variance between stored tests by source.
 //!
-//! The rate of every interval of every run is an observation, in nested groups: connections of one
-//! command are a batch, batches since the same boot of both hosts are a boot. Nothing is left out:
-//! slow start is part of the first intervals, runs that were cut short count with what they have,
-//! and files without intervals are named.
+//! The rate of every interval of every run is an observation, in nested groups. Connections of one
+//! command are a batch. Batches since the same boot of both hosts are a boot. Nothing is left out:
+//! the first intervals contain slow start, and runs that were cut short count with the intervals
+//! they have. Files without intervals are named.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,8 +19,8 @@ use super::super::why::stored;
 use crate::failure::Failure;
 use crate::output;
 
-/// Levels from the coarsest on: what varies, the name of its groups, and what makes their mean
-/// certain.
+/// Levels, coarsest first. Each has a source of variance, the name of a group, and advice that
+/// reduces the uncertainty of the mean.
 const LEVELS: [(&str, &str, &str); 4] = [
     ("between boots", "boot", "repeat the test after reboots"),
     ("between batches", "batch", "repeat the test at other hours"),
@@ -28,16 +28,16 @@ const LEVELS: [(&str, &str, &str); 4] = [
     ("within a connection", "interval", "longer tests (-t)"),
 ];
 
-/// Probability below which a level differs for certain.
+/// Significance level: a level with a lower p-value differs.
 const CERTAIN: f64 = 0.05;
 
-/// Directories below the one that is named.
+/// Maximum depth of directories searched below the one given.
 const MAX_DEPTH: usize = 4;
 
 /// A stored run of a test.
 struct Run {
     place: PathBuf,
-    /// What was requested: only equal tests are compared.
+    /// Parameters of the test: only runs with equal ones are compared.
     plan: String,
     title: String,
     boot: String,
@@ -47,7 +47,7 @@ struct Run {
     rates: Vec<f64>,
 }
 
-/// Prints the components of the tests at these places.
+/// Prints the variance components of the tests at these places.
 pub(super) fn run(places: &[&Path], is_json: bool) -> Result<(), Failure> {
     let mut files = Vec::new();
     for place in places {
@@ -145,15 +145,15 @@ fn rates(series: &SeriesRecord) -> Vec<f64> {
 /// Runs of the same test.
 struct Group {
     runs: Vec<Run>,
-    /// `None`: no run has an interval.
+    /// `None` if no run has an interval.
     nested: Option<Nested>,
-    /// Boots, batches, runs with intervals, and intervals.
+    /// Numbers of boots, batches, runs with intervals, and intervals.
     counts: [usize; 4],
 }
 
 impl Group {
     fn of(mut runs: Vec<Run>) -> Self {
-        // Of a run that never began the boots are unknown: those of its batch.
+        // A run that never began does not know its boots: it gets those of its batch.
         let known: Vec<(u64, String)> = runs
             .iter()
             .filter(|run| !run.rates.is_empty())
@@ -215,7 +215,8 @@ impl Group {
         text + &self.extremes() + &self.others()
     }
 
-    /// The largest part, whether it is certain, and what makes the mean certain.
+    /// Returns the largest component, its significance, and how to reduce the uncertainty of the
+    /// mean.
     fn sentence(&self, nested: &Nested) -> String {
         let known = nested.levels.iter().enumerate();
         let known = known.filter_map(|(place, level)| Some((place, level.as_ref()?)));
@@ -251,7 +252,7 @@ impl Group {
         let deviation = level.variance.sqrt();
         let (low, high) = level.interval;
         let range = match high {
-            // Less than chance makes: the finer level's differences cancel out, as of a pacer.
+            // The estimate is zero: differences of the finer level cancel out, as with a pacer.
             Some(0.0) => "finer differences cancel".to_owned(),
             Some(high) => format!(
                 "{} to {}",
@@ -272,7 +273,8 @@ impl Group {
         )
     }
 
-    /// The slowest run and the fastest one; whether the slowest was the first one of its boot.
+    /// Returns the slowest and the fastest run. States whether the slowest was the first of its
+    /// boot.
     fn extremes(&self) -> String {
         let with_data = self.runs.iter().filter(|run| !run.rates.is_empty());
         let mean = |run: &&Run| run.rates.iter().sum::<f64>() / run.rates.len() as f64;
@@ -354,7 +356,7 @@ impl Group {
     }
 }
 
-/// The number of a name, a new one if it is new.
+/// Returns the index of a name, which is added if it is new.
 fn place(names: &mut Vec<String>, name: &str) -> usize {
     let known = names.iter().position(|known| known == name);
     known.unwrap_or_else(|| {

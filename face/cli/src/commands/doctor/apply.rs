@@ -5,17 +5,17 @@ use std::process::Command;
 use gigatcp_doctor::Report;
 use serde::Serialize;
 
-/// A command of a report, and what became of it.
+/// A command of a report and its result.
 #[derive(Serialize)]
 pub(super) struct Applied<'a> {
     command: &'a str,
     undo: Option<&'a str>,
-    /// Why it was not applied.
+    /// Reason why it was not applied.
     error: Option<String>,
 }
 
-/// Runs, in the order of the findings, the commands that change what always limits. One without a
-/// command that undoes it is not run.
+/// Runs the commands for findings that always limit, in order. A command without an undo command is
+/// not run.
 pub(super) fn apply(report: &Report) -> Vec<Applied<'_>> {
     let mut all: Vec<Applied<'_>> = Vec::new();
     for found in &report.findings {
@@ -54,7 +54,7 @@ fn run(command: &str) -> Result<(), String> {
     })
 }
 
-/// What was applied and what was not, and the commands that undo it, the last one first.
+/// Returns the commands applied, those not applied, and the undo commands, last first.
 pub(super) fn text(all: &[Applied<'_>]) -> String {
     let mut text = String::from("Applied\n");
     for one in all.iter().filter(|one| one.error.is_none()) {

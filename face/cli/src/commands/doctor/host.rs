@@ -29,7 +29,7 @@ fn resolve(name: &str) -> Result<IpAddr, Failure> {
         .hint("give an address, or omit HOST to examine the default route"))
 }
 
-/// Tests with a server at `name`: one in each direction that is asked about.
+/// Runs a test with the server at `name` in each requested direction.
 pub(super) fn test(
     name: &str,
     port: u16,

@@ -1,4 +1,4 @@
-//! Facts of this host, on systems other than Linux.
+//! Stub for systems other than Linux.
 
 use gigatcp_doctor::{Direction, HostFacts};
 
@@ -12,7 +12,7 @@ pub(super) fn read(_name: Option<&str>) -> Result<HostFacts, Failure> {
         .hint("on the Linux host: `gigatcp doctor --save facts.json`; here: `--facts facts.json`"))
 }
 
-/// Refuses: the tester is there on Linux only.
+/// Refuses: the tester exists on Linux only.
 pub(super) fn test(
     _name: &str,
     _port: u16,

@@ -1,4 +1,4 @@
-//! Facts in a file.
+//! Reads and writes facts in a file.
 
 use std::fs;
 use std::path::Path;

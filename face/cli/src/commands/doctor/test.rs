@@ -1,4 +1,4 @@
-//! A test with the peer next to what rules calculate: its result, stored or compared.
+//! Tests with the peer: compares their rates with the calculated ceilings, and stores them.
 
 use std::fs;
 use std::path::Path;
@@ -15,10 +15,10 @@ use crate::failure::Failure;
 /// The schema of stored tests.
 const SCHEMA: &str = "gigatcp.doctor-test/1";
 
-/// A rate this close to a ceiling, as a share of it, agrees with it.
+/// Maximum difference between a rate and a ceiling that agree, as a share of the ceiling.
 const AGREES: f64 = 0.2;
 
-/// What a test in one direction showed.
+/// Result of a test in one direction.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Test {
@@ -26,21 +26,21 @@ pub(super) struct Test {
     pub(super) is_sending: bool,
     /// Rate of payload without slow start, if it settled; else of the whole test.
     pub(super) rate_bps: u64,
-    /// How long it took.
+    /// Duration of the test.
     pub(super) duration_ns: u64,
-    /// Minimum RTT, if an end knows it.
+    /// Minimum RTT, if an end measured it.
     pub(super) min_rtt_ns: Option<u64>,
-    /// What limited it most of the time.
+    /// The limit for most of the time.
     pub(super) limit: Option<Limit>,
 }
 
-/// What limited a test.
+/// Limit of a test.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Limit {
     /// Id of the cause (`gigatcp explain ID`).
     pub(super) cause: String,
-    /// What follows "limited by".
+    /// Text that follows "limited by".
     pub(super) subject: String,
     /// Share of the test.
     pub(super) share: f64,
@@ -64,7 +64,7 @@ impl Test {
         Rate::from_bps(self.rate_bps)
     }
 
-    /// Whether it shows what a finding is about.
+    /// Whether the test applies to a finding of this direction.
     fn is_about(&self, direction: Direction) -> bool {
         let of_test = match self.is_sending {
             true => Direction::Send,
@@ -105,7 +105,7 @@ pub(super) fn min_rtt(tests: &[Test]) -> Option<Duration> {
     all.min().map(Duration::from_nanos)
 }
 
-/// What tests show of a finding: the rate next to its ceiling.
+/// Compares the rates of the tests with the ceiling of a finding, in words.
 pub(super) fn shown(found: &CostedFinding, tests: &[Test]) -> Option<String> {
     let about = tests
         .iter()
@@ -132,7 +132,8 @@ fn against_ceiling(test: &Test, found: &CostedFinding) -> String {
     format!("{name} {rate}, {percent:.0} % of the calculated {ceiling}: {meaning}")
 }
 
-/// Tests, a line each, and each finding that always limits next to what they show.
+/// Returns a line for each test, then one for each finding that always limits. The latter compares
+/// its ceiling with the tests.
 pub(super) fn text(tests: &[Test], report: &Report) -> String {
     let mut text = String::from("Test\n");
     for test in tests {
@@ -146,7 +147,7 @@ pub(super) fn text(tests: &[Test], report: &Report) -> String {
     text
 }
 
-/// Tests before a change and after it, a line per direction.
+/// Returns a line per direction: tests before and after a change.
 pub(super) fn change(before: &[Test], after: &[Test]) -> String {
     let mut text = String::from("Before and after\n");
     for new in after {

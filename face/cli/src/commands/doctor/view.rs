@@ -1,4 +1,4 @@
-//! The report as text: the costliest finding, a table of all, commands, what is missing.
+//! The report as text: the costliest finding, a table of all findings, commands, missing facts.
 
 use gigatcp_doctor::{CostedFinding, Direction, HostFacts, Missing, Report};
 use gigatcp_report::escape::terminal;
@@ -9,10 +9,10 @@ use super::test::{self, Test};
 use super::{Question, Source};
 use crate::grid::{Align, grid};
 
-/// Where the text of a labeled line begins.
+/// Column at which the text of a labeled line begins.
 const LABEL: usize = 12;
 
-/// All of the report.
+/// Returns the whole report.
 pub(super) fn text(
     facts: &HostFacts,
     question: &Question,
@@ -48,7 +48,7 @@ pub(super) fn text(
     lines.join("\n")
 }
 
-/// The answer: the costliest finding that always limits, or that there is none.
+/// Returns the answer: the costliest finding that always limits, or that there is none.
 fn answer(question: &Question, report: &Report, tests: &[Test]) -> String {
     let path = &question.path;
     let Some(advice) = report.advice(path) else {
@@ -135,13 +135,13 @@ fn labeled(label: &str, words: &str) -> String {
     format!("  {label:<width$}{}", text.trim_start())
 }
 
-/// A command stays on one line, so that it can be copied.
+/// Returns a labeled command on one line, so that it can be copied.
 fn unbroken(label: &str, command: &str) -> String {
     let width = LABEL - 2;
     format!("  {label:<width$}{command}\n")
 }
 
-/// What the table is about.
+/// Returns the line above the table: the path and the host.
 fn heading(facts: &HostFacts, question: &Question) -> String {
     let path = &question.path;
     let source = |source: Source, option: &str| match source {
@@ -176,7 +176,8 @@ fn heading(facts: &HostFacts, question: &Question) -> String {
     wrap(words.trim_end_matches("; "), 0)
 }
 
-/// One line per finding, and one for the condition of those that limit in some cases only.
+/// Returns a line per finding. A second line has the condition of those that limit in some cases
+/// only.
 fn table(report: &Report) -> String {
     if report.findings.is_empty() {
         return String::new();
@@ -215,7 +216,7 @@ fn commands(title: &str, commands: &[&str]) -> String {
     format!("{title}\n{lines}")
 }
 
-/// What could not be read, by cause; what to grant stands with it.
+/// Lists the unread facts by cause, with the permission that is required.
 fn missing(all: &[Missing]) -> String {
     let mut text = String::new();
     let mut causes: Vec<(&str, Option<&str>)> = Vec::new();

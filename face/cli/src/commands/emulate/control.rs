@@ -1,8 +1,8 @@
-//! A running path's ear: it answers `gigatcp emulate set`.
+//! Control socket of a running path: answers `gigatcp emulate set`.
 //!
-//! One line of JSON is asked and one answered, over a socket of the user's own
-//! ([`super::runtime`]). What is asked is read as if it had been typed at the start,
-//! together with what was; the hops that differ then are changed, all at one instant.
+//! A request and a reply are one line of JSON each, over a socket that only the user may open
+//! ([`super::runtime`]). The request is merged with the options typed at the start, and the result
+//! is read as if it had been typed then. The hops that differ are changed at the same instant.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -19,23 +19,23 @@ use crate::commands::Outcome;
 use crate::failure::Failure;
 use crate::output;
 
-/// How long a path may take to answer.
+/// Time within which a path must answer.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long who asks may take to say what.
+/// Time within which a client must send its request.
 const QUESTION: Duration = Duration::from_millis(200);
-/// Longer lines are no requests.
+/// Maximum length of a request in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// What it answers: one line of JSON.
+/// Reply to a request: one line of JSON.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub(super) struct Reply {
-    /// For stdout where all went well, else for stderr.
+    /// Text for stdout if the status is 0, otherwise for stderr.
     pub(super) text: String,
-    /// Exit status of the one who asked.
+    /// Exit status of the client.
     pub(super) status: u8,
 }
 
-/// Asks a path and prints what it answers.
+/// Sends a request to a path and prints the reply.
 pub(super) fn ask(name: Option<&str>, request: &Request) -> Result<Outcome, Failure> {
     let (name, mut stream) = runtime::find(name)?;
     let failed = |error| {
@@ -67,7 +67,7 @@ fn line(value: &impl Serialize) -> Result<String, Failure> {
     Ok(format!("{text}\n"))
 }
 
-/// What answers for a path.
+/// Control socket of a path, and the description of the path.
 #[derive(Debug)]
 pub(super) struct Control {
     socket: Listening,
@@ -76,7 +76,7 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// Listens under `name` for changes of what `source` says, which is `now`.
+    /// Listens under `name`. `source` describes the path, and `now` is its present configuration.
     pub(super) fn begin(name: &str, source: Source, now: EmulatedPath) -> Result<Self, Failure> {
         let socket = runtime::listen(name)?;
         Ok(Self {
@@ -86,10 +86,10 @@ impl Control {
         })
     }
 
-    /// Answers the requests that wait at this moment.
+    /// Answers the requests that are waiting.
     pub(super) fn answer(&mut self, emulator: &Emulator) {
         while let Ok((stream, _)) = self.socket.listener.accept() {
-            // Who asked may be gone, or only looked whether the path is there.
+            // The client may be gone, or it only checked whether the path is running.
             let _ = self.answer_one(stream, emulator);
         }
     }
@@ -123,7 +123,7 @@ impl Control {
         stream.write_all(text.as_bytes()).ok()
     }
 
-    /// Does what is asked; says what has changed.
+    /// Carries out a request and returns a description of the changes.
     fn carry_out(&mut self, request: &Request, emulator: &Emulator) -> Result<String, Failure> {
         let unchanged = |failure: Failure| failure.effect("the path is as it was");
         if *request == Request::default() {
@@ -147,7 +147,7 @@ impl Control {
         Ok(text)
     }
 
-    /// What the path is.
+    /// Returns a description of the path.
     fn shown(&self) -> String {
         let hops = [
             ("forward", &self.now.forward),
@@ -168,7 +168,7 @@ impl Control {
     }
 }
 
-/// A direction and a hop of it.
+/// Names a direction and a hop in it.
 fn place(direction: &str, hop: &str) -> String {
     match direction == hop {
         true => direction.to_owned(),
@@ -176,7 +176,7 @@ fn place(direction: &str, hop: &str) -> String {
     }
 }
 
-/// A change in a line.
+/// Describes a change in one line.
 pub(super) fn told(changed: &Changed) -> String {
     let direction = match changed.from {
         Side::Client => "forward",
@@ -189,7 +189,7 @@ pub(super) fn told(changed: &Changed) -> String {
 }
 
 impl EmulatedPath {
-    /// What differs in `after`, for the emulator.
+    /// Returns the differences between this path and `after`, for the emulator.
     fn changes_to(&self, after: &Self) -> Result<Vec<HopChange>, Failure> {
         let names = |hops: &[HopConfig]| -> Vec<String> {
             hops.iter().map(|hop| hop.name.clone()).collect()

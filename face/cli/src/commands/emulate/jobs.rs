@@ -13,24 +13,24 @@ use gigatcp_linux::pid_namespace::{interrupt, terminate};
 use crate::failure::Failure;
 use crate::output;
 
-/// Exit status of shells where a command cannot be started.
+/// Exit status of shells for a command that cannot be started.
 const NOT_STARTED: u8 = 127;
-/// How long a server has to listen.
+/// Time within which a server must listen.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a server has to end when it is asked to.
+/// Time within which a server must end after SIGTERM.
 const FAREWELL: Duration = Duration::from_millis(500);
-/// Time between two looks.
+/// Polling interval.
 const STEP: Duration = Duration::from_millis(5);
 
-/// The commands.
+/// The commands at both ends.
 pub(super) struct Jobs {
-    /// What everything runs in, and ends with.
+    /// PID namespace of all commands, which ends them.
     pid_namespace: PidNamespace,
     server: Option<Child>,
 }
 
 impl Jobs {
-    /// None yet.
+    /// No command is started yet.
     pub(super) fn new(pid_namespace: PidNamespace) -> Self {
         Self {
             pid_namespace,
@@ -81,7 +81,7 @@ impl Jobs {
         started.map_err(|error| unstarted(&words[0].to_string_lossy(), &error))
     }
 
-    /// Ends everything: the server's command first, if it does so when asked.
+    /// Ends all commands: the server first, which may end by itself after SIGTERM.
     pub(super) fn end(mut self) {
         if let Some(mut server) = self.server.take() {
             let began = Instant::now();
@@ -94,10 +94,10 @@ impl Jobs {
     }
 }
 
-/// Forwards a termination signal to the command. The terminal has sent its Ctrl-C to the command
-/// as well; the command decides, and a second one ends everything.
+/// Forwards a termination signal to the command. A Ctrl-C of the terminal has already reached it;
+/// the command decides what to do, and a second signal ends everything.
 pub(super) fn pass_on(signal: i32, is_from_terminal: bool, command: &Child) {
-    // It may have ended in this moment, which is what was wished.
+    // An error means that the command has just ended.
     let _ = match signal {
         signal_hook::consts::SIGINT if is_from_terminal => Ok(()),
         signal_hook::consts::SIGINT => interrupt(command),
@@ -124,8 +124,8 @@ fn unstarted(name: &str, error: &io::Error) -> Failure {
     }
 }
 
-/// Whether a socket at the server's end is ready for clients: a listening TCP socket (state 10 of
-/// `proc_pid_net(5)`) or a UDP socket (state 7).
+/// Whether a socket at the server's end is ready for clients. This is a listening TCP socket (state
+/// 10 of `proc_pid_net(5)`) or a UDP socket (state 7).
 fn is_listening(emulator: &Emulator) -> bool {
     let tables = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
     let look = || {

@@ -1,4 +1,4 @@
-//! The emulator at work: from arguments to the exit status of the command.
+//! Runs the emulator, from arguments to the exit status of the command.
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
@@ -27,16 +27,16 @@ use crate::commands::{Outcome, privilege};
 use crate::failure::Failure;
 use crate::output;
 
-/// Time between two looks at the command.
+/// Polling interval for the end of the command.
 const STEP: Duration = Duration::from_millis(5);
 /// Time between two lines of counters.
 const DRAW: Duration = Duration::from_millis(500);
 /// Packets of 1500 octets that wait in a device before it drops.
 const DEVICE_QUEUE: u32 = 10_000;
 
-/// Does it.
+/// Runs the command over the path.
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    // First of all, or everything would be said by two processes.
+    // First, or two processes would print all messages.
     if let Some(status) = privilege::begin_again()? {
         return Ok(Outcome::Exited(status));
     }
@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         .map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
     atomic_file::signals_are_heard();
     if let Some(file) = &arguments.json {
-        // An hour later would be late to say so.
+        // Checked now: after an hour of running the error would come too late.
         AtomicFile::check(file).map_err(|failure| failure.effect("nothing was run"))?;
     }
     let begun = arguments
@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         .as_ref()
         .map(|file| begin(arguments, file));
     let (watch, written) = begun.transpose()?.unzip();
-    // Before the path has memory that the keeper would share.
+    // Forked before the path allocates memory, which the keeper process would share.
     let mut jobs =
         Jobs::new(PidNamespace::new().map_err(|error| privilege::setup_failure(&error))?);
     let emulator = Emulator::start(&config, watch).map_err(|error| failure(&error))?;
@@ -78,7 +78,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     drop(control);
     let changed = emulator.changed();
     let stopped = emulator.stop().map_err(|error| failure(&error));
-    // Whatever became of the path, its packets are there.
+    // The capture is finished even if the path failed.
     let written = written.map(Written::finish).transpose();
     let snapshot = stopped?;
     let status = ended?;
@@ -100,13 +100,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Exited(status))
 }
 
-/// A capture that is being written, which stands there when it is whole.
+/// A capture in progress; the file appears under its name when it is complete.
 struct Written {
     file: AtomicFile,
     handle: Handle,
 }
 
-/// Begins it before anything runs.
+/// Creates the capture before anything runs.
 fn begin(arguments: &Arguments, place: &Path) -> Result<(Box<dyn Watch>, Written), Failure> {
     let said = |failure: Failure| failure.effect("nothing was run");
     let file = AtomicFile::begin(place).map_err(said)?;
@@ -119,7 +119,7 @@ fn begin(arguments: &Arguments, place: &Path) -> Result<(Box<dyn Watch>, Written
 }
 
 impl Written {
-    /// Ends it; how many packets are in it.
+    /// Completes the capture and returns the number of packets in it.
     fn finish(self) -> Result<u64, Failure> {
         let failed = |failure: Failure| {
             failure
@@ -151,7 +151,8 @@ impl Arguments {
     }
 }
 
-/// What answers `emulate set`. A path without a name runs also where it cannot be asked.
+/// Opens the control socket for `emulate set`. If that fails, a path without a name runs without
+/// it.
 fn control(
     arguments: &Arguments,
     source: Source,
@@ -212,7 +213,7 @@ fn attend(
         }
         for signal in signals.pending() {
             if is_asked {
-                // Asked twice: what does not end now is ended with the rest.
+                // Second signal: commands that do not end are killed with the rest.
                 screen.clear();
                 return Ok(128 + signal as u8);
             }
@@ -231,8 +232,8 @@ fn attend(
     }
 }
 
-/// The line of counters on a terminal. A shell behind the path has the terminal
-/// for itself: then the line is the window's title.
+/// Line of counters on a terminal. If a shell runs behind the path and uses the terminal, the line
+/// is the window title instead.
 struct Screen {
     is_wanted: bool,
     before: Snapshot,
@@ -260,7 +261,7 @@ impl Screen {
         // stderr may be closed.
         let _ = if terminal::is_ours(&std::io::stderr()) {
             self.has_line = true;
-            // A line that wraps could not be taken back.
+            // A wrapped line could not be erased.
             let columns = terminal::columns(&std::io::stderr()).unwrap_or(80);
             let line = view::line(&self.before, &now, columns.saturating_sub(1));
             write!(out, "\r\x1b[2K{line}").and_then(|()| out.flush())
@@ -278,7 +279,7 @@ impl Screen {
     }
 }
 
-/// Settings of a namespace that decide most of what TCP does there.
+/// Settings printed at the start, which determine most of TCP's behavior there.
 const TELLING: [&str; 4] = [
     "tcp_rmem",
     "tcp_wmem",
@@ -286,7 +287,7 @@ const TELLING: [&str; 4] = [
     "tcp_slow_start_after_idle",
 ];
 
-/// Prints the settings that connections of the commands begin with.
+/// Prints the initial settings of connections of the commands.
 fn say_settings(emulator: &Emulator, control: Option<&str>) {
     let read = |name: &str| {
         let value = settings::read(&format!("net.ipv4.{name}")).ok()?;
@@ -325,13 +326,13 @@ fn failure(error: &EmulatorError) -> Failure {
 /// The setting whose values are congestion controls.
 const CONTROL: &str = "net.ipv4.tcp_congestion_control";
 
-/// The congestion controls that this machine's kernel has now.
+/// Returns the congestion controls that this machine's kernel has now.
 fn available() -> String {
     let available = settings::read("net.ipv4.tcp_available_congestion_control");
     format!("this kernel has: {}", available.unwrap_or_default())
 }
 
-/// A setting that was not taken: the reason, and what to type instead.
+/// Returns the error for a rejected setting, with a hint.
 fn setting_failure(error: &SetupError) -> Failure {
     let failure = privilege::setup_failure(error);
     let (name, value) = error.what.split_once(" = ").unwrap_or((&error.what, ""));

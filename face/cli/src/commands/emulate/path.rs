@@ -1,5 +1,5 @@
-//! From arguments to hops. Arguments become a plan, so that a queue or a rate
-//! is read, checked and complained about as in any other.
+//! Turns arguments into hops. The arguments become a plan first, so that a queue or a rate is
+//! parsed, checked and reported as in any plan.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::plan_file::PlanFile;
 use crate::{nearest, output};
 
-/// What lies between the ends.
+/// The emulated path between both ends.
 #[derive(Clone, Debug)]
 pub(super) struct EmulatedPath {
     /// From client to server.
@@ -34,15 +34,15 @@ const LEAST_DEFAULT_QUEUE: u64 = 100;
 /// The default MTU.
 const DEFAULT_MTU: u64 = 1500;
 
-/// What says what the path is.
+/// Description of the path: a plan or options.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     said: Said,
-    /// In place of the plan's.
+    /// Seed that replaces the plan's.
     seed: Option<u64>,
 }
 
-/// A plan and what is changed of it, or options.
+/// A plan with its overrides, or options.
 #[derive(Clone, Debug)]
 enum Said {
     Plan {
@@ -50,12 +50,12 @@ enum Said {
         overrides: Vec<String>,
         series: Option<String>,
     },
-    /// Of each direction.
+    /// Options of each direction.
     Options([Words; 2]),
 }
 
 impl Source {
-    /// What the arguments name; of files only a plan's is read.
+    /// Returns the description in the arguments. Only the file of a plan is read.
     pub(super) fn of(arguments: &Arguments) -> Result<Self, Failure> {
         let said = match &arguments.plan {
             Some(name) => Said::Plan {
@@ -71,14 +71,14 @@ impl Source {
         })
     }
 
-    /// Finds the path, and says what of the plan could be meant otherwise.
+    /// Returns the path, and prints the plan's warnings.
     pub(super) fn find_aloud(&self) -> Result<EmulatedPath, Failure> {
         let plan = self.plan(true)?;
         let series = self.series(&plan, false)?;
         found(&series.scenario, self.seed.unwrap_or(plan.seed))
     }
 
-    /// Finds the path.
+    /// Returns the path without printing warnings.
     pub(super) fn find(&self) -> Result<EmulatedPath, Failure> {
         let plan = self.plan(false)?;
         let series = self.series(&plan, true)?;
@@ -110,7 +110,7 @@ impl Source {
         }
     }
 
-    /// The same arguments with those of a request in place of earlier ones.
+    /// Returns this description with the values of a request replacing earlier ones.
     #[cfg(target_os = "linux")]
     pub(super) fn changed(&self, request: &Request) -> Result<Self, Failure> {
         let mut changed = self.clone();
@@ -161,7 +161,7 @@ impl Source {
     }
 }
 
-/// The series whose path is used; names it on stderr if it was not requested and the choice
+/// Returns the series whose path is used. Names it on stderr if it was not requested and the choice
 /// matters.
 fn series<'a>(plan: &'a Plan, wanted: Option<&str>, is_quiet: bool) -> Result<&'a Series, Failure> {
     let names: Vec<&str> = plan
@@ -229,7 +229,7 @@ fn found(scenario: &Scenario, seed: u64) -> Result<EmulatedPath, Failure> {
     })
 }
 
-/// The plan that the options of both directions mean.
+/// Returns the plan for the options of both directions.
 fn text(words: [&Words; 2], links: [&Link; 2]) -> String {
     let mtu = links[0].mtu.map_or(DEFAULT_MTU, Bytes::as_u64);
     let mut text = format!(
@@ -254,7 +254,7 @@ fn text(words: [&Words; 2], links: [&Link; 2]) -> String {
         }
         for (name, value) in words.iter() {
             match name.as_str() {
-                // Said above.
+                // Written above.
                 "rate" | "reverse_rate" | "rtt" | "mtu" => {}
                 "no_icmp" => text.push_str("icmp = false\n"),
                 "link_mtu" => text.push_str(&number("mtu", link.link_mtu)),
@@ -277,7 +277,7 @@ fn number(key: &str, value: Option<Bytes>) -> String {
     value.map_or_else(String::new, |value| format!("{key} = {}\n", value.as_u64()))
 }
 
-/// One bandwidth-delay product, as a plan without hops has it.
+/// Returns one bandwidth-delay product, the default of a plan without hops.
 fn default_queue(rate: Rate, rtt: Duration, mtu: u64) -> Bytes {
     let bdp = rate.amount_in(rtt);
     bdp.max(Bytes::new(LEAST_DEFAULT_QUEUE * mtu))

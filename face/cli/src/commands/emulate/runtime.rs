@@ -1,8 +1,8 @@
-//! Where running paths can be found: one socket each, in a directory of their user.
+//! Sockets of running paths, in a directory of their user.
 //!
-//! The directory is `gigatcp` in `$XDG_RUNTIME_DIR`, else in `/run` for root, in
-//! `/run/user/UID` where there is one, and else `/tmp/gigatcp-UID`. It has mode 0700
-//! and the sockets 0600: only the user who started a path may change it.
+//! The directory is `gigatcp` in `$XDG_RUNTIME_DIR`; otherwise in `/run` for root, in
+//! `/run/user/UID` if that exists, or else `/tmp/gigatcp-UID`. It has mode 0700 and the sockets
+//! 0600: only the user who started a path may change it.
 
 use std::env;
 use std::fs::{self, DirBuilder, Permissions};
@@ -14,10 +14,10 @@ use std::process;
 
 use crate::failure::Failure;
 
-/// Behind a path's name.
+/// Extension of a socket's file name.
 const ENDING: &str = "sock";
 
-/// The user as the machine knows them: within a user namespace they are 0.
+/// Returns the user's ID outside the user namespace, inside which it is 0.
 fn user() -> u32 {
     let inside = fs::metadata("/proc/self").map_or(0, |about| about.uid());
     let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
@@ -72,7 +72,7 @@ fn place(folder: PathBuf, name: &str) -> PathBuf {
     folder.join(format!("{name}.{ENDING}"))
 }
 
-/// The socket of a path, which is gone when this is.
+/// The socket of a path, removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Listening {
     pub(super) listener: UnixListener,
@@ -85,7 +85,7 @@ impl Drop for Listening {
     }
 }
 
-/// Listens for changes of the path of that name.
+/// Listens for requests to the path of that name.
 pub(super) fn listen(name: &str) -> Result<Listening, Failure> {
     let failed = |error: &io::Error| Failure::io("listen for `gigatcp emulate set`", error);
     let place = place(make_folder().map_err(|error| failed(&error))?, name);
@@ -96,8 +96,8 @@ pub(super) fn listen(name: &str) -> Result<Listening, Failure> {
                 .hint("another `--name`, or none: then it is the number of the process"),
         );
     }
-    // Bound under another name first: a socket that does not listen yet refuses, and
-    // `running` would take it for that of a path that was killed.
+    // Bound under a temporary name first: a socket that does not listen yet refuses connections,
+    // and `running` would take it for that of a killed path.
     let unfinished = place.with_extension(process::id().to_string());
     let _ = fs::remove_file(&unfinished);
     let bound = UnixListener::bind(&unfinished).and_then(|listener| {
@@ -113,7 +113,7 @@ pub(super) fn listen(name: &str) -> Result<Listening, Failure> {
     Ok(Listening { listener, place })
 }
 
-/// Names of the paths that are running, and a line to each.
+/// Returns the names of the running paths, with a connection to each.
 fn running() -> Vec<(String, UnixStream)> {
     let entries = fs::read_dir(folder()).into_iter().flatten().flatten();
     let mut running: Vec<(String, UnixStream)> = entries
@@ -127,7 +127,7 @@ fn running() -> Vec<(String, UnixStream)> {
                 Ok(stream) => Some((name, stream)),
                 Err(error) => {
                     if error.kind() == ErrorKind::ConnectionRefused {
-                        // Of a path that was killed.
+                        // The socket is that of a killed path.
                         let _ = fs::remove_file(&place);
                     }
                     None
@@ -139,7 +139,7 @@ fn running() -> Vec<(String, UnixStream)> {
     running
 }
 
-/// Finds the path of that name; without a name, the only one.
+/// Returns the path of that name; without a name, the only one.
 pub(super) fn find(name: Option<&str>) -> Result<(String, UnixStream), Failure> {
     let mut running = running();
     let names: Vec<String> = running.iter().map(|(name, _)| name.clone()).collect();

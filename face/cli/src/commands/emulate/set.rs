@@ -1,4 +1,4 @@
-//! `gigatcp emulate set`: a path that runs in another terminal is told something else.
+//! `gigatcp emulate set`: changes a path that runs in another terminal.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::words::{self, Anew, Words};
 use crate::commands::Outcome;
 use crate::failure::Failure;
 
-/// What can be typed.
+/// Command-line arguments of `emulate set`.
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Change a path while it runs in another terminal",
@@ -64,7 +64,7 @@ pub(super) enum Direction {
     Reverse,
 }
 
-/// What a path is asked to become: one line of JSON.
+/// Requested changes of a path: one line of JSON.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub(super) struct Request {
     pub(super) keys: Vec<String>,
@@ -73,7 +73,7 @@ pub(super) struct Request {
     pub(super) words: Words,
 }
 
-/// Asks the path and prints the answer.
+/// Sends the request to the path and prints the reply.
 pub(crate) fn run(set: &Set) -> Result<Outcome, Failure> {
     let unset = set.unset.iter().map(|name| words::check_name(name));
     let mut request = Request {
@@ -82,7 +82,7 @@ pub(crate) fn run(set: &Set) -> Result<Outcome, Failure> {
         unset: unset.collect::<Result<_, _>>()?,
         words: set.path.0.clone(),
     };
-    // The path may run in another directory.
+    // The path may run in another working directory.
     request.words.adjust("rate-trace", |file| {
         let whole = std::path::absolute(file);
         whole.map_or_else(|_| file.to_owned(), |whole| whole.display().to_string())

@@ -2,8 +2,8 @@
 
 use crate::nearest::nearest;
 
-/// The hint for a setting `name` that is none of `known`: the one that ends like it
-/// (`tcp_ecn`), or the nearest, and what all are called.
+/// Returns the hint for an unknown setting `name`. It suggests the known one with the same last
+/// part (`tcp_ecn`), or the nearest.
 pub(super) fn hint(name: &str, known: &[String]) -> String {
     let form = "settings are those that `sysctl -a` shows below `net`, as in `--sysctl \
                 net.ipv4.tcp_ecn=1`";

@@ -1,21 +1,21 @@
-//! The way out: commands behind the path reach the network of this machine.
+//! Uplink: lets commands behind the path reach the network of this machine.
 //!
-//! From the server's end a pair of Ethernet devices leads to this machine, which
-//! forwards over one of its interfaces and puts its own address in place of the
-//! sender's (masquerade, RFC 3022). Within the server's namespace the same is done once
-//! more, so that two paths with the same addresses do not meet.
+//! A pair of Ethernet devices connects the server's end to this machine. The machine
+//! forwards over one of its interfaces and replaces the source address by its own
+//! (masquerade, RFC 3022). The server's namespace translates addresses too, so that two
+//! paths with the same addresses do not conflict.
 //!
 //! ```text
 //! client 10.83.0.1 == path == server 10.83.0.2 | 10.84.x.2 -- 10.84.x.1 machine | IFACE
 //! ```
 //!
-//! Needs root (a user namespace owns no interface of the machine), `ip` and either `nft`
-//! or `iptables`. What is changed on the machine is undone by a shell that waits for the
-//! end of its standard input: so it is after an error, Ctrl-C and `kill -9`, too. It is
-//! started before anything is changed.
+//! Requires root (a user namespace owns no interface of the machine), `ip`, and either
+//! `nft` or `iptables`. A shell undoes the changes on the machine when its standard input
+//! ends, so also after an error, Ctrl-C and `kill -9`. It is started before anything is
+//! changed.
 //!
 //! Out of scope: IPv6, connections from outside to the path, and firewalls that drop
-//! what is forwarded: they need a rule of their own.
+//! forwarded packets; those need an additional rule.
 
 use std::fs;
 use std::io;
@@ -31,10 +31,10 @@ use crate::failure::Failure;
 const INNER: &str = "uplink0";
 /// The network of both ends of the path.
 const PATH: &str = "10.83.0.0/24";
-/// What a network address translation is made with.
+/// Programs that can set up network address translation.
 const TOOLS: [&str; 2] = ["nft", "iptables"];
 
-/// The way out of a path, which ends with this.
+/// The uplink of a path, which is removed when this is dropped.
 #[derive(Debug)]
 pub(super) struct Uplink {
     undoing: Child,
@@ -47,7 +47,7 @@ impl Drop for Uplink {
     }
 }
 
-/// What one way out is made of.
+/// Names and addresses of an uplink.
 struct Names {
     /// The machine's interface.
     interface: String,
@@ -60,7 +60,7 @@ struct Names {
     ends: [String; 2],
 }
 
-/// Opens a way out over `interface` of this machine.
+/// Creates an uplink over `interface` of this machine.
 pub(super) fn open(emulator: &Emulator, interface: &str) -> Result<Uplink, Failure> {
     let names = names(interface)?;
     let undoing = begin_undoing(&names).map_err(|error| Failure::io("start `sh`", &error))?;
@@ -113,7 +113,7 @@ pub(super) fn open(emulator: &Emulator, interface: &str) -> Result<Uplink, Failu
     Ok(uplink)
 }
 
-/// Finds what there is; says what is missing.
+/// Chooses names and addresses, or reports what is missing.
 fn names(interface: &str) -> Result<Names, Failure> {
     let nothing = |failure: Failure| failure.effect("nothing was run");
     let known: Vec<String> = fs::read_dir("/sys/class/net")
@@ -122,7 +122,7 @@ fn names(interface: &str) -> Result<Names, Failure> {
         .flatten()
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
-    // Names of the machine's devices may stand in a table of another namespace.
+    // Another network namespace may use the same device names.
     if !Path::new("/proc/sys/net/ipv4/conf")
         .join(interface)
         .is_dir()
@@ -178,7 +178,7 @@ fn names(interface: &str) -> Result<Names, Failure> {
     })
 }
 
-/// A shell that undoes everything when its input ends, whatever became of us.
+/// Starts a shell that undoes everything when its input ends, however this process ends.
 fn begin_undoing(names: &Names) -> io::Result<Child> {
     let Names {
         interface,
@@ -202,12 +202,12 @@ fn begin_undoing(names: &Names) -> io::Result<Child> {
         .args(["-c", &script])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
-        // Ctrl-C is for the command.
+        // Keeps a Ctrl-C from the shell: it is for the command.
         .process_group(0)
         .spawn()
 }
 
-/// Replaces the address of what goes out over `device` and comes from `source`.
+/// Translates the address of packets from `source` that leave through `device`.
 fn masquerade(tool: &str, table: &str, source: &str, device: &str) -> Result<(), Failure> {
     match tool {
         "nft" => {
@@ -225,7 +225,7 @@ fn masquerade(tool: &str, table: &str, source: &str, device: &str) -> Result<(),
     }
 }
 
-/// Lets what comes in over a device go out over another one.
+/// Enables forwarding of packets that arrive on a device.
 fn forward(device: &str) -> Result<(), Failure> {
     let setting = format!("/proc/sys/net/ipv4/conf/{device}/forwarding");
     let written = fs::write(&setting, "1");

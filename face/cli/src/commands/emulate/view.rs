@@ -1,4 +1,4 @@
-//! What the path has carried: a line while it runs, a table at the end, JSON.
+//! Counters of a path: a line while it runs, a table at the end, and JSON.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -12,13 +12,13 @@ use serde::Serialize;
 
 use super::control::told;
 
-/// Both directions, as they are called.
+/// Names of both directions.
 const WAYS: [&str; 2] = ["client -> server", "server -> client"];
-/// The form of the JSON.
+/// The schema of the JSON.
 const SCHEMA: &str = "gigatcp.emulate/2";
 
-/// A progress line with rates since `before`: of both directions if `columns` suffice, otherwise of
-/// one direction at a time.
+/// Returns a progress line with rates since `before`. It shows both directions if `columns`
+/// suffice, otherwise one at a time.
 pub(super) fn line(before: &Snapshot, now: &Snapshot, columns: usize) -> String {
     let seconds = now.at.saturating_sub(before.at).as_secs_f64().max(1e-3);
     let ways = now.ways.iter().zip(&before.ways).zip(["->", "<-"]);
@@ -45,7 +45,7 @@ pub(super) fn line(before: &Snapshot, now: &Snapshot, columns: usize) -> String 
     one.chars().take(columns).collect()
 }
 
-/// What waits, and how long what left last had waited.
+/// Returns backlog and latest queueing delay of a direction.
 fn backlog(way: &Way) -> String {
     let bytes: u64 = way.hops.iter().map(|hop| hop.backlog.bytes.as_u64()).sum();
     let delay: u64 = way
@@ -74,17 +74,16 @@ fn heading(cause: DropCause) -> String {
     cause.id().replace('_', " ")
 }
 
-/// What the machine dropped around the path in one direction, as far as its
-/// kernel says; none of it is the path's doing.
+/// Packets that the machine dropped in one direction outside the path, by its kernel's counters.
 #[derive(Clone, Copy)]
 pub(super) struct MachineDrops {
-    /// By the device it was sent through, before the path saw it.
+    /// Dropped by the sending device, before the path read them.
     pub unread: Option<u64>,
-    /// By the kernel it was handed to.
+    /// Dropped by the receiving kernel.
     pub untaken: Option<u64>,
 }
 
-/// Everything at the end.
+/// Returns the summary printed at the end.
 pub(super) fn summary(
     snapshot: &Snapshot,
     machine: [MachineDrops; 2],
@@ -118,10 +117,10 @@ pub(super) fn summary(
     text
 }
 
-/// Changes that are shown; there may be thousands.
+/// Maximum number of changes shown; there may be thousands.
 const SHOWN_CHANGES: usize = 12;
 
-/// What has changed while it ran, the last where there is too much.
+/// Lists the changes while the path ran. Of too many it lists the last ones.
 fn changes(changed: &[Changed]) -> String {
     let left_out = changed.len().saturating_sub(SHOWN_CHANGES);
     let mut text = String::new();
@@ -136,7 +135,7 @@ fn changes(changed: &[Changed]) -> String {
     text
 }
 
-/// What is counted of each hop, by heading.
+/// Returns the counters of a hop, each with its heading.
 fn counts(hop: &HopView) -> Vec<(String, u64)> {
     let counters = &hop.counters;
     let named = |name: &str, count: Tally| (name.to_owned(), count.packets);
@@ -157,12 +156,11 @@ fn counts(hop: &HopView) -> Vec<(String, u64)> {
     counts
 }
 
-/// Columns that are shown although nothing was counted in them.
+/// Columns that are shown even if all their counts are zero.
 const ALWAYS: [&str; 4] = ["in", "out", "queue full", "loss"];
 
-/// A line for each hop under its headings, columns as wide as what is in them. Most
-/// paths do little of what a hop may do to packets, and columns of zeros would not fit
-/// a terminal.
+/// Returns a line for each hop, under headings. Columns of zeros are left out, because a table of
+/// all counters would not fit a terminal.
 fn table(hops: &[(String, Vec<(String, u64)>)]) -> String {
     let Some((_, headings)) = hops.first() else {
         return String::new();
@@ -196,7 +194,7 @@ fn table(hops: &[(String, Vec<(String, u64)>)]) -> String {
     text
 }
 
-/// Octets, super-segments, and how punctual it was.
+/// Returns bytes, super-segments and delivery lateness of a direction.
 fn carried(way: &Way) -> String {
     let octets = human_bytes(way.delivered().bytes);
     let reads = counted(way.device.reads, "read");
@@ -213,7 +211,7 @@ fn carried(way: &Way) -> String {
     text
 }
 
-/// Findings that the path did not cause and that must not be overlooked.
+/// Returns findings that the path did not cause but that affect results.
 fn notes(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> Vec<String> {
     let mut notes = Vec::new();
     if snapshot.stalls > 0 {
@@ -263,7 +261,7 @@ fn notes(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> Vec<String> {
     notes
 }
 
-/// `count` packets and the verb, including packets inside super-segments.
+/// Returns `count` packets and the verb, including packets inside super-segments.
 fn were(count: u64) -> String {
     if count == 1 {
         "1 packet or super-segment was".into()
@@ -272,14 +270,14 @@ fn were(count: u64) -> String {
     }
 }
 
-/// The record, for programs.
+/// The JSON document.
 #[derive(Serialize)]
 pub(super) struct Record {
     schema: &'static str,
     exit_status: u8,
     duration_ns: u64,
     directions: Vec<Direction>,
-    /// What changed while it ran, by order or by schedule.
+    /// Changes while it ran, by request or by schedule.
     changes: Vec<Change>,
 }
 
@@ -288,7 +286,7 @@ struct Change {
     at_ns: u64,
     direction: &'static str,
     hop: String,
-    /// As in plans.
+    /// Key as in plans.
     what: &'static str,
     from: Option<String>,
     to: Option<String>,
@@ -302,7 +300,7 @@ struct Direction {
     dropped_by_kernel: Option<u64>,
     reads: u64,
     writes: u64,
-    /// Of these, several in a call.
+    /// Of these, packets that were moved several per call.
     batched: u64,
     refused: u64,
     late_p50_ns: Option<u64>,
@@ -330,7 +328,7 @@ struct Hop {
     queueing_delay_p99_ns: Option<u64>,
 }
 
-/// The record of what `snapshot` counted.
+/// Returns the JSON document of what `snapshot` counted.
 pub(super) fn record(
     snapshot: &Snapshot,
     machine: [MachineDrops; 2],

@@ -1,9 +1,7 @@
-//! Options of a path as they were typed, so that some of them can be typed anew while
-//! it runs.
+//! Options of a path as typed, so that some can be replaced while it runs.
 //!
-//! What a path is told later is merged with what it was told before, and the whole is
-//! read as if it had been typed at the start: there is one meaning of an option, and
-//! one place that checks it.
+//! Later options are merged with earlier ones, and the whole is parsed as if it had been typed at
+//! the start. So an option has one meaning and is checked in one place.
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
@@ -18,17 +16,17 @@ use crate::nearest;
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub(super) struct Words(Vec<(String, String)>);
 
-/// Options that describe a whole path: checked together.
+/// Options that describe a whole path and are checked together.
 #[derive(Debug)]
 pub(super) struct Described {
     pub(super) words: Words,
 }
 
-/// Some of the same options, to be merged with others: each is checked by itself.
+/// Options to be merged with others; each is checked by itself.
 #[derive(Debug)]
 pub(super) struct Anew(pub(super) Words);
 
-/// Every option of a path.
+/// Returns all options of a path.
 fn options() -> Vec<Arg> {
     let command = Link::augment_args(Command::new("gigatcp emulate"));
     command.get_arguments().cloned().collect()
@@ -43,7 +41,7 @@ fn name(option: &Arg) -> String {
 }
 
 impl Words {
-    /// Those that were typed.
+    /// Returns the options that were typed.
     fn of(matches: &ArgMatches) -> Self {
         let typed = options().into_iter().filter_map(|option| {
             let id = option.get_id().as_str();
@@ -60,12 +58,12 @@ impl Words {
         Self(typed.collect())
     }
 
-    /// Their names, with dashes.
+    /// Returns their names, with dashes.
     pub(super) fn names(&self) -> Vec<String> {
         self.0.iter().map(|(name, _)| format!("--{name}")).collect()
     }
 
-    /// Names, as in plans, and values.
+    /// Iterates over names, as in plans, and values.
     pub(super) fn iter(&self) -> impl Iterator<Item = (String, &str)> {
         let words = self.0.iter();
         words.map(|(name, value)| (name.replace('-', "_"), value.as_str()))
@@ -75,7 +73,7 @@ impl Words {
         self.0.iter().any(|(name, _)| name == wanted)
     }
 
-    /// Says `others` anew.
+    /// Replaces options by those in `others`.
     pub(super) fn merge(&mut self, others: &Self) {
         for (name, value) in &others.0 {
             self.remove(name);
@@ -87,7 +85,7 @@ impl Words {
         self.0.retain(|(name, _)| name != unwanted);
     }
 
-    /// Changes the value of one, where it is there.
+    /// Changes the value of an option, if it is present.
     pub(super) fn adjust(&mut self, wanted: &str, change: impl FnOnce(&str) -> String) {
         let found = self.0.iter_mut().find(|(name, _)| name == wanted);
         if let Some((_, value)) = found {
@@ -95,7 +93,7 @@ impl Words {
         }
     }
 
-    /// Reads them as a whole path.
+    /// Parses the options as a whole path.
     pub(super) fn read(&self) -> Result<Link, Failure> {
         let typed = self.0.iter().map(|(name, value)| match value.as_str() {
             "" => format!("--{name}"),
@@ -108,7 +106,7 @@ impl Words {
     }
 }
 
-/// What clap says of a whole path, in a sentence.
+/// Turns an error of clap into a sentence.
 fn failure(error: &clap::Error) -> Failure {
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
@@ -126,7 +124,7 @@ fn failure(error: &clap::Error) -> Failure {
     }
 }
 
-/// Whether `name` is an option of a path.
+/// Checks that `name` is an option of a path.
 pub(super) fn check_name(name: &str) -> Result<String, Failure> {
     let bare = name.trim_start_matches('-');
     let known: Vec<String> = options().iter().map(self::name).collect();
@@ -164,7 +162,7 @@ impl FromArgMatches for Described {
 }
 
 impl Args for Anew {
-    /// The options of a path without what they need of one another.
+    /// Returns the options of a path without the requirements between them.
     fn augment_args(command: Command) -> Command {
         let alone = options().into_iter().map(|option| {
             let long = name(&option);

@@ -1,5 +1,5 @@
-//! `gigatcp flows --clocks A B`: how far the clocks of two captures are apart,
-//! and how fast they drift, by each connection that is in both.
+//! `gigatcp flows --clocks A B`: offset and drift between the clocks of two captures, by each
+//! connection that is in both.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -18,14 +18,13 @@ use crate::output;
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.clocks/1";
 
-/// Connections that are compared, the largest of the first capture.
+/// Maximum number of connections compared, the largest of the first capture.
 const MOST_COMPARED: usize = 64;
 
-/// What one capture saw of the connections that are compared.
+/// Packet times of the compared connections in one capture.
 #[derive(Default)]
 struct Seen {
-    /// Of each connection of the capture, if it is compared: its key, and
-    /// whether its sides are swapped.
+    /// Key of each connection, and whether its sides are swapped. `None` if not compared.
     keys: Vec<Option<(Key, bool)>>,
     sightings: HashMap<Key, PacketTimes>,
 }
@@ -49,7 +48,7 @@ impl Seen {
     }
 }
 
-/// A connection of both captures.
+/// A connection that both captures contain.
 struct Compared<'a> {
     connection: &'a Connection,
     number: usize,
@@ -180,7 +179,7 @@ impl Compared<'_> {
             return cells;
         };
         let sign = if clocks.offset_ns < 0 { "-" } else { "+" };
-        // Without the sign of what rounds to nothing.
+        // Adding zero removes the sign of a value that rounds to zero.
         let ppm = (clocks.drift * 1e9).round() / 1e3 + 0.0;
         let nearer = usize::from(!clocks.is_nearer_to_client);
         cells.extend([
@@ -211,7 +210,7 @@ impl Compared<'_> {
     }
 }
 
-/// A time to the microsecond, as long as it may be.
+/// Formats a time with microsecond resolution.
 fn seconds(ns: u64) -> String {
     format!("{}.{:06} s", ns / 1_000_000_000, ns / 1_000 % 1_000_000)
 }

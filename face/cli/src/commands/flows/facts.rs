@@ -1,4 +1,4 @@
-//! What is known of one direction: each fact once, for people and programs.
+//! Facts about one direction of a connection, each defined once for text and JSON.
 
 use gigatcp_flows::{Connection, Detail, Kind, Side, Spread};
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
@@ -6,14 +6,14 @@ use gigatcp_units::{Bytes, Duration, Rate};
 use gigatcp_why::CaptureContext;
 use serde::{Serialize, Serializer};
 
-/// Of which direction.
+/// A direction of a connection, and the data about it.
 #[derive(Clone, Copy)]
 pub(in crate::commands) struct Whose<'a> {
     pub connection: &'a Connection,
     pub side: Side,
     /// Counts for the detailed view, if requested.
     pub detail: Option<&'a Detail>,
-    /// Where it went, likewise.
+    /// Its capture context, likewise.
     pub context: Option<CaptureContext>,
 }
 
@@ -26,24 +26,24 @@ pub(in crate::commands) struct Fact {
     pub value: Value,
 }
 
-/// What is known, if it is: a number for programs, text for people.
+/// Value of a fact, if known: a number in JSON, formatted in text.
 #[derive(Clone, Copy)]
 pub(in crate::commands) enum Value {
     Number(Option<u64>),
     Octets(Option<u64>),
-    /// Octets to the last one, of what there may be none of.
+    /// Bytes, exact; `None` if there are none.
     Size(Option<u64>),
     Time(Option<Duration>),
     Flag(Option<bool>),
     Rate(Option<Rate>),
-    /// What is one of several, by its name for programs and for people.
+    /// One of several names: its name in JSON and its text.
     Choice(Option<[&'static str; 2]>),
-    /// Of a SYN that was seen: the scale it offers, if it does.
+    /// Window scale of a SYN. Outer `None`: no SYN was seen; inner `None`: the SYN has no scale.
     Scale(Option<Option<u8>>),
 }
 
 impl Value {
-    /// For people.
+    /// Returns the value as text.
     pub(in crate::commands) fn text(self) -> String {
         let known = match self {
             Self::Number(number) => number.map(|number| number.to_string()),
@@ -76,7 +76,7 @@ impl Serialize for Value {
     }
 }
 
-/// Facts that are mere counts.
+/// Facts that are counts of a packet kind.
 const COUNTS: [(Kind, &str, &str); 28] = [
     (
         Kind::FastRetransmission,
@@ -148,7 +148,7 @@ const COUNTS: [(Kind, &str, &str); 28] = [
     (Kind::CongestionWindowReduced, "cwr", "CWR"),
 ];
 
-/// Everything known of what a side sent.
+/// Returns all facts about what a side sent.
 pub(in crate::commands) fn of(whose: Whose<'_>) -> Vec<Fact> {
     let Whose {
         connection,
@@ -233,7 +233,7 @@ fn amounts(connection: &Connection, side: Side) -> Vec<Fact> {
     ]
 }
 
-/// What packets are made of, as only the detailed view counts it.
+/// Returns facts about the content of packets, for the detailed view.
 fn contents(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
     let direction = whose.connection.direction(whose.side);
     let mean = direction.bytes().checked_div(direction.data_packets());
@@ -272,7 +272,7 @@ fn contents(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
     ]
 }
 
-/// What they are for, and how many are not whole.
+/// Returns counts of packets by purpose, and of truncated ones.
 fn purposes(detail: &Detail) -> Vec<Fact> {
     vec![
         count("ack_packets", "packets with ACK", detail.ack_packets()),
@@ -314,7 +314,7 @@ fn purposes(detail: &Detail) -> Vec<Fact> {
     ]
 }
 
-/// How it began: the handshake, the first data.
+/// Returns facts about connection setup: the handshake and the first data.
 fn opening(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
     vec![
         Fact {
@@ -336,7 +336,7 @@ fn opening(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
     ]
 }
 
-/// What came back for what was sent.
+/// Returns facts about the ACKs received for the data sent.
 fn acknowledgments(detail: &Detail) -> Vec<Fact> {
     let full = detail.full_round_trips();
     let last = detail.last_round_trips();
@@ -377,7 +377,7 @@ fn acknowledgments(detail: &Detail) -> Vec<Fact> {
     ]
 }
 
-/// How long a segment waited before its retransmission.
+/// Returns times from a segment to its retransmission.
 fn repeats(detail: &Detail) -> Vec<Fact> {
     let intervals: Spread = detail.repeat_intervals();
     vec![
@@ -464,7 +464,7 @@ fn offers(connection: &Connection, side: Side) -> Vec<Fact> {
     ]
 }
 
-/// How large full segments are, and why.
+/// Returns the full segment size and its reason.
 fn segments(context: Option<CaptureContext>) -> [Fact; 4] {
     let size = context.map(|about| about.segments);
     let number = |key, label, value| Fact {
@@ -496,7 +496,7 @@ fn segments(context: Option<CaptureContext>) -> [Fact; 4] {
     ]
 }
 
-/// As tcptrace has it: octets, each once, by the connection's time.
+/// Returns tcptrace's throughput: unique bytes divided by the connection's duration.
 fn throughput(connection: &Connection, side: Side) -> Fact {
     let time = connection.elapsed().as_secs_f64();
     let octets = connection.direction(side).unique_bytes();

@@ -1,9 +1,9 @@
 //! `gigatcp flows --flags wireshark`: tshark's analysis flags of each packet, and the correct ones
 //! where tshark is wrong.
 //!
-//! A line for each packet that tshark flags or ought to, written as the
-//! capture is read, and a table of how often each flag is right. The flags are
-//! `gigatcp_flows::Wireshark`'s, so tshark need not be there.
+//! A line for each packet that tshark flags or should flag is written as the capture is read. A
+//! table at the end counts how often each flag is right. The flags are computed by
+//! `gigatcp_flows::Wireshark`; tshark is not required.
 
 use std::collections::BTreeMap;
 
@@ -67,14 +67,14 @@ pub(super) fn show(arguments: &Arguments) -> Result<(), Failure> {
 const HEAD: &str = "   frame          time     #  from              seq    len  \
                     tshark                                  instead\n";
 
-/// How often a flag was given, and how often rightly.
+/// Number of packets with a flag, and how many of them are wrong.
 #[derive(Clone, Copy, Default)]
 struct Total {
     given: u64,
     wrong: u64,
 }
 
-/// tshark, and a count of what it says.
+/// The flags as tshark computes them, with counts.
 #[derive(Default)]
 struct Flags {
     wireshark: Wireshark,
@@ -84,7 +84,7 @@ struct Flags {
     missing: BTreeMap<&'static str, u64>,
 }
 
-/// A packet that is worth a line.
+/// A packet that gets a line.
 struct FlagFinding<'a> {
     step: &'a Step<'a>,
     first_at: Instant,
@@ -93,7 +93,7 @@ struct FlagFinding<'a> {
 }
 
 impl Flags {
-    /// What there is to say of a packet, if anything.
+    /// Returns the finding for a packet; `None` if its flags are correct and empty.
     fn judge<'a>(&mut self, step: &'a Step<'a>) -> Option<FlagFinding<'a>> {
         let first_at = *self.first_at.get_or_insert(step.packet.at);
         let is_successor = connection(step).is_some_and(Connection::is_successor);
@@ -174,7 +174,7 @@ fn connection<'a>(step: &Step<'a>) -> Option<&'a Connection> {
 }
 
 impl FlagFinding<'_> {
-    /// Octets from the beginning of the sender's stream, its SYN at zero.
+    /// Bytes from the beginning of the sender's stream, whose SYN is zero.
     fn seq(&self) -> i64 {
         let from = self.step.verdict.from;
         connection(self.step).map_or(0, |connection| {
@@ -248,7 +248,7 @@ impl FlagFinding<'_> {
     }
 }
 
-/// Kinds in words.
+/// Describes packet kinds in words.
 fn what(kinds: Kinds) -> String {
     if kinds.is_empty() {
         return "nothing in particular".into();

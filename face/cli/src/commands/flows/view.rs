@@ -1,4 +1,4 @@
-//! Connections as lines, at length, and as JSON.
+//! Connections as a table, in detail, and as JSON.
 
 use gigatcp_analyze::Note;
 use gigatcp_flows::{Connection, Kind, Scaling, Side};
@@ -86,7 +86,7 @@ fn connection_line(index: usize, connection: &Connection) -> Vec<String> {
     ]
 }
 
-/// How it ended, as far as the capture goes.
+/// Returns how the connection ended, as far as the capture shows.
 fn end(connection: &Connection) -> &'static str {
     let client = connection.direction(Side::Client);
     let server = connection.direction(Side::Server);
@@ -105,7 +105,7 @@ fn end(connection: &Connection) -> &'static str {
     }
 }
 
-/// All that is to be known of what a side sent.
+/// Collects the data about what a side sent.
 fn whose<'a>(
     capture: &'a Capture,
     index: usize,
@@ -120,17 +120,17 @@ fn whose<'a>(
     }
 }
 
-/// Where what a side sent went.
+/// Returns the capture context of the direction that a side sent.
 fn context_of(capture: &Capture, index: usize, side: Side) -> Option<CaptureContext> {
     capture.outlines.of(&capture.counts.table, index, side)
 }
 
-/// Where a connection was captured, relative to the side that sent more data.
+/// Returns the capture point of a connection relative to the side that sent more data.
 fn capture_point(capture: &Capture, index: usize, sender: Side) -> View {
     context_of(capture, index, sender).map_or(View::Unknown, |about| about.view)
 }
 
-/// Everything about one connection.
+/// Returns all facts about one connection.
 pub(super) fn long(capture: &Capture, index: usize) -> String {
     let Some(connection) = capture.counts.table.connection(index) else {
         return String::new();
@@ -186,7 +186,7 @@ const fn scaling(connection: &Connection) -> &'static str {
     }
 }
 
-/// All of it for programs.
+/// The JSON document.
 #[derive(Serialize)]
 pub(super) struct Document<L> {
     captures: L,
@@ -202,7 +202,7 @@ impl<'a, I> Document<&'a Each<I>> {
     }
 }
 
-// Fields stand in the order of their names, as everywhere in what is printed.
+// Fields are sorted by name, as everywhere in the output.
 
 impl Serialize for Capture {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
@@ -254,7 +254,7 @@ pub(crate) fn note_json(note: &Note) -> Value {
     fields
 }
 
-/// A connection.
+/// A connection as JSON.
 struct ForPrograms<'a> {
     capture: &'a Capture,
     index: usize,
@@ -303,7 +303,7 @@ impl Serialize for ForPrograms<'_> {
     }
 }
 
-/// One side of a connection, and what it sent.
+/// One side of a connection, and what it sent, as JSON.
 struct End<'a>(Whose<'a>);
 
 impl Serialize for End<'_> {

@@ -1,8 +1,8 @@
-//! Repeated tests: a mean with its confidence interval, or settings compared in turn.
+//! Repeated tests: a mean with its confidence interval, or a comparison of settings.
 //!
-//! Runs of compared settings are interleaved, every second round in reverse order, so that a
-//! path that changes slowly favors none. No run is left out: one that failed or was cut short is
-//! counted and named.
+//! Runs of compared settings are interleaved, every second round in reverse order, so that a slow
+//! change of the path favors none. No run is left out: one that failed or was cut short is counted
+//! and named.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -21,10 +21,10 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::{output, values};
 
-/// Runs before the interval is looked at.
+/// Minimum number of runs before the interval is evaluated.
 const MIN_RUNS: usize = 3;
 
-/// Runs at most with `--until`, and of each setting with `--compare`.
+/// Default number of runs: the maximum with `--until`, and for each setting with `--compare`.
 const DEFAULT_RUNS: (u32, u32) = (30, 5);
 
 /// Confidence of the intervals.
@@ -42,7 +42,7 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A setting and the values that are compared.
+/// A setting and the values to compare.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Compared {
     key: String,
@@ -76,7 +76,7 @@ pub(crate) fn compared(text: &str) -> Result<Compared, String> {
 }
 
 impl Compared {
-    /// Sets a value in a request.
+    /// Applies a value to a request.
     fn apply(&self, value: &str, request: &mut Request) -> Result<(), String> {
         let parameters = &mut request.parameters;
         let bytes = || values::octets(value).map(gigatcp_units::Bytes::as_u64);
@@ -95,21 +95,21 @@ impl Compared {
     }
 }
 
-/// Whether the options make more than one run.
+/// Whether the options request more than one run.
 pub(super) fn is_requested(arguments: &Arguments) -> bool {
     arguments.until.is_some() || arguments.compare.is_some() || arguments.repeat.is_some()
 }
 
-/// One setting and what its runs found.
+/// One setting and the results of its runs.
 struct Variant {
     /// `cc=cubic`; empty if nothing is compared.
     label: String,
     request: Request,
-    /// Rate of each run that was complete, in bit/s, and its primary cause.
+    /// Rate of each complete run in bit/s, and its primary cause.
     runs: Vec<(f64, Option<&'static str>)>,
-    /// Why the others were not.
+    /// Errors of the other runs.
     failures: Vec<String>,
-    /// The record of one of the runs.
+    /// Record of one of the runs.
     record: Option<RunRecord>,
 }
 
@@ -129,7 +129,7 @@ impl Variant {
     }
 }
 
-/// Runs all of it.
+/// Runs the campaign.
 pub(super) fn run(arguments: &Arguments, request: &Request) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut variants = variants(arguments, request)?;
@@ -183,7 +183,7 @@ pub(super) fn run(arguments: &Arguments, request: &Request) -> Result<Outcome, F
     })
 }
 
-/// Where the runs of a campaign are stored: all of them, and those without data too.
+/// Store for the runs of a campaign, including runs without data.
 struct Kept {
     directory: Option<PathBuf>,
     batch: SystemTime,
@@ -249,7 +249,7 @@ fn variants(arguments: &Arguments, request: &Request) -> Result<Vec<Variant>, Fa
     variants.collect()
 }
 
-/// One run of a setting. The first run of a campaign that cannot begin ends it.
+/// Runs one test of a setting. If the first run of a campaign cannot begin, the campaign ends.
 fn one(
     arguments: &Arguments,
     variant: &mut Variant,
@@ -289,7 +289,8 @@ fn one(
     Ok(())
 }
 
-/// Rate of a run, both directions together, and the primary cause of its first direction.
+/// Returns rate and primary cause of a run. The rate is the sum of both directions, the cause that
+/// of the first.
 fn result(found: &Measured, is_steady: bool) -> (f64, Option<&'static str>) {
     let explanations = tester::explain(found);
     let mut rate = 0.0;
@@ -365,7 +366,7 @@ fn text(arguments: &Arguments, variants: &[Variant]) -> String {
     text
 }
 
-/// Which of two settings is faster, and whether that is certain.
+/// States which of two settings is faster, and whether the difference is significant.
 fn comparison(variants: &[Variant], other: &Variant, first: &Summary, welch: &Welch) -> String {
     let share = |difference: f64| 100.0 * difference / first.mean.max(1e-9);
     let (low, high) = (
@@ -411,7 +412,7 @@ impl std::fmt::Display for Significant {
     }
 }
 
-/// Primary causes with the number of runs, most frequent first.
+/// Returns primary causes with their number of runs, most frequent first.
 fn causes(variant: &Variant) -> Option<String> {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for cause in variant.runs.iter().filter_map(|(_, cause)| *cause) {

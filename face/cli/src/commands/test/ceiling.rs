@@ -1,7 +1,7 @@
-//! Whether the tester itself is the limit: its rate next to the loopback ceiling of this host.
+//! Compares the rate of a test with the loopback ceiling of this host.
 //!
-//! The ceiling is measured after the first test that is fast enough to be near it, and kept in the
-//! user's cache directory for this host, program, block, number of streams and control.
+//! The ceiling is measured after the first test that is fast enough to be near it. It is cached in
+//! the user's cache directory by host, program, block, number of streams and control.
 
 use std::path::PathBuf;
 
@@ -18,31 +18,31 @@ use crate::output;
 /// Schema of the file.
 const SCHEMA: &str = "gigatcp-ceiling/1";
 
-/// Entries that the file keeps.
+/// Maximum number of entries in the file.
 const MAX_ENTRIES: usize = 256;
 
-/// No host that runs this tester is slower to itself: below this rate no ceiling is near.
+/// Rate below which no ceiling is near: every host reaches more over its loopback.
 const MIN_BPS: f64 = 100e6;
 
-/// Share of the ceiling from which a result is near it.
+/// Share of the ceiling above which a result is near it.
 const NEAR: f64 = 0.8;
 
-/// A result and this host's ceiling, in bit/s.
+/// Rate of a test and this host's ceiling, in bit/s.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Ceiling {
-    /// What the test moved, both directions together.
+    /// Rate of the test, both directions together.
     result: f64,
-    /// What the loopback carries.
+    /// Rate over the loopback.
     ceiling: f64,
 }
 
 impl Ceiling {
-    /// Whether the tester itself may be the limit.
+    /// Whether the tester itself may limit the rate.
     pub(super) fn is_near(&self) -> bool {
         self.result >= NEAR * self.ceiling
     }
 
-    /// The sentence for a result near the ceiling; `None` of others.
+    /// Returns the sentence for a result near the ceiling; otherwise `None`.
     pub(super) fn text(&self) -> Option<String> {
         self.is_near().then(|| {
             format!(
@@ -66,7 +66,7 @@ impl Ceiling {
     }
 }
 
-/// The ceiling for a test, measured if it is not known yet; `None`: it does not apply to this test.
+/// Returns the ceiling for a test, measured if it is not cached. `None` if none applies.
 pub(super) fn of(arguments: &Arguments, outcome: &Outcome) -> Option<Ceiling> {
     let parameters = &outcome.parameters;
     let is_engine = |options: &tester::Effective| options.stack == StackKind::Engine;
@@ -113,14 +113,14 @@ fn known_or_measured(outcome: &Outcome) -> Option<f64> {
         let text = json!({"schema": SCHEMA, "entries": entries}).to_string();
         let directory = place.parent().map(std::fs::create_dir_all);
         if directory.is_some_and(|made| made.is_ok()) {
-            // Without the file it is measured again.
+            // If this fails, the next test measures again.
             let _ = AtomicFile::write(&place, text.as_bytes());
         }
     }
     Some(measured)
 }
 
-/// The file of ceilings; `None` without a cache directory.
+/// Returns the file of ceilings; `None` without a cache directory.
 fn place() -> Option<PathBuf> {
     let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let cache = variable("XDG_CACHE_HOME").map(PathBuf::from);
@@ -137,7 +137,7 @@ fn read(place: &PathBuf) -> Map<String, Value> {
     entries.cloned().unwrap_or_default()
 }
 
-/// What the ceiling depends on: program, kernel, CPUs, and the shape of the test.
+/// Returns the cache key: program, kernel, CPUs, and parameters of the test.
 fn key(outcome: &Outcome) -> String {
     let text = |place: &str| std::fs::read_to_string(place).unwrap_or_default();
     let info = text("/proc/cpuinfo");

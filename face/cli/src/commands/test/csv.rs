@@ -1,10 +1,10 @@
-//! A line for each stream and interval, and for each stream's total.
+//! CSV: a line for each stream and interval, and for each stream's total.
 
 use gigatcp_meter::tester::{Interval, Outcome, Role, StreamInterval, StreamOutcome};
 
 use super::sums;
 
-/// The head.
+/// Column names.
 pub(super) const HEAD: &str = "kind,start_s,end_s,omitted,stream,role,bytes,bits_per_second,retransmits,cwnd_bytes,\
      srtt_us,datagrams,lost,jitter_ms";
 
@@ -17,7 +17,7 @@ pub(super) fn interval(streams: &[StreamOutcome], interval: &Interval) -> String
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Lines of the totals: this end's counts.
+/// Lines of the totals, counted at this end.
 pub(super) fn totals(outcome: &Outcome) -> String {
     let times = (0.0, outcome.measured.as_secs_f64());
     let lines = outcome

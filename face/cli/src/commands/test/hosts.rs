@@ -1,4 +1,4 @@
-//! Both hosts during a test: the core without time left and drops, as text, JSON and record.
+//! CPU and drops of both hosts during a test, as text, JSON and record.
 
 use gigatcp_meter::tester::{self, Outcome};
 use gigatcp_record::{HostRecord, ProcessorRecord};
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use super::super::why::answer::labeled;
 
-/// The names of the two hosts in sentences.
+/// Names of the two hosts in sentences.
 const NAMES: [&str; 2] = ["here", "there"];
 
-/// Lines for what matters: none for hosts whose cores all have time left and that dropped
-/// nothing. `has_fix`: the fix of the cause already says what to change.
+/// Returns lines about saturated cores and drops; none for hosts without either. `has_fix`: the fix
+/// of the cause already gives the advice.
 pub(super) fn lines(outcome: &Outcome, has_fix: bool) -> String {
     let mut text = String::new();
     for (name, host) in known(outcome) {
@@ -30,7 +30,7 @@ pub(super) fn lines(outcome: &Outcome, has_fix: bool) -> String {
     text
 }
 
-/// The hosts that are known, this one first; one entry if both ends run on this one.
+/// Returns the hosts with data, this one first. One entry if both ends run on it.
 fn known(outcome: &Outcome) -> Vec<(&'static str, HostSummary)> {
     let [own, peer] = tester::boots(outcome);
     let hosts = NAMES.into_iter().zip(tester::host_summaries(outcome));
@@ -41,7 +41,7 @@ fn known(outcome: &Outcome) -> Vec<(&'static str, HostSummary)> {
         .collect()
 }
 
-/// Everything, as JSON: shares of the time by core and kind, and counts.
+/// Returns everything as JSON: shares of the time by core and kind, and counts.
 pub(super) fn values(outcome: &Outcome) -> Value {
     let core = |core: &CoreShares| {
         let kinds = core
@@ -77,7 +77,7 @@ pub(super) fn values(outcome: &Outcome) -> Value {
     known(outcome).iter().map(host).collect()
 }
 
-/// The same as hosts of a record.
+/// Returns the hosts as parts of a record.
 pub(super) fn records(outcome: &Outcome) -> Vec<HostRecord> {
     let boots = tester::boots(outcome);
     let record = |(name, host): (&str, HostSummary)| {

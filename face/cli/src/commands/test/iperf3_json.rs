@@ -1,4 +1,4 @@
-//! iperf3's JSON (`-J`) of an outcome, with the fields of 3.12.
+//! iperf3's JSON (`-J`) of a result, with the fields of version 3.12.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::sums;
 
-/// All of it.
+/// Returns the whole document.
 pub(in super::super) fn of(outcome: &Outcome) -> Value {
     let intervals = outcome.intervals.iter();
     let intervals: Vec<Value> = intervals.map(|one| interval(outcome, one)).collect();
@@ -37,7 +37,7 @@ pub(in super::super) fn of(outcome: &Outcome) -> Value {
     value
 }
 
-/// What iperf3 prints if no data flowed.
+/// Returns iperf3's document for a test without data.
 pub(super) fn error(request: &Request, error: &TestError) -> Value {
     json!({
         "start": {
@@ -52,22 +52,22 @@ pub(super) fn error(request: &Request, error: &TestError) -> Value {
     })
 }
 
-/// A line of `--json-stream`.
+/// Returns a line of `--json-stream`.
 fn event(name: &str, data: &Value) -> String {
     json!({"event": name, "data": data}).to_string()
 }
 
-/// The first line of `--json-stream`.
+/// Returns the first line of `--json-stream`.
 pub(super) fn start_event(outcome: &Outcome) -> String {
     event("start", &start(outcome))
 }
 
-/// The line of an interval.
+/// Returns the line of an interval.
 pub(super) fn interval_event(outcome: &Outcome, one: &Interval) -> String {
     event("interval", &interval(outcome, one))
 }
 
-/// The last line.
+/// Returns the last line.
 pub(super) fn end_event(outcome: &Outcome) -> String {
     let mut lines = Vec::new();
     if let Some(error) = &outcome.cut_short {
@@ -81,7 +81,7 @@ fn version() -> String {
     format!("gigatcp {} (iperf3 3.12)", env!("CARGO_PKG_VERSION"))
 }
 
-/// What `uname -a` says.
+/// Returns the output of `uname -a`.
 fn system() -> String {
     let read = |name: &str| {
         let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}"));
@@ -143,7 +143,7 @@ fn start(outcome: &Outcome) -> Value {
     value
 }
 
-/// Times, bytes and rate: what every entry begins with.
+/// Returns times, bytes and rate, the first fields of every entry.
 fn span(start: f64, end: f64, bytes: u64) -> Map<String, Value> {
     let seconds = end - start;
     let rate = if seconds > 0.0 {
@@ -281,7 +281,7 @@ fn end(outcome: &Outcome) -> Value {
     value
 }
 
-/// What sender and receiver of a direction counted: bytes, seconds, retransmissions.
+/// Returns the counts of sender and receiver of a direction: bytes, seconds, retransmissions.
 fn ends(
     outcome: &Outcome,
     role: Role,
@@ -317,7 +317,7 @@ fn tcp_stream(outcome: &Outcome, stream: &StreamOutcome) -> Value {
         map
     };
     let mut sender = entry(sent, true);
-    // Zero where this end does not send, as in iperf3.
+    // Zero at an end that does not send, as in iperf3.
     let micros = |index: usize| match stream.rtt.filter(|_| is_sender) {
         Some(rtt) => rtt[index].as_micros() as u64,
         None => 0,
@@ -331,7 +331,7 @@ fn tcp_stream(outcome: &Outcome, stream: &StreamOutcome) -> Value {
     json!({"sender": sender, "receiver": entry(received, false)})
 }
 
-/// Jitter in seconds, lost datagrams and datagrams of a direction, as its receiver counted.
+/// Returns jitter in seconds, lost datagrams and datagrams of a direction, counted by its receiver.
 fn udp_counts(role: Role, own: &StreamInterval, peer: Option<&StreamResults>) -> (f64, i64, u64) {
     match (role, peer) {
         (Role::Receiver, _) => (own.udp.report.jitter.as_secs_f64(), own.lost, own.expected),

@@ -1,4 +1,4 @@
-//! iperf3's text of an outcome.
+//! iperf3's text of a result.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -43,7 +43,7 @@ fn is_udp(parameters: &Parameters) -> bool {
     parameters.transport == Transport::Udp
 }
 
-/// The head of a table, of intervals or at the end.
+/// Returns the heading of a table, of intervals or at the end.
 fn head(parameters: &Parameters, streams: &[StreamOutcome], is_end: bool) -> String {
     let role = if parameters.direction == Direction::Bidirectional {
         "[Role]"
@@ -61,7 +61,7 @@ fn head(parameters: &Parameters, streams: &[StreamOutcome], is_end: bool) -> Str
     format!("[ ID]{role} Interval           Transfer     Bitrate       {rest}\n")
 }
 
-/// Three digits with a prefix, as iperf3 has them: 1024 for bytes, 1000 for bits.
+/// Formats three digits with a prefix, as iperf3 does: 1024 for bytes, 1000 for bits.
 fn scaled(value: f64, base: f64, unit: &str) -> String {
     let mut value = value;
     let mut prefix = "";
@@ -166,7 +166,7 @@ pub(in super::super) fn interval(
     text
 }
 
-/// The whole text of a test that has ended, at the server.
+/// Returns the whole text of a completed test, at the server.
 pub(in super::super) fn whole(outcome: &Outcome) -> String {
     let (parameters, streams) = (&outcome.parameters, &outcome.streams);
     let mut text = format!("Accepted connection from {}\n", outcome.host);

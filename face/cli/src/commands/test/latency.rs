@@ -9,10 +9,10 @@ use serde_json::{Map, Value, json};
 use super::super::why::answer::labeled;
 use super::{native, sums};
 
-/// Shares below which the RTTs lie that are shown, with their names.
+/// Percentiles shown, with their names.
 const SHOWN: [(f64, &str); 3] = [(0.5, "median"), (0.95, "p95"), (0.99, "p99")];
 
-/// What the load did to the RTT, then a line for each kind of ping; empty without pings.
+/// Returns a line on the RTT under load, then one for each kind of ping. Empty without pings.
 pub(super) fn lines(outcome: &Outcome) -> String {
     let mut text = sentence(outcome).map_or_else(String::new, |text| labeled("Latency", &text));
     for latency in &outcome.latency {
@@ -27,8 +27,8 @@ pub(super) fn lines(outcome: &Outcome) -> String {
     text
 }
 
-/// By how much median and 99th percentile grew while data flowed, and how much that was; of ICMP
-/// where it has replies.
+/// Returns the growth of median and p99 RTT under load, and its grade. It uses ICMP if that has
+/// replies.
 fn sentence(outcome: &Outcome) -> Option<String> {
     let has_both = |one: &&Latency| !one.idle.is_empty() && !one.loaded.is_empty();
     let first = outcome.latency.iter().find(has_both)?;
@@ -64,7 +64,7 @@ const fn label(kind: PingKind) -> &'static str {
     }
 }
 
-/// A percentile in milliseconds.
+/// Returns a percentile in milliseconds.
 fn at(times: &[Duration], share: f64) -> Option<f64> {
     Latency::percentile(times, share).map(|time| time.as_secs_f64() * 1000.0)
 }
@@ -91,7 +91,7 @@ fn facts(latency: &Latency) -> String {
     )
 }
 
-/// All RTTs by kind, with the percentiles that the text shows.
+/// Returns all RTTs by kind, with the percentiles that the text shows.
 pub(super) fn values(outcome: &Outcome) -> Value {
     let micros = |times: &[Duration]| {
         let micros = times.iter().map(|time| time.as_micros() as u64);

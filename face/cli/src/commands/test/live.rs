@@ -1,5 +1,5 @@
-//! What is printed while a test runs: a progress line on a terminal, or the intervals of a form
-//! that has them.
+//! Output while a test runs: a progress line on a terminal, or the intervals of a format that has
+//! them.
 
 use gigatcp_meter::tester::{Interval, Outcome, Progress, Request, Role, StreamOutcome};
 use gigatcp_report::escape::terminal;
@@ -8,11 +8,11 @@ use gigatcp_report::number;
 use super::{Arguments, Format, csv, iperf3_json, iperf3_text, native, nuttcp_text, sums};
 use crate::output;
 
-/// The printer.
+/// Prints the progress of a test.
 pub(super) struct Live<'a> {
     arguments: &'a Arguments,
     request: &'a Request,
-    /// What is known of the test since data flows.
+    /// State of the test since data flows.
     begun: Option<Outcome>,
     is_terminal: bool,
     has_line: bool,
@@ -29,8 +29,8 @@ impl<'a> Live<'a> {
         }
     }
 
-    /// Something has happened. What cannot be printed here fails at the end too, and is said
-    /// then.
+    /// Prints the progress. Errors are ignored here, because the output at the end fails too and
+    /// reports them.
     pub(super) fn show(&mut self, progress: Progress<'_>) {
         match progress {
             Progress::Queued => {

@@ -1,4 +1,4 @@
-//! The answer: what was received, what limited it, what to change.
+//! The answer: what was received, what limited it, and the fix.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use super::{hosts, latency, sums};
 /// Schema of the JSON.
 const SCHEMA: &str = "gigatcp-test/1";
 
-/// The text of the answer; with the rate of the steady part if that is requested.
+/// Returns the text of the answer, with the rate of the steady part if requested.
 pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>) -> String {
     let explanations = tester::explain(outcome);
     let mut text = String::new();
@@ -72,14 +72,14 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>)
     text
 }
 
-/// Whether the streams of a direction are of TCP, and this end has no counters of them.
+/// Whether a direction has TCP streams without counters at this end.
 fn has_no_counters(outcome: &Outcome, role: Role) -> bool {
     let mut streams = outcome.streams.iter().filter(|stream| stream.role == role);
     outcome.parameters.transport == Transport::Tcp
         && streams.all(|stream| stream.total.view.is_none())
 }
 
-/// The explanation of the stream of a direction that moved most.
+/// Returns the explanation of the largest stream of a direction.
 pub(super) fn explained<'a>(
     outcome: &Outcome,
     explanations: &'a [Explanation],
@@ -120,7 +120,7 @@ fn headline(outcome: &Outcome, role: Role) -> String {
     format!("{}: {rate} {end}", words.join(", "))
 }
 
-/// The rate without slow start.
+/// Returns the line for the rate without slow start.
 fn steady_line(outcome: &Outcome, role: Role) -> String {
     match tester::steady(outcome, role) {
         Some(steady) => format!(
@@ -132,7 +132,8 @@ fn steady_line(outcome: &Outcome, role: Role) -> String {
     }
 }
 
-/// Time over which the receiver of a direction counted: it ends when it hears of the end.
+/// Returns the time over which the receiver of a direction counted. The receiver stops when it
+/// learns of the end.
 pub(super) fn receiving_time(outcome: &Outcome, role: Role) -> Duration {
     let theirs = sums::of_peer(outcome, role).and_then(|peer| peer.end_time);
     match (role, theirs.filter(|end| *end > 0.0)) {
@@ -141,7 +142,7 @@ pub(super) fn receiving_time(outcome: &Outcome, role: Role) -> Duration {
     }
 }
 
-/// Congestion control of the sender of a direction, if it is known.
+/// Returns the congestion control of the sender of a direction, if known.
 fn congestion(outcome: &Outcome, role: Role) -> Option<String> {
     match role {
         Role::Sender => {
@@ -152,7 +153,7 @@ fn congestion(outcome: &Outcome, role: Role) -> Option<String> {
     }
 }
 
-/// Counts of a direction of TCP, in words.
+/// Describes the TCP counts of a direction.
 fn tcp_facts(outcome: &Outcome, role: Role) -> String {
     let own = sums::of_totals(outcome, role);
     let peer = sums::of_peer(outcome, role);
@@ -180,7 +181,7 @@ fn tcp_facts(outcome: &Outcome, role: Role) -> String {
     facts.join("; ")
 }
 
-/// Counts of a direction of UDP, in words.
+/// Describes the UDP counts of a direction.
 fn udp_facts(outcome: &Outcome, role: Role) -> String {
     let own = sums::of_totals(outcome, role);
     match (role, sums::of_peer(outcome, role)) {
@@ -193,7 +194,8 @@ fn udp_facts(outcome: &Outcome, role: Role) -> String {
     }
 }
 
-/// Counts of the receiver; `place` says where datagrams were lost that its socket did not drop.
+/// Describes the counts of the receiver. `place` names where other datagrams were lost than those
+/// dropped by its socket.
 fn received_datagrams(expected: u64, counts: &UdpCounts, place: &str) -> String {
     let report = &counts.report;
     let path = report.lost.saturating_sub(counts.socket_drops);
@@ -234,8 +236,8 @@ fn bytes(amount: u64) -> String {
     gigatcp_units::grammar::human_bytes(gigatcp_units::Bytes::new(amount))
 }
 
-/// How the streams of a direction shared the rate, and which other causes they have; `None` of
-/// one stream.
+/// Describes how the streams of a direction shared the rate, and their other causes. `None` if
+/// there is one stream.
 fn spread(outcome: &Outcome, explanations: &[Explanation], role: Role) -> Option<String> {
     let of_role = outcome.streams.iter().filter(|stream| stream.role == role);
     let rates: Vec<f64> = of_role
@@ -307,7 +309,7 @@ fn cpu(outcome: &Outcome) -> String {
     }
 }
 
-/// Options that are not as requested, each once.
+/// Lists the options whose values differ from those requested, each once.
 fn overrides(text: &mut String, outcome: &Outcome) {
     let mut seen = Vec::new();
     for one in outcome
@@ -327,7 +329,7 @@ fn overrides(text: &mut String, outcome: &Outcome) {
     }
 }
 
-/// Everything, as JSON.
+/// Returns everything as JSON.
 pub(super) fn json(outcome: &Outcome, ceiling: Option<Ceiling>) -> Value {
     let parameters = &outcome.parameters;
     let intervals = outcome.intervals.iter();
@@ -366,7 +368,8 @@ pub(super) fn json(outcome: &Outcome, ceiling: Option<Ceiling>) -> Value {
     })
 }
 
-/// Bytes, time and rate at the receiver of each direction; the bytes are null if it has not told.
+/// Returns bytes, time and rate at the receiver of each direction. The bytes are null if it did not
+/// report them.
 fn received_values(outcome: &Outcome) -> Vec<Value> {
     let roles = [Role::Sender, Role::Receiver].into_iter();
     let roles = roles.filter(|role| outcome.streams.iter().any(|stream| stream.role == *role));
@@ -434,7 +437,7 @@ pub(super) fn interval_line(streams: &[StreamOutcome], interval: &Interval) -> S
     value.to_string()
 }
 
-/// The last line.
+/// Returns the last line.
 pub(super) fn end_line(outcome: &Outcome) -> String {
     let mut value = json(outcome, None);
     value["kind"] = "end".into();

@@ -1,11 +1,11 @@
-//! Systems without the engine's devices.
+//! Stub for systems without TUN devices for the engine.
 
 use gigatcp_meter::tester::{Request, TestError};
 
 use super::{Arguments, StackChoice};
 use crate::failure::Failure;
 
-/// Says that there is no engine here, if it is requested.
+/// Returns an error if the engine is requested.
 pub(super) fn open(arguments: &Arguments, _: &mut Request) -> Result<(), Failure> {
     if arguments.stack == StackChoice::Kernel {
         return Ok(());
@@ -15,7 +15,7 @@ pub(super) fn open(arguments: &Arguments, _: &mut Request) -> Result<(), Failure
         .hint("leave out --stack engine, or run it on Linux"))
 }
 
-/// No error is the engine's.
+/// Returns `None`: no error is the engine's.
 pub(super) fn hints(_: &TestError) -> Option<Vec<String>> {
     None
 }

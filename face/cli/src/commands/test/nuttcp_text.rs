@@ -1,4 +1,4 @@
-//! nuttcp's text of an outcome: a line for each interval, and the summary.
+//! nuttcp's text of a result: a line for each interval, and the summary.
 
 use gigatcp_meter::tester::{Interval, Outcome, Protocol, Role, StreamOutcome, nuttcp};
 use gigatcp_protocol::iperf3::ServerOutput;
@@ -8,21 +8,21 @@ use gigatcp_report::escape::terminal;
 
 use super::sums;
 
-/// nuttcp's format by default.
+/// Default output format of nuttcp.
 const FORMAT: Format = Format::RTT;
 
-/// Whether the receiver is a nuttcp server, whose lines of intervals are printed.
+/// Whether the receiver is a nuttcp server, whose interval lines are printed.
 pub(super) fn is_receivers(begun: &Outcome) -> bool {
     let sends = |stream: &StreamOutcome| stream.role == Role::Sender;
     begun.protocol == Protocol::Nuttcp && begun.streams.iter().any(sends)
 }
 
-/// The line of an interval, with its end.
+/// Returns the line of an interval, with its line ending.
 pub(super) fn line(interval: &Line) -> String {
     interval.line(FORMAT) + "\n"
 }
 
-/// A line for each direction of an interval.
+/// Returns a line for each direction of an interval.
 pub(super) fn interval(streams: &[StreamOutcome], interval: &Interval) -> String {
     let of = |role| line(&nuttcp::interval(streams, interval, role));
     sums::roles(streams).into_iter().map(of).collect()

@@ -71,7 +71,7 @@ pub(super) fn of(outcome: &Outcome) -> Value {
     value
 }
 
-/// The result of a test without data.
+/// Returns the result of a test without data.
 pub(super) fn error(error: &TestError) -> Value {
     result(Some(&error.to_string()))
 }
@@ -94,7 +94,7 @@ fn put(map: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
     map.insert(key.to_owned(), value.into());
 }
 
-/// Times, and an amount with its rate.
+/// Returns times, and an amount with its rate.
 fn span(start: Duration, end: Duration, bytes: u64) -> Map<String, Value> {
     let mut map = Map::new();
     put(&mut map, "start", start.as_secs_f64());
@@ -108,7 +108,7 @@ fn span(start: Duration, end: Duration, bytes: u64) -> Map<String, Value> {
     map
 }
 
-/// Bits per second.
+/// Returns bits per second.
 fn bits(bytes: u64, time: Duration) -> f64 {
     let seconds = time.as_secs_f64();
     let rate = bytes as f64 * 8.0 / seconds;
@@ -157,7 +157,7 @@ fn interval(outcome: &Outcome, interval: &Interval) -> Value {
     json!({"streams": streams, "summary": summary})
 }
 
-/// Datagrams as their receiver counted them; jitter in seconds.
+/// Adds datagram counts of the receiver; jitter is in seconds.
 fn put_datagrams(map: &mut Map<String, Value>, sent: u64, lost: i64, jitter: f64) {
     put(map, "sent", sent);
     put(map, "lost", lost);
@@ -173,7 +173,7 @@ fn stream(outcome: &Outcome, stream: &StreamOutcome) -> Value {
     Value::Object(map)
 }
 
-/// What both ends counted of a direction, or of a stream of it.
+/// Returns the counts of both ends for a direction, or for a stream of it.
 fn total(
     outcome: &Outcome,
     role: Role,

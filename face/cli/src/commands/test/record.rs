@@ -15,8 +15,8 @@ use super::super::counters_record::{rate_at, samples, shares, spans, why};
 use super::ceiling::Ceiling;
 use super::{hosts, native, sums};
 
-/// The record: one series, a flow for each stream of TCP. `batch`: when the first of the runs of
-/// one command began.
+/// Returns the record: one series, a flow for each TCP stream. `batch` is the start of the first
+/// run of the command.
 pub(super) fn of(outcome: &Outcome, batch: SystemTime, ceiling: Option<Ceiling>) -> RunRecord {
     let explanations = tester::explain(outcome);
     let is_tcp = outcome.parameters.transport == Transport::Tcp;
@@ -62,7 +62,7 @@ pub(super) fn of(outcome: &Outcome, batch: SystemTime, ceiling: Option<Ceiling>)
     }
 }
 
-/// When a run began, and the first one of its batch.
+/// Returns the start times of a run and of its batch.
 fn times(started: SystemTime, batch: SystemTime) -> TestRecord {
     let millis = |time: SystemTime| {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -75,7 +75,8 @@ fn times(started: SystemTime, batch: SystemTime) -> TestRecord {
     }
 }
 
-/// The record of a run of a batch in which no data flowed; `like` is one in which some did.
+/// Returns the record of a run without data. `like` is the record of a run in the same batch that
+/// had data.
 pub(super) fn without_data(like: &RunRecord, reason: &str, batch: SystemTime) -> RunRecord {
     let mut record = like.clone();
     record.partial = true;
@@ -163,7 +164,7 @@ fn flow(
     }
 }
 
-/// Counters of a stream that are unknown at this end: not zero, though the record says so.
+/// Lists counters that are unknown at this end; the record holds zero for them.
 fn unavailable(retransmits: Option<u64>, last: Option<&Reading>) -> Vec<String> {
     let always = [
         "fast_retransmits",
@@ -183,7 +184,7 @@ fn unavailable(retransmits: Option<u64>, last: Option<&Reading>) -> Vec<String> 
     all.map(str::to_owned).collect()
 }
 
-/// Bytes that the receiver of a stream counted, and over which time.
+/// Returns the bytes that the receiver of a stream counted, and over which time.
 fn received(outcome: &Outcome, stream: &StreamOutcome) -> (u64, Duration) {
     let theirs = outcome.peer_of(stream).map(|peer| peer.bytes);
     match stream.role {
@@ -195,7 +196,7 @@ fn received(outcome: &Outcome, stream: &StreamOutcome) -> (u64, Duration) {
     }
 }
 
-/// Intervals of a stream, without those that were omitted.
+/// Returns the intervals of a stream, except omitted ones.
 fn intervals(outcome: &Outcome, index: usize) -> Vec<IntervalRecord> {
     let measured = outcome
         .intervals
@@ -211,7 +212,7 @@ fn intervals(outcome: &Outcome, index: usize) -> Vec<IntervalRecord> {
         .collect()
 }
 
-/// CPU time of an end, as a share of one core.
+/// Returns the CPU time of an end as a share of one core.
 fn cpu(outcome: &Outcome, is_ours: bool) -> f64 {
     let percent = match is_ours {
         true => outcome.cpu.total,

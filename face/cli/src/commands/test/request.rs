@@ -1,4 +1,4 @@
-//! Options to a request, and what to type when a test cannot begin.
+//! Turns options into a request, and errors into hints.
 
 use std::time;
 
@@ -11,17 +11,17 @@ use super::Arguments;
 use crate::failure::Failure;
 use crate::values;
 
-/// Rate of a stream, and blocks that are sent together (`-b 100M/10`). `None`: unlimited.
+/// Rate of a stream, and blocks sent per burst (`-b 100M/10`). `None`: unlimited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bitrate {
     rate: Option<Rate>,
     burst: Option<u32>,
 }
 
-/// iperf3's default rate of UDP, in bit/s.
+/// iperf3's default UDP rate, in bit/s.
 const UDP_DEFAULT: u64 = 1 << 20;
 
-/// Streams each way of flent's rrul.
+/// Streams in each direction of flent's rrul.
 const RRUL_STREAMS: u32 = 4;
 
 /// Reads a rate; a bare number is bit/s, as for iperf3.
@@ -40,7 +40,7 @@ pub(crate) fn amount(text: &str) -> Result<Bytes, String> {
     }
 }
 
-/// Processors of both ends.
+/// CPUs of both ends.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Affinity {
     client: usize,
@@ -133,7 +133,7 @@ fn token(arguments: &Arguments) -> Result<Option<String>, Failure> {
     token.map(Some).map_err(Failure::new)
 }
 
-/// The port of the server, as it was typed or the protocol's own.
+/// Returns the port of the server, as typed or the protocol's default.
 pub(super) fn port(arguments: &Arguments) -> u16 {
     arguments.port.unwrap_or(match protocol(arguments) {
         Protocol::Iperf3 => gigatcp_protocol::iperf3::PORT,
@@ -189,7 +189,7 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
     )
 }
 
-/// The request that the options make.
+/// Returns the request for the options.
 pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
     check(arguments)?;
     let mut request = Request::new(arguments.host.clone());
@@ -270,7 +270,7 @@ fn std_time(length: Duration) -> time::Duration {
     time::Duration::from_nanos(length.as_nanos())
 }
 
-/// Why no data flowed, with what to type next.
+/// Returns the error for a test without data, with hints.
 pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Failure {
     let (host, port) = (&request.host, request.port);
     let failure = Failure::new(error.to_string()).effect("nothing was measured");

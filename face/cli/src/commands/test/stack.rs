@@ -1,4 +1,4 @@
-//! `--stack engine`: its device, and what to type where that or a way out of it is missing.
+//! `--stack engine`: creates its device, and gives hints if the device or a route is missing.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::{Arguments, StackChoice};
 use crate::failure::Failure;
 use crate::output;
 
-/// Makes the device of the engine, if it is requested, and says what was made.
+/// Creates the device of the engine, if requested, and reports it.
 pub(super) fn open(arguments: &Arguments, request: &mut Request) -> Result<(), Failure> {
     if arguments.stack == StackChoice::Kernel {
         return Ok(());
@@ -36,7 +36,7 @@ pub(super) fn open(arguments: &Arguments, request: &mut Request) -> Result<(), F
     Ok(())
 }
 
-/// Why there is no device.
+/// Returns the error for a device that cannot be created.
 fn failure(error: &SetupError) -> Failure {
     let failure = Failure::new(error.to_string()).effect("nothing was measured");
     let is_denied = error.cause.kind() == std::io::ErrorKind::PermissionDenied;
@@ -52,7 +52,7 @@ fn failure(error: &SetupError) -> Failure {
     }
 }
 
-/// What to type after an error that the engine's streams may have; `None`: it is another's.
+/// Returns hints for errors of the engine's streams; `None` for other errors.
 pub(super) fn hints(error: &TestError) -> Option<Vec<String>> {
     if let TestError::Lacks { option, .. } = error {
         let text =

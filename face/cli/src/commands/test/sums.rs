@@ -5,7 +5,7 @@ use std::time::Duration;
 use gigatcp_meter::tester::{Interval, Outcome, Role, StreamInterval, StreamOutcome, UdpCounts};
 use gigatcp_protocol::iperf3::StreamResults;
 
-/// Streams of one direction in an interval, together.
+/// Sums the streams of one direction in an interval.
 pub(super) fn of_interval(
     outcome: &[StreamOutcome],
     interval: &Interval,
@@ -16,13 +16,13 @@ pub(super) fn of_interval(
     add(parts.map(|(_, part)| part))
 }
 
-/// Totals of the streams of one direction, together.
+/// Sums the totals of the streams of one direction.
 pub(super) fn of_totals(outcome: &Outcome, role: Role) -> StreamInterval {
     let streams = outcome.streams.iter().filter(|stream| stream.role == role);
     add(streams.map(|stream| &stream.total))
 }
 
-/// Jitter is averaged, everything else added.
+/// Adds all counters; averages jitter.
 fn add<'a>(parts: impl Iterator<Item = &'a StreamInterval>) -> StreamInterval {
     let mut sum = StreamInterval::default();
     let (mut jitter, mut count) = (0.0, 0);
@@ -36,7 +36,7 @@ fn add<'a>(parts: impl Iterator<Item = &'a StreamInterval>) -> StreamInterval {
         sum.expected += part.expected;
         sum.udp.stock.out_of_order += part.udp.stock.out_of_order;
         let (report, more) = (&mut sum.udp.report, &part.udp.report);
-        // A peer's counts may be anything.
+        // A peer may send any counts: overflow must not panic.
         let counts = [
             (&mut report.lost, more.lost),
             (&mut report.received, more.received),
@@ -58,7 +58,7 @@ fn add<'a>(parts: impl Iterator<Item = &'a StreamInterval>) -> StreamInterval {
     sum
 }
 
-/// Roles of this end that the test has, the sender's first.
+/// Roles of this end in the test, the sender first.
 pub(super) fn roles(streams: &[StreamOutcome]) -> Vec<Role> {
     let has = |role: &Role| streams.iter().any(|stream| stream.role == *role);
     [Role::Sender, Role::Receiver]
@@ -67,8 +67,8 @@ pub(super) fn roles(streams: &[StreamOutcome]) -> Vec<Role> {
         .collect()
 }
 
-/// The peer's counts of a direction, together: bytes, retransmissions, jitter in seconds,
-/// errors, packets. `None` if the peer has not told.
+/// Sums the peer's counts of a direction: bytes, retransmissions, jitter in seconds, errors,
+/// packets. `None` if the peer did not report.
 pub(super) fn of_peer(outcome: &Outcome, role: Role) -> Option<StreamResults> {
     let mut sum = StreamResults::default();
     let mut count = 0;
@@ -95,8 +95,7 @@ pub(super) fn of_peer(outcome: &Outcome, role: Role) -> Option<StreamResults> {
     Some(sum)
 }
 
-/// Exact counts of the streams that this end sent, together, as a peer of this project counted
-/// them.
+/// Sums the exact datagram counts of streams from this end, counted by a gigatcp peer.
 pub(super) fn of_peer_datagrams(outcome: &Outcome) -> Option<UdpCounts> {
     let sent = outcome
         .streams
@@ -115,7 +114,7 @@ pub(super) fn of_peer_datagrams(outcome: &Outcome) -> Option<UdpCounts> {
     Some(add(parts?.iter()).udp)
 }
 
-/// Bits a second.
+/// Returns bits per second.
 pub(super) fn rate(bytes: u64, over: Duration) -> f64 {
     let seconds = over.as_secs_f64();
     if seconds > 0.0 {
@@ -125,7 +124,7 @@ pub(super) fn rate(bytes: u64, over: Duration) -> f64 {
     }
 }
 
-/// A share in percent; 0 of nothing.
+/// Returns a share in percent; 0 if the whole is 0.
 pub(super) fn percent(part: i64, of: u64) -> f64 {
     if of == 0 {
         0.0

@@ -1,7 +1,7 @@
 //! `--whatif`: captures the headers of the test's connection and fits a twin.
 //!
-//! `TCP_INFO` shows neither the rate of the path nor which packets were lost, on which the fit
-//! rests; the packets do. They are kept in memory and never written.
+//! The fit needs the rate of the path and the lost packets, which `TCP_INFO` does not contain. The
+//! packets show both. They are kept in memory and never written.
 
 use gigatcp_analyze::{Options, Source};
 use gigatcp_twin::Transfer;
@@ -11,10 +11,10 @@ use super::super::why::answer::labeled;
 use super::{Arguments, Format, Protocol, StackChoice};
 use crate::failure::Failure;
 
-/// What to do where a test cannot be captured.
+/// Hint for tests that cannot be captured.
 const OTHERWISE: &str = "capture with tcpdump, and ask `gigatcp whatif FILE --set KEY=VALUE`";
 
-/// Refuses what leaves no single sender here, or no place for the answer.
+/// Refuses options with several streams, with the engine, or with another output format.
 fn check(arguments: &Arguments) -> Result<(), Failure> {
     let refused = [
         (arguments.parallel > 1, "--parallel"),
@@ -39,7 +39,7 @@ fn port(arguments: &Arguments) -> u16 {
     }
 }
 
-/// Begins to capture, if a prediction is requested.
+/// Starts the capture, if a prediction is requested.
 pub(super) fn begin(arguments: &Arguments) -> Result<Option<Headers>, Failure> {
     if arguments.whatif.is_empty() {
         return Ok(None);
@@ -48,7 +48,7 @@ pub(super) fn begin(arguments: &Arguments) -> Result<Option<Headers>, Failure> {
     Headers::begin(arguments, port(arguments)).map(Some)
 }
 
-/// Returns the predictions in words, or why there is none.
+/// Returns the predictions in words, or the reason why there is none.
 pub(super) fn answer(headers: Headers, changes: &[String]) -> String {
     let read = headers.end().and_then(|capture| {
         let source = Source::bytes("the test's headers", capture);
@@ -85,10 +85,10 @@ mod linux {
     /// Longest headers of IPv4 and IPv6 with TCP.
     const SNAP: u32 = 120;
 
-    /// Packets kept at most: about half a gigabyte.
+    /// Maximum number of packets kept: about half a gigabyte.
     const MAX_PACKETS: u64 = 3_000_000;
 
-    /// Time between two looks at whether the test has ended.
+    /// Interval between checks whether the test has ended.
     const LOOK: Duration = Duration::from_millis(50);
 
     /// A capture in progress.
@@ -98,7 +98,7 @@ mod linux {
     }
 
     impl Headers {
-        /// Opens the socket and reads it on a thread of its own.
+        /// Opens the socket and starts a thread that reads it.
         pub(super) fn begin(arguments: &Arguments, port: u16) -> Result<Self, Failure> {
             let name = match &arguments.bind_dev {
                 Some(name) => name.clone(),
@@ -113,7 +113,7 @@ mod linux {
             Ok(Self { ends, thread })
         }
 
-        /// Ends it and returns the capture.
+        /// Ends the capture and returns it.
         pub(super) fn end(self) -> Result<Vec<u8>, String> {
             self.ends.store(true, Ordering::Relaxed);
             let joined = self.thread.join();
@@ -121,7 +121,7 @@ mod linux {
         }
     }
 
-    /// Name of the interface towards the server.
+    /// Returns the interface on the route to the server.
     fn towards(arguments: &Arguments) -> Result<String, Failure> {
         let port = super::super::request::port(arguments);
         let is_meant = |address: &IpAddr| match address.to_canonical() {
@@ -157,7 +157,7 @@ mod linux {
             .hint("or leave out --whatif")
     }
 
-    /// Keeps what passes until the test has ended, as a capture.
+    /// Captures packets until the test has ended.
     fn keep(socket: &OwnedFd, name: &str, ends: &AtomicBool) -> Result<Vec<u8>, String> {
         let words = |error: &dyn std::fmt::Display| format!("the capture failed: {error}");
         let mut writer = PcapngWriter::new(Vec::new()).map_err(|error| words(&error))?;
@@ -172,7 +172,7 @@ mod linux {
             read: true,
             write: false,
         };
-        // Each packet of the loopback interface comes back in.
+        // The loopback interface delivers each packet twice.
         let is_loopback = name == "lo";
         loop {
             let was_last = ends.load(Ordering::Relaxed);
@@ -204,7 +204,7 @@ mod linux {
         }
     }
 
-    /// Length of an IP packet by its header.
+    /// Returns the length of an IP packet from its header.
     fn length(octets: &[u8]) -> u32 {
         let half = |place: usize| {
             let bytes = octets.get(place..place + 2);
@@ -228,7 +228,7 @@ mod other {
     use super::Arguments;
     use crate::failure::Failure;
 
-    /// There is no capture.
+    /// Uninhabited: this system has no capture.
     pub(in super::super) enum Headers {}
 
     impl Headers {

@@ -66,8 +66,8 @@ impl Buffers {
     /// Returns the settings for a window of `bdp`.
     pub(super) fn of(bdp: Bytes) -> Self {
         let window = bdp.as_u64().min(MAX_WINDOW);
-        // Half of a buffer is window in kernels that do not measure it; and a program that is woken
-        // at two thirds of its send buffer has 5/6 of it in flight on average.
+        // Kernels that do not measure it use half of a buffer as window. A program that is woken at
+        // two thirds of its send buffer has 5/6 of it in flight on average.
         let [whole, double] = [window, window.saturating_mul(2)].map(rounded);
         Self {
             window_bytes: window,
@@ -81,7 +81,7 @@ impl Buffers {
             freebsd: FreeBsd {
                 recvbuf_max: whole,
                 sendbuf_max: whole,
-                // At least 9/8; with segments of an Ethernet's MTU unread, 1.6.
+                // At least 9/8; 1.6 if the application has not read segments of Ethernet size.
                 maxsockbuf: rounded(whole.saturating_mul(2)),
             },
             macos: MacOs {
@@ -103,7 +103,7 @@ impl Buffers {
         Rate::from_amount(Bytes::new(MAX_WINDOW), rtt)
     }
 
-    /// Returns a block of lines for each system: what to type, and what it does.
+    /// Returns a block of lines for each system: commands, and their effect.
     pub(super) fn lines(&self) -> Vec<String> {
         let Self {
             linux,
@@ -149,7 +149,7 @@ impl Buffers {
     }
 }
 
-/// The next power of two, as far as a setting goes.
+/// Returns the next power of two, at most [`MAX_SETTING`].
 fn rounded(bytes: u64) -> u64 {
     let next = bytes.max(1).checked_next_power_of_two();
     next.unwrap_or(MAX_SETTING).min(MAX_SETTING)
@@ -170,7 +170,7 @@ mod tests {
             1_073_725_440,
         ] {
             let of = Buffers::of(Bytes::new(bdp));
-            // What each system makes of its settings must hold the window.
+            // The settings of each system must allow the window.
             assert!(of.linux.tcp_rmem_max >= (2 * bdp).min(MAX_SETTING), "{bdp}");
             assert!((2 * of.linux.rmem_max) / 2 >= bdp, "{bdp}");
             assert!(of.freebsd.maxsockbuf * 8 / 9 >= bdp, "{bdp}");

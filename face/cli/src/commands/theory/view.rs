@@ -17,7 +17,7 @@ const MAX_LINES: usize = 39;
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.theory/1";
 
-/// Paths and what is expected of them.
+/// Paths and their figures.
 #[derive(Serialize, Debug)]
 pub(super) struct TheoryView {
     schema: &'static str,
@@ -35,7 +35,7 @@ struct Column {
 }
 
 impl TheoryView {
-    /// What is expected of `paths`, and the answers to `questions` for each.
+    /// Returns the figures of `paths`, and the answers to `questions` for each.
     pub(super) fn of(paths: &[Path], questions: &Questions<'_>) -> Result<Self, Failure> {
         let mut columns = Vec::new();
         for path in paths {
@@ -74,7 +74,7 @@ impl TheoryView {
         self.paths = self.columns.iter().map(Column::json).collect();
     }
 
-    /// The answer, the settings, and the table: [`MAX_LINES`] lines, or all of it.
+    /// Returns the answer, the settings, and the table: [`MAX_LINES`] lines, or all of it.
     pub(super) fn text(&self, is_verbose: bool) -> String {
         let Some(first) = self.columns.first() else {
             return String::new();
@@ -122,7 +122,7 @@ impl TheoryView {
         text
     }
 
-    /// The lines of a section, after an empty one.
+    /// Returns the lines of a section, after an empty line.
     fn section(&self, index: usize) -> Vec<Vec<String>> {
         let section = self
             .columns
@@ -137,7 +137,7 @@ impl TheoryView {
         lines
     }
 
-    /// What the columns are.
+    /// Returns the lines that identify the columns.
     fn path_lines(&self) -> Vec<Vec<String>> {
         let line = |what: &str, value: fn(&Path) -> String| {
             let values = self
@@ -205,7 +205,7 @@ fn refused(error: BudgetError) -> Failure {
 }
 
 impl Column {
-    /// The window, in a sentence.
+    /// Returns the window as a sentence.
     fn answer(&self) -> String {
         let Path { rate, rtt, mss, .. } = self.expected.path;
         format!(
@@ -215,7 +215,8 @@ impl Column {
         )
     }
 
-    /// The settings that allow one connection this window; `is_named` says which window.
+    /// Returns the settings that allow one connection this window. `is_named`: the lines name the
+    /// window.
     fn settings(&self, is_named: bool) -> Vec<Vec<String>> {
         let buffers = Buffers::of(self.bdp);
         let window = match is_named {

@@ -1,7 +1,7 @@
-//! One look as JSON lines, schema `gigatcp.watch/1`.
+//! A snapshot as JSON lines, schema `gigatcp.watch/1`.
 //!
-//! Names that OpenTelemetry's semantic conventions have are theirs; `tcp_info` has the
-//! words of the kernel, with its numbers and units.
+//! Names follow OpenTelemetry's semantic conventions if those define one. `tcp_info` has the
+//! kernel's field names, numbers and units.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! Looks in time, one connection in depth, and the summary at the end.
+//! Periodic snapshots, one connection in depth, and the summary at the end.
 
 use std::io::{self, IsTerminal};
 use std::net::{IpAddr, ToSocketAddrs};
@@ -21,22 +21,22 @@ use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
 
-/// Connections that the list shows unless the user says otherwise.
+/// Default maximum number of connections listed.
 const LINES: usize = 20;
 
-/// Connections of the summary.
+/// Maximum number of connections in the summary.
 const SUMMARY: usize = 8;
 
-/// Bytes below which a connection is not in the summary unless it is the only one.
+/// Minimum bytes of a connection in the summary, unless it is the only one.
 const MIN_BYTES: Bytes = Bytes::new(10_000);
 
-/// Slices that one connection in depth keeps.
+/// Time slices kept for one connection in depth.
 const DEEP: usize = 512;
 
 /// Time between two lines of one connection in depth.
 const LINE_EVERY: Duration = Duration::from_secs(1);
 
-/// Looks until Ctrl-C or the count.
+/// Takes snapshots until Ctrl-C or until the count is reached.
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let filter = Filter::parse(&arguments.filter.join(" "), &resolve).map_err(|what| {
         Failure::new(format!("the filter cannot be read: {what}"))
@@ -65,9 +65,9 @@ fn now() -> Instant {
     Instant::from_nanos(clock::monotonic().unsigned_abs())
 }
 
-/// Waits until then, or until the program is to end.
+/// Waits until `until`, or until the program is to end.
 fn wait(until: Instant, stop: &AtomicBool) {
-    /// Time after which a request to end is seen.
+    /// Interval between checks of `stop`.
     const STEP: Duration = Duration::from_millis(50);
     while !stop.load(Ordering::SeqCst) {
         let left = until.saturating_since(now());
@@ -78,7 +78,7 @@ fn wait(until: Instant, stop: &AtomicBool) {
     }
 }
 
-/// Instants of looks: every `interval`, none twice if one took long.
+/// Schedule of snapshots: every `interval`; one that is overdue is skipped.
 struct Looks {
     next: Instant,
     interval: Duration,
@@ -94,7 +94,7 @@ impl Looks {
         }
     }
 
-    /// Waits for the next one; `None` if there is none.
+    /// Waits for the next snapshot; `None` if there is none.
     fn next(&mut self, stop: &AtomicBool) -> Option<Instant> {
         match &mut self.left {
             Some(0) => return None,
@@ -110,14 +110,14 @@ impl Looks {
     }
 }
 
-/// All connections.
+/// Watches all connections.
 fn list(
     arguments: &Arguments,
     mut watch: Watch,
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
     let interval = arguments.interval.unwrap_or(Duration::from_secs(1));
-    // The first look has no rates: it is not shown.
+    // The first snapshot has no rates and is not shown.
     let mut looks = Looks::new(interval, arguments.count.map(|count| count + 1));
     let metrics = arguments.open_metrics.map(Metrics::serve).transpose()?;
     let refreshes = io::stdout().is_terminal() && !arguments.json_lines;
@@ -144,7 +144,7 @@ fn list(
     Ok(ended(interrupt))
 }
 
-/// One connection.
+/// Watches one connection.
 fn deep(
     arguments: &Arguments,
     mut watch: Watch,
@@ -200,7 +200,7 @@ fn deep(
     Ok(ended(interrupt))
 }
 
-/// Writes the page of the connection.
+/// Writes the report page of the connection.
 fn report(place: &Path, kept: record::Kept, one: Option<&Connection>) -> Result<(), Failure> {
     let Some(record) = one.and_then(|one| kept.record(one)) else {
         output::say("no report: the connection ended before two looks");
@@ -212,7 +212,7 @@ fn report(place: &Path, kept: record::Kept, one: Option<&Connection>) -> Result<
     Ok(())
 }
 
-/// What was sent and received up to the last line of a timeline.
+/// Totals at the last line of a timeline.
 #[derive(Default)]
 struct Since {
     start: Option<Instant>,
@@ -246,7 +246,7 @@ fn ended(interrupt: &Interrupt) -> Outcome {
         .map_or(Outcome::Done, Outcome::Interrupted)
 }
 
-/// What limited the largest connections.
+/// Returns the answers for the largest connections.
 fn summary(watch: &Watch) -> String {
     let all = watch.largest();
     let is_large = |one: &&&Connection| one.total() >= MIN_BYTES;
@@ -271,7 +271,7 @@ fn summary(watch: &Watch) -> String {
     text
 }
 
-/// The answer for one connection.
+/// Returns the answer for one connection.
 fn told(one: &Connection, is_verbose: bool) -> String {
     let Some(diagnosis) = one.diagnosis() else {
         return format!("{} -> {}: no data moved\n", one.local, one.peer);

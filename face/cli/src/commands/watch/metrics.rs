@@ -1,7 +1,7 @@
-//! The last look in the OpenMetrics format, over HTTP.
+//! The last snapshot in the OpenMetrics format, over HTTP.
 //!
-//! The 100 connections with the highest rate have series of their own, labeled with
-//! OpenTelemetry's names (dots as underscores); totals are of all.
+//! The 100 connections with the highest rate have series of their own, labeled with OpenTelemetry's
+//! names (dots as underscores). Totals cover all connections.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,13 +17,13 @@ use gigatcp_why::counters::Reading;
 use crate::failure::Failure;
 use crate::output;
 
-/// Connections with series of their own.
+/// Maximum number of connections with series of their own.
 const MAX_SERIES: usize = 100;
 
-/// A peer that sends no request for so long is let go.
+/// Time within which a peer must send its request.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What is served.
+/// HTTP endpoint for the last snapshot.
 pub(super) struct Metrics {
     text: Arc<Mutex<String>>,
 }
@@ -43,14 +43,14 @@ impl Metrics {
                     .lock()
                     .unwrap_or_else(PoisonError::into_inner)
                     .clone();
-                // A scraper that has gone away misses nothing.
+                // An error means that the scraper has gone away.
                 let _ = answer(&peer, &text);
             }
         });
         Ok(Self { text })
     }
 
-    /// Serves this look from now on.
+    /// Replaces the snapshot that is served.
     pub(super) fn put(&self, all: &[&Connection]) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text(all);
     }
@@ -129,7 +129,7 @@ const FAMILIES: [Family; 7] = [
     },
 ];
 
-/// A look in the OpenMetrics format.
+/// Formats a snapshot in the OpenMetrics format.
 fn text(all: &[&Connection]) -> String {
     let mut text = String::new();
     let mut states: BTreeMap<&str, usize> = BTreeMap::new();
@@ -164,7 +164,7 @@ fn text(all: &[&Connection]) -> String {
     text
 }
 
-/// Time of each connection by cause.
+/// Appends the time of each connection by cause.
 fn limits(text: &mut String, shown: &[&Connection]) {
     let name = "tcp_connection_limited_seconds";
     let _ = writeln!(
@@ -200,7 +200,7 @@ fn labels(one: &Connection) -> String {
     )
 }
 
-/// A label's value as the format wants it.
+/// Escapes a label's value for the format.
 fn escaped(value: &str) -> String {
     let value = value.replace('\\', "\\\\").replace('"', "\\\"");
     value.replace('\n', "\\n")

@@ -1,4 +1,4 @@
-//! A connection that was watched in depth, as the record of a run: for `--report`.
+//! The record of a connection watched in depth, for `--report`.
 
 use gigatcp_meter::watch::Connection;
 use gigatcp_record::growth;
@@ -11,10 +11,10 @@ use super::super::counters_record::{rate_at, samples, shares, spans, why};
 /// Length of an interval of the record.
 const INTERVAL: Duration = Duration::from_millis(1000);
 
-/// Readings that are kept: a full list drops every second one.
+/// Maximum number of readings; when it is reached, every second one is dropped.
 const MAX_READINGS: usize = 4096;
 
-/// What is kept of a connection while it is watched.
+/// Data of a connection that is kept while it is watched.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
     start: Option<Instant>,
@@ -22,12 +22,12 @@ pub(super) struct Kept {
     stride: usize,
     seen: usize,
     intervals: Vec<IntervalRecord>,
-    /// Begin of the interval that runs, and what was counted by then.
+    /// Start of the current interval, with the counts at that time.
     since: Option<(Instant, Bytes, u64)>,
 }
 
 impl Kept {
-    /// Takes a look.
+    /// Adds a snapshot.
     pub(super) fn look(&mut self, one: &Connection, at: Instant) {
         let start = *self.start.get_or_insert(at);
         let stride = self.stride.max(1);
@@ -58,7 +58,7 @@ impl Kept {
         }
     }
 
-    /// The record; `None` before two looks.
+    /// Returns the record; `None` before two snapshots.
     pub(super) fn record(self, one: &Connection) -> Option<RunRecord> {
         let (first, last) = (*self.readings.first()?, *self.readings.last()?);
         let length = last.at.saturating_since(first.at);

@@ -1,4 +1,4 @@
-//! One look as a table.
+//! A snapshot as a table.
 
 use gigatcp_meter::watch::Connection;
 use gigatcp_report::escape::terminal;
@@ -8,13 +8,13 @@ use gigatcp_units::{Duration, Rate};
 use crate::grid::{Align, grid, line};
 use crate::output::counted;
 
-/// Moves to the begin of the screen; clears what is behind.
+/// Moves to the beginning of the screen and clears it.
 const HOME: &str = "\x1b[H\x1b[J";
 
-/// Columns of a process' name.
+/// Width of a process name.
 const NAME: usize = 15;
 
-/// The connections of a look; those that are not shown are counted.
+/// Returns the connections of a snapshot; those not shown are counted.
 pub(super) fn look(all: &[&Connection], shown: usize, refreshes: bool) -> String {
     let mut rows = vec![line([
         "ID",
@@ -103,7 +103,7 @@ fn row(one: &Connection) -> Vec<String> {
     ]
 }
 
-/// What limits a connection now: one that moves nothing is idle.
+/// Returns the present limit of a connection; "idle" if no data moves.
 fn limit(one: &Connection) -> String {
     let is_idle = one.sent == Rate::ZERO && one.received == Rate::ZERO;
     match one.now() {
@@ -130,7 +130,7 @@ pub(super) fn timeline_head() -> String {
     timeline_line(&names.map(str::to_owned), "limited now by")
 }
 
-/// A line of a timeline, with the rates since the line before.
+/// Returns a line of a timeline, with the rates since the previous line.
 pub(super) fn timeline(one: &Connection, rates: [Rate; 2], since: Duration) -> String {
     let reading = &one.reading;
     let dash = || "-".to_owned();

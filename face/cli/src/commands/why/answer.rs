@@ -11,24 +11,24 @@ use gigatcp_units::Duration;
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
 use gigatcp_why::{Evidence, MIN_CONFIDENCE, Verdict, View};
 
-/// Columns of a label, with the space around it.
+/// Width of a label, with the space around it.
 const LABEL: usize = 12;
 
 /// Minimum share of the time for a cause to be listed without `-v`.
 const MIN_SHARE: f64 = 0.05;
 
-/// The word and its figure share a line.
+/// Text before the figure, joined to it by a no-break space.
 const CONFIDENCE: &str = "confidence\u{a0}";
 
-/// Which connection it is, in words for the line `Details`.
+/// Identification of a connection, for the line `Details`.
 pub(in crate::commands) struct Which {
     /// Both endpoints, the sender of the data first.
     pub(in crate::commands) ends: String,
-    /// From what it is known, as in "captured at the sender".
+    /// Source of the data, as in "captured at the sender".
     pub(in crate::commands) captured: String,
     /// Its number and its place among the connections; empty if there is only one.
     pub(in crate::commands) place: String,
-    /// Which end reset it.
+    /// The end that reset it.
     pub(in crate::commands) reset_by: Option<&'static str>,
 }
 
@@ -37,7 +37,7 @@ pub(in crate::commands) fn lines(which: &Which, diagnosis: &Diagnosis, is_verbos
     lines_with(&details(which, diagnosis), diagnosis, is_verbose)
 }
 
-/// Returns the sentence and its lines; `details` says which connection it is.
+/// Returns the sentence and its lines; `details` identifies the connection.
 pub(in crate::commands) fn lines_with(
     details: &str,
     diagnosis: &Diagnosis,
@@ -68,13 +68,13 @@ pub(in crate::commands) fn lines_with(
     text
 }
 
-/// What to change; `None` where that is unsure.
+/// Returns the fix; `None` if the cause is unsure.
 pub(in crate::commands) fn fix(diagnosis: &Diagnosis) -> Option<&str> {
     let first = diagnosis.headline()?;
     (first.confidence >= MIN_CONFIDENCE).then_some(&first.fix)
 }
 
-/// The first piece of evidence; with its cause where the sentence names none.
+/// Returns the first piece of evidence; with its cause if the sentence names none.
 pub(in crate::commands) fn evidence(diagnosis: &Diagnosis, first: &Verdict) -> String {
     let evidence = first.evidence.first().map(piece);
     let evidence = evidence.unwrap_or_else(|| first.finding.clone());
@@ -84,21 +84,21 @@ pub(in crate::commands) fn evidence(diagnosis: &Diagnosis, first: &Verdict) -> S
     }
 }
 
-/// The cause that the sentence names, or the one that took most of what is known.
+/// Returns the cause in the sentence, or the one with most of the known time.
 pub(in crate::commands) fn shown(diagnosis: &Diagnosis) -> Option<&Verdict> {
     let largest = diagnosis.verdicts.first();
     let largest = largest.filter(|verdict| !verdict.time.is_zero());
     diagnosis.headline().or(largest)
 }
 
-/// A line with a label; what does not fit hangs below its text.
+/// Returns a line with a label; longer text is wrapped and indented.
 pub(in crate::commands) fn labeled(label: &str, text: &str) -> String {
     let wrapped = wrap_hanging(text, LABEL, LABEL);
     let rest = wrapped.get(LABEL..).unwrap_or_default();
     format!("  {label:<width$}{rest}", width = LABEL - 2)
 }
 
-/// What the cause cost, and against which rate.
+/// Returns the cost of the cause, and the rate it is compared with.
 pub(super) fn cost(diagnosis: &Diagnosis, verdict: Option<&Verdict>) -> String {
     let achieved = format!("{} achieved", human_rate(diagnosis.throughput));
     let Some(verdict) = verdict else {
@@ -113,7 +113,7 @@ pub(super) fn cost(diagnosis: &Diagnosis, verdict: Option<&Verdict>) -> String {
         _ => {}
     }
     let capacity = &diagnosis.capacity;
-    // No rate below the average can be the best.
+    // The best rate is at least the average.
     let carried = capacity.rate().max(diagnosis.throughput);
     let carried = format!("{} {}", human_rate(carried), capacity.source.words());
     if diagnosis.headline().is_none() {
@@ -126,7 +126,7 @@ pub(super) fn cost(diagnosis: &Diagnosis, verdict: Option<&Verdict>) -> String {
     }
 }
 
-/// The next known limit, in words that follow the cost; empty if unknown.
+/// Returns the next known limit, in words that follow the cost; empty if unknown.
 fn next(diagnosis: &Diagnosis) -> String {
     diagnosis.next.map_or_else(String::new, |next| {
         let (name, rate) = (next.cause.name, human_rate(next.rate));
@@ -134,9 +134,9 @@ fn next(diagnosis: &Diagnosis) -> String {
     })
 }
 
-/// The rate that a cause cost; `None` if it is too small to be measured.
+/// Returns the rate that a cause cost; `None` if it is too small to measure.
 pub(super) fn lost(verdict: &Verdict) -> Option<String> {
-    /// Below this a cost is rounding.
+    /// Smaller costs are rounding errors.
     const MIN_COST_BPS: u64 = 1_000;
     let cost = &verdict.cost;
     let is_measured = !verdict.time.is_zero() && cost.rate.as_bps() >= MIN_COST_BPS;
@@ -146,7 +146,7 @@ pub(super) fn lost(verdict: &Verdict) -> Option<String> {
     })
 }
 
-/// Which connection it is, how much it delivered, and where it was captured.
+/// Returns the connection, the amount delivered, and the capture point.
 pub(super) fn details(which: &Which, diagnosis: &Diagnosis) -> String {
     let mut text = format!(
         "{}, {} in {}, {}",
@@ -166,7 +166,8 @@ pub(super) fn details(which: &Which, diagnosis: &Diagnosis) -> String {
     text
 }
 
-/// Shares of the causes that the sentence does not name, largest first; and of unknown.
+/// Returns shares of the causes that the sentence does not name. The largest is first, unknown
+/// last.
 fn shares(diagnosis: &Diagnosis, min: f64) -> String {
     let named = diagnosis.headline().map(|first| first.cause.id);
     let others = diagnosis.verdicts.iter();
@@ -177,7 +178,7 @@ fn shares(diagnosis: &Diagnosis, min: f64) -> String {
     list(parts)
 }
 
-/// Names with their shares, none broken between two lines.
+/// Returns names with their shares; none is broken between two lines.
 pub(in crate::commands) fn list<'a>(shares: impl Iterator<Item = (&'a str, f64)>) -> String {
     let parts = shares.map(|(name, share)| format!("{name}{TIE}{}", percent(share)));
     parts.collect::<Vec<_>>().join(", ")
@@ -187,7 +188,7 @@ pub(super) fn share(part: Duration, whole: Duration) -> f64 {
     part.as_secs_f64() / whole.as_secs_f64().max(1e-9)
 }
 
-/// A share as text, with a digit after the point where it is small.
+/// Formats a share in percent, with one decimal if it is small.
 pub(in crate::commands) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent >= 9.95 {
@@ -197,7 +198,7 @@ pub(in crate::commands) fn percent(share: f64) -> String {
     }
 }
 
-/// Faults that are certain but took no time, each in a sentence.
+/// Returns certain faults that took no time, each as a sentence.
 pub(super) fn notes(diagnosis: &Diagnosis) -> Vec<String> {
     let named = diagnosis.headline().map(|first| first.cause.id);
     let notes = diagnosis.verdicts.iter().filter(|verdict| {
@@ -214,7 +215,7 @@ pub(super) fn notes(diagnosis: &Diagnosis) -> Vec<String> {
     notes.map(sentence).collect()
 }
 
-/// A fact, with where in the capture it stands.
+/// Returns a fact with its position in the capture.
 pub(super) fn piece(evidence: &Evidence) -> String {
     let text = &evidence.text;
     match (evidence.packet, evidence.at) {
@@ -227,7 +228,7 @@ pub(super) fn piece(evidence: &Evidence) -> String {
     }
 }
 
-/// Which end sent a reset, by the data.
+/// Returns the end that sent a reset, named relative to the data.
 pub(super) fn reset_by(connection: &Connection, sender: Side) -> Option<&'static str> {
     let has_reset = |side| connection.direction(side).has_reset();
     match (has_reset(sender), has_reset(sender.other())) {
@@ -238,7 +239,7 @@ pub(super) fn reset_by(connection: &Connection, sender: Side) -> Option<&'static
     }
 }
 
-/// Where a capture was taken, in words that follow "captured".
+/// Returns the capture point, in words that follow "captured".
 pub(super) const fn captured(point: View) -> &'static str {
     match point {
         View::Sender => "at the sender",

@@ -1,4 +1,4 @@
-//! Connections that are only counted: how many, how much, and what limited most of them.
+//! Connections that are only counted: their number, bytes, and most frequent limits.
 
 use gigatcp_report::prose::wrap_hanging;
 use gigatcp_units::grammar::{human_bytes, human_duration};
@@ -10,18 +10,18 @@ use super::answer::{list, share};
 use super::order::Place;
 use crate::output::counted;
 
-/// Connections that are diagnosed for their common causes, the largest of a crowd.
+/// Maximum number of counted connections that are diagnosed, the largest ones.
 const DIAGNOSED: usize = 1_000;
 
-/// Causes that are named.
+/// Maximum number of causes named.
 const NAMED: usize = 3;
 
-/// What many connections did together.
+/// Sums over many connections.
 #[derive(Default, Debug)]
 struct Crowd {
     bytes: u64,
     time: Duration,
-    /// Time by cause, in the order of [`CAUSES`]; the last one is unknown.
+    /// Time by cause, in the order of [`CAUSES`]; the last entry is unknown.
     causes: Vec<Duration>,
 }
 
@@ -50,7 +50,7 @@ impl Crowd {
         crowd
     }
 
-    /// The causes of most of the time.
+    /// Returns the causes of most of the time.
     fn limited_by(&self) -> String {
         let names = CAUSES.iter().map(|cause| cause.id).chain(["unknown"]);
         let mut shares: Vec<(&str, f64)> = names
@@ -64,8 +64,8 @@ impl Crowd {
     }
 }
 
-/// A line about connections that are not answered; empty if there are none. `what` is one
-/// of them and what follows, `hint` says what shows them.
+/// Returns a line about connections without an answer; empty if there are none. `what` names one of
+/// them and what follows, `hint` the option that shows them.
 pub(super) fn line(
     captures: &[&Taken],
     places: &[Place],

@@ -40,7 +40,7 @@ pub(super) fn lines(diagnosis: &Diagnosis) -> String {
     text
 }
 
-/// Its id, duration, share, confidence and cost.
+/// Returns id, duration, share, confidence and cost of a verdict.
 fn cells(verdict: &Verdict) -> [String; 5] {
     let has_time = !verdict.time.is_zero();
     let only = |text: String| if has_time { text } else { "-".into() };
@@ -71,7 +71,7 @@ pub(super) fn said(which: &Which, diagnosis: &Diagnosis) -> Said {
     }
 }
 
-/// A verdict as a line, and what is behind it.
+/// Returns a verdict as a line, with its evidence.
 fn finding(verdict: &Verdict) -> (String, Vec<String>) {
     let [name, time, share, confidence, cost] = cells(verdict);
     let head = match (verdict.time.is_zero(), cost.as_str()) {

@@ -1,4 +1,4 @@
-//! Predictions for the advised fixes, as a twin of the connection makes them.
+//! Predictions for the suggested fixes, by a twin of the connection.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::Answer;
 use crate::commands::whatif::stated;
 
-/// Smallest share of the time of a cause whose fix is tried.
+/// Minimum share of the time of a cause whose fix is predicted.
 const MIN_SHARE: f64 = 0.05;
 
 /// Text of the page in place of a prediction that was not requested.
@@ -38,7 +38,7 @@ impl Twins {
         Rc::clone(twins.entry(index).or_insert_with(|| Rc::new(fit())))
     }
 
-    /// Returns the prediction for the fix of an answer, or why there is none.
+    /// Returns the prediction for the fix of an answer. The error is the reason why there is none.
     pub(super) fn tried(&self, capture: &Capture, one: &Answer) -> Result<Prediction, String> {
         if one.far.is_some() {
             return Err("a twin is fitted to one capture alone".into());
@@ -51,7 +51,7 @@ impl Twins {
     }
 }
 
-/// Adds to the answer on a page what its fixes would bring.
+/// Adds the predictions for the fixes to an answer on a page.
 pub(super) fn put(
     twins: Option<&Twins>,
     capture: &Capture,
@@ -86,7 +86,7 @@ pub(super) fn words(tried: &Result<Prediction, String>) -> String {
     }
 }
 
-/// Returns the prediction for programs.
+/// Returns the prediction as JSON.
 pub(super) fn json(tried: &Result<Prediction, String>) -> Value {
     match tried {
         Ok(one) => json!({

@@ -15,7 +15,7 @@ use crate::json::Each;
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.why/2";
 
-/// Everything that is printed.
+/// The JSON document.
 #[derive(Serialize)]
 pub(super) struct Document<L> {
     captures: L,
@@ -33,7 +33,7 @@ impl<L> Document<L> {
     }
 }
 
-/// A capture, and the indices of its connections that other captures answer.
+/// A capture, and its connections that are answered jointly with another capture.
 pub(super) struct Listed<'a> {
     pub(super) taken: &'a Taken,
     pub(super) joined: Vec<usize>,
@@ -67,7 +67,7 @@ impl Serialize for Listed<'_> {
         let notes: Vec<Value> = about.notes.iter().map(note_json).collect();
         let with_data = capture.connections().with_data().len();
         let mut fields = to.serialize_map(None)?;
-        // In the order of their names, as everywhere in what is printed.
+        // Sorted by name, as everywhere in the output.
         fields.serialize_entry("connections", &connections)?;
         if let Some(account) = &taken.account {
             fields.serialize_entry("engine_account", account)?;
@@ -81,7 +81,7 @@ impl Serialize for Listed<'_> {
     }
 }
 
-/// A connection that two captures answer.
+/// Returns the answer for a connection in two captures.
 pub(super) fn joined(captures: [&Taken; 2], one: &Answer) -> Option<Value> {
     let far = one.far?;
     let mut value = connection(&captures[one.capture].capture, one);
@@ -105,7 +105,7 @@ fn connection(capture: &Capture, one: &Answer) -> Value {
     value
 }
 
-/// A connection's answer, from a capture or from counters.
+/// Returns a connection's answer, from a capture or from counters.
 pub(super) fn diagnosed(diagnosis: &Diagnosis) -> Value {
     let Diagnosis {
         sender: _,

@@ -1,16 +1,16 @@
-//! Which connections are answered, in which order: the largest first.
+//! Order of the answered connections: the largest first.
 //!
-//! Connections of a few kilobytes say little about a path and are only counted, and so is
-//! what comes after the [`SHOWN`] largest. A connection of two captures is listed once.
+//! Connections of a few kilobytes say little about a path and are only counted. So are connections
+//! after the [`SHOWN`] largest. A connection of two captures is listed once.
 
 use gigatcp_analyze::PairedDiagnosis;
 
 use super::Taken;
 
-/// Connections that are answered unless all are requested.
+/// Default maximum number of connections answered.
 const SHOWN: usize = 8;
 
-/// A connection with less data than this is only counted, unless it is the largest.
+/// Minimum bytes of an answered connection, except the largest.
 pub(super) const MIN_SHOWN_BYTES: u64 = 10_000;
 
 /// A connection of one of the captures.
@@ -29,7 +29,7 @@ impl Place {
     }
 }
 
-/// Connections in the order of their size, and how many of them are answered.
+/// Connections sorted by size, and how many of them are answered.
 #[derive(Debug)]
 pub(super) struct Order {
     ranked: Vec<Place>,
@@ -37,8 +37,8 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// Ranks the connections that carried data; what a pair answers is listed where its
-    /// packets are numbered.
+    /// Ranks the connections that carried data. A pair is listed in the capture that its packet
+    /// numbers refer to.
     pub(super) fn of(captures: &[&Taken], pairs: &[PairedDiagnosis], shows_all: bool) -> Self {
         let mut ranked = Vec::new();
         for (capture, taken) in captures.iter().enumerate() {
@@ -68,12 +68,12 @@ impl Order {
         Self { ranked, shown }
     }
 
-    /// The connections that are answered.
+    /// Returns the answered connections.
     pub(super) fn shown(&self) -> &[Place] {
         &self.ranked[..self.shown]
     }
 
-    /// Those that are only counted: too many, and too small.
+    /// Returns the connections that are only counted: those beyond the limit, and the small ones.
     pub(super) fn counted(&self) -> [&[Place]; 2] {
         let rest = &self.ranked[self.shown..];
         let small = rest.partition_point(|place| !place.is_small());
@@ -87,7 +87,7 @@ impl Order {
     }
 }
 
-/// How many of the largest are answered: always one.
+/// Returns how many of the largest are answered: at least one.
 fn shown(ranked: &[Place]) -> usize {
     let large = ranked.partition_point(|place| !place.is_small());
     large.clamp(1, SHOWN).min(ranked.len())

@@ -12,13 +12,13 @@ use super::answer::{self, Which, labeled};
 use super::json::diagnosed;
 use crate::failure::Failure;
 
-/// Bytes of a report at most; a text beyond is taken for printed packets.
+/// Maximum bytes of a report; a longer text is read as printed packets.
 const MAX_SIZE: u64 = 256 << 20;
 
-/// Connections that are answered unless all are requested.
+/// Default maximum number of connections answered.
 const SHOWN: usize = 8;
 
-/// The report in a file; `None` if it is something else.
+/// Returns the report in a file; `None` if it is something else.
 pub(super) fn find(path: &Path) -> Result<Option<Report>, Failure> {
     let is_small = |path: &Path| path.metadata().is_ok_and(|about| about.len() <= MAX_SIZE);
     if !path.is_file() || !is_small(path) || !is_text(path) {
@@ -38,7 +38,7 @@ fn is_text(path: &Path) -> bool {
     !head.is_empty() && !head.iter().any(is_binary)
 }
 
-/// The answers for the connections of a report.
+/// Returns the answers for the connections of a report.
 pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bool) -> String {
     let count = report.connections.len();
     let mut text = String::new();
@@ -68,7 +68,7 @@ pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bo
     text
 }
 
-/// The same as JSON.
+/// Returns the answers for the connections of a report as JSON.
 pub(super) fn json(path: &Path, report: &Report) -> Value {
     let connection = |one: &Reported| {
         let mut value = diagnosed(&one.diagnosis);

@@ -1,7 +1,7 @@
 //! A connection as a line of a table.
 //!
-//! There may be hundreds of thousands: lines are written into one text, column
-//! by column, by hand where the general way would cost more than the diagnosis.
+//! There may be hundreds of thousands of lines. They are written into one text without `format!`,
+//! which would cost more than the diagnosis.
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use gigatcp_analyze::SummaryRow;
 use gigatcp_flows::Endpoint;
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
 
-/// The table's heading; endpoints last, whose width is unknown.
+/// Heading of the table; endpoints come last because their width varies.
 pub(super) const HEADING: &str = "     #   packets  delivered  duration          rate     min RTT  \
                                   retrans  limited by                    share  confidence  \
                                   sender > receiver\n";
@@ -18,7 +18,7 @@ pub(super) const HEADING: &str = "     #   packets  delivered  duration         
 /// Approximate bytes of a line.
 pub(super) const USUAL: usize = 160;
 
-/// Appends the line of a connection; `index` is its own.
+/// Appends the line of a connection, which has this `index`.
 pub(super) fn put(row: &SummaryRow, index: usize, out: &mut String) {
     const NOTHING: &str = "-";
     let mut line = Line { out };
@@ -60,7 +60,7 @@ pub(super) fn put(row: &SummaryRow, index: usize, out: &mut String) {
     line.out.push('\n');
 }
 
-/// A line that is being written: columns of ASCII, each with two spaces behind.
+/// A line in progress: columns of ASCII, each followed by two spaces.
 struct Line<'a> {
     out: &'a mut String,
 }
@@ -86,7 +86,7 @@ impl Line<'_> {
         self.spaces(width.saturating_sub(text.len()) + 2);
     }
 
-    /// An endpoint, as its [`core::fmt::Display`] has it.
+    /// Appends an endpoint, formatted as by [`core::fmt::Display`].
     fn end(&mut self, end: &Endpoint) {
         let IpAddr::V4(address) = end.address else {
             let _ = write!(self.out, "{end}");

@@ -1,5 +1,5 @@
-//! Runs that were stored, and runs that have just ended: what their packets say
-//! alone, next to what the run itself measured.
+//! Diagnoses stored runs and runs that have just ended, from packets only, next to what the run
+//! itself measured.
 //!
 //! A stored run is diagnosed from its captures. A run without captures is repeated if it was in
 //! virtual time, and its packets are analyzed as they pass. The same plan and seed give the same
@@ -52,7 +52,7 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    /// The run in a result directory, or whose `run.json` is named; `None` if `path` is neither.
+    /// Returns the run in a result directory, or with this `run.json`. `None` if `path` is neither.
     pub(super) fn find(path: &Path) -> Result<Option<Self>, Failure> {
         let is_record = path.file_name().is_some_and(|name| name == RECORD);
         let folder = match path.parent() {
@@ -77,7 +77,7 @@ impl Stored {
         Ok(Some(stored))
     }
 
-    /// Whether its record says why.
+    /// Whether its record contains a diagnosis.
     fn is_judged(&self) -> bool {
         let series = &self.record.series;
         let mut flows = series.iter().flat_map(|series| &series.flows);
@@ -107,7 +107,7 @@ impl Stored {
         };
         let again = job.records();
         let mut again = again.map_err(|error| cannot(&error.to_string()))?;
-        // Numbers as they are read from a file, to compare with those that were.
+        // Converted to text first: the stored numbers were read from text.
         let text = json!(again).to_string();
         let read: Vec<SeriesRecord> = serde_json::from_str(&text)
             .map_err(|error| cannot(&format!("its record cannot be read: {error}")))?;
@@ -149,7 +149,7 @@ impl Stored {
         text
     }
 
-    /// The same for programs.
+    /// Returns the record with the diagnosis as JSON.
     pub(super) fn json(&self) -> Value {
         let series = self.record.series.iter().map(|series| {
             let flows = series.flows.iter().map(
@@ -164,7 +164,7 @@ impl Stored {
         json!({"run": self.record.name, "series": series.collect::<Vec<_>>()})
     }
 
-    /// What the run measured of the flows of a capture, in lines.
+    /// Returns lines with what the run measured for the flows of a capture.
     pub(super) fn account(&self, capture: &Path) -> String {
         let name = capture.file_name().unwrap_or_default();
         let series = self
@@ -196,7 +196,7 @@ fn bare(series: &SeriesRecord) -> Value {
     json!(series)
 }
 
-/// The answer for a flow from its packets, as [`answer`](super::answer) has it.
+/// Returns the answer for a flow from its packets, formatted as by [`answer`](super::answer).
 fn sentences(flow: &FlowRecord, why: &WhyRecord) -> String {
     let achieved = human_rate(Rate::from_bps(flow.goodput_bps.max(0.0) as u64));
     let mut text = wrap_hanging(&why.sentence, 0, 2);
@@ -224,8 +224,8 @@ fn sentences(flow: &FlowRecord, why: &WhyRecord) -> String {
     text + &labeled("Details", &format!("limited by: {}", why.limited_by))
 }
 
-/// Shares of the time by cause, as the run measured them; by mechanism in a record of
-/// schema 1, which has no causes.
+/// Returns shares of the time by cause, as the run measured them. A record of schema 1 has no
+/// causes: shares by mechanism.
 fn account(flow: &FlowRecord) -> String {
     let causes = flow.limited_by.iter().map(|one| (&one.cause, one.spent_ns));
     let mut shares: Vec<(&String, u64)> = causes.collect();
@@ -242,7 +242,7 @@ fn account(flow: &FlowRecord) -> String {
     shares.collect::<Vec<_>>().join(", ")
 }
 
-/// What the capture of a series is called.
+/// Returns the file name of the capture of a series.
 fn capture_of(record: &RunRecord, series: &SeriesRecord) -> String {
     if record.repeat == 1 {
         format!("{}.pcapng", series.name)
@@ -251,8 +251,8 @@ fn capture_of(record: &RunRecord, series: &SeriesRecord) -> String {
     }
 }
 
-/// Analyzes the captures of a run that has just ended and adds the diagnosis to its record. A
-/// capture that cannot be read is reported and leaves the record unchanged.
+/// Analyzes the captures of an ended run and adds the diagnosis to its record. A capture that
+/// cannot be read is reported and leaves the record unchanged.
 pub(crate) fn judge(record: &mut RunRecord, folder: &Path) {
     let names: Vec<String> = record
         .series
@@ -261,7 +261,7 @@ pub(crate) fn judge(record: &mut RunRecord, folder: &Path) {
         .collect();
     for (series, name) in record.series.iter_mut().zip(names) {
         let file = folder.join(&name);
-        // Of a series that was cut short before it began there is none.
+        // A series that was cut short before it began has no capture.
         if !file.exists() {
             continue;
         }

@@ -10,7 +10,7 @@ use crate::commands::in_order::in_order;
 use crate::failure::Failure;
 use crate::output::{self, Stream, counted};
 
-/// Reads `file` and prints the table. `threads` says how many work on it.
+/// Reads `file` with `threads` threads and prints the table.
 pub(super) fn run(file: &Path, threads: Option<u32>) -> Result<(), Failure> {
     let source = Source::named(file);
     let options = Options {
@@ -40,7 +40,7 @@ pub(super) fn run(file: &Path, threads: Option<u32>) -> Result<(), Failure> {
     out.finish()
 }
 
-/// These rows as text, the first of which has this index.
+/// Returns these rows as text; the first has the index `first`.
 fn lines(first: usize, rows: &[SummaryRow]) -> String {
     let mut text = String::with_capacity(rows.len() * row::USUAL);
     for (row, index) in rows.iter().zip(first..) {

@@ -1,4 +1,4 @@
-//! The answers for captures, in words.
+//! The answers for captures as text.
 
 use std::collections::HashMap;
 
@@ -23,8 +23,7 @@ pub(super) struct Detail {
     pub(super) is_verbose: bool,
 }
 
-/// Writes the answers for captures that are read as one: one, or two of which connections
-/// were analyzed jointly.
+/// Writes the answers for one capture, or for two that are analyzed jointly.
 pub(super) fn put(
     captures: &[&Taken],
     pairs: &[PairedDiagnosis],
@@ -60,7 +59,7 @@ pub(super) fn put(
     out.write(&last)
 }
 
-/// What is known of connections that are not answered.
+/// Returns lines about connections without an answer.
 fn rest(captures: &[&Taken], order: &Order, detail: Detail) -> String {
     let [many, small] = order.counted();
     let kilobytes = format!(" of less than {} kB", MIN_SHOWN_BYTES / 1_000);
@@ -91,7 +90,7 @@ fn rest(captures: &[&Taken], order: &Order, detail: Detail) -> String {
     text
 }
 
-/// Connections without data, and captures without a connection.
+/// Returns lines about connections without data, and captures without a connection.
 fn silent(captures: &[&Taken]) -> String {
     let line = |taken: &&Taken| {
         let connections = taken.capture.connections();
@@ -122,7 +121,7 @@ fn silent(captures: &[&Taken]) -> String {
     captures.iter().map(line).collect()
 }
 
-/// A connection as a row of the table that `--summary` prints.
+/// Returns a connection as a row of `--summary`.
 fn row_of(captures: &[&Taken], place: Place) -> Option<SummaryRow> {
     let connections = captures[place.capture].capture.connections();
     let connection = connections.connection(place.index)?;
@@ -152,7 +151,7 @@ fn row_of(captures: &[&Taken], place: Place) -> Option<SummaryRow> {
     })
 }
 
-/// Which connection it is, in words.
+/// Returns the identification of a connection.
 fn which(captures: &[&Taken], one: &Answer, rank: usize, count: usize) -> Which {
     let taken = captures[one.capture];
     let connection = taken.capture.connections().connection(one.index);
@@ -197,16 +196,16 @@ fn which(captures: &[&Taken], one: &Answer, rank: usize, count: usize) -> Which 
     }
 }
 
-/// By what a connection is known again: the positions both sides begin at, and both ends.
+/// Identity of a connection across capture points: both initial sequence numbers, and both ends.
 type Name = ([u64; 2], [Endpoint; 2]);
 
-/// Connections of one capture that are the same, seen at several capture points: their
-/// initial sequence numbers agree.
+/// Finds connections that one capture contains from several capture points. Their initial sequence
+/// numbers agree.
 #[derive(Default)]
 struct Points {
     /// The number of each connection shown, and where it was captured.
     seen: Vec<(usize, View)>,
-    /// Those of one name.
+    /// Connections with the same identity.
     named: HashMap<Name, Vec<usize>>,
 }
 
@@ -225,7 +224,7 @@ impl Points {
         self.named.entry((numbers, ends)).or_default().push(place);
     }
 
-    /// A line for each two of a name.
+    /// Returns a line for each two connections with the same identity.
     fn same(&self) -> String {
         let mut pairs: Vec<[usize; 2]> = Vec::new();
         for alike in self.named.values() {
@@ -251,7 +250,7 @@ impl Points {
     }
 }
 
-/// Says that two captures share no connection that could be analyzed jointly.
+/// Returns the message that two captures share no connection for a joint analysis.
 pub(super) fn nothing_joined(captures: [&Taken; 2]) -> String {
     let names = captures.map(|taken| terminal(&taken.name));
     let line = format!(

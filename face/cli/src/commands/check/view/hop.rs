@@ -20,7 +20,7 @@ pub(super) struct HopView {
     limit_packets: Option<u64>,
     limit_bytes: Option<u64>,
     hold_limit_packets: Option<u64>,
-    /// In words, as the plan says them.
+    /// In words, as the plan writes them.
     impairments: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ impl HopView {
         }
     }
 
-    /// The medium that both ways share.
+    /// View of a half-duplex Ethernet shared by both directions.
     pub(super) fn of_ethernet(ethernet: &Ethernet) -> Self {
         let recoveries = ["sender's", "receiver's"].into_iter();
         let recoveries = recoveries.zip(ethernet.recoveries);
@@ -138,7 +138,7 @@ impl HopView {
     }
 }
 
-/// Which packets are `harmed`: lost, or corrupted.
+/// Formats a loss model; `harmed` is "lost" or "corrupted".
 fn harm_text(model: &LossModel, harmed: &str) -> String {
     /// More packets than this are counted, not listed.
     const LISTED: usize = 4;
@@ -160,7 +160,7 @@ fn harm_text(model: &LossModel, harmed: &str) -> String {
     }
 }
 
-/// What of a hop is no queue and no impairment of single packets.
+/// Lists properties of a hop other than queue limit and impairments of single packets.
 fn changes(hop: &HopConfig) -> Vec<String> {
     let mut said = Vec::new();
     if !hop.queue.is_fifo() {
@@ -202,7 +202,7 @@ fn changes(hop: &HopConfig) -> Vec<String> {
     said
 }
 
-/// What a middlebox does to segments with SYN.
+/// Lists the changes that a middlebox makes to segments with SYN.
 fn rewritten(middlebox: &Middlebox) -> Vec<String> {
     let Middlebox {
         mss,
