@@ -8,6 +8,8 @@ use gigatcp_design::effects::{Effects, Unbalanced};
 use gigatcp_design::grid::{Grid, Pooled};
 use gigatcp_design::statistics::{self, Summary};
 
+use crate::prose::wrap;
+
 pub mod page;
 pub mod plot;
 mod space;
@@ -17,7 +19,7 @@ mod svg;
 const MOST_COLUMNS: usize = 8;
 
 /// Rows of a table at most, unless all are wanted.
-const MOST_ROWS: usize = 60;
+const MOST_ROWS: usize = 20;
 
 /// Resamples of a bootstrap.
 const RESAMPLES: usize = 2_000;
@@ -147,6 +149,12 @@ impl SweepReport<'_> {
     /// All of it as plain text.
     #[must_use]
     pub fn text(&self, view: &View) -> String {
+        let answer = self.answer().map(|answer| wrap(&answer, 0) + "\n");
+        answer.unwrap_or_default() + &self.tables(view)
+    }
+
+    /// The same without the answer, which heads a page.
+    fn tables(&self, view: &View) -> String {
         let mut text = self.heading();
         text.push_str(&self.table(view));
         if let Some(factor) = view.compare {
