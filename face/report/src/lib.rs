@@ -110,6 +110,12 @@ impl<'a> Report<'a> {
         screen::text(self)
     }
 
+    /// What nuttcp would print of every flow.
+    #[must_use]
+    pub fn text_nuttcp(&self) -> String {
+        nuttcp::text(self)
+    }
+
     /// All of it, shortened where it would fill very many screens; what is left out is
     /// counted.
     #[must_use]
