@@ -30,6 +30,7 @@ static IS_HEARD: AtomicBool = AtomicBool::new(false);
 
 /// From now on Ctrl-C and SIGTERM do not end the process in the middle of a file:
 /// who calls this hears them and ends in order.
+#[cfg(target_os = "linux")]
 pub(crate) fn signals_are_heard() {
     IS_HEARD.store(true, Ordering::SeqCst);
 }
@@ -103,6 +104,7 @@ impl AtomicFile {
     }
 
     /// The file as it is now, for who writes it from elsewhere.
+    #[cfg(target_os = "linux")]
     pub(crate) fn handle(&self) -> io::Result<File> {
         self.out.try_clone()
     }

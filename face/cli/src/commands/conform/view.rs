@@ -34,6 +34,7 @@ enum Result {
     /// In what respect.
     Failed(String),
     /// In what respect, and why that is known and right.
+    #[cfg(target_os = "linux")]
     Listed(String, String),
     /// What it needs.
     Unsupported(String),
@@ -177,6 +178,7 @@ impl Summary {
                         summary.retried.push(line(&reason));
                     }
                 }
+                #[cfg(target_os = "linux")]
                 Result::Listed(respect, why) => {
                     folder.listed += 1;
                     summary.listed.push(line(&format!("{respect}: {why}")));

@@ -18,6 +18,10 @@ use crate::{nearest, output};
 
 /// What lies between the ends.
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "other systems check a path and emulate none")
+)]
 pub(super) struct EmulatedPath {
     /// From client to server.
     pub(super) forward: Vec<HopConfig>,
@@ -79,6 +83,7 @@ impl Source {
     }
 
     /// Finds the path.
+    #[cfg(target_os = "linux")]
     pub(super) fn find(&self) -> Result<EmulatedPath, Failure> {
         let plan = self.plan(false)?;
         let series = self.series(&plan, true)?;
