@@ -398,5 +398,6 @@ function buildLegend(redraw) {
   // What the page begins with comes first: a long legend scrolls.
   const first = buttons.filter((_, index) => firstShown.has(index));
   const others = buttons.filter((_, index) => !firstShown.has(index));
+  byId("legend").classList.toggle("long", DATA.lines.length > MOST_LINES);
   byId("legend").replaceChildren(...first, all, ...others);
 }

@@ -81,7 +81,11 @@ fn of_alike(count: usize, (slowest, fastest): (f64, f64), rows: &[Row<'_>]) -> S
         true => low,
         false => format!("{low} to {high}"),
     };
-    format!("All {count} within 5 %: {rates}{limits}")
+    let all = match count {
+        2 => "Both".to_owned(),
+        count => format!("All {count}"),
+    };
+    format!("{all} within 5 %: {rates}{limits}")
 }
 
 /// The rate of a flow and its largest limit; `None` where neither is known.
