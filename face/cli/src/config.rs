@@ -22,13 +22,13 @@ use crate::nearest;
 /// Names the file to read in place of the usual one.
 const VARIABLE: &str = "GIGATCP_CONFIG";
 
-/// Where results go if nothing else is said.
+/// Default directory of results.
 const OUT: &str = "runs";
 
 /// Names of the settings.
 const NAMES: [&str; 3] = ["color", "log", "out"];
 
-/// What the file sets; `None`: the default.
+/// Settings of the file; `None`: the default.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Config {
     pub(crate) color: Option<String>,
@@ -43,7 +43,7 @@ pub(crate) fn get() -> &'static Config {
     CONFIG.get_or_init(Config::default)
 }
 
-/// Where results go without `--out`.
+/// Directory of results without `--out`.
 pub(crate) fn out() -> PathBuf {
     PathBuf::from(get().out.as_deref().unwrap_or(OUT))
 }
@@ -64,7 +64,7 @@ pub(crate) fn load() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the file is on this system.
+/// Usual path of the file on this system.
 fn usual() -> Option<PathBuf> {
     let set = |name: &str| env::var_os(name).filter(|value: &OsString| !value.is_empty());
     let directory = match cfg!(windows) {
@@ -116,7 +116,7 @@ fn parse(text: &str) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// What is between the quotes; behind them only a comment may stand.
+/// Text between the quotes; behind them only a comment may stand.
 fn quoted(value: &str) -> Option<&str> {
     let value = value.trim();
     let quote = value

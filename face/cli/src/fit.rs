@@ -41,8 +41,9 @@ fn push(out: &mut String, line: &str, columns: usize) {
     }
 }
 
-/// Where a line goes on: below its last cell that leaves room for text, else a little to the
-/// right of its start.
+/// Column in which a line goes on: its last cell with room.
+///
+/// A line without such a cell goes on a little to the right of its start.
 fn hanging(line: &str, columns: usize) -> usize {
     let mut column = 0;
     let mut last = line.len() - line.trim_start().len() + 2;

@@ -113,7 +113,7 @@ fn misuse(error: &clap::Error) -> ExitCode {
     ExitCode::from(status.unwrap_or(failure::USAGE))
 }
 
-/// What clap says about invalid arguments, in the form of every error here.
+/// Error for invalid arguments, from the words of clap.
 fn invalid_arguments(text: &str) -> Failure {
     let (told, rest) = text.split_once("\n\nFor more").unwrap_or((text, ""));
     debug_assert!(rest.is_empty() || rest.contains("--help"));

@@ -74,7 +74,7 @@ fn difference(profile: &Profile) -> String {
     }
 }
 
-/// The settings of a profile that are not those of the first; of the first, all.
+/// Settings in which a profile differs from the first; of the first, all.
 pub(crate) fn one(name: &str) -> Option<String> {
     let profile = Profile::find(name)?;
     let first = &Profile::ALL[0];

@@ -103,7 +103,7 @@ function drawAll() {
   }
 }
 
-// A graph of less than one line in so many is not shown.
+// A graph of less than one line in FEW_OF is not shown.
 const FEW_OF = 4;
 
 // Sections without anything to draw are not shown; rates far apart begin on a logarithmic axis.

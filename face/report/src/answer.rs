@@ -65,7 +65,7 @@ pub(crate) fn of_flows(rows: &[Row<'_>]) -> Vec<String> {
         .collect()
 }
 
-/// One answer for rows whose rates, Mbit/s, are about the same: the largest limit of each.
+/// One answer for rows of about the same rate, Mbit/s: the largest limits.
 fn of_alike(count: usize, (slowest, fastest): (f64, f64), rows: &[Row<'_>]) -> String {
     let mut causes: Vec<&str> = Vec::new();
     for row in rows {

@@ -94,7 +94,7 @@ fn columns(rows: &[[Comparison; 5]]) -> Vec<(usize, bool)> {
 /// Least share, in thousandths, whose cause is named on the strip.
 const NAMED: u32 = 350;
 
-/// The same on a narrow strip.
+/// Least share, in thousandths, that is named on a narrow strip.
 const NAMED_NARROW: u32 = 600;
 
 /// Shares of the time as a strip. The script gives it the causes' colors.

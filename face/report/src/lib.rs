@@ -110,7 +110,7 @@ impl<'a> Report<'a> {
         screen::text(self)
     }
 
-    /// What nuttcp would print of every flow.
+    /// Lines of nuttcp for every flow.
     #[must_use]
     pub fn text_nuttcp(&self) -> String {
         nuttcp::text(self)

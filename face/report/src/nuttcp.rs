@@ -24,7 +24,7 @@ pub const BYTES_PER_MB: f64 = 1_048_576.0;
 /// Characters of a line.
 pub const LINE_WIDTH: usize = 45;
 
-/// What units are called.
+/// Names of units.
 #[derive(Clone, Copy, Debug)]
 struct Units {
     bytes: &'static str,
@@ -61,7 +61,7 @@ fn line(units: Units, mb: f64, seconds: f64, mbps: f64) -> String {
     format!("{mb:>10.4} {bytes} / {seconds:>6.2} {time} = {mbps:>10.4} {rate}")
 }
 
-/// What nuttcp would print of every flow: its intervals and its total, under its name.
+/// Lines of nuttcp for every flow: intervals and total, under its name.
 #[must_use]
 pub fn text(report: &Report<'_>) -> String {
     let mut out = String::new();

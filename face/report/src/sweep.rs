@@ -153,7 +153,7 @@ impl SweepReport<'_> {
         answer.unwrap_or_default() + &self.tables(view)
     }
 
-    /// The same without the answer, which heads a page.
+    /// Tables of a view, without the answer.
     fn tables(&self, view: &View) -> String {
         let mut text = self.heading();
         text.push_str(&self.table(view));

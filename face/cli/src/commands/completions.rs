@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
-/// The script of bash, whose words end at `=`, so that clap's own offers no values.
+/// Script of bash, which ends words at `=`: clap's own offers no values.
 const BASH: &str = include_str!("completions/gigatcp.bash");
 
 /// Prints the script.

@@ -210,7 +210,7 @@ fn text(pairs: &[Pair<'_>], unmatched: &[String]) -> String {
     text
 }
 
-/// How many flows became faster and slower; empty for one flow.
+/// Counts of flows that became faster and slower; empty for one flow.
 fn counts(pairs: &[Pair<'_>]) -> String {
     let count = |is: fn(f64) -> bool| pairs.iter().filter(|pair| is(pair.change())).count();
     match pairs.len() {

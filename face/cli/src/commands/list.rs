@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     #[arg(value_enum, default_value = "experiments")]
     what: What,
 
-    /// Show this one in full: a table or dotted key, a control, a queue, an application, a profile
+    /// Show one in full, by its name: a table, key, control, queue, application or profile
     #[arg(conflicts_with = "json", add = ArgValueCompleter::new(complete::listed))]
     name: Option<String>,
 
@@ -179,7 +179,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     Ok(Outcome::Done)
 }
 
-/// What `--json` prints.
+/// Returns one of the lists as JSON.
 fn lists(what: What) -> Lists {
     let mut lists = Lists::default();
     match what {
@@ -194,7 +194,7 @@ fn lists(what: What) -> Lists {
     lists
 }
 
-/// What is printed: a line for each, or all that is known of one or of all.
+/// Returns a line for each, or one or all in full.
 fn text(arguments: &Arguments) -> Result<String, Failure> {
     let (name, is_full) = (arguments.name.as_deref(), arguments.verbose);
     match arguments.what {

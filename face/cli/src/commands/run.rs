@@ -161,7 +161,7 @@ impl Arguments {
     }
 }
 
-/// What the output looks like.
+/// Form of the output.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Format {
     /// The answer, and a table of what each flow reached

@@ -134,7 +134,7 @@ impl PlanView {
         }
     }
 
-    /// As text: a line per series, then paths and hosts; unless in full, of the first series.
+    /// Returns a line per series, then paths and hosts: the first, or in full all.
     pub(super) fn text(&self, is_full: bool) -> String {
         let title = if self.title == self.name {
             String::new()

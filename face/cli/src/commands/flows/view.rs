@@ -18,7 +18,7 @@ use crate::output::counted;
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.flows/2";
 
-/// A line for each connection, of more than `most` for the largest, and one about the capture.
+/// Returns a line for each of the `most` largest connections, and one about the capture.
 pub(super) fn lines(capture: &Capture, most: usize) -> String {
     let columns = [
         Align::Right,
