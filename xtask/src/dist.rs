@@ -9,11 +9,12 @@
 //! | `Containerfile` | an image of the program alone |
 //! | `SHA256SUMS` | checksums of all |
 //!
-//! The program contains no paths of this machine, so another checkout gives the same bytes;
-//! `--twice` builds a second time elsewhere and compares. `--program FILE` packs a program that
-//! was built elsewhere. `--target aarch64-unknown-linux-gnu` builds everything for another
-//! machine, and requires its linker and QEMU. The C library is glibc: with musl's allocator
-//! sweeps would be slower.
+//! The paths of this machine are not part of the program, so another checkout gives the same bytes;
+//! `--twice` builds a second time elsewhere and compares. `--program FILE` packs a program that was
+//! built elsewhere. `--target aarch64-unknown-linux-gnu` makes all of it for another machine, and
+//! needs its linker and QEMU. The C library is glibc. `cargo build --release --target
+//! x86_64-unknown-linux-musl` works too: one run costs within 4 % of the same CPU time, but a sweep
+//! of 300 short runs on two cores takes 1.46 times as long, because of musl's allocator.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -189,6 +190,8 @@ fn pack(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     create(&root.join("DEBIAN"))?;
     let control = fs::read_to_string(top().join("packaging/control"));
     let control = control.map_err(|error| failed(Path::new("packaging/control"), &error))?;
+    let lines = control.lines().filter(|line| !line.starts_with('#'));
+    let control: String = lines.map(|line| format!("{line}\n")).collect();
     let control = control
         .replace("VERSION", env!("CARGO_PKG_VERSION"))
         .replace("ARCHITECTURE", machine.debian);

@@ -154,8 +154,8 @@ fn a_wrong_override_is_refused_at_its_place() {
     assert_refused("path.rtt = 5 sec", "sec", "not one of its units");
     assert_refused("sender.mtu=  1", "1", "below 576");
     assert_refused("sendr.mtu=9000", "sendr.mtu", "`sendr` is not a key");
-    assert_refused("seed", "seed", "sets nothing");
-    assert_refused("", "", "sets nothing");
+    assert_refused("seed", "seed", "is not KEY=VALUE");
+    assert_refused("", "", "is not KEY=VALUE");
     assert_refused("=3", "", "not a dotted key");
     assert_refused("path.=3", "path.", "not a dotted key");
     assert_refused("flow.7.bytes=1 MB", "flow.7.bytes", "`flow.7` is not a key");

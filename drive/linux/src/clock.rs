@@ -146,8 +146,10 @@ pub fn be_ordinary() -> io::Result<()> {
     schedule(libc::SCHED_OTHER, 0)
 }
 
-fn schedule(class: i32, sched_priority: i32) -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority };
+pub(crate) fn schedule(class: i32, priority: i32) -> io::Result<()> {
+    // SAFETY: `sched_param` is integers; how many depends on the C library.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = priority;
     // SAFETY: `parameters` outlives the call; 0 is the calling thread.
     check(unsafe { libc::sched_setscheduler(0, class, &raw const parameters) })?;
     Ok(())

@@ -82,7 +82,7 @@ pub(crate) fn request_for(name: &str) -> libc::ifreq {
 fn ask(control: RawFd, what: libc::c_ulong, request: &mut libc::ifreq) -> io::Result<()> {
     // SAFETY: `request` is a whole `struct ifreq`, which every request of this
     // file takes.
-    check(unsafe { libc::ioctl(control, what, std::ptr::from_mut(request)) })?;
+    check(unsafe { libc::ioctl(control, what as libc::Ioctl, std::ptr::from_mut(request)) })?;
     Ok(())
 }
 
@@ -203,7 +203,13 @@ pub fn route_v4(control: &OwnedFd, name: &str, to: Ipv4Addr, prefix: u8) -> io::
     route.rt_dev = device.as_mut_ptr();
     // SAFETY: `route` is a whole `struct rtentry`; the name it points to ends
     // with a zero and outlives the call.
-    check(unsafe { libc::ioctl(control.as_raw_fd(), libc::SIOCADDRT, &raw mut route) })?;
+    check(unsafe {
+        libc::ioctl(
+            control.as_raw_fd(),
+            libc::SIOCADDRT as libc::Ioctl,
+            &raw mut route,
+        )
+    })?;
     Ok(())
 }
 
@@ -239,7 +245,13 @@ pub fn route_v6(control: &OwnedFd, interface: Index, to: Ipv6Addr, prefix: u8) -
         interface,
     };
     // SAFETY: an IPv6 socket takes a `struct in6_rtmsg` for this request.
-    check(unsafe { libc::ioctl(control.as_raw_fd(), libc::SIOCADDRT, &raw const route) })?;
+    check(unsafe {
+        libc::ioctl(
+            control.as_raw_fd(),
+            libc::SIOCADDRT as libc::Ioctl,
+            &raw const route,
+        )
+    })?;
     Ok(())
 }
 

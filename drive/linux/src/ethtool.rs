@@ -149,7 +149,7 @@ fn string(octets: &[u8]) -> String {
 
 /// Returns the answer to an ethtool command, of at most `length` bytes.
 fn ask(name: &str, command: u32, arguments: &[u32], length: usize) -> io::Result<Vec<u8>> {
-    const SIOCETHTOOL: libc::c_ulong = 0x8946;
+    const SIOCETHTOOL: libc::Ioctl = 0x8946;
     let mut answer = vec![0; length];
     for (field, value) in answer
         .chunks_exact_mut(4)

@@ -166,7 +166,7 @@ fn receive_one(
     message.msg_iov = &raw mut vector;
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = size_of_val(&control);
+    message.msg_controllen = size_of_val(&control) as _;
     // SAFETY: every pointer of the message is to a live local of its length.
     let result = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) };
     match check_size(result) {

@@ -1,6 +1,6 @@
 //! Command line of `gigatcp`: the commands and their help.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     Outcome, check, completions, conform, demo, diff, doctor, emulate, explain, flows, list, man,
@@ -23,7 +23,10 @@ Paths are emulated for any command (`emulate`), or simulated from plans in TOML 
 `sweep`): the same plan and seed give the same result on every machine.
 
 Results go to stdout, everything else to stderr. Exit status: 0 done; 1 a result missed its bar; 2 wrong usage, plan or \
-environment; 130 after Ctrl-C, 143 after SIGTERM.",
+environment; 130 after Ctrl-C, 143 after SIGTERM.
+
+~/.config/gigatcp/config.toml, or the file that GIGATCP_CONFIG names, may set `color`, `log` (as \
+GIGATCP_LOG) and `out` (the directory of results), as in out = \"/data/runs\".",
     after_help = "\
 Examples:
   gigatcp why trace.pcapng                       why the connections of a capture were not faster
@@ -48,7 +51,122 @@ pub(crate) struct Arguments {
     pub(crate) output: output::Settings,
 }
 
-/// Commands; the help text of each is in its own module.
+/// Options that `-h` shows of commands with many; `--help` shows all.
+const SHORT: [(&str, &[&str]); 8] = [
+    (
+        "test",
+        &[
+            "time",
+            "parallel",
+            "reverse",
+            "bidir",
+            "udp",
+            "bitrate",
+            "window",
+            "congestion",
+            "port",
+            "protocol",
+            "steady",
+            "compare",
+            "whatif",
+            "report",
+            "save",
+            "json",
+        ],
+    ),
+    (
+        "emulate",
+        &[
+            "rate",
+            "rtt",
+            "loss",
+            "reverse-rate",
+            "jitter",
+            "queue",
+            "mtu",
+            "server",
+            "sysctl",
+            "control",
+            "uplink",
+            "capture",
+            "set",
+            "json",
+        ],
+    ),
+    (
+        "server",
+        &[
+            "port",
+            "nuttcp-port",
+            "bind",
+            "daemon",
+            "user",
+            "max-tests",
+            "allow",
+            "max-duration",
+        ],
+    ),
+    (
+        "sweep",
+        &[
+            "over", "repeat", "until", "metric", "set", "series", "plot", "dry-run", "all", "out",
+        ],
+    ),
+    (
+        "doctor",
+        &[
+            "rtt",
+            "rate",
+            "loss",
+            "direction",
+            "verify",
+            "apply",
+            "verbose",
+            "json",
+        ],
+    ),
+    (
+        "why",
+        &[
+            "verbose",
+            "all",
+            "json",
+            "whatif",
+            "no-report",
+            "summary",
+            "graph",
+        ],
+    ),
+    (
+        "run",
+        &[
+            "set", "series", "repeat", "on", "capture", "verbose", "all", "json", "out",
+        ],
+    ),
+    (
+        "theory",
+        &[
+            "rate", "rtt", "mss", "loss", "window", "control", "verbose", "json",
+        ],
+    ),
+];
+
+/// The command line with a short `-h`.
+pub(crate) fn command() -> clap::Command {
+    SHORT
+        .iter()
+        .fold(Arguments::command(), |all, (name, shown)| {
+            all.mut_subcommand(name, |one| {
+                one.mut_args(|option| {
+                    let is_hidden = |long: &str| !shown.contains(&long);
+                    let is_hidden = option.get_long().is_some_and(is_hidden);
+                    option.hide_short_help(is_hidden)
+                })
+            })
+        })
+}
+
+/// What can be done; each command says itself what it does.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     Why(why::Arguments),
@@ -107,13 +225,27 @@ impl Command {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn short_help_shows_options_that_exist_and_fits_a_screen() {
+        let mut command = command();
+        command.build();
+        for (name, shown) in SHORT {
+            let one = command.find_subcommand_mut(name).expect(name);
+            let longs: Vec<_> = one
+                .get_arguments()
+                .filter_map(clap::Arg::get_long)
+                .collect();
+            assert!(shown.iter().all(|long| longs.contains(long)), "{name}");
+            let lines = one.render_help().to_string().lines().count();
+            assert!(lines <= 60, "{name}: {lines} lines");
+        }
     }
 
     #[test]

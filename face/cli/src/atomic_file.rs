@@ -28,8 +28,9 @@ static TEMPORARIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// Whether another handler receives signals, ends in order, and so removes these files.
 static IS_HEARD: AtomicBool = AtomicBool::new(false);
 
-/// Leaves Ctrl-C and SIGTERM to the caller, which must handle them and end in order. Without this
-/// call a signal removes the temporary files and ends the process.
+/// From now on Ctrl-C and SIGTERM do not end the process in the middle of a file:
+/// who calls this hears them and ends in order.
+#[cfg(target_os = "linux")]
 pub(crate) fn signals_are_heard() {
     IS_HEARD.store(true, Ordering::SeqCst);
 }
@@ -102,7 +103,8 @@ impl AtomicFile {
         })
     }
 
-    /// Returns a handle to the file, for code that writes it from elsewhere.
+    /// The file as it is now, for who writes it from elsewhere.
+    #[cfg(target_os = "linux")]
     pub(crate) fn handle(&self) -> io::Result<File> {
         self.out.try_clone()
     }

@@ -12,6 +12,7 @@ use gigatcp_tcp::congestion;
 use gigatcp_tcp::profile::{Profile, SETTINGS};
 
 use crate::experiments::Experiments;
+use crate::plan_file::PlanFile;
 
 /// Offers experiments.
 pub(crate) fn experiments(current: &OsStr) -> Vec<CompletionCandidate> {
@@ -39,6 +40,63 @@ pub(crate) fn changes(current: &OsStr) -> Vec<CompletionCandidate> {
         .into_iter()
         .map(|value| format!("{typed_key}={value}"));
     beginning_with(current, values)
+}
+
+/// Offers the series of the experiment that is named on the same line.
+pub(crate) fn series(current: &OsStr) -> Vec<CompletionCandidate> {
+    let known = Experiments::known();
+    let place = typed().find_map(|word| known.find(&word));
+    let plan = place.and_then(|place| PlanFile::of(place).ok()?.parse_silently(&[]).ok());
+    let series = plan.into_iter().flat_map(|plan| plan.series);
+    beginning_with(current, series.map(|one| one.name))
+}
+
+/// Offers what `gigatcp explain` explains.
+pub(crate) fn explained(current: &OsStr) -> Vec<CompletionCandidate> {
+    let causes = gigatcp_why::CAUSES.iter().map(|cause| cause.id);
+    let rules = gigatcp_doctor::RULES.iter().map(|rule| rule.id);
+    beginning_with(current, causes.chain(rules).map(str::to_owned))
+}
+
+/// Offers queue disciplines.
+pub(crate) fn queues(current: &OsStr) -> Vec<CompletionCandidate> {
+    beginning_with(
+        current,
+        queue::REGISTRY.iter().map(|one| one.name.to_owned()),
+    )
+}
+
+/// Offers what `gigatcp list` has of the kind that is named on the same line.
+pub(crate) fn listed(current: &OsStr) -> Vec<CompletionCandidate> {
+    let names: Vec<String> = match typed().last().as_deref() {
+        Some("keys") => {
+            let tables = TABLES.iter().flat_map(|table| sections(table.heading));
+            let tables = tables.filter(|name| !name.is_empty()).map(str::to_owned);
+            tables
+                .chain(keys().into_iter().map(|(name, _)| name))
+                .collect()
+        }
+        Some("controls") => congestion::entries()
+            .map(|one| one.name.to_owned())
+            .collect(),
+        Some("queues") => return queues(current),
+        Some("applications") => {
+            let entries = gigatcp_app::REGISTRY.iter();
+            entries.map(|one| one.name.to_owned()).collect()
+        }
+        Some("profiles") => Profile::ALL.iter().map(|one| one.name.to_owned()).collect(),
+        Some("experiments") => return experiments(current),
+        _ => Vec::new(),
+    };
+    beginning_with(current, names)
+}
+
+/// The words of the line without the one that is typed: they stand behind `--`.
+fn typed() -> impl Iterator<Item = String> {
+    let words = std::env::args().skip_while(|word| word != "--").skip(1);
+    let words: Vec<String> = words.collect();
+    let before = words.len().saturating_sub(1);
+    words.into_iter().take(before)
 }
 
 fn beginning_with(
@@ -69,9 +127,8 @@ fn keys() -> Vec<(String, Vec<String>)> {
     all
 }
 
-/// Returns the sections of a heading, as in `[sender], [receiver]`. An empty one is the top level
-/// of the plan.
-fn sections(heading: &str) -> Vec<&str> {
+/// The sections of a heading, as in `[sender], [receiver]`; an empty one is the top of the plan.
+pub(crate) fn sections(heading: &str) -> Vec<&str> {
     if !heading.contains('[') {
         return vec![""];
     }

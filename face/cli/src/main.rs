@@ -6,18 +6,20 @@
 //!
 //! * [`arguments`]: the command line; the options of each command are in [`commands`].
 //! * [`failure`]: error messages.
-//! * [`output`]: writing to stdout and stderr.
-//! * [`complete`]: shell completion.
-//! * [`guide`]: next steps, printed by `gigatcp` without arguments.
-//! * [`json`]: long JSON lists, written element by element.
+//! * [`output`]: writing to stdout and stderr; [`fit`]: lines wider than the terminal.
+//! * [`complete`]: what a shell offers as the next word.
+//! * [`config`]: the config file.
+//! * [`guide`]: what to type next, for `gigatcp` alone.
+//! * [`json`]: long lists for programs, written as they are made.
 //! * [`atomic_file`]: files that are replaced atomically.
 //! * [`experiments`], [`plan_file`]: from a name to a checked plan.
 //! * [`profiles`]: the settings of hosts, by name.
 //! * [`interrupt`], [`progress`]: signals and progress during a run.
 //! * [`values`], [`grid`], [`nearest`]: parsing values, aligning columns, suggesting words.
 //!
-//! Out of scope: configuration files, and environment variables that change a result. A command
-//! line, a plan and a seed fully determine it; GIGATCP_LOG and NO_COLOR concern stderr only.
+//! Out of scope: settings outside the command line that change a result. A command line, a plan
+//! and a seed fully determine it; the config file, GIGATCP_LOG and NO_COLOR say what is shown, and
+//! where it is stored.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
@@ -25,8 +27,10 @@ mod arguments;
 mod atomic_file;
 mod commands;
 mod complete;
+mod config;
 mod experiments;
 mod failure;
+mod fit;
 mod grid;
 mod guide;
 mod interrupt;
@@ -42,24 +46,28 @@ mod values;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
+use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, FromArgMatches};
 
 use arguments::Arguments;
 use commands::Outcome;
 use failure::Failure;
 
 fn main() -> ExitCode {
-    // Answers a request of a shell for completions and exits.
-    clap_complete::CompleteEnv::with_factory(Arguments::command).complete();
+    // Answers a shell and exits, if one asks.
+    clap_complete::CompleteEnv::with_factory(arguments::command).complete();
     if std::env::args_os().len() <= 1 && std::io::stdout().is_terminal() {
         return match output::print(guide::TEXT) {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => ExitCode::from(failure.exit_status()),
         };
     }
+    if let Err(failure) = config::load() {
+        failure.say();
+        return ExitCode::from(failure.exit_status());
+    }
     let color = output::typed_color(std::env::args());
-    let parsed = Arguments::command().color(color).try_get_matches();
+    let parsed = arguments::command().color(color).try_get_matches();
     let arguments = match parsed.and_then(|parsed| Arguments::from_arg_matches(&parsed)) {
         Ok(arguments) => arguments,
         Err(error) => return misuse(&error),
@@ -87,10 +95,50 @@ fn misuse(error: &clap::Error) -> ExitCode {
         failure.say();
         return ExitCode::from(failure.exit_status());
     }
+    let is_wanted = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if !is_wanted {
+        let failure = invalid_arguments(&error.render().to_string());
+        failure.say();
+        return ExitCode::from(failure.exit_status());
+    }
     // stdout may be closed, as in `gigatcp --help | head`.
     let _ = error.print();
     let status = u8::try_from(error.exit_code());
     ExitCode::from(status.unwrap_or(failure::USAGE))
+}
+
+/// Error for invalid arguments, from the words of clap.
+fn invalid_arguments(text: &str) -> Failure {
+    let (told, rest) = text.split_once("\n\nFor more").unwrap_or((text, ""));
+    debug_assert!(rest.is_empty() || rest.contains("--help"));
+    let (told, usage) = told.split_once("\n\nUsage: ").unwrap_or((told, ""));
+    let told = told.strip_prefix("error: ").unwrap_or(told);
+    let hint_of = |line: &str| {
+        let hint = ["tip: ", "hint: "].map(|kind| line.strip_prefix(kind).map(str::to_owned));
+        hint.into_iter().flatten().next()
+    };
+    let lines = || told.lines().map(str::trim).filter(|line| !line.is_empty());
+    let message: Vec<&str> = lines().filter(|line| hint_of(line).is_none()).collect();
+    let failure = Failure::new(message.join(" ")).effect("nothing was done");
+    let failure = lines().filter_map(hint_of).fold(failure, Failure::hint);
+    let commands = arguments::command();
+    let typed = std::env::args().nth(1).unwrap_or_default();
+    let command = match commands.find_subcommand(&typed) {
+        Some(command) => command.get_name(),
+        None => "COMMAND",
+    };
+    let failure = match usage.lines().next() {
+        Some(usage) => failure.hint(format!("usage: {usage}")),
+        None => failure,
+    };
+    failure.hint(format!(
+        "`gigatcp {command} --help` has the options, and examples"
+    ))
 }
 
 /// Returns the error for an unknown command, with the nearest one as hint.
@@ -99,7 +147,7 @@ fn unknown_command(error: &clap::Error) -> Option<Failure> {
         (ErrorKind::InvalidSubcommand, Some(ContextValue::String(given))) => given,
         _ => return None,
     };
-    let command = Arguments::command();
+    let command = arguments::command();
     let names: Vec<&str> = command
         .get_subcommands()
         .map(|one| one.get_name())

@@ -11,7 +11,9 @@ use anstream::ColorChoice;
 
 use serde::Serialize;
 
+use crate::config;
 use crate::failure::Failure;
+use crate::fit::fit;
 use crate::json;
 
 /// A count with its noun: `1 packet`, `2 packets`.
@@ -43,35 +45,35 @@ pub(crate) struct Settings {
     quiet: bool,
 
     /// When to use color on stderr and in help; auto: on a terminal, unless NO_COLOR is set
-    #[arg(
-        long,
-        value_name = "WHEN",
-        global = true,
-        default_value = "auto",
-        hide_default_value = true,
-        display_order = 1000
-    )]
-    color: clap::ColorChoice,
+    #[arg(long, value_name = "WHEN", global = true, display_order = 1000)]
+    color: Option<clap::ColorChoice>,
 }
 
 impl Settings {
     /// Applies the settings to this process.
     pub(crate) fn apply(self) -> Result<(), Failure> {
-        match self.color {
+        let color = self.color.map_or_else(configured_color, Ok)?;
+        match color {
             clap::ColorChoice::Auto => ColorChoice::Auto,
             clap::ColorChoice::Always => ColorChoice::Always,
             clap::ColorChoice::Never => ColorChoice::Never,
         }
         .write_global();
-        let variable = std::env::var(LOG).unwrap_or_default();
-        let level = match variable.as_str() {
+        let variable = std::env::var(LOG).ok().filter(|level| !level.is_empty());
+        let configured = config::get().log.as_deref();
+        let source = if variable.is_some() {
+            LOG
+        } else {
+            "`log` of the config file"
+        };
+        let level = match variable.as_deref().or(configured).unwrap_or_default() {
             "" | "note" => Level::Note,
             "warn" => Level::Warning,
             "error" => Level::Error,
             other => {
-                return Err(Failure::new(format!("{LOG} is `{other}`"))
+                return Err(Failure::new(format!("{source} is `{other}`"))
                     .effect("nothing was done")
-                    .hint(format!("as in `{LOG}=warn`: error, warn or note")));
+                    .hint("valid are error, warn or note"));
             }
         };
         let most = if self.quiet {
@@ -84,10 +86,22 @@ impl Settings {
     }
 }
 
-/// Returns the `--color` in `words`. Help and errors of clap need it before the words are parsed.
+/// The color that the config file sets.
+fn configured_color() -> Result<clap::ColorChoice, Failure> {
+    let Some(word) = config::get().color.as_deref() else {
+        return Ok(clap::ColorChoice::Auto);
+    };
+    clap::ValueEnum::from_str(word, false).map_err(|_: String| {
+        Failure::new(format!("`color` of the config file is `{word}`"))
+            .effect("nothing was done")
+            .hint("valid are auto, always and never")
+    })
+}
+
+/// Returns the `--color` among `words`: help and errors of clap need it before words are parsed.
 pub(crate) fn typed_color(words: impl Iterator<Item = String>) -> clap::ColorChoice {
     let words: Vec<String> = words.take_while(|word| word != "--").collect();
-    let mut typed = clap::ColorChoice::Auto;
+    let mut typed = configured_color().unwrap_or(clap::ColorChoice::Auto);
     for (index, word) in words.iter().enumerate() {
         let value = match word.strip_prefix("--color") {
             Some("") => words.get(index + 1).map(String::as_str),
@@ -143,7 +157,21 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     written.map_err(|error| refused(&error))
 }
 
-/// Writes `value` to stdout as JSON with one key per line.
+/// Writes lines to stdout that a terminal gets in its width.
+pub(crate) fn print_lines(text: &str) -> Result<(), Failure> {
+    match columns() {
+        Some(columns) => print(&fit(text, columns)),
+        None => print(text),
+    }
+}
+
+/// The width of the terminal that stdout is; `None` for a file or a pipe.
+fn columns() -> Option<usize> {
+    let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
+    Some(usize::from(width.0)).filter(|width| *width > 0)
+}
+
+/// Writes `value` to stdout as JSON, one key a line.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     json::write(value, io::stdout().lock()).map_err(|error| refused(&error))
 }
@@ -172,7 +200,15 @@ impl Stream {
         written.map_err(|error| refused(&error))
     }
 
-    /// Flushes the buffer.
+    /// Writes lines that a terminal gets in its width.
+    pub(crate) fn write_lines(&mut self, text: &str) -> Result<(), Failure> {
+        match columns() {
+            Some(columns) => self.write(&fit(text, columns)),
+            None => self.write(text),
+        }
+    }
+
+    /// Writes what is held back.
     pub(crate) fn finish(mut self) -> Result<(), Failure> {
         self.0.flush().map_err(|error| refused(&error))
     }

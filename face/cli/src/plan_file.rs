@@ -163,7 +163,7 @@ pub(crate) fn no_experiment(word: &str, experiments: &Experiments) -> Failure {
     let names: Vec<&str> = experiments.names().collect();
     Failure::new(format!("there is no experiment `{word}`"))
         .effect("nothing was run")
-        .hint(nearest::hint(word, "experiments", &names))
+        .hint(nearest::hint(word, "experiments", &names) + ": `gigatcp list` names them")
         .hint("a plan of your own is given as a path, as in `./my.toml`")
 }
 

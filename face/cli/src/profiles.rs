@@ -50,7 +50,50 @@ pub(crate) fn text() -> String {
     )
 }
 
-/// Returns settings that differ from the profile of that name, as a plan writes them.
+/// A line for each profile: in how many settings it differs from the first.
+pub(crate) fn brief() -> String {
+    let line = |profile: &Profile| vec![profile.name.to_owned(), difference(profile)];
+    let cells: Vec<_> = Profile::ALL.iter().map(line).collect();
+    let table = grid(&[Align::Left; 2], &cells);
+    format!(
+        "{table}gigatcp list profiles NAME: in which; -v: all settings of all. Every setting is a key of\n\
+         [sender] and [receiver]: gigatcp run my.toml --set sender.sack=false\n"
+    )
+}
+
+/// In how many settings a profile differs from the first.
+fn difference(profile: &Profile) -> String {
+    let first = &Profile::ALL[0];
+    let differ = SETTINGS
+        .iter()
+        .filter(|one| one.value_in(profile) != one.value_in(first));
+    match differ.count() {
+        0 => format!("{} settings", SETTINGS.len()),
+        count => format!("differs from {} in {count}", first.name),
+    }
+}
+
+/// Settings in which a profile differs from the first; of the first, all.
+pub(crate) fn one(name: &str) -> Option<String> {
+    let profile = Profile::find(name)?;
+    let first = &Profile::ALL[0];
+    let is_first = profile.name == first.name;
+    let shown = SETTINGS
+        .iter()
+        .filter(|one| is_first || one.value_in(&profile) != one.value_in(first));
+    let cells: Vec<_> = shown
+        .map(|one| {
+            let usual = format!("({}: {})", first.name, one.value_in(first));
+            let usual = if is_first { String::new() } else { usual };
+            vec![one.name.to_owned(), one.value_in(&profile), usual]
+        })
+        .collect();
+    let heading = format!("{}: {}\n", profile.name, difference(&profile));
+    Some(heading + &grid(&[Align::Left; 3], &cells))
+}
+
+/// What `profile` sets otherwise than the profile it is called after, as a
+/// plan writes it.
 pub(crate) fn changes(profile: &Profile) -> Vec<String> {
     let named = Profile::find(profile.name).unwrap_or_default();
     let changed = SETTINGS.iter().filter_map(|setting| {
@@ -61,6 +104,11 @@ pub(crate) fn changes(profile: &Profile) -> Vec<String> {
 }
 
 impl ProfileView {
+    /// The name of the profile.
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
+    }
+
     fn of(profile: &Profile) -> Self {
         let settings = SETTINGS.iter().map(|setting| SettingView {
             name: setting.name,

@@ -50,7 +50,7 @@ fn the_experiments_of_this_repository_are_listed_and_can_be_read() {
 
 #[test]
 fn lists_name_everything_there_is() {
-    let keys = printed(&["list", "keys"]);
+    let keys = printed(&["list", "keys", "-v"]);
     for table in gigatcp_plan::keys::TABLES {
         assert!(keys.contains(table.heading), "{}", table.heading);
     }
@@ -58,14 +58,14 @@ fn lists_name_everything_there_is() {
     let tables = tables["tables"].as_array().expect("a list");
     assert_eq!(tables.len(), gigatcp_plan::keys::TABLES.len());
 
-    let controls = printed(&["list", "controls"]);
+    let controls = printed(&["list", "controls", "-v"]);
     for entry in gigatcp_tcp::congestion::entries() {
         assert!(controls.contains(entry.name), "{}", entry.name);
         assert!(controls.contains(entry.summary), "{}", entry.summary);
         let reacts = format!("{}; reacts to {}", entry.family.name(), entry.reacts_to);
         assert!(controls.contains(&reacts), "{reacts}");
     }
-    let profiles = printed(&["list", "profiles"]);
+    let profiles = printed(&["list", "profiles", "-v"]);
     for setting in gigatcp_tcp::profile::SETTINGS {
         assert!(profiles.contains(setting.name), "{}", setting.name);
     }
@@ -73,6 +73,54 @@ fn lists_name_everything_there_is() {
     let first = &profiles["profiles"][0]["settings"];
     let settings = first.as_array().expect("a list").len();
     assert_eq!(settings, gigatcp_tcp::profile::SETTINGS.len());
+}
+
+#[test]
+fn every_list_fits_a_screen_and_shows_one_of_its_names_in_full() {
+    for (what, name, said) in [
+        ("experiments", "single-flow", "single-flow"),
+        ("keys", "path.rtt", "round-trip time"),
+        ("controls", "cubic", "reacts to"),
+        ("queues", "codel", "target"),
+        ("applications", "rpc", "depth"),
+        ("links", "rate", "default"),
+        ("profiles", "freebsd", "buffer_limit"),
+    ] {
+        let lines = printed(&["list", what]).lines().count();
+        assert!((2..=40).contains(&lines), "{what}: {lines} lines");
+        let one = printed(&["list", what, name]);
+        assert!(one.contains(said), "{what} {name}: {one}");
+    }
+    let lines = printed(&["explain"]).lines().count();
+    assert!(lines <= 40, "explain: {lines} lines");
+}
+
+#[test]
+#[cfg(unix)]
+fn bash_completes_values_behind_the_sign_at_which_its_words_end() {
+    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_gigatcp"));
+    let directory = binary.parent().expect("a directory").display();
+    let script = format!(
+        "PATH={directory}:$PATH; source <(gigatcp completions bash)
+         COMP_LINE='gigatcp run fink-slow-start --set flow.congestion_control=cub'
+         COMP_WORDS=(gigatcp run fink-slow-start --set flow.congestion_control = cub)
+         COMP_CWORD=6 COMP_POINT=${{#COMP_LINE}} COMP_TYPE=9
+         _gigatcp gigatcp cub =; echo ${{COMPREPLY[@]}}
+         COMP_LINE='gigatcp run fink-slow-start --series reno'
+         COMP_WORDS=(gigatcp run fink-slow-start --series reno) COMP_CWORD=4
+         _gigatcp gigatcp reno --series; echo ${{COMPREPLY[@]}}"
+    );
+    let output = std::process::Command::new("bash")
+        .args(["-c", &script])
+        .output();
+    let Ok(output) = output else { return };
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(
+        said.trim(),
+        "cubic cubic-linux cubic-2.6.20\nreno-60MB",
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]

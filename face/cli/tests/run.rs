@@ -434,7 +434,7 @@ fn colour_is_for_terminals_only() {
 #[cfg(target_os = "linux")]
 fn results_that_cannot_be_stored_are_printed_nevertheless() {
     let bench = Bench::new(SHORT);
-    for (words, start) in [("", "series "), ("--json", "{")] {
+    for (words, start) in [("", "Both within 5 %"), ("--json", "{")] {
         let binary = env!("CARGO_BIN_EXE_gigatcp");
         // A limit of 4 KiB per file acts like a full disk.
         let line = format!("trap '' XFSZ; ulimit -f 8; exec {binary} run plan.toml {words}");

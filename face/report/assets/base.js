@@ -75,8 +75,8 @@ function digits(value, decimals) {
 function unitFor(size, units) {
   return units.find((unit) => size >= unit.size) ?? units[units.length - 1];
 }
-const OCTETS = [
-  { name: "GiB", size: 2 ** 30 }, { name: "MiB", size: 2 ** 20 }, { name: "KiB", size: 2 ** 10 }, { name: "octets", size: 1 },
+const BYTES = [
+  { name: "GB", size: 1e9 }, { name: "MB", size: 1e6 }, { name: "kB", size: 1e3 }, { name: "B", size: 1 },
 ];
 const SECONDS = [
   { name: "s", size: 1 }, { name: "ms", size: 1e-3 }, { name: "µs", size: 1e-6 }, { name: "ns", size: 1e-9 },

@@ -48,13 +48,23 @@ function causeLook(name, names) {
   return SPARE_LOOKS[Math.max(0, spare) % SPARE_LOOKS.length];
 }
 
-// Paints the shares of causes in tables in the colors of the graphs.
+// The shares of causes in tables, with the colors and patterns that graphs give them.
 function paintShares() {
-  const nodes = document.querySelectorAll("[data-cause]");
-  const names = [...new Set([...nodes].map((node) => node.dataset.cause))];
+  const nodes = [...document.querySelectorAll("[data-cause]")];
+  const names = [...new Set(nodes.map((node) => node.dataset.cause))];
+  const fills = new Map();
   for (const node of nodes) {
-    const [color] = causeLook(node.dataset.cause, names);
-    node.style.background = `var(--${color === "rule" ? color : "c" + color})`;
+    const name = node.dataset.cause;
+    let canvas = node.querySelector("canvas");
+    if (!canvas) {
+      canvas = element("canvas");
+      canvas.setAttribute("aria-hidden", "true");
+      node.prepend(canvas);
+    }
+    const { g, width, height } = openCanvas(canvas);
+    if (!fills.has(name)) fills.set(name, causeFill(g, name, names));
+    g.fillStyle = fills.get(name);
+    g.fillRect(0, 0, width, height);
   }
 }
 

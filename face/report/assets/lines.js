@@ -336,12 +336,37 @@ function stateLines(quantity) {
     .map(inSpan);
 }
 
-// Buttons that switch lines on and off; a double click shows one line only.
+// Lines that are read next to each other; of more a page begins with some.
+const MOST_LINES = 16;
+const SOME_LINES = 8;
+
+// Stands in the address for all lines.
+const EVERY_LINE = "*";
+
+// The lines that a page begins with: of many the fastest, the slowest and some between.
+const firstShown = (() => {
+  const all = DATA.lines.map((line, index) => ({ index, v: line.throughput.drawn.v, isDrawn: isGraph(line.throughput.drawn) }));
+  if (all.length <= MOST_LINES) return new Set(all.keys());
+  const graphs = all.filter((line) => line.isDrawn);
+  const drawn = graphs.length >= SOME_LINES ? graphs : all;
+  const mean = ({ v }) => v.reduce((sum, value) => sum + value, 0) / Math.max(1, v.length);
+  const ranked = drawn.map((line) => ({ ...line, mean: mean(line) })).sort((a, b) => b.mean - a.mean);
+  const count = Math.min(SOME_LINES, ranked.length), step = (ranked.length - 1) / Math.max(1, count - 1);
+  return new Set(Array.from({ length: count }, (_, place) => ranked[Math.round(place * step)].index));
+})();
+
+// Buttons that switch lines on and off; a double click leaves one alone.
 function buildLegend(redraw) {
-  const say = () => buttons.forEach((button, index) => button.setAttribute("aria-pressed", String(!hiddenLines.has(index))));
+  const isShown = (_, index) => !hiddenLines.has(index);
+  const isFirst = () => DATA.lines.every((_, index) => firstShown.has(index) === isShown(_, index));
+  const say = () => {
+    buttons.forEach((button, index) => button.setAttribute("aria-pressed", String(isShown(null, index))));
+    const count = DATA.lines.filter(isShown).length, which = isFirst() ? ": the fastest, the slowest, and some between" : "";
+    byId("legend-note").textContent = count < DATA.lines.length ? `${count} of ${DATA.lines.length} are shown${which}. Choose others:` : "";
+  };
   const change = () => {
-    const labels = DATA.lines.filter((_, index) => !hiddenLines.has(index)).map((line) => line.label);
-    link.write({ show: hiddenLines.size ? labels : null });
+    const labels = DATA.lines.filter(isShown).map((line) => line.label);
+    link.write({ show: isFirst() ? null : hiddenLines.size ? labels : EVERY_LINE });
     say();
     redraw();
   };
@@ -369,5 +394,9 @@ function buildLegend(redraw) {
   const all = button(() => hiddenLines.clear());
   all.textContent = "All";
   say();
-  byId("legend").replaceChildren(...buttons, all);
+  // What the page begins with comes first: a long legend scrolls.
+  const first = buttons.filter((_, index) => firstShown.has(index));
+  const others = buttons.filter((_, index) => !firstShown.has(index));
+  byId("legend").classList.toggle("long", DATA.lines.length > MOST_LINES);
+  byId("legend").replaceChildren(...first, all, ...others);
 }

@@ -13,7 +13,7 @@ const throughputChart = byId("throughput") && new LineChart(byId("throughput"), 
 
 const stateChart = byId("window") && new LineChart(byId("window"), () => {
   const quantity = byId("quantity");
-  const units = quantity.value === "srtt" ? SECONDS : OCTETS;
+  const units = quantity.value === "srtt" ? SECONDS : BYTES;
   const lines = stateLines(quantity.value);
   return {
     lines,
@@ -37,9 +37,10 @@ function buildFacets() {
   const lines = throughputLines();
   const log = pressed("throughput-scale");
   frame.replaceChildren();
-  // One or two series are legible in the graph above.
-  byId("each").hidden = lines.length < 3;
-  if (lines.length < 3) return (facetCharts = []);
+  // One or two series are read in the graph above.
+  const isShort = lines.length < 3 || byId("graphs").hidden;
+  byId("each").hidden = isShort;
+  if (isShort) return (facetCharts = []);
   facetCharts = lines.map(({ index }) => {
     const figure = element("figure");
     const caption = element("figcaption", DATA.lines[index].label);
@@ -69,11 +70,17 @@ function drawLines() {
   drawQueues();
 }
 
+// What the legend switches.
+function drawShown() {
+  drawLines();
+  timeline.draw();
+}
+
 function drawState() {
   stateChart.draw();
   const quantity = byId("quantity").value;
   let recorded = 0, shown = 0;
-  for (const line of DATA.lines) {
+  for (const line of DATA.lines.filter((_, index) => !hiddenLines.has(index))) {
     recorded += line.samples.recorded;
     shown += line.samples[quantity].t.length;
   }
@@ -84,8 +91,9 @@ function drawState() {
 
 function drawAll() {
   applyTheme();
+  paintShares();
   if (throughputChart) {
-    buildLegend(drawLines);
+    buildLegend(drawShown);
     buildLimitLegend();
     shown.changed();
   } else drawLines();
@@ -95,12 +103,20 @@ function drawAll() {
   }
 }
 
-// Hides sections without data. Rates that are far apart start on a logarithmic axis.
+// A graph of less than one line in FEW_OF is not shown.
+const FEW_OF = 4;
+
+// Sections without anything to draw are not shown; rates far apart begin on a logarithmic axis.
 function arrange() {
   const lines = throughputLines();
-  byId("graphs").hidden = !lines.length;
+  // A few of many would be taken for all.
+  const isTold = lines.length && FEW_OF * lines.length >= DATA.lines.length;
+  byId("graphs").hidden = !isTold;
   byId("state").hidden = !["cwnd", "flight", "ssthresh", "rwnd", "srtt"].some((quantity) => stateLines(quantity).length);
   byId("limits").hidden = !timeline.rows.some((row) => row.length);
+  // Without throughput the choice of series stands with the first graph there is.
+  const place = ["graphs", "state", "limits"].map(byId).find((section) => !section.hidden);
+  if (place && place !== byId("graphs")) place.querySelector("h2").after(byId("legend-note"), byId("legend"));
   const tops = lines.map((line) => Math.max(...line.v, ...(line.published?.v ?? []))).filter((top) => top > 0);
   const areFar = Math.max(...tops) > FAR_APART * Math.min(...tops);
   byId("throughput-scale").setAttribute("aria-pressed", String(areFar));
@@ -113,7 +129,7 @@ function arrange() {
 // Reports what the page does not show.
 function notes() {
   const left = DATA.lines_left_out;
-  if (left) byId("graphs").prepend(element("p", `${left} flows beyond the first ${DATA.lines.length} are in the tables only.`, "partial"));
+  if (left) byId("legend").after(element("p", `Flows beyond the first ${DATA.lines.length} are in the tables only: ${left} more.`, "note"));
   const most = Math.max(0, ...DATA.lines.map((line) => line.throughput.joined));
   if (most > 1) byId("throughput").after(element("p", `Long series are drawn by the mean of neighbouring intervals, of up to ${most}. run.json has every one.`, "note"));
   const merged = DATA.lines.filter((line) => line.timeline_spans > line.timeline.length).length;
@@ -158,9 +174,10 @@ function startSequence() {
 function follow() {
   link.read();
   const asked = link.parts.getAll("show");
-  const known = DATA.lines.map((line) => asked.includes(line.label));
+  const known = DATA.lines.map((line) => asked.includes(line.label) || asked.includes(EVERY_LINE));
+  const isFirst = (_, index) => firstShown.has(index);
   hiddenLines.clear();
-  if (known.includes(true)) known.forEach((isShown, index) => isShown || hiddenLines.add(index));
+  (known.includes(true) ? known : known.map(isFirst)).forEach((isShown, index) => isShown || hiddenLines.add(index));
   shown.span = link.span("t");
   if (sequencePlot) {
     const choice = byId("sequence-choice"), span = link.span("segments");
@@ -187,8 +204,7 @@ function startSpan() {
       const unit = unitOf(...shown.span, SECONDS);
       byId("span-text").textContent = `Shown: ${shown.span.map((at) => digits(at / unit.size, 3)).join(" to ")} ${unit.name}`;
     }
-    drawLines();
-    timeline.draw();
+    drawShown();
   };
 }
 
@@ -200,7 +216,6 @@ function toggle(id, redraw) {
 }
 
 applyTheme();
-paintShares();
 arrangeTables();
 notes();
 if (throughputChart) {

@@ -1,9 +1,11 @@
 // Queues over time: step lines, one per series with the element, with ticks for drops and marks.
 
 const PACKETS = [{ name: "packets", size: 1 }];
-const QUEUE_UNITS = { delay: SECONDS, packets: PACKETS, bytes: OCTETS };
-// Height of a row of ticks; each series has a row.
+const QUEUE_UNITS = { delay: SECONDS, packets: PACKETS, bytes: BYTES };
+// Height of a row of ticks; each series has its own.
 const TICK_ROW = 9;
+
+const highest = (values) => values.reduce((most, value) => Math.max(most, value), 0);
 
 function queueLines(element, quantity) {
   const scale = quantity === "delay" ? 1e-6 : 1;
@@ -90,7 +92,16 @@ function drawQueues() {
 
 function startQueues() {
   const choice = byId("queue-element");
-  for (const name of new Set(DATA.queues.map((queue) => queue.element))) choice.append(element("option", name));
+  // The longest queue first seen; elements at which nothing ever waits are left out.
+  const longest = new Map();
+  for (const queue of DATA.queues) {
+    const high = Math.max(0, ...["delay", "packets", "bytes"].map((quantity) => highest(sums(queue[quantity].v, 1))));
+    const isUsed = high > 0 || queue.drops.length || queue.marks.length;
+    if (isUsed) longest.set(queue.element, Math.max(longest.get(queue.element) ?? 0, highest(sums(queue.delay.v, 1))));
+  }
+  for (const name of longest.keys()) choice.append(element("option", name));
+  byId("queues").hidden = !longest.size;
+  choice.selectedIndex = [...longest.values()].indexOf(highest([...longest.values()]));
   choice.addEventListener("change", drawQueues);
   byId("queue-quantity").addEventListener("change", drawQueues);
   toggle("queue-scale", drawQueues);

@@ -99,7 +99,7 @@ class SequencePlot {
   draw() {
     const { x0, x1, y0, y1 } = this.view;
     const x = { low: x0, high: x1, unit: unitOf(x0, x1, SECONDS), label: DATA.clock };
-    const y = { low: y0, high: y1, unit: unitOf(y0, y1, OCTETS), label: "stream offset" };
+    const y = { low: y0, high: y1, unit: unitOf(y0, y1, BYTES), label: "stream offset" };
     this.plot.begin(x, y, 14);
     this.changed(this.view);
     const full = this.data.details.filter((d) => this.inFull(d));
@@ -387,7 +387,7 @@ class SequencePlot {
         if (by >= closest) continue;
         closest = by;
         const end = sent.at[i] + sent.length[i];
-        best = `${sent.again[i] ? "Retransmission" : "Segment"} ${digits(sent.at[i], 0)} to ${digits(end, 0)} (${sent.length[i]} octets) sent at ${digits(sent.t[i], 9)} s`;
+        best = `${sent.again[i] ? "Retransmission" : "Segment"} ${digits(sent.at[i], 0)} to ${digits(end, 0)} (${sent.length[i]} bytes) sent at ${digits(sent.t[i], 9)} s`;
       }
     }
     return best;

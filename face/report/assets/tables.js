@@ -3,10 +3,12 @@
 const FILTERED_ROWS = 12; // shorter tables have no filter
 const SORTED_ROWS = 3;
 
-// The number at the beginning of a cell, without the spaces between its digits; null for words.
+// The number that a cell begins with, without the spaces between its digits and without the
+// small print behind it; null for words.
 function numberIn(cell) {
   if (cell.dataset.value !== undefined) return Number(cell.dataset.value);
-  const text = cell.textContent.trim().replace(/(\d)\u202f(?=\d)/g, "$1").replace("\u2212", "-");
+  const first = cell.firstChild;
+  const text = (first?.nodeType === Node.TEXT_NODE ? first : cell).textContent.trim().replace(/(\d)\u202f(?=\d)/g, "$1").replace("\u2212", "-");
   return /^[-+]?\d/.test(text) ? parseFloat(text) : null;
 }
 

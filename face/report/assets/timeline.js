@@ -22,16 +22,18 @@ class Timeline {
 
   draw() {
     const { canvas, plot } = this;
-    const height = 22 + 46 * this.rows.length;
+    this.used = this.rows.map((_, index) => index).filter((index) => !hiddenLines.has(index));
+    if (this.at && !this.used.includes(this.at.row)) this.at = null;
+    const height = 22 + 46 * this.used.length;
     canvas.style.height = (height + 42) / 16 + "rem";
-    const high = Math.max(1e-9, ...this.rows.map((row) => row[row.length - 1]?.end ?? 0));
+    const high = Math.max(1e-9, ...this.used.map((index) => this.rows[index].at(-1)?.end ?? 0));
     plot.open();
     const [from, to] = shown.span ?? [0, high];
     this.frame(this.isOwn && !shown.span
       ? { low: 0, high: 100, label: "% of the time of each series" }
       : { low: from, high: to, unit: unitOf(from, to, SECONDS), label: DATA.clock });
     this.fills = DATA.limits.map((name) => causeFill(plot.g, name, DATA.limits));
-    this.rows.forEach((row, index) => this.row(index, row));
+    for (const index of this.used) this.row(index, this.rows[index]);
     if (this.at) this.outline();
   }
 
@@ -46,7 +48,7 @@ class Timeline {
   }
 
   rowTop(index) {
-    return this.plot.top + 24 + 46 * index;
+    return this.plot.top + 24 + 46 * this.used.indexOf(index);
   }
 
   // Position of a time of a row, within the frame.
@@ -130,8 +132,8 @@ class Timeline {
 
   // The span under a point of the canvas, or the nearest within two pixels.
   find(px, py) {
-    const row = this.rows.findIndex((_, index) => py >= this.rowTop(index) - 20 && py < this.rowTop(index) + 26);
-    if (row < 0) return null;
+    const row = this.used.find((index) => py >= this.rowTop(index) - 20 && py < this.rowTop(index) + 26);
+    if (row === undefined) return null;
     const distance = (span) => Math.max(this.position(row, span.start) - px, px - this.position(row, span.end), 0);
     let best = null, nearestBy = 2;
     this.rows[row].forEach((span, index) => {
@@ -175,7 +177,7 @@ class Timeline {
       return act();
     }
     const [right, down] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key] ?? [0, 0];
-    const used = this.rows.map((spans, row) => row).filter((row) => this.rows[row].length);
+    const used = this.used.filter((row) => this.rows[row].length);
     if ((!right && !down) || !used.length) return;
     event.preventDefault();
     if (!this.at) return this.select({ row: used[0], span: 0 });

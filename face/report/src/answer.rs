@@ -7,6 +7,8 @@
 use std::fmt::Write;
 
 use gigatcp_record::{CeilingRecord, FlowRecord, WhyRecord, WhyVerdict};
+use gigatcp_units::Bytes;
+use gigatcp_units::grammar::human_bytes;
 
 use crate::compare::Row;
 use crate::escape::html;
@@ -40,8 +42,8 @@ pub(crate) fn headline(report: &Report<'_>, rows: &[Row<'_>]) -> Option<String> 
 
 /// Returns the answers for a run of a plan.
 ///
-/// With several flows they are those of the fastest and the slowest, if one is at least 5 % faster
-/// than the other.
+/// Of several flows they are of the fastest and the slowest, or one for all if none is 5 % faster
+/// than another.
 pub(crate) fn of_flows(rows: &[Row<'_>]) -> Vec<String> {
     if let [row] = rows {
         return of_flow(row).into_iter().collect();
@@ -55,7 +57,7 @@ pub(crate) fn of_flows(rows: &[Row<'_>]) -> Vec<String> {
         return Vec::new();
     };
     if fastest.0 < 1.05 * slowest.0 {
-        return Vec::new();
+        return vec![of_alike(rows.len(), (slowest.0, fastest.0), rows)];
     }
     [("Fastest", fastest), ("Slowest", slowest)]
         .into_iter()
@@ -63,7 +65,30 @@ pub(crate) fn of_flows(rows: &[Row<'_>]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the rate of a flow and its largest limit; `None` if neither is known.
+/// One answer for rows of about the same rate, Mbit/s: the largest limits.
+fn of_alike(count: usize, (slowest, fastest): (f64, f64), rows: &[Row<'_>]) -> String {
+    let mut causes: Vec<&str> = Vec::new();
+    for row in rows {
+        let cause = shares_of_row(row).first().map(|(cause, _)| *cause);
+        causes.extend(cause.filter(|cause| !causes.contains(cause)));
+    }
+    let limits = match causes.is_empty() {
+        true => String::new(),
+        false => format!(", mostly {}", causes.join(" or ")),
+    };
+    let (low, high) = (rate(slowest * 1e6), rate(fastest * 1e6));
+    let rates = match low == high {
+        true => low,
+        false => format!("{low} to {high}"),
+    };
+    let all = match count {
+        2 => "Both".to_owned(),
+        count => format!("All {count}"),
+    };
+    format!("{all} within 5 %: {rates}{limits}")
+}
+
+/// The rate of a flow and its largest limit; `None` where neither is known.
 fn of_flow(row: &Row<'_>) -> Option<String> {
     let limits = shares_of_row(row);
     let limit = limits.first().map(|(cause, share)| {
@@ -168,11 +193,7 @@ fn lines(flow: &FlowRecord, why: &WhyRecord) -> Vec<(&'static str, String)> {
             },
         ));
     }
-    let details = format!(
-        "{}, {} bytes",
-        flow.name,
-        crate::number::grouped(flow.bytes)
-    );
+    let details = format!("{}, {}", flow.name, human_bytes(Bytes::new(flow.bytes)));
     lines.push(("Details", details));
     lines
 }

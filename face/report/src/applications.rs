@@ -6,6 +6,7 @@ use gigatcp_units::grammar::human_duration;
 
 use crate::hosts::drops_text;
 use crate::number::{ABSENT, fixed, grouped, rate};
+use crate::prose::TIE;
 use crate::published::PublishedSeries;
 
 /// Returns a line for each application of a series, in plan order by kind.
@@ -22,6 +23,11 @@ pub(crate) fn lines(series: &SeriesRecord) -> Vec<String> {
     connections.chain(arrivals).chain(datagrams).collect()
 }
 
+/// A count whose groups of digits stay on one line.
+fn tied(count: u64) -> String {
+    grouped(count).replace(' ', &TIE.to_string())
+}
+
 fn time(nanos: Option<u64>) -> String {
     nanos.map_or_else(
         || ABSENT.to_owned(),
@@ -34,8 +40,8 @@ fn of_connections(record: &ApplicationRecord) -> String {
     if record.requests > 0 {
         line.push_str(&format!(
             ": {} of {} answered; response time {} (median), {} (mean), {} (99 %)",
-            grouped(record.answered),
-            grouped(record.requests),
+            tied(record.answered),
+            tied(record.requests),
             time(record.response_p50_ns),
             time(record.response_mean_ns),
             time(record.response_p99_ns),
@@ -47,7 +53,7 @@ fn of_connections(record: &ApplicationRecord) -> String {
         (record.pauses, "pauses"),
     ];
     for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
-        line.push_str(&format!("; {} {what}", grouped(count)));
+        line.push_str(&format!("; {} {what}", tied(count)));
     }
     if record.paused_ns > 0 {
         line.push_str(&format!(" of {} in all", time(Some(record.paused_ns))));
@@ -62,13 +68,13 @@ fn of_arrivals(record: &ArrivalsRecord, duration_ns: u64) -> String {
          {} segments retransmitted",
         record.name,
         record.application,
-        grouped(record.completed),
-        grouped(record.flows),
+        tied(record.completed),
+        tied(record.flows),
         rate(goodput),
         time(record.completion_p50_ns),
         time(record.completion_mean_ns),
         time(record.completion_p99_ns),
-        grouped(record.retransmitted_segments),
+        tied(record.retransmitted_segments),
     )
 }
 
@@ -78,9 +84,9 @@ fn of_datagrams(record: &DatagramsRecord) -> String {
         "{}, {}: {} of {} datagrams received, {} lost ({} %); jitter {}",
         record.name,
         record.application,
-        grouped(record.received),
-        grouped(record.sent),
-        grouped(record.lost),
+        tied(record.received),
+        tied(record.sent),
+        tied(record.lost),
         fixed(lost * 100.0, 3),
         time(Some(record.jitter_ns)),
     );
@@ -89,7 +95,7 @@ fn of_datagrams(record: &DatagramsRecord) -> String {
         (record.duplicates, "duplicates"),
     ];
     for (count, what) in others.into_iter().filter(|(count, _)| *count > 0) {
-        line.push_str(&format!("; {} {what}", grouped(count)));
+        line.push_str(&format!("; {} {what}", tied(count)));
     }
     if !record.host_drops.is_empty() {
         let dropped = drops_text(&record.host_drops);

@@ -98,14 +98,14 @@ fn remarks_on(flow: &FlowRecord) -> Vec<String> {
     failure.chain(overridden).chain(why).collect()
 }
 
-/// Removes rows beyond the limit and returns the number removed.
-pub(crate) fn kept(rows: &mut Vec<Row<'_>>) -> usize {
+/// The rows that are kept, in their order; how many are not.
+pub(crate) fn kept(rows: &mut Vec<Row<'_>>, most: usize) -> usize {
     let all = rows.len();
-    if all <= MOST_ROWS {
+    if all <= most {
         return 0;
     }
     let published = rows.iter().filter(|row| row.published.is_some()).count();
-    let mut room = MOST_ROWS.saturating_sub(published);
+    let mut room = most.saturating_sub(published);
     rows.retain(|row| {
         let is_kept = row.published.is_some() || room > 0;
         if row.published.is_none() {
@@ -189,9 +189,9 @@ mod tests {
         assert_eq!(lines.len(), 14);
         assert_eq!(
             lines[0],
-            "    5.0000 MB /   5.00 sec =     8.3886 Mbps 2 retrans"
+            "    5.0000 MiB /   5.00 s =     8.3886 Mbit/s 2 retrans"
         );
-        assert_eq!(lines[12], "    1.0000 MB /   1.00 sec =     8.3886 Mbps");
+        assert_eq!(lines[12], "    1.0000 MiB /   1.00 s =     8.3886 Mbit/s");
         assert_eq!(lines[13], "61 intervals, 5 to a line; --all shows each");
         assert_eq!(intervals(&all, Detail::Whole).lines().count(), 61);
     }

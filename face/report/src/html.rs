@@ -46,6 +46,7 @@ pub fn page(report: &Report<'_>) -> String {
     out.push_str("<main>\n");
     out.push_str(&answer::section(report));
     if !rows.is_empty() {
+        out.push_str(&picture(&rows));
         let summary = scroll(&tables::summary(report, &rows));
         section(&mut out, "summary", "Summary", &summary);
         out.push_str(&charts(&rows));
@@ -218,20 +219,25 @@ fn source(source: &Source) -> String {
     text
 }
 
-/// Returns the graphs: empty frames that the script fills.
-fn charts(rows: &[Row<'_>]) -> String {
+/// The graph that follows the answer: an empty frame that the script fills.
+fn picture(rows: &[Row<'_>]) -> String {
     let compared = rows.iter().any(|row| row.published.is_some());
     let marks = if compared {
         " Hollow marks without a line are the published values."
     } else {
         ""
     };
+    include_str!("../assets/picture.html").replace("{marks}", marks)
+}
+
+/// The other graphs: empty frames too.
+fn charts(rows: &[Row<'_>]) -> String {
     let sequence = rows
         .iter()
         .flat_map(|row| row.group.repeats.iter())
         .flat_map(|series| &series.flows)
         .any(|flow| flow.time_sequence.is_some());
-    let mut out = include_str!("../assets/charts.html").replace("{marks}", marks);
+    let mut out = include_str!("../assets/charts.html").to_owned();
     if sequence {
         out.push_str(include_str!("../assets/sequence.html"));
     }

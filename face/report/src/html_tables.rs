@@ -31,10 +31,17 @@ pub(crate) fn summary(report: &Report<'_>, rows: &[Row<'_>]) -> String {
     let all: Vec<_> = rows.iter().map(Row::comparisons).collect();
     let columns = columns(&all);
     let has_limits = !causes_met(rows).is_empty();
+    // Many columns leave less room for the strips.
+    let is_narrow = columns
+        .iter()
+        .filter(|(_, is_compared)| *is_compared)
+        .count()
+        > 2;
+    let narrow = if is_narrow { " narrow" } else { "" };
     let mut out =
-        String::from("<table class=\"numbers wide\"><thead><tr><th rowspan=\"2\">Series</th>");
+        format!("<table class=\"numbers wide{narrow}\"><thead><tr><th rowspan=\"2\">Series</th>");
     for (place, (quantity, is_compared)) in columns.iter().enumerate() {
-        let span = if *is_compared { 3 } else { 1 };
+        let span = if *is_compared { 2 } else { 1 };
         let heading = capital(Quantity::ALL[*quantity].heading());
         let _ = write!(out, "<th colspan=\"{span}\" class=\"group\">{heading}</th>");
         if place == 0 && has_limits {
@@ -44,7 +51,7 @@ pub(crate) fn summary(report: &Report<'_>, rows: &[Row<'_>]) -> String {
     out.push_str("</tr><tr>");
     for (place, (_, is_compared)) in columns.iter().enumerate() {
         out.push_str(match is_compared {
-            true => "<th class=\"first\">published</th><th>this run</th><th>ratio</th>",
+            true => "<th class=\"first\">published</th><th>this run</th>",
             false => "<th class=\"first\">this run</th>",
         });
         if place == 0 && has_limits {
@@ -57,7 +64,10 @@ pub(crate) fn summary(report: &Report<'_>, rows: &[Row<'_>]) -> String {
         for (place, (quantity, is_compared)) in columns.iter().enumerate() {
             out.push_str(&comparison_cells(&compared[*quantity], row, *is_compared));
             if place == 0 && has_limits {
-                out.push_str(&limits_cell(row));
+                out.push_str(&limits_cell(
+                    row,
+                    if is_narrow { NAMED_NARROW } else { NAMED },
+                ));
             }
         }
         out.push_str("</tr>\n");
@@ -84,8 +94,11 @@ fn columns(rows: &[[Comparison; 5]]) -> Vec<(usize, bool)> {
 /// Minimum share, in thousandths, of a cause that is named on the strip.
 const NAMED: u32 = 350;
 
-/// Returns shares of the time as a strip. The script adds the colors of the causes.
-fn limits_cell(row: &Row<'_>) -> String {
+/// Least share, in thousandths, that is named on a narrow strip.
+const NAMED_NARROW: u32 = 600;
+
+/// Shares of the time as a strip. The script gives it the causes' colors.
+fn limits_cell(row: &Row<'_>, named: u32) -> String {
     let shares = shares_of_row(row);
     let texts = shares
         .iter()
@@ -97,7 +110,7 @@ fn limits_cell(row: &Row<'_>) -> String {
     );
     for ((cause, share), text) in shares.iter().zip(&texts) {
         let (cause, width) = (html(cause), f64::from(*share) / 10.0);
-        let name = match *share >= NAMED {
+        let name = match *share >= named {
             true => format!("<b>{cause}</b>"),
             false => String::new(),
         };
@@ -137,10 +150,12 @@ fn comparison_cells(comparison: &Comparison, row: &Row<'_>, compared: bool) -> S
     }
     if compared {
         let ratio = comparison.ratio();
-        return format!(
-            "<td class=\"first\">{published}</td><td>{ours}</td><td class=\"ratio\">{}</td>",
-            html(&ratio)
-        );
+        let ratio = match ratio.as_str() {
+            ABSENT | "no ratio" => String::new(),
+            "equal" => "<small>equal</small>".to_owned(),
+            ratio => format!("<small>ratio {}</small>", html(ratio)),
+        };
+        return format!("<td class=\"first\">{published}</td><td>{ours}{ratio}</td>");
     }
     format!("<td class=\"first\">{ours}</td>")
 }
@@ -281,12 +296,12 @@ fn interval_table(flow: &FlowRecord, published: Option<&PublishedSeries>, most: 
     if let Some(published) = published {
         let _ = write!(
             out,
-            "<th class=\"first\">published ({}), MB</th><th>s</th><th>Mbit/s</th>",
+            "<th class=\"first\">published ({}), MiB</th><th>s</th><th>Mbit/s</th>",
             html(&published.id)
         );
     }
     out.push_str(
-        "<th class=\"first\">this run, MB</th><th>s</th><th>Mbit/s</th><th>retransmitted</th>",
+        "<th class=\"first\">this run, MiB</th><th>s</th><th>Mbit/s</th><th>retransmitted</th>",
     );
     if published.is_some() {
         out.push_str("<th class=\"first\">ratio of rates</th>");

@@ -107,7 +107,14 @@ impl<'a> Report<'a> {
         screen::text(self)
     }
 
-    /// Returns the text, shortened if it would fill very many screens. What is left out is counted.
+    /// Lines of nuttcp for every flow.
+    #[must_use]
+    pub fn text_nuttcp(&self) -> String {
+        nuttcp::text(self)
+    }
+
+    /// All of it, shortened where it would fill very many screens; what is left out is
+    /// counted.
     #[must_use]
     pub fn text_brief(&self) -> String {
         brief::text(self)

@@ -1,24 +1,50 @@
-//! Interval and total lines in the format of nuttcp 5.
+//! Interval and total lines in the shape of nuttcp 5, and nuttcp's own text of a run.
 //!
 //! ```text
-//!   69.9829 MB /   1.00 sec =  585.1895 Mbps
+//!   69.9829 MiB /   1.00 s =   585.1895 Mbit/s
 //! ```
 //!
-//! MB are 2^20 bytes, Mbps 10^6 bit/s. Columns are one character wider than the original's, so
-//! that lines align at 10 Gbit/s too. Interval lines show retransmissions if there were any
-//! (`464 retrans`, as in nuttcp 6 and later). The total line always has the CPU use of both
-//! hosts and the retransmissions.
+//! nuttcp calls 2^20 bytes MB; so does [`text()`], and nothing else here. Columns are one place
+//! wider than the original's, so that lines still align at 10 Gbit/s. Retransmissions are printed
+//! if there were some (`464 retrans`, as nuttcp 6 and later print it); the
+//! total line has both processors' use and the retransmissions in any case.
+
+use std::fmt::Write as _;
 
 use gigatcp_record::{FlowRecord, IntervalRecord};
 
+use crate::Report;
+use crate::escape::terminal;
 use crate::number::seconds;
 use crate::published::{PublishedInterval, PublishedTotal};
 
 /// Bytes of nuttcp's megabyte.
 pub const BYTES_PER_MB: f64 = 1_048_576.0;
 
-/// Characters of [`line()`].
-pub const LINE_WIDTH: usize = 44;
+/// Characters of a line.
+pub const LINE_WIDTH: usize = 45;
+
+/// Names of units.
+#[derive(Clone, Copy, Debug)]
+struct Units {
+    bytes: &'static str,
+    time: &'static str,
+    rate: &'static str,
+}
+
+/// As everywhere in this program.
+const OURS: Units = Units {
+    bytes: "MiB",
+    time: "s",
+    rate: "Mbit/s",
+};
+
+/// As nuttcp prints them.
+const NUTTCPS: Units = Units {
+    bytes: "MB",
+    time: "sec",
+    rate: "Mbps",
+};
 
 /// Returns Mbit/s of `bytes` in `duration_ns`; 0 for a duration of zero.
 #[must_use]
@@ -29,17 +55,39 @@ pub fn mbps(bytes: u64, duration_ns: u64) -> f64 {
     bytes as f64 * 8e3 / duration_ns as f64
 }
 
-/// Formats a line: volume, time, rate.
+/// One line: volume, time, rate.
+fn line(units: Units, mb: f64, seconds: f64, mbps: f64) -> String {
+    let Units { bytes, time, rate } = units;
+    format!("{mb:>10.4} {bytes} / {seconds:>6.2} {time} = {mbps:>10.4} {rate}")
+}
+
+/// Lines of nuttcp for every flow: intervals and total, under its name.
 #[must_use]
-pub fn line(mb: f64, seconds: f64, mbps: f64) -> String {
-    format!("{mb:>10.4} MB / {seconds:>6.2} sec = {mbps:>10.4} Mbps")
+pub fn text(report: &Report<'_>) -> String {
+    let mut out = String::new();
+    for series in report.run.series.iter().filter(|one| one.repeat == 0) {
+        for flow in &series.flows {
+            let _ = writeln!(out, "{} / {}", terminal(&series.name), terminal(&flow.name));
+            for record in &flow.intervals {
+                let again = retransmissions(record.retransmitted_segments);
+                let _ = writeln!(out, "{}{again}", recorded(NUTTCPS, record));
+            }
+            let _ = writeln!(out, "{}\n", sum(NUTTCPS, flow));
+        }
+    }
+    out
 }
 
 /// Formats a recorded interval, without its retransmissions.
 #[must_use]
 pub fn interval(record: &IntervalRecord) -> String {
+    recorded(OURS, record)
+}
+
+fn recorded(units: Units, record: &IntervalRecord) -> String {
     let duration_ns = record.end_ns.saturating_sub(record.start_ns);
     line(
+        units,
         record.bytes as f64 / BYTES_PER_MB,
         seconds(duration_ns),
         mbps(record.bytes, duration_ns),
@@ -58,13 +106,18 @@ pub fn retransmissions(segments: u64) -> String {
 /// Formats a published interval.
 #[must_use]
 pub fn published_interval(published: &PublishedInterval) -> String {
-    line(published.mb, published.seconds, published.mbps)
+    line(OURS, published.mb, published.seconds, published.mbps)
 }
 
 /// Formats the total line of a flow.
 #[must_use]
 pub fn total(flow: &FlowRecord) -> String {
+    sum(OURS, flow)
+}
+
+fn sum(units: Units, flow: &FlowRecord) -> String {
     let line = line(
+        units,
         flow.bytes as f64 / BYTES_PER_MB,
         seconds(flow.average_ns),
         flow.goodput_bps / 1e6,
@@ -80,7 +133,7 @@ pub fn total(flow: &FlowRecord) -> String {
 /// Formats a published total line.
 #[must_use]
 pub fn published_total(total: &PublishedTotal) -> String {
-    let line = line(total.mb, total.seconds, total.mbps);
+    let line = line(OURS, total.mb, total.seconds, total.mbps);
     format!(
         "{line} {:.0} %TX {:.0} %RX {} retrans",
         total.tx_percent, total.rx_percent, total.retransmitted_segments,
@@ -92,10 +145,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_published_line_prints_as_it_was_published() {
+    fn a_published_line_keeps_its_numbers_and_names_its_mebibytes() {
         let published = PublishedInterval::from((69.9829, 1.0, 585.1895));
         let text = published_interval(&published);
-        assert_eq!(text, "   69.9829 MB /   1.00 sec =   585.1895 Mbps");
+        assert_eq!(text, "   69.9829 MiB /   1.00 s =   585.1895 Mbit/s");
         assert_eq!(text.len(), LINE_WIDTH);
     }
 
@@ -108,7 +161,9 @@ mod tests {
             retransmitted_segments: 0,
         };
         let text = interval(&record);
-        assert_eq!(text, "  100.0000 MB /   1.00 sec =   838.8608 Mbps");
+        assert_eq!(text, "  100.0000 MiB /   1.00 s =   838.8608 Mbit/s");
+        let theirs = recorded(NUTTCPS, &record);
+        assert_eq!(theirs, "  100.0000 MB /   1.00 sec =   838.8608 Mbps");
     }
 
     #[test]
@@ -119,7 +174,7 @@ mod tests {
             bytes: 1,
             retransmitted_segments: 0,
         };
-        assert!(interval(&record).ends_with("0.0000 Mbps"));
+        assert!(interval(&record).ends_with("0.0000 Mbit/s"));
     }
 
     #[test]

@@ -24,7 +24,16 @@ const MOST_CAUSES: usize = 2;
 /// Maximum number of lines about applications.
 const MOST_APPLICATIONS: usize = 8;
 
-/// Returns the text of a run, at most some 40 lines.
+/// Lines of the whole, with those of where it is stored.
+const MOST_LINES: usize = 40;
+
+/// Lines of the command after this text.
+const STORED_LINES: usize = 3;
+
+/// Rows that are shown however long the rest is.
+const FEWEST_ROWS: usize = 8;
+
+/// The text of a run, at most some 40 lines.
 pub(crate) fn text(report: &Report<'_>) -> String {
     let first = || report.run.series.iter().filter(|one| one.repeat == 0);
     if first().any(|one| one.live.is_some()) {
@@ -44,18 +53,28 @@ pub(crate) fn text(report: &Report<'_>) -> String {
         return out;
     }
     out += &answers(&rows);
-    let not_kept = brief::kept(&mut rows);
+    let mut rest = table::notes(report, &rows);
+    rest += &applications_of(first());
+    rest += &brief::remarks(first());
+    rest += &more(first().count());
+    // The heading and the count of what is left out take a line each.
+    let taken = out.lines().count() + rest.lines().count() + STORED_LINES + 2;
+    let not_kept = keep(&mut rows, MOST_LINES.saturating_sub(taken).max(FEWEST_ROWS));
     if !rows.is_empty() {
         out += &flows(&rows);
     }
     if not_kept > 0 {
         let _ = writeln!(out, "{not_kept} more rows: --all shows them");
     }
-    out += &table::notes(report, &rows);
-    out += &applications_of(first());
-    out += &brief::remarks(first());
-    out += &more(first().count());
-    out
+    out + &rest
+}
+
+/// Keeps `most` rows, those with published numbers first; returns how many are left out.
+fn keep(rows: &mut Vec<Row<'_>>, most: usize) -> usize {
+    let published = brief::kept(rows, most);
+    let beyond = rows.len().saturating_sub(most);
+    rows.truncate(most);
+    published + beyond
 }
 
 /// Returns rate and limit of the fastest and the slowest flow.
@@ -95,11 +114,18 @@ fn applications_of<'a>(series: impl Iterator<Item = &'a SeriesRecord>) -> String
         })
     });
     let all: Vec<String> = all.collect();
-    for line in all.iter().take(MOST_APPLICATIONS) {
-        out.push_str(&said(&terminal(line)));
+    let (mut shown, mut lines) = (0, 0);
+    for line in &all {
+        let text = said(&terminal(line));
+        lines += text.lines().count();
+        if lines > MOST_APPLICATIONS {
+            break;
+        }
+        out.push_str(&text);
+        shown += 1;
     }
-    if all.len() > MOST_APPLICATIONS {
-        let _ = writeln!(out, "{} more lines: -v", all.len() - MOST_APPLICATIONS);
+    if shown < all.len() {
+        let _ = writeln!(out, "{} more applications: -v", all.len() - shown);
     }
     out
 }

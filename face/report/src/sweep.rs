@@ -8,6 +8,8 @@ use gigatcp_design::effects::{Effects, Unbalanced};
 use gigatcp_design::grid::{Grid, Pooled};
 use gigatcp_design::statistics::{self, Summary};
 
+use crate::prose::wrap;
+
 pub mod page;
 pub mod plot;
 mod space;
@@ -16,8 +18,8 @@ mod svg;
 /// Maximum number of columns of a table: a terminal has few.
 const MOST_COLUMNS: usize = 8;
 
-/// Maximum number of rows of a table, unless all are requested.
-const MOST_ROWS: usize = 60;
+/// Rows of a table at most, unless all are wanted.
+const MOST_ROWS: usize = 20;
 
 /// Number of resamples of a bootstrap.
 const RESAMPLES: usize = 2_000;
@@ -147,6 +149,12 @@ impl SweepReport<'_> {
     /// Returns all of it as plain text.
     #[must_use]
     pub fn text(&self, view: &View) -> String {
+        let answer = self.answer().map(|answer| wrap(&answer, 0) + "\n");
+        answer.unwrap_or_default() + &self.tables(view)
+    }
+
+    /// Tables of a view, without the answer.
+    fn tables(&self, view: &View) -> String {
         let mut text = self.heading();
         text.push_str(&self.table(view));
         if let Some(factor) = view.compare {

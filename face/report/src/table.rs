@@ -271,7 +271,7 @@ fn averages(out: &mut String, flow: &FlowRecord, published: &PublishedSeries) {
     let average = ratio(theirs.map(Extremes::middle), Some(flow.goodput_bps / 1e6));
     let published = match (&published.total, theirs) {
         (Some(total), _) => nuttcp::published_total(total),
-        (None, Some(average)) => format!("{} Mbps", Quantity::Average.extremes_text(average)),
+        (None, Some(average)) => format!("{} Mbit/s", Quantity::Average.extremes_text(average)),
         (None, None) => ABSENT.to_owned(),
     };
     let _ = writeln!(
@@ -356,7 +356,7 @@ pub fn summary(report: &Report<'_>, detail: Detail) -> String {
         return notes(report, &rows);
     }
     let not_kept = match detail {
-        Detail::Brief | Detail::Lines(_) => brief::kept(&mut rows),
+        Detail::Brief | Detail::Lines(_) => brief::kept(&mut rows, brief::MOST_ROWS),
         Detail::Whole => 0,
     };
     let mut cells = vec![summary_heading()];

@@ -57,7 +57,7 @@ fn of_many_series_the_table_is_shown_and_the_way_to_the_others() {
         brief.starts_with("changed by --set: seed=2007\n\n13 series: --series NAME shows one"),
         "{brief}"
     );
-    assert!(!brief.contains(" sec = "), "{brief}");
+    assert!(!brief.contains(" s = "), "{brief}");
     assert!(brief.contains(&report.text_summary()), "{brief}");
     assert!(
         brief.contains("\nseries-0 and 12 more: receive buffer: requested 60 MiB"),
@@ -72,7 +72,7 @@ fn a_run_fits_a_screen_and_names_what_limited_each_series() {
         let published = published(count);
         let screen = Report::new(&run, Some(&published)).text_screen();
         assert!(screen.lines().count() <= 40, "{screen}");
-        assert!(!screen.contains(" sec = "), "{screen}");
+        assert!(!screen.contains(" s = "), "{screen}");
         let mut heading = screen.lines().filter(|line| line.starts_with("series "));
         let heading: Vec<&str> = heading.next().expect("a heading").split("  ").collect();
         let named = heading.iter().map(|name| name.trim());
@@ -99,7 +99,7 @@ fn a_run_of_one_connection_begins_with_its_rate_and_what_limited_it() {
         answer.contains("bit/s, ") && answer.ends_with("% of the time"),
         "{answer}"
     );
-    assert!(screen.contains(" sec = ") && !screen.contains("path, in order"));
+    assert!(screen.contains(" s = ") && !screen.contains("path, in order"));
 }
 
 #[test]

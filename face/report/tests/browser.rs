@@ -468,8 +468,10 @@ fn series_too_short_for_a_graph_are_named_and_very_different_ones_get_axes_that_
     let note = browser.text("throughput-note");
     assert!(note.contains(&run.series[2].name), "{note}");
     assert_eq!(script("pressed('throughput-scale')"), true);
-    let painted = script("document.querySelector('[data-cause]').style.background");
-    assert!(painted.as_str().unwrap().starts_with("var(--"), "{painted}");
+    let painted = script(
+        "document.querySelector('[data-cause] canvas').getContext('2d').getImageData(1, 1, 1, 1).data[3]",
+    );
+    assert_eq!(painted, 255, "the strips of causes are painted");
 
     run.series
         .iter_mut()
@@ -479,6 +481,44 @@ fn series_too_short_for_a_graph_are_named_and_very_different_ones_get_axes_that_
         script("document.getElementById('graphs').offsetParent === null"),
         true
     );
+}
+
+#[test]
+fn a_page_of_many_series_begins_with_some_and_shows_the_others_when_asked() {
+    let Some(browser) = browser() else { return };
+    let mut run = sample::run(1);
+    let one = run.series[0].clone();
+    run.series = (0..40)
+        .map(|number| {
+            let mut series = one.clone();
+            series.name = format!("series-{number}");
+            for line in &mut series.flows[0].intervals {
+                line.bytes = 1_000_000 * (number + 1);
+            }
+            series
+        })
+        .collect();
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("report-many.html");
+    fs::write(&file, gigatcp_report::Report::new(&run, None).html()).unwrap();
+    browser.open(&file, "");
+    let script = |text: &str| browser.script(&format!("return {text}"));
+    let shown = || script("throughputLines().map((line) => line.index)");
+    // The slowest, the fastest, and between them.
+    assert_eq!(shown(), serde_json::json!([0, 6, 11, 17, 22, 28, 33, 39]));
+    assert_eq!(script("timeline.used.length"), 8);
+    let note = browser.text("legend-note");
+    assert!(note.starts_with("8 of 40 are shown: the fastest"), "{note}");
+    // The picture comes before the tables.
+    let order = "document.getElementById('graphs').compareDocumentPosition(\
+                 document.getElementById('summary')) & Node.DOCUMENT_POSITION_FOLLOWING";
+    assert_eq!(script(order), 4);
+
+    browser.script("[...document.querySelectorAll('#legend button')].find((b) => b.textContent === 'All').click()");
+    assert_eq!(script("throughputLines().length"), 40);
+    assert_eq!(script("timeline.used.length"), 40);
+    assert_eq!(browser.text("legend-note"), "");
+    browser.open(&file, "show=series-7&show=series-9");
+    assert_eq!(shown(), serde_json::json!([7, 9]));
 }
 
 /// The page of a sweep over RTTs and two controls. Goodput falls from 90 Mbit/s by 60 in all.

@@ -268,7 +268,7 @@ fn a_quantity_that_no_series_has_is_no_column() {
     assert!(!page.contains(heading));
     // Published values are shown, whatever this run has.
     let page = self::page(&run);
-    assert!(page.contains("<th colspan=\"3\" class=\"group\">Sender CPU, %</th>"));
+    assert!(page.contains("<th colspan=\"2\" class=\"group\">Sender CPU, %</th>"));
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn the_extremes_of_several_runs_stand_in_place_of_lines_and_are_shown_as_a_range
     assert!(
         report
             .text_series(&run.series[0])
-            .contains("published 53.0\u{2013}54.0 Mbps")
+            .contains("published 53.0\u{2013}54.0 Mbit/s")
     );
 }
 

@@ -67,6 +67,10 @@ fn a_table_has_means_intervals_effects_and_paired_differences() {
     };
     // Sums of squares are 3733, 600 and 30. Four values one apart: deviation 1.291, and t of three degrees of freedom 3.182.
     let expected = "\
+Highest goodput: 81.50 ± 2.05 Mbit/s with path.rtt 10 ms,
+flow.congestion_control cubic. Lowest: 41.50 ± 2.05 Mbit/s with path.rtt 40 ms,
+flow.congestion_control <reno>. path.rtt explains 85.6 % of the variance
+
 two: Two controls
 axes: path.rtt (3 levels), flow.congestion_control (2 levels)
 6 cells, 24 runs
@@ -183,7 +187,7 @@ fn plots_show_every_mean_and_a_page_needs_no_network() {
         assert_eq!(page.matches(&mark).count(), 4, "{mark}");
     }
     assert!(page.contains(
-        "<h1 class=\"sentence\">Highest goodput_bps: 81.50 ± 2.05 Mbit/s with path.rtt 10 ms, \
+        "<h1 class=\"sentence\">Highest goodput: 81.50 ± 2.05 Mbit/s with path.rtt 10 ms, \
          flow.congestion_control cubic. Lowest: 41.50 ± 2.05 Mbit/s with path.rtt 40 ms, \
          flow.congestion_control &lt;reno&gt;. path.rtt explains 85.6 % of the variance</h1>"
     ));

@@ -310,7 +310,7 @@ fn encode_control(pieces: &[Control]) -> Vec<u64> {
         let header = size_of::<libc::cmsghdr>();
         // SAFETY: the header is plain integers: all zero is valid.
         let mut head: libc::cmsghdr = unsafe { std::mem::zeroed() };
-        head.cmsg_len = header + piece.octets.len();
+        head.cmsg_len = (header + piece.octets.len()) as _;
         head.cmsg_level = piece.level;
         head.cmsg_type = piece.kind;
         // SAFETY: the header is plain integers without padding.
@@ -333,7 +333,9 @@ fn decode_control(message: &libc::msghdr) -> Vec<Control> {
     unsafe {
         let mut header = libc::CMSG_FIRSTHDR(message);
         while let Some(this) = header.as_ref() {
-            let length = this.cmsg_len.saturating_sub(libc::CMSG_LEN(0) as usize);
+            // The type of the length depends on the C library.
+            let length: usize = this.cmsg_len as _;
+            let length = length.saturating_sub(libc::CMSG_LEN(0) as usize);
             pieces.push(Control {
                 level: this.cmsg_level,
                 kind: this.cmsg_type,
@@ -381,9 +383,9 @@ pub(crate) fn send_message(
         message.msg_namelen = to.length;
     }
     message.msg_iov = vectors.as_ptr().cast_mut();
-    message.msg_iovlen = vectors.len();
+    message.msg_iovlen = vectors.len() as _;
     message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = control.len() * 8;
+    message.msg_controllen = (control.len() * 8) as _;
     // SAFETY: every pointer of the message is to a live local of its length;
     // sending writes through none of them.
     check_size(unsafe { libc::sendmsg(fd, &raw const message, flags) })
@@ -410,7 +412,7 @@ pub(crate) fn receive_message(
     message.msg_iov = &raw mut vector;
     message.msg_iovlen = 1;
     message.msg_control = control.as_mut_ptr().cast();
-    message.msg_controllen = control.len() * 8;
+    message.msg_controllen = (control.len() * 8) as _;
     // SAFETY: every pointer of the message is to a live local of its length.
     let read = check_size(unsafe { libc::recvmsg(fd, &raw mut message, flags) })?;
     octets.truncate(read);
@@ -433,7 +435,7 @@ pub(crate) fn control(fd: RawFd, command: i32, argument: i32) -> io::Result<i32>
 pub(crate) fn query(fd: RawFd, request: u64) -> io::Result<i32> {
     let mut value: libc::c_int = 0;
     // SAFETY: the requests a script may name write one integer.
-    check(unsafe { libc::ioctl(fd, request, &raw mut value) })?;
+    check(unsafe { libc::ioctl(fd, request as libc::Ioctl, &raw mut value) })?;
     Ok(value)
 }
 

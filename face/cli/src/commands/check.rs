@@ -44,6 +44,10 @@ pub(crate) struct Arguments {
     #[arg(long = "set", value_name = "KEY=VALUE", add = ArgValueCompleter::new(complete::changes))]
     overrides: Vec<String>,
 
+    /// Show all series, and the path and hosts of each
+    #[arg(long, short, conflicts_with = "json")]
+    verbose: bool,
+
     /// Print JSON instead of text
     #[arg(long)]
     json: bool,
@@ -66,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return run_json(&file, &arguments.overrides);
     }
     let plan = file.parse(&arguments.overrides)?;
-    output::print(&PlanView::of(&plan).text())?;
+    output::print_lines(&PlanView::of(&plan).text(arguments.verbose))?;
     Ok(Outcome::Done)
 }
 

@@ -25,8 +25,15 @@ pub(crate) struct Arguments {
     shell: Shell,
 }
 
+/// Script of bash, which ends words at `=`: clap's own offers no values.
+const BASH: &str = include_str!("completions/gigatcp.bash");
+
 /// Prints the script.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    if arguments.shell == Shell::Bash {
+        output::print(BASH)?;
+        return Ok(Outcome::Done);
+    }
     let shells = Shells::builtins();
     let shell = shells.completer(&arguments.shell.to_string());
     let shell =

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use gigatcp_record::{CauseShare, FlowRecord, RunRecord};
 use gigatcp_report::number;
+use gigatcp_report::prose::wrap_hanging;
 use serde_json::{Value, json};
 
 use super::Outcome;
@@ -83,7 +84,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.json {
         output::print_json(&value(&pairs, &unmatched))?;
     } else {
-        output::print(&text(&pairs, &unmatched))?;
+        output::print_lines(&text(&pairs, &unmatched))?;
     }
     Ok(Outcome::Done)
 }
@@ -164,46 +165,112 @@ fn change(first: f64, second: f64) -> f64 {
     }
 }
 
+/// Flows that are shown in full; of more each has a line.
+const MOST_IN_FULL: usize = 8;
+
+/// Flows that have a line at most: those that changed most.
+const MOST_LINES: usize = 30;
+
+/// Changes of the goodput below this, in percent, are none.
+const SAME_PERCENT: f64 = 1.0;
+
 fn text(pairs: &[Pair<'_>], unmatched: &[String]) -> String {
-    let mut text = String::new();
-    for pair in pairs {
-        let (first, second) = (pair.first, pair.second);
-        let rates = [first, second].map(|flow| number::rate(flow.goodput_bps));
-        let change = change(first.goodput_bps, second.goodput_bps);
-        let _ = writeln!(
-            text,
-            "{}: {} -> {} ({change:+.1} %)",
-            pair.name, rates[0], rates[1]
-        );
-        let _ = writeln!(
-            text,
-            "  Retransmitted  {} -> {} segments",
-            first.retransmitted_segments, second.retransmitted_segments
-        );
-        let _ = writeln!(
-            text,
-            "  Limited by     {} -> {}",
-            cause(first),
-            cause(second)
-        );
-        let cpu = |flow: &FlowRecord| {
-            let percent = |share: f64| 100.0 * share;
-            let (sender, receiver) = (flow.sender_cpu_fraction, flow.receiver_cpu_fraction);
-            format!("{:.0} and {:.0} %", percent(sender), percent(receiver))
-        };
-        let _ = writeln!(
-            text,
-            "  CPU            {} -> {} (sender and receiver)",
-            cpu(first),
-            cpu(second)
-        );
-        if first.congestion_control != second.congestion_control {
-            let (a, b) = (&first.congestion_control, &second.congestion_control);
-            let _ = writeln!(text, "  Control        {a} -> {b}");
+    let mut text = counts(pairs);
+    if pairs.len() <= MOST_IN_FULL {
+        pairs.iter().for_each(|pair| text.push_str(&in_full(pair)));
+    } else {
+        let mut sorted: Vec<&Pair<'_>> = pairs.iter().collect();
+        sorted.sort_by(|a, b| b.change().abs().total_cmp(&a.change().abs()));
+        let shown = &sorted[..sorted.len().min(MOST_LINES)];
+        shown.iter().for_each(|pair| text.push_str(&pair.rates()));
+        if sorted.len() > shown.len() {
+            let _ = writeln!(
+                text,
+                "{} more changed less: --json",
+                sorted.len() - shown.len()
+            );
         }
     }
-    for name in unmatched {
-        let _ = writeln!(text, "{name}");
+    for side in ["A only: ", "B only: "] {
+        let names = unmatched.iter().filter_map(|name| name.strip_prefix(side));
+        let names: Vec<&str> = names.collect();
+        let some = &names[..names.len().min(MOST_IN_FULL)];
+        let more = match names.len() - some.len() {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        if !some.is_empty() {
+            text.push_str(&wrap_hanging(
+                &format!("{side}{}{more}", some.join("; ")),
+                0,
+                2,
+            ));
+        }
+    }
+    text
+}
+
+/// Counts of flows that became faster and slower; empty for one flow.
+fn counts(pairs: &[Pair<'_>]) -> String {
+    let count = |is: fn(f64) -> bool| pairs.iter().filter(|pair| is(pair.change())).count();
+    match pairs.len() {
+        0 => "Nothing to compare: no flow has the same name in both\n".to_owned(),
+        1 => String::new(),
+        all => format!(
+            "Of {all} flows {} faster, {} slower, {} within {SAME_PERCENT} %\n",
+            count(|change| change > SAME_PERCENT),
+            count(|change| change < -SAME_PERCENT),
+            count(|change| change.abs() <= SAME_PERCENT)
+        ),
+    }
+}
+
+impl Pair<'_> {
+    /// The change of the goodput, percent.
+    fn change(&self) -> f64 {
+        change(self.first.goodput_bps, self.second.goodput_bps)
+    }
+
+    /// The goodput of both, a line.
+    fn rates(&self) -> String {
+        let [first, second] = [self.first, self.second].map(|flow| number::rate(flow.goodput_bps));
+        format!(
+            "{}: {first} -> {second} ({:+.1} %)\n",
+            self.name,
+            self.change()
+        )
+    }
+}
+
+/// All that is compared of a flow.
+fn in_full(pair: &Pair<'_>) -> String {
+    let (first, second) = (pair.first, pair.second);
+    let mut text = pair.rates();
+    let _ = writeln!(
+        text,
+        "  Retransmitted  {} -> {} segments",
+        first.retransmitted_segments, second.retransmitted_segments
+    );
+    let _ = writeln!(
+        text,
+        "  Limited by     {} -> {}",
+        cause(first),
+        cause(second)
+    );
+    let cpu = |flow: &FlowRecord| {
+        let percent = |share: f64| 100.0 * share;
+        let (sender, receiver) = (flow.sender_cpu_fraction, flow.receiver_cpu_fraction);
+        format!("{:.0} and {:.0} %", percent(sender), percent(receiver))
+    };
+    let _ = writeln!(
+        text,
+        "  CPU            {} -> {} (sender and receiver)",
+        cpu(first),
+        cpu(second)
+    );
+    if first.congestion_control != second.congestion_control {
+        let (a, b) = (&first.congestion_control, &second.congestion_control);
+        let _ = writeln!(text, "  Control        {a} -> {b}");
     }
     text
 }

@@ -115,7 +115,7 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "verify")]
     apply: bool,
 
-    /// Show every finding in full
+    /// Show every finding in full, and the commands that undo what is changed
     #[arg(short, long)]
     verbose: bool,
 

@@ -94,7 +94,7 @@ pub(crate) struct Arguments {
     overrides: Vec<String>,
 
     /// The series of the plan whose path is meant [default: the first]
-    #[arg(long, value_name = "NAME", requires = "plan")]
+    #[arg(long, value_name = "NAME", requires = "plan", add = ArgValueCompleter::new(complete::series))]
     series: Option<String>,
 
     #[command(flatten)]
@@ -289,7 +289,7 @@ struct Link {
     /// Each queue: its room, as in '100 packets', '1 MB' or '0.5 BDP', its discipline, as in
     /// fq_codel (see `gigatcp list queues`), or both and settings, as in 'codel, 1000 packets,
     /// target 5 ms' [default: 1 BDP, at least 100 packets, first in, first out]
-    #[arg(long, value_name = "QUEUE", requires = "bottleneck")]
+    #[arg(long, value_name = "QUEUE", requires = "bottleneck", add = ArgValueCompleter::new(complete::queues))]
     queue: Option<String>,
 
     /// Every N-th packet is damaged

@@ -1,5 +1,6 @@
 //! `gigatcp explain`: describes a cause of `why` or a rule of `doctor`, and how it is detected.
 
+use clap_complete::engine::ArgValueCompleter;
 use gigatcp_doctor::{RULES, Rule};
 use gigatcp_report::prose::wrap;
 use gigatcp_why::{ALIASES, CAUSES, Cause, find};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use super::Outcome;
 use crate::failure::Failure;
 use crate::grid::{Align, grid};
-use crate::{nearest, output};
+use crate::{complete, nearest, output};
 
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.explain/2";
@@ -26,8 +27,12 @@ Examples:
 )]
 pub(crate) struct Arguments {
     /// Id of a verdict or rule; without it, all are listed
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(complete::explained))]
     id: Option<String>,
+
+    /// List each with its title, a line each
+    #[arg(long, short, conflicts_with_all = ["json", "id"])]
+    verbose: bool,
 
     /// Print JSON
     #[arg(long)]
@@ -53,26 +58,45 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     output::print(&match (&arguments.id, &causes[..], &rules[..]) {
         (Some(id), [cause], _) => renamed(id, cause) + &page(cause),
         (Some(_), _, [rule]) => rule_page(rule),
-        _ => list(&causes, &rules),
+        _ => list(&causes, &rules, arguments.verbose),
     })?;
     Ok(Outcome::Done)
 }
 
-fn list(causes: &[&Cause], rules: &[&Rule]) -> String {
-    let causes = causes.iter().map(|cause| (cause.id, cause.name)).collect();
-    let rules = rules.iter().map(|rule| (rule.id, rule.name)).collect();
-    let lines = |names: Vec<(&str, &str)>| {
-        let cells: Vec<Vec<String>> = names
-            .into_iter()
-            .map(|(id, name)| vec![id.into(), name.into()])
-            .collect();
-        grid(&[Align::Left, Align::Left], &cells)
+/// All ids in columns, or with their titles, a line each.
+fn list(causes: &[&Cause], rules: &[&Rule], is_full: bool) -> String {
+    let causes: Vec<_> = causes.iter().map(|cause| (cause.id, cause.name)).collect();
+    let rules: Vec<_> = rules.iter().map(|rule| (rule.id, rule.name)).collect();
+    let lines = |names: &[(&str, &str)], columns: usize| {
+        let cells: Vec<Vec<String>> = match is_full {
+            true => names
+                .iter()
+                .map(|(id, name)| vec![(*id).into(), (*name).into()])
+                .collect(),
+            false => in_columns(names, columns),
+        };
+        grid(&[Align::Left; 3], &cells)
+    };
+    let more = if is_full {
+        ""
+    } else {
+        "\ngigatcp explain ID: one of them; -v: with their titles\n"
     };
     format!(
-        "Verdicts of `why`\n{}\nRules of `doctor`\n{}",
-        lines(causes),
-        lines(rules)
+        "Verdicts of `why`\n{}\nRules of `doctor`\n{}{more}",
+        lines(&causes, 2),
+        lines(&rules, 3)
     )
+}
+
+/// Ids from top to bottom, then from left to right.
+fn in_columns(names: &[(&str, &str)], columns: usize) -> Vec<Vec<String>> {
+    let height = names.len().div_ceil(columns);
+    let line = |row: usize| {
+        let ids = names.iter().skip(row).step_by(height);
+        ids.map(|(id, _)| format!("  {id}")).collect()
+    };
+    (0..height).map(line).collect()
 }
 
 fn unknown(id: &str) -> Failure {
@@ -85,6 +109,7 @@ fn unknown(id: &str) -> Failure {
     };
     let counts = format!("{} verdicts and {} rules", CAUSES.len(), RULES.len());
     Failure::new(format!("there is no verdict or rule `{id}`"))
+        .effect("nothing was explained")
         .hint(format!("{meant}there are {counts}"))
         .hint("`gigatcp explain` lists them")
 }

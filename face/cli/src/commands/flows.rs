@@ -55,6 +55,10 @@ pub(crate) struct Arguments {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
+    /// A line for every connection, not only for the largest
+    #[arg(long, short, conflicts_with_all = ["json", "long", "flags", "clocks"])]
+    verbose: bool,
+
     /// Everything that is known of each connection, one fact a line
     #[arg(long, conflicts_with = "json")]
     long: bool,
@@ -75,6 +79,9 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     outputs: Outputs,
 }
+
+/// Connections with a line, unless all are wanted.
+const MOST_LINES: usize = 32;
 
 /// Whose flags.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,7 +126,12 @@ fn show(arguments: &Arguments) -> Result<(), Failure> {
                 out.write(&view::long(&capture, index))?;
             }
         } else {
-            out.write(&view::lines(&capture))?;
+            let most = if arguments.verbose {
+                usize::MAX
+            } else {
+                MOST_LINES
+            };
+            out.write_lines(&view::lines(&capture, most))?;
         }
         out.finish()?;
     }

@@ -1,5 +1,6 @@
 //! `gigatcp list`: lists available names and keys, generated from their definitions.
 
+use clap_complete::engine::ArgValueCompleter;
 use gigatcp_path::queue;
 use gigatcp_plan::keys::{Fallback, KeyTable, LINK, TABLES};
 use gigatcp_report::escape::terminal;
@@ -7,12 +8,14 @@ use gigatcp_tcp::congestion;
 use gigatcp_units::settings::Parameter;
 use serde::Serialize;
 
+mod keys;
+
 use super::Outcome;
 use crate::experiments::{Experiments, Place};
 use crate::failure::Failure;
 use crate::grid::{Align, grid};
 use crate::plan_file::PlanFile;
-use crate::{output, profiles};
+use crate::{complete, nearest, output, profiles};
 
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.list/1";
@@ -23,15 +26,19 @@ const SCHEMA: &str = "gigatcp.list/1";
     about = "List experiments, keys of a plan, congestion controls, queues, applications, links or profiles",
     long_about = "\
 List what there is to choose from: experiments (the default), the keys of a plan, \
-congestion controls, queue disciplines, applications, what a link can do, and profiles with all their settings.
+congestion controls, queue disciplines, applications, what a link can do, and profiles of hosts. NAME shows one of them \
+in full, -v all.
 
 Experiments are built in. In a checkout those of the directory `experiments` win, in this or a \
 parent directory.",
     after_help = "\
 Examples:
   gigatcp list                    experiments, for `gigatcp run NAME`
-  gigatcp list keys | less        everything a plan can say, with defaults
+  gigatcp list keys               tables of a plan
+  gigatcp list keys flow          keys of a table; flow.window: one key
+  gigatcp list keys -v | less     everything a plan can say, with defaults
   gigatcp list controls           for congestion_control in [flow]
+  gigatcp list controls cubic     one in full
   gigatcp list queues             for queue in [path] and hops, and `emulate --queue`
   gigatcp list applications       for application in [flow]
   gigatcp list links              everything [[link]] and hops can do
@@ -42,6 +49,14 @@ pub(crate) struct Arguments {
     /// What to list
     #[arg(value_enum, default_value = "experiments")]
     what: What,
+
+    /// Show one in full, by its name: a table, key, control, queue, application or profile
+    #[arg(conflicts_with = "json", add = ArgValueCompleter::new(complete::listed))]
+    name: Option<String>,
+
+    /// Show all in full
+    #[arg(long, short, conflicts_with_all = ["json", "name"])]
+    verbose: bool,
 
     /// Print JSON instead of text
     #[arg(long)]
@@ -153,40 +168,94 @@ struct Key {
 
 /// Prints the requested list.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    match arguments.what {
-        What::Experiments => list_experiments(arguments.json)?,
-        What::Keys if arguments.json => print(Lists {
-            tables: Some(TABLES.iter().map(Table::of).collect()),
-            ..Lists::default()
-        })?,
-        What::Keys => output::print(&keys_text())?,
-        What::Controls if arguments.json => print(Lists {
-            controls: Some(controls()),
-            ..Lists::default()
-        })?,
-        What::Controls => output::print(&controls_text())?,
-        What::Queues if arguments.json => print(Lists {
-            queues: Some(queues().collect()),
-            ..Lists::default()
-        })?,
-        What::Queues => output::print(&choices_text(queues()))?,
-        What::Applications if arguments.json => print(Lists {
-            applications: Some(applications().collect()),
-            ..Lists::default()
-        })?,
-        What::Applications => output::print(&choices_text(applications()))?,
-        What::Links if arguments.json => print(Lists {
-            tables: Some(vec![Table::of(&LINK)]),
-            ..Lists::default()
-        })?,
-        What::Links => output::print(&LINK.to_string())?,
-        What::Profiles if arguments.json => print(Lists {
-            profiles: Some(profiles::all()),
-            ..Lists::default()
-        })?,
-        What::Profiles => output::print(&profiles::text())?,
+    if arguments.what == What::Experiments {
+        list_experiments(arguments)?;
+    } else if arguments.json {
+        print(lists(arguments.what))?;
+    } else {
+        output::print_lines(&text(arguments)?)?;
     }
     Ok(Outcome::Done)
+}
+
+/// Returns one of the lists as JSON.
+fn lists(what: What) -> Lists {
+    let mut lists = Lists::default();
+    match what {
+        What::Experiments => {}
+        What::Keys => lists.tables = Some(TABLES.iter().map(Table::of).collect()),
+        What::Controls => lists.controls = Some(controls().collect()),
+        What::Queues => lists.queues = Some(queues().collect()),
+        What::Applications => lists.applications = Some(applications().collect()),
+        What::Links => lists.tables = Some(vec![Table::of(&LINK)]),
+        What::Profiles => lists.profiles = Some(profiles::all()),
+    }
+    lists
+}
+
+/// Returns a line for each, or one or all in full.
+fn text(arguments: &Arguments) -> Result<String, Failure> {
+    let (name, is_full) = (arguments.name.as_deref(), arguments.verbose);
+    match arguments.what {
+        What::Keys => keys::text(name, is_full),
+        What::Links => keys::links(name, is_full),
+        What::Profiles => match (name, is_full) {
+            (None, true) => Ok(profiles::text()),
+            (None, false) => Ok(profiles::brief()),
+            (Some(name), _) => profiles::one(name).ok_or_else(|| {
+                let names = profiles::all();
+                unknown(
+                    name,
+                    "profiles",
+                    &names.iter().map(|one| one.name()).collect::<Vec<_>>(),
+                )
+            }),
+        },
+        What::Controls => {
+            let some = named(controls().collect(), name, "controls", |one| one.name)?;
+            Ok(controls_text(&some, is_full || name.is_some()))
+        }
+        What::Queues => {
+            let some = named(queues().collect(), name, "queues", |one| one.name)?;
+            Ok(choices_text(some, is_full || name.is_some()))
+        }
+        What::Applications => {
+            let some = named(applications().collect(), name, "applications", |one| {
+                one.name
+            })?;
+            Ok(choices_text(some, is_full || name.is_some()))
+        }
+        What::Experiments => Ok(String::new()),
+    }
+}
+
+/// The one of that name, or all.
+fn named<T>(
+    all: Vec<T>,
+    name: Option<&str>,
+    what: &str,
+    name_of: fn(&T) -> &str,
+) -> Result<Vec<T>, Failure> {
+    let Some(name) = name else {
+        return Ok(all);
+    };
+    let names: Vec<String> = all.iter().map(|one| name_of(one).to_owned()).collect();
+    let some: Vec<T> = all.into_iter().filter(|one| name_of(one) == name).collect();
+    match some.is_empty() {
+        false => Ok(some),
+        true => Err(unknown(
+            name,
+            what,
+            &names.iter().map(String::as_str).collect::<Vec<_>>(),
+        )),
+    }
+}
+
+fn unknown(name: &str, what: &str, known: &[&str]) -> Failure {
+    Failure::new(format!("`{name}` is none of the {what}"))
+        .effect("nothing was listed")
+        .hint(nearest::hint(name, what, known))
+        .hint(format!("`gigatcp list {what}` lists them"))
 }
 
 fn print(lists: Lists) -> Result<(), Failure> {
@@ -196,21 +265,27 @@ fn print(lists: Lists) -> Result<(), Failure> {
     })
 }
 
-fn list_experiments(json: bool) -> Result<(), Failure> {
+fn list_experiments(arguments: &Arguments) -> Result<(), Failure> {
     let known = Experiments::known();
-    let places = known
-        .names()
+    let names = named(
+        known.names().collect(),
+        arguments.name.as_deref(),
+        "experiments",
+        |one| one,
+    )?;
+    let places = names
+        .into_iter()
         .filter_map(|name| known.find(name).map(|place| (name, place)));
     let experiments: Vec<Experiment> = places
         .map(|(name, place)| Experiment::read(name, place))
         .collect();
-    if json {
+    if arguments.json {
         return print(Lists {
             experiments: Some(experiments),
             ..Lists::default()
         });
     }
-    output::print(&experiments_text(&experiments))?;
+    output::print_lines(&experiments_text(&experiments))?;
     output::say(&format!("\n{}", places_text(&known, &experiments)));
     Ok(())
 }
@@ -282,7 +357,7 @@ fn experiments_text(experiments: &[Experiment]) -> String {
     grid(&[Align::Left, Align::Right, Align::Left], &cells)
 }
 
-fn controls() -> Vec<Control> {
+fn controls() -> impl Iterator<Item = Control> {
     let convert = |entry: &gigatcp_tcp::congestion::Entry| Control {
         name: entry.name,
         summary: entry.summary,
@@ -290,23 +365,29 @@ fn controls() -> Vec<Control> {
         reacts_to: entry.reacts_to,
         deployed: entry.deployed,
     };
-    congestion::entries().map(convert).collect()
+    congestion::entries().map(convert)
 }
 
-fn controls_text() -> String {
-    let lines = |control: Control| {
+/// A line for each, in full two.
+fn controls_text(some: &[Control], is_full: bool) -> String {
+    let lines = |control: &Control| {
         let second = format!(
             "{}; reacts to {}; deployed: {}",
             control.family, control.reacts_to, control.deployed
         );
-        [
-            vec![control.name.to_owned(), control.summary.to_owned()],
-            vec![String::new(), second],
-        ]
+        // Its sources are in brackets at the end.
+        let end = control.summary.rfind(" (").filter(|_| !is_full);
+        let summary = &control.summary[..end.unwrap_or(control.summary.len())];
+        let first = vec![control.name.to_owned(), summary.to_owned()];
+        let second = is_full.then(|| vec![String::new(), second]);
+        std::iter::once(first).chain(second).collect::<Vec<_>>()
     };
-    let cells: Vec<_> = controls().into_iter().flat_map(lines).collect();
-    let kernels = "With sender.stack = \"kernel\", live: any that the kernel has.\n";
-    grid(&[Align::Left, Align::Left], &cells) + kernels
+    let cells: Vec<_> = some.iter().flat_map(lines).collect();
+    let note = match is_full {
+        true => "With sender.stack = \"kernel\", live: any that the kernel has.\n",
+        false => "gigatcp list controls NAME, or -v: what it reacts to, where it is deployed\n",
+    };
+    grid(&[Align::Left, Align::Left], &cells) + note
 }
 
 fn queues() -> impl Iterator<Item = Choice> {
@@ -337,8 +418,13 @@ impl Choice {
     }
 }
 
-/// Returns a line for each choice, and one for each of its settings.
-fn choices_text(choices: impl Iterator<Item = Choice>) -> String {
+/// A line for each, in full also one for each of its settings.
+fn choices_text(choices: Vec<Choice>, is_full: bool) -> String {
+    if !is_full {
+        let line = |choice: &Choice| vec![choice.name.to_owned(), choice.summary.to_owned()];
+        let cells: Vec<_> = choices.iter().map(line).collect();
+        return grid(&[Align::Left; 2], &cells) + "with NAME, or -v: also the settings\n";
+    }
     let mut cells = Vec::new();
     for choice in choices {
         let blank = String::new;
@@ -359,11 +445,6 @@ fn choices_text(choices: impl Iterator<Item = Choice>) -> String {
         }));
     }
     grid(&[Align::Left; 4], &cells)
-}
-
-fn keys_text() -> String {
-    let tables: Vec<String> = TABLES.iter().map(ToString::to_string).collect();
-    tables.join("\n")
 }
 
 impl Table {

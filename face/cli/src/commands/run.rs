@@ -37,7 +37,7 @@ Run an experiment or a plan, and show and store what came out.
 
 A line for each series: its throughput, next to what was published where the experiment repeats \
 something published, and what limited the sender, as shares of the time. Of repeats: median, min \
-and max. One connection is shown with its intervals, as nuttcp prints them.
+and max. One connection is shown with its intervals.
 
 With --verbose each series has its intervals, what every path element carried and dropped, and \
 the CPUs of the hosts; of more than 12 series the table is shown, of more than 30 intervals their \
@@ -81,7 +81,7 @@ pub(crate) struct Arguments {
     overrides: Vec<String>,
 
     /// Run only this series. May be repeated
-    #[arg(long = "series", value_name = "NAME")]
+    #[arg(long = "series", value_name = "NAME", add = ArgValueCompleter::new(complete::series))]
     series: Vec<String>,
 
     /// Root of every random stream, instead of the plan's
@@ -115,12 +115,16 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "json")]
     all: bool,
 
+    /// Form of the output
+    #[arg(long, value_enum, default_value = "native", conflicts_with_all = ["json", "verbose", "all"])]
+    format: Format,
+
     /// Print run.json instead of tables, and nothing else, on stdout
     #[arg(long)]
     json: bool,
 
     /// Directory in which the result directory is created
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long, value_name = "DIR", default_value_os_t = crate::config::out())]
     out: PathBuf,
 
     /// Worlds run at the same time [default: one per processor core]. The result does not depend
@@ -148,14 +152,24 @@ impl Arguments {
             why: false,
             verbose: false,
             all: false,
+            format: Format::Native,
             json,
-            out: PathBuf::from("runs"),
+            out: crate::config::out(),
             jobs: None,
         }
     }
 }
 
-/// Backend that a plan runs on.
+/// Form of the output.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Format {
+    /// The answer, and a table of what each flow reached
+    Native,
+    /// The lines that nuttcp prints of each flow; its MB are MiB
+    Nuttcp,
+}
+
+/// What a plan runs on.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum On {
     /// Virtual time: a simulated world, the same on any machine
@@ -574,13 +588,18 @@ fn show(arguments: &Arguments, report: &Report<'_>, folder: Option<&Path>) -> Re
         output::say(&format!("stored in {}", folder.display()));
         return output::print_all(file);
     }
+    if arguments.format == Format::Nuttcp {
+        return output::print(report.text_nuttcp().trim_end());
+    }
     let mut text = match (arguments.all, arguments.verbose) {
         (true, _) => report.text(),
         (false, true) => report.text_brief(),
         (false, false) => report.text_screen(),
     };
     if let Some(folder) = folder {
-        text.push_str(&format!("\nstored in {}", folder.display()));
+        let page = folder.join("report.html");
+        let (folder, page) = (folder.display(), page.display());
+        text.push_str(&format!("\nstored in {folder}\npage: {page}"));
     }
-    output::print(&text)
+    output::print_lines(&text)
 }

@@ -215,7 +215,7 @@ pub(crate) fn show(sweep: &Sweep, view: &View, command: &str) -> Result<(), Fail
         }
     }
     text.push_str(&format!("\nstored in {}", directory.display()));
-    output::print(&text)
+    output::print_lines(&text)
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

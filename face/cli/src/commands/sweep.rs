@@ -121,7 +121,7 @@ pub(crate) struct Arguments {
     overrides: Vec<String>,
 
     /// Sweep only this series. May be repeated
-    #[arg(long = "series", value_name = "NAME")]
+    #[arg(long = "series", value_name = "NAME", add = ArgValueCompleter::new(complete::series))]
     series: Vec<String>,
 
     /// Seed of the first repetition, of the order and of samples, instead of the plan's
@@ -145,7 +145,7 @@ pub(crate) struct Arguments {
     all: bool,
 
     /// Where the directory with the results is made
-    #[arg(long, value_name = "DIR", default_value = "runs")]
+    #[arg(long, value_name = "DIR", default_value_os_t = crate::config::out())]
     out: PathBuf,
 
     /// Worlds at the same time [default: one per processor core]. The result does not depend on it
@@ -334,7 +334,7 @@ fn dry_run(space: &Space, question: &Question, file: &PlanFile) -> Result<Outcom
         output::counted(count as u64, "cell"),
         output::counted(runs, "run")
     ));
-    output::print(&text).map(|()| Outcome::Done)
+    output::print_lines(&text).map(|()| Outcome::Done)
 }
 
 /// Runs the cells without a row, and shows progress. Returns whether all of them ran.

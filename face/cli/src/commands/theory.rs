@@ -122,7 +122,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.json {
         output::print_json(&view)?;
     } else {
-        output::print(&view.text(arguments.verbose))?;
+        output::print_lines(&view.text(arguments.verbose))?;
     }
     Ok(Outcome::Done)
 }

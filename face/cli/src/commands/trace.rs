@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.json {
         output::print_json(&value(to, &there, back.as_ref()))?;
     } else {
-        output::print(&text(arguments, to, &there, back.as_ref()))?;
+        output::print_lines(&text(arguments, to, &there, back.as_ref()))?;
     }
     Ok(match interrupt.signal() {
         Some(signal) => Outcome::Interrupted(signal),
@@ -78,7 +78,9 @@ fn resolve(arguments: &Arguments) -> Result<SocketAddr, Failure> {
     let host = &arguments.host;
     let addresses = (host.as_str(), arguments.port).to_socket_addrs();
     let mut addresses = addresses.map_err(|error| {
-        Failure::new(format!("`{host}` cannot be resolved: {error}")).effect("nothing was traced")
+        Failure::new(format!("`{host}` cannot be resolved: {error}"))
+            .effect("nothing was traced")
+            .hint("check the name, or give an address")
     })?;
     let is_allowed = |address: &SocketAddr| match (arguments.version4, arguments.version6) {
         (true, _) => address.is_ipv4(),

@@ -78,7 +78,7 @@ class SequencePanel {
   draw() {
     if (this.fits) this.fit();
     const { x0, x1, y0, y1 } = this.view;
-    this.panel.frame(this.view, y0, y1, OCTETS, "offset in the stream");
+    this.panel.frame(this.view, y0, y1, BYTES, "offset in the stream");
     this.panel.inside(() => this.contents(x0, x1));
     if (this.drag && !this.drag.moves) drawRubberBand(this.panel.g, this.drag);
   }
@@ -358,9 +358,9 @@ class SequencePanel {
       for (const [left, right] of p.sacks.get(i) ?? []) lines.push(`SACK ${digits(left, 0)} to ${digits(right, 0)}`);
       if (!Number.isNaN(p.rtt[i])) lines.push(`round trip ${withUnit(p.rtt[i], NANOS)}`);
     } else {
-      lines.push(`data ${digits(p.at[i], 0)} to ${digits(p.end[i], 0)} (${digits(p.end[i] - p.at[i], 0)} octets)`);
+      lines.push(`data ${digits(p.at[i], 0)} to ${digits(p.end[i], 0)} (${digits(p.end[i] - p.at[i], 0)} bytes)`);
     }
-    lines.push(`in flight after it ${withUnit(p.next[i] - p.una[i], OCTETS)}`);
+    lines.push(`in flight after it ${withUnit(p.next[i] - p.una[i], BYTES)}`);
     return lines;
   }
 

@@ -48,7 +48,7 @@ function drawOwin(panel, view, tree) {
     }
   });
   if (tree.meta.windows && window < 2.5 * high) high = Math.max(high, window);
-  panel.frame(view, 0, high * 1.08, OCTETS, "in flight, window (dashed)", 22);
+  panel.frame(view, 0, high * 1.08, BYTES, "in flight, window (dashed)", 22);
   panel.inside(() => {
     const owin = new Steps(panel), offered = new Steps(panel);
     tree.visit(x0, x1, panel.perPixel / panel.ratio, (c, i, isWide) => {

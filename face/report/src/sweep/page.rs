@@ -40,6 +40,13 @@ const SCRIPT: [&str; 4] = [
     include_str!("../../assets/sweep.js"),
 ];
 
+/// A metric as a sentence names it: its unit stands behind the value.
+fn name(metric: &str) -> String {
+    let units = ["_bps", "_ns", "_bytes"].into_iter();
+    let bare = units.filter_map(|unit| metric.strip_suffix(unit)).next();
+    bare.unwrap_or(metric).replace('_', " ")
+}
+
 impl SweepReport<'_> {
     /// Returns the page. `command` is the command that made it, `one` a command that runs a cell if
     /// its number is appended, and `cells` lists the first cells.
@@ -69,7 +76,7 @@ impl SweepReport<'_> {
              <script>\n\"use strict\";\n",
             html(one),
             self.cell_table(cells),
-            html(&self.text(view)),
+            html(&self.tables(view)),
             html(command),
             html(one),
         );
@@ -87,7 +94,7 @@ impl SweepReport<'_> {
             .collect();
         means.sort_by(|a, b| b.0.mean.total_cmp(&a.0.mean));
         let (highest, lowest) = (means.first()?, means.last()?);
-        let (scale, metric) = (self.scale(), &self.grid.metric);
+        let (scale, metric) = (self.scale(), name(&self.grid.metric));
         let value = |one: &Summary| {
             let text = format!("{} {}", with_interval(one, scale), scale.unit);
             text.trim_end().to_owned()
@@ -106,9 +113,9 @@ impl SweepReport<'_> {
         let alone = effects.iter().flat_map(|effects| &effects.sources);
         let alone = alone.filter(|source| source.factors.len() == 1);
         if let Some(most) = alone.max_by(|a, b| a.share.total_cmp(&b.share)) {
-            let name = &self.grid.scales[most.factors[0]].name;
+            let axis = &self.grid.scales[most.factors[0]].name;
             let share = percent(most.share);
-            let _ = write!(answer, ". {name} explains {share} of the variance");
+            let _ = write!(answer, ". {axis} explains {share} of the variance");
         }
         Some(answer)
     }
@@ -136,7 +143,7 @@ impl SweepReport<'_> {
         let mut table = format!(
             "<table class=\"numbers\"><thead><tr><th scope=\"col\">Cell</th>{}<th scope=\"col\">{}</th>\
              {}<th scope=\"col\">runs</th><th scope=\"col\">failed</th>\
-             <th scope=\"col\" class=\"text\">alone</th></tr></thead><tbody>\n",
+             <th scope=\"col\" class=\"text\">the cell alone</th></tr></thead><tbody>\n",
             factors.collect::<String>(),
             html(metric.trim_end_matches(", ")),
             if has_intervals {

@@ -14,7 +14,10 @@ use crate::grid::{Align, grid, line};
 use crate::output::counted;
 use crate::profiles;
 
-/// Shown in place of an absent value.
+/// Series that are shown unless all are wanted.
+const MOST_ROWS: usize = 8;
+
+/// Stands for what is not there.
 const NONE: &str = "-";
 
 /// A plan.
@@ -131,8 +134,8 @@ impl PlanView {
         }
     }
 
-    /// As text: a line per series, then paths and hosts.
-    pub(super) fn text(&self) -> String {
+    /// Returns a line per series, then paths and hosts: the first, or in full all.
+    pub(super) fn text(&self, is_full: bool) -> String {
         let title = if self.title == self.name {
             String::new()
         } else {
@@ -145,19 +148,29 @@ impl PlanView {
             counted(self.repeat.into(), "run"),
             self.seed,
         );
-        text.push_str(&self.series_text());
-        for (names, environment) in self.environment() {
-            let whose = if names.len() == self.series.len() {
-                "all series".to_owned()
-            } else {
-                names.join(", ")
+        text.push_str(&self.series_text(is_full));
+        let all = self.environment();
+        let shown = if is_full { all.len() } else { 1 };
+        for (names, environment) in all.iter().take(shown) {
+            let whose = match names[..] {
+                _ if names.len() == self.series.len() => "all series".to_owned(),
+                [first, ..] if !is_full && names.len() > 3 => {
+                    format!("{first} and {} more", names.len() - 1)
+                }
+                _ => names.join(", "),
             };
             text.push_str(&format!("\npath and hosts of {whose}\n{environment}"));
+        }
+        if all.len() > shown {
+            let others = all.len() - shown;
+            text.push_str(&format!(
+                "\nother paths or hosts: {others} more; -v shows all\n"
+            ));
         }
         text
     }
 
-    fn series_text(&self) -> String {
+    fn series_text(&self, is_full: bool) -> String {
         let columns = [
             Align::Left,
             Align::Right,
@@ -172,7 +185,7 @@ impl PlanView {
             "series",
             "flows",
             "congestion control",
-            "first ssthresh",
+            "initial ssthresh",
             "send buffer",
             "receive buffer",
             "starts",
@@ -181,7 +194,16 @@ impl PlanView {
         for series in &self.series {
             cells.extend(series.lines());
         }
-        grid(&columns, &cells)
+        let left_out = match is_full {
+            true => 0,
+            false => cells.len().saturating_sub(MOST_ROWS + 1),
+        };
+        cells.truncate(cells.len() - left_out);
+        let more = match left_out {
+            0 => String::new(),
+            rows => format!("{rows} more rows: -v\n"),
+        };
+        grid(&columns, &cells) + &more
     }
 
     /// Distinct paths and hosts, each with the names of its series.
@@ -264,13 +286,13 @@ impl SeriesView {
             Align::Left,
         ];
         let mut cells = vec![line([
-            "way",
+            "direction",
             "element",
             "rate",
             "per packet",
             "delay",
             "queue",
-            "besides",
+            "other settings",
         ])];
         let ways = [
             ("data", &self.data_path),
@@ -325,8 +347,8 @@ impl SeriesView {
             "profile",
             "MTU",
             "coalescing",
-            "processor",
-            "besides",
+            "CPU",
+            "other settings",
         ]);
         let hosts = self.hosts().map(|(name, host)| host.cells(name));
         let cells: Vec<_> = std::iter::once(heading).chain(hosts).collect();
@@ -427,7 +449,7 @@ impl FlowKind {
         [
             format!("{}{opens}", self.congestion_control),
             match self.initial_ssthresh {
-                None => "its own".to_owned(),
+                None => "default".to_owned(),
                 Some(0) => "none".to_owned(),
                 Some(segments) => segments.to_string(),
             },
@@ -467,7 +489,7 @@ impl HostView {
         let mut processor = if self.has_cpu_costs {
             "declared costs".to_owned()
         } else {
-            "infinitely fast".to_owned()
+            "no cost".to_owned()
         };
         for part in &self.sharing {
             processor += &format!(", {part}");

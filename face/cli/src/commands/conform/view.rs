@@ -33,7 +33,8 @@ enum Result {
     Passed,
     /// Aspect that failed.
     Failed(String),
-    /// Aspect that failed, and the reason why this difference is accepted.
+    /// In what respect, and why that is known and right.
+    #[cfg(target_os = "linux")]
     Listed(String, String),
     /// Feature that the script requires.
     Unsupported(String),
@@ -176,6 +177,7 @@ impl Summary {
                         summary.retried.push(line(&reason));
                     }
                 }
+                #[cfg(target_os = "linux")]
                 Result::Listed(respect, why) => {
                     folder.listed += 1;
                     summary.listed.push(line(&format!("{respect}: {why}")));

@@ -40,7 +40,13 @@ pub(super) fn text(
     blocks.push(commands("Fix, as root", &report.fixes(false)));
     let in_some_cases = commands("Fix in the cases above only, as root", &report.fixes(true));
     blocks.push(in_some_cases);
-    blocks.push(commands("Undo, as root", &report.undos()));
+    match is_verbose {
+        true => blocks.push(commands("Undo, as root", &report.undos())),
+        false if report.findings.is_empty() => {}
+        false => {
+            blocks.push("-v: every finding in full, and what undoes the commands\n".to_owned())
+        }
+    }
     blocks.push(missing(&report.missing));
     blocks.retain(|block| !block.is_empty());
     let lines = blocks.join("\n");

@@ -115,9 +115,11 @@ fn environment(command: &mut Command) {
 }
 
 fn unstarted(name: &str, error: &io::Error) -> Failure {
-    let failure = Failure::new(format!("cannot start `{name}`: {error}")).status(NOT_STARTED);
+    let failure = Failure::new(format!("cannot start `{name}`: {error}"));
+    let failure = failure.effect("nothing was run").status(NOT_STARTED);
     match error.kind() {
         io::ErrorKind::NotFound => {
+            let failure = failure.hint("check the name, and that it is in PATH");
             failure.hint("a line for a shell needs one: `-- sh -c 'one; two'`")
         }
         _ => failure,

@@ -18,6 +18,10 @@ use crate::{nearest, output};
 
 /// The emulated path between both ends.
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "other systems check a path and emulate none")
+)]
 pub(super) struct EmulatedPath {
     /// From client to server.
     pub(super) forward: Vec<HopConfig>,
@@ -78,7 +82,8 @@ impl Source {
         found(&series.scenario, self.seed.unwrap_or(plan.seed))
     }
 
-    /// Returns the path without printing warnings.
+    /// Finds the path.
+    #[cfg(target_os = "linux")]
     pub(super) fn find(&self) -> Result<EmulatedPath, Failure> {
         let plan = self.plan(false)?;
         let series = self.series(&plan, true)?;

@@ -69,11 +69,13 @@ impl Words {
         words.map(|(name, value)| (name.replace('-', "_"), value.as_str()))
     }
 
+    #[cfg(target_os = "linux")]
     pub(super) fn has(&self, wanted: &str) -> bool {
         self.0.iter().any(|(name, _)| name == wanted)
     }
 
-    /// Replaces options by those in `others`.
+    /// Says `others` anew.
+    #[cfg(any(target_os = "linux", test))]
     pub(super) fn merge(&mut self, others: &Self) {
         for (name, value) in &others.0 {
             self.remove(name);
@@ -81,6 +83,7 @@ impl Words {
         }
     }
 
+    #[cfg(any(target_os = "linux", test))]
     pub(super) fn remove(&mut self, unwanted: &str) {
         self.0.retain(|(name, _)| name != unwanted);
     }

@@ -18,8 +18,8 @@ use crate::output::counted;
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.flows/2";
 
-/// A line for each connection, and one about the capture.
-pub(super) fn lines(capture: &Capture) -> String {
+/// Returns a line for each of the `most` largest connections, and one about the capture.
+pub(super) fn lines(capture: &Capture, most: usize) -> String {
     let columns = [
         Align::Right,
         Align::Left,
@@ -44,11 +44,22 @@ pub(super) fn lines(capture: &Capture) -> String {
         "RTT",
         "end",
     ])];
-    for (index, connection) in capture.counts.table.connections().enumerate() {
-        cells.push(connection_line(index, connection));
+    let all: Vec<_> = capture.counts.table.connections().enumerate().collect();
+    let count = all.len();
+    let largest = least_of(&all, most);
+    for (index, connection) in all {
+        if bytes_of(connection) >= largest && cells.len() <= most {
+            cells.push(connection_line(index, connection));
+        }
     }
-    let count = cells.len() - 1;
+    let left_out = count - (cells.len() - 1);
     let mut text = grid(&columns, &cells);
+    if left_out > 0 {
+        text.push_str(&format!(
+            "{} not shown: -v\n",
+            counted(left_out as u64, "smaller connection")
+        ));
+    }
     text.push_str(&format!(
         "{} in {} of {} ({})\n",
         counted(count as u64, "connection"),
@@ -57,6 +68,22 @@ pub(super) fn lines(capture: &Capture) -> String {
         capture.counts.about.format
     ));
     text
+}
+
+/// Unique bytes of both sides.
+fn bytes_of(connection: &Connection) -> u64 {
+    let sides = [Side::Client, Side::Server].map(|side| connection.direction(side).unique_bytes());
+    sides[0].saturating_add(sides[1])
+}
+
+/// The bytes of the smallest connection among the `most` largest.
+fn least_of(all: &[(usize, &Connection)], most: usize) -> u64 {
+    let mut sizes: Vec<u64> = all
+        .iter()
+        .map(|(_, connection)| bytes_of(connection))
+        .collect();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    sizes.get(most.saturating_sub(1)).copied().unwrap_or(0)
 }
 
 fn connection_line(index: usize, connection: &Connection) -> Vec<String> {

@@ -296,6 +296,9 @@ pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Fail
         },
         TestError::Socket { action, .. } if action.starts_with("ping") => failure
             .hint("sysctl -w net.ipv4.ping_group_range='0 2147483647' allows all users to ping"),
+        TestError::Unresolved { cause: Some(_), .. } => {
+            failure.hint("check the name, or give an address")
+        }
         TestError::Unresolved { cause: None, .. } => failure.hint("leave out -4 and -6"),
         TestError::Protocol(ClientFailure::Busy) => failure.hint(
             "wait for its test to end; `gigatcp server` takes many clients, and lets the others \

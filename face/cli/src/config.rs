@@ -1,0 +1,158 @@
+//! The config file: what is shown and where results go, never what a result is.
+//!
+//! `$XDG_CONFIG_HOME/gigatcp/config.toml` (`~/.config` without it, `%APPDATA%` on Windows), or the
+//! file that GIGATCP_CONFIG names:
+//!
+//! ```toml
+//! color = "never"          # as --color
+//! log = "warn"             # as GIGATCP_LOG
+//! out = "/data/runs"       # as --out of `run` and `sweep`
+//! ```
+//!
+//! The command line wins over a variable, and a variable over the file.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::{env, fs, io};
+
+use crate::failure::Failure;
+use crate::nearest;
+
+/// Names the file to read in place of the usual one.
+const VARIABLE: &str = "GIGATCP_CONFIG";
+
+/// Default directory of results.
+const OUT: &str = "runs";
+
+/// Names of the settings.
+const NAMES: [&str; 3] = ["color", "log", "out"];
+
+/// Settings of the file; `None`: the default.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Config {
+    pub(crate) color: Option<String>,
+    pub(crate) log: Option<String>,
+    out: Option<String>,
+}
+
+static CONFIG: OnceLock<Config> = OnceLock::new();
+
+/// The settings of this process.
+pub(crate) fn get() -> &'static Config {
+    CONFIG.get_or_init(Config::default)
+}
+
+/// Directory of results without `--out`.
+pub(crate) fn out() -> PathBuf {
+    PathBuf::from(get().out.as_deref().unwrap_or(OUT))
+}
+
+/// Reads the file, if there is one.
+pub(crate) fn load() -> Result<(), Failure> {
+    let named = env::var_os(VARIABLE).filter(|name| !name.is_empty());
+    let Some(file) = named.clone().map(PathBuf::from).or_else(usual) else {
+        return Ok(());
+    };
+    let text = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && named.is_none() => return Ok(()),
+        Err(error) => return Err(unreadable(&file, &error)),
+    };
+    let config = parse(&text).map_err(|failure| failure.within(&file.display().to_string()))?;
+    CONFIG.get_or_init(|| config);
+    Ok(())
+}
+
+/// Usual path of the file on this system.
+fn usual() -> Option<PathBuf> {
+    let set = |name: &str| env::var_os(name).filter(|value: &OsString| !value.is_empty());
+    let directory = match cfg!(windows) {
+        true => set("APPDATA").map(PathBuf::from),
+        false => set("XDG_CONFIG_HOME")
+            .map(PathBuf::from)
+            .or_else(|| Some(Path::new(&set("HOME")?).join(".config"))),
+    };
+    Some(directory?.join("gigatcp").join("config.toml"))
+}
+
+fn unreadable(file: &Path, error: &io::Error) -> Failure {
+    Failure::io(&format!("read the config file {}", file.display()), error)
+        .effect("nothing was done")
+        .hint(format!("make it readable, or set {VARIABLE} to another"))
+}
+
+/// Reads lines of `NAME = "VALUE"`, with comments and empty lines between.
+fn parse(text: &str) -> Result<Config, Failure> {
+    let mut config = Config::default();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let wrong = |cause: String| {
+            Failure::new(format!("line {number}: {cause}")).effect("nothing was done")
+        };
+        let Some((name, value)) = line.split_once('=') else {
+            return Err(wrong(format!("`{line}` is not NAME = \"VALUE\""))
+                .hint("as in `color = \"never\"`"));
+        };
+        let name = name.trim();
+        let Some(value) = quoted(value) else {
+            return Err(wrong(format!("the value of `{name}` is not in quotes"))
+                .hint(format!("as in `{name} = \"...\"`")));
+        };
+        let place = match name {
+            "color" => &mut config.color,
+            "log" => &mut config.log,
+            "out" => &mut config.out,
+            other => {
+                return Err(wrong(format!("there is no setting `{other}`"))
+                    .hint(nearest::hint(other, "settings", &NAMES)));
+            }
+        };
+        *place = Some(value.to_owned());
+    }
+    Ok(config)
+}
+
+/// Text between the quotes; behind them only a comment may stand.
+fn quoted(value: &str) -> Option<&str> {
+    let value = value.trim();
+    let quote = value
+        .chars()
+        .next()
+        .filter(|quote| ['"', '\''].contains(quote))?;
+    let (inner, rest) = value[1..].split_once(quote)?;
+    let rest = rest.trim();
+    (rest.is_empty() || rest.starts_with('#')).then_some(inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_empty_lines_are_no_settings() {
+        let text = "# mine\n\ncolor = \"never\"   # as in 1988\nout = '/data/runs'\n";
+        let config = parse(text).expect("it is valid");
+        assert_eq!(config.color.as_deref(), Some("never"));
+        assert_eq!(config.out.as_deref(), Some("/data/runs"));
+        assert_eq!(config.log, None);
+    }
+
+    #[test]
+    fn a_wrong_line_is_named_with_what_was_meant() {
+        for (text, said) in [
+            ("colour = \"never\"", "did you mean `color`?"),
+            ("color", "`color` is not NAME = \"VALUE\""),
+            (
+                "\ncolor = never",
+                "line 2: the value of `color` is not in quotes",
+            ),
+        ] {
+            let failure = parse(text).expect_err(text);
+            assert!(failure.text().contains(said), "{}", failure.text());
+        }
+    }
+}
