@@ -208,7 +208,7 @@ impl<'a, 'b> Scored<'a, 'b> {
 }
 
 /// Returns the most probable cause and its probability.
-fn most(all: &[f64]) -> Option<(usize, f64)> {
+pub(crate) fn most(all: &[f64]) -> Option<(usize, f64)> {
     let all = all.iter().copied().enumerate();
     all.reduce(|best, one| if one.1 > best.1 { one } else { best })
         .filter(|(_, probability)| *probability > 0.0)

@@ -27,10 +27,6 @@ pub(crate) struct RecoveryEpisode {
     pub flight: u64,
     /// Retransmissions in it, including several of one segment.
     pub again: u64,
-    /// Bytes retransmitted at least once, from the first on. Never more than were in flight.
-    /// `lost_end` is where they end.
-    pub lost: u64,
-    pub lost_end: u64,
     /// Of the retransmissions, those proven spurious.
     pub spurious: u64,
     /// Of the retransmissions, segments that were only reordered: their originals passed here too.
@@ -39,8 +35,6 @@ pub(crate) struct RecoveryEpisode {
     pub needless: u64,
     /// Longest run of bytes retransmitted without a break.
     pub row: u64,
-    /// End of that run.
-    pub row_end: u64,
     /// Losses close together.
     pub flood: LossBurst,
     /// Timeouts in it.
@@ -66,11 +60,6 @@ impl RecoveryEpisode {
     /// Whether the same data was lost repeatedly. That is not due to a full queue.
     pub const fn is_repeated(&self) -> bool {
         self.timeouts >= 3 && self.again <= self.timeouts + 2
-    }
-
-    /// Whether only full segments were retransmitted.
-    pub const fn full_sized_only(&self) -> bool {
-        self.full_sized
     }
 }
 
@@ -148,10 +137,6 @@ impl Episodes {
             episode.at <= episode.until
                 && self.list.last().is_none_or(|last| last.at <= episode.at),
             "episodes begin in the order of time, and end after that: {episode:?}"
-        );
-        debug_assert!(
-            episode.start + episode.lost <= episode.lost_end,
-            "what was lost lies between its begin and its end: {episode:?}"
         );
         self.count += 1;
         if self.list.len() < MAX_EPISODES {

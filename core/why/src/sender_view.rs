@@ -268,7 +268,6 @@ pub(crate) struct SenderView {
     first_place: u64,
     /// End of the first gap that is not filled, and when it showed.
     hole: Option<(u64, Instant)>,
-    pub last_acked: Instant,
     pub lag: Option<Lag>,
     pub lag_again: Option<Lag>,
     pub reset: Option<Reset>,
@@ -281,7 +280,6 @@ pub(crate) struct SenderView {
     /// time, how long the sender had waited.
     pub released: Option<(u64, Instant, Duration)>,
     pub largest: u64,
-    pub total_sent: u64,
     /// Usual distance between segments, and between acknowledgments.
     spacing: Duration,
     ack_every: Duration,
@@ -318,13 +316,10 @@ pub(crate) struct SenderView {
     is_probed: bool,
     /// Retransmitted wire segments that `flows` counted so far.
     counted_again: u64,
-    /// Minimum window scale that explains the flight, if the scale is unknown.
-    #[allow(dead_code, reason = "read by causes")]
-    pub least_scale: u8,
     /// Time since when the advertised window is zero.
     zero_since: Option<Instant>,
-    /// The timestamp clocks of sender and receiver.
-    host_clocks: [host_clock::HostClock; 2],
+    /// The timestamp clock of the sender.
+    host_clock: host_clock::HostClock,
     /// Idle time that is not attributed to a side yet.
     idle: Duration,
     /// Whether the peer has sent data since this side did.
@@ -398,7 +393,6 @@ impl SenderView {
             first_data: None,
             first_place: 0,
             hole: None,
-            last_acked: at,
             lag: None,
             lag_again: None,
             reset: None,
@@ -408,7 +402,6 @@ impl SenderView {
             best_updates: Updates::default(),
             released: None,
             largest: 0,
-            total_sent: 0,
             spacing: Duration::ZERO,
             ack_every: Duration::ZERO,
             usual: (0, 0),
@@ -429,9 +422,8 @@ impl SenderView {
             last_heard: None,
             is_probed: false,
             counted_again: 0,
-            least_scale: 0,
             zero_since: None,
-            host_clocks: Default::default(),
+            host_clock: Default::default(),
             idle: Duration::ZERO,
             is_asked: false,
             idents: Default::default(),
@@ -454,30 +446,6 @@ impl SenderView {
             segments: rounds.map(|round| round.segments).sum(),
             has_stamps: self.newest[0].is_some(),
         }
-    }
-
-    /// Whether windows are known in bytes: their scale is known.
-    #[allow(dead_code, reason = "read by causes")]
-    pub const fn knows_windows(&self) -> bool {
-        self.knows_edge
-    }
-
-    /// Whether the capture has only this direction. Then all data sent counts as delivered, and
-    /// states that ACKs decide are unknown.
-    #[allow(dead_code, reason = "read by causes")]
-    pub const fn is_one_sided(&self) -> bool {
-        self.has_data && self.last_heard.is_none()
-    }
-
-    /// Returns the bytes delivered: acknowledged, or all sent if no ACK passed here.
-    #[allow(dead_code, reason = "read by causes")]
-    pub const fn delivered(&self) -> u64 {
-        let until = if self.is_one_sided() {
-            self.nxt
-        } else {
-            self.una
-        };
-        until.saturating_sub(self.first_place)
     }
 
     fn flight(&self) -> u64 {
@@ -616,7 +584,6 @@ impl SenderView {
             }
             self.round.acked += acked;
             self.round.acked_per_ack_max = self.round.acked_per_ack_max.max(acked);
-            self.last_acked = self.last;
             if self.nxt < self.una {
                 self.unseen_acked += self.una - self.nxt;
                 self.nxt = self.una;

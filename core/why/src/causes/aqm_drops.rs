@@ -4,16 +4,8 @@
 //! queue and unlike random loss. But the queue is neither full nor of the same length each time,
 //! and longer ones have passed without a loss.
 
-use alloc::format;
-
-use gigatcp_units::Duration;
-
-use super::losses::Losses;
-use super::text::{clauses, happened, subject, time};
-use super::{AFTER_LOSS, Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{Feature, LOSS, PATH, PATTERN, SENDER, TIMES};
-use crate::measures::{Measures, quartile};
+use super::prelude::*;
+use crate::measures::quartile;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "aqm-drops",
@@ -36,13 +28,10 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 8289 section 4 (CoDel)",
         "RFC 8033 (PIE)",
     ],
-    is_fault: false,
     states: AFTER_LOSS,
-    is_hidden: false,
     needs: Some(Feature::AnyLoss),
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

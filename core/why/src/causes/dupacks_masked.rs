@@ -1,11 +1,6 @@
 //! Window updates in place of duplicate ACKs (RFC 5681 section 2).
 
-use alloc::{format, string::String, vec};
-
-use super::text::{counted, time, verb};
-use super::{Cause, Evidence, Explanation, NEVER};
-use crate::account::Attributed;
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "dupacks-masked-by-window-updates",
@@ -25,13 +20,9 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 6675 section 2",
         "experiment shalunov-stall (E10, E11)",
     ],
-    is_fault: false,
     states: NEVER,
-    is_hidden: false,
-    needs: None,
-    features: &[],
     note: Some(note),
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn note(m: &Measures<'_>) -> Option<f64> {

@@ -1,14 +1,6 @@
 //! The transmit queue of the sending host: its interface, its qdisc, its shaper.
 
-use alloc::{format, vec};
-
-use gigatcp_units::Duration;
-
-use super::text::{clauses, flowing, queue_of, queue_or_none, subject, time};
-use super::{Cause, Evidence, Explanation, IN_FLIGHT};
-use crate::account::Attributed;
-use crate::features::{ACKS, ONE_WAY, PATH, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
+use super::prelude::*;
 use crate::view::View;
 
 pub(crate) const CAUSE: Cause = Cause {
@@ -29,13 +21,10 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 7323 section 3.2",
         "Linux TCP small queues (net.ipv4.tcp_limit_output_bytes)",
     ],
-    is_fault: false,
     states: IN_FLIGHT,
-    is_hidden: false,
-    needs: None,
     features: &[PATH, ONE_WAY, SENDER, ACKS, WINDOW, TIMES],
     note: Some(note),
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 /// Returns the confidence that a segment was made well before it passed. That takes no share of the

@@ -1,12 +1,8 @@
 //! Segments smaller than both hosts advertised (RFC 6691, RFC 1191 section 7).
 
-use alloc::{format, vec};
-
-use super::{Cause, Evidence, Explanation, NEVER};
-use crate::account::Attributed;
-use crate::measures::Measures;
-use crate::round::Round;
-use crate::segment_size::{SegmentSize, SizeCause};
+use super::prelude::*;
+use crate::segment_size::SegmentSize;
+use crate::segment_size::SizeCause;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "mss-clamped",
@@ -29,11 +25,8 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     is_fault: true,
     states: NEVER,
-    is_hidden: false,
-    needs: None,
-    features: &[],
     note: Some(note),
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 /// Evidence that full segments are small.

@@ -1,14 +1,6 @@
 //! An outage: for some time nothing passed, and then everything did again.
 
-use alloc::{format, string::String, vec::Vec};
-
-use super::losses::Losses;
-use super::text::{counted, time};
-use super::{Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{LOSS, PATH, PATTERN, SENDER, TIMES};
-use crate::measures::Measures;
-use crate::round::State;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "outage",
@@ -23,13 +15,10 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "Find what failed at that time (interface and routing logs). A lower maximum RTO shortens \
           the wait after it.",
     references: &["RFC 6298 section 5", "RFC 6069"],
-    is_fault: false,
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
     is_hidden: true,
-    needs: None,
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

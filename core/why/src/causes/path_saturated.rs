@@ -1,13 +1,6 @@
 //! The path is saturated: the bottleneck is busy, and its queue is not empty.
 
-use alloc::{format, string::String, vec, vec::Vec};
-
-use super::losses::Losses;
-use super::text::{clauses, counted, flowing, speed, subject, time};
-use super::{AFTER_LOSS, Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{ACKS, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
+use super::prelude::*;
 use crate::measures::ethernet::Ethernet;
 use crate::view::View;
 
@@ -28,13 +21,9 @@ pub(crate) const CAUSE: Cause = Cause {
         "Cardwell and others, BBR, 2016",
         "IEEE 802.3 (rates; 38 bytes for each frame)",
     ],
-    is_fault: false,
     states: AFTER_LOSS,
-    is_hidden: false,
-    needs: None,
     features: &[PATH, ONE_WAY, SENDER, WINDOW, LOSS, PATTERN, ACKS, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

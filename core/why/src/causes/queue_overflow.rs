@@ -1,13 +1,6 @@
 //! A queue on the path is full and drops (tail drop, RFC 7567 section 2).
 
-use alloc::{format, string::String};
-
-use super::losses::Losses;
-use super::text::{bytes, clauses, counted, happened, subject, time};
-use super::{AFTER_LOSS, Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{Feature, LOSS, PATH, PATTERN, SENDER, TIMES};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "queue-overflow",
@@ -24,13 +17,10 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "A queue of one bandwidth-delay product at the bottleneck (or active queue management with \
           ECN), pacing at the sender so that bursts fit, fewer connections at a time.",
     references: &["RFC 7567 section 2", "RFC 5681 section 3.1", "RFC 3168"],
-    is_fault: false,
     states: AFTER_LOSS,
-    is_hidden: false,
     needs: Some(Feature::AnyLoss),
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

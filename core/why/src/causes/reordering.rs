@@ -1,15 +1,6 @@
 //! Reordering that the sender mistakes for loss (RFC 4653, RFC 8985 section 4).
 
-use alloc::format;
-
-use gigatcp_flows::Kind;
-
-use super::losses::Losses;
-use super::text::{clauses, counted, time};
-use super::{AFTER_LOSS, Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{Feature, LOSS, PATH, PATTERN, SENDER, TIMES};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "reordering-mistaken-for-loss",
@@ -24,13 +15,10 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "Find what reorders (load sharing packet by packet, parallel links), or use a sender that \
           tolerates it: RACK (RFC 8985), D-SACK undo (RFC 3708).",
     references: &["RFC 2883", "RFC 3522", "RFC 3708", "RFC 8985 section 4"],
-    is_fault: false,
     states: AFTER_LOSS,
-    is_hidden: false,
     needs: Some(Feature::AnyLoss),
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

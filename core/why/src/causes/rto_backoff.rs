@@ -1,15 +1,7 @@
 //! Waiting for the retransmission timer (RFC 6298 section 5).
 
-use alloc::{format, string::String, vec::Vec};
-
-use super::losses::Losses;
-use super::text::{counted, subject, time};
-use super::{Cause, Evidence, Explanation};
-use crate::account::Attributed;
+use super::prelude::*;
 use crate::episode::Expiry;
-use crate::features::{LOSS, PATH, PATTERN, SENDER, TIMES};
-use crate::measures::Measures;
-use crate::round::State;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "rto-backoff",
@@ -29,13 +21,11 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 8985",
         "experiment shalunov-stall (E12)",
     ],
-    is_fault: false,
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
     is_hidden: true,
-    needs: None,
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     note: Some(note),
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 /// Minimum number of timeouts in a row for the same bytes for a note.

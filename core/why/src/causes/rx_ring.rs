@@ -1,13 +1,6 @@
 //! The receiving host runs out of receive buffers while the application is not reading.
 
-use alloc::{format, string::String};
-
-use super::losses::Losses;
-use super::text::{bytes, counted, time};
-use super::{AFTER_LOSS, Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{LOSS, PATH, PATTERN, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "rx-ring-overrun",
@@ -30,10 +23,9 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: true,
     states: AFTER_LOSS,
     is_hidden: true,
-    needs: None,
     features: &[WINDOW, LOSS, PATTERN, PATH, SENDER, TIMES],
     note: Some(note),
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 /// Minimum number of segments of a burst.

@@ -71,18 +71,18 @@ pub(super) fn queue_of(m: &Measures<'_>, index: usize) -> Option<Duration> {
 }
 
 /// Joins the known clauses with commas.
-pub(super) fn clauses<const N: usize>(clauses: [Option<String>; N]) -> String {
+pub(crate) fn clauses<const N: usize>(clauses: [Option<String>; N]) -> String {
     let known: Vec<String> = clauses.into_iter().flatten().collect();
     known.join(", ")
 }
 
 /// Returns a name with its decisive figure, if there is one.
-pub(super) fn subject(name: &str, figure: Option<String>) -> String {
+pub(crate) fn subject(name: &str, figure: Option<String>) -> String {
     figure.map_or_else(|| String::from(name), |figure| format!("{name} ({figure})"))
 }
 
 /// Formats a rate from bytes per second; `None` below one bit per second.
-pub(super) fn flowing(bytes_per_second: f64) -> Option<String> {
+pub(crate) fn flowing(bytes_per_second: f64) -> Option<String> {
     (bytes_per_second * 8.0 >= 1.0).then(|| speed(bytes_per_second))
 }
 

@@ -56,7 +56,7 @@
 //! | `account.rs`, `slice.rs`, `loss.rs` | converts readings to slices of time and loss events |
 //! | `host_summary.rs` | a host from its first reading to its last one |
 //! | `features.rs` | quantities of a slice |
-//! | `causes/`, `weights.rs`, `score.rs` | evidence for each cause; its probability |
+//! | `causes.rs`, `weights.rs`, `score.rs` | evidence for each cause; its probability |
 //! | `diagnosis.rs`, `explain.rs` | the result: times and text |
 //!
 //! Out of scope: exchanges of requests and responses (their waits are the application's), delayed

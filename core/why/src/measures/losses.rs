@@ -144,7 +144,7 @@ impl LossMeasures {
             frozen: frozen.map_or(0.0, |(stood, _)| stood),
             at_edge: frozen.is_some_and(|(_, near)| near),
             row: (one.row / m.mss()) as f64,
-            never_full: m.trail.largest_acked < m.mss() && one.full_sized_only(),
+            never_full: m.trail.largest_acked < m.mss() && one.full_sized,
             is_repeated: one.is_repeated(),
             never_repaired: one.until >= m.trail.last,
             length: one.until.saturating_since(one.at).as_secs_f64() / base,

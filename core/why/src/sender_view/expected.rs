@@ -78,7 +78,6 @@ impl SenderView {
         self.usual.1 += 1;
         self.count_new(packet.at, octets, (start, end));
         self.is_all = false;
-        self.round.marked += u64::from(packet.flags.contains(Flags::PSH));
         self.last_data = self.last_data.max(packet.at);
     }
 }

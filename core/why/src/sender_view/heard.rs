@@ -36,9 +36,6 @@ impl SenderView {
             self.echoes.on_val(stamps.val, packet.at, shown.number);
             if let Some(stamp) = self.fresh(1, stamps.val, packet.at) {
                 self.round.ack_stamp.get_or_insert(stamp);
-                if let Some(late) = self.host_clocks[1].on_fresh(stamp) {
-                    Extremes::widen(&mut self.round.ack_late, late);
-                }
             }
         }
         let ack = acked_to(data);
@@ -121,9 +118,6 @@ impl SenderView {
     fn note_window(&mut self, shown: &Shown<'_>, ack: u64) {
         let kinds = shown.verdict.kinds;
         let data = shown.connection.direction(self.side);
-        if !self.knows_edge {
-            self.note_unscaled(data.next_position().saturating_sub(ack), shown.packet.wnd);
-        }
         if !shown.packet.flags.contains(Flags::SYN) {
             self.round.offer(if self.knows_edge {
                 data.offered_to().saturating_sub(ack)
@@ -140,7 +134,6 @@ impl SenderView {
         }
         let has_more = data.next_position() > ack;
         if kinds.contains(Kind::WindowUpdate) {
-            self.round.updates += 1;
             if self.updates.count == 0 {
                 self.updates.first_packet = shown.number;
             }
@@ -157,15 +150,6 @@ impl SenderView {
             || self.updates.ack == self.best_updates.ack
         {
             self.best_updates = self.updates;
-        }
-    }
-
-    /// Raises the minimum window scale to hold the data in flight.
-    #[cold]
-    fn note_unscaled(&mut self, flight: u64, wnd: u16) {
-        const MOST: u8 = 14;
-        while wnd > 0 && self.least_scale < MOST && u64::from(wnd) << self.least_scale < flight {
-            self.least_scale += 1;
         }
     }
 

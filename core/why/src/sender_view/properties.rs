@@ -120,20 +120,11 @@ fn empty_time(packets: &[Observed]) -> Duration {
     empty
 }
 
-/// Formats all of it except counts of PSH.
-fn without_marks(trail: &SenderView) -> String {
-    let mut trail = trail.clone();
-    trail.round.pushed = 0;
-    trail.round.marked = 0;
-    let rounds = trail.rounds.as_slice().iter().map(|round| {
-        let mut round = *round;
-        (round.pushed, round.marked) = (0, 0);
-        format!("{round:?}\n")
-    });
-    let rounds: String = rounds.collect();
+/// Formats its rounds, episodes and pauses.
+fn formatted(trail: &SenderView) -> String {
     format!(
-        "{rounds}{:?}{:?}{:?}",
-        trail.round, trail.episodes, trail.pauses
+        "{:?}{:?}{:?}{:?}",
+        trail.rounds, trail.round, trail.episodes, trail.pauses
     )
 }
 
@@ -167,10 +158,6 @@ proptest! {
         let connection = watcher.table().connection(0).expect("one");
         let again: u64 = trail.rounds.as_slice().iter().map(|round| round.again).sum();
         prop_assert_eq!(again, connection.direction(CLIENT).retransmitted_segments());
-        let most = connection.most_outstanding(CLIENT);
-        for episode in &trail.episodes.list {
-            prop_assert!(episode.lost <= most, "{} of {most}", episode.lost);
-        }
     }
 
     #[test]
@@ -185,7 +172,7 @@ proptest! {
         plain.say(90_000_000, SERVER, 1, 1, 0);
         marked.say(90_000_000, SERVER, 1, 1, 0);
         if plain.packets.iter().any(|packet| packet.payload_len > 0) {
-            let both = [plain, marked].map(|all| without_marks(&all.trail(CLIENT)));
+            let both = [plain, marked].map(|all| formatted(&all.trail(CLIENT)));
             prop_assert_eq!(&both[0], &both[1]);
         }
     }
@@ -280,11 +267,7 @@ fn a_capture_of_super_segments_alone_counts_segments_and_not_bytes() {
     assert_eq!(again.sum::<u64>(), 5 * 3);
     let episodes = &trail.episodes.list;
     assert_eq!(episodes.len(), 5);
-    assert!(
-        episodes
-            .iter()
-            .all(|one| (one.again, one.lost) == (3, 3000))
-    );
+    assert!(episodes.iter().all(|one| (one.again, one.row) == (3, 3000)));
 }
 
 /// A minute of silence with everything acknowledged, then the last segment is retransmitted.
@@ -349,31 +332,13 @@ fn windows_whose_scale_was_cut_off_or_not_seen_are_unknown() {
             packet.wnd = 681;
         }
         let trail = all.trail(CLIENT);
-        assert!(!trail.knows_windows());
         let rounds = trail.rounds.as_slice();
         // As advertised, in an unknown unit.
         let windows = rounds.iter().filter_map(|round| round.window);
         assert!(windows.eq([(681, 681)]));
         assert!(rounds.iter().all(|round| round.still.is_zero()));
         assert_eq!(total(&trail, &[State::Window]), Duration::ZERO);
-        // 100 segments of 1000 bytes need 681 << 8.
-        assert_eq!(trail.least_scale, 8);
     }
-}
-
-#[test]
-fn of_one_direction_all_that_was_sent_counts_as_delivered() {
-    let mut all = Conversation::default();
-    for index in 0..100 {
-        all.say(u64::from(index) * 1000, CLIENT, 1 + index * MSS, 1, MSS);
-    }
-    let trail = all.trail(CLIENT);
-    assert!(trail.is_one_sided());
-    assert_eq!(trail.delivered(), 100_000);
-    all.say(200_000, SERVER, 1, 1 + 60 * MSS, 0);
-    let trail = all.trail(CLIENT);
-    assert!(!trail.is_one_sided());
-    assert_eq!(trail.delivered(), 60_000);
 }
 
 #[test]

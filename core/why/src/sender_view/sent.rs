@@ -143,7 +143,7 @@ impl SenderView {
         };
         if let Some(stamp) = self.fresh(0, stamps.val, shown.packet.at) {
             self.round.data_stamp.get_or_insert(stamp);
-            if let Some(late) = self.host_clocks[0].on_fresh(stamp) {
+            if let Some(late) = self.host_clock.on_fresh(stamp) {
                 Extremes::widen(&mut self.round.data_late, late);
             }
         }
@@ -244,12 +244,7 @@ impl SenderView {
             open.sent += octets;
         }
         self.count_new(packet.at, octets, (start, end));
-        let is_marked = packet.flags.contains(Flags::PSH);
-        let ends = !self.is_whole(shown, octets);
-        self.is_all = ends && !self.is_closed();
-        self.round.ended += u64::from(ends);
-        self.round.pushed += u64::from(ends && is_marked);
-        self.round.marked += u64::from(is_marked);
+        self.is_all = !self.is_whole(shown, octets) && !self.is_closed();
         if packet.flags.contains(Flags::FIN) {
             self.fin = true;
         }
@@ -273,7 +268,6 @@ impl SenderView {
         self.full[1] = self.full[1].max(flight);
         self.meter.on_sent(at, octets, end);
         self.round.sent += octets;
-        self.total_sent += octets;
         self.round.segments += 1;
         let trip = self.round_trip;
         let gap = at.saturating_since(self.last_data);
@@ -467,13 +461,10 @@ impl SenderView {
             start,
             flight: self.flight(),
             again: 0,
-            lost: 0,
-            lost_end: start,
             spurious: 0,
             overtaken: 0,
             needless: 0,
             row: 0,
-            row_end: start,
             flood: LossBurst::new(start, self.nxt),
             timeouts: 0,
             trip: self.last_trip,
@@ -510,12 +501,6 @@ impl SenderView {
         let Some(open) = &mut self.open else { return };
         open.flood.on_lost(start, end, self.mss);
         open.again += segments;
-        open.lost += old_end.saturating_sub(open.lost_end.max(start));
-        open.lost_end = open.lost_end.max(old_end);
-        debug_assert!(
-            open.lost <= self.nxt.saturating_sub(open.start),
-            "more than was in flight"
-        );
         open.full_sized &= end - start >= self.mss;
         if is_expiry {
             open.timeouts += 1;
@@ -525,10 +510,7 @@ impl SenderView {
         } else {
             (start, end)
         };
-        if self.row.1 - self.row.0 > open.row {
-            open.row = self.row.1 - self.row.0;
-            open.row_end = self.row.1;
-        }
+        open.row = open.row.max(self.row.1 - self.row.0);
         if is_expiry {
             let waited = silence.max(shown.packet.at.saturating_since(self.last_data));
             self.episodes.expire(Expiry {
