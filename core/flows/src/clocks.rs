@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
-use crate::passages::{Bytes, Overlap, Passages};
+use crate::sequence_ranges::{Bytes, Overlap, SequenceRanges};
 use crate::{Observed, Side};
 
 /// Maximum number of packets remembered per connection. Beyond it, packets of every second hash are
@@ -99,7 +99,7 @@ pub struct PacketTimes {
     /// Number of trailing zero bits in the hashes of remembered packets.
     zeros: u32,
     /// Data by sequence ranges, of client and server.
-    data: [Passages; 2],
+    data: [SequenceRanges; 2],
     /// Times of the first and the last packet.
     span: Option<(Instant, Instant)>,
 }

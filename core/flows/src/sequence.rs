@@ -5,7 +5,7 @@ use gigatcp_wire::Flags;
 
 use crate::direction::{Direction, Seen};
 use crate::gaps::{Gap, Opener};
-use crate::retransmission::{self, Again};
+use crate::retransmission::{self, RetransmittedRange};
 use crate::sent::Pool;
 use crate::{Kind, Kinds, Observed};
 
@@ -127,7 +127,7 @@ fn on_odd(
         if end > data.next {
             on_new(data, packet, (start, end), pool);
             // A receiver often refuses the byte of a probe.
-            data.karn = data.karn.max(end);
+            data.first_sample_position = data.first_sample_position.max(end);
         } else {
             data.rare().repeated += u64::from(packet.payload_len);
         }
@@ -207,7 +207,7 @@ fn on_old(
         } else {
             octets.div_ceil(u64::from(around.segment_size)).max(1)
         };
-        let again = Again {
+        let again = RetransmittedRange {
             start,
             end: old_end,
             segments,
@@ -218,7 +218,7 @@ fn on_old(
     } else {
         kinds.add(Kind::OutOfOrder);
     }
-    data.karn = data.karn.max(old_end);
+    data.first_sample_position = data.first_sample_position.max(old_end);
     if end > data.next {
         on_new(data, packet, (start, end), pool);
     }

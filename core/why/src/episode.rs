@@ -36,7 +36,7 @@ pub(crate) struct RecoveryEpisode {
     /// Longest run of bytes retransmitted without a break.
     pub row: u64,
     /// Losses close together.
-    pub flood: LossBurst,
+    pub loss_burst: LossBurst,
     /// Timeouts in it.
     pub timeouts: u64,
     /// Last RTT sample before it, at the capture point.
@@ -109,7 +109,7 @@ pub(crate) struct Expiry {
 
 /// A gap that showed at the capture point.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hole {
+pub(crate) struct SequenceGap {
     pub at: Instant,
     /// Number of the packet after it.
     pub packet: u64,
@@ -128,7 +128,7 @@ pub(crate) struct Episodes {
     pub expiries: Vec<Expiry>,
     pub expiry_count: u64,
     /// The largest gap seen.
-    pub hole: Option<Hole>,
+    pub hole: Option<SequenceGap>,
 }
 
 impl Episodes {
@@ -151,9 +151,9 @@ impl Episodes {
         }
     }
 
-    pub fn on_hole(&mut self, hole: Hole) {
+    pub fn on_hole(&mut self, hole: SequenceGap) {
         debug_assert!(hole.start < hole.end, "a hole has octets: {hole:?}");
-        let len = |hole: &Hole| hole.end - hole.start;
+        let len = |hole: &SequenceGap| hole.end - hole.start;
         if self.hole.as_ref().is_none_or(|most| len(&hole) > len(most)) {
             self.hole = Some(hole);
         }

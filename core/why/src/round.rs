@@ -238,10 +238,7 @@ mod merge {
     }
 
     pub(super) fn least<T: Ord + Copy>(mine: &mut Option<T>, theirs: &Option<T>) {
-        *mine = match (*mine, *theirs) {
-            (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
-            (mine, theirs) => mine.or(theirs),
-        };
+        *mine = [*mine, *theirs].into_iter().flatten().min();
     }
 
     pub(super) fn first<T: Copy>(mine: &mut Option<T>, theirs: &Option<T>) {

@@ -31,7 +31,7 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
 use crate::echoes::{Echoes, is_newer};
-use crate::episode::{Episodes, Expiry, Frozen, Hole, RecoveryEpisode, Standing};
+use crate::episode::{Episodes, Expiry, Frozen, RecoveryEpisode, SequenceGap, Standing};
 use crate::round::{Extremes, Round, Rounds, Stamp, State};
 use crate::samples::f32_of;
 use crate::segment_size::{Sizes, vote, wire_segment};
@@ -136,7 +136,7 @@ impl Updates {
 
 /// A packet for a sender view.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct AnalyzedPacket<'a> {
     pub packet: &'a PacketSummary,
     pub verdict: &'a Verdict,
     pub connection: &'a Connection,
@@ -551,7 +551,7 @@ impl SenderView {
     }
 
     /// Applies an acknowledgment that the sender has received.
-    fn learn(&mut self, known: &Pending, number: u64) {
+    fn apply_ack(&mut self, known: &Pending, number: u64) {
         if known.ack > self.una {
             let acked = known.ack - self.una;
             let gap = known.at.saturating_since(self.ack_passed);
@@ -659,7 +659,7 @@ impl SenderView {
         while let Some(first) = self.pending.pop_front() {
             let due = (first.at + turn).min(at);
             self.pass(due, End::Event);
-            self.learn(&first, number);
+            self.apply_ack(&first, number);
         }
         self.pass(at, End::Event);
         if self.open.is_some() {

@@ -31,10 +31,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         (queue, delivered) => queue.or(delivered).unwrap_or_default(),
     };
     let mut evidence: Vec<Evidence> = Evidence::if_any(m, index, text).into_iter().collect();
-    if let Some(line) = m.line.and_then(flowing) {
-        let text = format!("packets behind the bottleneck follow each other at {line}");
-        evidence.push(Evidence::figure(text));
-    }
+    evidence.extend(Evidence::of_line(m));
     evidence.extend(losses.summary("lost").map(Evidence::figure));
     let left = own
         .as_ref()

@@ -1,7 +1,7 @@
 //! The transmit queue of the sending host: its interface, its qdisc, its shaper.
 
 use super::prelude::*;
-use crate::view::View;
+use crate::capture_point::CapturePoint;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "local-queue",
@@ -31,9 +31,9 @@ pub(crate) const CAUSE: Cause = Cause {
 /// time, but is worth a note.
 fn note(m: &Measures<'_>) -> Option<f64> {
     // A host needs some time to process an ACK in any case.
-    let min = (m.trail.turn.unwrap_or_default() * 2).max(Duration::from_micros(50));
-    let lag = m.trail.lag_again.or(m.trail.lag)?;
-    let is_seen = m.view == View::Sender && lag.waited >= min;
+    let min = (m.sender_view.turn.unwrap_or_default() * 2).max(Duration::from_micros(50));
+    let lag = m.sender_view.lag_again.or(m.sender_view.lag)?;
+    let is_seen = m.view == CapturePoint::Sender && lag.waited >= min;
     is_seen.then_some(if lag.is_again { 0.9 } else { 0.8 })
 }
 
@@ -49,7 +49,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         ]);
         evidence.extend(Evidence::if_any(m, attributed.round, text));
     }
-    let lag = m.trail.lag_again.or(m.trail.lag);
+    let lag = m.sender_view.lag_again.or(m.sender_view.lag);
     let lag = lag.filter(|lag| !lag.waited.is_zero());
     let waited = lag.map(|lag| format!("waited {}", time(lag.waited)));
     if let Some(lag) = lag {

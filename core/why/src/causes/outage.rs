@@ -22,26 +22,12 @@ pub(crate) const CAUSE: Cause = Cause {
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
-    let expiries = &m.trail.episodes.expiries;
-    let evidence: Vec<Evidence> = expiries
-        .iter()
-        .take(4)
-        .map(|one| {
-            let text = format!(
-                "byte {} retransmitted after {}",
-                m.place(one.start),
-                time(one.waited)
-            );
-            Evidence::new(one.packet, m.since_start(one.at), text)
-        })
-        .collect();
-    let evidence = if evidence.is_empty() {
-        Losses::of(m, attributed).or_round(m, attributed)
-    } else {
-        evidence
-    };
+    let mut evidence = Evidence::of_timeouts(m, 4);
+    if evidence.is_empty() {
+        evidence = Losses::of(m, attributed).or_round(m, attributed);
+    }
     let waited = attributed.time;
-    let timeouts = match m.trail.episodes.expiry_count {
+    let timeouts = match m.sender_view.episodes.expiry_count {
         0 => String::new(),
         count => format!(" with {}", counted(count, "timeout")),
     };

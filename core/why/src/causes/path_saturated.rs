@@ -1,8 +1,8 @@
 //! The path is saturated: the bottleneck is busy, and its queue is not empty.
 
 use super::prelude::*;
+use crate::capture_point::CapturePoint;
 use crate::measures::ethernet::Ethernet;
-use crate::view::View;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "path-saturated",
@@ -40,10 +40,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         )));
     }
     evidence.extend(shown(m, index));
-    if let Some(line) = m.line.and_then(flowing) {
-        let text = format!("packets behind the bottleneck follow each other at {line}");
-        evidence.push(Evidence::figure(text));
-    }
+    evidence.extend(Evidence::of_line(m));
     let losses = Losses::of(m, attributed);
     evidence.extend(losses.summary("lost").map(Evidence::figure));
     let marks: u64 = m.rounds.iter().map(|round| round.marks).sum();
@@ -62,7 +59,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         let by = time(m.queue_max);
         format!(", and more in flight only made the queue longer, by up to {by}")
     };
-    let is_own = ethernet.is_some() && m.view == View::Sender;
+    let is_own = ethernet.is_some() && m.view == CapturePoint::Sender;
     Explanation {
         subject: subject("the path", carried),
         finding: format!(

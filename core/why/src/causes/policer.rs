@@ -40,16 +40,12 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let at = about
         .as_ref()
         .map_or_else(String::new, |rate| format!(", at about {rate}"));
-    let mut evidence = losses.or_round(m, attributed);
-    if !text.is_empty() {
-        evidence.insert(0, Evidence::figure(text));
-    }
     Explanation {
         finding: format!(
             "{dropped} without a queue{at}; that took {}.",
             time(attributed.time),
         ),
-        evidence,
+        evidence: losses.after(text, m, attributed),
         fix: format!(
             "send below {rate} (SO_MAX_PACING_RATE on Linux and FreeBSD) or shape at the sender \
              (Linux: tc tbf; FreeBSD: dummynet; macOS: dnctl; Windows: New-NetQosPolicy \

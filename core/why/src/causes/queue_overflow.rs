@@ -53,10 +53,6 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     } else {
         String::from("one bandwidth-delay product")
     };
-    let mut evidence = losses.or_round(m, attributed);
-    if !text.is_empty() {
-        evidence.insert(0, Evidence::figure(text));
-    }
     let longest = (!m.queue_max.is_zero()).then(|| time(m.queue_max));
     Explanation {
         subject: subject("an overflowing queue", longest),
@@ -64,7 +60,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
             "{overflowed} recovery and the smaller window after it took {}.",
             time(attributed.time),
         ),
-        evidence,
+        evidence: losses.after(text, m, attributed),
         fix: format!(
             "a queue of {about} at the bottleneck, or AQM with ECN there; at the sender pacing or BBR \
              (Linux: fq, tcp_bbr)"

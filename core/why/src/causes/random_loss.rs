@@ -44,14 +44,10 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
             )
         },
     );
-    let mut evidence = losses.or_round(m, attributed);
-    if let Some(lost) = lost {
-        evidence.insert(0, Evidence::figure(lost));
-    }
     Explanation {
         subject: subject("random loss", one_in),
         finding,
-        evidence,
+        evidence: losses.after(lost.unwrap_or_default(), m, attributed),
         fix:
             "check interface error counters, optics and cables along the path (Linux: ip -s link, \
               ethtool -S; FreeBSD and macOS: netstat -i; Windows: Get-NetAdapterStatistics); BBR \

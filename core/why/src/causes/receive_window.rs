@@ -37,7 +37,9 @@ fn note(m: &Measures<'_>) -> Option<f64> {
 /// eighth of the minimum RTT.
 fn released(m: &Measures<'_>) -> Option<(u64, Instant, Duration)> {
     let is_wait = |waited: Duration| !waited.is_zero() && waited * 8 >= m.base;
-    m.trail.released.filter(|(_, _, waited)| is_wait(*waited))
+    m.sender_view
+        .released
+        .filter(|(_, _, waited)| is_wait(*waited))
 }
 
 pub(super) fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

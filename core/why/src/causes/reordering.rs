@@ -47,14 +47,10 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
             )
         },
     );
-    let mut evidence = losses.or_round(m, attributed);
-    if !text.is_empty() {
-        evidence.insert(0, Evidence::figure(text));
-    }
     Explanation {
         subject: "reordering mistaken for loss".into(),
         finding,
-        evidence,
+        evidence: losses.after(text, m, attributed),
         fix: "find what reorders on the path (per-packet load sharing); at both hosts Linux: \
               net.ipv4.tcp_recovery=1 (RACK), tcp_dsack=1 and tcp_timestamps=1; FreeBSD: \
               net.inet.tcp.functions_default=rack"

@@ -25,12 +25,12 @@ pub(crate) const CAUSE: Cause = Cause {
 };
 
 fn note(m: &Measures<'_>) -> Option<f64> {
-    let reset = m.trail.reset?;
+    let reset = m.sender_view.reset?;
     (reset.place == reset.edge && reset.edge > reset.una).then_some(0.97)
 }
 
 fn explain(m: &Measures<'_>, _: &Attributed) -> Explanation {
-    let (place, una, edge, answered, packet, at) = match m.trail.reset {
+    let (place, una, edge, answered, packet, at) = match m.sender_view.reset {
         Some(one) => (
             one.place,
             one.una,

@@ -37,7 +37,7 @@ fn note(m: &Measures<'_>) -> Option<f64> {
 
 /// Returns the number of timeouts for the same bytes as the previous one.
 fn repeated(m: &Measures<'_>) -> usize {
-    let expiries = &m.trail.episodes.expiries;
+    let expiries = &m.sender_view.episodes.expiries;
     let pairs = expiries.windows(2);
     pairs.filter(|pair| pair[0].start == pair[1].start).count()
 }
@@ -71,7 +71,7 @@ fn waits_before(expiries: &[Expiry]) -> Vec<u16> {
 }
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
-    let episodes = &m.trail.episodes;
+    let episodes = &m.sender_view.episodes;
     let expiries = &episodes.expiries;
     let waits: Vec<String> = expiries
         .iter()
@@ -90,18 +90,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         })
         .collect();
     let count = episodes.expiry_count;
-    let mut evidence: Vec<Evidence> = expiries
-        .iter()
-        .take(14)
-        .map(|one| {
-            let text = format!(
-                "byte {} retransmitted after {}",
-                m.place(one.start),
-                time(one.waited)
-            );
-            Evidence::new(one.packet, m.since_start(one.at), text)
-        })
-        .collect();
+    let mut evidence = Evidence::of_timeouts(m, 14);
     if !waits.is_empty() {
         let text = format!("waits of {}", waits.join(", "));
         evidence.insert(0, Evidence::figure(text));

@@ -46,6 +46,25 @@ impl Evidence {
             None => Self::figure(text),
         }
     }
+
+    /// Creates a fact about each timeout, up to `most` of them.
+    pub(crate) fn of_timeouts(m: &Measures<'_>, most: usize) -> Vec<Self> {
+        let expiries = m.sender_view.episodes.expiries.iter().take(most);
+        expiries
+            .map(|one| {
+                let (place, waited) = (m.place(one.start), time(one.waited));
+                let text = format!("byte {place} retransmitted after {waited}");
+                Self::new(one.packet, m.since_start(one.at), text)
+            })
+            .collect()
+    }
+
+    /// Creates a fact about the rate of packets behind the bottleneck, if it is known.
+    pub(crate) fn of_line(m: &Measures<'_>) -> Option<Self> {
+        let line = m.line.and_then(flowing)?;
+        let text = format!("packets behind the bottleneck follow each other at {line}");
+        Some(Self::figure(text))
+    }
 }
 
 /// Describes the RTT above its minimum; `None` if it was not above, or is unknown.

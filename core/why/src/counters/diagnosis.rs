@@ -17,12 +17,12 @@ use super::features::{Features, Measures};
 use super::score::{confidence, probabilities};
 use super::slice::{Slice, WAITS, Wait};
 use crate::account::{MIN_PROBABILITY, Span, most};
+use crate::capture_point::CapturePoint;
 use crate::causes::{CAUSES, Cause, Evidence, place, subject};
 use crate::cost::Cost;
 use crate::measures::{Capacity, CapacitySource, rate};
-use crate::next_limit::NextLimit;
+use crate::next_limit::{FULL, NextLimit, WINDOW};
 use crate::verdict::{Diagnosis, Verdict};
-use crate::view::View;
 
 /// Time attributed to an entry.
 #[derive(Clone, Default)]
@@ -147,7 +147,7 @@ fn smoothed(account: &CounterAccount, features: &[Features], index: usize, wait:
 
 /// A slice as the score sees it, to fit the weights.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct ScoredSlice {
     /// Its features.
     pub features: Features,
     /// Seconds in each [`Wait`], in their order.
@@ -157,11 +157,11 @@ pub struct Shown {
 impl CounterAccount {
     /// Returns the slices as the score sees them.
     #[must_use]
-    pub fn shown(&self) -> Vec<Shown> {
+    pub fn scored_slices(&self) -> Vec<ScoredSlice> {
         let m = Measures::of(self);
         let slices = self.slices.iter().enumerate();
         slices
-            .map(|(index, slice)| Shown {
+            .map(|(index, slice)| ScoredSlice {
                 features: m.features(self, index),
                 waits: slice.waits.map(Duration::as_secs_f64),
             })
@@ -211,7 +211,7 @@ impl CounterAccount {
         let second = others.max_by(|(_, a), (_, b)| a.total_cmp(b));
         let diagnosis = Diagnosis {
             sender: Side::Client,
-            capture_point: View::Counters,
+            capture_point: CapturePoint::Counters,
             start,
             duration,
             delivered: Bytes::new(m.delivered),
@@ -253,7 +253,7 @@ impl CounterAccount {
             spent: attributed.time,
         };
         let explanation = (COUNTER_CAUSES[entry].explain)(&context);
-        let is_path = matches!(cause.id, "path-saturated" | "cross-traffic");
+        let is_path = FULL.contains(&cause.id);
         let missed = capacity.bytes_per_second * seconds - attributed.bytes;
         let missed = if is_path {
             0.0
@@ -309,12 +309,6 @@ impl CounterAccount {
 
     /// Returns the advertised window over the minimum RTT, if something else limits.
     fn next_limit(&self, m: &Measures, sum: &Account) -> Option<NextLimit> {
-        const WINDOW: [&str; 4] = [
-            "receive-window-limited",
-            "no-window-scaling",
-            "slow-reader",
-            "receiver-cpu-limited",
-        ];
         let first = sum.primary()?;
         let window = self.last(End::Sender)?.snd_wnd?.as_u64() as f64;
         let most = window / m.min_rtt.filter(|rtt| *rtt > 0.0)?;

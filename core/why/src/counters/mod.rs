@@ -79,7 +79,7 @@ pub mod weights;
 
 pub use account::{CounterAccount, End, Limits};
 pub use default_windows::known_default;
-pub use diagnosis::Shown;
+pub use diagnosis::ScoredSlice;
 pub use features::{FEATURES, Feature, Features};
 pub use host::{CardLosses, CoreTimes, HostReading, HostUse};
 pub use host_summary::{CoreShares, HostSummary};

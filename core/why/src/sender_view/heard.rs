@@ -13,7 +13,7 @@ const fn is_old(kinds: Kinds) -> bool {
 
 impl SenderView {
     /// Processes a packet of the receiver.
-    pub fn on_heard(&mut self, shown: &Shown<'_>) {
+    pub fn on_heard(&mut self, shown: &AnalyzedPacket<'_>) {
         let packet = shown.packet;
         if shown.verdict.kinds.contains(Kind::CapturedTwice) {
             return;
@@ -73,20 +73,20 @@ impl SenderView {
             {
                 let due = (first.at + turn).min(known.at);
                 self.pass(due, End::Event);
-                self.learn(&first, number);
+                self.apply_ack(&first, number);
             }
         }
         self.pending.push_back(known);
     }
 
-    fn note_trip(&mut self, shown: &Shown<'_>) {
+    fn note_trip(&mut self, shown: &AnalyzedPacket<'_>) {
         let kinds = shown.verdict.kinds;
         let at = shown.packet.at;
         let last_heard = self.last_heard.replace(at);
         self.round.acks += 1;
         let is_close = |last: Instant| at.saturating_since(last) <= ACK_BURST;
         self.round.ack_bursts += u64::from(last_heard.is_some_and(is_close));
-        let is_sack = shown.packet.says_more && !kinds.contains(Kind::CongestionExperienced);
+        let is_sack = shown.packet.has_sack_or_ce && !kinds.contains(Kind::CongestionExperienced);
         self.round.sack_acks += u64::from(is_sack);
         // ACKs delayed behind a gap do not show the path's RTT.
         if let Some(trip) = shown.verdict.round_trip()
@@ -96,7 +96,7 @@ impl SenderView {
             self.last_trip = Some(trip);
             self.note_round_trip();
             // The ACK that reports the gap may have been delayed until then (RFC 5681 section 4.2).
-            if !shown.packet.says_more {
+            if !shown.packet.has_sack_or_ce {
                 self.round.trip.add(trip);
                 self.punctual_trip = trip;
             }
@@ -115,7 +115,7 @@ impl SenderView {
         }
     }
 
-    fn note_window(&mut self, shown: &Shown<'_>, ack: u64) {
+    fn note_window(&mut self, shown: &AnalyzedPacket<'_>, ack: u64) {
         let kinds = shown.verdict.kinds;
         let data = shown.connection.direction(self.side);
         if !shown.packet.flags.contains(Flags::SYN) {
@@ -165,7 +165,7 @@ impl SenderView {
 
     /// Detects a right edge that does not advance while data is acknowledged. A scaled window is
     /// advertised in units, so the edge seems to move by less than one of them.
-    fn freeze(&mut self, shown: &Shown<'_>, ack: u64, edge: u64) {
+    fn freeze(&mut self, shown: &AnalyzedPacket<'_>, ack: u64, edge: u64) {
         if !self.knows_edge {
             return;
         }

@@ -30,7 +30,7 @@ struct Passage {
 
 /// The data of one direction.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Passages {
+pub(crate) struct SequenceRanges {
     list: Vec<Passage>,
     first: Option<u32>,
     next: i64,
@@ -73,7 +73,7 @@ fn hash(block: i64) -> u64 {
     (word ^ word >> 29).wrapping_mul(0x94d0_49bb_1331_11eb) >> 20
 }
 
-impl Passages {
+impl SequenceRanges {
     /// Returns the position of a sequence number: the nearest to the latest.
     const fn position(&self, first: u32, seq: u32) -> i64 {
         let by = seq.wrapping_sub(first.wrapping_add(self.next as u32));
@@ -227,7 +227,7 @@ impl Passages {
 
 /// Ranges in order of sequence numbers.
 pub(crate) struct Sorted<'a> {
-    all: &'a Passages,
+    all: &'a SequenceRanges,
     list: Vec<Passage>,
 }
 
