@@ -12,9 +12,10 @@ use crate::sequence::{self, Around};
 use crate::{Endpoint, Kind, Kinds, Observed, acknowledgment};
 
 /// A side of a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Side {
     /// The side that opened the connection or, if that was not seen, was seen first.
+    #[default]
     Client,
     /// The other side.
     Server,

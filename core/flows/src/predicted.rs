@@ -251,10 +251,8 @@ impl Direction {
     /// Whether an acknowledgment of it changes only SND.UNA and the number of duplicates.
     fn is_quiet(&self) -> bool {
         let has_gaps = self.in_flight.as_ref().is_some_and(|it| it.has_gaps());
-        let is_repairing = match &self.rare {
-            Some(rare) => rare.repair.is_going_on(self.una),
-            None => false,
-        };
+        let rare = self.rare.as_ref();
+        let is_repairing = rare.is_some_and(|rare| rare.repair.is_going_on(self.una));
         !has_gaps && !is_repairing
     }
 }

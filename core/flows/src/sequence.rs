@@ -46,7 +46,7 @@ pub(crate) fn on_segment(
         return kinds;
     }
     if start == data.next && len > 0 && !is_closed(data, peer, packet) {
-        on_new(data, packet, (start, end), pool);
+        data.send_next(end - data.next, packet.at, pool);
     } else {
         on_odd(data, peer, packet, (start, end), around, pool, &mut kinds);
     }
@@ -100,11 +100,6 @@ fn is_closed(data: &Direction, peer: &Direction, packet: &Observed) -> bool {
         && !packet.flags.intersects(Flags::SYN | Flags::FIN)
 }
 
-#[inline]
-fn on_new(data: &mut Direction, packet: &Observed, (_, end): (u64, u64), pool: &mut Pool) {
-    data.send_next(end - data.next, packet.at, pool);
-}
-
 /// Handles everything except the next data in order.
 #[inline(never)]
 fn on_odd(
@@ -125,7 +120,7 @@ fn on_odd(
     if is_first_probe || is_later_probe {
         kinds.add(Kind::ZeroWindowProbe);
         if end > data.next {
-            on_new(data, packet, (start, end), pool);
+            data.send_next(end - data.next, packet.at, pool);
             // A receiver often refuses the byte of a probe.
             data.first_sample_position = data.first_sample_position.max(end);
         } else {
@@ -138,7 +133,7 @@ fn on_odd(
         kinds.add(Kind::AfterGap);
         open_gap(data, packet, start, pool);
         if end > start {
-            on_new(data, packet, (start, end), pool);
+            data.send_next(end - data.next, packet.at, pool);
         }
     } else if end > start {
         on_old(data, peer, packet, (start, end), around, pool, kinds);
@@ -220,7 +215,7 @@ fn on_old(
     }
     data.first_sample_position = data.first_sample_position.max(old_end);
     if end > data.next {
-        on_new(data, packet, (start, end), pool);
+        data.send_next(end - data.next, packet.at, pool);
     }
 }
 

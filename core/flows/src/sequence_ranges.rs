@@ -18,7 +18,7 @@ use crate::Observed;
 const BLOCK: u32 = 1 << 16;
 
 /// Maximum number of ranges of a direction.
-const MAX_PASSAGES: usize = 1 << 16;
+const MAX_RANGES: usize = 1 << 16;
 
 /// A range within a block. Positions count from the first sequence number here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,7 +109,7 @@ impl SequenceRanges {
             }
             start += i64::from(len);
         }
-        while self.list.len() > MAX_PASSAGES {
+        while self.list.len() > MAX_RANGES {
             self.zeros += 1;
             let mut list = core::mem::take(&mut self.list);
             list.retain(|one| self.is_kept(one.start, self.zeros));

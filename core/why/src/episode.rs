@@ -13,7 +13,7 @@ const MAX_EPISODES: usize = 512;
 const MAX_TIMEOUTS: usize = 64;
 
 /// Interval from the detection of a loss to the acknowledgment of its retransmission.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct RecoveryEpisode {
     /// Time of the first retransmission.
     pub at: Instant,

@@ -34,7 +34,7 @@ macro_rules! rounds {
         }
     ) => {
         $(#[$about])*
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Copy, Default, Debug)]
         pub(crate) struct $Round {
             $(#[$start_doc])*
             pub $start: Instant,
@@ -57,7 +57,7 @@ macro_rules! rounds {
                     end: $start,
                     packet,
                     count: 1,
-                    $($field: Default::default(),)*
+                    ..Self::default()
                 }
             }
 

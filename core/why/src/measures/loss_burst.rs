@@ -15,7 +15,7 @@ use crate::episode::RecoveryEpisode;
 use crate::round::{Round, State};
 
 /// Bytes lost close together, and bytes between them that passed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct LossBurst {
     lost: u64,
     passed: u64,

@@ -461,20 +461,13 @@ impl SenderView {
             packet: shown.number,
             start,
             flight: self.flight(),
-            again: 0,
-            spurious: 0,
-            overtaken: 0,
-            needless: 0,
-            row: 0,
             loss_burst: LossBurst::new(start, self.nxt),
-            timeouts: 0,
             trip: self.last_trip,
             punctual_trip: self.punctual_trip,
             turn: self.last_turn,
-            late: 0,
             frozen: self.stillness(),
             full_sized: true,
-            sent: 0,
+            ..RecoveryEpisode::default()
         });
         self.recover = self.nxt;
     }
