@@ -102,13 +102,19 @@ impl Kind {
     ];
 }
 
+const _: () = assert!(
+    Kind::RETRANSMISSIONS[Kind::RETRANSMISSIONS.len() - 1] as usize + 1
+        == Kind::RETRANSMISSIONS.len(),
+    "retransmissions are the first kinds"
+);
+
 /// The kinds of a packet: a set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Kinds(u32);
 
 impl Kinds {
     /// The bits of [`Kind::RETRANSMISSIONS`].
-    const RETRANSMISSIONS: u32 = 0b11_1111;
+    const RETRANSMISSIONS: u32 = (1 << Kind::RETRANSMISSIONS.len()) - 1;
 
     /// No kind.
     pub const NONE: Self = Self(0);

@@ -142,6 +142,12 @@ impl Episodes {
         if self.list.len() < MAX_EPISODES {
             self.list.push(episode);
         }
+        debug_assert!(
+            self.list.len() as u64 <= self.count,
+            "every episode that is kept is counted: {} of {}",
+            self.list.len(),
+            self.count
+        );
     }
 
     pub fn expire(&mut self, expiry: Expiry) {
@@ -149,6 +155,10 @@ impl Episodes {
         if self.expiries.len() < MAX_TIMEOUTS {
             self.expiries.push(expiry);
         }
+        debug_assert!(
+            self.expiries.len() as u64 <= self.expiry_count,
+            "every timeout that is kept is counted"
+        );
     }
 
     pub fn on_hole(&mut self, hole: SequenceGap) {

@@ -119,8 +119,8 @@ rounds! {
         pub flight_time: f32, merge sum;
         /// Maximum bytes that one ACK acknowledged.
         pub acked_per_ack_max: u64, merge most;
-        /// Lateness of data at the capture point by the sender's timestamp clock, in us, above that
-        /// of the first timestamp. `None` until the tick of the clock is known.
+        /// Lateness of data by the sender's timestamp clock, in us. It is above that of the first
+        /// timestamp; `None` until the tick of the clock is known.
         pub data_late: Option<Extremes>, merge widen;
         /// Packets of new data smaller than a full segment.
         pub small: u64, merge sum;

@@ -536,6 +536,12 @@ impl SenderView {
                 self.hole = None;
             }
         }
+        debug_assert!(
+            self.una <= self.nxt,
+            "SND.UNA {} is at most SND.NXT {}",
+            self.una,
+            self.nxt
+        );
         if known.asks {
             self.round.idle_peer += core::mem::take(&mut self.idle);
             self.is_asked = true;
@@ -561,6 +567,11 @@ impl SenderView {
             self.round.zero_time += self.round.end.saturating_since(*since);
             *since = (*since).max(self.round.end);
         }
+        debug_assert!(
+            self.round.start <= self.round.end,
+            "a round ends after its beginning: {:?}",
+            self.round
+        );
         let has_packets = self.round.segments > 0 || self.round.again > 0;
         if self.round.length() > Duration::ZERO || has_packets {
             self.round.round_off();

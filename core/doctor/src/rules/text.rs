@@ -126,7 +126,7 @@ pub(super) fn window_over_rtt(window: Bytes, path: &Path) -> String {
     )
 }
 
-/// Creates a finding about a metric of the route, with the commands that change and restore it.
+/// Creates a finding about a metric of the route. It has the commands that change and restore it.
 pub(super) fn route_metric(
     facts: &HostFacts,
     direction: Direction,
@@ -155,13 +155,17 @@ pub(super) fn route_metric(
     finding
 }
 
-/// Returns the segments of a route's initial window if they are below those of RFC 6928.
+/// Returns the segments of a route's initial window, if fewer than in RFC 6928.
 pub(super) fn small_window(metric: Option<u64>) -> Option<u64> {
     metric.filter(|segments| (1..law::INITIAL_WINDOW).contains(segments))
 }
 
-/// Returns the time that each connection loses if `rounds` are lost at its start, and the effect.
+/// Returns the time of `rounds` lost at a connection's start, and the effect.
 pub(super) fn late_start(path: &Path, segments: u64, rounds: f64) -> (Duration, String) {
+    debug_assert!(
+        rounds >= 0.0 && rounds.is_finite(),
+        "a small window delays: {rounds} RTTs"
+    );
     let delay = Duration::from_secs_f64(rounds * path.rtt.as_secs_f64());
     let words = format!(
         "{segments} instead of {} segments: about {} more per connection",
@@ -233,8 +237,8 @@ pub(super) fn smaller_segments(
     (limit, words)
 }
 
-/// Creates a finding about offloads that are off, if the work of single segments limits the path.
-/// `offloads` are arguments of `ethtool -K`.
+/// Creates a finding about offloads that are off. `None` if the work of single segments does not
+/// limit the path. `offloads` are arguments of `ethtool -K`.
 pub(super) fn offload_finding(
     card: &Interface,
     path: &Path,

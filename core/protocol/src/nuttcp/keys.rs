@@ -34,7 +34,7 @@ const PRIVATE: &str = "gigatcp";
 /// First version of keys that always existed.
 const ALWAYS: (u16, u16, u16) = (0, 0, 0);
 
-/// Declares the keys in the order of the line: name, and the first version that supports it.
+/// Declares the keys in the order of the line. Each has a name and its first version.
 macro_rules! keys {
     ($($key:ident $name:literal $since:expr;)+) => {
         /// A key of the line.

@@ -285,6 +285,7 @@ pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
 
 /// Returns a quartile of the samples; `None` if there are none.
 pub(crate) fn quartile(mut samples: Vec<f64>, quarters: usize) -> Option<f64> {
+    debug_assert!(quarters <= 4, "{quarters} quarters of the samples");
     samples.sort_by(f64::total_cmp);
     let place = samples.len() * quarters / 4;
     samples

@@ -337,6 +337,7 @@ fn windows_whose_scale_was_cut_off_or_not_seen_are_unknown() {
             packet.wnd = 681;
         }
         let sender_view = all.sender_view(CLIENT);
+        assert!(!sender_view.knows_edge);
         let rounds = sender_view.rounds.as_slice();
         // As advertised, in an unknown unit.
         let windows = rounds.iter().filter_map(|round| round.window);

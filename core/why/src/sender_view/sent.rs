@@ -504,6 +504,11 @@ impl SenderView {
         } else {
             (start, end)
         };
+        debug_assert!(
+            self.row.0 <= start && start <= self.row.1,
+            "a run of retransmissions {:?} ends with the one from {start}",
+            self.row
+        );
         open.row = open.row.max(self.row.1 - self.row.0);
         if is_expiry {
             let waited = silence.max(shown.packet.at.saturating_since(self.last_data));
