@@ -363,11 +363,8 @@ impl<'a> Bounds<'a> {
     /// offset at x = 0.
     fn at(&self, drift: f64) -> (f64, f64) {
         let rest = |point: &Point| point.y - drift * point.x;
-        let below = self
-            .under
-            .iter()
-            .map(rest)
-            .fold(f64::NEG_INFINITY, f64::max);
+        let below = self.under.iter().map(rest);
+        let below = below.fold(f64::NEG_INFINITY, f64::max);
         let above = self.over.iter().map(rest).fold(f64::INFINITY, f64::min);
         (below, above)
     }

@@ -107,10 +107,8 @@ impl Connection {
             return false;
         }
         let data = &self.sides[self.index(is_first)];
-        let has_ended = self
-            .sides
-            .iter()
-            .any(|side| side.has_fin() || side.has_reset());
+        let mut sides = self.sides.iter();
+        let has_ended = sides.any(|side| side.has_fin() || side.has_reset());
         data.is_started() && (data.base as u32 != packet.seq.as_u32() || has_ended)
     }
 

@@ -49,7 +49,8 @@ pub struct Detail {
     /// Smallest nonzero payload of a packet.
     pub least_segment: Option<u32>,
     outstanding: Outstanding,
-    initial: Initial,
+    /// Packets with data sent before any of it was acknowledged, and their bytes.
+    initial: (u64, u64),
     data_times: Option<(Instant, Instant)>,
     /// Packets that were reassembled from fragments.
     pub fragmented_packets: u64,
@@ -75,13 +76,6 @@ struct Outstanding {
     least: Option<u64>,
     sum: u128,
     segments: u64,
-}
-
-/// Data sent before any of it was acknowledged.
-#[derive(Clone, Copy, Default, Debug)]
-struct Initial {
-    packets: u64,
-    bytes: u64,
 }
 
 /// RTTs of segments of the largest size.
@@ -200,8 +194,8 @@ impl Detail {
         let is_new =
             !verdict.kinds.is_retransmission() && !verdict.kinds.contains(Kind::CapturedTwice);
         if is_unanswered && is_new && direction.has_syn() {
-            self.initial.packets += 1;
-            self.initial.bytes += u64::from(len);
+            self.initial.0 += 1;
+            self.initial.1 += u64::from(len);
         }
     }
 
@@ -248,6 +242,10 @@ impl Detail {
             self.handshake = verdict.round_trip();
         }
         let covered = self.transmissions.on_acknowledged(acked, packet.at);
+        debug_assert!(
+            covered.exact.is_none() || covered.segments > 0,
+            "the segment that ends there is covered: {covered:?}"
+        );
         self.cumulatively_acked += covered.segments - u64::from(covered.exact.is_some());
         let Some(exact) = covered.exact else {
             return;
@@ -281,14 +279,14 @@ impl Detail {
     #[must_use]
     pub fn initial_window_packets(&self, connection: &Connection, side: Side) -> Option<u64> {
         let is_known = connection.direction(side).has_syn();
-        is_known.then_some(self.initial.packets)
+        is_known.then_some(self.initial.0)
     }
 
     /// Returns the number of their payload bytes.
     #[must_use]
     pub fn initial_window_bytes(&self, connection: &Connection, side: Side) -> Option<u64> {
         let is_known = connection.direction(side).has_syn();
-        is_known.then_some(self.initial.bytes)
+        is_known.then_some(self.initial.1)
     }
 
     /// Returns the time from its first packet with payload to its last.

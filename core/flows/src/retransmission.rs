@@ -71,11 +71,9 @@ impl LossRecovery {
 
     /// Returns the time when this byte was last retransmitted.
     fn repeated_at(&self, place: u64) -> Option<Instant> {
-        self.recent
-            .iter()
-            .filter(|repeat| repeat.start <= place && place < repeat.end)
-            .map(|repeat| repeat.at)
-            .max()
+        let covers = |repeat: &&Repeat| repeat.start <= place && place < repeat.end;
+        let times = self.recent.iter().filter(covers);
+        times.map(|repeat| repeat.at).max()
     }
 
     /// Handles a report that the peer received `start` to `end` twice. Returns the number of

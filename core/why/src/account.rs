@@ -116,11 +116,8 @@ impl<'a, 'b> Scored<'a, 'b> {
     /// application.
     fn setup(&self, round: &Round) -> Option<(usize, f64)> {
         let handshake = self.m.connection.handshake_round_trip().unwrap_or_default();
-        let syns = self
-            .m
-            .sender_view
-            .last_syn
-            .map(|last| self.m.since_start(last));
+        let last_syn = self.m.sender_view.last_syn;
+        let syns = last_syn.map(|last| self.m.since_start(last));
         let setup = syns.unwrap_or_default()
             + handshake.max(self.m.base)
             + self.m.base * 2

@@ -222,38 +222,33 @@ impl Way {
     }
 
     fn delay(&self, min: Duration) -> Delay {
-        let (mut sum, mut count) = (Duration::ZERO, 0);
-        for late in self.late.iter().flatten() {
-            sum += *late;
-            count += 1;
-        }
         Delay {
             min,
-            mean: min + sum / count.max(1),
+            mean: min + mean(&self.late).unwrap_or_default(),
             max: min + self.most(),
         }
     }
 
     fn most(&self) -> Duration {
-        self.late
-            .iter()
-            .flatten()
-            .max()
-            .copied()
-            .unwrap_or_default()
+        let late = self.late.iter().flatten();
+        late.max().copied().unwrap_or_default()
     }
 
     fn mean(&self, start: Instant, end: Instant) -> Option<Duration> {
         let from = self.crossings.partition_point(|one| one.here < start);
         let until = self.crossings.partition_point(|one| one.here < end);
-        let mut sum = Duration::ZERO;
-        let mut count = 0;
-        for late in self.late[from..until].iter().flatten() {
-            sum += *late;
-            count += 1;
-        }
-        (count > 0).then(|| sum / count)
+        mean(&self.late[from..until])
     }
+}
+
+/// Returns the mean delay of packets that passed.
+fn mean(late: &[Option<Duration>]) -> Option<Duration> {
+    let (mut sum, mut count) = (Duration::ZERO, 0);
+    for late in late.iter().flatten() {
+        sum += *late;
+        count += 1;
+    }
+    (count > 0).then(|| sum / count)
 }
 
 /// Returns the nanoseconds from `a` to `b`.

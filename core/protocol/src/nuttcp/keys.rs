@@ -214,12 +214,10 @@ impl Parameters {
             Key::Timeout if server >= Version::FRACTION_OF_SECOND => {
                 Some(parameters::seconds(self.time_limit))
             }
-            Key::Timeout => Some(
-                self.time_limit
-                    .as_nanos()
-                    .div_ceil(1_000_000_000)
-                    .to_string(),
-            ),
+            Key::Timeout => {
+                let seconds = self.time_limit.as_nanos().div_ceil(1_000_000_000);
+                Some(seconds.to_string())
+            }
             Key::Udp => flag(self.udp),
             Key::Vers => Some(Version::OURS.to_string()),
             Key::Interval => Some(parameters::seconds(self.interval)),

@@ -31,10 +31,8 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let from = bytes(first.map_or(0, |round| round.flight));
     let most = m.sending.flight_max;
     let to = bytes(most);
-    let flight = m
-        .rounds
-        .get(attributed.round)
-        .map_or(0, |round| round.flight);
+    let round = m.rounds.get(attributed.round);
+    let flight = round.map_or(0, |round| round.flight);
     let has_grown = from != to;
     let (figure, growth) = match most {
         0 => (None, String::new()),

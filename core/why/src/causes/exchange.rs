@@ -24,12 +24,8 @@ pub(crate) const CLIENT_THINK: Cause = Cause {
           does between them.",
     references: &["RFC 9112 section 9.3.2", "RFC 9293 section 3.9.1"],
     ..exchange(|m, attributed| {
-        explain(
-            m,
-            attributed,
-            "the client's think time",
-            "send requests without waiting for each response (pipelining, parallel requests), or find what the client does between them",
-        )
+        let fix = "send requests without waiting for each response (pipelining, parallel requests), or find what the client does between them";
+        explain(m, attributed, "the client's think time", fix)
     })
 };
 
@@ -44,12 +40,8 @@ pub(crate) const SERVER_THINK: Cause = Cause {
           a time.",
     references: &["RFC 9112 section 9.3.2"],
     ..exchange(|m, attributed| {
-        explain(
-            m,
-            attributed,
-            "the server's think time",
-            "find what the server does for a request (its own log; Linux: strace, FreeBSD: truss), or answer from a cache",
-        )
+        let fix = "find what the server does for a request (its own log; Linux: strace, FreeBSD: truss), or answer from a cache";
+        explain(m, attributed, "the server's think time", fix)
     })
 };
 
@@ -62,12 +54,8 @@ pub(crate) const RTT: Cause = Cause {
     fix: "Fewer and larger exchanges: pipelining, batches, several requests at a time.",
     references: &["RFC 9112 section 9.3.2", "RFC 9113 section 5"],
     ..exchange(|m, attributed| {
-        explain(
-            m,
-            attributed,
-            "round trips of requests and responses",
-            "fewer and larger exchanges: pipelining, batches, or several requests at a time",
-        )
+        let fix = "fewer and larger exchanges: pipelining, batches, or several requests at a time";
+        explain(m, attributed, "round trips of requests and responses", fix)
     })
 };
 

@@ -120,12 +120,8 @@ fn smoothed(account: &CounterAccount, features: &[Features], index: usize, wait:
     let mut mean = vec![0.0; COUNTER_CAUSES.len()];
     let mut total = 0.0;
     let from = index.saturating_sub(1);
-    let near = features
-        .iter()
-        .enumerate()
-        .skip(from)
-        .take(index + 2 - from);
-    for (other, features) in near {
+    let near = features.iter().enumerate().skip(from);
+    for (other, features) in near.take(index + 2 - from) {
         let weight = account.slices[other].waits[wait as usize].as_secs_f64();
         let weight = if other == index { 2.0 * weight } else { weight };
         if weight > 0.0 {

@@ -97,10 +97,8 @@ impl Context<'_> {
 
     pub fn pacing_text(&self) -> Option<String> {
         let pacing = self.pacing()?;
-        let at_cap = self
-            .features
-            .value(Feature::PacingCap)
-            .is_some_and(|of| of > 0.98);
+        let of_cap = self.features.value(Feature::PacingCap);
+        let at_cap = of_cap.is_some_and(|of| of > 0.98);
         let cap = if at_cap { ", its upper bound" } else { "" };
         Some(format!("pacing rate {pacing}{cap}"))
     }

@@ -144,6 +144,10 @@ pub(super) struct Measures {
 /// Returns the three quartiles of the samples.
 fn quartiles(samples: alloc::vec::Vec<f64>) -> Option<[f64; 3]> {
     let [low, middle, high] = [1, 2, 3].map(|quarters| quartile(samples.clone(), quarters));
+    debug_assert!(
+        !(low > middle || middle > high),
+        "quartiles ascend: {low:?} {middle:?} {high:?}"
+    );
     Some([low?, middle?, high?])
 }
 
