@@ -73,32 +73,24 @@ impl Finding {
         }
     }
 
-    pub(crate) fn ceiling(self, ceiling: Rate) -> Self {
-        Self {
-            ceiling: Some(ceiling),
-            ..self
-        }
+    pub(crate) fn ceiling(mut self, ceiling: impl Into<Option<Rate>>) -> Self {
+        self.ceiling = ceiling.into();
+        self
     }
 
-    pub(crate) fn delay(self, delay: Duration) -> Self {
-        Self {
-            delay: Some(delay),
-            ..self
-        }
+    pub(crate) fn delay(mut self, delay: Duration) -> Self {
+        self.delay = Some(delay);
+        self
     }
 
-    pub(crate) fn only_if(self, condition: &'static str) -> Self {
-        Self {
-            only_if: Some(condition),
-            ..self
-        }
+    pub(crate) fn only_if(mut self, condition: &'static str) -> Self {
+        self.only_if = Some(condition);
+        self
     }
 
-    pub(crate) fn overriding(self, words: Option<String>) -> Self {
-        Self {
-            overrides: words,
-            ..self
-        }
+    pub(crate) fn overriding(mut self, words: impl Into<String>) -> Self {
+        self.overrides = Some(words.into());
+        self
     }
 
     pub(crate) fn undo(mut self, command: impl Into<String>) -> Self {

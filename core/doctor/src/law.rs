@@ -48,6 +48,8 @@ const HEADERS: u64 = 52;
 const FRAMING: u64 = 38;
 /// Bytes of an Ethernet header. A queueing discipline counts no more of a frame.
 const LINK_HEADER: u64 = 14;
+/// Segments of the initial window of RFC 6928.
+pub const INITIAL_WINDOW: u64 = 10;
 /// Maximum window without window scaling.
 pub const UNSCALED_WINDOW: u64 = 65_535;
 /// Maximum size of a super-packet.
@@ -122,7 +124,8 @@ pub fn is_share_measured(facts: &HostFacts) -> bool {
 #[must_use]
 pub fn first_flight(buffer: u64, facts: &HostFacts, path: &Path) -> Option<Bytes> {
     let window = share_of(buffer, window_share(facts));
-    (window.as_u64() < path.mss.as_u64().saturating_mul(10).min(14_600)).then_some(window)
+    (window.as_u64() < path.mss.as_u64().saturating_mul(INITIAL_WINDOW).min(14_600))
+        .then_some(window)
 }
 
 /// Returns 2^`power` for small whole powers.
@@ -192,7 +195,7 @@ pub const PACING_SHIFT: u32 = 10;
 /// segments (RFC 6928), it is one RTT per doubling.
 #[must_use]
 pub fn late_rounds(initial: u64) -> f64 {
-    libm::log2(INITIAL_WINDOW / initial.max(1) as f64).max(0.0)
+    libm::log2(INITIAL_WINDOW as f64 / initial.max(1) as f64).max(0.0)
 }
 
 /// Returns the RTTs that slow start loses if the receive window begins at `initial` segments.
@@ -202,7 +205,7 @@ pub fn late_rounds(initial: u64) -> f64 {
 /// is in use (RFC 7661).
 #[must_use]
 pub fn late_rounds_of_receiver(initial: u64) -> f64 {
-    let (mut window, mut cwnd) = (initial.max(1) as f64, INITIAL_WINDOW);
+    let (mut window, mut cwnd) = (initial.max(1) as f64, INITIAL_WINDOW as f64);
     let mut usual = cwnd;
     while window < cwnd {
         if cwnd < 2.0 * window {
@@ -213,9 +216,6 @@ pub fn late_rounds_of_receiver(initial: u64) -> f64 {
     }
     libm::log2(usual / cwnd)
 }
-
-/// Segments of the initial window of RFC 6928.
-const INITIAL_WINDOW: f64 = 10.0;
 
 /// Returns the rate at which a ring of `descriptors` overflows during `pause`.
 #[must_use]

@@ -69,7 +69,7 @@ fn on_unseen(data: &mut Direction, ack: u64, kinds: &mut Kinds) {
         kinds.add(Kind::AckedUnseen);
     }
     data.next = ack;
-    data.karn = data.karn.max(ack);
+    data.first_sample_position = data.first_sample_position.max(ack);
 }
 
 #[inline]
@@ -86,7 +86,7 @@ fn on_advance(
         data.next
     );
     let una = core::mem::replace(&mut data.una, ack);
-    let is_sample = una >= data.karn && data.seen.has(Seen::UNA);
+    let is_sample = una >= data.first_sample_position && data.seen.has(Seen::UNA);
     data.seen.set(Seen::UNA, true);
     data.duplicates = 0;
     if let Some(rare) = &mut data.rare {

@@ -24,7 +24,7 @@ use alloc::vec::Vec;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
-use crate::passages::{Bytes, Overlap, Passages};
+use crate::sequence_ranges::{Bytes, Overlap, SequenceRanges};
 use crate::{Observed, Side};
 
 /// Maximum number of packets remembered per connection. Beyond it, packets of every second hash are
@@ -99,7 +99,7 @@ pub struct PacketTimes {
     /// Number of trailing zero bits in the hashes of remembered packets.
     zeros: u32,
     /// Data by sequence ranges, of client and server.
-    data: [Passages; 2],
+    data: [SequenceRanges; 2],
     /// Times of the first and the last packet.
     span: Option<(Instant, Instant)>,
 }
@@ -363,11 +363,8 @@ impl<'a> Bounds<'a> {
     /// offset at x = 0.
     fn at(&self, drift: f64) -> (f64, f64) {
         let rest = |point: &Point| point.y - drift * point.x;
-        let below = self
-            .under
-            .iter()
-            .map(rest)
-            .fold(f64::NEG_INFINITY, f64::max);
+        let below = self.under.iter().map(rest);
+        let below = below.fold(f64::NEG_INFINITY, f64::max);
         let above = self.over.iter().map(rest).fold(f64::INFINITY, f64::min);
         (below, above)
     }

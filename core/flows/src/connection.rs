@@ -12,9 +12,10 @@ use crate::sequence::{self, Around};
 use crate::{Endpoint, Kind, Kinds, Observed, acknowledgment};
 
 /// A side of a connection.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Side {
     /// The side that opened the connection or, if that was not seen, was seen first.
+    #[default]
     Client,
     /// The other side.
     Server,
@@ -106,10 +107,8 @@ impl Connection {
             return false;
         }
         let data = &self.sides[self.index(is_first)];
-        let has_ended = self
-            .sides
-            .iter()
-            .any(|side| side.has_fin() || side.has_reset());
+        let mut sides = self.sides.iter();
+        let has_ended = sides.any(|side| side.has_fin() || side.has_reset());
         data.is_started() && (data.base as u32 != packet.seq.as_u32() || has_ended)
     }
 
@@ -123,12 +122,12 @@ impl Connection {
     pub(crate) fn handle(
         &mut self,
         packet: &impl Packet,
-        glance: &PacketSummary,
+        summary: &PacketSummary,
         is_first: bool,
         pool: &mut Pool,
     ) -> (Side, Kinds, Sample) {
         let index = self.index(is_first);
-        match self.take_expected(glance, index, pool) {
+        match self.take_expected(summary, index, pool) {
             Some(expected) => (Side::BOTH[index], expected.kinds, expected.sample),
             None => self.handle_unexpected(&packet.observed(), is_first, pool),
         }
@@ -162,9 +161,9 @@ impl Connection {
             (server, client)
         };
         let mut sample = None;
-        let glance = packet.glance();
-        from.weigh(&glance, peer);
-        let (wire_segments, segment_size) = from.segments_of(&glance, peer);
+        let summary = packet.summary();
+        from.weigh(&summary, peer);
+        let (wire_segments, segment_size) = from.segments_of(&summary, peer);
         let mut kinds = if packet.flags.contains(Flags::RST) {
             judge_reset(from, peer, packet)
         } else {
@@ -202,7 +201,7 @@ impl Connection {
             side.settle(before, time);
         }
         let from = &mut self.sides[index];
-        from.count(&packet.glance(), wire_segments);
+        from.count(&packet.summary(), wire_segments);
         from.count_kinds(kinds);
         if self.traits & HAS_ROUND_TRIP == 0 {
             self.time_handshake(packet);
@@ -220,7 +219,7 @@ impl Connection {
     fn on_step_back(&mut self, back: Duration) {
         for side in &mut self.sides {
             if side.rtt.min().is_none_or(|trip| back > trip / 8) {
-                side.karn = side.karn.max(side.next);
+                side.first_sample_position = side.first_sample_position.max(side.next);
             }
         }
     }

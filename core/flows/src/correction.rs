@@ -39,7 +39,7 @@ impl Correction {
         let mut instead = Kinds::NONE;
         for kind in kinds.iter() {
             let is_vague = has_wrong_sort && Kind::RETRANSMISSIONS.contains(&kind);
-            if !is_told(kind, right) || is_vague {
+            if !is_reported(kind, right) || is_vague {
                 instead.add(kind);
             }
         }
@@ -56,7 +56,7 @@ fn is_borne_out(flag: WiresharkFlag, kinds: Kinds) -> bool {
         WiresharkFlag::FastRetransmission => {
             has(Kind::FastRetransmission) || has(Kind::SackRetransmission)
         }
-        WiresharkFlag::SpuriousRetransmission => has(Kind::NeedlessRetransmission),
+        WiresharkFlag::SpuriousRetransmission => has(Kind::SpuriousRetransmission),
         WiresharkFlag::OutOfOrder => has(Kind::OutOfOrder),
         WiresharkFlag::LostSegment => has(Kind::AfterGap),
         WiresharkFlag::AckLostSegment => has(Kind::AckedUnseen),
@@ -74,13 +74,13 @@ fn is_borne_out(flag: WiresharkFlag, kinds: Kinds) -> bool {
 }
 
 /// Whether one of these flags reports this kind, or none has to.
-fn is_told(kind: Kind, flags: WiresharkFlags) -> bool {
+fn is_reported(kind: Kind, flags: WiresharkFlags) -> bool {
     let flag = match kind {
         Kind::FastRetransmission
         | Kind::SackRetransmission
         | Kind::TimeoutRetransmission
         | Kind::TailProbe
-        | Kind::NeedlessRetransmission
+        | Kind::SpuriousRetransmission
         | Kind::UnexplainedRetransmission => WiresharkFlag::Retransmission,
         Kind::OutOfOrder => WiresharkFlag::OutOfOrder,
         Kind::AfterGap => WiresharkFlag::LostSegment,

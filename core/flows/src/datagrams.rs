@@ -16,7 +16,9 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use gigatcp_units::Instant;
-use gigatcp_wire::link::{DatagramId, DissectError, Fragment, LinkType, Outcome, Reassembly, look};
+use gigatcp_wire::link::{
+    DatagramId, DissectError, Fragment, LinkType, Outcome, Reassembly, dissect_with_fragment,
+};
 
 use crate::Observed;
 
@@ -42,7 +44,7 @@ pub struct Arrival<'a> {
 
 /// A packet that was dissected.
 #[derive(Clone, Copy, Debug)]
-pub struct Looked {
+pub struct DissectedPacket {
     /// Number of the packet in the capture, from 1.
     pub number: u64,
     /// Position of its beginning in the file, in bytes.
@@ -56,7 +58,7 @@ pub struct Looked {
 
 /// Kinds of irregular fragments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Odd {
+pub enum FragmentIssue {
     /// A first fragment whose remainder did not arrive: a segment of what it holds.
     FirstAlone,
     /// A fragment without a TCP header of a packet that was not reassembled.
@@ -71,7 +73,7 @@ pub enum Odd {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OddFragment {
     /// Kind of irregularity.
-    pub what: Odd,
+    pub what: FragmentIssue,
     /// Number of the packet, from 1.
     pub number: u64,
     /// Position of its beginning in the file, in bytes.
@@ -83,9 +85,9 @@ pub struct OddFragment {
 /// A place in the order of packets.
 #[derive(Clone, Copy, Debug)]
 enum Slot {
-    Known(Looked),
+    Known(DissectedPacket),
     /// A first fragment, and the segment it holds.
-    First(Looked, Observed),
+    First(DissectedPacket, Observed),
 }
 
 /// A packet that is being reassembled.
@@ -127,19 +129,20 @@ impl Datagrams {
     /// Accepts the next packet. The caller must then call [`Self::poll_packet`] until it returns
     /// `None`.
     pub fn handle_packet(&mut self, arrival: &Arrival<'_>) {
-        let (found, fragment) = look(arrival.link, arrival.octets, arrival.wire_len);
-        let looked = Looked {
+        let (found, fragment) =
+            dissect_with_fragment(arrival.link, arrival.octets, arrival.wire_len);
+        let dissected = DissectedPacket {
             number: arrival.number,
             offset: arrival.offset,
             at: arrival.at,
             found: found.map(|segment| Some(Observed::new(arrival.at, &segment))),
         };
         while let Some(id) = self.reassembly.poll_given_up(arrival.at) {
-            self.settle(id);
+            self.give_up(id);
         }
         match &fragment {
-            None => self.held.push_back(Slot::Known(looked)),
-            Some(fragment) => self.handle_fragment(looked, fragment),
+            None => self.held.push_back(Slot::Known(dissected)),
+            Some(fragment) => self.handle_fragment(dissected, fragment),
         }
         self.make_room();
     }
@@ -148,19 +151,19 @@ impl Datagrams {
     pub fn handle_end(&mut self) {
         self.reassembly = Reassembly::default();
         while let Some(waiting) = self.waiting.first() {
-            self.settle(waiting.id);
+            self.give_up(waiting.id);
         }
     }
 
     /// Returns the next packet, if its segment is decided.
-    pub fn poll_packet(&mut self) -> Option<Looked> {
-        let Some(Slot::Known(looked)) = self.held.front() else {
+    pub fn poll_packet(&mut self) -> Option<DissectedPacket> {
+        let Some(Slot::Known(dissected)) = self.held.front() else {
             return None;
         };
-        let looked = *looked;
+        let dissected = *dissected;
         self.held.pop_front();
         self.gone += 1;
-        Some(looked)
+        Some(dissected)
     }
 
     /// Returns the next irregular fragment, in order of detection. One of a packet that is given up
@@ -169,35 +172,36 @@ impl Datagrams {
         self.odd.pop_front()
     }
 
-    fn handle_fragment(&mut self, looked: Looked, fragment: &Fragment<'_>) {
+    fn handle_fragment(&mut self, dissected: DissectedPacket, fragment: &Fragment<'_>) {
         let is_first = fragment.is_first();
-        let silent = Looked {
+        let silent = DissectedPacket {
             found: Ok(None),
-            ..looked
+            ..dissected
         };
-        match self.reassembly.handle_fragment(looked.at, fragment) {
-            Outcome::Incomplete(id) => self.wait(id, looked, is_first),
+        match self.reassembly.handle_fragment(dissected.at, fragment) {
+            Outcome::Incomplete(id) => self.wait(id, dissected, is_first),
             Outcome::Complete(id, whole) => {
-                let found = whole.map(|segment| Some(Observed::new(looked.at, &segment)));
-                self.held.push_back(Slot::Known(Looked { found, ..looked }));
+                let found = whole.map(|segment| Some(Observed::new(dissected.at, &segment)));
+                self.held
+                    .push_back(Slot::Known(DissectedPacket { found, ..dissected }));
                 self.complete(id);
             }
             Outcome::Duplicate(_) => {
-                self.say(Odd::Twice, &looked);
+                self.say(FragmentIssue::Twice, &dissected);
                 self.held.push_back(Slot::Known(silent));
             }
             Outcome::Contradicts(id) => {
                 if self.waiting.iter().any(|one| one.id == id) {
-                    self.say(Odd::Contradiction, &looked);
+                    self.say(FragmentIssue::Contradiction, &dissected);
                 }
-                self.wait(id, looked, is_first);
-                self.settle(id);
+                self.wait(id, dissected, is_first);
+                self.give_up(id);
             }
         }
     }
 
     /// Adds a fragment that waits for others of its packet.
-    fn wait(&mut self, id: DatagramId, looked: Looked, is_first: bool) {
+    fn wait(&mut self, id: DatagramId, dissected: DissectedPacket, is_first: bool) {
         let place = self.gone + self.held.len() as u64;
         let index = self.waiting.iter().rposition(|one| one.id == id);
         let index = index.unwrap_or_else(|| {
@@ -209,12 +213,12 @@ impl Datagrams {
             self.waiting.len() - 1
         });
         let waiting = &mut self.waiting[index];
-        let silent = Looked {
+        let silent = DissectedPacket {
             found: Ok(None),
-            ..looked
+            ..dissected
         };
         // A first fragment without a complete TCP header is no segment either.
-        let own = looked.found.ok().flatten().filter(|_| is_first);
+        let own = dissected.found.ok().flatten().filter(|_| is_first);
         self.held.push_back(match own {
             Some(own) if waiting.first.is_none() => {
                 waiting.first = Some(place);
@@ -222,9 +226,9 @@ impl Datagrams {
             }
             _ => {
                 let others = waiting.others.get_or_insert(OddFragment {
-                    what: Odd::WithoutHeader,
-                    number: looked.number,
-                    offset: looked.offset,
+                    what: FragmentIssue::WithoutHeader,
+                    number: dissected.number,
+                    offset: dissected.offset,
                     count: 0,
                 });
                 others.count += 1;
@@ -233,8 +237,8 @@ impl Datagrams {
         });
     }
 
-    fn say(&mut self, what: Odd, looked: &Looked) {
-        let (number, offset) = (looked.number, looked.offset);
+    fn say(&mut self, what: FragmentIssue, dissected: &DissectedPacket) {
+        let (number, offset) = (dissected.number, dissected.offset);
         self.odd.push_back(OddFragment {
             what,
             number,
@@ -268,7 +272,7 @@ impl Datagrams {
     }
 
     /// Gives up a packet: its first fragment becomes a segment.
-    fn settle(&mut self, id: DatagramId) {
+    fn give_up(&mut self, id: DatagramId) {
         let Some(waiting) = self.take(id) else {
             return;
         };
@@ -276,12 +280,12 @@ impl Datagrams {
         if let Some(slot) = self.slot(&waiting)
             && let Slot::First(silent, own) = *slot
         {
-            let alone = Looked {
+            let alone = DissectedPacket {
                 found: Ok(Some(own)),
                 ..silent
             };
             *slot = Slot::Known(alone);
-            self.say(Odd::FirstAlone, &alone);
+            self.say(FragmentIssue::FirstAlone, &alone);
         }
     }
 
@@ -294,7 +298,7 @@ impl Datagrams {
         let oldest = oldest.min_by_key(|one| one.first).map(|one| one.id);
         if let Some(id) = oldest {
             self.reassembly.give_up(id);
-            self.settle(id);
+            self.give_up(id);
         }
     }
 }

@@ -22,30 +22,51 @@ use crate::{Connection, FlowTable, Kind, Observed, Side, Spread, Verdict};
 /// Counts of the packets that one side sent, and of the answers to them.
 #[derive(Clone, Default, Debug)]
 pub struct Detail {
-    ack_packets: u64,
-    pure_acks: u64,
-    syn_packets: u64,
-    fin_packets: u64,
-    sack_packets: u64,
-    most_sack_blocks: u8,
-    pushed_packets: u64,
-    urgent_packets: u64,
-    urgent_bytes: u64,
-    truncated_packets: u64,
-    truncated_bytes: u64,
-    probe_bytes: u64,
-    least_segment: Option<u32>,
+    /// Packets with ACK.
+    pub ack_packets: u64,
+    /// Pure ACKs: packets without payload, SYN, FIN or RST.
+    pub pure_acks: u64,
+    /// Packets with SYN.
+    pub syn_packets: u64,
+    /// Packets with FIN.
+    pub fin_packets: u64,
+    /// Packets with SACK blocks (RFC 2018).
+    pub sack_packets: u64,
+    /// Maximum number of SACK blocks in one packet.
+    pub most_sack_blocks: u8,
+    /// Packets with payload and PSH.
+    pub pushed_packets: u64,
+    /// Packets with payload and URG.
+    pub urgent_packets: u64,
+    /// Their bytes before the urgent pointer. RFC 6093 section 2; every transmission counts.
+    pub urgent_bytes: u64,
+    /// Packets whose payload the snap length cut.
+    pub truncated_packets: u64,
+    /// Their payload bytes that were not captured.
+    pub truncated_bytes: u64,
+    /// Payload bytes in zero-window probes.
+    pub probe_bytes: u64,
+    /// Smallest nonzero payload of a packet.
+    pub least_segment: Option<u32>,
     outstanding: Outstanding,
-    initial: Initial,
+    /// Packets with data sent before any of it was acknowledged, and their bytes.
+    initial: (u64, u64),
     data_times: Option<(Instant, Instant)>,
-    fragmented_packets: u64,
-    lone_first_fragments: u64,
+    /// Packets that were reassembled from fragments.
+    pub fragmented_packets: u64,
+    /// First fragments whose remainder did not arrive.
+    pub lone_first_fragments: u64,
     handshake: Option<Duration>,
-    triple_duplicates: u64,
-    post_loss_acks: u64,
-    cumulatively_acked: u64,
+    /// Third duplicate acknowledgments in a row of its data. RFC 5681 section 3.2: the fast
+    /// retransmit.
+    pub triple_duplicates: u64,
+    /// Acknowledgments of segments that waited for a retransmission. These end at a segment that
+    /// waited while earlier data was retransmitted. They are no RTT samples either.
+    pub post_loss_acks: u64,
+    /// Segments acknowledged by an acknowledgment that ends beyond them.
+    pub cumulatively_acked: u64,
     full: Full,
-    again: Option<Box<Again>>,
+    again: Option<Box<RetransmissionCounts>>,
     transmissions: Transmissions,
 }
 
@@ -57,13 +78,6 @@ struct Outstanding {
     segments: u64,
 }
 
-/// Data sent before any of it was acknowledged.
-#[derive(Clone, Copy, Default, Debug)]
-struct Initial {
-    packets: u64,
-    bytes: u64,
-}
-
 /// RTTs of segments of the largest size.
 #[derive(Clone, Copy, Default, Debug)]
 struct Full {
@@ -73,7 +87,7 @@ struct Full {
 
 /// Counts that only a direction with retransmissions has.
 #[derive(Clone, Default, Debug)]
-struct Again {
+struct RetransmissionCounts {
     most: u32,
     intervals: Spread,
     trips: Spread,
@@ -180,8 +194,8 @@ impl Detail {
         let is_new =
             !verdict.kinds.is_retransmission() && !verdict.kinds.contains(Kind::CapturedTwice);
         if is_unanswered && is_new && direction.has_syn() {
-            self.initial.packets += 1;
-            self.initial.bytes += u64::from(len);
+            self.initial.0 += 1;
+            self.initial.1 += u64::from(len);
         }
     }
 
@@ -228,6 +242,10 @@ impl Detail {
             self.handshake = verdict.round_trip();
         }
         let covered = self.transmissions.on_acknowledged(acked, packet.at);
+        debug_assert!(
+            covered.exact.is_none() || covered.segments > 0,
+            "the segment that ends there is covered: {covered:?}"
+        );
         self.cumulatively_acked += covered.segments - u64::from(covered.exact.is_some());
         let Some(exact) = covered.exact else {
             return;
@@ -256,110 +274,19 @@ impl Detail {
         (segments > 0).then(|| sum as f64 / segments as f64)
     }
 
-    /// Returns the number of packets that were reassembled from fragments.
-    #[must_use]
-    pub const fn fragmented_packets(&self) -> u64 {
-        self.fragmented_packets
-    }
-
-    /// Returns the number of first fragments whose remainder did not arrive.
-    #[must_use]
-    pub const fn lone_first_fragments(&self) -> u64 {
-        self.lone_first_fragments
-    }
-
-    /// Returns the number of packets with ACK.
-    #[must_use]
-    pub const fn ack_packets(&self) -> u64 {
-        self.ack_packets
-    }
-
-    /// Returns the number of pure ACKs: packets without payload, SYN, FIN or RST.
-    #[must_use]
-    pub const fn pure_acks(&self) -> u64 {
-        self.pure_acks
-    }
-
-    /// Returns the number of packets with SYN.
-    #[must_use]
-    pub const fn syn_packets(&self) -> u64 {
-        self.syn_packets
-    }
-
-    /// Returns the number of packets with FIN.
-    #[must_use]
-    pub const fn fin_packets(&self) -> u64 {
-        self.fin_packets
-    }
-
-    /// Returns the number of packets with SACK blocks (RFC 2018).
-    #[must_use]
-    pub const fn sack_packets(&self) -> u64 {
-        self.sack_packets
-    }
-
-    /// Returns the maximum number of SACK blocks in one packet.
-    #[must_use]
-    pub const fn most_sack_blocks(&self) -> u8 {
-        self.most_sack_blocks
-    }
-
-    /// Returns the number of packets with payload and PSH.
-    #[must_use]
-    pub const fn pushed_packets(&self) -> u64 {
-        self.pushed_packets
-    }
-
-    /// Returns the number of packets with payload and URG.
-    #[must_use]
-    pub const fn urgent_packets(&self) -> u64 {
-        self.urgent_packets
-    }
-
-    /// Returns the number of their bytes before the urgent pointer. RFC 6093 section 2; every
-    /// transmission counts.
-    #[must_use]
-    pub const fn urgent_bytes(&self) -> u64 {
-        self.urgent_bytes
-    }
-
-    /// Returns the number of packets whose payload the snap length cut.
-    #[must_use]
-    pub const fn truncated_packets(&self) -> u64 {
-        self.truncated_packets
-    }
-
-    /// Returns the number of their payload bytes that were not captured.
-    #[must_use]
-    pub const fn truncated_bytes(&self) -> u64 {
-        self.truncated_bytes
-    }
-
-    /// Returns the number of payload bytes in zero-window probes.
-    #[must_use]
-    pub const fn probe_bytes(&self) -> u64 {
-        self.probe_bytes
-    }
-
-    /// Returns the smallest nonzero payload of a packet.
-    #[must_use]
-    pub const fn least_segment(&self) -> Option<u32> {
-        self.least_segment
-    }
-
     /// Returns the number of new packets with payload before any was acknowledged. `None` if the
     /// SYN was not seen, since the first of them is then unknown.
     #[must_use]
     pub fn initial_window_packets(&self, connection: &Connection, side: Side) -> Option<u64> {
         let is_known = connection.direction(side).has_syn();
-        is_known.then_some(self.initial.packets)
+        is_known.then_some(self.initial.0)
     }
 
     /// Returns the number of their payload bytes.
     #[must_use]
     pub fn initial_window_bytes(&self, connection: &Connection, side: Side) -> Option<u64> {
         let is_known = connection.direction(side).has_syn();
-        is_known.then_some(self.initial.bytes)
+        is_known.then_some(self.initial.1)
     }
 
     /// Returns the time from its first packet with payload to its last.
@@ -375,13 +302,6 @@ impl Detail {
         self.handshake
     }
 
-    /// Returns the number of third duplicate acknowledgments in a row of its data. RFC 5681 section
-    /// 3.2: the fast retransmit.
-    #[must_use]
-    pub const fn triple_duplicates(&self) -> u64 {
-        self.triple_duplicates
-    }
-
     /// Returns the number of acknowledgments that end at a retransmitted segment. It is unknown
     /// which transmission they answer (Karn).
     #[must_use]
@@ -395,20 +315,6 @@ impl Detail {
         self.again
             .as_ref()
             .map_or_else(Spread::default, |again| again.trips)
-    }
-
-    /// Returns the number of acknowledgments of segments that waited for a retransmission. These
-    /// end at a segment that waited while earlier data was retransmitted. They are no RTT samples
-    /// either.
-    #[must_use]
-    pub const fn post_loss_acks(&self) -> u64 {
-        self.post_loss_acks
-    }
-
-    /// Returns the number of segments acknowledged by an acknowledgment that ends beyond them.
-    #[must_use]
-    pub const fn cumulatively_acked(&self) -> u64 {
-        self.cumulatively_acked
     }
 
     /// Returns the maximum number of retransmissions of one segment while it waited.

@@ -9,7 +9,7 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::SeqNumber;
 
 use crate::packet_summary::PacketSummary;
-use crate::retransmission::Repair;
+use crate::retransmission::LossRecovery;
 use crate::sent::InFlight;
 use crate::{Kind, Kinds, Observed, RoundTrips};
 
@@ -71,7 +71,7 @@ pub(crate) struct Rare {
     /// Bytes acknowledged that never passed here.
     pub unseen: u64,
     pub spurious_segments: u64,
-    pub repair: Repair,
+    pub repair: LossRecovery,
 }
 
 /// Options that one side offered in its SYN.
@@ -89,7 +89,7 @@ pub struct Options {
 
 /// Minimum, maximum and mean of windows or of bytes in flight.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Shares {
+pub struct MinMaxMean {
     /// Minimum.
     pub least: u64,
     /// Maximum.
@@ -118,7 +118,7 @@ pub struct Direction {
     pub(crate) edge: u64,
     /// Position below which data gives no RTT sample. That data left or arrived twice, or out of
     /// order.
-    pub(crate) karn: u64,
+    pub(crate) first_sample_position: u64,
     pub(crate) last_at: Instant,
     pub(crate) idle_max: Duration,
     pub(crate) data_packets: u64,
@@ -164,7 +164,7 @@ pub struct Direction {
     pub(crate) extra_segments: u64,
     /// Length of the stream up to SND.NXT minus its payload bytes here, modulo 2^64. So SND.NXT
     /// yields the payload without a separate sum.
-    unpaid: u64,
+    non_payload: u64,
     /// Duplicate acknowledgments that it sent: frequent, so not in `rare`.
     pub(crate) duplicate_acks: u64,
     pub(crate) rtt: RoundTrips,
@@ -182,7 +182,7 @@ impl Direction {
     pub(crate) fn start(&mut self, seq: SeqNumber) {
         let at = ORIGIN + u64::from(seq.as_u32());
         (self.base, self.next, self.una) = (at, at, at);
-        (self.edge, self.karn) = (at, at);
+        (self.edge, self.first_sample_position) = (at, at);
         self.seen.set(Seen::STARTED, true);
     }
 
@@ -316,7 +316,7 @@ impl Direction {
             self.base,
             self.next
         );
-        self.unpaid = self.next.wrapping_sub(before.payload);
+        self.non_payload = self.next.wrapping_sub(before.payload);
         let owin = self.owin();
         self.is_fresh = owin != before.owin;
         if self.is_fresh {
@@ -336,7 +336,7 @@ impl Direction {
         self.extra_segments += wire_segments - 1;
         self.ident = packet.ident;
         self.last_seq = packet.seq.as_u32();
-        self.unpaid = self.unpaid.wrapping_sub(packet.payload_len.into());
+        self.non_payload = self.non_payload.wrapping_sub(packet.payload_len.into());
         if packet.payload_len == 0 {
             self.bare_packets += 1;
             return;
@@ -459,7 +459,7 @@ impl Direction {
     /// Returns the number of payload bytes; every transmission counts.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
-        self.next.wrapping_sub(self.unpaid)
+        self.next.wrapping_sub(self.non_payload)
     }
 
     /// Returns the number of unique payload bytes.
@@ -534,10 +534,10 @@ impl Direction {
 
     /// Returns the windows that this side advertised, scaled if the scale is known.
     #[must_use]
-    pub fn windows(&self) -> Option<Shares> {
+    pub fn windows(&self) -> Option<MinMaxMean> {
         let (count, sum) = self.latest_windows();
         let count = (self.wnd_count + count).max(1) as f64;
-        self.seen.has(Seen::WINDOW).then(|| Shares {
+        self.seen.has(Seen::WINDOW).then(|| MinMaxMean {
             least: self.wnd_min.into(),
             most: self.wnd_max.into(),
             mean: (self.wnd_sum + sum) as f64 / count,

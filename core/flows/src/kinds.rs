@@ -1,158 +1,112 @@
 //! Kinds of packets, by name. A packet may be of several kinds.
 
-/// Kind of a packet.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[repr(u8)]
-pub enum Kind {
-    /// Retransmitted after duplicate acknowledgments (RFC 5681 section 3.2). Without SACK, also
-    /// after partial ones (RFC 6582).
-    FastRetransmission,
-    /// Retransmitted during SACK-based loss recovery (RFC 6675).
-    SackRetransmission,
-    /// Retransmitted because of a timeout (RFC 6298), or after one.
-    TimeoutRetransmission,
-    /// The last segment retransmitted to provoke an acknowledgment (RFC 8985
-    /// section 7).
-    TailProbe,
-    /// Retransmitted although its acknowledgment had passed here.
-    NeedlessRetransmission,
-    /// Retransmitted for no reason that is visible here.
-    UnexplainedRetransmission,
-    /// Sent in order and overtaken on the path.
-    OutOfOrder,
-    /// Data before it was not seen.
-    AfterGap,
-    /// A packet captured a second time.
-    CapturedTwice,
-    /// A duplicate acknowledgment (RFC 5681 section 2; with SACK, RFC 6675 section 2).
-    DuplicateAck,
-    /// An acknowledgment older than one seen before.
-    OldAck,
-    /// Changes only the window.
-    WindowUpdate,
-    /// Advertises a zero window.
-    ZeroWindow,
-    /// Leaves less than a segment of the advertised window.
-    WindowFull,
-    /// Exceeds every window that was advertised.
-    BeyondWindow,
-    /// A keep-alive (RFC 9293 section 3.8.4).
-    KeepAlive,
-    /// The answer to a keep-alive.
-    KeepAliveAck,
-    /// A zero-window probe (RFC 9293 section 3.8.6.1).
-    ZeroWindowProbe,
-    /// The answer to a zero-window probe.
-    ZeroWindowProbeAck,
-    /// Acknowledges data that was never seen: the capture lacks packets.
-    AckedUnseen,
-    /// Reports bytes that arrived twice (RFC 2883).
-    DuplicateReport,
-    /// Shows that a retransmission was spurious (RFC 2883, RFC 3522).
-    ShowsSpurious,
-    /// A reset at exactly the next expected byte (RFC 5961 section 3.2).
-    ResetExact,
-    /// A reset inside the window, not at its left edge.
-    ResetInWindow,
-    /// A reset outside of the window.
-    ResetOutOfWindow,
-    /// Marked CE on the path (RFC 3168).
-    CongestionExperienced,
-    /// ECE outside of a handshake (RFC 3168).
-    EcnEcho,
-    /// CWR outside of a handshake (RFC 3168).
-    CongestionWindowReduced,
+/// Declares an enum: variants with their names in records, and all of them in order.
+macro_rules! named {
+    ($(#[$about:meta])* pub enum $Enum:ident { $($(#[$doc:meta])* $Variant:ident $name:literal,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[repr(u8)]
+        pub enum $Enum {
+            $($(#[$doc])* $Variant,)*
+        }
+
+        impl $Enum {
+            /// All of them, in order.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$Variant),*];
+
+            /// Returns its name in records.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$Variant => $name,)*
+                }
+            }
+        }
+    };
+}
+pub(crate) use named;
+
+named! {
+    /// Kind of a packet.
+    pub enum Kind {
+        /// Retransmitted after duplicate acknowledgments (RFC 5681 section 3.2). Without SACK, also
+        /// after partial ones (RFC 6582).
+        FastRetransmission "fast_retransmission",
+        /// Retransmitted during SACK-based loss recovery (RFC 6675).
+        SackRetransmission "sack_retransmission",
+        /// Retransmitted because of a timeout (RFC 6298), or after one.
+        TimeoutRetransmission "timeout_retransmission",
+        /// The last segment retransmitted to provoke an acknowledgment (RFC 8985
+        /// section 7).
+        TailProbe "tail_probe",
+        /// Retransmitted although its acknowledgment had passed here.
+        SpuriousRetransmission "needless_retransmission",
+        /// Retransmitted for no reason that is visible here.
+        UnexplainedRetransmission "unexplained_retransmission",
+        /// Sent in order and overtaken on the path.
+        OutOfOrder "out_of_order",
+        /// Data before it was not seen.
+        AfterGap "after_gap",
+        /// A packet captured a second time.
+        CapturedTwice "captured_twice",
+        /// A duplicate acknowledgment (RFC 5681 section 2; with SACK, RFC 6675 section 2).
+        DuplicateAck "duplicate_ack",
+        /// An acknowledgment older than one seen before.
+        OldAck "old_ack",
+        /// Changes only the window.
+        WindowUpdate "window_update",
+        /// Advertises a zero window.
+        ZeroWindow "zero_window",
+        /// Leaves less than a segment of the advertised window.
+        WindowFull "window_full",
+        /// Exceeds every window that was advertised.
+        BeyondWindow "beyond_window",
+        /// A keep-alive (RFC 9293 section 3.8.4).
+        KeepAlive "keep_alive",
+        /// The answer to a keep-alive.
+        KeepAliveAck "keep_alive_ack",
+        /// A zero-window probe (RFC 9293 section 3.8.6.1).
+        ZeroWindowProbe "zero_window_probe",
+        /// The answer to a zero-window probe.
+        ZeroWindowProbeAck "zero_window_probe_ack",
+        /// Acknowledges data that was never seen: the capture lacks packets.
+        AckedUnseen "acked_unseen",
+        /// Reports bytes that arrived twice (RFC 2883).
+        DuplicateReport "duplicate_report",
+        /// Shows that a retransmission was spurious (RFC 2883, RFC 3522).
+        ShowsSpurious "shows_spurious",
+        /// A reset at exactly the next expected byte (RFC 5961 section 3.2).
+        ResetExact "reset_exact",
+        /// A reset inside the window, not at its left edge.
+        ResetInWindow "reset_in_window",
+        /// A reset outside of the window.
+        ResetOutOfWindow "reset_out_of_window",
+        /// Marked CE on the path (RFC 3168).
+        CongestionExperienced "congestion_experienced",
+        /// ECE outside of a handshake (RFC 3168).
+        EcnEcho "ecn_echo",
+        /// CWR outside of a handshake (RFC 3168).
+        CongestionWindowReduced "congestion_window_reduced",
+    }
 }
 
 impl Kind {
-    /// Every kind, in order.
-    pub const ALL: [Self; 28] = [
-        Self::FastRetransmission,
-        Self::SackRetransmission,
-        Self::TimeoutRetransmission,
-        Self::TailProbe,
-        Self::NeedlessRetransmission,
-        Self::UnexplainedRetransmission,
-        Self::OutOfOrder,
-        Self::AfterGap,
-        Self::CapturedTwice,
-        Self::DuplicateAck,
-        Self::OldAck,
-        Self::WindowUpdate,
-        Self::ZeroWindow,
-        Self::WindowFull,
-        Self::BeyondWindow,
-        Self::KeepAlive,
-        Self::KeepAliveAck,
-        Self::ZeroWindowProbe,
-        Self::ZeroWindowProbeAck,
-        Self::AckedUnseen,
-        Self::DuplicateReport,
-        Self::ShowsSpurious,
-        Self::ResetExact,
-        Self::ResetInWindow,
-        Self::ResetOutOfWindow,
-        Self::CongestionExperienced,
-        Self::EcnEcho,
-        Self::CongestionWindowReduced,
-    ];
-
     /// The kinds of retransmissions.
     pub const RETRANSMISSIONS: [Self; 6] = [
         Self::FastRetransmission,
         Self::SackRetransmission,
         Self::TimeoutRetransmission,
         Self::TailProbe,
-        Self::NeedlessRetransmission,
+        Self::SpuriousRetransmission,
         Self::UnexplainedRetransmission,
     ];
-
-    /// Returns its name in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::FastRetransmission => "fast_retransmission",
-            Self::SackRetransmission => "sack_retransmission",
-            Self::TimeoutRetransmission => "timeout_retransmission",
-            Self::TailProbe => "tail_probe",
-            Self::NeedlessRetransmission => "needless_retransmission",
-            Self::UnexplainedRetransmission => "unexplained_retransmission",
-            Self::OutOfOrder => "out_of_order",
-            Self::AfterGap => "after_gap",
-            Self::CapturedTwice => "captured_twice",
-            Self::DuplicateAck => "duplicate_ack",
-            Self::OldAck => "old_ack",
-            Self::WindowUpdate => "window_update",
-            Self::ZeroWindow => "zero_window",
-            Self::WindowFull => "window_full",
-            Self::BeyondWindow => "beyond_window",
-            Self::KeepAlive => "keep_alive",
-            Self::KeepAliveAck => "keep_alive_ack",
-            Self::ZeroWindowProbe => "zero_window_probe",
-            Self::ZeroWindowProbeAck => "zero_window_probe_ack",
-            Self::AckedUnseen => "acked_unseen",
-            Self::DuplicateReport => "duplicate_report",
-            Self::ShowsSpurious => "shows_spurious",
-            Self::ResetExact => "reset_exact",
-            Self::ResetInWindow => "reset_in_window",
-            Self::ResetOutOfWindow => "reset_out_of_window",
-            Self::CongestionExperienced => "congestion_experienced",
-            Self::EcnEcho => "ecn_echo",
-            Self::CongestionWindowReduced => "congestion_window_reduced",
-        }
-    }
 }
 
-const _: () = {
-    let mut place = 0;
-    while place < Kind::ALL.len() {
-        assert!(
-            Kind::ALL[place] as usize == place,
-            "counts of kinds are found by their place"
-        );
-        place += 1;
-    }
-};
+const _: () = assert!(
+    Kind::RETRANSMISSIONS[Kind::RETRANSMISSIONS.len() - 1] as usize + 1
+        == Kind::RETRANSMISSIONS.len(),
+    "retransmissions are the first kinds"
+);
 
 /// The kinds of a packet: a set.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -160,7 +114,7 @@ pub struct Kinds(u32);
 
 impl Kinds {
     /// The bits of [`Kind::RETRANSMISSIONS`].
-    const RETRANSMISSIONS: u32 = 0b11_1111;
+    const RETRANSMISSIONS: u32 = (1 << Kind::RETRANSMISSIONS.len()) - 1;
 
     /// No kind.
     pub const NONE: Self = Self(0);

@@ -9,7 +9,7 @@
 //! | `observed.rs` | a packet as the analysis sees it |
 //! | `packet_summary.rs` | the few words that decide nearly everything about it |
 //! | `plain.rs` | fast reading of a common packet |
-//! | `key.rs`, `places.rs`, `table.rs` | the connection of a packet |
+//! | `key.rs`, `connection_map.rs`, `table.rs` | the connection of a packet |
 //! | `connection.rs` | both directions together: handshake, end, windows |
 //! | `predicted.rs` | fast path for expected segments: nearly all |
 //! | `direction.rs` | state and counts of one direction |
@@ -40,6 +40,7 @@ extern crate alloc;
 mod acknowledgment;
 mod clocks;
 mod connection;
+mod connection_map;
 mod correction;
 mod datagrams;
 mod detail;
@@ -49,14 +50,13 @@ mod key;
 mod kinds;
 mod observed;
 mod packet_summary;
-mod passages;
-mod places;
 mod plain;
 mod predicted;
 mod retransmission;
 mod round_trips;
 mod sent;
 mod sequence;
+mod sequence_ranges;
 mod spread;
 mod table;
 mod transmissions;
@@ -65,17 +65,17 @@ mod wireshark;
 pub use clocks::{Clocks, Crossing, PacketTimes};
 pub use connection::{Connection, Scaling, Side};
 pub use correction::Correction;
-pub use datagrams::{Arrival, Datagrams, Looked, MAX_HELD, Odd, OddFragment};
+pub use datagrams::{Arrival, Datagrams, DissectedPacket, FragmentIssue, MAX_HELD, OddFragment};
 pub use detail::{Detail, Details};
-pub use direction::{Direction, Options, Shares};
+pub use direction::{Direction, MinMaxMean, Options};
 pub use key::{Endpoint, Pair};
 pub use kinds::{Kind, Kinds};
 pub use observed::Observed;
 pub use packet_summary::{Packet, PacketSummary};
-pub use passages::Bytes;
 pub use plain::Plain;
 pub use round_trips::RoundTrips;
 pub use sent::MAX_BOUNDARIES;
+pub use sequence_ranges::Bytes;
 pub use spread::Spread;
 pub use table::{FlowTable, Verdict};
 pub use wireshark::{Wireshark, WiresharkFlag, WiresharkFlags};

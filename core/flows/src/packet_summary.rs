@@ -27,7 +27,7 @@ pub struct PacketSummary {
     /// Octets of options.
     pub options_len: u8,
     /// Whether it has SACK blocks, or is marked (CE).
-    pub says_more: bool,
+    pub has_sack_or_ce: bool,
     /// Octets of payload on the wire.
     pub payload_len: u32,
     /// Timestamps.
@@ -49,7 +49,7 @@ pub trait Packet {
     fn pair(&self) -> Pair;
 
     /// Returns the fields that decide nearly everything about it.
-    fn glance(&self) -> PacketSummary;
+    fn summary(&self) -> PacketSummary;
 
     /// Returns all its fields.
     fn observed(&self) -> Observed;
@@ -62,7 +62,7 @@ impl Packet for Observed {
     }
 
     #[inline]
-    fn glance(&self) -> PacketSummary {
+    fn summary(&self) -> PacketSummary {
         PacketSummary {
             at: self.at,
             seq: self.seq,
@@ -71,7 +71,7 @@ impl Packet for Observed {
             wnd: self.wnd,
             ident: self.ident,
             options_len: self.options_len,
-            says_more: !self.sack.is_empty() || self.ecn == Ecn::Ce,
+            has_sack_or_ce: !self.sack.is_empty() || self.ecn == Ecn::Ce,
             payload_len: self.payload_len,
             timestamps: self.timestamps,
         }

@@ -106,7 +106,7 @@ impl Packet for Plain<'_> {
     }
 
     #[inline(always)]
-    fn glance(&self) -> PacketSummary {
+    fn summary(&self) -> PacketSummary {
         let ecn = Ecn::from_bits(self.octets[15]);
         PacketSummary {
             at: self.at,
@@ -116,7 +116,7 @@ impl Packet for Plain<'_> {
             wnd: self.word(48),
             ident: self.word(18),
             options_len: self.options_len(),
-            says_more: ecn == Ecn::Ce,
+            has_sack_or_ce: ecn == Ecn::Ce,
             payload_len: self.payload_len,
             timestamps: self.timestamps(),
         }
@@ -225,8 +225,8 @@ mod tests {
                 let Ok(walked) = walked else { return Ok(()) };
                 let seen = plain.observed();
                 prop_assert_eq!(alloc::format!("{seen:?}"), alloc::format!("{walked:?}"));
-                let glances = [plain.glance(), walked.glance()];
-                prop_assert_eq!(alloc::format!("{:?}", glances[0]), alloc::format!("{:?}", glances[1]));
+                let summaries = [plain.summary(), walked.summary()];
+                prop_assert_eq!(alloc::format!("{:?}", summaries[0]), alloc::format!("{:?}", summaries[1]));
                 let pairs = [plain.pair(), walked.pair()];
                 prop_assert_eq!(alloc::format!("{:?}", pairs[0]), alloc::format!("{:?}", pairs[1]));
                 prop_assert!(pairs[0].share(count) < count);

@@ -63,7 +63,7 @@ impl Connection {
             && waiting >> 31 == 0
             && packet.at >= self.last_at
             && packet.wnd != 0
-            && !packet.says_more;
+            && !packet.has_sack_or_ce;
         if !is_next {
             return None;
         }
@@ -96,9 +96,9 @@ impl Connection {
         if acked > 0 {
             expected.sample = peer.acknowledge(acked, waiting, packet.at, time, pool);
         } else if len == 0 {
-            expected.kinds = from.say_again(peer, packet, waiting > 0);
+            expected.kinds = from.classify_pure_ack(peer, packet, waiting > 0);
         }
-        from.hear(packet, wnd);
+        from.record_packet(packet, wnd);
         if len > 0 {
             from.data_packets += 1;
             from.extra_segments += extra_segments;
@@ -147,7 +147,7 @@ impl Direction {
 
     /// Records what every packet changes in its sender's direction; it is not counted yet.
     #[inline(always)]
-    fn hear(&mut self, packet: &PacketSummary, wnd: u32) {
+    fn record_packet(&mut self, packet: &PacketSummary, wnd: u32) {
         let idle = packet.at.saturating_since(self.last_at);
         if idle > self.idle_max {
             self.idle_max = idle;
@@ -197,7 +197,7 @@ impl Direction {
             self.owin_max = waiting;
         }
         self.owin_changes += (u128::from(acked) * u128::from(time)) as i128;
-        let is_sample = self.una >= self.karn;
+        let is_sample = self.una >= self.first_sample_position;
         self.una += acked;
         self.duplicates = 0;
         let Some(in_flight) = self.in_flight.as_mut() else {
@@ -223,7 +223,7 @@ impl Direction {
     /// Classifies a pure ACK that acknowledges no new data. RFC 5681 section 2 calls it a duplicate
     /// if data is in flight and the window is unchanged.
     #[inline]
-    fn say_again(
+    fn classify_pure_ack(
         &mut self,
         peer: &mut Self,
         packet: &PacketSummary,
@@ -251,10 +251,8 @@ impl Direction {
     /// Whether an acknowledgment of it changes only SND.UNA and the number of duplicates.
     fn is_quiet(&self) -> bool {
         let has_gaps = self.in_flight.as_ref().is_some_and(|it| it.has_gaps());
-        let is_repairing = match &self.rare {
-            Some(rare) => rare.repair.is_going_on(self.una),
-            None => false,
-        };
+        let rare = self.rare.as_ref();
+        let is_repairing = rare.is_some_and(|rare| rare.repair.is_going_on(self.una));
         !has_gaps && !is_repairing
     }
 }

@@ -35,7 +35,7 @@ struct Repeat {
 
 /// Loss recovery of one direction.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Repair {
+pub(crate) struct LossRecovery {
     phase: Phase,
     /// SND.NXT when the recovery began.
     recover: u64,
@@ -49,7 +49,7 @@ pub(crate) struct Repair {
     recent_end: u64,
 }
 
-impl Repair {
+impl LossRecovery {
     /// Handles the advance of SND.UNA to `ack`.
     pub fn on_advance(&mut self, ack: u64) {
         if ack >= self.recover {
@@ -71,11 +71,9 @@ impl Repair {
 
     /// Returns the time when this byte was last retransmitted.
     fn repeated_at(&self, place: u64) -> Option<Instant> {
-        self.recent
-            .iter()
-            .filter(|repeat| repeat.start <= place && place < repeat.end)
-            .map(|repeat| repeat.at)
-            .max()
+        let covers = |repeat: &&Repeat| repeat.start <= place && place < repeat.end;
+        let times = self.recent.iter().filter(covers);
+        times.map(|repeat| repeat.at).max()
     }
 
     /// Handles a report that the peer received `start` to `end` twice. Returns the number of
@@ -133,7 +131,7 @@ pub(crate) const fn is_older(a: u32, b: u32) -> bool {
 
 /// Bytes that were retransmitted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Again {
+pub(crate) struct RetransmittedRange {
     pub start: u64,
     pub end: u64,
     pub segments: u64,
@@ -145,7 +143,7 @@ pub(crate) struct Again {
 pub(crate) fn on_again(
     data: &mut Direction,
     packet: &Observed,
-    again: Again,
+    again: RetransmittedRange,
     peer_at: Instant,
     round_trip: Option<Duration>,
 ) -> Kind {
@@ -190,17 +188,17 @@ pub(crate) fn on_again(
 
 fn kind(
     data: &Direction,
-    again: &Again,
+    again: &RetransmittedRange,
     now: Instant,
     silence: Duration,
     round_trip: Option<Duration>,
 ) -> Kind {
-    let idle = Repair::default();
+    let idle = LossRecovery::default();
     let repair = data.rare.as_ref().map_or(&idle, |rare| &rare.repair);
     let una = data.una;
     let is_acked = data.seen.has(Seen::UNA) && again.end <= una;
     if is_acked {
-        return Kind::NeedlessRetransmission;
+        return Kind::SpuriousRetransmission;
     }
     let timeout = data.rtt.timeout();
     // Recovery is clocked by acknowledgments, at most one RTT apart; timers wait longer.

@@ -5,7 +5,7 @@ use gigatcp_wire::Flags;
 
 use crate::direction::{Direction, Seen};
 use crate::gaps::{Gap, Opener};
-use crate::retransmission::{self, Again};
+use crate::retransmission::{self, RetransmittedRange};
 use crate::sent::Pool;
 use crate::{Kind, Kinds, Observed};
 
@@ -46,7 +46,7 @@ pub(crate) fn on_segment(
         return kinds;
     }
     if start == data.next && len > 0 && !is_closed(data, peer, packet) {
-        on_new(data, packet, (start, end), pool);
+        data.send_next(end - data.next, packet.at, pool);
     } else {
         on_odd(data, peer, packet, (start, end), around, pool, &mut kinds);
     }
@@ -100,11 +100,6 @@ fn is_closed(data: &Direction, peer: &Direction, packet: &Observed) -> bool {
         && !packet.flags.intersects(Flags::SYN | Flags::FIN)
 }
 
-#[inline]
-fn on_new(data: &mut Direction, packet: &Observed, (_, end): (u64, u64), pool: &mut Pool) {
-    data.send_next(end - data.next, packet.at, pool);
-}
-
 /// Handles everything except the next data in order.
 #[inline(never)]
 fn on_odd(
@@ -125,9 +120,9 @@ fn on_odd(
     if is_first_probe || is_later_probe {
         kinds.add(Kind::ZeroWindowProbe);
         if end > data.next {
-            on_new(data, packet, (start, end), pool);
+            data.send_next(end - data.next, packet.at, pool);
             // A receiver often refuses the byte of a probe.
-            data.karn = data.karn.max(end);
+            data.first_sample_position = data.first_sample_position.max(end);
         } else {
             data.rare().repeated += u64::from(packet.payload_len);
         }
@@ -138,7 +133,7 @@ fn on_odd(
         kinds.add(Kind::AfterGap);
         open_gap(data, packet, start, pool);
         if end > start {
-            on_new(data, packet, (start, end), pool);
+            data.send_next(end - data.next, packet.at, pool);
         }
     } else if end > start {
         on_old(data, peer, packet, (start, end), around, pool, kinds);
@@ -207,7 +202,7 @@ fn on_old(
         } else {
             octets.div_ceil(u64::from(around.segment_size)).max(1)
         };
-        let again = Again {
+        let again = RetransmittedRange {
             start,
             end: old_end,
             segments,
@@ -218,9 +213,9 @@ fn on_old(
     } else {
         kinds.add(Kind::OutOfOrder);
     }
-    data.karn = data.karn.max(old_end);
+    data.first_sample_position = data.first_sample_position.max(old_end);
     if end > data.next {
-        on_new(data, packet, (start, end), pool);
+        data.send_next(end - data.next, packet.at, pool);
     }
 }
 

@@ -1,6 +1,6 @@
 //! All connections of a capture, found by both endpoints.
 //!
-//! A pair of endpoints leads to its latest connection (`places.rs`); earlier ones stay in the list.
+//! A pair of endpoints leads to its latest connection (`connection_map.rs`); earlier ones stay in the list.
 //!
 //! A caller that is done with a finished connection can [retire](FlowTable::retire) it. Its index
 //! goes to another connection, and only the pair of endpoints remains. So a packet that arrives
@@ -11,9 +11,9 @@ use alloc::vec::Vec;
 use gigatcp_units::Duration;
 use gigatcp_wire::Flags;
 
+use crate::connection_map::{ConnectionMap, Place};
 use crate::key::{Key, Pair};
 use crate::packet_summary::{Packet, PacketSummary};
-use crate::places::{Place, Places};
 use crate::round_trips::Sample;
 use crate::sent::Pool;
 use crate::{Connection, Endpoint, Kinds, Side};
@@ -43,8 +43,8 @@ impl Verdict {
 /// The connections of a capture.
 #[derive(Debug)]
 pub struct FlowTable {
-    v4: Places<2>,
-    v6: Places<5>,
+    v4: ConnectionMap<2>,
+    v6: ConnectionMap<5>,
     connections: Vec<Connection>,
     pool: Pool,
     predicts: bool,
@@ -59,8 +59,8 @@ impl FlowTable {
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self {
-            v4: Places::new(seed),
-            v6: Places::new(!seed),
+            v4: ConnectionMap::new(seed),
+            v6: ConnectionMap::new(!seed),
             connections: Vec::new(),
             pool: Pool::default(),
             predicts: true,
@@ -89,15 +89,15 @@ impl FlowTable {
     #[inline(always)]
     pub fn follow(&mut self, packet: &impl Packet) -> (Verdict, PacketSummary, &Connection) {
         let pair = packet.pair();
-        let glance = packet.glance();
+        let summary = packet.summary();
         let mut index = self.find(&pair.key).index();
-        if index >= self.connections.len() || glance.flags.contains(Flags::SYN) {
-            index = self.begin(&pair, &glance);
+        if index >= self.connections.len() || summary.flags.contains(Flags::SYN) {
+            index = self.begin(&pair, &summary);
         }
         let connection = &mut self.connections[index];
         let pool = &mut self.pool;
         let (from, kinds, sample) = if self.predicts {
-            connection.handle(packet, &glance, pair.is_first, pool)
+            connection.handle(packet, &summary, pair.is_first, pool)
         } else {
             connection.handle_unexpected(&packet.observed(), pair.is_first, pool)
         };
@@ -107,7 +107,7 @@ impl FlowTable {
             kinds,
             sample,
         };
-        (verdict, glance, connection)
+        (verdict, summary, connection)
     }
 
     /// Returns the place of the latest connection of these endpoints.

@@ -20,6 +20,7 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::link::Fragmentation;
 use gigatcp_wire::{Flags, SeqNumber};
 
+use crate::kinds::named;
 use crate::{Observed, Side};
 
 /// A duplicate is recent for this long.
@@ -28,68 +29,25 @@ const RECENT: Duration = Duration::from_millis(20);
 /// Maximum age of the highest packet for out of order, if no RTT is known.
 const OUT_OF_ORDER: Duration = Duration::from_millis(3);
 
-/// One of tshark's flags.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[repr(u8)]
-#[expect(missing_docs, reason = "the names are tshark's, and so is the meaning")]
-pub enum WiresharkFlag {
-    Retransmission,
-    FastRetransmission,
-    SpuriousRetransmission,
-    OutOfOrder,
-    LostSegment,
-    AckLostSegment,
-    DuplicateAck,
-    WindowUpdate,
-    WindowFull,
-    ZeroWindow,
-    ZeroWindowProbe,
-    ZeroWindowProbeAck,
-    KeepAlive,
-    KeepAliveAck,
-    ReusedPorts,
-}
-
-impl WiresharkFlag {
-    /// Every flag, in order.
-    pub const ALL: [Self; 15] = [
-        Self::Retransmission,
-        Self::FastRetransmission,
-        Self::SpuriousRetransmission,
-        Self::OutOfOrder,
-        Self::LostSegment,
-        Self::AckLostSegment,
-        Self::DuplicateAck,
-        Self::WindowUpdate,
-        Self::WindowFull,
-        Self::ZeroWindow,
-        Self::ZeroWindowProbe,
-        Self::ZeroWindowProbeAck,
-        Self::KeepAlive,
-        Self::KeepAliveAck,
-        Self::ReusedPorts,
-    ];
-
-    /// Returns the name after `tcp.analysis.`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Retransmission => "retransmission",
-            Self::FastRetransmission => "fast_retransmission",
-            Self::SpuriousRetransmission => "spurious_retransmission",
-            Self::OutOfOrder => "out_of_order",
-            Self::LostSegment => "lost_segment",
-            Self::AckLostSegment => "ack_lost_segment",
-            Self::DuplicateAck => "duplicate_ack",
-            Self::WindowUpdate => "window_update",
-            Self::WindowFull => "window_full",
-            Self::ZeroWindow => "zero_window",
-            Self::ZeroWindowProbe => "zero_window_probe",
-            Self::ZeroWindowProbeAck => "zero_window_probe_ack",
-            Self::KeepAlive => "keep_alive",
-            Self::KeepAliveAck => "keep_alive_ack",
-            Self::ReusedPorts => "reused_ports",
-        }
+named! {
+    /// One of tshark's flags; its name follows `tcp.analysis.`.
+    #[expect(missing_docs, reason = "the names are tshark's, and so is the meaning")]
+    pub enum WiresharkFlag {
+        Retransmission "retransmission",
+        FastRetransmission "fast_retransmission",
+        SpuriousRetransmission "spurious_retransmission",
+        OutOfOrder "out_of_order",
+        LostSegment "lost_segment",
+        AckLostSegment "ack_lost_segment",
+        DuplicateAck "duplicate_ack",
+        WindowUpdate "window_update",
+        WindowFull "window_full",
+        ZeroWindow "zero_window",
+        ZeroWindowProbe "zero_window_probe",
+        ZeroWindowProbeAck "zero_window_probe_ack",
+        KeepAlive "keep_alive",
+        KeepAliveAck "keep_alive_ack",
+        ReusedPorts "reused_ports",
     }
 }
 
@@ -131,7 +89,7 @@ impl FromIterator<WiresharkFlag> for WiresharkFlags {
 }
 
 #[derive(Clone, Default, Debug)]
-struct Way {
+struct TsharkDirection {
     next: Option<SeqNumber>,
     next_at: Instant,
     /// End of the contiguous data.
@@ -151,7 +109,7 @@ struct Way {
 /// One connection as tshark sees it.
 #[derive(Clone, Default, Debug)]
 struct View {
-    ways: [Way; 2],
+    ways: [TsharkDirection; 2],
     syn_at: Option<Instant>,
     round_trip: Option<Duration>,
 }
@@ -262,7 +220,12 @@ impl View {
 }
 
 /// Flags probes, windows, gaps and keep-alives. Returns whether that settles acknowledgments.
-fn judge_bare(own: &mut Way, peer: &mut Way, step: &Step<'_>, flags: &mut WiresharkFlags) -> bool {
+fn judge_bare(
+    own: &mut TsharkDirection,
+    peer: &mut TsharkDirection,
+    step: &Step<'_>,
+    flags: &mut WiresharkFlags,
+) -> bool {
     let Step { packet, len, .. } = *step;
     let seq = packet.seq;
     let is_next = own.next == Some(seq);
@@ -309,7 +272,7 @@ fn judge_bare(own: &mut Way, peer: &mut Way, step: &Step<'_>, flags: &mut Wiresh
     false
 }
 
-fn judge_full(peer: &Way, step: &Step<'_>, flags: &mut WiresharkFlags) {
+fn judge_full(peer: &TsharkDirection, step: &Step<'_>, flags: &mut WiresharkFlags) {
     let (Some(scale), Some(ack)) = (peer.scale, peer.last_ack) else {
         return;
     };
@@ -325,7 +288,7 @@ fn judge_full(peer: &Way, step: &Step<'_>, flags: &mut WiresharkFlags) {
     }
 }
 
-fn judge_duplicate(own: &mut Way, step: &Step<'_>, flags: &mut WiresharkFlags) {
+fn judge_duplicate(own: &mut TsharkDirection, step: &Step<'_>, flags: &mut WiresharkFlags) {
     let packet = step.packet;
     let is_same = step.len == 0
         && packet.wnd != 0
@@ -339,7 +302,12 @@ fn judge_duplicate(own: &mut Way, step: &Step<'_>, flags: &mut WiresharkFlags) {
     }
 }
 
-fn judge_unseen(own: &Way, peer: &mut Way, step: &Step<'_>, flags: &mut WiresharkFlags) {
+fn judge_unseen(
+    own: &TsharkDirection,
+    peer: &mut TsharkDirection,
+    step: &Step<'_>,
+    flags: &mut WiresharkFlags,
+) {
     let ack = step.packet.ack;
     let is_beyond = peer.contiguous.is_some_and(|end| ack.is_after(end));
     if !step.packet.flags.contains(Flags::ACK) || !is_beyond {
@@ -362,8 +330,8 @@ fn judge_unseen(own: &Way, peer: &mut Way, step: &Step<'_>, flags: &mut Wireshar
 
 /// Flags retransmissions of tshark's three sorts, or out of order.
 fn judge_again(
-    own: &Way,
-    peer: &Way,
+    own: &TsharkDirection,
+    peer: &TsharkDirection,
     step: &Step<'_>,
     round_trip: Option<Duration>,
     flags: &mut WiresharkFlags,
@@ -408,7 +376,7 @@ fn judge_again(
     }
 }
 
-impl Way {
+impl TsharkDirection {
     /// Remembers what the next packets are compared with.
     fn note(&mut self, step: &Step<'_>, flags: WiresharkFlags) {
         let packet = step.packet;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use gigatcp_flows::{Arrival, Datagrams, FlowTable, Looked, MAX_HELD, Observed, Odd};
+use gigatcp_flows::{
+    Arrival, Datagrams, DissectedPacket, FlowTable, FragmentIssue, MAX_HELD, Observed,
+};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::link::{DissectError, Fragmentation, LinkType, dissect};
 use gigatcp_wire::{
@@ -52,7 +54,7 @@ fn at(micros: u64) -> Instant {
 struct Capture {
     datagrams: Datagrams,
     number: u64,
-    told: Vec<Looked>,
+    told: Vec<DissectedPacket>,
     most_held: usize,
 }
 
@@ -117,7 +119,7 @@ impl Capture {
     }
 }
 
-fn named(odd: &[(Odd, u64, u32)]) -> BTreeMap<String, (u64, u32)> {
+fn named(odd: &[(FragmentIssue, u64, u32)]) -> BTreeMap<String, (u64, u32)> {
     let named = odd
         .iter()
         .map(|(what, number, count)| (format!("{what:?}"), (*number, *count)));
@@ -149,7 +151,10 @@ fn a_first_fragment_alone_is_what_it_holds_in_its_place() {
         capture.segments(),
         [(1, 100, whole), (2, 1448, first), (3, 100, whole)]
     );
-    let odd = [(Odd::FirstAlone, 2, 1), (Odd::WithoutHeader, 4, 1)];
+    let odd = [
+        (FragmentIssue::FirstAlone, 2, 1),
+        (FragmentIssue::WithoutHeader, 4, 1),
+    ];
     assert_eq!(capture.odd(), named(&odd));
 }
 
@@ -158,7 +163,10 @@ fn fragments_without_the_first_are_counted() {
     let parts = cut(&packet(V6, 1, 3000, 5), 5, &[1480, 2960]);
     let mut capture = Capture::of(&parts[1..]);
     assert_eq!(capture.segments(), []);
-    assert_eq!(capture.odd(), named(&[(Odd::WithoutHeader, 1, 2)]));
+    assert_eq!(
+        capture.odd(),
+        named(&[(FragmentIssue::WithoutHeader, 1, 2)])
+    );
 }
 
 #[test]
@@ -166,7 +174,10 @@ fn a_header_in_two_fragments_of_which_one_is_missing_is_none() {
     let parts = cut(&packet(V4, 1, 3000, 5), 5, &[8, 1480]);
     let mut capture = Capture::of(&[parts[0].clone(), parts[2].clone()]);
     assert_eq!(capture.segments(), []);
-    assert_eq!(capture.odd(), named(&[(Odd::WithoutHeader, 1, 2)]));
+    assert_eq!(
+        capture.odd(),
+        named(&[(FragmentIssue::WithoutHeader, 1, 2)])
+    );
     assert_eq!(
         Capture::of(&parts).segments(),
         [(3, 3000, Fragmentation::Reassembled)]
@@ -185,10 +196,10 @@ fn what_contradicts_is_not_put_together() {
     }
     found.sort_by_key(|odd| odd.1);
     let expected = [
-        (Odd::FirstAlone, 1, 1),
-        (Odd::Contradiction, 2, 1),
-        (Odd::WithoutHeader, 2, 1),
-        (Odd::WithoutHeader, 3, 1),
+        (FragmentIssue::FirstAlone, 1, 1),
+        (FragmentIssue::Contradiction, 2, 1),
+        (FragmentIssue::WithoutHeader, 2, 1),
+        (FragmentIssue::WithoutHeader, 3, 1),
     ];
     assert_eq!(found.len(), expected.len());
     assert!(expected.iter().all(|odd| found.contains(odd)), "{found:?}");
@@ -204,7 +215,7 @@ fn no_more_is_held_than_is_promised_and_no_longer() {
     }
     assert!(capture.most_held <= MAX_HELD, "{}", capture.most_held);
     assert!(capture.datagrams.is_empty());
-    assert_eq!(capture.odd(), named(&[(Odd::FirstAlone, 1, 1)]));
+    assert_eq!(capture.odd(), named(&[(FragmentIssue::FirstAlone, 1, 1)]));
 
     // A minute later it is known that nothing comes.
     let mut capture = Capture::default();
@@ -318,7 +329,7 @@ proptest! {
         };
         prop_assert_eq!(of(&parts), of(&whole));
         while let Some(odd) = capture.datagrams.poll_odd() {
-            prop_assert_eq!(odd.what, Odd::Twice);
+            prop_assert_eq!(odd.what, FragmentIssue::Twice);
         }
     }
 }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
 
-use crate::View;
+use crate::CapturePoint;
 use crate::causes::{CAUSES, place};
 use crate::measures::Measures;
 use crate::round::{Round, State};
@@ -104,7 +104,9 @@ impl<'a, 'b> Scored<'a, 'b> {
             State::Closing => self.closing(round),
             // Near the sender no data can be lost before the capture point. If the capture lacks
             // data, the amount in flight is unknown.
-            State::Full | State::Slack if self.m.view == View::Sender && round.gaps > 0 => None,
+            State::Full | State::Slack if self.m.view == CapturePoint::Sender && round.gaps > 0 => {
+                None
+            }
             _ => most(all),
         }
     }
@@ -114,7 +116,8 @@ impl<'a, 'b> Scored<'a, 'b> {
     /// application.
     fn setup(&self, round: &Round) -> Option<(usize, f64)> {
         let handshake = self.m.connection.handshake_round_trip().unwrap_or_default();
-        let syns = self.m.trail.last_syn.map(|last| self.m.since_start(last));
+        let last_syn = self.m.sender_view.last_syn;
+        let syns = last_syn.map(|last| self.m.since_start(last));
         let setup = syns.unwrap_or_default()
             + handshake.max(self.m.base)
             + self.m.base * 2
@@ -129,7 +132,7 @@ impl<'a, 'b> Scored<'a, 'b> {
 
     /// Attributes the time after the end. After a FIN or a reset there is nothing to wait for.
     fn closing(&self, round: &Round) -> Option<(usize, f64)> {
-        let is_over = self.m.trail.over.is_some_and(|at| round.end > at);
+        let is_over = self.m.sender_view.over.is_some_and(|at| round.end > at);
         let cause = place("application-limited").filter(|_| !is_over)?;
         Some((cause, 0.95))
     }
@@ -208,7 +211,7 @@ impl<'a, 'b> Scored<'a, 'b> {
 }
 
 /// Returns the most probable cause and its probability.
-fn most(all: &[f64]) -> Option<(usize, f64)> {
+pub(crate) fn most(all: &[f64]) -> Option<(usize, f64)> {
     let all = all.iter().copied().enumerate();
     all.reduce(|best, one| if one.1 > best.1 { one } else { best })
         .filter(|(_, probability)| *probability > 0.0)

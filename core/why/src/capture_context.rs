@@ -15,16 +15,16 @@ use gigatcp_flows::{Connection, FlowTable, Kind, Observed, Packet, Side, Verdict
 use gigatcp_units::Duration;
 use gigatcp_wire::Flags;
 
+use crate::capture_point::CapturePoint;
 use crate::echoes::Echoes;
 use crate::monotone::Monotone;
 use crate::segment_size::{SegmentSize, Sizes, vote, wire_segment};
-use crate::view::View;
 
 /// Outline of one direction: capture point and segment size, without a diagnosis.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CaptureContext {
     /// Capture point.
-    pub view: View,
+    pub view: CapturePoint,
     /// Size of its full segments, and its cause.
     pub segments: SegmentSize,
 }
@@ -98,7 +98,7 @@ impl Outlines {
         let outline = self.connections.get(index)?.sides[side as usize].as_ref()?;
         let trip = connection.direction(side).round_trips().min();
         Some(CaptureContext {
-            view: View::infer(trip, outline.turn),
+            view: CapturePoint::infer(trip, outline.turn),
             segments: SegmentSize::of(connection, side, &outline.sizes),
         })
     }
@@ -184,7 +184,7 @@ impl Outline {
             }
         }
         if !kinds.is_retransmission() {
-            let segment = wire_segment(connection, verdict.from, &packet.glance());
+            let segment = wire_segment(connection, verdict.from, &packet.summary());
             self.sizes.mss = self.sizes.mss.max(segment);
             self.sizes.usual = vote(self.sizes.usual, packet.payload_len.into());
             self.sizes.segments += 1;

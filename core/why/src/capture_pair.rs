@@ -21,7 +21,7 @@ use gigatcp_units::{Duration, Instant};
 const NEAR: usize = 3;
 
 /// Minimum number of packets lost within an RTT for a loss burst.
-const FLOOD: usize = 16;
+const MIN_BURST: usize = 16;
 
 /// One direction between the two capture points.
 #[derive(Clone, Debug)]
@@ -35,9 +35,9 @@ struct Way {
 /// Packets between two capture points.
 #[derive(Clone, Debug)]
 pub struct CapturePair {
-    forth: Way,
+    forward: Way,
     /// Of acknowledgments: first at the capture point near the receiver.
-    back: Way,
+    reverse: Way,
     clocks: Clocks,
     bytes: Bytes,
 }
@@ -61,14 +61,14 @@ impl CapturePair {
         let clocks = near.compare(far)?;
         let data = near.crossings(sender, far);
         let data = data.into_iter().filter(|one| one.has_data).collect();
-        let forth = Way::new(data, clocks.drift);
+        let forward = Way::new(data, clocks.drift);
         let acks = far.crossings(sender.other(), near);
         let acks = acks.into_iter().filter(|one| !one.has_data).collect();
-        let back = Way::new(acks, -clocks.drift);
-        let bytes = near.bytes(sender, far, &clocks, forth.most())?;
+        let reverse = Way::new(acks, -clocks.drift);
+        let bytes = near.bytes(sender, far, &clocks, forward.most())?;
         Some(Self {
-            forth,
-            back,
+            forward,
+            reverse,
             clocks,
             bytes,
         })
@@ -91,72 +91,72 @@ impl CapturePair {
     #[must_use]
     pub fn delays(&self) -> (Delay, Delay) {
         let min = Duration::from_nanos(self.clocks.uncertainty_ns);
-        (self.forth.delay(min), self.back.delay(min))
+        (self.forward.delay(min), self.reverse.delay(min))
     }
 
     /// Returns the data packets at the first capture point, and those lost before the second.
     #[must_use]
     pub fn data(&self) -> (u64, u64) {
-        self.forth.count()
+        self.forward.count()
     }
 
     /// Returns the acknowledgments at the far capture point, and those lost before the near one.
     #[must_use]
     pub fn acknowledgments(&self) -> (u64, u64) {
-        self.back.count()
+        self.reverse.count()
     }
 
     /// Returns the maximum queueing delay between the capture points. First on the forward path,
     /// then on the ACK path.
     #[must_use]
     pub fn queues(&self) -> (Duration, Duration) {
-        (self.forth.most(), self.back.most())
+        (self.forward.most(), self.reverse.most())
     }
 
     /// Returns the mean queueing delay in both directions between these times.
     pub(crate) fn queues_in(&self, start: Instant, end: Instant) -> Option<(Duration, Duration)> {
-        let forth = self.forth.mean(start, end)?;
+        let forward = self.forward.mean(start, end)?;
         // The other clock: exact enough for a mean.
         let shift = |at: Instant| {
             let ns = i128::from(at.as_nanos()) + i128::from(self.clocks.offset_ns);
             Instant::from_nanos(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))
         };
-        let back = self.back.mean(shift(start), shift(end))?;
-        Some((forth, back))
+        let reverse = self.reverse.mean(shift(start), shift(end))?;
+        Some((forward, reverse))
     }
 
     /// Returns the fate of the first transmission of this sequence number before `by`. Packets
     /// after it count for a `round`. `None` if it is unknown.
-    pub(crate) fn fate(&self, seq: u32, by: Instant, round: Duration) -> Option<Fate> {
-        let way = &self.forth;
+    pub(crate) fn outcome(&self, seq: u32, by: Instant, round: Duration) -> Option<LossOutcome> {
+        let way = &self.forward;
         let until = way.crossings.partition_point(|one| one.here < by);
         let sent = &way.crossings[..until];
         let exact = sent.iter().rposition(|one| one.seq == seq);
         // Of a long connection a sample is remembered: use the packet before it.
         let is_before = |one: &Crossing| seq.wrapping_sub(one.seq) >> 31 == 0;
         let index = exact.or_else(|| sent.iter().rposition(is_before))?;
-        let flood = way.flood(index, round);
-        if exact.is_none() && flood.is_none() {
+        let loss_burst = way.loss_burst(index, round);
+        if exact.is_none() && loss_burst.is_none() {
             return None;
         }
         let is_lost = exact.is_none_or(|exact| sent[exact].there.is_none());
         let before = way.late[..index].iter().rev().flatten().take(NEAR);
-        Some(Fate {
+        Some(LossOutcome {
             is_lost,
             queue: before.max().copied().unwrap_or_default(),
-            flood,
+            loss_burst,
         })
     }
 }
 
 /// Fate of a packet, and the queue before it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fate {
+pub(crate) struct LossOutcome {
     pub is_lost: bool,
     pub queue: Duration,
     /// Queue that 90 % of a loss burst met; `None` without a loss burst. Each drop of a full
     /// queue finds it full; a policer drops at any length.
-    pub flood: Option<Duration>,
+    pub loss_burst: Option<Duration>,
 }
 
 impl Way {
@@ -201,7 +201,7 @@ impl Way {
 
     /// Returns the queue that 90 % of a loss burst met at least. The burst lasts a `round` from
     /// this packet. `None` if too few packets are lost in it.
-    fn flood(&self, first: usize, round: Duration) -> Option<Duration> {
+    fn loss_burst(&self, first: usize, round: Duration) -> Option<Duration> {
         let until = self.crossings[first].here + round;
         let until = self.crossings.partition_point(|one| one.here < until);
         let mut queue = *self.late[..first].iter().rev().flatten().next()?;
@@ -213,7 +213,7 @@ impl Way {
             }
         }
         queues.sort_unstable();
-        (queues.len() >= FLOOD).then(|| queues[queues.len() / 10])
+        (queues.len() >= MIN_BURST).then(|| queues[queues.len() / 10])
     }
 
     fn count(&self) -> (u64, u64) {
@@ -222,38 +222,33 @@ impl Way {
     }
 
     fn delay(&self, min: Duration) -> Delay {
-        let (mut sum, mut count) = (Duration::ZERO, 0);
-        for late in self.late.iter().flatten() {
-            sum += *late;
-            count += 1;
-        }
         Delay {
             min,
-            mean: min + sum / count.max(1),
+            mean: min + mean(&self.late).unwrap_or_default(),
             max: min + self.most(),
         }
     }
 
     fn most(&self) -> Duration {
-        self.late
-            .iter()
-            .flatten()
-            .max()
-            .copied()
-            .unwrap_or_default()
+        let late = self.late.iter().flatten();
+        late.max().copied().unwrap_or_default()
     }
 
     fn mean(&self, start: Instant, end: Instant) -> Option<Duration> {
         let from = self.crossings.partition_point(|one| one.here < start);
         let until = self.crossings.partition_point(|one| one.here < end);
-        let mut sum = Duration::ZERO;
-        let mut count = 0;
-        for late in self.late[from..until].iter().flatten() {
-            sum += *late;
-            count += 1;
-        }
-        (count > 0).then(|| sum / count)
+        mean(&self.late[from..until])
     }
+}
+
+/// Returns the mean delay of packets that passed.
+fn mean(late: &[Option<Duration>]) -> Option<Duration> {
+    let (mut sum, mut count) = (Duration::ZERO, 0);
+    for late in late.iter().flatten() {
+        sum += *late;
+        count += 1;
+    }
+    (count > 0).then(|| sum / count)
 }
 
 /// Returns the nanoseconds from `a` to `b`.

@@ -82,9 +82,13 @@ impl Conversation {
     }
 
     /// Returns the sender view of that side, with all rounds closed.
-    pub fn trail(&self, side: Side) -> Box<SenderView> {
-        let (trail, _) = self.watched().followed(0).lived(side).expect("data");
-        trail
+    pub fn sender_view(&self, side: Side) -> Box<SenderView> {
+        let (sender_view, _) = self
+            .watched()
+            .followed(0)
+            .finished_view(side)
+            .expect("data");
+        sender_view
     }
 
     /// Returns its requests and responses.

@@ -5,6 +5,7 @@ use gigatcp_units::Rate;
 use crate::account::Attributed;
 use crate::causes::Cause;
 use crate::measures::{Measures, rate, ratio};
+use crate::next_limit::FULL;
 
 /// Cost of a cause over the whole connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -24,7 +25,7 @@ impl Cost {
     /// the rest of the time remains, and an RTT for the stopped data.
     pub(crate) fn of(m: &Measures<'_>, cause: &Cause, attributed: &Attributed) -> Self {
         let duration = m.duration.as_secs_f64();
-        let is_path = matches!(cause.id, "path-saturated" | "cross-traffic");
+        let is_path = FULL.contains(&cause.id);
         let time = attributed.time.as_secs_f64();
         let missed = m.capacity.bytes_per_second * time - attributed.bytes;
         let mean = m.mean_rate();

@@ -13,7 +13,7 @@ const MAX_EPISODES: usize = 512;
 const MAX_TIMEOUTS: usize = 64;
 
 /// Interval from the detection of a loss to the acknowledgment of its retransmission.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct RecoveryEpisode {
     /// Time of the first retransmission.
     pub at: Instant,
@@ -27,10 +27,6 @@ pub(crate) struct RecoveryEpisode {
     pub flight: u64,
     /// Retransmissions in it, including several of one segment.
     pub again: u64,
-    /// Bytes retransmitted at least once, from the first on. Never more than were in flight.
-    /// `lost_end` is where they end.
-    pub lost: u64,
-    pub lost_end: u64,
     /// Of the retransmissions, those proven spurious.
     pub spurious: u64,
     /// Of the retransmissions, segments that were only reordered: their originals passed here too.
@@ -39,10 +35,8 @@ pub(crate) struct RecoveryEpisode {
     pub needless: u64,
     /// Longest run of bytes retransmitted without a break.
     pub row: u64,
-    /// End of that run.
-    pub row_end: u64,
     /// Losses close together.
-    pub flood: LossBurst,
+    pub loss_burst: LossBurst,
     /// Timeouts in it.
     pub timeouts: u64,
     /// Last RTT sample before it, at the capture point.
@@ -66,11 +60,6 @@ impl RecoveryEpisode {
     /// Whether the same data was lost repeatedly. That is not due to a full queue.
     pub const fn is_repeated(&self) -> bool {
         self.timeouts >= 3 && self.again <= self.timeouts + 2
-    }
-
-    /// Whether only full segments were retransmitted.
-    pub const fn full_sized_only(&self) -> bool {
-        self.full_sized
     }
 }
 
@@ -120,7 +109,7 @@ pub(crate) struct Expiry {
 
 /// A gap that showed at the capture point.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hole {
+pub(crate) struct SequenceGap {
     pub at: Instant,
     /// Number of the packet after it.
     pub packet: u64,
@@ -139,7 +128,7 @@ pub(crate) struct Episodes {
     pub expiries: Vec<Expiry>,
     pub expiry_count: u64,
     /// The largest gap seen.
-    pub hole: Option<Hole>,
+    pub hole: Option<SequenceGap>,
 }
 
 impl Episodes {
@@ -149,14 +138,16 @@ impl Episodes {
                 && self.list.last().is_none_or(|last| last.at <= episode.at),
             "episodes begin in the order of time, and end after that: {episode:?}"
         );
-        debug_assert!(
-            episode.start + episode.lost <= episode.lost_end,
-            "what was lost lies between its begin and its end: {episode:?}"
-        );
         self.count += 1;
         if self.list.len() < MAX_EPISODES {
             self.list.push(episode);
         }
+        debug_assert!(
+            self.list.len() as u64 <= self.count,
+            "every episode that is kept is counted: {} of {}",
+            self.list.len(),
+            self.count
+        );
     }
 
     pub fn expire(&mut self, expiry: Expiry) {
@@ -164,11 +155,15 @@ impl Episodes {
         if self.expiries.len() < MAX_TIMEOUTS {
             self.expiries.push(expiry);
         }
+        debug_assert!(
+            self.expiries.len() as u64 <= self.expiry_count,
+            "every timeout that is kept is counted"
+        );
     }
 
-    pub fn on_hole(&mut self, hole: Hole) {
+    pub fn on_hole(&mut self, hole: SequenceGap) {
         debug_assert!(hole.start < hole.end, "a hole has octets: {hole:?}");
-        let len = |hole: &Hole| hole.end - hole.start;
+        let len = |hole: &SequenceGap| hole.end - hole.start;
         if self.hole.as_ref().is_none_or(|most| len(&hole) > len(most)) {
             self.hole = Some(hole);
         }

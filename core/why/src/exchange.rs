@@ -16,7 +16,7 @@ use gigatcp_flows::{Kind, Side};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
-use crate::sender_view::Shown;
+use crate::sender_view::AnalyzedPacket;
 
 /// Minimum silence within a turn that is a pause.
 const LEAST_PAUSE: Duration = Duration::from_millis(1);
@@ -65,7 +65,7 @@ pub(crate) struct Exchange {
 impl Exchange {
     /// Processes a packet and the results of `flows` for it.
     #[inline(always)]
-    pub fn on_packet(&mut self, shown: &Shown<'_>) {
+    pub fn on_packet(&mut self, shown: &AnalyzedPacket<'_>) {
         let packet = shown.packet;
         if packet.payload_len == 0 {
             return;
@@ -81,7 +81,7 @@ impl Exchange {
     }
 
     #[inline(never)]
-    fn on_other(&mut self, shown: &Shown<'_>, since: Duration) {
+    fn on_other(&mut self, shown: &AnalyzedPacket<'_>, since: Duration) {
         let (packet, kinds) = (shown.packet, shown.verdict.kinds);
         let is_none = kinds.contains(Kind::CapturedTwice)
             || kinds.contains(Kind::KeepAlive)
@@ -114,13 +114,13 @@ impl Exchange {
     }
 
     /// Returns the minimum RTT from the capture point to that side and back.
-    fn trip_to(shown: &Shown<'_>, side: Side) -> Duration {
+    fn trip_to(shown: &AnalyzedPacket<'_>, side: Side) -> Duration {
         let data = shown.connection.direction(side.other());
         data.round_trips().min().unwrap_or_default()
     }
 
     /// Continues the same turn.
-    fn go_on(&mut self, shown: &Shown<'_>, since: Duration, bytes: u64) {
+    fn go_on(&mut self, shown: &AnalyzedPacket<'_>, since: Duration, bytes: u64) {
         let from = shown.verdict.from;
         let data = shown.connection.direction(from);
         let start = data.position_of(shown.packet.seq);
@@ -135,7 +135,7 @@ impl Exchange {
     }
 
     /// Changes the turn to the other side.
-    fn change(&mut self, shown: &Shown<'_>, since: Duration) {
+    fn change(&mut self, shown: &AnalyzedPacket<'_>, since: Duration) {
         let from = shown.verdict.from;
         self.finish_turn();
         let theirs = shown.connection.direction(from.other());

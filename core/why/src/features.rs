@@ -7,10 +7,11 @@
 use gigatcp_flows::{Kind, Scaling, Side};
 use gigatcp_units::Duration;
 
+use crate::capture_point::CapturePoint;
 use crate::measures::{Measures, ratio};
 use crate::round::{Round, State};
 use crate::segment_size::SizeCause;
-use crate::view::View;
+use Feature as F;
 
 /// Declares features: variant, name, meaning with unit, and knots.
 macro_rules! features {
@@ -259,8 +260,7 @@ pub(crate) fn of_rounds(m: &Measures<'_>) -> alloc::vec::Vec<Features> {
 const MIN_ACK_DELAY: f64 = 0.05;
 
 fn connection(m: &Measures<'_>, f: &mut Features) {
-    use Feature as F;
-    let has_losses = !m.trail.episodes.list.is_empty();
+    let has_losses = !m.sender_view.episodes.list.is_empty();
     let is_late = trips(m.queue_max, m) > MIN_ACK_DELAY;
     f.set(F::AckTrouble, flag(has_losses || is_late));
     f.set(F::NothingAcked, flag(!m.has_acks()));
@@ -288,8 +288,8 @@ fn connection(m: &Measures<'_>, f: &mut Features) {
     f.set(F::WindowUnscaled, flag(unscaled));
     f.set(F::AckedUnseen, log10(m.unseen(), 1e-5));
     f.set(F::SuperSegments, flag(m.data().has_super_segments()));
-    f.set(F::AtReceiver, flag(m.view == View::Receiver));
-    f.set_if(F::Woken, m.trail.pauses.woken_above_chance());
+    f.set(F::AtReceiver, flag(m.view == CapturePoint::Receiver));
+    f.set_if(F::Woken, m.sender_view.pauses.woken_above_chance());
 }
 
 /// Features of the whole connection from two captures.
@@ -301,7 +301,6 @@ fn pair(m: &Measures<'_>, f: &mut Features) {
 }
 
 fn pattern(m: &Measures<'_>, f: &mut Features) {
-    use Feature as F;
     if m.losses.is_empty() {
         f.set(F::AnyLoss, 0.0);
         return;
@@ -337,7 +336,6 @@ fn pattern(m: &Measures<'_>, f: &mut Features) {
 }
 
 fn exchange(m: &Measures<'_>, f: &mut Features) {
-    use Feature as F;
     let exchange = m.exchange;
     let [client, server] = Side::BOTH.map(|side| exchange.turns(side));
     let count = exchange.exchanges();
@@ -360,7 +358,6 @@ fn exchange(m: &Measures<'_>, f: &mut Features) {
 }
 
 fn window(m: &Measures<'_>, index: usize, f: &mut Features) {
-    use Feature as F;
     let round = &m.rounds[index];
     // If a round advertises no window, the last window applies.
     let before = m.rounds[..=index].iter().rev();
@@ -390,7 +387,6 @@ fn window(m: &Measures<'_>, index: usize, f: &mut Features) {
 }
 
 fn path(m: &Measures<'_>, index: usize, f: &mut Features) {
-    use Feature as F;
     if let Some(queue) = m.queue(index).filter(|_| m.sees_queues()) {
         f.set(F::Queue, trips(queue, m));
         let of_max = ratio(queue.as_secs_f64(), m.queue_max.as_secs_f64());
@@ -411,9 +407,9 @@ fn path(m: &Measures<'_>, index: usize, f: &mut Features) {
         f.set(F::DataLate, trips(late, m));
         f.set(F::DataLateTime, log10(late.as_secs_f64() * 1e3, 0.1));
     }
-    if let Some((forth, back)) = m.shares(index) {
-        f.set(F::ForthShare, forth);
-        f.set(F::BackShare, back);
+    if let Some((forward, reverse)) = m.shares(index) {
+        f.set(F::ForthShare, forward);
+        f.set(F::BackShare, reverse);
     }
     if let Some((data, acks)) = m.pair_delays(index) {
         f.set(F::PairDataDelay, trips(data, m));
@@ -425,7 +421,6 @@ fn path(m: &Measures<'_>, index: usize, f: &mut Features) {
 }
 
 fn sender(m: &Measures<'_>, index: usize, f: &mut Features) {
-    use Feature as F;
     let round = &m.rounds[index];
     if round.segments == 0 {
         return;
@@ -466,7 +461,6 @@ fn sender(m: &Measures<'_>, index: usize, f: &mut Features) {
 }
 
 fn acks(m: &Measures<'_>, index: usize, f: &mut Features) {
-    use Feature as F;
     let round = &m.rounds[index];
     if round.acks == 0 {
         return;
@@ -493,12 +487,11 @@ fn acks(m: &Measures<'_>, index: usize, f: &mut Features) {
 }
 
 fn times(m: &Measures<'_>, index: usize, f: &mut Features) {
-    use Feature as F;
     let round = &m.rounds[index];
     let length = round.length().as_secs_f64();
     let share = |state| ratio(round.spent_in(state).as_secs_f64(), length);
     idle_turns(m, round, f);
-    if m.trail.idents.is_counted() {
+    if m.sender_view.idents.is_counted() {
         f.set(F::Missing, log2(round.missing as f64 + 1.0, 1.0));
     }
     // Any path carries packets of 576 bytes (RFC 1122 section 3.3.3).
@@ -518,7 +511,6 @@ fn times(m: &Measures<'_>, index: usize, f: &mut Features) {
 
 /// Features of the turns while nothing was in flight.
 fn idle_turns(m: &Measures<'_>, round: &Round, f: &mut Features) {
-    use Feature as F;
     let [own, peer, free, again] = [
         round.idle_own,
         round.idle_peer,
@@ -552,7 +544,7 @@ fn hides_loss(m: &Measures<'_>, index: usize) -> bool {
     if is_long && round.idle_again * 2 >= silence {
         return true;
     }
-    if m.trail.idents.is_counted() {
+    if m.sender_view.idents.is_counted() {
         return is_long && round.hidden > 0;
     }
     let Some(next) = m.rounds.get(index + 1) else {
@@ -570,13 +562,12 @@ fn hides_loss(m: &Measures<'_>, index: usize) -> bool {
 }
 
 fn loss(m: &Measures<'_>, index: usize, f: &mut Features) {
-    use Feature as F;
     let Some(episode) = m.after[index] else {
         f.set(F::AnyLoss, 0.0);
         return;
     };
     f.set(F::AnyLoss, 1.0);
-    let began = m.trail.episodes.list[episode].at;
+    let began = m.sender_view.episodes.list[episode].at;
     let since = m.rounds[index].end.saturating_since(began);
     f.set(F::SinceLoss, log2(trips(since, m), 1.0));
     let l = &m.losses[episode];
@@ -606,159 +597,52 @@ pub(crate) fn captured_twice(m: &Measures<'_>) -> u64 {
     m.data().count_of(Kind::CapturedTwice)
 }
 
-/// Features of the receive window.
-pub(crate) const WINDOW: &[Feature] = &[
-    Feature::WindowWait,
-    Feature::WindowFill,
-    Feature::WindowLow,
-    Feature::WindowStill,
-    Feature::WindowUnscaled,
-    Feature::WindowOfPath,
-    Feature::WindowMean,
-    Feature::ZeroWindows,
-    Feature::ZeroTime,
-];
+/// Declares groups of features, which causes name.
+macro_rules! groups {
+    ($($(#[$doc:meta])* $group:ident: $($feature:ident)+;)+) => {
+        $($(#[$doc])* pub(crate) const $group: &[Feature] = &[$(Feature::$feature),+];)+
+    };
+}
 
-/// Features of queues and of the path's capacity.
-pub(crate) const PATH: &[Feature] = &[
-    Feature::Queue,
-    Feature::QueueOfMax,
-    Feature::QueueSteps,
-    Feature::StandingQueue,
-    Feature::QueueMax,
-    Feature::QueueMaxTime,
-    Feature::LineUse,
-    Feature::TrainUse,
-    Feature::RateOfPeak,
-    Feature::PeakOfLine,
-    Feature::MeanOfCapacity,
-    Feature::Ethernet,
-];
-
-/// Features of the location of a queue.
-pub(crate) const ONE_WAY: &[Feature] = &[
-    Feature::DataDelay,
-    Feature::DataLate,
-    Feature::DataLateTime,
-    Feature::ForthShare,
-    Feature::BackShare,
-    Feature::TurnDelay,
-    Feature::PairDataDelay,
-    Feature::PairAckDelay,
-    Feature::PairAckLoss,
-];
-
-/// Features of the sending behavior.
-pub(crate) const SENDER: &[Feature] = &[
-    Feature::Busy,
-    Feature::Clocked,
-    Feature::Dry,
-    Feature::Woken,
-    Feature::FlightSpread,
-    Feature::FlightGrowth,
-    Feature::FlightOfMax,
-    Feature::FlightSegments,
-    Feature::Avoidance,
-    Feature::Small,
-    Feature::Bunched,
-    Feature::FreeStarts,
-    Feature::Starts,
-    Feature::SamePace,
-    Feature::PaceOfLine,
-    Feature::PaceOfRate,
-    Feature::BurstVariation,
-    Feature::BurstOfLine,
-    Feature::GapVariation,
-    Feature::FlightLow,
-    Feature::FlightMean,
-    Feature::SuperSegments,
-];
-
-/// Features of the ACKs.
-pub(crate) const ACKS: &[Feature] = &[
-    Feature::AckStretch,
-    Feature::AckGaps,
-    Feature::AckEven,
-    Feature::HeldAck,
-    Feature::AckBursts,
-    Feature::AckMax,
-];
-
-/// Features of requests and responses.
-pub(crate) const EXCHANGE: &[Feature] = &[
-    Feature::Exchanges,
-    Feature::ClientThink,
-    Feature::ServerThink,
-    Feature::ExchangeTrips,
-    Feature::ExchangeTransfer,
-    Feature::Mixed,
-    Feature::IdleClient,
-    Feature::IdleServer,
-    Feature::IdleFree,
-];
-
-/// Features of the previous loss event.
-pub(crate) const LOSS: &[Feature] = &[
-    Feature::AnyLoss,
-    Feature::SinceLoss,
-    Feature::LossQueueOfMax,
-    Feature::LossQueue,
-    Feature::LossFill,
-    Feature::LossTight,
-    Feature::LossLoose,
-    Feature::LossEndsBurst,
-    Feature::LossShare,
-    Feature::LossRow,
-    Feature::LossSpurious,
-    Feature::LossLate,
-    Feature::LossFrozen,
-    Feature::LossNeverFull,
-    Feature::LossRepeated,
-    Feature::LossOpen,
-    Feature::LossLength,
-    Feature::LossTimeouts,
-    Feature::PairLost,
-    Feature::PairQueue,
-    Feature::PairBurst,
-    Feature::PairDataLoss,
-    Feature::PairAckLoss,
-];
-
-/// Features of all loss events together.
-pub(crate) const PATTERN: &[Feature] = &[
-    Feature::Evenness,
-    Feature::RateVariation,
-    Feature::AmountVariation,
-    Feature::IntervalVariation,
-    Feature::Rows,
-    Feature::QueuedLosses,
-    Feature::TightShare,
-    Feature::LooseShare,
-    Feature::FillMedian,
-    Feature::QueueEven,
-    Feature::FillLow,
-    Feature::QueueLow,
-    Feature::Crowding,
-    Feature::BurstPassed,
-    Feature::LaterLosses,
-    Feature::LossRate,
-    Feature::TimeoutsPerLoss,
-    Feature::SpuriousShare,
-    Feature::SharedQueue,
-    Feature::MeterRate,
-    Feature::MeterOver,
-    Feature::MeterSpread,
-    Feature::MeterDelay,
-];
-
-/// Features of the time of a round.
-pub(crate) const TIMES: &[Feature] = &[
-    Feature::TimeoutShare,
-    Feature::RecoveryShare,
-    Feature::IdleShare,
-    Feature::IdleTime,
-    Feature::IdleAgain,
-    Feature::NothingAcked,
-    Feature::HiddenLoss,
-    Feature::Missing,
-];
+groups! {
+    /// Features of the receive window.
+    WINDOW:
+        WindowWait WindowFill WindowLow WindowStill WindowUnscaled WindowOfPath
+        WindowMean ZeroWindows ZeroTime;
+    /// Features of queues and of the path's capacity.
+    PATH:
+        Queue QueueOfMax QueueSteps StandingQueue QueueMax QueueMaxTime LineUse TrainUse
+        RateOfPeak PeakOfLine MeanOfCapacity Ethernet;
+    /// Features of the location of a queue.
+    ONE_WAY:
+        DataDelay DataLate DataLateTime ForthShare BackShare TurnDelay PairDataDelay
+        PairAckDelay PairAckLoss;
+    /// Features of the sending behavior.
+    SENDER:
+        Busy Clocked Dry Woken FlightSpread FlightGrowth FlightOfMax FlightSegments
+        Avoidance Small Bunched FreeStarts Starts SamePace PaceOfLine PaceOfRate
+        BurstVariation BurstOfLine GapVariation FlightLow FlightMean SuperSegments;
+    /// Features of the ACKs.
+    ACKS:
+        AckStretch AckGaps AckEven HeldAck AckBursts AckMax;
+    /// Features of requests and responses.
+    EXCHANGE:
+        Exchanges ClientThink ServerThink ExchangeTrips ExchangeTransfer Mixed
+        IdleClient IdleServer IdleFree;
+    /// Features of the previous loss event.
+    LOSS:
+        AnyLoss SinceLoss LossQueueOfMax LossQueue LossFill LossTight LossLoose
+        LossEndsBurst LossShare LossRow LossSpurious LossLate LossFrozen LossNeverFull
+        LossRepeated LossOpen LossLength LossTimeouts PairLost PairQueue PairBurst
+        PairDataLoss PairAckLoss;
+    /// Features of all loss events together.
+    PATTERN:
+        Evenness RateVariation AmountVariation IntervalVariation Rows QueuedLosses
+        TightShare LooseShare FillMedian QueueEven FillLow QueueLow Crowding BurstPassed
+        LaterLosses LossRate TimeoutsPerLoss SpuriousShare SharedQueue MeterRate
+        MeterOver MeterSpread MeterDelay;
+    /// Features of the time of a round.
+    TIMES:
+        TimeoutShare RecoveryShare IdleShare IdleTime IdleAgain NothingAcked HiddenLoss
+        Missing;
+}

@@ -21,7 +21,7 @@
 //! | `round.rs`, `episode.rs` | rounds; losses and their recovery |
 //! | `packed.rs`, `samples.rs` | rounds in few bytes; statistics of a round |
 //! | `exchange.rs` | requests and responses: think time, transfer, RTTs |
-//! | `view.rs` | the capture point |
+//! | `capture_point.rs` | the capture point |
 //! | `segment_size.rs` | size of full segments, and its cause |
 //! | `capture_context.rs` | capture point and segment size, in few bytes per connection |
 //! | `capture_pair.rs` | combined findings of two captures of one connection |
@@ -46,6 +46,7 @@ mod account;
 mod calibration;
 mod capture_context;
 mod capture_pair;
+mod capture_point;
 mod causes;
 #[cfg(test)]
 mod conversation;
@@ -67,13 +68,13 @@ mod sender_view;
 mod sentence;
 mod summary;
 mod verdict;
-mod view;
 mod watcher;
 pub mod weights;
 
 pub use account::Span;
 pub use capture_context::{CaptureContext, Outlines, data_sender};
 pub use capture_pair::{CapturePair, Delay};
+pub use capture_point::CapturePoint;
 pub use causes::{ALIASES, CAUSES, Cause, Evidence, find};
 pub use cost::Cost;
 pub use measures::{Capacity, CapacitySource};
@@ -83,5 +84,4 @@ pub use score::position;
 pub use segment_size::{SegmentSize, SizeCause};
 pub use summary::{DiagnosisSummary, PrimaryCause};
 pub use verdict::{Diagnosis, MIN_CONFIDENCE, Verdict};
-pub use view::View;
 pub use watcher::{Slice, Slices, Watcher};

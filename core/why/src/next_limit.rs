@@ -20,7 +20,7 @@ pub struct NextLimit {
 }
 
 /// Causes that a larger advertised window would lift.
-const WINDOW: &[&str] = &[
+pub(crate) const WINDOW: &[&str] = &[
     "receive-window-limited",
     "no-window-scaling",
     "slow-reader",
@@ -28,7 +28,7 @@ const WINDOW: &[&str] = &[
 ];
 
 /// Causes of a saturated bottleneck.
-const FULL: &[&str] = &["path-saturated", "cross-traffic"];
+pub(crate) const FULL: &[&str] = &["path-saturated", "cross-traffic"];
 
 impl NextLimit {
     /// Returns the lowest known limit above the rate that the primary cause allows.

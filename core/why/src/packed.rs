@@ -34,7 +34,7 @@ macro_rules! rounds {
         }
     ) => {
         $(#[$about])*
-        #[derive(Clone, Copy, Debug)]
+        #[derive(Clone, Copy, Default, Debug)]
         pub(crate) struct $Round {
             $(#[$start_doc])*
             pub $start: Instant,
@@ -57,7 +57,7 @@ macro_rules! rounds {
                     end: $start,
                     packet,
                     count: 1,
-                    $($field: Default::default(),)*
+                    ..Self::default()
                 }
             }
 
@@ -212,13 +212,13 @@ impl Packed {
 
 /// Encodes the difference of `value` from `base`. It is small if the two are near, in either
 /// direction.
-const fn apart(value: u64, base: u64) -> u64 {
+const fn encode_difference(value: u64, base: u64) -> u64 {
     let by = value.wrapping_sub(base).cast_signed();
     ((by << 1) ^ (by >> 63)).cast_unsigned()
 }
 
-/// Decodes the value that differs from `base` by `by` (see [apart]).
-const fn together(by: u64, base: u64) -> u64 {
+/// Decodes the value that differs from `base` by `by` (see [`encode_difference`]).
+const fn decode_difference(by: u64, base: u64) -> u64 {
     base.wrapping_add((by >> 1) ^ (by & 1).wrapping_neg())
 }
 
@@ -295,11 +295,11 @@ impl Figures for u64 {
     }
     #[inline(always)]
     fn put_near(&self, near: Self, all: &mut Put) {
-        all.put(apart(*self, near));
+        all.put(encode_difference(*self, near));
     }
     #[inline(always)]
     fn take_near(near: Self, all: &mut Take<'_>) -> Self {
-        together(all.take(), near)
+        decode_difference(all.take(), near)
     }
 }
 
@@ -317,11 +317,13 @@ impl Figures for Option<u64> {
     }
     #[inline(always)]
     fn put_near(&self, near: u64, all: &mut Put) {
-        all.put(self.map_or(0, |value| apart(value, near).wrapping_add(1)));
+        all.put(self.map_or(0, |value| encode_difference(value, near).wrapping_add(1)));
     }
     #[inline(always)]
     fn take_near(near: u64, all: &mut Take<'_>) -> Self {
-        all.take().checked_sub(1).map(|by| together(by, near))
+        all.take()
+            .checked_sub(1)
+            .map(|by| decode_difference(by, near))
     }
 }
 
@@ -464,7 +466,7 @@ impl Figures for Option<Extremes> {
     #[inline(always)]
     fn put(&self, all: &mut Put) {
         let [one, other] = self.map_or([0, 0], |both| {
-            let least = apart(i64::from(both.least).cast_unsigned(), 0);
+            let least = encode_difference(i64::from(both.least).cast_unsigned(), 0);
             let width = both.most.wrapping_sub(both.least).cast_unsigned();
             [least + 1, width.into()]
         });
@@ -474,7 +476,7 @@ impl Figures for Option<Extremes> {
     #[inline(always)]
     fn take(all: &mut Take<'_>) -> Self {
         let [least, width] = [all.take(), all.take()];
-        let least = together(least.checked_sub(1)?, 0) as i32;
+        let least = decode_difference(least.checked_sub(1)?, 0) as i32;
         Some(Extremes {
             least,
             most: least.wrapping_add(width as i32),

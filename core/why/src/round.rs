@@ -119,19 +119,11 @@ rounds! {
         pub flight_time: f32, merge sum;
         /// Maximum bytes that one ACK acknowledged.
         pub acked_per_ack_max: u64, merge most;
-        /// Lateness at the capture point by the host's timestamp clock, in us. Of data and of ACKs,
-        /// above that of the first timestamp. `None` until the tick of the clock is known.
+        /// Lateness of data by the sender's timestamp clock, in us. It is above that of the first
+        /// timestamp; `None` until the tick of the clock is known.
         pub data_late: Option<Extremes>, merge widen;
-        pub ack_late: Option<Extremes>, merge widen;
         /// Packets of new data smaller than a full segment.
         pub small: u64, merge sum;
-        /// Packets of new data with PSH that end in less than a full segment. No data waits to be
-        /// sent after them.
-        pub pushed: u64, merge sum;
-        /// All packets of new data with PSH.
-        pub marked: u64, merge sum;
-        /// Packets of new data that end in less than a full segment, PSH or not.
-        pub ended: u64, merge sum, near pushed;
         /// Gaps that showed at the capture point.
         pub gaps: u64, merge sum;
         /// Packets of new data that arrived immediately after the previous one. No acknowledgment
@@ -162,9 +154,8 @@ rounds! {
         /// Longest stall of the right window edge while data was acknowledged. Up to the end of the
         /// round.
         pub still: Duration, merge most;
-        /// Duplicate ACKs; window updates.
+        /// Duplicate ACKs.
         pub duplicates: u64, merge sum;
-        pub updates: u64, merge sum;
         /// Congestion marks, or their echoes.
         pub marks: u64, merge sum;
         /// ACKs that advertise a zero window, and time until the next that does not.
@@ -247,10 +238,7 @@ mod merge {
     }
 
     pub(super) fn least<T: Ord + Copy>(mine: &mut Option<T>, theirs: &Option<T>) {
-        *mine = match (*mine, *theirs) {
-            (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
-            (mine, theirs) => mine.or(theirs),
-        };
+        *mine = [*mine, *theirs].into_iter().flatten().min();
     }
 
     pub(super) fn first<T: Copy>(mine: &mut Option<T>, theirs: &Option<T>) {

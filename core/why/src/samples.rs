@@ -30,10 +30,7 @@ impl Samples {
     }
 
     pub fn merge(&mut self, other: &Self) {
-        self.least = match (self.least, other.least) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
+        self.least = [self.least, other.least].into_iter().flatten().min();
         self.most = self.most.max(other.most);
         self.sum += other.sum;
         self.count += other.count;

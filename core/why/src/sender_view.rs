@@ -31,7 +31,7 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
 use crate::echoes::{Echoes, is_newer};
-use crate::episode::{Episodes, Expiry, Frozen, Hole, RecoveryEpisode, Standing};
+use crate::episode::{Episodes, Expiry, Frozen, RecoveryEpisode, SequenceGap, Standing};
 use crate::round::{Extremes, Round, Rounds, Stamp, State};
 use crate::samples::f32_of;
 use crate::segment_size::{Sizes, vote, wire_segment};
@@ -136,7 +136,7 @@ impl Updates {
 
 /// A packet for a sender view.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct AnalyzedPacket<'a> {
     pub packet: &'a PacketSummary,
     pub verdict: &'a Verdict,
     pub connection: &'a Connection,
@@ -218,7 +218,7 @@ pub(crate) fn acked_to(data: &Direction) -> u64 {
 }
 
 /// The direction of the data from `side`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct SenderView {
     pub side: Side,
     pub rounds: Rounds,
@@ -268,7 +268,6 @@ pub(crate) struct SenderView {
     first_place: u64,
     /// End of the first gap that is not filled, and when it showed.
     hole: Option<(u64, Instant)>,
-    pub last_acked: Instant,
     pub lag: Option<Lag>,
     pub lag_again: Option<Lag>,
     pub reset: Option<Reset>,
@@ -281,7 +280,6 @@ pub(crate) struct SenderView {
     /// time, how long the sender had waited.
     pub released: Option<(u64, Instant, Duration)>,
     pub largest: u64,
-    pub total_sent: u64,
     /// Usual distance between segments, and between acknowledgments.
     spacing: Duration,
     ack_every: Duration,
@@ -318,13 +316,10 @@ pub(crate) struct SenderView {
     is_probed: bool,
     /// Retransmitted wire segments that `flows` counted so far.
     counted_again: u64,
-    /// Minimum window scale that explains the flight, if the scale is unknown.
-    #[allow(dead_code, reason = "read by causes")]
-    pub least_scale: u8,
     /// Time since when the advertised window is zero.
     zero_since: Option<Instant>,
-    /// The timestamp clocks of sender and receiver.
-    host_clocks: [host_clock::HostClock; 2],
+    /// The timestamp clock of the sender.
+    host_clock: host_clock::HostClock,
     /// Idle time that is not attributed to a side yet.
     idle: Duration,
     /// Whether the peer has sent data since this side did.
@@ -363,78 +358,16 @@ impl SenderView {
     fn beginning(side: Side, at: Instant, number: u64) -> Self {
         Self {
             side,
-            rounds: Rounds::default(),
-            episodes: Episodes::default(),
             round: Round::new(at, number),
-            round_end: 0,
             last: at,
-            nxt: 0,
-            una: 0,
-            edge: 0,
-            knows_edge: false,
-            turn: None,
-            had_handshake: false,
-            last_syn: None,
-            pending: VecDeque::new(),
-            echoes: Echoes::default(),
-            full: [0; 2],
-            mss: 0,
-            steady: 0,
             steady_segments: 1,
             expects: true,
-            recover: 0,
-            open: None,
-            row: (0, 0),
             last_data: at,
             last_ack: at,
-            last_trip: None,
-            punctual_trip: Duration::ZERO,
             round_trip: SOME_TRIP,
-            last_turn: None,
-            standing: None,
-            last_frozen: None,
-            has_data: false,
-            fin: false,
-            first_data: None,
-            first_place: 0,
-            hole: None,
-            last_acked: at,
-            lag: None,
-            lag_again: None,
-            reset: None,
-            resets: Resets::default(),
-            over: None,
-            updates: Updates::default(),
-            best_updates: Updates::default(),
-            released: None,
-            largest: 0,
-            total_sent: 0,
-            spacing: Duration::ZERO,
-            ack_every: Duration::ZERO,
-            usual: (0, 0),
-            largest_acked: 0,
-            unseen_acked: 0,
-            newest: [None; 2],
             ack_passed: at,
-            is_all: false,
-            first_learned: None,
-            data_spacing: Spacing::default(),
-            ack_spacing: Spacing::default(),
-            pauses: Pauses::default(),
-            gaps: Vec::new(),
-            overtaken: overtaken::Overtaken::default(),
-            meter: meter::Meter::default(),
             burst: (at, 0),
-            usual_burst: 0,
-            last_heard: None,
-            is_probed: false,
-            counted_again: 0,
-            least_scale: 0,
-            zero_since: None,
-            host_clocks: Default::default(),
-            idle: Duration::ZERO,
-            is_asked: false,
-            idents: Default::default(),
+            ..Self::default()
         }
     }
 
@@ -454,30 +387,6 @@ impl SenderView {
             segments: rounds.map(|round| round.segments).sum(),
             has_stamps: self.newest[0].is_some(),
         }
-    }
-
-    /// Whether windows are known in bytes: their scale is known.
-    #[allow(dead_code, reason = "read by causes")]
-    pub const fn knows_windows(&self) -> bool {
-        self.knows_edge
-    }
-
-    /// Whether the capture has only this direction. Then all data sent counts as delivered, and
-    /// states that ACKs decide are unknown.
-    #[allow(dead_code, reason = "read by causes")]
-    pub const fn is_one_sided(&self) -> bool {
-        self.has_data && self.last_heard.is_none()
-    }
-
-    /// Returns the bytes delivered: acknowledged, or all sent if no ACK passed here.
-    #[allow(dead_code, reason = "read by causes")]
-    pub const fn delivered(&self) -> u64 {
-        let until = if self.is_one_sided() {
-            self.nxt
-        } else {
-            self.una
-        };
-        until.saturating_sub(self.first_place)
     }
 
     fn flight(&self) -> u64 {
@@ -583,7 +492,7 @@ impl SenderView {
     }
 
     /// Applies an acknowledgment that the sender has received.
-    fn learn(&mut self, known: &Pending, number: u64) {
+    fn apply_ack(&mut self, known: &Pending, number: u64) {
         if known.ack > self.una {
             let acked = known.ack - self.una;
             let gap = known.at.saturating_since(self.ack_passed);
@@ -616,7 +525,6 @@ impl SenderView {
             }
             self.round.acked += acked;
             self.round.acked_per_ack_max = self.round.acked_per_ack_max.max(acked);
-            self.last_acked = self.last;
             if self.nxt < self.una {
                 self.unseen_acked += self.una - self.nxt;
                 self.nxt = self.una;
@@ -628,6 +536,12 @@ impl SenderView {
                 self.hole = None;
             }
         }
+        debug_assert!(
+            self.una <= self.nxt,
+            "SND.UNA {} is at most SND.NXT {}",
+            self.una,
+            self.nxt
+        );
         if known.asks {
             self.round.idle_peer += core::mem::take(&mut self.idle);
             self.is_asked = true;
@@ -653,6 +567,11 @@ impl SenderView {
             self.round.zero_time += self.round.end.saturating_since(*since);
             *since = (*since).max(self.round.end);
         }
+        debug_assert!(
+            self.round.start <= self.round.end,
+            "a round ends after its beginning: {:?}",
+            self.round
+        );
         let has_packets = self.round.segments > 0 || self.round.again > 0;
         if self.round.length() > Duration::ZERO || has_packets {
             self.round.round_off();
@@ -692,7 +611,7 @@ impl SenderView {
         while let Some(first) = self.pending.pop_front() {
             let due = (first.at + turn).min(at);
             self.pass(due, End::Event);
-            self.learn(&first, number);
+            self.apply_ack(&first, number);
         }
         self.pass(at, End::Event);
         if self.open.is_some() {

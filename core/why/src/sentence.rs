@@ -5,9 +5,9 @@ use alloc::string::String;
 
 use gigatcp_units::grammar::human_duration;
 
+use crate::capture_point::CapturePoint;
 use crate::measures::CapacitySource;
 use crate::verdict::{Diagnosis, Verdict, percent};
-use crate::view::View;
 
 impl Diagnosis {
     /// Returns the result in one sentence. It names the cause, its fraction of the time and its
@@ -42,7 +42,7 @@ impl Diagnosis {
             (None, _) => String::new(),
         };
         let source = match self.capture_point {
-            View::Counters => "the counters do",
+            CapturePoint::Counters => "the counters do",
             _ => "the capture does",
         };
         format!(
@@ -70,8 +70,8 @@ impl Diagnosis {
     fn decides(&self) -> &'static str {
         match (self.capture_point, self.joined.is_some()) {
             (_, true) => "a longer capture may decide",
-            (View::Counters, _) => "a capture of the connection may decide",
-            (View::Sender, _) => "a second capture at the receiver may decide",
+            (CapturePoint::Counters, _) => "a capture of the connection may decide",
+            (CapturePoint::Sender, _) => "a second capture at the receiver may decide",
             _ => "a second capture at the sender may decide",
         }
     }

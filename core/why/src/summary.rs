@@ -3,16 +3,14 @@
 //!
 //! Its time attribution equals that of a [`crate::Diagnosis`], and so does its primary cause.
 
-use gigatcp_flows::{Connection, Side};
-use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_flows::Side;
+use gigatcp_units::{Bytes, Duration, Rate};
 
-use crate::View;
+use crate::CapturePoint;
 use crate::account::Scored;
 use crate::calibration::confidence;
 use crate::causes::{CAUSES, Cause};
-use crate::exchange::Exchange;
 use crate::measures::{Measures, rate};
-use crate::sender_view::SenderView;
 
 /// The main limit of one direction of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +18,7 @@ pub struct DiagnosisSummary {
     /// The side that sent.
     pub sender: Side,
     /// Capture point.
-    pub capture_point: View,
+    pub capture_point: CapturePoint,
     /// The connection's time in the capture.
     pub duration: Duration,
     /// Bytes acknowledged.
@@ -47,13 +45,8 @@ pub struct PrimaryCause {
 }
 
 impl DiagnosisSummary {
-    pub(crate) fn of(
-        connection: &Connection,
-        trail: &SenderView,
-        of: (Instant, &Exchange),
-    ) -> Self {
-        let m = Measures::of(connection, trail, of, None);
-        let account = Scored::of(&m).attribute(|_| {});
+    pub(crate) fn of(m: &Measures<'_>) -> Self {
+        let account = Scored::of(m).attribute(|_| {});
         // Of two that took the same time the earlier cause is first.
         let mut primary: Option<PrimaryCause> = None;
         for (cause, attributed) in CAUSES.iter().zip(&account.causes) {
@@ -61,13 +54,13 @@ impl DiagnosisSummary {
                 primary = Some(PrimaryCause {
                     cause,
                     time: attributed.time,
-                    confidence: confidence(&m, cause, attributed.probability()),
+                    confidence: confidence(m, cause, attributed.probability()),
                 });
             }
         }
         let delivered = m.rounds.iter().map(|round| round.acked).sum();
         Self {
-            sender: trail.side,
+            sender: m.side,
             capture_point: m.view,
             duration: m.duration,
             delivered: Bytes::new(delivered),

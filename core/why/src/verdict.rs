@@ -4,20 +4,18 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use gigatcp_flows::{Connection, Side};
+use gigatcp_flows::Side;
 use gigatcp_units::grammar::human_duration;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
-use crate::View;
+use crate::CapturePoint;
 use crate::account::{Account, Attributed, Scored, Span};
 use crate::calibration::confidence;
 use crate::capture_pair::CapturePair;
 use crate::causes::{CAUSES, Cause, Evidence, counted, place, verb};
 use crate::cost::Cost;
-use crate::exchange::Exchange;
-use crate::measures::{Capacity, Measures, Pair, rate};
+use crate::measures::{Capacity, Measures, rate};
 use crate::next_limit::{NextLimit, path_rate};
-use crate::sender_view::SenderView;
 
 /// Minimum confidence for a sure diagnosis. Below it the diagnosis names two causes.
 pub const MIN_CONFIDENCE: f64 = 0.6;
@@ -55,7 +53,7 @@ pub struct Diagnosis {
     /// The side that sent.
     pub sender: Side,
     /// Capture point.
-    pub capture_point: View,
+    pub capture_point: CapturePoint,
     /// Beginning of the connection in the capture.
     pub start: Instant,
     /// The connection's time in the capture.
@@ -85,13 +83,7 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    pub(crate) fn of(
-        connection: &Connection,
-        trail: &SenderView,
-        (start, exchange): (Instant, &Exchange),
-        pair: Option<Pair<'_>>,
-    ) -> Self {
-        let mut m = Measures::of(connection, trail, (start, exchange), pair);
+    pub(crate) fn of(mut m: Measures<'_>) -> Self {
         let mut spans: Vec<Span> = Vec::new();
         let account = Scored::of(&m).attribute(|slice| match spans.last_mut() {
             Some(last) if last.cause == slice.cause => last.length += slice.length,
@@ -100,9 +92,9 @@ impl Diagnosis {
         m.capacity = Capacity::attributed(&m, &full_link(&account));
         let delivered: u64 = m.rounds.iter().map(|round| round.acked).sum();
         let diagnosis = Self {
-            sender: trail.side,
+            sender: m.side,
             capture_point: m.view,
-            start,
+            start: m.start,
             duration: m.duration,
             delivered: Bytes::new(delivered),
             throughput: rate(m.mean_rate()),
@@ -253,11 +245,11 @@ fn alternative(account: &Account) -> Option<&'static Cause> {
 fn joined(between: &CapturePair) -> String {
     let (data, lost) = between.data();
     let (acks, lost_acks) = between.acknowledgments();
-    let (forth, back) = between.queues();
+    let (forward, reverse) = between.queues();
     let queue = |queue: Duration, what: &str| {
         (!queue.is_zero()).then(|| format!("up to {} to the {what}", human_duration(queue)))
     };
-    let queues = [queue(forth, "data"), queue(back, "ACKs")];
+    let queues = [queue(forward, "data"), queue(reverse, "ACKs")];
     let queues: Vec<String> = queues.into_iter().flatten().collect();
     let queues = if queues.is_empty() {
         String::from("no queue between them")

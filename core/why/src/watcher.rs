@@ -10,15 +10,15 @@ use gigatcp_wire::Flags;
 
 use crate::capture_context::{CaptureContext, Halves, data_sender};
 use crate::capture_pair::CapturePair;
+use crate::capture_point::CapturePoint;
 use crate::exchange::Exchange;
 use crate::features::{self, Features};
 use crate::measures::{Measures, Pair};
 use crate::monotone::Monotone;
 use crate::round::State;
-use crate::sender_view::{SenderView, Shown};
+use crate::sender_view::{AnalyzedPacket, SenderView};
 use crate::summary::DiagnosisSummary;
 use crate::verdict::Diagnosis;
-use crate::view::View;
 
 /// Both directions of one connection.
 #[derive(Clone, Default, Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Followed {
     halves: Halves,
     /// Time of the last packet with SYN.
     last_syn: Option<Instant>,
-    trails: [Option<Box<SenderView>>; 2],
+    sender_views: [Option<Box<SenderView>>; 2],
     pub(crate) exchange: Exchange,
     /// Whether it is in the list of ended connections.
     is_listed: bool,
@@ -51,7 +51,7 @@ pub struct Slice {
 #[derive(Clone, Debug)]
 pub struct Slices {
     /// Capture point.
-    pub view: View,
+    pub view: CapturePoint,
     /// Whether the scale of its windows is known.
     pub knows_windows: bool,
     /// The slices, in the order of time.
@@ -120,7 +120,7 @@ impl Watcher {
         }
         let followed = &mut self.followed[index];
         packet.at = followed.clock.time(captured_at);
-        let shown = Shown {
+        let shown = AnalyzedPacket {
             packet: &packet,
             verdict: &verdict,
             connection,
@@ -173,28 +173,16 @@ impl Watcher {
     /// data was seen.
     #[must_use]
     pub fn diagnose(&self, index: usize) -> Option<Diagnosis> {
-        let connection = self.table.connection(index)?;
-        let followed = self.followed.get(index)?;
-        let (trail, start) = followed.lived(self.sender(index)?)?;
-        Some(Diagnosis::of(
-            connection,
-            &trail,
-            (start, &followed.exchange),
-            None,
-        ))
+        self.measured(index, self.sender(index)?, None, Diagnosis::of)
     }
 
     /// Returns the capture point and segment size of that side's data. [`crate::Outlines`] provides
     /// them in less memory. `None` if it sent none.
     #[must_use]
     pub fn capture_context(&self, index: usize, side: Side) -> Option<CaptureContext> {
-        let connection = self.table.connection(index)?;
-        let followed = self.followed.get(index)?;
-        let (trail, start) = followed.lived(side)?;
-        let measures = Measures::of(connection, &trail, (start, &followed.exchange), None);
-        Some(CaptureContext {
-            view: measures.view,
-            segments: measures.segment_size(),
+        self.measured(index, side, None, |m| CaptureContext {
+            view: m.view,
+            segments: m.segment_size(),
         })
     }
 
@@ -204,23 +192,15 @@ impl Watcher {
     pub fn diagnose_with(
         &self,
         index: usize,
-        (far, far_index): (&Self, usize),
+        far: (&Self, usize),
         between: &CapturePair,
     ) -> Option<Diagnosis> {
-        let connection = self.table.connection(index)?;
-        let followed = self.followed.get(index)?;
-        let (trail, start) = followed.lived(self.sender(index)?)?;
-        let other = far.same_direction(far_index, connection.endpoint(trail.side))?;
-        let pair = Pair {
-            trail: &other,
-            between,
-        };
-        Some(Diagnosis::of(
-            connection,
-            &trail,
-            (start, &followed.exchange),
-            Some(pair),
-        ))
+        self.measured(
+            index,
+            self.sender(index)?,
+            Some((far, between)),
+            Diagnosis::of,
+        )
     }
 
     /// Returns each slice of the connection's time with its features, for grading and fitting. With
@@ -231,36 +211,48 @@ impl Watcher {
         index: usize,
         second: Option<((&Self, usize), &CapturePair)>,
     ) -> Option<Slices> {
+        self.measured(index, self.sender(index)?, second, |m| {
+            let features = features::of_rounds(&m);
+            let slices = m.rounds.iter().zip(features).flat_map(|(round, features)| {
+                let spent = move |state| (state, round.spent_in(state));
+                let states = State::ALL.into_iter().map(spent);
+                states
+                    .filter(|(_, time)| !time.is_zero())
+                    .map(move |(state, time)| Slice {
+                        state,
+                        time,
+                        features,
+                    })
+            });
+            Slices {
+                view: m.view,
+                knows_windows: m.knows_windows(),
+                list: slices.collect(),
+            }
+        })
+    }
+
+    /// Measures the direction from `side`, and passes the measures to `then`.
+    fn measured<R>(
+        &self,
+        index: usize,
+        side: Side,
+        second: Option<((&Self, usize), &CapturePair)>,
+        then: impl FnOnce(Measures<'_>) -> R,
+    ) -> Option<R> {
         let connection = self.table.connection(index)?;
         let followed = self.followed.get(index)?;
-        let (trail, start) = followed.lived(self.sender(index)?)?;
-        let from = connection.endpoint(trail.side);
-        let other = match second {
-            Some(((far, far_index), _)) => Some(far.same_direction(far_index, from)?),
-            None => None,
+        let (sender_view, start) = followed.finished_view(side)?;
+        let of = (start, &followed.exchange);
+        let Some(((far, far_index), between)) = second else {
+            return Some(then(Measures::of(connection, &sender_view, of, None)));
         };
-        let pair = other
-            .as_ref()
-            .zip(second)
-            .map(|(trail, (_, between))| Pair { trail, between });
-        let m = Measures::of(connection, &trail, (start, &followed.exchange), pair);
-        let features = features::of_rounds(&m);
-        let slices = m.rounds.iter().zip(features).flat_map(|(round, features)| {
-            let spent = move |state| (state, round.spent_in(state));
-            let states = State::ALL.into_iter().map(spent);
-            states
-                .filter(|(_, time)| !time.is_zero())
-                .map(move |(state, time)| Slice {
-                    state,
-                    time,
-                    features,
-                })
-        });
-        Some(Slices {
-            view: m.view,
-            knows_windows: m.knows_windows(),
-            list: slices.collect(),
-        })
+        let other = far.same_direction(far_index, connection.endpoint(side))?;
+        let pair = Pair {
+            sender_view: &other,
+            between,
+        };
+        Some(then(Measures::of(connection, &sender_view, of, Some(pair))))
     }
 
     /// Returns the direction of a connection that comes from that endpoint.
@@ -271,7 +263,7 @@ impl Watcher {
         } else {
             Side::Server
         };
-        Some(self.followed.get(index)?.lived(side)?.0)
+        Some(self.followed.get(index)?.finished_view(side)?.0)
     }
 
     /// Returns the side of a connection that sent more data.
@@ -288,16 +280,16 @@ impl Watcher {
         let sender = self.sender(index)?;
         let connection = self.table.connection(index)?;
         let followed = self.followed.get_mut(index)?;
-        let [client, server] = core::mem::take(&mut followed.trails);
-        let (trail, other) = match sender {
+        let [client, server] = core::mem::take(&mut followed.sender_views);
+        let (sender_view, other) = match sender {
             Side::Client => (client, server),
             Side::Server => (server, client),
         };
-        let mut trail = trail?;
-        trail.finish(followed.clock.last, followed.last_packet);
-        let summary =
-            DiagnosisSummary::of(connection, &trail, (followed.first?, &followed.exchange));
-        for mut over in [Some(trail), other].into_iter().flatten() {
+        let mut sender_view = sender_view?;
+        sender_view.finish(followed.clock.last, followed.last_packet);
+        let of = (followed.first?, &followed.exchange);
+        let summary = DiagnosisSummary::of(&Measures::of(connection, &sender_view, of, None));
+        for mut over in [Some(sender_view), other].into_iter().flatten() {
             if self.spare.len() < MAX_SPARE {
                 over.clear();
                 self.spare.push_back(over);
@@ -317,14 +309,19 @@ impl Watcher {
 
 impl Followed {
     /// Returns the finished direction from `side`, and the connection's beginning.
-    pub(crate) fn lived(&self, side: Side) -> Option<(Box<SenderView>, Instant)> {
-        let mut trail = self.trails[side as usize].clone()?;
-        trail.finish(self.clock.last, self.last_packet);
-        Some((trail, self.first?))
+    pub(crate) fn finished_view(&self, side: Side) -> Option<(Box<SenderView>, Instant)> {
+        let mut sender_view = self.sender_views[side as usize].clone()?;
+        sender_view.finish(self.clock.last, self.last_packet);
+        Some((sender_view, self.first?))
     }
 
     #[inline(always)]
-    fn handle(&mut self, shown: &Shown<'_>, spare: &mut VecDeque<Box<SenderView>>, predicts: bool) {
+    fn handle(
+        &mut self,
+        shown: &AnalyzedPacket<'_>,
+        spare: &mut VecDeque<Box<SenderView>>,
+        predicts: bool,
+    ) {
         let packet = shown.packet;
         if self.first.is_none() {
             (self.first, self.first_packet) = (Some(packet.at), shown.number);
@@ -338,17 +335,17 @@ impl Followed {
         if packet.flags.contains(Flags::SYN) {
             self.last_syn = Some(packet.at);
         }
-        if packet.payload_len > 0 && self.trails[from as usize].is_none() {
+        if packet.payload_len > 0 && self.sender_views[from as usize].is_none() {
             self.begin(from, packet.at, spare);
-            if !predicts && let Some(trail) = &mut self.trails[from as usize] {
-                trail.never_expect();
+            if !predicts && let Some(sender_view) = &mut self.sender_views[from as usize] {
+                sender_view.never_expect();
             }
         }
-        if let Some(trail) = &mut self.trails[from as usize] {
-            trail.on_sent(shown);
+        if let Some(sender_view) = &mut self.sender_views[from as usize] {
+            sender_view.on_sent(shown);
         }
-        if let Some(trail) = &mut self.trails[to as usize] {
-            trail.on_heard(shown);
+        if let Some(sender_view) = &mut self.sender_views[to as usize] {
+            sender_view.on_heard(shown);
         }
     }
 
@@ -356,17 +353,17 @@ impl Followed {
     #[cold]
     fn begin(&mut self, from: Side, now: Instant, spare: &mut VecDeque<Box<SenderView>>) {
         let first = self.first.unwrap_or(now);
-        let mut trail = match spare.pop_back() {
-            Some(mut trail) => {
-                trail.renew(from, first, self.first_packet);
-                trail
+        let mut sender_view = match spare.pop_back() {
+            Some(mut sender_view) => {
+                sender_view.renew(from, first, self.first_packet);
+                sender_view
             }
             None => SenderView::new(from, first, self.first_packet),
         };
-        trail.last_syn = self.last_syn;
+        sender_view.last_syn = self.last_syn;
         if let Some(turn) = self.halves.turn_of(from) {
-            trail.set_turn(turn);
+            sender_view.set_turn(turn);
         }
-        self.trails[from as usize] = Some(trail);
+        self.sender_views[from as usize] = Some(sender_view);
     }
 }

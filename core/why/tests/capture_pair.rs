@@ -54,7 +54,7 @@ fn packet(at_us: u64, from: Side, seq: u32, ack: u32, len: u32) -> Observed {
 enum Lost {
     Not,
     Before,
-    CapturePair,
+    Between,
     Behind,
 }
 
@@ -182,7 +182,7 @@ fn packets_of_other_sizes_at_each_place_are_not_lost() {
 fn what_was_lost_is_counted_where_it_was_lost() {
     let lost = |index: u32| match index % 100 {
         17 => Lost::Before,
-        40..=42 => Lost::CapturePair,
+        40..=42 => Lost::Between,
         77 => Lost::Behind,
         _ => Lost::Not,
     };
@@ -206,7 +206,7 @@ fn what_was_lost_is_counted_where_it_was_lost() {
 fn what_one_place_did_not_capture_is_not_lost() {
     let lost = |index: u32| {
         if index % 100 == 40 {
-            Lost::CapturePair
+            Lost::Between
         } else {
             Lost::Not
         }

@@ -168,11 +168,7 @@ impl Options {
 
     /// Sets or removes the Fast Open option.
     pub fn set_fast_open(&mut self, cookie: Option<FastOpenCookie>) {
-        let rare = self.rare_or_none();
-        self.set_rare(Rare {
-            fast_open: cookie,
-            ..rare
-        });
+        self.change_rare(|rare| rare.fast_open = cookie);
     }
 
     /// Returns the authentication option.
@@ -184,11 +180,7 @@ impl Options {
 
     /// Sets or removes the authentication option.
     pub fn set_authentication(&mut self, option: Option<Authentication>) {
-        let rare = self.rare_or_none();
-        self.set_rare(Rare {
-            authentication: option,
-            ..rare
-        });
+        self.change_rare(|rare| rare.authentication = option);
     }
 
     /// Returns the user timeout.
@@ -200,11 +192,7 @@ impl Options {
 
     /// Sets or removes the user timeout option.
     pub fn set_user_timeout(&mut self, timeout: Option<UserTimeout>) {
-        let rare = self.rare_or_none();
-        self.set_rare(Rare {
-            user_timeout: timeout,
-            ..rare
-        });
+        self.change_rare(|rare| rare.user_timeout = timeout);
     }
 
     /// Returns whether there may be any of the options that few segments carry.
@@ -223,11 +211,7 @@ impl Options {
 
     /// Sets or removes the request to the routers of the path.
     pub fn set_router_request(&mut self, request: Option<RouterRequest>) {
-        let rare = self.rare_or_none();
-        self.set_rare(Rare {
-            router_request: request,
-            ..rare
-        });
+        self.change_rare(|rare| rare.router_request = request);
     }
 
     /// Returns the reply of the routers of the path.
@@ -239,21 +223,14 @@ impl Options {
 
     /// Sets or removes the reply of the routers of the path.
     pub fn set_router_reply(&mut self, reply: Option<RouterReply>) {
-        let rare = self.rare_or_none();
-        self.set_rare(Rare {
-            router_reply: reply,
-            ..rare
-        });
+        self.change_rare(|rare| rare.router_reply = reply);
     }
 
     /// Adds bytes of padding after the options, a multiple of four. A middlebox leaves it in place
     /// of options that it removes. It is not read back.
     pub fn add_padding(&mut self, bytes: usize) {
-        let rare = self.rare_or_none();
-        let padding = (usize::from(rare.padding) + bytes).min(MAX_OPTIONS_LEN);
-        self.set_rare(Rare {
-            padding: padding as u8,
-            ..rare
+        self.change_rare(|rare| {
+            rare.padding = (usize::from(rare.padding) + bytes).min(MAX_OPTIONS_LEN) as u8;
         });
     }
 
@@ -262,11 +239,9 @@ impl Options {
         self.rare.0.as_ref().map_or(0, |rare| rare.padding.into())
     }
 
-    fn rare_or_none(&self) -> Rare {
-        self.rare.0.as_deref().copied().unwrap_or_default()
-    }
-
-    fn set_rare(&mut self, rare: Rare) {
+    fn change_rare(&mut self, change: impl FnOnce(&mut Rare)) {
+        let mut rare = self.rare.0.as_deref().copied().unwrap_or_default();
+        change(&mut rare);
         // No box for an empty value, so that equal options are equal.
         self.rare = RareOptions((rare != Rare::default()).then(|| Box::new(rare)));
     }
@@ -380,21 +355,10 @@ impl Options {
 
 /// Timestamps behind two no-operations, values yet to come (RFC 7323 appendix A).
 pub(crate) const TIMESTAMPS_ALONE: [u8; 12] = {
-    use option_kind::{NO_OPERATION, TIMESTAMPS};
-    [
-        NO_OPERATION,
-        NO_OPERATION,
-        TIMESTAMPS,
-        10,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-    ]
+    let mut octets = [0; 12];
+    (octets[0], octets[1]) = (option_kind::NO_OPERATION, option_kind::NO_OPERATION);
+    (octets[2], octets[3]) = (option_kind::TIMESTAMPS, 10);
+    octets
 };
 
 #[cfg(test)]

@@ -7,7 +7,9 @@
 use std::sync::atomic::Ordering;
 
 use gigatcp_capture::{CaptureReader, Format, Note, NoteKind, Place, Record};
-use gigatcp_flows::{Arrival, Datagrams, Observed, Odd, Packet, PacketSummary, Pair, Plain};
+use gigatcp_flows::{
+    Arrival, Datagrams, FragmentIssue, Observed, Packet, PacketSummary, Pair, Plain,
+};
 use gigatcp_units::Instant;
 use gigatcp_wire::link::Reason;
 
@@ -36,10 +38,10 @@ impl Packet for Segment<'_> {
     }
 
     #[inline(always)]
-    fn glance(&self) -> PacketSummary {
+    fn summary(&self) -> PacketSummary {
         match self {
-            Self::Plain(plain) => plain.glance(),
-            Self::Other(observed) => observed.glance(),
+            Self::Plain(plain) => plain.summary(),
+            Self::Other(observed) => observed.summary(),
         }
     }
 
@@ -167,7 +169,7 @@ impl<'a> Walk<'a> {
             return Ok(true);
         }
         let (place, number) = (record.place(), record.number);
-        match record.look() {
+        match record.dissect_with_fragment() {
             (_, Some(_)) => {
                 self.datagrams.handle_packet(&arrival(&record, at));
                 self.hand_on(to);
@@ -227,10 +229,10 @@ impl<'a> Walk<'a> {
                 record: odd.number,
             };
             let kind = match odd.what {
-                Odd::FirstAlone => NoteKind::FirstFragmentAlone,
-                Odd::WithoutHeader => NoteKind::LaterFragment,
-                Odd::Contradiction => NoteKind::FragmentsContradict,
-                Odd::Twice => NoteKind::FragmentTwice,
+                FragmentIssue::FirstAlone => NoteKind::FirstFragmentAlone,
+                FragmentIssue::WithoutHeader => NoteKind::LaterFragment,
+                FragmentIssue::Contradiction => NoteKind::FragmentsContradict,
+                FragmentIssue::Twice => NoteKind::FragmentTwice,
             };
             let count = odd.count.into();
             self.reader.notes_mut().add_late(kind, place, count);

@@ -453,7 +453,7 @@ fn fragments_in_the_words_of_verbose_tcpdump_are_put_together() {
     let mut reassembly = Reassembly::default();
     let mut said = Vec::new();
     while let Ok(Some(record)) = reader.next_record() {
-        let (_, fragment) = record.look();
+        let (_, fragment) = record.dissect_with_fragment();
         let outcome = reassembly.handle_fragment(record.time.unwrap(), &fragment.unwrap());
         said.push(match outcome {
             Outcome::Complete(_, Ok(whole)) => whole.payload_len,

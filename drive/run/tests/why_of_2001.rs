@@ -12,7 +12,7 @@ use gigatcp_analyze::{Capture, Options, Source};
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{Tap, World};
 use gigatcp_units::Instant;
-use gigatcp_why::{Diagnosis, Verdict, View};
+use gigatcp_why::{CapturePoint, Diagnosis, Verdict};
 use gigatcp_wire::{Flags, Phantom, Segment};
 
 /// One printed packet, and whether the report shows it.
@@ -175,7 +175,7 @@ fn verdict<'a>(diagnosis: &'a Diagnosis, id: &str) -> &'a Verdict {
 fn the_receivers_print_shows_a_burst_lost_at_the_host_after_its_reader_paused() {
     let [_, text] = printed();
     let diagnosis = diagnose(&text);
-    assert_eq!(diagnosis.capture_point, View::Receiver, "{text}");
+    assert_eq!(diagnosis.capture_point, CapturePoint::Receiver, "{text}");
     let burst = verdict(&diagnosis, "rx-ring-overrun");
     assert!(burst.finding.contains("384 segments"), "{}", burst.finding);
     assert!(
@@ -206,7 +206,7 @@ fn the_receivers_print_shows_a_burst_lost_at_the_host_after_its_reader_paused() 
 fn the_senders_print_shows_the_ladder_the_local_queue_and_the_reset_on_the_edge() {
     let [text, _] = printed();
     let diagnosis = diagnose(&text);
-    assert_eq!(diagnosis.capture_point, View::Sender, "{text}");
+    assert_eq!(diagnosis.capture_point, CapturePoint::Sender, "{text}");
     let ladder = verdict(&diagnosis, "rto-backoff");
     assert_eq!(ladder.evidence.len(), 13, "{}", ladder.finding);
     for wait in ["2.00 s", "4.00 s", "8.00 s", "16.0 s", "32.0 s", "64.0 s"] {

@@ -196,7 +196,7 @@ impl Meter {
     ) {
         let position = connection.position(self.side, packet.seq);
         let length = u64::from(packet.payload_len);
-        let size = connection.segment_size(self.side, &packet.glance());
+        let size = connection.segment_size(self.side, &packet.summary());
         let size = u64::from(size.max(1));
         let count = length.div_ceil(size);
         if self.origin.is_none() {
@@ -242,7 +242,7 @@ impl Meter {
         if kinds.contains(Kind::TimeoutRetransmission) {
             self.measured.timeouts += 1;
         }
-        if kinds.contains(Kind::NeedlessRetransmission) || kinds.contains(Kind::TailProbe) {
+        if kinds.contains(Kind::SpuriousRetransmission) || kinds.contains(Kind::TailProbe) {
             return;
         }
         let before = self.numbers.range(..=position).next_back();

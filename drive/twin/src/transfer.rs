@@ -1,6 +1,8 @@
 //! A transfer in a capture: its measures, its diagnosis, the options of its SYNs.
 
-use gigatcp_analyze::{Capture, Chosen, Diagnosis, Options, Source, View, Visitor, revisit};
+use gigatcp_analyze::{
+    Capture, CapturePoint, Chosen, Diagnosis, Options, Source, Visitor, revisit,
+};
 use gigatcp_flows::{Connection, Observed, Side, Verdict};
 
 use crate::measured::{Measured, Meter};
@@ -88,7 +90,10 @@ impl Transfer {
         index: usize,
         diagnosis: Diagnosis,
     ) -> Result<Self, String> {
-        if matches!(diagnosis.capture_point, View::Receiver | View::Middle) {
+        if matches!(
+            diagnosis.capture_point,
+            CapturePoint::Receiver | CapturePoint::Middle
+        ) {
             return Err(format!(
                 "captured at the {}: RTTs and flight show near the sender only",
                 diagnosis.capture_point.name()

@@ -73,9 +73,9 @@ pub fn example(
 ) -> Option<Example> {
     let right = card(cause)?;
     let mut parts = Vec::new();
-    let shown = account.shown();
-    let total: f64 = shown.iter().flat_map(|one| one.waits).sum();
-    for slice in &shown {
+    let slices = account.scored_slices();
+    let total: f64 = slices.iter().flat_map(|one| one.waits).sum();
+    for slice in &slices {
         for wait in Wait::ALL {
             let share = slice.waits[wait as usize] / total.max(1e-9);
             if share > 1e-4 {

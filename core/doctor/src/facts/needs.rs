@@ -2,47 +2,81 @@
 
 use super::{HostFacts, Interface};
 
-/// A fact that a rule may need.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Fact {
-    /// A setting below `/proc/sys`.
-    Sysctl(&'static str),
+/// Declares facts other than settings: names, and whether they were read.
+macro_rules! facts {
+    ($($(#[$doc:meta])* $Fact:ident $name:literal $is_known:expr;)+) => {
+        /// A fact that a rule may need.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub enum Fact {
+            /// A setting below `/proc/sys`.
+            Sysctl(&'static str),
+            $($(#[$doc])* $Fact,)+
+        }
+
+        impl Fact {
+            /// Returns its name in [`HostFacts::unreadable`] and in output.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    Self::Sysctl(name) => name,
+                    $(Self::$Fact => $name,)+
+                }
+            }
+
+            /// Whether the fact was read.
+            #[must_use]
+            pub fn is_known(self, facts: &HostFacts) -> bool {
+                let is_known: fn(&HostFacts) -> bool = match self {
+                    Self::Sysctl(name) => return facts.sysctl(name).is_some(),
+                    $(Self::$Fact => $is_known,)+
+                };
+                is_known(facts)
+            }
+        }
+    };
+}
+
+facts! {
     /// The route to the destination and its metrics.
-    Route,
+    Route "route" |facts| facts.route.is_some();
     /// Metrics that the kernel cached for the peer.
-    PeerMetrics,
+    PeerMetrics "peer metrics" |facts| facts.peer.is_some();
     /// MTU of the interface.
-    Mtu,
+    Mtu "MTU" |facts| of_card(facts, |card| card.mtu_bytes.is_some());
     /// Queueing disciplines.
-    Qdiscs,
+    Qdiscs "queueing disciplines" |facts| facts.qdiscs.is_some();
     /// Speed and duplex of the link.
-    Speed,
+    Speed "link speed" |facts| of_card(facts, |card| card.speed_mbit.is_some());
     /// Sizes of the rings.
-    Rings,
+    Rings "ring sizes" |facts| of_card(facts, |card| card.rings.is_some());
     /// Interrupt coalescing.
-    Coalescing,
+    Coalescing "interrupt coalescing" |facts| of_card(facts, |card| card.coalescing.is_some());
     /// Offloads.
-    Offloads,
+    Offloads "offloads" |facts| of_card(facts, |card| card.offloads.is_some());
     /// Counters of the interface.
-    Statistics,
+    Statistics "interface counters" |facts| of_card(facts, |card| card.statistics.is_some());
     /// Counters of the driver.
-    DriverCounters,
+    DriverCounters "driver counters" |facts| of_card(facts, |card| card.driver_counters.is_some());
     /// Interrupts of the interface.
-    Interrupts,
+    Interrupts "interrupts" |facts| of_card(facts, |card| card.interrupts.is_some());
     /// NUMA node of the card.
-    NumaNode,
+    NumaNode "NUMA node" |facts| of_card(facts, |card| card.numa_node.is_some());
     /// Receive packet steering.
-    Steering,
+    Steering "packet steering" |facts| of_card(facts, |card| card.rps_cpus.is_some());
     /// `/proc/net/softnet_stat`.
-    Softnet,
+    Softnet "softnet counters" |facts| facts.softnet.is_some();
     /// Memory of all TCP sockets.
-    TcpMemory,
+    TcpMemory "TCP memory" |facts| facts.tcp_memory_pages.is_some();
     /// CPU frequency policies.
-    Frequencies,
+    Frequencies "CPU frequencies" |facts| facts.frequencies.is_some();
     /// Limits of the control group.
-    Cgroup,
+    Cgroup "cgroup limits" |facts| facts.cgroup.is_some();
     /// Connection tracking.
-    Conntrack,
+    Conntrack "connection tracking" |facts| facts.conntrack.is_some();
+}
+
+fn of_card(facts: &HostFacts, is_known: fn(&Interface) -> bool) -> bool {
+    facts.interface.as_ref().is_some_and(is_known)
 }
 
 impl Fact {
@@ -60,57 +94,4 @@ impl Fact {
         Self::NumaNode,
         Self::Steering,
     ];
-
-    /// Returns its name in [`HostFacts::unreadable`] and in output.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sysctl(name) => name,
-            Self::Route => "route",
-            Self::PeerMetrics => "peer metrics",
-            Self::Mtu => "MTU",
-            Self::Qdiscs => "queueing disciplines",
-            Self::Speed => "link speed",
-            Self::Rings => "ring sizes",
-            Self::Coalescing => "interrupt coalescing",
-            Self::Offloads => "offloads",
-            Self::Statistics => "interface counters",
-            Self::DriverCounters => "driver counters",
-            Self::Interrupts => "interrupts",
-            Self::NumaNode => "NUMA node",
-            Self::Steering => "packet steering",
-            Self::Softnet => "softnet counters",
-            Self::TcpMemory => "TCP memory",
-            Self::Frequencies => "CPU frequencies",
-            Self::Cgroup => "cgroup limits",
-            Self::Conntrack => "connection tracking",
-        }
-    }
-
-    /// Whether the fact was read.
-    #[must_use]
-    pub fn is_known(self, facts: &HostFacts) -> bool {
-        let interface = |known: fn(&Interface) -> bool| facts.interface.as_ref().is_some_and(known);
-        match self {
-            Self::Sysctl(name) => facts.sysctl(name).is_some(),
-            Self::Route => facts.route.is_some(),
-            Self::PeerMetrics => facts.peer.is_some(),
-            Self::Mtu => interface(|card| card.mtu_bytes.is_some()),
-            Self::Qdiscs => facts.qdiscs.is_some(),
-            Self::Speed => interface(|card| card.speed_mbit.is_some()),
-            Self::Rings => interface(|card| card.rings.is_some()),
-            Self::Coalescing => interface(|card| card.coalescing.is_some()),
-            Self::Offloads => interface(|card| card.offloads.is_some()),
-            Self::Statistics => interface(|card| card.statistics.is_some()),
-            Self::DriverCounters => interface(|card| card.driver_counters.is_some()),
-            Self::Interrupts => interface(|card| card.interrupts.is_some()),
-            Self::NumaNode => interface(|card| card.numa_node.is_some()),
-            Self::Steering => interface(|card| card.rps_cpus.is_some()),
-            Self::Softnet => facts.softnet.is_some(),
-            Self::TcpMemory => facts.tcp_memory_pages.is_some(),
-            Self::Frequencies => facts.frequencies.is_some(),
-            Self::Cgroup => facts.cgroup.is_some(),
-            Self::Conntrack => facts.conntrack.is_some(),
-        }
-    }
 }

@@ -59,46 +59,19 @@ impl RouteMetrics {
 
     /// Applies to these metrics the changes from `read` to `changed`.
     pub fn apply(&mut self, read: &Self, changed: &Self) {
-        fn take<T: Clone + PartialEq>(here: &mut T, read: &T, changed: &T) {
-            if read != changed {
-                *here = changed.clone();
-            }
-        }
         // Lists every field: a missing one does not compile.
-        let Self {
-            window_bytes,
-            mtu_bytes,
-            advmss_bytes,
-            initcwnd_segments,
-            initrwnd_segments,
-            cwnd_segments,
-            ssthresh_segments,
-            congctl,
-            rto_min_ms,
-            locks,
-        } = self;
-        take(window_bytes, &read.window_bytes, &changed.window_bytes);
-        take(mtu_bytes, &read.mtu_bytes, &changed.mtu_bytes);
-        take(advmss_bytes, &read.advmss_bytes, &changed.advmss_bytes);
-        take(
-            initcwnd_segments,
-            &read.initcwnd_segments,
-            &changed.initcwnd_segments,
+        macro_rules! take {
+            ($($field:ident)+) => {
+                let Self { $($field),+ } = self;
+                $(if read.$field != changed.$field {
+                    $field.clone_from(&changed.$field);
+                })+
+            };
+        }
+        take!(
+            window_bytes mtu_bytes advmss_bytes initcwnd_segments initrwnd_segments
+            cwnd_segments ssthresh_segments congctl rto_min_ms locks
         );
-        take(
-            initrwnd_segments,
-            &read.initrwnd_segments,
-            &changed.initrwnd_segments,
-        );
-        take(cwnd_segments, &read.cwnd_segments, &changed.cwnd_segments);
-        take(
-            ssthresh_segments,
-            &read.ssthresh_segments,
-            &changed.ssthresh_segments,
-        );
-        take(congctl, &read.congctl, &changed.congctl);
-        take(rto_min_ms, &read.rto_min_ms, &changed.rto_min_ms);
-        take(locks, &read.locks, &changed.locks);
     }
 
     /// Returns the metrics as arguments of `ip route`.

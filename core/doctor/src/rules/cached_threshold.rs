@@ -1,15 +1,7 @@
 //! A slow-start threshold remembered from an earlier connection.
 
-use alloc::format;
-
-use gigatcp_units::{Bytes, kernel_control};
-
-use super::Rule;
-use super::text::window_over_rtt;
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
+use gigatcp_units::kernel_control;
 
 pub(super) const RULE: Rule = Rule {
     id: "cached-ssthresh",
@@ -47,5 +39,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     );
     let finding = finding.only_if("the transfer ends before the window has grown");
     let words = format!("{IGNORE} is not 1, so connections take it over");
-    Some(finding.ceiling(limit).overriding(Some(words)))
+    Some(finding.ceiling(limit).overriding(words))
 }

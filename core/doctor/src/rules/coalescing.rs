@@ -1,15 +1,6 @@
 //! Interrupts that wait long for more packets.
 
-use alloc::format;
-
-use gigatcp_units::Duration;
-use gigatcp_units::grammar::human_duration;
-
-use super::{Rule, text};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "coalescing-delay",
@@ -27,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let card = facts.interface.as_ref()?;
     let coalescing = card.coalescing.filter(|coalescing| !coalescing.adaptive_rx)?;
-    let delay = text::micros(coalescing.rx_us);
+    let delay = micros(coalescing.rx_us);
     if delay.as_nanos() <= path.rtt.as_nanos() / 10 {
         return None;
     }
@@ -44,8 +35,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("ethtool -C {name} adaptive-rx on"),
     );
     let finding = finding.undo(format!("ethtool -C {name} adaptive-rx off rx-usecs {micros}"));
-    Some(match limit {
-        Some(limit) => finding.ceiling(limit),
-        None => finding,
-    })
+    Some(finding.ceiling(limit))
 }

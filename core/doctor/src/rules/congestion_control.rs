@@ -1,17 +1,7 @@
 //! The congestion control and the loss of the path.
 
-use alloc::format;
-use alloc::string::String;
-
-use gigatcp_units::{Duration, Probability, Rate};
-use gigatcp_units::grammar::{human_duration, human_probability, human_rate};
-
-use super::Rule;
-use super::text::{route_place, setting, with_metrics};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
+use gigatcp_units::{Probability, grammar::human_probability};
 
 pub(super) const RULE: Rule = Rule {
     id: "congestion-control",
@@ -48,18 +38,12 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let of_route = facts.metrics().congctl;
     let system = facts.sysctl(NAME).unwrap_or("unset");
     if let Some(name) = of_route {
-        let finding = Finding::new(
-            Direction::Send,
-            format!("route congctl = {name}"),
-            route_place(facts),
-            effect,
-            "",
-        );
-        let words = format!("the route's congctl overrides {NAME} = {system} and setsockopt()");
-        let finding = with_metrics(finding.ceiling(limit), facts, |metrics| {
+        let metric = format!("congctl = {name}");
+        let finding = route_metric(facts, Direction::Send, &metric, effect, |metrics| {
             metrics.congctl = Some(better.into());
         });
-        return Some(when(finding.overriding(Some(words))));
+        let words = format!("the route's congctl overrides {NAME} = {system} and setsockopt()");
+        return Some(when(finding.ceiling(limit).overriding(words)));
     }
     let mut finding = setting(facts, Direction::Send, NAME, better, effect).ceiling(limit);
     finding.change.fix.insert_str(0, prefix);

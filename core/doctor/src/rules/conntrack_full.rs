@@ -1,15 +1,6 @@
 //! A connection tracking table that is full.
 
-use alloc::format;
-use alloc::string::ToString;
-
-use gigatcp_units::Rate;
-
-use super::Rule;
-use super::text::setting;
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "conntrack-full",

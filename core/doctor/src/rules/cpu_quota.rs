@@ -1,14 +1,6 @@
 //! The CPU quota of the control group.
 
-use alloc::format;
-
-use gigatcp_units::grammar::human_rate;
-
-use super::Rule;
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "cgroup-cpu",
@@ -31,7 +23,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     if share >= 1.0 {
         return None;
     }
-    let core = law::Work::of_host(facts).core_rate(path.mss);
+    let core = Work::of_host(facts).core_rate(path.mss);
     let limit = path.limit(law::scaled(core, share))?;
     let file = format!("{}/cpu.max", group.cpu_path.as_deref().unwrap_or_default());
     let finding = Finding::new(

@@ -1,16 +1,7 @@
 //! A CPU that stays at a low frequency.
 
-use alloc::format;
-use alloc::vec::Vec;
-
-use gigatcp_units::grammar::human_rate;
-
-use super::Rule;
-use super::text::counted;
-use crate::facts::{Fact, Frequency, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
+use crate::facts::Frequency;
 
 pub(super) const RULE: Rule = Rule {
     id: "cpu-governor",
@@ -40,7 +31,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let slow: Vec<&Frequency> = policies.filter(slow).collect();
     let policy = slow.first()?;
     let (min, max) = (policy.min_khz?, policy.max_khz.filter(|max| *max > 0)?);
-    let core = law::Work::of_host(facts).core_rate(path.mss);
+    let core = Work::of_host(facts).core_rate(path.mss);
     let limit = path.limit(law::scaled(core, min as f64 / max as f64))?;
     let governor = policy.governor.as_deref().unwrap_or_default();
     let file = format!("/sys/devices/system/cpu/cpufreq/{}/scaling_governor", policy.policy);

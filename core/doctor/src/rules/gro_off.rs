@@ -1,15 +1,6 @@
 //! Receive offload that is switched off.
 
-use alloc::format;
-
-use gigatcp_units::grammar::human_rate;
-
-use super::Rule;
-use super::text::offload_finding;
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law::Work;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "gro-off",
@@ -30,7 +21,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     if card.offloads?.gro != Some(false) || card.is_virtual == Some(true) {
         return None;
     }
-    let limit = path.limit(Work::of_receiver(facts).core_rate(path.mss))?;
-    let effect = format!("one core handles about {} of such segments", human_rate(limit));
-    Some(offload_finding(card, Direction::Receive, &["gro"], &effect).ceiling(limit))
+    offload_finding(card, path, (Direction::Receive, Work::of_receiver(facts)), &["gro"])
 }

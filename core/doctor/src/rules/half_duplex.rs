@@ -1,13 +1,6 @@
 //! A link in half duplex.
 
-use alloc::format;
-
-use gigatcp_units::Rate;
-
-use super::Rule;
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "half-duplex",
@@ -35,8 +28,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         "data and ACKs share the medium and collide",
         format!("ethtool -s {name} autoneg on"),
     );
-    Some(match path.limit(Rate::from_bps(speed / 2)) {
-        Some(limit) => finding.ceiling(limit),
-        None => finding,
-    })
+    Some(finding.ceiling(path.limit(Rate::from_bps(speed / 2))))
 }

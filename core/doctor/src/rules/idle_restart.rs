@@ -1,15 +1,6 @@
 //! Windows that shrink during a pause.
 
-use alloc::format;
-
-use gigatcp_units::Duration;
-use gigatcp_units::grammar::human_duration;
-
-use super::Rule;
-use super::text::{doublings, setting};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "idle-restart",
@@ -33,7 +24,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     if facts.number(NAME) != Some(1) {
         return None;
     }
-    let initial = facts.metrics().initcwnd_segments.unwrap_or(10).max(1) as f64;
+    let initial = facts.metrics().initcwnd_segments.unwrap_or(law::INITIAL_WINDOW).max(1) as f64;
     let rounds = doublings(path.segments() / initial);
     let climb = Duration::from_secs_f64(rounds * path.rtt.as_secs_f64());
     if climb.as_nanos().saturating_sub(path.rtt.as_nanos()) < MIN_RTO.as_nanos() {

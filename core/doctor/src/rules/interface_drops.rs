@@ -1,12 +1,6 @@
 //! Packets that the interface dropped.
 
-use alloc::format;
-
-use super::Rule;
-use super::text::{counters, GOES_ON, loss_limit};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "interface-drops",

@@ -1,15 +1,7 @@
 //! An interrupt for every packet.
 
-use alloc::format;
-
-use gigatcp_units::grammar::human_rate;
-
-use super::Rule;
-use super::text::counted;
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law::{INTERRUPT, Work};
-use crate::path::{Direction, Path};
+use super::prelude::*;
+use crate::law::INTERRUPT;
 
 pub(super) const RULE: Rule = Rule {
     id: "interrupt-per-packet",

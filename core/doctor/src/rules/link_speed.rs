@@ -1,15 +1,6 @@
 //! A link slower than the path should be.
 
-use alloc::format;
-
-use gigatcp_units::Rate;
-use gigatcp_units::grammar::human_rate;
-
-use super::Rule;
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "link-speed",

@@ -1,13 +1,6 @@
 //! The memory limit of the control group.
 
-use alloc::format;
-
-use super::Rule;
-use super::text::{buffer_for, window_over_rtt};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "cgroup-memory",

@@ -14,6 +14,23 @@ macro_rules! rules {
 
 mod text;
 
+/// Names that most rules use.
+mod prelude {
+    pub(super) use alloc::format;
+    pub(super) use alloc::string::{String, ToString};
+    pub(super) use alloc::vec::Vec;
+
+    pub(super) use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
+    pub(super) use gigatcp_units::{Bytes, Duration, Rate};
+
+    pub(super) use super::Rule;
+    pub(super) use super::text::*;
+    pub(super) use crate::facts::{Fact, HostFacts};
+    pub(super) use crate::finding::Finding;
+    pub(super) use crate::law::{self, Work};
+    pub(super) use crate::path::{Direction, Path};
+}
+
 use crate::facts::{Fact, HostFacts};
 use crate::finding::Finding;
 use crate::path::Path;

@@ -1,12 +1,6 @@
 //! Large packets without probing of the path MTU.
 
-use alloc::format;
-
-use super::Rule;
-use super::text::setting;
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "mtu-probing-off",

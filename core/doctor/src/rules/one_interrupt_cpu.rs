@@ -1,16 +1,6 @@
 //! All interrupts of the card on one CPU.
 
-use alloc::format;
-use alloc::string::String;
-use alloc::vec::Vec;
-
-use gigatcp_units::grammar::human_rate;
-
-use super::{Rule, text};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law::Work;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "one-interrupt-cpu",
@@ -33,7 +23,7 @@ const ALL: f64 = 0.95;
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let card = facts.interface.as_ref()?;
     let per_cpu = card.interrupts_per_cpu();
-    let total = text::total(per_cpu.iter().copied());
+    let total = total(per_cpu.iter().copied());
     let (cpu, most) = per_cpu.iter().enumerate().max_by_key(|(_, count)| **count)?;
     let is_one = total > 0 && *most as f64 >= ALL * total as f64;
     if per_cpu.len() < 2 || !is_one || card.is_steered() {

@@ -1,16 +1,6 @@
 //! Bytes of one connection below the TCP stack.
 
-use alloc::format;
-
-use gigatcp_units::{Bytes, Rate};
-use gigatcp_units::grammar::human_duration;
-
-use super::{Rule, text};
-use super::text::setting;
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "output-limit",
@@ -32,7 +22,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let bytes = facts.number(NAME).filter(|bytes| *bytes < 2 * law::SUPER_PACKET)?;
     let card = facts.interface.as_ref();
     let delay = card.and_then(|card| card.coalescing).map(|coalescing| coalescing.tx_us);
-    let delay = text::micros(delay.unwrap_or(0));
+    let delay = micros(delay.unwrap_or(0));
     let limit = path.limit(Rate::from_amount(Bytes::new(bytes), delay));
     let limit = limit.filter(|_| !delay.is_zero());
     let effect = format!(

@@ -1,12 +1,6 @@
 //! A path MTU below that of the interface.
 
-use alloc::format;
-
-use super::Rule;
-use super::text::{plain, smaller_segments};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "path-mtu",
@@ -32,7 +26,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let to = facts.destination.as_deref().unwrap_or("ADDRESS");
     let finding = Finding::new(
         Direction::Send,
-        format!("path MTU = {}", plain(learned)),
+        format!("path MTU = {learned} B"),
         format!("ip route get {to}"),
         words,
         "ip route flush cache",

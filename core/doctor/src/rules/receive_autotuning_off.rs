@@ -1,13 +1,6 @@
 //! Receive buffers that keep their initial size.
 
-use alloc::format;
-
-use super::Rule;
-use super::text::{setting, window_over_rtt};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "receive-autotuning-off",
@@ -34,5 +27,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let overrides = format!("the buffer stays at the second value of tcp_rmem, {default} B");
     let effect = window_over_rtt(window, path);
     let finding = setting(facts, Direction::Receive, NAME, "1", effect);
-    Some(finding.ceiling(limit).overriding(Some(overrides)))
+    Some(finding.ceiling(limit).overriding(overrides))
 }

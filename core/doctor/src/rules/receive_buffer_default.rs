@@ -1,15 +1,6 @@
 //! The receive buffer that connections begin with.
 
-use alloc::format;
-
-use gigatcp_units::grammar::human_bytes;
-
-use super::Rule;
-use super::text::{good_rmem, setting};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "receive-buffer-default",

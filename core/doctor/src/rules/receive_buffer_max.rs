@@ -1,11 +1,6 @@
 //! The largest receive buffer that autotuning may reach.
 
-use super::Rule;
-use super::text::{good_rmem, setting, window_over_rtt};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "receive-buffer-max",

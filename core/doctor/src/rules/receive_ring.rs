@@ -1,15 +1,6 @@
 //! A receive ring that overflows.
 
-use alloc::format;
-
-use gigatcp_units::Bytes;
-use gigatcp_units::grammar::{human_duration, human_rate};
-
-use super::{Rule, text};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "rx-ring",
@@ -32,7 +23,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let unbounded = card
         .coalescing
         .filter(|wait| wait.rx_frames == 0 || wait.rx_frames >= rings.rx);
-    let delay = text::micros(unbounded.map_or(0, |wait| wait.rx_us));
+    let delay = micros(unbounded.map_or(0, |wait| wait.rx_us));
     let always = path.limit(law::ring_rate(rings.rx, path.mss, delay));
     let always = always.filter(|_| !delay.is_zero());
     let sometimes = path.limit(law::ring_rate(rings.rx, path.mss, law::CPU_PAUSE));

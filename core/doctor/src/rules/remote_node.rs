@@ -1,16 +1,6 @@
 //! A card on another NUMA node than its interrupts.
 
-use alloc::format;
-use alloc::string::String;
-use alloc::vec::Vec;
-
-use gigatcp_units::grammar::human_rate;
-
-use super::{Rule, text};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "numa-node",
@@ -31,13 +21,13 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let id = card.numa_node.filter(|node| *node >= 0)?;
     let node = facts.nodes.as_deref()?.iter().find(|node| node.id == id)?;
     let per_cpu = card.interrupts_per_cpu();
-    let total = text::total(per_cpu.iter().copied());
+    let all = total(per_cpu.iter().copied());
     let far = (0_u64..).zip(&per_cpu).filter(|(cpu, _)| !node.has(*cpu));
-    let far = text::total(far.map(|(_, count)| *count));
-    if far <= total / 2 {
+    let far = total(far.map(|(_, count)| *count));
+    if far <= all / 2 {
         return None;
     }
-    let core = law::Work::of_host(facts).core_rate(path.mss);
+    let core = Work::of_host(facts).core_rate(path.mss);
     let limit = path.limit(law::scaled(core, law::REMOTE_MEMORY))?;
     let name = &card.name;
     let lines: Vec<String> = card
@@ -48,7 +38,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         .collect();
     let finding = Finding::new(
         Direction::Both,
-        format!("{name} on node {id}, {far} of {total} interrupts elsewhere"),
+        format!("{name} on node {id}, {far} of {all} interrupts elsewhere"),
         format!("/sys/class/net/{name}/device/numa_node"),
         format!("one core handles about {} through remote memory", human_rate(limit)),
         format!("echo {} | tee {}", node.cpus, lines.join(" ")),

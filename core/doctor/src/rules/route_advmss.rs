@@ -1,12 +1,6 @@
 //! The MSS that a route announces to peers.
 
-use alloc::format;
-
-use super::Rule;
-use super::text::{plain, route_place, smaller_segments, with_metrics};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "route-advmss",
@@ -32,14 +26,8 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         return None;
     }
     let (limit, words) = smaller_segments(facts, path, Direction::Receive, advmss.saturating_add(headers), mtu);
-    let finding = Finding::new(
-        Direction::Receive,
-        format!("route advmss = {}", plain(advmss)),
-        route_place(facts),
-        words,
-        "",
-    );
-    let overrides = format!("the route's advmss overrides {}, which the MTU allows", plain(usual));
-    let finding = finding.ceiling(limit).overriding(Some(overrides));
-    Some(with_metrics(finding, facts, |metrics| metrics.advmss_bytes = None))
+    let metric = format!("advmss = {advmss} B");
+    let finding = route_metric(facts, Direction::Receive, &metric, words, |metrics| metrics.advmss_bytes = None);
+    let overrides = format!("the route's advmss overrides {usual} B, which the MTU allows");
+    Some(finding.ceiling(limit).overriding(overrides))
 }

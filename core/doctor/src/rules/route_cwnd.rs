@@ -1,14 +1,7 @@
 //! The clamp of the congestion window by a route.
 
-use alloc::format;
-
-use gigatcp_units::Bytes;
-
-use super::Rule;
-use super::text::{route_place, window_over_rtt, with_metrics};
-use crate::facts::{Fact, HostFacts, RouteMetrics};
-use crate::finding::Finding;
-use crate::path::{Direction, Path};
+use super::prelude::*;
+use crate::facts::RouteMetrics;
 
 pub(super) const RULE: Rule = Rule {
     id: "route-cwnd",
@@ -29,20 +22,13 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let segments = read.cwnd_segments.filter(|_| read.is_locked(RouteMetrics::CWND))?;
     let window = Bytes::new(segments.saturating_mul(path.mss.as_u64()));
     let limit = path.limit_of_window(window)?;
-    let finding = Finding::new(
-        Direction::Send,
-        format!("route cwnd = {segments} segments, locked"),
-        route_place(facts),
-        window_over_rtt(window, path),
-        "",
-    );
-    let words = "the route's cwnd overrides the congestion control";
-    let finding = finding.ceiling(limit).overriding(Some(words.into()));
-    let mut finding = with_metrics(finding, facts, |metrics| {
+    let metric = format!("cwnd = {segments} segments, locked");
+    let effect = window_over_rtt(window, path);
+    let mut finding = route_metric(facts, Direction::Send, &metric, effect, |metrics| {
         metrics.cwnd_segments = None;
         metrics.locks &= !(1 << RouteMetrics::CWND);
     });
     let peer = facts.destination.as_deref();
     finding.change.further = peer.map(|peer| format!("ip tcp_metrics delete {peer}"));
-    Some(finding)
+    Some(finding.ceiling(limit).overriding("the route's cwnd overrides the congestion control"))
 }

@@ -1,16 +1,6 @@
 //! The initial receive window of a route.
 
-use alloc::format;
-
-use gigatcp_units::Duration;
-use gigatcp_units::grammar::human_duration;
-
-use super::Rule;
-use super::text::{route_place, with_metrics};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "route-initrwnd",
@@ -25,23 +15,11 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
-/// Segments of the initial window of RFC 6928.
-const USUAL: u64 = 10;
-
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
-    let segments = facts.metrics().initrwnd_segments?;
-    if segments == 0 || segments >= USUAL {
-        return None;
-    }
-    let late = law::late_rounds_of_receiver(segments);
-    let delay = Duration::from_secs_f64(late * path.rtt.as_secs_f64());
-    let effect = format!(
-        "peers may begin with {segments} instead of {USUAL} segments: about {} more per connection",
-        human_duration(delay)
-    );
-    let subject = format!("route initrwnd = {segments} segments");
-    let finding = Finding::new(Direction::Receive, subject, route_place(facts), effect, "");
-    let overrides = "the route's initrwnd overrides the second value of tcp_rmem";
-    let finding = finding.delay(delay).overriding(Some(overrides.into()));
-    Some(with_metrics(finding, facts, |metrics| metrics.initrwnd_segments = None))
+    let segments = small_window(facts.metrics().initrwnd_segments)?;
+    let (delay, instead) = late_start(path, segments, law::late_rounds_of_receiver(segments));
+    let metric = format!("initrwnd = {segments} segments");
+    let effect = format!("peers may begin with {instead}");
+    let finding = route_metric(facts, Direction::Receive, &metric, effect, |metrics| metrics.initrwnd_segments = None);
+    Some(finding.delay(delay).overriding("the route's initrwnd overrides the second value of tcp_rmem"))
 }

@@ -1,12 +1,6 @@
 //! The MTU of a route.
 
-use alloc::format;
-
-use super::Rule;
-use super::text::{plain, route_place, smaller_segments, with_metrics};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "route-mtu",
@@ -29,14 +23,8 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         return None;
     }
     let (limit, words) = smaller_segments(facts, path, Direction::Both, metric, mtu);
-    let finding = Finding::new(
-        Direction::Both,
-        format!("route mtu = {}", plain(metric)),
-        route_place(facts),
-        words,
-        "",
-    );
-    let overrides = format!("the route's mtu overrides the interface's, {}", plain(mtu));
-    let finding = finding.ceiling(limit).overriding(Some(overrides));
-    Some(with_metrics(finding, facts, |metrics| metrics.mtu_bytes = None))
+    let metric = format!("mtu = {metric} B");
+    let finding = route_metric(facts, Direction::Both, &metric, words, |metrics| metrics.mtu_bytes = None);
+    let overrides = format!("the route's mtu overrides the interface's, {mtu} B");
+    Some(finding.ceiling(limit).overriding(overrides))
 }

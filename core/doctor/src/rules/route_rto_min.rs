@@ -1,12 +1,6 @@
 //! The lower bound of the retransmission timeout by a route.
 
-use alloc::format;
-
-use super::Rule;
-use super::text::{route_place, with_metrics};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "route-rto-min",
@@ -33,9 +27,7 @@ fn check(facts: &HostFacts, _path: &Path) -> Option<Finding> {
     } else {
         return None;
     };
-    let subject = format!("route rto_min = {millis} ms");
-    let finding = Finding::new(Direction::Send, subject, route_place(facts), effect, "");
-    let overrides = "the route's rto_min overrides the default of 200 ms";
-    let finding = finding.overriding(Some(overrides.into()));
-    Some(with_metrics(finding, facts, |metrics| metrics.rto_min_ms = None))
+    let metric = format!("rto_min = {millis} ms");
+    let finding = route_metric(facts, Direction::Send, &metric, effect, |metrics| metrics.rto_min_ms = None);
+    Some(finding.overriding("the route's rto_min overrides the default of 200 ms"))
 }

@@ -1,15 +1,6 @@
 //! The clamp of the receive window by a route.
 
-use alloc::format;
-
-use gigatcp_units::Bytes;
-
-use super::Rule;
-use super::text::{route_place, window_over_rtt, with_metrics};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "route-window",
@@ -39,14 +30,9 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let window = Bytes::new(window);
     let limit = path.limit_of_window(window)?;
     let max = facts.triple("net.ipv4.tcp_rmem").map_or(0, |[_, _, max]| max);
-    let finding = Finding::new(
-        Direction::Receive,
-        format!("route window = {metric} B"),
-        route_place(facts),
-        window_over_rtt(window, path),
-        "",
-    );
+    let metric = format!("window = {metric} B");
+    let effect = window_over_rtt(window, path);
+    let finding = route_metric(facts, Direction::Receive, &metric, effect, |metrics| metrics.window_bytes = None);
     let words = format!("the route's window overrides the maximum of net.ipv4.tcp_rmem, {max} B");
-    let finding = finding.ceiling(limit).overriding(Some(words));
-    Some(with_metrics(finding, facts, |metrics| metrics.window_bytes = None))
+    Some(finding.ceiling(limit).overriding(words))
 }

@@ -1,13 +1,6 @@
 //! The largest send buffer that autotuning may reach.
 
-use alloc::format;
-
-use super::Rule;
-use super::text::{buffer_for, setting, window_over_rtt};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "send-buffer-max",

@@ -1,17 +1,7 @@
 //! A queueing discipline that limits the rate.
 
-use alloc::format;
-use alloc::vec::Vec;
-
-use gigatcp_units::Rate;
-use gigatcp_units::grammar::human_rate;
-
-use super::Rule;
-use super::text::at;
-use crate::facts::{Fact, HostFacts, Qdisc};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
+use crate::facts::Qdisc;
 
 pub(super) const RULE: Rule = Rule {
     id: "qdisc-rate",

@@ -1,14 +1,6 @@
 //! A backlog that holds less than a burst.
 
-use alloc::format;
-use alloc::string::ToString;
-
-use super::Rule;
-use super::text::setting;
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "short-backlog",

@@ -1,17 +1,7 @@
 //! A transmit queue that drops what one connection sends.
 
-use alloc::format;
-use alloc::string::String;
-
-use gigatcp_units::Bytes;
-use gigatcp_units::grammar::human_bytes;
-
-use super::Rule;
-use super::text::{at, counted};
-use crate::facts::{Fact, HostFacts, Interface, Qdisc};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
+use crate::facts::{Interface, Qdisc};
 
 pub(super) const RULE: Rule = Rule {
     id: "short-queue",
@@ -66,11 +56,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         human_bytes(Bytes::new(packet)),
         counted(qdisc.dropped.unwrap_or(0), "drop"),
     );
-    let finding = finding(card, qdisc, wanted.next_power_of_two().max(1000), effect);
-    let finding = match limit {
-        Some(limit) => finding.ceiling(limit),
-        None => finding,
-    };
+    let finding = finding(card, qdisc, wanted.next_power_of_two().max(1000), effect).ceiling(limit);
     Some(match is_bottleneck(facts, path) {
         true => finding,
         false => finding.only_if("packets wait at this interface: no link of the path is slower"),
@@ -112,8 +98,9 @@ fn finding(card: &Interface, qdisc: &Qdisc, wanted: u64, effect: String) -> Find
         }
     };
     let subject = format!("{subject} {}", counted(packets, "packet"));
-    let words = of_device.then(|| format!("txqueuelen of {name} sets the limit of {kind}"));
-    Finding::new(Direction::Send, subject, place, effect, set(wanted))
-        .overriding(words)
-        .undo(set(packets))
+    let finding = Finding::new(Direction::Send, subject, place, effect, set(wanted)).undo(set(packets));
+    match of_device {
+        true => finding.overriding(format!("txqueuelen of {name} sets the limit of {kind}")),
+        false => finding,
+    }
 }

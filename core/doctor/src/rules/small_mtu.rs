@@ -1,12 +1,6 @@
 //! An interface with an MTU below that of Ethernet.
 
-use alloc::format;
-
-use super::Rule;
-use super::text::{plain, smaller_segments};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "small-mtu",
@@ -31,7 +25,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let name = &card.name;
     let finding = Finding::new(
         Direction::Both,
-        format!("MTU of {name} = {}", plain(mtu)),
+        format!("MTU of {name} = {mtu} B"),
         format!("ip link show dev {name}"),
         words,
         format!("ip link set {name} mtu {ETHERNET}"),

@@ -1,13 +1,6 @@
 //! The largest send buffer that a program may request.
 
-use alloc::string::ToString;
-
-use super::Rule;
-use super::text::{buffer_for, setting, window_over_rtt};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "sndbuf-limit",
@@ -37,7 +30,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     Some(
         finding
             .ceiling(limit)
-            .overriding(Some(overrides.into()))
+            .overriding(overrides)
             .only_if("a program sets SO_SNDBUF (-w of testers)"),
     )
 }

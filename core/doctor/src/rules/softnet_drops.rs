@@ -1,13 +1,6 @@
 //! Packets dropped at the backlog of a CPU.
 
-use alloc::format;
-use alloc::string::ToString;
-
-use super::Rule;
-use super::text::{GOES_ON, loss_limit, setting, total};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "softnet-drops",

@@ -1,13 +1,6 @@
 //! Receive rounds that end with work left.
 
-use alloc::format;
-use alloc::string::ToString;
-
-use super::Rule;
-use super::text::{setting, total};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "softnet-squeezed",

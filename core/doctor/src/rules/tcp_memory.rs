@@ -1,15 +1,6 @@
 //! Memory for all TCP connections together.
 
-use alloc::format;
-
-use gigatcp_units::Bytes;
-
-use super::Rule;
-use super::text::{buffer_for, setting, window_over_rtt};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "tcp-memory",

@@ -126,12 +126,19 @@ pub(super) fn window_over_rtt(window: Bytes, path: &Path) -> String {
     )
 }
 
-/// Sets the commands that change metrics of the route and restore them.
-pub(super) fn with_metrics(
-    finding: Finding,
+/// Creates a finding about a metric of the route. It has the commands that change and restore it.
+pub(super) fn route_metric(
     facts: &HostFacts,
+    direction: Direction,
+    metric: &str,
+    effect: String,
     change: impl FnOnce(&mut RouteMetrics),
 ) -> Finding {
+    let mut place = String::from("ip route get fibmatch");
+    if let Some(to) = &facts.destination {
+        place = format!("{place} {to}");
+    }
+    let finding = Finding::new(direction, format!("route {metric}"), place, effect, "");
     let Some(route) = &facts.route else {
         return finding;
     };
@@ -148,17 +155,24 @@ pub(super) fn with_metrics(
     finding
 }
 
-/// Returns the place where metrics of the route were read.
-pub(super) fn route_place(facts: &HostFacts) -> String {
-    match &facts.destination {
-        Some(to) => format!("ip route get fibmatch {to}"),
-        None => String::from("ip route get fibmatch"),
-    }
+/// Returns the segments of a route's initial window, if fewer than in RFC 6928.
+pub(super) fn small_window(metric: Option<u64>) -> Option<u64> {
+    metric.filter(|segments| (1..law::INITIAL_WINDOW).contains(segments))
 }
 
-/// Formats packet sizes in plain bytes: `1448 B`.
-pub(super) fn plain(bytes: u64) -> String {
-    format!("{bytes} B")
+/// Returns the time of `rounds` lost at a connection's start, and the effect.
+pub(super) fn late_start(path: &Path, segments: u64, rounds: f64) -> (Duration, String) {
+    debug_assert!(
+        rounds >= 0.0 && rounds.is_finite(),
+        "a small window delays: {rounds} RTTs"
+    );
+    let delay = Duration::from_secs_f64(rounds * path.rtt.as_secs_f64());
+    let words = format!(
+        "{segments} instead of {} segments: about {} more per connection",
+        law::INITIAL_WINDOW,
+        human_duration(delay)
+    );
+    (delay, words)
 }
 
 /// Formats a count with its noun: `1 packet`, `2 packets`, `2 CPU policies`.
@@ -223,13 +237,15 @@ pub(super) fn smaller_segments(
     (limit, words)
 }
 
-/// Creates a finding about offloads that are off, as arguments of `ethtool -K`.
+/// Creates a finding about offloads that are off. `None` if the work of single segments does not
+/// limit the path. `offloads` are arguments of `ethtool -K`.
 pub(super) fn offload_finding(
     card: &Interface,
-    direction: Direction,
+    path: &Path,
+    (direction, work): (Direction, Work),
     offloads: &[&str],
-    effect: &str,
-) -> Finding {
+) -> Option<Finding> {
+    let limit = path.limit(work.core_rate(path.mss))?;
     let name = &card.name;
     let set = |to: &str| {
         let words: Vec<String> = offloads.iter().map(|one| format!("{one} {to}")).collect();
@@ -239,10 +255,13 @@ pub(super) fn offload_finding(
         direction,
         format!("offload {} of {name} = off", offloads.join(", ")),
         format!("ethtool -k {name}"),
-        effect,
+        format!(
+            "one core handles about {} of such segments",
+            human_rate(limit)
+        ),
         set("on"),
     );
-    finding.undo(set("off"))
+    Some(finding.ceiling(limit).undo(set("off")))
 }
 
 /// Returns the place of a queueing discipline, as arguments of `tc`.

@@ -1,15 +1,6 @@
 //! Connections without timestamps.
 
-use alloc::format;
-
-use gigatcp_units::Bytes;
-use gigatcp_units::grammar::human_duration;
-
-use super::Rule;
-use super::text::setting;
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "timestamps-off",

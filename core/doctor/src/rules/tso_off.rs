@@ -1,15 +1,6 @@
 //! Segmentation offload that is switched off.
 
-use alloc::format;
-
-use gigatcp_units::grammar::human_rate;
-
-use super::Rule;
-use super::text::offload_finding;
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law::Work;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "segmentation-off",
@@ -29,11 +20,9 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     if card.offloads?.tso != Some(false) {
         return None;
     }
-    let limit = path.limit(Work::of_sender(facts).core_rate(path.mss))?;
     let offloads: &[&str] = match card.offloads?.gso {
         Some(false) => &["tso", "gso"],
         _ => &["tso"],
     };
-    let effect = format!("one core handles about {} of such segments", human_rate(limit));
-    Some(offload_finding(card, Direction::Send, offloads, &effect).ceiling(limit))
+    offload_finding(card, path, (Direction::Send, Work::of_sender(facts)), offloads)
 }

@@ -1,15 +1,6 @@
 //! Checksums of sent packets in software.
 
-use alloc::format;
-
-use gigatcp_units::grammar::human_rate;
-
-use super::Rule;
-use super::text::offload_finding;
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law::Work;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "tx-checksum-off",
@@ -29,7 +20,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     if card.offloads?.tx_checksum != Some(false) {
         return None;
     }
-    let limit = path.limit(Work::of_sender(facts).core_rate(path.mss))?;
-    let effect = format!("one core handles about {} of such segments", human_rate(limit));
-    Some(offload_finding(card, Direction::Send, &["tx"], &effect).ceiling(limit))
+    offload_finding(card, path, (Direction::Send, Work::of_sender(facts)), &["tx"])
 }

@@ -1,13 +1,6 @@
 //! Windows without scaling.
 
-use gigatcp_units::Bytes;
-
-use super::Rule;
-use super::text::{setting, window_over_rtt};
-use crate::facts::{Fact, HostFacts};
-use crate::finding::Finding;
-use crate::law;
-use crate::path::{Direction, Path};
+use super::prelude::*;
 
 pub(super) const RULE: Rule = Rule {
     id: "window-scaling-off",

@@ -270,10 +270,8 @@ impl Inbox {
         self.0.drain(..4);
         let text: Vec<u8> = self.0.drain(..size).collect();
         // cJSON of an old peer counts the zero at the end of its text.
-        let end = text
-            .iter()
-            .rposition(|byte| *byte != 0)
-            .map_or(0, |last| last + 1);
+        let last = text.iter().rposition(|byte| *byte != 0);
+        let end = last.map_or(0, |last| last + 1);
         let parsed = serde_json::from_slice(&text[..end]);
         parsed.map(Some).map_err(|error| Violation::BadJson {
             what,

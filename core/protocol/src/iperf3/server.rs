@@ -63,8 +63,9 @@ impl fmt::Display for ServerEnd {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum Phase {
+    #[default]
     Parameters,
     /// The caller checks the parameters.
     Checking,
@@ -102,7 +103,7 @@ impl Phase {
 }
 
 /// One test of a server.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub struct Session {
     phase: Phase,
     inbox: Inbox,
@@ -122,14 +123,8 @@ impl Session {
     #[must_use]
     pub fn new(now: Instant) -> Self {
         let mut session = Self {
-            phase: Phase::Parameters,
-            inbox: Inbox::default(),
-            outbox: VecDeque::new(),
             deadline: Some(now + ANSWER_TIMEOUT),
-            streams: 0,
-            longest: None,
-            has_clock: false,
-            probes_left: 0,
+            ..Self::default()
         };
         session.send_state(State::ParamExchange);
         session

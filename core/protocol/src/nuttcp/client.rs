@@ -64,8 +64,9 @@ pub enum Event {
     Failed(Error),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum State {
+    #[default]
     Hello,
     OldServer,
     Consent,
@@ -88,7 +89,7 @@ struct Peer {
 }
 
 /// A client of one test.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Client {
     parameters: Parameters,
     state: State,
@@ -122,15 +123,7 @@ impl Client {
     fn idle(parameters: Parameters) -> Self {
         Self {
             parameters,
-            state: State::Hello,
-            lines: Lines::default(),
-            waiting: Waiting::default(),
-            reason: String::new(),
-            peer: Peer::default(),
-            rtt: None,
-            own: None,
-            private: String::new(),
-            is_closed: false,
+            ..Self::default()
         }
     }
 

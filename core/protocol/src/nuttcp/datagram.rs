@@ -281,7 +281,7 @@ pub struct Received {
 }
 
 /// The receiver of a UDP transfer over one stream or several.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Receiver {
     datagram_bytes: u64,
     spacing: Option<Duration>,
@@ -327,18 +327,7 @@ impl Receiver {
             is_counted: agreed.datagram_counts,
             has_clock: parameters.one_way_delay.any(),
             two_begins: agreed.second_begin,
-            begun: None,
-            ended: None,
-            finished: false,
-            swap: None,
-            sent: 0,
-            last_count: 0,
-            last_arrival: None,
-            received: 0,
-            total: Measured::default(),
-            interval: Measured::default(),
-            interval_sent: 0,
-            interval_received: 0,
+            ..Self::default()
         }
     }
 

@@ -28,94 +28,64 @@ const NO_BUFFER_LIMIT: u64 = 0x7fff_ffff;
 /// Value of an unset name.
 const NO_NAME: &str = "_NULL_";
 
-/// A key of the line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Key {
-    Buflen,
-    Nbuf,
-    Win,
-    Nstream,
-    Rate,
-    Port,
-    Trans,
-    Braindead,
-    Timeout,
-    Udp,
-    Vers,
-    Interval,
-    Reverse,
-    Format,
-    Traceroute,
-    Irate,
-    Thirdparty,
-    Brief3,
-    Ctlport3,
-    Multicast,
-    Ssm,
-    Datamss,
-    Tos,
-    NbufBytes,
-    RatePps,
-    Nodelay,
-    Affinity,
-    SrvrAffinity,
-    Maxburst,
-    DoJitter,
-    DoOwd,
-    Stride,
-    Multilink,
-    Group,
-    Srcport,
-    Iratesss,
-    Af3,
-}
-
 /// Key of a client that reads private lines.
 const PRIVATE: &str = "gigatcp";
 
 /// First version of keys that always existed.
 const ALWAYS: (u16, u16, u16) = (0, 0, 0);
 
-/// Every key in the order of the line, with the first version that supports it.
-const KEYS: [(Key, &str, (u16, u16, u16)); 37] = [
-    (Key::Buflen, "buflen", ALWAYS),
-    (Key::Nbuf, "nbuf", ALWAYS),
-    (Key::Win, "win", ALWAYS),
-    (Key::Nstream, "nstream", ALWAYS),
-    (Key::Rate, "rate", ALWAYS),
-    (Key::Port, "port", ALWAYS),
-    (Key::Trans, "trans", ALWAYS),
-    (Key::Braindead, "braindead", ALWAYS),
-    (Key::Timeout, "timeout", ALWAYS),
-    (Key::Udp, "udp", ALWAYS),
-    (Key::Vers, "vers", ALWAYS),
-    (Key::Interval, "interval", (3, 3, 2)),
-    (Key::Reverse, "reverse", (3, 4, 1)),
-    (Key::Format, "format", (3, 5, 1)),
-    (Key::Traceroute, "traceroute", (3, 6, 1)),
-    (Key::Irate, "irate", (3, 6, 1)),
-    (Key::Thirdparty, "thirdparty", (5, 0, 1)),
-    (Key::Brief3, "brief3", (5, 0, 1)),
-    (Key::Ctlport3, "ctlport3", (6, 2, 5)),
-    (Key::Multicast, "multicast", (5, 1, 1)),
-    (Key::Ssm, "ssm", (6, 2, 1)),
-    (Key::Datamss, "datamss", (5, 2, 1)),
-    (Key::Tos, "tos", (5, 3, 1)),
-    (Key::NbufBytes, "nbuf_bytes", (5, 5, 1)),
-    (Key::RatePps, "rate_pps", (5, 5, 1)),
-    (Key::Nodelay, "nodelay", (5, 5, 1)),
-    (Key::Affinity, "affinity", (6, 2, 6)),
-    (Key::SrvrAffinity, "srvr_affinity", (6, 2, 6)),
-    (Key::Maxburst, "maxburst", (6, 2, 7)),
-    (Key::DoJitter, "do_jitter", (7, 0, 1)),
-    (Key::DoOwd, "do_owd", (7, 0, 1)),
-    (Key::Stride, "stride", (7, 1, 1)),
-    (Key::Multilink, "multilink", (7, 1, 1)),
-    (Key::Group, "group", (7, 2, 1)),
-    (Key::Srcport, "srcport", (7, 3, 1)),
-    (Key::Iratesss, "iratesss", (8, 1, 1)),
-    (Key::Af3, "af3", (8, 2, 1)),
-];
+/// Declares the keys in the order of the line. Each has a name and its first version.
+macro_rules! keys {
+    ($($key:ident $name:literal $since:expr;)+) => {
+        /// A key of the line.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        enum Key {
+            $($key,)+
+        }
+
+        const KEYS: &[(Key, &str, (u16, u16, u16))] = &[$((Key::$key, $name, $since)),+];
+    };
+}
+
+keys! {
+    Buflen "buflen" ALWAYS;
+    Nbuf "nbuf" ALWAYS;
+    Win "win" ALWAYS;
+    Nstream "nstream" ALWAYS;
+    Rate "rate" ALWAYS;
+    Port "port" ALWAYS;
+    Trans "trans" ALWAYS;
+    Braindead "braindead" ALWAYS;
+    Timeout "timeout" ALWAYS;
+    Udp "udp" ALWAYS;
+    Vers "vers" ALWAYS;
+    Interval "interval" (3, 3, 2);
+    Reverse "reverse" (3, 4, 1);
+    Format "format" (3, 5, 1);
+    Traceroute "traceroute" (3, 6, 1);
+    Irate "irate" (3, 6, 1);
+    Thirdparty "thirdparty" (5, 0, 1);
+    Brief3 "brief3" (5, 0, 1);
+    Ctlport3 "ctlport3" (6, 2, 5);
+    Multicast "multicast" (5, 1, 1);
+    Ssm "ssm" (6, 2, 1);
+    Datamss "datamss" (5, 2, 1);
+    Tos "tos" (5, 3, 1);
+    NbufBytes "nbuf_bytes" (5, 5, 1);
+    RatePps "rate_pps" (5, 5, 1);
+    Nodelay "nodelay" (5, 5, 1);
+    Affinity "affinity" (6, 2, 6);
+    SrvrAffinity "srvr_affinity" (6, 2, 6);
+    Maxburst "maxburst" (6, 2, 7);
+    DoJitter "do_jitter" (7, 0, 1);
+    DoOwd "do_owd" (7, 0, 1);
+    Stride "stride" (7, 1, 1);
+    Multilink "multilink" (7, 1, 1);
+    Group "group" (7, 2, 1);
+    Srcport "srcport" (7, 3, 1);
+    Iratesss "iratesss" (8, 1, 1);
+    Af3 "af3" (8, 2, 1);
+}
 
 fn version((major, minor, delta): (u16, u16, u16)) -> Version {
     Version::new(major, minor, delta)
@@ -142,7 +112,7 @@ impl Parameters {
         let mut line = String::new();
         let mut without = Vec::new();
         let mut spaced = false;
-        for (key, name, since) in KEYS {
+        for &(key, name, since) in KEYS {
             let since = version(since);
             if server < since {
                 let unsupported = Unsupported {
@@ -190,7 +160,7 @@ impl Parameters {
             private: field(line, PRIVATE) == Some("1"),
             ..Self::default()
         };
-        for (key, name, since) in KEYS {
+        for &(key, name, since) in KEYS {
             let since = version(since);
             if key == Key::Vers || client < since {
                 continue;
@@ -244,12 +214,10 @@ impl Parameters {
             Key::Timeout if server >= Version::FRACTION_OF_SECOND => {
                 Some(parameters::seconds(self.time_limit))
             }
-            Key::Timeout => Some(
-                self.time_limit
-                    .as_nanos()
-                    .div_ceil(1_000_000_000)
-                    .to_string(),
-            ),
+            Key::Timeout => {
+                let seconds = self.time_limit.as_nanos().div_ceil(1_000_000_000);
+                Some(seconds.to_string())
+            }
             Key::Udp => flag(self.udp),
             Key::Vers => Some(Version::OURS.to_string()),
             Key::Interval => Some(parameters::seconds(self.interval)),

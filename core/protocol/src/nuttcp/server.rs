@@ -41,8 +41,9 @@ pub enum Event {
     Failed(Error),
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 enum State {
+    #[default]
     Hello,
     Parameters,
     Deciding,
@@ -52,7 +53,7 @@ enum State {
 }
 
 /// A server of one client.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Server {
     limits: Limits,
     state: State,
@@ -70,12 +71,7 @@ impl Server {
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
-            state: State::Hello,
-            lines: Lines::default(),
-            waiting: Waiting::default(),
-            parameters: Parameters::default(),
-            client: Version::UNKNOWN,
-            private: String::new(),
+            ..Self::default()
         }
     }
 

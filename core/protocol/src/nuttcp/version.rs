@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-/// A version of nuttcp's protocol. Versions have an order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+/// A version of nuttcp's protocol; by default that of a peer that did not greet.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub struct Version {
     /// First number.
     pub major: u16,

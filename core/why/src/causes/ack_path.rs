@@ -1,12 +1,6 @@
 //! The reverse path: ACKs that are lost or queued (RFC 3449).
 
-use alloc::{format, vec::Vec};
-
-use super::text::{above, clauses, flowing, queue_of, subject, time};
-use super::{AFTER_LOSS, Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{ACKS, Feature, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "ack-path",
@@ -21,13 +15,11 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "More rate on the reverse path, priority for ACKs there, no upload that fills the same \
           link.",
     references: &["RFC 3449", "RFC 3465", "RFC 9293 section 3.8.6.3"],
-    is_fault: false,
     states: AFTER_LOSS,
     is_hidden: true,
     needs: Some(Feature::AckTrouble),
     features: &[ACKS, ONE_WAY, PATH, SENDER, WINDOW, LOSS, PATTERN, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

@@ -1,13 +1,6 @@
 //! The application writes less than the connection would take.
 
-use alloc::{format, string::String};
-
-use super::text::{bytes, clauses, time};
-use super::{Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{ACKS, EXCHANGE, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
-use crate::round::{Round, State};
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "application-limited",
@@ -27,15 +20,11 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 4898 (SndLimTimeSnd)",
         "T-RAT, SIGCOMM 2002",
     ],
-    is_fault: false,
     states: &[State::Idle, State::Full, State::Slack, State::Closing],
-    is_hidden: false,
-    needs: None,
     features: &[
         SENDER, PATH, ONE_WAY, WINDOW, ACKS, TIMES, LOSS, PATTERN, EXCHANGE,
     ],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

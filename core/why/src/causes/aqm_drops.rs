@@ -4,16 +4,8 @@
 //! queue and unlike random loss. But the queue is neither full nor of the same length each time,
 //! and longer ones have passed without a loss.
 
-use alloc::format;
-
-use gigatcp_units::Duration;
-
-use super::losses::Losses;
-use super::text::{clauses, happened, subject, time};
-use super::{AFTER_LOSS, Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{Feature, LOSS, PATH, PATTERN, SENDER, TIMES};
-use crate::measures::{Measures, quartile};
+use super::prelude::*;
+use crate::measures::quartile;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "aqm-drops",
@@ -36,18 +28,15 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 8289 section 4 (CoDel)",
         "RFC 8033 (PIE)",
     ],
-    is_fault: false,
     states: AFTER_LOSS,
-    is_hidden: false,
     needs: Some(Feature::AnyLoss),
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let losses = Losses::of(m, attributed);
-    let list = &m.trail.episodes.list;
+    let list = &m.sender_view.episodes.list;
     let episodes = attributed.episodes.iter().filter_map(|one| list.get(*one));
     let before = episodes.filter_map(|one| m.queue_before(one));
     let before = quartile(before.map(|queue| queue.as_secs_f64()).collect(), 2);
@@ -65,10 +54,6 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     } else {
         "A queue dropped before it was full;".into()
     };
-    let mut evidence = losses.or_round(m, attributed);
-    if !text.is_empty() {
-        evidence.insert(0, Evidence::figure(text));
-    }
     let base = (!m.base.is_zero()).then(|| format!(" of {}", time(m.base)));
     Explanation {
         subject: subject(CAUSE.name, before.map(time)),
@@ -76,7 +61,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
             "{dropped} recovery and the smaller window after it took {}.",
             time(attributed.time),
         ),
-        evidence,
+        evidence: losses.after(text, m, attributed),
         fix: format!(
             "at the bottleneck a target, an interval or thresholds that fit an RTT{} (Linux: codel \
              and fq_codel interval, pie target, red min and max); ECN at both hosts, so that it \

@@ -1,14 +1,7 @@
 //! Artifacts of the capture, not of the connection.
 
-use alloc::{format, vec};
-
-use gigatcp_flows::Kind;
-
-use super::text::{bytes, counted};
-use super::{Cause, Evidence, Explanation, NEVER};
-use crate::account::Attributed;
+use super::prelude::*;
 use crate::features::captured_twice;
-use crate::measures::Measures;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "capture-artifact",
@@ -24,11 +17,8 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["tcpdump(1), \"packets dropped by kernel\""],
     is_fault: true,
     states: NEVER,
-    is_hidden: false,
-    needs: None,
-    features: &[],
     note: Some(note),
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn note(m: &Measures<'_>) -> Option<f64> {

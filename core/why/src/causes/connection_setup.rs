@@ -1,12 +1,6 @@
 //! The handshake, and the time until the first data.
 
-use alloc::{format, vec};
-
-use super::text::time;
-use super::{Cause, Explanation};
-use crate::account::Attributed;
-use crate::measures::Measures;
-use crate::round::State;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "connection-setup",
@@ -18,13 +12,8 @@ pub(crate) const CAUSE: Cause = Cause {
     capture_points: "sender, receiver, mid-path",
     fix: "Keep connections open, or use TCP Fast Open (RFC 7413), where this is a large share.",
     references: &["RFC 9293 section 3.5", "RFC 7413"],
-    is_fault: false,
     states: &[State::Opening],
-    is_hidden: false,
-    needs: None,
-    features: &[],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(_: &Measures<'_>, attributed: &Attributed) -> Explanation {

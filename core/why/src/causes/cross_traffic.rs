@@ -1,13 +1,6 @@
 //! The path is saturated by cross traffic.
 
-use alloc::{format, string::String, vec::Vec};
-
-use super::losses::Losses;
-use super::text::{above, flowing, queue_of, subject, time};
-use super::{AFTER_LOSS, Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "cross-traffic",
@@ -22,13 +15,9 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "More rate at the bottleneck, fewer or shaped competing flows; per-flow queueing (fq_codel, \
           cake) gives each flow its share.",
     references: &["RFC 8290", "RFC 7567", "RFC 5166 section 2.3"],
-    is_fault: false,
     states: AFTER_LOSS,
-    is_hidden: false,
-    needs: None,
     features: &[PATH, ONE_WAY, SENDER, LOSS, PATTERN, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
@@ -42,10 +31,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         (queue, delivered) => queue.or(delivered).unwrap_or_default(),
     };
     let mut evidence: Vec<Evidence> = Evidence::if_any(m, index, text).into_iter().collect();
-    if let Some(line) = m.line.and_then(flowing) {
-        let text = format!("packets behind the bottleneck follow each other at {line}");
-        evidence.push(Evidence::figure(text));
-    }
+    evidence.extend(Evidence::of_line(m));
     evidence.extend(losses.summary("lost").map(Evidence::figure));
     let left = own
         .as_ref()

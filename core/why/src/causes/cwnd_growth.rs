@@ -1,12 +1,6 @@
 //! The congestion window has not grown to what the path carries (RFC 5681 section 3.1).
 
-use alloc::{format, string::String, vec};
-
-use super::text::{bytes, clauses, flowing, in_flight, subject, time};
-use super::{Cause, Evidence, Explanation, SENDING};
-use crate::account::Attributed;
-use crate::features::{ACKS, EXCHANGE, LOSS, ONE_WAY, PATH, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "cwnd-growth-limited",
@@ -27,13 +21,9 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 9406",
         "experiment fink-slow-start (E43 to E50)",
     ],
-    is_fault: false,
     states: SENDING,
-    is_hidden: false,
-    needs: None,
     features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, LOSS, TIMES, EXCHANGE],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
@@ -41,10 +31,8 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let from = bytes(first.map_or(0, |round| round.flight));
     let most = m.sending.flight_max;
     let to = bytes(most);
-    let flight = m
-        .rounds
-        .get(attributed.round)
-        .map_or(0, |round| round.flight);
+    let round = m.rounds.get(attributed.round);
+    let flight = round.map_or(0, |round| round.flight);
     let has_grown = from != to;
     let (figure, growth) = match most {
         0 => (None, String::new()),

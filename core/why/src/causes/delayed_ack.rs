@@ -1,15 +1,6 @@
 //! A sender that waits for an ACK that waits for more data (RFC 9293 section 3.8.6.3).
 
-use alloc::format;
-
-use gigatcp_units::Duration;
-
-use super::text::{clauses, counted, in_flight, subject, time};
-use super::{Cause, Evidence, Explanation, IN_FLIGHT};
-use crate::account::Attributed;
-use crate::features::{ACKS, EXCHANGE, PATH, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
-use crate::round::Round;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "delayed-ack-stall",
@@ -30,13 +21,9 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 896 (Nagle)",
         "Shalunov 2001, the start of the WAN trace (E27)",
     ],
-    is_fault: false,
     states: IN_FLIGHT,
-    is_hidden: false,
-    needs: None,
     features: &[EXCHANGE, ACKS, SENDER, PATH, WINDOW, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 /// Whether the ACK of a small round came late enough to be a delayed one.

@@ -1,11 +1,6 @@
 //! Window updates in place of duplicate ACKs (RFC 5681 section 2).
 
-use alloc::{format, string::String, vec};
-
-use super::text::{counted, time, verb};
-use super::{Cause, Evidence, Explanation, NEVER};
-use crate::account::Attributed;
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "dupacks-masked-by-window-updates",
@@ -25,19 +20,15 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 6675 section 2",
         "experiment shalunov-stall (E10, E11)",
     ],
-    is_fault: false,
     states: NEVER,
-    is_hidden: false,
-    needs: None,
-    features: &[],
     note: Some(note),
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn note(m: &Measures<'_>) -> Option<f64> {
-    let updates = m.trail.best_updates;
-    let episodes = &m.trail.episodes;
-    let was_repaired = m.trail.una > updates.ack && episodes.count == 0;
+    let updates = m.sender_view.best_updates;
+    let episodes = &m.sender_view.episodes;
+    let was_repaired = m.sender_view.una > updates.ack && episodes.count == 0;
     let has_gap = episodes.hole.is_some_and(|hole| hole.start == updates.ack)
         || episodes.list.iter().any(|one| one.start == updates.ack);
     let permits = |options: Option<gigatcp_flows::Options>| {
@@ -48,7 +39,7 @@ fn note(m: &Measures<'_>) -> Option<f64> {
 }
 
 fn explain(m: &Measures<'_>, _: &Attributed) -> Explanation {
-    let updates = m.trail.best_updates;
+    let updates = m.sender_view.best_updates;
     let then = match updates.duplicate {
         Some((packet, at)) => format!(
             "the first duplicate in the sense of RFC 5681 is packet {packet}, {} after the start",

@@ -1,13 +1,6 @@
 //! Congestion marks (ECN, RFC 3168) that reduce the sender's window.
 
-use alloc::format;
-
-use super::text::{above, clauses, counted, subject, time};
-use super::{AFTER_LOSS, Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{ACKS, Feature, LOSS, PATH, SENDER, TIMES};
-use crate::measures::Measures;
-use crate::round::Round;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "ecn-marks",
@@ -22,13 +15,10 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "Raise the marking threshold at the bottleneck, or use a control made for early marks \
           (DCTCP, L4S) on both hosts.",
     references: &["RFC 3168 section 6.1", "RFC 8257", "RFC 9331"],
-    is_fault: false,
     states: AFTER_LOSS,
-    is_hidden: false,
     needs: Some(Feature::EcnSeen),
     features: &[&[Feature::EcnEcho], PATH, SENDER, ACKS, LOSS, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

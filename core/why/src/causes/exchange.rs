@@ -1,69 +1,48 @@
 //! Requests and responses: which side thinks, and the cost of round trips.
 
-use alloc::{format, string::String, vec};
+use super::prelude::*;
 
-use super::text::time;
-use super::{Cause, Explanation};
-use crate::account::Attributed;
-use crate::features::{ACKS, EXCHANGE, Feature, PATH, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
-use crate::round::State;
-
-const STATES: &[State] = &[State::Idle, State::Full, State::Slack];
+/// Returns what the three causes have in common.
+const fn exchange(explain: fn(&Measures<'_>, &Attributed) -> Explanation) -> Cause {
+    Cause {
+        capture_points: "sender, receiver, mid-path",
+        confidence: "High where both directions were captured.",
+        states: &[State::Idle, State::Full, State::Slack],
+        needs: Some(Feature::Exchanges),
+        features: &[EXCHANGE, TIMES, SENDER, PATH, WINDOW, ACKS],
+        ..Cause::explained_by(explain)
+    }
+}
 
 pub(crate) const CLIENT_THINK: Cause = Cause {
     id: "client-think-time",
     name: "the client's think time",
-    meaning: "CapturePair a response and its next request the client waits: a user, a script, a queue \
+    meaning: "Between a response and its next request the client waits: a user, a script, a queue \
               of its own. Neither host nor path could have sent anything.",
     detection: "Nothing in flight after a response was delivered, until the client's next request.",
-    confidence: "High where both directions were captured.",
-    capture_points: "sender, receiver, mid-path",
     fix: "Send requests without waiting (pipelining, several at a time), or look at what the client \
           does between them.",
     references: &["RFC 9112 section 9.3.2", "RFC 9293 section 3.9.1"],
-    is_fault: false,
-    states: STATES,
-    is_hidden: false,
-    needs: Some(Feature::Exchanges),
-    features: &[EXCHANGE, TIMES, SENDER, PATH, WINDOW, ACKS],
-    note: None,
-    explain: |m, attributed| {
-        explain(
-            m,
-            attributed,
-            "the client's think time",
-            "send requests without waiting for each response (pipelining, parallel requests), or find what the client does between them",
-        )
-    },
+    ..exchange(|m, attributed| {
+        let fix = "send requests without waiting for each response (pipelining, parallel requests), or find what the client does between them";
+        explain(m, attributed, "the client's think time", fix)
+    })
 };
 
 pub(crate) const SERVER_THINK: Cause = Cause {
     id: "server-think-time",
     name: "the server's think time",
-    meaning: "CapturePair a request and its response the server works or waits: a database, a disk, \
+    meaning: "Between a request and its response the server works or waits: a database, a disk, \
               another service.",
     detection: "Nothing in flight after a request was delivered, until the first byte of the \
                 response.",
-    confidence: "High where both directions were captured.",
-    capture_points: "sender, receiver, mid-path",
     fix: "Look at what the server does for a request; answer from a cache; send several requests at \
           a time.",
     references: &["RFC 9112 section 9.3.2"],
-    is_fault: false,
-    states: STATES,
-    is_hidden: false,
-    needs: Some(Feature::Exchanges),
-    features: &[EXCHANGE, TIMES, SENDER, PATH, WINDOW, ACKS],
-    note: None,
-    explain: |m, attributed| {
-        explain(
-            m,
-            attributed,
-            "the server's think time",
-            "find what the server does for a request (its own log; Linux: strace, FreeBSD: truss), or answer from a cache",
-        )
-    },
+    ..exchange(|m, attributed| {
+        let fix = "find what the server does for a request (its own log; Linux: strace, FreeBSD: truss), or answer from a cache";
+        explain(m, attributed, "the server's think time", fix)
+    })
 };
 
 pub(crate) const RTT: Cause = Cause {
@@ -72,24 +51,12 @@ pub(crate) const RTT: Cause = Cause {
     meaning: "Each request waits for the response to the one before, and both are small: every \
               exchange costs an RTT in which the path carries next to nothing.",
     detection: "Small requests and responses in turn, hardly anything but the RTT between them.",
-    confidence: "High where both directions were captured.",
-    capture_points: "sender, receiver, mid-path",
     fix: "Fewer and larger exchanges: pipelining, batches, several requests at a time.",
     references: &["RFC 9112 section 9.3.2", "RFC 9113 section 5"],
-    is_fault: false,
-    states: STATES,
-    is_hidden: false,
-    needs: Some(Feature::Exchanges),
-    features: &[EXCHANGE, TIMES, SENDER, PATH, WINDOW, ACKS],
-    note: None,
-    explain: |m, attributed| {
-        explain(
-            m,
-            attributed,
-            "round trips of requests and responses",
-            "fewer and larger exchanges: pipelining, batches, or several requests at a time",
-        )
-    },
+    ..exchange(|m, attributed| {
+        let fix = "fewer and larger exchanges: pipelining, batches, or several requests at a time";
+        explain(m, attributed, "round trips of requests and responses", fix)
+    })
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed, what: &str, fix: &str) -> Explanation {

@@ -1,15 +1,7 @@
 //! The transmit queue of the sending host: its interface, its qdisc, its shaper.
 
-use alloc::{format, vec};
-
-use gigatcp_units::Duration;
-
-use super::text::{clauses, flowing, queue_of, queue_or_none, subject, time};
-use super::{Cause, Evidence, Explanation, IN_FLIGHT};
-use crate::account::Attributed;
-use crate::features::{ACKS, ONE_WAY, PATH, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
-use crate::view::View;
+use super::prelude::*;
+use crate::capture_point::CapturePoint;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "local-queue",
@@ -29,22 +21,19 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 7323 section 3.2",
         "Linux TCP small queues (net.ipv4.tcp_limit_output_bytes)",
     ],
-    is_fault: false,
     states: IN_FLIGHT,
-    is_hidden: false,
-    needs: None,
     features: &[PATH, ONE_WAY, SENDER, ACKS, WINDOW, TIMES],
     note: Some(note),
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 /// Returns the confidence that a segment was made well before it passed. That takes no share of the
 /// time, but is worth a note.
 fn note(m: &Measures<'_>) -> Option<f64> {
     // A host needs some time to process an ACK in any case.
-    let min = (m.trail.turn.unwrap_or_default() * 2).max(Duration::from_micros(50));
-    let lag = m.trail.lag_again.or(m.trail.lag)?;
-    let is_seen = m.view == View::Sender && lag.waited >= min;
+    let min = (m.sender_view.turn.unwrap_or_default() * 2).max(Duration::from_micros(50));
+    let lag = m.sender_view.lag_again.or(m.sender_view.lag)?;
+    let is_seen = m.view == CapturePoint::Sender && lag.waited >= min;
     is_seen.then_some(if lag.is_again { 0.9 } else { 0.8 })
 }
 
@@ -60,7 +49,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         ]);
         evidence.extend(Evidence::if_any(m, attributed.round, text));
     }
-    let lag = m.trail.lag_again.or(m.trail.lag);
+    let lag = m.sender_view.lag_again.or(m.sender_view.lag);
     let lag = lag.filter(|lag| !lag.waited.is_zero());
     let waited = lag.map(|lag| format!("waited {}", time(lag.waited)));
     if let Some(lag) = lag {

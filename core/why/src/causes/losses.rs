@@ -42,7 +42,7 @@ impl Losses {
         attributed: &Attributed,
         keep: impl Fn(&RecoveryEpisode) -> bool,
     ) -> Self {
-        let list = &m.trail.episodes.list;
+        let list = &m.sender_view.episodes.list;
         let of = || {
             let episodes = attributed.episodes.iter();
             let all = episodes.filter_map(|index| list.get(*index));
@@ -73,6 +73,13 @@ impl Losses {
     fn any(&self, segments: &str) -> Option<String> {
         let is_any = self.segments > 0 && self.events > 0;
         is_any.then(|| format!("{segments} in {}", counted(self.events, "event")))
+    }
+
+    /// Returns `text`, unless it is empty, then [`Self::or_round`].
+    pub fn after(self, text: String, m: &Measures<'_>, attributed: &Attributed) -> Vec<Evidence> {
+        let first = (!text.is_empty()).then(|| Evidence::figure(text));
+        let others = self.or_round(m, attributed);
+        first.into_iter().chain(others).collect()
     }
 
     /// Returns the loss events, or else evidence of the longest round of the cause.

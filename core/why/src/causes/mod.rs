@@ -42,7 +42,25 @@ use alloc::vec::Vec;
 
 use gigatcp_units::Duration;
 
-pub(crate) use text::{counted, verb};
+/// Names that most causes use.
+mod prelude {
+    pub(super) use alloc::{format, string::String, vec, vec::Vec};
+
+    pub(super) use gigatcp_flows::Kind;
+    pub(super) use gigatcp_units::Duration;
+
+    pub(super) use super::losses::Losses;
+    pub(super) use super::text::*;
+    pub(super) use super::{AFTER_LOSS, Cause, Evidence, Explanation, IN_FLIGHT, NEVER, SENDING};
+    pub(super) use crate::account::Attributed;
+    pub(super) use crate::features::{
+        ACKS, EXCHANGE, Feature, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW,
+    };
+    pub(super) use crate::measures::Measures;
+    pub(super) use crate::round::{Round, State};
+}
+
+pub(crate) use text::{clauses, counted, flowing, subject, verb};
 
 use crate::account::Attributed;
 use crate::features::{Feature, Features};
@@ -80,10 +98,33 @@ pub struct Cause {
     pub(crate) features: &'static [&'static [Feature]],
     /// Confidence that it is present, for a cause that takes no time.
     pub(crate) note: Option<fn(&Measures<'_>) -> Option<f64>>,
-    pub(crate) explain: fn(&Measures<'_>, &Attributed) -> Explanation,
+    pub(crate) explain: Explain,
 }
 
+type Explain = fn(&Measures<'_>, &Attributed) -> Explanation;
+
 impl Cause {
+    /// Returns what most causes have in common: no fault, not hidden, and no required feature.
+    const fn explained_by(explain: Explain) -> Self {
+        Self {
+            id: "",
+            name: "",
+            meaning: "",
+            detection: "",
+            confidence: "",
+            capture_points: "",
+            fix: "",
+            references: &[],
+            is_fault: false,
+            states: &[],
+            is_hidden: false,
+            needs: None,
+            features: &[],
+            note: None,
+            explain,
+        }
+    }
+
     /// Whether it can hold in a round while the sender is in that state. Nothing in the network or
     /// a host limits a sender with nothing outstanding. Away from the sender, that may in fact be a
     /// loss, if the sender continues as after a timeout. It cannot hold either if an indispensable
@@ -237,6 +278,32 @@ mod tests {
                 assert!(text.len() > 5, "{}: {text}", cause.id);
             }
             assert!(!cause.references.is_empty(), "{}", cause.id);
+        }
+    }
+
+    #[test]
+    fn no_text_contains_the_name_of_a_type() {
+        let is_upper = |c: char| c.is_ascii_uppercase();
+        let is_type = |word: &str| {
+            let inner = word.get(1..).unwrap_or_default();
+            word.len() > 9 && word.starts_with(is_upper) && inner.contains(is_upper)
+        };
+        for cause in CAUSES {
+            for text in [
+                cause.name,
+                cause.meaning,
+                cause.detection,
+                cause.confidence,
+                cause.fix,
+            ] {
+                let mut words = text.split(|c: char| !c.is_ascii_alphanumeric());
+                assert_eq!(
+                    words.find(|word| is_type(word)),
+                    None,
+                    "{}: {text}",
+                    cause.id
+                );
+            }
         }
     }
 

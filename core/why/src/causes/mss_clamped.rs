@@ -1,12 +1,8 @@
 //! Segments smaller than both hosts advertised (RFC 6691, RFC 1191 section 7).
 
-use alloc::{format, vec};
-
-use super::{Cause, Evidence, Explanation, NEVER};
-use crate::account::Attributed;
-use crate::measures::Measures;
-use crate::round::Round;
-use crate::segment_size::{SegmentSize, SizeCause};
+use super::prelude::*;
+use crate::segment_size::SegmentSize;
+use crate::segment_size::SizeCause;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "mss-clamped",
@@ -29,16 +25,13 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     is_fault: true,
     states: NEVER,
-    is_hidden: false,
-    needs: None,
-    features: &[],
     note: Some(note),
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 /// Evidence that full segments are small.
 #[derive(Clone, Copy)]
-enum Shown {
+enum AnalyzedPacket {
     /// One SYN advertises a small MSS, the other a much larger one. Segments have the size that the
     /// smaller one allows.
     Offered { least: u64, most: u64, size: u64 },
@@ -46,13 +39,13 @@ enum Shown {
     Flights(SegmentSize),
 }
 
-fn shown(m: &Measures<'_>) -> Option<Shown> {
+fn shown(m: &Measures<'_>) -> Option<AnalyzedPacket> {
     let size = m.segment_size();
     let flights = matches!(size.cause, SizeCause::Plateau | SizeCause::PathMtu)
         && size.packet >= 576
         && in_flights(m, &size) >= MIN_FULL;
     if flights {
-        return Some(Shown::Flights(size));
+        return Some(AnalyzedPacket::Flights(size));
     }
     let (own, other) = (m.data().options()?, m.receiver().options()?);
     let (least, most) = (own.mss?.min(other.mss?), own.mss?.max(other.mss?));
@@ -60,7 +53,7 @@ fn shown(m: &Measures<'_>) -> Option<Shown> {
     let has_stamps = own.timestamps && other.timestamps;
     let size = least.saturating_sub(if has_stamps { 12 } else { 0 });
     let is_small = least < MAX_SMALL && least * 2 <= most;
-    (is_small && is_multiple(m, size)).then_some(Shown::Offered { least, most, size })
+    (is_small && is_multiple(m, size)).then_some(AnalyzedPacket::Offered { least, most, size })
 }
 
 /// Whether the rounds sent multiples of that size, as with segments of that size. By chance one
@@ -115,15 +108,15 @@ fn in_flights(m: &Measures<'_>, size: &SegmentSize) -> u64 {
 
 fn note(m: &Measures<'_>) -> Option<f64> {
     Some(match shown(m)? {
-        Shown::Offered { .. } => 0.95,
-        Shown::Flights(size) if size.cause == SizeCause::Plateau => 0.9,
-        Shown::Flights(_) => 0.85,
+        AnalyzedPacket::Offered { .. } => 0.95,
+        AnalyzedPacket::Flights(size) if size.cause == SizeCause::Plateau => 0.9,
+        AnalyzedPacket::Flights(_) => 0.85,
     })
 }
 
 fn explain(m: &Measures<'_>, _: &Attributed) -> Explanation {
     match shown(m) {
-        Some(Shown::Offered { least, most, size }) => offered(m, (least, most), size),
+        Some(AnalyzedPacket::Offered { least, most, size }) => offered(m, (least, most), size),
         _ => in_use(m),
     }
 }

@@ -1,12 +1,6 @@
 //! A window limited to 64 KiB because window scaling is missing (RFC 7323 section 2).
 
-use alloc::{format, vec};
-
-use super::text::{allows, bytes, time};
-use super::{Cause, Evidence, Explanation, IN_FLIGHT};
-use crate::account::Attributed;
-use crate::features::{ACKS, Feature, LOSS, PATH, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "no-window-scaling",
@@ -23,13 +17,10 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 7323 section 2",
         "experiment shalunov-lan-sweep (E05, E06)",
     ],
-    is_fault: false,
     states: IN_FLIGHT,
-    is_hidden: false,
     needs: Some(Feature::WindowUnscaled),
     features: &[WINDOW, PATH, SENDER, ACKS, LOSS, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

@@ -1,14 +1,6 @@
 //! An outage: for some time nothing passed, and then everything did again.
 
-use alloc::{format, string::String, vec::Vec};
-
-use super::losses::Losses;
-use super::text::{counted, time};
-use super::{Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{LOSS, PATH, PATTERN, SENDER, TIMES};
-use crate::measures::Measures;
-use crate::round::State;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "outage",
@@ -23,36 +15,19 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "Find what failed at that time (interface and routing logs). A lower maximum RTO shortens \
           the wait after it.",
     references: &["RFC 6298 section 5", "RFC 6069"],
-    is_fault: false,
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
     is_hidden: true,
-    needs: None,
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
-    let expiries = &m.trail.episodes.expiries;
-    let evidence: Vec<Evidence> = expiries
-        .iter()
-        .take(4)
-        .map(|one| {
-            let text = format!(
-                "byte {} retransmitted after {}",
-                m.place(one.start),
-                time(one.waited)
-            );
-            Evidence::new(one.packet, m.since_start(one.at), text)
-        })
-        .collect();
-    let evidence = if evidence.is_empty() {
-        Losses::of(m, attributed).or_round(m, attributed)
-    } else {
-        evidence
-    };
+    let mut evidence = Evidence::of_timeouts(m, 4);
+    if evidence.is_empty() {
+        evidence = Losses::of(m, attributed).or_round(m, attributed);
+    }
     let waited = attributed.time;
-    let timeouts = match m.trail.episodes.expiry_count {
+    let timeouts = match m.sender_view.episodes.expiry_count {
         0 => String::new(),
         count => format!(" with {}", counted(count, "timeout")),
     };

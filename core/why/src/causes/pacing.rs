@@ -1,12 +1,6 @@
 //! The sender paces: it delays segments to keep to a rate.
 
-use alloc::format;
-
-use super::text::{clauses, flowing, queue_of, queue_or_none, subject, time};
-use super::{Cause, Evidence, Explanation, IN_FLIGHT};
-use crate::account::Attributed;
-use crate::features::{ACKS, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "pacing-limited",
@@ -20,13 +14,9 @@ pub(crate) const CAUSE: Cause = Cause {
     capture_points: "sender; receiver and mid-path by the even distance of segments",
     fix: "Raise or remove the rate: SO_MAX_PACING_RATE in the application, maxrate of fq.",
     references: &["Linux socket option SO_MAX_PACING_RATE", "tc-fq(8)"],
-    is_fault: false,
     states: IN_FLIGHT,
-    is_hidden: false,
-    needs: None,
     features: &[PATH, ONE_WAY, SENDER, ACKS, WINDOW, LOSS, PATTERN, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

@@ -1,15 +1,8 @@
 //! The path is saturated: the bottleneck is busy, and its queue is not empty.
 
-use alloc::{format, string::String, vec, vec::Vec};
-
-use super::losses::Losses;
-use super::text::{clauses, counted, flowing, speed, subject, time};
-use super::{AFTER_LOSS, Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{ACKS, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
+use super::prelude::*;
+use crate::capture_point::CapturePoint;
 use crate::measures::ethernet::Ethernet;
-use crate::view::View;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "path-saturated",
@@ -28,13 +21,9 @@ pub(crate) const CAUSE: Cause = Cause {
         "Cardwell and others, BBR, 2016",
         "IEEE 802.3 (rates; 38 bytes for each frame)",
     ],
-    is_fault: false,
     states: AFTER_LOSS,
-    is_hidden: false,
-    needs: None,
     features: &[PATH, ONE_WAY, SENDER, WINDOW, LOSS, PATTERN, ACKS, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
@@ -51,10 +40,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         )));
     }
     evidence.extend(shown(m, index));
-    if let Some(line) = m.line.and_then(flowing) {
-        let text = format!("packets behind the bottleneck follow each other at {line}");
-        evidence.push(Evidence::figure(text));
-    }
+    evidence.extend(Evidence::of_line(m));
     let losses = Losses::of(m, attributed);
     evidence.extend(losses.summary("lost").map(Evidence::figure));
     let marks: u64 = m.rounds.iter().map(|round| round.marks).sum();
@@ -73,7 +59,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         let by = time(m.queue_max);
         format!(", and more in flight only made the queue longer, by up to {by}")
     };
-    let is_own = ethernet.is_some() && m.view == View::Sender;
+    let is_own = ethernet.is_some() && m.view == CapturePoint::Sender;
     Explanation {
         subject: subject("the path", carried),
         finding: format!(

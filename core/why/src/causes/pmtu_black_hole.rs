@@ -1,13 +1,6 @@
 //! Packets above some size are silently dropped (RFC 2923 section 2.1, RFC 8899).
 
-use alloc::format;
-
-use super::losses::Losses;
-use super::text::{counted, time};
-use super::{AFTER_LOSS, Cause, Explanation};
-use crate::account::Attributed;
-use crate::features::{Feature, LOSS, PATH, PATTERN, SENDER, TIMES};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "pmtu-black-hole",
@@ -22,13 +15,10 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "Let ICMP \"fragmentation needed\" and \"packet too big\" pass, lower the MTU or clamp the \
           MSS at the tunnel, or let the sender probe (Linux: net.ipv4.tcp_mtu_probing = 1).",
     references: &["RFC 2923 section 2.1", "RFC 1191", "RFC 4821", "RFC 8899"],
-    is_fault: false,
     states: AFTER_LOSS,
-    is_hidden: false,
     needs: Some(Feature::NothingFull),
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

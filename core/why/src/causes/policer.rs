@@ -1,13 +1,6 @@
 //! A policer: packets above a rate are dropped, not queued (RFC 2475 section 2.3.3.3).
 
-use alloc::{format, string::String};
-
-use super::losses::Losses;
-use super::text::{above, clauses, flowing, queue_or_none, subject, time};
-use super::{AFTER_LOSS, Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{Feature, LOSS, PATH, PATTERN, SENDER, TIMES};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "policer",
@@ -23,13 +16,10 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "Send below the rate (SO_MAX_PACING_RATE, a shaper at the sender), or have a shaper in \
           place of the policer.",
     references: &["RFC 2475 section 2.3.3.3", "Flach and others, SIGCOMM 2016"],
-    is_fault: false,
     states: AFTER_LOSS,
-    is_hidden: false,
     needs: Some(Feature::AnyLoss),
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
@@ -50,16 +40,12 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let at = about
         .as_ref()
         .map_or_else(String::new, |rate| format!(", at about {rate}"));
-    let mut evidence = losses.or_round(m, attributed);
-    if !text.is_empty() {
-        evidence.insert(0, Evidence::figure(text));
-    }
     Explanation {
         finding: format!(
             "{dropped} without a queue{at}; that took {}.",
             time(attributed.time),
         ),
-        evidence,
+        evidence: losses.after(text, m, attributed),
         fix: format!(
             "send below {rate} (SO_MAX_PACING_RATE on Linux and FreeBSD) or shape at the sender \
              (Linux: tc tbf; FreeBSD: dummynet; macOS: dnctl; Windows: New-NetQosPolicy \

@@ -1,13 +1,6 @@
 //! A queue on the path is full and drops (tail drop, RFC 7567 section 2).
 
-use alloc::{format, string::String};
-
-use super::losses::Losses;
-use super::text::{bytes, clauses, counted, happened, subject, time};
-use super::{AFTER_LOSS, Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{Feature, LOSS, PATH, PATTERN, SENDER, TIMES};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "queue-overflow",
@@ -24,13 +17,10 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "A queue of one bandwidth-delay product at the bottleneck (or active queue management with \
           ECN), pacing at the sender so that bursts fit, fewer connections at a time.",
     references: &["RFC 7567 section 2", "RFC 5681 section 3.1", "RFC 3168"],
-    is_fault: false,
     states: AFTER_LOSS,
-    is_hidden: false,
     needs: Some(Feature::AnyLoss),
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
@@ -63,10 +53,6 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     } else {
         String::from("one bandwidth-delay product")
     };
-    let mut evidence = losses.or_round(m, attributed);
-    if !text.is_empty() {
-        evidence.insert(0, Evidence::figure(text));
-    }
     let longest = (!m.queue_max.is_zero()).then(|| time(m.queue_max));
     Explanation {
         subject: subject("an overflowing queue", longest),
@@ -74,7 +60,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
             "{overflowed} recovery and the smaller window after it took {}.",
             time(attributed.time),
         ),
-        evidence,
+        evidence: losses.after(text, m, attributed),
         fix: format!(
             "a queue of {about} at the bottleneck, or AQM with ECN there; at the sender pacing or BBR \
              (Linux: fq, tcp_bbr)"

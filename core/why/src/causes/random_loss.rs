@@ -1,13 +1,6 @@
 //! Segments lost on the path independently of the amount in flight.
 
-use alloc::format;
-
-use super::losses::Losses;
-use super::text::{subject, time, verb};
-use super::{AFTER_LOSS, Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{Feature, LOSS, PATH, PATTERN, SENDER, TIMES};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "random-loss",
@@ -29,13 +22,10 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 5681 section 3.1",
         "Shalunov 2002 (E30)",
     ],
-    is_fault: false,
     states: AFTER_LOSS,
-    is_hidden: false,
     needs: Some(Feature::AnyLoss),
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
@@ -54,14 +44,10 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
             )
         },
     );
-    let mut evidence = losses.or_round(m, attributed);
-    if let Some(lost) = lost {
-        evidence.insert(0, Evidence::figure(lost));
-    }
     Explanation {
         subject: subject("random loss", one_in),
         finding,
-        evidence,
+        evidence: losses.after(lost.unwrap_or_default(), m, attributed),
         fix:
             "check interface error counters, optics and cables along the path (Linux: ip -s link, \
               ethtool -S; FreeBSD and macOS: netstat -i; Windows: Get-NetAdapterStatistics); BBR \

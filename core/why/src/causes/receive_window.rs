@@ -1,15 +1,7 @@
 //! The receive window (RFC 9293 section 3.8.6): data in flight fills it.
 
-use alloc::{format, string::String, vec, vec::Vec};
-
-use gigatcp_flows::Kind;
-use gigatcp_units::{Duration, Instant};
-
-use super::text::{allows, bytes, clauses, counted, in_flight, needed, time, windows};
-use super::{Cause, Evidence, Explanation, IN_FLIGHT};
-use crate::account::Attributed;
-use crate::features::{ACKS, LOSS, PATH, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
+use super::prelude::*;
+use gigatcp_units::Instant;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "receive-window-limited",
@@ -29,13 +21,10 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 4898 (SndLimTimeRwin)",
         "experiment shalunov-stall",
     ],
-    is_fault: false,
     states: IN_FLIGHT,
-    is_hidden: false,
-    needs: None,
     features: &[WINDOW, PATH, SENDER, ACKS, LOSS, TIMES],
     note: Some(note),
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 /// Returns the confidence from a segment that began exactly at the window edge. It left only when
@@ -48,7 +37,9 @@ fn note(m: &Measures<'_>) -> Option<f64> {
 /// eighth of the minimum RTT.
 fn released(m: &Measures<'_>) -> Option<(u64, Instant, Duration)> {
     let is_wait = |waited: Duration| !waited.is_zero() && waited * 8 >= m.base;
-    m.trail.released.filter(|(_, _, waited)| is_wait(*waited))
+    m.sender_view
+        .released
+        .filter(|(_, _, waited)| is_wait(*waited))
 }
 
 pub(super) fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

@@ -1,12 +1,6 @@
 //! The receiving host lacks CPU time for the arriving data.
 
-use alloc::{format, string::String};
-
-use super::text::{above, clauses, flowing, queue_of, subject, time, windows};
-use super::{AFTER_LOSS, Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{ACKS, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "receiver-cpu-limited",
@@ -25,13 +19,9 @@ pub(crate) const CAUSE: Cause = Cause {
         "Fink 2007, receiver at 53 % of a CPU",
         "experiment fink-slow-start",
     ],
-    is_fault: false,
     states: AFTER_LOSS,
-    is_hidden: false,
-    needs: None,
     features: &[WINDOW, PATH, ONE_WAY, SENDER, ACKS, LOSS, PATTERN, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

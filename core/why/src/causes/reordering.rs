@@ -1,15 +1,6 @@
 //! Reordering that the sender mistakes for loss (RFC 4653, RFC 8985 section 4).
 
-use alloc::format;
-
-use gigatcp_flows::Kind;
-
-use super::losses::Losses;
-use super::text::{clauses, counted, time};
-use super::{AFTER_LOSS, Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{Feature, LOSS, PATH, PATTERN, SENDER, TIMES};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "reordering-mistaken-for-loss",
@@ -24,13 +15,10 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "Find what reorders (load sharing packet by packet, parallel links), or use a sender that \
           tolerates it: RACK (RFC 8985), D-SACK undo (RFC 3708).",
     references: &["RFC 2883", "RFC 3522", "RFC 3708", "RFC 8985 section 4"],
-    is_fault: false,
     states: AFTER_LOSS,
-    is_hidden: false,
     needs: Some(Feature::AnyLoss),
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
@@ -59,14 +47,10 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
             )
         },
     );
-    let mut evidence = losses.or_round(m, attributed);
-    if !text.is_empty() {
-        evidence.insert(0, Evidence::figure(text));
-    }
     Explanation {
         subject: "reordering mistaken for loss".into(),
         finding,
-        evidence,
+        evidence: losses.after(text, m, attributed),
         fix: "find what reorders on the path (per-packet load sharing); at both hosts Linux: \
               net.ipv4.tcp_recovery=1 (RACK), tcp_dsack=1 and tcp_timestamps=1; FreeBSD: \
               net.inet.tcp.functions_default=rack"

@@ -1,11 +1,6 @@
 //! A reset exactly on the right window edge (RFC 9293 section 3.10.7.4).
 
-use alloc::{format, vec};
-
-use super::text::bytes;
-use super::{Cause, Evidence, Explanation, NEVER};
-use crate::account::Attributed;
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "reset-on-edge",
@@ -24,22 +19,18 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 5961 section 3.2",
         "experiment shalunov-stall (E13)",
     ],
-    is_fault: false,
     states: NEVER,
-    is_hidden: false,
-    needs: None,
-    features: &[],
     note: Some(note),
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn note(m: &Measures<'_>) -> Option<f64> {
-    let reset = m.trail.reset?;
+    let reset = m.sender_view.reset?;
     (reset.place == reset.edge && reset.edge > reset.una).then_some(0.97)
 }
 
 fn explain(m: &Measures<'_>, _: &Attributed) -> Explanation {
-    let (place, una, edge, answered, packet, at) = match m.trail.reset {
+    let (place, una, edge, answered, packet, at) = match m.sender_view.reset {
         Some(one) => (
             one.place,
             one.una,

@@ -1,15 +1,7 @@
 //! Waiting for the retransmission timer (RFC 6298 section 5).
 
-use alloc::{format, string::String, vec::Vec};
-
-use super::losses::Losses;
-use super::text::{counted, subject, time};
-use super::{Cause, Evidence, Explanation};
-use crate::account::Attributed;
+use super::prelude::*;
 use crate::episode::Expiry;
-use crate::features::{LOSS, PATH, PATTERN, SENDER, TIMES};
-use crate::measures::Measures;
-use crate::round::State;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "rto-backoff",
@@ -29,13 +21,11 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 8985",
         "experiment shalunov-stall (E12)",
     ],
-    is_fault: false,
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
     is_hidden: true,
-    needs: None,
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     note: Some(note),
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 /// Minimum number of timeouts in a row for the same bytes for a note.
@@ -47,7 +37,7 @@ fn note(m: &Measures<'_>) -> Option<f64> {
 
 /// Returns the number of timeouts for the same bytes as the previous one.
 fn repeated(m: &Measures<'_>) -> usize {
-    let expiries = &m.trail.episodes.expiries;
+    let expiries = &m.sender_view.episodes.expiries;
     let pairs = expiries.windows(2);
     pairs.filter(|pair| pair[0].start == pair[1].start).count()
 }
@@ -81,7 +71,7 @@ fn waits_before(expiries: &[Expiry]) -> Vec<u16> {
 }
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
-    let episodes = &m.trail.episodes;
+    let episodes = &m.sender_view.episodes;
     let expiries = &episodes.expiries;
     let waits: Vec<String> = expiries
         .iter()
@@ -100,18 +90,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
         })
         .collect();
     let count = episodes.expiry_count;
-    let mut evidence: Vec<Evidence> = expiries
-        .iter()
-        .take(14)
-        .map(|one| {
-            let text = format!(
-                "byte {} retransmitted after {}",
-                m.place(one.start),
-                time(one.waited)
-            );
-            Evidence::new(one.packet, m.since_start(one.at), text)
-        })
-        .collect();
+    let mut evidence = Evidence::of_timeouts(m, 14);
     if !waits.is_empty() {
         let text = format!("waits of {}", waits.join(", "));
         evidence.insert(0, Evidence::figure(text));

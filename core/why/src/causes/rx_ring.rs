@@ -1,13 +1,6 @@
 //! The receiving host runs out of receive buffers while the application is not reading.
 
-use alloc::{format, string::String};
-
-use super::losses::Losses;
-use super::text::{bytes, counted, time};
-use super::{AFTER_LOSS, Cause, Evidence, Explanation};
-use crate::account::Attributed;
-use crate::features::{LOSS, PATH, PATTERN, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "rx-ring-overrun",
@@ -30,10 +23,9 @@ pub(crate) const CAUSE: Cause = Cause {
     is_fault: true,
     states: AFTER_LOSS,
     is_hidden: true,
-    needs: None,
     features: &[WINDOW, LOSS, PATTERN, PATH, SENDER, TIMES],
     note: Some(note),
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 /// Minimum number of segments of a burst.
@@ -41,13 +33,13 @@ const MIN_BURST: u64 = 8;
 
 /// Returns the confidence from a burst of losses that ends at a stalled window edge.
 fn note(m: &Measures<'_>) -> Option<f64> {
-    let hole = m.trail.episodes.hole?;
+    let hole = m.sender_view.episodes.hole?;
     let frozen = hole.frozen?;
     let is_at_edge = frozen.edge.abs_diff(hole.end) <= m.mss();
     let is_long = hole.end - hole.start >= MIN_BURST * m.mss();
     // Data acknowledged but never seen was lost by the capture.
     let acked = crate::sender_view::acked_to(m.data());
-    let was_filled = acked >= hole.end && m.trail.unseen_acked > 0;
+    let was_filled = acked >= hole.end && m.sender_view.unseen_acked > 0;
     (is_at_edge && is_long && !was_filled).then_some(0.93)
 }
 
@@ -55,8 +47,8 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     let losses = Losses::of(m, attributed);
     let mut evidence = losses.or_round(m, attributed);
     let segments = |start: u64, end: u64| (end - start).div_ceil(m.mss());
-    let hole = m.trail.episodes.hole.filter(|_| note(m).is_some());
-    let list = &m.trail.episodes.list;
+    let hole = m.sender_view.episodes.hole.filter(|_| note(m).is_some());
+    let list = &m.sender_view.episodes.list;
     let row = list.iter().map(|one| one.row).max().unwrap_or(0);
     let stood = hole.and_then(|hole| hole.frozen);
     let stood = stood.or_else(|| list.iter().find_map(|one| one.frozen));

@@ -1,12 +1,6 @@
 //! The send buffer: it is full of unacknowledged data.
 
-use alloc::{format, vec, vec::Vec};
-
-use super::text::{allows, bytes, in_flight, needed, subject, time};
-use super::{Cause, Evidence, Explanation, SENDING};
-use crate::account::Attributed;
-use crate::features::{ACKS, LOSS, ONE_WAY, PATH, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "send-buffer-limited",
@@ -27,13 +21,9 @@ pub(crate) const CAUSE: Cause = Cause {
         "Villamizar 1998",
         "Linux bug 6032",
     ],
-    is_fault: false,
     states: SENDING,
-    is_hidden: false,
-    needs: None,
     features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, LOSS, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

@@ -1,12 +1,6 @@
 //! The sending host lacks CPU time for the next segment.
 
-use alloc::{format, string::String};
-
-use super::text::{clauses, flowing, in_flight, queue_or_none, subject, time};
-use super::{Cause, Evidence, Explanation, IN_FLIGHT};
-use crate::account::Attributed;
-use crate::features::{ACKS, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "sender-cpu-limited",
@@ -24,13 +18,9 @@ pub(crate) const CAUSE: Cause = Cause {
         "Shalunov 2001 (E17, E19)",
         "Mogul, Ramakrishnan 1997",
     ],
-    is_fault: false,
     states: IN_FLIGHT,
-    is_hidden: false,
-    needs: None,
     features: &[SENDER, PATH, ONE_WAY, ACKS, WINDOW, LOSS, PATTERN, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

@@ -1,14 +1,6 @@
 //! The receiving application reads more slowly than data arrives.
 
-use alloc::{format, string::String, vec::Vec};
-
-use gigatcp_flows::Kind;
-
-use super::text::{bytes, counted, flowing, subject, time, windows};
-use super::{Cause, Evidence, Explanation, IN_FLIGHT};
-use crate::account::Attributed;
-use crate::features::{ACKS, LOSS, PATH, SENDER, TIMES, WINDOW};
-use crate::measures::Measures;
+use super::prelude::*;
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "slow-reader",
@@ -26,13 +18,9 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 9293 section 3.8.6",
         "RFC 9293 section 3.8.6.1 (zero window probes)",
     ],
-    is_fault: false,
     states: IN_FLIGHT,
-    is_hidden: false,
-    needs: None,
     features: &[WINDOW, PATH, SENDER, ACKS, LOSS, TIMES],
-    note: None,
-    explain,
+    ..Cause::explained_by(explain)
 };
 
 pub(super) fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {

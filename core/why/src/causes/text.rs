@@ -46,6 +46,25 @@ impl Evidence {
             None => Self::figure(text),
         }
     }
+
+    /// Creates a fact about each timeout, up to `most` of them.
+    pub(crate) fn of_timeouts(m: &Measures<'_>, most: usize) -> Vec<Self> {
+        let expiries = m.sender_view.episodes.expiries.iter().take(most);
+        expiries
+            .map(|one| {
+                let (place, waited) = (m.place(one.start), time(one.waited));
+                let text = format!("byte {place} retransmitted after {waited}");
+                Self::new(one.packet, m.since_start(one.at), text)
+            })
+            .collect()
+    }
+
+    /// Creates a fact about the rate of packets behind the bottleneck, if it is known.
+    pub(crate) fn of_line(m: &Measures<'_>) -> Option<Self> {
+        let line = m.line.and_then(flowing)?;
+        let text = format!("packets behind the bottleneck follow each other at {line}");
+        Some(Self::figure(text))
+    }
 }
 
 /// Describes the RTT above its minimum; `None` if it was not above, or is unknown.
@@ -71,18 +90,18 @@ pub(super) fn queue_of(m: &Measures<'_>, index: usize) -> Option<Duration> {
 }
 
 /// Joins the known clauses with commas.
-pub(super) fn clauses<const N: usize>(clauses: [Option<String>; N]) -> String {
+pub(crate) fn clauses<const N: usize>(clauses: [Option<String>; N]) -> String {
     let known: Vec<String> = clauses.into_iter().flatten().collect();
     known.join(", ")
 }
 
 /// Returns a name with its decisive figure, if there is one.
-pub(super) fn subject(name: &str, figure: Option<String>) -> String {
+pub(crate) fn subject(name: &str, figure: Option<String>) -> String {
     figure.map_or_else(|| String::from(name), |figure| format!("{name} ({figure})"))
 }
 
 /// Formats a rate from bytes per second; `None` below one bit per second.
-pub(super) fn flowing(bytes_per_second: f64) -> Option<String> {
+pub(crate) fn flowing(bytes_per_second: f64) -> Option<String> {
     (bytes_per_second * 8.0 >= 1.0).then(|| speed(bytes_per_second))
 }
 

@@ -462,10 +462,8 @@ impl Slice {
         self.pacing.add(pacing, time);
         self.pacing_of_cap
             .add(pacing.zip(cap).map(|(rate, cap)| rate / cap), time);
-        let is_still = from
-            .pacing_rate
-            .zip(to.pacing_rate)
-            .map(|(a, b)| truth(a == b));
+        let rates = from.pacing_rate.zip(to.pacing_rate);
+        let is_still = rates.map(|(a, b)| truth(a == b));
         self.pacing_still.add(is_still, time);
         self.send_queue.add(to.unacknowledged.map(octets), time);
         let smss = to.smss.unwrap_or(Bytes::new(1460));
@@ -474,19 +472,11 @@ impl Slice {
         self.app_limited.add(to.app_limited.map(truth), time);
         self.slow_start.add(to.is_slow_start().map(truth), time);
         let queued = to.wmem_queued.map(octets).filter(|queued| *queued > 0.0);
-        self.local.add(
-            to.wmem_alloc
-                .map(octets)
-                .zip(queued)
-                .map(|(local, all)| local / all),
-            time,
-        );
-        self.buffer_fill.add(
-            queued
-                .zip(to.sndbuf.map(octets))
-                .map(|(all, room)| all / room),
-            time,
-        );
+        let local = to.wmem_alloc.map(octets).zip(queued);
+        self.local.add(local.map(|(local, all)| local / all), time);
+        let fill = queued.zip(to.sndbuf.map(octets));
+        self.buffer_fill
+            .add(fill.map(|(all, room)| all / room), time);
         let idle = difference(from, to, |one| one.app_idle.map(Duration::as_nanos));
         self.app_idle
             .add(idle.map(|idle| idle as f64 / 1e9 / time), time);

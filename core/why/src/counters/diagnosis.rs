@@ -8,23 +8,23 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use gigatcp_flows::Side;
-use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::account::{CounterAccount, End};
-use super::causes::CARDS;
-use super::explain::{Context, Words};
+use super::causes::COUNTER_CAUSES;
+use super::explain::Context;
 use super::features::{Features, Measures};
 use super::score::{confidence, probabilities};
 use super::slice::{Slice, WAITS, Wait};
-use crate::account::{MIN_PROBABILITY, Span};
-use crate::causes::{CAUSES, Cause, Evidence, place};
+use crate::account::{MIN_PROBABILITY, Span, most};
+use crate::capture_point::CapturePoint;
+use crate::causes::{CAUSES, Cause, Evidence, place, subject};
 use crate::cost::Cost;
-use crate::measures::{Capacity, CapacitySource};
-use crate::next_limit::NextLimit;
+use crate::measures::{Capacity, CapacitySource, rate};
+use crate::next_limit::{FULL, NextLimit, WINDOW};
 use crate::verdict::{Diagnosis, Verdict};
-use crate::view::View;
 
-/// Time attributed to a card.
+/// Time attributed to an entry.
 #[derive(Clone, Default)]
 struct Attributed {
     time: Duration,
@@ -40,9 +40,9 @@ struct Attributed {
 
 /// Sums of the attributed slices.
 struct Account {
-    cards: Vec<Attributed>,
+    entries: Vec<Attributed>,
     unknown: Duration,
-    /// Seconds of each card, weighted by probability.
+    /// Seconds of each entry, weighted by probability.
     expected: Vec<f64>,
     spans: Vec<Span>,
 }
@@ -50,9 +50,9 @@ struct Account {
 impl Account {
     fn of(account: &CounterAccount, features: &[Features]) -> Self {
         let mut sum = Self {
-            cards: vec![Attributed::default(); CARDS.len()],
+            entries: vec![Attributed::default(); COUNTER_CAUSES.len()],
             unknown: Duration::ZERO,
-            expected: vec![0.0; CARDS.len()],
+            expected: vec![0.0; COUNTER_CAUSES.len()],
             spans: Vec::new(),
         };
         for (index, slice) in account.slices.iter().enumerate() {
@@ -82,10 +82,8 @@ impl Account {
         for (sum, probability) in self.expected.iter_mut().zip(all) {
             *sum += probability * seconds;
         }
-        let best = all.iter().copied().enumerate();
-        let best = best.reduce(|best, one| if one.1 > best.1 { one } else { best });
-        let best = best.filter(|(_, probability)| *probability >= MIN_PROBABILITY);
-        let cause = best.and_then(|(card, _)| place(CARDS[card].id));
+        let best = most(all).filter(|(_, probability)| *probability >= MIN_PROBABILITY);
+        let cause = best.and_then(|(entry, _)| place(COUNTER_CAUSES[entry].id));
         match self.spans.last_mut() {
             Some(last) if last.cause == cause => last.length += length,
             _ => self.spans.push(Span {
@@ -94,11 +92,11 @@ impl Account {
                 cause,
             }),
         }
-        let Some((card, probability)) = best else {
+        let Some((entry, probability)) = best else {
             self.unknown += length;
             return;
         };
-        let to = &mut self.cards[card];
+        let to = &mut self.entries[entry];
         to.time += length;
         to.weight += probability * seconds;
         to.bytes += slice.acked as f64 * seconds / slice.length.as_secs_f64().max(1e-9);
@@ -109,9 +107,9 @@ impl Account {
     }
 
     fn primary(&self) -> Option<usize> {
-        let cards = 0..CARDS.len();
-        let first = cards.max_by_key(|card| self.cards[*card].time)?;
-        (!self.cards[first].time.is_zero()).then_some(first)
+        let entries = 0..COUNTER_CAUSES.len();
+        let first = entries.max_by_key(|entry| self.entries[*entry].time)?;
+        (!self.entries[first].time.is_zero()).then_some(first)
     }
 }
 
@@ -119,15 +117,11 @@ impl Account {
 /// previous and next slice is included: single slices are noisy, and a limit seldom changes from
 /// one to the next.
 fn smoothed(account: &CounterAccount, features: &[Features], index: usize, wait: Wait) -> Vec<f64> {
-    let mut mean = vec![0.0; CARDS.len()];
+    let mut mean = vec![0.0; COUNTER_CAUSES.len()];
     let mut total = 0.0;
     let from = index.saturating_sub(1);
-    let near = features
-        .iter()
-        .enumerate()
-        .skip(from)
-        .take(index + 2 - from);
-    for (other, features) in near {
+    let near = features.iter().enumerate().skip(from);
+    for (other, features) in near.take(index + 2 - from) {
         let weight = account.slices[other].waits[wait as usize].as_secs_f64();
         let weight = if other == index { 2.0 * weight } else { weight };
         if weight > 0.0 {
@@ -142,18 +136,14 @@ fn smoothed(account: &CounterAccount, features: &[Features], index: usize, wait:
         .for_each(|one| *one /= f64::max(total, 1e-12));
     debug_assert!(
         mean.iter().sum::<f64>() <= 1.0 + 1e-9,
-        "probabilities of all cards are at most 1 together: {mean:?}"
+        "probabilities of all entries are at most 1 together: {mean:?}"
     );
     mean
 }
 
-fn rate(bytes_per_second: f64) -> Rate {
-    Rate::from_bps((bytes_per_second * 8.0).max(0.0) as u64)
-}
-
 /// A slice as the score sees it, to fit the weights.
 #[derive(Clone, Debug)]
-pub struct Shown {
+pub struct ScoredSlice {
     /// Its features.
     pub features: Features,
     /// Seconds in each [`Wait`], in their order.
@@ -163,11 +153,11 @@ pub struct Shown {
 impl CounterAccount {
     /// Returns the slices as the score sees them.
     #[must_use]
-    pub fn shown(&self) -> Vec<Shown> {
+    pub fn scored_slices(&self) -> Vec<ScoredSlice> {
         let m = Measures::of(self);
         let slices = self.slices.iter().enumerate();
         slices
-            .map(|(index, slice)| Shown {
+            .map(|(index, slice)| ScoredSlice {
                 features: m.features(self, index),
                 waits: slice.waits.map(Duration::as_secs_f64),
             })
@@ -186,8 +176,8 @@ impl CounterAccount {
             .max_by_key(|wait| slice.waits[*wait as usize])?;
         let all = probabilities(&features, wait);
         let best = all.into_iter().enumerate();
-        let (card, probability) = best.max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let cause = CAUSES[place(CARDS[card].id)?];
+        let (entry, probability) = best.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        let cause = CAUSES[place(COUNTER_CAUSES[entry].id)?];
         (probability >= MIN_PROBABILITY).then_some((cause, probability))
     }
 
@@ -204,18 +194,20 @@ impl CounterAccount {
         let duration = lengths.fold(Duration::ZERO, |sum, length| sum + length);
         let throughput = rate(m.delivered as f64 / m.time.max(1e-9));
         let capacity = self.capacity(&m, &sum);
-        let mut verdicts: Vec<Verdict> = (0..CARDS.len())
-            .filter(|card| !sum.cards[*card].time.is_zero())
-            .filter_map(|card| self.verdict(&m, &sum.cards[card], (card, &features), &capacity))
+        let mut verdicts: Vec<Verdict> = (0..COUNTER_CAUSES.len())
+            .filter(|entry| !sum.entries[*entry].time.is_zero())
+            .filter_map(|entry| {
+                self.verdict(&m, &sum.entries[entry], (entry, &features), &capacity)
+            })
             .collect();
         verdicts.sort_by_key(|verdict| core::cmp::Reverse(verdict.time));
         let first = sum.primary();
         let others = sum.expected.iter().enumerate();
-        let others = others.filter(|(card, time)| Some(*card) != first && **time > 0.0);
+        let others = others.filter(|(entry, time)| Some(*entry) != first && **time > 0.0);
         let second = others.max_by(|(_, a), (_, b)| a.total_cmp(b));
         let diagnosis = Diagnosis {
             sender: Side::Client,
-            capture_point: View::Counters,
+            capture_point: CapturePoint::Counters,
             start,
             duration,
             delivered: Bytes::new(m.delivered),
@@ -225,7 +217,8 @@ impl CounterAccount {
             min_rtt: self.min_rtt.unwrap_or_default(),
             next: self.next_limit(&m, &sum),
             verdicts,
-            alternative: second.and_then(|(card, _)| Some(CAUSES[place(CARDS[card].id)?])),
+            alternative: second
+                .and_then(|(entry, _)| Some(CAUSES[place(COUNTER_CAUSES[entry].id)?])),
             unknown: sum.unknown,
             spans: sum.spans,
             joined: None,
@@ -242,10 +235,10 @@ impl CounterAccount {
         &self,
         m: &Measures,
         attributed: &Attributed,
-        (card, features): (usize, &[Features]),
+        (entry, features): (usize, &[Features]),
         capacity: &Capacity,
     ) -> Option<Verdict> {
-        let cause = CAUSES[place(CARDS[card].id)?];
+        let cause = CAUSES[place(COUNTER_CAUSES[entry].id)?];
         let seconds = attributed.time.as_secs_f64();
         let probability = attributed.weight / seconds.max(1e-9);
         let context = Context {
@@ -255,23 +248,23 @@ impl CounterAccount {
             features: features[attributed.largest.0],
             spent: attributed.time,
         };
-        let words: Words = (CARDS[card].explain)(&context);
-        let is_path = matches!(cause.id, "path-saturated" | "cross-traffic");
+        let explanation = (COUNTER_CAUSES[entry].explain)(&context);
+        let is_path = FULL.contains(&cause.id);
         let missed = capacity.bytes_per_second * seconds - attributed.bytes;
         let missed = if is_path {
             0.0
         } else {
             missed.max(0.0) / m.time.max(1e-9)
         };
-        let evidence = words.evidence.iter().filter(|text| !text.is_empty());
+        let evidence = explanation.evidence.iter().filter(|text| !text.is_empty());
         Some(Verdict {
             cause,
-            subject: words.subject(cause.name),
+            subject: subject(cause.name, explanation.figure),
             evidence: evidence
                 .map(|text| Evidence::figure(String::from(text)))
                 .collect(),
-            finding: words.finding,
-            fix: words.fix,
+            finding: explanation.finding,
+            fix: explanation.fix,
             confidence: confidence(probability, self.is_coarse(), self.has_both_ends()),
             probability,
             is_note: false,
@@ -287,8 +280,8 @@ impl CounterAccount {
     /// Returns the rate while the path was saturated, or else the best of a slice.
     fn capacity(&self, m: &Measures, sum: &Account) -> Capacity {
         let mean = m.delivered as f64 / m.time.max(1e-9);
-        let full = CARDS.iter().zip(&sum.cards);
-        let full = full.filter(|(card, _)| matches!(card.id, "path-saturated" | "local-queue"));
+        let full = COUNTER_CAUSES.iter().zip(&sum.entries);
+        let full = full.filter(|(entry, _)| matches!(entry.id, "path-saturated" | "local-queue"));
         let longest = full.map(|(_, one)| one).max_by_key(|one| one.time);
         let enough = self.min_rtt.unwrap_or_default() * 4;
         // A path that is saturated seldom and with low probability does not show the capacity.
@@ -312,20 +305,14 @@ impl CounterAccount {
 
     /// Returns the advertised window over the minimum RTT, if something else limits.
     fn next_limit(&self, m: &Measures, sum: &Account) -> Option<NextLimit> {
-        const WINDOW: [&str; 4] = [
-            "receive-window-limited",
-            "no-window-scaling",
-            "slow-reader",
-            "receiver-cpu-limited",
-        ];
         let first = sum.primary()?;
         let window = self.last(End::Sender)?.snd_wnd?.as_u64() as f64;
         let most = window / m.min_rtt.filter(|rtt| *rtt > 0.0)?;
-        let own = &sum.cards[first];
+        let own = &sum.entries[first];
         let achieved = own.bytes / own.time.as_secs_f64().max(1e-9);
         // A window that allows a hundred times the rate is not the next limit.
         let is_near = (achieved..100.0 * achieved).contains(&most);
-        let is_next = !WINDOW.contains(&CARDS[first].id) && is_near;
+        let is_next = !WINDOW.contains(&COUNTER_CAUSES[first].id) && is_near;
         is_next.then_some(NextLimit {
             cause: CAUSES[place("receive-window-limited")?],
             rate: rate(most),

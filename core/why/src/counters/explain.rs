@@ -5,14 +5,14 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
-use gigatcp_units::{Bytes, Duration, Rate};
+use gigatcp_units::grammar::{human_bytes, human_duration};
+use gigatcp_units::{Bytes, Duration};
 
 use super::account::{CounterAccount, End};
 use super::default_windows::known_default;
 use super::features::{Feature, Features, Measures};
 use super::slice::Slice;
-use crate::causes::counted;
+use crate::causes::{clauses, counted, flowing};
 use crate::verdict::percent;
 
 /// A cause and its attributed time, ready to be explained.
@@ -24,12 +24,6 @@ pub(super) struct Context<'a> {
     /// Features of the slice with most of it.
     pub features: Features,
     pub spent: Duration,
-}
-
-/// Formats bytes per second; `None` below one bit per second.
-fn speed(bytes_per_second: f64) -> Option<String> {
-    let rate = Rate::from_bps((bytes_per_second * 8.0) as u64);
-    (rate > Rate::ZERO).then(|| human_rate(rate))
 }
 
 fn bytes(amount: f64) -> String {
@@ -49,13 +43,7 @@ impl Context<'_> {
     /// Formats the delivery rate in that time.
     pub fn rate(&self) -> Option<String> {
         let time = self.slice.length.as_secs_f64().max(1e-9);
-        speed(self.slice.acked as f64 / time)
-    }
-
-    /// Joins the known clauses with commas.
-    pub fn all<const N: usize>(&self, clauses: [Option<String>; N]) -> String {
-        let known: Vec<String> = clauses.into_iter().flatten().collect();
-        known.join(", ")
+        flowing(self.slice.acked as f64 / time)
     }
 
     pub fn rate_text(&self, what: &str) -> Option<String> {
@@ -104,15 +92,13 @@ impl Context<'_> {
     }
 
     pub fn pacing(&self) -> Option<String> {
-        self.slice.pacing.value().and_then(speed)
+        self.slice.pacing.value().and_then(flowing)
     }
 
     pub fn pacing_text(&self) -> Option<String> {
         let pacing = self.pacing()?;
-        let at_cap = self
-            .features
-            .value(Feature::PacingCap)
-            .is_some_and(|of| of > 0.98);
+        let of_cap = self.features.value(Feature::PacingCap);
+        let at_cap = of_cap.is_some_and(|of| of > 0.98);
         let cap = if at_cap { ", its upper bound" } else { "" };
         Some(format!("pacing rate {pacing}{cap}"))
     }
@@ -126,23 +112,17 @@ impl Context<'_> {
             .or_else(|| kept.map(|kept| format!("{kept} in flight")))
     }
 
-    /// Formats the bytes of buffer that the path needs.
-    fn needed(&self) -> String {
+    /// Returns the bytes of buffer that the path needs, as a multiple of 64 KiB.
+    fn needed(&self) -> u64 {
         let bdp = self.m.bdp().unwrap_or(0.0) as u64;
-        format!(
-            "{}",
-            Bytes::new(bdp.max(1).div_ceil(65_536) * 65_536).as_u64()
-        )
+        bdp.max(1).div_ceil(65_536) * 65_536
     }
 
     pub fn send_buffer_fix(&self) -> String {
         let limits = &self.account.limits;
         let needed = self.needed();
-        let now = |bytes: Option<Bytes>| {
-            bytes.map_or_else(String::new, |bytes| format!(" (now {})", bytes.as_u64()))
-        };
         if let Some(most) = limits.engine_send_max {
-            engine_fix(limits.send_buffer_is_set, &needed, most)
+            engine_fix(limits.send_buffer_is_set, needed, most)
         } else if limits.send_buffer_is_set == Some(true) {
             format!(
                 "set no SO_SNDBUF in the application, or more than {needed} there; \
@@ -175,16 +155,16 @@ impl Context<'_> {
                 "{} per RTT of {} allows {}",
                 bytes(window),
                 seconds(rtt),
-                speed(window / rtt)?
+                flowing(window / rtt)?
             ))
         });
         vec![
-            self.all([
+            clauses([
                 self.percent(Feature::WindowShare, "of the time rwnd-limited"),
                 allowed,
                 self.queue_text(),
             ]),
-            self.all([self.default_window(), self.granted_window()]),
+            clauses([self.default_window(), self.granted_window()]),
         ]
     }
 
@@ -201,13 +181,9 @@ impl Context<'_> {
 
     pub fn window_fix(&self) -> String {
         let limits = &self.account.limits;
-        let needed = self.m.bdp().unwrap_or(0.0) as u64;
-        let needed = needed.max(1).div_ceil(65_536) * 65_536;
-        let now = |bytes: Option<Bytes>| {
-            bytes.map_or_else(String::new, |bytes| format!(" (now {})", bytes.as_u64()))
-        };
+        let needed = self.needed();
         if let Some(most) = limits.engine_receive_max {
-            engine_fix(limits.receive_buffer_is_set, &self.needed(), most)
+            engine_fix(limits.receive_buffer_is_set, needed, most)
         } else if limits.receive_buffer_is_set == Some(true) {
             format!(
                 "set no SO_RCVBUF in the receiving application, or more than {needed} there; \
@@ -297,8 +273,13 @@ impl Context<'_> {
     }
 }
 
+/// Describes the current value of a setting; empty if it is unknown.
+fn now(bytes: Option<Bytes>) -> String {
+    bytes.map_or_else(String::new, |bytes| format!(" (now {})", bytes.as_u64()))
+}
+
 /// Describes the fix for the engine's buffer: it was requested, or grows.
-fn engine_fix(is_set: Option<bool>, needed: &str, most: Bytes) -> String {
+fn engine_fix(is_set: Option<bool>, needed: u64, most: Bytes) -> String {
     match is_set {
         Some(true) => format!(
             "request no buffer (-w): the engine's grows to {}; or request more than {needed}",
@@ -313,20 +294,10 @@ fn engine_fix(is_set: Option<bool>, needed: &str, most: Bytes) -> String {
 }
 
 /// A cause in words.
-pub struct Words {
+pub struct Explanation {
     /// The decisive figure; it follows the name in parentheses.
     pub figure: Option<String>,
     pub finding: String,
     pub evidence: Vec<String>,
     pub fix: String,
-}
-
-impl Words {
-    /// Returns the name with the decisive figure.
-    pub fn subject(&self, name: &str) -> String {
-        match &self.figure {
-            Some(figure) => format!("{name} ({figure})"),
-            None => name.into(),
-        }
-    }
 }

@@ -7,6 +7,8 @@ use gigatcp_units::{Bytes, Duration, kernel_control};
 use super::account::{CounterAccount, End};
 use super::default_windows::known_default;
 use super::slice::{Slice, Wait};
+use crate::measures::quartile;
+use Feature as F;
 
 /// Declares features: variant, the values between which weights are interpolated, and meaning with
 /// unit.
@@ -140,13 +142,13 @@ pub(super) struct Measures {
 }
 
 /// Returns the three quartiles of the samples.
-fn quartiles(mut samples: alloc::vec::Vec<f64>) -> Option<[f64; 3]> {
-    samples.sort_by(f64::total_cmp);
-    let at = |quarters: usize| {
-        let place = (samples.len() * quarters / 4).min(samples.len().saturating_sub(1));
-        samples.get(place).copied()
-    };
-    Some([at(1)?, at(2)?, at(3)?])
+fn quartiles(samples: alloc::vec::Vec<f64>) -> Option<[f64; 3]> {
+    let [low, middle, high] = [1, 2, 3].map(|quarters| quartile(samples.clone(), quarters));
+    debug_assert!(
+        !(low > middle || middle > high),
+        "quartiles ascend: {low:?} {middle:?} {high:?}"
+    );
+    Some([low?, middle?, high?])
 }
 
 /// Returns the interquartile range over the median.
@@ -224,7 +226,6 @@ impl Measures {
 
     /// Features of cwnd, pacing and the path.
     fn path(&self, account: &CounterAccount, slice: &Slice) -> [Valued; 14] {
-        use Feature as F;
         let queue = added(self.min_rtt, slice);
         let rate = Some(slice.sound_rate());
         let of_peak = over(rate, Some(self.peak));
@@ -265,7 +266,6 @@ impl Measures {
 
     /// Features of losses and marks of the connection, and of the slices around this one.
     fn losses(&self, account: &CounterAccount, index: usize) -> [Valued; 15] {
-        use Feature as F;
         // Short slices may lie between two losses.
         let is_short = account.slices[index].length < Duration::from_millis(300);
         let near = if is_short { 2 } else { 0 };
@@ -308,7 +308,6 @@ fn over(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
 
 /// Features of the receive window and the send buffer.
 fn window(account: &CounterAccount, slice: &Slice) -> [Valued; 10] {
-    use Feature as F;
     let most = |bytes: Bytes| Some(bytes.as_u64() as f64);
     let counted = |share: f64| Some(share).filter(|_| !account.is_coarse());
     let knows_window = account.max_window > Bytes::ZERO;
@@ -336,7 +335,6 @@ fn window(account: &CounterAccount, slice: &Slice) -> [Valued; 10] {
 
 /// Features of the data that the application provides.
 fn application(slice: &Slice) -> [Valued; 5] {
-    use Feature as F;
     [
         (F::IdleShare, Some(slice.share(Wait::Idle))),
         (F::AppLimited, slice.app_limited.value()),
@@ -348,7 +346,6 @@ fn application(slice: &Slice) -> [Valued; 5] {
 
 /// Features of the CPUs of both hosts, and of the reading application.
 fn hosts(slice: &Slice) -> [Valued; 8] {
-    use Feature as F;
     [
         (F::SenderProcess, slice.sender_process.value()),
         (F::SenderCore, slice.sender_core.value()),

@@ -230,11 +230,10 @@ impl HostSummary {
     pub fn drops_text(&self) -> Option<String> {
         let mut parts = Vec::new();
         if let Some(card) = &self.card {
-            let grown = card
-                .grown
-                .iter()
-                .map(|(name, count)| format!("{name} {count}"));
-            let grown: Vec<String> = grown.collect();
+            let grown = card.grown.iter();
+            let grown: Vec<String> = grown
+                .map(|(name, count)| format!("{name} {count}"))
+                .collect();
             if !grown.is_empty() {
                 parts.push(format!("{}: {}", card.name, grown.join(", ")));
             }

@@ -56,7 +56,7 @@
 //! | `account.rs`, `slice.rs`, `loss.rs` | converts readings to slices of time and loss events |
 //! | `host_summary.rs` | a host from its first reading to its last one |
 //! | `features.rs` | quantities of a slice |
-//! | `causes/`, `weights.rs`, `score.rs` | evidence for each cause; its probability |
+//! | `causes.rs`, `weights.rs`, `score.rs` | evidence for each cause; its probability |
 //! | `diagnosis.rs`, `explain.rs` | the result: times and text |
 //!
 //! Out of scope: exchanges of requests and responses (their waits are the application's), delayed
@@ -79,7 +79,7 @@ pub mod weights;
 
 pub use account::{CounterAccount, End, Limits};
 pub use default_windows::known_default;
-pub use diagnosis::Shown;
+pub use diagnosis::ScoredSlice;
 pub use features::{FEATURES, Feature, Features};
 pub use host::{CardLosses, CoreTimes, HostReading, HostUse};
 pub use host_summary::{CoreShares, HostSummary};

@@ -1,4 +1,4 @@
-//! Probability of each cause in each slice: one combiner for all cards.
+//! Probability of each cause in each slice: one combiner for all entries.
 //!
 //! A score is a log likelihood ratio in nats: the bias of a wait, and for each feature a value
 //! interpolated between the weights of its knots. The probability of a cause is its share of
@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use super::causes::{CARDS, Card};
+use super::causes::{COUNTER_CAUSES, CounterCause};
 use super::features::{FEATURES, Feature, Features};
 use super::slice::Wait;
 use super::weights::{WEIGHTS, Weights};
@@ -36,10 +36,10 @@ const COARSE: (&[f64], &[f64]) = (&[0.0, 0.4, 0.76, 0.87, 1.0], &[0.0, 0.38, 0.4
 /// Score of causes that only the sender's counters show, if these are not read.
 pub const UNSEEN: f64 = 1.5;
 
-/// Returns the feature that the card at this place requires, if any.
+/// Returns the feature that the entry at this place requires, if any.
 #[must_use]
 pub fn needed(place: usize) -> Option<Feature> {
-    CARDS.get(place)?.needs
+    COUNTER_CAUSES.get(place)?.needs
 }
 
 /// Places of the known features of a slice between their knots.
@@ -54,12 +54,12 @@ fn places(features: &Features) -> Places {
     places
 }
 
-/// Returns the probability of every card in a wait of a slice. Empty if none can hold.
+/// Returns the probability of every entry in a wait of a slice. Empty if none can hold.
 pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
     let places = places(features);
-    let cards = CARDS.iter().zip(WEIGHTS);
-    let scores: Vec<Option<f64>> = cards
-        .map(|(card, weights)| score((card, weights), (features, &places), wait))
+    let entries = COUNTER_CAUSES.iter().zip(WEIGHTS);
+    let scores: Vec<Option<f64>> = entries
+        .map(|(entry, weights)| score((entry, weights), (features, &places), wait))
         .collect();
     let most = scores.iter().flatten().copied().reduce(f64::max);
     let Some(most) = most else { return Vec::new() };
@@ -74,19 +74,19 @@ pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
     }
     debug_assert!(
         sum.is_finite() && sum >= 1.0,
-        "the likeliest card weighs 1, and others add to it: {sum}"
+        "the likeliest entry weighs 1, and others add to it: {sum}"
     );
     weights.into_iter().map(|weight| weight / sum).collect()
 }
 
-/// Returns the score of a card; `None` if it cannot hold.
+/// Returns the score of an entry; `None` if it cannot hold.
 fn score(
-    (card, weights): (&Card, &Weights),
+    (entry, weights): (&CounterCause, &Weights),
     (features, places): (&Features, &Places),
     wait: Wait,
 ) -> Option<f64> {
     let (_, bias) = weights.waits.iter().find(|(one, _)| *one == wait)?;
-    if let Some(needed) = card.needs {
+    if let Some(needed) = entry.needs {
         features.value(needed).filter(|value| *value > 0.0)?;
     }
     let rows = weights.rows.iter();
@@ -120,13 +120,13 @@ mod tests {
 
     #[test]
     fn every_card_is_a_known_cause_with_weights_that_fit_its_knots() {
-        assert_eq!(CARDS.len(), WEIGHTS.len());
-        for (card, weights) in CARDS.iter().zip(WEIGHTS) {
-            assert_eq!(card.id, weights.card);
-            assert!(crate::find(card.id).is_some(), "{}", card.id);
-            assert!(!weights.waits.is_empty(), "{}", card.id);
+        assert_eq!(COUNTER_CAUSES.len(), WEIGHTS.len());
+        for (entry, weights) in COUNTER_CAUSES.iter().zip(WEIGHTS) {
+            assert_eq!(entry.id, weights.card);
+            assert!(crate::find(entry.id).is_some(), "{}", entry.id);
+            assert!(!weights.waits.is_empty(), "{}", entry.id);
             for (feature, row) in weights.rows {
-                assert_eq!(row.len(), feature.knots().len(), "{} {feature:?}", card.id);
+                assert_eq!(row.len(), feature.knots().len(), "{} {feature:?}", entry.id);
             }
         }
         for feature in Feature::ALL {
@@ -137,15 +137,15 @@ mod tests {
 
     #[test]
     fn every_card_can_win() {
-        for (index, (card, weights)) in CARDS.iter().zip(WEIGHTS).enumerate() {
+        for (index, (entry, weights)) in COUNTER_CAUSES.iter().zip(WEIGHTS).enumerate() {
             let mut features = Features([f64::NAN; FEATURES]);
-            if let Some(needed) = card.needs {
+            if let Some(needed) = entry.needs {
                 features.0[needed as usize] = 1.0;
             }
             for (feature, row) in weights.rows {
                 let knots = feature.knots().iter().zip(*row);
                 let possible =
-                    knots.filter(|(knot, _)| card.needs != Some(*feature) || **knot > 0.0);
+                    knots.filter(|(knot, _)| entry.needs != Some(*feature) || **knot > 0.0);
                 let best = possible.max_by(|a, b| a.1.total_cmp(b.1));
                 features.0[*feature as usize] = best.map_or(f64::NAN, |best| *best.0);
             }
@@ -153,7 +153,7 @@ mod tests {
                 let all = probabilities(&features, *wait);
                 all.iter().all(|other| *other <= all[index])
             });
-            assert!(wins, "{}", card.id);
+            assert!(wins, "{}", entry.id);
         }
     }
 

@@ -30,7 +30,7 @@ pub(super) fn crowding(m: &Measures<'_>) -> Option<f64> {
         return None;
     }
     // The first ends slow start, in which any queue grows.
-    let later = m.trail.episodes.list.get(1..).unwrap_or_default();
+    let later = m.sender_view.episodes.list.get(1..).unwrap_or_default();
     let mut sum = None;
     for episode in later.iter().filter(|one| !one.is_repeated()) {
         let trip = episode.punctual_trip;

@@ -15,7 +15,7 @@ use crate::episode::RecoveryEpisode;
 use crate::round::{Round, State};
 
 /// Bytes lost close together, and bytes between them that passed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct LossBurst {
     lost: u64,
     passed: u64,
@@ -67,7 +67,7 @@ pub(super) fn passed(m: &Measures<'_>, first: &RecoveryEpisode) -> Option<f64> {
     if first.timeouts > 0 || first.spurious > 0 || first.overtaken > 0 {
         return None;
     }
-    let passed = first.flood.share_passed(m.mss())?;
+    let passed = first.loss_burst.share_passed(m.mss())?;
     let before = m.rounds_before(first, 2);
     // After an idle time the burst is not clocked by ACKs.
     let is_clocked = before
@@ -102,7 +102,7 @@ mod tests {
     /// Returns the fraction passed by a meter whose input is `speed` times its rate. `room` is the
     /// meter's depth.
     fn met(speed: f64, room: f64, segments: u64) -> Option<f64> {
-        let (mut level, mut flood) = (0.0_f64, None);
+        let (mut level, mut loss_burst) = (0.0_f64, None);
         for segment in 0..segments {
             level = (level - 1.0 / speed).max(0.0);
             if level + 1.0 <= room {
@@ -110,10 +110,10 @@ mod tests {
                 continue;
             }
             let start = segment * MSS;
-            let flood = flood.get_or_insert(LossBurst::new(start, segments * MSS));
-            flood.on_lost(start, start + MSS, MSS);
+            let loss_burst = loss_burst.get_or_insert(LossBurst::new(start, segments * MSS));
+            loss_burst.on_lost(start, start + MSS, MSS);
         }
-        flood?.share_passed(MSS)
+        loss_burst?.share_passed(MSS)
     }
 
     proptest! {
@@ -142,10 +142,10 @@ mod tests {
     #[test]
     fn few_losses_tell_nothing_and_distant_ones_neither() {
         assert_eq!(met(4.0, 40.0, 70), None);
-        let mut flood = LossBurst::new(0, 1_000_000 * MSS);
+        let mut loss_burst = LossBurst::new(0, 1_000_000 * MSS);
         for loss in 0..1000 {
-            flood.on_lost(loss * 100 * MSS, (loss * 100 + 9) * MSS, MSS);
+            loss_burst.on_lost(loss * 100 * MSS, (loss * 100 + 9) * MSS, MSS);
         }
-        assert_eq!(flood.share_passed(MSS), None);
+        assert_eq!(loss_burst.share_passed(MSS), None);
     }
 }

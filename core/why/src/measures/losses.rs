@@ -11,8 +11,8 @@ use gigatcp_units::Duration;
 use super::crowding::crowding;
 use super::loss_burst;
 use super::{Measures, quartile, ratio};
-use crate::View;
-use crate::capture_pair::Fate;
+use crate::CapturePoint;
+use crate::capture_pair::LossOutcome;
 use crate::episode::RecoveryEpisode;
 use crate::round::State;
 use crate::sender_view::{Gap, SenderView};
@@ -125,7 +125,7 @@ impl LossMeasures {
             let stood = frozen.until.saturating_since(frozen.since);
             (stood.as_secs_f64() / base, one.start <= frozen.edge)
         });
-        let fate = m.fate(one);
+        let outcome = m.outcome(one);
         let longest = m.pair.map(|pair| pair.between.queues().0.as_secs_f64());
         let of_longest =
             |queue: Duration| longest.map(|longest| ratio(queue.as_secs_f64(), longest).min(1.0));
@@ -144,21 +144,21 @@ impl LossMeasures {
             frozen: frozen.map_or(0.0, |(stood, _)| stood),
             at_edge: frozen.is_some_and(|(_, near)| near),
             row: (one.row / m.mss()) as f64,
-            never_full: m.trail.largest_acked < m.mss() && one.full_sized_only(),
+            never_full: m.sender_view.largest_acked < m.mss() && one.full_sized,
             is_repeated: one.is_repeated(),
-            never_repaired: one.until >= m.trail.last,
+            never_repaired: one.until >= m.sender_view.last,
             length: one.until.saturating_since(one.at).as_secs_f64() / base,
             timeouts: one.timeouts as f64,
-            between: fate.map(|fate| fate.is_lost),
-            between_queue: fate.and_then(|fate| of_longest(fate.queue)),
-            between_burst: fate.and_then(|fate| of_longest(fate.flood?)),
+            between: outcome.map(|outcome| outcome.is_lost),
+            between_queue: outcome.and_then(|outcome| of_longest(outcome.queue)),
+            between_burst: outcome.and_then(|outcome| of_longest(outcome.loss_burst?)),
         }
     }
 }
 
 impl LossPattern {
     pub fn of(m: &Measures<'_>) -> Self {
-        let list = &m.trail.episodes.list;
+        let list = &m.sender_view.episodes.list;
         // The first loss ends slow start, which overshoots: it is not typical of others.
         let later = list.get(1..).unwrap_or_default();
         let events = loss_events(m, later);
@@ -227,9 +227,9 @@ fn shared_queue(m: &Measures<'_>, later: &[RecoveryEpisode]) -> Option<f64> {
 fn needless(m: &Measures<'_>, one: &RecoveryEpisode) -> u64 {
     let proven = one.spurious.max(one.overtaken);
     // Lost ACKs and timers cause spurious retransmissions as well.
-    let mut list = m.trail.episodes.list.iter();
+    let mut list = m.sender_view.episodes.list.iter();
     let is_reordered = list.any(|one| one.overtaken > 0);
-    if m.view == View::Receiver && is_reordered && one.timeouts == 0 {
+    if m.view == CapturePoint::Receiver && is_reordered && one.timeouts == 0 {
         proven.max(one.needless)
     } else {
         proven
@@ -318,13 +318,13 @@ impl Measures<'_> {
     }
 
     fn is_tight(&self, episode: &RecoveryEpisode) -> Option<bool> {
-        let (trail, gap) = self.gap(episode)?;
-        took_no_time(trail, gap, self.mss(), self.base)
+        let (sender_view, gap) = self.gap(episode)?;
+        took_no_time(sender_view, gap, self.mss(), self.base)
     }
 
     fn is_loose(&self, episode: &RecoveryEpisode) -> Option<bool> {
-        let (trail, gap) = self.gap(episode)?;
-        let is_close = trail.data_spacing.is_close(gap.octets, gap.wait);
+        let (sender_view, gap) = self.gap(episode)?;
+        let is_close = sender_view.data_spacing.is_close(gap.octets, gap.wait);
         (gap.wait * 2 <= self.base).then_some(!is_close)
     }
 
@@ -334,17 +334,19 @@ impl Measures<'_> {
     }
 
     fn gap(&self, episode: &RecoveryEpisode) -> Option<(&SenderView, &Gap)> {
-        let trail = self.pair.map_or(self.trail, |pair| pair.trail);
-        let next = trail.gaps.partition_point(|gap| gap.end <= episode.start);
-        let gap = trail.gaps.get(next);
+        let sender_view = self.pair.map_or(self.sender_view, |pair| pair.sender_view);
+        let next = sender_view
+            .gaps
+            .partition_point(|gap| gap.end <= episode.start);
+        let gap = sender_view.gaps.get(next);
         let gap = gap.filter(|gap| gap.start <= episode.start)?;
-        Some((trail, gap))
+        Some((sender_view, gap))
     }
 
     /// Returns the fate of an episode's first segment between two captures.
-    fn fate(&self, episode: &RecoveryEpisode) -> Option<Fate> {
+    fn outcome(&self, episode: &RecoveryEpisode) -> Option<LossOutcome> {
         let between = self.pair?.between;
-        between.fate(episode.start as u32, episode.at, self.base)
+        between.outcome(episode.start as u32, episode.at, self.base)
     }
 
     /// Returns the growth of cwnd around this round, in segments per RTT. Only if it grows as in
@@ -380,8 +382,8 @@ impl Measures<'_> {
 
 /// Whether a gap took no time. False if it took exactly the time of the missing data, or the link
 /// had been idle before it.
-fn took_no_time(trail: &SenderView, gap: &Gap, mss: u64, base: Duration) -> Option<bool> {
-    let spacing = &trail.data_spacing;
+fn took_no_time(sender_view: &SenderView, gap: &Gap, mss: u64, base: Duration) -> Option<bool> {
+    let spacing = &sender_view.data_spacing;
     if spacing.is_close(gap.octets, gap.wait) {
         return Some(true);
     }

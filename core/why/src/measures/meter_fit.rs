@@ -27,11 +27,11 @@ impl MeterFit {
     pub fn of(m: &Measures<'_>) -> Option<Self> {
         let line = m.line?;
         let rates = (1..=STEPS).map(|step| line * STEP * f64::from(step));
-        let fits = rates.filter_map(|rate| Some((rate, m.trail.meter.fit(rate, m.mss())?)));
+        let fits = rates.filter_map(|rate| Some((rate, m.sender_view.meter.fit(rate, m.mss())?)));
         let (rate, fit) = fits.min_by(|(_, a), (_, b)| {
             (a.over + a.spread / 8.0).total_cmp(&(b.over + b.spread / 8.0))
         })?;
-        let episodes = m.trail.episodes.list.iter();
+        let episodes = m.sender_view.episodes.list.iter();
         let queues = episodes.filter_map(|one| m.queue_before(one));
         let median = quartile(queues.map(|queue| queue.as_secs_f64()).collect(), 2);
         Some(Self {

@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 use gigatcp_flows::{Connection, Direction, Scaling, Side};
 use gigatcp_units::{Duration, Instant};
 
-use crate::View;
+use crate::CapturePoint;
 use crate::capture_pair::CapturePair;
 use crate::episode::RecoveryEpisode;
 use crate::exchange::Exchange;
@@ -39,10 +39,10 @@ pub(crate) struct Measures<'a> {
     /// Requests and responses, of both directions.
     pub exchange: &'a Exchange,
     pub side: Side,
-    pub trail: &'a SenderView,
+    pub sender_view: &'a SenderView,
     pub rounds: &'a [Round],
     sizes: Sizes,
-    pub view: View,
+    pub view: CapturePoint,
     /// A second capture, nearer to the receiver.
     pub pair: Option<Pair<'a>>,
     /// Minimum RTT of the whole path.
@@ -60,8 +60,8 @@ pub(crate) struct Measures<'a> {
     /// Minimum turnaround: from an ACK at the capture point to the data that echoes it.
     min_turn: Option<Duration>,
     /// Queueing delay of data, and of ACKs, up to the capture point, by timestamps.
-    forth: OneWay,
-    back: OneWay,
+    forward: OneWay,
+    reverse: OneWay,
     usual_shares: Option<(f64, f64)>,
     /// Minimum RTT above the minimum that counts as a queue.
     pub queue_step: Duration,
@@ -87,39 +87,39 @@ pub(crate) struct Measures<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair<'a> {
     /// Sender view of the direction at that capture point.
-    pub trail: &'a SenderView,
+    pub sender_view: &'a SenderView,
     pub between: &'a CapturePair,
 }
 
 impl<'a> Measures<'a> {
     pub fn of(
         connection: &'a Connection,
-        trail: &'a SenderView,
+        sender_view: &'a SenderView,
         (start, exchange): (Instant, &'a Exchange),
         pair: Option<Pair<'a>>,
     ) -> Self {
-        let rounds = trail.rounds.as_slice();
-        let (view, base) = path::view_and_base(connection, trail);
-        let forth = OneWay::of(rounds, |round| round.data_stamp);
-        let back = OneWay::of(rounds, |round| round.ack_stamp);
+        let rounds = sender_view.rounds.as_slice();
+        let (view, base) = path::view_and_base(connection, sender_view);
+        let forward = OneWay::of(rounds, |round| round.data_stamp);
+        let reverse = OneWay::of(rounds, |round| round.ack_stamp);
         let mut measures = Self {
             connection,
             exchange,
-            side: trail.side,
-            trail,
+            side: sender_view.side,
+            sender_view,
             rounds,
-            sizes: trail.sizes(),
+            sizes: sender_view.sizes(),
             view,
             pair,
             base,
-            peak: path::peak_rate(rounds, trail.sizes().full(), base),
-            line: path::dispersion_rate(trail, view, pair),
+            peak: path::peak_rate(rounds, sender_view.sizes().full(), base),
+            line: path::dispersion_rate(sender_view, view, pair),
             capacity: Capacity::default(),
-            train: path::train_rate(rounds, trail.sizes().full()),
-            trips: path::round_trips(rounds, view, trail.turn),
+            train: path::train_rate(rounds, sender_view.sizes().full()),
+            trips: path::round_trips(rounds, view, sender_view.turn),
             min_turn: rounds.iter().filter_map(|round| round.turn.least).min(),
-            forth,
-            back,
+            forward,
+            reverse,
             usual_shares: None,
             queue_step: Duration::ZERO,
             queue_max: Duration::ZERO,
@@ -132,7 +132,7 @@ impl<'a> Measures<'a> {
             window_max: Vec::new(),
             data_late_min: one_way::earliest(rounds),
             start,
-            duration: trail.last.saturating_since(start),
+            duration: sender_view.last.saturating_since(start),
         };
         measures.complete();
         measures
@@ -140,7 +140,7 @@ impl<'a> Measures<'a> {
 
     /// Calculates measures that depend on others, in order of dependency.
     fn complete(&mut self) {
-        let episodes = &self.trail.episodes.list;
+        let episodes = &self.sender_view.episodes.list;
         debug_assert!(
             self.rounds
                 .windows(2)
@@ -285,6 +285,7 @@ pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
 
 /// Returns a quartile of the samples; `None` if there are none.
 pub(crate) fn quartile(mut samples: Vec<f64>, quarters: usize) -> Option<f64> {
+    debug_assert!(quarters <= 4, "{quarters} quarters of the samples");
     samples.sort_by(f64::total_cmp);
     let place = samples.len() * quarters / 4;
     samples

@@ -81,8 +81,8 @@ impl Measures<'_> {
     /// Returns the delay of data before the capture point above its minimum. `None` unless
     /// timestamps show it.
     pub fn data_delay(&self, index: usize) -> Option<Duration> {
-        let late = self.forth.late(index)?;
-        (late > self.forth.tick * 2).then_some(late)
+        let late = self.forward.late(index)?;
+        (late > self.forward.tick * 2).then_some(late)
     }
 
     /// Returns the mean delays of data and of ACKs between two captures in that round. They are
@@ -95,16 +95,16 @@ impl Measures<'_> {
     /// Returns the fractions of a standing queue on the forward and on the reverse path. Both are
     /// between the capture point and the hosts.
     fn shares_of(&self, index: usize) -> Option<(f64, f64)> {
-        if let Some((forth, back)) = self.pair_delays(index) {
-            let both = (forth + back).as_secs_f64().max(1e-9);
-            return Some((forth.as_secs_f64() / both, back.as_secs_f64() / both));
+        if let Some((forward, reverse)) = self.pair_delays(index) {
+            let both = (forward + reverse).as_secs_f64().max(1e-9);
+            return Some((forward.as_secs_f64() / both, reverse.as_secs_f64() / both));
         }
-        let coarse = self.forth.tick.max(self.back.tick) * 5 / 2;
+        let coarse = self.forward.tick.max(self.reverse.tick) * 5 / 2;
         let queue = self.queue(index).filter(|queue| *queue >= coarse)?;
         let share = |part: Duration| part.as_secs_f64() / queue.as_secs_f64().max(1e-9);
         Some((
-            share(self.forth.late(index)?),
-            share(self.back.late(index)?),
+            share(self.forward.late(index)?),
+            share(self.reverse.late(index)?),
         ))
     }
 
@@ -115,10 +115,10 @@ impl Measures<'_> {
 
     pub(super) fn median_shares(&self) -> Option<(f64, f64)> {
         let all = (0..self.rounds.len()).filter_map(|index| self.shares_of(index));
-        let (mut forth, mut back): (Vec<f64>, Vec<f64>) = all.unzip();
-        forth.sort_by(f64::total_cmp);
-        back.sort_by(f64::total_cmp);
-        let middle = forth.len() / 2;
-        Some((*forth.get(middle)?, *back.get(middle)?))
+        let (mut forward, mut reverse): (Vec<f64>, Vec<f64>) = all.unzip();
+        forward.sort_by(f64::total_cmp);
+        reverse.sort_by(f64::total_cmp);
+        let middle = forward.len() / 2;
+        Some((*forward.get(middle)?, *reverse.get(middle)?))
     }
 }

@@ -6,7 +6,7 @@ use gigatcp_flows::Connection;
 use gigatcp_units::{Duration, Rate};
 
 use super::{Measures, Pair, quartile, ratio};
-use crate::View;
+use crate::CapturePoint;
 use crate::account::Attributed;
 use crate::episode::RecoveryEpisode;
 use crate::round::{Round, State};
@@ -133,16 +133,19 @@ pub(super) fn train_rate(rounds: &[Round], mss: u64) -> f64 {
 }
 
 /// Returns the capture point, and the minimum RTT of the whole path.
-pub(super) fn view_and_base(connection: &Connection, trail: &SenderView) -> (View, Duration) {
-    let rounds = trail.rounds.as_slice();
+pub(super) fn view_and_base(
+    connection: &Connection,
+    sender_view: &SenderView,
+) -> (CapturePoint, Duration) {
+    let rounds = sender_view.rounds.as_slice();
     let shortest = rounds.iter().filter_map(|round| round.trip.least).min();
-    let handshake = connection.direction(trail.side).round_trips().min();
+    let handshake = connection.direction(sender_view.side).round_trips().min();
     let trip = shortest.map(|trip| handshake.map_or(trip, |other| trip.min(other)));
-    let view = View::infer(handshake.or(trip), trail.turn);
+    let view = CapturePoint::infer(handshake.or(trip), sender_view.turn);
     let turn = if view.is_near_sender() {
         Duration::ZERO
     } else {
-        trail.turn.unwrap_or_default()
+        sender_view.turn.unwrap_or_default()
     };
     (view, trip.unwrap_or_default() + turn)
 }
@@ -177,21 +180,21 @@ pub(super) fn peak_rate(rounds: &[Round], mss: u64, base: Duration) -> f64 {
 
 /// Returns the bottleneck rate from the distances between packets behind it.
 pub(super) fn dispersion_rate(
-    trail: &SenderView,
-    view: View,
+    sender_view: &SenderView,
+    view: CapturePoint,
     pair: Option<Pair<'_>>,
 ) -> Option<f64> {
     match pair {
-        Some(pair) => pair.trail.data_spacing.rate(),
-        None if view.is_near_sender() => trail.ack_spacing.rate(),
-        None => trail.data_spacing.rate(),
+        Some(pair) => pair.sender_view.data_spacing.rate(),
+        None if view.is_near_sender() => sender_view.ack_spacing.rate(),
+        None => sender_view.data_spacing.rate(),
     }
 }
 
 /// Returns the RTT of the whole path in each round.
 pub(super) fn round_trips(
     rounds: &[Round],
-    view: View,
+    view: CapturePoint,
     turn: Option<Duration>,
 ) -> Vec<Option<Duration>> {
     let of = |round: &Round| {
@@ -221,7 +224,7 @@ pub(super) fn queue_step(measures: &Measures<'_>) -> Duration {
 pub(super) fn queue_max(measures: &Measures<'_>) -> Duration {
     let trips = measures.trips.iter().flatten().max().copied();
     let max = trips.unwrap_or_default().saturating_sub(measures.base);
-    let episodes = &measures.trail.episodes.list;
+    let episodes = &measures.sender_view.episodes.list;
     let before = episodes.iter().filter_map(|one| measures.queue_before(one));
     max.max(before.max().unwrap_or_default())
 }
@@ -248,7 +251,7 @@ impl Measures<'_> {
         let turn = if self.view.is_near_sender() {
             Duration::ZERO
         } else {
-            episode.turn.or(self.trail.turn).unwrap_or_default()
+            episode.turn.or(self.sender_view.turn).unwrap_or_default()
         };
         let trip = episode.trip?;
         Some((trip + turn).saturating_sub(self.base))

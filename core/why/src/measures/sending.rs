@@ -57,7 +57,7 @@ impl Measures<'_> {
     /// all data immediately follows one.
     pub fn clocked(&self, index: usize) -> Option<f64> {
         let round = &self.rounds[index];
-        let at_once = SenderView::at_once(self.trail.turn).as_nanos() as f64;
+        let at_once = SenderView::at_once(self.sender_view.turn).as_nanos() as f64;
         let gaps = round.ack_gaps.mean();
         let is_dense = gaps.is_some_and(|mean| mean < 2.0 * at_once);
         let share = ratio(round.clocked as f64, round.sent as f64);

@@ -40,7 +40,7 @@ impl SenderView {
 
     /// Whether it is expected data.
     #[inline(always)]
-    pub(super) fn is_expected(&self, shown: &Shown<'_>) -> bool {
+    pub(super) fn is_expected(&self, shown: &AnalyzedPacket<'_>) -> bool {
         let packet = shown.packet;
         let data = shown.connection.direction(self.side);
         let octets = u64::from(packet.payload_len);
@@ -56,7 +56,7 @@ impl SenderView {
 
     /// Processes expected data.
     #[inline(always)]
-    pub(super) fn on_expected(&mut self, shown: &Shown<'_>) {
+    pub(super) fn on_expected(&mut self, shown: &AnalyzedPacket<'_>) {
         let packet = shown.packet;
         let octets = self.steady;
         let (start, end) = (self.nxt, self.nxt + octets);
@@ -78,7 +78,6 @@ impl SenderView {
         self.usual.1 += 1;
         self.count_new(packet.at, octets, (start, end));
         self.is_all = false;
-        self.round.marked += u64::from(packet.flags.contains(Flags::PSH));
         self.last_data = self.last_data.max(packet.at);
     }
 }

@@ -13,7 +13,7 @@ const fn is_old(kinds: Kinds) -> bool {
 
 impl SenderView {
     /// Processes a packet of the receiver.
-    pub fn on_heard(&mut self, shown: &Shown<'_>) {
+    pub fn on_heard(&mut self, shown: &AnalyzedPacket<'_>) {
         let packet = shown.packet;
         if shown.verdict.kinds.contains(Kind::CapturedTwice) {
             return;
@@ -36,9 +36,6 @@ impl SenderView {
             self.echoes.on_val(stamps.val, packet.at, shown.number);
             if let Some(stamp) = self.fresh(1, stamps.val, packet.at) {
                 self.round.ack_stamp.get_or_insert(stamp);
-                if let Some(late) = self.host_clocks[1].on_fresh(stamp) {
-                    Extremes::widen(&mut self.round.ack_late, late);
-                }
             }
         }
         let ack = acked_to(data);
@@ -76,20 +73,20 @@ impl SenderView {
             {
                 let due = (first.at + turn).min(known.at);
                 self.pass(due, End::Event);
-                self.learn(&first, number);
+                self.apply_ack(&first, number);
             }
         }
         self.pending.push_back(known);
     }
 
-    fn note_trip(&mut self, shown: &Shown<'_>) {
+    fn note_trip(&mut self, shown: &AnalyzedPacket<'_>) {
         let kinds = shown.verdict.kinds;
         let at = shown.packet.at;
         let last_heard = self.last_heard.replace(at);
         self.round.acks += 1;
         let is_close = |last: Instant| at.saturating_since(last) <= ACK_BURST;
         self.round.ack_bursts += u64::from(last_heard.is_some_and(is_close));
-        let is_sack = shown.packet.says_more && !kinds.contains(Kind::CongestionExperienced);
+        let is_sack = shown.packet.has_sack_or_ce && !kinds.contains(Kind::CongestionExperienced);
         self.round.sack_acks += u64::from(is_sack);
         // ACKs delayed behind a gap do not show the path's RTT.
         if let Some(trip) = shown.verdict.round_trip()
@@ -99,7 +96,7 @@ impl SenderView {
             self.last_trip = Some(trip);
             self.note_round_trip();
             // The ACK that reports the gap may have been delayed until then (RFC 5681 section 4.2).
-            if !shown.packet.says_more {
+            if !shown.packet.has_sack_or_ce {
                 self.round.trip.add(trip);
                 self.punctual_trip = trip;
             }
@@ -118,12 +115,9 @@ impl SenderView {
         }
     }
 
-    fn note_window(&mut self, shown: &Shown<'_>, ack: u64) {
+    fn note_window(&mut self, shown: &AnalyzedPacket<'_>, ack: u64) {
         let kinds = shown.verdict.kinds;
         let data = shown.connection.direction(self.side);
-        if !self.knows_edge {
-            self.note_unscaled(data.next_position().saturating_sub(ack), shown.packet.wnd);
-        }
         if !shown.packet.flags.contains(Flags::SYN) {
             self.round.offer(if self.knows_edge {
                 data.offered_to().saturating_sub(ack)
@@ -140,7 +134,6 @@ impl SenderView {
         }
         let has_more = data.next_position() > ack;
         if kinds.contains(Kind::WindowUpdate) {
-            self.round.updates += 1;
             if self.updates.count == 0 {
                 self.updates.first_packet = shown.number;
             }
@@ -160,15 +153,6 @@ impl SenderView {
         }
     }
 
-    /// Raises the minimum window scale to hold the data in flight.
-    #[cold]
-    fn note_unscaled(&mut self, flight: u64, wnd: u16) {
-        const MOST: u8 = 14;
-        while wnd > 0 && self.least_scale < MOST && u64::from(wnd) << self.least_scale < flight {
-            self.least_scale += 1;
-        }
-    }
-
     #[inline]
     fn note_zero(&mut self, is_zero: bool, at: Instant) {
         if is_zero {
@@ -181,7 +165,7 @@ impl SenderView {
 
     /// Detects a right edge that does not advance while data is acknowledged. A scaled window is
     /// advertised in units, so the edge seems to move by less than one of them.
-    fn freeze(&mut self, shown: &Shown<'_>, ack: u64, edge: u64) {
+    fn freeze(&mut self, shown: &AnalyzedPacket<'_>, ack: u64, edge: u64) {
         if !self.knows_edge {
             return;
         }

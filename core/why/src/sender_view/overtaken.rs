@@ -60,7 +60,7 @@ impl Made {
 
 /// Result for a packet that fills a gap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Turned {
+pub(super) enum ReorderResult {
     /// A copy of a reordered segment.
     CopyOfLate,
     /// Reordered: a copy of it has overtaken it.
@@ -85,7 +85,7 @@ impl Overtaken {
         (start, end): (u64, u64),
         packet: &PacketSummary,
         kinds: Kinds,
-    ) -> Turned {
+    ) -> ReorderResult {
         debug_assert!(
             kinds.is_retransmission(),
             "what passes again is a retransmission: {kinds:?}"
@@ -97,15 +97,15 @@ impl Overtaken {
             let is_older = made.is_before(other.made);
             if !other.is_copy && is_older == Some(false) {
                 self.0.remove(place);
-                return Turned::CopyOfLate;
+                return ReorderResult::CopyOfLate;
             }
             if other.is_copy && is_older == Some(true) {
                 self.0.remove(place);
-                return Turned::Overtaken;
+                return ReorderResult::Overtaken;
             }
         }
         self.note((start, end), packet, true);
-        Turned::AsItSeems
+        ReorderResult::AsItSeems
     }
 
     fn note(&mut self, (start, end): (u64, u64), packet: &PacketSummary, is_copy: bool) {
@@ -137,7 +137,7 @@ mod tests {
             wnd: 0,
             ident,
             options_len: 0,
-            says_more: false,
+            has_sack_or_ce: false,
             payload_len: 1000,
             timestamps: None,
         }
@@ -154,7 +154,7 @@ mod tests {
         let mut overtaken = Overtaken::default();
         overtaken.on_late((0, 1000), &packet(7));
         let turned = overtaken.on_again((0, 1000), &packet(20), again());
-        assert_eq!(turned, Turned::CopyOfLate);
+        assert_eq!(turned, ReorderResult::CopyOfLate);
     }
 
     #[test]
@@ -162,7 +162,10 @@ mod tests {
         let mut overtaken = Overtaken::default();
         let first = overtaken.on_again((0, 1000), &packet(20), again());
         let second = overtaken.on_again((0, 1000), &packet(7), again());
-        assert_eq!((first, second), (Turned::AsItSeems, Turned::Overtaken));
+        assert_eq!(
+            (first, second),
+            (ReorderResult::AsItSeems, ReorderResult::Overtaken)
+        );
     }
 
     #[test]
@@ -170,6 +173,6 @@ mod tests {
         let mut overtaken = Overtaken::default();
         overtaken.on_again((0, 1000), &packet(20), again());
         let turned = overtaken.on_again((0, 1000), &packet(30), again());
-        assert_eq!(turned, Turned::AsItSeems);
+        assert_eq!(turned, ReorderResult::AsItSeems);
     }
 }

@@ -4,7 +4,7 @@ use super::*;
 
 impl SenderView {
     /// Applies the acknowledgments that the sender of the packet had received.
-    pub(super) fn release(&mut self, (start, end): (u64, u64), shown: &Shown<'_>) {
+    pub(super) fn release(&mut self, (start, end): (u64, u64), shown: &AnalyzedPacket<'_>) {
         if !self.pending.is_empty() {
             let waiting = self.waits_unseen(start, end);
             self.let_go((start, end), shown, waiting);
@@ -16,7 +16,7 @@ impl SenderView {
     pub(super) fn let_go(
         &mut self,
         (start, end): (u64, u64),
-        shown: &Shown<'_>,
+        shown: &AnalyzedPacket<'_>,
         mut waiting: Option<(Instant, u64)>,
     ) {
         let packet = shown.packet;
@@ -54,7 +54,7 @@ impl SenderView {
                 }
                 None => self.pass(at, End::Event),
             }
-            self.learn(&first, shown.number);
+            self.apply_ack(&first, shown.number);
         }
     }
 
@@ -93,7 +93,7 @@ impl SenderView {
         Some((self.last_data + sending, edge))
     }
 
-    fn note_wait(&mut self, shown: &Shown<'_>, waited: Duration) {
+    fn note_wait(&mut self, shown: &AnalyzedPacket<'_>, waited: Duration) {
         if self.released.is_none_or(|(_, _, most)| most < waited) {
             self.released = Some((shown.number, shown.packet.at, waited));
         }

@@ -3,7 +3,7 @@
 use crate::echoes::Tick;
 use crate::measures::loss_burst::LossBurst;
 
-use super::overtaken::Turned;
+use super::overtaken::ReorderResult;
 use super::*;
 
 /// Maximum time of an immediate response of a host.
@@ -15,7 +15,7 @@ const LEAST_PAUSE: Duration = Duration::from_millis(2);
 impl SenderView {
     /// Processes a packet of the sender: data, or its FIN.
     #[inline(always)]
-    pub fn on_sent(&mut self, shown: &Shown<'_>) {
+    pub fn on_sent(&mut self, shown: &AnalyzedPacket<'_>) {
         if self.is_expected(shown) {
             self.on_expected(shown);
         } else {
@@ -24,7 +24,7 @@ impl SenderView {
     }
 
     #[inline(never)]
-    fn on_any(&mut self, shown: &Shown<'_>) {
+    fn on_any(&mut self, shown: &AnalyzedPacket<'_>) {
         let packet = shown.packet;
         if packet.flags.contains(Flags::RST) {
             return self.on_reset(shown);
@@ -78,7 +78,7 @@ impl SenderView {
     }
 
     /// Records packets that the sender made and that did not pass here.
-    fn note_ident(&mut self, shown: &Shown<'_>) {
+    fn note_ident(&mut self, shown: &AnalyzedPacket<'_>) {
         let packet = shown.packet;
         let is_none = shown.verdict.kinds.contains(Kind::CapturedTwice);
         if is_none || packet.flags.contains(Flags::SYN) {
@@ -101,7 +101,7 @@ impl SenderView {
 
     /// Processes a zero-window probe.
     #[cold]
-    fn on_probe(&mut self, shown: &Shown<'_>) {
+    fn on_probe(&mut self, shown: &AnalyzedPacket<'_>) {
         if self.has_data {
             let place = shown.connection.position(self.side, shown.packet.seq);
             self.release((place, place), shown);
@@ -111,7 +111,7 @@ impl SenderView {
     }
 
     /// Begins with the first data.
-    fn begin(&mut self, shown: &Shown<'_>, start: u64) {
+    fn begin(&mut self, shown: &AnalyzedPacket<'_>, start: u64) {
         let data = shown.connection.direction(self.side);
         self.pass(shown.packet.at, End::Event);
         self.has_data = true;
@@ -137,13 +137,13 @@ impl SenderView {
     }
 
     #[inline(always)]
-    pub(super) fn note_echo(&mut self, shown: &Shown<'_>) {
+    pub(super) fn note_echo(&mut self, shown: &AnalyzedPacket<'_>) {
         let Some(stamps) = shown.packet.timestamps else {
             return;
         };
         if let Some(stamp) = self.fresh(0, stamps.val, shown.packet.at) {
             self.round.data_stamp.get_or_insert(stamp);
-            if let Some(late) = self.host_clocks[0].on_fresh(stamp) {
+            if let Some(late) = self.host_clock.on_fresh(stamp) {
                 Extremes::widen(&mut self.round.data_late, late);
             }
         }
@@ -164,7 +164,7 @@ impl SenderView {
 
     /// Records that the segment does not echo an acknowledgment that had passed.
     #[cold]
-    fn note_lag(&mut self, shown: &Shown<'_>, unknown: &Tick) {
+    fn note_lag(&mut self, shown: &AnalyzedPacket<'_>, unknown: &Tick) {
         let waited = shown.packet.at.saturating_since(unknown.at);
         let waited = waited.saturating_sub(self.turn.unwrap_or_default());
         let is_again = shown.verdict.kinds.is_retransmission();
@@ -182,12 +182,12 @@ impl SenderView {
         }
     }
 
-    fn note_hole(&mut self, shown: &Shown<'_>, start: u64) {
+    fn note_hole(&mut self, shown: &AnalyzedPacket<'_>, start: u64) {
         if shown.verdict.kinds.contains(Kind::AfterGap) && start > self.nxt {
             self.round.gaps += 1;
             self.meter.on_hole(start - self.nxt);
             self.hole.get_or_insert((start, shown.packet.at));
-            self.episodes.on_hole(Hole {
+            self.episodes.on_hole(SequenceGap {
                 at: shown.packet.at,
                 packet: shown.number,
                 start: self.nxt,
@@ -199,7 +199,7 @@ impl SenderView {
     }
 
     /// Records distances between full segments, and across gaps.
-    fn note_spacing(&mut self, shown: &Shown<'_>, start: u64) {
+    fn note_spacing(&mut self, shown: &AnalyzedPacket<'_>, start: u64) {
         let octets = u64::from(shown.packet.payload_len);
         let gap = shown.packet.at.saturating_since(self.last_data);
         if octets < self.mss.max(1) || self.first_data == Some(shown.packet.at) {
@@ -225,7 +225,7 @@ impl SenderView {
         }
     }
 
-    fn on_new(&mut self, shown: &Shown<'_>, start: u64, end: u64) {
+    fn on_new(&mut self, shown: &AnalyzedPacket<'_>, start: u64, end: u64) {
         let packet = shown.packet;
         let octets = u64::from(packet.payload_len);
         // The connection continues: the reset came from neither of the two hosts.
@@ -244,12 +244,7 @@ impl SenderView {
             open.sent += octets;
         }
         self.count_new(packet.at, octets, (start, end));
-        let is_marked = packet.flags.contains(Flags::PSH);
-        let ends = !self.is_whole(shown, octets);
-        self.is_all = ends && !self.is_closed();
-        self.round.ended += u64::from(ends);
-        self.round.pushed += u64::from(ends && is_marked);
-        self.round.marked += u64::from(is_marked);
+        self.is_all = !self.is_whole(shown, octets) && !self.is_closed();
         if packet.flags.contains(Flags::FIN) {
             self.fin = true;
         }
@@ -273,7 +268,6 @@ impl SenderView {
         self.full[1] = self.full[1].max(flight);
         self.meter.on_sent(at, octets, end);
         self.round.sent += octets;
-        self.total_sent += octets;
         self.round.segments += 1;
         let trip = self.round_trip;
         let gap = at.saturating_since(self.last_data);
@@ -313,7 +307,7 @@ impl SenderView {
     }
 
     /// Whether `octets` are full segments without a remainder.
-    fn is_whole(&self, shown: &Shown<'_>, octets: u64) -> bool {
+    fn is_whole(&self, shown: &AnalyzedPacket<'_>, octets: u64) -> bool {
         if self.mss > 64 && octets.is_multiple_of(self.mss) {
             return true;
         }
@@ -421,10 +415,10 @@ impl SenderView {
     }
 
     /// Processes a segment that was retransmitted, or overtaken by its own retransmission.
-    fn on_old(&mut self, shown: &Shown<'_>, (start, end): (u64, u64), silence: Duration) {
+    fn on_old(&mut self, shown: &AnalyzedPacket<'_>, (start, end): (u64, u64), silence: Duration) {
         let kinds = shown.verdict.kinds;
         let turned = self.overtaken.on_again((start, end), shown.packet, kinds);
-        if turned == Turned::Overtaken {
+        if turned == ReorderResult::Overtaken {
             self.count_again(shown);
             self.note_late();
         } else {
@@ -436,14 +430,15 @@ impl SenderView {
         };
         let Some(episode) = episode else { return };
         // Data acknowledged when its copy passed had arrived.
-        let was_there = turned != Turned::AsItSeems || kinds.contains(Kind::NeedlessRetransmission);
-        episode.overtaken += u64::from(turned != Turned::AsItSeems);
+        let was_there =
+            turned != ReorderResult::AsItSeems || kinds.contains(Kind::SpuriousRetransmission);
+        episode.overtaken += u64::from(turned != ReorderResult::AsItSeems);
         episode.needless += u64::from(was_there);
     }
 
     /// Returns the retransmitted wire segments that `flows` counted since the last call. It has
     /// their size within super-segments.
-    fn count_again(&mut self, shown: &Shown<'_>) -> u64 {
+    fn count_again(&mut self, shown: &AnalyzedPacket<'_>) -> u64 {
         let data = shown.connection.direction(self.side);
         let before = core::mem::replace(&mut self.counted_again, data.retransmitted_segments());
         self.counted_again.saturating_sub(before)
@@ -451,14 +446,14 @@ impl SenderView {
 
     /// Excludes retransmissions without data here from the next count.
     #[cold]
-    fn count_others_again(&mut self, shown: &Shown<'_>) {
+    fn count_others_again(&mut self, shown: &AnalyzedPacket<'_>) {
         if shown.verdict.kinds.is_retransmission() {
             self.count_again(shown);
         }
     }
 
     /// Begins a recovery episode at position `start`.
-    fn begin_episode(&mut self, shown: &Shown<'_>, start: u64) {
+    fn begin_episode(&mut self, shown: &AnalyzedPacket<'_>, start: u64) {
         self.row = (start, start);
         self.open = Some(RecoveryEpisode {
             at: shown.packet.at,
@@ -466,28 +461,18 @@ impl SenderView {
             packet: shown.number,
             start,
             flight: self.flight(),
-            again: 0,
-            lost: 0,
-            lost_end: start,
-            spurious: 0,
-            overtaken: 0,
-            needless: 0,
-            row: 0,
-            row_end: start,
-            flood: LossBurst::new(start, self.nxt),
-            timeouts: 0,
+            loss_burst: LossBurst::new(start, self.nxt),
             trip: self.last_trip,
             punctual_trip: self.punctual_trip,
             turn: self.last_turn,
-            late: 0,
             frozen: self.stillness(),
             full_sized: true,
-            sent: 0,
+            ..RecoveryEpisode::default()
         });
         self.recover = self.nxt;
     }
 
-    fn on_again(&mut self, shown: &Shown<'_>, start: u64, end: u64, silence: Duration) {
+    fn on_again(&mut self, shown: &AnalyzedPacket<'_>, start: u64, end: u64, silence: Duration) {
         let kinds = shown.verdict.kinds;
         let segments = self.count_again(shown);
         self.round.again += segments;
@@ -508,14 +493,8 @@ impl SenderView {
         self.meter.on_lost(start, old_end - start);
         self.meter.on_sent(shown.packet.at, end - start, end);
         let Some(open) = &mut self.open else { return };
-        open.flood.on_lost(start, end, self.mss);
+        open.loss_burst.on_lost(start, end, self.mss);
         open.again += segments;
-        open.lost += old_end.saturating_sub(open.lost_end.max(start));
-        open.lost_end = open.lost_end.max(old_end);
-        debug_assert!(
-            open.lost <= self.nxt.saturating_sub(open.start),
-            "more than was in flight"
-        );
         open.full_sized &= end - start >= self.mss;
         if is_expiry {
             open.timeouts += 1;
@@ -525,10 +504,12 @@ impl SenderView {
         } else {
             (start, end)
         };
-        if self.row.1 - self.row.0 > open.row {
-            open.row = self.row.1 - self.row.0;
-            open.row_end = self.row.1;
-        }
+        debug_assert!(
+            self.row.0 <= start && start <= self.row.1,
+            "a run of retransmissions {:?} ends with the one from {start}",
+            self.row
+        );
+        open.row = open.row.max(self.row.1 - self.row.0);
         if is_expiry {
             let waited = silence.max(shown.packet.at.saturating_since(self.last_data));
             self.episodes.expire(Expiry {
@@ -549,7 +530,7 @@ impl SenderView {
         }
     }
 
-    fn on_reset(&mut self, shown: &Shown<'_>) {
+    fn on_reset(&mut self, shown: &AnalyzedPacket<'_>) {
         self.steady = 0;
         self.pass(shown.packet.at, End::Event);
         self.over.get_or_insert(shown.packet.at);

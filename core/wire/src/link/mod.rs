@@ -306,7 +306,7 @@ pub fn dissect(link: LinkType, octets: &[u8], wire_len: u32) -> Result<Captured<
 /// calling that first is quicker.
 ///
 /// As of [`dissect`], in addition to the fragment.
-pub fn look(
+pub fn dissect_with_fragment(
     link: LinkType,
     octets: &[u8],
     wire_len: u32,

@@ -1,7 +1,9 @@
 //! A packet as a capture file holds it, the output of every reader of captures.
 
 use gigatcp_units::Instant;
-use gigatcp_wire::link::{Captured, DissectError, Fragment, LinkType, dissect, look};
+use gigatcp_wire::link::{
+    Captured, DissectError, Fragment, LinkType, dissect, dissect_with_fragment,
+};
 
 use super::notes::Place;
 use super::options::Options;
@@ -120,10 +122,12 @@ impl<'a> Record<'a> {
     }
 
     /// Returns the TCP segment and, for a fragment, the fragment. The fragment is one of a packet
-    /// that may contain TCP; see [`gigatcp_wire::link::look`].
+    /// that may contain TCP; see [`gigatcp_wire::link::dissect_with_fragment`].
     #[inline]
-    pub fn look(&self) -> (Result<Captured<'a>, DissectError>, Option<Fragment<'a>>) {
-        look(self.link, self.octets, self.wire_len)
+    pub fn dissect_with_fragment(
+        &self,
+    ) -> (Result<Captured<'a>, DissectError>, Option<Fragment<'a>>) {
+        dissect_with_fragment(self.link, self.octets, self.wire_len)
     }
 
     /// Returns its place, for notes.

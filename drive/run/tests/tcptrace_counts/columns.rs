@@ -134,17 +134,15 @@ pub const COLUMNS: &[Column] = &[
         ours: |c, s, _| c.direction(s).windows().map(|w| w.mean),
         rounding: 1.0,
     },
-    column("zwnd_probe_bytes", |_, _, d| {
-        detailed(d, Detail::probe_bytes)
-    }),
+    column("zwnd_probe_bytes", |_, _, d| detailed(d, |d| d.probe_bytes)),
     column("truncated_packets", |_, _, d| {
-        detailed(d, Detail::truncated_packets)
+        detailed(d, |d| d.truncated_packets)
     }),
     column("truncated_data", |_, _, d| {
-        detailed(d, Detail::truncated_bytes)
+        detailed(d, |d| d.truncated_bytes)
     }),
-    column("SYN_pkts_sent", |_, _, d| detailed(d, Detail::syn_packets)),
-    column("FIN_pkts_sent", |_, _, d| detailed(d, Detail::fin_packets)),
+    column("SYN_pkts_sent", |_, _, d| detailed(d, |d| d.syn_packets)),
+    column("FIN_pkts_sent", |_, _, d| detailed(d, |d| d.fin_packets)),
     column("req_1323_ws", |c, s, _| {
         offered(c, s, |offers| offers.window_scale.is_some())
     }),
@@ -154,7 +152,7 @@ pub const COLUMNS: &[Column] = &[
     column("req_sack", |c, s, _| {
         offered(c, s, |offers| offers.sack_permitted)
     }),
-    column("sacks_sent", |_, _, d| detailed(d, Detail::sack_packets)),
+    column("sacks_sent", |_, _, d| detailed(d, |d| d.sack_packets)),
     moment("first_packet", |c, _, _| seconds(c.first_at())),
     moment("last_packet", |c, _, _| seconds(c.last_at())),
     column("zero_win_adv", |c, s, _| count(c, s, Kind::ZeroWindow)),
@@ -200,24 +198,22 @@ pub const COLUMNS: &[Column] = &[
     column("duplicate_acks", |c, s, _| {
         count(c, s.other(), Kind::DuplicateAck)
     }),
-    column("ack_pkts_sent", |_, _, d| detailed(d, Detail::ack_packets)),
-    column("pure_acks_sent", |_, _, d| detailed(d, Detail::pure_acks)),
-    column("sack_pkts_sent", |_, _, d| {
-        detailed(d, Detail::sack_packets)
-    }),
+    column("ack_pkts_sent", |_, _, d| detailed(d, |d| d.ack_packets)),
+    column("pure_acks_sent", |_, _, d| detailed(d, |d| d.pure_acks)),
+    column("sack_pkts_sent", |_, _, d| detailed(d, |d| d.sack_packets)),
     column("max_sack_blks/ack", |_, _, d| {
-        Some(d.most_sack_blocks().into())
+        Some(d.most_sack_blocks.into())
     }),
     column("pushed_data_pkts", |_, _, d| {
-        detailed(d, Detail::pushed_packets)
+        detailed(d, |d| d.pushed_packets)
     }),
     column("urgent_data_pkts", |_, _, d| {
-        detailed(d, Detail::urgent_packets)
+        detailed(d, |d| d.urgent_packets)
     }),
     column("urgent_data_bytes", |_, _, d| {
-        detailed(d, Detail::urgent_bytes)
+        detailed(d, |d| d.urgent_bytes)
     }),
-    column("min_segm_size", |_, _, d| d.least_segment().map(f64::from)),
+    column("min_segm_size", |_, _, d| d.least_segment.map(f64::from)),
     Column {
         name: "avg_segm_size",
         ours: |c, s, _| {
@@ -249,7 +245,7 @@ pub const COLUMNS: &[Column] = &[
         rounding: 0.501,
     },
     column("post-loss_acks", |_, _, d| {
-        detailed(d, Detail::post_loss_acks)
+        detailed(d, |d| d.post_loss_acks)
     }),
     column("ambiguous_acks", |_, _, d| {
         detailed(d, Detail::ambiguous_acks)
@@ -259,10 +255,10 @@ pub const COLUMNS: &[Column] = &[
     time("RTT_avg_(last)", |_, _, d| last(d, Spread::mean)),
     time("RTT_sdv_(last)", |_, _, d| last(d, Spread::deviation)),
     column("segs_cum_acked", |_, _, d| {
-        detailed(d, Detail::cumulatively_acked)
+        detailed(d, |d| d.cumulatively_acked)
     }),
     column("triple_dupacks", |_, _, d| {
-        detailed(d, Detail::triple_duplicates)
+        detailed(d, |d| d.triple_duplicates)
     }),
     column("max_#_retrans", |_, _, d| Some(d.most_repeats().into())),
     time("min_retr_time", |_, _, d| intervals(d, Spread::min)),

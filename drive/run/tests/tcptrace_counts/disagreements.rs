@@ -45,7 +45,7 @@ pub const REASONS: &[Reason] = &[
         d.gap() < 0.0 && -d.gap() <= ours * share + if share > 5e-4 { 1.0 } else { 0.101 }
     }),
     ("octet-is-full-size", |d| {
-        let has_octet = d.direction().has_syn() || d.detail.least_segment() == Some(1);
+        let has_octet = d.direction().has_syn() || d.detail.least_segment == Some(1);
         d.column.starts_with("RTT_full") && has_octet
     }),
     ("initial-window-unknown", |d| {
@@ -75,7 +75,7 @@ pub const REASONS: &[Reason] = &[
     }),
     ("loss-after-needless-repair", |d| {
         let theirs = d.count("post-loss_acks");
-        let is_more = theirs > d.detail.post_loss_acks() as f64;
+        let is_more = theirs > d.detail.post_loss_acks as f64;
         let columns = ["post-loss_acks", "ambiguous_acks"];
         let has_again = d.direction().retransmitted_packets() > 0;
         is_more && has_again && (d.is_one_of(&columns) || d.is_since_last())

@@ -32,7 +32,7 @@ const RARE: [Kind; 9] = [
 const TROUBLE: [Kind; 8] = [
     Kind::FastRetransmission,
     Kind::SackRetransmission,
-    Kind::NeedlessRetransmission,
+    Kind::SpuriousRetransmission,
     Kind::UnexplainedRetransmission,
     Kind::OutOfOrder,
     Kind::AfterGap,

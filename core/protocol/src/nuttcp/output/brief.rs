@@ -10,7 +10,6 @@ use alloc::vec::Vec;
 
 use gigatcp_units::{Bytes, Duration};
 
-use super::interval::is_small;
 use super::{Amount, CongestionWindow, Loss, MEBIBYTE, Retransmissions, Spread, joined};
 use crate::nuttcp::parameters::Format;
 
@@ -69,7 +68,7 @@ impl Brief {
                 "{megabytes:10.4} MB / {seconds:6.2} sec = {mbps:9.4} Mbps {tx} %TX {rx} %RX"
             ),
         };
-        self.write_loss(&mut line, format);
+        Loss::write(self.loss, &mut line, format, false);
         if let Some(sent) = self.transmitted.filter(|_| format.has(Format::TRANSMITTED)) {
             let megabytes = sent.as_u64() as f64 / MEBIBYTE;
             line.push_str(&match is_parsed {
@@ -88,28 +87,6 @@ impl Brief {
         }
         self.one_way_delay.write(&mut line, format, "OWD");
         line
-    }
-
-    fn write_loss(&self, line: &mut String, format: Format) {
-        let Some(loss) = self.loss else { return };
-        let is_parsed = format.has(Format::PARSE);
-        if let Some((lost, sent)) = loss.counts.filter(|_| !format.has(Format::NO_DROPS)) {
-            line.push_str(&match is_parsed {
-                true => format!(" drop={lost} pkt={sent}"),
-                false => format!(" {lost} / {sent} drop/pkt"),
-            });
-        }
-        if let Some(fraction) = loss
-            .fraction
-            .filter(|_| !format.has(Format::NO_PERCENT_LOSS))
-        {
-            let percent = fraction * 100.0;
-            line.push_str(&match (is_parsed, is_small(fraction)) {
-                (true, _) => format!(" data_loss={percent:.5}"),
-                (false, true) => format!(" {percent:.5} %loss"),
-                (false, false) => format!(" {percent:.2} %loss"),
-            });
-        }
     }
 
     fn write_sender(&self, line: &mut String, format: Format) {

@@ -5,7 +5,7 @@ use alloc::string::String;
 
 use gigatcp_units::Bytes;
 
-use super::{Amount, CongestionWindow, Loss, MEBIBYTE, Retransmissions, SMALL_LOSS, Spread};
+use super::{Amount, CongestionWindow, Loss, MEBIBYTE, Retransmissions, Spread};
 use crate::nuttcp::parameters::Format;
 
 /// The figures of one interval.
@@ -54,8 +54,7 @@ impl Interval {
             is_parsed,
             ["megabytes", "real_sec", "rate_Mbps"],
         );
-        let loss = self.loss.as_ref();
-        write_loss(&mut line, loss, format);
+        Loss::write(self.loss, &mut line, format, true);
         self.jitter.write(&mut line, format, "Jitter");
         write_retransmissions(&mut line, self.retransmissions.as_ref(), format);
         write_window(&mut line, self.congestion_window.as_ref(), format);
@@ -65,7 +64,7 @@ impl Interval {
             let names = ["total_megabytes", "total_real_sec", "total_rate_Mbps"];
             line.push_str(if is_parsed { " " } else { " Tot: " });
             line.push_str(&amount(&total.received, is_parsed, names));
-            write_loss(&mut line, total.loss.as_ref(), format);
+            Loss::write(total.loss, &mut line, format, true);
             write_retransmissions(&mut line, total.retransmissions.as_ref(), format);
             write_window(&mut line, total.congestion_window.as_ref(), format);
         }
@@ -97,33 +96,6 @@ fn amount(amount: &Amount, is_parsed: bool, names: [&str; 3]) -> String {
     } else {
         format!("{megabytes:10.4} MB / {seconds:6.2} sec = {mbps:9.4} Mbps")
     }
-}
-
-fn write_loss(line: &mut String, loss: Option<&Loss>, format: Format) {
-    let Some(loss) = loss else { return };
-    let is_parsed = format.has(Format::PARSE);
-    if let Some((lost, sent)) = loss.counts.filter(|_| !format.has(Format::NO_DROPS)) {
-        line.push_str(&match is_parsed {
-            true => format!(" drop={lost} pkt={sent}"),
-            false => format!(" {lost:5} / {sent:5} ~drop/pkt"),
-        });
-    }
-    if let Some(fraction) = loss
-        .fraction
-        .filter(|_| !format.has(Format::NO_PERCENT_LOSS))
-    {
-        let percent = fraction * 100.0;
-        line.push_str(&match (is_parsed, is_small(fraction)) {
-            (true, _) => format!(" data_loss={percent:.5}"),
-            (false, true) => format!(" {percent:7.5} ~%loss"),
-            (false, false) => format!(" {percent:5.2} ~%loss"),
-        });
-    }
-}
-
-/// Returns whether a fraction of losses would print as zero with two digits.
-pub(super) fn is_small(fraction: f64) -> bool {
-    fraction != 0.0 && fraction < SMALL_LOSS
 }
 
 fn write_retransmissions(line: &mut String, of: Option<&Retransmissions>, format: Format) {

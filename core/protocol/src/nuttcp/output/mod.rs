@@ -103,6 +103,33 @@ impl Loss {
             fraction: Some(fraction),
         }
     }
+
+    /// Writes the figures that `format` selects. Those of an interval are aligned and have a `~`.
+    fn write(loss: Option<Self>, line: &mut String, format: Format, is_interval: bool) {
+        let Some(Self { counts, fraction }) = loss else {
+            return;
+        };
+        let is_parsed = format.has(Format::PARSE);
+        let (mark, [count, long, short]) = match is_interval {
+            true => ("~", [5, 7, 5]),
+            false => ("", [0, 0, 0]),
+        };
+        if let Some((lost, sent)) = counts.filter(|_| !format.has(Format::NO_DROPS)) {
+            line.push_str(&match is_parsed {
+                true => format!(" drop={lost} pkt={sent}"),
+                false => format!(" {lost:count$} / {sent:count$} {mark}drop/pkt"),
+            });
+        }
+        if let Some(fraction) = fraction.filter(|_| !format.has(Format::NO_PERCENT_LOSS)) {
+            let percent = fraction * 100.0;
+            let is_small = fraction != 0.0 && fraction < SMALL_LOSS;
+            line.push_str(&match (is_parsed, is_small) {
+                (true, _) => format!(" data_loss={percent:.5}"),
+                (false, true) => format!(" {percent:long$.5} {mark}%loss"),
+                (false, false) => format!(" {percent:short$.2} {mark}%loss"),
+            });
+        }
+    }
 }
 
 /// Minimum, mean and maximum of a time in ns; one-way delays may be negative.

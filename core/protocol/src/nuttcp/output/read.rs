@@ -202,11 +202,8 @@ impl Figures {
         for (key, value) in pairs {
             figures.take(key, value)?;
         }
-        figures
-            .received
-            .iter()
-            .all(Option::is_some)
-            .then_some(figures)
+        let is_complete = figures.received.iter().all(Option::is_some);
+        is_complete.then_some(figures)
     }
 
     fn take(&mut self, key: &str, value: &str) -> Option<()> {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::link::tests::ends::{V4, V6};
-use crate::link::{ChecksumVerdict, LinkType, look};
+use crate::link::{ChecksumVerdict, LinkType, dissect_with_fragment};
 use crate::{Flags, Options, Segment, SeqNumber, Timestamps, WireWindow, append_packet};
 
 #[path = "../../../tests/cut/mod.rs"]
@@ -58,7 +58,7 @@ impl Seen {
     /// Reassembles a packet cut by a snap length, and records the result as a letter.
     fn take(&mut self, at: Instant, octets: &[u8], snap: usize) {
         let (captured, wire) = (&octets[..octets.len().min(snap)], octets.len() as u32);
-        let (_, fragment) = look(LinkType::RAW, captured, wire);
+        let (_, fragment) = dissect_with_fragment(LinkType::RAW, captured, wire);
         let fragment = fragment.expect("a fragment");
         while self.reassembly.poll_given_up(at).is_some() {
             self.said.push('g');
@@ -108,7 +108,7 @@ fn all_octets_that_fit_into_the_head_are_there_to_be_summed() {
     let parts = cut(&packet(V4, 100), 9, &[8]);
     let mut reassembly = Reassembly::default();
     for (index, part) in parts.iter().enumerate() {
-        let (_, fragment) = look(LinkType::RAW, part, part.len() as u32);
+        let (_, fragment) = dissect_with_fragment(LinkType::RAW, part, part.len() as u32);
         match reassembly.handle_fragment(NOW, &fragment.unwrap()) {
             Outcome::Incomplete(_) if index == 0 => {}
             Outcome::Complete(_, Ok(read)) if index == 1 => {
@@ -204,7 +204,7 @@ fn fragments_of_what_has_no_tcp_are_told_as_that() {
         let mut parts = cut(&packet(endpoints, 100), 9, &[64]);
         for part in &mut parts {
             part[if endpoints == V4 { 9 } else { 40 }] = 17;
-            let (found, fragment) = look(LinkType::RAW, part, part.len() as u32);
+            let (found, fragment) = dissect_with_fragment(LinkType::RAW, part, part.len() as u32);
             assert_eq!(found.err(), Some(DissectError::NotTcp { protocol: 17 }));
             assert!(fragment.is_none());
         }
@@ -253,7 +253,7 @@ fn one_marked_fragment_marks_the_packet() {
     let mut reassembly = Reassembly::default();
     let mut ecn = vec![];
     for part in &parts {
-        let (_, fragment) = look(LinkType::RAW, part, part.len() as u32);
+        let (_, fragment) = dissect_with_fragment(LinkType::RAW, part, part.len() as u32);
         if let Outcome::Complete(_, Ok(read)) = reassembly.handle_fragment(NOW, &fragment.unwrap())
         {
             ecn.push(read.ecn);
@@ -282,7 +282,7 @@ fn what_was_not_captured_of_all_fragments_is_told() {
         let mut told = Vec::new();
         for part in &parts {
             let captured = &part[..part.len().min(snap)];
-            let (_, fragment) = look(LinkType::RAW, captured, part.len() as u32);
+            let (_, fragment) = dissect_with_fragment(LinkType::RAW, captured, part.len() as u32);
             let outcome = reassembly.handle_fragment(NOW, &fragment.unwrap());
             if let Outcome::Complete(_, Ok(read)) = outcome {
                 told.push((read.payload_len, read.uncaptured_len()));

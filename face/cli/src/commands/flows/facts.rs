@@ -95,7 +95,7 @@ const COUNTS: [(Kind, &str, &str); 28] = [
     ),
     (Kind::TailProbe, "tail_probes", "tail loss probes"),
     (
-        Kind::NeedlessRetransmission,
+        Kind::SpuriousRetransmission,
         "spurious_retransmissions",
         "spurious retransmissions",
     ),
@@ -246,7 +246,7 @@ fn contents(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
         size(
             "min_segment_bytes",
             "smallest segment",
-            detail.least_segment().map(u64::from),
+            detail.least_segment.map(u64::from),
         ),
         size("mean_segment_bytes", "mean segment", mean),
         size(
@@ -262,12 +262,12 @@ fn contents(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
         count(
             "fragmented_packets",
             "packets in fragments",
-            detail.fragmented_packets(),
+            detail.fragmented_packets,
         ),
         count(
             "lone_first_fragments",
             "first fragments alone",
-            detail.lone_first_fragments(),
+            detail.lone_first_fragments,
         ),
     ]
 }
@@ -275,41 +275,41 @@ fn contents(detail: &Detail, whose: Whose<'_>) -> Vec<Fact> {
 /// Returns counts of packets by purpose, and of truncated ones.
 fn purposes(detail: &Detail) -> Vec<Fact> {
     vec![
-        count("ack_packets", "packets with ACK", detail.ack_packets()),
-        count("pure_acks", "pure ACKs", detail.pure_acks()),
-        count("syn_packets", "packets with SYN", detail.syn_packets()),
-        count("fin_packets", "packets with FIN", detail.fin_packets()),
-        count("sack_packets", "packets with SACK", detail.sack_packets()),
+        count("ack_packets", "packets with ACK", detail.ack_packets),
+        count("pure_acks", "pure ACKs", detail.pure_acks),
+        count("syn_packets", "packets with SYN", detail.syn_packets),
+        count("fin_packets", "packets with FIN", detail.fin_packets),
+        count("sack_packets", "packets with SACK", detail.sack_packets),
         count(
             "sack_blocks_max",
             "max SACK blocks",
-            detail.most_sack_blocks().into(),
+            detail.most_sack_blocks.into(),
         ),
         count(
             "pushed_packets",
             "data packets with PSH",
-            detail.pushed_packets(),
+            detail.pushed_packets,
         ),
         count(
             "urgent_packets",
             "data packets with URG",
-            detail.urgent_packets(),
+            detail.urgent_packets,
         ),
-        octets("urgent_bytes", "urgent data", Some(detail.urgent_bytes())),
+        octets("urgent_bytes", "urgent data", Some(detail.urgent_bytes)),
         octets(
             "zero_window_probe_bytes",
             "in zero-window probes",
-            Some(detail.probe_bytes()),
+            Some(detail.probe_bytes),
         ),
         count(
             "truncated_packets",
             "packets cut in the capture",
-            detail.truncated_packets(),
+            detail.truncated_packets,
         ),
         octets(
             "truncated_bytes",
             "bytes cut in the capture",
-            Some(detail.truncated_bytes()),
+            Some(detail.truncated_bytes),
         ),
     ]
 }
@@ -353,17 +353,17 @@ fn acknowledgments(detail: &Detail) -> Vec<Fact> {
         count(
             "triple_duplicate_acks",
             "third duplicate ACKs for it",
-            detail.triple_duplicates(),
+            detail.triple_duplicates,
         ),
         count(
             "cumulatively_acked_segments",
             "segments acknowledged with later ones",
-            detail.cumulatively_acked(),
+            detail.cumulatively_acked,
         ),
         count(
             "post_loss_acks",
             "ACKs after a retransmission",
-            detail.post_loss_acks(),
+            detail.post_loss_acks,
         ),
         count("ambiguous_acks", "ambiguous ACKs", last.count()),
         time(

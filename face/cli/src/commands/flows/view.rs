@@ -4,7 +4,7 @@ use gigatcp_analyze::Note;
 use gigatcp_flows::{Connection, Kind, Scaling, Side};
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
-use gigatcp_why::{CaptureContext, View, data_sender};
+use gigatcp_why::{CaptureContext, CapturePoint, data_sender};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -153,8 +153,8 @@ fn context_of(capture: &Capture, index: usize, side: Side) -> Option<CaptureCont
 }
 
 /// Returns the capture point of a connection relative to the side that sent more data.
-fn capture_point(capture: &Capture, index: usize, sender: Side) -> View {
-    context_of(capture, index, sender).map_or(View::Unknown, |about| about.view)
+fn capture_point(capture: &Capture, index: usize, sender: Side) -> CapturePoint {
+    context_of(capture, index, sender).map_or(CapturePoint::Unknown, |about| about.view)
 }
 
 /// Returns all facts about one connection.
@@ -178,10 +178,10 @@ pub(super) fn long(capture: &Capture, index: usize) -> String {
     }
     let sender = data_sender(connection);
     let point = match capture_point(capture, index, sender) {
-        View::Sender => format!("at the sender, the {}", sender.name()),
-        View::Receiver => format!("at the receiver, the {}", sender.other().name()),
-        View::Middle => "mid-path".into(),
-        View::Unknown | View::Counters => "at an unknown point".into(),
+        CapturePoint::Sender => format!("at the sender, the {}", sender.name()),
+        CapturePoint::Receiver => format!("at the receiver, the {}", sender.other().name()),
+        CapturePoint::Middle => "mid-path".into(),
+        CapturePoint::Unknown | CapturePoint::Counters => "at an unknown point".into(),
     };
     about.push(("captured", point));
     if connection.is_one_sided() {

@@ -9,7 +9,7 @@ use gigatcp_flows::{Connection, Side};
 use gigatcp_report::prose::{TIE, wrap_hanging};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
-use gigatcp_why::{Evidence, MIN_CONFIDENCE, Verdict, View};
+use gigatcp_why::{CapturePoint, Evidence, MIN_CONFIDENCE, Verdict};
 
 /// Width of a label, with the space around it.
 const LABEL: usize = 12;
@@ -240,12 +240,12 @@ pub(super) fn reset_by(connection: &Connection, sender: Side) -> Option<&'static
 }
 
 /// Returns the capture point, in words that follow "captured".
-pub(super) const fn captured(point: View) -> &'static str {
+pub(super) const fn captured(point: CapturePoint) -> &'static str {
     match point {
-        View::Sender => "at the sender",
-        View::Receiver => "at the receiver",
-        View::Middle => "mid-path",
-        View::Unknown | View::Counters => "at an unknown point",
+        CapturePoint::Sender => "at the sender",
+        CapturePoint::Receiver => "at the receiver",
+        CapturePoint::Middle => "mid-path",
+        CapturePoint::Unknown | CapturePoint::Counters => "at an unknown point",
     }
 }
 
@@ -293,7 +293,7 @@ mod tests {
         let known = verdicts.iter().map(|verdict| verdict.share).sum::<f64>();
         Diagnosis {
             sender: Side::Client,
-            capture_point: View::Sender,
+            capture_point: CapturePoint::Sender,
             start: Instant::ZERO,
             duration: Duration::from_secs(10),
             delivered: Bytes::new(1_070_000),

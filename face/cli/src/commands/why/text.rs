@@ -6,7 +6,7 @@ use gigatcp_analyze::{PairedDiagnosis, SummaryRow};
 use gigatcp_flows::{Endpoint, Side};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::{wrap, wrap_hanging};
-use gigatcp_why::{DiagnosisSummary, PrimaryCause, View};
+use gigatcp_why::{CapturePoint, DiagnosisSummary, PrimaryCause};
 
 use super::answer::{self, Which, captured};
 use super::order::{MIN_SHOWN_BYTES, Order, Place};
@@ -161,7 +161,7 @@ fn which(captures: &[&Taken], one: &Answer, rank: usize, count: usize) -> Which 
     let there = one.far.map(|far| {
         let point = captures[far.capture].capture.connections();
         let point = point.diagnose(far.index);
-        captured(point.map_or(View::Unknown, |found| found.capture_point))
+        captured(point.map_or(CapturePoint::Unknown, |found| found.capture_point))
     });
     let number = one.index + 1;
     let mut place = match (rank, count) {
@@ -204,7 +204,7 @@ type Name = ([u64; 2], [Endpoint; 2]);
 #[derive(Default)]
 struct Points {
     /// The number of each connection shown, and where it was captured.
-    seen: Vec<(usize, View)>,
+    seen: Vec<(usize, CapturePoint)>,
     /// Connections with the same identity.
     named: HashMap<Name, Vec<usize>>,
 }

@@ -48,13 +48,13 @@ impl Place {
 
 /// Pairs of `N` words and their places.
 #[derive(Debug)]
-pub(crate) struct Places<const N: usize> {
+pub(crate) struct ConnectionMap<const N: usize> {
     slots: Box<[Words<N>]>,
     taken: usize,
     seeds: [u64; 2],
 }
 
-impl<const N: usize> Places<N> {
+impl<const N: usize> ConnectionMap<N> {
     /// Creates an empty map. A sender of packets that does not know the seed cannot choose which of
     /// them collide.
     pub fn new(seed: u64) -> Self {
@@ -164,7 +164,7 @@ mod tests {
             steps in prop::collection::vec((0_u64..400, 0_u64..3, any::<bool>()), 1..900),
             seed in any::<u64>(),
         ) {
-            let mut places = Places::<5>::new(seed);
+            let mut places = ConnectionMap::<5>::new(seed);
             let mut model = BTreeMap::new();
             for (index, (addresses, ports, is_over)) in steps.into_iter().enumerate() {
                 let pair = [addresses, 0, 7, addresses, ports];

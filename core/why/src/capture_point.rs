@@ -8,7 +8,7 @@ use gigatcp_units::Duration;
 
 /// Place where a capture was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum View {
+pub enum CapturePoint {
     /// At the sender of the data.
     Sender,
     /// At the receiver of the data.
@@ -21,7 +21,7 @@ pub enum View {
     Counters,
 }
 
-impl View {
+impl CapturePoint {
     /// Whether the RTT measured there is that of the whole path. Packets are then seen as they
     /// leave the sender. Also true if nothing contradicts that.
     #[must_use]

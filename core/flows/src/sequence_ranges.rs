@@ -18,7 +18,7 @@ use crate::Observed;
 const BLOCK: u32 = 1 << 16;
 
 /// Maximum number of ranges of a direction.
-const MAX_PASSAGES: usize = 1 << 16;
+const MAX_RANGES: usize = 1 << 16;
 
 /// A range within a block. Positions count from the first sequence number here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,7 +30,7 @@ struct Passage {
 
 /// The data of one direction.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Passages {
+pub(crate) struct SequenceRanges {
     list: Vec<Passage>,
     first: Option<u32>,
     next: i64,
@@ -73,7 +73,7 @@ fn hash(block: i64) -> u64 {
     (word ^ word >> 29).wrapping_mul(0x94d0_49bb_1331_11eb) >> 20
 }
 
-impl Passages {
+impl SequenceRanges {
     /// Returns the position of a sequence number: the nearest to the latest.
     const fn position(&self, first: u32, seq: u32) -> i64 {
         let by = seq.wrapping_sub(first.wrapping_add(self.next as u32));
@@ -109,7 +109,7 @@ impl Passages {
             }
             start += i64::from(len);
         }
-        while self.list.len() > MAX_PASSAGES {
+        while self.list.len() > MAX_RANGES {
             self.zeros += 1;
             let mut list = core::mem::take(&mut self.list);
             list.retain(|one| self.is_kept(one.start, self.zeros));
@@ -227,7 +227,7 @@ impl Passages {
 
 /// Ranges in order of sequence numbers.
 pub(crate) struct Sorted<'a> {
-    all: &'a Passages,
+    all: &'a SequenceRanges,
     list: Vec<Passage>,
 }
 
