@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use gigatcp_linux::batch::BatchWriter;
 use gigatcp_linux::device::{self, Offloads, Reception};
-use gigatcp_linux::written::Written;
+use gigatcp_linux::write_outcomes::WriteOutcomes;
 use gigatcp_linux::{SetupError, Step, interface, steering};
 
 use crate::headers::device_octets;
@@ -70,7 +70,7 @@ pub struct Device {
     writer: BatchWriter,
     counters: DeviceCounters,
     /// Packets written, which `counters` does not include.
-    written: Written,
+    written: WriteOutcomes,
 }
 
 impl Device {
@@ -92,7 +92,7 @@ impl Device {
             segmentation: config.offloads,
         };
         device::set_offloads(&tun, offloads).map_err(|cause| about(Step::Offloads, cause))?;
-        interface::keep_quiet(NAME);
+        interface::disable_discovery(NAME);
         furnish(config).map_err(|cause| about(Step::Addresses, cause))?;
         if !config.offloads {
             // Best effort: without it, the path is slower.
@@ -119,7 +119,7 @@ impl Device {
             scratch: [const { Vec::new() }; BATCH],
             writer: BatchWriter::one_by_one(),
             counters: DeviceCounters::default(),
-            written: Written::default(),
+            written: WriteOutcomes::default(),
         }
     }
 

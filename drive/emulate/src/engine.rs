@@ -180,9 +180,9 @@ impl Engine {
     /// Requests real-time priority, as far as permitted.
     fn become_punctual(&mut self) {
         if !self.has_times {
-            let _ = clock::wake_sharply();
+            let _ = clock::minimize_timer_slack();
         } else if !self.is_first {
-            self.is_first = clock::be_punctual(clock::Rank::Path).is_ok();
+            self.is_first = clock::request_realtime(clock::Rank::Path).is_ok();
             let has_processors = self.early > Duration::ZERO;
             self.idle_inhibitor = has_processors.then(IdleInhibitor::new).flatten();
         }

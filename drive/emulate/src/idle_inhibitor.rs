@@ -128,7 +128,7 @@ fn keep(shared: &Shared) {
 }
 
 fn try_to_keep(shared: &Shared) -> io::Result<()> {
-    process::yield_to_all()?;
+    process::use_idle_class()?;
     let mut here = NOWHERE;
     while !shared.is_over.load(Ordering::Relaxed) {
         let there = shared.processor.load(Ordering::Relaxed);

@@ -56,7 +56,7 @@ pub fn processor() -> io::Result<usize> {
 ///
 /// # Errors
 /// The kernel's error.
-pub fn yield_to_all() -> io::Result<()> {
+pub fn use_idle_class() -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: `parameters` outlives the call; 0 is the calling thread.
     check(unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) })?;

@@ -276,7 +276,7 @@ fn send(
 ) -> Result<(), Any> {
     process::pin_to_processor(0)?;
     // Best effort: a disturbance of the sender is not a fault of the path.
-    let _ = clock::be_punctual(clock::Rank::Path);
+    let _ = clock::request_realtime(clock::Rank::Path);
     let began = seconds_since(zero) + 0.02;
     let mut payload = [0; PAYLOAD];
     for n in 0..count {

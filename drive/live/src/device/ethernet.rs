@@ -22,7 +22,7 @@ use std::time::Instant;
 use bytes::BytesMut;
 use gigatcp_linux::device::{self, Offloads};
 use gigatcp_linux::virtio::{self, ChecksumState, VirtioHeader};
-use gigatcp_linux::{packets, written};
+use gigatcp_linux::{packets, write_outcomes};
 use gigatcp_wire::Octets;
 
 use super::filter;
@@ -171,7 +171,7 @@ impl PacketSocket {
                 Ok(_) => Ok(Sent::Taken),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Sent::Full),
-                Err(error) if written::is_gone(&error) => Err(error),
+                Err(error) if write_outcomes::is_gone(&error) => Err(error),
                 // The interface is down, or its queue is full.
                 Err(_) => Ok(Sent::Refused),
             };

@@ -113,7 +113,7 @@ impl Wire {
             .map_err(|cause| about(Step::Device, cause))?;
         device::set_offloads(&tun, config.offloads)
             .map_err(|cause| about(Step::Offloads, cause))?;
-        interface::keep_quiet(&config.name);
+        interface::disable_discovery(&config.name);
         furnish(config).map_err(|cause| about(Step::Addresses, cause))?;
         if reception == Reception::Queued {
             // Best effort: without it, the device is slower.

@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use bytes::BytesMut;
 use gigatcp_linux::batch::{self, BatchWriter};
 use gigatcp_linux::virtio::{HEADER_LEN, VirtioHeader};
-use gigatcp_linux::{device, packets, written};
+use gigatcp_linux::{device, packets, write_outcomes};
 use gigatcp_wire::Octets;
 
 use super::{Device, DeviceCounters, Interface, MAX_PARTS, Packet, Received, Sent};
@@ -214,7 +214,7 @@ fn sent(written: io::Result<usize>) -> io::Result<Sent> {
     match written {
         Ok(_) => Ok(Sent::Taken),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Sent::Full),
-        Err(error) if written::is_gone(&error) => Err(error),
+        Err(error) if write_outcomes::is_gone(&error) => Err(error),
         Err(_) => Ok(Sent::Refused),
     }
 }

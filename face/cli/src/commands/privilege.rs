@@ -14,13 +14,13 @@ use crate::failure::Failure;
 /// Who is not root begins again in a user namespace; the exit status of the
 /// second process. Ctrl-C is for that process, and this one waits for it. To be
 /// called first of all, or everything would be said by two processes.
-pub(crate) fn begin_again() -> Result<Option<u8>, Failure> {
+pub(crate) fn restart_in_user_namespace() -> Result<Option<u8>, Failure> {
     if process::is_root() {
         return Ok(None);
     }
     let heard = signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false)));
     heard.map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
-    let status = privilege::begin_again().map_err(|error| setup_failure(&error))?;
+    let status = privilege::restart_in_user_namespace().map_err(|error| setup_failure(&error))?;
     Ok(status.map(exit_status))
 }
 

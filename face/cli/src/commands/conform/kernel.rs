@@ -31,7 +31,7 @@ pub(super) fn judge(
     arguments: &Arguments,
     settings: &Settings,
 ) -> Result<Result<Vec<Judged>, u8>, Failure> {
-    if let Some(status) = privilege::begin_again().map_err(failure)? {
+    if let Some(status) = privilege::restart_in_user_namespace().map_err(failure)? {
         let status = status.code().and_then(|code| u8::try_from(code).ok());
         return Ok(Err(status.unwrap_or(crate::failure::USAGE)));
     }

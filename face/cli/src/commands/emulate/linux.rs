@@ -37,7 +37,7 @@ const DEVICE_QUEUE: u32 = 10_000;
 /// Does it.
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     // First of all, or everything would be said by two processes.
-    if let Some(status) = privilege::begin_again()? {
+    if let Some(status) = privilege::restart_in_user_namespace()? {
         return Ok(Outcome::Exited(status));
     }
     let source = Source::of(arguments)?;
