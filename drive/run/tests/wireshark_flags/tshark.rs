@@ -5,8 +5,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gigatcp_capture::independent_reader::find_tshark;
 use gigatcp_flows::{WiresharkFlag, WiresharkFlags};
+
+use super::independent_reader::find_tshark;
 
 /// Where it is; where it is nowhere, that is said.
 pub fn find() -> Option<PathBuf> {
