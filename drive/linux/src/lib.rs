@@ -17,7 +17,8 @@
 //! | `batch.rs` | several packets written by one system call |
 //! | `datagrams.rs` | several datagrams by one system call; bytes discarded in the kernel |
 //! | `write_outcomes.rs` | outcome of packets written to a device |
-//! | `device.rs` | a TUN device and its interface: created, addressed, routed, brought up |
+//! | `device.rs` | a TUN device and its interface: single steps of creating it |
+//! | `tun.rs` | a TUN device with addresses and routes, ready for use |
 //! | `virtio.rs` | header before a packet: segmentation and checksum offloads |
 //! | `interface.rs` | addresses and routes of an interface |
 //! | `initial_ssthresh.rs` | initial ssthresh of connections to a peer |
@@ -77,9 +78,10 @@ pub mod sniff;
 pub mod sock_diag;
 pub mod socket;
 pub mod steal_time;
-pub mod steering;
+mod steering;
 pub mod tcp_info;
 pub mod terminal;
+pub mod tun;
 mod userns_check;
 pub mod virtio;
 pub mod write_outcomes;

@@ -42,27 +42,6 @@ pub fn pin_to_processor(number: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the CPU that the calling thread is running on.
-///
-/// # Errors
-/// The kernel's error.
-pub fn processor() -> io::Result<usize> {
-    // SAFETY: takes nothing.
-    let number = check(unsafe { libc::sched_getcpu() })?;
-    Ok(number.unsigned_abs() as usize)
-}
-
-/// Runs the calling thread only on otherwise idle CPUs (`SCHED_IDLE`).
-///
-/// # Errors
-/// The kernel's error.
-pub fn use_idle_class() -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: 0 };
-    // SAFETY: `parameters` outlives the call; 0 is the calling thread.
-    check(unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) })?;
-    Ok(())
-}
-
 /// Raises the limit of open descriptors to `number`, if it is lower. This is the soft limit and,
 /// with the privilege, the hard limit.
 ///

@@ -33,7 +33,7 @@ use super::{Device, DeviceCounters, Interface, Packet, Received, Sent};
 const PREFIX: usize = virtio::HEADER_LEN + neighbors::HEADER_LEN;
 
 /// Maximum packets that wait for an unresolved neighbor.
-const MOST_HELD: usize = 64;
+const MAX_HELD: usize = 64;
 
 /// Settings of a [`PacketSocket`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -127,7 +127,7 @@ impl PacketSocket {
         }
         let virtio = behind_ethernet(packet.offload()).encode();
         let Some(ethernet) = self.neighbors.header_for(hop) else {
-            if self.held.len() == MOST_HELD {
+            if self.held.len() == MAX_HELD {
                 self.held.pop_front();
                 self.counters.refused += 1;
             }
