@@ -11,7 +11,7 @@ use gigatcp_design::Question;
 use gigatcp_plan::{NoFiles, Sweep as Section, Template, parse};
 use gigatcp_sweep::execute::Round;
 use gigatcp_sweep::rows::find_metric;
-use gigatcp_sweep::stored_question::AskedError;
+use gigatcp_sweep::stored_question::StoredQuestionError;
 use gigatcp_sweep::{Progress, StoreError, StoredQuestion, Sweep, Worker};
 
 /// A short transfer over a lossy path: under a millisecond of work.
@@ -341,7 +341,7 @@ fn what_a_newer_version_wrote_is_refused_and_left_alone() {
         .map(|_| ())
         .unwrap_err();
     assert!(
-        matches!(&wrong, AskedError::Store(StoreError::Newer { .. })),
+        matches!(&wrong, StoredQuestionError::Store(StoreError::Newer { .. })),
         "{wrong}"
     );
     assert!(wrong.to_string().contains("gigatcp.sweep/2"), "{wrong}");

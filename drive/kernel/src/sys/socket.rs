@@ -143,31 +143,17 @@ pub(crate) fn accept(fd: RawFd, flags: i32) -> io::Result<(RawFd, Option<SocketA
     Ok((accepted, address.decoded()))
 }
 
-/// Calls `getsockname(2)`.
-pub(crate) fn local_address(fd: RawFd) -> io::Result<Option<SocketAddr>> {
+/// Calls `getsockname(2)`, or `getpeername(2)` unless it `is_local`.
+pub(crate) fn name(fd: RawFd, is_local: bool) -> io::Result<Option<SocketAddr>> {
+    let call = if is_local {
+        libc::getsockname
+    } else {
+        libc::getpeername
+    };
     let mut address = RawAddress::empty();
+    let (storage, length) = (&raw mut address.storage, &raw mut address.length);
     // SAFETY: the storage is writable for the length given.
-    check(unsafe {
-        libc::getsockname(
-            fd,
-            (&raw mut address.storage).cast(),
-            &raw mut address.length,
-        )
-    })?;
-    Ok(address.decoded())
-}
-
-/// Calls `getpeername(2)`.
-pub(crate) fn remote_address(fd: RawFd) -> io::Result<Option<SocketAddr>> {
-    let mut address = RawAddress::empty();
-    // SAFETY: the storage is writable for the length given.
-    check(unsafe {
-        libc::getpeername(
-            fd,
-            (&raw mut address.storage).cast(),
-            &raw mut address.length,
-        )
-    })?;
+    check(unsafe { call(fd, storage.cast(), length) })?;
     Ok(address.decoded())
 }
 

@@ -174,7 +174,7 @@ impl Transfer {
         matches!(self.state, State::Over | State::Markers(2.., _))
     }
 
-    /// When to look next; `None`: when the link's event_fd rings.
+    /// When to look next; `None`: when the link's `eventfd` is set.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
             State::Closed | State::Over => None,
