@@ -17,6 +17,7 @@
 //! | `batch.rs` | several packets written by one system call |
 //! | `datagrams.rs` | several datagrams by one system call; bytes discarded in the kernel |
 //! | `write_outcomes.rs` | outcome of packets written to a device |
+//! | `control_data.rs` | control data of received messages |
 //! | `device.rs` | a TUN device and its interface: single steps of creating it |
 //! | `tun.rs` | a TUN device with addresses and routes, ready for use |
 //! | `virtio.rs` | header before a packet: segmentation and checksum offloads |
@@ -49,6 +50,7 @@
 pub mod address;
 pub mod batch;
 pub mod clock;
+pub mod control_data;
 mod cpu_latency;
 pub mod datagrams;
 pub mod device;

@@ -313,22 +313,14 @@ fn encode_control(pieces: &[Control]) -> Vec<u64> {
 
 /// Decodes control data written by the kernel.
 fn decode_control(message: &libc::msghdr) -> Vec<Control> {
-    let mut pieces = Vec::new();
-    // SAFETY: the kernel has filled in the control data of `message`, whose
-    // buffer is live; the macros walk it by the lengths it carries.
-    unsafe {
-        let mut header = libc::CMSG_FIRSTHDR(message);
-        while let Some(this) = header.as_ref() {
-            let length = this.cmsg_len.saturating_sub(libc::CMSG_LEN(0) as usize);
-            pieces.push(Control {
-                level: this.cmsg_level,
-                kind: this.cmsg_type,
-                octets: std::slice::from_raw_parts(libc::CMSG_DATA(header), length).to_vec(),
-            });
-            header = libc::CMSG_NXTHDR(message, header);
-        }
-    }
-    pieces
+    // SAFETY: the kernel has filled in the control data of `message`, whose buffer is live.
+    let all = unsafe { gigatcp_linux::control_data::each(message) };
+    let pieces = all.map(|(level, kind, octets)| Control {
+        level,
+        kind,
+        octets: octets.to_vec(),
+    });
+    pieces.collect()
 }
 
 /// A received message.
