@@ -57,8 +57,8 @@ pub struct Device {
 }
 
 impl Device {
-    /// Returns an end of the path over a TUN device ([`gigatcp_linux::tun`]) with `memory` bytes for
-    /// packets. Without offloads, packets are written in batches.
+    /// Returns an end of the path over a TUN device, with `memory` bytes for packets. Without
+    /// offloads, packets are written in batches.
     pub fn on_tun(tun: OwnedFd, offloads: bool, memory: usize) -> Self {
         let writer = if offloads {
             BatchWriter::one_by_one()

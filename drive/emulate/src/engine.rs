@@ -402,8 +402,8 @@ impl Engine {
         Ok(self.woken(now))
     }
 
-    /// Keeps all CPUs out of deep idle states while packets come: those of the hosts at both ends
-    /// must wake up as well. The cost is electricity.
+    /// Keeps all CPUs out of deep idle states while packets come. Those of the hosts at both ends
+    /// must wake up as well; the cost is electricity.
     fn stay_awake(&mut self, now: Instant) {
         if !self.inhibits_idle {
             return;

@@ -20,7 +20,8 @@ const MOST_REASONS: usize = 64;
 /// Maximum reasons printed separately.
 const PRINTED_REASONS: usize = 8;
 
-/// Defines the kinds: each with the beginning of its sentence and, if it has an amount, the unit.
+/// Defines the kinds of oddities, each with the beginning of its sentence. Kinds with an amount also
+/// have its unit.
 macro_rules! note_kinds {
     ($($(#[$doc:meta])+ $kind:ident = $words:literal $(, $unit:literal)?;)+) => {
         /// A kind of oddity.
