@@ -55,7 +55,7 @@ fn whole(octets: &[u8]) {
         (Err(_), Err(_)) => return,
         (capture, summary) => panic!("{:?} and {:?}", capture.err(), summary.err()),
     };
-    assert!(capture.segments() <= capture.about().packets);
+    assert!(capture.segments() <= capture.info().packets);
     let connections = capture.connections();
     assert_eq!(connections.len(), summary.connections.len());
     for (index, row) in summary.connections.iter().enumerate() {
@@ -238,7 +238,7 @@ fn digest(mut reader: CaptureReader) -> (Vec<u64>, String) {
         all.push(number(&record));
         let (place, obstacle) = (record.place(), record.dissect().err());
         if let Some(obstacle) = obstacle {
-            reader.note_obstacle(place, &obstacle);
+            reader.note_dissect_error(place, &obstacle);
         }
         if reader.offset() > MOST {
             break;

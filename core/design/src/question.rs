@@ -23,7 +23,7 @@ const MOST_REPETITIONS: u32 = 200;
 pub const FEWEST_REPETITIONS: u32 = 5;
 
 /// Specification of an experiment: factors, cells, repetitions.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Question {
     /// Axes as text.
     pub over: Vec<String>,
@@ -42,6 +42,7 @@ pub struct Question {
     /// Number of batches.
     pub batches: u32,
     /// Random draws per batch, as axes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub draw: Vec<String>,
     /// Column for tables and `until`.
     pub metric: String,

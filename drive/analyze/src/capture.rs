@@ -10,13 +10,13 @@ use crate::error::{Error, Halt};
 use crate::options::Options;
 use crate::shares::{self, Share};
 use crate::source::Source;
-use crate::walk::{About, CapturedRecord, Unit, Walk};
+use crate::walk::{CaptureInfo, CapturedRecord, Unit, Walk};
 
 /// A capture that was read, and its connections.
 #[derive(Debug)]
 pub struct Capture {
     source: Source,
-    about: About,
+    info: CaptureInfo,
     segments: u64,
     unit: Unit,
     connections: Connections,
@@ -39,11 +39,11 @@ impl Capture {
             unit = unit.or(part.unit);
             watchers.push(part.watcher);
             // All threads walked over the same records.
-            first.get_or_insert(part.about);
+            first.get_or_insert(part.info);
         }
         Ok(Self {
             source: source.clone(),
-            about: first.expect("at least one thread reads"),
+            info: first.expect("at least one thread reads"),
             segments,
             unit,
             connections: Connections::new(watchers),
@@ -64,8 +64,8 @@ impl Capture {
 
     /// Returns its format, number of packets, and notes on what was not read.
     #[must_use]
-    pub const fn about(&self) -> &About {
-        &self.about
+    pub const fn info(&self) -> &CaptureInfo {
+        &self.info
     }
 
     /// Returns the number of TCP segments that were analyzed.
@@ -97,7 +97,7 @@ struct Part {
     watcher: Watcher,
     segments: u64,
     unit: Unit,
-    about: About,
+    info: CaptureInfo,
 }
 
 /// Reads one thread's share of the connections.
@@ -127,6 +127,6 @@ fn part(
         watcher,
         segments,
         unit,
-        about: walk.about(),
+        info: walk.info(),
     })
 }

@@ -6,7 +6,7 @@ use crate::capture::seed;
 use crate::error::{Error, Halt};
 use crate::options::Options;
 use crate::source::Source;
-use crate::walk::{About, CapturedRecord, Unit, Walk};
+use crate::walk::{CaptureInfo, CapturedRecord, Unit, Walk};
 
 /// A segment that was just analyzed.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +25,7 @@ pub struct Step<'a> {
 #[derive(Debug)]
 pub struct FlowCounts {
     /// Format, notes and counts of the capture itself.
-    pub about: About,
+    pub info: CaptureInfo,
     /// TCP segments analyzed.
     pub segments: u64,
     /// The connections, in the order of their first packets.
@@ -57,7 +57,7 @@ pub fn follow<E: From<Error>>(
     let selection = source.selection();
     let mut failed = None;
     loop {
-        let more = walk.stretch(&mut |found: CapturedRecord<'_>| {
+        let more = walk.next_batch(&mut |found: CapturedRecord<'_>| {
             unit.add(found.at);
             let Some(segment) = found.segment.filter(|_| failed.is_none()) else {
                 return;
@@ -88,7 +88,7 @@ pub fn follow<E: From<Error>>(
         }
     }
     Ok(FlowCounts {
-        about: walk.about(),
+        info: walk.info(),
         segments,
         table,
         first_packets,
@@ -110,6 +110,6 @@ pub fn check(source: &Source) -> Result<(), Error> {
     let begun = source
         .open()
         .map_err(Halt::from)
-        .and_then(|reader| Walk::quiet(reader).stretch(&mut |_: CapturedRecord<'_>| ()));
+        .and_then(|reader| Walk::quiet(reader).next_batch(&mut |_: CapturedRecord<'_>| ()));
     begun.map(|_| ()).map_err(|halt| halt.of(&source.name()))
 }

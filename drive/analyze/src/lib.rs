@@ -29,7 +29,7 @@
 //!
 //! Threads share the connections of an uncompressed file; results do not depend on their number.
 //! Reading reports progress and can be stopped ([`Options`]). Oddities of a capture do not end the
-//! analysis. They are counted by kind, each with the place of the first ([`About`]).
+//! analysis. They are counted by kind, each with the place of the first ([`CaptureInfo`]).
 //!
 //! | file | what |
 //! |---|---|
@@ -75,7 +75,7 @@ pub use pairs::{ConnectionKey, PairedDiagnosis, diagnose_pairs};
 pub use revisit::{Chosen, Visitor, revisit};
 pub use source::Source;
 pub use summary::{Summary, SummaryRow, summarize};
-pub use walk::About;
+pub use walk::CaptureInfo;
 
 /// Maximum connections for which two captures are joined, the largest of the first capture.
 const MAX_PAIRED: usize = 64;

@@ -19,7 +19,7 @@ use crate::error::{Error, Halt};
 use crate::options::Options;
 use crate::shares::{self, Share};
 use crate::source::Source;
-use crate::walk::{About, CapturedRecord, Segment, Take, Walk};
+use crate::walk::{CaptureInfo, CapturedRecord, Segment, Walk};
 
 /// Time without a packet after which an ended connection is concluded. ACKs arrive within an RTT.
 /// Later packets, retransmitted by a timer, are rare, and make it be concluded again. A connection
@@ -30,7 +30,7 @@ const LINGER: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct Summary {
     /// Format, notes and counts of the capture itself.
-    pub about: About,
+    pub info: CaptureInfo,
     /// Its connections, in the order of their first packets.
     pub connections: Vec<SummaryRow>,
     /// Number of threads that shared the connections.
@@ -70,11 +70,11 @@ pub fn summarize(source: &Source, options: &Options<'_>) -> Result<Summary, Erro
     for part in parts {
         connections.extend(part.rows);
         // All threads walked over the same records.
-        first.get_or_insert(part.about);
+        first.get_or_insert(part.info);
     }
     connections.sort_unstable_by_key(|row: &SummaryRow| row.first_packet);
     Ok(Summary {
-        about: first.expect("at least one thread reads"),
+        info: first.expect("at least one thread reads"),
         connections,
         threads,
     })
@@ -83,7 +83,7 @@ pub fn summarize(source: &Source, options: &Options<'_>) -> Result<Summary, Erro
 /// Result of one thread.
 struct Part {
     rows: Vec<SummaryRow>,
-    about: About,
+    info: CaptureInfo,
 }
 
 /// Summarizes one thread's share of the connections.
@@ -101,7 +101,7 @@ fn part(
     let rows = summarizer.rows_of(&mut walk, || source.open())?;
     Ok(Part {
         rows,
-        about: walk.about(),
+        info: walk.info(),
     })
 }
 
@@ -182,7 +182,7 @@ impl<'a> Summarizer<'a> {
 
     /// Analyzes all records of a capture and concludes its connections.
     fn walk(&mut self, walk: &mut Walk<'_>) -> Result<(), Halt> {
-        while walk.stretch(self)? {
+        while walk.next_batch(&mut |found: CapturedRecord<'_>| self.take(found))? {
             self.conclude_ended();
         }
         for index in 0..self.watcher.table().len() {
@@ -223,9 +223,7 @@ impl<'a> Summarizer<'a> {
             diagnosis,
         });
     }
-}
 
-impl Take for Summarizer<'_> {
     #[inline(always)]
     fn take(&mut self, found: CapturedRecord<'_>) {
         self.now = found.at;

@@ -64,18 +64,6 @@ pub(crate) struct CapturedRecord<'a> {
     pub(crate) segment: Option<Segment<'a>>,
 }
 
-/// Receives the records of a capture.
-pub(crate) trait Take {
-    fn take(&mut self, found: CapturedRecord<'_>);
-}
-
-impl<F: FnMut(CapturedRecord<'_>)> Take for F {
-    #[inline(always)]
-    fn take(&mut self, found: CapturedRecord<'_>) {
-        self(found);
-    }
-}
-
 /// A pass over a capture, from its first record to its last.
 pub(crate) struct Walk<'a> {
     reader: CaptureReader,
@@ -122,19 +110,22 @@ impl<'a> Walk<'a> {
 
     /// Passes on all records.
     #[inline(always)]
-    pub(crate) fn all(&mut self, to: &mut impl Take) -> Result<(), Halt> {
-        while self.stretch(to)? {}
+    pub(crate) fn all(&mut self, to: &mut impl FnMut(CapturedRecord<'_>)) -> Result<(), Halt> {
+        while self.next_batch(to)? {}
         Ok(())
     }
 
     /// Passes on the next records, up to 128 KiB. Returns false after the last one.
     #[inline(always)]
-    pub(crate) fn stretch(&mut self, to: &mut impl Take) -> Result<bool, Halt> {
+    pub(crate) fn next_batch(
+        &mut self,
+        to: &mut impl FnMut(CapturedRecord<'_>),
+    ) -> Result<bool, Halt> {
         if self.reader.offset() >= self.report_at {
             self.report()?;
         }
         if !self.datagrams.is_empty() {
-            return self.slowly(to);
+            return self.next_reassembled(to);
         }
         let now = &mut self.now;
         self.reader.next_plain(|record| {
@@ -143,7 +134,7 @@ impl<'a> Walk<'a> {
                 return false;
             };
             *now = at;
-            to.take(CapturedRecord {
+            to(CapturedRecord {
                 number: record.number,
                 at: record.time,
                 segment: Some(Segment::Plain(&plain)),
@@ -152,13 +143,13 @@ impl<'a> Walk<'a> {
         });
         let Some(record) = self.reader.next_record()? else {
             self.datagrams.handle_end();
-            self.hand_on(to);
+            self.release_reassembled(to);
             return self.end();
         };
         self.now = record.time.unwrap_or(self.now);
         let at = self.now;
         let mut show = |number, segment| {
-            to.take(CapturedRecord {
+            to(CapturedRecord {
                 number,
                 at,
                 segment,
@@ -172,15 +163,15 @@ impl<'a> Walk<'a> {
         match record.dissect_with_fragment() {
             (_, Some(_)) => {
                 self.datagrams.handle_packet(&arrival(&record, at));
-                self.hand_on(to);
+                self.release_reassembled(to);
             }
             (Ok(segment), None) => {
                 let observed = Observed::new(at, &segment);
                 show(number, Some(Segment::Other(&observed)));
             }
-            (Err(obstacle), None) => {
+            (Err(error), None) => {
                 show(number, None);
-                self.reader.note_obstacle(place, &obstacle);
+                self.reader.note_dissect_error(place, &error);
             }
         }
         Ok(true)
@@ -189,7 +180,7 @@ impl<'a> Walk<'a> {
     /// Passes on the next record while others wait for the rest of a fragmented packet.
     #[cold]
     #[inline(never)]
-    fn slowly(&mut self, to: &mut impl Take) -> Result<bool, Halt> {
+    fn next_reassembled(&mut self, to: &mut impl FnMut(CapturedRecord<'_>)) -> Result<bool, Halt> {
         let record = self.reader.next_record()?;
         let is_more = record.is_some();
         match &record {
@@ -199,25 +190,25 @@ impl<'a> Walk<'a> {
             }
             None => self.datagrams.handle_end(),
         }
-        self.hand_on(to);
+        self.release_reassembled(to);
         if is_more { Ok(true) } else { self.end() }
     }
 
     /// Passes on packets that have waited long enough.
     #[cold]
     #[inline(never)]
-    fn hand_on(&mut self, to: &mut impl Take) {
+    fn release_reassembled(&mut self, to: &mut impl FnMut(CapturedRecord<'_>)) {
         while let Some(packet) = self.datagrams.poll_packet() {
             let (number, at) = (packet.number, packet.at);
-            let observed = packet.found.unwrap_or_else(|obstacle| {
+            let observed = packet.found.unwrap_or_else(|error| {
                 let place = Place {
                     offset: packet.offset,
                     record: number,
                 };
-                self.reader.note_obstacle(place, &obstacle);
+                self.reader.note_dissect_error(place, &error);
                 None
             });
-            to.take(CapturedRecord {
+            to(CapturedRecord {
                 number,
                 at,
                 segment: observed.as_ref().map(Segment::Other),
@@ -277,8 +268,8 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns format, notes and counts of the capture itself, after the last record.
-    pub(crate) fn about(&self) -> About {
-        About {
+    pub(crate) fn info(&self) -> CaptureInfo {
+        CaptureInfo {
             format: self.reader.format(),
             packets: self.reader.records(),
             notes: self.reader.notes().iter().cloned().collect(),
@@ -299,7 +290,7 @@ fn arrival<'a>(record: &Record<'a>, at: Instant) -> Arrival<'a> {
 
 /// Format, notes and counts of a capture itself.
 #[derive(Clone, Debug)]
-pub struct About {
+pub struct CaptureInfo {
     /// Format of the file.
     pub format: Format,
     /// Packets read, with and without TCP.
@@ -308,7 +299,7 @@ pub struct About {
     pub notes: Vec<Note>,
 }
 
-impl About {
+impl CaptureInfo {
     /// Returns why packets were not analyzed, with counts, most frequent first.
     #[must_use]
     pub fn unread(&self) -> Vec<(Reason, u64)> {

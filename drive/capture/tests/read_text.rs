@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use captures::Drip;
-use gigatcp_capture::{CaptureReader, Direction, Format, Known, NoteKind, Notes, ReadError};
+use gigatcp_capture::{CaptureReader, Direction, Format, KnownFields, NoteKind, Notes, ReadError};
 use gigatcp_wire::link::{Captured, ChecksumVerdict, Outcome, Reassembly};
 use gigatcp_wire::{Ecn, Flags, Options, Timestamps};
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ struct Seen {
     dont_fragment: bool,
     ecn: Ecn,
     options: Options,
-    known: Known,
+    known: KnownFields,
     follows_omission: bool,
     direction: Option<Direction>,
 }
@@ -156,15 +156,15 @@ fn packets_are_pulled_out_of_the_prose_around_them() {
     assert_eq!(packets[5].offset, at);
     assert!(packets.iter().all(|packet| {
         packet.known.contains(
-            Known::ABSOLUTE
-                .with(Known::TTL)
-                .with(Known::IDENT)
-                .with(Known::DONT_FRAGMENT)
-                .with(Known::OPTIONS),
+            KnownFields::ABSOLUTE
+                .with(KnownFields::TTL)
+                .with(KnownFields::IDENT)
+                .with(KnownFields::DONT_FRAGMENT)
+                .with(KnownFields::OPTIONS),
         )
     }));
-    assert!(!packets[2].known.contains(Known::SEQ));
-    assert!(packets[3].known.contains(Known::SEQ));
+    assert!(!packets[2].known.contains(KnownFields::SEQ));
+    assert!(packets[3].known.contains(KnownFields::SEQ));
     let kinds: Vec<_> = notes.iter().map(|note| note.kind).collect();
     assert_eq!(kinds, [NoteKind::NoDate, NoteKind::Omission]);
 }
@@ -257,8 +257,8 @@ fn what_stands_before_a_packet_may_say_more() {
     assert_eq!(packets[3].time_us, Some(2_500_000));
     assert_eq!(packets[4].time_us, None);
     assert_eq!(notes.count(NoteKind::NoTime), 1);
-    assert!(!packets[0].known.contains(Known::TTL));
-    assert!(!packets[0].known.contains(Known::DONT_FRAGMENT));
+    assert!(!packets[0].known.contains(KnownFields::TTL));
+    assert!(!packets[0].known.contains(KnownFields::DONT_FRAGMENT));
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn old_words_of_several_versions_are_read() {
         (packet.ecn, packet.options.sack_permitted),
         (Ecn::Ect0, true)
     );
-    assert!(!packet.dont_fragment && packet.known.contains(Known::DONT_FRAGMENT));
+    assert!(!packet.dont_fragment && packet.known.contains(KnownFields::DONT_FRAGMENT));
     let packet = old("S, cksum 0x1234 (correct), 5:5(0) win 5840 <mss 1460>");
     assert_eq!((packet.seq, packet.options.mss), (5, Some(1460)));
     let packet = old(

@@ -2,21 +2,20 @@
 //! nothing.
 
 mod connection;
+mod independent_reader;
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
 use connection::{Connection, PACKETS, RETRANSMISSIONS, SEGMENT_SIZE, V4, V6};
-use gigatcp_capture::independent_reader::{
-    TsharkCounts, count_view_with_tshark, count_with_tshark,
-};
 use gigatcp_capture::{Interface, InterfaceId, PcapngWriter};
 use gigatcp_units::Instant;
 use gigatcp_wire::{
     AccEcn, AccEcnOrder, Ecn, Endpoints, Flags, IpHeader, Options, Phantom, Segment, append_packet,
     fill_phantom,
 };
+use independent_reader::{TsharkCounts, count_view_with_tshark, count_with_tshark};
 
 const CLEAN: TsharkCounts = TsharkCounts {
     packets: PACKETS,
@@ -33,7 +32,7 @@ fn saved(name: &str, capture: &[u8]) -> PathBuf {
 }
 
 fn counts(name: &str, capture: &[u8]) -> Option<TsharkCounts> {
-    or_skipped(name, count_with_tshark(&saved(name, capture)).unwrap())
+    or_skipped(name, count_with_tshark(&saved(name, capture)))
 }
 
 fn or_skipped(name: &str, counts: Option<TsharkCounts>) -> Option<TsharkCounts> {
@@ -53,6 +52,22 @@ fn connection_capture(interface: Interface, endpoints: Endpoints) -> Vec<u8> {
         .write()
         .unwrap();
     writer.finish().unwrap()
+}
+
+#[test]
+fn lines_of_tshark_are_counted_by_their_fields() {
+    let mut counts = TsharkCounts::default();
+    for line in [";1;1;;", "Malformed;1;2;;", ";0;1;1;", ";;0;;1", ";1;2;;"] {
+        counts.add_line(line);
+    }
+    let expected = TsharkCounts {
+        packets: 5,
+        malformed: 1,
+        bad_checksum: 2,
+        retransmissions: 1,
+        out_of_order: 1,
+    };
+    assert_eq!(counts, expected);
 }
 
 #[test]
@@ -133,12 +148,12 @@ fn each_view_of_a_capture_is_counted_by_itself() {
     }
     let path = saved("views.pcapng", &writer.finish().unwrap());
     for view in [sender, receiver] {
-        let counted = count_view_with_tshark(&path, view).unwrap();
+        let counted = count_view_with_tshark(&path, view);
         if let Some(counts) = or_skipped("views.pcapng", counted) {
             assert_eq!(counts, CLEAN, "{view:?}");
         }
     }
-    let nobody = count_view_with_tshark(&path, InterfaceId::from_index(2)).unwrap();
+    let nobody = count_view_with_tshark(&path, InterfaceId::from_index(2));
     assert!(nobody.is_none_or(|counts| counts.packets == 0));
 }
 
@@ -207,14 +222,5 @@ fn marks_and_accecn_options_are_clean() {
             };
             assert_eq!(counts, clean, "{name}");
         }
-    }
-}
-
-#[test]
-fn what_is_no_capture_is_refused_with_tsharks_own_words() {
-    let path = saved("nonsense.pcapng", b"this is not a capture");
-    match count_with_tshark(&path) {
-        Ok(counts) => assert!(or_skipped("nonsense.pcapng", counts).is_none()),
-        Err(error) => assert!(error.to_string().contains("nonsense.pcapng"), "{error}"),
     }
 }

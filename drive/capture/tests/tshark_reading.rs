@@ -3,6 +3,7 @@
 
 mod captures;
 mod connection;
+mod independent_reader;
 mod reading;
 
 use captures::{BIG, LITTLE, Writer};

@@ -1,11 +1,10 @@
 //! Packets and bytes that a running path has carried and dropped, for an observer.
 
 use gigatcp_path::{Counters, Histogram, Network, Sojourns, Tally, Waited};
-use gigatcp_units::Duration;
+use gigatcp_units::{Duration, Instant};
 
 use crate::device::DeviceCounters;
 use crate::packet::Packet;
-use gigatcp_units::Instant;
 
 /// All counters at one moment.
 #[derive(Clone, Default, Debug)]
@@ -13,25 +12,24 @@ pub struct Snapshot {
     /// Time since the path began.
     pub at: Duration,
     /// Directions: from client to server, and back.
-    pub ways: [Way; 2],
+    pub directions: [Direction; 2],
     /// CPU time used for carrying packets, including polling.
     pub processor: Duration,
     /// Number of times that the path's thread was not scheduled for more than 10 ms.
     pub stalls: u64,
     /// Total time of these stalls.
     pub stalled: Duration,
-    /// Whether all CPUs are kept out of deep idle states while packets come. Otherwise it is only
-    /// that of the path.
-    pub is_all_awake: bool,
+    /// Whether all CPUs are kept out of deep idle states while packets come.
+    pub inhibits_idle: bool,
     /// Bytes of memory that hold packets.
     pub memory: usize,
 }
 
 /// One direction.
 #[derive(Clone, Default, Debug)]
-pub struct Way {
+pub struct Direction {
     /// Its hops, in order.
-    pub hops: Vec<HopView>,
+    pub hops: Vec<HopCounters>,
     /// Device at its beginning.
     pub device: DeviceCounters,
     /// Lateness of packets that left the last hop.
@@ -40,7 +38,7 @@ pub struct Way {
 
 /// A hop.
 #[derive(Clone, Default, Debug)]
-pub struct HopView {
+pub struct HopCounters {
     /// Its name.
     pub name: String,
     /// Counters of wire packets.
@@ -61,10 +59,10 @@ pub struct HopView {
     /// Time in which the serializer was busy.
     pub busy: Duration,
     /// That time as a share of the elapsed time.
-    pub utilisation: f64,
+    pub utilization: f64,
 }
 
-impl HopView {
+impl HopCounters {
     /// Updates the queueing delay; the backlog is up to date.
     fn look_at_queue(&mut self, sojourns: &Sojourns) {
         let left = sojourns.sum();
@@ -78,57 +76,47 @@ impl HopView {
     }
 }
 
-impl Way {
+impl Direction {
     /// Returns the packets that arrived at its first hop.
     #[must_use]
     pub fn arrived(&self) -> Tally {
-        self.hops
-            .first()
-            .map_or(Tally::default(), |hop| hop.counters.arrived)
+        let first = self.hops.first();
+        first.map_or(Tally::default(), |hop| hop.counters.arrived)
     }
 
     /// Returns the packets that left its last hop.
     #[must_use]
     pub fn delivered(&self) -> Tally {
-        self.hops
-            .last()
-            .map_or(Tally::default(), |hop| hop.counters.delivered)
+        let last = self.hops.last();
+        last.map_or(Tally::default(), |hop| hop.counters.delivered)
+    }
+
+    fn sum(&self, of: impl Fn(&Counters) -> u64) -> u64 {
+        self.hops.iter().map(|hop| of(&hop.counters)).sum()
     }
 
     /// Returns the wire packets dropped at any hop.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        self.hops
-            .iter()
-            .map(|hop| hop.counters.drops.total().packets)
-            .sum()
+        self.sum(|counters| counters.drops.total().packets)
     }
 
     /// Returns the wire packets duplicated at any hop.
     #[must_use]
     pub fn duplicated(&self) -> u64 {
-        self.hops
-            .iter()
-            .map(|hop| hop.counters.duplicated.packets)
-            .sum()
+        self.sum(|counters| counters.duplicated.packets)
     }
 
     /// Returns the wire packets that fragmentation has added at any hop.
     #[must_use]
     pub fn fragmented(&self) -> u64 {
-        self.hops
-            .iter()
-            .map(|hop| hop.counters.fragmented.packets)
-            .sum()
+        self.sum(|counters| counters.fragmented.packets)
     }
 
     /// Returns the wire packets inside.
     #[must_use]
     pub fn inside(&self) -> u64 {
-        self.hops
-            .iter()
-            .map(|hop| hop.counters.inside.packets)
-            .sum()
+        self.sum(|counters| counters.inside.packets)
     }
 
     /// Returns the wire packets that entered behind its first hop, as errors to a sender.
@@ -148,7 +136,7 @@ impl Way {
     /// Updates it from the hops of `route`.
     pub(crate) fn look(&mut self, network: &mut Network<Packet>, route: usize, now: Instant) {
         let links = network.routes()[route].links.clone();
-        self.hops.resize_with(links.len(), HopView::default);
+        self.hops.resize_with(links.len(), HopCounters::default);
         for (view, link) in self.hops.iter_mut().zip(links) {
             network.with_link(now, link, |hop| {
                 view.name.clone_from(&hop.config().name);
@@ -156,7 +144,7 @@ impl Way {
                 view.backlog = hop.backlog(now);
                 view.look_at_queue(hop.sojourns(now));
                 view.busy = hop.busy_time(now);
-                view.utilisation = hop.utilisation(now);
+                view.utilization = hop.utilisation(now);
             });
             view.max_backlog = network.max_backlog()[link];
             view.answers = network.answers()[link];

@@ -8,13 +8,11 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice};
-use std::net::IpAddr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use gigatcp_linux::batch::BatchWriter;
-use gigatcp_linux::device::{self, Offloads, Reception};
-use gigatcp_linux::written::Written;
-use gigatcp_linux::{SetupError, Step, interface, steering};
+use gigatcp_linux::device;
+use gigatcp_linux::write_outcomes::WriteOutcomes;
 
 use crate::headers::device_octets;
 use crate::packet::Packet;
@@ -26,21 +24,6 @@ const BATCH: usize = 8;
 /// Name of the device in both namespaces.
 pub const NAME: &str = "path0";
 
-/// Settings of a new device.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DeviceConfig {
-    /// MTU in bytes.
-    pub mtu: u16,
-    /// Whether super-segments and incomplete checksums are used in both directions.
-    pub offloads: bool,
-    /// Queue limit for packets to be read, in packets.
-    pub queue: u32,
-    /// Addresses of this end, and their prefix lengths.
-    pub addresses: Vec<(IpAddr, u8)>,
-    /// Maximum bytes of memory for packets from this end.
-    pub memory: usize,
-}
-
 /// Counters in packets of the device: a super-segment is one.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct DeviceCounters {
@@ -49,7 +32,7 @@ pub struct DeviceCounters {
     /// Packets written.
     pub writes: u64,
     /// Packets read but malformed: not carried, and not counted by the path.
-    pub harmed: u64,
+    pub malformed: u64,
     /// Packets written but rejected by the kernel: to the receiver they are lost.
     pub refused: u64,
     /// Number of times that nothing was read because memory was full.
@@ -70,56 +53,34 @@ pub struct Device {
     writer: BatchWriter,
     counters: DeviceCounters,
     /// Packets written, which `counters` does not include.
-    written: Written,
+    written: WriteOutcomes,
 }
 
 impl Device {
-    /// Creates it in the namespace of the calling thread. It exists as long as this value.
-    ///
-    /// # Errors
-    /// [`SetupError`]: the step that failed, and what is missing.
-    pub fn open_here(config: &DeviceConfig) -> Result<Self, SetupError> {
-        let about = |step, cause| SetupError::about(step, NAME, cause);
-        let tun = device::open_tun().map_err(|cause| SetupError::new(Step::OpenTun, cause))?;
-        let reception = if config.offloads {
-            Reception::AtOnce
+    /// Returns an end of the path over a TUN device, with `memory` bytes for packets. Without
+    /// offloads, packets are written in batches.
+    pub fn on_tun(tun: OwnedFd, offloads: bool, memory: usize) -> Self {
+        let writer = if offloads {
+            BatchWriter::one_by_one()
         } else {
-            Reception::Queued
+            BatchWriter::new()
         };
-        device::make_tun(&tun, NAME, reception).map_err(|cause| about(Step::Device, cause))?;
-        let offloads = Offloads {
-            checksum: config.offloads,
-            segmentation: config.offloads,
-        };
-        device::set_offloads(&tun, offloads).map_err(|cause| about(Step::Offloads, cause))?;
-        interface::keep_quiet(NAME);
-        furnish(config).map_err(|cause| about(Step::Addresses, cause))?;
-        if !config.offloads {
-            // Best effort: without it, the path is slower.
-            let _ = steering::receive_elsewhere(NAME);
-        }
-        let mut device = Self::of(tun.into(), config.memory);
-        if !config.offloads {
-            device.writer = BatchWriter::new();
-        }
-        Ok(device)
+        Self::of(tun, memory, writer)
     }
 
-    /// Returns one end of a wire without a kernel ([`gigatcp_linux::packets::pair`]), with `memory`
-    /// bytes for packets.
-    #[must_use]
+    /// Returns one end of a wire without a kernel ([`gigatcp_linux::packets::pair`]).
     pub fn on_wire(end: OwnedFd, memory: usize) -> Self {
-        Self::of(end.into(), memory)
+        Self::of(end, memory, BatchWriter::one_by_one())
     }
 
-    fn of(tun: File, memory: usize) -> Self {
+    fn of(tun: OwnedFd, memory: usize, writer: BatchWriter) -> Self {
         Self {
-            tun,
+            tun: tun.into(),
             slabs: Slabs::new(memory),
             scratch: [const { Vec::new() }; BATCH],
-            writer: BatchWriter::one_by_one(),
+            writer,
             counters: DeviceCounters::default(),
-            written: Written::default(),
+            written: WriteOutcomes::default(),
         }
     }
 
@@ -167,7 +128,7 @@ impl Device {
             self.counters.reads += 1;
             match Packet::read(self.slabs.keep()) {
                 Ok(packet) => return Ok(Read::Packet(packet)),
-                Err(_) => self.counters.harmed += 1,
+                Err(_) => self.counters.malformed += 1,
             }
         }
     }
@@ -217,17 +178,4 @@ impl AsFd for Device {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.tun.as_fd()
     }
-}
-
-/// Sets MTU and addresses of the interface, then brings it up.
-fn furnish(config: &DeviceConfig) -> io::Result<()> {
-    let control = device::control_socket(libc::AF_INET)?;
-    device::set_mtu(&control, NAME, u32::from(config.mtu))?;
-    // Best effort: a user namespace may not set it. Then the queue limit is 500 packets.
-    let _ = device::set_queue(&control, NAME, config.queue);
-    device::bring_up(&control, NAME)?;
-    for (address, prefix) in &config.addresses {
-        interface::assign(&control, NAME, *address, *prefix)?;
-    }
-    Ok(())
 }

@@ -11,7 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use gigatcp_linux::device::Offloads;
 use gigatcp_linux::poll::EventFd;
+use gigatcp_linux::tun::{self, TunSettings};
 use gigatcp_linux::{Namespace, SetupError, Step, clock, host_route, packets, process, settings};
 use gigatcp_path::{ConfigError, Histogram, HopConfig, Network, NetworkConfig, Release};
 use gigatcp_units::{Duration, Instant};
@@ -19,10 +21,10 @@ use gigatcp_units::{Duration, Instant};
 use crate::change::{Changed, Changes, HopChange, OrderError, Scheduled};
 use crate::contention::Contention;
 use crate::counters::Snapshot;
-use crate::device::{Device, DeviceConfig, NAME};
+use crate::device::{Device, NAME};
 use crate::engine::{AWAKE, EARLY, Engine, Shared, Watch, takes_time};
 use crate::outbox::Outbox;
-use crate::rest::RealtimeBudget;
+use crate::realtime_budget::RealtimeBudget;
 use crate::side::Side;
 
 /// Maximum time that wire packets of a super-segment wait for those behind them. At 1 Gbit/s five
@@ -156,16 +158,13 @@ impl From<SetupError> for EmulatorError {
 /// A running path between two network namespaces.
 #[derive(Debug)]
 pub struct Emulator {
-    sites: Sites,
+    /// Both namespaces, by [`Side`].
+    namespaces: [Namespace; 2],
     began: Instant,
     wires: [Option<OwnedFd>; 2],
     shared: Arc<Shared>,
     thread: Option<JoinHandle<io::Result<()>>>,
 }
-
-/// Both namespaces, by [`Side`].
-#[derive(Debug)]
-pub struct Sites([Namespace; 2]);
 
 impl Emulator {
     /// Creates the namespaces and begins to carry packets, which are shown to `watch`.
@@ -177,8 +176,9 @@ impl Emulator {
         mut watch: Option<Box<dyn Watch>>,
     ) -> Result<Self, EmulatorError> {
         let network = Network::new(network(config), config.seed).map_err(EmulatorError::Hop)?;
-        let sites = Sites([Namespace::new()?, Namespace::new()?]);
-        let [client, server] = Side::ALL.map(|side| sites.of(side).run(|| open(side, config))?);
+        let namespaces = [Namespace::new()?, Namespace::new()?];
+        let [client, server] =
+            Side::ALL.map(|side| namespaces[side.index()].run(|| open(side, config))?);
         let ((client, client_wire), (server, server_wire)) = (client?, server?);
         let event_fd = EventFd::new().map_err(|cause| SetupError::new(Step::Thread, cause))?;
         let shared = Arc::new(Shared {
@@ -217,9 +217,10 @@ impl Emulator {
             zero,
             early,
             is_first: false,
-            rest: RealtimeBudget::new(),
+            budget: RealtimeBudget::new(),
             contention: Contention::default(),
             idle_inhibitor: None,
+            inhibits_idle: false,
             awake_until: Instant::ZERO + AWAKE,
             reads: 0,
             stalls: 0,
@@ -237,7 +238,7 @@ impl Emulator {
             .spawn(run)
             .map_err(|cause| SetupError::new(Step::Thread, cause))?;
         Ok(Self {
-            sites,
+            namespaces,
             began,
             wires: [client_wire, server_wire],
             shared,
@@ -259,7 +260,7 @@ impl Emulator {
     /// Returns the namespace of an end.
     #[must_use]
     pub fn namespace(&self, side: Side) -> &Namespace {
-        self.sites.of(side)
+        &self.namespaces[side.index()]
     }
 
     /// Returns the counters, at most a twentieth of a second old.
@@ -313,7 +314,7 @@ impl Emulator {
 
     fn count_of_device(&self, side: Side, column: usize) -> Option<u64> {
         let read = || std::fs::read_to_string("/proc/thread-self/net/dev");
-        let table = self.sites.of(side).run(read).ok()?.ok()?;
+        let table = self.namespace(side).run(read).ok()?.ok()?;
         count_in(&table, column)
     }
 
@@ -344,12 +345,6 @@ impl Drop for Emulator {
         if !thread::panicking() {
             let _ = self.end();
         }
-    }
-}
-
-impl Sites {
-    fn of(&self, side: Side) -> &Namespace {
-        &self.0[side.index()]
     }
 }
 
@@ -397,13 +392,18 @@ fn open(side: Side, config: &EmulatorConfig) -> Result<(Device, Option<OwnedFd>)
         return Ok((Device::on_wire(near, config.memory), Some(far)));
     }
     let Addresses { v4, v6 } = Addresses::of(side);
-    let device = Device::open_here(&DeviceConfig {
+    let tun = tun::open(&TunSettings {
+        name: NAME,
         mtu: config.mtu[side.index()],
-        offloads: config.offloads,
+        offloads: match config.offloads {
+            true => Offloads::ALL,
+            false => Offloads::NONE,
+        },
         queue: config.queue,
-        addresses: vec![(IpAddr::V4(v4), 24), (IpAddr::V6(v6), 64)],
-        memory: config.memory,
+        addresses: &[(IpAddr::V4(v4), 24), (IpAddr::V6(v6), 64)],
+        routed: &[],
     })?;
+    let device = Device::on_tun(tun, config.offloads, config.memory);
     if let Some(control) = &config.control {
         set_control(side, control)?;
     }

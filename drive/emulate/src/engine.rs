@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gigatcp_linux::poll::{self, EventFd, Interest};
-use gigatcp_linux::{clock, process};
+use gigatcp_linux::{CpuLatencyRequest, clock};
 use gigatcp_path::{ConfigError, Delivery, Histogram, HopConfig, Network, Parcel};
 use gigatcp_units::{Duration, Instant};
 
@@ -25,10 +25,9 @@ use crate::change::{Changed, Changes, HopChange, Order, Scheduled};
 use crate::contention::Contention;
 use crate::counters::Snapshot;
 use crate::device::{Device, Read};
-use crate::idle_inhibitor::IdleInhibitor;
 use crate::outbox::Outbox;
 use crate::packet::Packet;
-use crate::rest::RealtimeBudget;
+use crate::realtime_budget::RealtimeBudget;
 use crate::side::Side;
 
 /// Time before the next delivery at which it wakes up, if there is a spare CPU.
@@ -59,7 +58,7 @@ pub(crate) fn takes_time(hop: &HopConfig) -> bool {
 
 /// A packet that enters or leaves the path.
 #[derive(Clone, Copy, Debug)]
-pub struct Sight<'a> {
+pub struct PacketEvent<'a> {
     /// Time since the path began.
     pub at: Instant,
     /// End that it passes.
@@ -77,7 +76,7 @@ pub trait Watch: Send {
     fn on_start(&mut self, _at: Instant) {}
 
     /// Handles a packet.
-    fn on_packet(&mut self, sight: &Sight<'_>);
+    fn on_packet(&mut self, event: &PacketEvent<'_>);
 
     /// Handles changes of hops since the last packet.
     fn on_change(&mut self, _changed: &[Changed]) {}
@@ -115,11 +114,13 @@ pub(crate) struct Engine {
     /// Whether it has real-time priority, so that it must leave time to ordinary threads.
     pub(crate) is_first: bool,
     /// Time owed to ordinary threads.
-    pub(crate) rest: RealtimeBudget,
+    pub(crate) budget: RealtimeBudget,
     /// Adaptation to paths that compete for CPUs.
     pub(crate) contention: Contention,
-    /// Keeps CPUs out of deep idle states.
-    pub(crate) idle_inhibitor: Option<IdleInhibitor>,
+    /// Keeps CPUs out of deep idle states while packets come.
+    pub(crate) idle_inhibitor: Option<CpuLatencyRequest>,
+    /// Whether the system grants that request, which requires root.
+    pub(crate) inhibits_idle: bool,
     /// End of that inhibition.
     pub(crate) awake_until: Instant,
     /// Packets read at the last update of that end.
@@ -150,11 +151,11 @@ impl Engine {
             }
             let now = self.now();
             let took = now.saturating_since(before);
-            self.rest.pass(now);
+            self.budget.pass(now);
             if took > STALL {
                 self.stalls += 1;
                 self.stalled += took;
-                self.rest.learn(took);
+                self.budget.learn(took);
             }
             if now.saturating_since(looked) >= LOOK {
                 self.look(now);
@@ -164,7 +165,7 @@ impl Engine {
                 self.stay_awake(now);
                 looked = now;
             }
-            before = if self.is_first && self.rest.is_due() {
+            before = if self.is_first && self.budget.is_due() {
                 self.pause(now)
             } else if is_idle {
                 self.sleep(now)?
@@ -180,11 +181,13 @@ impl Engine {
     /// Requests real-time priority, as far as permitted.
     fn become_punctual(&mut self) {
         if !self.has_times {
-            let _ = clock::wake_sharply();
+            let _ = clock::minimize_timer_slack();
         } else if !self.is_first {
-            self.is_first = clock::be_punctual(clock::Rank::Path).is_ok();
+            self.is_first = clock::request_realtime(clock::Rank::Path).is_ok();
             let has_processors = self.early > Duration::ZERO;
-            self.idle_inhibitor = has_processors.then(IdleInhibitor::new).flatten();
+            let request = has_processors.then(|| CpuLatencyRequest::ask().ok());
+            self.idle_inhibitor = request.flatten();
+            self.inhibits_idle = self.idle_inhibitor.is_some();
         }
     }
 
@@ -314,7 +317,7 @@ impl Engine {
         }
         if let Some(watch) = &mut self.watch {
             for packet in packets {
-                watch.on_packet(&Sight {
+                watch.on_packet(&PacketEvent {
                     at: now,
                     side: from.other(),
                     is_sent: false,
@@ -329,7 +332,7 @@ impl Engine {
 
     fn see(&mut self, at: Instant, side: Side, is_sent: bool, packet: &Packet) {
         if let Some(watch) = &mut self.watch {
-            watch.on_packet(&Sight {
+            watch.on_packet(&PacketEvent {
                 at,
                 side,
                 is_sent,
@@ -340,15 +343,15 @@ impl Engine {
 
     /// Sleeps to leave time to others; returns the wake-up time.
     fn pause(&mut self, now: Instant) -> Instant {
-        clock::sleep_until(self.zero + (now + self.rest.pause()).as_nanos().cast_signed());
+        clock::sleep_until(self.zero + (now + self.budget.pause()).as_nanos().cast_signed());
         self.woken(now)
     }
 
     /// Accounts for a sleep since `since`; returns its end.
     fn woken(&mut self, since: Instant) -> Instant {
         let now = self.now();
-        self.rest.pass(now);
-        self.rest.pay(now.saturating_since(since));
+        self.budget.pass(now);
+        self.budget.pay(now.saturating_since(since));
         now
     }
 
@@ -358,7 +361,7 @@ impl Engine {
         let due = self.network.poll_timeout();
         let early = if !grain.is_zero() {
             Duration::ZERO
-        } else if self.is_first && self.rest.is_owing() {
+        } else if self.is_first && self.budget.is_owing() {
             self.early.min(SHARP)
         } else {
             self.early
@@ -399,20 +402,22 @@ impl Engine {
         Ok(self.woken(now))
     }
 
-    /// Keeps CPUs out of deep idle states while packets come.
+    /// Keeps all CPUs out of deep idle states while packets come. Those of the hosts at both ends
+    /// must wake up as well; the cost is electricity.
     fn stay_awake(&mut self, now: Instant) {
-        let Some(idle_inhibitor) = &mut self.idle_inhibitor else {
+        if !self.inhibits_idle {
             return;
-        };
+        }
         let reads = self.devices.iter().map(|device| device.counters().reads);
         let reads = reads.sum();
         if self.reads != reads {
             self.reads = reads;
             self.awake_until = now + AWAKE;
         }
-        match process::processor() {
-            Ok(processor) if now < self.awake_until => idle_inhibitor.follow(processor),
-            _ => idle_inhibitor.rest(),
+        if now >= self.awake_until {
+            self.idle_inhibitor = None;
+        } else if self.idle_inhibitor.is_none() {
+            self.idle_inhibitor = CpuLatencyRequest::ask().ok();
         }
     }
 
@@ -424,15 +429,12 @@ impl Engine {
         snapshot.at = now.saturating_since(Instant::ZERO);
         snapshot.stalls = self.stalls;
         snapshot.stalled = self.stalled;
-        snapshot.is_all_awake = self
-            .idle_inhibitor
-            .as_ref()
-            .is_some_and(IdleInhibitor::is_for_all);
+        snapshot.inhibits_idle = self.inhibits_idle;
         snapshot.processor = Duration::from_nanos(clock::thread().unsigned_abs());
         snapshot.memory = self.devices.iter().map(Device::memory).sum();
         // Includes packets that queues dropped by themselves.
         while self.network.poll_dropped().is_some() {}
-        for (side, way) in snapshot.ways.iter_mut().enumerate() {
+        for (side, way) in snapshot.directions.iter_mut().enumerate() {
             way.look(&mut self.network, side, now);
             way.device = self.devices[side].counters();
             way.lateness.clone_from(&self.lateness[side]);

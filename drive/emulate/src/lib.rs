@@ -27,7 +27,7 @@
 //! let listener = server.run(|| TcpListener::bind((Addresses::of(Side::Server).v4, 5001)))??;
 //! // Connections from the client's namespace have an RTT of 80 ms.
 //! # drop(listener);
-//! assert!(emulator.stop()?.ways.iter().all(|way| way.is_conserved()));
+//! assert!(emulator.stop()?.directions.iter().all(|way| way.is_conserved()));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -37,8 +37,7 @@
 //! | `engine.rs` | the loop of that thread |
 //! | `change.rs` | hops that change while it runs |
 //! | `outbox.rs` | packets that are due and wait to be delivered in a batch |
-//! | `rest.rs` | CPU time that the thread leaves to others |
-//! | `idle_inhibitor.rs` | keeps CPUs out of deep idle states while the path carries packets |
+//! | `realtime_budget.rs` | CPU time that the thread leaves to others |
 //! | `packet.rs` | a packet or super-segment as a path carries it |
 //! | `headers.rs` | the headers of a piece of a super-segment |
 //! | `too_big.rs` | ICMP errors for packets that were too large |
@@ -60,20 +59,19 @@ mod device;
 mod emulator;
 mod engine;
 mod headers;
-mod idle_inhibitor;
 mod outbox;
 mod packet;
-mod rest;
+mod realtime_budget;
 mod side;
 mod slabs;
 mod tcp_header;
 mod too_big;
 
 pub use change::{Changed, HopChange, OrderError};
-pub use counters::{HopView, Snapshot, Way};
+pub use counters::{Direction, HopCounters, Snapshot};
 pub use device::{DeviceCounters, NAME};
 pub use emulator::{Addresses, Emulator, EmulatorConfig, EmulatorError, End};
-pub use engine::{Sight, Watch};
+pub use engine::{PacketEvent, Watch};
 pub use headers::{device_octets, wire_octets};
 pub use packet::{Packet, Refusal};
 pub use side::Side;

@@ -73,7 +73,7 @@ pub enum Refusal {
     /// It requests an offload that was not enabled.
     Offload,
     /// Its lengths or its version are invalid.
-    Harmed,
+    Malformed,
 }
 
 impl Packet {
@@ -82,9 +82,11 @@ impl Packet {
     /// # Errors
     /// [`Refusal`].
     pub fn read(octets: Bytes) -> Result<Self, Refusal> {
-        let header = octets.first_chunk::<HEADER_LEN>().ok_or(Refusal::Harmed)?;
+        let header = octets
+            .first_chunk::<HEADER_LEN>()
+            .ok_or(Refusal::Malformed)?;
         let header = VirtioHeader::decode(header).map_err(|_| Refusal::Offload)?;
-        let shape = shape(&header, &octets[HEADER_LEN..]).ok_or(Refusal::Harmed)?;
+        let shape = shape(&header, &octets[HEADER_LEN..]).ok_or(Refusal::Malformed)?;
         Ok(Self {
             octets,
             shape,

@@ -76,7 +76,7 @@ fn settle(emulator: Emulator) -> Snapshot {
     let began = StdInstant::now();
     loop {
         let snapshot = emulator.snapshot();
-        if snapshot.ways.iter().all(|way| way.inside() == 0) {
+        if snapshot.directions.iter().all(|way| way.inside() == 0) {
             break;
         }
         assert!(began.elapsed() < StdDuration::from_secs(20), "{snapshot:?}");
@@ -87,9 +87,9 @@ fn settle(emulator: Emulator) -> Snapshot {
     let dropped = Side::ALL.map(|side| emulator.dropped_by_kernel(side));
     assert_eq!(dropped, [Some(0), Some(0)]);
     let snapshot = emulator.stop().unwrap();
-    for way in &snapshot.ways {
+    for way in &snapshot.directions {
         assert!(way.is_conserved(), "{way:?}");
-        assert_eq!((way.device.harmed, way.device.refused), (0, 0));
+        assert_eq!((way.device.malformed, way.device.refused), (0, 0));
         let by_hop = way
             .hops
             .windows(2)
@@ -179,7 +179,7 @@ fn every_octet_arrives_through_loss_reordering_and_duplicates() {
                 digest(&octets[..3_000_000])
             );
             let snapshot = settle(emulator);
-            let way = &snapshot.ways[0];
+            let way = &snapshot.directions[0];
             let counters = way.hops[1].counters;
             assert!(
                 counters.drops[DropCause::Loss(0)].packets > 0 && counters.reordered.packets > 0
@@ -230,7 +230,7 @@ fn the_kernel_finds_every_damaged_packet_and_the_data_arrive() {
         let found = [Side::Server, Side::Client].map(|side| checksum_errors(&emulator, side));
         let snapshot = settle(emulator);
         let damaged = snapshot
-            .ways
+            .directions
             .map(|way| way.hops[0].counters.corrupted.packets);
         assert!(damaged[0] > 10, "{damaged:?}");
         // Neighbor discovery and errors are not TCP, and the last packets may come late.
@@ -264,7 +264,7 @@ fn the_kernel_puts_fragments_together() {
         };
         let arrived = transfer(&emulator, Side::Client, false, &octets);
         assert_eq!(arrived, digest(&octets));
-        let way = &settle(emulator).ways[0];
+        let way = &settle(emulator).directions[0];
         assert!(way.fragmented() > 2 * 1900, "{way:?}");
     }
 }
@@ -285,7 +285,7 @@ fn without_offloads_packets_are_handed_over_together_where_the_system_lets_them(
             digest(&octets)
         );
         let snapshot = settle(emulator);
-        let [client, server] = snapshot.ways.map(|way| way.device);
+        let [client, server] = snapshot.directions.map(|way| way.device);
         assert_eq!(server.writes + server.refused, client.reads);
         let is_batching = !offloads && server.one_by_one.is_none();
         assert_eq!(server.batched > 0, is_batching, "{server:?}");
@@ -317,7 +317,7 @@ fn a_hop_that_takes_less_than_the_ends_send_tells_them() {
             );
         }
         let snapshot = settle(emulator);
-        assert!(snapshot.ways[0].hops[0].counters.drops[DropCause::TooBig].packets > 0);
+        assert!(snapshot.directions[0].hops[0].counters.drops[DropCause::TooBig].packets > 0);
     }
 }
 
@@ -348,7 +348,10 @@ fn congestion_marks_reach_the_receiver_in_place_of_drops() {
     let read = |table: &str| std::fs::read_to_string(format!("/proc/thread-self/net/{table}"));
     let tables = || ["netstat", "snmp6"].map(|table| read(table).unwrap());
     let [v4, v6] = emulator.namespace(Side::Server).run(tables).unwrap();
-    let marked = settle(emulator).ways[0].hops[0].counters.marked.packets;
+    let marked = settle(emulator).directions[0].hops[0]
+        .counters
+        .marked
+        .packets;
     assert!(marked > 0);
     assert_eq!(
         seen_marked(&v4).unwrap() + seen_marked_v6(&v6).unwrap(),
@@ -411,5 +414,5 @@ fn memory_that_is_full_stops_reading_and_breaks_nothing() {
         digest(&octets)
     );
     let snapshot = settle(emulator);
-    assert!(snapshot.ways[0].device.full > 0);
+    assert!(snapshot.directions[0].device.full > 0);
 }

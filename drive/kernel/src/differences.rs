@@ -51,7 +51,7 @@ pub struct Difference {
 
 /// Result of comparing a script's verdict with the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing<'a> {
+pub enum Comparison<'a> {
     /// It meets the script, and no difference is listed.
     Meets,
     /// It differs as listed.
@@ -109,23 +109,23 @@ impl Differences {
 
     /// Compares the kernel's verdict on `script`, whose text is `text`, with the file.
     #[must_use]
-    pub fn standing(&self, script: &str, text: &str, report: &Report) -> Standing<'_> {
+    pub fn compare(&self, script: &str, text: &str, report: &Report) -> Comparison<'_> {
         let listed = self.difference.iter().find(|one| one.script == script);
         match (&report.verdict, listed) {
-            (Verdict::Passed, None) => Standing::Meets,
-            (Verdict::Passed, Some(difference)) => Standing::Stale(difference),
-            (Verdict::Unsupported { .. }, _) => Standing::Unsupported,
+            (Verdict::Passed, None) => Comparison::Meets,
+            (Verdict::Passed, Some(difference)) => Comparison::Stale(difference),
+            (Verdict::Unsupported { .. }, _) => Comparison::Unsupported,
             (Verdict::Failed(failure), Some(difference)) => {
                 let (line, _) = line_column(text, failure.span.start);
                 let is_it =
                     line == difference.line && failure.class.to_string() == difference.respect;
                 if is_it {
-                    Standing::AsListed(difference)
+                    Comparison::AsListed(difference)
                 } else {
-                    Standing::Unlisted
+                    Comparison::Unlisted
                 }
             }
-            (Verdict::Failed(_), None) => Standing::Unlisted,
+            (Verdict::Failed(_), None) => Comparison::Unlisted,
         }
     }
 }
@@ -206,22 +206,22 @@ mod tests {
         let folder = folder();
         let all = Differences::read(&file("a.pkt", WHY), folder.path()).unwrap();
         let second_line = SCRIPT.find("+0").unwrap();
-        let standing = |report: &Report| all.standing("a.pkt", SCRIPT, report);
-        let listed = standing(&failed(Class::Call, second_line));
-        assert_eq!(listed, Standing::AsListed(&all.difference[0]));
-        let other_line = standing(&failed(Class::Call, 0));
-        assert_eq!(other_line, Standing::Unlisted);
-        let other_respect = standing(&failed(Class::Timing, second_line));
-        assert_eq!(other_respect, Standing::Unlisted);
+        let comparison = |report: &Report| all.compare("a.pkt", SCRIPT, report);
+        let listed = comparison(&failed(Class::Call, second_line));
+        assert_eq!(listed, Comparison::AsListed(&all.difference[0]));
+        let other_line = comparison(&failed(Class::Call, 0));
+        assert_eq!(other_line, Comparison::Unlisted);
+        let other_respect = comparison(&failed(Class::Timing, second_line));
+        assert_eq!(other_respect, Comparison::Unlisted);
         let passed = Report {
             verdict: Verdict::Passed,
             printed: vec![],
         };
-        assert_eq!(standing(&passed), Standing::Stale(&all.difference[0]));
-        let other = all.standing("b.pkt", SCRIPT, &passed);
-        assert_eq!(other, Standing::Meets);
-        let unlisted = all.standing("b.pkt", SCRIPT, &failed(Class::Call, 0));
-        assert_eq!(unlisted, Standing::Unlisted);
+        assert_eq!(comparison(&passed), Comparison::Stale(&all.difference[0]));
+        let other = all.compare("b.pkt", SCRIPT, &passed);
+        assert_eq!(other, Comparison::Meets);
+        let unlisted = all.compare("b.pkt", SCRIPT, &failed(Class::Call, 0));
+        assert_eq!(unlisted, Comparison::Unlisted);
     }
 
     #[test]

@@ -17,7 +17,7 @@
 //! | `gigatcp-linux` | namespaces, devices, clocks, settings, and what may be missing |
 //! | `privilege.rs` | checks the privilege to build one, and restarts the process with it |
 //! | `stack/` | the kernel as a stack under test |
-//! | `judge.rs` | many scripts side by side |
+//! | `runner.rs` | many scripts side by side |
 //! | `differences.rs` | where Linux does not meet a shared script, and why |
 //! | `constants.rs` | names of the kernel's interface |
 //! | `sys/` | system calls of sockets and threads, each wrapped once |
@@ -30,8 +30,8 @@
 
 mod constants;
 pub mod differences;
-pub mod judge;
 pub mod privilege;
+pub mod runner;
 mod stack;
 mod sys;
 mod test_netns;

@@ -3,7 +3,7 @@
 use crate::test_netns::{TestNetns, TestNetnsConfig};
 use gigatcp_linux::SetupError;
 
-pub use gigatcp_linux::privilege::begin_again;
+pub use gigatcp_linux::privilege::restart_in_user_namespace;
 
 /// Builds a test network namespace and removes it. This is the most reliable check that it can be
 /// done.

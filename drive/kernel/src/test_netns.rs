@@ -110,12 +110,12 @@ impl TestNetns {
         device::make_tun(&tun, DEVICE, Reception::AtOnce)
             .map_err(|cause| SetupError::new(Step::Device, cause))?;
         settings::pin_baseline()?;
-        interface::keep_quiet(DEVICE);
+        interface::disable_discovery(DEVICE);
         let index = set_up(config).map_err(|cause| SetupError::new(Step::Addresses, cause))?;
         let sniffer =
             sniff::open(index).map_err(|cause| SetupError::new(Step::PacketSocket, cause))?;
         // Best effort: without the privilege, times are an ordinary thread's.
-        let _ = clock::be_punctual(clock::Rank::Path);
+        let _ = clock::request_realtime(clock::Rank::Path);
         Ok(Self {
             tun,
             sniffer,

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use gigatcp_kernel::differences::{Differences, Standing, is_shared};
-use gigatcp_kernel::judge::{Case, IpVersion, judge_all};
+use gigatcp_kernel::differences::{Comparison, Differences, is_shared};
+use gigatcp_kernel::runner::{Case, IpVersion, run_scripts};
 use gigatcp_linux::SetupError;
 use gigatcp_script::run::{Report, Settings};
 
@@ -77,8 +77,8 @@ fn every_listed_difference_is_of_a_shared_script_and_says_why() {
 
 /// Returns the report of each script.
 fn reports(cases: &[Case], side_by_side: usize) -> Result<Vec<Report>, SetupError> {
-    let judged = judge_all(cases, side_by_side, &|_, _| {})?;
-    Ok(judged.into_iter().map(|one| one.report).collect())
+    let results = run_scripts(cases, side_by_side, &|_, _| {})?;
+    Ok(results.into_iter().map(|one| one.report).collect())
 }
 
 #[test]
@@ -97,8 +97,8 @@ fn the_kernel_meets_every_shared_script_but_as_listed() {
     };
     let unlisted = |reports: &[Report]| -> Vec<usize> {
         let is_unlisted = |at: &usize| {
-            let standing = differences.standing(&names[*at], &cases[*at].text, &reports[*at]);
-            matches!(standing, Standing::Unlisted)
+            let comparison = differences.compare(&names[*at], &cases[*at].text, &reports[*at]);
+            matches!(comparison, Comparison::Unlisted)
         };
         (0..cases.len()).filter(is_unlisted).collect()
     };
@@ -117,10 +117,10 @@ fn the_kernel_meets_every_shared_script_but_as_listed() {
     }
     let mut wrong = Vec::new();
     for ((name, case), report) in names.iter().zip(&cases).zip(&reports) {
-        match differences.standing(name, &case.text, report) {
-            Standing::Meets | Standing::AsListed(_) | Standing::Unsupported => {}
-            Standing::Unlisted => wrong.push(report.in_text(name, &case.text)),
-            Standing::Stale(_) => wrong.push(format!("{name} is listed and differs no longer")),
+        match differences.compare(name, &case.text, report) {
+            Comparison::Meets | Comparison::AsListed(_) | Comparison::Unsupported => {}
+            Comparison::Unlisted => wrong.push(report.in_text(name, &case.text)),
+            Comparison::Stale(_) => wrong.push(format!("{name} is listed and differs no longer")),
         }
     }
     let story = wrong.join("\n");

@@ -52,7 +52,7 @@ fn skip(why: &str) {
 
 /// Runs as `nobody`, restarted as root of a user namespace; then as that root.
 fn act_as_nobody() {
-    match privilege::begin_again() {
+    match privilege::restart_in_user_namespace() {
         Ok(Some(status)) => assert!(status.success()),
         Ok(None) => match privilege::probe() {
             Ok(()) => println!("{DONE}"),

@@ -26,7 +26,7 @@ use io_uring::{IoUring, opcode, types};
 use crate::check_size;
 
 /// Maximum packets of a call.
-pub const MOST: usize = 64;
+pub const MAX_PACKETS: usize = 64;
 
 /// Writer of several packets to a device with one system call.
 pub struct BatchWriter {
@@ -44,7 +44,7 @@ impl BatchWriter {
     /// Returns a writer with a ring, if one is available.
     #[must_use]
     pub fn new() -> Self {
-        match IoUring::new(MOST as u32) {
+        match IoUring::new(MAX_PACKETS as u32) {
             Ok(ring) => Self {
                 ring: Some(ring),
                 ..Self::one_by_one()
@@ -63,7 +63,7 @@ impl BatchWriter {
             ring: None,
             refusal: None,
             batched: 0,
-            results: Vec::with_capacity(MOST),
+            results: Vec::with_capacity(MAX_PACKETS),
         }
     }
 
@@ -94,7 +94,7 @@ impl BatchWriter {
         packets: &[[IoSlice<'_>; N]],
         mut each: impl FnMut(io::Result<usize>),
     ) {
-        for packets in packets.chunks(MOST) {
+        for packets in packets.chunks(MAX_PACKETS) {
             self.results.clear();
             self.results.resize(packets.len(), None);
             if packets.len() > 1 {
@@ -296,7 +296,7 @@ mod tests {
                 let lengths: Vec<_> = arrived.iter().map(|packet| Ok(packet.len())).collect();
                 assert_eq!(results, lengths);
                 // A single packet is not batched.
-                let alone = u64::from(count % MOST == 1);
+                let alone = u64::from(count % MAX_PACKETS == 1);
                 let batched = count as u64 - alone;
                 assert_eq!(
                     writer.batched(),

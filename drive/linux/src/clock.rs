@@ -117,7 +117,7 @@ pub fn sleep_until(nanos: i64) {
 }
 
 /// Requests the finest timer resolution for wake-ups of the calling thread.
-pub fn wake_sharply() -> io::Result<()> {
+pub fn minimize_timer_slack() -> io::Result<()> {
     // SAFETY: plain integers.
     check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) })?;
     Ok(())
@@ -132,17 +132,17 @@ pub enum Rank {
     Path,
 }
 
-/// Calls [`wake_sharply`], and gives the thread real-time priority. Both are best effort: without
+/// Calls [`minimize_timer_slack`], and gives the thread real-time priority. Both are best effort: without
 /// the privilege, times are as accurate as an ordinary thread's.
-pub fn be_punctual(rank: Rank) -> io::Result<()> {
-    wake_sharply()?;
+pub fn request_realtime(rank: Rank) -> io::Result<()> {
+    minimize_timer_slack()?;
     // SAFETY: plain integers.
     let lowest = check(unsafe { libc::sched_get_priority_min(libc::SCHED_RR) })?;
     schedule(libc::SCHED_RR, lowest + i32::from(rank == Rank::Path))
 }
 
 /// Returns the calling thread to ordinary scheduling.
-pub fn be_ordinary() -> io::Result<()> {
+pub fn drop_realtime() -> io::Result<()> {
     schedule(libc::SCHED_OTHER, 0)
 }
 

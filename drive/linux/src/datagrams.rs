@@ -182,18 +182,13 @@ pub fn receive(socket: &impl AsRawFd, buffer: &mut [u8], size: usize) -> io::Res
 /// Returns the socket's drops and the size of joined datagrams from a message's control data.
 fn controls_of(message: &libc::msghdr) -> (Option<u32>, Option<u32>) {
     let (mut drops, mut segment) = (None, None);
-    // SAFETY: the kernel has filled in the control part of `message`, which is alive; the macros
-    // of `cmsg(3)` stay inside of it.
-    unsafe {
-        let mut head = libc::CMSG_FIRSTHDR(message);
-        while let Some(control) = head.as_ref() {
-            let word = || std::ptr::read_unaligned(libc::CMSG_DATA(head).cast::<u32>());
-            match (control.cmsg_level, control.cmsg_type) {
-                (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => drops = Some(word()),
-                (libc::SOL_UDP, libc::UDP_GRO) => segment = Some(word()),
-                _ => {}
-            }
-            head = libc::CMSG_NXTHDR(message, head);
+    // SAFETY: the kernel has filled in the control part of `message`, which is alive.
+    for (level, kind, data) in unsafe { crate::control_data::each(message) } {
+        let word = data.first_chunk().map(|word| u32::from_ne_bytes(*word));
+        match (level, kind) {
+            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => drops = word,
+            (libc::SOL_UDP, libc::UDP_GRO) => segment = word,
+            _ => {}
         }
     }
     (drops, segment)

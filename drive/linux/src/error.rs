@@ -36,7 +36,7 @@ pub enum Step {
     /// Starting a thread.
     Thread,
     /// Restarting this program in a user namespace.
-    Again,
+    Restart,
 }
 
 impl Step {
@@ -58,7 +58,7 @@ impl Step {
             Self::PacketSocket => "open a packet socket",
             Self::Setting => "write a setting of the namespace",
             Self::Thread => "start a thread",
-            Self::Again => "start this program again in a user namespace",
+            Self::Restart => "start this program again in a user namespace",
         }
     }
 }

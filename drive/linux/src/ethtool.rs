@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 
 use crate::check;
 use crate::device;
-use crate::question::{long, word};
+use crate::netlink_request::{long, word};
 
 const GSET: u32 = 0x1;
 const GDRVINFO: u32 = 0x3;
@@ -169,18 +169,18 @@ fn ask(name: &str, command: u32, arguments: &[u32], length: usize) -> io::Result
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proven::unless_forbidden;
+    use crate::skip::or_skip;
     use crate::{Namespace, make_pair};
 
     #[test]
     fn what_was_switched_off_on_a_device_reads_as_off() {
-        let Some(here) = unless_forbidden(Namespace::new()) else {
+        let Some(here) = or_skip(Namespace::new()) else {
             return;
         };
-        let Some(there) = unless_forbidden(Namespace::new()) else {
+        let Some(there) = or_skip(Namespace::new()) else {
             return;
         };
-        if unless_forbidden(make_pair(&here, &there, "card0")).is_none() {
+        if or_skip(make_pair(&here, &there, "card0")).is_none() {
             return;
         }
         let read = here.run(|| {

@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 
 use crate::device;
-use crate::question::{self, attribute};
+use crate::netlink_request::{self, attribute};
 
 /// Metrics (`RTAX_*` of linux/rtnetlink.h).
 const RTAX_LOCK: u16 = 1;
@@ -33,7 +33,7 @@ pub fn set_control(name: &str, to: IpAddr, control: &str) -> io::Result<()> {
         RTAX_CC_ALGO,
         &[control.as_bytes(), &[0]].concat(),
     );
-    question::create(libc::RTM_NEWROUTE, &message(ON_LINK, index, to, &metrics))
+    netlink_request::create(libc::RTM_NEWROUTE, &message(ON_LINK, index, to, &metrics))
 }
 
 /// Returns the message for a route that makes `to` a local address. The route has a locked

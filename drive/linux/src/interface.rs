@@ -5,12 +5,12 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 
-use crate::question::{self, attribute};
+use crate::netlink_request::{self, attribute};
 use crate::{device, settings};
 
 /// Disables unsolicited packets of a device: neighbor and router discovery. Best effort: such
 /// packets are ignored anyway.
-pub fn keep_quiet(name: &str) {
+pub fn disable_discovery(name: &str) {
     let settings = [
         ("router_solicitations", "0"),
         ("accept_dad", "0"),
@@ -50,7 +50,7 @@ fn assign_v6(index: device::Index, address: Ipv6Addr, prefix: u8) -> io::Result<
     attribute(&mut message, IFA_LOCAL, &address.octets());
     attribute(&mut message, IFA_ADDRESS, &address.octets());
     attribute(&mut message, IFA_FLAGS, &IFA_F_NODAD.to_ne_bytes());
-    question::create(libc::RTM_NEWADDR, &message)
+    netlink_request::create(libc::RTM_NEWADDR, &message)
 }
 
 /// Returns the fixed part of a message about an interface (`struct ifinfomsg`). Index 0 is a new
@@ -69,7 +69,7 @@ pub(crate) fn link(index: device::Index) -> Vec<u8> {
 /// The kernel's error.
 pub fn remove(name: &str) -> io::Result<()> {
     let index = device::index(&device::control_socket(libc::AF_INET)?, name)?;
-    question::change(libc::RTM_DELLINK, &link(index))
+    netlink_request::change(libc::RTM_DELLINK, &link(index))
 }
 
 /// Routes a network through the device `name`.
@@ -101,7 +101,7 @@ fn without_v6(error: io::Error) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::Namespace;
-    use crate::proven::unless_forbidden;
+    use crate::skip::or_skip;
 
     /// Flags of an address in `/proc/net/if_inet6` (`linux/if_addr.h`).
     const NODAD: u8 = 0x02;
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn an_address_of_ip_6_is_the_source_of_connections_from_the_first_moment() {
-        let Some(namespace) = unless_forbidden(Namespace::new()) else {
+        let Some(namespace) = or_skip(Namespace::new()) else {
             return;
         };
         let address = Ipv6Addr::new(0xfd99, 0, 0, 0, 0, 0, 0, 1);

@@ -16,15 +16,16 @@
 //! | `orphans.rs` | ends connections without an owner |
 //! | `batch.rs` | several packets written by one system call |
 //! | `datagrams.rs` | several datagrams by one system call; bytes discarded in the kernel |
-//! | `written.rs` | outcome of packets written to a device |
-//! | `device.rs` | a TUN device and its interface: created, addressed, routed, brought up |
+//! | `write_outcomes.rs` | outcome of packets written to a device |
+//! | `control_data.rs` | control data of received messages |
+//! | `device.rs` | a TUN device and its interface: single steps of creating it |
+//! | `tun.rs` | a TUN device with addresses and routes, ready for use |
 //! | `virtio.rs` | header before a packet: segmentation and checksum offloads |
 //! | `interface.rs` | addresses and routes of an interface |
-//! | `first_threshold.rs` | initial ssthresh of connections to a peer |
+//! | `initial_ssthresh.rs` | initial ssthresh of connections to a peer |
 //! | `steal_time.rs` | CPU time that a hypervisor gave to others |
 //! | `steering.rs` | threads that process what an interface receives |
-//! | `netlink.rs` | netlink sockets |
-//! | `question.rs` | netlink requests whose answers have values |
+//! | `netlink_request.rs` | netlink requests whose answers have values |
 //! | `ethtool.rs` | settings and counters of a network card and its driver |
 //! | `packets.rs` | packet sockets: raw IP packets and Ethernet frames |
 //! | `sniff.rs` | packets that pass an interface, with their times |
@@ -49,18 +50,19 @@
 pub mod address;
 pub mod batch;
 pub mod clock;
+pub mod control_data;
 mod cpu_latency;
 pub mod datagrams;
 pub mod device;
 mod error;
 pub mod ethtool;
-pub mod first_threshold;
 pub mod host_route;
 pub mod identity;
+pub mod initial_ssthresh;
 pub mod interface;
 mod isolated_cpu;
 mod namespace;
-mod netlink;
+pub mod netlink_request;
 pub mod orphans;
 pub mod owners;
 pub mod packets;
@@ -71,20 +73,20 @@ pub mod poll;
 pub mod privilege;
 pub mod probe;
 pub mod process;
-#[cfg(test)]
-mod proven;
-pub mod question;
 pub mod settings;
+#[cfg(test)]
+mod skip;
 pub mod sniff;
 pub mod sock_diag;
 pub mod socket;
 pub mod steal_time;
-pub mod steering;
+mod steering;
 pub mod tcp_info;
 pub mod terminal;
+pub mod tun;
 mod userns_check;
 pub mod virtio;
-pub mod written;
+pub mod write_outcomes;
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};

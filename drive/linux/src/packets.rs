@@ -15,10 +15,7 @@ pub fn open(name: &str) -> io::Result<OwnedFd> {
     // SAFETY: plain integers; the descriptor is a new one. Protocol 0: it hears
     // nothing.
     let socket = unsafe { own(libc::socket(libc::AF_PACKET, kind, 0)) }?;
-    let address = address(index, 0);
-    let length = size_of_val(&address) as libc::socklen_t;
-    // SAFETY: pointer and length are those of `address`.
-    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+    bind(&socket, index, 0)?;
     Ok(socket)
 }
 
@@ -50,10 +47,7 @@ pub fn open_ethernet(name: &str, filter: &[libc::sock_filter]) -> io::Result<Own
     groups.extend([0; 10]);
     set(libc::PACKET_ADD_MEMBERSHIP, &groups)?;
     attach_filter(&socket, filter)?;
-    let address = address(index, libc::ETH_P_ALL as u16);
-    let length = size_of_val(&address) as libc::socklen_t;
-    // SAFETY: pointer and length are those of `address`.
-    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+    bind(&socket, index, libc::ETH_P_ALL as u16)?;
     Ok(socket)
 }
 
@@ -126,6 +120,15 @@ pub fn send(socket: &OwnedFd, packet: &[u8]) -> io::Result<()> {
         )
     };
     check_size(sent)?;
+    Ok(())
+}
+
+/// Binds a packet socket to an interface and a protocol.
+pub(crate) fn bind(socket: &OwnedFd, index: device::Index, protocol: u16) -> io::Result<()> {
+    let address = address(index, protocol);
+    let length = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: pointer and length are those of `address`.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
     Ok(())
 }
 

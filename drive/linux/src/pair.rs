@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use crate::error::{SetupError, Step};
 use crate::interface;
 use crate::namespace::Namespace;
-use crate::question::{self, attribute};
+use crate::netlink_request::{self, attribute};
 
 /// Creates the device `name` in `here` and in `there`. Either end removes the other when its
 /// namespace ends.
@@ -41,18 +41,18 @@ fn create(there: &Namespace, name: &str) -> io::Result<()> {
     let mut link = interface::link(0);
     attribute(&mut link, IFLA_IFNAME, &name);
     attribute(&mut link, IFLA_LINKINFO, &info);
-    question::create(libc::RTM_NEWLINK, &link)
+    netlink_request::create(libc::RTM_NEWLINK, &link)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::device;
-    use crate::proven::unless_forbidden;
+    use crate::skip::or_skip;
 
     #[test]
     fn both_namespaces_have_an_end_of_a_pair() {
-        let Some(here) = unless_forbidden(Namespace::new()) else {
+        let Some(here) = or_skip(Namespace::new()) else {
             return;
         };
         let there = Namespace::new().unwrap();

@@ -250,12 +250,12 @@ mod tests {
     use std::time::{Duration, Instant};
 
     use super::*;
-    use crate::proven::unless_forbidden;
+    use crate::skip::or_skip;
 
     /// Runs `test` in a PID namespace; prints why if there cannot be one.
     fn enclosed(test: impl FnOnce(&PidNamespace, &Namespace)) {
         let made = Namespace::new().and_then(|namespace| Ok((namespace, PidNamespace::new()?)));
-        if let Some((namespace, pid_namespace)) = unless_forbidden(made) {
+        if let Some((namespace, pid_namespace)) = or_skip(made) {
             test(&pid_namespace, &namespace);
         }
     }

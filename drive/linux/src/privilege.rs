@@ -17,11 +17,11 @@ use crate::{SetupError, Step};
 ///
 /// # Errors
 /// [`SetupError`], if user namespaces are forbidden or the program cannot be started.
-pub fn begin_again() -> Result<Option<ExitStatus>, SetupError> {
+pub fn restart_in_user_namespace() -> Result<Option<ExitStatus>, SetupError> {
     if process::is_root() {
         return Ok(None);
     }
-    let program = env::current_exe().map_err(|cause| SetupError::new(Step::Again, cause))?;
+    let program = env::current_exe().map_err(|cause| SetupError::new(Step::Restart, cause))?;
     let mut command = Command::new(&program);
     command.args(env::args_os().skip(1));
     process::begin_in_user_namespace(&mut command);
@@ -29,7 +29,7 @@ pub fn begin_again() -> Result<Option<ExitStatus>, SetupError> {
     command.status().map(Some).map_err(|cause| {
         // The file has been removed or replaced.
         if cause.kind() == io::ErrorKind::NotFound {
-            return SetupError::about(Step::Again, program.to_string_lossy(), cause);
+            return SetupError::about(Step::Restart, program.to_string_lossy(), cause);
         }
         SetupError::about(
             Step::UserNamespace,

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
-use crate::{check_size, socket};
+use crate::{check_size, control_data, socket};
 
 /// An ICMP error caused by a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -156,32 +156,30 @@ impl Prober {
             Err(error) => return Err(error),
         }
         let port = socket_address(&name).map_or(0, |address| address.port());
-        // SAFETY: the kernel has filled in the control part of `message`, which is alive; the
-        // macros of `cmsg(3)` stay inside of it.
-        unsafe {
-            let mut head = libc::CMSG_FIRSTHDR(&raw const message);
-            while let Some(found) = head.as_ref() {
-                let is_error = matches!(
-                    (found.cmsg_level, found.cmsg_type),
-                    (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
-                );
-                if is_error {
-                    let error = libc::CMSG_DATA(head).cast::<libc::sock_extended_err>();
-                    let offender = error.add(1).cast::<libc::sockaddr_storage>();
-                    // The address that follows is shorter than a `sockaddr_storage`; the
-                    // control bytes behind it are ours.
-                    let from = socket_address(&std::ptr::read_unaligned(offender));
-                    let error = std::ptr::read_unaligned(error);
-                    return Ok(Some(ProbeError {
-                        port,
-                        from: from.map(|address| address.ip()),
-                        kind: kind(&error),
-                    }));
-                }
-                head = libc::CMSG_NXTHDR(&raw const message, head);
+        // SAFETY: the kernel has filled in the control part of `message`, which is alive.
+        let mut all = unsafe { control_data::each(&message) };
+        let found = all.find_map(|(level, kind, data)| {
+            let is_error = matches!(
+                (level, kind),
+                (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)
+            );
+            data.split_at_checked(size_of::<libc::sock_extended_err>())
+                .filter(|_| is_error)
+        });
+        Ok(found.map(|(error, offender)| {
+            let length = offender.len().min(size_of_val(&name));
+            // SAFETY: `error` has the bytes of that structure, `offender` and `name` have `length`
+            // bytes, and all are integers.
+            let error: libc::sock_extended_err = unsafe {
+                std::ptr::copy_nonoverlapping(offender.as_ptr(), (&raw mut name).cast(), length);
+                std::ptr::read_unaligned(error.as_ptr().cast())
+            };
+            ProbeError {
+                port,
+                from: socket_address(&name).map(|address| address.ip()),
+                kind: kind(&error),
             }
-        }
-        Ok(None)
+        }))
     }
 }
 

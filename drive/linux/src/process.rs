@@ -42,24 +42,6 @@ pub fn pin_to_processor(number: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns the CPU that the calling thread is running on.
-///
-/// # Errors
-/// The kernel's error.
-pub fn processor() -> io::Result<usize> {
-    // SAFETY: takes nothing.
-    let number = check(unsafe { libc::sched_getcpu() })?;
-    Ok(number.unsigned_abs() as usize)
-}
-
-/// Runs the calling thread only on otherwise idle CPUs (`SCHED_IDLE`).
-///
-/// # Errors
-/// The kernel's error.
-pub fn yield_to_all() -> io::Result<()> {
-    crate::clock::schedule(libc::SCHED_IDLE, 0)
-}
-
 /// Raises the limit of open descriptors to `number`, if it is lower. This is the soft limit and,
 /// with the privilege, the hard limit.
 ///

@@ -3,13 +3,14 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::{check, check_size, clock, device, own, packets};
+use crate::socket::Buffer;
+use crate::{check, check_size, clock, control_data, device, own, packets, socket};
 
 /// All protocols, in network byte order as packet sockets want it.
 const ALL: u16 = (libc::ETH_P_ALL as u16).to_be();
 
 /// Receive buffer of the socket in bytes: enough for a burst of a whole script.
-const BUFFER: libc::c_int = 8 << 20;
+const BUFFER: i32 = 8 << 20;
 
 /// Maximum packet length in bytes.
 pub const LARGEST: usize = 65_536;
@@ -22,35 +23,12 @@ pub fn open(interface: device::Index) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     // SAFETY: plain integers; the descriptor is a new one.
     let socket = unsafe { own(libc::socket(libc::AF_PACKET, kind, libc::c_int::from(ALL))) }?;
-    option(&socket, libc::SO_TIMESTAMPNS, 1)?;
+    socket::stamp_arrivals(&socket)?;
     // The forced form needs a privilege of the machine's own user namespace.
-    option(&socket, libc::SO_RCVBUFFORCE, BUFFER)
-        .or_else(|_| option(&socket, libc::SO_RCVBUF, BUFFER))?;
-    // SAFETY: `sockaddr_ll` is integers: all zero is valid.
-    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
-    address.sll_family = libc::AF_PACKET as libc::sa_family_t;
-    address.sll_protocol = ALL;
-    address.sll_ifindex = interface;
-    let length = size_of_val(&address) as libc::socklen_t;
-    // SAFETY: pointer and length are those of `address`.
-    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+    socket::force_receive_buffer(&socket, BUFFER)
+        .or_else(|_| socket::set_buffer(&socket, Buffer::Receive, BUFFER as u64))?;
+    packets::bind(&socket, interface, libc::ETH_P_ALL as u16)?;
     Ok(socket)
-}
-
-fn option<T>(socket: &OwnedFd, name: libc::c_int, value: T) -> io::Result<()> {
-    let length = size_of_val(&value) as libc::socklen_t;
-    // SAFETY: pointer and length are those of `value`.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            name,
-            (&raw const value).cast(),
-            length,
-        )
-    };
-    check(result)?;
-    Ok(())
 }
 
 /// Limits capture to TCP packets of a port, cut to `snap` bytes.
@@ -170,30 +148,15 @@ fn receive_one(
     // SAFETY: every pointer of the message is to a live local of its length.
     let result = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) };
     match check_size(result) {
-        Ok(length) => Ok(Some((length, from.sll_pkttype, stamp_of(&message)))),
+        Ok(length) => {
+            // SAFETY: the kernel has filled in the control part of `message`, which is alive.
+            let stamp = unsafe { control_data::arrival_time(&message) };
+            Ok(Some((length, from.sll_pkttype, stamp)))
+        }
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
         // The interface went down, as a script may do.
         Err(error) if error.raw_os_error() == Some(libc::ENETDOWN) => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// Returns the timestamp in the control data of a received message.
-fn stamp_of(message: &libc::msghdr) -> Option<i64> {
-    // SAFETY: the kernel has filled in the control data of `message`, whose
-    // buffer is live; the two macros walk it by the lengths it carries.
-    unsafe {
-        let mut header = libc::CMSG_FIRSTHDR(message);
-        while let Some(this) = header.as_ref() {
-            if this.cmsg_level == libc::SOL_SOCKET && this.cmsg_type == libc::SCM_TIMESTAMPNS {
-                let stamp: libc::timespec = libc::CMSG_DATA(header)
-                    .cast::<libc::timespec>()
-                    .read_unaligned();
-                return Some(clock::nanos(stamp));
-            }
-            header = libc::CMSG_NXTHDR(message, header);
-        }
-    }
-    None
 }

@@ -6,23 +6,19 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::{check_size, own};
+use crate::netlink_request::{NLM_F_ACK, NLM_F_DUMP, NetlinkSocket, attributes};
 
 /// `linux/sock_diag.h`, `linux/inet_diag.h`.
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const SOCK_DESTROY: u16 = 21;
 const INET_DIAG_INFO: u16 = 2;
 const INET_DIAG_CONG: u16 = 4;
 const INET_DIAG_SKMEMINFO: u16 = 7;
 
-/// `struct nlmsghdr`, `struct inet_diag_req_v2` behind it, `struct inet_diag_msg`.
-const HEADER: usize = 16;
-const REQUEST: usize = HEADER + 56;
+/// Bytes of `struct inet_diag_req_v2` and `struct inet_diag_msg`.
+const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
-
-/// Maximum bytes of a datagram from the kernel.
-const ROOM: usize = 1 << 16;
 
 /// States of connections that carry data: all but `LISTEN`, `SYN-*`, `TIME-WAIT`, `CLOSE`.
 pub const WITH_DATA: u32 = 1 << 1 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
@@ -143,10 +139,7 @@ impl Socket<'_> {
 
 /// A netlink socket of the calling thread's namespace.
 #[derive(Debug)]
-pub struct SockDiag {
-    socket: OwnedFd,
-    buffer: Vec<u8>,
-}
+pub struct SockDiag(NetlinkSocket);
 
 impl SockDiag {
     /// Opens a socket.
@@ -154,19 +147,7 @@ impl SockDiag {
     /// # Errors
     /// The kernel's error.
     pub fn open() -> io::Result<Self> {
-        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
-        // SAFETY: plain integers; the descriptor is a new one.
-        let socket = unsafe {
-            own(libc::socket(
-                libc::AF_NETLINK,
-                kind,
-                libc::NETLINK_SOCK_DIAG,
-            ))?
-        };
-        Ok(Self {
-            socket,
-            buffer: vec![0; ROOM],
-        })
+        NetlinkSocket::open(libc::NETLINK_SOCK_DIAG).map(Self)
     }
 
     /// Calls `each` for every socket in one of these states, IPv4 first.
@@ -175,8 +156,12 @@ impl SockDiag {
     /// The kernel's error.
     pub fn list(&mut self, states: u32, mut each: impl FnMut(&Socket<'_>)) -> io::Result<()> {
         for family in [libc::AF_INET, libc::AF_INET6] {
-            self.ask(family as u8, &[0; 48], states, libc::NLM_F_DUMP)?;
-            while self.answer(&mut each)? {}
+            let any = Identity {
+                family: family as u8,
+                id: [0; 48],
+            };
+            self.ask(SOCK_DIAG_BY_FAMILY, &any, states, NLM_F_DUMP)?;
+            while !self.answer(&mut each)? {}
         }
         Ok(())
     }
@@ -186,91 +171,53 @@ impl SockDiag {
     /// # Errors
     /// The kernel's error, except that the socket has ended.
     pub fn one(&mut self, which: &Identity, each: impl FnMut(&Socket<'_>)) -> io::Result<()> {
-        self.ask(which.family, &which.id, u32::MAX, 0)?;
+        self.ask(SOCK_DIAG_BY_FAMILY, which, u32::MAX, 0)?;
         match self.answer(each) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            answered => answered.map(|_| ()),
+            answered => answered.map(drop),
         }
     }
 
-    fn ask(&self, family: u8, id: &[u8; 48], states: u32, flags: i32) -> io::Result<()> {
-        let mut request = [0_u8; REQUEST];
-        let flags = (libc::NLM_F_REQUEST | flags) as u16;
+    /// Ends a connection.
+    ///
+    /// # Errors
+    /// The kernel's error: no privilege, built without `SOCK_DESTROY`, or the socket has ended.
+    pub fn destroy(&mut self, which: &Identity) -> io::Result<()> {
+        self.ask(SOCK_DESTROY, which, u32::MAX, NLM_F_ACK)?;
+        self.0.receive(|_| ()).map(drop)
+    }
+
+    fn ask(&self, kind: u16, which: &Identity, states: u32, flags: u16) -> io::Result<()> {
         let wanted = [INET_DIAG_INFO, INET_DIAG_CONG, INET_DIAG_SKMEMINFO];
         let wanted = wanted.iter().fold(0, |all, one| all | 1_u8 << (one - 1));
-        request[0..4].copy_from_slice(&(REQUEST as u32).to_ne_bytes());
-        request[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-        request[6..8].copy_from_slice(&flags.to_ne_bytes());
-        request[16] = family;
-        request[17] = libc::IPPROTO_TCP as u8;
-        request[18] = wanted;
-        request[20..24].copy_from_slice(&states.to_ne_bytes());
-        request[24..72].copy_from_slice(id);
-        // SAFETY: pointer and length are those of `request`.
-        check_size(unsafe {
-            libc::send(self.socket.as_raw_fd(), request.as_ptr().cast(), REQUEST, 0)
-        })?;
-        Ok(())
+        let mut request = [0_u8; REQUEST];
+        request[..3].copy_from_slice(&[which.family, libc::IPPROTO_TCP as u8, wanted]);
+        request[4..8].copy_from_slice(&states.to_ne_bytes());
+        request[8..].copy_from_slice(&which.id);
+        self.0.send(kind, &request, flags)
     }
 
-    /// Reads one datagram; returns false when the list has ended.
+    /// Reads one datagram; returns whether the list ends with it.
     fn answer(&mut self, mut each: impl FnMut(&Socket<'_>)) -> io::Result<bool> {
-        let buffer = self.buffer.as_mut_slice();
-        // SAFETY: pointer and length are those of `buffer`.
-        let read = check_size(unsafe {
-            libc::recv(
-                self.socket.as_raw_fd(),
-                buffer.as_mut_ptr().cast(),
-                buffer.len(),
-                0,
-            )
-        })?;
-        messages(&self.buffer[..read], &mut each)
+        self.0.receive(|body| {
+            if let Some(socket) = socket(body) {
+                each(&socket);
+            }
+        })
     }
-}
-
-/// Calls `each` for the sockets of a datagram. Returns false if the list ends with it.
-fn messages(mut rest: &[u8], each: &mut impl FnMut(&Socket<'_>)) -> io::Result<bool> {
-    while rest.len() >= HEADER {
-        let length = u32_at(rest, 0) as usize;
-        let kind = i32::from(u16_at(rest, 4));
-        if kind == libc::NLMSG_DONE {
-            return Ok(false);
-        }
-        if length < HEADER || length > rest.len() {
-            break;
-        }
-        let body = &rest[HEADER..length];
-        if kind == libc::NLMSG_ERROR {
-            let code = body.get(..4).map_or(0, |code| u32_at(code, 0) as i32);
-            return match code {
-                0 => Ok(false),
-                code => Err(io::Error::from_raw_os_error(-code)),
-            };
-        }
-        if let Some(socket) = socket(body) {
-            each(&socket);
-        }
-        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-    }
-    Ok(true)
 }
 
 /// Parses a `struct inet_diag_msg` with its attributes; `None` if it is cut.
 fn socket(body: &[u8]) -> Option<Socket<'_>> {
-    let (message, mut rest) = body.split_at_checked(MESSAGE)?;
+    let (message, rest) = body.split_at_checked(MESSAGE)?;
     let mut socket = Socket {
         message,
         info: &[],
         memory: &[],
         congestion: "",
     };
-    while rest.len() >= 4 {
-        let length = usize::from(u16_at(rest, 0));
-        let Some(value) = rest.get(4..length) else {
-            break;
-        };
-        match u16_at(rest, 2) {
+    for (kind, value) in attributes(rest) {
+        match kind {
             INET_DIAG_INFO => socket.info = value,
             INET_DIAG_SKMEMINFO => socket.memory = value,
             INET_DIAG_CONG => {
@@ -279,13 +226,8 @@ fn socket(body: &[u8]) -> Option<Socket<'_>> {
             }
             _ => {}
         }
-        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
     }
     Some(socket)
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> u16 {
-    u16::from_ne_bytes([bytes[at], bytes[at + 1]])
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
@@ -348,18 +290,5 @@ mod tests {
         let mut gone = identity.expect("it is listed");
         gone.id[40] ^= 0xff;
         diag.one(&gone, |_| panic!("another socket")).unwrap();
-    }
-
-    #[test]
-    fn what_is_cut_off_is_passed_over() {
-        let mut each = |_: &Socket<'_>| panic!("no socket");
-        let mut datagram = vec![0_u8; 64];
-        datagram[0..4].copy_from_slice(&64_u32.to_ne_bytes());
-        datagram[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
-        assert!(messages(&datagram, &mut each).unwrap());
-        datagram[0..4].copy_from_slice(&900_u32.to_ne_bytes());
-        assert!(messages(&datagram, &mut each).unwrap());
-        datagram[4..6].copy_from_slice(&(libc::NLMSG_DONE as u16).to_ne_bytes());
-        assert!(!messages(&datagram, &mut each).unwrap());
     }
 }

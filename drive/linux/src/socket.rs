@@ -294,20 +294,8 @@ pub fn receive_stamped(
     message.msg_controllen = size_of_val(&control) as _;
     // SAFETY: every pointer of the message is to a live local of its length.
     let read = check_size(unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) })?;
-    let mut stamp = None;
-    // SAFETY: the kernel has filled in the control part of `message`, which is
-    // alive; the macros of `cmsg(3)` stay inside of it, and a stamp is read
-    // where its head says that it is one.
-    unsafe {
-        let mut head = libc::CMSG_FIRSTHDR(&raw const message);
-        while let Some(found) = head.as_ref() {
-            if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
-                let time: libc::timespec = std::ptr::read_unaligned(libc::CMSG_DATA(head).cast());
-                stamp = Some(crate::clock::nanos(time));
-            }
-            head = libc::CMSG_NXTHDR(&raw const message, head);
-        }
-    }
+    // SAFETY: the kernel has filled in the control part of `message`, which is alive.
+    let stamp = unsafe { crate::control_data::arrival_time(&message) };
     Ok((read, stamp))
 }
 

@@ -11,9 +11,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
+use crate::error::StackError;
 use crate::shared::{Command, Shared, gone, lock};
 use crate::socket::Socket;
-use crate::trouble::Trouble;
 
 #[derive(Debug, Default)]
 struct Queue {
@@ -22,7 +22,7 @@ struct Queue {
     calls: usize,
     wakers: Vec<Waker>,
     /// Why there will be no more connections.
-    end: Option<Trouble>,
+    end: Option<StackError>,
 }
 
 /// Queue of accepted connections of a listener.
@@ -69,9 +69,9 @@ impl Acceptor {
     }
 
     /// Ends the queue: releases connections that were not accepted, and wakes all callers.
-    pub fn end(&self, trouble: &Trouble) {
+    pub fn end(&self, error: &StackError) {
         let mut queue = lock(&self.queue);
-        queue.end = Some(trouble.clone());
+        queue.end = Some(error.clone());
         for socket in queue.ready.drain(..) {
             socket.release();
         }

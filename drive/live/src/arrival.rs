@@ -48,7 +48,7 @@ pub enum Refusal {
     /// Neither TCP nor an ICMP error about it, or not an IP packet.
     Foreign,
     /// A wrong checksum, or an impossible length or option.
-    Harmed,
+    Malformed,
 }
 
 /// A segment without its payload, and the payload's place among the bytes.
@@ -69,14 +69,14 @@ pub(crate) enum Read {
 }
 
 pub(crate) fn read(received: &Received, appended: &[u8]) -> Result<Read, Refusal> {
-    let packet = appended.get(received.skip..).ok_or(Refusal::Harmed)?;
+    let packet = appended.get(received.skip..).ok_or(Refusal::Malformed)?;
     let (ip, carried) = IpHeader::decode(packet).map_err(|_| Refusal::Foreign)?;
     if !carried.header_checksum_is_valid {
-        return Err(Refusal::Harmed);
+        return Err(Refusal::Malformed);
     }
     let inner = packet
         .get(carried.start..carried.start + carried.len)
-        .ok_or(Refusal::Harmed)?;
+        .ok_or(Refusal::Malformed)?;
     match (carried.protocol, &ip.endpoints) {
         (TCP_PROTOCOL, _) => read_segment(received, &ip, carried, inner).map(Read::Segment),
         (ICMP, Endpoints::V4 { .. }) => read_icmp_v4(inner),
@@ -93,10 +93,10 @@ fn read_segment(
 ) -> Result<ParsedSegment, Refusal> {
     let is_summed = received.offload.checksum == ChecksumState::InPacket;
     if is_summed && !verify_checksum(&ip.endpoints, octets) {
-        return Err(Refusal::Harmed);
+        return Err(Refusal::Malformed);
     }
     let decoded = decode_header::<Octets>(octets);
-    let (mut segment, header_len) = decoded.map_err(|_| Refusal::Harmed)?;
+    let (mut segment, header_len) = decoded.map_err(|_| Refusal::Malformed)?;
     segment.ecn = carried.ecn;
     segment.segment_size = received.offload.segmentation.map_or(0, |cut| cut.size);
     let start = received.skip + carried.start;
@@ -111,9 +111,9 @@ fn read_icmp_v4(message: &[u8]) -> Result<Read, Refusal> {
     let mut sum = Checksum::new();
     sum.add_octets(message);
     if !sum.is_valid() {
-        return Err(Refusal::Harmed);
+        return Err(Refusal::Malformed);
     }
-    let (fixed, quoted) = message.split_first_chunk::<8>().ok_or(Refusal::Harmed)?;
+    let (fixed, quoted) = message.split_first_chunk::<8>().ok_or(Refusal::Malformed)?;
     let mtu = u16::from_be_bytes([fixed[6], fixed[7]]);
     read_quoted(IcmpKind::from_v4(fixed[0], fixed[1], mtu), quoted)
 }
@@ -129,9 +129,9 @@ fn read_icmp_v6(endpoints: &Endpoints, message: &[u8]) -> Result<Read, Refusal> 
     sum.add_octets(&[0, ICMP_V6]);
     sum.add_octets(message);
     if !sum.is_valid() {
-        return Err(Refusal::Harmed);
+        return Err(Refusal::Malformed);
     }
-    let (fixed, quoted) = message.split_first_chunk::<8>().ok_or(Refusal::Harmed)?;
+    let (fixed, quoted) = message.split_first_chunk::<8>().ok_or(Refusal::Malformed)?;
     let mtu = u32::from_be_bytes([fixed[4], fixed[5], fixed[6], fixed[7]]);
     read_quoted(IcmpKind::from_v6(fixed[0], fixed[1], mtu), quoted)
 }
@@ -143,8 +143,8 @@ fn read_quoted(kind: Option<IcmpKind>, quoted: &[u8]) -> Result<Read, Refusal> {
     if carried.protocol != TCP_PROTOCOL {
         return Err(Refusal::Foreign);
     }
-    let start = quoted.get(carried.start..).ok_or(Refusal::Harmed)?;
-    let start = start.first_chunk::<8>().ok_or(Refusal::Harmed)?;
+    let start = quoted.get(carried.start..).ok_or(Refusal::Malformed)?;
+    let start = start.first_chunk::<8>().ok_or(Refusal::Malformed)?;
     let tuple = FourTuple {
         endpoints: ip.endpoints,
         local_port: u16::from_be_bytes([start[0], start[1]]),
@@ -237,7 +237,7 @@ mod tests {
         octets[last] ^= 1;
         assert!(matches!(
             read(&known(unverified), &octets),
-            Err(Refusal::Harmed)
+            Err(Refusal::Malformed)
         ));
         let verified = VirtioHeader {
             checksum: ChecksumState::Verified,
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(error.kind, IcmpKind::TooBig { mtu: 1280 });
         assert_eq!(error.seq, SeqNumber::new(77));
         message[9] ^= 1;
-        assert!(matches!(read_icmp_v4(&message), Err(Refusal::Harmed)));
+        assert!(matches!(read_icmp_v4(&message), Err(Refusal::Malformed)));
     }
 
     #[test]

@@ -71,49 +71,24 @@ impl AsyncStream {
     /// connection is closed, as a dropped [`Stream`] is.
     #[must_use]
     pub fn into_split(self) -> (AsyncReadHalf, AsyncWriteHalf) {
-        let read = AsyncReadHalf {
-            stream: self.clone(),
-        };
-        (read, AsyncWriteHalf { stream: self })
-    }
-
-    #[cfg(feature = "tokio")]
-    pub(crate) fn poll_read_with(
-        &self,
-        context: &Context<'_>,
-        most: usize,
-        put: impl FnMut(&[u8]),
-    ) -> Poll<io::Result<usize>> {
-        let socket = self.stream.socket();
-        ready(socket.poll_read_with(context.waker(), most, put))
-    }
-
-    pub(crate) fn poll_send(
-        &self,
-        context: &Context<'_>,
-        parts: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        ready(self.stream.socket().poll_write(context.waker(), parts))
+        let read = AsyncReadHalf(self.stream.clone());
+        (read, AsyncWriteHalf(self.stream))
     }
 }
 
 /// Reading half of an [`AsyncStream`] ([`AsyncStream::into_split`]).
 #[derive(Debug)]
-pub struct AsyncReadHalf {
-    pub(crate) stream: AsyncStream,
-}
+pub struct AsyncReadHalf(Stream);
 
 /// Writing half of an [`AsyncStream`]; dropping it ends that direction.
 #[derive(Debug)]
-pub struct AsyncWriteHalf {
-    pub(crate) stream: AsyncStream,
-}
+pub struct AsyncWriteHalf(Stream);
 
 impl AsyncReadHalf {
     /// Returns the connection, with its settings and measurements.
     #[must_use]
     pub fn as_stream(&self) -> &Stream {
-        &self.stream.stream
+        &self.0
     }
 }
 
@@ -121,7 +96,7 @@ impl AsyncWriteHalf {
     /// Returns the connection, with its settings and measurements.
     #[must_use]
     pub fn as_stream(&self) -> &Stream {
-        &self.stream.stream
+        &self.0
     }
 }
 
@@ -227,79 +202,64 @@ async fn resolve(name: String) -> io::Result<Vec<SocketAddr>> {
     .await
 }
 
-impl AsyncRead for AsyncStream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut [u8],
-    ) -> Poll<io::Result<usize>> {
-        ready(self.stream.socket().poll_read(context.waker(), buffer))
-    }
+/// Implements reading for a stream and its half.
+macro_rules! async_read {
+    ($($kind:ty),+) => {$(
+        impl AsyncRead for $kind {
+            fn poll_read(
+                self: Pin<&mut Self>,
+                context: &mut Context<'_>,
+                buffer: &mut [u8],
+            ) -> Poll<io::Result<usize>> {
+                ready(self.as_stream().socket().poll_read(context.waker(), buffer))
+            }
+        }
+    )+};
 }
 
-impl AsyncWrite for AsyncStream {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        octets: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.poll_send(context, &[IoSlice::new(octets)])
-    }
+/// Implements writing for a stream and its half.
+macro_rules! async_write {
+    ($($kind:ty),+) => {$(
+        impl AsyncWrite for $kind {
+            fn poll_write(
+                self: Pin<&mut Self>,
+                context: &mut Context<'_>,
+                octets: &[u8],
+            ) -> Poll<io::Result<usize>> {
+                poll_send(self.as_stream(), context, &[IoSlice::new(octets)])
+            }
 
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        parts: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.poll_send(context, parts)
-    }
+            fn poll_write_vectored(
+                self: Pin<&mut Self>,
+                context: &mut Context<'_>,
+                parts: &[IoSlice<'_>],
+            ) -> Poll<io::Result<usize>> {
+                poll_send(self.as_stream(), context, parts)
+            }
 
-    /// Does nothing: there is no buffer here, so written data are sent without a flush.
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
+            /// Does nothing: there is no buffer here, so written data are sent without a flush.
+            fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+                Poll::Ready(Ok(()))
+            }
 
-    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.stream.shutdown(Shutdown::Write))
-    }
+            fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+                Poll::Ready(self.as_stream().shutdown(Shutdown::Write))
+            }
+        }
+    )+};
 }
 
-impl AsyncRead for AsyncReadHalf {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut [u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
-    }
+async_read!(AsyncStream, AsyncReadHalf);
+async_write!(AsyncStream, AsyncWriteHalf);
+
+pub(crate) fn poll_send(
+    stream: &Stream,
+    context: &Context<'_>,
+    parts: &[IoSlice<'_>],
+) -> Poll<io::Result<usize>> {
+    ready(stream.socket().poll_write(context.waker(), parts))
 }
 
-impl AsyncWrite for AsyncWriteHalf {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        octets: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.stream.poll_send(context, &[IoSlice::new(octets)])
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        parts: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.stream.poll_send(context, parts)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.as_stream().shutdown(Shutdown::Write))
-    }
-}
-
-fn ready<T>(done: Option<T>) -> Poll<T> {
+pub(crate) fn ready<T>(done: Option<T>) -> Poll<T> {
     done.map_or(Poll::Pending, Poll::Ready)
 }

@@ -32,7 +32,7 @@ pub use tun::TunConfig;
 pub use wire::Wire;
 
 /// Maximum packets of one call of [`Device::send`].
-pub const MAX_BATCH: usize = gigatcp_linux::batch::MOST;
+pub const MAX_BATCH: usize = gigatcp_linux::batch::MAX_PACKETS;
 
 /// Maximum parts of a packet in a batch, its headers included. A single packet may have more.
 pub(crate) const MAX_PARTS: usize = 3;
@@ -264,7 +264,7 @@ pub struct DeviceCounters {
     /// Packets read that were neither TCP nor ICMP errors about it.
     pub foreign: u64,
     /// Packets read with a wrong checksum, length or option.
-    pub harmed: u64,
+    pub malformed: u64,
     /// Packets rejected by the device; for the engine they are lost.
     pub refused: u64,
     /// Slabs of half a megabyte allocated for packets read.

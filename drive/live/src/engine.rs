@@ -36,11 +36,11 @@ use gigatcp_wire::{Endpoints, IcmpError, Octets, Segment};
 use crate::accept::Acceptor;
 use crate::arrival::Arrival;
 use crate::device::{Device, DeviceCounters};
+use crate::error::StackError;
 use crate::link::Link;
-use crate::precedence::RealtimePriority;
+use crate::realtime_priority::RealtimePriority;
 use crate::shared::{Command, Shared, now};
 use crate::socket::{Inner, Socket};
-use crate::trouble::Trouble;
 
 /// Packets read before timers and commands are handled.
 const BATCH: u64 = 128;
@@ -59,7 +59,7 @@ pub struct StackCounters {
     /// Segments without a connection, answered with a reset where RFC 9293 allows.
     pub resets: u64,
     /// Packets for addresses other than the engine's.
-    pub strangers: u64,
+    pub foreign_addresses: u64,
     /// Connections opened by SYN cookies, on listening ports.
     pub cookies: u64,
     /// Number of times that the device was full.
@@ -154,15 +154,15 @@ impl Engine {
     pub fn run(mut self, priority: RealtimePriority) -> io::Result<()> {
         self.priority = priority;
         let done = self.turns();
-        let trouble = Trouble::of_end(&done);
-        for command in self.shared.end(&trouble) {
-            refuse(command, &trouble);
+        let error = StackError::of_end(&done);
+        for command in self.shared.end(&error) {
+            refuse(command, &error);
         }
         for slot in self.slots.drain(..).flatten() {
-            slot.socket.give_up(trouble.clone());
+            slot.socket.give_up(error.clone());
         }
         for acceptor in self.acceptors.values() {
-            acceptor.end(&trouble);
+            acceptor.end(&error);
         }
         done
     }
@@ -277,7 +277,7 @@ impl Engine {
                 options,
             } => match self.open(&socket, remote, &options) {
                 Ok(slot) => self.process(slot, Input::Look)?,
-                Err(trouble) => socket.give_up(trouble),
+                Err(error) => socket.give_up(error),
             },
             Command::Listen {
                 at,
@@ -296,7 +296,7 @@ impl Engine {
             Command::Unlisten { at } => {
                 self.demux.unlisten(at);
                 if let Some(acceptor) = self.acceptors.remove(&at) {
-                    acceptor.end(&Trouble::new(
+                    acceptor.end(&StackError::new(
                         io::ErrorKind::NotConnected,
                         "nothing listens",
                     ));
@@ -355,7 +355,7 @@ impl Engine {
 
     fn handle_segment(&mut self, endpoints: Endpoints, segment: Segment<Octets>) -> io::Result<()> {
         if !self.device.interface().addresses.contains(&endpoints.dst()) {
-            self.counters.strangers += 1;
+            self.counters.foreign_addresses += 1;
             return Ok(());
         }
         let tuple = FourTuple::of_arrival(endpoints, &segment);
@@ -403,7 +403,7 @@ impl Engine {
         }
         self.due = due;
         if self.copying_until <= at {
-            self.let_go_of_slabs(at);
+            self.release_slabs(at);
         }
         while let Some(place) = self.demux.handle_timeout(at) {
             self.pump_listener(place)?;
@@ -412,7 +412,7 @@ impl Engine {
     }
 
     /// Releases the memory of connections that have written nothing for a while.
-    fn let_go_of_slabs(&mut self, at: Instant) {
+    fn release_slabs(&mut self, at: Instant) {
         let slots = &mut self.slots;
         self.copying.retain(|index| {
             let Some(slot) = &mut slots[*index as usize] else {
@@ -486,10 +486,10 @@ impl Engine {
 }
 
 /// Rejects a command that will not be executed.
-fn refuse(command: Command, trouble: &Trouble) {
+fn refuse(command: Command, error: &StackError) {
     // Dropping the channel of the other commands is an answer.
     if let Command::Open { socket, .. } = command {
-        socket.give_up(trouble.clone());
+        socket.give_up(error.clone());
     }
 }
 

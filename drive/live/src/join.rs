@@ -142,7 +142,7 @@ mod tests {
             assert!(right, "octets of {first}");
             arrived.push(segment);
         }
-        assert_eq!(device.counters().harmed, 0);
+        assert_eq!(device.counters().malformed, 0);
         // Reading sends nothing.
         let nothing = wire.read(&mut [0; 8]).unwrap_err();
         assert_eq!(nothing.kind(), std::io::ErrorKind::WouldBlock);

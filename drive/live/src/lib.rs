@@ -98,7 +98,7 @@
 //! | `stack.rs` | the thread, and its interface for applications |
 //! | `stream.rs`, `asynchronous.rs` | streams and listeners for threads, for tasks |
 //! | `tokio.rs` | tokio's traits (feature `tokio`) |
-//! | `trouble.rs` | errors of calls |
+//! | `error.rs` | errors of calls |
 //! | `options.rs` | settings of a connection: a profile and more |
 //!
 //! Out of scope: a path between the two ends (the device is a wire without delay or loss;
@@ -113,10 +113,11 @@ mod arrival;
 mod asynchronous;
 mod device;
 mod engine;
+mod error;
 mod join;
 mod link;
 mod options;
-mod precedence;
+mod realtime_priority;
 mod shared;
 mod slabs;
 mod socket;
@@ -124,7 +125,6 @@ mod stack;
 mod stream;
 #[cfg(feature = "tokio")]
 mod tokio;
-mod trouble;
 
 pub use asynchronous::{AsyncListener, AsyncReadHalf, AsyncStream, AsyncWriteHalf};
 pub use bytes;

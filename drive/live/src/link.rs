@@ -20,9 +20,9 @@ use crate::arrival::{self, Arrival, ParsedSegment, Read, Refusal};
 use crate::device::{
     Device, DeviceCounters, Interface, MAX_BATCH, MAX_PARTS, Offloads, Packet, Sent,
 };
+use crate::error::DeviceGone;
 use crate::join::Joined;
 use crate::slabs::Slabs;
-use crate::trouble::DeviceGone;
 
 /// Offset of the checksum in a TCP header.
 const CHECKSUM_OFFSET: u16 = 16;
@@ -100,7 +100,7 @@ impl Link {
                     return Ok(Some(Arrival::Icmp { tuple, error }));
                 }
                 Some(Err(Refusal::Foreign)) => self.counters.foreign += 1,
-                Some(Err(Refusal::Harmed)) => self.counters.harmed += 1,
+                Some(Err(Refusal::Malformed)) => self.counters.malformed += 1,
             }
         }
     }

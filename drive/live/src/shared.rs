@@ -14,9 +14,9 @@ use gigatcp_units::Instant;
 
 use crate::accept::Acceptor;
 use crate::engine::StackCounters;
+use crate::error::StackError;
 use crate::options::Options;
 use crate::socket::Socket;
-use crate::trouble::Trouble;
 
 /// Command of an application for the event loop.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ struct CommandQueue {
     /// Whether the event loop sleeps, or is about to.
     is_asleep: bool,
     /// Why the event loop has ended.
-    end: Option<Trouble>,
+    end: Option<StackError>,
 }
 
 /// The command queue and the `eventfd` that wakes the event loop.
@@ -75,8 +75,8 @@ impl Shared {
     /// Queues a command; fails if the event loop has ended.
     pub fn send(&self, command: Command) -> io::Result<()> {
         let mut commands = lock(&self.commands);
-        if let Some(trouble) = &commands.end {
-            return Err(trouble.clone().into());
+        if let Some(error) = &commands.end {
+            return Err(error.clone().into());
         }
         commands.waiting.push_back(command);
         // One wake is enough: the loop stays awake until it finds no more commands.
@@ -105,9 +105,9 @@ impl Shared {
     }
 
     /// Ends the queue; returns commands that will not be executed.
-    pub fn end(&self, trouble: &Trouble) -> VecDeque<Command> {
+    pub fn end(&self, error: &StackError) -> VecDeque<Command> {
         let mut commands = lock(&self.commands);
-        commands.end = Some(trouble.clone());
+        commands.end = Some(error.clone());
         std::mem::take(&mut commands.waiting)
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! Data written by an application are also copied into slabs, until they are acknowledged.
 //!
-//! A payload shorter than [`LEAST_SHARED`] bytes is copied into separate memory. Otherwise an
+//! A payload shorter than [`MIN_SHARED`] bytes is copied into separate memory. Otherwise an
 //! application that never reads it would keep half a megabyte for one byte. That copy costs about
 //! 100 ns for a packet whose system call costs 1000; a shared payload keeps at most 128 times its
 //! length.
@@ -21,7 +21,7 @@ const SLAB: usize = 512 * 1024;
 /// Maximum length of a packet, with the header before it.
 const LONGEST: usize = 65_600;
 /// Payloads shorter than this are copied out.
-pub const LEAST_SHARED: usize = 4096;
+pub const MIN_SHARED: usize = 4096;
 
 /// Slabs that packets are read into.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Slabs {
     /// Keeps the first `len` bytes of the last packet; the rest stays.
     pub fn keep_front(&mut self, len: usize) -> Bytes {
         let front = self.current.split_to(len);
-        if len < LEAST_SHARED {
+        if len < MIN_SHARED {
             Bytes::copy_from_slice(&front)
         } else {
             front.freeze()
@@ -121,7 +121,7 @@ impl Slabs {
     pub fn keep(&mut self, range: Range<usize>) -> Bytes {
         if range.is_empty() {
             Bytes::new()
-        } else if range.len() < LEAST_SHARED {
+        } else if range.len() < MIN_SHARED {
             Bytes::copy_from_slice(&self.current[range])
         } else {
             self.current.split().freeze().slice(range)

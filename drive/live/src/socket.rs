@@ -17,14 +17,14 @@ use gigatcp_tcp::{Connection, Failure, FourTuple};
 use gigatcp_units::{Duration as Span, Instant};
 use gigatcp_wire::{Octets, Payload};
 
+use crate::error::{self, StackError};
 use crate::shared::{Command, Shared, gone, lock, now};
-use crate::slabs::{LEAST_SHARED, Slabs};
-use crate::trouble::{self, Trouble};
+use crate::slabs::{MIN_SHARED, Slabs};
 
 /// Maximum pieces of the receive buffer taken per lock.
 const PIECES: usize = 16;
 /// Maximum bytes written per call. Their copy stays in use until the last of it is acknowledged.
-const MOST_WRITTEN: usize = 256 * 1024;
+const MAX_WRITTEN: usize = 256 * 1024;
 /// Maximum slabs that one connection keeps for writes.
 const SLABS_KEPT: usize = 4;
 
@@ -59,7 +59,7 @@ pub struct Inner {
     pub tuple: Option<FourTuple>,
     /// Its number on the event loop; `None` if it is not there.
     pub slot: Option<u32>,
-    pub trouble: Option<Trouble>,
+    pub error: Option<StackError>,
     /// Whether no application holds it any more.
     pub is_orphan: bool,
     /// Whether arriving data are discarded.
@@ -166,10 +166,19 @@ impl Socket {
         wakers
     }
 
+    /// Wakes what can continue after a call of the application, and requests a check.
+    fn notify_and_touch(&self, mut inner: MutexGuard<'_, Inner>) {
+        let wakers = self.notify(&mut inner);
+        let slot = inner.slot;
+        drop(inner);
+        wakers.wake();
+        self.touch(slot);
+    }
+
     /// Ends the connection, or the attempt to open it.
-    pub fn give_up(&self, trouble: Trouble) {
+    pub fn give_up(&self, error: StackError) {
         let mut inner = self.lock();
-        inner.trouble.get_or_insert(trouble);
+        inner.error.get_or_insert(error);
         inner.slot = None;
         let wakers = self.notify(&mut inner);
         drop(inner);
@@ -178,7 +187,7 @@ impl Socket {
 
     /// Waits until the connection is established.
     pub fn wait_connected(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.block(Side::Write, timeout, |_, guard| guard.attempt_connect())
+        self.block(Side::Write, timeout, Inner::attempt_connect)
     }
 
     /// Returns whether the connection is established within `longest`.
@@ -195,39 +204,41 @@ impl Socket {
 
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let timeout = self.lock().read_timeout;
-        self.block(Side::Read, timeout, |socket, guard| {
-            socket.attempt_read_into(guard, buffer)
+        self.block(Side::Read, timeout, |guard| {
+            self.attempt_read_into(guard, buffer)
         })
     }
 
     pub fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let timeout = self.lock().read_timeout;
-        self.block(Side::Read, timeout, |_, guard| guard.attempt_peek(buffer))
+        self.block(Side::Read, timeout, |guard| {
+            Inner::attempt_peek(guard, buffer)
+        })
     }
 
     pub fn receive(&self, most: usize) -> io::Result<Bytes> {
         let timeout = self.lock().read_timeout;
-        self.block(Side::Read, timeout, |socket, guard| {
-            socket.attempt_receive(guard, most)
+        self.block(Side::Read, timeout, |guard| {
+            self.attempt_receive(guard, most)
         })
     }
 
     pub fn write(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let timeout = self.lock().write_timeout;
-        self.block(Side::Write, timeout, |socket, guard| {
-            socket.attempt_write(guard, parts)
+        self.block(Side::Write, timeout, |guard| {
+            self.attempt_write(guard, parts)
         })
     }
 
     pub fn send(&self, octets: &Bytes) -> io::Result<usize> {
         let timeout = self.lock().write_timeout;
-        self.block(Side::Write, timeout, |socket, guard| {
-            socket.attempt_send(guard, octets)
+        self.block(Side::Write, timeout, |guard| {
+            self.attempt_send(guard, octets)
         })
     }
 
     pub fn poll_connected(&self, waker: &Waker) -> Option<io::Result<()>> {
-        self.poll(Side::Write, waker, Inner::attempt_connect_of)
+        self.poll(Side::Write, waker, Inner::attempt_connect)
     }
 
     pub fn poll_read(&self, waker: &Waker, buffer: &mut [u8]) -> Option<io::Result<usize>> {
@@ -250,7 +261,9 @@ impl Socket {
     }
 
     pub fn poll_peek(&self, waker: &Waker, buffer: &mut [u8]) -> Option<io::Result<usize>> {
-        self.poll(Side::Read, waker, |guard| guard.attempt_peek(buffer))
+        self.poll(Side::Read, waker, |guard| {
+            Inner::attempt_peek(guard, buffer)
+        })
     }
 
     pub fn poll_write(&self, waker: &Waker, parts: &[IoSlice<'_>]) -> Option<io::Result<usize>> {
@@ -262,12 +275,12 @@ impl Socket {
         &'a self,
         side: Side,
         timeout: Option<Duration>,
-        mut attempt: impl FnMut(&'a Self, MutexGuard<'a, Inner>) -> Attempt<'a, T>,
+        mut attempt: impl FnMut(MutexGuard<'a, Inner>) -> Attempt<'a, T>,
     ) -> io::Result<T> {
         let deadline = timeout.map(|timeout| Clock::now() + timeout);
         let mut guard = self.lock();
         loop {
-            guard = match attempt(self, guard) {
+            guard = match attempt(guard) {
                 Attempt::Done(done) => return done,
                 Attempt::Wait(guard) if guard.is_nonblocking => {
                     return Err(io::ErrorKind::WouldBlock.into());
@@ -368,7 +381,7 @@ impl Socket {
             if count == 0 {
                 return match filled {
                     0 if most == 0 => Attempt::Done(Ok(0)),
-                    0 => guard.nothing_to_read(0),
+                    0 => Inner::nothing_to_read(guard, 0),
                     filled => Attempt::Done(Ok(filled)),
                 };
             }
@@ -395,10 +408,10 @@ impl Socket {
     ) -> Attempt<'a, Bytes> {
         let slot = guard.slot;
         let Some(connection) = &mut guard.connection else {
-            return guard.nothing_to_read(Bytes::new());
+            return Inner::nothing_to_read(guard, Bytes::new());
         };
         let Some(piece) = connection.read(now(), most) else {
-            return guard.nothing_to_read(Bytes::new());
+            return Inner::nothing_to_read(guard, Bytes::new());
         };
         let says_something = connection.is_window_update_due();
         drop(guard);
@@ -423,7 +436,7 @@ impl Socket {
         };
         drop(guard);
         // Room only grows meanwhile, unless another thread writes as well.
-        let copied = self.copied(parts, len.min(space).min(MOST_WRITTEN));
+        let copied = self.copied(parts, len.min(space).min(MAX_WRITTEN));
         self.attempt_send(self.lock(), &copied)
     }
 
@@ -435,7 +448,7 @@ impl Socket {
             left -= front.len();
             front
         });
-        if len < LEAST_SHARED {
+        if len < MIN_SHARED {
             let mut octets = Vec::with_capacity(len);
             parts.for_each(|part| octets.extend_from_slice(part));
             return octets.into();
@@ -498,11 +511,7 @@ impl Socket {
         {
             connection.close(now());
         }
-        let wakers = self.notify(&mut inner);
-        let slot = inner.slot;
-        drop(inner);
-        wakers.wake();
-        self.touch(slot);
+        self.notify_and_touch(inner);
         Ok(())
     }
 
@@ -511,11 +520,7 @@ impl Socket {
         if let Some(connection) = &mut inner.connection {
             connection.abort(now());
         }
-        let wakers = self.notify(&mut inner);
-        let slot = inner.slot;
-        drop(inner);
-        wakers.wake();
-        self.touch(slot);
+        self.notify_and_touch(inner);
     }
 
     /// Releases the application's hold. Written data are still delivered; unread data make it an
@@ -586,11 +591,9 @@ impl Inner {
     /// Returns why the connection cannot be used.
     fn check(&self) -> io::Result<()> {
         if let Some(failure) = self.connection.as_ref().and_then(|held| held.failure()) {
-            return Err(trouble::of_failure(failure));
+            return Err(error::of_failure(failure));
         }
-        self.trouble
-            .clone()
-            .map_or(Ok(()), |trouble| Err(trouble.into()))
+        self.error.clone().map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// Returns whether a read would not block.
@@ -598,7 +601,7 @@ impl Inner {
         let has_come = |held: &Connection<Octets>| {
             held.readable() > 0 || held.is_finished_reading() || held.failure().is_some()
         };
-        self.read_shut || self.trouble.is_some() || self.connection.as_deref().is_some_and(has_come)
+        self.read_shut || self.error.is_some() || self.connection.as_deref().is_some_and(has_come)
     }
 
     /// Returns whether a writer or a connecting thread is woken: if there is enough room.
@@ -610,7 +613,7 @@ impl Inner {
             }
             _ => true,
         };
-        self.write_shut || self.trouble.is_some() || self.connection.as_deref().is_some_and(may)
+        self.write_shut || self.error.is_some() || self.connection.as_deref().is_some_and(may)
     }
 
     /// Returns the bytes that may be written now.
@@ -629,32 +632,20 @@ impl Inner {
         Ok(connection.send_space())
     }
 
-    fn attempt_connect_of(guard: MutexGuard<'_, Self>) -> Attempt<'_, ()> {
-        guard.attempt_connect()
-    }
-}
-
-/// Attempts that may have to wait, on a guard of the connection.
-trait Waiting<'a> {
-    fn nothing_to_read<T>(self, none: T) -> Attempt<'a, T>;
-    fn attempt_peek(self, buffer: &mut [u8]) -> Attempt<'a, usize>;
-    fn attempt_connect(self) -> Attempt<'a, ()>;
-}
-
-impl<'a> Waiting<'a> for MutexGuard<'a, Inner> {
-    fn nothing_to_read<T>(self, none: T) -> Attempt<'a, T> {
-        if let Err(error) = self.check() {
+    /// Returns what a read without data returns, or waits.
+    fn nothing_to_read<T>(guard: MutexGuard<'_, Self>, none: T) -> Attempt<'_, T> {
+        if let Err(error) = guard.check() {
             return Attempt::Done(Err(error));
         }
-        if self.may_read_now() {
+        if guard.may_read_now() {
             return Attempt::Done(Ok(none));
         }
-        Attempt::Wait(self)
+        Attempt::Wait(guard)
     }
 
-    fn attempt_peek(self, buffer: &mut [u8]) -> Attempt<'a, usize> {
+    fn attempt_peek<'a>(guard: MutexGuard<'a, Self>, buffer: &mut [u8]) -> Attempt<'a, usize> {
         let mut filled = 0;
-        let pieces = self.connection.iter().flat_map(|held| held.peek());
+        let pieces = guard.connection.iter().flat_map(|held| held.peek());
         for octets in pieces.flat_map(Octets::pieces) {
             let rest = &mut buffer[filled..];
             let len = octets.len().min(rest.len());
@@ -665,17 +656,17 @@ impl<'a> Waiting<'a> for MutexGuard<'a, Inner> {
             }
         }
         if filled == 0 && !buffer.is_empty() {
-            return self.nothing_to_read(0);
+            return Self::nothing_to_read(guard, 0);
         }
         Attempt::Done(Ok(filled))
     }
 
-    fn attempt_connect(self) -> Attempt<'a, ()> {
-        if let Err(error) = self.check() {
+    fn attempt_connect(guard: MutexGuard<'_, Self>) -> Attempt<'_, ()> {
+        if let Err(error) = guard.check() {
             return Attempt::Done(Err(error));
         }
-        match self.connection.as_ref().map(|held| held.state()) {
-            None | Some(State::SynSent | State::SynReceived) => Attempt::Wait(self),
+        match guard.connection.as_ref().map(|held| held.state()) {
+            None | Some(State::SynSent | State::SynReceived) => Attempt::Wait(guard),
             Some(_) => Attempt::Done(Ok(())),
         }
     }

@@ -13,7 +13,7 @@ use gigatcp_linux::process;
 use crate::device::Device;
 use crate::engine::{Engine, StackCounters};
 use crate::options::Options;
-use crate::precedence::RealtimePriority;
+use crate::realtime_priority::RealtimePriority;
 use crate::shared::{Command, Shared, gone};
 use crate::socket::Socket;
 use crate::stream::{Listener, Stream};

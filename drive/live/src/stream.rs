@@ -117,10 +117,7 @@ impl Stream {
     /// is closed, as a dropped [`Stream`] is.
     #[must_use]
     pub fn into_split(self) -> (ReadHalf, WriteHalf) {
-        let read = ReadHalf {
-            stream: self.clone(),
-        };
-        (read, WriteHalf { stream: self })
+        (ReadHalf(self.clone()), WriteHalf(self))
     }
 
     /// Writes bytes without copying them; returns how many were accepted.
@@ -267,100 +264,77 @@ fn checked(longest: Option<Duration>) -> io::Result<Option<Duration>> {
     }
 }
 
-impl Read for &Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.socket().read(buffer)
-    }
+/// Implements reading for a stream and its half.
+macro_rules! read {
+    ($($kind:ty),+) => {$(
+        impl Read for $kind {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                self.socket().read(buffer)
+            }
+        }
+    )+};
 }
 
-impl Write for &Stream {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        self.socket().write(&[IoSlice::new(octets)])
-    }
+/// Implements writing for a stream and its half.
+macro_rules! write {
+    ($($kind:ty),+) => {$(
+        impl Write for $kind {
+            fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+                self.socket().write(&[IoSlice::new(octets)])
+            }
 
-    /// Copies all parts once, into memory that segments share.
-    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.socket().write(parts)
-    }
+            /// Copies all parts once, into memory that segments share.
+            fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+                self.socket().write(parts)
+            }
 
-    /// Does nothing: there is no buffer here, so written data are sent without a flush.
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+            /// Does nothing: there is no buffer here, so written data are sent without a flush.
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+    )+};
 }
 
-impl Read for Stream {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        (&*self).read(buffer)
-    }
-}
-
-impl Write for Stream {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        (&*self).write(octets)
-    }
-
-    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-        (&*self).write_vectored(parts)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
+read!(Stream, &Stream, ReadHalf);
+write!(Stream, &Stream, WriteHalf);
 
 /// Reading half of a [`Stream`] ([`Stream::into_split`]).
 #[derive(Debug)]
-pub struct ReadHalf {
-    stream: Stream,
-}
+pub struct ReadHalf(Stream);
 
 impl ReadHalf {
     /// Returns the connection.
     #[must_use]
     pub fn as_stream(&self) -> &Stream {
-        &self.stream
+        &self.0
     }
-}
 
-impl Read for ReadHalf {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.stream.read(buffer)
+    fn socket(&self) -> &Socket {
+        self.0.socket()
     }
 }
 
 /// Writing half of a [`Stream`]; dropping it ends that direction.
 #[derive(Debug)]
-pub struct WriteHalf {
-    stream: Stream,
-}
+pub struct WriteHalf(Stream);
 
 impl WriteHalf {
     /// Returns the connection.
     #[must_use]
     pub fn as_stream(&self) -> &Stream {
-        &self.stream
-    }
-}
-
-impl Write for WriteHalf {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        self.stream.write(octets)
+        &self.0
     }
 
-    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.stream.write_vectored(parts)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+    fn socket(&self) -> &Socket {
+        self.0.socket()
     }
 }
 
 impl Drop for WriteHalf {
     fn drop(&mut self) {
         // A connection that has failed is over in both directions.
-        let _ = self.stream.shutdown(Shutdown::Write);
+        let _ = self.0.shutdown(Shutdown::Write);
     }
 }
 

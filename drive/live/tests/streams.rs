@@ -57,7 +57,7 @@ fn a_pair_in_memory_carries_everything_with_and_without_offloads() {
         carry(&ours, &theirs, &octets, || ours.shutdown(Shutdown::Write));
         carry(&theirs, &ours, &octets, || theirs.shutdown(Shutdown::Write));
         let counters = stacks[1].counters().unwrap().device;
-        assert_eq!((counters.harmed, counters.refused), (0, 0));
+        assert_eq!((counters.malformed, counters.refused), (0, 0));
     }
 }
 

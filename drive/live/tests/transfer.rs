@@ -31,7 +31,7 @@ fn engine_opens(mtu: u16, offloads: Offloads, kernel: IpAddr, congestion: &str) 
     drop((stream, peer));
     assert!(site.stack.settle(Duration::from_secs(5)).unwrap());
     let counters = site.stack.counters().unwrap();
-    assert_eq!((counters.device.harmed, counters.device.refused), (0, 0));
+    assert_eq!((counters.device.malformed, counters.device.refused), (0, 0));
     site.stack.stop().unwrap();
 }
 

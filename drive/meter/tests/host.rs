@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 
 use gigatcp_doctor::{CostedFinding, Direction, HostFacts, Path, examine};
-use gigatcp_linux::{Namespace, device, first_threshold, interface, make_pair, settings};
+use gigatcp_linux::{Namespace, device, initial_ssthresh, interface, make_pair, settings};
 use gigatcp_meter::host;
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
@@ -175,7 +175,7 @@ fn a_threshold_that_the_kernel_remembers_of_a_peer_is_found() {
         // BBR ignores it.
         settings::write("net.ipv4.tcp_congestion_control", "cubic").expect("set");
         let before = ids("");
-        first_threshold::set(HERE.into(), THERE.into(), 100).expect("set");
+        initial_ssthresh::set(HERE.into(), THERE.into(), 100).expect("set");
         let read = facts().peer.expect("metrics of the peer");
         (before, read.ssthresh_segments, ids(""))
     });

@@ -155,7 +155,7 @@ fn printed() -> [String; 2] {
 fn diagnose(text: &str) -> Diagnosis {
     let source = Source::bytes("printed", text.as_bytes());
     let capture = Capture::read(&source, &Options::default()).expect("readable");
-    assert_eq!(capture.about().packets, capture.segments());
+    assert_eq!(capture.info().packets, capture.segments());
     assert_eq!(capture.connections().len(), 1);
     capture.connections().diagnose(0).expect("data was sent")
 }

@@ -44,6 +44,21 @@ pub struct Job<'a> {
     pub threads: usize,
 }
 
+impl Job<'_> {
+    /// Returns the cell of a repetition, with the draws of its batch.
+    fn cell(&self, number: u64, repetition: u32, memory: &Memory) -> Option<Cell> {
+        let cell = self.space.cell(number, self.files, memory)?;
+        let batch = self.question.batch_of(repetition);
+        Some(self.space.in_batch(&cell, batch).into_owned())
+    }
+
+    /// Returns the address of a repetition's row.
+    fn address(&self, addresses: &mut Addresses, cell: &Cell, repetition: u32) -> Address {
+        let plan = addresses.plan(self.space, cell);
+        addresses.with_seed(plan, self.question.seed_of(repetition))
+    }
+}
+
 /// Progress of a sweep, for reading from another thread.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -112,9 +127,8 @@ pub fn run(job: &Job<'_>, stop: &AtomicBool, progress: &Progress) -> Result<bool
     loop {
         let (known, new) = (AtomicU64::new(0), AtomicU64::new(0));
         each_place(job, &work, stop, &|addresses, cell, repetition| {
-            let plan = addresses.plan(job.space, cell);
-            let seed = job.question.seed_of(repetition);
-            let is_known = job.store.has(addresses.with_seed(plan, seed), job.detail);
+            let address = job.address(addresses, cell, repetition);
+            let is_known = job.store.has(address, job.detail);
             let counter = if is_known { &known } else { &new };
             counter.fetch_add(1, Ordering::Relaxed);
             Ok(())
@@ -136,7 +150,7 @@ pub fn run(job: &Job<'_>, stop: &AtomicBool, progress: &Progress) -> Result<bool
             job.store.finish()?;
             return Ok(false);
         }
-        let next = unsettled(job, &work)?;
+        let next = further_repetitions(job, &work)?;
         if next.is_empty() {
             break;
         }
@@ -166,10 +180,9 @@ fn each_place(
                 break;
             }
             let (number, repetition) = work.at(place, count);
-            let Some(cell) = job.space.cell(number, job.files, &memory) else {
+            let Some(cell) = job.cell(number, repetition, &memory) else {
                 continue;
             };
-            let cell = job.space.in_batch(&cell, job.question.batch_of(repetition));
             if let Err(error) = visit(&mut addresses, &cell, repetition) {
                 stop.store(true, Ordering::Relaxed);
                 let mut failure = failure.lock().unwrap_or_else(PoisonError::into_inner);
@@ -197,8 +210,7 @@ fn run_one(
     progress: &Progress,
 ) -> Result<(), StoreError> {
     let seed = job.question.seed_of(repetition);
-    let plan = addresses.plan(job.space, cell);
-    let address: Address = addresses.with_seed(plan, seed);
+    let address = job.address(addresses, cell, repetition);
     if job.store.has(address, job.detail) {
         return Ok(());
     }
@@ -281,13 +293,11 @@ impl Round {
         while pending.len() < most && self.place < self.work.len(count) {
             let (number, repetition) = self.work.at(self.place, count);
             self.place += 1;
-            let Some(cell) = job.space.cell(number, job.files, &memory) else {
+            let Some(cell) = job.cell(number, repetition, &memory) else {
                 continue;
             };
-            let cell = job.space.in_batch(&cell, job.question.batch_of(repetition));
-            let plan = addresses.plan(job.space, &cell);
-            let seed = job.question.seed_of(repetition);
-            match job.store.has(addresses.with_seed(plan, seed), job.detail) {
+            let address = job.address(&mut addresses, &cell, repetition);
+            match job.store.has(address, job.detail) {
                 true => _ = progress.known.fetch_add(1, Ordering::Relaxed),
                 false => pending.push((number, repetition)),
             }
@@ -300,13 +310,13 @@ impl Round {
     /// # Errors
     /// If the store cannot be read.
     pub fn next(&self, job: &Job<'_>) -> Result<Option<Self>, StoreError> {
-        let next = unsettled(job, &self.work)?;
+        let next = further_repetitions(job, &self.work)?;
         Ok((!next.is_empty()).then(|| Self::of(Work::Listed(next))))
     }
 }
 
 /// Returns the repetitions that cells need beyond those of the last round.
-fn unsettled(job: &Job<'_>, last: &Work) -> Result<Vec<(u64, u32)>, StoreError> {
+fn further_repetitions(job: &Job<'_>, last: &Work) -> Result<Vec<(u64, u32)>, StoreError> {
     if job.question.until.is_none() {
         return Ok(vec![]);
     }
@@ -334,8 +344,7 @@ fn unsettled(job: &Job<'_>, last: &Work) -> Result<Vec<(u64, u32)>, StoreError> 
         };
         let mut value = |repetition: u32| -> Result<f64, StoreError> {
             let cell = job.space.in_batch(&cell, job.question.batch_of(repetition));
-            let plan = addresses.plan(job.space, &cell);
-            let address = addresses.with_seed(plan, job.question.seed_of(repetition));
+            let address = job.address(&mut addresses, &cell, repetition);
             let row = job.store.row(address)?;
             let value = row.and_then(|row| metric(&row, job.metric));
             Ok(value.unwrap_or(f64::NAN))

@@ -90,19 +90,19 @@ pub struct Flaws {
 #[derive(Debug)]
 pub struct Store {
     directory: PathBuf,
-    held: RwLock<Held>,
+    held: RwLock<SegmentIndex>,
     flaws: Flaws,
     writer: Mutex<Option<Writer>>,
 }
 
 /// The segments, and the place of each row in them.
 #[derive(Debug, Default)]
-struct Held {
+struct SegmentIndex {
     segments: Vec<Arc<(PathBuf, File)>>,
     index: Index,
 }
 
-impl Held {
+impl SegmentIndex {
     /// Returns the number of the next segment.
     fn next(&self, path: &Path) -> Result<u32, StoreError> {
         match self.segments.len() {
@@ -176,7 +176,7 @@ impl Store {
             }
             if offset == 0 {
                 check_schema(&line, &path)?;
-            } else if let Some((address, detail)) = whole(&line) {
+            } else if let Some((address, detail)) = parse_line(&line) {
                 let place = Place {
                     segment,
                     offset,
@@ -198,7 +198,7 @@ impl Store {
         &self.flaws
     }
 
-    fn held(&self) -> std::sync::RwLockReadGuard<'_, Held> {
+    fn held(&self) -> std::sync::RwLockReadGuard<'_, SegmentIndex> {
         self.held.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -242,7 +242,7 @@ impl Store {
             path: path.clone(),
             why,
         };
-        match whole(&line) {
+        match parse_line(&line) {
             Some((own, _)) if own == address => {
                 let row = serde_json::from_slice(&line[PREFIX..]);
                 row.map(Some).map_err(|error| unreadable(error.to_string()))
@@ -309,7 +309,7 @@ impl Store {
         for line in lines.split_inclusive('\n') {
             let row = line
                 .strip_suffix('\n')
-                .and_then(|line| whole(line.as_bytes()));
+                .and_then(|line| parse_line(line.as_bytes()));
             if let Some((address, detail)) = row {
                 self.put(address, detail, line)?;
                 rows += 1;
@@ -392,7 +392,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 }
 
 /// Returns address and detail of a line whose checksum is right.
-fn whole(line: &[u8]) -> Option<(Address, u8)> {
+fn parse_line(line: &[u8]) -> Option<(Address, u8)> {
     let hex = |range: std::ops::Range<usize>| std::str::from_utf8(line.get(range)?).ok();
     let wanted = u64::from_str_radix(hex(0..16)?, 16).ok()?;
     if checksum(line.get(17..)?) != wanted {

@@ -32,31 +32,9 @@ pub struct StoredQuestion {
     pub overrides: Vec<String>,
     /// Series that take part. Empty: all.
     pub series: Vec<String>,
-    /// Axes.
-    pub over: Vec<String>,
-    /// Combinations left out.
-    pub exclude: Vec<String>,
-    /// Switches left out one at a time.
-    pub ablate: Vec<String>,
-    /// Design: the combinations that run.
-    pub design: String,
-    /// Whether cells run in random order.
-    pub is_random: bool,
-    /// Seed of repetition 0.
-    pub seed: u64,
-    /// Repetitions of a cell in a batch.
-    pub repeat: u32,
-    /// Batches.
-    pub batches: u32,
-    /// Inputs drawn for each batch, as axes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub draw: Vec<String>,
-    /// Column that tables refer to.
-    pub metric: String,
-    /// Half width of the interval to reach, as a share of the mean.
-    pub until: Option<f64>,
-    /// Maximum repetitions.
-    pub most: u32,
+    /// The question itself.
+    #[serde(flatten)]
+    pub question: Question,
     /// Whether intervals are kept.
     pub intervals: bool,
     /// Whether samples are kept.
@@ -74,7 +52,7 @@ pub const PLAN: &str = "plan.toml";
 
 /// Why a stored question cannot be used again.
 #[derive(Debug, thiserror::Error)]
-pub enum AskedError {
+pub enum StoredQuestionError {
     /// It cannot be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -110,39 +88,9 @@ impl StoredQuestion {
             files: BTreeMap::new(),
             overrides: checked.warnings.overrides.clone(),
             series: vec![],
-            over: question.over.clone(),
-            exclude: question.exclude.clone(),
-            ablate: question.ablate.clone(),
-            design: question.design.clone(),
-            is_random: question.is_random,
-            seed: question.seed,
-            repeat: question.repeat,
-            batches: question.batches,
-            draw: question.draw.clone(),
-            metric: question.metric.clone(),
-            until: question.until,
-            most: question.most,
+            question: question.clone(),
             intervals: false,
             samples: false,
-        }
-    }
-
-    /// Returns the question as a type of `gigatcp_design`.
-    #[must_use]
-    pub fn question(&self) -> Question {
-        Question {
-            over: self.over.clone(),
-            exclude: self.exclude.clone(),
-            ablate: self.ablate.clone(),
-            design: self.design.clone(),
-            is_random: self.is_random,
-            seed: self.seed,
-            repeat: self.repeat,
-            batches: self.batches,
-            draw: self.draw.clone(),
-            metric: self.metric.clone(),
-            until: self.until,
-            most: self.most,
         }
     }
 
@@ -159,10 +107,10 @@ impl StoredQuestion {
     ///
     /// # Errors
     /// If plan or axes are rejected.
-    pub fn space(&self) -> Result<Space, AskedError> {
+    pub fn space(&self) -> Result<Space, StoredQuestionError> {
         let template = Template::read(&self.name, self.plan.as_bytes(), &self.overrides, self);
-        let template = template.map_err(|wrong| AskedError::Plan(Box::new(wrong)))?;
-        Ok(Space::new(template, &self.question(), &self.series)?)
+        let template = template.map_err(|wrong| StoredQuestionError::Plan(Box::new(wrong)))?;
+        Ok(Space::new(template, &self.question, &self.series)?)
     }
 
     /// Returns the addresses of its cells.
@@ -212,10 +160,11 @@ impl StoredQuestion {
     ///
     /// # Errors
     /// If there is none, or one of a newer version.
-    pub fn read(directory: &Path) -> Result<Self, AskedError> {
+    pub fn read(directory: &Path) -> Result<Self, StoredQuestionError> {
         let path = directory.join(FILE);
         let text = fs::read_to_string(&path).map_err(io_error("read", &path))?;
-        let strange = |why: String| AskedError::Strange(format!("{}: {why}", path.display()));
+        let strange =
+            |why: String| StoredQuestionError::Strange(format!("{}: {why}", path.display()));
         let value: serde_json::Value =
             serde_json::from_str(&text).map_err(|error| strange(error.to_string()))?;
         let schema = value.get("schema").and_then(|schema| schema.as_str());

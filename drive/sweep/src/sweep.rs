@@ -9,20 +9,19 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use gigatcp_design::{Question, Space};
+use gigatcp_design::Space;
 
 use crate::execute::{self, Job, Progress};
 use crate::results::Results;
 use crate::rows::{CellRow, Column, find_metric};
 use crate::store::{Store, StoreError};
-use crate::stored_question::{AskedError, StoredQuestion};
+use crate::stored_question::{StoredQuestion, StoredQuestionError};
 use crate::tables;
 
 /// A question with its cells and their rows.
 #[derive(Debug)]
 pub struct Sweep {
-    asked: StoredQuestion,
-    question: Question,
+    question: StoredQuestion,
     space: Space,
     store: Store,
     directory: PathBuf,
@@ -34,18 +33,20 @@ impl Sweep {
     ///
     /// # Errors
     /// If the question is rejected, or what is stored there cannot be read.
-    pub fn open(base: &Path, asked: StoredQuestion) -> Result<Self, AskedError> {
-        let space = asked.space()?;
-        let metric = find_metric(&asked.metric).ok_or_else(|| {
-            AskedError::Strange(format!("no column of cells is called `{}`", asked.metric))
+    pub fn open(base: &Path, question: StoredQuestion) -> Result<Self, StoredQuestionError> {
+        let space = question.space()?;
+        let metric = find_metric(&question.question.metric).ok_or_else(|| {
+            StoredQuestionError::Strange(format!(
+                "no column of cells is called `{}`",
+                question.question.metric
+            ))
         })?;
         Ok(Self {
-            directory: base.join(asked.hash()),
+            directory: base.join(question.hash()),
             store: Store::open(&base.join("cells"))?,
-            question: asked.question(),
             metric,
             space,
-            asked,
+            question,
         })
     }
 
@@ -53,18 +54,18 @@ impl Sweep {
     ///
     /// # Errors
     /// If there is none, or it cannot be read.
-    pub fn stored(directory: &Path) -> Result<Self, AskedError> {
-        let asked = StoredQuestion::read(directory)?;
+    pub fn stored(directory: &Path) -> Result<Self, StoredQuestionError> {
+        let question = StoredQuestion::read(directory)?;
         let base = directory.parent().unwrap_or(Path::new("."));
-        let mut sweep = Self::open(base, asked)?;
+        let mut sweep = Self::open(base, question)?;
         sweep.directory = directory.to_owned();
         Ok(sweep)
     }
 
     /// Returns the question as stored.
     #[must_use]
-    pub const fn asked(&self) -> &StoredQuestion {
-        &self.asked
+    pub const fn question(&self) -> &StoredQuestion {
+        &self.question
     }
 
     /// Returns the cells.
@@ -95,7 +96,7 @@ impl Sweep {
         stop: &AtomicBool,
         progress: &Progress,
     ) -> Result<bool, StoreError> {
-        self.asked.write(&self.directory)?;
+        self.question.write(&self.directory)?;
         execute::run(&self.job(threads), stop, progress)
     }
 
@@ -104,7 +105,7 @@ impl Sweep {
     /// # Errors
     /// If something cannot be stored.
     pub fn begin(&self) -> Result<(), StoreError> {
-        self.asked.write(&self.directory)?;
+        self.question.write(&self.directory)?;
         self.store.begin()
     }
 
@@ -113,11 +114,11 @@ impl Sweep {
     pub fn job(&self, threads: usize) -> Job<'_> {
         Job {
             space: &self.space,
-            question: &self.question,
+            question: &self.question.question,
             store: &self.store,
-            addresses: self.asked.addresses(&self.space),
-            files: &self.asked,
-            detail: self.asked.detail(),
+            addresses: self.question.addresses(&self.space),
+            files: &self.question,
+            detail: self.question.detail(),
             metric: self.metric,
             threads,
         }
@@ -128,12 +129,12 @@ impl Sweep {
     pub fn results(&self) -> Results<'_> {
         Results {
             space: &self.space,
-            question: &self.question,
+            question: &self.question.question,
             store: &self.store,
-            addresses: self.asked.addresses(&self.space),
-            files: &self.asked,
+            addresses: self.question.addresses(&self.space),
+            files: &self.question,
             metric: self.metric,
-            detail: self.asked.detail(),
+            detail: self.question.detail(),
         }
     }
 

@@ -6,19 +6,18 @@
 
 use std::sync::atomic::AtomicBool;
 
+use gigatcp_design::Space;
 use gigatcp_design::address::Addresses;
 use gigatcp_design::space::Memory;
-use gigatcp_design::{Question, Space};
 
 use crate::execute::row;
 use crate::store::line;
-use crate::stored_question::{AskedError, StoredQuestion};
+use crate::stored_question::{StoredQuestion, StoredQuestionError};
 
 /// Runs repetitions of the cells of a question, without a store.
 #[derive(Debug)]
 pub struct Worker {
-    asked: StoredQuestion,
-    question: Question,
+    question: StoredQuestion,
     space: Space,
     addresses: Addresses,
 }
@@ -28,19 +27,18 @@ impl Worker {
     ///
     /// # Errors
     /// If the question is of another version, or is rejected.
-    pub fn new(asked: StoredQuestion, version: &str) -> Result<Self, AskedError> {
-        if asked.version != version {
-            return Err(AskedError::Strange(format!(
+    pub fn new(question: StoredQuestion, version: &str) -> Result<Self, StoredQuestionError> {
+        if question.version != version {
+            return Err(StoredQuestionError::Strange(format!(
                 "the sweep is of version {}, and this worker of version {version}",
-                asked.version
+                question.version
             )));
         }
-        let space = asked.space()?;
+        let space = question.space()?;
         Ok(Self {
-            question: asked.question(),
-            addresses: asked.addresses(&space),
+            addresses: question.addresses(&space),
             space,
-            asked,
+            question,
         })
     }
 
@@ -50,18 +48,18 @@ impl Worker {
     #[must_use]
     pub fn run(&self, units: &[(u64, u32)], stop: &AtomicBool) -> String {
         let (memory, mut addresses) = (Memory::default(), self.addresses.clone());
-        let detail = self.asked.detail();
+        let detail = self.question.detail();
         let mut lines = String::new();
         for (number, repetition) in units {
-            let Some(cell) = self.space.cell(*number, &self.asked, &memory) else {
+            let Some(cell) = self.space.cell(*number, &self.question, &memory) else {
                 continue;
             };
-            let batch = self.question.batch_of(*repetition);
+            let batch = self.question.question.batch_of(*repetition);
             let cell = self.space.in_batch(&cell, batch);
-            let seed = self.question.seed_of(*repetition);
+            let seed = self.question.question.seed_of(*repetition);
             let plan = addresses.plan(&self.space, &cell);
             let seeded = (*repetition, seed);
-            let row = row(&self.space, &self.asked, &cell, seeded, detail, stop);
+            let row = row(&self.space, &self.question, &cell, seeded, detail, stop);
             if let Some(row) = row {
                 lines.push_str(&line(addresses.with_seed(plan, seed), detail, &row));
             }

@@ -11,7 +11,7 @@ use gigatcp_design::Question;
 use gigatcp_plan::{NoFiles, Sweep as Section, Template, parse};
 use gigatcp_sweep::execute::Round;
 use gigatcp_sweep::rows::find_metric;
-use gigatcp_sweep::stored_question::AskedError;
+use gigatcp_sweep::stored_question::StoredQuestionError;
 use gigatcp_sweep::{Progress, StoreError, StoredQuestion, Sweep, Worker};
 
 /// A short transfer over a lossy path: under a millisecond of work.
@@ -341,7 +341,7 @@ fn what_a_newer_version_wrote_is_refused_and_left_alone() {
         .map(|_| ())
         .unwrap_err();
     assert!(
-        matches!(&wrong, AskedError::Store(StoreError::Newer { .. })),
+        matches!(&wrong, StoredQuestionError::Store(StoreError::Newer { .. })),
         "{wrong}"
     );
     assert!(wrong.to_string().contains("gigatcp.sweep/2"), "{wrong}");
@@ -444,5 +444,20 @@ fn what_a_batch_draws_is_the_same_in_all_its_cells_and_wherever_they_run() {
     assert_eq!(
         tables(elsewhere.path(), &asked),
         tables(here.path(), &asked)
+    );
+}
+
+#[test]
+fn a_question_is_stored_in_the_order_of_fields_that_its_directory_is_named_after() {
+    let asked = asked(PLAN, &OVER, |_| {});
+    let text = serde_json::to_string(&asked).unwrap();
+    let fields = "schema name title version plan files overrides series over exclude ablate design \
+                  is_random seed repeat batches metric until most intervals samples";
+    let place = |field: &str| text.find(&format!("\"{field}\":")).expect("it is there");
+    let places: Vec<usize> = fields.split_whitespace().map(place).collect();
+    assert!(places.is_sorted(), "{text}");
+    assert_eq!(
+        serde_json::from_str::<StoredQuestion>(&text).unwrap(),
+        asked
     );
 }

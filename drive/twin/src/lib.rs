@@ -14,7 +14,6 @@
 //! | `trains.rs` | bottleneck rate, from trains of segments that it stretched |
 //! | `transfer.rs` | a transfer in a capture, with its diagnosis |
 //! | `constants.rs` | the fitted constants, and the plan made of them |
-//! | `constants.rs` | what is fitted, and the plan it makes |
 //! | `candidates.rs` | hypotheses, each with constants from the measures |
 //! | `world.rs` | runs a plan and measures it in the same way |
 //! | `likeness.rs` | how well a run repeats the original |

@@ -1,13 +1,16 @@
 //! `gigatcp flows` on a capture of a run: tshark's flags against the installed
 //! tshark.
 
+#[path = "../../../drive/capture/tests/independent_reader/mod.rs"]
+mod independent_reader;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use gigatcp_capture::independent_reader::find_tshark;
+use independent_reader::find_tshark;
 use serde_json::Value;
 use tempfile::TempDir;
 

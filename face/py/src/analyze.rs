@@ -396,7 +396,7 @@ pub fn analyze(
                 (answer, ends)
             })
             .collect();
-        let about = analysis.captures().iter().map(|capture| capture.about());
+        let about = analysis.captures().iter().map(|capture| capture.info());
         let packets = about.clone().map(|about| about.packets).sum();
         let notes = about.flat_map(|about| about.notes.iter().map(ToString::to_string));
         Ok((answers, packets, notes.collect()))

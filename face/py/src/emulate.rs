@@ -124,7 +124,7 @@ impl Emulation {
             let all = PyDict::new(py);
             for (name, way) in ["forward", "reverse"]
                 .into_iter()
-                .zip(&emulator.snapshot().ways)
+                .zip(&emulator.snapshot().directions)
             {
                 let hops = PyDict::new(py);
                 for hop in &way.hops {

@@ -11,7 +11,7 @@ use gigatcp_plan::{Sweep as Section, Template};
 use gigatcp_run::files::Beside;
 use gigatcp_sweep::execute::Round;
 use gigatcp_sweep::rows::find_metric;
-use gigatcp_sweep::stored_question::AskedError;
+use gigatcp_sweep::stored_question::StoredQuestionError;
 use gigatcp_sweep::tables::Table as Kept;
 use gigatcp_sweep::{Progress, StoreError, StoredQuestion, Sweep as Stored, Worker, arrow};
 use pyo3::prelude::*;
@@ -41,10 +41,10 @@ fn refused(py: Python<'_>, refused: Refused) -> PyErr {
     plan_error(py, &refused.diagnostics("sweep"))
 }
 
-fn unreadable(py: Python<'_>, error: AskedError) -> PyErr {
+fn unreadable(py: Python<'_>, error: StoredQuestionError) -> PyErr {
     match error {
-        AskedError::Plan(findings) => plan_error(py, &findings),
-        AskedError::Refused(wrong) => refused(py, wrong),
+        StoredQuestionError::Plan(findings) => plan_error(py, &findings),
+        StoredQuestionError::Refused(wrong) => refused(py, wrong),
         other => failed(other, "nothing was run or changed", ""),
     }
 }
@@ -136,7 +136,7 @@ impl Sweep {
     /// The sweep as text, which a worker needs in addition to cell numbers.
     #[getter]
     fn question(&self) -> String {
-        serde_json::to_string(self.stored.asked()).unwrap_or_default()
+        serde_json::to_string(self.stored.question()).unwrap_or_default()
     }
 
     /// Returns up to `most` repetitions to run next: number of the cell and repetition. Returns

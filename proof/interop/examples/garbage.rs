@@ -37,7 +37,7 @@ fn main() -> ExitCode {
                     survived.victims,
                     survived.failed_victims,
                     device.reads,
-                    device.harmed,
+                    device.malformed,
                     device.foreign
                 );
             }

@@ -77,13 +77,13 @@ fn judge(soaked: &Soaked) -> ExitCode {
     println!("live-soak: {:.1} minutes", at.as_secs_f64() / 60.0);
     println!("  connections  {opened} opened, {ended} ended as they should");
     println!("  compared     {compared} octets, none lost, none other");
-    let ways = &soaked.path.ways;
-    let sum = |of: fn(&gigatcp_emulate::Way) -> u64| ways.iter().map(of).sum::<u64>();
+    let ways = &soaked.path.directions;
+    let sum = |of: fn(&gigatcp_emulate::Direction) -> u64| ways.iter().map(of).sum::<u64>();
     println!(
         "  the path     {} packets, {} dropped, {} duplicated, {} reordered",
         sum(|way| way.arrived().packets),
-        sum(gigatcp_emulate::Way::dropped),
-        sum(gigatcp_emulate::Way::duplicated),
+        sum(gigatcp_emulate::Direction::dropped),
+        sum(gigatcp_emulate::Direction::duplicated),
         sum(|way| way
             .hops
             .iter()

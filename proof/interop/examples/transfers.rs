@@ -115,11 +115,11 @@ impl Tally {
                 self.passed += 1;
                 self.compared += compared;
                 self.arrived += path
-                    .ways
+                    .directions
                     .iter()
                     .map(|way| way.arrived().packets)
                     .sum::<u64>();
-                self.dropped += path.ways.iter().map(|way| way.dropped()).sum::<u64>();
+                self.dropped += path.directions.iter().map(|way| way.dropped()).sum::<u64>();
                 if shows {
                     println!("{:.2} s: {case}", took.as_secs_f64());
                 }

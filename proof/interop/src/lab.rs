@@ -189,9 +189,12 @@ impl Lab {
     /// Violation of conservation, or failed step.
     pub fn finish(self) -> Result<Snapshot, String> {
         let began = Instant::now();
-        while self.path().ways.iter().any(|way| way.inside() > 0) {
+        while self.path().directions.iter().any(|way| way.inside() > 0) {
             if began.elapsed() > DRAINS {
-                return Err(format!("packets stay on the path: {:?}", self.path().ways));
+                return Err(format!(
+                    "packets stay on the path: {:?}",
+                    self.path().directions
+                ));
             }
             thread::sleep(Duration::from_millis(5));
         }
@@ -200,15 +203,16 @@ impl Lab {
             .counters()
             .map_err(|error| error.to_string())?
             .device;
-        if (device.harmed, device.refused) != (0, 0) {
+        if (device.malformed, device.refused) != (0, 0) {
             return Err(format!("the engine's device: {device:?}"));
         }
         self.stack
             .stop()
             .map_err(|error| format!("the engine ended: {error}"))?;
         let path = self.emulator.stop().map_err(|error| error.to_string())?;
-        for way in &path.ways {
-            let is_sound = way.is_conserved() && (way.device.harmed, way.device.refused) == (0, 0);
+        for way in &path.directions {
+            let is_sound =
+                way.is_conserved() && (way.device.malformed, way.device.refused) == (0, 0);
             if !is_sound {
                 return Err(format!("the books of the path: {way:?}"));
             }

@@ -39,7 +39,7 @@ fn spoilt_packets_of_both_directions_disturb_no_connection_whose_checksums_tell(
                     "{survived:?}"
                 );
                 // Corruption must have actually occurred.
-                assert!(counters.device.harmed > 50, "{survived:?}");
+                assert!(counters.device.malformed > 50, "{survived:?}");
                 assert!(survived.failed_victims > 0, "{survived:?}");
             }
             Err(Trouble::Setup(error)) => {

@@ -51,13 +51,13 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
     }
     // In a reverse test, the server's output is the sender's side.
     let server = &whole["server_output_json"];
-    let mut told = streams(&whole, &whole["end"]);
-    if told
+    let mut connections = streams(&whole, &whole["end"]);
+    if connections
         .iter()
         .all(|one| one.steps.iter().all(|step| step.1.rtt.is_none()))
     {
         if server.get("intervals").is_some() {
-            told = streams(server, &whole["end"]);
+            connections = streams(server, &whole["end"]);
         } else {
             notes.push(
                 "the sender's side is not in the report: only rates are known; add \
@@ -66,7 +66,7 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
             );
         }
     }
-    Some((told, notes))
+    Some((connections, notes))
 }
 
 fn streams(whole: &Value, end: &Value) -> Vec<ReportedConnection> {
@@ -75,17 +75,17 @@ fn streams(whole: &Value, end: &Value) -> Vec<ReportedConnection> {
         .as_u64()
         .or(start["tcp_mss"].as_u64());
     let smss = smss.filter(|smss| *smss > 0).unwrap_or(1448);
-    let mut told: Vec<(u64, Stream)> = Vec::new();
+    let mut connections: Vec<(u64, Stream)> = Vec::new();
     let intervals = whole["intervals"].as_array();
     for interval in intervals.into_iter().flatten() {
         for stream in interval["streams"].as_array().into_iter().flatten() {
             let socket = stream["socket"].as_u64().unwrap_or(0);
-            let place = told.iter().position(|(one, _)| *one == socket);
+            let place = connections.iter().position(|(one, _)| *one == socket);
             let place = place.unwrap_or_else(|| {
-                told.push((socket, Stream::new(start, socket, stream)));
-                told.len() - 1
+                connections.push((socket, Stream::new(start, socket, stream)));
+                connections.len() - 1
             });
-            told[place].1.add(stream, smss, start);
+            connections[place].1.add(stream, smss, start);
         }
     }
     let is_reverse = start["test_start"]["reverse"].as_u64() == Some(1);
@@ -93,16 +93,18 @@ fn streams(whole: &Value, end: &Value) -> Vec<ReportedConnection> {
     let cpu = |name: &str| Some(cpu[name].as_f64()? / 100.0);
     let (local, remote) = (cpu("host_total"), cpu("remote_total"));
     let congestion = end["sender_tcp_congestion"].as_str().map(str::to_owned);
-    let all = told.into_iter().map(|(_, stream)| ReportedConnection {
-        ends: stream.ends,
-        congestion: congestion.clone(),
-        steps: stream.steps,
-        cpu: if is_reverse {
-            [remote, local]
-        } else {
-            [local, remote]
-        },
-    });
+    let all = connections
+        .into_iter()
+        .map(|(_, stream)| ReportedConnection {
+            ends: stream.ends,
+            congestion: congestion.clone(),
+            steps: stream.steps,
+            cpu: if is_reverse {
+                [remote, local]
+            } else {
+                [local, remote]
+            },
+        });
     all.collect()
 }
 

@@ -11,7 +11,7 @@ pub(super) fn read(text: &str) -> Option<Vec<ReportedConnection>> {
     if !text.contains("\"gigatcp.watch/1\"") {
         return None;
     }
-    let mut told: Vec<ReportedConnection> = Vec::new();
+    let mut connections: Vec<ReportedConnection> = Vec::new();
     for line in text.lines() {
         let Ok(line) = serde_json::from_str::<Value>(line) else {
             continue;
@@ -29,9 +29,9 @@ pub(super) fn read(text: &str) -> Option<Vec<ReportedConnection>> {
         };
         let ends = format!("{} -> {}", end("local"), end("peer"));
         let step = (End::Sender, Reading::of_words(at, words));
-        match told.iter_mut().find(|one| one.ends == ends) {
+        match connections.iter_mut().find(|one| one.ends == ends) {
             Some(known) => known.steps.push(step),
-            None => told.push(ReportedConnection {
+            None => connections.push(ReportedConnection {
                 ends,
                 congestion: line["congestion_control"].as_str().map(str::to_owned),
                 steps: vec![step],
@@ -39,6 +39,6 @@ pub(super) fn read(text: &str) -> Option<Vec<ReportedConnection>> {
             }),
         }
     }
-    told.iter_mut().for_each(receive);
-    Some(told)
+    connections.iter_mut().for_each(receive);
+    Some(connections)
 }

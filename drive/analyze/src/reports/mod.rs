@@ -50,18 +50,18 @@ struct ReportedConnection {
 /// Parses a report; `None` if the text has another form.
 #[must_use]
 pub fn report(text: &str) -> Option<Report> {
-    let (source, told, notes) = if let Some((told, notes)) = iperf3::read(text) {
-        ("iperf3", told, notes)
-    } else if let Some(told) = lines::read(text) {
-        ("gigatcp watch", told, Vec::new())
+    let (source, connections, notes) = if let Some((connections, notes)) = iperf3::read(text) {
+        ("iperf3", connections, notes)
+    } else if let Some(connections) = lines::read(text) {
+        ("gigatcp watch", connections, Vec::new())
     } else if ss::is_ss(text) {
-        let (told, notes) = of_ss(text);
-        ("ss", told, notes)
+        let (connections, notes) = of_ss(text);
+        ("ss", connections, notes)
     } else {
-        let (told, notes) = nuttcp::read(text)?;
-        ("nuttcp", told, notes)
+        let (connections, notes) = nuttcp::read(text)?;
+        ("nuttcp", connections, notes)
     };
-    let mut connections: Vec<Reported> = told.into_iter().filter_map(explained).collect();
+    let mut connections: Vec<Reported> = connections.into_iter().filter_map(explained).collect();
     connections.sort_by_key(|one| std::cmp::Reverse(one.diagnosis.delivered));
     Some(Report {
         source,
@@ -70,13 +70,13 @@ pub fn report(text: &str) -> Option<Report> {
     })
 }
 
-fn explained(told: ReportedConnection) -> Option<Reported> {
+fn explained(connection: ReportedConnection) -> Option<Reported> {
     let mut account = CounterAccount::default();
-    if let Some(congestion) = &told.congestion {
+    if let Some(congestion) = &connection.congestion {
         account.set_congestion(congestion);
     }
-    for (end, reading) in &told.steps {
-        for (end, cpu) in [End::Sender, End::Receiver].into_iter().zip(told.cpu) {
+    for (end, reading) in &connection.steps {
+        for (end, cpu) in [End::Sender, End::Receiver].into_iter().zip(connection.cpu) {
             if let Some(cpu) = cpu {
                 account.on_host(end, &host(reading.at, cpu));
             }
@@ -85,7 +85,7 @@ fn explained(told: ReportedConnection) -> Option<Reported> {
     }
     let diagnosis = account.diagnose()?;
     (diagnosis.delivered.as_u64() > 0).then_some(Reported {
-        ends: told.ends,
+        ends: connection.ends,
         diagnosis,
     })
 }
@@ -104,14 +104,14 @@ fn host(at: Instant, cpu: f64) -> HostReading {
 fn of_ss(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
     let mut looks = ss::looks(text);
     let is_timed = ss::set_times(&mut looks);
-    let mut told: Vec<ReportedConnection> = Vec::new();
+    let mut connections: Vec<ReportedConnection> = Vec::new();
     for socket in looks.into_iter().flat_map(|look| look.sockets) {
         let ends = format!("{} -> {}", socket.local, socket.peer);
-        let known = told.iter_mut().find(|one| one.ends == ends);
+        let known = connections.iter_mut().find(|one| one.ends == ends);
         let step = (End::Sender, socket.reading);
         match known {
             Some(known) => known.steps.push(step),
-            None => told.push(ReportedConnection {
+            None => connections.push(ReportedConnection {
                 ends,
                 congestion: socket.congestion,
                 steps: vec![step],
@@ -119,7 +119,7 @@ fn of_ss(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
             }),
         }
     }
-    for one in &mut told {
+    for one in &mut connections {
         receive(one);
     }
     let mut notes = Vec::new();
@@ -130,14 +130,14 @@ fn of_ss(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
                 .to_owned(),
         );
     }
-    if told.iter().all(|one| one.steps.len() < 2) {
+    if connections.iter().all(|one| one.steps.len() < 2) {
         notes.push(
             "ss was run once: nothing is known of time; run it every second, as in `while sleep \
              1; do date +%s.%N; ss -tinm; done`"
                 .to_owned(),
         );
     }
-    (told, notes)
+    (connections, notes)
 }
 
 /// Turns a connection that mostly received into one seen from its receiver.

@@ -125,13 +125,13 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
         };
         steps.push((End::Sender, reading));
     }
-    let told = ReportedConnection {
+    let connections = ReportedConnection {
         ends: "transmitter -> receiver".to_owned(),
         congestion: None,
         steps,
         cpu: last.cpu.map(|percent| Some(percent? / 100.0)),
     };
-    Some((vec![told], notes))
+    Some((vec![connections], notes))
 }
 
 /// Returns a system's default window, if rate times RTT equals it in most intervals.

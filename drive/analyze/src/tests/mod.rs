@@ -141,14 +141,14 @@ fn packets_that_are_not_analyzed_are_counted_by_reason() {
         made::push(&mut octets, 100, frame, 60);
     }
     let capture = Capture::read(&Source::bytes("made", octets), &Options::default()).unwrap();
-    let about = capture.about();
-    assert_eq!((about.packets, capture.segments()), (12, 9));
-    let unread = about.unread().into_iter();
+    let info = capture.info();
+    assert_eq!((info.packets, capture.segments()), (12, 9));
+    let unread = info.unread().into_iter();
     let unread: Vec<_> = unread
         .map(|(reason, count)| (reason.to_string(), count))
         .collect();
     assert_eq!(unread, [("UDP".to_owned(), 2), ("ARP".to_owned(), 1)]);
-    assert_eq!(about.unread_packets(), 3);
+    assert_eq!(info.unread_packets(), 3);
 }
 
 #[test]
@@ -162,13 +162,13 @@ fn a_capture_that_was_cut_is_read_up_to_the_cut() {
     for (cut, unread) in [(60, 0), (30, 1)] {
         let capture = read(cut);
         assert_eq!(capture.segments(), 8);
-        let notes = &capture.about().notes;
+        let notes = &capture.info().notes;
         assert!(
             notes
                 .iter()
                 .any(|note| note.kind == NoteKind::TruncatedTail)
         );
-        assert_eq!(capture.about().unread_packets(), unread);
+        assert_eq!(capture.info().unread_packets(), unread);
     }
 }
 

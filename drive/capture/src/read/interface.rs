@@ -61,7 +61,7 @@ impl CapturedInterface {
 
 /// A range of the bytes in memory.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Piece {
+pub struct ByteRange {
     pub start: usize,
     pub len: usize,
 }
@@ -75,20 +75,25 @@ pub struct RawRecord {
     pub link: LinkType,
     pub direction: Option<Direction>,
     pub dropped: u64,
-    pub octets: Piece,
-    pub options: Piece,
+    pub octets: ByteRange,
+    pub options: ByteRange,
     pub order: Order,
 }
 
 /// Returns the length on the wire and the captured bytes of it. Both are without the frame check
-/// sequence; a cut by the snap length is noted.
+/// sequence. A cut by the snap length is noted, and more captured bytes than the packet had.
 #[inline]
 pub fn lengths(
-    (captured, wire): (u32, u32),
+    (captured, mut wire): (u32, u32),
     fcs_len: u8,
     notes: &mut Notes,
     place: Place,
 ) -> (u32, usize) {
+    if captured > wire {
+        let more = u64::from(captured - wire);
+        notes.add_amount(NoteKind::CapturedBeyondWire, place, more);
+        wire = captured;
+    }
     let wire = wire.saturating_sub(u32::from(fcs_len));
     if captured < wire {
         let missing = u64::from(wire - captured);
@@ -98,14 +103,15 @@ pub fn lengths(
 }
 
 /// State that the reader of a format works on.
-pub struct Work<'a> {
-    pub input: &'a mut Input,
-    pub notes: &'a mut Notes,
+#[derive(Debug)]
+pub struct ReadContext {
+    pub input: Input,
+    pub notes: Notes,
     /// Number of the next record.
     pub number: u64,
 }
 
-impl Work<'_> {
+impl ReadContext {
     /// Returns the place `ahead` bytes after the position of the input.
     #[inline]
     pub const fn place(&self, ahead: usize) -> Place {
@@ -113,6 +119,26 @@ impl Work<'_> {
             offset: self.input.offset() + ahead as u64,
             record: self.number,
         }
+    }
+
+    /// Counts an oddity with an amount.
+    #[inline]
+    pub fn note(&mut self, kind: NoteKind, place: Place, amount: u64) {
+        self.notes.add_amount(kind, place, amount);
+    }
+
+    /// Passes all bytes in memory, after a record of `pending` bytes. What is behind it is too
+    /// short for the `head` bytes that begin a record.
+    pub fn end(&mut self, pending: usize, head: usize) {
+        let rest = self.input.octets().len() - pending;
+        if rest > 0 {
+            self.note(
+                NoteKind::TruncatedTail,
+                self.place(pending),
+                (head - rest) as u64,
+            );
+        }
+        self.pass_rest();
     }
 
     /// Passes all bytes in memory.

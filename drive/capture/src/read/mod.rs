@@ -44,11 +44,11 @@ use gigatcp_wire::link::DissectError;
 pub use error::ReadError;
 pub use interface::CapturedInterface;
 pub use notes::{Note, NoteKind, Notes, Place};
-pub use options::{Options, OptionsIter, Order};
-pub use record::{Direction, Known, PlainRecord, Record};
+pub use options::{Options, Order};
+pub use record::{Direction, KnownFields, PlainRecord, Record};
 
 use input::Input;
-use interface::Work;
+use interface::{ByteRange, ReadContext};
 use map::Map;
 
 /// Format of a capture.
@@ -119,13 +119,11 @@ enum Inner {
 /// ```
 #[derive(Debug)]
 pub struct CaptureReader {
-    input: Input,
+    context: ReadContext,
     inner: Inner,
     compression: Option<Compression>,
     /// Set if decompression failed.
     is_broken: Arc<AtomicBool>,
-    notes: Notes,
-    records: u64,
 }
 
 impl CaptureReader {
@@ -187,24 +185,26 @@ impl CaptureReader {
             }
             magic = first?;
         }
-        let mut notes = Notes::default();
-        let mut work = Work {
-            input: &mut input,
-            notes: &mut notes,
+        let mut context = ReadContext {
+            input,
+            notes: Notes::default(),
             number: 1,
         };
         let inner = match (pcap::Magic::read(magic), u32::from_le_bytes(magic)) {
-            (Some(magic), _) => start_pcap(magic, &mut work)?,
+            (Some(magic), _) => start_binary(
+                Format::Pcap,
+                pcap::FILE_HEADER_LEN,
+                &mut context,
+                |context| Ok(Inner::Pcap(pcap::Pcap::start(magic, context))),
+            )?,
             (None, pcapng::SECTION_HEADER) => Inner::Pcapng(pcapng::Pcapng::start()),
-            _ => start_other(magic, &mut work)?,
+            _ => start_other(magic, &mut context)?,
         };
         Ok(Self {
-            input,
+            context,
             inner,
             compression,
             is_broken,
-            notes,
-            records: 0,
         })
     }
 
@@ -215,20 +215,15 @@ impl CaptureReader {
     /// returned. [`ReadError::NoPackets`], at the end of a text without packets.
     #[inline]
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, ReadError> {
-        let mut work = Work {
-            input: &mut self.input,
-            notes: &mut self.notes,
-            number: self.records + 1,
-        };
         let here = match &mut self.inner {
-            Inner::Pcap(pcap) => pcap.next_here(&mut work),
-            Inner::Pcapng(pcapng) => pcapng.next_here(&mut work),
+            Inner::Pcap(pcap) => pcap.next_here(&mut self.context),
+            Inner::Pcapng(pcapng) => pcapng.next_here(&mut self.context),
             Inner::Snoop(_) | Inner::Text(_) | Inner::Nothing(_) => None,
         };
         if let Some(found) = here {
             return Ok(Some(self.record(&found)));
         }
-        self.next_slowly()
+        self.next_checked()
     }
 
     /// Passes records to `take` while they are plain ones of a pcap file and accepted. This costs
@@ -238,27 +233,18 @@ impl CaptureReader {
     #[inline(always)]
     pub fn next_plain(&mut self, take: impl FnMut(PlainRecord<'_>) -> bool) {
         if let Inner::Pcap(pcap) = &mut self.inner {
-            let mut work = Work {
-                input: &mut self.input,
-                notes: &mut self.notes,
-                number: self.records + 1,
-            };
-            self.records += pcap.next_plain(&mut work, take);
+            let taken = pcap.next_plain(&mut self.context, take);
+            self.context.number += taken;
         }
     }
 
     /// Returns the next record if more must be read or something is odd.
     #[inline(never)]
-    fn next_slowly(&mut self) -> Result<Option<Record<'_>>, ReadError> {
-        let mut work = Work {
-            input: &mut self.input,
-            notes: &mut self.notes,
-            number: self.records + 1,
-        };
+    fn next_checked(&mut self) -> Result<Option<Record<'_>>, ReadError> {
         let found = match &mut self.inner {
-            Inner::Pcap(pcap) => pcap.next(&mut work),
-            Inner::Pcapng(pcapng) => pcapng.next(&mut work),
-            Inner::Snoop(snoop) => snoop.next(&mut work),
+            Inner::Pcap(pcap) => pcap.next(&mut self.context),
+            Inner::Pcapng(pcapng) => pcapng.next(&mut self.context),
+            Inner::Snoop(snoop) => snoop.next(&mut self.context),
             Inner::Text(_) => return self.next_printed(),
             Inner::Nothing(_) => Ok(None),
         };
@@ -272,23 +258,24 @@ impl CaptureReader {
     /// Converts a raw record.
     #[inline(always)]
     fn record(&mut self, found: &interface::RawRecord) -> Record<'_> {
-        self.records += 1;
-        let octets = self.input.octets();
-        let piece = |piece: interface::Piece| &octets[piece.start..piece.start + piece.len];
+        let number = self.context.number;
+        self.context.number += 1;
+        let octets = self.context.input.octets();
+        let range = |range: ByteRange| &octets[range.start..range.start + range.len];
         Record {
-            number: self.records,
-            offset: self.input.offset(),
+            number,
+            offset: self.context.input.offset(),
             time: found.time,
             wire_len: found.wire_len,
-            octets: piece(found.octets),
+            octets: range(found.octets),
             interface: found.interface,
             link: found.link,
             direction: found.direction,
             dropped: found.dropped,
             follows_omission: false,
-            known: Known::ALL,
+            known: KnownFields::ALL,
             options: Options {
-                octets: piece(found.options),
+                octets: range(found.options),
                 order: found.order,
             },
         }
@@ -299,17 +286,12 @@ impl CaptureReader {
         let Inner::Text(text) = &mut self.inner else {
             return Ok(None);
         };
-        let mut work = Work {
-            input: &mut self.input,
-            notes: &mut self.notes,
-            number: self.records + 1,
-        };
-        let found = text.next(&mut work);
+        let found = text.next(&mut self.context);
         let found = found.map_err(|source| self.read_error(source))?;
         let Some(found) = found else {
             self.end();
-            if self.records == 0 && self.notes.is_empty() {
-                let octets = self.input.offset();
+            if self.records() == 0 && self.context.notes.is_empty() {
+                let octets = self.offset();
                 return Err(ReadError::NoPackets { octets });
             }
             return Ok(None);
@@ -317,9 +299,9 @@ impl CaptureReader {
         let Inner::Text(text) = &self.inner else {
             return Ok(None);
         };
-        self.records += 1;
+        self.context.number += 1;
         Ok(Some(Record {
-            number: self.records,
+            number: self.context.number - 1,
             offset: found.offset,
             time: found.found.time,
             wire_len: found.found.wire_len,
@@ -335,7 +317,7 @@ impl CaptureReader {
     }
 
     fn read_error(&self, source: io::Error) -> ReadError {
-        let offset = self.input.offset();
+        let offset = self.offset();
         ReadError::Read { offset, source }
     }
 
@@ -344,27 +326,24 @@ impl CaptureReader {
     #[cold]
     fn end(&mut self) {
         if self.is_broken.swap(false, Ordering::Relaxed) {
-            let place = Place {
-                offset: self.input.offset(),
-                record: self.records + 1,
-            };
-            self.notes.add(NoteKind::BrokenCompression, place);
+            let place = self.context.place(0);
+            self.context.notes.add(NoteKind::BrokenCompression, place);
         }
     }
 
     /// Returns the oddities so far.
     #[must_use]
     pub const fn notes(&self) -> &Notes {
-        &self.notes
+        &self.context.notes
     }
 
     /// Returns the notes so far, for callers that parse packets and add notes.
     pub const fn notes_mut(&mut self) -> &mut Notes {
-        &mut self.notes
+        &mut self.context.notes
     }
 
     /// Counts the reason why a packet has no readable TCP segment.
-    pub fn note_obstacle(&mut self, place: Place, obstacle: &DissectError) {
+    pub fn note_dissect_error(&mut self, place: Place, obstacle: &DissectError) {
         let (kind, detail) = match *obstacle {
             DissectError::UnknownLinkType { link } => (NoteKind::UnknownLinkType, link.0.into()),
             DissectError::Cut { .. } => (NoteKind::HeadersCut, 0),
@@ -376,7 +355,7 @@ impl CaptureReader {
             DissectError::TooDeep => (NoteKind::NestedTooDeep, 0),
         };
         let reason = obstacle.reason();
-        self.notes.add_unread(kind, reason, place, detail);
+        self.context.notes.add_unread(kind, reason, place, detail);
     }
 
     /// Returns the host names in a text and the addresses assigned to them. Each name has one
@@ -422,68 +401,69 @@ impl CaptureReader {
     /// Returns whether the capture is a mapped file, which can be opened again in parallel.
     #[must_use]
     pub const fn is_mapped(&self) -> bool {
-        self.input.is_mapped()
+        self.context.input.is_mapped()
     }
 
     /// Returns the number of records returned so far.
     #[must_use]
     pub const fn records(&self) -> u64 {
-        self.records
+        self.context.number - 1
     }
 
     /// Returns the bytes passed so far, uncompressed.
     #[must_use]
     pub const fn offset(&self) -> u64 {
-        self.input.offset()
+        self.context.input.offset()
     }
 }
 
-fn start_pcap(magic: pcap::Magic, work: &mut Work<'_>) -> Result<Inner, ReadError> {
-    if has(work.input, pcap::FILE_HEADER_LEN)? {
-        return Ok(Inner::Pcap(pcap::Pcap::start(magic, work)));
+/// Starts the reader of a format whose file header has `len` bytes. A file that ends within its
+/// header has no records.
+fn start_binary(
+    format: Format,
+    len: usize,
+    context: &mut ReadContext,
+    start: impl FnOnce(&mut ReadContext) -> Result<Inner, ReadError>,
+) -> Result<Inner, ReadError> {
+    if has(&mut context.input, len)? {
+        return start(context);
     }
-    let missing = pcap::FILE_HEADER_LEN - work.input.octets().len();
-    work.notes
-        .add_amount(NoteKind::TruncatedTail, work.place(0), missing as u64);
-    Ok(Inner::Nothing(Format::Pcap))
+    let missing = len - context.input.octets().len();
+    context.note(NoteKind::TruncatedTail, context.place(0), missing as u64);
+    Ok(Inner::Nothing(format))
 }
 
 /// Opens a format that its first four bytes do not identify.
-fn start_other(magic: [u8; 4], work: &mut Work<'_>) -> Result<Inner, ReadError> {
-    has(work.input, snoop::FILE_HEADER_LEN.max(foreign::LOOKED_AT))?;
-    let octets = work.input.octets();
+fn start_other(magic: [u8; 4], context: &mut ReadContext) -> Result<Inner, ReadError> {
+    has(
+        &mut context.input,
+        snoop::FILE_HEADER_LEN.max(foreign::LOOKED_AT),
+    )?;
+    let octets = context.input.octets();
     if octets.starts_with(snoop::MAGIC) {
-        return start_snoop(work);
+        return start_binary(Format::Snoop, snoop::FILE_HEADER_LEN, context, |context| {
+            snoop::Snoop::start(context).map(Inner::Snoop)
+        });
     }
     if let Some(error) = foreign::named(octets) {
         return Err(error);
     }
-    if is_text(work)? {
+    if is_text(context)? {
         return Ok(Inner::Text(Box::new(text::Text::start())));
     }
-    let octets = work.input.octets();
+    let octets = context.input.octets();
     let looked_at = octets.len().min(BEGINNING);
     let erf = foreign::erf(&octets[..looked_at], octets.len() < BEGINNING);
     Err(erf.unwrap_or(ReadError::Unknown { start: magic }))
-}
-
-fn start_snoop(work: &mut Work<'_>) -> Result<Inner, ReadError> {
-    if has(work.input, snoop::FILE_HEADER_LEN)? {
-        return Ok(Inner::Snoop(snoop::Snoop::start(work)?));
-    }
-    let missing = snoop::FILE_HEADER_LEN - work.input.octets().len();
-    work.notes
-        .add_amount(NoteKind::TruncatedTail, work.place(0), missing as u64);
-    Ok(Inner::Nothing(Format::Snoop))
 }
 
 /// Bytes needed to recognize text or a format without a magic number.
 const BEGINNING: usize = 4096;
 
 /// Returns whether the input is text, by its beginning.
-fn is_text(work: &mut Work<'_>) -> Result<bool, ReadError> {
-    has(work.input, BEGINNING)?;
-    let octets = work.input.octets();
+fn is_text(context: &mut ReadContext) -> Result<bool, ReadError> {
+    has(&mut context.input, BEGINNING)?;
+    let octets = context.input.octets();
     Ok(text::is_text(&octets[..octets.len().min(BEGINNING)]))
 }
 

@@ -20,170 +20,112 @@ const MOST_REASONS: usize = 64;
 /// Maximum reasons printed separately.
 const PRINTED_REASONS: usize = 8;
 
-/// A kind of oddity.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[repr(u8)]
-pub enum NoteKind {
+/// Defines the kinds of oddities, each with the beginning of its sentence. Kinds with an amount also
+/// have its unit.
+macro_rules! note_kinds {
+    ($($(#[$doc:meta])+ $kind:ident = $words:literal $(, $unit:literal)?;)+) => {
+        /// A kind of oddity.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[repr(u8)]
+        pub enum NoteKind {
+            $($(#[$doc])+ $kind,)+
+        }
+
+        impl NoteKind {
+            /// Every kind, in order.
+            pub const ALL: [Self; KINDS] = [$(Self::$kind),+];
+
+            /// Returns the beginning of a sentence, and the unit of the amount. The unit is empty
+            /// if there is no amount.
+            const fn words(self) -> (&'static str, &'static str) {
+                match self {
+                    $(Self::$kind => ($words, concat!($($unit)?)),)+
+                }
+            }
+        }
+    };
+}
+
+note_kinds! {
     /// Bytes outside of records were skipped until records were plausible again. The amount is
     /// their number.
-    SkippedOctets,
+    SkippedOctets = "damaged, resumed behind it", "octets passed over";
     /// The file ends inside a record; the amount is the number of bytes missing.
-    TruncatedTail,
+    TruncatedTail = "the file ends inside a record", "octets missing";
     /// The compressed stream is broken or ends early. The part before was read.
-    BrokenCompression,
+    BrokenCompression = "the compressed stream is broken";
     /// The file claims more captured bytes than the packet had. The amount is the difference.
-    CapturedBeyondWire,
+    CapturedBeyondWire = "captured more than the packet had", "octets too many";
     /// The fraction of a second is a second or more.
-    OddFraction,
+    OddFraction = "a fraction of a second or more";
     /// A time before 1970 or beyond 64 bits of nanoseconds. The record is read without a time.
-    TimeOutOfRange,
+    TimeOutOfRange = "time out of range";
     /// A packet names an interface that the file never described.
-    UnknownInterface,
+    UnknownInterface = "interface never described";
     /// More interfaces than are kept; packets of the others are skipped.
-    TooManyInterfaces,
+    TooManyInterfaces = "too many interfaces";
     /// A block whose contents do not fit its kind was skipped.
-    BadBlock,
+    BadBlock = "block that contradicts itself";
     /// The two lengths of a block differ; the first one was right.
-    BadTrailer,
+    BadTrailer = "block with two different lengths";
     /// A block without packets, larger than any packet, was skipped.
-    HugeBlock,
+    HugeBlock = "huge block without packets", "octets passed over";
     /// The version of the format is unknown; read anyway.
-    UnknownVersion,
+    UnknownVersion = "unknown version of the format";
     /// The clock of an interface stepped back; the amount is in nanoseconds.
-    ClockStepsBack,
+    ClockStepsBack = "the clock stepped back", "ns";
     /// A packet was cut by the snap length. The amount is the number of bytes missing.
-    SnapLength,
+    SnapLength = "cut by the snap length", "octets not captured";
     /// Packets that the capturing host reports as lost; the amount is their number.
-    DropsReported,
+    DropsReported = "lost by the capturing host", "packets";
     /// Packets without a readable TCP segment; [`Note::reasons`] has the reasons with counts.
-    NotRead,
+    NotRead = "not read";
     /// The link type is unknown; the detail is its number.
-    UnknownLinkType,
+    UnknownLinkType = "unknown link type";
     /// The headers are cut before the end of the fixed TCP header.
-    HeadersCut,
+    HeadersCut = "headers cut";
     /// Neither IPv4 nor IPv6. The detail is the EtherType or protocol number of the link layer.
-    NotIp,
+    NotIp = "not IP";
     /// An IP packet that is not TCP; the detail is its protocol number.
-    NotTcp,
+    NotTcp = "not TCP";
     /// A fragment other than the first, of a packet that was not reassembled. It has no TCP header.
-    LaterFragment,
+    LaterFragment = "fragment without a TCP header";
     /// A first fragment without the others. It is read as a segment with the data it contains.
-    FirstFragmentAlone,
+    FirstFragmentAlone = "first fragment whose rest did not come";
     /// Fragments that overlap, or differ in the end of their packet. The packet was not reassembled
     /// (RFC 5722).
-    FragmentsContradict,
+    FragmentsContradict = "fragments that overlap or contradict one another";
     /// A duplicate fragment.
-    FragmentTwice,
+    FragmentTwice = "fragment that came twice";
     /// A form of packet that cannot be read, such as encrypted 802.11.
-    UnreadForm,
+    UnreadForm = "form of packet that is not read";
     /// Malformed headers.
-    MalformedHeaders,
+    MalformedHeaders = "malformed headers";
     /// Headers nested deeper than the limit.
-    NestedTooDeep,
+    NestedTooDeep = "headers nested too deep";
     /// Text in the form of a packet that cannot be parsed.
-    UnreadText,
+    UnreadText = "shape of a packet that cannot be read";
     /// A printed packet that is not TCP.
-    TextNotTcp,
+    TextNotTcp = "printed packet that is not TCP";
     /// A name in place of an address; an address was assigned to it.
     /// [`crate::CaptureReader::names`] has the names.
-    NameForAddress,
+    NameForAddress = "name in place of an address";
     /// The name of a service is unknown; a port was assigned to it.
-    UnknownService,
+    UnknownService = "unknown name of a service";
     /// The printed times are times of day without a date.
-    NoDate,
+    NoDate = "time of day without a date";
     /// A packet is printed without a time.
-    NoTime,
+    NoTime = "packet without a time";
     /// The text has an ellipsis here: packets were left out.
-    Omission,
+    Omission = "packets left out by the writer";
     /// A TCP option was printed in unknown words. It was left out.
-    UnknownOption,
+    UnknownOption = "TCP option in unknown words";
 }
 
 /// Number of kinds.
 const KINDS: usize = NoteKind::UnknownOption as usize + 1;
 
 impl NoteKind {
-    /// Every kind, in order.
-    pub const ALL: [Self; KINDS] = [
-        Self::SkippedOctets,
-        Self::TruncatedTail,
-        Self::BrokenCompression,
-        Self::CapturedBeyondWire,
-        Self::OddFraction,
-        Self::TimeOutOfRange,
-        Self::UnknownInterface,
-        Self::TooManyInterfaces,
-        Self::BadBlock,
-        Self::BadTrailer,
-        Self::HugeBlock,
-        Self::UnknownVersion,
-        Self::ClockStepsBack,
-        Self::SnapLength,
-        Self::DropsReported,
-        Self::NotRead,
-        Self::UnknownLinkType,
-        Self::HeadersCut,
-        Self::NotIp,
-        Self::NotTcp,
-        Self::LaterFragment,
-        Self::FirstFragmentAlone,
-        Self::FragmentsContradict,
-        Self::FragmentTwice,
-        Self::UnreadForm,
-        Self::MalformedHeaders,
-        Self::NestedTooDeep,
-        Self::UnreadText,
-        Self::TextNotTcp,
-        Self::NameForAddress,
-        Self::UnknownService,
-        Self::NoDate,
-        Self::NoTime,
-        Self::Omission,
-        Self::UnknownOption,
-    ];
-
-    /// Returns the beginning of a sentence, and the unit of the amount. The unit is empty if there
-    /// is no amount.
-    const fn words(self) -> (&'static str, &'static str) {
-        match self {
-            Self::SkippedOctets => ("damaged, resumed behind it", "octets passed over"),
-            Self::TruncatedTail => ("the file ends inside a record", "octets missing"),
-            Self::BrokenCompression => ("the compressed stream is broken", ""),
-            Self::CapturedBeyondWire => ("captured more than the packet had", "octets too many"),
-            Self::OddFraction => ("a fraction of a second or more", ""),
-            Self::TimeOutOfRange => ("time out of range", ""),
-            Self::UnknownInterface => ("interface never described", ""),
-            Self::TooManyInterfaces => ("too many interfaces", ""),
-            Self::BadBlock => ("block that contradicts itself", ""),
-            Self::BadTrailer => ("block with two different lengths", ""),
-            Self::HugeBlock => ("huge block without packets", "octets passed over"),
-            Self::UnknownVersion => ("unknown version of the format", ""),
-            Self::ClockStepsBack => ("the clock stepped back", "ns"),
-            Self::SnapLength => ("cut by the snap length", "octets not captured"),
-            Self::DropsReported => ("lost by the capturing host", "packets"),
-            Self::NotRead => ("not read", ""),
-            Self::UnknownLinkType => ("unknown link type", ""),
-            Self::HeadersCut => ("headers cut", ""),
-            Self::NotIp => ("not IP", ""),
-            Self::NotTcp => ("not TCP", ""),
-            Self::LaterFragment => ("fragment without a TCP header", ""),
-            Self::FirstFragmentAlone => ("first fragment whose rest did not come", ""),
-            Self::FragmentsContradict => ("fragments that overlap or contradict one another", ""),
-            Self::FragmentTwice => ("fragment that came twice", ""),
-            Self::UnreadForm => ("form of packet that is not read", ""),
-            Self::MalformedHeaders => ("malformed headers", ""),
-            Self::NestedTooDeep => ("headers nested too deep", ""),
-            Self::UnreadText => ("shape of a packet that cannot be read", ""),
-            Self::TextNotTcp => ("printed packet that is not TCP", ""),
-            Self::NameForAddress => ("name in place of an address", ""),
-            Self::UnknownService => ("unknown name of a service", ""),
-            Self::NoDate => ("time of day without a date", ""),
-            Self::NoTime => ("packet without a time", ""),
-            Self::Omission => ("packets left out by the writer", ""),
-            Self::UnknownOption => ("TCP option in unknown words", ""),
-        }
-    }
-
     /// Returns whether it is a reason of [`Self::NotRead`], which counts it too.
     #[must_use]
     pub const fn is_reason(self) -> bool {

@@ -70,9 +70,21 @@ pub struct Options<'a> {
 
 impl<'a> Options<'a> {
     /// Returns code and value of each option. It stops at the end or at an implausible length.
-    #[must_use]
-    pub const fn iter(&self) -> OptionsIter<'a> {
-        OptionsIter { rest: *self }
+    pub fn iter(&self) -> impl Iterator<Item = (u16, &'a [u8])> + use<'a> {
+        let Self { mut octets, order } = *self;
+        std::iter::from_fn(move || {
+            if octets.len() < 4 {
+                return None;
+            }
+            let (code, len) = (order.u16(octets, 0), usize::from(order.u16(octets, 2)));
+            let value = octets.get(4..4 + len)?;
+            if code == END {
+                return None;
+            }
+            let next = (4 + len).next_multiple_of(4).min(octets.len());
+            octets = &octets[next..];
+            Some((code, value))
+        })
     }
 
     /// Returns the comments; those not in UTF-8 are left out.
@@ -85,39 +97,6 @@ impl<'a> Options<'a> {
     #[must_use]
     pub const fn order(&self) -> Order {
         self.order
-    }
-}
-
-impl<'a> IntoIterator for &Options<'a> {
-    type Item = (u16, &'a [u8]);
-    type IntoIter = OptionsIter<'a>;
-    fn into_iter(self) -> OptionsIter<'a> {
-        self.iter()
-    }
-}
-
-/// Iterator over options.
-#[derive(Clone, Debug)]
-pub struct OptionsIter<'a> {
-    rest: Options<'a>,
-}
-
-impl<'a> Iterator for OptionsIter<'a> {
-    type Item = (u16, &'a [u8]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let Options { octets, order } = self.rest;
-        if octets.len() < 4 {
-            return None;
-        }
-        let (code, len) = (order.u16(octets, 0), usize::from(order.u16(octets, 2)));
-        let value = octets.get(4..4 + len)?;
-        if code == END {
-            return None;
-        }
-        let next = (4 + len).next_multiple_of(4).min(octets.len());
-        self.rest.octets = &octets[next..];
-        Some((code, value))
     }
 }
 

@@ -15,7 +15,7 @@ use std::io;
 use gigatcp_units::Instant;
 use gigatcp_wire::link::LinkType;
 
-use super::interface::{CapturedInterface, Piece, RawRecord, Work, lengths};
+use super::interface::{ByteRange, CapturedInterface, RawRecord, ReadContext, lengths};
 use super::notes::{Note, NoteKind};
 use super::options::Order;
 use super::record::{Direction, PlainRecord};
@@ -126,8 +126,8 @@ impl Header {
 
 impl Pcap {
     /// Reads the file header, which must be available.
-    pub fn start(magic: Magic, work: &mut Work<'_>) -> Self {
-        let header = &work.input.octets()[..FILE_HEADER_LEN];
+    pub fn start(magic: Magic, context: &mut ReadContext) -> Self {
+        let header = &context.input.octets()[..FILE_HEADER_LEN];
         let order = magic.order;
         let (major, minor) = (order.u16(header, 4), order.u16(header, 6));
         let snap_len = order.u32(header, 16);
@@ -138,14 +138,16 @@ impl Pcap {
             _ => Swapped::No,
         };
         if (major, minor) != (2, 4) && swapped == Swapped::No {
-            work.notes.add(NoteKind::UnknownVersion, work.place(0));
+            context
+                .notes
+                .add(NoteKind::UnknownVersion, context.place(0));
         }
         let mut interface = CapturedInterface::new(LinkType(link as u16), snap_len);
         if link & FCS_PRESENT != 0 {
             // The field counts 16-bit words.
             interface.fcs_len = 2 * (link >> FCS_LEN_SHIFT) as u8;
         }
-        work.input.pass(FILE_HEADER_LEN);
+        context.input.pass(FILE_HEADER_LEN);
         Self {
             order,
             is_modified: magic.is_modified,
@@ -167,12 +169,12 @@ impl Pcap {
     /// Returns the next record if it is sound and in memory. Nearly every record is; this fast path
     /// does a single check.
     #[inline(always)]
-    pub fn next_here(&mut self, work: &mut Work<'_>) -> Option<RawRecord> {
-        let octets = work.input.octets().get(self.pending..)?;
+    pub fn next_here(&mut self, context: &mut ReadContext) -> Option<RawRecord> {
+        let octets = context.input.octets().get(self.pending..)?;
         let behind = octets.len().checked_sub(self.head)?;
         let header = self.header(octets);
         let is_here = self.is_sound(&header) && behind >= header.captured as usize;
-        is_here.then(|| self.take(header, work))
+        is_here.then(|| self.take(header, context))
     }
 
     /// Passes sound records to `take` until it rejects one; returns the number accepted. It also
@@ -181,7 +183,7 @@ impl Pcap {
     #[inline(always)]
     pub fn next_plain(
         &mut self,
-        work: &mut Work<'_>,
+        context: &mut ReadContext,
         mut take: impl FnMut(PlainRecord<'_>) -> bool,
     ) -> u64 {
         let interface = &self.interface[0];
@@ -193,9 +195,9 @@ impl Pcap {
             return 0;
         }
         let (link, mut last) = (interface.link, interface.clock.last());
-        let all = work.input.octets();
+        let all = context.input.octets();
         let mut cut = Note::none(NoteKind::SnapLength);
-        let (mut here, mut next, mut number) = (0, self.pending, work.number);
+        let (mut here, mut next, mut number) = (0, self.pending, context.number);
         while next < STRETCH
             && let Some((header, behind)) = all.get(next..).and_then(<[u8]>::split_first_chunk)
         {
@@ -218,7 +220,7 @@ impl Pcap {
             if header.captured < header.wire {
                 let missing = u64::from(header.wire - header.captured);
                 if cut.count == 0 {
-                    cut.first_offset = work.input.offset() + next as u64;
+                    cut.first_offset = context.input.offset() + next as u64;
                     cut.first_record = number;
                 }
                 cut.count += 1;
@@ -229,10 +231,10 @@ impl Pcap {
             number += 1;
             (here, next) = (next, next + Header::LEN + octets.len());
         }
-        let taken = number - work.number;
+        let taken = number - context.number;
         if taken > 0 {
-            work.notes.add_several(&cut);
-            work.input.pass(here);
+            context.notes.add_several(&cut);
+            context.input.pass(here);
             self.pending = next - here;
             self.interface[0].clock.on_time(last);
             self.last_second = Some((last.as_nanos() / 1_000_000_000) as u32);
@@ -243,18 +245,19 @@ impl Pcap {
     /// Returns the next record if more must be read or something is odd. `None` at the end of the
     /// file.
     #[inline(never)]
-    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<RawRecord>> {
+    pub fn next(&mut self, context: &mut ReadContext) -> io::Result<Option<RawRecord>> {
         loop {
             let (at, head) = (self.pending, self.head);
-            if !work.input.has(at + head)? {
-                self.end(work);
+            if !context.input.has(at + head)? {
+                context.end(self.pending, head);
+                self.pending = 0;
                 return Ok(None);
             }
-            let header = self.header(&work.input.octets()[at..]);
-            if self.is_sound(&header) && work.input.has(at + head + header.captured as usize)? {
-                return Ok(Some(self.take(header, work)));
+            let header = self.header(&context.input.octets()[at..]);
+            if self.is_sound(&header) && context.input.has(at + head + header.captured as usize)? {
+                return Ok(Some(self.take(header, context)));
             }
-            if let Some(odd) = self.recover(header, work)? {
+            if let Some(odd) = self.recover(header, context)? {
                 return Ok(odd);
             }
         }
@@ -299,25 +302,25 @@ impl Pcap {
 
     /// Returns the next record, whose header is `header`; all of its bytes are available.
     #[inline(always)]
-    fn take(&mut self, header: Header, work: &mut Work<'_>) -> RawRecord {
-        work.input.pass(self.pending);
+    fn take(&mut self, header: Header, context: &mut ReadContext) -> RawRecord {
+        context.input.pass(self.pending);
         let len = header.captured as usize;
         self.pending = self.head + len;
-        self.found(header, len, work)
+        self.found(header, len, context)
     }
 
     #[inline(always)]
-    fn found(&mut self, header: Header, there: usize, work: &mut Work<'_>) -> RawRecord {
-        let place = work.place(0);
+    fn found(&mut self, header: Header, there: usize, context: &mut ReadContext) -> RawRecord {
+        let place = context.place(0);
         let time = self.time(&header);
         let interface = &mut self.interface[0];
-        interface.on_time(time, work.notes, place);
+        interface.on_time(time, &mut context.notes, place);
         self.last_second = Some(header.second);
         let measured = (header.captured, header.wire);
-        let (wire_len, len) = lengths(measured, interface.fcs_len, work.notes, place);
+        let (wire_len, len) = lengths(measured, interface.fcs_len, &mut context.notes, place);
         let direction = self
             .is_modified
-            .then(|| match work.input.octets()[22] {
+            .then(|| match context.input.octets()[22] {
                 4 => Some(Direction::Outbound),
                 0..=3 => Some(Direction::Inbound),
                 _ => None,
@@ -330,26 +333,13 @@ impl Pcap {
             link: interface.link,
             direction,
             dropped: 0,
-            octets: Piece {
+            octets: ByteRange {
                 start: self.head,
                 len: len.min(there),
             },
-            options: Piece::default(),
+            options: ByteRange::default(),
             order: self.order,
         }
-    }
-
-    /// Handles a rest shorter than a header.
-    fn end(&mut self, work: &mut Work<'_>) {
-        let rest = work.input.octets().len() - self.pending;
-        if rest > 0 {
-            let missing = (self.head - rest) as u64;
-            let place = work.place(self.pending);
-            work.notes
-                .add_amount(NoteKind::TruncatedTail, place, missing);
-        }
-        work.pass_rest();
-        self.pending = 0;
     }
 
     /// Recovers from an implausible header or an incomplete record. `None` if reading continues at
@@ -358,72 +348,64 @@ impl Pcap {
     fn recover(
         &mut self,
         header: Header,
-        work: &mut Work<'_>,
+        context: &mut ReadContext,
     ) -> io::Result<Option<Option<RawRecord>>> {
         let at = self.pending;
         let len = header.captured as usize;
         let is_possible = header.captured <= self.limit && header.captured.max(header.wire) > 0;
-        let is_whole = is_possible && work.input.has(at + self.head + len)?;
-        if is_whole && self.leads_on(at + self.head + len, header.second, work)? {
-            return Ok(Some(Some(self.take_odd(header, work))));
+        let is_whole = is_possible && context.input.has(at + self.head + len)?;
+        if is_whole && self.leads_on(at + self.head + len, header.second, context)? {
+            return Ok(Some(Some(self.take_odd(header, context))));
         }
-        let place = work.place(at);
+        let place = context.place(at);
         // If the search fails, an incomplete record is returned as it is, so its beginning is kept.
         let is_cut = is_possible && !is_whole && self.is_sound(&header);
         if is_cut {
-            let resumed = self.search_within(at, work)?;
-            if !resumed {
-                return Ok(Some(self.take_cut(header, work)));
+            if !self.search(Some(at), context)? {
+                return Ok(Some(self.take_cut(header, context)));
             }
-        } else if !self.search(work)? {
-            let rest = (work.input.offset() + work.input.octets().len() as u64) - place.offset;
-            work.notes.add_amount(NoteKind::SkippedOctets, place, rest);
-            work.pass_rest();
+        } else if !self.search(None, context)? {
+            let rest =
+                (context.input.offset() + context.input.octets().len() as u64) - place.offset;
+            context.note(NoteKind::SkippedOctets, place, rest);
+            context.pass_rest();
             self.pending = 0;
             return Ok(Some(None));
         }
-        let passed = work.input.offset().saturating_sub(place.offset);
-        work.notes
-            .add_amount(NoteKind::SkippedOctets, place, passed);
+        let passed = context.input.offset().saturating_sub(place.offset);
+        context.note(NoteKind::SkippedOctets, place, passed);
         self.pending = 0;
         Ok(None)
     }
 
     /// Returns a record with an odd header that plausible records follow.
-    fn take_odd(&mut self, mut header: Header, work: &mut Work<'_>) -> RawRecord {
-        let place = work.place(self.pending);
-        if header.captured > header.wire {
-            let more = u64::from(header.captured - header.wire);
-            work.notes
-                .add_amount(NoteKind::CapturedBeyondWire, place, more);
-            header.wire = header.captured;
-        }
+    fn take_odd(&mut self, header: Header, context: &mut ReadContext) -> RawRecord {
+        let place = context.place(self.pending);
         if header.fraction >= self.second {
-            work.notes.add(NoteKind::OddFraction, place);
+            context.notes.add(NoteKind::OddFraction, place);
         }
-        self.take(header, work)
+        self.take(header, context)
     }
 
     /// Returns the last record, of which the end is missing.
-    fn take_cut(&mut self, header: Header, work: &mut Work<'_>) -> Option<RawRecord> {
-        work.input.pass(self.pending);
-        let there = work.input.octets().len() - self.head;
+    fn take_cut(&mut self, header: Header, context: &mut ReadContext) -> Option<RawRecord> {
+        context.input.pass(self.pending);
+        let there = context.input.octets().len() - self.head;
         let missing = u64::from(header.captured) - there as u64;
-        let place = work.place(0);
-        work.notes
-            .add_amount(NoteKind::TruncatedTail, place, missing);
+        let place = context.place(0);
+        context.note(NoteKind::TruncatedTail, place, missing);
         self.pending = self.head + there;
-        (there > 0).then(|| self.found(header, there, work))
+        (there > 0).then(|| self.found(header, there, context))
     }
 
     /// Returns whether the file continues plausibly, or ends, at `at`. A program that writes one
     /// odd header may write only such headers, so only their lengths and times are checked.
-    fn leads_on(&self, at: usize, second: u32, work: &mut Work<'_>) -> io::Result<bool> {
-        if !work.input.has(at + 1)? {
+    fn leads_on(&self, at: usize, second: u32, context: &mut ReadContext) -> io::Result<bool> {
+        if !context.input.has(at + 1)? {
             return Ok(true);
         }
         let near = Some(self.last_second.unwrap_or(second));
-        self.is_chain(at, work, |header| {
+        self.is_chain(at, context, |header| {
             header.captured.max(header.wire) > 0 && is_near(header, near)
         })
     }
@@ -433,19 +415,19 @@ impl Pcap {
     fn is_chain(
         &self,
         mut at: usize,
-        work: &mut Work<'_>,
+        context: &mut ReadContext,
         makes_sense: impl Fn(&Header) -> bool,
     ) -> io::Result<bool> {
         for links in 0..CHAIN {
-            if !work.input.has(at + self.head)? {
-                return Ok(links > 0 && at == work.input.octets().len());
+            if !context.input.has(at + self.head)? {
+                return Ok(links > 0 && at == context.input.octets().len());
             }
-            let header = self.header(&work.input.octets()[at..]);
+            let header = self.header(&context.input.octets()[at..]);
             if !makes_sense(&header) {
                 return Ok(false);
             }
             at += self.head + header.captured as usize;
-            if !work.input.has(at)? {
+            if !context.input.has(at)? {
                 return Ok(links > 0);
             }
         }
@@ -453,41 +435,29 @@ impl Pcap {
     }
 
     /// Advances to the next position with plausible records, beginning inside the last record.
-    /// Returns whether there is one. If not, the bytes searched are no longer needed.
-    fn search(&self, work: &mut Work<'_>) -> io::Result<bool> {
+    /// Returns whether there is one. If not, the bytes searched are no longer needed, except in a
+    /// file that ends inside the record at `cut`: nothing is passed then. Its rest is shorter than a
+    /// record.
+    fn search(&self, cut: Option<usize>, context: &mut ReadContext) -> io::Result<bool> {
         let mut at = 1;
-        while work.input.has(at + self.head)? {
-            if self.is_start(at, work)? {
-                work.input.pass(at);
+        while context.input.has(at + self.head)? {
+            if Some(at) != cut && self.is_start(at, context)? {
+                context.input.pass(at);
                 return Ok(true);
             }
             at += 1;
-            if at == STRIDE {
-                work.input.pass(at);
+            if at == STRIDE && cut.is_none() {
+                context.input.pass(at);
                 at = 0;
             }
         }
         Ok(false)
     }
 
-    /// Searches the rest of a file that ends inside a record. Nothing is passed if the search
-    /// fails. The rest is shorter than a record.
-    fn search_within(&self, cut: usize, work: &mut Work<'_>) -> io::Result<bool> {
-        let mut at = 1;
-        while work.input.has(at + self.head)? {
-            if at != cut && self.is_start(at, work)? {
-                work.input.pass(at);
-                return Ok(true);
-            }
-            at += 1;
-        }
-        Ok(false)
-    }
-
-    fn is_start(&self, at: usize, work: &mut Work<'_>) -> io::Result<bool> {
-        let header = self.header(&work.input.octets()[at..]);
+    fn is_start(&self, at: usize, context: &mut ReadContext) -> io::Result<bool> {
+        let header = self.header(&context.input.octets()[at..]);
         Ok(self.is_believable(&header)
-            && self.is_chain(at, work, |header| self.is_believable(header))?)
+            && self.is_chain(at, context, |header| self.is_believable(header))?)
     }
 }
 

@@ -14,7 +14,7 @@ use std::io;
 
 use gigatcp_wire::link::LinkType;
 
-use super::interface::{CapturedInterface, Piece, RawRecord, Work, lengths};
+use super::interface::{ByteRange, CapturedInterface, RawRecord, ReadContext, lengths};
 use super::notes::NoteKind;
 use super::options::{Options, Order};
 use super::record::Direction;
@@ -48,6 +48,9 @@ const STRIDE: usize = 64 << 10;
 
 /// Bytes of a block around its body: type and length, length again.
 const FRAME: usize = 12;
+
+/// Offset of the packet in an enhanced packet block.
+const PACKET_AT: usize = 28;
 
 /// A pcapng file being read.
 #[derive(Debug)]
@@ -100,9 +103,9 @@ impl Pcapng {
     /// Returns the next packet if it is in a complete enhanced packet block in memory. Nearly every
     /// packet is; this fast path does a single check. [`Self::next`] reads all other blocks.
     #[inline(always)]
-    pub fn next_here(&mut self, work: &mut Work<'_>) -> Option<RawRecord> {
+    pub fn next_here(&mut self, context: &mut ReadContext) -> Option<RawRecord> {
         let (at, order) = (self.pending, self.order);
-        let octets = work.input.octets().get(at..)?;
+        let octets = context.input.octets().get(at..)?;
         if octets.len() < 32 || order.u32(octets, 0) != ENHANCED_PACKET {
             return None;
         }
@@ -116,17 +119,17 @@ impl Pcapng {
         if !is_here || captured > len - 32 || index >= self.interfaces.len() {
             return None;
         }
-        work.input.pass(at);
+        context.input.pass(at);
         self.pending = len;
-        let packet = self.enhanced(len - 4, work)?;
-        self.found(&packet, len - 4, work)
+        let packet = self.enhanced(len - 4, context)?;
+        self.found(&packet, len - 4, context)
     }
 
     /// Returns the next packet, skipping other blocks; `None` at the end of the file.
     #[inline(never)]
-    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<RawRecord>> {
+    pub fn next(&mut self, context: &mut ReadContext) -> io::Result<Option<RawRecord>> {
         loop {
-            match self.step(work)? {
+            match self.step(context)? {
                 Step::Packet(found) => return Ok(Some(found)),
                 Step::Passed => {}
                 Step::End => return Ok(None),
@@ -134,107 +137,116 @@ impl Pcapng {
         }
     }
 
-    fn step(&mut self, work: &mut Work<'_>) -> io::Result<Step> {
+    fn step(&mut self, context: &mut ReadContext) -> io::Result<Step> {
         let at = self.pending;
-        if !work.input.has(at + FRAME)? {
-            self.end(work);
+        if !context.input.has(at + FRAME)? {
+            context.end(self.pending, FRAME);
+            self.pending = 0;
             return Ok(Step::End);
         }
-        let start = &work.input.octets()[at..];
+        let start = &context.input.octets()[at..];
         let kind = self.order.u32(start, 0);
         if kind == SECTION_HEADER {
             match order_of(start) {
                 Some(order) => self.order = order,
-                None => return self.recover(work),
+                None => return self.recover(context),
             }
         }
         let total = self.order.u32(start, 4);
         // Some writers leave the padding out of the length.
         let len = (total as usize).next_multiple_of(4);
         if (total as usize) < FRAME {
-            return self.recover(work);
+            return self.recover(context);
         }
         if total > MAX_BLOCK {
             return match kind {
-                NAMES | JOURNAL | SECRETS | CUSTOM | CUSTOM_NO_COPY => self.pass_huge(total, work),
-                _ => self.recover(work),
+                NAMES | JOURNAL | SECRETS | CUSTOM | CUSTOM_NO_COPY => {
+                    self.pass_huge(total, context)
+                }
+                _ => self.recover(context),
             };
         }
-        if !work.input.has(at + len)? {
-            return self.take_cut(kind, work);
+        if !context.input.has(at + len)? {
+            return self.take_cut(kind, context);
         }
-        if self.order.u32(&work.input.octets()[at..], len - 4) != total {
-            if !self.leads_on(at + len, work)? {
-                return self.recover(work);
+        if self.order.u32(&context.input.octets()[at..], len - 4) != total {
+            if !self.leads_on(at + len, context)? {
+                return self.recover(context);
             }
-            work.notes.add(NoteKind::BadTrailer, work.place(at));
+            context.notes.add(NoteKind::BadTrailer, context.place(at));
         }
-        work.input.pass(at);
+        context.input.pass(at);
         self.pending = len;
-        Ok(self.take(kind, len - 4, work))
+        Ok(self.take(kind, len - 4, context))
     }
 
     /// Reads the block at the position of the input, up to `end`.
     #[inline]
-    fn take(&mut self, kind: u32, end: usize, work: &mut Work<'_>) -> Step {
+    fn take(&mut self, kind: u32, end: usize, context: &mut ReadContext) -> Step {
         let packet = match kind {
-            ENHANCED_PACKET => self.enhanced(end, work),
-            SIMPLE_PACKET => self.simple(end, work),
-            OBSOLETE_PACKET => self.obsolete(end, work),
+            ENHANCED_PACKET => self.enhanced(end, context),
+            SIMPLE_PACKET => self.simple(end, context),
+            OBSOLETE_PACKET => self.obsolete(end, context),
             SECTION_HEADER => {
                 self.section = self.interfaces.len();
-                if self.order.u16(work.input.octets(), 12) != 1 {
-                    work.notes.add(NoteKind::UnknownVersion, work.place(0));
+                if self.order.u16(context.input.octets(), 12) != 1 {
+                    context
+                        .notes
+                        .add(NoteKind::UnknownVersion, context.place(0));
                 }
                 return Step::Passed;
             }
             INTERFACE => {
-                self.add_interface(end, work);
+                self.add_interface(end, context);
                 return Step::Passed;
             }
             STATISTICS => {
-                self.statistics(end, work);
+                self.statistics(end, context);
                 return Step::Passed;
             }
             _ => return Step::Passed,
         };
         let Some(packet) = packet else {
-            work.notes.add(NoteKind::BadBlock, work.place(0));
+            context.notes.add(NoteKind::BadBlock, context.place(0));
             return Step::Passed;
         };
-        self.found(&packet, end, work)
+        self.found(&packet, end, context)
             .map_or(Step::Passed, Step::Packet)
     }
 
     /// Parses an enhanced packet block (section 4.3).
     #[inline(always)]
-    fn enhanced(&self, end: usize, work: &Work<'_>) -> Option<Packet> {
-        const DATA: usize = 28;
-        let block = work.input.octets();
-        if end < DATA {
+    fn enhanced(&self, end: usize, context: &ReadContext) -> Option<Packet> {
+        if end < PACKET_AT {
             return None;
         }
+        let packet = self.packet(context.input.octets());
+        (packet.captured as usize <= end - PACKET_AT).then_some(packet)
+    }
+
+    /// Parses the fixed part of an enhanced packet block.
+    #[inline(always)]
+    fn packet(&self, block: &[u8]) -> Packet {
         let order = self.order;
         let (high, low) = (order.u32(block, 12), order.u32(block, 16));
-        let packet = Packet {
+        Packet {
             interface: order.u32(block, 8),
             ticks: Some(u64::from(high) << 32 | u64::from(low)),
             captured: order.u32(block, 20),
             wire: order.u32(block, 24),
-            data: DATA,
+            data: PACKET_AT,
             dropped: 0,
-        };
-        (packet.captured as usize <= end - DATA).then_some(packet)
+        }
     }
 
     /// Parses a simple packet block (section 4.4). It has no time, the first interface, and a
     /// length up to the snap length.
-    fn simple(&self, end: usize, work: &Work<'_>) -> Option<Packet> {
+    fn simple(&self, end: usize, context: &ReadContext) -> Option<Packet> {
         const DATA: usize = 12;
         if end < DATA {
             return None;
         }
-        let wire = self.order.u32(work.input.octets(), 8);
+        let wire = self.order.u32(context.input.octets(), 8);
         let interface = self.interfaces.get(self.section);
         let snap_len = interface.map_or(0, |interface| interface.snap_len);
         let most = if snap_len == 0 { u32::MAX } else { snap_len };
@@ -251,9 +263,9 @@ impl Pcapng {
 
     /// Parses an obsolete packet block (appendix A). It differs from an enhanced one by 16 bits of
     /// interface and 16 of drops.
-    fn obsolete(&self, end: usize, work: &Work<'_>) -> Option<Packet> {
-        let enhanced = self.enhanced(end, work)?;
-        let block = work.input.octets();
+    fn obsolete(&self, end: usize, context: &ReadContext) -> Option<Packet> {
+        let enhanced = self.enhanced(end, context)?;
+        let block = context.input.octets();
         let dropped = self.order.u16(block, 10);
         Some(Packet {
             interface: u32::from(self.order.u16(block, 8)),
@@ -268,8 +280,13 @@ impl Pcapng {
     }
 
     #[inline(always)]
-    fn found(&mut self, packet: &Packet, end: usize, work: &mut Work<'_>) -> Option<RawRecord> {
-        let place = work.place(0);
+    fn found(
+        &mut self,
+        packet: &Packet,
+        end: usize,
+        context: &mut ReadContext,
+    ) -> Option<RawRecord> {
+        let place = context.place(0);
         let index = self.section + packet.interface as usize;
         let Some(interface) = self.interfaces.get_mut(index) else {
             let kind = if self.section + MAX_INTERFACES / 2 < index || index >= MAX_INTERFACES {
@@ -277,37 +294,34 @@ impl Pcapng {
             } else {
                 NoteKind::UnknownInterface
             };
-            work.notes.add(kind, place);
+            context.notes.add(kind, place);
             return None;
         };
         let options_at = (packet.data + packet.captured as usize).next_multiple_of(4);
-        let options = Piece {
+        let options = ByteRange {
             start: options_at.min(end),
             len: end.saturating_sub(options_at),
         };
-        let said = if options.len >= 8 && packet.data == 28 {
-            let octets = &work.input.octets()[options.start..end];
+        let said = if options.len >= 8 && packet.data == PACKET_AT {
+            let octets = &context.input.octets()[options.start..end];
             packet_options(octets, self.order)
         } else {
             PacketOptions::default()
         };
         let dropped = packet.dropped + said.dropped;
         if dropped > 0 {
-            work.notes
-                .add_amount(NoteKind::DropsReported, place, dropped);
+            context.note(NoteKind::DropsReported, place, dropped);
         }
         let time = packet
             .ticks
-            .and_then(|ticks| interface.time(ticks, work.notes, place));
-        let mut wire = packet.wire;
-        if packet.captured > wire {
-            let more = u64::from(packet.captured - wire);
-            work.notes
-                .add_amount(NoteKind::CapturedBeyondWire, place, more);
-            wire = packet.captured;
-        }
+            .and_then(|ticks| interface.time(ticks, &mut context.notes, place));
         let fcs_len = said.fcs_len.unwrap_or(interface.fcs_len);
-        let (wire_len, len) = lengths((packet.captured, wire), fcs_len, work.notes, place);
+        let (wire_len, len) = lengths(
+            (packet.captured, packet.wire),
+            fcs_len,
+            &mut context.notes,
+            place,
+        );
         Some(RawRecord {
             time,
             wire_len,
@@ -315,7 +329,7 @@ impl Pcapng {
             link: interface.link,
             direction: said.direction,
             dropped,
-            octets: Piece {
+            octets: ByteRange {
                 start: packet.data,
                 len,
             },
@@ -325,15 +339,17 @@ impl Pcapng {
     }
 
     /// Parses an interface description block (section 4.2).
-    fn add_interface(&mut self, end: usize, work: &mut Work<'_>) {
+    fn add_interface(&mut self, end: usize, context: &mut ReadContext) {
         const OPTIONS: usize = 16;
-        let block = work.input.octets();
+        let block = context.input.octets();
         if end < OPTIONS {
-            work.notes.add(NoteKind::BadBlock, work.place(0));
+            context.notes.add(NoteKind::BadBlock, context.place(0));
             return;
         }
         if self.interfaces.len() >= MAX_INTERFACES {
-            work.notes.add(NoteKind::TooManyInterfaces, work.place(0));
+            context
+                .notes
+                .add(NoteKind::TooManyInterfaces, context.place(0));
             return;
         }
         let order = self.order;
@@ -343,7 +359,7 @@ impl Pcapng {
             octets: &block[OPTIONS..end],
             order,
         };
-        for (code, value) in &options {
+        for (code, value) in options.iter() {
             describe(&mut interface, code, value, order);
         }
         self.interfaces.push(interface);
@@ -351,13 +367,13 @@ impl Pcapng {
 
     /// Parses an interface statistics block (section 4.6): packets lost by the capturing host. The
     /// last block counts.
-    fn statistics(&mut self, end: usize, work: &mut Work<'_>) {
+    fn statistics(&mut self, end: usize, context: &mut ReadContext) {
         const OPTIONS: usize = 20;
         const IF_DROP: u16 = 5;
         const OS_DROP: u16 = 7;
-        let block = work.input.octets();
+        let block = context.input.octets();
         if end < OPTIONS {
-            work.notes.add(NoteKind::BadBlock, work.place(0));
+            context.notes.add(NoteKind::BadBlock, context.place(0));
             return;
         }
         let order = self.order;
@@ -378,32 +394,18 @@ impl Pcapng {
         }
     }
 
-    /// Handles a rest shorter than the smallest block.
-    fn end(&mut self, work: &mut Work<'_>) {
-        let rest = work.input.octets().len() - self.pending;
-        if rest > 0 {
-            let missing = (FRAME - rest) as u64;
-            let place = work.place(self.pending);
-            work.notes
-                .add_amount(NoteKind::TruncatedTail, place, missing);
-        }
-        work.pass_rest();
-        self.pending = 0;
-    }
-
     /// Skips a block without packets that is too large for memory.
     #[cold]
-    fn pass_huge(&mut self, total: u32, work: &mut Work<'_>) -> io::Result<Step> {
-        work.input.pass(self.pending);
+    fn pass_huge(&mut self, total: u32, context: &mut ReadContext) -> io::Result<Step> {
+        context.input.pass(self.pending);
         self.pending = 0;
-        let place = work.place(0);
+        let place = context.place(0);
         let len = u64::from(total).next_multiple_of(4);
-        let passed = work.input.pass_any(len)?;
-        work.notes.add_amount(NoteKind::HugeBlock, place, passed);
+        let passed = context.input.pass_any(len)?;
+        context.note(NoteKind::HugeBlock, place, passed);
         if passed < len {
             let missing = len - passed;
-            work.notes
-                .add_amount(NoteKind::TruncatedTail, place, missing);
+            context.note(NoteKind::TruncatedTail, place, missing);
         }
         Ok(Step::Passed)
     }
@@ -411,90 +413,79 @@ impl Pcapng {
     /// Handles a block longer than the rest of the file. It is the last one, cut, unless a complete
     /// block is found inside.
     #[cold]
-    fn take_cut(&mut self, kind: u32, work: &mut Work<'_>) -> io::Result<Step> {
-        const DATA: usize = 28;
+    fn take_cut(&mut self, kind: u32, context: &mut ReadContext) -> io::Result<Step> {
         let at = self.pending;
-        let place = work.place(at);
+        let place = context.place(at);
         // All of it is in memory, since it is shorter than a block.
-        let len = work.input.octets().len();
-        let start = (1..len).find(|start| *start != at && self.is_block(*start, work));
+        let len = context.input.octets().len();
+        let start = (1..len).find(|start| *start != at && self.is_block(*start, context));
         if let Some(start) = start {
-            work.input.pass(start);
+            context.input.pass(start);
             self.pending = 0;
             let passed = start.saturating_sub(at) as u64;
-            work.notes
-                .add_amount(NoteKind::SkippedOctets, place, passed);
+            context.note(NoteKind::SkippedOctets, place, passed);
             return Ok(Step::Passed);
         }
-        work.input.pass(at);
+        context.input.pass(at);
         let there = len - at;
         self.pending = there;
-        let total = self.order.u32(work.input.octets(), 4);
+        let total = self.order.u32(context.input.octets(), 4);
         let missing = u64::from(total).saturating_sub(there as u64);
-        work.notes
-            .add_amount(NoteKind::TruncatedTail, place, missing);
-        if kind != ENHANCED_PACKET || there <= DATA {
+        context.note(NoteKind::TruncatedTail, place, missing);
+        if kind != ENHANCED_PACKET || there <= PACKET_AT {
             return Ok(Step::Passed);
         }
-        let order = self.order;
-        let block = work.input.octets();
-        let (high, low) = (order.u32(block, 12), order.u32(block, 16));
-        let packet = Packet {
-            interface: order.u32(block, 8),
-            ticks: Some(u64::from(high) << 32 | u64::from(low)),
-            captured: order.u32(block, 20).min((there - DATA) as u32),
-            wire: order.u32(block, 24),
-            data: DATA,
-            dropped: 0,
-        };
-        let end = DATA + packet.captured as usize;
+        let mut packet = self.packet(context.input.octets());
+        packet.captured = packet.captured.min((there - PACKET_AT) as u32);
+        let end = PACKET_AT + packet.captured as usize;
         Ok(self
-            .found(&packet, end, work)
+            .found(&packet, end, context)
             .map_or(Step::Passed, Step::Packet))
     }
 
     /// Returns whether the file continues with a block, or ends, at `at`.
-    fn leads_on(&self, at: usize, work: &mut Work<'_>) -> io::Result<bool> {
-        if !work.input.has(at + 8)? {
-            return Ok(work.input.octets().len() == at);
+    fn leads_on(&self, at: usize, context: &mut ReadContext) -> io::Result<bool> {
+        if !context.input.has(at + 8)? {
+            return Ok(context.input.octets().len() == at);
         }
-        let next = &work.input.octets()[at..];
+        let next = &context.input.octets()[at..];
         let total = self.order.u32(next, 4);
         Ok(is_known(self.order.u32(next, 0)) && total >= FRAME as u32 && total <= COMMON_BLOCK)
     }
 
     /// Searches the next complete block, beginning inside the last one.
     #[cold]
-    fn recover(&mut self, work: &mut Work<'_>) -> io::Result<Step> {
-        let place = work.place(self.pending);
+    fn recover(&mut self, context: &mut ReadContext) -> io::Result<Step> {
+        let place = context.place(self.pending);
         let mut at = 1;
         self.pending = 0;
-        while work.input.has(at + FRAME)? {
-            if self.may_be_block(at, work) {
-                let len = self.order_at(at, work).u32(&work.input.octets()[at..], 4) as usize;
-                if work.input.has(at + len)? && self.is_block(at, work) {
-                    work.input.pass(at);
-                    let passed = work.input.offset().saturating_sub(place.offset);
-                    work.notes
-                        .add_amount(NoteKind::SkippedOctets, place, passed);
+        while context.input.has(at + FRAME)? {
+            if self.may_be_block(at, context) {
+                let len = self
+                    .order_at(at, context)
+                    .u32(&context.input.octets()[at..], 4) as usize;
+                if context.input.has(at + len)? && self.is_block(at, context) {
+                    context.input.pass(at);
+                    let passed = context.input.offset().saturating_sub(place.offset);
+                    context.note(NoteKind::SkippedOctets, place, passed);
                     return Ok(Step::Passed);
                 }
             }
             at += 1;
             if at == STRIDE {
-                work.input.pass(at);
+                context.input.pass(at);
                 at = 0;
             }
         }
-        work.pass_rest();
-        let rest = work.input.offset() - place.offset;
-        work.notes.add_amount(NoteKind::SkippedOctets, place, rest);
+        context.pass_rest();
+        let rest = context.input.offset() - place.offset;
+        context.note(NoteKind::SkippedOctets, place, rest);
         Ok(Step::End)
     }
 
     /// Returns the byte order of a block; a section header has its own.
-    fn order_at(&self, at: usize, work: &Work<'_>) -> Order {
-        let octets = &work.input.octets()[at..];
+    fn order_at(&self, at: usize, context: &ReadContext) -> Order {
+        let octets = &context.input.octets()[at..];
         if self.order.u32(octets, 0) == SECTION_HEADER {
             order_of(octets).unwrap_or(self.order)
         } else {
@@ -503,23 +494,23 @@ impl Pcapng {
     }
 
     /// Returns whether a block of a known kind may begin at `at`.
-    fn may_be_block(&self, at: usize, work: &Work<'_>) -> bool {
-        let octets = &work.input.octets()[at..];
+    fn may_be_block(&self, at: usize, context: &ReadContext) -> bool {
+        let octets = &context.input.octets()[at..];
         let kind = self.order.u32(octets, 0);
         if !is_known(kind) || (kind == SECTION_HEADER && order_of(octets).is_none()) {
             return false;
         }
-        let total = self.order_at(at, work).u32(octets, 4);
+        let total = self.order_at(at, context).u32(octets, 4);
         total.is_multiple_of(4) && total >= FRAME as u32 && total <= COMMON_BLOCK
     }
 
     /// Returns whether a complete block of a known kind is at `at`.
-    fn is_block(&self, at: usize, work: &Work<'_>) -> bool {
-        let octets = &work.input.octets()[at..];
-        if octets.len() < FRAME || !self.may_be_block(at, work) {
+    fn is_block(&self, at: usize, context: &ReadContext) -> bool {
+        let octets = &context.input.octets()[at..];
+        if octets.len() < FRAME || !self.may_be_block(at, context) {
             return false;
         }
-        let order = self.order_at(at, work);
+        let order = self.order_at(at, context);
         let total = order.u32(octets, 4) as usize;
         total <= octets.len() && order.u32(octets, total - 4) as usize == total
     }
@@ -554,7 +545,7 @@ fn packet_options(octets: &[u8], order: Order) -> PacketOptions {
     const FLAGS: u16 = 2;
     const DROP_COUNT: u16 = 4;
     let mut said = PacketOptions::default();
-    for (code, value) in &(Options { octets, order }) {
+    for (code, value) in (Options { octets, order }).iter() {
         match (code, value.len()) {
             (FLAGS, 4) => {
                 let flags = order.u32(value, 0);

@@ -20,9 +20,9 @@ pub enum Direction {
 /// Fields of a record that come from the file. A printed packet lacks fields that its encoded form
 /// must have; those are zero and not known.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Known(u16);
+pub struct KnownFields(u16);
 
-impl Known {
+impl KnownFields {
     /// Everything: the bytes are those of the packet.
     pub const ALL: Self = Self(u16::MAX);
     /// Only the fields that any printed packet has.
@@ -89,7 +89,7 @@ pub struct Record<'a> {
     /// Whether the text omits packets before this one.
     pub follows_omission: bool,
     /// Fields that come from the file.
-    pub known: Known,
+    pub known: KnownFields,
     /// Options of the format, such as comments.
     pub options: Options<'a>,
 }
@@ -115,7 +115,7 @@ impl<'a> Record<'a> {
     ///
     /// # Errors
     /// [`DissectError`], if there is none or it cannot be read; see
-    /// [`crate::CaptureReader::note_obstacle`].
+    /// [`crate::CaptureReader::note_dissect_error`].
     #[inline]
     pub fn dissect(&self) -> Result<Captured<'a>, DissectError> {
         dissect(self.link, self.octets, self.wire_len)

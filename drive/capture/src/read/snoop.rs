@@ -11,7 +11,7 @@ use gigatcp_units::Instant;
 use gigatcp_wire::link::LinkType;
 
 use super::ReadError;
-use super::interface::{CapturedInterface, Piece, RawRecord, Work, lengths};
+use super::interface::{ByteRange, CapturedInterface, RawRecord, ReadContext, lengths};
 use super::notes::NoteKind;
 use super::options::Order;
 
@@ -38,8 +38,8 @@ pub struct Snoop {
 
 impl Snoop {
     /// Reads the file header, which must be available.
-    pub fn start(work: &mut Work<'_>) -> Result<Self, ReadError> {
-        let header = work.input.octets();
+    pub fn start(context: &mut ReadContext) -> Result<Self, ReadError> {
+        let header = context.input.octets();
         let (version, data_link) = (long(header, 8), long(header, 12));
         let link = match data_link {
             0 | 4 => LinkType::ETHERNET,
@@ -51,9 +51,11 @@ impl Snoop {
             }
         };
         if version != VERSION {
-            work.notes.add(NoteKind::UnknownVersion, work.place(0));
+            context
+                .notes
+                .add(NoteKind::UnknownVersion, context.place(0));
         }
-        work.input.pass(FILE_HEADER_LEN);
+        context.input.pass(FILE_HEADER_LEN);
         Ok(Self {
             interface: [CapturedInterface::new(link, 0)],
             pending: 0,
@@ -62,56 +64,41 @@ impl Snoop {
     }
 
     /// Returns the next record; `None` at the end of the file.
-    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<RawRecord>> {
-        work.input.pass(self.pending);
+    pub fn next(&mut self, context: &mut ReadContext) -> io::Result<Option<RawRecord>> {
+        context.input.pass(self.pending);
         self.pending = 0;
-        let place = work.place(0);
-        if !work.input.has(HEAD)? {
-            let rest = work.input.octets().len();
-            if rest > 0 {
-                let missing = (HEAD - rest) as u64;
-                work.notes
-                    .add_amount(NoteKind::TruncatedTail, place, missing);
-            }
-            work.pass_rest();
+        let place = context.place(0);
+        if !context.input.has(HEAD)? {
+            context.end(0, HEAD);
             return Ok(None);
         }
-        let header = &work.input.octets()[..HEAD];
-        let [mut wire, captured, record, drops, second, fraction] =
+        let header = &context.input.octets()[..HEAD];
+        let [wire, captured, record, drops, second, fraction] =
             [0, 4, 8, 12, 16, 20].map(|at| long(header, at));
         let is_sound = record <= MAX_RECORD
             && record as usize >= HEAD
             && captured <= record - HEAD as u32
             && fraction < 1_000_000;
         if !is_sound {
-            let passed = work.input.pass_any(u64::MAX)?;
-            work.notes
-                .add_amount(NoteKind::SkippedOctets, place, passed);
+            let passed = context.input.pass_any(u64::MAX)?;
+            context.note(NoteKind::SkippedOctets, place, passed);
             return Ok(None);
         }
         let record = record as usize;
-        if !work.input.has(record)? {
-            let missing = (record - work.input.octets().len()) as u64;
-            work.notes
-                .add_amount(NoteKind::TruncatedTail, place, missing);
+        if !context.input.has(record)? {
+            let missing = (record - context.input.octets().len()) as u64;
+            context.note(NoteKind::TruncatedTail, place, missing);
         }
-        self.pending = record.min(work.input.octets().len());
-        if captured > wire {
-            let more = u64::from(captured - wire);
-            work.notes
-                .add_amount(NoteKind::CapturedBeyondWire, place, more);
-            wire = captured;
-        }
+        self.pending = record.min(context.input.octets().len());
         let dropped = u64::from(drops.saturating_sub(self.drops));
         self.drops = drops;
         if dropped > 0 {
-            work.notes
-                .add_amount(NoteKind::DropsReported, place, dropped);
+            context.note(NoteKind::DropsReported, place, dropped);
         }
         let nanos = u64::from(second) * 1_000_000_000 + u64::from(fraction) * 1000;
         let interface = &mut self.interface[0];
-        let time = interface.on_time(Instant::from_nanos(nanos), work.notes, place);
-        let (wire_len, len) = lengths((captured, wire), 0, work.notes, place);
+        let time = interface.on_time(Instant::from_nanos(nanos), &mut context.notes, place);
+        let (wire_len, len) = lengths((captured, wire), 0, &mut context.notes, place);
         Ok(Some(RawRecord {
             time: Some(time),
             wire_len,
@@ -119,11 +106,11 @@ impl Snoop {
             link: interface.link,
             direction: None,
             dropped,
-            octets: Piece {
+            octets: ByteRange {
                 start: HEAD,
                 len: len.min(self.pending - HEAD),
             },
-            options: Piece::default(),
+            options: ByteRange::default(),
             order: Order::Big,
         }))
     }

@@ -12,17 +12,17 @@ const LARGEST_WINDOW: u64 = 128 << 20;
 /// Decompressor of a stream of frames.
 pub(super) struct Frames {
     decoder: FrameDecoder,
-    from: BufReader<Noting>,
+    from: BufReader<ErrorKeepingReader>,
     is_within: bool,
 }
 
 /// A stream that keeps the system's error. The decoder reports only that it cannot read.
-struct Noting {
+struct ErrorKeepingReader {
     from: Box<dyn Read + Send>,
     refused: Option<Error>,
 }
 
-impl Read for Noting {
+impl Read for ErrorKeepingReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         self.from.read(out).map_err(|error| {
             let kind = error.kind();
@@ -37,13 +37,13 @@ impl Frames {
     pub(super) fn new(from: Box<dyn Read + Send>) -> Self {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(LARGEST_WINDOW);
-        let noting = Noting {
+        let reader = ErrorKeepingReader {
             from,
             refused: None,
         };
         Self {
             decoder,
-            from: BufReader::with_capacity(1 << 16, noting),
+            from: BufReader::with_capacity(1 << 16, reader),
             is_within: false,
         }
     }

@@ -7,11 +7,11 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gigatcp_capture::independent_reader::find_tshark;
 use gigatcp_capture::{CaptureReader, Interface, PcapngWriter};
 use gigatcp_wire::link::Captured;
 
 use super::connection::{Connection, V4, V6};
+use super::independent_reader::find_tshark;
 
 /// Fields requested from tshark, one line per packet. For nested packets they are those of the
 /// innermost.

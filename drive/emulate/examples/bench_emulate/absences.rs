@@ -69,7 +69,7 @@ pub fn measure(effort: Effort) -> Result<(), Any> {
 fn watch(processor: usize) -> std::io::Result<[Gaps; FROM.len()]> {
     process::pin_to_processor(processor)?;
     // Best effort: without the privilege, other threads count as well.
-    let _ = clock::be_punctual(clock::Rank::Path);
+    let _ = clock::request_realtime(clock::Rank::Path);
     let mut gaps = [Gaps::default(); FROM.len()];
     let mut last = clock::monotonic();
     let end = last + WATCHED.as_nanos() as i64;

@@ -80,7 +80,7 @@ fn crowd(paths: usize, window: StdDuration) -> Result<(), Any> {
     let within = errors.iter().filter(|error| error.abs() <= BOUND).count();
     let late = after
         .iter()
-        .filter_map(|shot| shot.ways[0].lateness.quantile(0.99));
+        .filter_map(|shot| shot.directions[0].lateness.quantile(0.99));
     let late = late.max().unwrap_or_default().as_nanos() as f64 / 1e3;
     let took =
         |shots: &[Snapshot]| -> f64 { shots.iter().map(|shot| shot.processor.as_secs_f64()).sum() };
@@ -93,14 +93,18 @@ fn crowd(paths: usize, window: StdDuration) -> Result<(), Any> {
     );
     for emulator in emulators {
         let shot = emulator.stop()?;
-        assert!(shot.ways.iter().all(gigatcp_emulate::Way::is_conserved));
+        assert!(
+            shot.directions
+                .iter()
+                .all(gigatcp_emulate::Direction::is_conserved)
+        );
     }
     Ok(())
 }
 
 /// Returns the deviation of a path from its rate, in percent.
 fn error((before, after): (&Snapshot, &Snapshot)) -> f64 {
-    let bytes = |shot: &Snapshot| shot.ways[0].delivered().bytes.as_u64();
+    let bytes = |shot: &Snapshot| shot.directions[0].delivered().bytes.as_u64();
     let bits = (bytes(after) - bytes(before)) as f64 * 8.0;
     let seconds = (after.at.as_secs_f64() - before.at.as_secs_f64()).max(1e-3);
     (bits / seconds / (MBIT as f64 * 1e6) - 1.0) * 100.0

@@ -80,7 +80,7 @@ fn run() -> Result<[f64; 3], Any> {
         let (began, before) = (Instant::now(), received.load(Ordering::Relaxed));
         while began.elapsed() < WINDOW {
             thread::sleep(LOOK);
-            let delay = emulator.snapshot().ways[0].hops[0].queueing_delay;
+            let delay = emulator.snapshot().directions[0].hops[0].queueing_delay;
             delays.push(delay.as_nanos() as f64 / 1e6);
             for (sender, _) in &flows {
                 let Ok(told) = socket::tcp_info(&sender.as_raw_fd()) else {
@@ -99,7 +99,7 @@ fn run() -> Result<[f64; 3], Any> {
         }
         (bits, delays, rtts)
     });
-    let late = emulator.stop()?.ways[0].lateness.quantile(0.99);
+    let late = emulator.stop()?.directions[0].lateness.quantile(0.99);
     let late = late.unwrap_or_default().as_nanos() as f64 / 1e3;
     let figures = [bits / 1e6, spread(&delays)[1], spread(&rtts)[1]];
     let [goodput, delay, rtt] = figures;

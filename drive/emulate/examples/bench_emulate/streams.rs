@@ -159,10 +159,10 @@ fn run(case: &Case, window: StdDuration) -> Result<(f64, f64), Any> {
     }
     let snapshot = emulator.stop()?;
     assert!(
-        snapshot.ways.iter().all(|way| way.is_conserved()),
+        snapshot.directions.iter().all(|way| way.is_conserved()),
         "conserved"
     );
-    let carried = snapshot.ways[0].delivered().bytes.as_u64() as f64 * 8.0 / 1e9;
+    let carried = snapshot.directions[0].delivered().bytes.as_u64() as f64 * 8.0 / 1e9;
     Ok((goodput, carried / snapshot.processor.as_secs_f64()))
 }
 

@@ -94,7 +94,7 @@ fn delay(name: &str, hop: &HopConfig, interval_us: f64, effort: Effort) -> Resul
     let mut own = Vec::new();
     for _ in 0..effort.rounds {
         let (passages, snapshot) = pass(hop, count, |n| n as f64 * interval_us / 1e6)?;
-        let late = snapshot.ways[0].lateness.quantile(0.99);
+        let late = snapshot.directions[0].lateness.quantile(0.99);
         own.push(late.unwrap_or_default().as_nanos() as f64 / 1e3);
         let service = hop.rate.map_or(0.0, |rate| {
             (PAYLOAD as u64 + 28 + OVERHEAD) as f64 * 8.0 / rate.as_bps() as f64
@@ -160,7 +160,7 @@ pub fn measure_halts(effort: Effort) -> Result<(), Any> {
         let snapshot = emulator.stop()?;
         halts += snapshot.stalls;
         halted += snapshot.stalled;
-        let lateness = snapshot.ways[0].lateness.quantile(0.99);
+        let lateness = snapshot.directions[0].lateness.quantile(0.99);
         late.push(lateness.unwrap_or_default().as_nanos() as f64 / 1e3);
     }
     let rounds = late.len();
@@ -190,7 +190,7 @@ pub fn measure_losses(effort: Effort) -> Result<(), Any> {
             ..hop.clone()
         };
         let (passages, snapshot) = pass(&hop, TRAIN, |_| 0.0)?;
-        let counted = snapshot.ways[0].hops[0].counters.drops[DropCause::Loss(0)].packets;
+        let counted = snapshot.directions[0].hops[0].counters.drops[DropCause::Loss(0)].packets;
         assert_eq!(
             counted as usize,
             TRAIN - passages.len(),
@@ -257,7 +257,7 @@ fn pass(
     assert_eq!(by_kernel, Some(0), "the receiver takes in time");
     let snapshot = emulator.stop()?;
     assert!(
-        snapshot.ways.iter().all(|way| way.is_conserved()),
+        snapshot.directions.iter().all(|way| way.is_conserved()),
         "conserved"
     );
     Ok((passages, snapshot))
@@ -276,7 +276,7 @@ fn send(
 ) -> Result<(), Any> {
     process::pin_to_processor(0)?;
     // Best effort: a disturbance of the sender is not a fault of the path.
-    let _ = clock::be_punctual(clock::Rank::Path);
+    let _ = clock::request_realtime(clock::Rank::Path);
     let began = seconds_since(zero) + 0.02;
     let mut payload = [0; PAYLOAD];
     for n in 0..count {

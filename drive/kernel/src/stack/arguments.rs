@@ -133,28 +133,30 @@ pub(crate) fn address_like(names: &Names, like: &Value, address: Option<SocketAd
     let (Value::Struct(members), Some(address)) = (like, address) else {
         return like.clone();
     };
-    let shown = |member: &Member| {
-        let value = match member.name.as_deref() {
-            Some("sa_family") => {
-                let family = match address.ip() {
-                    IpAddr::V4(_) => libc::AF_INET,
-                    IpAddr::V6(_) => libc::AF_INET6,
-                };
-                names.echo(&member.value, i64::from(family))
-            }
-            Some("sin_port" | "sin6_port") => names.echo(&member.value, i64::from(address.port())),
-            Some("sin_addr" | "sin6_addr") => match names.ip(&member.value) {
-                Ok(ip) if ip == address.ip() => member.value.clone(),
-                _ => Value::Text(address.ip().to_string().into_bytes()),
-            },
-            _ => member.value.clone(),
-        };
-        Member {
-            value,
-            ..member.clone()
+    with_values(members, |name, value| match name {
+        "sa_family" => {
+            let family = match address.ip() {
+                IpAddr::V4(_) => libc::AF_INET,
+                IpAddr::V6(_) => libc::AF_INET6,
+            };
+            names.echo(value, i64::from(family))
         }
-    };
-    Value::Struct(members.iter().map(shown).collect())
+        "sin_port" | "sin6_port" => names.echo(value, i64::from(address.port())),
+        "sin_addr" | "sin6_addr" => match names.ip(value) {
+            Ok(ip) if ip == address.ip() => value.clone(),
+            _ => Value::Text(address.ip().to_string().into_bytes()),
+        },
+        _ => value.clone(),
+    })
+}
+
+/// Returns a struct with the value that `shown` gives for each member's name and value.
+pub(crate) fn with_values(members: &[Member], shown: impl Fn(&str, &Value) -> Value) -> Value {
+    let members = members.iter().map(|member| Member {
+        value: shown(member.name.as_deref().unwrap_or_default(), &member.value),
+        ..member.clone()
+    });
+    Value::Struct(members.collect())
 }
 
 /// Returns the unspecified address of a family.

@@ -33,7 +33,7 @@ use calls::{Arguments, Blocks, SyscallContext, Table};
 use gigatcp_linux::{SetupError, Step};
 use gigatcp_linux::{clock, process};
 use gigatcp_linux::{settings, tcp_info};
-use shell::{Ran, Shell};
+use shell::{Shell, ShellResult};
 use workers::{Begun, Done, Underway, Workers};
 
 /// Default tolerance of times, in nanoseconds: packetdrill's four milliseconds.
@@ -369,8 +369,8 @@ impl Stack for KernelStack<'_> {
 
     fn command(&mut self, text: &str) -> Result<(), Unsupported> {
         self.failed_command = match self.shell.run(text)? {
-            Ran::Well => None,
-            Ran::Badly(said) => Some(said),
+            ShellResult::Success => None,
+            ShellResult::Failure(said) => Some(said),
         };
         Ok(())
     }

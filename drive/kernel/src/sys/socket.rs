@@ -143,31 +143,17 @@ pub(crate) fn accept(fd: RawFd, flags: i32) -> io::Result<(RawFd, Option<SocketA
     Ok((accepted, address.decoded()))
 }
 
-/// Calls `getsockname(2)`.
-pub(crate) fn local_address(fd: RawFd) -> io::Result<Option<SocketAddr>> {
+/// Calls `getsockname(2)`, or `getpeername(2)` unless it `is_local`.
+pub(crate) fn name(fd: RawFd, is_local: bool) -> io::Result<Option<SocketAddr>> {
+    let call = if is_local {
+        libc::getsockname
+    } else {
+        libc::getpeername
+    };
     let mut address = RawAddress::empty();
+    let (storage, length) = (&raw mut address.storage, &raw mut address.length);
     // SAFETY: the storage is writable for the length given.
-    check(unsafe {
-        libc::getsockname(
-            fd,
-            (&raw mut address.storage).cast(),
-            &raw mut address.length,
-        )
-    })?;
-    Ok(address.decoded())
-}
-
-/// Calls `getpeername(2)`.
-pub(crate) fn remote_address(fd: RawFd) -> io::Result<Option<SocketAddr>> {
-    let mut address = RawAddress::empty();
-    // SAFETY: the storage is writable for the length given.
-    check(unsafe {
-        libc::getpeername(
-            fd,
-            (&raw mut address.storage).cast(),
-            &raw mut address.length,
-        )
-    })?;
+    check(unsafe { call(fd, storage.cast(), length) })?;
     Ok(address.decoded())
 }
 
@@ -327,24 +313,14 @@ fn encode_control(pieces: &[Control]) -> Vec<u64> {
 
 /// Decodes control data written by the kernel.
 fn decode_control(message: &libc::msghdr) -> Vec<Control> {
-    let mut pieces = Vec::new();
-    // SAFETY: the kernel has filled in the control data of `message`, whose
-    // buffer is live; the macros walk it by the lengths it carries.
-    unsafe {
-        let mut header = libc::CMSG_FIRSTHDR(message);
-        while let Some(this) = header.as_ref() {
-            // The type of the length depends on the C library.
-            let length: usize = this.cmsg_len as _;
-            let length = length.saturating_sub(libc::CMSG_LEN(0) as usize);
-            pieces.push(Control {
-                level: this.cmsg_level,
-                kind: this.cmsg_type,
-                octets: std::slice::from_raw_parts(libc::CMSG_DATA(header), length).to_vec(),
-            });
-            header = libc::CMSG_NXTHDR(message, header);
-        }
-    }
-    pieces
+    // SAFETY: the kernel has filled in the control data of `message`, whose buffer is live.
+    let all = unsafe { gigatcp_linux::control_data::each(message) };
+    let pieces = all.map(|(level, kind, octets)| Control {
+        level,
+        kind,
+        octets: octets.to_vec(),
+    });
+    pieces.collect()
 }
 
 /// A received message.

@@ -22,7 +22,7 @@ use std::time::Instant;
 use bytes::BytesMut;
 use gigatcp_linux::device::{self, Offloads};
 use gigatcp_linux::virtio::{self, ChecksumState, VirtioHeader};
-use gigatcp_linux::{packets, written};
+use gigatcp_linux::{packets, write_outcomes};
 use gigatcp_wire::Octets;
 
 use super::filter;
@@ -33,7 +33,7 @@ use super::{Device, DeviceCounters, Interface, Packet, Received, Sent};
 const PREFIX: usize = virtio::HEADER_LEN + neighbors::HEADER_LEN;
 
 /// Maximum packets that wait for an unresolved neighbor.
-const MOST_HELD: usize = 64;
+const MAX_HELD: usize = 64;
 
 /// Settings of a [`PacketSocket`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -127,7 +127,7 @@ impl PacketSocket {
         }
         let virtio = behind_ethernet(packet.offload()).encode();
         let Some(ethernet) = self.neighbors.header_for(hop) else {
-            if self.held.len() == MOST_HELD {
+            if self.held.len() == MAX_HELD {
                 self.held.pop_front();
                 self.counters.refused += 1;
             }
@@ -171,7 +171,7 @@ impl PacketSocket {
                 Ok(_) => Ok(Sent::Taken),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(Sent::Full),
-                Err(error) if written::is_gone(&error) => Err(error),
+                Err(error) if write_outcomes::is_gone(&error) => Err(error),
                 // The interface is down, or its queue is full.
                 Err(_) => Ok(Sent::Refused),
             };

@@ -6,16 +6,16 @@
 //! With segmentation offload one read returns a super-segment of up to 64 KiB, as the kernel would
 //! pass it to hardware, and one write sends one. Checksums of packets that stay on the machine are
 //! never computed. Without it, packets pass one by one, and a separate kernel thread receives what
-//! is written and may join adjacent packets ([`gigatcp_linux::steering`]).
+//! is written and may join adjacent packets ([`gigatcp_linux::tun`]).
 //!
 //! Out of scope: several queues, UDP, Ethernet frames (TAP). A single queue has a single thread.
 
-use std::io;
 use std::net::IpAddr;
 
 use gigatcp_linux::batch::BatchWriter;
-use gigatcp_linux::device::{self, Offloads, Reception};
-use gigatcp_linux::{Namespace, SetupError, Step, interface, steering};
+use gigatcp_linux::device::Offloads;
+use gigatcp_linux::tun::{self, TunSettings};
+use gigatcp_linux::{Namespace, SetupError};
 
 use super::{Interface, Wire};
 
@@ -98,27 +98,14 @@ impl Wire {
     /// # Errors
     /// [`SetupError`]: the step that failed, and what is missing.
     pub fn open_tun_here(config: &TunConfig) -> Result<Self, SetupError> {
-        let about = |step, cause| SetupError::about(step, config.name.as_str(), cause);
-        if config.name.is_empty() || config.name.len() > 15 {
-            let cause = io::Error::new(io::ErrorKind::InvalidInput, "a name has 1 to 15 octets");
-            return Err(about(Step::Device, cause));
-        }
-        let tun = device::open_tun().map_err(|cause| SetupError::new(Step::OpenTun, cause))?;
-        let reception = if config.offloads.segmentation {
-            Reception::AtOnce
-        } else {
-            Reception::Queued
-        };
-        device::make_tun(&tun, &config.name, reception)
-            .map_err(|cause| about(Step::Device, cause))?;
-        device::set_offloads(&tun, config.offloads)
-            .map_err(|cause| about(Step::Offloads, cause))?;
-        interface::keep_quiet(&config.name);
-        furnish(config).map_err(|cause| about(Step::Addresses, cause))?;
-        if reception == Reception::Queued {
-            // Best effort: without it, the device is slower.
-            let _ = steering::receive_elsewhere(&config.name);
-        }
+        let tun = tun::open(&TunSettings {
+            name: &config.name,
+            mtu: config.mtu,
+            offloads: config.offloads,
+            queue: config.queue,
+            addresses: &config.kernel,
+            routed: &config.engine,
+        })?;
         let wire = Self::over(tun, config.interface());
         Ok(if config.offloads.segmentation {
             wire
@@ -126,22 +113,4 @@ impl Wire {
             wire.with_writer(BatchWriter::new())
         })
     }
-}
-
-/// Sets MTU, addresses and routes of the interface, then brings it up.
-fn furnish(config: &TunConfig) -> io::Result<()> {
-    let control = device::control_socket(libc::AF_INET)?;
-    let name = &config.name;
-    device::set_mtu(&control, name, u32::from(config.mtu))?;
-    // Best effort: a user namespace may not set it. Then the queue limit is 500 packets.
-    let _ = device::set_queue(&control, name, config.queue);
-    device::bring_up(&control, name)?;
-    for (address, prefix) in &config.kernel {
-        interface::assign(&control, name, *address, *prefix)?;
-    }
-    for address in &config.engine {
-        let bits = if address.is_ipv4() { 32 } else { 128 };
-        interface::route(&control, name, *address, bits)?;
-    }
-    Ok(())
 }

@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use bytes::BytesMut;
 use gigatcp_linux::batch::{self, BatchWriter};
 use gigatcp_linux::virtio::{HEADER_LEN, VirtioHeader};
-use gigatcp_linux::{device, packets, written};
+use gigatcp_linux::{device, packets, write_outcomes};
 use gigatcp_wire::Octets;
 
 use super::{Device, DeviceCounters, Interface, MAX_PARTS, Packet, Received, Sent};
@@ -32,7 +32,7 @@ pub struct Wire {
     one_by_one: u32,
     /// Packets that do not begin with an IP header.
     foreign: u64,
-    harmed: u64,
+    malformed: u64,
 }
 
 impl Wire {
@@ -48,7 +48,7 @@ impl Wire {
             writer: BatchWriter::one_by_one(),
             one_by_one: 0,
             foreign: 0,
-            harmed: 0,
+            malformed: 0,
         }
     }
 
@@ -113,7 +113,7 @@ impl Wire {
         packets: &[Packet<'_>],
         all_sent: &mut Vec<Sent>,
     ) -> io::Result<()> {
-        let mut parts = [[IoSlice::new(&[]); MAX_PARTS]; batch::MOST];
+        let mut parts = [[IoSlice::new(&[]); MAX_PARTS]; batch::MAX_PACKETS];
         for (parts, packet) in parts.iter_mut().zip(packets) {
             debug_assert!(packet.parts().nth(MAX_PARTS).is_none());
             gather(packet, parts);
@@ -160,7 +160,7 @@ impl Device for Wire {
                         return Ok(Some(Received { offload, skip }));
                     }
                     Some(Err(_)) => self.foreign += 1,
-                    None => self.harmed += 1,
+                    None => self.malformed += 1,
                 },
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -185,9 +185,9 @@ impl Device for Wire {
     }
 
     fn count(&self, counters: &mut DeviceCounters) {
-        counters.reads += self.foreign + self.harmed;
+        counters.reads += self.foreign + self.malformed;
         counters.foreign += self.foreign;
-        counters.harmed += self.harmed;
+        counters.malformed += self.malformed;
         counters.batched = self.writer.batched();
         counters.one_by_one = self.writer.refusal().map(io::Error::kind);
     }
@@ -214,7 +214,7 @@ fn sent(written: io::Result<usize>) -> io::Result<Sent> {
     match written {
         Ok(_) => Ok(Sent::Taken),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Sent::Full),
-        Err(error) if written::is_gone(&error) => Err(error),
+        Err(error) if write_outcomes::is_gone(&error) => Err(error),
         Err(_) => Ok(Sent::Refused),
     }
 }

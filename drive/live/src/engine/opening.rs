@@ -14,10 +14,10 @@ use gigatcp_wire::{Endpoints, IpVersion, Octets};
 
 use super::{Engine, Input, Slot};
 use crate::accept::Acceptor;
+use crate::error::StackError;
 use crate::options::Options;
 use crate::shared::now;
 use crate::socket::{Inner, Socket};
-use crate::trouble::Trouble;
 
 impl Engine {
     pub(super) fn open(
@@ -25,8 +25,8 @@ impl Engine {
         socket: &Arc<Socket>,
         remote: SocketAddr,
         options: &Options,
-    ) -> Result<u32, Trouble> {
-        let no = |kind, what| Err(Trouble::new(kind, what));
+    ) -> Result<u32, StackError> {
+        let no = |kind, what| Err(StackError::new(kind, what));
         let ours = &self.device.interface().addresses;
         let of_family = |address: &&IpAddr| address.is_ipv4() == remote.is_ipv4();
         let local = match options.local_address {

@@ -7,7 +7,7 @@ use std::io;
 use gigatcp_doctor::HostFacts;
 use gigatcp_doctor::facts::{Coalescing, Fact, Interface, Offloads, Rings};
 use gigatcp_linux::ethtool::{self, Feature};
-use gigatcp_linux::question::{self, attribute, long, value, word};
+use gigatcp_linux::netlink_request::{self, attribute, long, value, word};
 
 use super::{absent, noted};
 
@@ -72,7 +72,7 @@ pub(super) fn link(name: &str) -> io::Result<Link> {
 }
 
 fn ask(body: &[u8]) -> io::Result<Link> {
-    let answers = question::route(GET_LINK, body, false)?;
+    let answers = netlink_request::route(GET_LINK, body, false)?;
     let answer = answers.into_iter().next().map(Link);
     let is_whole = |link: &Link| link.0.len() >= LINK_HEADER;
     answer.filter(is_whole).ok_or_else(|| absent("interface"))

@@ -4,7 +4,7 @@ use std::io;
 
 use gigatcp_doctor::HostFacts;
 use gigatcp_doctor::facts::{Fact, Qdisc};
-use gigatcp_linux::question::{self, long, value, word};
+use gigatcp_linux::netlink_request::{self, long, value, word};
 
 use super::interface::link;
 use super::noted;
@@ -31,8 +31,8 @@ fn all(name: &str, queue: Option<u64>) -> io::Result<Vec<Qdisc>> {
     let mut body = vec![0; HEADER];
     body[4..8].copy_from_slice(&index.to_ne_bytes());
     let of_interface = |message: &&Vec<u8>| word(message, 4) == Some(index);
-    let qdiscs = question::route(GET_QDISC, &body, true)?;
-    let classes = question::route(GET_CLASS, &body, true).unwrap_or_default();
+    let qdiscs = netlink_request::route(GET_QDISC, &body, true)?;
+    let classes = netlink_request::route(GET_CLASS, &body, true).unwrap_or_default();
     let qdiscs = qdiscs
         .iter()
         .filter(of_interface)

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use gigatcp_doctor::HostFacts;
 use gigatcp_doctor::facts::{Fact, PeerMetrics, Route, RouteMetrics, Unreadable};
-use gigatcp_linux::question::{self, attribute, attributes, value, word};
+use gigatcp_linux::netlink_request::{self, attribute, attributes, value, word};
 
 use super::{absent, noted};
 
@@ -85,7 +85,7 @@ fn lookup(to: IpAddr, flags: u32) -> io::Result<Vec<u8>> {
     let mut body = vec![family, bits, 0, 0, 0, 0, 0, 0];
     body.extend_from_slice(&flags.to_ne_bytes());
     attribute(&mut body, DESTINATION, &octets);
-    let answers = question::route(GET_ROUTE, &body, false)?;
+    let answers = netlink_request::route(GET_ROUTE, &body, false)?;
     let answer = answers.into_iter().next();
     let is_whole = |answer: &Vec<u8>| answer.len() >= ROUTE_HEADER;
     answer.filter(is_whole).ok_or_else(|| absent("route"))
@@ -181,7 +181,7 @@ fn peer(to: IpAddr) -> io::Result<PeerMetrics> {
         IpAddr::V4(to) => attribute(&mut wanted, 1, &to.octets()),
         IpAddr::V6(to) => attribute(&mut wanted, 2, &to.octets()),
     }
-    let answer = match question::generic("tcp_metrics", GET, &wanted) {
+    let answer = match netlink_request::generic("tcp_metrics", GET, &wanted) {
         // There is no entry.
         Err(error) if error.raw_os_error() == Some(ESRCH) => return Ok(PeerMetrics::default()),
         answer => answer?,

@@ -67,7 +67,7 @@ pub(crate) mod clock {
         (read(ClockId::ProcessCPUTime), Duration::ZERO)
     }
 
-    pub(crate) fn wake_sharply() -> io::Result<()> {
+    pub(crate) fn minimize_timer_slack() -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }

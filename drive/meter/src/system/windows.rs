@@ -61,7 +61,7 @@ pub(crate) mod clock {
         (ProcessTime::now().as_duration(), Duration::ZERO)
     }
 
-    pub(crate) fn wake_sharply() -> io::Result<()> {
+    pub(crate) fn minimize_timer_slack() -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 }

@@ -7,7 +7,7 @@
 //! only that of an engine's thread is known. A kernel's CPU time does not belong to its
 //! connections, so its CPU limit shows as one of the window or cwnd.
 
-use gigatcp_emulate::{HopView, Snapshot, Way};
+use gigatcp_emulate::{Direction, HopCounters, Snapshot};
 use gigatcp_events::{Cause, Phase};
 use gigatcp_sim::account::{Account, Environment, Settled, Use, Window, cause_of};
 use gigatcp_units::{Bytes, Duration, Instant};
@@ -95,7 +95,7 @@ impl LiveAccount {
             told: scene.path.at,
             retransmitted: 0,
             marked: 0,
-            blamed: drops(&scene.path.ways[0]),
+            blamed: drops(&scene.path.directions[0]),
             last_blame: None,
             is_owed: false,
         }
@@ -113,7 +113,7 @@ impl LiveAccount {
         if !self.account.observe(at, has_heard, window) {
             return;
         }
-        let drops = drops(&scene.path.ways[0]);
+        let drops = drops(&scene.path.directions[0]);
         let (blamed, last_blame) = (&mut self.blamed, &mut self.last_blame);
         let (began, has_link) = (&self.began, self.has_link);
         let is_over = self.account.turn(
@@ -155,7 +155,7 @@ impl LiveAccount {
         let has_repaired = counts.retransmitted > self.retransmitted;
         let is_marked = counts.marked > self.marked;
         (self.retransmitted, self.marked) = (counts.retransmitted, counts.marked);
-        let is_told = drops(&scene.path.ways[0]) != self.blamed;
+        let is_told = drops(&scene.path.directions[0]) != self.blamed;
         let was_owed = std::mem::take(&mut self.is_owed);
         if has_repaired && !is_told && !was_owed {
             self.is_owed = true;
@@ -188,7 +188,10 @@ impl Began {
             }
         };
         let [data, acks] = [0, 1].map(|way| {
-            let (now, before) = (&scene.path.ways[way].hops, &self.scene.path.ways[way].hops);
+            let (now, before) = (
+                &scene.path.directions[way].hops,
+                &self.scene.path.directions[way].hops,
+            );
             let uses = now.iter().enumerate().map(|(index, hop)| {
                 let before = before.get(index).map_or(Duration::ZERO, |hop| hop.busy);
                 Use {
@@ -243,10 +246,10 @@ fn lacks_scaling(seen: &Seen) -> bool {
     }
 }
 
-/// Returns the drops of data so far, by cause.
-fn drops(way: &Way) -> [u64; Cause::COUNT] {
+/// Drops of data by cause, so far.
+fn drops(way: &Direction) -> [u64; Cause::COUNT] {
     let mut drops = [0; Cause::COUNT];
-    for HopView { counters, .. } in &way.hops {
+    for HopCounters { counters, .. } in &way.hops {
         for (cause, dropped) in counters.drops.iter() {
             drops[cause_of(cause).index()] += dropped.packets;
         }

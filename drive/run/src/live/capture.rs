@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gigatcp_capture::{CaptureError, Interface, InterfaceId, PcapngWriter, SnapLength};
-use gigatcp_emulate::{Changed, Side, Sight, Watch, wire_octets};
+use gigatcp_emulate::{Changed, PacketEvent, Side, Watch, wire_octets};
 use gigatcp_linux::clock;
 use gigatcp_path::Difference;
 use gigatcp_units::{Duration, Instant};
@@ -116,16 +116,16 @@ impl Watch for Capture {
         }
     }
 
-    fn on_packet(&mut self, sight: &Sight<'_>) {
-        if sight.side != self.side {
+    fn on_packet(&mut self, event: &PacketEvent<'_>) {
+        if event.side != self.side {
             return;
         }
         let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         let State { writer, error } = &mut *state;
         let Some(open) = writer else { return };
         let interface = self.interface;
-        let at = sight.at + self.origin;
-        wire_octets(sight.packet, &mut self.scratch, |octets| {
+        let at = event.at + self.origin;
+        wire_octets(event.packet, &mut self.scratch, |octets| {
             let written = open.write_packet(interface, at, octets, octets.len() as u32);
             if let (Err(first), None) = (written, &error) {
                 *error = Some(first);

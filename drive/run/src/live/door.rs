@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use gigatcp_analyze::{Analyzer, Connections};
-use gigatcp_emulate::{Side, Sight, Watch, wire_octets};
+use gigatcp_emulate::{PacketEvent, Side, Watch, wire_octets};
 use gigatcp_flows::Observed;
 use gigatcp_record::FlowRecord;
 use gigatcp_units::Instant;
@@ -66,15 +66,15 @@ impl Door {
 }
 
 impl Watch for Door {
-    fn on_packet(&mut self, sight: &Sight<'_>) {
-        if sight.side != Side::Client {
+    fn on_packet(&mut self, event: &PacketEvent<'_>) {
+        if event.side != Side::Client {
             return;
         }
         let batch = &mut self.batch;
-        wire_octets(sight.packet, &mut self.scratch, |octets| {
+        wire_octets(event.packet, &mut self.scratch, |octets| {
             let len = octets.len().min(HEADERS);
             let mut kept = Kept {
-                at: sight.at,
+                at: event.at,
                 wire_len: octets.len() as u32,
                 len,
                 octets: [0; HEADERS],

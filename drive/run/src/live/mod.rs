@@ -248,8 +248,8 @@ impl Watched {
         stop: &AtomicBool,
         progress: &AtomicU64,
     ) {
-        // Best effort: otherwise samples are as late as an ordinary thread's.
-        let _ = clock::wake_sharply();
+        // Best effort: without it, samples are as late as an ordinary thread's.
+        let _ = clock::minimize_timer_slack();
         let began = testbed.emulator.began();
         let last = began + scenario.duration;
         let step = scenario.record.sample.max(Duration::from_nanos(1));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gigatcp_emulate::{Side, Snapshot, Way};
+use gigatcp_emulate::{Direction, Side, Snapshot};
 use gigatcp_linux::process::kernel_name;
 use gigatcp_meter::Granted;
 use gigatcp_plan::{Flow, Scenario, Series, Stack};
@@ -37,7 +37,7 @@ impl Queues {
         }
         self.told = path.at;
         let now = Instant::ZERO + path.at;
-        for (samples, way) in self.ways.iter_mut().zip(&path.ways) {
+        for (samples, way) in self.ways.iter_mut().zip(&path.directions) {
             samples.resize_with(way.hops.len(), LinkSamples::default);
             for (samples, hop) in samples.iter_mut().zip(&way.hops) {
                 samples.take(now, hop.backlog, hop.left, &hop.counters);
@@ -119,7 +119,7 @@ impl Outcome {
     pub(super) fn into_record(self, series: &Series, repeat: u32, seed: u64) -> SeriesRecord {
         let scenario = &series.scenario;
         let live = self.live_record(scenario);
-        let ways = &self.remains.snapshot.ways;
+        let ways = &self.remains.snapshot.directions;
         let hops: Vec<HopRecord> = [
             hop_records(
                 &ways[0],
@@ -151,7 +151,7 @@ impl Outcome {
 
     fn live_record(&self, scenario: &Scenario) -> LiveRecord {
         let snapshot = &self.remains.snapshot;
-        let [data, acks] = &snapshot.ways;
+        let [data, acks] = &snapshot.directions;
         let stack = |side| match testbed::host(scenario, side).stack {
             Stack::Engine => "engine".to_owned(),
             Stack::Kernel => kernel_name(),
@@ -166,7 +166,7 @@ impl Outcome {
             path_cpu_fraction: snapshot.processor.as_secs_f64()
                 / snapshot.at.as_secs_f64().max(1e-9),
             path_processor: self.processor,
-            cpu_idle_inhibited: snapshot.is_all_awake,
+            cpu_idle_inhibited: snapshot.inhibits_idle,
             engines_first: self.remains.engines_first,
             steal_fraction: self.stolen,
             samples_late_ns: self.samples_late.as_nanos(),
@@ -178,8 +178,13 @@ impl Outcome {
     }
 }
 
-/// Returns the record of a direction. Packets its far end refused are counted there.
-fn way_record(name: &str, way: &Way, far_end: &Way, dropped: Option<u64>) -> DirectionRecord {
+/// A direction; what its far end did not take is counted there.
+fn way_record(
+    name: &str,
+    way: &Direction,
+    far_end: &Direction,
+    dropped: Option<u64>,
+) -> DirectionRecord {
     let late = |share| way.lateness.quantile(share).map(Duration::as_nanos);
     DirectionRecord {
         name: name.to_owned(),
@@ -193,10 +198,8 @@ fn way_record(name: &str, way: &Way, far_end: &Way, dropped: Option<u64>) -> Dir
     }
 }
 
-/// Returns the hops of a direction, without the link of its host.
-///
-/// Virtual time has the same form.
-fn hop_records(way: &Way, samples: &[LinkSamples], has_link: bool) -> Vec<HopRecord> {
+/// The hops of a direction without the link of its host, as in virtual time.
+fn hop_records(way: &Direction, samples: &[LinkSamples], has_link: bool) -> Vec<HopRecord> {
     let hops = way.hops.iter().enumerate().skip(usize::from(has_link));
     hops.map(|(number, hop)| {
         let samples = samples.get(number).map_or(&[][..], LinkSamples::as_slice);
@@ -204,7 +207,7 @@ fn hop_records(way: &Way, samples: &[LinkSamples], has_link: bool) -> Vec<HopRec
             queueing_delay_p50_ns: quantile(Some(&hop.sojourns), 0.5),
             queueing_delay_p99_ns: quantile(Some(&hop.sojourns), 0.99),
             samples: samples.iter().map(hop_sample).collect(),
-            ..record_of_hop(&hop.name, &hop.counters, hop.max_backlog, hop.utilisation)
+            ..record_of_hop(&hop.name, &hop.counters, hop.max_backlog, hop.utilization)
         }
     })
     .collect()

@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use gigatcp_emulate::Watch;
 use gigatcp_emulate::{Addresses, Emulator, EmulatorConfig, EmulatorError, End, Side, Snapshot};
 use gigatcp_linux::settings::write;
-use gigatcp_linux::{SetupError, Step, first_threshold};
+use gigatcp_linux::{SetupError, Step, initial_ssthresh};
 use gigatcp_live::{Interface, Offloads, Scheduling, Stack as Engine, Wire};
 use gigatcp_plan::{Host, Scenario, Stack};
 use gigatcp_tcp::IpVersion;
@@ -158,7 +158,7 @@ fn set_first_threshold(emulator: &Emulator, scenario: &Scenario) -> Result<(), L
     };
     let [from, to] = [Side::Client, Side::Server].map(|side| address(scenario.ip, side));
     let set = || {
-        first_threshold::set(from, to, segments).map_err(|cause| {
+        initial_ssthresh::set(from, to, segments).map_err(|cause| {
             let about = format!("a first slow-start threshold of {segments} segments");
             SetupError::about(Step::Setting, about, cause)
         })

@@ -12,6 +12,8 @@ mod debian;
 #[path = "../debian_captures/mod.rs"]
 mod debian_captures;
 mod fragments;
+#[path = "../../../capture/tests/independent_reader/mod.rs"]
+mod independent_reader;
 mod reasons;
 #[path = "../segments/mod.rs"]
 mod segments;

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gigatcp_capture::independent_reader::find_tshark;
 use gigatcp_flows::{WiresharkFlag, WiresharkFlags};
 
-/// Returns the path of tshark; prints a message if it is not installed.
+use super::independent_reader::find_tshark;
+
+/// Where it is; where it is nowhere, that is said.
 pub fn find() -> Option<PathBuf> {
     let found = find_tshark();
     if found.is_none() {

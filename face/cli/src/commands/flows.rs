@@ -191,7 +191,7 @@ impl Capture {
         let seen = counts.table.connections().zip(&counts.first_packets);
         Survey {
             name: &self.name,
-            about: &counts.about,
+            info: &counts.info,
             segments: counts.segments,
             connections: seen.map(|(one, first)| (one, *first)).collect(),
             unit_ns: counts.time_unit_ns,
@@ -201,7 +201,7 @@ impl Capture {
 
     /// Prints the oddities of the capture.
     fn say_notes(&self) {
-        for note in &self.counts.about.notes {
+        for note in &self.counts.info.notes {
             output::say(&format!("{}: {note}", terminal(&self.name)));
         }
     }

@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Read};
 use std::path::{Path, PathBuf};
 
-use gigatcp_analyze::{About, Chosen, Options, Source, Visitor};
+use gigatcp_analyze::{CaptureInfo, Chosen, Options, Source, Visitor};
 use gigatcp_flows::{Connection, Observed, Side, Verdict};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph::csv::Csv;
@@ -236,7 +236,7 @@ pub(super) struct Known {
 /// Results of the first pass over a capture.
 pub(super) struct Survey<'a> {
     pub(super) name: &'a str,
-    pub(super) about: &'a About,
+    pub(super) info: &'a CaptureInfo,
     pub(super) segments: u64,
     /// In order, each with the number of its first packet.
     pub(super) connections: Vec<(&'a Connection, u64)>,
@@ -424,8 +424,8 @@ fn page<'a>(
         String::new()
     };
     let facts = [
-        ("Format", first.about.format.to_string()),
-        ("Packets", first.about.packets.to_string()),
+        ("Format", first.info.format.to_string()),
+        ("Packets", first.info.packets.to_string()),
         ("TCP segments", first.segments.to_string()),
         ("Connections", count.to_string()),
     ];

@@ -11,16 +11,16 @@ use signal_hook::consts::SIGINT;
 
 use crate::failure::Failure;
 
-/// Runs this command again in a user namespace if the user is not root. Returns the exit status of
-/// the second process. Ctrl-C is for that process, and this one waits for it. Must be called before
-/// any output, which would otherwise be printed twice.
-pub(crate) fn begin_again() -> Result<Option<u8>, Failure> {
+/// Who is not root begins again in a user namespace; the exit status of the
+/// second process. Ctrl-C is for that process, and this one waits for it. To be
+/// called first of all, or everything would be said by two processes.
+pub(crate) fn restart_in_user_namespace() -> Result<Option<u8>, Failure> {
     if process::is_root() {
         return Ok(None);
     }
     let heard = signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false)));
     heard.map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
-    let status = privilege::begin_again().map_err(|error| setup_failure(&error))?;
+    let status = privilege::restart_in_user_namespace().map_err(|error| setup_failure(&error))?;
     Ok(status.map(exit_status))
 }
 

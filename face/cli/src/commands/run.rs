@@ -182,7 +182,7 @@ enum On {
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     #[cfg(target_os = "linux")]
     if arguments.on == On::Live
-        && let Some(status) = super::privilege::begin_again()?
+        && let Some(status) = super::privilege::restart_in_user_namespace()?
     {
         return Ok(Outcome::Exited(status));
     }

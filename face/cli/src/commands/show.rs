@@ -151,8 +151,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 /// Prints the tables of a sweep, and writes its page if requested.
 pub(crate) fn show(sweep: &Sweep, view: &View, command: &str) -> Result<(), Failure> {
-    let asked = sweep.asked();
-    let column = sweep::column(view.metric.as_ref().unwrap_or(&asked.metric))?;
+    let stored = sweep.question();
+    let column = sweep::column(view.metric.as_ref().unwrap_or(&stored.question.metric))?;
     let (grid, missing) = sweep
         .results()
         .grid(column)
@@ -161,7 +161,7 @@ pub(crate) fn show(sweep: &Sweep, view: &View, command: &str) -> Result<(), Fail
         return output::print_json(&json(&grid, column.unit));
     }
     let batches = match sweep.space().draws().next() {
-        Some(_) => 0..asked.batches,
+        Some(_) => 0..stored.question.batches,
         None => 0..0,
     };
     let draws = batches.map(|batch| {
@@ -171,13 +171,13 @@ pub(crate) fn show(sweep: &Sweep, view: &View, command: &str) -> Result<(), Fail
     });
     let draws: Vec<String> = draws.collect();
     let report = SweepReport {
-        name: &asked.name,
-        title: &asked.title,
+        name: &stored.name,
+        title: &stored.title,
         grid: &grid,
         unit: column.unit,
         meaning: column.meaning,
         missing,
-        batches: (asked.repeat, asked.batches),
+        batches: (stored.question.repeat, stored.question.batches),
         draws: &draws,
     };
     let rows = view.by.iter().map(|name| factor(&grid, name));
@@ -285,9 +285,9 @@ fn json<'a>(grid: &'a Grid, unit: &'a str) -> Json<'a> {
 
 /// Returns plan, series and changes of a cell in a batch.
 fn parts(sweep: &Sweep, cell: &Cell) -> (PathBuf, Vec<String>, Vec<String>) {
-    let (asked, space) = (sweep.asked(), sweep.space());
-    let changes = asked.overrides.iter().cloned().chain(cell.overrides());
-    let series = match space.series().len() > 1 || !asked.series.is_empty() {
+    let (stored, space) = (sweep.question(), sweep.space());
+    let changes = stored.overrides.iter().cloned().chain(cell.overrides());
+    let series = match space.series().len() > 1 || !stored.series.is_empty() {
         true => vec![space.template().plan().series[cell.series].name.clone()],
         false => vec![],
     };
@@ -297,8 +297,8 @@ fn parts(sweep: &Sweep, cell: &Cell) -> (PathBuf, Vec<String>, Vec<String>) {
 
 /// Runs a repetition of a cell as `gigatcp run` does.
 fn run_cell(sweep: &Sweep, number: u64, arguments: &Arguments) -> Result<Outcome, Failure> {
-    let (asked, space) = (sweep.asked(), sweep.space());
-    let known = (number < space.count()).then(|| space.cell(number, asked, &Memory::default()));
+    let (stored, space) = (sweep.question(), sweep.space());
+    let known = (number < space.count()).then(|| space.cell(number, stored, &Memory::default()));
     let Some(cell) = known.flatten() else {
         let last = space.count().saturating_sub(1);
         return Err(Failure::new(format!("the sweep has no cell {number}"))
@@ -307,10 +307,10 @@ fn run_cell(sweep: &Sweep, number: u64, arguments: &Arguments) -> Result<Outcome
                 "a number from 0 to {last} that is not excluded; the page of `--plot` shows them"
             )));
     };
-    if asked.version != sweep::version()? {
+    if stored.version != sweep::version()? {
         output::warn("another build of this program ran the sweep: what comes out may differ");
     }
-    let (question, repetition) = (asked.question(), arguments.repetition.unwrap_or(0));
+    let (question, repetition) = (&stored.question, arguments.repetition.unwrap_or(0));
     let cell = space.in_batch(&cell, question.batch_of(repetition));
     let (plan, series, changes) = parts(sweep, &cell);
     let seed = question.seed_of(repetition);
@@ -320,8 +320,8 @@ fn run_cell(sweep: &Sweep, number: u64, arguments: &Arguments) -> Result<Outcome
 
 /// Returns the list of the first cells.
 fn cells(sweep: &Sweep) -> Vec<CellLine> {
-    let (asked, space, memory) = (sweep.asked(), sweep.space(), Memory::default());
-    let cells = (0..space.count()).filter_map(|number| space.cell(number, asked, &memory));
+    let (stored, space, memory) = (sweep.question(), sweep.space(), Memory::default());
+    let cells = (0..space.count()).filter_map(|number| space.cell(number, stored, &memory));
     let lines = cells.take(MOST_CELLS).map(|cell| {
         let labels = space
             .factors()
@@ -338,7 +338,10 @@ fn cells(sweep: &Sweep) -> Vec<CellLine> {
                 .map(|value| format!(" --{name} {}", quoted(value)));
             values.collect::<String>()
         };
-        let [plan, seed] = [quoted(&plan.to_string_lossy()), asked.seed.to_string()];
+        let [plan, seed] = [
+            quoted(&plan.to_string_lossy()),
+            stored.question.seed.to_string(),
+        ];
         let (series, changes) = (option("series", &series), option("set", &changes));
         CellLine {
             number: cell.number,

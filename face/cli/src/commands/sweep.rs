@@ -16,7 +16,7 @@ use gigatcp_design::question::Design;
 use gigatcp_design::{Question, Refused, Space};
 use gigatcp_plan::{Sweep as Section, Template};
 use gigatcp_sweep::rows::{CellRow, Column, find_metric, metrics};
-use gigatcp_sweep::stored_question::AskedError;
+use gigatcp_sweep::stored_question::StoredQuestionError;
 use gigatcp_sweep::{Progress, StoreError, StoredQuestion, Sweep, tables};
 use gigatcp_units::grammar::human_duration;
 
@@ -286,15 +286,15 @@ fn refused(refused: Refused) -> Failure {
     Failure::Plan(Box::new(refused.diagnostics("sweep")))
 }
 
-/// Returns the error for a sweep that cannot be opened.
-pub(crate) fn unreadable(error: AskedError) -> Failure {
+/// What is said about a sweep that cannot be opened.
+pub(crate) fn unreadable(error: StoredQuestionError) -> Failure {
     match error {
-        AskedError::Plan(findings) => Failure::Plan(findings),
-        AskedError::Refused(wrong) => refused(wrong),
-        AskedError::Store(StoreError::Newer { .. }) => Failure::caused(&error)
+        StoredQuestionError::Plan(findings) => Failure::Plan(findings),
+        StoredQuestionError::Refused(wrong) => refused(wrong),
+        StoredQuestionError::Store(StoreError::Newer { .. }) => Failure::caused(&error)
             .effect("nothing was run or changed")
             .hint("use the version that wrote it, or another directory with `--out`"),
-        AskedError::Store(_) | AskedError::Strange(_) => {
+        StoredQuestionError::Store(_) | StoredQuestionError::Strange(_) => {
             Failure::caused(&error).effect("nothing was run or changed")
         }
     }

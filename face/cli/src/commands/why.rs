@@ -388,7 +388,7 @@ impl Ask<'_> {
                 known(taken, index, side)
             })?;
         }
-        for note in &capture.about().notes {
+        for note in &capture.info().notes {
             output::say(&format!("{}: {note}", terminal(name)));
         }
         Ok(())
@@ -541,7 +541,7 @@ impl Taken {
     fn survey<'a>(name: &'a str, capture: &'a Capture, threads: Option<u32>) -> Survey<'a> {
         Survey {
             name,
-            about: capture.about(),
+            info: capture.info(),
             segments: capture.segments(),
             connections: capture.connections().iter().collect(),
             unit_ns: capture.time_unit_ns(),

@@ -222,7 +222,7 @@ impl Topology {
         let Some((_, Room::Own(sender))) = self.rooms.first() else {
             return Err("the sender's namespace is not ours".into());
         };
-        let set = || gigatcp_linux::first_threshold::set(from, to, segments);
+        let set = || gigatcp_linux::initial_ssthresh::set(from, to, segments);
         let done = sender.run(set).map_err(|error| error.to_string())?;
         done.map_err(|error| format!("first threshold: {error}"))
     }

@@ -13,6 +13,12 @@ pub const fn is_space(octet: u8) -> bool {
     matches!(octet, b' ' | b'\t' | b'\n' | b'\r')
 }
 
+/// Returns the words of a text.
+pub fn words(text: &[u8]) -> Vec<&[u8]> {
+    let words = text.split(|octet| is_space(*octet));
+    words.filter(|word| !word.is_empty()).collect()
+}
+
 impl<'a> Cursor<'a> {
     pub const fn new(text: &'a [u8], at: usize) -> Self {
         Self { text, at }

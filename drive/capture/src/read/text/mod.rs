@@ -2,7 +2,7 @@
 //! skipped.
 //!
 //! A packet is converted to the bytes of an IP packet with its TCP header, so that all later code
-//! sees one form of capture. Fields missing in the text are zero and marked by [`Known`]. Relative
+//! sees one form of capture. Fields missing in the text are zero and marked by [`KnownFields`]. Relative
 //! sequence numbers are made absolute if the text shows their base.
 //!
 //! | file | what |
@@ -30,14 +30,14 @@ use std::net::{IpAddr, SocketAddr};
 use gigatcp_units::Instant;
 use gigatcp_wire::link::{LinkType, Reason};
 
-use super::interface::{CapturedInterface, Piece, RawRecord, Work};
+use super::interface::{ByteRange, CapturedInterface, RawRecord, ReadContext};
 use super::notes::{NoteKind, Place};
 use super::options::Order;
-use super::record::{Direction, Known};
+use super::record::{Direction, KnownFields};
 use endpoint::Names;
 use lines::Lines;
 use numbers::{Connections, PrintedNumbers};
-use packet::{PrintedFragment, PrintedPacket, Sighting, next_sighting};
+use packet::{ParsedPacket, PrintedFragment, PrintedPacket, next_packet};
 use time::{Calendar, Printed};
 
 /// Bytes of text examined together.
@@ -76,7 +76,7 @@ pub struct Text {
 pub struct FoundText {
     pub found: RawRecord,
     pub offset: u64,
-    pub known: Known,
+    pub known: KnownFields,
     pub follows_omission: bool,
 }
 
@@ -111,25 +111,25 @@ impl Text {
     }
 
     /// Returns the next packet; `None` at the end of the text.
-    pub fn next(&mut self, work: &mut Work<'_>) -> io::Result<Option<FoundText>> {
+    pub fn next(&mut self, context: &mut ReadContext) -> io::Result<Option<FoundText>> {
         loop {
             // Moved out, so that packets may borrow from it.
             let lines = std::mem::take(&mut self.lines);
-            let sighting = next_sighting(&lines.text, self.at);
-            let end = sighting.as_ref().map(|sighting| sighting.span().1);
+            let parsed = next_packet(&lines.text, self.at);
+            let end = parsed.as_ref().map(|parsed| parsed.span().1);
             if end.is_none_or(|end| end + TAIL > lines.text.len()) && !self.is_last {
                 // An item near the end may continue behind it.
-                drop(sighting);
+                drop(parsed);
                 self.lines = lines;
-                self.go_on(work)?;
+                self.go_on(context)?;
                 continue;
             }
-            let Some(sighting) = sighting else {
+            let Some(parsed) = parsed else {
                 self.lines = lines;
-                work.pass_rest();
+                context.pass_rest();
                 return Ok(None);
             };
-            let found = self.take(&lines, sighting, work);
+            let found = self.take(&lines, parsed, context);
             self.lines = lines;
             if found.is_some() {
                 return Ok(found);
@@ -138,7 +138,7 @@ impl Text {
     }
 
     /// Releases the text that was searched and reads on.
-    fn go_on(&mut self, work: &mut Work<'_>) -> io::Result<()> {
+    fn go_on(&mut self, context: &mut ReadContext) -> io::Result<()> {
         let text_len = self.lines.text.len();
         // Keeps the text near the end and as much before it, but no packets that were returned.
         let done = self.at.max(text_len.saturating_sub(2 * TAIL)).min(text_len);
@@ -149,11 +149,11 @@ impl Text {
             passed = self.len;
         }
         if passed > 0 {
-            self.begins_line = work.input.octets()[passed - 1] == b'\n';
-            work.input.pass(passed);
+            self.begins_line = context.input.octets()[passed - 1] == b'\n';
+            context.input.pass(passed);
         }
-        self.is_last = !work.input.has(PIECE)?;
-        let octets = work.input.octets();
+        self.is_last = !context.input.has(PIECE)?;
+        let octets = context.input.octets();
         self.len = octets.len().min(PIECE);
         self.is_last &= self.len == octets.len();
         self.lines = Lines::new(&octets[..self.len], self.begins_line);
@@ -165,26 +165,26 @@ impl Text {
         Ok(())
     }
 
-    /// Converts a sighting to a packet or a note.
+    /// Converts a parsed packet to a record or a note.
     fn take(
         &mut self,
         lines: &Lines,
-        sighting: Sighting<'_>,
-        work: &mut Work<'_>,
+        parsed: ParsedPacket<'_>,
+        context: &mut ReadContext,
     ) -> Option<FoundText> {
-        let (start, end) = sighting.span();
-        let place = work.place(lines.origin(start));
+        let (start, end) = parsed.span();
+        let place = context.place(lines.origin(start));
         self.omission |= says_omission(&lines.text[self.at..start]);
         self.at = end;
-        match sighting {
-            Sighting::NotTcp(..) => {
+        match parsed {
+            ParsedPacket::NotTcp(..) => {
                 let (kind, reason) = (NoteKind::TextNotTcp, Reason::Named("printed without TCP"));
-                work.notes.add_unread(kind, reason, place, 0);
+                context.notes.add_unread(kind, reason, place, 0);
             }
-            Sighting::Unread(..) => work.notes.add(NoteKind::UnreadText, place),
-            Sighting::Packet(packet) => return self.found(&packet, place, work),
-            Sighting::Fragment(fragment) => {
-                return Some(self.found_fragment(&fragment, place, work));
+            ParsedPacket::Unread(..) => context.notes.add(NoteKind::UnreadText, place),
+            ParsedPacket::Packet(packet) => return self.found(&packet, place, context),
+            ParsedPacket::Fragment(fragment) => {
+                return Some(self.found_fragment(&fragment, place, context));
             }
         }
         None
@@ -194,22 +194,22 @@ impl Text {
         &mut self,
         fragment: &PrintedFragment,
         place: Place,
-        work: &mut Work<'_>,
+        context: &mut ReadContext,
     ) -> FoundText {
         let wire_len = octets::write_fragment(&mut self.octets, fragment);
         let known = octets::known_of_ip(&fragment.ip);
         let said = (fragment.time, fragment.direction);
-        self.record(said, wire_len, known, place, work)
+        self.record(said, wire_len, known, place, context)
     }
 
     fn found(
         &mut self,
         packet: &PrintedPacket<'_>,
         place: Place,
-        work: &mut Work<'_>,
+        context: &mut ReadContext,
     ) -> Option<FoundText> {
-        let Some(ends) = self.ends(packet, place, work) else {
-            work.notes.add(NoteKind::UnreadText, place);
+        let Some(ends) = self.ends(packet, place, context) else {
+            context.notes.add(NoteKind::UnreadText, place);
             return None;
         };
         let printed = PrintedNumbers {
@@ -221,12 +221,11 @@ impl Text {
         let (numbers, sack_base) = self.connections.restore(ends, printed);
         let wire_len = octets::write(&mut self.octets, packet, ends, numbers, sack_base);
         if packet.unknown_options > 0 {
-            work.notes
-                .add_amount(NoteKind::UnknownOption, place, packet.unknown_options);
+            context.note(NoteKind::UnknownOption, place, packet.unknown_options);
         }
         let known = octets::known(packet, numbers);
         let said = (packet.time, packet.direction);
-        Some(self.record(said, wire_len, known, place, work))
+        Some(self.record(said, wire_len, known, place, context))
     }
 
     /// Returns the record of the packet written last.
@@ -234,16 +233,16 @@ impl Text {
         &mut self,
         (time, direction): (Option<Printed>, Option<Direction>),
         wire_len: u32,
-        known: Known,
+        known: KnownFields,
         place: Place,
-        work: &mut Work<'_>,
+        context: &mut ReadContext,
     ) -> FoundText {
         // No packet can be left out before the first one.
         let follows_omission = std::mem::take(&mut self.omission) && place.record > 1;
         if follows_omission {
-            work.notes.add(NoteKind::Omission, place);
+            context.notes.add(NoteKind::Omission, place);
         }
-        let time = self.time(time, place, work);
+        let time = self.time(time, place, context);
         let found = RawRecord {
             time,
             wire_len,
@@ -251,11 +250,11 @@ impl Text {
             link: LinkType::RAW,
             direction,
             dropped: 0,
-            octets: Piece {
+            octets: ByteRange {
                 start: 0,
                 len: self.octets.len(),
             },
-            options: Piece::default(),
+            options: ByteRange::default(),
             order: Order::Little,
         };
         FoundText {
@@ -271,7 +270,7 @@ impl Text {
         &mut self,
         packet: &PrintedPacket<'_>,
         place: Place,
-        work: &mut Work<'_>,
+        context: &mut ReadContext,
     ) -> Option<(SocketAddr, SocketAddr)> {
         let ends = [&packet.src, &packet.dst];
         let is_v6 = ends
@@ -281,10 +280,10 @@ impl Text {
             let (address, is_made_up) = self.names.address(&end.host, is_v6);
             let (port, is_known) = self.names.port(end.port);
             if is_made_up {
-                work.notes.add(NoteKind::NameForAddress, place);
+                context.notes.add(NoteKind::NameForAddress, place);
             }
             if !is_known {
-                work.notes.add(NoteKind::UnknownService, place);
+                context.notes.add(NoteKind::UnknownService, place);
             }
             SocketAddr::new(address, port)
         });
@@ -295,20 +294,17 @@ impl Text {
         &mut self,
         printed: Option<Printed>,
         place: Place,
-        work: &mut Work<'_>,
+        context: &mut ReadContext,
     ) -> Option<Instant> {
         let Some(printed) = printed else {
-            work.notes.add(NoteKind::NoTime, place);
+            context.notes.add(NoteKind::NoTime, place);
             return None;
         };
         if matches!(printed, Printed::OfDay(_)) {
-            work.notes.add(NoteKind::NoDate, place);
+            context.notes.add(NoteKind::NoDate, place);
         }
         let time = Instant::from_nanos(self.calendar.next(printed));
-        if let Some(back) = self.interface[0].clock.on_time(time) {
-            work.notes.add_amount(NoteKind::ClockStepsBack, place, back);
-        }
-        Some(time)
+        Some(self.interface[0].on_time(time, &mut context.notes, place))
     }
 }
 
@@ -323,9 +319,9 @@ fn says_omission(prose: &[u8]) -> bool {
 fn first_times(text: &[u8]) -> Vec<Printed> {
     let mut times = Vec::new();
     let mut at = 0;
-    while let Some(sighting) = next_sighting(text, at) {
-        at = sighting.span().1;
-        if let Sighting::Packet(packet) = sighting {
+    while let Some(parsed) = next_packet(text, at) {
+        at = parsed.span().1;
+        if let ParsedPacket::Packet(packet) = parsed {
             times.extend(packet.time);
         }
         if times.len() >= TIMES {

@@ -10,30 +10,34 @@ use gigatcp_wire::{
 
 use super::numbers::Numbers;
 use super::packet::{PrintedFragment, PrintedIp, PrintedOption, PrintedPacket};
-use crate::Known;
+use crate::KnownFields;
 
 /// Returns the fields of a packet that the text has.
-pub fn known(packet: &PrintedPacket<'_>, numbers: Numbers) -> Known {
+pub fn known(packet: &PrintedPacket<'_>, numbers: Numbers) -> KnownFields {
     let facts = [
-        (numbers.are_absolute, Known::ABSOLUTE),
-        (packet.seq.is_some(), Known::SEQ),
-        (packet.wnd.is_some(), Known::WINDOW),
-        (packet.unknown_options == 0, Known::OPTIONS),
+        (numbers.are_absolute, KnownFields::ABSOLUTE),
+        (packet.seq.is_some(), KnownFields::SEQ),
+        (packet.wnd.is_some(), KnownFields::WINDOW),
+        (packet.unknown_options == 0, KnownFields::OPTIONS),
     ];
-    let said = facts.into_iter().filter(|(is_said, _)| *is_said);
-    said.fold(known_of_ip(&packet.ip), |known, (_, fact)| known.with(fact))
+    with_facts(known_of_ip(&packet.ip), facts)
 }
 
 /// Returns the fields of an IP header that the text has.
-pub fn known_of_ip(ip: &PrintedIp) -> Known {
+pub fn known_of_ip(ip: &PrintedIp) -> KnownFields {
     let facts = [
-        (ip.ttl.is_some(), Known::TTL),
-        (ip.ident.is_some(), Known::IDENT),
-        (ip.traffic_class.is_some(), Known::TRAFFIC_CLASS),
-        (ip.dont_fragment.is_some(), Known::DONT_FRAGMENT),
+        (ip.ttl.is_some(), KnownFields::TTL),
+        (ip.ident.is_some(), KnownFields::IDENT),
+        (ip.traffic_class.is_some(), KnownFields::TRAFFIC_CLASS),
+        (ip.dont_fragment.is_some(), KnownFields::DONT_FRAGMENT),
     ];
+    with_facts(KnownFields::TEXT, facts)
+}
+
+/// Adds the fields of the facts that hold.
+fn with_facts(known: KnownFields, facts: [(bool, KnownFields); 4]) -> KnownFields {
     let said = facts.into_iter().filter(|(is_said, _)| *is_said);
-    said.fold(Known::TEXT, |known, (_, fact)| known.with(fact))
+    said.fold(known, |known, (_, fact)| known.with(fact))
 }
 
 /// Writes the header of a fragment into `out`; returns the length of the packet.

@@ -17,7 +17,7 @@ use std::net::Ipv4Addr;
 use gigatcp_wire::Flags;
 use gigatcp_wire::option_kind;
 
-use super::cursor::{Cursor, is_space, parse, parse_hex};
+use super::cursor::{Cursor, is_space, parse, parse_hex, words};
 use super::endpoint::{Endpoint, is_address};
 use super::time::{self, Printed};
 use crate::Direction;
@@ -85,7 +85,7 @@ pub struct PrintedPacket<'a> {
 
 /// Result of parsing at a mark.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Sighting<'a> {
+pub enum ParsedPacket<'a> {
     Packet(Box<PrintedPacket<'a>>),
     Fragment(Box<PrintedFragment>),
     /// Not TCP: start and end of the mark.
@@ -94,7 +94,7 @@ pub enum Sighting<'a> {
     Unread(usize, usize),
 }
 
-impl Sighting<'_> {
+impl ParsedPacket<'_> {
     /// Returns start and end.
     pub fn span(&self) -> (usize, usize) {
         match self {
@@ -106,19 +106,19 @@ impl Sighting<'_> {
 }
 
 /// Returns the next packet in `text` from `from` on, if any.
-pub fn next_sighting(text: &[u8], from: usize) -> Option<Sighting<'_>> {
+pub fn next_packet(text: &[u8], from: usize) -> Option<ParsedPacket<'_>> {
     let mut at = from;
     loop {
         at += text[at..].iter().position(|octet| *octet == b'>')?;
-        if let Some(sighting) = sighting_at(text, from, at) {
-            return Some(sighting);
+        if let Some(parsed) = packet_at(text, from, at) {
+            return Some(parsed);
         }
         at += 1;
     }
 }
 
 /// Parses the text around the `>` at `mark`.
-fn sighting_at(text: &[u8], from: usize, mark: usize) -> Option<Sighting<'_>> {
+fn packet_at(text: &[u8], from: usize, mark: usize) -> Option<ParsedPacket<'_>> {
     let left = word_before(text, from, mark)?;
     let mut cursor = Cursor::new(text, mark + 1);
     cursor.spaces();
@@ -135,13 +135,13 @@ fn sighting_at(text: &[u8], from: usize, mark: usize) -> Option<Sighting<'_>> {
         return are_addresses.then(|| {
             let ends = parse(&text[left.clone()]).zip(parse(right));
             let fragment = ends.and_then(|ends| fragment(text, (from, left.start, end), ends));
-            fragment.unwrap_or(Sighting::NotTcp(left.start, end))
+            fragment.unwrap_or(ParsedPacket::NotTcp(left.start, end))
         });
     };
     cursor.at = end;
-    let before = look_before(text, from, left.start);
+    let before = preceding_fields(text, from, left.start);
     if before.ip.offset > 0 {
-        return Some(Sighting::NotTcp(before.start, end));
+        return Some(ParsedPacket::NotTcp(before.start, end));
     }
     let packet = PrintedPacket {
         start: before.start,
@@ -168,11 +168,11 @@ fn fragment<'a>(
     text: &[u8],
     (from, start, end): (usize, usize, usize),
     ends: (Ipv4Addr, Ipv4Addr),
-) -> Option<Sighting<'a>> {
-    let before = look_before(text, from, start);
+) -> Option<ParsedPacket<'a>> {
+    let before = preceding_fields(text, from, start);
     let is_one = before.ip.is_tcp && before.ip.offset > 0 && before.ip.total.is_some();
     is_one.then(|| {
-        Sighting::Fragment(Box::new(PrintedFragment {
+        ParsedPacket::Fragment(Box::new(PrintedFragment {
             start: before.start,
             end,
             time: before.time,
@@ -196,16 +196,16 @@ fn word_before(text: &[u8], from: usize, mark: usize) -> Option<std::ops::Range<
 }
 
 /// Fields found before a packet.
-struct Before {
+struct PrecedingFields {
     start: usize,
     time: Option<Printed>,
     direction: Option<Direction>,
     ip: PrintedIp,
 }
 
-fn look_before(text: &[u8], from: usize, start: usize) -> Before {
+fn preceding_fields(text: &[u8], from: usize, start: usize) -> PrecedingFields {
     let from = from.max(start.saturating_sub(BEFORE));
-    let mut found = Before {
+    let mut found = PrecedingFields {
         start,
         time: None,
         direction: None,
@@ -221,10 +221,7 @@ fn look_before(text: &[u8], from: usize, start: usize) -> Before {
         end = from + open;
         found.start = end;
     }
-    let words: Vec<&[u8]> = text[from..end]
-        .split(|octet| is_space(*octet))
-        .filter(|word| !word.is_empty())
-        .collect();
+    let words = words(&text[from..end]);
     for last in (0..words.len()).rev() {
         if let Some((time, count)) = time::read(&words[..=last]) {
             let first = words[last + 1 - count];
@@ -279,10 +276,7 @@ fn read_ip_header(text: &[u8]) -> PrintedIp {
     };
     for item in text.split(|octet| *octet == b',') {
         let item = item.trim_ascii();
-        let words: Vec<&[u8]> = item
-            .split(|octet| is_space(*octet))
-            .filter(|word| !word.is_empty())
-            .collect();
+        let words = words(item);
         match words[..] {
             [b"ttl" | b"hlim", number, ..] => ip.ttl = parse(number),
             [b"id", number, ..] => ip.ident = parse(number),
@@ -304,7 +298,7 @@ fn read_ip_header(text: &[u8]) -> PrintedIp {
 }
 
 /// Parses the text behind the mark.
-fn read_body<'a>(mut packet: PrintedPacket<'a>, mut cursor: Cursor<'a>) -> Sighting<'a> {
+fn read_body<'a>(mut packet: PrintedPacket<'a>, mut cursor: Cursor<'a>) -> ParsedPacket<'a> {
     let (start, mark_end) = (packet.start, packet.end);
     cursor.spaces();
     let is_new = cursor.take("Flags [");
@@ -314,7 +308,7 @@ fn read_body<'a>(mut packet: PrintedPacket<'a>, mut cursor: Cursor<'a>) -> Sight
         old_flags(&mut cursor)
     };
     let Some(flags) = flags else {
-        return Sighting::NotTcp(start, mark_end);
+        return ParsedPacket::NotTcp(start, mark_end);
     };
     packet.flags = flags;
     if !is_new {
@@ -336,15 +330,15 @@ fn read_body<'a>(mut packet: PrintedPacket<'a>, mut cursor: Cursor<'a>) -> Sight
     let says_something = packet.seq.is_some() || packet.ack.is_some() || packet.wnd.is_some();
     if items == 0 || !says_something {
         return if is_new {
-            Sighting::Unread(start, mark_end)
+            ParsedPacket::Unread(start, mark_end)
         } else {
-            Sighting::NotTcp(start, mark_end)
+            ParsedPacket::NotTcp(start, mark_end)
         };
     }
     if packet.ack.is_some() {
         packet.flags |= Flags::ACK;
     }
-    Sighting::Packet(Box::new(packet))
+    ParsedPacket::Packet(Box::new(packet))
 }
 
 const fn flag(letter: u8) -> Option<Flags> {
@@ -536,10 +530,7 @@ fn read_options(
 }
 
 fn read_option(item: &[u8]) -> Option<PrintedOption> {
-    let words: Vec<&[u8]> = item
-        .split(|octet| is_space(*octet))
-        .filter(|word| !word.is_empty())
-        .collect();
+    let words = words(item);
     let number = |word: &[u8]| parse::<u32>(word).map(u32::to_be_bytes);
     let octets = match words[..] {
         [b"nop"] => vec![option_kind::NO_OPERATION],

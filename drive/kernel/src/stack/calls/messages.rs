@@ -4,7 +4,7 @@
 use gigatcp_script::ast::{Member, Value};
 use gigatcp_script::stack::{Returned, Unsupported};
 
-use super::super::arguments::address_like;
+use super::super::arguments::{address_like, with_values};
 use super::{Answer, Arguments, Blocks, Prepared, transfer};
 use crate::sys::socket::{self, Buffer, Control, Message};
 
@@ -73,22 +73,15 @@ pub(super) fn finish_receive(call: &Arguments<'_>, message: &Message) -> Returne
     let Some(Value::Struct(members)) = call.values.get(1) else {
         return returned;
     };
-    let shown = |member: &Member| {
-        let value = match member.name.as_deref() {
-            Some("msg_flags") => call.around.names.echo(
-                &member.value,
-                i64::from(message.flags & !libc::MSG_CMSG_CLOEXEC),
-            ),
-            Some("msg_name") => address_like(call.around.names, &member.value, message.from),
-            Some("msg_control") => shown_control(call, &member.value, &message.control),
-            _ => member.value.clone(),
-        };
-        Member {
-            value,
-            ..member.clone()
-        }
-    };
-    returned.output(1, Value::Struct(members.iter().map(shown).collect()))
+    let names = call.around.names;
+    let flags = i64::from(message.flags & !libc::MSG_CMSG_CLOEXEC);
+    let shown = with_values(members, |name, value| match name {
+        "msg_flags" => names.echo(value, flags),
+        "msg_name" => address_like(names, value, message.from),
+        "msg_control" => shown_control(call, value, &message.control),
+        _ => value.clone(),
+    });
+    returned.output(1, shown)
 }
 
 fn shown_control(call: &Arguments<'_>, like: &Value, control: &[Control]) -> Value {
@@ -151,8 +144,7 @@ const EXTENDED_ERROR: [(&str, usize, usize); 6] = [
 ];
 
 fn shown_error(call: &Arguments<'_>, like: &[Member], piece: &Control) -> Value {
-    let shown = |member: &Member| {
-        let name = member.name.as_deref().unwrap_or_default();
+    with_values(like, |name, value| {
         let place = EXTENDED_ERROR.iter().find(|(known, _, _)| *known == name);
         let word = place.and_then(|&(_, at, width)| piece.octets.get(at..at + width));
         let number = match word {
@@ -160,12 +152,8 @@ fn shown_error(call: &Arguments<'_>, like: &[Member], piece: &Control) -> Value 
             Some(&[a, b, c, d]) => i64::from(u32::from_ne_bytes([a, b, c, d])),
             _ => -1,
         };
-        Member {
-            value: call.around.names.echo(&member.value, number),
-            ..member.clone()
-        }
-    };
-    Value::Struct(like.iter().map(shown).collect())
+        call.around.names.echo(value, number)
+    })
 }
 
 /// Returns the first stamp of `struct scm_timestamping`, the software timestamp. It is compared in
@@ -189,12 +177,10 @@ fn shown_stamp(call: &Arguments<'_>, like: &[Member], piece: &Control) -> Value 
     if wanted.is_some_and(|wanted| (wanted - at).abs() <= call.around.tolerance) {
         return Value::Struct(like.to_vec());
     }
-    let shown = |member: &Member| Member {
-        value: Value::Integer(match member.name.as_deref() {
-            Some("scm_sec") => at.div_euclid(1_000_000_000),
+    with_values(like, |name, _| {
+        Value::Integer(match name {
+            "scm_sec" => at.div_euclid(1_000_000_000),
             _ => at.rem_euclid(1_000_000_000),
-        }),
-        ..member.clone()
-    };
-    Value::Struct(like.iter().map(shown).collect())
+        })
+    })
 }

@@ -84,6 +84,16 @@ pub(crate) enum Blocks {
     Perhaps,
 }
 
+impl Blocks {
+    /// Returns the condition of a call with a timeout; zero: it only looks.
+    const fn within(timeout: i32) -> Self {
+        match timeout {
+            0 => Self::Never,
+            _ => Self::Perhaps,
+        }
+    }
+}
+
 /// A call ready to be made.
 pub(crate) struct Prepared {
     pub(crate) task: Task,
@@ -124,7 +134,7 @@ const LOWEST: i64 = 3;
 
 /// A descriptor that no process has. It replaces unknown descriptors of a script, so that the
 /// kernel returns EBADF.
-const NOBODY: RawFd = i32::MAX;
+const INVALID_FD: RawFd = i32::MAX;
 
 /// A script's descriptor.
 #[derive(Clone, Copy, Debug)]
@@ -145,7 +155,7 @@ pub(crate) struct Table {
 impl Table {
     /// Returns the kernel's descriptor for a script's.
     pub(crate) fn live(&self, script: i64) -> RawFd {
-        self.open.get(&script).map_or(NOBODY, |open| open.live)
+        self.open.get(&script).map_or(INVALID_FD, |open| open.live)
     }
 
     /// Adds a new descriptor, under the script's number or the lowest free one. A script may reuse

@@ -57,11 +57,7 @@ pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
         "getsockname" | "getpeername" => {
             let (fd, is_local) = (call.fd(0)?, call.name == "getsockname");
             Ok(Prepared::new(Blocks::Never, move || {
-                Ok(Answer::Address(if is_local {
-                    socket::local_address(fd)?
-                } else {
-                    socket::remote_address(fd)?
-                }))
+                Ok(Answer::Address(socket::name(fd, is_local)?))
             }))
         }
         _ => Ok(Prepared::new(Blocks::Never, || {

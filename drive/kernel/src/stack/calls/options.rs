@@ -3,6 +3,7 @@
 use gigatcp_script::ast::{Member, Value};
 use gigatcp_script::stack::{Returned, Unsupported};
 
+use super::super::arguments::with_values;
 use super::{Answer, Arguments, Blocks, Prepared};
 use crate::constants;
 use crate::sys::socket;
@@ -120,16 +121,11 @@ fn decoded(call: &Arguments<'_>, like: &Value, octets: &[u8]) -> Value {
             let Some((order, width)) = structure(members) else {
                 return Value::Text(octets.to_vec());
             };
-            let shown = |member: &Member| {
-                let name = member.name.as_deref().unwrap_or_default();
+            with_values(members, |name, value| {
                 let place = order.iter().position(|known| *known == name);
                 let word = place.and_then(|place| octets.get(place * width..(place + 1) * width));
-                Member {
-                    value: names.echo(&member.value, signed(word.unwrap_or(&[]))),
-                    ..member.clone()
-                }
-            };
-            Value::Struct(members.iter().map(shown).collect())
+                names.echo(value, signed(word.unwrap_or(&[])))
+            })
         }
         Value::List(parts) if parts.len() == 1 => {
             Value::List(vec![names.echo(&parts[0], signed(octets))])

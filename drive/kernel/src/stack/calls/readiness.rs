@@ -1,8 +1,9 @@
 //! Calls `poll` and `epoll`.
 
-use gigatcp_script::ast::{Member, Value};
+use gigatcp_script::ast::Value;
 use gigatcp_script::stack::{Returned, Unsupported};
 
+use super::super::arguments::with_values;
 use super::{Answer, Arguments, Blocks, Prepared};
 use crate::sys::socket;
 
@@ -32,12 +33,7 @@ pub(super) fn prepare(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
         }
         _ => {
             let (epoll, room, timeout) = (call.fd(0)?, call.length(2)?, call.int(3)?);
-            let blocks = if timeout == 0 {
-                Blocks::Never
-            } else {
-                Blocks::Perhaps
-            };
-            Ok(Prepared::new(blocks, move || {
+            Ok(Prepared::new(Blocks::within(timeout), move || {
                 Ok(Answer::Events(socket::epoll_wait(epoll, room, timeout)?))
             }))
         }
@@ -66,12 +62,7 @@ fn prepare_poll(call: &Arguments<'_>) -> Result<Prepared, Unsupported> {
         .map(asked)
         .collect::<Result<_, Unsupported>>()?;
     let timeout = call.int(2)?;
-    let blocks = if timeout == 0 {
-        Blocks::Never
-    } else {
-        Blocks::Perhaps
-    };
-    Ok(Prepared::new(blocks, move || {
+    Ok(Prepared::new(Blocks::within(timeout), move || {
         let (ready, each) = socket::poll(&asked, timeout)?;
         Ok(Answer::Polled(ready, each))
     }))
@@ -86,14 +77,10 @@ pub(super) fn finish_poll(call: &Arguments<'_>, ready: i32, each: &[i16]) -> Ret
         let Value::Struct(members) = one else {
             return one.clone();
         };
-        let shown = |member: &Member| match member.name.as_deref() {
-            Some("revents") => Member {
-                value: call.around.names.echo(&member.value, i64::from(*events)),
-                ..member.clone()
-            },
-            _ => member.clone(),
-        };
-        Value::Struct(members.iter().map(shown).collect())
+        with_values(members, |name, value| match name {
+            "revents" => call.around.names.echo(value, i64::from(*events)),
+            _ => value.clone(),
+        })
     };
     let shown = polled.iter().zip(each).map(shown).collect();
     returned.output(0, Value::List(shown))
@@ -108,18 +95,11 @@ pub(super) fn finish_epoll(call: &Arguments<'_>, events: &[(u32, u64)]) -> Retur
         let Value::Struct(members) = like else {
             return like.clone();
         };
-        let shown = |member: &Member| {
-            let value = match member.name.as_deref() {
-                Some("events") => names.echo(&member.value, i64::from(events)),
-                Some(name) if DATA.contains(&name) => names.echo(&member.value, data.cast_signed()),
-                _ => member.value.clone(),
-            };
-            Member {
-                value,
-                ..member.clone()
-            }
-        };
-        Value::Struct(members.iter().map(shown).collect())
+        with_values(members, |name, value| match name {
+            "events" => names.echo(value, i64::from(events)),
+            _ if DATA.contains(&name) => names.echo(value, data.cast_signed()),
+            _ => value.clone(),
+        })
     };
     let at = |index: usize| events.get(index).copied().unwrap_or((0, 0));
     match call.values.get(1) {

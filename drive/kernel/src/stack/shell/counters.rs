@@ -10,7 +10,7 @@ use std::fs;
 
 use gigatcp_script::stack::Unsupported;
 
-use super::Ran;
+use super::ShellResult;
 
 /// Path of the tables of the calling thread's namespace. `/proc/net` would be that of the process's
 /// first thread.
@@ -90,7 +90,7 @@ fn paired(text: &str) -> Vec<(String, i64)> {
 pub(super) fn grep(
     words: &[String],
     input: Option<String>,
-) -> Result<(Ran, Option<String>), Unsupported> {
+) -> Result<(ShellResult, Option<String>), Unsupported> {
     let refused = || Unsupported::new("command", format!("grep {}", words.join(" ")));
     let (flags, words): (Vec<&String>, Vec<&String>) =
         words.iter().partition(|word| word.starts_with('-'));
@@ -114,9 +114,9 @@ pub(super) fn grep(
         .filter(|line| line.contains(pattern.as_str()))
         .collect();
     let ran = if found.is_empty() {
-        Ran::Badly(format!("grep finds no line with `{pattern}`"))
+        ShellResult::Failure(format!("grep finds no line with `{pattern}`"))
     } else {
-        Ran::Well
+        ShellResult::Success
     };
     let mut lines = found.join("\n");
     lines.push('\n');
@@ -145,11 +145,11 @@ mod tests {
     fn grep_finds_lines_and_fails_without_any() {
         let input = || Some("TcpExtBeyondWindow              3                0.0\n".to_string());
         let (ran, lines) = grep(&["BeyondWindow".into()], input()).unwrap();
-        assert_eq!(ran, Ran::Well);
+        assert_eq!(ran, ShellResult::Success);
         let (ran, _) = grep(&["-q".into(), " 3 ".into()], lines).unwrap();
-        assert_eq!(ran, Ran::Well);
+        assert_eq!(ran, ShellResult::Success);
         let (ran, _) = grep(&["-q".into(), " 4 ".into()], input()).unwrap();
-        assert!(matches!(ran, Ran::Badly(_)));
+        assert!(matches!(ran, ShellResult::Failure(_)));
     }
 
     #[test]

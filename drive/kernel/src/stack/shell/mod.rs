@@ -33,18 +33,18 @@ use gigatcp_linux::device;
 use gigatcp_linux::settings;
 
 /// Maximum depth of nested script files.
-const MOST_DEPTH: u32 = 8;
+const MAX_DEPTH: u32 = 8;
 
 /// Setting that a namespace may refuse, see [`Shell::congestion`].
 const CONGESTION: &str = "net.ipv4.tcp_congestion_control";
 
 /// Result of a command that could be run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Ran {
+pub(crate) enum ShellResult {
     /// It succeeded, by its exit status.
-    Well,
+    Success,
     /// It failed: the command and its output.
-    Badly(String),
+    Failure(String),
 }
 
 /// Runs the commands of one script.
@@ -74,15 +74,15 @@ impl Shell {
 
     /// Runs a text of one or more lines. The last failure is the result, as the last command is in
     /// a shell; an unsupported line ends it.
-    pub(crate) fn run(&mut self, text: &str) -> Result<Ran, Unsupported> {
+    pub(crate) fn run(&mut self, text: &str) -> Result<ShellResult, Unsupported> {
         self.run_nested(text, 0)
     }
 
-    fn run_nested(&mut self, text: &str, depth: u32) -> Result<Ran, Unsupported> {
-        if depth > MOST_DEPTH {
+    fn run_nested(&mut self, text: &str, depth: u32) -> Result<ShellResult, Unsupported> {
+        if depth > MAX_DEPTH {
             return Err(Unsupported::new("command", "files that run each other"));
         }
-        let mut last = Ran::Well;
+        let mut last = ShellResult::Success;
         for pipeline in words::pipelines(text)? {
             last = self.pipeline(&pipeline, depth)?;
         }
@@ -90,14 +90,21 @@ impl Shell {
     }
 
     /// Runs commands separated by `|`: the output of each is the input of the next.
-    fn pipeline(&mut self, commands: &[Vec<String>], depth: u32) -> Result<Ran, Unsupported> {
+    fn pipeline(
+        &mut self,
+        commands: &[Vec<String>],
+        depth: u32,
+    ) -> Result<ShellResult, Unsupported> {
         let mut text = None;
-        let mut ran = Ran::Well;
+        let mut ran = ShellResult::Success;
         for command in commands {
             let name = command.first().map_or("", String::as_str);
             (ran, text) = match (name, text) {
                 ("grep", text) => counters::grep(&command[1..], text)?,
-                ("nstat", None) => (Ran::Well, Some(self.counters.nstat(&command[1..])?)),
+                ("nstat", None) => (
+                    ShellResult::Success,
+                    Some(self.counters.nstat(&command[1..])?),
+                ),
                 (_, None) => (self.command(command, depth)?, None),
                 _ => return Err(unsupported(command)),
             };
@@ -105,9 +112,9 @@ impl Shell {
         Ok(ran)
     }
 
-    fn command(&mut self, command: &[String], depth: u32) -> Result<Ran, Unsupported> {
+    fn command(&mut self, command: &[String], depth: u32) -> Result<ShellResult, Unsupported> {
         let Some((name, rest)) = command.split_first() else {
-            return Ok(Ran::Well);
+            return Ok(ShellResult::Success);
         };
         match name.as_str() {
             "sysctl" => {
@@ -116,8 +123,8 @@ impl Shell {
             }
             "ip" | "tc" => run_inside(command),
             "ethtool" => ethtool(command),
-            "true" | ":" | "sync" => Ok(Ran::Well),
-            _ if name.starts_with("/tmp/sysctl_restore_") => Ok(Ran::Well),
+            "true" | ":" | "sync" => Ok(ShellResult::Success),
+            _ if name.starts_with("/tmp/sysctl_restore_") => Ok(ShellResult::Success),
             _ if name.ends_with("set_sysctls.py") => {
                 let values = rest
                     .iter()
@@ -138,14 +145,17 @@ impl Shell {
         }
     }
 
-    fn assign_all<'a>(&mut self, all: impl Iterator<Item = &'a str>) -> Result<Ran, Unsupported> {
+    fn assign_all<'a>(
+        &mut self,
+        all: impl Iterator<Item = &'a str>,
+    ) -> Result<ShellResult, Unsupported> {
         for one in all {
             let Some((name, value)) = one.split_once('=') else {
                 return Err(Unsupported::new("command", format!("sysctl {one}")));
             };
             self.assign(&name.replace('/', "."), value)?;
         }
-        Ok(Ran::Well)
+        Ok(ShellResult::Success)
     }
 
     fn assign(&mut self, name: &str, value: &str) -> Result<(), Unsupported> {
@@ -174,7 +184,7 @@ fn unsupported(command: &[String]) -> Unsupported {
 }
 
 /// Runs `ip` or `tc` in the namespace of the calling thread. The new process inherits it.
-fn run_inside(command: &[String]) -> Result<Ran, Unsupported> {
+fn run_inside(command: &[String]) -> Result<ShellResult, Unsupported> {
     const OUTWARD: [&str; 7] = ["netns", "-n", "-netns", "-b", "-batch", "-force", "vrf"];
     let leads_out = |word: &String| OUTWARD.contains(&word.as_str());
     if command[1..].iter().any(leads_out) {
@@ -189,7 +199,7 @@ fn run_inside(command: &[String]) -> Result<Ran, Unsupported> {
         .output()
         .map_err(|error| Unsupported::new("command", format!("{}: {error}", command.join(" "))))?;
     if output.status.success() {
-        return Ok(Ran::Well);
+        return Ok(ShellResult::Success);
     }
     let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
     // A part of the kernel that was not built.
@@ -206,11 +216,14 @@ fn run_inside(command: &[String]) -> Result<Ran, Unsupported> {
         let what = format!("{}: {said}", command.join(" "));
         return Err(Unsupported::new("command", what));
     }
-    Ok(Ran::Badly(format!("{}: {said}", command.join(" "))))
+    Ok(ShellResult::Failure(format!(
+        "{}: {said}",
+        command.join(" ")
+    )))
 }
 
 /// Implements `ethtool -K tun0 tso off gso off`.
-fn ethtool(command: &[String]) -> Result<Ran, Unsupported> {
+fn ethtool(command: &[String]) -> Result<ShellResult, Unsupported> {
     let [_, flag, interface, features @ ..] = command else {
         return Err(unsupported(command));
     };
@@ -229,10 +242,13 @@ fn ethtool(command: &[String]) -> Result<Ran, Unsupported> {
             _ => return Err(unsupported(command)),
         };
         if let Err(error) = device::set_feature(interface, request, state == "on") {
-            return Ok(Ran::Badly(format!("{}: {error}", command.join(" "))));
+            return Ok(ShellResult::Failure(format!(
+                "{}: {error}",
+                command.join(" ")
+            )));
         }
     }
-    Ok(Ran::Well)
+    Ok(ShellResult::Success)
 }
 
 #[cfg(test)]
@@ -273,6 +289,6 @@ mod tests {
     fn restoring_settings_needs_nothing() {
         let mut shell = Shell::new(Path::new("/nowhere"));
         let ran = shell.run("/tmp/sysctl_restore_${PPID}.sh");
-        assert_eq!(ran, Ok(Ran::Well));
+        assert_eq!(ran, Ok(ShellResult::Success));
     }
 }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gigatcp_kernel::SetupError;
-use gigatcp_kernel::differences::{Differences, Standing, is_shared};
-use gigatcp_kernel::judge::{self, Case, IpVersion};
+use gigatcp_kernel::differences::{Comparison, Differences, is_shared};
 use gigatcp_kernel::privilege;
+use gigatcp_kernel::runner::{self, Case, IpVersion};
 use gigatcp_script::run::{Report, Settings, Verdict};
 use gigatcp_script::stack::Unsupported;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -31,7 +31,7 @@ pub(super) fn judge(
     arguments: &Arguments,
     settings: &Settings,
 ) -> Result<Result<Vec<Judged>, u8>, Failure> {
-    if let Some(status) = privilege::begin_again().map_err(failure)? {
+    if let Some(status) = privilege::restart_in_user_namespace().map_err(failure)? {
         let status = status.code().and_then(|code| u8::try_from(code).ok());
         return Ok(Err(status.unwrap_or(crate::failure::USAGE)));
     }
@@ -69,9 +69,9 @@ pub(super) fn judge(
     for (((place, found), case), result) in places.into_iter().zip(&cases).zip(results) {
         let name = arguments.every_version.then(|| case.version.name());
         let one = Judged::of_kernel(found, name, &result);
-        judged[place] = match lists.standing(found, &result.report) {
-            Some(Standing::AsListed(difference)) => one.listed(&difference.why),
-            Some(Standing::Stale(_)) => one.stale(),
+        judged[place] = match lists.compare(found, &result.report) {
+            Some(Comparison::AsListed(difference)) => one.listed(&difference.why),
+            Some(Comparison::Stale(_)) => one.stale(),
             _ => one,
         };
     }
@@ -104,11 +104,11 @@ fn ask(
     cases: &[Case],
     places: &[(usize, &ScriptFile)],
     arguments: &Arguments,
-) -> Result<Vec<judge::Judged>, Failure> {
+) -> Result<Vec<runner::ScriptResult>, Failure> {
     let bar = ProgressBar::new(cases.len() as u64).with_style(style());
     let on_terminal = output::draws_progress();
     let settled = AtomicUsize::new(0);
-    let tell = |index: usize, judged: &judge::Judged| {
+    let tell = |index: usize, judged: &runner::ScriptResult| {
         bar.inc(1);
         let settled = settled.fetch_add(1, Ordering::Relaxed) + 1;
         if !on_terminal {
@@ -123,7 +123,7 @@ fn ask(
             output::say(&format!("[{settled}/{all}] {file} over {version}: {how}"));
         }
     };
-    let results = judge::judge_all(cases, arguments.jobs.get(), &tell);
+    let results = runner::run_scripts(cases, arguments.jobs.get(), &tell);
     bar.finish_and_clear();
     results.map_err(failure)
 }
@@ -173,9 +173,9 @@ impl Lists {
         Some((self.lists.get(&folder)?, name))
     }
 
-    fn standing(&self, found: &ScriptFile, report: &Report) -> Option<Standing<'_>> {
+    fn compare(&self, found: &ScriptFile, report: &Report) -> Option<Comparison<'_>> {
         let (list, name) = self.of_script(&found.path)?;
-        Some(list.standing(&name, &found.text, report))
+        Some(list.compare(&name, &found.text, report))
     }
 }
 

@@ -80,7 +80,7 @@ impl Judged {
     pub(super) fn of_kernel(
         found: &ScriptFile,
         version: Option<&str>,
-        judged: &gigatcp_kernel::judge::Judged,
+        judged: &gigatcp_kernel::runner::ScriptResult,
     ) -> Self {
         let mut one = Self::of(found, &judged.report);
         one.attempts = judged.attempts;

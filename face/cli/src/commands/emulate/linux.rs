@@ -36,8 +36,8 @@ const DEVICE_QUEUE: u32 = 10_000;
 
 /// Runs the command over the path.
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    // First, or two processes would print all messages.
-    if let Some(status) = privilege::begin_again()? {
+    // First of all, or everything would be said by two processes.
+    if let Some(status) = privilege::restart_in_user_namespace()? {
         return Ok(Outcome::Exited(status));
     }
     let source = Source::of(arguments)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::iter;
 
-use gigatcp_emulate::{Changed, HopView, Side, Snapshot, Way};
+use gigatcp_emulate::{Changed, Direction, HopCounters, Side, Snapshot};
 use gigatcp_path::{Difference, DropCause, Drops, Tally};
 use gigatcp_report::number::{self, counted};
 use gigatcp_units::Instant;
@@ -21,7 +21,11 @@ const SCHEMA: &str = "gigatcp.emulate/2";
 /// suffice, otherwise one at a time.
 pub(super) fn line(before: &Snapshot, now: &Snapshot, columns: usize) -> String {
     let seconds = now.at.saturating_sub(before.at).as_secs_f64().max(1e-3);
-    let ways = now.ways.iter().zip(&before.ways).zip(["->", "<-"]);
+    let ways = now
+        .directions
+        .iter()
+        .zip(&before.directions)
+        .zip(["->", "<-"]);
     let parts: Vec<String> = ways
         .map(|((way, before), arrow)| {
             let octets = way.delivered().bytes.as_u64() - before.delivered().bytes.as_u64();
@@ -45,8 +49,8 @@ pub(super) fn line(before: &Snapshot, now: &Snapshot, columns: usize) -> String 
     one.chars().take(columns).collect()
 }
 
-/// Returns backlog and latest queueing delay of a direction.
-fn backlog(way: &Way) -> String {
+/// What waits, and how long what left last had waited.
+fn backlog(way: &Direction) -> String {
     let bytes: u64 = way.hops.iter().map(|hop| hop.backlog.bytes.as_u64()).sum();
     let delay: u64 = way
         .hops
@@ -58,7 +62,7 @@ fn backlog(way: &Way) -> String {
 }
 
 /// Drops of a direction by cause.
-fn drops(way: &Way) -> String {
+fn drops(way: &Direction) -> String {
     let mut sum = Drops::default();
     for hop in &way.hops {
         sum.add_all(&hop.counters.drops);
@@ -90,7 +94,7 @@ pub(super) fn summary(
     changed: &[Changed],
 ) -> String {
     let mut rows = Vec::new();
-    for (way, name) in snapshot.ways.iter().zip(WAYS) {
+    for (way, name) in snapshot.directions.iter().zip(WAYS) {
         rows.extend(way.hops.iter().map(|hop| {
             let place = match way.hops.len() {
                 1 => name.to_owned(),
@@ -101,7 +105,7 @@ pub(super) fn summary(
     }
     let took = human_duration(snapshot.at);
     let mut text = format!("{took}; wire packets:\n{}", table(&rows));
-    for (way, name) in snapshot.ways.iter().zip(WAYS) {
+    for (way, name) in snapshot.directions.iter().zip(WAYS) {
         text.push_str(&format!("  {name}: {}\n", carried(way)));
     }
     let share = snapshot.processor.as_secs_f64() / snapshot.at.as_secs_f64().max(1e-9);
@@ -135,8 +139,8 @@ fn changes(changed: &[Changed]) -> String {
     text
 }
 
-/// Returns the counters of a hop, each with its heading.
-fn counts(hop: &HopView) -> Vec<(String, u64)> {
+/// What is counted of each hop, by heading.
+fn counts(hop: &HopCounters) -> Vec<(String, u64)> {
     let counters = &hop.counters;
     let named = |name: &str, count: Tally| (name.to_owned(), count.packets);
     let drops = counters.drops.iter();
@@ -194,8 +198,8 @@ fn table(hops: &[(String, Vec<(String, u64)>)]) -> String {
     text
 }
 
-/// Returns bytes, super-segments and delivery lateness of a direction.
-fn carried(way: &Way) -> String {
+/// Octets, super-segments, and how punctual it was.
+fn carried(way: &Direction) -> String {
     let octets = human_bytes(way.delivered().bytes);
     let reads = counted(way.device.reads, "read");
     let mut text = format!("{octets} in {reads}");
@@ -220,14 +224,14 @@ fn notes(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> Vec<String> {
             "the emulator thread was not scheduled {stalls}, for 10 ms or more"
         ));
     }
-    let mut refusals = snapshot.ways.iter().map(|way| way.device.one_by_one);
+    let mut refusals = snapshot.directions.iter().map(|way| way.device.one_by_one);
     if let Some(refusal) = refusals.find_map(|refusal| refusal) {
         notes.push(format!(
             "packets were handed over one by one, not several in a call (io_uring: {refusal}): carrying takes \
              a sixth more of a processor"
         ));
     }
-    for ((way, name), drops) in snapshot.ways.iter().zip(WAYS).zip(machine) {
+    for ((way, name), drops) in snapshot.directions.iter().zip(WAYS).zip(machine) {
         let device = &way.device;
         if let Some(dropped @ 1..) = drops.unread {
             let were = were(dropped);
@@ -241,8 +245,8 @@ fn notes(snapshot: &Snapshot, machine: [MachineDrops; 2]) -> Vec<String> {
                 counted(device.full, "time")
             ));
         }
-        if device.harmed > 0 {
-            let harmed = counted(device.harmed, "packet");
+        if device.malformed > 0 {
+            let harmed = counted(device.malformed, "packet");
             notes.push(format!("{name}: left out, as they made no sense: {harmed}"));
         }
         if let Some(dropped @ 1..) = drops.untaken {
@@ -276,8 +280,8 @@ pub(super) struct Record {
     schema: &'static str,
     exit_status: u8,
     duration_ns: u64,
-    directions: Vec<Direction>,
-    /// Changes while it ran, by request or by schedule.
+    directions: Vec<DirectionRecord>,
+    /// What changed while it ran, by order or by schedule.
     changes: Vec<Change>,
 }
 
@@ -293,7 +297,7 @@ struct Change {
 }
 
 #[derive(Serialize)]
-struct Direction {
+struct DirectionRecord {
     name: &'static str,
     conserved: bool,
     dropped_by_device: Option<u64>,
@@ -335,11 +339,16 @@ pub(super) fn record(
     changed: &[Changed],
     exit_status: u8,
 ) -> Record {
-    let far_ends = snapshot.ways.iter().rev();
-    let ways = snapshot.ways.iter().zip(far_ends).zip(WAYS).zip(machine);
+    let far_ends = snapshot.directions.iter().rev();
+    let ways = snapshot
+        .directions
+        .iter()
+        .zip(far_ends)
+        .zip(WAYS)
+        .zip(machine);
     let directions = ways.map(|(((way, far_end), name), drops)| {
         let late = |share| way.lateness.quantile(share).map(|late| late.as_nanos());
-        Direction {
+        DirectionRecord {
             name,
             conserved: way.is_conserved(),
             dropped_by_device: drops.unread,
@@ -378,7 +387,7 @@ fn change(changed: &Changed) -> Change {
     }
 }
 
-fn hop(view: &HopView) -> Hop {
+fn hop(view: &HopCounters) -> Hop {
     let counters = &view.counters;
     let drops = counters.drops.iter();
     let delay = |share| view.sojourns.quantile(share).map(|delay| delay.as_nanos());
@@ -409,7 +418,7 @@ mod tests {
     #[test]
     fn columns_of_zeros_are_left_out_but_for_what_every_path_has() {
         let table = |marked: u64| {
-            let mut hop = HopView::default();
+            let mut hop = HopCounters::default();
             hop.counters.marked = Tally::new(marked, 0);
             table(&[("client -> server".to_owned(), counts(&hop))])
         };

@@ -64,8 +64,8 @@ pub(super) fn lines(capture: &Capture, most: usize) -> String {
         "{} in {} of {} ({})\n",
         counted(count as u64, "connection"),
         counted(capture.counts.segments, "segment"),
-        counted(capture.counts.about.packets, "packet"),
-        capture.counts.about.format
+        counted(capture.counts.info.packets, "packet"),
+        capture.counts.info.format
     ));
     text
 }
@@ -253,9 +253,9 @@ impl Serialize for Capture {
                 },
             )),
             file: &self.name,
-            format: self.counts.about.format.to_string(),
-            notes: self.counts.about.notes.iter().map(note_json).collect(),
-            packets: self.counts.about.packets,
+            format: self.counts.info.format.to_string(),
+            notes: self.counts.info.notes.iter().map(note_json).collect(),
+            packets: self.counts.info.packets,
             segments: self.counts.segments,
         };
         fields.serialize(to)

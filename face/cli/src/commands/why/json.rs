@@ -63,8 +63,8 @@ impl Serialize for Listed<'_> {
             Some(Ok(value))
         });
         let connections = Each::new(connections);
-        let about = capture.about();
-        let notes: Vec<Value> = about.notes.iter().map(note_json).collect();
+        let info = capture.info();
+        let notes: Vec<Value> = info.notes.iter().map(note_json).collect();
         let with_data = capture.connections().with_data().len();
         let mut fields = to.serialize_map(None)?;
         // Sorted by name, as everywhere in the output.
@@ -73,10 +73,10 @@ impl Serialize for Listed<'_> {
             fields.serialize_entry("engine_account", account)?;
         }
         fields.serialize_entry("file", &taken.name)?;
-        fields.serialize_entry("format", &about.format.to_string())?;
+        fields.serialize_entry("format", &info.format.to_string())?;
         fields.serialize_entry("not_shown", &(with_data - order.len()))?;
         fields.serialize_entry("notes", &notes)?;
-        fields.serialize_entry("packets", &about.packets)?;
+        fields.serialize_entry("packets", &info.packets)?;
         fields.end()
     }
 }

@@ -18,8 +18,8 @@ pub(super) fn run(file: &Path, threads: Option<u32>) -> Result<(), Failure> {
         ..Options::default()
     };
     let summary = summarize(&source, &options)?;
-    let about = &summary.about;
-    for note in &about.notes {
+    let info = &summary.info;
+    for note in &info.notes {
         output::say(&format!("{}: {note}", terminal(&source.name())));
     }
     let rows = &summary.connections;
@@ -30,8 +30,8 @@ pub(super) fn run(file: &Path, threads: Option<u32>) -> Result<(), Failure> {
     let mut last = format!(
         "{} in {} ({})",
         counted(rows.len() as u64, "connection"),
-        counted(about.packets, "packet"),
-        about.format
+        counted(info.packets, "packet"),
+        info.format
     );
     if silent > 0 {
         last.push_str(&format!("; {silent} without data"));

@@ -105,10 +105,10 @@ fn silent(captures: &[&Taken]) -> String {
         }
         let all = connections.len();
         let silent = all - connections.with_data().len();
-        let about = taken.capture.about();
+        let info = taken.capture.info();
         if all == 0 {
-            let packets = counted(about.packets, "packet");
-            format!("No TCP connection in {packets} ({}).\n", about.format)
+            let packets = counted(info.packets, "packet");
+            format!("No TCP connection in {packets} ({}).\n", info.format)
         } else if silent > 0 {
             format!(
                 "{} carried no data.\n",

@@ -87,7 +87,7 @@ pub struct Case {
 
 /// Result of a script.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct ScriptResult {
     /// Last report.
     pub report: Report,
     /// Number of attempts.
@@ -100,7 +100,7 @@ pub struct Judged {
 ///
 /// # Errors
 /// [`SetupError`], if no test network namespace can be built.
-pub fn judge(case: &Case) -> Result<Judged, SetupError> {
+pub fn run_script(case: &Case) -> Result<ScriptResult, SetupError> {
     let usual = case.version.defines();
     let usual = usual.map(|(name, value)| (name.to_string(), value.to_string()));
     let settings = Settings {
@@ -116,7 +116,7 @@ pub fn judge(case: &Case) -> Result<Judged, SetupError> {
         let mut stack = KernelStack::new(lab, &case.folder)?.mapped(is_mapped);
         Ok(run::run(&case.script, &case.text, &mut stack, &settings))
     })??;
-    Ok(Judged {
+    Ok(ScriptResult {
         report,
         attempts: 1,
         took: began.elapsed(),
@@ -132,29 +132,29 @@ pub fn judge(case: &Case) -> Result<Judged, SetupError> {
 ///
 /// # Panics
 /// If `tell` panics.
-pub fn judge_all(
+pub fn run_scripts(
     cases: &[Case],
     side_by_side: usize,
-    tell: &(dyn Fn(usize, &Judged) + Sync),
-) -> Result<Vec<Judged>, SetupError> {
+    tell: &(dyn Fn(usize, &ScriptResult) + Sync),
+) -> Result<Vec<ScriptResult>, SetupError> {
     let next = AtomicUsize::new(0);
     let settled = Mutex::new(Vec::new());
     let work = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(case) = cases.get(index) else { return };
-            let judged = judge(case);
-            if let Ok(judged) = &judged
-                && !is_failed(judged)
+            let result = run_script(case);
+            if let Ok(result) = &result
+                && !is_failed(result)
             {
-                tell(index, judged);
+                tell(index, result);
             }
-            if judged.is_err() {
+            if result.is_err() {
                 // If one thread cannot build a namespace, the others cannot either.
                 next.store(cases.len(), Ordering::Relaxed);
             }
             let mut settled = settled.lock().unwrap_or_else(PoisonError::into_inner);
-            settled.push((index, judged));
+            settled.push((index, result));
         }
     };
     thread::scope(|scope| {
@@ -165,28 +165,28 @@ pub fn judge_all(
     let mut settled = settled.into_inner().unwrap_or_else(PoisonError::into_inner);
     settled.sort_by_key(|(index, _)| *index);
     let mut all = Vec::with_capacity(settled.len());
-    for (index, judged) in settled {
-        let mut judged = judged?;
-        if is_failed(&judged) {
-            judged = again(&cases[index], judged)?;
-            tell(index, &judged);
+    for (index, result) in settled {
+        let mut result = result?;
+        if is_failed(&result) {
+            result = again(&cases[index], result)?;
+            tell(index, &result);
         }
-        all.push(judged);
+        all.push(result);
     }
     Ok(all)
 }
 
-fn is_failed(judged: &Judged) -> bool {
-    matches!(judged.report.verdict, Verdict::Failed(_))
+fn is_failed(result: &ScriptResult) -> bool {
+    matches!(result.report.verdict, Verdict::Failed(_))
 }
 
 /// Repeats a script that failed, alone.
-fn again(case: &Case, mut judged: Judged) -> Result<Judged, SetupError> {
-    while is_failed(&judged) && judged.attempts < ATTEMPTS {
-        judged = Judged {
-            attempts: judged.attempts + 1,
-            ..judge(case)?
+fn again(case: &Case, mut result: ScriptResult) -> Result<ScriptResult, SetupError> {
+    while is_failed(&result) && result.attempts < ATTEMPTS {
+        result = ScriptResult {
+            attempts: result.attempts + 1,
+            ..run_script(case)?
         };
     }
-    Ok(judged)
+    Ok(result)
 }

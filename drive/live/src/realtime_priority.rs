@@ -31,7 +31,7 @@ impl RealtimePriority {
     /// Requests real-time priority for the calling thread. Best effort: without the privilege it
     /// remains an ordinary thread.
     pub fn ask() -> Self {
-        let is_granted = clock::be_punctual(clock::Rank::Host).is_ok();
+        let is_granted = clock::request_realtime(clock::Rank::Host).is_ok();
         Self {
             is_granted,
             is_first: is_granted,
@@ -71,9 +71,9 @@ impl RealtimePriority {
         self.is_first = is_first;
         // A priority that was granted may be dropped and requested again.
         let _ = if is_first {
-            clock::be_punctual(clock::Rank::Host)
+            clock::request_realtime(clock::Rank::Host)
         } else {
-            clock::be_ordinary()
+            clock::drop_realtime()
         };
     }
 }

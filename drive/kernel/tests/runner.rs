@@ -6,7 +6,7 @@ mod loud;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gigatcp_kernel::judge::{ATTEMPTS, Case, IpVersion, Judged, judge_all};
+use gigatcp_kernel::runner::{ATTEMPTS, Case, IpVersion, ScriptResult, run_scripts};
 use gigatcp_script::run::{Class, Settings, Verdict};
 
 fn case(text: &str, version: IpVersion) -> Case {
@@ -20,12 +20,12 @@ fn case(text: &str, version: IpVersion) -> Case {
 }
 
 /// Runs the scripts in parallel, or prints loudly why it cannot.
-fn judged(cases: &[Case]) -> Vec<Judged> {
+fn results(cases: &[Case]) -> Vec<ScriptResult> {
     let told = AtomicUsize::new(0);
-    let tell = |_: usize, _: &Judged| {
+    let tell = |_: usize, _: &ScriptResult| {
         told.fetch_add(1, Ordering::Relaxed);
     };
-    match judge_all(cases, 8, &tell) {
+    match run_scripts(cases, 8, &tell) {
         Ok(all) => {
             assert_eq!(told.into_inner(), cases.len(), "each is told of once");
             all
@@ -41,9 +41,9 @@ fn judged(cases: &[Case]) -> Vec<Judged> {
 #[track_caller]
 fn passes(text: &str) {
     let cases = IpVersion::ALL.map(|version| case(text, version));
-    for (case, judged) in cases.iter().zip(judged(&cases)) {
-        let story = judged.report.in_text(case.version.name(), text);
-        assert!(judged.report.is_passed(), "{story}");
+    for (case, result) in cases.iter().zip(results(&cases)) {
+        let story = result.report.in_text(case.version.name(), text);
+        assert!(result.report.is_passed(), "{story}");
     }
 }
 
@@ -137,13 +137,13 @@ fn a_connection_is_refused_and_its_error_told() {
 #[test]
 fn a_script_that_is_wrong_fails_at_every_attempt_and_says_where() {
     let text = format!("{SERVER}+0 write(4, ..., 500) = 500\n+0 > P. 1:502(501) ack 1\n");
-    for judged in judged(&[case(&text, IpVersion::V4)]) {
-        assert_eq!(judged.attempts, ATTEMPTS);
-        let Verdict::Failed(failure) = &judged.report.verdict else {
-            panic!("{:?}", judged.report.verdict);
+    for result in results(&[case(&text, IpVersion::V4)]) {
+        assert_eq!(result.attempts, ATTEMPTS);
+        let Verdict::Failed(failure) = &result.report.verdict else {
+            panic!("{:?}", result.report.verdict);
         };
         assert_eq!(failure.class, Class::Sequence);
-        let story = judged.report.in_text("x.pkt", &text);
+        let story = result.report.in_text("x.pkt", &text);
         assert!(story.starts_with("x.pkt:11:"), "{story}");
     }
 }
@@ -151,10 +151,10 @@ fn a_script_that_is_wrong_fails_at_every_attempt_and_says_where() {
 #[test]
 fn what_the_kernel_lacks_is_unsupported_and_tried_once() {
     let text = format!("`sysctl -q net.ipv4.tcp_no_such_thing=1`\n{SERVER}");
-    for judged in judged(&[case(&text, IpVersion::V4)]) {
-        assert_eq!(judged.attempts, 1);
-        let is_unsupported = matches!(judged.report.verdict, Verdict::Unsupported { .. });
-        assert!(is_unsupported, "{:?}", judged.report.verdict);
+    for result in results(&[case(&text, IpVersion::V4)]) {
+        assert_eq!(result.attempts, 1);
+        let is_unsupported = matches!(result.report.verdict, Verdict::Unsupported { .. });
+        assert!(is_unsupported, "{:?}", result.report.verdict);
     }
 }
 
@@ -170,9 +170,9 @@ fn counters_of_the_namespace_are_asked_as_nstat_does() {
     );
     passes(&text);
     let wrong = text.replace("\" 1 \"", "\" 2 \"");
-    for judged in judged(&[case(&wrong, IpVersion::V4)]) {
-        let Verdict::Failed(failure) = &judged.report.verdict else {
-            panic!("{:?}", judged.report.verdict);
+    for result in results(&[case(&wrong, IpVersion::V4)]) {
+        let Verdict::Failed(failure) = &result.report.verdict else {
+            panic!("{:?}", result.report.verdict);
         };
         assert_eq!(failure.class, Class::Command);
     }

@@ -4,19 +4,21 @@
 //! depends on the message, and attributes.
 
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 
-use netlink_sys::protocols::{NETLINK_GENERIC, NETLINK_ROUTE};
+use libc::{NETLINK_GENERIC, NETLINK_ROUTE};
 
-use crate::netlink;
+use crate::{check_size, own};
 
+/// Bytes of `struct nlmsghdr`.
 const HEADER: usize = 16;
-const NLMSG_ERROR: u16 = 2;
-const NLMSG_DONE: u16 = 3;
-const NLM_F_REQUEST: u16 = 1;
-const NLM_F_ACK: u16 = 4;
-const NLM_F_EXCL: u16 = 0x200;
-const NLM_F_DUMP: u16 = 0x300;
-const NLM_F_CREATE: u16 = 0x400;
+const NLMSG_ERROR: u16 = libc::NLMSG_ERROR as u16;
+const NLMSG_DONE: u16 = libc::NLMSG_DONE as u16;
+const NLM_F_REQUEST: u16 = libc::NLM_F_REQUEST as u16;
+pub(crate) const NLM_F_ACK: u16 = libc::NLM_F_ACK as u16;
+const NLM_F_EXCL: u16 = libc::NLM_F_EXCL as u16;
+pub(crate) const NLM_F_DUMP: u16 = libc::NLM_F_DUMP as u16;
+const NLM_F_CREATE: u16 = libc::NLM_F_CREATE as u16;
 /// Flags of an attribute's type: nested, byte order.
 const ATTRIBUTE_FLAGS: u16 = 0xc000;
 
@@ -116,41 +118,75 @@ pub fn long(bytes: &[u8], offset: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(octets.try_into().ok()?))
 }
 
-fn ask(protocol: isize, kind: u16, body: &[u8], flags: u16) -> io::Result<Vec<Vec<u8>>> {
-    let is_dump = flags & NLM_F_DUMP == NLM_F_DUMP;
-    let flags = NLM_F_REQUEST | flags;
-    let length = (HEADER + body.len()) as u32;
-    let mut message = length.to_ne_bytes().to_vec();
-    message.extend_from_slice(&kind.to_ne_bytes());
-    message.extend_from_slice(&flags.to_ne_bytes());
-    message.extend_from_slice(&[0; 8]);
-    message.extend_from_slice(body);
-    let socket = netlink::dial(protocol)?;
-    socket.send(&message, 0)?;
+fn ask(protocol: i32, kind: u16, body: &[u8], flags: u16) -> io::Result<Vec<Vec<u8>>> {
+    let mut socket = NetlinkSocket::open(protocol)?;
+    socket.send(kind, body, flags)?;
     let mut answers = Vec::new();
     loop {
-        let (received, _) = socket.recv_from_full()?;
-        let is_last = take_apart(&received, &mut answers)?;
-        if is_last || !is_dump {
+        let is_last = socket.receive(|body| answers.push(body.to_vec()))?;
+        if is_last || flags & NLM_F_DUMP != NLM_F_DUMP {
             return Ok(answers);
         }
     }
 }
 
-/// Adds the bodies of the messages in `received`; returns whether the list ends there.
-fn take_apart(mut received: &[u8], answers: &mut Vec<Vec<u8>>) -> io::Result<bool> {
-    while let Some(length) = word(received, 0) {
-        let length = length as usize;
-        let kind = received.get(4..6).and_then(|octets| octets.try_into().ok());
-        let body = received.get(HEADER..length).unwrap_or_default();
-        match kind.map(u16::from_ne_bytes) {
-            Some(NLMSG_DONE) => return Ok(true),
-            Some(NLMSG_ERROR) => return refusal(body).map_or(Ok(true), Err),
-            _ => answers.push(body.to_vec()),
+/// A netlink socket of the calling thread's namespace, with a buffer for answers.
+#[derive(Debug)]
+pub(crate) struct NetlinkSocket {
+    socket: OwnedFd,
+    buffer: Vec<u8>,
+}
+
+impl NetlinkSocket {
+    pub(crate) fn open(protocol: i32) -> io::Result<Self> {
+        /// Maximum bytes of a datagram from the kernel.
+        const ROOM: usize = 1 << 16;
+        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
+        Ok(Self {
+            // SAFETY: plain integers; the descriptor is a new one.
+            socket: unsafe { own(libc::socket(libc::AF_NETLINK, kind, protocol))? },
+            buffer: vec![0; ROOM],
+        })
+    }
+
+    /// Sends a request of the type `kind`.
+    pub(crate) fn send(&self, kind: u16, body: &[u8], flags: u16) -> io::Result<()> {
+        let length = (HEADER + body.len()) as u32;
+        let mut message = length.to_ne_bytes().to_vec();
+        message.extend_from_slice(&kind.to_ne_bytes());
+        message.extend_from_slice(&(NLM_F_REQUEST | flags).to_ne_bytes());
+        message.extend_from_slice(&[0; 8]);
+        message.extend_from_slice(body);
+        let (start, length) = (message.as_ptr().cast(), message.len());
+        // SAFETY: pointer and length are those of `message`.
+        check_size(unsafe { libc::send(self.socket.as_raw_fd(), start, length, 0) })?;
+        Ok(())
+    }
+
+    /// Reads one datagram and calls `each` with the body of each answer. Returns whether the
+    /// answers end with it.
+    pub(crate) fn receive(&mut self, each: impl FnMut(&[u8])) -> io::Result<bool> {
+        let (start, length) = (self.buffer.as_mut_ptr().cast(), self.buffer.len());
+        // SAFETY: pointer and length are those of the buffer.
+        let read = unsafe { libc::recv(self.socket.as_raw_fd(), start, length, libc::MSG_TRUNC) };
+        let datagram = self.buffer.get(..check_size(read)?);
+        take_apart(datagram.ok_or(io::ErrorKind::FileTooLarge)?, each)
+    }
+}
+
+/// Calls `each` with the bodies of the messages in a datagram. Returns whether the answers end
+/// with it.
+fn take_apart(mut datagram: &[u8], mut each: impl FnMut(&[u8])) -> io::Result<bool> {
+    while let Some(body) =
+        word(datagram, 0).and_then(|length| datagram.get(HEADER..length as usize))
+    {
+        match u16::from_ne_bytes([datagram[4], datagram[5]]) {
+            NLMSG_DONE => return Ok(true),
+            NLMSG_ERROR => return refusal(body).map_or(Ok(true), Err),
+            _ => each(body),
         }
-        received = received
-            .get(length.next_multiple_of(4).max(HEADER)..)
-            .unwrap_or_default();
+        let length = (HEADER + body.len()).next_multiple_of(4);
+        datagram = datagram.get(length..).unwrap_or_default();
     }
     Ok(false)
 }
@@ -180,5 +216,19 @@ mod tests {
         for wrong in [&[3, 0, 1, 0][..], &[200, 0, 1, 0, 9], &[0, 0, 0, 0], &[8]] {
             assert_eq!(attributes(wrong).count(), 0, "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn messages_that_are_cut_off_are_passed_over_and_the_last_one_ends_the_answers() {
+        let nothing = |_: &[u8]| panic!("no whole message");
+        let mut datagram = vec![0_u8; 64];
+        datagram[0..4].copy_from_slice(&900_u32.to_ne_bytes());
+        assert!(!take_apart(&datagram, nothing).unwrap());
+        datagram[0..4].copy_from_slice(&64_u32.to_ne_bytes());
+        let mut lengths = Vec::new();
+        assert!(!take_apart(&datagram, |body| lengths.push(body.len())).unwrap());
+        assert_eq!(lengths, [64 - HEADER]);
+        datagram[4..6].copy_from_slice(&NLMSG_DONE.to_ne_bytes());
+        assert!(take_apart(&datagram, nothing).unwrap());
     }
 }

@@ -14,7 +14,7 @@
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 
-use crate::{device, host_route, question, settings, socket};
+use crate::{device, host_route, netlink_request, settings, socket};
 
 /// Sets the initial ssthresh of connections from `from` to `to` in the calling thread's namespace.
 /// It is `segments`. There must be no connection to `to` yet, since its route is interrupted for a
@@ -28,13 +28,13 @@ pub fn set(from: IpAddr, to: IpAddr, segments: u32) -> io::Result<()> {
     let control = device::control_socket(libc::AF_INET)?;
     device::bring_up(&control, "lo")?;
     let route = host_route::own(device::index(&control, "lo")?, to, segments);
-    question::create(libc::RTM_NEWROUTE, &route)?;
-    let met = meet(from, to);
-    met.and(question::change(libc::RTM_DELROUTE, &route))
+    netlink_request::create(libc::RTM_NEWROUTE, &route)?;
+    let result = open_and_close(from, to);
+    result.and(netlink_request::change(libc::RTM_DELROUTE, &route))
 }
 
 /// Opens and closes a connection to a local address.
-fn meet(from: IpAddr, to: IpAddr) -> io::Result<()> {
+fn open_and_close(from: IpAddr, to: IpAddr) -> io::Result<()> {
     let any: IpAddr = match to {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -58,7 +58,7 @@ fn meet(from: IpAddr, to: IpAddr) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proven::unless_forbidden;
+    use crate::skip::or_skip;
     use crate::{Namespace, tcp_info};
 
     /// Returns the initial ssthresh of a connection under `control`.
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn connections_begin_with_the_threshold_that_was_set_for_their_peer() {
-        let Some(namespace) = unless_forbidden(Namespace::new()) else {
+        let Some(namespace) = or_skip(Namespace::new()) else {
             return;
         };
         let from: IpAddr = Ipv4Addr::LOCALHOST.into();

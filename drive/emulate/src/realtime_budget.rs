@@ -97,17 +97,17 @@ mod tests {
 
     #[test]
     fn who_never_sleeps_is_told_to_before_long_and_gives_more_than_a_twentieth() {
-        let mut rest = RealtimeBudget::new();
+        let mut budget = RealtimeBudget::new();
         let (mut now, mut theirs) = (0, 0);
         while now < 1_000_000 {
             now += 5;
-            rest.pass(at(now));
-            if rest.is_due() {
-                let slept = rest.pause() + Duration::from_micros(14);
+            budget.pass(at(now));
+            if budget.is_due() {
+                let slept = budget.pause() + Duration::from_micros(14);
                 now += slept.as_nanos() / 1000;
-                theirs += slept.saturating_sub(rest.waking).as_nanos() / 1000;
-                rest.pass(at(now));
-                rest.pay(slept);
+                theirs += slept.saturating_sub(budget.waking).as_nanos() / 1000;
+                budget.pass(at(now));
+                budget.pay(slept);
             }
         }
         assert!((60_000..75_000).contains(&theirs), "{theirs}");
@@ -115,33 +115,33 @@ mod tests {
 
     #[test]
     fn each_time_the_processor_was_taken_sleeps_are_longer_up_to_a_limit() {
-        let mut rest = RealtimeBudget::new();
-        let mut before = rest.pause();
+        let mut budget = RealtimeBudget::new();
+        let mut before = budget.pause();
         for _ in 0..3 {
-            rest.learn(Duration::from_micros(50_000));
-            assert!(rest.pause() > before);
-            before = rest.pause();
+            budget.learn(Duration::from_micros(50_000));
+            assert!(budget.pause() > before);
+            before = budget.pause();
         }
-        rest.learn(Duration::from_micros(50_000));
-        assert_eq!(rest.pause(), before);
+        budget.learn(Duration::from_micros(50_000));
+        assert_eq!(budget.pause(), before);
     }
 
     #[test]
     fn who_sleeps_anyway_is_left_alone() {
-        let mut rest = RealtimeBudget::new();
+        let mut budget = RealtimeBudget::new();
         for millis in 1..1000 {
-            rest.pass(at(millis * 1000));
-            rest.pay(Duration::from_micros(100));
-            assert!(!rest.is_due());
+            budget.pass(at(millis * 1000));
+            budget.pay(Duration::from_micros(100));
+            assert!(!budget.is_due());
         }
     }
 
     #[test]
     fn a_long_sleep_does_not_pay_for_a_whole_second() {
-        let mut rest = RealtimeBudget::new();
-        rest.pass(at(10_000_000));
-        rest.pay(Duration::from_micros(9_000_000));
-        rest.pass(at(10_000_000 + 130_000));
-        assert!(rest.is_due());
+        let mut budget = RealtimeBudget::new();
+        budget.pass(at(10_000_000));
+        budget.pay(Duration::from_micros(9_000_000));
+        budget.pass(at(10_000_000 + 130_000));
+        assert!(budget.is_due());
     }
 }

@@ -28,13 +28,13 @@ impl Error for DeviceGone {
 
 /// Why there is no connection, if the engine itself has none.
 #[derive(Clone, Debug)]
-pub struct Trouble {
+pub struct StackError {
     pub kind: io::ErrorKind,
     pub what: &'static str,
     pub cause: Option<DeviceGone>,
 }
 
-impl Trouble {
+impl StackError {
     pub const fn new(kind: io::ErrorKind, what: &'static str) -> Self {
         Self {
             kind,
@@ -59,21 +59,21 @@ impl Trouble {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for StackError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.what)
     }
 }
 
-impl Error for Trouble {
+impl Error for StackError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.cause.as_ref().map(|cause| cause as _)
     }
 }
 
-impl From<Trouble> for io::Error {
-    fn from(trouble: Trouble) -> Self {
-        Self::new(trouble.kind, trouble)
+impl From<StackError> for io::Error {
+    fn from(error: StackError) -> Self {
+        Self::new(error.kind, error)
     }
 }
 

@@ -4,14 +4,14 @@ use std::io;
 
 /// Packets written to a device, by outcome; a super-segment counts as one.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Written {
+pub struct WriteOutcomes {
     /// Accepted by the kernel behind it.
     pub taken: u64,
     /// Rejected; to the receiver they are lost.
     pub refused: u64,
 }
 
-impl Written {
+impl WriteOutcomes {
     /// Counts the outcome of a packet; returns the error if the device is gone.
     pub fn count(&mut self, written: io::Result<usize>) -> Option<io::Error> {
         match written {
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_packet_is_taken_refused_or_the_end() {
-        let mut written = Written::default();
+        let mut written = WriteOutcomes::default();
         let failed = |number| Err(io::Error::from_raw_os_error(number));
         assert!(written.count(Ok(1500)).is_none());
         assert!(written.count(failed(libc::EINVAL)).is_none());
@@ -56,7 +56,7 @@ mod tests {
             gone.and_then(|error| error.raw_os_error()),
             Some(libc::ENODEV)
         );
-        let expected = Written {
+        let expected = WriteOutcomes {
             taken: 1,
             refused: 2,
         };

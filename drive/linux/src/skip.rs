@@ -7,7 +7,7 @@ use crate::SetupError;
 ///
 /// # Panics
 /// If it failed for another reason.
-pub fn unless_forbidden<T>(made: Result<T, SetupError>) -> Option<T> {
+pub fn or_skip<T>(made: Result<T, SetupError>) -> Option<T> {
     match made {
         Ok(made) => Some(made),
         Err(error) => {
