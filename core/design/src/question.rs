@@ -12,12 +12,12 @@ use gigatcp_plan::axis::Axis;
 use gigatcp_plan::{Diagnostic, Diagnostics, Place, Plan, Severity, Sweep};
 use gigatcp_units::settings::Misread;
 
-use crate::fractional::{Fraction, MOST_FACTORS};
-use crate::sampling::MOST_SOBOL;
+use crate::fractional::{Fraction, MAX_FACTORS};
+use crate::sampling::MAX_SOBOL;
 use crate::statistics::Summary;
 
 /// Maximum number of repetitions of a cell with `until`.
-const MOST_REPETITIONS: u32 = 200;
+const MAX_REPETITIONS: u32 = 200;
 
 /// Minimum number of repetitions for an interval: with fewer, the deviation is uncertain.
 pub const FEWEST_REPETITIONS: u32 = 5;
@@ -89,7 +89,7 @@ impl Question {
             draw: either(&typed.draw, &own.draw),
             metric: text(&typed.metric, &own.metric, "goodput_bps"),
             until,
-            most: typed.most.or(own.most).unwrap_or(MOST_REPETITIONS),
+            most: typed.most.or(own.most).unwrap_or(MAX_REPETITIONS),
         }
     }
 
@@ -188,7 +188,7 @@ impl Design {
 
     /// Returns the fraction for this number of factors, if the design is one.
     pub(crate) fn fraction(&self, factors: usize) -> Option<Result<Fraction, Refused>> {
-        let most = format!("a fraction has up to {MOST_FACTORS} axes");
+        let most = format!("a fraction has up to {MAX_FACTORS} axes");
         match self {
             Self::Fractional(resolution) => {
                 let fraction = Fraction::smallest(factors, *resolution);
@@ -210,7 +210,7 @@ impl Design {
     /// Returns the maximum number of axes.
     pub(crate) const fn most_axes(&self) -> usize {
         match self {
-            Self::Sobol(_) => MOST_SOBOL,
+            Self::Sobol(_) => MAX_SOBOL,
             _ => usize::MAX,
         }
     }

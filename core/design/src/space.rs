@@ -24,7 +24,7 @@ use crate::question::{Design, Question, Refused};
 use crate::sampling;
 
 /// Maximum number of cell numbers.
-pub const MOST_CELLS: u64 = 100_000_000;
+pub const MAX_CELLS: u64 = 100_000_000;
 
 /// Purpose of the random streams of batches.
 const DRAW: u64 = 0x6472_6177;
@@ -236,9 +236,9 @@ impl Space {
             Points::All => product(),
             Points::Listed(levels) => Some((levels.len() / dimensions.max(1)) as u64),
         };
-        let few = count.filter(|count| *count <= MOST_CELLS);
+        let few = count.filter(|count| *count <= MAX_CELLS);
         self.count = few.ok_or_else(|| {
-            let why = format!("more than {MOST_CELLS} cells");
+            let why = format!("more than {MAX_CELLS} cells");
             wrong(&why, "fewer levels, or a sample: `latin-hypercube 1000`")
         })?;
         Ok(())

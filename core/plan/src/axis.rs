@@ -38,7 +38,7 @@ mod expression;
 mod span;
 
 /// Maximum levels of an axis.
-pub const MOST_LEVELS: usize = 1_000_000;
+pub const MAX_LEVELS: usize = 1_000_000;
 
 /// Keys that vary together, and their levels.
 #[derive(Clone, PartialEq, Debug)]
@@ -100,7 +100,10 @@ impl Axis {
             names.push(part.0.to_owned());
         }
         let (levels, when) = match find_word(rest, " when ") {
-            Some(at) => (&rest[..at], conditions(&rest[at + 6..], begin + at + 6)?),
+            Some(at) => {
+                let when = Condition::read_all(&rest[at + 6..], begin + at + 6)?;
+                (&rest[..at], when)
+            }
             None => (rest, vec![]),
         };
         let parts = split(levels, ',', begin)?;
@@ -215,10 +218,6 @@ fn unquoted(text: &str) -> &str {
     quoted('"').or_else(|| quoted('\'')).unwrap_or(text)
 }
 
-fn conditions(text: &str, begin: usize) -> Result<Vec<Condition>, Misread> {
-    Condition::read_all(text, begin)
-}
-
 /// Returns the position of `word` outside of quotes and brackets.
 fn find_word(text: &str, word: &str) -> Option<usize> {
     outside(text).find(|at| text[*at..].starts_with(word))
@@ -267,8 +266,8 @@ pub(crate) fn split(
         parts.push((trimmed, start..start + trimmed.len()));
         from = to + separator.len_utf8();
     }
-    if parts.len() > MOST_LEVELS {
-        let why = format!("more than {MOST_LEVELS} levels");
+    if parts.len() > MAX_LEVELS {
+        let why = format!("more than {MAX_LEVELS} levels");
         return Err(Misread::new(
             "",
             begin..begin + text.len(),

@@ -14,12 +14,12 @@ use gigatcp_path::{
     AckFilter, GilbertElliott, Jitter, JitterLaw, Middlebox, QueueConfig, Schedule, WindowScale,
 };
 use gigatcp_units::grammar::ParseError;
-use gigatcp_units::settings::parts;
+use gigatcp_units::settings::{Misread, parts};
 use gigatcp_units::{Duration, Probability};
 
 use crate::diagnostic::shown;
 use crate::nearest::nearest;
-use crate::quantity::{self, Misread, QueueLimit};
+use crate::quantity::{self, QueueLimit};
 
 /// A queue as written.
 #[derive(Clone, PartialEq, Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Queue {
     /// The discipline and its settings.
     pub(crate) config: QueueConfig,
     /// Queue limit. `None`: the discipline's default.
-    pub(crate) room: Option<QueueLimit>,
+    pub(crate) limit: Option<QueueLimit>,
 }
 
 /// Returns the error for a part of a text that is not understood.
@@ -53,7 +53,7 @@ fn within(span: &Range<usize>, error: Misread) -> Misread {
 /// `codel, 1000 packets, target 5 ms`.
 pub(crate) fn queue(text: &str) -> Result<Queue, Misread> {
     let mut config = QueueConfig::default();
-    let mut room = None;
+    let mut limit = None;
     let is_named = parts(text)
         .find_map(|(part, _)| queue::find(part))
         .map(|entry| config.discipline = entry)
@@ -65,8 +65,8 @@ pub(crate) fn queue(text: &str) -> Result<Queue, Misread> {
         let word = part.split([' ', '=']).next().unwrap_or(part);
         let begins_with_digit = part.starts_with(|c: char| c.is_ascii_digit() || c == '.');
         if begins_with_digit || part == "unlimited" {
-            let read = quantity::room(part).map_err(|error| within(&span, error))?;
-            if room.replace(read).is_some() {
+            let read = quantity::queue_limit(part).map_err(|error| within(&span, error))?;
+            if limit.replace(read).is_some() {
                 let why = "the queue has a room already".to_owned();
                 return Err(misread(part, span, why, "one room"));
             }
@@ -87,10 +87,10 @@ pub(crate) fn queue(text: &str) -> Result<Queue, Misread> {
         let hint = format!("other values of `{}`", conflict.names.join("` and `"));
         return Err(misread(part, span, conflict.why.to_owned(), hint));
     }
-    if !is_named && room.is_none() {
+    if !is_named && limit.is_none() {
         return Err(no_such_part(&config, false, text, 0..text.len()));
     }
-    Ok(Queue { config, room })
+    Ok(Queue { config, limit })
 }
 
 fn parameter(config: &QueueConfig, name: &str) -> Option<&'static Parameter> {
@@ -318,16 +318,16 @@ mod tests {
     #[test]
     fn a_queue_is_a_room_a_discipline_or_both() {
         let plain = queue("100 packets").unwrap();
-        assert_eq!(plain.room, Some(QueueLimit::Packets(100)));
+        assert_eq!(plain.limit, Some(QueueLimit::Packets(100)));
         assert_eq!(plain.config, QueueConfig::default());
         let fq = queue("fq_codel").unwrap();
-        assert_eq!((fq.config.discipline.name, fq.room), ("fq_codel", None));
+        assert_eq!((fq.config.discipline.name, fq.limit), ("fq_codel", None));
         let both = queue("codel,1000 packets, target 20 ms , ecn").unwrap();
-        assert_eq!(both.room, Some(QueueLimit::Packets(1000)));
+        assert_eq!(both.limit, Some(QueueLimit::Packets(1000)));
         let set: Vec<&str> = both.config.settings.iter().map(|one| one.name).collect();
         assert_eq!(set, ["target", "ecn"]);
         let room = queue("2 MB, codel").unwrap();
-        assert_eq!(room.room, Some(QueueLimit::Bytes(Bytes::new(2_000_000))));
+        assert_eq!(room.limit, Some(QueueLimit::Bytes(Bytes::new(2_000_000))));
     }
 
     #[test]

@@ -7,63 +7,23 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::ops::Range;
 use core::str::FromStr;
 
 use gigatcp_path::{MarkAbove, Picoseconds};
-use gigatcp_units::grammar::{self, ParseError, ParseErrorKind};
-use gigatcp_units::{Bytes, settings};
+use gigatcp_units::Bytes;
+use gigatcp_units::grammar::{self, ParseError};
+use gigatcp_units::settings::Misread;
 
 use crate::diagnostic::shown;
 use crate::nearest::nearest;
 
-/// Why a text is not the expected quantity.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Misread {
-    /// The text read and what is wrong with it.
-    pub(crate) why: String,
-    /// The wrong part of the text.
-    pub(crate) span: Range<usize>,
-    /// The word that was most likely meant.
-    pub(crate) nearest: Option<String>,
-    /// The correction.
-    pub(crate) hint: String,
-}
-
-impl Misread {
-    fn new(text: &str, what: &str, why: &str, hint: &str) -> Self {
-        Self {
-            why: format!("`{}` is not {what}: {why}", shown(text)),
-            span: 0..text.len(),
-            nearest: None,
-            hint: hint.to_owned(),
-        }
-    }
-}
-
-impl From<ParseError> for Misread {
-    fn from(error: ParseError) -> Self {
-        let nearest = match error.kind() {
-            ParseErrorKind::UnknownUnit { nearest, .. } => nearest.map(str::to_owned),
-            _ => None,
-        };
-        Self {
-            why: format!("{error}"),
-            span: error.span(),
-            nearest,
-            hint: error.hint(),
-        }
-    }
-}
-
-impl From<settings::Misread> for Misread {
-    fn from(error: settings::Misread) -> Self {
-        Self {
-            why: error.why,
-            span: error.span,
-            nearest: error.nearest,
-            hint: error.hint,
-        }
+/// Returns the error for a text that is not the quantity `what`.
+fn not_a(what: &str, text: &str, why: &str, hint: &str) -> Misread {
+    Misread {
+        why: format!("`{}` is not {what}: {why}", shown(text)),
+        span: 0..text.len(),
+        nearest: None,
+        hint: hint.to_owned(),
     }
 }
 
@@ -71,7 +31,7 @@ impl From<settings::Misread> for Misread {
 pub(crate) fn no_such_word(text: &str, words: &[&str]) -> Misread {
     let listed: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
     let hint = format!("one of {}", listed.join(", "));
-    let misread = Misread::new(text, "a word it takes", "it is another", &hint);
+    let misread = not_a("a word it takes", text, "it is another", &hint);
     Misread {
         nearest: nearest(text, words.iter().copied()).map(|word| format!("\"{word}\"")),
         ..misread
@@ -92,7 +52,7 @@ pub(crate) fn octets(text: &str) -> Result<Bytes, Misread> {
 pub(crate) fn packet_rate(text: &str) -> Result<u64, Misread> {
     let misread = |why: &str| {
         let hint = "packet/s, kpacket/s or Mpacket/s, as in \"130600 packet/s\"";
-        Misread::new(text, "a number of packets per second", why, hint)
+        not_a("a number of packets per second", text, why, hint)
     };
     let (number, unit) = split(text);
     let scale = match unit {
@@ -109,7 +69,7 @@ pub(crate) fn packet_rate(text: &str) -> Result<u64, Misread> {
 pub(crate) fn cost(text: &str) -> Result<Picoseconds, Misread> {
     let misread = |why: &str| {
         let hint = "ps, ns, us, ms or s, as in \"450 ps\" or \"3.2 us\"";
-        Misread::new(text, "a short time", why, hint)
+        not_a("a short time", text, why, hint)
     };
     let (number, unit) = split(text);
     let scale = match unit {
@@ -138,12 +98,12 @@ pub(crate) enum QueueLimit {
 }
 
 /// Units of a queue limit.
-const ROOM_UNITS: [&str; 9] = ["BDP", "packets", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB"];
+const QUEUE_LIMIT_UNITS: [&str; 9] = ["BDP", "packets", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB"];
 
 /// Reads a queue limit: `1 BDP`, `100 packets`, `2 MB`, `unlimited`.
-pub(crate) fn room(text: &str) -> Result<QueueLimit, Misread> {
+pub(crate) fn queue_limit(text: &str) -> Result<QueueLimit, Misread> {
     let forms = "\"1 BDP\", \"100 packets\", \"2 MB\" or \"unlimited\"";
-    let misread = |why: &str| Misread::new(text, "the room of a queue", why, forms);
+    let misread = |why: &str| not_a("the room of a queue", text, why, forms);
     if text.trim() == "unlimited" {
         return Ok(QueueLimit::Unlimited);
     }
@@ -158,7 +118,7 @@ pub(crate) fn room(text: &str) -> Result<QueueLimit, Misread> {
             .parse()
             .map(QueueLimit::Bytes)
             .map_err(|error: ParseError| Misread {
-                nearest: nearest(unit, ROOM_UNITS).map(str::to_owned),
+                nearest: nearest(unit, QUEUE_LIMIT_UNITS).map(str::to_owned),
                 span: error.span(),
                 ..misread("it is neither BDPs nor packets nor an amount of data")
             }),
@@ -173,7 +133,7 @@ const THRESHOLD_UNITS: [&str; 12] = [
 /// Reads a marking threshold: `65 packets`, `100 kB`, `1 ms`.
 pub(crate) fn threshold(text: &str) -> Result<MarkAbove, Misread> {
     let forms = "\"65 packets\", \"100 kB\" or \"1 ms\"";
-    let misread = |why: &str| Misread::new(text, "a marking threshold", why, forms);
+    let misread = |why: &str| not_a("a marking threshold", text, why, forms);
     let (number, unit) = split(text);
     if ["packet", "packets"].contains(&unit) {
         return scaled(number, 1).map(MarkAbove::Packets).map_err(misread);
@@ -273,13 +233,16 @@ mod tests {
 
     #[test]
     fn a_queue_is_given_in_packets_bytes_or_bandwidth_delay_products() {
-        assert_eq!(room("unlimited"), Ok(QueueLimit::Unlimited));
-        assert_eq!(room("100 packets"), Ok(QueueLimit::Packets(100)));
-        assert_eq!(room("1 packet"), Ok(QueueLimit::Packets(1)));
-        assert_eq!(room("0.25 BDP"), Ok(QueueLimit::MilliBdp(250)));
-        assert_eq!(room("2 MB"), Ok(QueueLimit::Bytes(Bytes::new(2_000_000))));
+        assert_eq!(queue_limit("unlimited"), Ok(QueueLimit::Unlimited));
+        assert_eq!(queue_limit("100 packets"), Ok(QueueLimit::Packets(100)));
+        assert_eq!(queue_limit("1 packet"), Ok(QueueLimit::Packets(1)));
+        assert_eq!(queue_limit("0.25 BDP"), Ok(QueueLimit::MilliBdp(250)));
+        assert_eq!(
+            queue_limit("2 MB"),
+            Ok(QueueLimit::Bytes(Bytes::new(2_000_000)))
+        );
         for wrong in ["1.5 packets", "100", "2 apples", "-1 BDP", "0.0001 BDP", ""] {
-            assert!(room(wrong).is_err(), "{wrong}");
+            assert!(queue_limit(wrong).is_err(), "{wrong}");
         }
     }
 
@@ -302,7 +265,7 @@ mod tests {
             "0.".to_owned() + &"1".repeat(100_000),
             "µ".repeat(9),
         ] {
-            assert!(room(&text).is_err());
+            assert!(queue_limit(&text).is_err());
             assert!(threshold(&text).is_err());
             assert!(cost(&(text.clone() + " us")).is_err());
             assert!(packet_rate(&(text + " packet/s")).is_err());

@@ -431,7 +431,7 @@ impl World {
     #[inline]
     fn fingerprint(&mut self, packet: &Packet) {
         if self.config.observe.fingerprint {
-            // Flows of a plan need 14 bits (`gigatcp_plan::keys::MOST_FLOWS`).
+            // Flows of a plan need 14 bits (`gigatcp_plan::keys::MAX_FLOWS`).
             let flow = u64::from(packet.flow) << 48 ^ u64::from(packet.flow) >> 16;
             let (numbers, rest) = match &packet.content {
                 Content::Segment(segment) => numbers_of(segment),

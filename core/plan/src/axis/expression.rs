@@ -45,7 +45,7 @@ enum Operator {
 }
 
 /// Maximum nesting: the parser is recursive, and each level uses stack.
-const MOST_NESTED: usize = 64;
+const MAX_NESTED: usize = 64;
 
 /// Returns whether a text contains `bdp` or a key.
 pub(super) fn is_computed(text: &str) -> bool {
@@ -174,7 +174,7 @@ impl<'a> Parser<'a> {
 
     fn sum(&mut self) -> Result<Node, Misread> {
         self.depth += 1;
-        if self.depth > MOST_NESTED {
+        if self.depth > MAX_NESTED {
             return Err(self.wrong(0..self.text.len(), "too many parentheses"));
         }
         let operators = [('+', Operator::Add), ('-', Operator::Subtract)];

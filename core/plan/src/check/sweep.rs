@@ -51,9 +51,10 @@ fn check(reader: &Reader, key: &str, read: impl Fn(&str) -> Result<(), Misread>)
         };
         if let Err(misread) = read(text) {
             let place: Place = element.place_within(text, misread.span);
-            let finding = Diagnostic::error(&place, format!("`{key}`: {}", misread.why));
-            let finding = finding.nearest(misread.nearest).hint(misread.hint);
-            reader.findings().add(finding);
+            Diagnostic::error(&place, format!("`{key}`: {}", misread.why))
+                .nearest(misread.nearest)
+                .hint(misread.hint)
+                .report(reader.findings());
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{Parsed, time};
 use crate::ast::{Call, Member, Value};
 
 /// Maximum nesting of brackets; hostile text must not exhaust the stack.
-const MOST_DEPTH: u32 = 40;
+const MAX_DEPTH: u32 = 40;
 
 const EXPECTED: &str = "an event: `<` or `>` and a packet, a call, a command in backticks, or %{";
 
@@ -109,7 +109,7 @@ fn value(cursor: &mut Cursor<'_>, depth: u32) -> Parsed<Value> {
 }
 
 fn single(cursor: &mut Cursor<'_>, depth: u32) -> Parsed<Value> {
-    if depth > MOST_DEPTH {
+    if depth > MAX_DEPTH {
         return Err(cursor.mistake("fewer brackets inside one another"));
     }
     if cursor.take("...") {

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::{Parameter, Settings, SettingsError, Value};
-use crate::grammar;
+use crate::grammar::{self, ParseError, ParseErrorKind};
 use crate::nearest::nearest;
 
 /// Error of parsing settings.
@@ -48,6 +48,21 @@ impl Misread {
         Self {
             nearest: nearest(word, known).map(str::to_owned),
             ..self
+        }
+    }
+}
+
+impl From<ParseError> for Misread {
+    fn from(error: ParseError) -> Self {
+        let nearest = match error.kind() {
+            ParseErrorKind::UnknownUnit { nearest, .. } => nearest.map(str::to_owned),
+            _ => None,
+        };
+        Self {
+            why: format!("{error}"),
+            span: error.span(),
+            nearest,
+            hint: error.hint(),
         }
     }
 }
