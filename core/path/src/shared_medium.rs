@@ -95,7 +95,7 @@ impl SharedMediumConfig {
     /// the slot time (clause 4.1.2.2).
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.rate == Rate::ZERO {
-            return Err(ConfigError::MediumStandsStill);
+            return Err(ConfigError::MediumWithoutRate);
         }
         let times = Times::new(self.rate);
         if self.delay.saturating_mul(2) + times.jam > times.slot {

@@ -164,12 +164,12 @@ impl Plan {
     fn without_errors(mut self) -> Self {
         if let Self::Network(_, links) = &mut self {
             for link in links {
-                link.tells_too_big = false;
+                link.notifies_too_big = false;
             }
         }
         if let Self::Joined(forward, reverse, ..) = &mut self {
             for link in forward.iter_mut().chain(reverse) {
-                link.tells_too_big = false;
+                link.notifies_too_big = false;
             }
         }
         self
@@ -255,7 +255,7 @@ prop_compose! {
                 }),
             }),
             mtu: mtu.map(Bytes::new),
-            tells_too_big: true,
+            notifies_too_big: true,
             ..HopConfig::default()
         }
     }

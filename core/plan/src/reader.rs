@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::fmt::Display;
 
 use gigatcp_path::Trace;
-use gigatcp_units::settings::Misread;
+use gigatcp_units::settings::TextError;
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use crate::diagnostic::{Diagnostic, Findings, Place, shown};
@@ -315,7 +315,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn parsed<T>(
         &self,
         name: &str,
-        read: impl Fn(&str) -> Result<T, Misread>,
+        read: impl Fn(&str) -> Result<T, TextError>,
     ) -> Option<T> {
         let (key, value) = self.find(name)?;
         self.quantity(key, value, read)
@@ -426,7 +426,7 @@ impl<'a> Reader<'a> {
         &self,
         key: &Key,
         value: &Value,
-        parse: impl Fn(&str) -> Result<T, Misread>,
+        parse: impl Fn(&str) -> Result<T, TextError>,
     ) -> Option<T> {
         match &value.kind {
             ValueKind::Text(text) => self.understood(key, value, text, parse(text)),
@@ -450,17 +450,17 @@ impl<'a> Reader<'a> {
         key: &Key,
         value: &Value,
         text: &str,
-        read: Result<T, Misread>,
+        read: Result<T, TextError>,
     ) -> Option<T> {
-        let misread = match read {
+        let error = match read {
             Ok(it) => return Some(it),
-            Err(misread) => misread,
+            Err(error) => error,
         };
-        let place = value.place_within(text, misread.span);
-        Diagnostic::error(&place, format!("`{}`: {}", key.name, misread.why))
+        let place = value.place_within(text, error.span);
+        Diagnostic::error(&place, format!("`{}`: {}", key.name, error.why))
             .label(key.kind.to_string())
-            .nearest(misread.nearest)
-            .hint(misread.hint)
+            .nearest(error.nearest)
+            .hint(error.hint)
             .report(self.findings);
         None
     }

@@ -120,7 +120,7 @@ pub fn relative_share(p: Probability) -> f64 {
 
 /// Returns the number of parallel standard connections equivalent to a mean window `w`.
 #[must_use]
-pub fn worth_in_connections(w: f64) -> f64 {
+pub fn equivalent_connections(w: f64) -> f64 {
     (0.23 * libm::pow(w, 0.4)).max(1.0)
 }
 
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn one_connection_at_the_high_window_is_worth_about_twenty_standard_ones() {
-        assert_rounds_to(worth_in_connections(HIGH_WINDOW), 21.3, 1);
-        assert_eq!(worth_in_connections(10.0), 1.0);
+        assert_rounds_to(equivalent_connections(HIGH_WINDOW), 21.3, 1);
+        assert_eq!(equivalent_connections(10.0), 1.0);
     }
 }

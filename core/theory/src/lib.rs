@@ -10,7 +10,8 @@
 //!   long fat paths;
 //! * [`fast_recovery`]: recovery of one loss in a window;
 //! * [`budget`]: all results for one path;
-//! * [`sample`]: means of repeated measurements, their comparison, the end of a warm-up.
+//! * [`sample`], [`distribution`]: means of repeated measurements, their comparison, the end of a
+//!   warm-up.
 //!
 //! Rates, durations, amounts and probabilities are typed. A congestion window is an `f64` in
 //! segments and a number of RTTs an `f64`, because these are means and solutions of equations, not
@@ -31,6 +32,7 @@ pub mod avoidance;
 pub mod bdp;
 pub mod budget;
 pub mod cubic;
+pub mod distribution;
 pub mod estimator_1987;
 pub mod fast_recovery;
 pub mod highspeed;

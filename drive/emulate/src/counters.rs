@@ -61,7 +61,7 @@ pub struct HopView {
     /// Time in which the serializer was busy.
     pub busy: Duration,
     /// That time as a share of the elapsed time.
-    pub utilisation: f64,
+    pub utilization: f64,
 }
 
 impl HopView {
@@ -156,7 +156,7 @@ impl Way {
                 view.backlog = hop.backlog(now);
                 view.look_at_queue(hop.sojourns(now));
                 view.busy = hop.busy_time(now);
-                view.utilisation = hop.utilisation(now);
+                view.utilization = hop.utilization(now);
             });
             view.max_backlog = network.max_backlog()[link];
             view.answers = network.answers()[link];

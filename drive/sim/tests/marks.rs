@@ -60,8 +60,8 @@ fn marks_keep_the_queue_short_and_nothing_is_lost() {
             let hop = outcome.hops[0].counters();
             assert!(hop.marked.packets > 0 && hop.drops.total().is_zero());
             // Reno goes back to half of pipe and queue, which is the pipe.
-            let utilisation = outcome.hops[0].utilisation(outcome.now);
-            assert!(utilisation > 0.97, "{ecn:?} {release:?} {utilisation}");
+            let utilization = outcome.hops[0].utilization(outcome.now);
+            assert!(utilization > 0.97, "{ecn:?} {release:?} {utilization}");
             // Slow start alone overshoots, by no more than the window it had.
             assert!(outcome.max_backlog[0] < 600, "{}", outcome.max_backlog[0]);
         }

@@ -498,7 +498,7 @@ mod tests {
         let mut queue = dualpi2(&[never]);
         let ticket = Ticket {
             is_l4s,
-            takes_mark: speaks_ecn,
+            is_markable: speaks_ecn,
             ..Trial::new("dualpi2", &[], unlimited()).next
         };
         let mut drops = Drops::default();

@@ -583,7 +583,7 @@ mod tests {
     fn signals(p: f64, speaks_ecn: bool) -> (u64, usize) {
         let mut pie = burdened(p, &[("ecn", Value::Flag(true))]);
         let mut ticket = Trial::new("pie", &[], unlimited()).next;
-        ticket.takes_mark = speaks_ecn;
+        ticket.is_markable = speaks_ecn;
         let (mut marked, mut drops) = (0, Drops::default());
         for _ in 0..900 {
             pie.enqueue(at(0.0), &Link::default(), ticket, &mut drops);

@@ -6,7 +6,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use gigatcp_units::settings::Misread;
+use gigatcp_units::settings::TextError;
 
 use super::MAX_LEVELS;
 use super::amount::{Amount, plain};
@@ -38,14 +38,14 @@ impl Span {
         text: &str,
         place: Range<usize>,
         whole: bool,
-    ) -> Result<Option<Self>, Misread> {
+    ) -> Result<Option<Self>, TextError> {
         let Some((from, rest)) = text.split_once("..") else {
             return Ok(None);
         };
         let Some((from, from_unit)) = number(from) else {
             return Ok(None);
         };
-        let wrong = |why: &str| Misread::new(text, place.clone(), why, HINT);
+        let wrong = |why: &str| TextError::new(text, place.clone(), why, HINT);
         let words = ["linear", "log", "step"];
         let cut = words.iter().find_map(|word| {
             let (to, amount) = rest.split_once(&format!(" {word} "))?;

@@ -10,7 +10,7 @@ use gigatcp_path::{
 };
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::profile::{SETTINGS, Setting, SettingValue};
-use gigatcp_units::settings::Misread;
+use gigatcp_units::settings::TextError;
 use gigatcp_units::{Bytes, Duration};
 
 use super::path::{self, Hop};
@@ -326,24 +326,24 @@ fn set(profile: &mut Profile, setting: &Setting, entry: &Entry, reader: &Reader)
             Ok(()) => return,
             Err(_) => None,
         },
-        Err(misread) => misread,
+        Err(error) => error,
     };
     let value = &entry.value;
     let message = format!("`{}` takes {}", setting.name, setting.expects);
     let finding = Diagnostic::error(&value.place, message).label(value.describe());
     match refusal {
         None => finding,
-        Some(misread) => Diagnostic {
-            message: format!("`{}`: {}", setting.name, misread.why),
-            ..finding.nearest(misread.nearest).hint(misread.hint)
+        Some(error) => Diagnostic {
+            message: format!("`{}`: {}", setting.name, error.why),
+            ..finding.nearest(error.nearest).hint(error.hint)
         },
     }
     .report(reader.findings());
 }
 
-/// Converts a plan value for the setting. The error is [`Misread`] for a malformed text, `None` for
+/// Converts a plan value for the setting. The error is [`TextError`] for a malformed text, `None` for
 /// a wrong type.
-fn setting_value(value: &ValueKind, setting: &Setting) -> Result<SettingValue, Option<Misread>> {
+fn setting_value(value: &ValueKind, setting: &Setting) -> Result<SettingValue, Option<TextError>> {
     match value {
         ValueKind::Flag(flag) => Ok(SettingValue::Switch(*flag)),
         ValueKind::Integer(Some(number)) => u32::try_from(*number)

@@ -93,11 +93,11 @@ fn axes(table: &Table, findings: &Findings) -> Vec<(Axis, Place)> {
         };
         let axis = match Axis::read(text) {
             Ok(axis) => axis,
-            Err(misread) => {
-                let place = element.place_within(text, misread.span);
-                Diagnostic::error(&place, format!("`over`: {}", misread.why))
-                    .nearest(misread.nearest)
-                    .hint(misread.hint)
+            Err(error) => {
+                let place = element.place_within(text, error.span);
+                Diagnostic::error(&place, format!("`over`: {}", error.why))
+                    .nearest(error.nearest)
+                    .hint(error.hint)
                     .report(findings);
                 return None;
             }

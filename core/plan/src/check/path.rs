@@ -243,7 +243,7 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
             .octets("mtu")
             .map(|octets| Bytes::new(u64::from(octets))),
         fragments: reader.flag("fragment").unwrap_or(false),
-        tells_too_big: reader.flag("icmp").unwrap_or(true),
+        notifies_too_big: reader.flag("icmp").unwrap_or(true),
         ..HopConfig::default()
     };
     check_marks(reader, &config);

@@ -14,7 +14,7 @@ use super::host::Host;
 use super::socket_options::SocketOptions;
 use crate::ast::Value;
 use crate::stack::{Progress, Returned, Unsupported};
-use crate::symbols::ERRORS;
+use crate::symbols::FAILURES;
 
 /// Options that change nothing a script can see.
 const WITHOUT_EFFECT: [&str; 10] = [
@@ -73,7 +73,7 @@ impl Host {
             || self.set_buffers(fd, open, &name, number)?
             || (open.is_none() && self.set_opening(fd, &name, number, args)?)
             || self.set_sending(fd, open, &name, number, args)?
-            || self.set_telling(fd, open, &name, number, value)?
+            || self.set_ancillary(fd, open, &name, number, value)?
             || self.set_waiting(fd, open, &name, number)
             || self.set_addressing(fd, open, &name, number, value);
         if !known {
@@ -207,7 +207,7 @@ impl Host {
     }
 
     /// Applies options for ancillary data.
-    fn set_telling(
+    fn set_ancillary(
         &mut self,
         fd: i64,
         open: Option<usize>,
@@ -340,15 +340,12 @@ impl Host {
             "SO_ERROR" => {
                 let conn = open.map(|index| &mut self.transport.connections[index]);
                 let errno = conn.and_then(|conn| conn.take_failure());
-                let known = ERRORS.iter().find(|(name, _, _)| Some(*name) == errno);
-                let by_name = has_name(args.get(3));
-                match (known, by_name) {
-                    (Some((name, _, _)), true) => Value::Name(String::from(*name)),
-                    (Some((name, number, _)), false) => {
-                        let own = super::freebsd::errno(name).filter(|_| as_freebsd);
-                        Value::Integer(own.unwrap_or(*number))
-                    }
-                    (None, _) => Value::Integer(0),
+                let known = FAILURES.iter().find(|(name, ..)| Some(*name) == errno);
+                match known {
+                    Some((name, ..)) if has_name(args.get(3)) => Value::Name(String::from(*name)),
+                    Some((.., freebsd)) if as_freebsd => Value::Integer(*freebsd),
+                    Some((_, linux, _)) => Value::Integer(*linux),
+                    None => Value::Integer(0),
                 }
             }
             "SO_SNDBUF" => {
@@ -377,7 +374,7 @@ impl Host {
                 Value::Integer(conn.map_or(i64::from(asked), i64::from))
             }
             "IP_TOS" | "IPV6_TCLASS" => Value::Integer(i64::from(options.tos)),
-            "IP_TTL" | "IPV6_UNICAST_HOPS" => Value::Integer(i64::from(options.ttl)),
+            "IP_TTL" | "IPV6_UNICAST_HOPS" => Value::Integer(i64::from(options.ttl())),
             "TCP_CONGESTION" => {
                 let entry = options.congestion.unwrap_or(congestion);
                 // Linux's own control is called just "cubic" there.
@@ -446,7 +443,7 @@ fn pacing_bound(number: Option<i64>) -> Option<Option<Rate>> {
 fn set_ip(options: &mut SocketOptions, name: &str, size: u64, value: &Value) -> bool {
     match name {
         "IP_TOS" | "IPV6_TCLASS" => options.tos = size as u8,
-        "IP_TTL" | "IPV6_UNICAST_HOPS" => options.ttl = size as u8,
+        "IP_TTL" | "IPV6_UNICAST_HOPS" => options.ttl = Some(size as u8),
         "IP_MTU_DISCOVER" | "IPV6_MTU_DISCOVER" => {
             let words = match value {
                 Value::List(list) => list.as_slice(),
@@ -454,7 +451,7 @@ fn set_ip(options: &mut SocketOptions, name: &str, size: u64, value: &Value) -> 
             };
             let dont = ["IP_PMTUDISC_DONT", "IPV6_PMTUDISC_DONT"];
             let is_off = |word: &Value| dont.iter().any(|name| word.has_word(name));
-            options.dont_fragment = !words.iter().any(is_off);
+            options.may_fragment = words.iter().any(is_off);
         }
         _ => return false,
     }

@@ -11,7 +11,7 @@ use core::fmt;
 
 use crate::{Bytes, Duration, Rate};
 
-pub use text::{Misread, parts};
+pub use text::{TextError, parts};
 
 /// Value of a setting.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -203,7 +203,7 @@ fn hop_records(way: &Way, samples: &[LinkSamples], has_link: bool) -> Vec<HopRec
             queueing_delay_p50_ns: quantile(Some(&hop.sojourns), 0.5),
             queueing_delay_p99_ns: quantile(Some(&hop.sojourns), 0.99),
             samples: samples.iter().map(hop_sample).collect(),
-            ..record_of_hop(&hop.name, &hop.counters, hop.max_backlog, hop.utilisation)
+            ..record_of_hop(&hop.name, &hop.counters, hop.max_backlog, hop.utilization)
         }
     })
     .collect()

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use clap_complete::engine::ArgValueCompleter;
 use gigatcp_design::address::digest;
 use gigatcp_design::question::Design;
-use gigatcp_design::{Question, Refused, Space};
+use gigatcp_design::{Question, QuestionError, Space};
 use gigatcp_plan::{Sweep as Section, Template};
 use gigatcp_sweep::rows::{CellRow, Column, find_metric, metrics};
 use gigatcp_sweep::stored_question::AskedError;
@@ -282,7 +282,7 @@ fn command() -> String {
     format!("gigatcp {}", words.collect::<Vec<_>>().join(" "))
 }
 
-fn refused(refused: Refused) -> Failure {
+fn refused(refused: QuestionError) -> Failure {
     Failure::Plan(Box::new(refused.diagnostics("sweep")))
 }
 
@@ -290,7 +290,7 @@ fn refused(refused: Refused) -> Failure {
 pub(crate) fn unreadable(error: AskedError) -> Failure {
     match error {
         AskedError::Plan(findings) => Failure::Plan(findings),
-        AskedError::Refused(wrong) => refused(wrong),
+        AskedError::QuestionError(wrong) => refused(wrong),
         AskedError::Store(StoreError::Newer { .. }) => Failure::caused(&error)
             .effect("nothing was run or changed")
             .hint("use the version that wrote it, or another directory with `--out`"),
