@@ -4,11 +4,10 @@
 //!
 //! * [`bdp`]: the bandwidth-delay product, and the rate that a window allows;
 //! * [`slow_start`], [`limited_slow_start`]: growth at the start;
-//! * [`avoidance`], [`ack_counting`]: growth from there;
+//! * [`avoidance`]: growth from there;
 //! * [`mathis`], [`pftk`]: rate, RTT and loss;
 //! * [`cubic`], [`highspeed`], [`scalable`]: the response functions made for
 //!   long fat paths;
-//! * [`fast_recovery`]: recovery of one loss in a window;
 //! * [`budget`]: all results for one path;
 //! * [`sample`], [`distribution`]: means of repeated measurements, their comparison, the end of a
 //!   warm-up.
@@ -27,14 +26,11 @@
 
 extern crate alloc;
 
-pub mod ack_counting;
 pub mod avoidance;
 pub mod bdp;
 pub mod budget;
 pub mod cubic;
 pub mod distribution;
-pub mod estimator_1987;
-pub mod fast_recovery;
 pub mod highspeed;
 pub mod limited_slow_start;
 pub mod mathis;

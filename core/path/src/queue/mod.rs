@@ -9,6 +9,20 @@
 //! Its settings, their defaults and their units then appear in plans, on the command line and in
 //! `gigatcp list queues`.
 
+/// Implements [`Discipline::drain`] and [`Discipline::backlog`] for a discipline whose packets wait
+/// in the one queue `waiting`.
+macro_rules! drain_and_backlog {
+    () => {
+        fn drain(&mut self, out: &mut Vec<Ticket>) {
+            self.waiting.drain(out);
+        }
+
+        fn backlog(&self) -> Tally {
+            self.waiting.backlog()
+        }
+    };
+}
+
 mod codel;
 mod dualpi2;
 mod fifo;

@@ -162,13 +162,7 @@ impl Discipline for Rcp {
         self.waiting.pop()
     }
 
-    fn drain(&mut self, out: &mut Vec<Ticket>) {
-        self.waiting.drain(out);
-    }
-
-    fn backlog(&self) -> Tally {
-        self.waiting.backlog()
-    }
+    drain_and_backlog!();
 
     fn poll_timeout(&self) -> Option<Instant> {
         Some(self.due)

@@ -256,13 +256,7 @@ impl Discipline for Xcp {
         ticket
     }
 
-    fn drain(&mut self, out: &mut Vec<Ticket>) {
-        self.waiting.drain(out);
-    }
-
-    fn backlog(&self) -> Tally {
-        self.waiting.backlog()
-    }
+    drain_and_backlog!();
 
     fn poll_timeout(&self) -> Option<Instant> {
         Some(self.end)
