@@ -110,17 +110,13 @@ fn drops_table(text: &str) -> String {
     out
 }
 
-/// Returns the table of causes: variants, and their ids in `Self::Name => "id",`.
+/// Returns the table of causes: rows of `table_of!`, `Name = "id";`.
 fn causes_table(text: &str) -> String {
     let mut out = "| cause | attributed when |\n|---|---|\n".to_owned();
-    let (_, variants) = text.split_once("pub enum Cause {\n").unwrap_or_default();
-    for (about, row) in documented(variants) {
-        let arm = format!("Self::{} => \"", row.trim_end_matches(','));
-        let id = text
-            .split_once(&arm)
-            .and_then(|(_, rest)| rest.split_once('"'));
-        if let Some((id, _)) = id {
-            let _ = writeln!(out, "| `{id}` | {about} |");
+    let (_, rows) = text.split_once("    id {\n").unwrap_or_default();
+    for (about, row) in documented(rows) {
+        if let Some((_, id)) = row.trim_end_matches(';').split_once(" = ") {
+            let _ = writeln!(out, "| `{}` | {about} |", id.trim_matches('"'));
         }
     }
     out.push('\n');
@@ -285,7 +281,7 @@ mod tests {
             "{table}"
         );
         let causes =
-            "pub enum Cause {\n    /// Busy.\n    Busy,\n}\n match { Self::Busy => \"is-busy\", }";
+            "table_of! {\n    id {\n        /// Busy.\n        Busy = \"is-busy\";\n    }\n}";
         assert!(causes_table(causes).contains("| `is-busy` | Busy. |"));
     }
 

@@ -57,10 +57,14 @@ pub trait Application: Debug + Send {
     }
 
     /// Returns the octets it would write at `now` into unlimited space.
-    fn poll_write(&self, now: Instant, socket: u32) -> u64;
+    fn poll_write(&self, _now: Instant, _socket: u32) -> u64 {
+        0
+    }
 
     /// Returns the octets it would read at `now` in one call, if available.
-    fn poll_read(&self, now: Instant, socket: u32) -> u64;
+    fn poll_read(&self, _now: Instant, _socket: u32) -> u64 {
+        u64::MAX
+    }
 
     /// Returns whether it closes the connection at `now`: it writes nothing more.
     fn poll_close(&self, now: Instant, socket: u32) -> bool;

@@ -253,10 +253,6 @@ impl Application for Server {
         self.sockets[socket as usize].to_write
     }
 
-    fn poll_read(&self, _now: Instant, _socket: u32) -> u64 {
-        u64::MAX
-    }
-
     fn poll_close(&self, _now: Instant, socket: u32) -> bool {
         let socket = &self.sockets[socket as usize];
         socket.left_by_peer == Some(0) && socket.jobs == 0 && socket.to_write == 0

@@ -185,10 +185,6 @@ impl Application for Bursts {
         self.to_write
     }
 
-    fn poll_read(&self, _now: Instant, _socket: u32) -> u64 {
-        u64::MAX
-    }
-
     fn poll_close(&self, _now: Instant, _socket: u32) -> bool {
         self.done
     }
@@ -280,14 +276,6 @@ impl Application for Player {
 
     fn handle_failed(&mut self, _now: Instant, _socket: u32) {
         self.report.failures += 1;
-    }
-
-    fn poll_write(&self, _now: Instant, _socket: u32) -> u64 {
-        0
-    }
-
-    fn poll_read(&self, _now: Instant, _socket: u32) -> u64 {
-        u64::MAX
     }
 
     fn poll_close(&self, _now: Instant, _socket: u32) -> bool {

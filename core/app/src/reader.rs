@@ -136,10 +136,6 @@ impl Application for Sink {
         self.failed = true;
     }
 
-    fn poll_write(&self, _now: Instant, _socket: u32) -> u64 {
-        0
-    }
-
     #[inline]
     fn poll_read(&self, _now: Instant, _socket: u32) -> u64 {
         self.read_size

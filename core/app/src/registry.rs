@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use gigatcp_units::Duration;
-use gigatcp_units::settings::{Misread, Parameter, Settings, Value, parts};
+use gigatcp_units::settings::{Parameter, Settings, TextError, Value, parts};
 
 use crate::application::{Application, Role};
 use crate::arrivals::{self, Arrivals};
@@ -218,8 +218,8 @@ impl fmt::Display for AppConfig {
 /// Parses an application: its name, then its settings. Example: `"on-off, burst 4 MB, every 4 s"`.
 ///
 /// # Errors
-/// [`Misread`]: an unknown name or setting, or a value that does not fit.
-pub fn read(text: &str) -> Result<AppConfig, Misread> {
+/// [`TextError`]: an unknown name or setting, or a value that does not fit.
+pub fn read(text: &str) -> Result<AppConfig, TextError> {
     let mut all = parts(text);
     let (name, span) = all.next().unwrap_or(("", 0..0));
     let Some(entry) = find(name) else {
@@ -227,7 +227,7 @@ pub fn read(text: &str) -> Result<AppConfig, Misread> {
         let listed: Vec<&str> = names.clone().collect();
         let hint = format!("one of {}", listed.join(", "));
         let why = "there is no such application";
-        return Err(Misread::new(name, span, why, hint).suggest(name, names));
+        return Err(TextError::new(name, span, why, hint).suggest(name, names));
     };
     let mut settings = Settings::new();
     for (part, span) in all {

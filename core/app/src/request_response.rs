@@ -178,10 +178,6 @@ impl Application for Client {
         }
     }
 
-    fn poll_read(&self, _now: Instant, _socket: u32) -> u64 {
-        u64::MAX
-    }
-
     fn poll_close(&self, _now: Instant, _socket: u32) -> bool {
         self.state == State::Done
     }

@@ -426,10 +426,6 @@ impl Application for Client {
         self.sockets[socket as usize].to_write
     }
 
-    fn poll_read(&self, _now: Instant, _socket: u32) -> u64 {
-        u64::MAX
-    }
-
     fn poll_close(&self, _now: Instant, socket: u32) -> bool {
         let socket = &self.sockets[socket as usize];
         self.is_done() && socket.to_write == 0 && socket.calls.is_empty()

@@ -190,7 +190,7 @@ impl Writer {
     }
 
     /// Sets its next timer.
-    fn wind_clock(&mut self, now: Instant) {
+    fn set_timer(&mut self, now: Instant) {
         let stops_at = match self.stop {
             Stop::After(span) if now < self.writes_from + span => self.writes_from + span,
             _ => Instant::FAR_FUTURE,
@@ -207,7 +207,7 @@ impl Writer {
 impl Application for Writer {
     fn handle_opened(&mut self, now: Instant, _socket: u32) {
         self.writes_from = now;
-        self.wind_clock(now);
+        self.set_timer(now);
     }
 
     fn handle_read(&mut self, _now: Instant, _socket: u32, octets: u64) {
@@ -226,7 +226,7 @@ impl Application for Writer {
 
     fn handle_timeout(&mut self, now: Instant) {
         if self.wake_at <= now {
-            self.wind_clock(now);
+            self.set_timer(now);
         }
     }
 

@@ -9,8 +9,11 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
+use gigatcp_theory::distribution::f_tail;
+use gigatcp_theory::sample::mean;
+
 use crate::grid::Grid;
-use crate::statistics::{Summary, f_tail, mean};
+use crate::statistics::Summary;
 
 /// Variance explained by the factors of a grid.
 #[derive(Clone, PartialEq, Debug)]

@@ -9,7 +9,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 /// Maximum number of factors. A word is a mask of 32 bits, and 2^20 runs are enough.
-pub const MOST_FACTORS: usize = 20;
+pub const MAX_FACTORS: usize = 20;
 
 /// A fraction of a two-level design.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,7 +26,7 @@ impl Fraction {
     pub fn new(factors: usize, generators: Vec<u32>) -> Option<Self> {
         let free = factors.checked_sub(generators.len())?;
         let is_word = |word: &u32| *word != 0 && *word < 1 << free;
-        let fits = (1..=MOST_FACTORS).contains(&factors) && free > 0;
+        let fits = (1..=MAX_FACTORS).contains(&factors) && free > 0;
         (fits && generators.iter().all(is_word)).then_some(Self {
             factors,
             generators,
@@ -36,7 +36,7 @@ impl Fraction {
     /// Returns the smallest fraction of at least this resolution.
     #[must_use]
     pub fn smallest(factors: usize, resolution: u32) -> Option<Self> {
-        if !(1..=MOST_FACTORS).contains(&factors) || resolution < 3 {
+        if !(1..=MAX_FACTORS).contains(&factors) || resolution < 3 {
             return None;
         }
         (1..=factors).find_map(|free| {

@@ -34,5 +34,5 @@ pub mod statistics;
 pub mod surface;
 
 pub use gigatcp_plan::axis::Amount;
-pub use question::{Question, Refused};
+pub use question::{Question, QuestionError};
 pub use space::{Cell, Space};

@@ -2,7 +2,7 @@
 
 use alloc::borrow::ToOwned;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
@@ -10,14 +10,14 @@ use core::ops::Range;
 
 use gigatcp_plan::axis::Axis;
 use gigatcp_plan::{Diagnostic, Diagnostics, Place, Plan, Severity, Sweep};
-use gigatcp_units::settings::Misread;
+use gigatcp_units::settings::TextError;
 
-use crate::fractional::{Fraction, MOST_FACTORS};
-use crate::sampling::MOST_SOBOL;
+use crate::fractional::{Fraction, MAX_FACTORS};
+use crate::sampling::MAX_SOBOL;
 use crate::statistics::Summary;
 
 /// Maximum number of repetitions of a cell with `until`.
-const MOST_REPETITIONS: u32 = 200;
+const MAX_REPETITIONS: u32 = 200;
 
 /// Minimum number of repetitions for an interval: with fewer, the deviation is uncertain.
 pub const FEWEST_REPETITIONS: u32 = 5;
@@ -90,7 +90,7 @@ impl Question {
             draw: either(&typed.draw, &own.draw),
             metric: text(&typed.metric, &own.metric, "goodput_bps"),
             until,
-            most: typed.most.or(own.most).unwrap_or(MOST_REPETITIONS),
+            most: typed.most.or(own.most).unwrap_or(MAX_REPETITIONS),
         }
     }
 
@@ -154,8 +154,8 @@ impl Design {
     ///
     /// # Errors
     /// An unknown word, or a number out of bounds.
-    pub fn read(text: &str) -> Result<Self, Refused> {
-        let wrong = |why: &str| Refused::new(text, 0..text.len(), why, Self::HINT);
+    pub fn read(text: &str) -> Result<Self, QuestionError> {
+        let wrong = |why: &str| QuestionError::new(text, 0..text.len(), why, Self::HINT);
         let (word, rest) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
         let number = || rest.trim().parse::<u32>();
         let points = || match number() {
@@ -180,22 +180,22 @@ impl Design {
                     "latin-hypercube",
                     "sobol",
                 ];
-                let mut refused = wrong("no such design");
-                refused.misread = refused.misread.suggest(word, known);
-                Err(refused)
+                let mut error = wrong("no such design");
+                error.error = error.error.suggest(word, known);
+                Err(error)
             }
         }
     }
 
     /// Returns the fraction for this number of factors, if the design is one.
-    pub(crate) fn fraction(&self, factors: usize) -> Option<Result<Fraction, Refused>> {
-        let most = format!("a fraction has up to {MOST_FACTORS} axes");
+    pub(crate) fn fraction(&self, factors: usize) -> Option<Result<Fraction, QuestionError>> {
+        let most = format!("a fraction has up to {MAX_FACTORS} axes");
         match self {
             Self::Fractional(resolution) => {
                 let fraction = Fraction::smallest(factors, *resolution);
                 let text = format!("fractional {resolution}");
                 Some(fraction.ok_or_else(|| {
-                    Refused::new(
+                    QuestionError::new(
                         &text,
                         0..text.len(),
                         "no such fraction of these axes",
@@ -211,7 +211,7 @@ impl Design {
     /// Returns the maximum number of axes.
     pub(crate) const fn most_axes(&self) -> usize {
         match self {
-            Self::Sobol(_) => MOST_SOBOL,
+            Self::Sobol(_) => MAX_SOBOL,
             _ => usize::MAX,
         }
     }
@@ -221,9 +221,9 @@ impl Design {
 pub const LETTERS: &str = "ABCDEFGHJKLMNOPQRSTU";
 
 /// Parses generators, as in `D=AB, E=AC`.
-fn generators(text: &str, factors: usize) -> Result<Fraction, Refused> {
+fn generators(text: &str, factors: usize) -> Result<Fraction, QuestionError> {
     let hint = "one for each of the last axes, as in `fractional D=AB, E=AC` for five axes";
-    let wrong = |why: &str| Refused::new(text, 0..text.len(), why, hint);
+    let wrong = |why: &str| QuestionError::new(text, 0..text.len(), why, hint);
     let letter = |c: char| LETTERS.find(c.to_ascii_uppercase());
     let mut words = vec![];
     let count = text.split(',').count();
@@ -252,25 +252,25 @@ fn generators(text: &str, factors: usize) -> Result<Fraction, Refused> {
 
 /// Error in a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refused {
+pub struct QuestionError {
     /// The invalid text.
     pub text: String,
     /// Location and reason.
-    pub misread: Misread,
+    pub error: TextError,
 }
 
-impl Refused {
+impl QuestionError {
     pub(crate) fn new(text: &str, span: Range<usize>, why: &str, hint: &str) -> Self {
         Self {
             text: text.to_owned(),
-            misread: Misread::new(text.get(span.clone()).unwrap_or(text), span, why, hint),
+            error: TextError::new(text.get(span.clone()).unwrap_or(text), span, why, hint),
         }
     }
 
-    pub(crate) fn misread(text: &str, misread: Misread) -> Self {
+    pub(crate) fn of(text: &str, error: TextError) -> Self {
         Self {
-            text: text.to_string(),
-            misread,
+            text: text.to_owned(),
+            error,
         }
     }
 
@@ -279,13 +279,13 @@ impl Refused {
     pub fn diagnostics(self, source: &str) -> Diagnostics {
         let finding = Diagnostic {
             severity: Severity::Error,
-            message: self.misread.why,
-            place: Place::in_plan(self.misread.span),
+            message: self.error.why,
+            place: Place::in_plan(self.error.span),
             label: "here".to_owned(),
             related: None,
             effect: Some("nothing was run".to_owned()),
-            nearest: self.misread.nearest,
-            hint: Some(self.misread.hint),
+            nearest: self.error.nearest,
+            hint: Some(self.error.hint),
         };
         Diagnostics {
             source_name: source.to_owned(),
@@ -296,10 +296,10 @@ impl Refused {
     }
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for QuestionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.misread.why, self.misread.hint)
+        write!(f, "{}; {}", self.error.why, self.error.hint)
     }
 }
 
-impl core::error::Error for Refused {}
+impl core::error::Error for QuestionError {}

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use gigatcp_units::random::Stream;
 
 /// Maximum number of dimensions of a Sobol sequence here.
-pub const MOST_SOBOL: usize = 21;
+pub const MAX_SOBOL: usize = 21;
 
 /// Purpose of the random streams of hypercubes.
 const HYPERCUBE: u64 = 0x006c_6873;
@@ -44,7 +44,7 @@ pub fn latin_hypercube(count: usize, dimensions: usize, seed: u64) -> Vec<Vec<f6
 /// Returns the first `count` points of the Sobol sequence, the origin first.
 #[must_use]
 pub fn sobol(count: usize, dimensions: usize) -> Vec<Vec<f64>> {
-    let directions: Vec<[u32; 32]> = (0..dimensions.min(MOST_SOBOL)).map(direction).collect();
+    let directions: Vec<[u32; 32]> = (0..dimensions.min(MAX_SOBOL)).map(direction).collect();
     let mut state = vec![0_u32; directions.len()];
     let mut points = Vec::with_capacity(count);
     for point in 0..count {
@@ -60,7 +60,7 @@ pub fn sobol(count: usize, dimensions: usize) -> Vec<Vec<f64>> {
 }
 
 /// Degree, coefficients and initial numbers of each dimension after the first.
-const JOE_KUO: [(usize, u32, [u32; 7]); MOST_SOBOL - 1] = [
+const JOE_KUO: [(usize, u32, [u32; 7]); MAX_SOBOL - 1] = [
     (1, 0, [1, 0, 0, 0, 0, 0, 0]),
     (2, 1, [1, 3, 0, 0, 0, 0, 0]),
     (3, 1, [1, 3, 1, 0, 0, 0, 0]),

@@ -20,11 +20,11 @@ use gigatcp_plan::{Diagnostics, Files, Series, Template};
 use gigatcp_units::Bytes;
 use gigatcp_units::random::Stream;
 
-use crate::question::{Design, Question, Refused};
+use crate::question::{Design, Question, QuestionError};
 use crate::sampling;
 
 /// Maximum number of cell numbers.
-pub const MOST_CELLS: u64 = 100_000_000;
+pub const MAX_CELLS: u64 = 100_000_000;
 
 /// Purpose of the random streams of batches.
 const DRAW: u64 = 0x6472_6177;
@@ -115,20 +115,24 @@ impl Space {
     ///
     /// # Errors
     /// The first invalid text of the question.
-    pub fn new(template: Template, question: &Question, only: &[String]) -> Result<Self, Refused> {
+    pub fn new(
+        template: Template,
+        question: &Question,
+        only: &[String],
+    ) -> Result<Self, QuestionError> {
         let all = template.plan().series.iter().enumerate();
         let wanted = all.filter(|(_, series)| only.is_empty() || only.contains(&series.name));
         let series: Vec<usize> = wanted.map(|(number, _)| number).collect();
         let design = Design::read(&question.design)?;
         let axes = question.over.iter().map(|text| {
-            let axis = Axis::read(text).map_err(|misread| Refused::misread(text, misread))?;
+            let axis = Axis::read(text).map_err(|error| QuestionError::of(text, error))?;
             Ok((axis, text.as_str()))
         });
-        let axes = axes.collect::<Result<Vec<_>, Refused>>()?;
+        let axes = axes.collect::<Result<Vec<_>, QuestionError>>()?;
         let exclude = question.exclude.iter().map(|text| {
-            Condition::read_all(text, 0).map_err(|misread| Refused::misread(text, misread))
+            Condition::read_all(text, 0).map_err(|error| QuestionError::of(text, error))
         });
-        let exclude = exclude.collect::<Result<Vec<_>, Refused>>()?;
+        let exclude = exclude.collect::<Result<Vec<_>, QuestionError>>()?;
         let mut factors = Vec::new();
         if series.len() > 1 {
             factors.push(of_series(&template, &series));
@@ -187,9 +191,9 @@ impl Space {
         design: &Design,
         axes: &[(Axis, &str)],
         question: &Question,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), QuestionError> {
         let text = question.design.as_str();
-        let wrong = |why: &str, hint: &str| Refused::new(text, 0..text.len(), why, hint);
+        let wrong = |why: &str, hint: &str| QuestionError::new(text, 0..text.len(), why, hint);
         let nested = self.factors.iter().any(|factor| !factor.when.is_empty());
         if *design != Design::Factorial && nested {
             return Err(wrong(
@@ -236,9 +240,9 @@ impl Space {
             Points::All => product(),
             Points::Listed(levels) => Some((levels.len() / dimensions.max(1)) as u64),
         };
-        let few = count.filter(|count| *count <= MOST_CELLS);
+        let few = count.filter(|count| *count <= MAX_CELLS);
         self.count = few.ok_or_else(|| {
-            let why = format!("more than {MOST_CELLS} cells");
+            let why = format!("more than {MAX_CELLS} cells");
             wrong(&why, "fewer levels, or a sample: `latin-hypercube 1000`")
         })?;
         Ok(())
@@ -461,11 +465,11 @@ impl Space {
 }
 
 /// Parses a draw of batches: an axis that does not depend on others.
-fn of_batches(text: &str, question: &Question) -> Result<Axis, Refused> {
-    let axis = Axis::read(text).map_err(|misread| Refused::misread(text, misread))?;
+fn of_batches(text: &str, question: &Question) -> Result<Axis, QuestionError> {
+    let axis = Axis::read(text).map_err(|error| QuestionError::of(text, error))?;
     let settings = axis.levels.iter().flat_map(|level| &level.values);
     let is_free = axis.when.is_empty() && settings.clone().all(|one| one.as_text().is_some());
-    let wrong = |why: &str, hint: &str| Err(Refused::new(text, 0..text.len(), why, hint));
+    let wrong = |why: &str, hint: &str| Err(QuestionError::new(text, 0..text.len(), why, hint));
     match is_free {
         false => wrong(
             "what a batch draws depends on no other key",
@@ -521,7 +525,7 @@ fn of_axis(axis: &Axis) -> Factor {
 }
 
 /// Returns a factor with one level for everything on, and one per switch turned off.
-fn of_ablation(switches: &[String]) -> Result<Factor, Refused> {
+fn of_ablation(switches: &[String]) -> Result<Factor, QuestionError> {
     let mut levels = vec![Level {
         label: "nothing".to_owned(),
         settings: vec![],
@@ -532,11 +536,11 @@ fn of_ablation(switches: &[String]) -> Result<Factor, Refused> {
             None => (text.trim(), "false"),
         };
         let found = lookup::find(key, 0..key.len());
-        let found = found.map_err(|misread| Refused::misread(text, misread))?;
+        let found = found.map_err(|error| QuestionError::of(text, error))?;
         if !found.is_flag() && !text.contains('=') {
             let why = "it is not a switch";
             let hint = "the value that it has without the mechanism: KEY=VALUE";
-            return Err(Refused::new(text, 0..text.len(), why, hint));
+            return Err(QuestionError::new(text, 0..text.len(), why, hint));
         }
         levels.push(Level {
             label: key.to_owned(),
@@ -551,7 +555,7 @@ fn of_ablation(switches: &[String]) -> Result<Factor, Refused> {
 }
 
 /// Rejects two factors that set one key. A table could not show which of them applies.
-fn check_overlap(template: &Template, factors: &[Factor]) -> Result<(), Refused> {
+fn check_overlap(template: &Template, factors: &[Factor]) -> Result<(), QuestionError> {
     let mut owners: BTreeMap<String, usize> = BTreeMap::new();
     for (number, factor) in factors.iter().enumerate() {
         let settings = factor.levels.iter().flat_map(|level| &level.settings);
@@ -563,7 +567,7 @@ fn check_overlap(template: &Template, factors: &[Factor]) -> Result<(), Refused>
             if owner != number {
                 let why = format!("{path} is set by {} as well", factors[owner].name);
                 let name = &factor.name;
-                return Err(Refused::new(
+                return Err(QuestionError::new(
                     name,
                     0..name.len(),
                     &why,

@@ -1,10 +1,9 @@
-//! Means, intervals, paired differences, bootstrap; quantiles of Student's t and of F.
-//!
-//! Intervals of a mean are Student's. The incomplete beta function is the continued
-//! fraction of Lentz, and quantiles are found by bisection: 60 steps, and exact to 1e-12.
+//! Means, intervals, paired differences, bootstrap. Intervals of a mean are Student's.
 
 use alloc::vec::Vec;
 
+use gigatcp_theory::distribution::{f_tail, t_quantile};
+use gigatcp_theory::sample::{mean, variance};
 use gigatcp_units::random::Stream;
 
 /// A mean and its 95 % confidence interval.
@@ -70,22 +69,6 @@ impl Summary {
         }
         self.half_width / libm::fabs(self.mean)
     }
-}
-
-/// Returns the mean; None without values.
-#[must_use]
-pub fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-}
-
-/// Returns the sample variance; 0 for fewer than two values.
-#[must_use]
-pub fn variance(values: &[f64]) -> f64 {
-    let Some(mean) = mean(values).filter(|_| values.len() > 1) else {
-        return 0.0;
-    };
-    let squares = values.iter().map(|value| (value - mean) * (value - mean));
-    squares.sum::<f64>() / (values.len() - 1) as f64
 }
 
 /// Returns the quantile of sorted values, linear between neighbors.
@@ -172,99 +155,4 @@ pub fn batches(values: &[&[f64]]) -> Option<Batches> {
         between: if between > 0.0 { between } else { 0.0 },
         p: f_tail(of_means / within, freedom[0], freedom[1]),
     })
-}
-
-/// Returns the quantile of Student's t distribution.
-#[must_use]
-pub fn t_quantile(probability: f64, freedom: f64) -> f64 {
-    debug_assert!(
-        (0.5..1.0).contains(&probability) && freedom > 0.0,
-        "the upper half of a distribution with freedom: {probability} at {freedom}"
-    );
-    let tail = 2.0 * (1.0 - probability);
-    let (mut low, mut high) = (0.0_f64, 1.0_f64);
-    while t_two_tails(high, freedom) > tail && high < 1e300 {
-        (low, high) = (high, high * 2.0);
-    }
-    for _ in 0..100 {
-        let middle = (low + high) / 2.0;
-        if t_two_tails(middle, freedom) > tail {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    (low + high) / 2.0
-}
-
-/// Returns the two-sided tail probability of a t.
-#[must_use]
-pub fn t_two_tails(t: f64, freedom: f64) -> f64 {
-    beta(freedom / 2.0, 0.5, freedom / (freedom + t * t))
-}
-
-/// Returns the upper tail probability of an F.
-#[must_use]
-pub fn f_tail(f: f64, above: f64, below: f64) -> f64 {
-    match f.is_nan() {
-        true => f64::NAN,
-        false if f.is_infinite() => 0.0,
-        false => beta(below / 2.0, above / 2.0, below / (below + above * f)),
-    }
-}
-
-/// Returns the regularized incomplete beta function.
-fn beta(a: f64, b: f64, x: f64) -> f64 {
-    if x <= 0.0 {
-        return 0.0;
-    }
-    if x >= 1.0 {
-        return 1.0;
-    }
-    let front = libm::lgamma(a + b) - libm::lgamma(a) - libm::lgamma(b);
-    let front = libm::exp(front + a * libm::log(x) + b * libm::log1p(-x));
-    // The continued fraction converges fast on one side of the mean.
-    let share = if x < (a + 1.0) / (a + b + 2.0) {
-        front * fraction(a, b, x) / a
-    } else {
-        1.0 - front * fraction(b, a, 1.0 - x) / b
-    };
-    debug_assert!(
-        (-1e-9..=1.0 + 1e-9).contains(&share),
-        "the regularized beta function is a probability: {share} at {x} with {a}, {b}"
-    );
-    share
-}
-
-/// Returns the continued fraction of the incomplete beta function.
-fn fraction(a: f64, b: f64, x: f64) -> f64 {
-    const TINY: f64 = 1e-300;
-    let nonzero = |value: f64| {
-        if libm::fabs(value) < TINY {
-            TINY
-        } else {
-            value
-        }
-    };
-    let mut c = 1.0;
-    let mut d = 1.0 / nonzero(1.0 - (a + b) * x / (a + 1.0));
-    let mut h = d;
-    for step in 1..500 {
-        let m = f64::from(step);
-        let terms = [
-            m * (b - m) * x / ((a + 2.0 * m - 1.0) * (a + 2.0 * m)),
-            -(a + m) * (a + b + m) * x / ((a + 2.0 * m) * (a + 2.0 * m + 1.0)),
-        ];
-        let mut change = 1.0;
-        for term in terms {
-            d = 1.0 / nonzero(1.0 + term * d);
-            c = nonzero(1.0 + term / c);
-            change = d * c;
-            h *= change;
-        }
-        if libm::fabs(change - 1.0) < 1e-15 {
-            break;
-        }
-    }
-    h
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use gigatcp_design::address::Addresses;
 use gigatcp_design::space::Memory;
-use gigatcp_design::{Cell, Question, Refused, Space};
+use gigatcp_design::{Cell, Question, QuestionError, Space};
 use gigatcp_plan::{NoFiles, Sweep, Template};
 
 const PLAN: &str = r#"
@@ -28,7 +28,7 @@ fn asked(over: &[&str]) -> Sweep {
     }
 }
 
-fn space_of(plan: &str, sweep: &Sweep) -> Result<Space, Refused> {
+fn space_of(plan: &str, sweep: &Sweep) -> Result<Space, QuestionError> {
     let template = template(plan);
     let question = Question::of(template.plan(), sweep, None);
     Space::new(template, &question, &[])
@@ -158,7 +158,7 @@ fn an_ablation_leaves_one_switch_out_at_a_time() {
     assert!(
         space_of(PLAN, &sweep)
             .unwrap_err()
-            .misread
+            .error
             .why
             .contains("not a switch")
     );
@@ -205,7 +205,7 @@ fn two_level_designs_and_fractions_have_the_ends_of_each_axis() {
     }
     let near = space_of(PLAN, &with("factorail"))
         .unwrap_err()
-        .misread
+        .error
         .nearest;
     assert_eq!(near.as_deref(), Some("factorial"));
 }
@@ -239,16 +239,13 @@ fn what_cannot_be_asked_is_refused_with_its_place() {
     let refused = |over: &[&str]| space_of(PLAN, &asked(over)).unwrap_err();
     let one = refused(&["path.rtt=1 ms", "flow.windw=1 MB"]);
     assert_eq!(one.text, "flow.windw=1 MB");
-    assert_eq!(one.misread.nearest.as_deref(), Some("flow.window"));
+    assert_eq!(one.error.nearest.as_deref(), Some("flow.window"));
     let twice = refused(&["flow.window=1 MB,2 MB", "path.rtt+flow.window=(1 ms, 3 MB)"]);
-    assert!(
-        twice.misread.why.contains("is set by flow.window"),
-        "{twice}"
-    );
+    assert!(twice.error.why.contains("is set by flow.window"), "{twice}");
     let large =
         ["path.rtt", "path.loss", "sender.mtu"].map(|key| format!("{key}=1000..60000 linear 999"));
     let large: Vec<&str> = large.iter().map(String::as_str).collect();
-    assert!(refused(&large).misread.why.contains("more than"));
+    assert!(refused(&large).error.why.contains("more than"));
 }
 
 #[test]
@@ -351,7 +348,7 @@ fn a_batch_draws_once_for_all_cells_and_only_from_its_range_or_list() {
             batches: Some(batches),
             ..asked(&["flow.window=1 MB,2 MB"])
         };
-        space_of(PLAN, &sweep).unwrap_err().misread.why
+        space_of(PLAN, &sweep).unwrap_err().error.why
     };
     assert!(refused("path.rtt=10 ms..30 ms", 1).contains("nothing varies"));
     assert!(refused("path.rtt=flow.window", 2).contains("no other key"));

@@ -4,7 +4,8 @@
 use gigatcp_design::effects::{Effects, Unbalanced};
 use gigatcp_design::grid::{Arm, Grid, Scale};
 use gigatcp_design::sampling::{latin_hypercube, sobol};
-use gigatcp_design::statistics::{Summary, batches, bootstrap, f_tail, paired, t_quantile};
+use gigatcp_design::statistics::{Summary, batches, bootstrap, paired};
+use gigatcp_theory::distribution::{f_tail, t_quantile};
 
 #[track_caller]
 fn close(found: f64, expected: f64, tolerance: f64) {

@@ -5,125 +5,68 @@
 //! of a run, simulated or live, and the verdicts on a capture use the same ids.
 
 use crate::Limit;
+use crate::table::table_of;
 
-/// Cause that limits a connection's throughput.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum Cause {
-    /// The handshake is not complete.
-    ConnectionSetup,
-    /// A link of the path was busy for a whole RTT. This is checked first, for every limit.
-    PathSaturated,
-    /// The path was saturated, and less than half of its traffic was this flow's.
-    CrossTraffic,
-    /// The sender's own link was busy for a whole RTT, or its queue is full.
-    LocalQueue,
-    /// For a whole RTT only the pacing rate held segments back. If pacing only spreads the output
-    /// of another limit, that limit counts.
-    PacingLimited,
-    /// The advertised window is full.
-    ReceiveWindow,
-    /// The advertised window is full, and missing window scaling keeps it below 64 KiB. The receive
-    /// buffer is larger.
-    NoWindowScaling,
-    /// The advertised window is full, and the receiving application paused.
-    SlowReader,
-    /// The CPU of the receiving host was busy, or taken away, for a whole RTT.
-    ReceiverCpu,
-    /// The send buffer is full of unacknowledged data.
-    SendBuffer,
-    /// The sender has no data to send.
-    ApplicationLimited,
-    /// cwnd is below what the path carries, and not because of a loss.
-    CwndGrowth,
-    /// The CPU of the sending host was busy, or taken away, for a whole RTT. Or the sender waits
-    /// for it.
-    SenderCpu,
-    /// cwnd was reduced after random losses, and has not yet regained its size. Random losses are
-    /// those that no queue explains.
-    RandomLoss,
-    /// cwnd was reduced after a queue overflowed, and the link has been idle since.
-    QueueOverflow,
-    /// cwnd was reduced after drops by active queue management. The queue was not full, and the
-    /// link has been idle since.
-    AqmDrops,
-    /// cwnd was reduced after a policer dropped packets above its rate.
-    Policer,
-    /// cwnd was reduced by ECN marks.
-    EcnMarks,
-    /// cwnd was reduced for segments that were not lost.
-    Reordering,
-    /// The sender waits for its retransmission timer: from the last ACK to the timeout.
-    RtoBackoff,
-    /// cwnd was reduced after the receiving host dropped packets because it had no buffers.
-    RxRingOverrun,
-    /// Packets above a link's MTU were dropped, and the sender was not notified.
-    PmtuBlackHole,
-    /// A link of the reverse path was busy for a whole RTT, or dropped ACKs.
-    AckPath,
+table_of! {
+    /// Cause that limits a connection's throughput.
+    Cause,
+    /// Returns the id in records, reports and `gigatcp explain`.
+    id {
+        /// The handshake is not complete.
+        ConnectionSetup = "connection-setup";
+        /// A link of the path was busy for a whole RTT. This is checked first, for every limit.
+        PathSaturated = "path-saturated";
+        /// The path was saturated, and less than half of its traffic was this flow's.
+        CrossTraffic = "cross-traffic";
+        /// The sender's own link was busy for a whole RTT, or its queue is full.
+        LocalQueue = "local-queue";
+        /// For a whole RTT only the pacing rate held segments back. If pacing only spreads the
+        /// output of another limit, that limit counts.
+        PacingLimited = "pacing-limited";
+        /// The advertised window is full.
+        ReceiveWindow = "receive-window-limited";
+        /// The advertised window is full, and missing window scaling keeps it below 64 KiB. The
+        /// receive buffer is larger.
+        NoWindowScaling = "no-window-scaling";
+        /// The advertised window is full, and the receiving application paused.
+        SlowReader = "slow-reader";
+        /// The CPU of the receiving host was busy, or taken away, for a whole RTT.
+        ReceiverCpu = "receiver-cpu-limited";
+        /// The send buffer is full of unacknowledged data.
+        SendBuffer = "send-buffer-limited";
+        /// The sender has no data to send.
+        ApplicationLimited = "application-limited";
+        /// cwnd is below what the path carries, and not because of a loss.
+        CwndGrowth = "cwnd-growth-limited";
+        /// The CPU of the sending host was busy, or taken away, for a whole RTT. Or the sender
+        /// waits for it.
+        SenderCpu = "sender-cpu-limited";
+        /// cwnd was reduced after random losses, and has not yet regained its size. Random losses
+        /// are those that no queue explains.
+        RandomLoss = "random-loss";
+        /// cwnd was reduced after a queue overflowed, and the link has been idle since.
+        QueueOverflow = "queue-overflow";
+        /// cwnd was reduced after drops by active queue management. The queue was not full, and the
+        /// link has been idle since.
+        AqmDrops = "aqm-drops";
+        /// cwnd was reduced after a policer dropped packets above its rate.
+        Policer = "policer";
+        /// cwnd was reduced by ECN marks.
+        EcnMarks = "ecn-marks";
+        /// cwnd was reduced for segments that were not lost.
+        Reordering = "reordering-mistaken-for-loss";
+        /// The sender waits for its retransmission timer: from the last ACK to the timeout.
+        RtoBackoff = "rto-backoff";
+        /// cwnd was reduced after the receiving host dropped packets because it had no buffers.
+        RxRingOverrun = "rx-ring-overrun";
+        /// Packets above a link's MTU were dropped, and the sender was not notified.
+        PmtuBlackHole = "pmtu-black-hole";
+        /// A link of the reverse path was busy for a whole RTT, or dropped ACKs.
+        AckPath = "ack-path";
+    }
 }
 
 impl Cause {
-    /// Number of causes.
-    pub const COUNT: usize = 23;
-
-    /// Every cause, in the order of reports.
-    pub const ALL: [Self; Self::COUNT] = [
-        Self::ConnectionSetup,
-        Self::PathSaturated,
-        Self::CrossTraffic,
-        Self::LocalQueue,
-        Self::PacingLimited,
-        Self::ReceiveWindow,
-        Self::NoWindowScaling,
-        Self::SlowReader,
-        Self::ReceiverCpu,
-        Self::SendBuffer,
-        Self::ApplicationLimited,
-        Self::CwndGrowth,
-        Self::SenderCpu,
-        Self::RandomLoss,
-        Self::QueueOverflow,
-        Self::AqmDrops,
-        Self::Policer,
-        Self::EcnMarks,
-        Self::Reordering,
-        Self::RtoBackoff,
-        Self::RxRingOverrun,
-        Self::PmtuBlackHole,
-        Self::AckPath,
-    ];
-
-    /// Returns the id in records, reports and `gigatcp explain`.
-    #[must_use]
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::ConnectionSetup => "connection-setup",
-            Self::PathSaturated => "path-saturated",
-            Self::CrossTraffic => "cross-traffic",
-            Self::LocalQueue => "local-queue",
-            Self::PacingLimited => "pacing-limited",
-            Self::ReceiveWindow => "receive-window-limited",
-            Self::NoWindowScaling => "no-window-scaling",
-            Self::SlowReader => "slow-reader",
-            Self::ReceiverCpu => "receiver-cpu-limited",
-            Self::SendBuffer => "send-buffer-limited",
-            Self::ApplicationLimited => "application-limited",
-            Self::CwndGrowth => "cwnd-growth-limited",
-            Self::SenderCpu => "sender-cpu-limited",
-            Self::RandomLoss => "random-loss",
-            Self::QueueOverflow => "queue-overflow",
-            Self::AqmDrops => "aqm-drops",
-            Self::Policer => "policer",
-            Self::EcnMarks => "ecn-marks",
-            Self::Reordering => "reordering-mistaken-for-loss",
-            Self::RtoBackoff => "rto-backoff",
-            Self::RxRingOverrun => "rx-ring-overrun",
-            Self::PmtuBlackHole => "pmtu-black-hole",
-            Self::AckPath => "ack-path",
-        }
-    }
-
     /// Returns the cause with that id.
     #[must_use]
     pub fn find(id: &str) -> Option<Self> {
@@ -145,24 +88,7 @@ impl Cause {
             (Limit::Path, _) => Self::LocalQueue,
         }
     }
-
-    /// Returns the index in [`Cause::ALL`].
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self as usize
-    }
 }
-
-const _: () = {
-    let mut place = 0;
-    while place < Cause::ALL.len() {
-        assert!(
-            Cause::ALL[place] as usize == place,
-            "times of causes are found by their place"
-        );
-        place += 1;
-    }
-};
 
 #[cfg(test)]
 mod tests {

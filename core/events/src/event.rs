@@ -1,4 +1,4 @@
-//! Events at a connection or on its path.
+//! Events at a connection.
 
 use gigatcp_units::Duration;
 use gigatcp_wire::{Flags, IcmpKind};
@@ -161,18 +161,7 @@ impl EcnFeedback {
     }
 }
 
-/// Reason why a path element dropped a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum DropCause {
-    /// The queue was full.
-    QueueFull,
-    /// A loss model selected it.
-    LossModel,
-    /// Any other reason.
-    Other,
-}
-
-/// Event at a connection or on its path.
+/// Event at a connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Event {
     /// The connection moved from one state to another.
@@ -326,16 +315,5 @@ pub enum Event {
     LimitChanged {
         /// New limit.
         limit: Limit,
-    },
-    /// A path element dropped a packet of this connection.
-    PacketDropped {
-        /// Index of the element in the simulation.
-        hop: u32,
-        /// Reason.
-        cause: DropCause,
-        /// Stream offset of its first octet.
-        seq: u64,
-        /// Payload octets.
-        len: u32,
     },
 }

@@ -22,10 +22,11 @@ pub mod cause;
 pub mod event;
 pub mod limit;
 pub mod log;
+mod table;
 
 pub use cause::Cause;
 pub use event::{
-    CwndCause, DropCause, EcnFeedback, Event, LossVerdict, PathMtuCause, Phase, SendReason, State,
+    CwndCause, EcnFeedback, Event, LossVerdict, PathMtuCause, Phase, SendReason, State,
 };
 pub use limit::{Limit, LimitClock};
 pub use log::{EventHash, EventMask, Outbox, Stamped};

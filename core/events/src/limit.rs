@@ -8,61 +8,36 @@ use alloc::boxed::Box;
 
 use gigatcp_units::{Duration, Instant};
 
-/// Mechanism that stops the sender's output at an instant.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[repr(u8)]
-pub enum Limit {
-    /// No data: the application has written nothing more (also: handshake, closing).
-    Application,
-    /// The application would write, but the send buffer is full of data in
-    /// flight.
-    SendBuffer,
-    /// The advertised window.
-    ReceiveWindow,
-    /// The congestion window, in slow start.
-    SlowStart,
-    /// The congestion window, in congestion avoidance.
-    Avoidance,
-    /// The congestion window, in loss recovery.
-    Recovery,
-    /// The pacing rate.
-    Pacing,
-    /// The CPU of the sending host.
-    HostCpu,
-    /// The path: the queue of the first link is full.
-    Path,
+use crate::table::table_of;
+
+table_of! {
+    /// Mechanism that stops the sender's output at an instant.
+    Limit,
+    /// Returns the name used in records and reports.
+    name {
+        /// No data: the application has written nothing more (also: handshake, closing).
+        Application = "application";
+        /// The application would write, but the send buffer is full of data in
+        /// flight.
+        SendBuffer = "send buffer";
+        /// The advertised window.
+        ReceiveWindow = "receive window";
+        /// The congestion window, in slow start.
+        SlowStart = "slow start";
+        /// The congestion window, in congestion avoidance.
+        Avoidance = "avoidance";
+        /// The congestion window, in loss recovery.
+        Recovery = "recovery";
+        /// The pacing rate.
+        Pacing = "pacing";
+        /// The CPU of the sending host.
+        HostCpu = "host CPU";
+        /// The path: the queue of the first link is full.
+        Path = "path";
+    }
 }
 
 impl Limit {
-    /// Every limit, in the order of reports.
-    pub const ALL: [Limit; 9] = [
-        Limit::Application,
-        Limit::SendBuffer,
-        Limit::ReceiveWindow,
-        Limit::SlowStart,
-        Limit::Avoidance,
-        Limit::Recovery,
-        Limit::Pacing,
-        Limit::HostCpu,
-        Limit::Path,
-    ];
-
-    /// Returns the name used in records and reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Limit::Application => "application",
-            Limit::SendBuffer => "send buffer",
-            Limit::ReceiveWindow => "receive window",
-            Limit::SlowStart => "slow start",
-            Limit::Avoidance => "avoidance",
-            Limit::Recovery => "recovery",
-            Limit::Pacing => "pacing",
-            Limit::HostCpu => "host CPU",
-            Limit::Path => "path",
-        }
-    }
-
     /// Returns the limit that held longest between two readings of [`LimitClock::all`]. If several
     /// did, the first; a clock that restarted in between counts from its start.
     #[must_use]
@@ -74,24 +49,7 @@ impl Limit {
             .max_by_key(held)
             .unwrap_or(Limit::Application)
     }
-
-    /// Returns the index in [`Limit::ALL`].
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self as usize
-    }
 }
-
-const _: () = {
-    let mut place = 0;
-    while place < Limit::ALL.len() {
-        assert!(
-            Limit::ALL[place] as usize == place,
-            "times of limits are found by their place"
-        );
-        place += 1;
-    }
-};
 
 /// A clock that adds up the time spent under each limit.
 #[derive(Clone, Debug)]

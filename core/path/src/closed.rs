@@ -9,11 +9,11 @@ use alloc::vec::Vec;
 
 use gigatcp_units::{Bytes, Duration, Instant};
 
-use crate::counters::Books;
+use crate::counters::Bookkeeping;
 use crate::line::{Line, Run, Served};
 use crate::link::Entrance;
 use crate::parcel::{Frames, Pieces};
-use crate::serialiser::{Moment, Serialiser};
+use crate::serializer::{Moment, Serializer};
 use crate::sojourn::Sojourns;
 use crate::{DropCause, HopConfig, MarkAbove, Parcel, Tally};
 
@@ -23,7 +23,7 @@ pub(crate) struct Closed<T> {
     limits: Limits,
     mark_above: Option<MarkAbove>,
     reorder_delay: Duration,
-    serialiser: Serialiser,
+    serializer: Serializer,
     line: Line<T>,
     /// Reordered packets in their extra delay, in order of due time.
     late: VecDeque<Late<T>>,
@@ -72,7 +72,7 @@ impl<T: Parcel> Closed<T> {
             },
             mark_above: config.mark_above,
             reorder_delay: config.reorder.map_or(Duration::ZERO, |it| it.extra_delay),
-            serialiser: Serialiser::new(config),
+            serializer: Serializer::new(config),
             line: Line::new(config),
             late: VecDeque::new(),
         }
@@ -81,15 +81,15 @@ impl<T: Parcel> Closed<T> {
     /// Returns the next parcel that has arrived at the far end by `now`. Parcels come in order of
     /// arrival. If two arrive at the same instant, the reordered one comes first: it left earlier.
     #[inline(always)]
-    pub(crate) fn poll_delivery(&mut self, now: Instant, books: &mut Books<T>) -> Option<T> {
+    pub(crate) fn poll_delivery(&mut self, now: Instant, books: &mut Bookkeeping<T>) -> Option<T> {
         loop {
             let late_due = self.late_due();
             match self.line.front_due() {
                 Some((due, true)) if due <= now => self.divert_front(now, due),
                 Some((due, false)) if due <= now && due < late_due => {
-                    let frames = self.line.front_frames(now, &mut self.serialiser)?;
+                    let frames = self.line.front_frames(now, &mut self.serializer)?;
                     books.counters.on_delivery(frames.tally());
-                    return self.line.take_front(now, frames, &mut self.serialiser);
+                    return self.line.take_front(now, frames, &mut self.serializer);
                 }
                 _ if late_due <= now => return self.take_late(books),
                 _ => return None,
@@ -119,7 +119,7 @@ impl<T: Parcel> Closed<T> {
         Sojourns,
     ) {
         let sojourns = self.line.sojourns().clone();
-        let served = self.line.into_wire_packets(&mut self.serialiser);
+        let served = self.line.into_wire_packets(&mut self.serializer);
         let late = self.late.into_iter();
         (
             served,
@@ -137,7 +137,7 @@ impl<T: Parcel> Closed<T> {
 
     /// Returns what is waiting and in service at `now`: what the queue limits count.
     pub(crate) fn backlog(&mut self, now: Instant) -> Tally {
-        self.line.settle(now, &mut self.serialiser);
+        self.line.settle(now, &mut self.serializer);
         self.line.queued()
     }
 
@@ -160,12 +160,12 @@ impl<T: Parcel> Closed<T> {
 
     /// Returns the waiting time before service of a wire packet arriving at `now`.
     pub(crate) fn wait(&self, now: Instant) -> Duration {
-        self.serialiser.free_at().saturating_since(now)
+        self.serializer.free_at().saturating_since(now)
     }
 
     /// Returns the time from zero to `now` in which the serializer had work.
     pub(crate) fn busy_time(&self, now: Instant) -> Duration {
-        self.serialiser.busy_time(now)
+        self.serializer.busy_time(now)
     }
 
     /// Accepts wire packets into the queue, as far as the limits allow.
@@ -175,11 +175,11 @@ impl<T: Parcel> Closed<T> {
         now: Instant,
         entrance: Entrance,
         (mut parcel, frames): (T, Frames),
-        books: &mut Books<T>,
+        books: &mut Bookkeeping<T>,
     ) {
         let tally = frames.tally();
         if !self.has_room_for(tally, books) || self.may_mark(now, &parcel, frames) {
-            self.line.settle(now, &mut self.serialiser);
+            self.line.settle(now, &mut self.serializer);
             if !self.has_room_for(tally, books) || self.may_mark(now, &parcel, frames) {
                 self.enter_by_piece(now, entrance, (parcel, frames), books);
                 return;
@@ -188,8 +188,8 @@ impl<T: Parcel> Closed<T> {
         if entrance.is_marked {
             mark(now, &mut parcel, frames, books);
         }
-        let began = self.serialiser.free_at().max(now);
-        let (first_served, last_served) = self.serialiser.serve_all(now, frames);
+        let began = self.serializer.free_at().max(now);
+        let (first_served, last_served) = self.serializer.serve_all(now, frames);
         self.line.count_in(now, first_served.instant(), tally);
         books.counters.inside.add(tally);
         let run = Run {
@@ -199,7 +199,7 @@ impl<T: Parcel> Closed<T> {
             began,
             first_served,
             all_served: last_served.instant(),
-            is_displaced: entrance.is_displaced,
+            is_reordered: entrance.is_reordered,
             gathers: 0,
         };
         self.push(now, run, books);
@@ -221,7 +221,7 @@ impl<T: Parcel> Closed<T> {
         parcel: &T,
         frames: Frames,
     ) -> bool {
-        if !parcel.takes_mark() {
+        if !parcel.is_markable() {
             return false;
         }
         let mut after = self.line.queued();
@@ -230,7 +230,7 @@ impl<T: Parcel> Closed<T> {
             MarkAbove::Bytes(most) => after.bytes > most,
             MarkAbove::Packets(most) => after.packets > most,
             MarkAbove::Sojourn(longest) => {
-                let (_, served) = self.serialiser.clone().serve_all(now, frames);
+                let (_, served) = self.serializer.clone().serve_all(now, frames);
                 served.instant().saturating_since(now) > longest
             }
         }
@@ -250,7 +250,7 @@ impl<T: Parcel> Closed<T> {
 
     /// Returns whether all limits certainly allow `more`. It uses an upper bound of the backlog,
     /// which may have fallen since the line was last settled.
-    fn has_room_for(&self, more: Tally, books: &Books<T>) -> bool {
+    fn has_room_for(&self, more: Tally, books: &Bookkeeping<T>) -> bool {
         let mut after = self.line.queued();
         after.add(more);
         after.packets <= self.limits.packets
@@ -266,7 +266,7 @@ impl<T: Parcel> Closed<T> {
         now: Instant,
         entrance: Entrance,
         (parcel, frames): (T, Frames),
-        books: &mut Books<T>,
+        books: &mut Bookkeeping<T>,
     ) {
         let mut pieces = Pieces::new(parcel, frames);
         let mut open: Option<Stretch> = None;
@@ -293,16 +293,16 @@ impl<T: Parcel> Closed<T> {
         now: Instant,
         entrance: Entrance,
         size: u64,
-        books: &mut Books<T>,
+        books: &mut Bookkeeping<T>,
     ) -> Stretch {
-        let began = self.serialiser.free_at().max(now);
+        let began = self.serializer.free_at().max(now);
         let mut served = Moment::default();
         let verdict = if let Some(cause) = self.refusal(size, books) {
             Verdict::Refused(cause)
         } else {
             let is_marked = entrance.is_marked || self.is_above_threshold(now, size);
             let tally = Tally::new(1, size);
-            served = self.serialiser.serve(now, size);
+            served = self.serializer.serve(now, size);
             self.line.count_in(now, served.instant(), tally);
             books.counters.inside.add(tally);
             Verdict::Accepted { is_marked }
@@ -316,7 +316,7 @@ impl<T: Parcel> Closed<T> {
         }
     }
 
-    fn refusal(&self, size: u64, books: &Books<T>) -> Option<DropCause> {
+    fn refusal(&self, size: u64, books: &Bookkeeping<T>) -> Option<DropCause> {
         let queued = self.line.queued();
         let bytes = queued.bytes.as_u64().saturating_add(size);
         if books.counters.inside.packets >= self.limits.hold {
@@ -334,7 +334,7 @@ impl<T: Parcel> Closed<T> {
         now: Instant,
         entrance: Entrance,
         cut: Option<(Stretch, T, Frames)>,
-        books: &mut Books<T>,
+        books: &mut Bookkeeping<T>,
     ) {
         let Some((stretch, mut parcel, frames)) = cut else {
             return;
@@ -354,18 +354,18 @@ impl<T: Parcel> Closed<T> {
             began: stretch.began,
             first_served: stretch.first_served,
             all_served: stretch.all_served,
-            is_displaced: entrance.is_displaced,
+            is_reordered: entrance.is_reordered,
             gathers: 0,
         };
         self.push(now, run, books);
     }
 
     #[inline]
-    fn push(&mut self, now: Instant, run: Run<T>, books: &mut Books<T>) {
-        if run.is_displaced {
+    fn push(&mut self, now: Instant, run: Run<T>, books: &mut Bookkeeping<T>) {
+        if run.is_reordered {
             books.counters.reordered.add(run.frames.tally());
         }
-        self.line.push(now, run, &mut self.serialiser);
+        self.line.push(now, run, &mut self.serializer);
         let queued = self.line.queued();
         debug_assert!(
             queued.packets <= self.limits.packets && queued.bytes.as_u64() <= self.limits.bytes,
@@ -381,7 +381,7 @@ impl<T: Parcel> Closed<T> {
     }
 
     #[cold]
-    fn take_late(&mut self, books: &mut Books<T>) -> Option<T> {
+    fn take_late(&mut self, books: &mut Bookkeeping<T>) -> Option<T> {
         let late = self.late.pop_front()?;
         books.counters.on_delivery(late.frames.tally());
         Some(late.parcel)
@@ -390,10 +390,10 @@ impl<T: Parcel> Closed<T> {
     /// Moves the front packet, which is reordered and due, to its extra delay.
     #[cold]
     fn divert_front(&mut self, now: Instant, due: Instant) {
-        let Some(frames) = self.line.front_frames(now, &mut self.serialiser) else {
+        let Some(frames) = self.line.front_frames(now, &mut self.serializer) else {
             return;
         };
-        let parcel = self.line.take_front(now, frames, &mut self.serialiser);
+        let parcel = self.line.take_front(now, frames, &mut self.serializer);
         if let Some(parcel) = parcel {
             let due = due + self.reorder_delay;
             debug_assert!(
@@ -414,7 +414,7 @@ impl<T: Parcel> Closed<T> {
     }
 }
 
-fn mark<T: Parcel>(now: Instant, parcel: &mut T, frames: Frames, books: &mut Books<T>) {
+fn mark<T: Parcel>(now: Instant, parcel: &mut T, frames: Frames, books: &mut Bookkeeping<T>) {
     if parcel.try_mark() {
         books.mark(now, frames.tally());
     }

@@ -219,7 +219,7 @@ pub struct HopConfig {
     pub fragments: bool,
     /// Whether the sender of a packet above the MTU is notified (RFC 1191 section 4). The element
     /// only drops; the driver sends the notification.
-    pub tells_too_big: bool,
+    pub notifies_too_big: bool,
     /// Form in which super-packets leave.
     pub release: Release,
 }
@@ -308,13 +308,13 @@ pub enum ConfigError {
     /// An ACK filter with period zero.
     AckFilterPeriodZero,
     /// A shared medium without a rate.
-    MediumStandsStill,
+    MediumWithoutRate,
     /// A shared medium on which a collision may be detected too late.
     MediumTooLong,
     /// A route over a link that does not exist.
     NoSuchLink,
     /// A route whose answers have no route or enter it at a missing link.
-    NoWayBack,
+    NoReverseRoute,
     /// A route over more links than a packet can count.
     RouteTooLong,
     /// More routes than a packet can number.
@@ -333,12 +333,12 @@ impl fmt::Display for ConfigError {
             Self::AggregateOfNone => "a group of packets needs one or more",
             Self::QueueSettings(why) => why,
             Self::AckFilterPeriodZero => "an ACK filter lets every n-th pass, n being 1 or more",
-            Self::MediumStandsStill => "a shared medium needs a rate",
+            Self::MediumWithoutRate => "a shared medium needs a rate",
             Self::MediumTooLong => {
                 "a shared medium must be short enough for a collision to be heard in 512 bit times"
             }
             Self::NoSuchLink => "a route needs links that exist",
-            Self::NoWayBack => {
+            Self::NoReverseRoute => {
                 "the answers to a route need a route that exists and for each link a place on it"
             }
             Self::RouteTooLong => "a route has 255 links at most",

@@ -10,7 +10,7 @@ use crate::parcel::Frames;
 use crate::tally::Tally;
 
 /// Returns the share of the time from zero to `now` that was `busy`. 0 to 1; for printing only.
-pub(crate) fn utilisation(busy: Duration, now: Instant) -> f64 {
+pub(crate) fn utilization(busy: Duration, now: Instant) -> f64 {
     if now == Instant::ZERO {
         return 0.0;
     }
@@ -20,13 +20,13 @@ pub(crate) fn utilisation(busy: Duration, now: Instant) -> f64 {
 /// What an element keeps of what went through it: its counters, and what did not
 /// get through until the driver collects it.
 #[derive(Clone, Debug)]
-pub(crate) struct Books<T> {
+pub(crate) struct Bookkeeping<T> {
     pub(crate) counters: Counters,
     pub(crate) times: EventTimes,
     pub(crate) dropped: VecDeque<(T, DropCause)>,
 }
 
-impl<T> Default for Books<T> {
+impl<T> Default for Bookkeeping<T> {
     fn default() -> Self {
         Self {
             counters: Counters::default(),
@@ -36,7 +36,7 @@ impl<T> Default for Books<T> {
     }
 }
 
-impl<T> Books<T> {
+impl<T> Bookkeeping<T> {
     /// Drops wire packets that are not inside.
     pub(crate) fn discard(&mut self, now: Instant, cause: DropCause, parcel: T, frames: Frames) {
         let tally = frames.tally();

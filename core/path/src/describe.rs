@@ -103,7 +103,7 @@ impl HopConfig {
             (
                 "icmp",
                 self.mtu
-                    .filter(|_| !self.tells_too_big)
+                    .filter(|_| !self.notifies_too_big)
                     .map(|_| "false".to_string()),
             ),
         ])

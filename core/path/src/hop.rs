@@ -17,9 +17,9 @@ use gigatcp_units::random::{Stream, mix};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::closed::Closed;
-use crate::counters::Books;
+use crate::counters::Bookkeeping;
 use crate::event_times::EventTimes;
-use crate::fate::{Fate, Impairments};
+use crate::impairments::{ImpairmentOutcome, Impairments};
 use crate::link::{Entrance, Link};
 use crate::parcel::{Frames, Pieces};
 use crate::random::{Purpose, stream};
@@ -66,9 +66,9 @@ pub struct Hop<T> {
     fragment_ids: Option<Stream>,
     /// Whether headers are changed on arrival.
     rewrites: bool,
-    fates: Impairments,
+    impairments: Impairments,
     form: Form<T>,
-    books: Books<T>,
+    books: Bookkeeping<T>,
 }
 
 /// Method of computing departures.
@@ -105,9 +105,9 @@ impl<T: Parcel> Hop<T> {
                 .fragments
                 .then(|| stream(seed, &config.name, Purpose::Fragment)),
             rewrites: rewrites(&config),
-            fates: Impairments::new(&config, seed),
+            impairments: Impairments::new(&config, seed),
             form,
-            books: Books::default(),
+            books: Bookkeeping::default(),
             config,
         })
     }
@@ -175,7 +175,7 @@ impl<T: Parcel> Hop<T> {
         self.changes += 1;
         let seed = mix(self.seed ^ mix(self.changes));
         let before = core::mem::replace(&mut self.config, config);
-        self.fates.reconfigure(&before, &self.config, seed);
+        self.impairments.reconfigure(&before, &self.config, seed);
         self.mtu = self.config.mtu.map_or(u64::MAX, Bytes::as_u64);
         self.rewrites = rewrites(&self.config);
         if before.fragments != self.config.fragments {
@@ -237,10 +237,10 @@ impl<T: Parcel> Hop<T> {
     /// Processes wire packets within the MTU.
     #[inline(always)]
     fn handle_fitting(&mut self, now: Instant, parcel: T, frames: Frames) {
-        if self.fates.is_clean() {
+        if self.impairments.is_clean() {
             self.enter(now, Entrance::default(), parcel, frames);
         } else {
-            self.handle_fates(now, parcel, frames);
+            self.handle_impairments(now, parcel, frames);
         }
     }
 
@@ -408,14 +408,14 @@ impl<T: Parcel> Hop<T> {
 
     /// Returns the utilization of the serializer from zero to `now`, 0 to 1. For printing only.
     #[must_use]
-    pub fn utilisation(&self, now: Instant) -> f64 {
-        counters::utilisation(self.busy_time(now), now)
+    pub fn utilization(&self, now: Instant) -> f64 {
+        counters::utilization(self.busy_time(now), now)
     }
 
     /// Returns the MTU reported to senders of larger packets. `None`: they are not notified.
     #[must_use]
-    pub fn told_mtu(&self) -> Option<Bytes> {
-        self.config.mtu.filter(|_| self.config.tells_too_big)
+    pub fn reported_mtu(&self) -> Option<Bytes> {
+        self.config.mtu.filter(|_| self.config.notifies_too_big)
     }
 
     /// Returns the configuration of the hop.
@@ -427,72 +427,84 @@ impl<T: Parcel> Hop<T> {
     /// Draws the impairment outcome of each wire packet and splits the parcel where outcomes
     /// change.
     #[inline(never)]
-    fn handle_fates(&mut self, now: Instant, parcel: T, frames: Frames) {
+    fn handle_impairments(&mut self, now: Instant, parcel: T, frames: Frames) {
         let mut pieces = Pieces::new(parcel, frames);
         let mut left = frames.count();
-        let mut judged = 0;
-        let mut judge = |fates: &mut Impairments| {
-            judged += 1;
-            fates.judge(now, frames.size(judged - 1))
+        let mut drawn = 0;
+        let mut draw = |impairments: &mut Impairments| {
+            drawn += 1;
+            impairments.draw(now, frames.size(drawn - 1))
         };
-        let mut fate = judge(&mut self.fates);
+        let mut outcome = draw(&mut self.impairments);
         while left > 0 {
             let mut count = 1;
-            let mut next = fate;
+            let mut next = outcome;
             while count < left {
-                next = judge(&mut self.fates);
-                if next != fate {
+                next = draw(&mut self.impairments);
+                if next != outcome {
                     break;
                 }
                 count += 1;
             }
             if let Some((piece, frames)) = pieces.take(count) {
-                self.handle_fate(now, fate, piece, frames);
+                self.handle_outcome(now, outcome, piece, frames);
             }
             left -= count;
-            fate = next;
+            outcome = next;
         }
-        let exceeding = self.fates.take_exceeding();
+        let exceeding = self.impairments.take_exceeding();
         self.books.counters.exceeding.add(exceeding);
     }
 
     /// Processes wire packets with the same impairment outcome.
-    fn handle_fate(&mut self, now: Instant, fate: Fate, parcel: T, frames: Frames) {
-        if let Some(model) = fate.lost_to {
+    fn handle_outcome(
+        &mut self,
+        now: Instant,
+        outcome: ImpairmentOutcome,
+        parcel: T,
+        frames: Frames,
+    ) {
+        if let Some(model) = outcome.lost_to {
             self.books
                 .discard(now, DropCause::Loss(model), parcel, frames);
-        } else if fate.is_policed {
+        } else if outcome.is_policed {
             self.books.discard(now, DropCause::Policed, parcel, frames);
-        } else if frames.count() == 1 && self.fates.takes_ack(&parcel) {
+        } else if frames.count() == 1 && self.impairments.takes_ack(&parcel) {
             self.books
                 .discard(now, DropCause::AckFiltered, parcel, frames);
-        } else if fate.is_duplicated || fate.is_corrupted {
+        } else if outcome.is_duplicated || outcome.is_corrupted {
             let mut pieces = Pieces::new(parcel, frames);
             while let Some((parcel, frames)) = pieces.take(1) {
-                self.handle_one(now, fate, parcel, frames);
+                self.handle_one(now, outcome, parcel, frames);
             }
         } else {
-            self.enter_judged(now, fate.entrance(), parcel, frames);
+            self.enter_impaired(now, outcome.entrance(), parcel, frames);
         }
     }
 
     /// Corrupts or duplicates one wire packet. The copy is made before the corruption.
-    fn handle_one(&mut self, now: Instant, fate: Fate, mut parcel: T, frames: Frames) {
-        let copy = fate.is_duplicated.then(|| parcel.clone());
-        if fate.is_corrupted && parcel.try_corrupt() {
+    fn handle_one(
+        &mut self,
+        now: Instant,
+        outcome: ImpairmentOutcome,
+        mut parcel: T,
+        frames: Frames,
+    ) {
+        let copy = outcome.is_duplicated.then(|| parcel.clone());
+        if outcome.is_corrupted && parcel.try_corrupt() {
             self.books.counters.corrupted.add(frames.tally());
         }
-        self.enter_judged(now, fate.entrance(), parcel, frames);
+        self.enter_impaired(now, outcome.entrance(), parcel, frames);
         if let Some(copy) = copy {
             self.books.counters.duplicated.add(frames.tally());
-            self.enter_judged(now, Entrance::default(), copy, frames);
+            self.enter_impaired(now, Entrance::default(), copy, frames);
         }
     }
 
     /// Calls [`Hop::enter`] for hops with impairments. Hops without impairments have `enter`
     /// inlined: each further call copies the parcel.
     #[inline(never)]
-    fn enter_judged(&mut self, now: Instant, entrance: Entrance, parcel: T, frames: Frames) {
+    fn enter_impaired(&mut self, now: Instant, entrance: Entrance, parcel: T, frames: Frames) {
         self.enter(now, entrance, parcel, frames);
     }
 

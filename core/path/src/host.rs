@@ -508,8 +508,8 @@ impl Cpu {
     /// Returns the share of the time from zero to `now` with work, 0 to 1. This is the %CPU of
     /// testers. For printing only.
     #[must_use]
-    pub fn utilisation(&self, now: Instant) -> f64 {
-        counters::utilisation(self.busy_time(now), now)
+    pub fn utilization(&self, now: Instant) -> f64 {
+        counters::utilization(self.busy_time(now), now)
     }
 
     /// Returns all work accepted so far, by kind. It exceeds the busy time by accepted work that is
@@ -601,7 +601,7 @@ mod tests {
         assert_eq!(cpu.busy_until(), at(305));
         assert_eq!(cpu.busy_time(at(305)).as_nanos(), 65);
         assert_eq!(cpu.busy_time(at(302)).as_nanos(), 62);
-        assert_eq!(cpu.utilisation(at(650)), 0.1);
+        assert_eq!(cpu.utilization(at(650)), 0.1);
     }
 
     #[test]
@@ -660,8 +660,8 @@ mod tests {
         for segment in 0..101_280 {
             cpu.start(at((f64::from(segment) * gap) as u64), costs.data_sent(1));
         }
-        let utilisation = cpu.utilisation(at(1_000_000_000));
-        assert!((utilisation - 0.9).abs() < 0.001, "{utilisation}");
+        let utilization = cpu.utilization(at(1_000_000_000));
+        assert!((utilization - 0.9).abs() < 0.001, "{utilization}");
     }
 
     #[test]

@@ -12,9 +12,9 @@
 //!
 //! # Contract
 //!
-//! Hops, media and networks each implement [`Element`]. The common contract is documented and
-//! tested there. No element has a clock, a thread or a socket. At every relevant instant the driver
-//! calls, in this order:
+//! Hops, media and networks are *elements* with one contract, which `tests/elements.rs` tests. No
+//! element has a clock, a thread or a socket. At every relevant instant the driver calls, in this
+//! order:
 //!
 //! 1. `poll_*` until each returns `None`: the output up to `now`.
 //! 2. `handle_*(now, input)`: the input at `now`.
@@ -24,6 +24,13 @@
 //! [`HopConfig::hold_limit`]). `now` never runs backwards. If it does (two real clocks met), the
 //! elements stay consistent and treat the call as no earlier than the output they already
 //! scheduled.
+//!
+//! * Every wire packet that enters comes out or is dropped, and `counters` account for it at any
+//!   moment.
+//! * Nothing comes out before `poll_timeout`. After `poll_delivery` has returned `None`, that time
+//!   is later than `now`, or never.
+//! * Polling more often than requested changes nothing.
+//! * Equal calls have equal results: the only randomness is the seed an element was built with.
 //!
 //! # Cost
 //!
@@ -52,12 +59,11 @@ mod config;
 mod counters;
 mod describe;
 mod drops;
-mod element;
+mod event_schedule;
 mod event_times;
-mod fate;
-mod heap;
 mod hop;
 mod host;
+mod impairments;
 mod jitter;
 mod line;
 mod link;
@@ -75,7 +81,7 @@ mod router;
 mod rss;
 mod schedule;
 mod scheduling;
-mod serialiser;
+mod serializer;
 mod service;
 mod shared_medium;
 mod sojourn;
@@ -92,9 +98,8 @@ pub use config::{
 pub use counters::Counters;
 pub use describe::Difference;
 pub use drops::{DropCause, Drops};
-pub use element::Element;
+pub use event_schedule::EventSchedule;
 pub use event_times::{EventTimes, MAX_TIMES, Times};
-pub use heap::Appointments;
 pub use hop::Hop;
 pub use host::{Checksum, Cpu, CpuCosts, PAGE, Picoseconds, Work, WorkKind};
 pub use loss::{GilbertElliott, LossModel};
@@ -105,7 +110,7 @@ pub use policer::{Peak, Policer, Yellow};
 pub use queue::QueueConfig;
 pub use receive_rings::{ReceiveRings, Ring, RingConfig, RingCounters, RingsConfig};
 pub use route::{NetworkConfig, Route, Routed};
-pub use router::{Ask, Request, Router};
+pub use router::{Request, RequestedValue, Router};
 pub use rss::{rss_hash, rss_queue};
 pub use schedule::Schedule;
 pub use scheduling::Scheduling;

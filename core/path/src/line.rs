@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use gigatcp_units::{Duration, Instant};
 
 use crate::parcel::{Frames, Pieces};
-use crate::serialiser::{Moment, Serialiser};
+use crate::serializer::{Moment, Serializer};
 use crate::sojourn::Sojourns;
 use crate::{HopConfig, Parcel, Release, Tally};
 
@@ -29,7 +29,7 @@ pub(crate) struct Run<T> {
     /// End of service of the last of `frames`.
     pub(crate) all_served: Instant,
     /// Whether it is given the extra delay after this line.
-    pub(crate) is_displaced: bool,
+    pub(crate) is_reordered: bool,
     /// Nanoseconds between the departures of the first and the last frame that come out together.
     /// Only with [`Release::Within`]; set by the line.
     pub(crate) gathers: u32,
@@ -98,13 +98,13 @@ impl<T: Parcel> Line<T> {
 
     /// Appends a run whose wire packets have been counted in at `now`.
     #[inline]
-    pub(crate) fn push(&mut self, now: Instant, run: Run<T>, serialiser: &mut Serialiser) {
+    pub(crate) fn push(&mut self, now: Instant, run: Run<T>, serializer: &mut Serializer) {
         // Without service time a run departs on arrival, and so have all earlier ones.
         let has_departed = run.all_served <= now;
         self.runs.push_back(run);
         // Done in place: if its address were taken earlier, the run would be copied twice.
         if let (Release::Within(longest), Some(run)) = (self.release, self.runs.back_mut()) {
-            gather(run, longest, serialiser);
+            gather(run, longest, serializer);
         }
         if has_departed {
             self.queued = Tally::default();
@@ -154,10 +154,10 @@ impl<T: Parcel> Line<T> {
     }
 
     /// Moves the cursor past everything that has departed by `now`.
-    pub(crate) fn settle(&mut self, now: Instant, serialiser: &mut Serialiser) {
+    pub(crate) fn settle(&mut self, now: Instant, serializer: &mut Serializer) {
         while let Some(run) = self.runs.get(self.cursor.run) {
             if run.all_served > now {
-                self.settle_within_run(now, serialiser);
+                self.settle_within_run(now, serializer);
                 return;
             }
             let rest = match self.cursor.frame {
@@ -169,7 +169,7 @@ impl<T: Parcel> Line<T> {
                 let waited = run.began.saturating_since(run.arrived);
                 self.sojourns.count(waited.as_nanos());
             } else {
-                self.count_rest(serialiser);
+                self.count_rest(serializer);
             }
             self.cursor = Cursor {
                 run: self.cursor.run + 1,
@@ -180,7 +180,7 @@ impl<T: Parcel> Line<T> {
 
     /// Counts the sojourns of the rest of a run that has departed.
     #[inline(never)]
-    fn count_rest(&mut self, serialiser: &mut Serialiser) {
+    fn count_rest(&mut self, serializer: &mut Serializer) {
         let run = &self.runs[self.cursor.run];
         let (mut began, mut served) = match self.cursor.frame {
             0 => (run.began, run.first_served),
@@ -190,12 +190,12 @@ impl<T: Parcel> Line<T> {
             let waited = began.saturating_since(run.arrived);
             self.sojourns.count(waited.as_nanos());
             began = served.instant();
-            served = serialiser.after(served, run.frames.size(frame + 1));
+            served = serializer.after(served, run.frames.size(frame + 1));
         }
     }
 
     /// Moves the cursor within a run that has not entirely departed.
-    fn settle_within_run(&mut self, now: Instant, serialiser: &mut Serialiser) {
+    fn settle_within_run(&mut self, now: Instant, serializer: &mut Serializer) {
         let Some(run) = self.runs.get(self.cursor.run) else {
             return;
         };
@@ -211,7 +211,7 @@ impl<T: Parcel> Line<T> {
             self.cursor.began = self.cursor.served.instant();
             frame += 1;
             let size = run.frames.size(frame);
-            self.cursor.served = serialiser.after(self.cursor.served, size);
+            self.cursor.served = serializer.after(self.cursor.served, size);
         }
         self.cursor.frame = frame;
     }
@@ -233,12 +233,12 @@ impl<T: Parcel> Line<T> {
     #[inline]
     pub(crate) fn front_due(&self) -> Option<(Instant, bool)> {
         let front = self.runs.front()?;
-        Some((self.due(front), front.is_displaced))
+        Some((self.due(front), front.is_reordered))
     }
 
     /// Returns the sizes of what comes out at `now`, when the front is due.
     #[inline]
-    pub(crate) fn front_frames(&self, now: Instant, serialiser: &mut Serialiser) -> Option<Frames> {
+    pub(crate) fn front_frames(&self, now: Instant, serializer: &mut Serializer) -> Option<Frames> {
         let front = self.runs.front()?;
         let frames = front.frames;
         if frames.count() == 1 {
@@ -247,7 +247,7 @@ impl<T: Parcel> Line<T> {
         Some(match self.release {
             Release::PerPacket => frames.front(1),
             Release::Within(_) if front.all_served + self.delay > now => {
-                frames.front(self.arrived(front, now, serialiser))
+                frames.front(self.arrived(front, now, serializer))
             }
             Release::Within(_) | Release::Whole => frames,
         })
@@ -257,12 +257,12 @@ impl<T: Parcel> Line<T> {
     /// least one and less than all. A separate function, so that the callers' common path is small
     /// enough to be inlined.
     #[inline(never)]
-    fn arrived(&self, run: &Run<T>, now: Instant, serialiser: &mut Serialiser) -> usize {
+    fn arrived(&self, run: &Run<T>, now: Instant, serializer: &mut Serializer) -> usize {
         let mut served = run.first_served;
         let mut count = 0;
         while served.instant() + self.delay <= now {
             count += 1;
-            served = serialiser.after(served, run.frames.size(count));
+            served = serializer.after(served, run.frames.size(count));
         }
         count.max(1)
     }
@@ -274,11 +274,11 @@ impl<T: Parcel> Line<T> {
         &mut self,
         now: Instant,
         frames: Frames,
-        serialiser: &mut Serialiser,
+        serializer: &mut Serializer,
     ) -> Option<T> {
         // Output has departed: the cursor must have passed it.
         if self.cursor.run == 0 {
-            self.settle(now, serialiser);
+            self.settle(now, serializer);
         }
         let front = self.runs.front_mut()?;
         let count = frames.count();
@@ -289,14 +289,14 @@ impl<T: Parcel> Line<T> {
         for index in 1..=count {
             let size = front.frames.size(index);
             front.began = front.first_served.instant();
-            front.first_served = serialiser.after(front.first_served, size);
+            front.first_served = serializer.after(front.first_served, size);
         }
         front.frames = front.frames.without_front(count);
         if self.cursor.run == 0 {
             self.cursor.frame -= count;
         }
         if let Release::Within(longest) = self.release {
-            gather(front, longest, serialiser);
+            gather(front, longest, serializer);
         }
         Some(front.parcel.split_front(count))
     }
@@ -310,12 +310,12 @@ pub(crate) struct Served<T> {
     pub(crate) arrived: Instant,
     pub(crate) began: Instant,
     pub(crate) served: Moment,
-    pub(crate) is_displaced: bool,
+    pub(crate) is_reordered: bool,
 }
 
 impl<T: Parcel> Line<T> {
     /// Returns everything inside as single wire packets.
-    pub(crate) fn into_wire_packets(self, serialiser: &mut Serialiser) -> Vec<Served<T>> {
+    pub(crate) fn into_wire_packets(self, serializer: &mut Serializer) -> Vec<Served<T>> {
         let mut all = Vec::new();
         for run in self.runs {
             let (mut began, mut served) = (run.began, run.first_served);
@@ -323,7 +323,7 @@ impl<T: Parcel> Line<T> {
             for place in 0..run.frames.count() {
                 if place > 0 {
                     began = served.instant();
-                    served = serialiser.after(served, run.frames.size(place));
+                    served = serializer.after(served, run.frames.size(place));
                 }
                 let Some((parcel, frames)) = pieces.take(1) else {
                     break;
@@ -334,7 +334,7 @@ impl<T: Parcel> Line<T> {
                     arrived: run.arrived,
                     began,
                     served,
-                    is_displaced: run.is_displaced,
+                    is_reordered: run.is_reordered,
                 });
             }
         }
@@ -346,13 +346,13 @@ impl<T: Parcel> Line<T> {
 /// one size, and depart one service time apart. A separate function, so that paths that release
 /// each packet alone do not carry it along.
 #[inline(never)]
-fn gather<T>(run: &mut Run<T>, longest: Duration, serialiser: &mut Serialiser) {
+fn gather<T>(run: &mut Run<T>, longest: Duration, serializer: &mut Serializer) {
     let first = run.first_served.instant();
     let all = run.all_served.saturating_since(first);
     let gathers = if all <= longest {
         all.as_nanos()
     } else {
-        serialiser.whole_services(run.frames.size(0), longest.as_nanos())
+        serializer.whole_services(run.frames.size(0), longest.as_nanos())
     };
     // More than four seconds is not a reasonable setting.
     run.gathers = u32::try_from(gathers).unwrap_or(u32::MAX);
@@ -369,18 +369,18 @@ mod tests {
 
     /// Returns a line after a link of one byte per nanosecond. It holds three runs of three wire
     /// packets of 10 bytes.
-    fn filled(release: Release) -> (Line<Numbered>, Serialiser) {
+    fn filled(release: Release) -> (Line<Numbered>, Serializer) {
         let config = HopConfig {
             rate: Some(Rate::from_bps(8_000_000_000)),
             one_way_delay: Duration::from_nanos(5),
             release,
             ..HopConfig::default()
         };
-        let mut serialiser = Serialiser::new(&config);
+        let mut serializer = Serializer::new(&config);
         let mut line = Line::new(&config);
         for run in 0..3 {
             let parcel = Numbered::several(run * 3, 3, 10, 10);
-            let served = [(); 3].map(|()| serialiser.serve(NOW, 10));
+            let served = [(); 3].map(|()| serializer.serve(NOW, 10));
             for moment in served {
                 line.count_in(NOW, moment.instant(), Tally::new(1, 10));
             }
@@ -391,12 +391,12 @@ mod tests {
                 began: Instant::from_nanos(run * 30),
                 first_served: served[0],
                 all_served: served[2].instant(),
-                is_displaced: false,
+                is_reordered: false,
                 gathers: 0,
             };
-            line.push(NOW, run, &mut serialiser);
+            line.push(NOW, run, &mut serializer);
         }
-        (line, serialiser)
+        (line, serializer)
     }
 
     /// Removes the front, which must be `count` wire packets.
@@ -404,19 +404,19 @@ mod tests {
         line: &mut Line<Numbered>,
         now: Instant,
         count: usize,
-        serialiser: &mut Serialiser,
+        serializer: &mut Serializer,
     ) -> Numbered {
-        let frames = line.front_frames(now, serialiser).unwrap();
+        let frames = line.front_frames(now, serializer).unwrap();
         assert_eq!(frames.count(), count);
-        line.take_front(now, frames, serialiser).unwrap()
+        line.take_front(now, frames, serializer).unwrap()
     }
 
     #[test]
     fn the_backlog_falls_by_one_wire_packet_at_each_departure() {
         for release in [Release::PerPacket, Release::Whole] {
-            let (mut line, mut serialiser) = filled(release);
+            let (mut line, mut serializer) = filled(release);
             for ns in 0..=100 {
-                line.settle(Instant::from_nanos(ns), &mut serialiser);
+                line.settle(Instant::from_nanos(ns), &mut serializer);
                 let departed = (ns / 10).min(9);
                 assert_eq!(line.queued(), Tally::new(9 - departed, 90 - 10 * departed));
             }
@@ -425,11 +425,11 @@ mod tests {
 
     #[test]
     fn taking_frames_out_of_the_run_being_served_keeps_the_backlog_right() {
-        let (mut line, mut serialiser) = filled(Release::PerPacket);
+        let (mut line, mut serializer) = filled(Release::PerPacket);
         for frame in 0..9 {
             let due = Instant::from_nanos(10 * (frame + 1) + 5);
             assert_eq!(line.front_due(), Some((due, false)));
-            let parcel = taken(&mut line, due, 1, &mut serialiser);
+            let parcel = taken(&mut line, due, 1, &mut serializer);
             assert_eq!(parcel.first, frame);
             assert_eq!(line.queued().packets, 8 - frame);
         }
@@ -438,37 +438,37 @@ mod tests {
 
     #[test]
     fn a_whole_run_comes_out_when_its_last_packet_has_been_served() {
-        let (mut line, mut serialiser) = filled(Release::Whole);
+        let (mut line, mut serializer) = filled(Release::Whole);
         let due = Instant::from_nanos(35);
         assert_eq!(line.front_due(), Some((due, false)));
-        let parcel = taken(&mut line, due, 3, &mut serialiser);
+        let parcel = taken(&mut line, due, 3, &mut serializer);
         assert_eq!(parcel.first, 0);
         assert_eq!(line.queued().packets, 6);
     }
 
     #[test]
     fn a_run_released_within_a_time_comes_out_in_pieces_of_what_has_arrived() {
-        let (mut line, mut serialiser) = filled(Release::Within(Duration::from_nanos(12)));
+        let (mut line, mut serializer) = filled(Release::Within(Duration::from_nanos(12)));
         // The first of three has been served after 10 ns, the second 10 later; each has a delay of
         // 5.
         let due = Instant::from_nanos(10 + 10 + 5);
         assert_eq!(line.front_due(), Some((due, false)));
-        let piece = taken(&mut line, due, 2, &mut serialiser);
+        let piece = taken(&mut line, due, 2, &mut serializer);
         assert_eq!((piece.first, piece.count), (0, 2));
         assert_eq!(line.queued().packets, 7);
         // The rest is complete before the gathering time ends.
         let due = Instant::from_nanos(30 + 5);
         assert_eq!(line.front_due(), Some((due, false)));
-        let piece = taken(&mut line, due, 1, &mut serialiser);
+        let piece = taken(&mut line, due, 1, &mut serializer);
         assert_eq!((piece.first, piece.count), (2, 1));
         // Packets do not wait for one that would come too late.
         let mut alone = filled(Release::Within(Duration::from_nanos(9))).0;
         assert_eq!(alone.front_due(), Some((Instant::from_nanos(15), false)));
-        let piece = taken(&mut alone, Instant::from_nanos(15), 1, &mut serialiser);
+        let piece = taken(&mut alone, Instant::from_nanos(15), 1, &mut serializer);
         assert_eq!(piece.count, 1);
         // A late poll gets everything that has arrived.
         let late = Instant::from_nanos(1000);
-        let piece = taken(&mut line, late, 3, &mut serialiser);
+        let piece = taken(&mut line, late, 3, &mut serializer);
         assert_eq!((piece.first, piece.count), (3, 3));
     }
 }

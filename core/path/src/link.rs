@@ -22,7 +22,7 @@ use gigatcp_units::{Duration, Instant, Rate};
 
 use crate::ack_filter::{AckFilter, Replacing};
 use crate::config::{HopConfig, MarkAbove, Release};
-use crate::counters::Books;
+use crate::counters::Bookkeeping;
 use crate::drops::DropCause;
 use crate::jitter::Delay;
 use crate::parcel::{Frames, Parcel};
@@ -40,7 +40,7 @@ mod requests;
 /// Decisions of the entrance on wire packets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Entrance {
-    pub(crate) is_displaced: bool,
+    pub(crate) is_reordered: bool,
     pub(crate) is_marked: bool,
 }
 
@@ -65,7 +65,7 @@ struct Piece<T> {
     ticket: Ticket,
     parcel: T,
     tally: Tally,
-    is_displaced: bool,
+    is_reordered: bool,
 }
 
 /// Departed wire packets that the next departures may join.
@@ -117,7 +117,7 @@ pub(crate) struct Link<T> {
     delay: Delay,
     reorder_delay: Duration,
     /// Whether single packets are reordered; these do not wait for earlier ones.
-    displaces: bool,
+    reorders: bool,
     mark_above: Option<MarkAbove>,
     release: Release,
     ack_filter: Option<Replacing>,
@@ -176,7 +176,7 @@ impl<T: Parcel> Link<T> {
             service: Service::new(config),
             delay: Delay::new(config, seed),
             reorder_delay: config.reorder.map_or(Duration::ZERO, |it| it.extra_delay),
-            displaces: config.reorder.is_some(),
+            reorders: config.reorder.is_some(),
             mark_above: config.mark_above,
             release: config.release,
             ack_filter: replacing(config),
@@ -237,7 +237,7 @@ impl<T: Parcel> Link<T> {
 
     /// Returns whether a delivery may precede the parcel at the end of the line.
     pub(crate) fn is_unordered(&self) -> bool {
-        !self.unordered.is_empty() || self.delay.is_overtaking() || self.displaces
+        !self.unordered.is_empty() || self.delay.is_overtaking() || self.reorders
     }
 
     /// Returns the time from zero to `now` in which there was something to serve.
@@ -263,13 +263,18 @@ impl<T: Parcel> Link<T> {
     }
 
     /// Sets the rate from `now` on.
-    pub(crate) fn set_rate(&mut self, now: Instant, rate: Option<Rate>, books: &mut Books<T>) {
+    pub(crate) fn set_rate(
+        &mut self,
+        now: Instant,
+        rate: Option<Rate>,
+        books: &mut Bookkeeping<T>,
+    ) {
         self.advance(now, books);
         self.service.set_rate(now, rate);
     }
 
     /// Sets the delay of departures from `now` on.
-    pub(crate) fn set_delay(&mut self, now: Instant, delay: Duration, books: &mut Books<T>) {
+    pub(crate) fn set_delay(&mut self, now: Instant, delay: Duration, books: &mut Bookkeeping<T>) {
         self.advance(now, books);
         self.delay.set_mean(delay);
     }
@@ -281,7 +286,7 @@ impl<T: Parcel> Link<T> {
         entrance: Entrance,
         (parcel, frames): (T, Frames),
         hold: u64,
-        books: &mut Books<T>,
+        books: &mut Bookkeeping<T>,
     ) {
         self.advance(now, books);
         let mut parcel = parcel;
@@ -292,8 +297,8 @@ impl<T: Parcel> Link<T> {
                 None => return,
             }
         }
-        let takes_mark = parcel.takes_mark() && !entrance.is_marked;
-        let is_marked = entrance.is_marked && parcel.takes_mark();
+        let is_markable = parcel.is_markable() && !entrance.is_marked;
+        let is_marked = entrance.is_marked && parcel.is_markable();
         let (flow, is_l4s) = (parcel.flow(), parcel.is_l4s());
         let request = self.is_router.then(|| parcel.request());
         self.arrivals += 1;
@@ -314,7 +319,7 @@ impl<T: Parcel> Link<T> {
                 octets: u32::try_from(frames.size(place)).unwrap_or(u32::MAX),
                 arrived: now,
                 flow,
-                takes_mark,
+                is_markable,
                 is_l4s,
                 is_marked,
             };
@@ -353,7 +358,7 @@ impl<T: Parcel> Link<T> {
         entrance: Entrance,
         parcel: T,
         frames: Frames,
-        books: &mut Books<T>,
+        books: &mut Bookkeeping<T>,
     ) -> Option<(T, Option<u32>)> {
         let filter = self.ack_filter.as_mut()?;
         let flow = parcel.flow();
@@ -427,7 +432,7 @@ impl<T: Parcel> Link<T> {
         now: Instant,
         ticket: Ticket,
         cause: DropCause,
-        books: &mut Books<T>,
+        books: &mut Bookkeeping<T>,
     ) -> u32 {
         let slot = self.held.get_mut(ticket.parcel as usize);
         let Some(whole) = slot.and_then(Option::as_mut) else {
@@ -455,7 +460,7 @@ impl<T: Parcel> Link<T> {
 
     /// Releases the packets that the discipline has dropped, all of which were inside. Returns the
     /// number under which the rest of the parcel `arriving` continues.
-    fn release_dropped(&mut self, now: Instant, books: &mut Books<T>, arriving: u32) -> u32 {
+    fn release_dropped(&mut self, now: Instant, books: &mut Bookkeeping<T>, arriving: u32) -> u32 {
         let mut number = arriving;
         let mut drops = core::mem::take(&mut self.drops.0);
         for (ticket, cause) in drops.drain(..) {
@@ -470,7 +475,7 @@ impl<T: Parcel> Link<T> {
     }
 
     /// Processes everything due by `now`, each event at its instant.
-    pub(crate) fn advance(&mut self, now: Instant, books: &mut Books<T>) {
+    pub(crate) fn advance(&mut self, now: Instant, books: &mut Bookkeeping<T>) {
         loop {
             let timer = self.queue.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
             if !self.service.is_busy() {
@@ -507,7 +512,7 @@ impl<T: Parcel> Link<T> {
     }
 
     /// Ends the service at `now` and begins the next.
-    fn finish(&mut self, now: Instant, books: &mut Books<T>) {
+    fn finish(&mut self, now: Instant, books: &mut Bookkeeping<T>) {
         self.service.finish();
         self.in_service = Tally::default();
         let began = self.service.began();
@@ -522,7 +527,7 @@ impl<T: Parcel> Link<T> {
     }
 
     /// Begins the next service at `now`, `at_once` if directly after the last one.
-    fn serve_next(&mut self, now: Instant, at_once: bool, books: &mut Books<T>) {
+    fn serve_next(&mut self, now: Instant, at_once: bool, books: &mut Bookkeeping<T>) {
         while (self.serving.len() as u32) < self.group {
             let view = self.view();
             let ticket = self.queue.dequeue(now, &view, &mut self.drops);
@@ -551,12 +556,12 @@ impl<T: Parcel> Link<T> {
     }
 
     /// Moves a wire packet from the queue into service.
-    fn begin(&mut self, now: Instant, mut ticket: Ticket, books: &mut Books<T>) {
+    fn begin(&mut self, now: Instant, mut ticket: Ticket, books: &mut Bookkeeping<T>) {
         let Some(mut held) = self.take(ticket.parcel) else {
             return;
         };
         let tally = held.frames.tally();
-        let Entrance { is_displaced, .. } = held.entrance;
+        let Entrance { is_reordered, .. } = held.entrance;
         if let Some(MarkAbove::Sojourn(limit)) = self.mark_above
             && now.saturating_since(ticket.arrived) > limit
         {
@@ -568,7 +573,7 @@ impl<T: Parcel> Link<T> {
         if ticket.is_marked && held.parcel.try_mark() {
             books.mark(now, tally);
         }
-        if is_displaced {
+        if is_reordered {
             books.counters.reordered.add(tally);
         }
         self.in_service.add(tally);
@@ -577,7 +582,7 @@ impl<T: Parcel> Link<T> {
             ticket,
             parcel: held.parcel,
             tally,
-            is_displaced,
+            is_reordered,
         });
     }
 
@@ -621,8 +626,8 @@ impl<T: Parcel> Link<T> {
     /// Puts a piece on the line, to come out at `due`. It comes out later if it is reordered or
     /// keeps its order.
     fn push(&mut self, mut due: Instant, piece: Piece<T>) {
-        let is_unordered = piece.is_displaced || self.delay.is_overtaking();
-        if piece.is_displaced {
+        let is_unordered = piece.is_reordered || self.delay.is_overtaking();
+        if piece.is_reordered {
             due += self.reorder_delay;
         } else if let Some(last) = self.line.back().filter(|_| !is_unordered) {
             due = due.max(last.due);
@@ -648,7 +653,7 @@ impl<T: Parcel> Link<T> {
     }
 
     /// Returns the next parcel at the far end by `now`.
-    pub(crate) fn poll_delivery(&mut self, now: Instant, books: &mut Books<T>) -> Option<T> {
+    pub(crate) fn poll_delivery(&mut self, now: Instant, books: &mut Bookkeeping<T>) -> Option<T> {
         self.advance(now, books);
         let ordered = self.line.front();
         let unordered = self.unordered.peek().map(|first| &first.0);
@@ -678,6 +683,6 @@ impl<T: Parcel> Piece<T> {
             && self.arrival == next.arrival
             && self.ticket.place + 1 == next.ticket.place
             && self.ticket.is_marked == next.ticket.is_marked
-            && self.is_displaced == next.is_displaced
+            && self.is_reordered == next.is_reordered
     }
 }

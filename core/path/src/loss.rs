@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 use gigatcp_units::Probability;
 
 use crate::ConfigError;
-use crate::random::{Chance, Purpose};
+use crate::random::{Purpose, RandomEvent};
 
 /// A model that selects wire packets arriving at a hop. Selected packets are lost or, in
 /// [`HopConfig::corrupt`], corrupted.
@@ -107,10 +107,10 @@ impl LossModel {
 #[derive(Clone, Debug)]
 struct Chain {
     is_bad: bool,
-    to_bad: Chance,
-    to_good: Chance,
-    bad_loss: Chance,
-    good_loss: Chance,
+    to_bad: RandomEvent,
+    to_good: RandomEvent,
+    bad_loss: RandomEvent,
+    good_loss: RandomEvent,
 }
 
 impl Chain {
@@ -121,7 +121,7 @@ impl Chain {
         name: &str,
         purpose: impl Fn(u64) -> Purpose,
     ) -> Self {
-        let chance = |probability, part| Chance::new(probability, seed, name, purpose(part));
+        let chance = |probability, part| RandomEvent::new(probability, seed, name, purpose(part));
         Self {
             is_bad: false,
             to_bad: chance(model.to_bad, 0),
@@ -131,11 +131,11 @@ impl Chain {
         }
     }
 
-    fn is_lost(&mut self) -> bool {
+    fn is_selected(&mut self) -> bool {
         let (moves, is_lost) = if self.is_bad {
-            (self.to_good.strikes(), self.bad_loss.strikes())
+            (self.to_good.occurs(), self.bad_loss.occurs())
         } else {
-            (self.to_bad.strikes(), self.good_loss.strikes())
+            (self.to_bad.occurs(), self.good_loss.occurs())
         };
         self.is_bad ^= moves;
         is_lost
@@ -144,8 +144,8 @@ impl Chain {
 
 /// Running state of a loss model.
 #[derive(Clone, Debug)]
-enum Judge {
-    Bernoulli(Chance),
+enum LossModelState {
+    Bernoulli(RandomEvent),
     Chain(Chain),
     Periodic {
         every: u64,
@@ -158,12 +158,12 @@ enum Judge {
     },
 }
 
-impl Judge {
+impl LossModelState {
     /// Returns whether the next wire packet is selected.
-    fn is_lost(&mut self) -> bool {
+    fn is_selected(&mut self) -> bool {
         match self {
-            Self::Bernoulli(chance) => chance.strikes(),
-            Self::Chain(chain) => chain.is_lost(),
+            Self::Bernoulli(chance) => chance.occurs(),
+            Self::Chain(chain) => chain.is_selected(),
             Self::Periodic { every, left } => {
                 *left -= 1;
                 let is_lost = *left == 0;
@@ -189,12 +189,12 @@ impl Judge {
 
 /// Effect of models on the packets that they select.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Harm {
+pub(crate) enum LossEffect {
     Loss,
     Corruption,
 }
 
-impl Harm {
+impl LossEffect {
     /// Returns the random stream of the n-th Bernoulli model.
     const fn bernoulli(self, n: u64) -> Purpose {
         match self {
@@ -215,48 +215,48 @@ impl Harm {
 /// Running state of all models of a hop with the same effect.
 #[derive(Clone, Debug)]
 pub(crate) struct Losses {
-    judges: Vec<Judge>,
+    models: Vec<LossModelState>,
 }
 
 impl Losses {
     /// Returns the models as configured; they must have passed [`LossModel::check`].
-    pub(crate) fn new(models: &[LossModel], harm: Harm, seed: u64, name: &str) -> Self {
+    pub(crate) fn new(models: &[LossModel], effect: LossEffect, seed: u64, name: &str) -> Self {
         let (mut bernoullis, mut chains) = (0, 0);
-        let judges = models.iter().map(|model| match model {
+        let models = models.iter().map(|model| match model {
             LossModel::Bernoulli(probability) => {
-                let purpose = harm.bernoulli(bernoullis);
+                let purpose = effect.bernoulli(bernoullis);
                 bernoullis += 1;
-                Judge::Bernoulli(Chance::new(*probability, seed, name, purpose))
+                LossModelState::Bernoulli(RandomEvent::new(*probability, seed, name, purpose))
             }
             LossModel::GilbertElliott(model) => {
                 chains += 1;
-                let purpose = |part| harm.chain(chains - 1, part);
-                Judge::Chain(Chain::new(model, seed, name, purpose))
+                let purpose = |part| effect.chain(chains - 1, part);
+                LossModelState::Chain(Chain::new(model, seed, name, purpose))
             }
-            LossModel::Periodic { every } => Judge::Periodic {
+            LossModel::Periodic { every } => LossModelState::Periodic {
                 every: *every,
                 left: *every,
             },
-            LossModel::Listed(list) => Judge::Listed {
+            LossModel::Listed(list) => LossModelState::Listed {
                 list: list.clone(),
                 next: 0,
                 seen: 0,
             },
         });
         Self {
-            judges: judges.collect(),
+            models: models.collect(),
         }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.judges.is_empty()
+        self.models.is_empty()
     }
 
     /// Returns the first model that selects the next wire packet, if any.
-    pub(crate) fn judge(&mut self) -> Option<usize> {
+    pub(crate) fn select(&mut self) -> Option<usize> {
         let mut taken_by = None;
-        for (index, judge) in self.judges.iter_mut().enumerate() {
-            if judge.is_lost() && taken_by.is_none() {
+        for (index, model) in self.models.iter_mut().enumerate() {
+            if model.is_selected() && taken_by.is_none() {
                 taken_by = Some(index);
             }
         }
@@ -271,8 +271,10 @@ mod tests {
     use super::*;
 
     fn lost_of(models: &[LossModel], packets: u64) -> Vec<u64> {
-        let mut losses = Losses::new(models, Harm::Loss, 1, "hop");
-        (1..=packets).filter(|_| losses.judge().is_some()).collect()
+        let mut losses = Losses::new(models, LossEffect::Loss, 1, "hop");
+        (1..=packets)
+            .filter(|_| losses.select().is_some())
+            .collect()
     }
 
     fn bernoulli(p: f64) -> LossModel {
@@ -358,8 +360,10 @@ mod tests {
             bernoulli(0.01),
             bernoulli(0.5),
         ];
-        let mut losses = Losses::new(&models, Harm::Loss, 1, "hop");
-        let second: Vec<u64> = (1..=10_000).filter(|_| losses.judge() == Some(1)).collect();
+        let mut losses = Losses::new(&models, LossEffect::Loss, 1, "hop");
+        let second: Vec<u64> = (1..=10_000)
+            .filter(|_| losses.select() == Some(1))
+            .collect();
         let expected: Vec<u64> = alone.into_iter().filter(|k| k % 7 != 0).collect();
         assert_eq!(second, expected);
     }

@@ -3,7 +3,7 @@
 //! Each parcel carries its route and the number of its links already entered ([`Routed`]). The
 //! network passes it from link to link at the instant it comes out, and returns it at the end of
 //! its route. A link may notify the sender of a packet above its MTU
-//! ([`HopConfig::tells_too_big`]). The answer starts at that link and takes the other route
+//! ([`HopConfig::notifies_too_big`]). The answer starts at that link and takes the other route
 //! ([`Route::back`]).
 //!
 //! A medium is an element of several routes, each of which enters it at its own station
@@ -32,7 +32,7 @@ use alloc::vec::Vec;
 
 use gigatcp_units::{Bytes, Instant};
 
-use crate::heap::Appointments;
+use crate::event_schedule::EventSchedule;
 use crate::route::{NetworkConfig, Route, Routed, Ways};
 use crate::{
     ConfigError, Counters, DropCause, Hop, HopConfig, Parcel, Release, SharedMedium,
@@ -65,7 +65,7 @@ pub struct Dropped<T> {
 
 /// Events that have not been collected yet.
 #[derive(Debug)]
-struct News<T> {
+struct Uncollected<T> {
     /// Number of all entries below: most of the time zero.
     count: usize,
     /// Parcels at the end of their routes.
@@ -78,7 +78,7 @@ struct News<T> {
     passed: VecDeque<Delivery<T>>,
 }
 
-impl<T> Default for News<T> {
+impl<T> Default for Uncollected<T> {
     fn default() -> Self {
         Self {
             count: 0,
@@ -90,7 +90,7 @@ impl<T> Default for News<T> {
     }
 }
 
-impl<T> News<T> {
+impl<T> Uncollected<T> {
     /// Changes it by `act` and updates the count.
     #[cold]
     fn update<R>(&mut self, act: impl FnOnce(&mut Self) -> R) -> R {
@@ -114,14 +114,14 @@ pub struct Network<T> {
     media: Media<T>,
     routes: Vec<Route>,
     ways: Ways,
-    appointments: Appointments,
+    schedule: EventSchedule,
     /// Time and number of the next element to act.
     first: (Instant, usize),
     /// Whether that element has more output at that instant, which precedes other elements.
     is_serving: bool,
     /// Due time of the last polled parcel.
     polled: Instant,
-    news: News<T>,
+    uncollected: Uncollected<T>,
     /// Whether parcels passed from link to link are recorded.
     is_watched: bool,
     /// For each link that may deliver with delay: the elements upstream.
@@ -135,7 +135,7 @@ pub struct Network<T> {
     /// Answers that entered each link or station.
     answers: Vec<Tally>,
     /// Parcels passed from link to link.
-    handed_on: Tally,
+    forwarded: Tally,
     /// Parcels that entered after the last link of their route.
     straight: Tally,
 }
@@ -161,19 +161,19 @@ impl<T: Routed> Network<T> {
         let links = config.links.into_iter().map(|link| Hop::new(link, seed));
         let links = links.collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
-            appointments: Appointments::new(links.len() + media.as_slice().len()),
+            schedule: EventSchedule::new(links.len() + media.as_slice().len()),
             first: (Instant::FAR_FUTURE, 0),
             is_serving: false,
             polled: Instant::ZERO,
             ways: Ways::new(&config.routes),
-            news: News::default(),
+            uncollected: Uncollected::default(),
             is_watched: false,
             may_wait: upstream.iter().any(Option::is_some),
             ends_routes,
             upstream,
             max_backlog: alloc::vec![0; links.len()],
             answers: alloc::vec![Tally::default(); links.len() + media.stations()],
-            handed_on: Tally::default(),
+            forwarded: Tally::default(),
             straight: Tally::default(),
             routes: config.routes,
             links,
@@ -225,12 +225,12 @@ impl<T: Routed> Network<T> {
             self.due()
         );
         debug_assert!(
-            self.is_serving || self.first == self.appointments.first(),
+            self.is_serving || self.first == self.schedule.first(),
             "{:?} is to act first, {:?} has the first appointment",
             self.first,
-            self.appointments.first()
+            self.schedule.first()
         );
-        if self.news.is_behind() {
+        if self.uncollected.is_behind() {
             return self.catch_up();
         }
         let (at, link) = self.first;
@@ -256,10 +256,12 @@ impl<T: Routed> Network<T> {
     /// known at the next arrival there.
     #[inline]
     pub fn poll_known_dropped(&mut self) -> Option<Dropped<T>> {
-        if self.news.count == 0 {
+        if self.uncollected.count == 0 {
             return None;
         }
-        let dropped = self.news.update(|news| news.dropped.pop_front());
+        let dropped = self
+            .uncollected
+            .update(|uncollected| uncollected.dropped.pop_front());
         dropped.or_else(|| self.answer_next())
     }
 
@@ -268,13 +270,14 @@ impl<T: Routed> Network<T> {
     /// without having been due, [`Network::poll_delivery`].
     #[inline]
     #[must_use]
-    pub fn has_news(&self) -> bool {
-        self.news.count > 0
+    pub fn has_uncollected(&self) -> bool {
+        self.uncollected.count > 0
     }
 
     /// Returns the next parcel passed from link to link, if these are watched.
     pub fn poll_passed(&mut self) -> Option<Delivery<T>> {
-        self.news.update(|news| news.passed.pop_front())
+        self.uncollected
+            .update(|uncollected| uncollected.passed.pop_front())
     }
 
     /// Records every parcel passed from link to link, for [`Network::poll_passed`].
@@ -294,7 +297,7 @@ impl<T: Routed> Network<T> {
     #[inline]
     #[must_use]
     pub fn due(&self) -> Instant {
-        if self.news.is_behind() {
+        if self.uncollected.is_behind() {
             return self.due_behind();
         }
         self.first.0
@@ -302,20 +305,23 @@ impl<T: Routed> Network<T> {
 
     #[cold]
     fn due_behind(&self) -> Instant {
-        let arrived = self.news.arrived.front().map(|arrived| arrived.due);
+        let arrived = self.uncollected.arrived.front().map(|arrived| arrived.due);
         arrived.unwrap_or_else(|| self.due_inside())
     }
 
     /// Returns an arrived parcel, or processes a dropped one.
     #[cold]
     fn catch_up(&mut self) -> Option<T> {
-        let arrived = self.news.update(|news| news.arrived.pop_front());
+        let arrived = self
+            .uncollected
+            .update(|uncollected| uncollected.arrived.pop_front());
         if let Some(Delivery { due, parcel }) = arrived {
             self.polled = due;
             return Some(parcel);
         }
         let dropped = self.answer_next()?;
-        self.news.update(|news| news.dropped.push_back(dropped));
+        self.uncollected
+            .update(|uncollected| uncollected.dropped.push_back(dropped));
         None
     }
 
@@ -323,7 +329,8 @@ impl<T: Routed> Network<T> {
     #[cold]
     fn arrive(&mut self, due: Instant, parcel: T) {
         let delivery = Delivery { due, parcel };
-        self.news.update(|news| news.arrived.push_back(delivery));
+        self.uncollected
+            .update(|uncollected| uncollected.arrived.push_back(delivery));
     }
 
     /// Processes everything due by `now`, then runs `act` on a link. `act` may change the link or
@@ -397,8 +404,8 @@ impl<T: Routed> Network<T> {
         for medium in self.media() {
             sum.add(medium.counters());
         }
-        sum.arrived.subtract(self.handed_on);
-        sum.delivered.subtract(self.handed_on);
+        sum.arrived.subtract(self.forwarded);
+        sum.delivered.subtract(self.forwarded);
         sum.arrived.add(self.straight);
         sum.delivered.add(self.straight);
         sum
@@ -407,9 +414,9 @@ impl<T: Routed> Network<T> {
     /// Returns the MTU that a link or medium reports to senders of larger packets. `link` is
     /// numbered as in [`Dropped::link`]. `None`: it reports nothing.
     #[must_use]
-    pub fn told_mtu(&self, link: usize) -> Option<Bytes> {
+    pub fn reported_mtu(&self, link: usize) -> Option<Bytes> {
         match self.links.get(link) {
-            Some(hop) => hop.told_mtu(),
+            Some(hop) => hop.reported_mtu(),
             None => Some(SharedMediumConfig::MTU),
         }
     }
@@ -421,7 +428,7 @@ impl<T: Routed> Network<T> {
 
     /// Returns the time of the next event other than the collection of a parcel.
     fn due_inside(&self) -> Instant {
-        let unanswered = self.news.unanswered.front();
+        let unanswered = self.uncollected.unanswered.front();
         unanswered.map_or_else(|| self.first.0, |(at, _)| *at)
     }
 
@@ -437,7 +444,8 @@ impl<T: Routed> Network<T> {
     /// Processes the next event, which must be due by `now`.
     fn advance_one(&mut self, now: Instant) {
         if let Some(dropped) = self.answer_next() {
-            self.news.update(|news| news.dropped.push_back(dropped));
+            self.uncollected
+                .update(|uncollected| uncollected.dropped.push_back(dropped));
             return;
         }
         let (at, link) = self.first;
@@ -466,7 +474,7 @@ impl<T: Routed> Network<T> {
             self.polled = at;
             return Some(parcel);
         };
-        self.hand_on(at, next_link, parcel);
+        self.forward(at, next_link, parcel);
         None
     }
 
@@ -491,8 +499,8 @@ impl<T: Routed> Network<T> {
     fn appoint(&mut self, at: Instant, element: usize, next: Instant) {
         self.is_serving = next <= at;
         if !self.is_serving {
-            self.appointments.set(element, next);
-            self.first = self.appointments.first();
+            self.schedule.set(element, next);
+            self.first = self.schedule.first();
         }
     }
 
@@ -507,7 +515,7 @@ impl<T: Routed> Network<T> {
             return at;
         }
         let limits = upstream.iter().map(|other| {
-            let due = self.appointments.of(*other);
+            let due = self.schedule.of(*other);
             match link < *other {
                 true => due,
                 false => just_before(due),
@@ -518,13 +526,14 @@ impl<T: Routed> Network<T> {
 
     /// Passes a parcel to the next link of its route.
     #[inline(never)]
-    fn hand_on(&mut self, at: Instant, link: usize, mut parcel: T) {
+    fn forward(&mut self, at: Instant, link: usize, mut parcel: T) {
         if self.is_watched {
             let parcel = parcel.clone();
             let passed = Delivery { due: at, parcel };
-            self.news.update(|news| news.passed.push_back(passed));
+            self.uncollected
+                .update(|uncollected| uncollected.passed.push_back(passed));
         }
-        self.handed_on.add(tally(&parcel));
+        self.forwarded.add(tally(&parcel));
         parcel.advance();
         self.enter(at, link, parcel);
     }
@@ -543,7 +552,7 @@ impl<T: Routed> Network<T> {
         let has_dropped = hop.has_dropped();
         // A new arrival comes out after the packets in the queue, but perhaps before reordered ones
         // in their extra delay.
-        if self.appointments.is_free(link) || hop.has_late() {
+        if self.schedule.is_free(link) || hop.has_late() {
             self.reschedule(link);
         }
         if has_dropped {
@@ -557,9 +566,9 @@ impl<T: Routed> Network<T> {
             Some(hop) => due_of(hop),
             None => self.media.due(element - self.links.len()),
         };
-        self.appointments.set(element, due);
+        self.schedule.set(element, due);
         if !self.is_serving {
-            self.first = self.appointments.first();
+            self.first = self.schedule.first();
         }
     }
 
@@ -568,17 +577,17 @@ impl<T: Routed> Network<T> {
     #[inline(never)]
     fn collect_dropped(&mut self, at: Instant, link: usize) {
         let hop = &mut self.links[link];
-        self.news.update(|news| {
-            let before = news.unanswered.len();
+        self.uncollected.update(|uncollected| {
+            let before = uncollected.unanswered.len();
             while let Some((parcel, cause)) = hop.poll_dropped() {
                 let dropped = Dropped {
                     link,
                     parcel,
                     cause,
                 };
-                news.unanswered.push_back((at, dropped));
+                uncollected.unanswered.push_back((at, dropped));
             }
-            news.unanswered.rotate_left(before);
+            uncollected.unanswered.rotate_left(before);
         });
     }
 
@@ -586,7 +595,9 @@ impl<T: Routed> Network<T> {
     /// link does that.
     #[inline]
     fn answer_next(&mut self) -> Option<Dropped<T>> {
-        let (at, dropped) = self.news.update(|news| news.unanswered.pop_front())?;
+        let (at, dropped) = self
+            .uncollected
+            .update(|uncollected| uncollected.unanswered.pop_front())?;
         debug_assert!(
             !dropped.cause.is_at_host(),
             "a link drops by {:?}, which happens at hosts",
@@ -614,7 +625,7 @@ impl<T: Routed> Network<T> {
 
     #[cold]
     fn answer(&self, dropped: &Dropped<T>) -> Option<T> {
-        let mtu = self.told_mtu(dropped.link)?;
+        let mtu = self.reported_mtu(dropped.link)?;
         let parcel = &dropped.parcel;
         let (back, left_out) = self.routes.get(parcel.route())?.back.as_ref()?;
         // The stage includes this link.

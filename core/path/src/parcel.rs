@@ -51,7 +51,7 @@ pub trait Parcel: Clone {
     }
 
     /// Returns whether [`Parcel::try_mark`] would succeed.
-    fn takes_mark(&self) -> bool {
+    fn is_markable(&self) -> bool {
         false
     }
 

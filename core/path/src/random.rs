@@ -54,13 +54,13 @@ impl Purpose {
 
 /// A random event of fixed probability, drawn from its own stream.
 #[derive(Clone, Debug)]
-pub(crate) struct Chance {
+pub(crate) struct RandomEvent {
     /// Threshold, of 2^63: the comparison is between integers, the same on every machine.
     threshold: u64,
     stream: Stream,
 }
 
-impl Chance {
+impl RandomEvent {
     /// Returns an event of this `probability`, to a resolution of 2^-63 (1.1e-19).
     pub(crate) fn new(probability: Probability, seed: u64, name: &str, purpose: Purpose) -> Self {
         const WHOLE: f64 = (1_u64 << 63) as f64;
@@ -73,7 +73,7 @@ impl Chance {
     }
 
     /// Draws whether the event happens this time.
-    pub(crate) fn strikes(&mut self) -> bool {
+    pub(crate) fn occurs(&mut self) -> bool {
         (self.stream.bits() >> 1) < self.threshold
     }
 }
@@ -132,9 +132,10 @@ mod tests {
     }
 
     #[test]
-    fn certain_always_strikes_and_never_never_does() {
-        let mut always = Chance::new(Probability::try_new(1.0).unwrap(), 1, "", Purpose::Reorder);
-        let mut never = Chance::new(Probability::NEVER, 1, "", Purpose::Reorder);
-        assert!((0..10_000).all(|_| always.strikes() && !never.strikes()));
+    fn a_certain_event_always_occurs_and_an_impossible_one_never() {
+        let mut always =
+            RandomEvent::new(Probability::try_new(1.0).unwrap(), 1, "", Purpose::Reorder);
+        let mut never = RandomEvent::new(Probability::NEVER, 1, "", Purpose::Reorder);
+        assert!((0..10_000).all(|_| always.occurs() && !never.occurs()));
     }
 }

@@ -131,7 +131,7 @@ impl NetworkConfig {
     ///
     /// # Errors
     /// An invalid link ([`HopConfig::check`]) or medium ([`SharedMediumConfig::check`]);
-    /// [`ConfigError::NoSuchLink`]; [`ConfigError::NoWayBack`].
+    /// [`ConfigError::NoSuchLink`]; [`ConfigError::NoReverseRoute`].
     pub fn check(&self) -> Result<(), ConfigError> {
         self.links.iter().try_for_each(HopConfig::check)?;
         self.media.iter().try_for_each(SharedMediumConfig::check)?;
@@ -141,7 +141,7 @@ impl NetworkConfig {
             return Err(ConfigError::NoSuchLink);
         }
         if !self.routes.iter().all(|route| self.has_sound_back(route)) {
-            return Err(ConfigError::NoWayBack);
+            return Err(ConfigError::NoReverseRoute);
         }
         Ok(())
     }

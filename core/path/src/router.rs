@@ -17,12 +17,12 @@ pub struct Request {
     /// The flow's RTT as its sender measures it.
     pub rtt: Duration,
     /// Requested value.
-    pub ask: Ask,
+    pub requested: RequestedValue,
 }
 
 /// Value requested by a sender; each router may lower it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ask {
+pub enum RequestedValue {
     /// A change of the congestion window (XCP).
     Window {
         /// The window in bytes.

@@ -10,7 +10,7 @@
 //!
 //! The excess work done because of rounding up is subtracted from the next packet's work if that
 //! begins immediately. So the long-run rate is exact. With a constant rate every end is that of
-//! [`crate::serialiser`].
+//! [`crate::serializer`].
 
 use gigatcp_units::{Duration, Instant, Rate};
 

@@ -47,11 +47,11 @@ const ATTEMPT_LIMIT: u32 = 16;
 /// Clause 4.4.2: number of the collision from which the backoff no longer grows.
 const BACKOFF_LIMIT: u32 = 10;
 /// Clause 4.4.2: minimum frame size in bytes, including the check sequence.
-const LEAST_FRAME: u64 = 64;
+const MIN_FRAME: u64 = 64;
 /// Bytes of addresses, type and check sequence around an IP packet.
 const FRAME_OVERHEAD: u64 = 18;
 /// Clause 4.4.2: maximum frame size in bytes minus those around the packet.
-const MOST_PACKET: u64 = 1500;
+const MAX_PACKET: u64 = 1500;
 
 /// Configuration of a shared medium.
 #[derive(Clone, PartialEq, Debug)]
@@ -72,7 +72,7 @@ pub struct SharedMediumConfig {
 
 impl SharedMediumConfig {
     /// Maximum IP packet that fits into a frame (clause 4.4.2).
-    pub const MTU: Bytes = Bytes::new(MOST_PACKET);
+    pub const MTU: Bytes = Bytes::new(MAX_PACKET);
 
     /// Returns the name of a station.
     #[must_use]
@@ -95,7 +95,7 @@ impl SharedMediumConfig {
     /// the slot time (clause 4.1.2.2).
     pub fn check(&self) -> Result<(), ConfigError> {
         if self.rate == Rate::ZERO {
-            return Err(ConfigError::MediumStandsStill);
+            return Err(ConfigError::MediumWithoutRate);
         }
         let times = Times::new(self.rate);
         if self.delay.saturating_mul(2) + times.jam > times.slot {
@@ -128,7 +128,7 @@ impl Times {
 
     /// Returns the duration of preamble and frame of an IP packet.
     fn frame(&self, ip_bytes: u64) -> Duration {
-        let octets = (ip_bytes + FRAME_OVERHEAD).max(LEAST_FRAME);
+        let octets = (ip_bytes + FRAME_OVERHEAD).max(MIN_FRAME);
         bits(self.rate, PREAMBLE_BITS + 8 * octets)
     }
 }
@@ -340,7 +340,7 @@ impl<T: Parcel> SharedMedium<T> {
         self.counters.arrived.add(tally);
         let queue = &mut self.stations[station].queue;
         let limit = self.config.limit_packets.unwrap_or(u64::MAX);
-        let refusal = if tally.bytes.as_u64() > MOST_PACKET {
+        let refusal = if tally.bytes.as_u64() > MAX_PACKET {
             Some(DropCause::TooBig)
         } else if queue.len() as u64 >= limit {
             Some(DropCause::QueueFull)

@@ -72,7 +72,7 @@ fn the_measured_rate_is_the_configured_rate() {
         let measured = packets as f64 * 1500.0 * 8e9 / end.as_nanos() as f64;
         let error = (measured / bps as f64 - 1.0).abs();
         assert!(error < 1e-6, "{bps} bit/s measured as {measured}");
-        assert!((hop.utilisation(*end) - 1.0).abs() < 1e-9);
+        assert!((hop.utilization(*end) - 1.0).abs() < 1e-9);
     }
 }
 
@@ -424,5 +424,5 @@ fn wait_and_busy_time_are_those_of_the_work_accepted() {
     assert_eq!(hop.wait(at(90_000)), Duration::ZERO);
     assert_eq!(hop.busy_time(at(15_000)), Duration::from_micros(10));
     assert_eq!(hop.busy_time(at(90_000)), Duration::from_micros(40));
-    assert_eq!(hop.utilisation(at(80_000)), 0.5);
+    assert_eq!(hop.utilization(at(80_000)), 0.5);
 }

@@ -43,12 +43,12 @@ impl Parcel for Ect {
         front
     }
 
-    fn takes_mark(&self) -> bool {
+    fn is_markable(&self) -> bool {
         self.field == Field::Capable
     }
 
     fn try_mark(&mut self) -> bool {
-        let is_new = self.takes_mark();
+        let is_new = self.is_markable();
         if is_new {
             self.field = Field::Marked;
         }

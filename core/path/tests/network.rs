@@ -71,7 +71,7 @@ impl Joined {
             let of_link = &self.config.links[link];
             let back = &self.config.routes[parcel.route].back;
             if let (DropCause::TooBig, true, Some((back, left_out))) =
-                (cause, of_link.tells_too_big, back)
+                (cause, of_link.notifies_too_big, back)
                 && let Some(error) =
                     parcel.too_big(of_link.mtu.unwrap(), *back, left_out[parcel.stage - 1])
             {
@@ -144,7 +144,7 @@ prop_compose! {
             }),
             duplicate,
             mtu: mtu.map(|(octets, _)| Bytes::new(octets)),
-            tells_too_big: mtu.is_some_and(|(_, tells)| tells),
+            notifies_too_big: mtu.is_some_and(|(_, tells)| tells),
             ..HopConfig::default()
         };
         if let Some((is_codel, spread, overtaking)) = general {
@@ -354,7 +354,7 @@ fn one(first: u64, route: usize) -> Sent {
 fn refused_at(link: usize, tells: bool) -> Vec<Arrived> {
     let mut forward = vec![plain("a", 1), plain("b", 10), plain("c", 100)];
     forward[link].mtu = Some(Bytes::new(1400));
-    forward[link].tells_too_big = tells;
+    forward[link].notifies_too_big = tells;
     let reverse = vec![plain("d", 1000), plain("e", 10_000)];
     let config = NetworkConfig::path(forward, reverse);
     let mut network = Network::new(config, 1).unwrap();
@@ -386,7 +386,7 @@ fn an_error_crosses_as_many_links_of_the_way_back_as_the_packet_had_crossed() {
 fn an_error_that_is_too_large_itself_causes_no_error() {
     let refuses = |name| HopConfig {
         mtu: Some(Bytes::new(500)),
-        tells_too_big: true,
+        notifies_too_big: true,
         ..plain(name, 10)
     };
     let config = NetworkConfig::path(
@@ -478,6 +478,6 @@ fn routes_that_cannot_be_are_refused() {
     for back in [(2, vec![0]), (1, vec![2]), (1, Vec::new())] {
         let mut config = sound.clone();
         config.routes[0].back = Some(back);
-        assert_eq!(config.check(), Err(ConfigError::NoWayBack));
+        assert_eq!(config.check(), Err(ConfigError::NoReverseRoute));
     }
 }

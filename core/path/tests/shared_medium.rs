@@ -270,7 +270,7 @@ fn a_sender_behind_a_router_is_told_that_its_packet_does_not_fit_a_frame() {
     assert_eq!((told.due, told.parcel.route), (at(3_000), 1));
     let dropped = network.poll_dropped().expect("the packet");
     assert_eq!((dropped.link, dropped.cause), (2, DropCause::TooBig));
-    assert_eq!(network.told_mtu(2), Some(SharedMediumConfig::MTU));
+    assert_eq!(network.reported_mtu(2), Some(SharedMediumConfig::MTU));
 }
 
 /// Clause 4.1.2.2: a collision is detected before the shortest frame is over.
@@ -282,7 +282,7 @@ fn a_medium_that_is_too_long_or_stands_still_is_refused() {
         rate: Rate::ZERO,
         ..config(0)
     };
-    assert_eq!(still.check(), Err(ConfigError::MediumStandsStill));
+    assert_eq!(still.check(), Err(ConfigError::MediumWithoutRate));
 }
 
 proptest! {

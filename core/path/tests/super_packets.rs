@@ -61,12 +61,12 @@ impl Parcel for Super {
         matches!(self.field, Field::Ect1 | Field::Ce)
     }
 
-    fn takes_mark(&self) -> bool {
+    fn is_markable(&self) -> bool {
         matches!(self.field, Field::Ect0 | Field::Ect1)
     }
 
     fn try_mark(&mut self) -> bool {
-        let is_new = self.takes_mark();
+        let is_new = self.is_markable();
         if is_new {
             self.field = Field::Ce;
         }

@@ -31,12 +31,11 @@ impl Assignment {
         let source = Source::Override(index);
         let place = |span| Place { source, span };
         let Some((key, rest)) = text.split_once('=') else {
-            let message = format!("`{}` is not KEY=VALUE", shown(text));
-            findings.add(
-                Diagnostic::error(&place(0..text.len()), message)
-                    .label("no `=` here")
-                    .hint("as in flow.congestion_control=cubic"),
-            );
+            let message = format!("`{}` sets nothing", shown(text));
+            Diagnostic::error(&place(0..text.len()), message)
+                .label("no `=` here")
+                .hint("KEY=VALUE, as in flow.congestion_control=cubic")
+                .report(findings);
             return Vec::new();
         };
         let value_text = rest.trim();
@@ -73,16 +72,17 @@ impl Assignment {
         let mut words = before.to_vec();
         words.extend(key.split('.').map(|word| word.trim().to_owned()));
         if words.iter().any(String::is_empty) {
-            findings.add(
-                Diagnostic::error(place, format!("`{}` is not a dotted key", shown(key)))
-                    .label("a word is missing")
-                    .hint("words with dots between them, as in flow.congestion_control"),
-            );
+            Diagnostic::error(place, format!("`{}` is not a dotted key", shown(key)))
+                .label("a word is missing")
+                .hint("words with dots between them, as in flow.congestion_control")
+                .report(findings);
             return Vec::new();
         }
-        if words.len() > MOST_WORDS {
+        if words.len() > MAX_WORDS {
             let message = format!("`{}` is too deep", shown(key));
-            findings.add(Diagnostic::error(place, message).label("more words than any key has"));
+            Diagnostic::error(place, message)
+                .label("more words than any key has")
+                .report(findings);
             return Vec::new();
         }
         if let ValueKind::Table(table) = &value.kind {
@@ -132,11 +132,10 @@ impl Assignment {
             ValueKind::Array(elements) => self.enter_list(elements, word, rest, findings),
             _ => {
                 let message = format!("`{word}` is {} and has no keys", value.describe());
-                findings.add(
-                    Diagnostic::error(&self.place, message)
-                        .label(format!("`{}` cannot be inside it", shown(&rest.join("."))))
-                        .related(&value.place, format!("`{word}` is set here")),
-                );
+                Diagnostic::error(&self.place, message)
+                    .label(format!("`{}` cannot be inside it", shown(&rest.join("."))))
+                    .related(&value.place, format!("`{word}` is set here"))
+                    .report(findings);
             }
         }
     }
@@ -150,7 +149,9 @@ impl Assignment {
             Some(index) if !inner.is_empty() => {
                 self.enter_element(&mut elements[index], word, inner, findings);
             }
-            _ if is_number => findings.add(self.no_such_element(elements.len(), word, choice)),
+            _ if is_number => self
+                .no_such_element(elements.len(), word, choice)
+                .report(findings),
             _ => {
                 for element in elements {
                     self.enter_element(element, word, rest, findings);
@@ -162,13 +163,12 @@ impl Assignment {
     fn enter_element(&self, element: &mut Value, word: &str, rest: &[String], findings: &Findings) {
         match &mut element.kind {
             ValueKind::Table(table) => self.descend(table, rest, findings),
-            _ => findings.add(
-                Diagnostic::error(
-                    &self.place,
-                    format!("`{word}` is a list of values, not of tables"),
-                )
-                .label(format!("`{}` cannot be inside it", shown(&rest.join(".")))),
-            ),
+            _ => Diagnostic::error(
+                &self.place,
+                format!("`{word}` is a list of values, not of tables"),
+            )
+            .label(format!("`{}` cannot be inside it", shown(&rest.join("."))))
+            .report(findings),
         }
     }
 
@@ -221,7 +221,7 @@ pub(crate) fn typed(text: &str, place: &Place) -> Value {
 
 /// Maximum words of a key: no key of a plan is deeper. The tree of a hostile text could overflow
 /// the stack when dropped.
-const MOST_WORDS: usize = 16;
+const MAX_WORDS: usize = 16;
 
 /// Returns the index of the element with that name or index.
 pub(crate) fn position(elements: &[Value], choice: &str) -> Option<usize> {

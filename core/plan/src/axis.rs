@@ -22,7 +22,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use gigatcp_units::settings::Misread;
+use gigatcp_units::settings::TextError;
 
 pub use amount::plain;
 pub use amount::{Amount, Dimension};
@@ -38,7 +38,7 @@ mod expression;
 mod span;
 
 /// Maximum levels of an axis.
-pub const MOST_LEVELS: usize = 1_000_000;
+pub const MAX_LEVELS: usize = 1_000_000;
 
 /// Keys that vary together, and their levels.
 #[derive(Clone, PartialEq, Debug)]
@@ -87,10 +87,10 @@ impl Axis {
     ///
     /// # Errors
     /// The text read, why it is wrong, and a correction.
-    pub fn read(text: &str) -> Result<Self, Misread> {
+    pub fn read(text: &str) -> Result<Self, TextError> {
         let Some((keys, rest)) = text.split_once('=') else {
             let hint = "KEY=LEVEL,LEVEL,..., as in path.rtt=10ms,20ms";
-            return Err(Misread::new(text, 0..text.len(), "there is no `=`", hint));
+            return Err(TextError::new(text, 0..text.len(), "there is no `=`", hint));
         };
         let begin = keys.len() + 1;
         let mut kinds = Vec::new();
@@ -100,7 +100,10 @@ impl Axis {
             names.push(part.0.to_owned());
         }
         let (levels, when) = match find_word(rest, " when ") {
-            Some(at) => (&rest[..at], conditions(&rest[at + 6..], begin + at + 6)?),
+            Some(at) => {
+                let when = Condition::read_all(&rest[at + 6..], begin + at + 6)?;
+                (&rest[..at], when)
+            }
             None => (rest, vec![]),
         };
         let parts = split(levels, ',', begin)?;
@@ -146,17 +149,17 @@ fn listed(span: &Span, keys: usize) -> Vec<Level> {
 }
 
 /// Rejects two levels with the same name, which a table could not distinguish.
-fn check_labels(levels: &[Level], place: Range<usize>) -> Result<(), Misread> {
+fn check_labels(levels: &[Level], place: Range<usize>) -> Result<(), TextError> {
     let mut labels: Vec<&str> = levels.iter().map(|level| level.label.as_str()).collect();
     labels.sort_unstable();
     let twice = labels.windows(2).find(|pair| pair[0] == pair[1]);
     let Some(twice) = twice else { return Ok(()) };
     let why = "two levels have this name";
     let hint = "each level once, or names of their own, as in `small: 64 KiB`";
-    Err(Misread::new(twice[0], place, why, hint))
+    Err(TextError::new(twice[0], place, why, hint))
 }
 
-fn level(text: &str, place: Range<usize>, keys: usize) -> Result<Level, Misread> {
+fn level(text: &str, place: Range<usize>, keys: usize) -> Result<Level, TextError> {
     let (label, value, begin) = match label(text) {
         Some((label, value)) => (Some(label), value, place.end - value.len()),
         None => (None, text, place.start),
@@ -170,7 +173,7 @@ fn level(text: &str, place: Range<usize>, keys: usize) -> Result<Level, Misread>
             if parts.len() != keys {
                 let why = format!("{} values for {keys} keys", parts.len());
                 let hint = "one value for each key, as in `(1 Gbit/s, 10 ms)`";
-                return Err(Misread::new(value, place, &why, hint));
+                return Err(TextError::new(value, place, &why, hint));
             }
             let values = parts.into_iter().map(|(part, place)| setting(part, place));
             values.collect::<Result<Vec<_>, _>>()?
@@ -194,15 +197,25 @@ fn label(text: &str) -> Option<(&str, &str)> {
     (!label.is_empty() && label.chars().all(is_plain)).then(|| (label, value.trim_start()))
 }
 
-fn setting(text: &str, place: Range<usize>) -> Result<Setting, Misread> {
+fn setting(text: &str, place: Range<usize>) -> Result<Setting, TextError> {
     if text.is_empty() {
         let why = "a level is missing";
-        return Err(Misread::new(text, place, why, "a value between two commas"));
+        return Err(TextError::new(
+            text,
+            place,
+            why,
+            "a value between two commas",
+        ));
     }
     let inner = unquoted(text);
     if inner.len() == text.len() && text.starts_with(['"', '\'']) {
         let why = "the quote does not end";
-        return Err(Misread::new(text, place, why, "a quote at the end as well"));
+        return Err(TextError::new(
+            text,
+            place,
+            why,
+            "a quote at the end as well",
+        ));
     }
     if inner.len() == text.len() && expression::is_computed(text) {
         return Expression::read(text, place.start).map(Setting::Computed);
@@ -213,10 +226,6 @@ fn setting(text: &str, place: Range<usize>) -> Result<Setting, Misread> {
 fn unquoted(text: &str) -> &str {
     let quoted = |quote| text.strip_prefix(quote)?.strip_suffix(quote);
     quoted('"').or_else(|| quoted('\'')).unwrap_or(text)
-}
-
-fn conditions(text: &str, begin: usize) -> Result<Vec<Condition>, Misread> {
-    Condition::read_all(text, begin)
 }
 
 /// Returns the position of `word` outside of quotes and brackets.
@@ -250,7 +259,7 @@ pub(crate) fn split(
     text: &str,
     separator: char,
     begin: usize,
-) -> Result<Vec<(&str, Range<usize>)>, Misread> {
+) -> Result<Vec<(&str, Range<usize>)>, TextError> {
     let cuts = outside(text).filter(|at| text[*at..].starts_with(separator));
     let mut parts = Vec::new();
     let mut from = 0;
@@ -262,14 +271,14 @@ pub(crate) fn split(
             let place = begin + from..begin + to;
             let why = format!("between two `{separator}` there is nothing");
             let shown = text.trim().to_string();
-            return Err(Misread::new(&shown, place, &why, "remove one of them"));
+            return Err(TextError::new(&shown, place, &why, "remove one of them"));
         }
         parts.push((trimmed, start..start + trimmed.len()));
         from = to + separator.len_utf8();
     }
-    if parts.len() > MOST_LEVELS {
-        let why = format!("more than {MOST_LEVELS} levels");
-        return Err(Misread::new(
+    if parts.len() > MAX_LEVELS {
+        let why = format!("more than {MAX_LEVELS} levels");
+        return Err(TextError::new(
             "",
             begin..begin + text.len(),
             &why,

@@ -30,7 +30,7 @@ mod topology;
 
 use topology::Topology;
 
-pub(crate) use series::{plan, variants};
+pub(crate) use series::plan;
 
 /// Bytes of a TCP header without options.
 const TCP_HEADER: u32 = 20;
@@ -123,9 +123,11 @@ fn check_backlog(receiver: &host::Draft, flows: &[Flow], findings: &Findings) {
     };
     if receiver.host.backlog.is_some() && !flows.iter().any(shares) {
         let message = "`backlog` has no effect: each flow has a receiver of its own";
-        let finding = Diagnostic::warning(&receiver.backlog_place, message);
         let hint = "[[link]] and a node that they share, or application = \"arrivals\"";
-        findings.add(finding.label("does nothing here").hint(hint));
+        Diagnostic::warning(&receiver.backlog_place, message)
+            .label("does nothing here")
+            .hint(hint)
+            .report(findings);
     }
 }
 
@@ -170,13 +172,12 @@ fn ip(plan: &Reader, hosts: [&Host; 2], path: &path::Path) -> IpVersion {
     let hosts = hosts.map(|(name, host)| (format!("`{name}`"), host.mtu));
     for (who, mtu) in hosts.chain(hops).filter(|(_, mtu)| *mtu < least) {
         let message = format!("the MTU of {who} is {mtu} bytes, less than IPv6 can do with");
-        plan.findings().add(
-            Diagnostic::error(plan.place_of_value("ip"), message)
-                .label(format!(
-                    "every link takes {least} bytes (RFC 8200 section 5)"
-                ))
-                .hint(format!("mtu = {least}")),
-        );
+        Diagnostic::error(plan.place_of_value("ip"), message)
+            .label(format!(
+                "every link takes {least} bytes (RFC 8200 section 5)"
+            ))
+            .hint(format!("mtu = {least}"))
+            .report(plan.findings());
     }
     ip
 }
@@ -193,24 +194,19 @@ fn check_marks(marks: &[Vec<Place>; 2], hosts: [&Profile; 2], findings: &Finding
             "sender.ecn = \"classic\", or \"accurate\""
         };
         for place in there {
-            let finding =
-                Diagnostic::warning(place, "this hop marks, and no connection speaks ECN");
-            findings.add(
-                finding
-                    .label("the sender asks for it, and the receiver grants it")
-                    .effect("no packet is marked")
-                    .hint(hint),
-            );
+            Diagnostic::warning(place, "this hop marks, and no connection speaks ECN")
+                .label("the sender asks for it, and the receiver grants it")
+                .effect("no packet is marked")
+                .hint(hint)
+                .report(findings);
         }
     }
     for place in back {
-        let finding = Diagnostic::warning(place, "acknowledgments are not capable of marks");
-        findings.add(
-            finding
-                .label("this hop carries nothing else")
-                .effect("no packet is marked")
-                .hint("a hop on the forward path"),
-        );
+        Diagnostic::warning(place, "acknowledgments are not capable of marks")
+            .label("this hop carries nothing else")
+            .effect("no packet is marked")
+            .hint("a hop on the forward path")
+            .report(findings);
     }
 }
 
@@ -234,11 +230,10 @@ fn tester(reader: &Reader, duration: Duration) -> Tester {
             tester.omit
         );
         let place = reader.place_of_value("omit");
-        reader.findings().add(
-            Diagnostic::error(place, message)
-                .label("as long as the run or longer")
-                .effect("the average would be over no time at all"),
-        );
+        Diagnostic::error(place, message)
+            .label("as long as the run or longer")
+            .effect("the average would be over no time at all")
+            .report(reader.findings());
     }
     tester
 }
@@ -252,15 +247,14 @@ fn record(reader: &Reader, duration: Duration) -> Record {
 /// Rejects steps so short that the records would not fit into memory.
 fn check_number_of_records(reader: &Reader, key: &str, step: Duration, duration: Duration) {
     let records = duration.as_nanos() / step.as_nanos().max(1);
-    if records <= keys::MOST_RECORDS {
+    if records <= keys::MAX_RECORDS {
         return;
     }
-    let most = keys::MOST_RECORDS;
+    let most = keys::MAX_RECORDS;
     let message = format!("`{key}` of {step} makes {records} records in a run of {duration}");
     let shortest = Duration::from_nanos(duration.as_nanos().div_ceil(most));
-    reader.findings().add(
-        Diagnostic::error(reader.place_of_value(key), message)
-            .label(format!("more than {most} per flow"))
-            .hint(format!("{key} = \"{shortest}\" or longer")),
-    );
+    Diagnostic::error(reader.place_of_value(key), message)
+        .label(format!("more than {most} per flow"))
+        .hint(format!("{key} = \"{shortest}\" or longer"))
+        .report(reader.findings());
 }

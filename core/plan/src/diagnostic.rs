@@ -132,6 +132,11 @@ impl Diagnostic {
         self.hint = Some(hint.into());
         self
     }
+
+    /// Adds it to the findings.
+    pub(crate) fn report(self, findings: &Findings) {
+        findings.list.borrow_mut().push(self);
+    }
 }
 
 /// All findings in a plan, with the texts it was read from.
@@ -244,10 +249,6 @@ impl<'a> Findings<'a> {
         }
     }
 
-    pub(crate) fn add(&self, finding: Diagnostic) {
-        self.list.borrow_mut().push(finding);
-    }
-
     /// Returns the text of a file that the plan names.
     pub(crate) fn read(&self, name: &str) -> Result<String, String> {
         let nobody = || "this caller reads no files".to_owned();
@@ -283,9 +284,9 @@ mod tests {
     #[test]
     fn the_same_finding_is_kept_once() {
         let findings = Findings::default();
-        findings.add(Diagnostic::error(&Place::in_plan(5..6), "second"));
-        findings.add(Diagnostic::error(&Place::in_plan(1..2), "first"));
-        findings.add(Diagnostic::error(&Place::in_plan(5..6), "second"));
+        Diagnostic::error(&Place::in_plan(5..6), "second").report(&findings);
+        Diagnostic::error(&Place::in_plan(1..2), "first").report(&findings);
+        Diagnostic::error(&Place::in_plan(5..6), "second").report(&findings);
         let messages: Vec<_> = findings
             .into_sorted()
             .into_iter()

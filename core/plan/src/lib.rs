@@ -58,6 +58,7 @@ use alloc::vec::Vec;
 
 use assign::Assignment;
 use diagnostic::Findings;
+use document::Table;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity, Source, line_column};
 pub use model::{
@@ -107,6 +108,16 @@ pub fn parse_with(
     overrides: &[String],
     files: &dyn Files,
 ) -> Result<Plan, Diagnostics> {
+    read(source_name, bytes, overrides, files).map(|(plan, _)| plan)
+}
+
+/// Reads and checks a plan; returns it with the document of each series.
+fn read(
+    source_name: &str,
+    bytes: &[u8],
+    overrides: &[String],
+    files: &dyn Files,
+) -> Result<(Plan, Vec<Table>), Diagnostics> {
     let texts = Diagnostics {
         source_name: source_name.to_owned(),
         text: String::from_utf8_lossy(bytes).into_owned(),
@@ -115,7 +126,9 @@ pub fn parse_with(
     };
     let findings = Findings::new(files);
     let document = syntax::document(bytes, &findings);
-    let changes = changes(overrides, &findings);
+    let changes = overrides.iter().enumerate();
+    let changes = changes.map(|(index, text)| Assignment::from_override(text, index, &findings));
+    let changes: Vec<Assignment> = changes.flatten().collect();
     let plan = document.map(|document| {
         let texts = texts.clone();
         check::plan(document, &changes, &findings, texts)
@@ -125,18 +138,10 @@ pub fn parse_with(
         .iter()
         .any(|finding| finding.severity == Severity::Error);
     match plan {
-        Some(mut plan) if !has_errors => {
+        Some((mut plan, documents)) if !has_errors => {
             plan.warnings.list = list;
-            Ok(plan)
+            Ok((plan, documents))
         }
         _ => Err(Diagnostics { list, ..texts }),
     }
-}
-
-fn changes(overrides: &[String], findings: &Findings) -> Vec<Assignment> {
-    let lists = overrides
-        .iter()
-        .enumerate()
-        .map(|(index, text)| Assignment::from_override(text, index, findings));
-    lists.flatten().collect()
 }

@@ -14,12 +14,12 @@ use gigatcp_path::{
     AckFilter, GilbertElliott, Jitter, JitterLaw, Middlebox, QueueConfig, Schedule, WindowScale,
 };
 use gigatcp_units::grammar::ParseError;
-use gigatcp_units::settings::parts;
+use gigatcp_units::settings::{TextError, parts};
 use gigatcp_units::{Duration, Probability};
 
 use crate::diagnostic::shown;
 use crate::nearest::nearest;
-use crate::quantity::{self, Misread, QueueLimit};
+use crate::quantity::{self, QueueLimit};
 
 /// A queue as written.
 #[derive(Clone, PartialEq, Debug)]
@@ -27,12 +27,12 @@ pub(crate) struct Queue {
     /// The discipline and its settings.
     pub(crate) config: QueueConfig,
     /// Queue limit. `None`: the discipline's default.
-    pub(crate) room: Option<QueueLimit>,
+    pub(crate) limit: Option<QueueLimit>,
 }
 
 /// Returns the error for a part of a text that is not understood.
-fn misread(part: &str, span: Range<usize>, why: String, hint: impl Into<String>) -> Misread {
-    Misread {
+fn invalid(part: &str, span: Range<usize>, why: String, hint: impl Into<String>) -> TextError {
+    TextError {
         why: format!("`{}`: {why}", shown(part)),
         span,
         nearest: None,
@@ -41,9 +41,9 @@ fn misread(part: &str, span: Range<usize>, why: String, hint: impl Into<String>)
 }
 
 /// Shifts the place of an error by the start of its part.
-fn within(span: &Range<usize>, error: Misread) -> Misread {
+fn within(span: &Range<usize>, error: TextError) -> TextError {
     let at = span.start;
-    Misread {
+    TextError {
         span: at + error.span.start..at + error.span.end,
         ..error
     }
@@ -51,9 +51,9 @@ fn within(span: &Range<usize>, error: Misread) -> Misread {
 
 /// Reads a queue: limit, discipline and settings, all optional. Examples: `1 BDP`, `fq_codel`,
 /// `codel, 1000 packets, target 5 ms`.
-pub(crate) fn queue(text: &str) -> Result<Queue, Misread> {
+pub(crate) fn queue(text: &str) -> Result<Queue, TextError> {
     let mut config = QueueConfig::default();
-    let mut room = None;
+    let mut limit = None;
     let is_named = parts(text)
         .find_map(|(part, _)| queue::find(part))
         .map(|entry| config.discipline = entry)
@@ -65,10 +65,10 @@ pub(crate) fn queue(text: &str) -> Result<Queue, Misread> {
         let word = part.split([' ', '=']).next().unwrap_or(part);
         let begins_with_digit = part.starts_with(|c: char| c.is_ascii_digit() || c == '.');
         if begins_with_digit || part == "unlimited" {
-            let read = quantity::room(part).map_err(|error| within(&span, error))?;
-            if room.replace(read).is_some() {
+            let read = quantity::queue_limit(part).map_err(|error| within(&span, error))?;
+            if limit.replace(read).is_some() {
                 let why = "the queue has a room already".to_owned();
-                return Err(misread(part, span, why, "one room"));
+                return Err(invalid(part, span, why, "one room"));
             }
         } else if is_named && parameter(&config, word).is_some() {
             let discipline = config.discipline;
@@ -85,12 +85,12 @@ pub(crate) fn queue(text: &str) -> Result<Queue, Misread> {
         let at = parts(text).find(|(part, _)| is_meant(part));
         let (part, span) = at.unwrap_or((text, 0..text.len()));
         let hint = format!("other values of `{}`", conflict.names.join("` and `"));
-        return Err(misread(part, span, conflict.why.to_owned(), hint));
+        return Err(invalid(part, span, conflict.why.to_owned(), hint));
     }
-    if !is_named && room.is_none() {
+    if !is_named && limit.is_none() {
         return Err(no_such_part(&config, false, text, 0..text.len()));
     }
-    Ok(Queue { config, room })
+    Ok(Queue { config, limit })
 }
 
 fn parameter(config: &QueueConfig, name: &str) -> Option<&'static Parameter> {
@@ -99,7 +99,7 @@ fn parameter(config: &QueueConfig, name: &str) -> Option<&'static Parameter> {
 }
 
 /// Returns the error for a part that is neither limit, discipline nor setting.
-fn no_such_part(config: &QueueConfig, is_named: bool, part: &str, span: Range<usize>) -> Misread {
+fn no_such_part(config: &QueueConfig, is_named: bool, part: &str, span: Range<usize>) -> TextError {
     let word = part.split([' ', '=']).next().unwrap_or(part);
     if is_named {
         let names = config.discipline.parameters.iter().map(|one| one.name);
@@ -109,9 +109,9 @@ fn no_such_part(config: &QueueConfig, is_named: bool, part: &str, span: Range<us
             [] => format!("`{}` has no settings but its room", config.discipline.name),
             listed => format!("one of {}, or a room as \"100 packets\"", listed.join(", ")),
         };
-        return Misread {
+        return TextError {
             nearest: nearest(word, names).map(str::to_owned),
-            ..misread(part, span, why, hint)
+            ..invalid(part, span, why, hint)
         };
     }
     let names = queue::REGISTRY.iter().map(|entry| entry.name);
@@ -121,14 +121,14 @@ fn no_such_part(config: &QueueConfig, is_named: bool, part: &str, span: Range<us
         listed.join(", ")
     );
     let why = "it is neither the room of a queue nor a discipline".to_owned();
-    Misread {
+    TextError {
         nearest: nearest(word, names).map(str::to_owned),
-        ..misread(part, span, why, hint)
+        ..invalid(part, span, why, hint)
     }
 }
 
 /// Reads a schedule: `0 s: 10 Mbit/s, 20 s: 1 Mbit/s, every 40 s`.
-pub(crate) fn schedule<V>(text: &str) -> Result<Schedule<V>, Misread>
+pub(crate) fn schedule<V>(text: &str) -> Result<Schedule<V>, TextError>
 where
     V: core::str::FromStr<Err = ParseError> + Copy,
 {
@@ -138,9 +138,9 @@ where
         every: None,
     };
     for (part, span) in parts(text) {
-        let at_part = |error: ParseError| Misread {
+        let at_part = |error: ParseError| TextError {
             span: span.clone(),
-            ..Misread::from(error)
+            ..TextError::from(error)
         };
         if let Some(every) = part.strip_prefix("every ") {
             schedule.every = Some(every.trim().parse().map_err(at_part)?);
@@ -148,13 +148,13 @@ where
         }
         let Some((at, value)) = part.split_once(':') else {
             let why = "no colon between a moment and what holds from then on".to_owned();
-            return Err(misread(part, span, why, hint));
+            return Err(invalid(part, span, why, hint));
         };
         let at: Duration = at.trim().parse().map_err(at_part)?;
         let value: V = value.trim().parse().map_err(at_part)?;
         if schedule.steps.last().is_some_and(|(last, _)| at <= *last) {
             let why = "it is not after the moment before it".to_owned();
-            return Err(misread(part, span, why, "moments in their order"));
+            return Err(invalid(part, span, why, "moments in their order"));
         }
         schedule.steps.push((at, value));
     }
@@ -162,19 +162,19 @@ where
     match (last, schedule.every) {
         (None, _) => {
             let why = "there is no moment in it".to_owned();
-            Err(misread(text, 0..text.len(), why, hint))
+            Err(invalid(text, 0..text.len(), why, hint))
         }
         (Some(last), Some(every)) if every <= last => {
             let why = format!("it begins anew after {every}, and its last moment is {last}");
             let hint = "a period longer than the last moment";
-            Err(misread(text, 0..text.len(), why, hint))
+            Err(invalid(text, 0..text.len(), why, hint))
         }
         _ => Ok(schedule),
     }
 }
 
 /// Reads a varying delay: `2 ms`, `2 ms, normal, hold 10 ms, overtaking`.
-pub(crate) fn jitter(text: &str) -> Result<Jitter, Misread> {
+pub(crate) fn jitter(text: &str) -> Result<Jitter, TextError> {
     let hint = "a time, and perhaps normal, overtaking, \"hold 10 ms\"";
     let mut spread = None;
     let mut jitter = Jitter {
@@ -184,9 +184,9 @@ pub(crate) fn jitter(text: &str) -> Result<Jitter, Misread> {
         overtaking: false,
     };
     for (part, span) in parts(text) {
-        let at_part = |error: ParseError| Misread {
+        let at_part = |error: ParseError| TextError {
             span: span.clone(),
-            ..Misread::from(error)
+            ..TextError::from(error)
         };
         match part {
             "uniform" => jitter.law = JitterLaw::Uniform,
@@ -197,25 +197,25 @@ pub(crate) fn jitter(text: &str) -> Result<Jitter, Misread> {
                 None if spread.is_none() => spread = Some(part.parse().map_err(at_part)?),
                 None => {
                     let why = "it is none of the words that stand here".to_owned();
-                    return Err(misread(part, span, why, hint));
+                    return Err(invalid(part, span, why, hint));
                 }
             },
         }
     }
-    let missing = || misread(text, 0..text.len(), "it has no time".to_owned(), hint);
+    let missing = || invalid(text, 0..text.len(), "it has no time".to_owned(), hint);
     jitter.spread = spread.ok_or_else(missing)?;
     Ok(jitter)
 }
 
 /// Reads loss bursts, as in `0.01:4`. The values are the share of packets lost and the mean burst
 /// length.
-pub(crate) fn bursts(text: &str) -> Result<GilbertElliott, Misread> {
+pub(crate) fn bursts(text: &str) -> Result<GilbertElliott, TextError> {
     let hint = "share of packets lost and mean burst, as in \"0.01:4\" or \"1 %: 4\"";
-    let wrong = |why: &str| misread(text, 0..text.len(), why.to_owned(), hint);
+    let wrong = |why: &str| invalid(text, 0..text.len(), why.to_owned(), hint);
     let (loss, burst) = text
         .split_once(':')
         .ok_or_else(|| wrong("no colon in it"))?;
-    let loss: Probability = loss.trim().parse().map_err(Misread::from)?;
+    let loss: Probability = loss.trim().parse().map_err(TextError::from)?;
     let burst = burst.trim();
     let burst: f64 = burst
         .parse()
@@ -226,14 +226,14 @@ pub(crate) fn bursts(text: &str) -> Result<GilbertElliott, Misread> {
 
 /// Reads the probabilities of a Gilbert-Elliott chain, as in netem's `gemodel`. They are `p`, `r`,
 /// `1-h` and `1-k`; those at the end are optional.
-pub(crate) fn gemodel(text: &str) -> Result<GilbertElliott, Misread> {
+pub(crate) fn gemodel(text: &str) -> Result<GilbertElliott, TextError> {
     let hint = "p, r, loss in the bad state, loss in the good one, as in \"0.001 0.1 1 0\"";
     let read = |word: &str| {
         let at = word.as_ptr().addr() - text.as_ptr().addr();
-        let chance = word.parse::<Probability>().map_err(Misread::from);
+        let chance = word.parse::<Probability>().map_err(TextError::from);
         chance.map_err(|error| within(&(at..at + word.len()), error))
     };
-    let chances: Result<Vec<Probability>, Misread> = text.split_whitespace().map(read).collect();
+    let chances: Result<Vec<Probability>, TextError> = text.split_whitespace().map(read).collect();
     let chances = chances?;
     let one = Probability::try_new(1.0).unwrap_or(Probability::NEVER);
     let rest = |p: Probability| Probability::try_new(1.0 - p.as_f64()).unwrap_or(one);
@@ -241,7 +241,7 @@ pub(crate) fn gemodel(text: &str) -> Result<GilbertElliott, Misread> {
         [p, others @ ..] if others.len() < 4 => (*p, others),
         _ => {
             let why = "it has not 1 to 4 chances".to_owned();
-            return Err(misread(text, 0..text.len(), why, hint));
+            return Err(invalid(text, 0..text.len(), why, hint));
         }
     };
     Ok(GilbertElliott {
@@ -253,7 +253,7 @@ pub(crate) fn gemodel(text: &str) -> Result<GilbertElliott, Misread> {
 }
 
 /// Reads the changes of a middlebox to SYN segments: `mss 1400, window_scale 7, no sack`.
-pub(crate) fn middlebox(text: &str) -> Result<Middlebox, Misread> {
+pub(crate) fn middlebox(text: &str) -> Result<Middlebox, TextError> {
     const WORDS: [&str; 6] = [
         "mss",
         "window_scale",
@@ -265,7 +265,7 @@ pub(crate) fn middlebox(text: &str) -> Result<Middlebox, Misread> {
     let hint = "parts as mss 1400, window_scale 7, no window_scale, no sack, no timestamps, no ecn";
     let mut middlebox = Middlebox::default();
     for (part, span) in parts(text) {
-        let wrong = |why: &str| misread(part, span.clone(), why.to_owned(), hint);
+        let wrong = |why: &str| invalid(part, span.clone(), why.to_owned(), hint);
         match part {
             "no window_scale" => middlebox.window_scale = WindowScale::Clear,
             "no sack" => middlebox.clears_sack = true,
@@ -281,7 +281,7 @@ pub(crate) fn middlebox(text: &str) -> Result<Middlebox, Misread> {
                     _ => return Err(wrong("a shift is from 0 to 14 (RFC 7323 section 2.3)")),
                 },
                 _ => {
-                    return Err(Misread {
+                    return Err(TextError {
                         nearest: nearest(part, WORDS).map(str::to_owned),
                         ..wrong("a middlebox has no action of that name")
                     });
@@ -293,13 +293,13 @@ pub(crate) fn middlebox(text: &str) -> Result<Middlebox, Misread> {
 }
 
 /// Reads an ACK filter: `queue`, or `every 4`.
-pub(crate) fn ack_filter(text: &str) -> Result<AckFilter, Misread> {
+pub(crate) fn ack_filter(text: &str) -> Result<AckFilter, TextError> {
     let text = text.trim();
     if text == "queue" {
         return Ok(AckFilter::Queue);
     }
     let hint = "\"queue\", or \"every 4\" for every fourth ACK of a run";
-    let wrong = |why: &str| misread(text, 0..text.len(), why.to_owned(), hint);
+    let wrong = |why: &str| invalid(text, 0..text.len(), why.to_owned(), hint);
     let count = text
         .strip_prefix("every ")
         .ok_or_else(|| wrong("it is no ACK filter"))?;
@@ -318,16 +318,16 @@ mod tests {
     #[test]
     fn a_queue_is_a_room_a_discipline_or_both() {
         let plain = queue("100 packets").unwrap();
-        assert_eq!(plain.room, Some(QueueLimit::Packets(100)));
+        assert_eq!(plain.limit, Some(QueueLimit::Packets(100)));
         assert_eq!(plain.config, QueueConfig::default());
         let fq = queue("fq_codel").unwrap();
-        assert_eq!((fq.config.discipline.name, fq.room), ("fq_codel", None));
+        assert_eq!((fq.config.discipline.name, fq.limit), ("fq_codel", None));
         let both = queue("codel,1000 packets, target 20 ms , ecn").unwrap();
-        assert_eq!(both.room, Some(QueueLimit::Packets(1000)));
+        assert_eq!(both.limit, Some(QueueLimit::Packets(1000)));
         let set: Vec<&str> = both.config.settings.iter().map(|one| one.name).collect();
         assert_eq!(set, ["target", "ecn"]);
         let room = queue("2 MB, codel").unwrap();
-        assert_eq!(room.room, Some(QueueLimit::Bytes(Bytes::new(2_000_000))));
+        assert_eq!(room.limit, Some(QueueLimit::Bytes(Bytes::new(2_000_000))));
     }
 
     #[test]

@@ -7,109 +7,69 @@ use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::ops::Range;
 use core::str::FromStr;
 
 use gigatcp_path::{MarkAbove, Picoseconds};
-use gigatcp_units::grammar::{self, ParseError, ParseErrorKind};
-use gigatcp_units::{Bytes, settings};
+use gigatcp_units::Bytes;
+use gigatcp_units::grammar::{self, ParseError};
+use gigatcp_units::settings::TextError;
 
 use crate::diagnostic::shown;
 use crate::nearest::nearest;
 
-/// Why a text is not the expected quantity.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Misread {
-    /// The text read and what is wrong with it.
-    pub(crate) why: String,
-    /// The wrong part of the text.
-    pub(crate) span: Range<usize>,
-    /// The word that was most likely meant.
-    pub(crate) nearest: Option<String>,
-    /// The correction.
-    pub(crate) hint: String,
-}
-
-impl Misread {
-    fn new(text: &str, what: &str, why: &str, hint: &str) -> Self {
-        Self {
-            why: format!("`{}` is not {what}: {why}", shown(text)),
-            span: 0..text.len(),
-            nearest: None,
-            hint: hint.to_owned(),
-        }
-    }
-}
-
-impl From<ParseError> for Misread {
-    fn from(error: ParseError) -> Self {
-        let nearest = match error.kind() {
-            ParseErrorKind::UnknownUnit { nearest, .. } => nearest.map(str::to_owned),
-            _ => None,
-        };
-        Self {
-            why: format!("{error}"),
-            span: error.span(),
-            nearest,
-            hint: error.hint(),
-        }
-    }
-}
-
-impl From<settings::Misread> for Misread {
-    fn from(error: settings::Misread) -> Self {
-        Self {
-            why: error.why,
-            span: error.span,
-            nearest: error.nearest,
-            hint: error.hint,
-        }
+/// Returns the error for a text that is not the quantity `what`.
+fn not_a(what: &str, text: &str, why: &str, hint: &str) -> TextError {
+    TextError {
+        why: format!("`{}` is not {what}: {why}", shown(text)),
+        span: 0..text.len(),
+        nearest: None,
+        hint: hint.to_owned(),
     }
 }
 
 /// Returns the error for a text that is not one of `words`.
-pub(crate) fn no_such_word(text: &str, words: &[&str]) -> Misread {
+pub(crate) fn no_such_word(text: &str, words: &[&str]) -> TextError {
     let listed: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
     let hint = format!("one of {}", listed.join(", "));
-    let misread = Misread::new(text, "a word it takes", "it is another", &hint);
-    Misread {
+    let invalid = not_a("a word it takes", text, "it is another", &hint);
+    TextError {
         nearest: nearest(text, words.iter().copied()).map(|word| format!("\"{word}\"")),
-        ..misread
+        ..invalid
     }
 }
 
 /// Reads a quantity of the common grammar.
-pub(crate) fn common<T: FromStr<Err = ParseError>>(text: &str) -> Result<T, Misread> {
-    text.parse().map_err(Misread::from)
+pub(crate) fn common<T: FromStr<Err = ParseError>>(text: &str) -> Result<T, TextError> {
+    text.parse().map_err(TextError::from)
 }
 
 /// Reads a number of bytes whose unit may be left out.
-pub(crate) fn octets(text: &str) -> Result<Bytes, Misread> {
-    grammar::parse_octets(text).map_err(Misread::from)
+pub(crate) fn octets(text: &str) -> Result<Bytes, TextError> {
+    grammar::parse_octets(text).map_err(TextError::from)
 }
 
 /// Reads a number of packets per second, for example `130600 packet/s`.
-pub(crate) fn packet_rate(text: &str) -> Result<u64, Misread> {
-    let misread = |why: &str| {
+pub(crate) fn packet_rate(text: &str) -> Result<u64, TextError> {
+    let invalid = |why: &str| {
         let hint = "packet/s, kpacket/s or Mpacket/s, as in \"130600 packet/s\"";
-        Misread::new(text, "a number of packets per second", why, hint)
+        not_a("a number of packets per second", text, why, hint)
     };
     let (number, unit) = split(text);
     let scale = match unit {
         "packet/s" => 1,
         "kpacket/s" => 1_000,
         "Mpacket/s" => 1_000_000,
-        "" => return Err(misread("the unit is missing")),
-        _ => return Err(misread("the unit is another")),
+        "" => return Err(invalid("the unit is missing")),
+        _ => return Err(invalid("the unit is another")),
     };
-    scaled(number, scale).map_err(misread)
+    scaled(number, scale).map_err(invalid)
 }
 
 /// Reads a cost, for example `450 ps` or `3.2 us`.
-pub(crate) fn cost(text: &str) -> Result<Picoseconds, Misread> {
-    let misread = |why: &str| {
+pub(crate) fn cost(text: &str) -> Result<Picoseconds, TextError> {
+    let invalid = |why: &str| {
         let hint = "ps, ns, us, ms or s, as in \"450 ps\" or \"3.2 us\"";
-        Misread::new(text, "a short time", why, hint)
+        not_a("a short time", text, why, hint)
     };
     let (number, unit) = split(text);
     let scale = match unit {
@@ -118,10 +78,10 @@ pub(crate) fn cost(text: &str) -> Result<Picoseconds, Misread> {
         "us" | "µs" | "μs" => 1_000_000,
         "ms" => 1_000_000_000,
         "s" => 1_000_000_000_000,
-        "" => return Err(misread("the unit is missing")),
-        _ => return Err(misread("the unit is another")),
+        "" => return Err(invalid("the unit is missing")),
+        _ => return Err(invalid("the unit is another")),
     };
-    scaled(number, scale).map(Picoseconds::new).map_err(misread)
+    scaled(number, scale).map(Picoseconds::new).map_err(invalid)
 }
 
 /// A queue limit as written.
@@ -138,12 +98,12 @@ pub(crate) enum QueueLimit {
 }
 
 /// Units of a queue limit.
-const ROOM_UNITS: [&str; 9] = ["BDP", "packets", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB"];
+const QUEUE_LIMIT_UNITS: [&str; 9] = ["BDP", "packets", "B", "kB", "MB", "GB", "KiB", "MiB", "GiB"];
 
 /// Reads a queue limit: `1 BDP`, `100 packets`, `2 MB`, `unlimited`.
-pub(crate) fn room(text: &str) -> Result<QueueLimit, Misread> {
+pub(crate) fn queue_limit(text: &str) -> Result<QueueLimit, TextError> {
     let forms = "\"1 BDP\", \"100 packets\", \"2 MB\" or \"unlimited\"";
-    let misread = |why: &str| Misread::new(text, "the room of a queue", why, forms);
+    let invalid = |why: &str| not_a("the room of a queue", text, why, forms);
     if text.trim() == "unlimited" {
         return Ok(QueueLimit::Unlimited);
     }
@@ -151,16 +111,16 @@ pub(crate) fn room(text: &str) -> Result<QueueLimit, Misread> {
     match unit {
         "BDP" => scaled(number, 1_000)
             .map(QueueLimit::MilliBdp)
-            .map_err(misread),
-        "packet" | "packets" => scaled(number, 1).map(QueueLimit::Packets).map_err(misread),
-        "" => Err(misread("the unit is missing")),
+            .map_err(invalid),
+        "packet" | "packets" => scaled(number, 1).map(QueueLimit::Packets).map_err(invalid),
+        "" => Err(invalid("the unit is missing")),
         _ => text
             .parse()
             .map(QueueLimit::Bytes)
-            .map_err(|error: ParseError| Misread {
-                nearest: nearest(unit, ROOM_UNITS).map(str::to_owned),
+            .map_err(|error: ParseError| TextError {
+                nearest: nearest(unit, QUEUE_LIMIT_UNITS).map(str::to_owned),
                 span: error.span(),
-                ..misread("it is neither BDPs nor packets nor an amount of data")
+                ..invalid("it is neither BDPs nor packets nor an amount of data")
             }),
     }
 }
@@ -171,22 +131,22 @@ const THRESHOLD_UNITS: [&str; 12] = [
 ];
 
 /// Reads a marking threshold: `65 packets`, `100 kB`, `1 ms`.
-pub(crate) fn threshold(text: &str) -> Result<MarkAbove, Misread> {
+pub(crate) fn threshold(text: &str) -> Result<MarkAbove, TextError> {
     let forms = "\"65 packets\", \"100 kB\" or \"1 ms\"";
-    let misread = |why: &str| Misread::new(text, "a marking threshold", why, forms);
+    let invalid = |why: &str| not_a("a marking threshold", text, why, forms);
     let (number, unit) = split(text);
     if ["packet", "packets"].contains(&unit) {
-        return scaled(number, 1).map(MarkAbove::Packets).map_err(misread);
+        return scaled(number, 1).map(MarkAbove::Packets).map_err(invalid);
     }
     if unit.is_empty() {
-        return Err(misread("the unit is missing"));
+        return Err(invalid("the unit is missing"));
     }
     let time = text.parse().map(MarkAbove::Sojourn);
     time.or_else(|_| text.parse().map(MarkAbove::Bytes))
-        .map_err(|error: ParseError| Misread {
+        .map_err(|error: ParseError| TextError {
             nearest: nearest(unit, THRESHOLD_UNITS).map(str::to_owned),
             span: error.span(),
-            ..misread("it is neither packets nor an amount of data nor a time")
+            ..invalid("it is neither packets nor an amount of data nor a time")
         })
 }
 
@@ -273,13 +233,16 @@ mod tests {
 
     #[test]
     fn a_queue_is_given_in_packets_bytes_or_bandwidth_delay_products() {
-        assert_eq!(room("unlimited"), Ok(QueueLimit::Unlimited));
-        assert_eq!(room("100 packets"), Ok(QueueLimit::Packets(100)));
-        assert_eq!(room("1 packet"), Ok(QueueLimit::Packets(1)));
-        assert_eq!(room("0.25 BDP"), Ok(QueueLimit::MilliBdp(250)));
-        assert_eq!(room("2 MB"), Ok(QueueLimit::Bytes(Bytes::new(2_000_000))));
+        assert_eq!(queue_limit("unlimited"), Ok(QueueLimit::Unlimited));
+        assert_eq!(queue_limit("100 packets"), Ok(QueueLimit::Packets(100)));
+        assert_eq!(queue_limit("1 packet"), Ok(QueueLimit::Packets(1)));
+        assert_eq!(queue_limit("0.25 BDP"), Ok(QueueLimit::MilliBdp(250)));
+        assert_eq!(
+            queue_limit("2 MB"),
+            Ok(QueueLimit::Bytes(Bytes::new(2_000_000)))
+        );
         for wrong in ["1.5 packets", "100", "2 apples", "-1 BDP", "0.0001 BDP", ""] {
-            assert!(room(wrong).is_err(), "{wrong}");
+            assert!(queue_limit(wrong).is_err(), "{wrong}");
         }
     }
 
@@ -302,7 +265,7 @@ mod tests {
             "0.".to_owned() + &"1".repeat(100_000),
             "µ".repeat(9),
         ] {
-            assert!(room(&text).is_err());
+            assert!(queue_limit(&text).is_err());
             assert!(threshold(&text).is_err());
             assert!(cost(&(text.clone() + " us")).is_err());
             assert!(packet_rate(&(text + " packet/s")).is_err());

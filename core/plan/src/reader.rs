@@ -9,16 +9,15 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Display;
 
-use gigatcp_app::AppConfig;
-use gigatcp_path::{AckFilter, GilbertElliott, Jitter, MarkAbove, Middlebox, Schedule, Trace};
+use gigatcp_path::Trace;
+use gigatcp_units::settings::TextError;
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use crate::diagnostic::{Diagnostic, Findings, Place, shown};
 use crate::document::{Entry, Table, Value, ValueKind};
 use crate::keys::{Fallback, Key, KeyTable, Kind, TABLES};
-use crate::link_text::{self, Queue};
 use crate::nearest::nearest;
-use crate::quantity::{self, Misread};
+use crate::quantity;
 
 /// Requested size of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +36,16 @@ impl BufferRequest {
             BufferRequest::Octets(octets) => Some(octets),
         }
     }
+}
+
+/// Returns the bounds of a key of this kind.
+macro_rules! bounds {
+    ($key:expr, $kind:ident) => {
+        match $key.kind {
+            Kind::$kind(low, high) => (low, high),
+            ref other => unreachable!("`{}` is listed as {other}", $key.name),
+        }
+    };
 }
 
 /// One table of the plan and its valid keys.
@@ -64,7 +73,7 @@ impl<'a> Reader<'a> {
         };
         for entry in &table.entries {
             if !keys.names().any(|name| name == entry.key) {
-                findings.add(unknown_key(keys, entry));
+                unknown_key(keys, entry).report(findings);
             }
         }
         for key in keys.keys() {
@@ -96,11 +105,10 @@ impl<'a> Reader<'a> {
             _ => {
                 let message = format!("{} stands where a table is wanted", value.describe());
                 let hint = format!("a table with keys of {}", keys.heading);
-                findings.add(
-                    Diagnostic::error(&value.place, message)
-                        .label("not a table")
-                        .hint(hint),
-                );
+                Diagnostic::error(&value.place, message)
+                    .label("not a table")
+                    .hint(hint)
+                    .report(findings);
                 None
             }
         }
@@ -144,23 +152,21 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn report_missing(&self, key: &Key) {
         let message = format!("`{}` is missing from {}", key.name, self.keys.heading);
-        self.findings.add(
-            Diagnostic::error(self.place, message)
-                .label(format!("`{}` is wanted here", key.name))
-                .hint(format!("{} = {}", key.name, key.example)),
-        );
+        Diagnostic::error(self.place, message)
+            .label(format!("`{}` is wanted here", key.name))
+            .hint(format!("{} = {}", key.name, key.example))
+            .report(self.findings);
     }
 
     /// Reports that `key` cannot be combined with `other`.
     pub(crate) fn report_conflict(&self, key: &str, other: &str, why: &str) {
-        self.findings.add(
-            Diagnostic::error(
-                self.place_of(key),
-                format!("`{key}` cannot be combined with `{other}`: {why}"),
-            )
-            .label(format!("take out this or `{other}`"))
-            .related(self.place_of(other), format!("`{other}` is set here")),
-        );
+        Diagnostic::error(
+            self.place_of(key),
+            format!("`{key}` cannot be combined with `{other}`: {why}"),
+        )
+        .label(format!("take out this or `{other}`"))
+        .related(self.place_of(other), format!("`{other}` is set here"))
+        .report(self.findings);
     }
 
     pub(crate) fn text(&self, name: &str) -> Option<String> {
@@ -213,9 +219,7 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn whole(&self, name: &str) -> Option<u64> {
         let (key, value) = self.find(name)?;
-        let Kind::Whole(low, high) = key.kind else {
-            unreachable!("`{name}` is listed as {}", key.kind)
-        };
+        let (low, high) = bounds!(key, Whole);
         let number = self.integer(key, value)?;
         self.bounded(key, value, number, low, high, "")
     }
@@ -228,9 +232,7 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn octets(&self, name: &str) -> Option<u32> {
         let (key, value) = self.find(name)?;
-        let Kind::Octets(low, high) = key.kind else {
-            unreachable!("`{name}` is listed as {}", key.kind)
-        };
+        let (low, high) = bounds!(key, Octets);
         let number = match &value.kind {
             ValueKind::Text(text) => self
                 .understood(key, value, text, quantity::octets(text))?
@@ -244,18 +246,14 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn time(&self, name: &str) -> Option<Duration> {
         let (key, value) = self.find(name)?;
-        let Kind::Time(low, high) = key.kind else {
-            unreachable!("`{name}` is listed as {}", key.kind)
-        };
+        let (low, high) = bounds!(key, Time);
         let time = self.quantity(key, value, quantity::common)?;
         self.bounded(key, value, time, low, high, "")
     }
 
     pub(crate) fn amount(&self, name: &str) -> Option<Bytes> {
         let (key, value) = self.find(name)?;
-        let Kind::Amount(low, high) = key.kind else {
-            unreachable!("`{name}` is listed as {}", key.kind)
-        };
+        let (low, high) = bounds!(key, Amount);
         let amount = self.quantity(key, value, quantity::common)?;
         self.bounded(key, value, amount, low, high, "")
     }
@@ -263,9 +261,7 @@ impl<'a> Reader<'a> {
     /// Returns a buffer request. `None` if the key is absent or wrong.
     pub(crate) fn buffer(&self, name: &str) -> Option<BufferRequest> {
         let (key, value) = self.find(name)?;
-        let Kind::Buffer(low, high) = key.kind else {
-            unreachable!("`{name}` is listed as {}", key.kind)
-        };
+        let (low, high) = bounds!(key, Buffer);
         if matches!(&value.kind, ValueKind::Text(text) if text == "auto") {
             return Some(BufferRequest::Auto);
         }
@@ -276,9 +272,7 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn rate(&self, name: &str) -> Option<Rate> {
         let (key, value) = self.find(name)?;
-        let Kind::Rate(low, high) = key.kind else {
-            unreachable!("`{name}` is listed as {}", key.kind)
-        };
+        let (low, high) = bounds!(key, Rate);
         let rate = self.quantity(key, value, quantity::common)?;
         self.bounded(key, value, rate, low, high, "")
     }
@@ -286,9 +280,7 @@ impl<'a> Reader<'a> {
     /// Returns a number of packets per second.
     pub(crate) fn packet_rate(&self, name: &str) -> Option<u64> {
         let (key, value) = self.find(name)?;
-        let Kind::PacketRate(low, high) = key.kind else {
-            unreachable!("`{name}` is listed as {}", key.kind)
-        };
+        let (low, high) = bounds!(key, PacketRate);
         let rate = self.quantity(key, value, quantity::packet_rate)?;
         self.bounded(key, value, rate, low, high, " packet/s")
     }
@@ -319,20 +311,14 @@ impl<'a> Reader<'a> {
         probability
     }
 
-    pub(crate) fn queue(&self, name: &str) -> Option<Queue> {
+    /// Returns the value that `read` has for the text of a key.
+    pub(crate) fn parsed<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, TextError>,
+    ) -> Option<T> {
         let (key, value) = self.find(name)?;
-        self.quantity(key, value, link_text::queue)
-    }
-
-    pub(crate) fn application(&self, name: &str) -> Option<AppConfig> {
-        let (key, value) = self.find(name)?;
-        let read = |text: &str| gigatcp_app::read(text).map_err(Misread::from);
         self.quantity(key, value, read)
-    }
-
-    pub(crate) fn rates(&self, name: &str) -> Option<Schedule<Rate>> {
-        let (key, value) = self.find(name)?;
-        self.quantity(key, value, link_text::schedule)
     }
 
     /// Returns the trace in the file that the key names.
@@ -346,49 +332,12 @@ impl<'a> Reader<'a> {
         trace
             .inspect_err(|why| {
                 let message = format!("`{}` gives no trace: {why}", shown(file));
-                let finding = Diagnostic::error(&value.place, message);
-                self.findings.add(
-                    finding
-                        .label("one number of milliseconds a line, none before the last")
-                        .hint("a path relative to the directory of the plan"),
-                );
+                Diagnostic::error(&value.place, message)
+                    .label("one number of milliseconds a line, none before the last")
+                    .hint("a path relative to the directory of the plan")
+                    .report(self.findings);
             })
             .ok()
-    }
-
-    pub(crate) fn delays(&self, name: &str) -> Option<Schedule<Duration>> {
-        let (key, value) = self.find(name)?;
-        self.quantity(key, value, link_text::schedule)
-    }
-
-    pub(crate) fn jitter(&self, name: &str) -> Option<Jitter> {
-        let (key, value) = self.find(name)?;
-        self.quantity(key, value, link_text::jitter)
-    }
-
-    /// Returns the chain of loss bursts, in either syntax.
-    pub(crate) fn chain(&self, name: &str) -> Option<GilbertElliott> {
-        let (key, value) = self.find(name)?;
-        let read = match key.kind {
-            Kind::Bursts => link_text::bursts,
-            _ => link_text::gemodel,
-        };
-        self.quantity(key, value, read)
-    }
-
-    pub(crate) fn middlebox(&self, name: &str) -> Option<Middlebox> {
-        let (key, value) = self.find(name)?;
-        self.quantity(key, value, link_text::middlebox)
-    }
-
-    pub(crate) fn ack_filter(&self, name: &str) -> Option<AckFilter> {
-        let (key, value) = self.find(name)?;
-        self.quantity(key, value, link_text::ack_filter)
-    }
-
-    pub(crate) fn threshold(&self, name: &str) -> Option<MarkAbove> {
-        let (key, value) = self.find(name)?;
-        self.quantity(key, value, quantity::threshold)
     }
 
     /// Returns a list of whole numbers from 1, ascending.
@@ -431,12 +380,11 @@ impl<'a> Reader<'a> {
         let found = find(text);
         if found.is_none() {
             let message = format!("there is no {what} `{}`", shown(text));
-            self.findings.add(
-                Diagnostic::error(&value.place, message)
-                    .label(format!("unknown {what}"))
-                    .nearest(nearest(text, candidates).map(|near| format!("\"{near}\"")))
-                    .hint(key.kind.to_string()),
-            );
+            Diagnostic::error(&value.place, message)
+                .label(format!("unknown {what}"))
+                .nearest(nearest(text, candidates).map(|near| format!("\"{near}\"")))
+                .hint(key.kind.to_string())
+                .report(self.findings);
         }
         found
     }
@@ -478,19 +426,18 @@ impl<'a> Reader<'a> {
         &self,
         key: &Key,
         value: &Value,
-        parse: impl Fn(&str) -> Result<T, Misread>,
+        parse: impl Fn(&str) -> Result<T, TextError>,
     ) -> Option<T> {
         match &value.kind {
             ValueKind::Text(text) => self.understood(key, value, text, parse(text)),
             ValueKind::Integer(_) | ValueKind::Float(_) => {
-                self.findings.add(
-                    Diagnostic::error(&value.place, format!("`{}` has no unit", key.name))
-                        .label("a number without a unit")
-                        .hint(format!(
-                            "{}, as in {} = {}",
-                            key.kind, key.name, key.example
-                        )),
-                );
+                Diagnostic::error(&value.place, format!("`{}` has no unit", key.name))
+                    .label("a number without a unit")
+                    .hint(format!(
+                        "{}, as in {} = {}",
+                        key.kind, key.name, key.example
+                    ))
+                    .report(self.findings);
                 None
             }
             _ => self.wrong_type(key, value),
@@ -503,19 +450,18 @@ impl<'a> Reader<'a> {
         key: &Key,
         value: &Value,
         text: &str,
-        read: Result<T, Misread>,
+        read: Result<T, TextError>,
     ) -> Option<T> {
-        let misread = match read {
+        let error = match read {
             Ok(it) => return Some(it),
-            Err(misread) => misread,
+            Err(error) => error,
         };
-        let place = value.place_within(text, misread.span);
-        self.findings.add(
-            Diagnostic::error(&place, format!("`{}`: {}", key.name, misread.why))
-                .label(key.kind.to_string())
-                .nearest(misread.nearest)
-                .hint(misread.hint),
-        );
+        let place = value.place_within(text, error.span);
+        Diagnostic::error(&place, format!("`{}`: {}", key.name, error.why))
+            .label(key.kind.to_string())
+            .nearest(error.nearest)
+            .hint(error.hint)
+            .report(self.findings);
         None
     }
 
@@ -539,17 +485,16 @@ impl<'a> Reader<'a> {
     }
 
     fn wrong_value<T>(&self, key: &Key, value: &Value, read: &str, why: &str) -> Option<T> {
-        self.findings.add(
-            Diagnostic::error(
-                &value.place,
-                format!("`{}` cannot be {read}: {why}", key.name),
-            )
-            .label(why)
-            .hint(format!(
-                "{}, as in {} = {}",
-                key.kind, key.name, key.example
-            )),
-        );
+        Diagnostic::error(
+            &value.place,
+            format!("`{}` cannot be {read}: {why}", key.name),
+        )
+        .label(why)
+        .hint(format!(
+            "{}, as in {} = {}",
+            key.kind, key.name, key.example
+        ))
+        .report(self.findings);
         None
     }
 
@@ -562,11 +507,10 @@ impl<'a> Reader<'a> {
 
     fn wrong_type<T>(&self, key: &Key, value: &Value) -> Option<T> {
         let message = format!("`{}` cannot be {}", key.name, value.describe());
-        self.findings.add(
-            Diagnostic::error(&value.place, message)
-                .label(key.kind.to_string())
-                .hint(format!("{} = {}", key.name, key.example)),
-        );
+        Diagnostic::error(&value.place, message)
+            .label(key.kind.to_string())
+            .hint(format!("{} = {}", key.name, key.example))
+            .report(self.findings);
         None
     }
 }

@@ -14,7 +14,7 @@ pub(crate) fn document(bytes: &[u8], findings: &Findings) -> Option<Table> {
     let text = match core::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
-            findings.add(not_utf8(bytes, error.valid_up_to()));
+            not_utf8(bytes, error.valid_up_to()).report(findings);
             return None;
         }
     };
@@ -54,10 +54,11 @@ fn report(text: &str, errors: &[Error], findings: &Findings) {
         let place = Place::in_plan(span);
         let message = format!("this is not TOML: {}", error.message());
         let finding = Diagnostic::error(&place, message).label("here");
-        findings.add(match quoted(line.1) {
+        match quoted(line.1) {
             Some(hint) => finding.hint(hint),
             None => finding,
-        });
+        }
+        .report(findings);
     }
 }
 

@@ -9,29 +9,24 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::Files;
 use crate::assign::Assignment;
 use crate::axis::Amount;
 use crate::check;
 use crate::diagnostic::{Diagnostics, Findings, Severity};
 use crate::document::{Table, Value, ValueKind};
 use crate::model::{Plan, Series};
-use crate::{Files, changes, parse_with, syntax};
 
 /// A checked plan that can be read again with changes.
 #[derive(Clone, Debug)]
 pub struct Template {
     plan: Plan,
-    variants: Vec<Variant>,
-}
-
-/// One series: its document with `unset`, `set` and overrides applied.
-#[derive(Clone, Debug)]
-pub(crate) struct Variant {
-    pub(crate) document: Table,
+    /// Document of each series, with `unset`, `set` and overrides applied.
+    documents: Vec<Table>,
 }
 
 /// Top-level keys of a plan that do not change a simulation.
-const WORDS_ALONE: [&str; 8] = [
+const DESCRIPTIVE_KEYS: [&str; 8] = [
     "name",
     "title",
     "description",
@@ -43,29 +38,18 @@ const WORDS_ALONE: [&str; 8] = [
 ];
 
 impl Template {
-    /// Reads and checks a plan, as [`parse_with`] does.
+    /// Reads and checks a plan, as [`parse_with`](crate::parse_with) does.
     ///
     /// # Errors
-    /// As [`parse_with`].
+    /// As [`parse_with`](crate::parse_with).
     pub fn read(
         source_name: &str,
         bytes: &[u8],
         overrides: &[String],
         files: &dyn Files,
     ) -> Result<Self, Diagnostics> {
-        let mut plan = parse_with(source_name, bytes, overrides, files)?;
-        plan.warnings.source_name = source_name.to_owned();
-        plan.warnings.text = String::from_utf8_lossy(bytes).into_owned();
-        plan.warnings.overrides = overrides.to_vec();
-        // All findings were reported above.
-        let findings = Findings::new(files);
-        let changes = changes(overrides, &findings);
-        let document = syntax::document(bytes, &findings);
-        let variants = document.map(|document| check::variants(document, &changes, &findings));
-        Ok(Self {
-            plan,
-            variants: variants.unwrap_or_default(),
-        })
+        let (plan, documents) = crate::read(source_name, bytes, overrides, files)?;
+        Ok(Self { plan, documents })
     }
 
     /// Returns the plan without changes.
@@ -86,7 +70,7 @@ impl Template {
     ) -> Result<Series, Diagnostics> {
         let findings = Findings::new(files);
         let base = self.plan.warnings.overrides.len();
-        let mut document = self.variants[series].document.clone();
+        let mut document = self.documents[series].clone();
         for (number, change) in changes.iter().enumerate() {
             for assignment in Assignment::from_override(change, base + number, &findings) {
                 assignment.apply(&mut document, &findings);
@@ -99,13 +83,9 @@ impl Template {
             texts.overrides.extend_from_slice(changes);
             return Err(Diagnostics { list, ..texts });
         }
-        let series = &self.plan.series[series];
         Ok(Series {
-            name: series.name.clone(),
-            title: series.title.clone(),
-            fitted: series.fitted.clone(),
-            fit_of: series.fit_of.clone(),
             scenario,
+            ..self.plan.series[series].clone()
         })
     }
 
@@ -113,9 +93,9 @@ impl Template {
     #[must_use]
     pub fn leaves(&self, series: usize) -> BTreeMap<String, String> {
         let mut all = BTreeMap::new();
-        let document = &self.variants[series].document;
+        let document = &self.documents[series];
         for entry in &document.entries {
-            if !WORDS_ALONE.contains(&entry.key.as_str()) {
+            if !DESCRIPTIVE_KEYS.contains(&entry.key.as_str()) {
                 collect(&entry.value, &entry.key, &mut all);
             }
         }
@@ -127,7 +107,7 @@ impl Template {
     pub fn paths(&self, series: usize, key: &str) -> Vec<String> {
         const MARK: &str = "\u{1}";
         let findings = Findings::default();
-        let mut document = self.variants[series].document.clone();
+        let mut document = self.documents[series].clone();
         for assignment in Assignment::from_override(&format!("{key}={MARK}"), 0, &findings) {
             assignment.apply(&mut document, &findings);
         }

@@ -181,10 +181,10 @@ fn hops_keep_their_order_and_their_impairments() {
         (Some(20_000), Bytes::ZERO)
     );
     assert_eq!(
-        (line.mtu, line.tells_too_big, line.fragments),
+        (line.mtu, line.notifies_too_big, line.fragments),
         (Some(Bytes::new(1492)), false, true)
     );
-    assert_eq!((forwarder.mtu, forwarder.tells_too_big), (None, true));
+    assert_eq!((forwarder.mtu, forwarder.notifies_too_big), (None, true));
     // 41 ms in total, links included.
     assert_eq!(line.limit_bytes, Some(Bytes::new(5_125_000)));
     assert_eq!(run.base_rtt(), Duration::from_millis(41));

@@ -283,8 +283,6 @@ pub struct Call {
     pub result: Value,
     /// Expected error: `ECONNRESET`.
     pub errno: Option<String>,
-    /// Text in parentheses at the end.
-    pub note: Option<String>,
 }
 
 /// An argument or a result.

@@ -345,7 +345,7 @@ mod kind {
 }
 
 /// Maximum option data, beyond which the length octet overflows.
-const MOST_OPTION_DATA: usize = 253;
+const MAX_OPTION_DATA: usize = 253;
 
 impl TcpOption {
     /// Appends the octets of the option.
@@ -404,7 +404,7 @@ impl Cookie {
 }
 
 fn put(out: &mut Vec<u8>, kind: u8, data: &[u8]) {
-    let data = &data[..data.len().min(MOST_OPTION_DATA)];
+    let data = &data[..data.len().min(MAX_OPTION_DATA)];
     out.extend([kind, data.len() as u8 + 2]);
     out.extend_from_slice(data);
 }

@@ -30,36 +30,19 @@ pub const TCP_INFO: &[(&str, i64)] = &[
     ("TCPI_OPT_USEC_TS", 64),
 ];
 
-/// Errors: name, number, and text of `strerror`.
-pub const ERRORS: &[(&str, i64, &str)] = &[
-    ("EPERM", 1, "Operation not permitted"),
-    ("EBADF", 9, "Bad file descriptor"),
-    ("EAGAIN", 11, "Resource temporarily unavailable"),
-    ("EINVAL", 22, "Invalid argument"),
-    ("EPIPE", 32, "Broken pipe"),
-    ("ENOPROTOOPT", 92, "Protocol not available"),
-    ("EOPNOTSUPP", 95, "Operation not supported"),
-    ("EADDRINUSE", 98, "Address already in use"),
-    ("ENETUNREACH", 101, "Network is unreachable"),
-    ("ECONNABORTED", 103, "Software caused connection abort"),
-    ("ECONNRESET", 104, "Connection reset by peer"),
-    ("ENOBUFS", 105, "No buffer space available"),
-    ("EISCONN", 106, "Transport endpoint is already connected"),
-    ("ENOTCONN", 107, "Transport endpoint is not connected"),
-    ("ETIMEDOUT", 110, "Connection timed out"),
-    ("ECONNREFUSED", 111, "Connection refused"),
-    ("EHOSTUNREACH", 113, "No route to host"),
-    ("EALREADY", 114, "Operation already in progress"),
-    ("EINPROGRESS", 115, "Operation now in progress"),
+/// Errors that end a connection: name, and number in Linux and in FreeBSD.
+pub const FAILURES: [(&str, i64, i64); 5] = [
+    ("ECONNABORTED", 103, 53),
+    ("ECONNRESET", 104, 54),
+    ("ETIMEDOUT", 110, 60),
+    ("ECONNREFUSED", 111, 61),
+    ("EHOSTUNREACH", 113, 65),
 ];
 
-/// Flags of `fcntl` and `socket`.
-pub mod open {
-    /// Open for reading and writing.
-    pub const O_RDWR: i64 = 2;
-    /// Calls do not block.
-    pub const O_NONBLOCK: i64 = 0o4000;
-}
+/// `O_RDWR` of `fcntl`: open for reading and writing.
+pub const O_RDWR: i64 = 2;
+/// `O_NONBLOCK` of `fcntl`: calls do not block.
+pub const O_NONBLOCK: i64 = 0o4000;
 
 /// Flags of calls by name: those of `send` and `recv`, of `socket`, `poll` and
 /// `epoll`.

@@ -25,12 +25,6 @@ pub fn rounds_after_halving(window: f64, segments_per_ack: f64) -> f64 {
     rounds(window / 2.0, window, segments_per_ack)
 }
 
-/// Returns the segments sent while the window grows from half of `peak` to `peak`.
-#[must_use]
-pub fn segments_per_cycle(peak: f64, segments_per_ack: f64) -> f64 {
-    0.375 * segments_per_ack * peak * peak
-}
-
 /// Returns the mean window over a cycle that ends at `peak` segments.
 #[must_use]
 pub fn mean_window(peak: f64) -> f64 {
@@ -43,6 +37,11 @@ mod tests {
     use crate::close::{assert_close, assert_rounds_to};
     use crate::mathis;
     use gigatcp_units::Probability;
+
+    /// Returns the segments sent while the window grows from half of `peak` to `peak`.
+    fn segments_per_cycle(peak: f64, segments_per_ack: f64) -> f64 {
+        0.375 * segments_per_ack * peak * peak
+    }
 
     #[test]
     fn jacobson_1988_packets_between_drops_are_three_eighths_of_the_peak_squared() {

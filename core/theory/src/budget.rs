@@ -67,13 +67,13 @@ pub struct PathBudget {
     /// Segments per second at the rate.
     pub segment_rate: f64,
     /// Slow start from the initial window to the bandwidth-delay product.
-    pub slow_start: Climb,
+    pub slow_start: GrowthTime,
     /// Bytes sent in that slow start.
     pub slow_start_data: Bytes,
     /// Limited slow start (RFC 3742) with its threshold of 100, to the same window.
-    pub limited_slow_start: Climb,
+    pub limited_slow_start: GrowthTime,
     /// Congestion avoidance all the way from the initial window.
-    pub avoidance: Climb,
+    pub avoidance: GrowthTime,
     /// Standard TCP, by the square-root law with the constant of the path.
     pub standard: ResponseBudget,
     /// CUBIC (RFC 9438).
@@ -90,14 +90,14 @@ pub struct PathBudget {
 
 /// Duration of a window's growth.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Climb {
+pub struct GrowthTime {
     /// Duration in RTTs.
     pub rounds: f64,
     /// Duration in time.
     pub time: Duration,
 }
 
-impl Climb {
+impl GrowthTime {
     fn of(rounds: f64, rtt: Duration) -> Self {
         Self {
             rounds,
@@ -116,7 +116,7 @@ pub struct ResponseBudget {
     /// Time between losses at that probability.
     pub time_between_losses: Duration,
     /// Growth after one loss at the full window until it regains its size.
-    pub refill: Climb,
+    pub refill: GrowthTime,
 }
 
 /// Reason why a path has no budget.
@@ -177,10 +177,10 @@ impl PathBudget {
             bdp: bdp::bandwidth_delay_product(rate, rtt),
             window,
             segment_rate: bdp::segment_rate(rate, mss),
-            slow_start: Climb::of(rounds, rtt),
+            slow_start: GrowthTime::of(rounds, rtt),
             slow_start_data: Bytes::new(data as u64),
-            limited_slow_start: Climb::of(limited, rtt),
-            avoidance: Climb::of(avoidance::rounds(iw, window, b), rtt),
+            limited_slow_start: GrowthTime::of(limited, rtt),
+            avoidance: GrowthTime::of(avoidance::rounds(iw, window, b), rtt),
             standard,
             cubic: cubic(path, window),
             highspeed: highspeed(path, window),
@@ -212,7 +212,7 @@ fn response(path: &Path, loss: Probability, refill_rounds: f64) -> ResponseBudge
         loss,
         segments_between_losses: mathis::segments_between_losses(loss),
         time_between_losses: mathis::time_between_losses(loss, path.mss, path.rate),
-        refill: Climb::of(refill_rounds, path.rtt),
+        refill: GrowthTime::of(refill_rounds, path.rtt),
     }
 }
 

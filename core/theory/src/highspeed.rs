@@ -111,19 +111,6 @@ pub fn rounds_after_loss(window: f64) -> f64 {
     rounds(window * (1.0 - decrease(window)), window)
 }
 
-/// Returns the rate of a HighSpeed TCP connection relative to a standard one. Both have the same
-/// loss probability.
-#[must_use]
-pub fn relative_share(p: Probability) -> f64 {
-    mean_window(p) / standard_window(MathisConstant::Rfc3649, p)
-}
-
-/// Returns the number of parallel standard connections equivalent to a mean window `w`.
-#[must_use]
-pub fn worth_in_connections(w: f64) -> f64 {
-    (0.23 * libm::pow(w, 0.4)).max(1.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +133,12 @@ mod tests {
         (1e-9, 3_928_088.0, 264.0),
         (1e-10, 26_864_653.0, 388.0),
     ];
+
+    /// Returns the rate of a HighSpeed TCP connection relative to a standard one. Both have the same
+    /// loss probability.
+    fn relative_share(p: Probability) -> f64 {
+        mean_window(p) / standard_window(MathisConstant::Rfc3649, p)
+    }
 
     #[test]
     fn rfc_3649_table_3_windows_are_reproduced_to_the_segment() {
@@ -266,11 +259,5 @@ mod tests {
     fn a_loss_at_the_high_window_is_made_good_in_about_the_rounds_between_losses() {
         let refill = rounds_after_loss(HIGH_WINDOW);
         assert_close(refill, rounds_between_losses(HIGH_WINDOW), 0.05);
-    }
-
-    #[test]
-    fn one_connection_at_the_high_window_is_worth_about_twenty_standard_ones() {
-        assert_rounds_to(worth_in_connections(HIGH_WINDOW), 21.3, 1);
-        assert_eq!(worth_in_connections(10.0), 1.0);
     }
 }

@@ -4,13 +4,13 @@
 //!
 //! * [`bdp`]: the bandwidth-delay product, and the rate that a window allows;
 //! * [`slow_start`], [`limited_slow_start`]: growth at the start;
-//! * [`avoidance`], [`ack_counting`]: growth from there;
+//! * [`avoidance`]: growth from there;
 //! * [`mathis`], [`pftk`]: rate, RTT and loss;
 //! * [`cubic`], [`highspeed`], [`scalable`]: the response functions made for
 //!   long fat paths;
-//! * [`fast_recovery`]: recovery of one loss in a window;
 //! * [`budget`]: all results for one path;
-//! * [`sample`]: means of repeated measurements, their comparison, the end of a warm-up.
+//! * [`sample`], [`distribution`]: means of repeated measurements, their comparison, the end of a
+//!   warm-up.
 //!
 //! Rates, durations, amounts and probabilities are typed. A congestion window is an `f64` in
 //! segments and a number of RTTs an `f64`, because these are means and solutions of equations, not
@@ -26,13 +26,11 @@
 
 extern crate alloc;
 
-pub mod ack_counting;
 pub mod avoidance;
 pub mod bdp;
 pub mod budget;
 pub mod cubic;
-pub mod estimator_1987;
-pub mod fast_recovery;
+pub mod distribution;
 pub mod highspeed;
 pub mod limited_slow_start;
 pub mod mathis;

@@ -22,19 +22,18 @@ pub fn rounds(window: f64, iw: f64, max_ssthresh: f64) -> f64 {
     exponential + ((window - start) / (max_ssthresh / 2.0)).max(0.0)
 }
 
-/// Returns the segments by which one acknowledgment enlarges a window of `cwnd` segments.
-#[must_use]
-pub fn increment_per_ack(cwnd: f64, max_ssthresh: f64) -> f64 {
-    if cwnd <= max_ssthresh {
-        return 1.0;
-    }
-    1.0 / libm::floor(cwnd / (0.5 * max_ssthresh))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::close::{assert_close, assert_rounds_to};
+
+    /// Returns the segments by which one acknowledgment enlarges a window of `cwnd` segments.
+    fn increment_per_ack(cwnd: f64, max_ssthresh: f64) -> f64 {
+        if cwnd <= max_ssthresh {
+            return 1.0;
+        }
+        1.0 / libm::floor(cwnd / (0.5 * max_ssthresh))
+    }
 
     #[test]
     fn rfc_3742_equation_gives_1664_6_rounds_to_83000_segments() {

@@ -27,7 +27,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use crate::sample::{chi_square_quantile, f_distribution, f_quantile};
+use crate::distribution::{chi_square_quantile, f_quantile, f_tail};
 
 /// Two-sided probability outside of the intervals.
 const ALPHA: f64 = 0.05;
@@ -164,7 +164,7 @@ fn component(
         mean_square,
         variance,
         interval: (bound(1.0 - ALPHA / 2.0), upper),
-        p: (!is_finest).then(|| 1.0 - f_distribution(mean_square / expected, degrees, error)),
+        p: (!is_finest).then(|| f_tail(mean_square / expected, degrees, error)),
     }
 }
 

@@ -144,7 +144,7 @@ impl Direction {
                 view.backlog = hop.backlog(now);
                 view.look_at_queue(hop.sojourns(now));
                 view.busy = hop.busy_time(now);
-                view.utilization = hop.utilisation(now);
+                view.utilization = hop.utilization(now);
             });
             view.max_backlog = network.max_backlog()[link];
             view.answers = network.answers()[link];

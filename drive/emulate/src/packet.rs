@@ -332,15 +332,15 @@ impl Parcel for Packet {
 
     #[inline]
     fn try_mark(&mut self) -> bool {
-        let takes = self.takes_mark();
-        if takes {
+        let is_markable = self.is_markable();
+        if is_markable {
             self.ecn = EcnChange::Marked;
         }
-        takes
+        is_markable
     }
 
     #[inline]
-    fn takes_mark(&self) -> bool {
+    fn is_markable(&self) -> bool {
         self.ecn == EcnChange::None && matches!(self.read_ecn(), Ecn::Ect0 | Ecn::Ect1)
     }
 

@@ -298,7 +298,7 @@ fn a_hop_that_takes_less_than_the_ends_send_tells_them() {
     for offloads in [true, false] {
         let narrow = HopConfig {
             mtu: Some(Bytes::new(1400)),
-            tells_too_big: true,
+            notifies_too_big: true,
             ..hop("narrow")
         };
         let config = EmulatorConfig {

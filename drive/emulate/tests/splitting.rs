@@ -178,7 +178,7 @@ fn bleaching_takes_the_field_away_and_the_sum_with_it() {
         let mut packet = make(&made);
         assert!(packet.try_bleach());
         assert!(!packet.try_bleach());
-        assert!(!packet.takes_mark());
+        assert!(!packet.is_markable());
         for octets in wire_packets(&packet) {
             let (_, segment) = decode_packet(&octets).unwrap();
             assert_eq!(segment.ecn, Ecn::NotEct);

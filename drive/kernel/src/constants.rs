@@ -1,5 +1,7 @@
 //! Names and numbers of the kernel's interface: constants in calls of scripts, and names of errors.
 
+use gigatcp_script::symbols::TCP_INFO;
+
 /// Builds a table of names with libc's numbers for them.
 macro_rules! numbers {
     ($($name:ident),* $(,)?) => {
@@ -211,8 +213,7 @@ const KNOWN: &[(&str, i64)] = numbers![
 ];
 
 /// Names of the kernel's headers that libc lacks: `linux/sockios.h`,
-/// `linux/errqueue.h`, `linux/tcp.h`, `asm-generic/ioctls.h`,
-/// `net/tcp_states.h`.
+/// `linux/errqueue.h`, `linux/tcp.h`, `asm-generic/ioctls.h`.
 const FURTHER: &[(&str, i64)] = &[
     ("SIOCINQ", 0x541b),
     ("SIOCOUTQ", 0x5411),
@@ -230,25 +231,13 @@ const FURTHER: &[(&str, i64)] = &[
     ("TCP_RTO_MIN_US", 45),
     ("TCP_DELACK_MAX_US", 46),
     ("TCP_TX_DELAY", 37),
-    ("TCP_ESTABLISHED", 1),
-    ("TCP_SYN_SENT", 2),
-    ("TCP_SYN_RECV", 3),
-    ("TCP_FIN_WAIT1", 4),
-    ("TCP_FIN_WAIT2", 5),
-    ("TCP_TIME_WAIT", 6),
-    ("TCP_CLOSE", 7),
-    ("TCP_CLOSE_WAIT", 8),
-    ("TCP_LAST_ACK", 9),
-    ("TCP_LISTEN", 10),
-    ("TCP_CLOSING", 11),
     ("NULL", 0),
 ];
 
 /// Returns the number of a name.
 pub(crate) fn number(name: &str) -> Option<i64> {
-    let all = || KNOWN.iter().chain(FURTHER).chain(ERRORS);
-    all()
-        .find(|(known, _)| *known == name)
+    let mut all = KNOWN.iter().chain(FURTHER).chain(ERRORS).chain(TCP_INFO);
+    all.find(|(known, _)| *known == name)
         .map(|(_, value)| *value)
 }
 

@@ -146,7 +146,7 @@ pub fn drop_realtime() -> io::Result<()> {
     schedule(libc::SCHED_OTHER, 0)
 }
 
-pub(crate) fn schedule(class: i32, priority: i32) -> io::Result<()> {
+fn schedule(class: i32, priority: i32) -> io::Result<()> {
     // SAFETY: `sched_param` is integers; how many depends on the C library.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
     parameters.sched_priority = priority;

@@ -111,7 +111,7 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
         host_drops: host_drops(result),
         busy: [&result.sender, &result.receiver].map(|host| host.cpu_busy(end)),
         links: [&result.sender, &result.receiver]
-            .map(|end| end.link().map(|link| link.utilisation(now))),
+            .map(|end| end.link().map(|link| link.utilization(now))),
         limits: result.limits,
         account: result.account.clone(),
         theory: theory_of(scenario, flow, result),
@@ -328,7 +328,7 @@ fn hop_record(hop: &Hop<Packet>, max_backlog: u64, now: Instant) -> HopRecord {
         drop_times_left_out: times.drops.left_out(),
         mark_times_ns: times.marks.kept().iter().map(|at| at.as_nanos()).collect(),
         mark_times_left_out: times.marks.left_out(),
-        ..record_of_hop(name, hop.counters(), max_backlog, hop.utilisation(now))
+        ..record_of_hop(name, hop.counters(), max_backlog, hop.utilization(now))
     }
 }
 
@@ -337,7 +337,7 @@ pub(crate) fn record_of_hop(
     name: &str,
     counters: &HopCounters,
     max_backlog: u64,
-    utilisation: f64,
+    utilization: f64,
 ) -> HopRecord {
     HopRecord {
         name: name.to_owned(),
@@ -351,7 +351,7 @@ pub(crate) fn record_of_hop(
         queueing_delay_p50_ns: None,
         queueing_delay_p99_ns: None,
         samples: Vec::new(),
-        utilization_fraction: utilisation,
+        utilization_fraction: utilization,
         collisions: 0,
         drop_times_ns: BTreeMap::new(),
         drop_times_left_out: 0,

@@ -64,7 +64,7 @@ fn record(name: String, host: &Host, now: Instant) -> HostRecord {
         },
         interrupts: host.interrupts(),
         drops: drops_by_cause(host.drops(), true),
-        link_utilization_fraction: host.link().map(|link| Hop::utilisation(link, now)),
+        link_utilization_fraction: host.link().map(|link| Hop::utilization(link, now)),
         ..HostRecord::default()
     }
 }

@@ -32,7 +32,7 @@ use std::collections::VecDeque;
 
 use gigatcp_app::Application;
 use gigatcp_events::Cause;
-use gigatcp_path::{Appointments, ConfigError, CpuCosts, DropCause, Drops, Hop};
+use gigatcp_path::{ConfigError, CpuCosts, DropCause, Drops, EventSchedule, Hop};
 use gigatcp_tcp::listener::{self, ListenOutcome};
 use gigatcp_tcp::{Connection, Received};
 use gigatcp_units::Instant;
@@ -125,8 +125,8 @@ pub struct Host {
 /// State of a host with several sockets.
 #[derive(Clone, Debug)]
 struct Several {
-    /// Next time at which each socket acts.
-    timers: Appointments,
+    /// When each socket is to act.
+    timers: EventSchedule,
     /// Sockets that wait for the network card, in turn.
     held_back: VecDeque<u32>,
     /// Sockets that wait for clusters to write into.
@@ -170,7 +170,7 @@ impl Host {
             sources_at: Instant::FAR_FUTURE,
             sinks: Vec::new(),
             several: Several {
-                timers: Appointments::new(0),
+                timers: EventSchedule::new(0),
                 held_back: VecDeque::new(),
                 starved: Vec::new(),
                 acted: Vec::new(),

@@ -266,7 +266,7 @@ fn window(sender: &Connection<Phantom>) -> Window {
 }
 
 /// The cause behind a drop; `None` if the sender was told.
-pub(crate) fn cause_of(cause: DropCause, tells_too_big: bool) -> Option<Cause> {
-    let is_told = cause == DropCause::TooBig && tells_too_big;
+pub(crate) fn cause_of(cause: DropCause, notifies_too_big: bool) -> Option<Cause> {
+    let is_told = cause == DropCause::TooBig && notifies_too_big;
     (!is_told).then(|| crate::account::cause_of(cause))
 }

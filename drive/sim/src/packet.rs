@@ -1,7 +1,7 @@
 //! Packets on the path: a segment, a datagram or an ICMP error in an IP packet, with its route.
 
 use gigatcp_app::datagrams::Datagram;
-use gigatcp_path::{Ask, Middlebox, Parcel, PureAck, Request, Routed};
+use gigatcp_path::{Middlebox, Parcel, PureAck, Request, RequestedValue, Routed};
 use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{
     Ecn, Flags, IcmpError, IcmpKind, IpVersion, Options, Payload, Phantom, RequestScheme,
@@ -352,7 +352,7 @@ impl Parcel for Packet {
     }
 
     #[inline]
-    fn takes_mark(&self) -> bool {
+    fn is_markable(&self) -> bool {
         self.sent_segment()
             .is_some_and(|segment| matches!(segment.ecn, Ecn::Ect0 | Ecn::Ect1))
     }
@@ -426,16 +426,16 @@ impl Parcel for Packet {
     #[inline(never)]
     fn request(&self) -> Option<Request> {
         let request = self.segment()?.options.router_request()?;
-        let ask = match request.scheme {
-            RequestScheme::Xcp { cwnd, feedback } => Ask::Window {
+        let requested = match request.scheme {
+            RequestScheme::Xcp { cwnd, feedback } => RequestedValue::Window {
                 cwnd: u64::from(cwnd),
                 feedback: i64::from(feedback),
             },
-            RequestScheme::Rcp { rate } => Ask::Rate(rate),
-            RequestScheme::QuickStart { code, .. } => Ask::Start(code),
+            RequestScheme::Rcp { rate } => RequestedValue::Rate(rate),
+            RequestScheme::QuickStart { code, .. } => RequestedValue::Start(code),
         };
         let rtt = request.rtt().unwrap_or_default();
-        Some(Request { rtt, ask })
+        Some(Request { rtt, requested })
     }
 
     #[inline(never)]
@@ -447,12 +447,15 @@ impl Parcel for Packet {
             return;
         };
         request.is_answered = true;
-        match (&mut request.scheme, answer.ask) {
-            (RequestScheme::Xcp { feedback, .. }, Ask::Window { feedback: told, .. }) => {
+        match (&mut request.scheme, answer.requested) {
+            (
+                RequestScheme::Xcp { feedback, .. },
+                RequestedValue::Window { feedback: told, .. },
+            ) => {
                 *feedback = told.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
             }
-            (RequestScheme::Rcp { rate }, Ask::Rate(told)) => *rate = told,
-            (RequestScheme::QuickStart { code, ttl, .. }, Ask::Start(told)) => {
+            (RequestScheme::Rcp { rate }, RequestedValue::Rate(told)) => *rate = told,
+            (RequestScheme::QuickStart { code, ttl, .. }, RequestedValue::Start(told)) => {
                 *code = told;
                 *ttl = ttl.wrapping_sub(1);
             }

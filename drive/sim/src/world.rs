@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use gigatcp_events::EventHash;
-use gigatcp_path::{Appointments, ConfigError, Delivery, DropCause, Network, Parcel};
+use gigatcp_path::{ConfigError, Delivery, DropCause, EventSchedule, Network, Parcel};
 use gigatcp_tcp::Connection;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Phantom, Segment};
@@ -61,7 +61,7 @@ pub enum Ended {
 pub struct World {
     config: WorldConfig,
     now: Instant,
-    schedule: Appointments,
+    schedule: EventSchedule,
     network: Network<Packet>,
     hosts: Vec<Host>,
     /// The connections, by the numbers that their packets carry.
@@ -109,7 +109,7 @@ impl World {
         let links = network.links.len();
         let mut world = Self {
             now: Instant::ZERO,
-            schedule: Appointments::new(elements),
+            schedule: EventSchedule::new(elements),
             network: Network::new(network, config.seed)?,
             unfinished: flows,
             finished_at: vec![None; flows],
@@ -271,7 +271,7 @@ impl World {
     /// Handles drops and passages inside the network, if there are any.
     #[inline(always)]
     fn follow_network(&mut self) {
-        if self.network.has_news() {
+        if self.network.has_uncollected() {
             self.follow_dropped_and_passed();
         }
     }
@@ -308,10 +308,10 @@ impl World {
     }
 
     fn on_dropped(&mut self, link: usize, packet: &Packet, cause: DropCause) {
-        let tells_too_big = self.network.told_mtu(link).is_some();
+        let notifies_too_big = self.network.reported_mtu(link).is_some();
         if let Some(ledger) = self.ledgers.get_mut(packet.flow as usize)
             && !packet.reverse()
-            && let Some(cause) = ledger::cause_of(cause, tells_too_big)
+            && let Some(cause) = ledger::cause_of(cause, notifies_too_big)
         {
             ledger.on_lost(packet, cause);
         }
@@ -429,7 +429,7 @@ impl World {
     #[inline]
     fn fingerprint(&mut self, packet: &Packet) {
         if self.config.observe.fingerprint {
-            // Flows of a plan need 14 bits (`gigatcp_plan::keys::MOST_FLOWS`).
+            // Flows of a plan need 14 bits (`gigatcp_plan::keys::MAX_FLOWS`).
             let flow = u64::from(packet.flow) << 48 ^ u64::from(packet.flow) >> 16;
             let (numbers, rest) = match &packet.content {
                 Content::Segment(segment) => numbers_of(segment),

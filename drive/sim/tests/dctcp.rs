@@ -177,5 +177,5 @@ fn dctcp_with_ect1_and_cubic_share_a_dualpi2_queue() {
     assert!((high.1 / 0.015 - 1.0).abs() < 0.1, "C queue: {} s", high.1);
     // Coupled marks keep L below its own ramp, which begins at 800 us.
     assert!(low.1 < 0.0008, "L queue: {} s", low.1);
-    assert!(outcome.hops[0].utilisation(outcome.now) > 0.98);
+    assert!(outcome.hops[0].utilization(outcome.now) > 0.98);
 }

@@ -23,7 +23,7 @@ fn transfer(pmtud: bool, mtu: u64, fragments: bool, p: f64) -> (Ended, Outcome) 
     let flows = vec![flow("one", &host, Stop::Bytes(Bytes::new(10_000_000)))];
     let narrow = HopConfig {
         mtu: Some(Bytes::new(mtu)),
-        tells_too_big: true,
+        notifies_too_big: true,
         fragments,
         ..link("narrow", 100_000_000, DELAY, 10_000)
     };

@@ -60,10 +60,10 @@ fn marks_keep_the_queue_short_and_nothing_is_lost() {
             assert_eq!((retransmitted, timeouts), (0, 0), "{ecn:?} {release:?}");
             let hop = outcome.hops[0].counters();
             assert!(hop.marked.packets > 0 && hop.drops.total().is_zero());
-            // Reno returns to half of BDP and queue, which is the BDP.
-            let utilisation = outcome.hops[0].utilisation(outcome.now);
-            assert!(utilisation > 0.97, "{ecn:?} {release:?} {utilisation}");
-            // Only slow start overshoots, by no more than the window it had.
+            // Reno goes back to half of pipe and queue, which is the pipe.
+            let utilization = outcome.hops[0].utilization(outcome.now);
+            assert!(utilization > 0.97, "{ecn:?} {release:?} {utilization}");
+            // Slow start alone overshoots, by no more than the window it had.
             assert!(outcome.max_backlog[0] < 600, "{}", outcome.max_backlog[0]);
         }
     }

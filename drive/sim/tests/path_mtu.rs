@@ -20,7 +20,7 @@ fn transfer_over(ip: IpVersion, profile: Profile, tells: bool) -> (Ended, Outcom
     let delay = Duration::from_millis(10);
     let narrow = HopConfig {
         mtu: Some(Bytes::new(1492)),
-        tells_too_big: tells,
+        notifies_too_big: tells,
         ..wire("narrow", delay)
     };
     let mut host = host(profile, 9000, "cubic", MB);

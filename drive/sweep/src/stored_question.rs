@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use gigatcp_design::address::{Addresses, digest};
-use gigatcp_design::{Question, Refused, Space};
+use gigatcp_design::{Question, QuestionError, Space};
 use gigatcp_plan::{Diagnostics, Files, Template};
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +64,7 @@ pub enum StoredQuestionError {
     Plan(Box<Diagnostics>),
     /// Its axes are rejected by this version.
     #[error("{0}")]
-    Refused(#[from] Refused),
+    QuestionError(#[from] QuestionError),
 }
 
 impl Files for StoredQuestion {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gigatcp_design::address::digest;
 use gigatcp_design::question::Design;
-use gigatcp_design::{Question, Refused};
+use gigatcp_design::{Question, QuestionError};
 use gigatcp_plan::{Sweep as Section, Template};
 use gigatcp_run::files::Beside;
 use gigatcp_sweep::execute::Round;
@@ -37,14 +37,14 @@ struct Rounds {
     has_begun: bool,
 }
 
-fn refused(py: Python<'_>, refused: Refused) -> PyErr {
+fn refused(py: Python<'_>, refused: QuestionError) -> PyErr {
     plan_error(py, &refused.diagnostics("sweep"))
 }
 
 fn unreadable(py: Python<'_>, error: StoredQuestionError) -> PyErr {
     match error {
-        StoredQuestionError::Plan(findings) => plan_error(py, &findings),
-        StoredQuestionError::Refused(wrong) => refused(py, wrong),
+        AskedError::Plan(findings) => plan_error(py, &findings),
+        AskedError::QuestionError(wrong) => refused(py, wrong),
         other => failed(other, "nothing was run or changed", ""),
     }
 }

@@ -392,7 +392,7 @@ impl SweepReport<'_> {
             // Runs of a batch are not independent: the interval is over batches.
             let means: Vec<f64> = values
                 .iter()
-                .filter_map(|batch| statistics::mean(batch))
+                .filter_map(|batch| gigatcp_theory::sample::mean(batch))
                 .collect();
             let mean = Summary::of(&means).map_or(String::new(), |one| with_interval(&one, scale));
             lines.push(vec![

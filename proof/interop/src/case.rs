@@ -238,7 +238,7 @@ impl Case {
             }),
             duplicate: chance(self.duplicate),
             mtu: self.narrow.map(|mtu| Bytes::new(mtu.into())),
-            tells_too_big: self.narrow.is_some(),
+            notifies_too_big: self.narrow.is_some(),
             mark: chance(self.mark),
             ..HopConfig::default()
         };

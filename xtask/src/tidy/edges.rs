@@ -33,7 +33,7 @@ const CORE: [(&str, &[&str]); 15] = [
     ("protocol", &["units"]),
     ("doctor", &["units", "theory"]),
     ("plan", &["units", "tcp", "path", "app"]),
-    ("design", &["units", "tcp", "path", "app", "plan"]),
+    ("design", &["units", "tcp", "path", "app", "plan", "theory"]),
 ];
 
 /// Crates of the ring that runs the core.

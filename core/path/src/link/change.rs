@@ -10,7 +10,7 @@ use crate::quick_start::QuickStart;
 use super::{Departed, Entrance, Held, Link, Piece, queue_of, replacing};
 use crate::closed::Closed;
 use crate::config::HopConfig;
-use crate::counters::Books;
+use crate::counters::Bookkeeping;
 use crate::line::Served;
 use crate::parcel::Parcel;
 use crate::queue::Ticket;
@@ -40,7 +40,7 @@ impl<T: Parcel> Link<T> {
 
     /// Continues with one wire packet: on the line, in service, or waiting.
     fn take_over_one(&mut self, now: Instant, one: Served<T>, delay: Duration) {
-        let (tally, is_displaced) = (one.frames.tally(), one.is_displaced);
+        let (tally, is_reordered) = (one.frames.tally(), one.is_reordered);
         self.arrivals += 1;
         let ticket = Ticket {
             parcel: 0,
@@ -48,7 +48,7 @@ impl<T: Parcel> Link<T> {
             octets: u32::try_from(one.frames.size(0)).unwrap_or(u32::MAX),
             arrived: one.arrived,
             flow: one.parcel.flow(),
-            takes_mark: one.parcel.takes_mark(),
+            is_markable: one.parcel.is_markable(),
             is_l4s: one.parcel.is_l4s(),
             is_marked: false,
         };
@@ -60,7 +60,7 @@ impl<T: Parcel> Link<T> {
                 frames: one.frames,
                 first: 0,
                 entrance: Entrance {
-                    is_displaced,
+                    is_reordered,
                     is_marked: false,
                 },
             });
@@ -74,7 +74,7 @@ impl<T: Parcel> Link<T> {
             ticket,
             parcel: one.parcel,
             tally,
-            is_displaced,
+            is_reordered,
         };
         if left <= now {
             let due = left + delay;
@@ -95,11 +95,11 @@ impl<T: Parcel> Link<T> {
         before: &HopConfig,
         after: &HopConfig,
         seed: u64,
-        books: &mut Books<T>,
+        books: &mut Bookkeeping<T>,
     ) {
         self.advance(now, books);
         self.reorder_delay = after.reorder.map_or(Duration::ZERO, |it| it.extra_delay);
-        self.displaces = after.reorder.is_some();
+        self.reorders = after.reorder.is_some();
         self.mark_above = after.mark_above;
         self.release = after.release;
         if before.ack_filter != after.ack_filter {
@@ -130,7 +130,7 @@ impl<T: Parcel> Link<T> {
     }
 
     /// Moves tickets to a new queue.
-    fn move_in(&mut self, now: Instant, moved: Vec<Ticket>, books: &mut Books<T>) {
+    fn move_in(&mut self, now: Instant, moved: Vec<Ticket>, books: &mut Bookkeeping<T>) {
         // Number of the current parcel, and the number of its rest if one of its wire packets was
         // dropped.
         let mut goes_on = None;

@@ -1,13 +1,13 @@
 //! Invariants of a link after each arrival and departure.
 
 use super::Link;
-use crate::counters::Books;
+use crate::counters::Bookkeeping;
 use crate::parcel::Parcel;
 
 impl<T: Parcel> Link<T> {
     /// Asserts the invariants that hold after each arrival and departure. A held parcel has waiting
     /// wire packets, and the server is busy if packets are in service.
-    pub(super) fn assert_invariants(&self, books: &Books<T>) {
+    pub(super) fn assert_invariants(&self, books: &Bookkeeping<T>) {
         let waiting = self.queue.backlog();
         let held = self.held.len() - self.free.len();
         debug_assert!(

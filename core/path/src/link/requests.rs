@@ -4,7 +4,7 @@ use gigatcp_units::Instant;
 
 use super::Link;
 use crate::parcel::Parcel;
-use crate::router::{Ask, Request};
+use crate::router::{Request, RequestedValue};
 
 impl<T: Parcel> Link<T> {
     /// Passes an arriving packet to the router.
@@ -27,14 +27,16 @@ impl<T: Parcel> Link<T> {
         let Some(mut request) = parcel.request() else {
             return;
         };
-        let is_answer = match (&mut self.quick_start, &mut request.ask) {
-            (Some(router), Ask::Start(code)) => match router.approve(now, view.rate, *code) {
-                Some(approved) => {
-                    *code = approved;
-                    true
+        let is_answer = match (&mut self.quick_start, &mut request.requested) {
+            (Some(router), RequestedValue::Start(code)) => {
+                match router.approve(now, view.rate, *code) {
+                    Some(approved) => {
+                        *code = approved;
+                        true
+                    }
+                    None => false,
                 }
-                None => false,
-            },
+            }
             _ => match self.queue.router() {
                 Some(router) => router.answer(now, &view, bytes, &mut request),
                 None => false,

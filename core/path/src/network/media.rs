@@ -118,8 +118,8 @@ impl<T: Routed> Network<T> {
                 parcel,
                 cause,
             };
-            self.news
-                .update(|news| news.unanswered.push_back((at, dropped)));
+            self.uncollected
+                .update(|uncollected| uncollected.unanswered.push_back((at, dropped)));
         }
     }
 }

@@ -33,11 +33,12 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use gigatcp_units::parameters;
 use gigatcp_units::{Duration, Instant};
 
 use super::waiting::Waiting;
 use super::{
-    Build, Discipline, Drops, Entry, Limits, Link, Parameter, Settings, Ticket, Value, any_settings,
+    Build, Discipline, Drops, Entry, Limits, Link, Parameter, Settings, Ticket, any_settings,
 };
 use crate::{DropCause, Tally};
 
@@ -54,50 +55,25 @@ pub(super) const ENTRY: Entry = Entry {
 /// Default limit in packets, as in Linux.
 const LIMIT: u64 = 1000;
 
-/// Acceptable sojourn time.
-pub(super) const TARGET: Parameter = Parameter {
-    name: "target",
-    summary: "acceptable standing waiting time",
-    default: Some(Value::Time(Duration::from_millis(5))),
-    least: Value::Time(Duration::from_nanos(1)),
-    most: Value::Time(Duration::from_secs(100)),
-};
-
-/// Time above the target before the first drop.
-pub(super) const INTERVAL: Parameter = Parameter {
-    name: "interval",
-    summary: "time above the target before the first drop, about the largest RTT",
-    default: Some(Value::Time(Duration::from_millis(100))),
-    least: Value::Time(Duration::from_nanos(1)),
-    most: Value::Time(Duration::from_secs(1000)),
-};
-
-/// Whether ECN-capable packets are marked instead of dropped.
-const ECN: Parameter = Parameter {
-    name: "ecn",
-    summary: "marks packets that speak ECN instead of dropping them",
-    default: Some(Value::Flag(false)),
-    least: Value::Flag(false),
-    most: Value::Flag(true),
-};
-
-/// Sojourn time above which every packet is marked.
-pub(super) const CE_THRESHOLD: Parameter = Parameter {
-    name: "ce_threshold",
-    summary: "marks every departing packet that waited longer than this",
-    default: None,
-    least: Value::Time(Duration::ZERO),
-    most: Value::Time(Duration::from_secs(1000)),
-};
-
-/// Whether drop times follow Linux's approximation.
-pub(super) const NEWTON: Parameter = Parameter {
-    name: "newton",
-    summary: "approximates the square root by one Newton step per drop, as Linux does",
-    default: Some(Value::Flag(false)),
-    least: Value::Flag(false),
-    most: Value::Flag(true),
-};
+parameters! {
+    /// Acceptable sojourn time.
+    pub(super) TARGET: Time = "target", Some(Duration::from_millis(5)),
+        [Duration::from_nanos(1), Duration::from_secs(100)], "acceptable standing waiting time";
+    /// Time above the target before the first drop.
+    pub(super) INTERVAL: Time = "interval", Some(Duration::from_millis(100)),
+        [Duration::from_nanos(1), Duration::from_secs(1000)],
+        "time above the target before the first drop, about the largest RTT";
+    /// Whether ECN-capable packets are marked instead of dropped.
+    ECN: Flag = "ecn", Some(false), [false, true],
+        "marks packets that speak ECN instead of dropping them";
+    /// Sojourn time above which every packet is marked.
+    pub(super) CE_THRESHOLD: Time = "ce_threshold", None,
+        [Duration::ZERO, Duration::from_secs(1000)],
+        "marks every departing packet that waited longer than this";
+    /// Whether drop times follow Linux's approximation.
+    pub(super) NEWTON: Flag = "newton", Some(false), [false, true],
+        "approximates the square root by one Newton step per drop, as Linux does";
+}
 
 /// Settings of the control law.
 #[derive(Clone, Copy, Debug)]
@@ -316,19 +292,14 @@ impl Discipline for CoDel {
             .dequeue(&self.law, now, self.largest, &mut self.waiting, drops)
     }
 
-    fn drain(&mut self, out: &mut Vec<Ticket>) {
-        self.waiting.drain(out);
-    }
-
-    fn backlog(&self) -> Tally {
-        self.waiting.backlog()
-    }
+    drain_and_backlog!();
 }
 
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
 
+    use super::super::Value;
     use super::super::tests::{Trial, packets, unlimited};
     use super::*;
 

@@ -38,12 +38,11 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use gigatcp_units::parameters;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use super::waiting::{Ticks, Waiting};
-use super::{
-    Build, Discipline, Drops, Entry, Limits, Link, Parameter, Settings, Ticket, Value, any_settings,
-};
+use super::{Build, Discipline, Drops, Entry, Limits, Link, Settings, Ticket, any_settings};
 use crate::{DropCause, Tally};
 
 /// Entry of the registry.
@@ -71,69 +70,28 @@ const LIMIT: u64 = 10_000;
 /// Limit in time at the link's rate (RFC 9332 appendix A.1).
 const LIMIT_TIME: Duration = Duration::from_millis(250);
 
-const TARGET: Parameter = Parameter {
-    name: "target",
-    summary: "queueing delay of the classic queue to settle at",
-    default: Some(Value::Time(Duration::from_millis(15))),
-    least: Value::Time(Duration::from_nanos(1)),
-    most: Value::Time(Duration::from_secs(100)),
-};
-
-const T_UPDATE: Parameter = Parameter {
-    name: "tupdate",
-    summary: "time between two updates of the probabilities",
-    default: Some(Value::Time(Duration::from_millis(16))),
-    least: Value::Time(Duration::from_micros(1)),
-    most: Value::Time(Duration::from_secs(100)),
-};
-
-const ALPHA: Parameter = Parameter {
-    name: "alpha",
-    summary: "weight of the deviation from the target, in 1/s per update",
-    default: Some(Value::Number(0.16)),
-    least: Value::Number(0.0),
-    most: Value::Number(1e6),
-};
-
-const BETA: Parameter = Parameter {
-    name: "beta",
-    summary: "weight of the change of the delay, in 1/s per update",
-    default: Some(Value::Number(3.2)),
-    least: Value::Number(0.0),
-    most: Value::Number(1e6),
-};
-
-const COUPLING: Parameter = Parameter {
-    name: "coupling",
-    summary: "mark probability in L per base probability (k of the RFC)",
-    default: Some(Value::Number(2.0)),
-    least: Value::Number(1.0),
-    most: Value::Number(1000.0),
-};
-
-const RAMP_MIN: Parameter = Parameter {
-    name: "ramp_min",
-    summary: "waiting time in L from which packets are marked",
-    default: Some(Value::Time(Duration::from_micros(800))),
-    least: Value::Time(Duration::ZERO),
-    most: Value::Time(Duration::from_secs(100)),
-};
-
-const RAMP_MAX: Parameter = Parameter {
-    name: "ramp_max",
-    summary: "waiting time in L from which all packets are marked",
-    default: Some(Value::Time(Duration::from_micros(1200))),
-    least: Value::Time(Duration::ZERO),
-    most: Value::Time(Duration::from_secs(100)),
-};
-
-const CLASSIC_WEIGHT: Parameter = Parameter {
-    name: "classic_weight",
-    summary: "share of the link for the classic queue while both hold packets",
-    default: Some(Value::Number(0.1)),
-    least: Value::Number(0.0),
-    most: Value::Number(1.0),
-};
+parameters! {
+    TARGET: Time = "target", Some(Duration::from_millis(15)),
+        [Duration::from_nanos(1), Duration::from_secs(100)],
+        "queueing delay of the classic queue to settle at";
+    T_UPDATE: Time = "tupdate", Some(Duration::from_millis(16)),
+        [Duration::from_micros(1), Duration::from_secs(100)],
+        "time between two updates of the probabilities";
+    ALPHA: Number = "alpha", Some(0.16), [0.0, 1e6],
+        "weight of the deviation from the target, in 1/s per update";
+    BETA: Number = "beta", Some(3.2), [0.0, 1e6],
+        "weight of the change of the delay, in 1/s per update";
+    COUPLING: Number = "coupling", Some(2.0), [1.0, 1000.0],
+        "mark probability in L per base probability (k of the RFC)";
+    RAMP_MIN: Time = "ramp_min", Some(Duration::from_micros(800)),
+        [Duration::ZERO, Duration::from_secs(100)],
+        "waiting time in L from which packets are marked";
+    RAMP_MAX: Time = "ramp_max", Some(Duration::from_micros(1200)),
+        [Duration::ZERO, Duration::from_secs(100)],
+        "waiting time in L from which all packets are marked";
+    CLASSIC_WEIGHT: Number = "classic_weight", Some(0.1), [0.0, 1.0],
+        "share of the link for the classic queue while both hold packets";
+}
 
 /// Equations (1) to (3).
 #[derive(Clone, Copy, Debug)]
@@ -406,6 +364,7 @@ mod tests {
     use super::super::tests::{Trial, at, unlimited};
     use gigatcp_units::random::Stream;
 
+    use super::super::Value;
     use super::*;
 
     fn dualpi2(set: &[(&str, Value)]) -> DualPi2 {
@@ -498,7 +457,7 @@ mod tests {
         let mut queue = dualpi2(&[never]);
         let ticket = Ticket {
             is_l4s,
-            takes_mark: speaks_ecn,
+            is_markable: speaks_ecn,
             ..Trial::new("dualpi2", &[], unlimited()).next
         };
         let mut drops = Drops::default();

@@ -39,12 +39,11 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use gigatcp_units::Instant;
+use gigatcp_units::parameters;
 
 use super::codel::{CE_THRESHOLD, Control, INTERVAL, Law, NEWTON, TARGET};
 use super::waiting::Waiting;
-use super::{
-    Build, Discipline, Drops, Entry, Limits, Link, Parameter, Ticket, Value, any_settings,
-};
+use super::{Build, Discipline, Drops, Entry, Limits, Link, Ticket, any_settings};
 use crate::{DropCause, Tally};
 use gigatcp_units::random::mix;
 
@@ -64,29 +63,12 @@ const LIMIT: u64 = 10_240;
 /// Maximum number of packets dropped per overload (RFC 8290 section 4.1).
 const DROP_BATCH: u64 = 64;
 
-const ECN: Parameter = Parameter {
-    name: "ecn",
-    summary: "marks packets that speak ECN instead of dropping them",
-    default: Some(Value::Flag(true)),
-    least: Value::Flag(false),
-    most: Value::Flag(true),
-};
-
-const FLOWS: Parameter = Parameter {
-    name: "flows",
-    summary: "number of queues that flows are hashed into",
-    default: Some(Value::Count(1024)),
-    least: Value::Count(1),
-    most: Value::Count(65_536),
-};
-
-const QUANTUM: Parameter = Parameter {
-    name: "quantum",
-    summary: "credit of a queue per round",
-    default: Some(Value::Octets(1514)),
-    least: Value::Octets(1),
-    most: Value::Octets(1 << 20),
-};
+parameters! {
+    ECN: Flag = "ecn", Some(true), [false, true],
+        "marks packets that speak ECN instead of dropping them";
+    FLOWS: Count = "flows", Some(1024), [1, 65_536], "number of queues that flows are hashed into";
+    QUANTUM: Octets = "quantum", Some(1514), [1, 1 << 20], "credit of a queue per round";
+}
 
 /// List to which a queue belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

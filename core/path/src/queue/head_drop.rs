@@ -64,13 +64,7 @@ impl Discipline for HeadDrop {
         self.waiting.pop()
     }
 
-    fn drain(&mut self, out: &mut Vec<Ticket>) {
-        self.waiting.drain(out);
-    }
-
-    fn backlog(&self) -> Tally {
-        self.waiting.backlog()
-    }
+    drain_and_backlog!();
 }
 
 #[cfg(test)]

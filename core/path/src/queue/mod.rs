@@ -9,6 +9,20 @@
 //! Its settings, their defaults and their units then appear in plans, on the command line and in
 //! `gigatcp list queues`.
 
+/// Implements [`Discipline::drain`] and [`Discipline::backlog`] for a discipline whose packets wait
+/// in the one queue `waiting`.
+macro_rules! drain_and_backlog {
+    () => {
+        fn drain(&mut self, out: &mut Vec<Ticket>) {
+            self.waiting.drain(out);
+        }
+
+        fn backlog(&self) -> Tally {
+            self.waiting.backlog()
+        }
+    };
+}
+
 mod codel;
 mod dualpi2;
 mod fifo;
@@ -52,7 +66,7 @@ pub struct Ticket {
     /// different flows may be equal.
     pub flow: u32,
     /// Whether it is ECN-capable and not yet marked.
-    pub takes_mark: bool,
+    pub is_markable: bool,
     /// Whether its ECN field is ECT(1) or CE, the L4S identifier (RFC 9331 section 5.1).
     pub is_l4s: bool,
     /// Whether the discipline marked it; the link writes the mark when it leaves.
@@ -65,8 +79,8 @@ impl Ticket {
     /// A packet that arrived with CE stays unchanged and counts as marked. `false` means that only
     /// a drop signals congestion to its sender.
     pub fn mark(&mut self) -> bool {
-        self.is_marked |= self.takes_mark;
-        self.takes_mark = false;
+        self.is_marked |= self.is_markable;
+        self.is_markable = false;
         self.is_marked || self.is_l4s
     }
 

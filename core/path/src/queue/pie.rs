@@ -46,12 +46,13 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use gigatcp_units::parameters;
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Duration, Instant};
 
 use super::waiting::{Ticks, Waiting, draw};
 use super::{
-    Build, Discipline, Drops, Entry, Limits, Link, Parameter, Settings, Ticket, Value, any_settings,
+    Build, Discipline, Drops, Entry, Limits, Link, Parameter, Settings, Ticket, any_settings,
 };
 use crate::{DropCause, Tally};
 
@@ -77,61 +78,24 @@ pub(super) const ENTRY: Entry = Entry {
 /// Default limit in packets, as in Linux.
 const LIMIT: u64 = 1000;
 
-const TARGET: Parameter = Parameter {
-    name: "target",
-    summary: "queueing delay to settle at",
-    default: Some(Value::Time(Duration::from_millis(15))),
-    least: Value::Time(Duration::from_nanos(1)),
-    most: Value::Time(Duration::from_secs(100)),
-};
-
-const T_UPDATE: Parameter = Parameter {
-    name: "tupdate",
-    summary: "time between two updates of the drop probability",
-    default: Some(Value::Time(Duration::from_millis(15))),
-    least: Value::Time(Duration::from_micros(1)),
-    most: Value::Time(Duration::from_secs(100)),
-};
-
-const ALPHA: Parameter = Parameter {
-    name: "alpha",
-    summary: "weight of the deviation from the target, in 1/s per update",
-    default: Some(Value::Number(0.125)),
-    least: Value::Number(0.0),
-    most: Value::Number(1e6),
-};
-
-const BETA: Parameter = Parameter {
-    name: "beta",
-    summary: "weight of the change of the delay, in 1/s per update",
-    default: Some(Value::Number(1.25)),
-    least: Value::Number(0.0),
-    most: Value::Number(1e6),
-};
-
-const MAX_BURST: Parameter = Parameter {
-    name: "max_burst",
-    summary: "time for which a burst into an idle queue passes without drops",
-    default: Some(Value::Time(Duration::from_millis(150))),
-    least: Value::Time(Duration::ZERO),
-    most: Value::Time(Duration::from_secs(100)),
-};
-
-const ECN: Parameter = Parameter {
-    name: "ecn",
-    summary: "marks packets that speak ECN while the probability is below 10 %",
-    default: Some(Value::Flag(false)),
-    least: Value::Flag(false),
-    most: Value::Flag(true),
-};
-
-const DEPARTURE_RATE: Parameter = Parameter {
-    name: "departure_rate",
-    summary: "estimates the delay from the departure rate instead of timestamps",
-    default: Some(Value::Flag(false)),
-    least: Value::Flag(false),
-    most: Value::Flag(true),
-};
+parameters! {
+    TARGET: Time = "target", Some(Duration::from_millis(15)),
+        [Duration::from_nanos(1), Duration::from_secs(100)], "queueing delay to settle at";
+    T_UPDATE: Time = "tupdate", Some(Duration::from_millis(15)),
+        [Duration::from_micros(1), Duration::from_secs(100)],
+        "time between two updates of the drop probability";
+    ALPHA: Number = "alpha", Some(0.125), [0.0, 1e6],
+        "weight of the deviation from the target, in 1/s per update";
+    BETA: Number = "beta", Some(1.25), [0.0, 1e6],
+        "weight of the change of the delay, in 1/s per update";
+    MAX_BURST: Time = "max_burst", Some(Duration::from_millis(150)),
+        [Duration::ZERO, Duration::from_secs(100)],
+        "time for which a burst into an idle queue passes without drops";
+    ECN: Flag = "ecn", Some(false), [false, true],
+        "marks packets that speak ECN while the probability is below 10 %";
+    DEPARTURE_RATE: Flag = "departure_rate", Some(false), [false, true],
+        "estimates the delay from the departure rate instead of timestamps";
+}
 
 const AUTO_ACTIVE: Parameter = Parameter::flag(
     "auto_active",
@@ -386,13 +350,7 @@ impl Discipline for Pie {
         Some(ticket)
     }
 
-    fn drain(&mut self, out: &mut Vec<Ticket>) {
-        self.waiting.drain(out);
-    }
-
-    fn backlog(&self) -> Tally {
-        self.waiting.backlog()
-    }
+    drain_and_backlog!();
 
     fn handle_timeout(&mut self, now: Instant, _link: &Link) {
         self.catch_up(now);
@@ -401,6 +359,7 @@ impl Discipline for Pie {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Value;
     use super::super::tests::{Trial, at, unlimited};
     use super::*;
 
@@ -583,7 +542,7 @@ mod tests {
     fn signals(p: f64, speaks_ecn: bool) -> (u64, usize) {
         let mut pie = burdened(p, &[("ecn", Value::Flag(true))]);
         let mut ticket = Trial::new("pie", &[], unlimited()).next;
-        ticket.takes_mark = speaks_ecn;
+        ticket.is_markable = speaks_ecn;
         let (mut marked, mut drops) = (0, Drops::default());
         for _ in 0..900 {
             pie.enqueue(at(0.0), &Link::default(), ticket, &mut drops);

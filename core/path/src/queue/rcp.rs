@@ -22,7 +22,7 @@ use gigatcp_units::{Duration, Instant, Rate};
 
 use super::waiting::Waiting;
 use super::{Build, Discipline, Drops, Entry, Limits, Link, Parameter, Ticket, any_settings};
-use crate::router::{Ask, Request, Router};
+use crate::router::{Request, RequestedValue, Router};
 use crate::{DropCause, Tally};
 
 /// Entry of the registry.
@@ -122,7 +122,7 @@ impl Router for Rcp {
     fn on_arrival(&mut self, bytes: u64, request: Option<&Request>) {
         self.arrived += bytes;
         if let Some(request) = request
-            && matches!(request.ask, Ask::Rate(_))
+            && matches!(request.requested, RequestedValue::Rate(_))
             && !request.rtt.is_zero()
         {
             let rtt = request.rtt.as_secs_f64();
@@ -132,7 +132,7 @@ impl Router for Rcp {
     }
 
     fn answer(&mut self, _now: Instant, link: &Link, _bytes: u64, request: &mut Request) -> bool {
-        let Ask::Rate(asked) = &mut request.ask else {
+        let RequestedValue::Rate(asked) = &mut request.requested else {
             return false;
         };
         if let Some(capacity) = link.rate {
@@ -162,13 +162,7 @@ impl Discipline for Rcp {
         self.waiting.pop()
     }
 
-    fn drain(&mut self, out: &mut Vec<Ticket>) {
-        self.waiting.drain(out);
-    }
-
-    fn backlog(&self) -> Tally {
-        self.waiting.backlog()
-    }
+    drain_and_backlog!();
 
     fn poll_timeout(&self) -> Option<Instant> {
         Some(self.due)
@@ -191,12 +185,12 @@ mod tests {
     fn told(trial: &mut Trial, asked: u64) -> u64 {
         let mut request = Request {
             rtt: Duration::from_millis(100),
-            ask: Ask::Rate(Rate::from_bps(asked)),
+            requested: RequestedValue::Rate(Rate::from_bps(asked)),
         };
         let link = trial.link;
         let router = trial.queue.router().unwrap();
         assert!(router.answer(at(0.0), &link, 1000, &mut request));
-        let Ask::Rate(rate) = request.ask else {
+        let RequestedValue::Rate(rate) = request.requested else {
             panic!("another request");
         };
         rate.as_bps()
@@ -205,7 +199,7 @@ mod tests {
     fn arrive(trial: &mut Trial, packets: u64) {
         let request = Request {
             rtt: Duration::from_millis(100),
-            ask: Ask::Rate(Rate::MAX),
+            requested: RequestedValue::Rate(Rate::MAX),
         };
         for _ in 0..packets {
             let router = trial.queue.router().unwrap();

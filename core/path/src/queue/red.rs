@@ -52,13 +52,12 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use gigatcp_units::parameters;
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::waiting::{Ticks, Waiting, draw};
-use super::{
-    Build, Conflict, Discipline, Drops, Entry, Limits, Link, Parameter, Settings, Ticket, Value,
-};
+use super::{Build, Conflict, Discipline, Drops, Entry, Limits, Link, Settings, Ticket};
 use crate::{DropCause, Tally};
 
 /// Entry of the registry.
@@ -92,77 +91,26 @@ fn check(settings: &Settings) -> Result<(), Conflict> {
     })
 }
 
-const MIN: Parameter = Parameter {
-    name: "min",
-    summary: "average queue in packets from which packets are dropped",
-    default: Some(Value::Count(5)),
-    least: Value::Count(0),
-    most: Value::Count(1 << 32),
-};
-
-const MAX: Parameter = Parameter {
-    name: "max",
-    summary: "average queue in packets from which all are dropped; above min",
-    default: Some(Value::Count(15)),
-    least: Value::Count(1),
-    most: Value::Count(1 << 32),
-};
-
-const WEIGHT: Parameter = Parameter {
-    name: "weight",
-    summary: "share of the present queue in the average, per packet",
-    default: Some(Value::Number(0.002)),
-    least: Value::Number(1e-9),
-    most: Value::Number(1.0),
-};
-
-const MAX_P: Parameter = Parameter {
-    name: "maxp",
-    summary: "probability of a drop as the average reaches max",
-    default: Some(Value::Number(0.02)),
-    least: Value::Number(0.0),
-    most: Value::Number(1.0),
-};
-
-const ECN: Parameter = Parameter {
-    name: "ecn",
-    summary: "marks packets that speak ECN instead of dropping them",
-    default: Some(Value::Flag(false)),
-    least: Value::Flag(false),
-    most: Value::Flag(true),
-};
-
-const GENTLE: Parameter = Parameter {
-    name: "gentle",
-    summary: "raises the probability to 1 between max and twice max",
-    default: Some(Value::Flag(false)),
-    least: Value::Flag(false),
-    most: Value::Flag(true),
-};
-
-const ADAPTIVE: Parameter = Parameter {
-    name: "adaptive",
-    summary: "adapts maxp every 500 ms to keep the average midway (2001)",
-    default: Some(Value::Flag(false)),
-    least: Value::Flag(false),
-    most: Value::Flag(true),
-};
-
-const BYTES: Parameter = Parameter {
-    name: "bytes",
-    summary: "measures the queue in bytes, in units of mean_packet",
-    default: Some(Value::Flag(false)),
-    least: Value::Flag(false),
-    most: Value::Flag(true),
-};
-
-const MEAN_PACKET: Parameter = Parameter {
-    name: "mean_packet",
-    summary: "mean packet size, for the time that an idle link could have used",
-    default: Some(Value::Octets(500)),
-    least: Value::Octets(1),
-    most: Value::Octets(1 << 20),
-};
+parameters! {
+    MIN: Count = "min", Some(5), [0, 1 << 32],
+        "average queue in packets from which packets are dropped";
+    MAX: Count = "max", Some(15), [1, 1 << 32],
+        "average queue in packets from which all are dropped; above min";
+    WEIGHT: Number = "weight", Some(0.002), [1e-9, 1.0],
+        "share of the present queue in the average, per packet";
+    MAX_P: Number = "maxp", Some(0.02), [0.0, 1.0],
+        "probability of a drop as the average reaches max";
+    ECN: Flag = "ecn", Some(false), [false, true],
+        "marks packets that speak ECN instead of dropping them";
+    GENTLE: Flag = "gentle", Some(false), [false, true],
+        "raises the probability to 1 between max and twice max";
+    ADAPTIVE: Flag = "adaptive", Some(false), [false, true],
+        "adapts maxp every 500 ms to keep the average midway (2001)";
+    BYTES: Flag = "bytes", Some(false), [false, true],
+        "measures the queue in bytes, in units of mean_packet";
+    MEAN_PACKET: Octets = "mean_packet", Some(500), [1, 1 << 20],
+        "mean packet size, for the time that an idle link could have used";
+}
 
 /// Time between two adaptations of maxp.
 const ADAPT_EVERY: Duration = Duration::from_millis(500);
@@ -362,19 +310,14 @@ impl Discipline for Red {
         Some(ticket)
     }
 
-    fn drain(&mut self, out: &mut Vec<Ticket>) {
-        self.waiting.drain(out);
-    }
-
-    fn backlog(&self) -> Tally {
-        self.waiting.backlog()
-    }
+    drain_and_backlog!();
 }
 
 #[cfg(test)]
 mod tests {
     use gigatcp_units::Rate;
 
+    use super::super::Value;
     use super::super::tests::{Trial, at, packets, unlimited};
     use super::*;
 

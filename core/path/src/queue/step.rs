@@ -21,12 +21,11 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use gigatcp_units::parameters;
 use gigatcp_units::{Duration, Instant};
 
 use super::waiting::Waiting;
-use super::{
-    Build, Discipline, Drops, Entry, Limits, Link, Parameter, Ticket, Value, any_settings,
-};
+use super::{Build, Discipline, Drops, Entry, Limits, Link, Ticket, any_settings};
 use crate::{DropCause, Tally};
 
 /// Entry of the registry.
@@ -39,30 +38,15 @@ pub(super) const ENTRY: Entry = Entry {
     build: |build| Box::new(Step::new(&build)),
 };
 
-const PACKETS: Parameter = Parameter {
-    name: "packets",
-    summary: "marks an arriving packet if more packets than this are queued; default 65 \
-              unless another threshold is set",
-    default: None,
-    least: Value::Count(0),
-    most: Value::Count(u64::MAX),
-};
-
-const OCTETS: Parameter = Parameter {
-    name: "bytes",
-    summary: "marks an arriving packet if more bytes than this are queued",
-    default: None,
-    least: Value::Octets(0),
-    most: Value::Octets(u64::MAX),
-};
-
-const SOJOURN: Parameter = Parameter {
-    name: "ce_threshold",
-    summary: "marks a departing packet that waited longer than this",
-    default: None,
-    least: Value::Time(Duration::ZERO),
-    most: Value::Time(Duration::from_secs(1000)),
-};
+parameters! {
+    PACKETS: Count = "packets", None, [0, u64::MAX],
+        "marks an arriving packet if more packets than this are queued; default 65 unless \
+         another threshold is set";
+    OCTETS: Octets = "bytes", None, [0, u64::MAX],
+        "marks an arriving packet if more bytes than this are queued";
+    SOJOURN: Time = "ce_threshold", None, [Duration::ZERO, Duration::from_secs(1000)],
+        "marks a departing packet that waited longer than this";
+}
 
 /// Default of K in packets if no threshold is set.
 const DEFAULT_PACKETS: u64 = 65;
@@ -121,19 +105,14 @@ impl Discipline for Step {
         Some(ticket)
     }
 
-    fn drain(&mut self, out: &mut Vec<Ticket>) {
-        self.waiting.drain(out);
-    }
-
-    fn backlog(&self) -> Tally {
-        self.waiting.backlog()
-    }
+    drain_and_backlog!();
 }
 
 #[cfg(test)]
 mod tests {
     use alloc::vec::Vec;
 
+    use super::super::Value;
     use super::super::tests::{Trial, unlimited};
     use super::*;
 

@@ -38,7 +38,7 @@ use gigatcp_units::{Duration, Instant};
 
 use super::waiting::Waiting;
 use super::{Build, Discipline, Drops, Entry, Limits, Link, Parameter, Ticket, any_settings};
-use crate::router::{Ask, Request, Router};
+use crate::router::{Request, RequestedValue, Router};
 use crate::{DropCause, Tally};
 
 /// Entry of the registry.
@@ -220,7 +220,7 @@ impl Router for Xcp {
             "{} of {change} bytes are not told",
             self.carry
         );
-        if let Ask::Window { feedback, .. } = &mut request.ask {
+        if let RequestedValue::Window { feedback, .. } = &mut request.requested {
             *feedback = whole.min(*feedback);
         }
         true
@@ -229,7 +229,7 @@ impl Router for Xcp {
 
 /// Returns RTT in seconds, cwnd and requested change of a window request.
 fn window(request: &Request) -> Option<(f64, f64, f64)> {
-    let Ask::Window { cwnd, feedback } = request.ask else {
+    let RequestedValue::Window { cwnd, feedback } = request.requested else {
         return None;
     };
     let rtt = request.rtt.as_secs_f64();
@@ -256,13 +256,7 @@ impl Discipline for Xcp {
         ticket
     }
 
-    fn drain(&mut self, out: &mut Vec<Ticket>) {
-        self.waiting.drain(out);
-    }
-
-    fn backlog(&self) -> Tally {
-        self.waiting.backlog()
-    }
+    drain_and_backlog!();
 
     fn poll_timeout(&self) -> Option<Instant> {
         Some(self.end)
@@ -285,7 +279,7 @@ mod tests {
     fn asks(rtt: f64, cwnd: u64, feedback: i64) -> Request {
         Request {
             rtt: Duration::from_secs_f64(rtt),
-            ask: Ask::Window { cwnd, feedback },
+            requested: RequestedValue::Window { cwnd, feedback },
         }
     }
 
@@ -306,7 +300,7 @@ mod tests {
         let link = trial.link;
         let router = trial.queue.router().unwrap();
         assert!(router.answer(at(0.050), &link, 1000, &mut request));
-        let Ask::Window { feedback, .. } = request.ask else {
+        let RequestedValue::Window { feedback, .. } = request.requested else {
             panic!("another request");
         };
         feedback

@@ -4,7 +4,7 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use gigatcp_units::settings::Misread;
+use gigatcp_units::settings::TextError;
 
 use super::amount::Amount;
 use super::expression::{Expression, is_computed};
@@ -51,7 +51,7 @@ impl Condition {
     ///
     /// # Errors
     /// The text read, why it is wrong, and a correction.
-    pub fn read_all(text: &str, begin: usize) -> Result<Vec<Self>, Misread> {
+    pub fn read_all(text: &str, begin: usize) -> Result<Vec<Self>, TextError> {
         let mut all = Vec::new();
         let (mut rest, mut at) = (text, begin);
         while let Some(cut) = find_word(rest, " and ") {
@@ -63,7 +63,7 @@ impl Condition {
         Ok(all)
     }
 
-    fn read(text: &str, begin: usize) -> Result<Self, Misread> {
+    fn read(text: &str, begin: usize) -> Result<Self, TextError> {
         let place = begin..begin + text.len();
         let at = text.find(['!', '<', '>', '=']);
         let sign = at.and_then(|at| {
@@ -72,7 +72,7 @@ impl Condition {
         });
         let Some((at, end, relation)) = sign else {
             let hint = "KEY=VALUE, or != < <= > >=, as in path.rtt > 20 ms";
-            return Err(Misread::new(text, place, "nothing is compared", hint));
+            return Err(TextError::new(text, place, "nothing is compared", hint));
         };
         let key = text[..at].trim();
         lookup::find(key, place.start..place.start + at)?;

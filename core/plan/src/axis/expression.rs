@@ -15,7 +15,7 @@ use alloc::format;
 use alloc::string::String;
 use core::ops::Range;
 
-use gigatcp_units::settings::Misread;
+use gigatcp_units::settings::TextError;
 
 use super::amount::{Amount, Dimension};
 use crate::keys::lookup;
@@ -45,7 +45,7 @@ enum Operator {
 }
 
 /// Maximum nesting: the parser is recursive, and each level uses stack.
-const MOST_NESTED: usize = 64;
+const MAX_NESTED: usize = 64;
 
 /// Returns whether a text contains `bdp` or a key.
 pub(super) fn is_computed(text: &str) -> bool {
@@ -56,7 +56,7 @@ pub(super) fn is_computed(text: &str) -> bool {
 
 impl Expression {
     /// Parses an expression that begins at byte `begin` of a larger text.
-    pub(super) fn read(text: &str, begin: usize) -> Result<Self, Misread> {
+    pub(super) fn read(text: &str, begin: usize) -> Result<Self, TextError> {
         let mut parser = Parser {
             text,
             at: 0,
@@ -149,11 +149,11 @@ impl<'a> Parser<'a> {
         trimmed.trim_end()
     }
 
-    fn wrong(&self, place: Range<usize>, why: &str) -> Misread {
+    fn wrong(&self, place: Range<usize>, why: &str) -> TextError {
         let hint = "numbers with units, keys and `bdp` with + - * / between them, as in 2 * bdp";
         let part = self.text.get(place.clone()).unwrap_or(self.text);
         let place = self.begin + place.start..self.begin + place.end;
-        Misread::new(part, place, why, hint)
+        TextError::new(part, place, why, hint)
     }
 
     fn take(&mut self, operators: &[(char, Operator)]) -> Option<Operator> {
@@ -163,7 +163,7 @@ impl<'a> Parser<'a> {
         Some(found.1)
     }
 
-    fn expect(&mut self, sign: char) -> Result<(), Misread> {
+    fn expect(&mut self, sign: char) -> Result<(), TextError> {
         if self.rest().starts_with(sign) {
             self.at += 1;
             return Ok(());
@@ -172,9 +172,9 @@ impl<'a> Parser<'a> {
         Err(self.wrong(at..self.text.len(), &format!("`{sign}` is missing")))
     }
 
-    fn sum(&mut self) -> Result<Node, Misread> {
+    fn sum(&mut self) -> Result<Node, TextError> {
         self.depth += 1;
-        if self.depth > MOST_NESTED {
+        if self.depth > MAX_NESTED {
             return Err(self.wrong(0..self.text.len(), "too many parentheses"));
         }
         let operators = [('+', Operator::Add), ('-', Operator::Subtract)];
@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
         Ok(left)
     }
 
-    fn product(&mut self) -> Result<Node, Misread> {
+    fn product(&mut self) -> Result<Node, TextError> {
         let operators = [('*', Operator::Multiply), ('/', Operator::Divide)];
         let mut left = self.factor()?;
         while let Some(operator) = self.take(&operators) {
@@ -195,7 +195,7 @@ impl<'a> Parser<'a> {
         Ok(left)
     }
 
-    fn factor(&mut self) -> Result<Node, Misread> {
+    fn factor(&mut self) -> Result<Node, TextError> {
         let rest = self.rest();
         match rest.chars().next() {
             Some('(') => {
@@ -213,7 +213,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn constant(&mut self, rest: &str) -> Result<Node, Misread> {
+    fn constant(&mut self, rest: &str) -> Result<Node, TextError> {
         let digits = number_length(rest);
         let behind = rest[digits..].trim_start();
         let is_unit = |c: char| c.is_alphabetic() || c == '%';
@@ -232,7 +232,7 @@ impl<'a> Parser<'a> {
         Ok(Node::Constant(amount))
     }
 
-    fn name(&mut self, rest: &str) -> Result<Node, Misread> {
+    fn name(&mut self, rest: &str) -> Result<Node, TextError> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
         let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
         let word = &rest[..length];

@@ -6,9 +6,9 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use gigatcp_units::settings::Misread;
+use gigatcp_units::settings::TextError;
 
-use super::MOST_LEVELS;
+use super::MAX_LEVELS;
 use super::amount::{Amount, plain};
 
 /// A range of values with one unit.
@@ -38,14 +38,14 @@ impl Span {
         text: &str,
         place: Range<usize>,
         whole: bool,
-    ) -> Result<Option<Self>, Misread> {
+    ) -> Result<Option<Self>, TextError> {
         let Some((from, rest)) = text.split_once("..") else {
             return Ok(None);
         };
         let Some((from, from_unit)) = number(from) else {
             return Ok(None);
         };
-        let wrong = |why: &str| Misread::new(text, place.clone(), why, HINT);
+        let wrong = |why: &str| TextError::new(text, place.clone(), why, HINT);
         let words = ["linear", "log", "step"];
         let cut = words.iter().find_map(|word| {
             let (to, amount) = rest.split_once(&format!(" {word} "))?;
@@ -59,7 +59,7 @@ impl Span {
             other => in_unit(from, other, unit).ok_or_else(|| wrong("the ends have two units"))?,
         };
         let count = |least| match amount.parse::<usize>() {
-            Ok(count) if (least..=MOST_LEVELS).contains(&count) => Ok(count),
+            Ok(count) if (least..=MAX_LEVELS).contains(&count) => Ok(count),
             _ => Err(wrong("the count is a whole number from 2 to 1000000")),
         };
         let division = match word {
@@ -82,7 +82,7 @@ impl Span {
             whole,
         };
         match division {
-            Division::Step(step) if step <= 0.0 || (to - from) / step >= MOST_LEVELS as f64 => {
+            Division::Step(step) if step <= 0.0 || (to - from) / step >= MAX_LEVELS as f64 => {
                 Err(wrong("the step makes no levels, or more than 1000000"))
             }
             _ => Ok(Some(span)),

@@ -17,20 +17,18 @@ use crate::reader::Reader;
 const RATE: Rate = Rate::from_bps(10_000_000);
 
 /// Bytes of the largest IP packet in a frame.
-const MOST_PACKET: u32 = 1500;
+const MAX_PACKET: u32 = 1500;
 
 /// Reads the medium of `path`, if it has one.
 pub(super) fn ethernet(path: &Reader, mtu: u32) -> Option<Ethernet> {
     path.value("ethernet")?;
     check_alone(path);
-    if mtu > MOST_PACKET {
+    if mtu > MAX_PACKET {
         let message = format!("an MTU of {mtu} bytes does not fit an Ethernet");
-        let finding = Diagnostic::error(path.place_of("ethernet"), message);
-        path.findings().add(
-            finding
-                .label(format!("a frame takes packets of {MOST_PACKET} bytes"))
-                .hint(format!("mtu = {MOST_PACKET} for both hosts, or less")),
-        );
+        Diagnostic::error(path.place_of("ethernet"), message)
+            .label(format!("a frame takes packets of {MAX_PACKET} bytes"))
+            .hint(format!("mtu = {MAX_PACKET} for both hosts, or less"))
+            .report(path.findings());
     }
     medium(path, "ethernet".to_owned())
 }
@@ -48,12 +46,10 @@ pub(super) fn medium(parent: &Reader, name: String) -> Option<Ethernet> {
         recoveries: Vec::new(),
     };
     if let Err(error) = medium.check() {
-        let finding = Diagnostic::error(reader.place_of_value("delay"), format!("{error}"));
-        parent.findings().add(
-            finding
-                .label(format!("two ways of {} at {}", medium.delay, medium.rate))
-                .hint("a shorter delay, or a lower rate"),
-        );
+        Diagnostic::error(reader.place_of_value("delay"), format!("{error}"))
+            .label(format!("two ways of {} at {}", medium.delay, medium.rate))
+            .hint("a shorter delay, or a lower rate")
+            .report(parent.findings());
     }
     Some(Ethernet {
         medium,

@@ -14,7 +14,7 @@ use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::{NO_TABLE, path};
 use crate::diagnostic::{Diagnostic, Place};
-use crate::keys::{self, MOST_FLOWS};
+use crate::keys::{self, MAX_FLOWS};
 use crate::model::{Control, Ends, Flow, FlowKind, Stop, Supply};
 use crate::reader::Reader;
 
@@ -73,23 +73,24 @@ impl Context {
     pub(crate) fn flows(&self, plan: &Reader, readers: &[Reader]) -> Vec<Flow> {
         let count = |reader: &Reader| reader.whole("count").unwrap_or(1);
         let total = readers.iter().map(count).fold(0, u64::saturating_add);
-        if total > MOST_FLOWS {
-            let message = format!("the plan has {total} flows, more than {MOST_FLOWS}");
-            let finding = Diagnostic::error(plan.place_of("flow"), message);
-            plan.findings().add(finding.label("too many in all"));
+        if total > MAX_FLOWS {
+            let message = format!("the plan has {total} flows, more than {MAX_FLOWS}");
+            Diagnostic::error(plan.place_of("flow"), message)
+                .label("too many in all")
+                .report(plan.findings());
             return Vec::new();
         }
         let mut flows = Vec::new();
         let mut names = BTreeMap::new();
         for (table, reader) in readers.iter().enumerate() {
-            let alike = Alike {
+            let group = FlowGroup {
                 name: reader.name("name"),
                 count: count(reader),
                 first: flows.len(),
                 total,
             };
             let first = flows.len();
-            flows.extend(self.copies(reader, &alike));
+            flows.extend(self.copies(reader, &group));
             for flow in &mut flows[first..] {
                 flow.ends = self.ends.get(table).cloned().flatten();
             }
@@ -100,14 +101,15 @@ impl Context {
     }
 
     /// Returns the flows of one table, each one step further than the last.
-    fn copies(&self, reader: &Reader, alike: &Alike) -> Vec<Flow> {
+    fn copies(&self, reader: &Reader, group: &FlowGroup) -> Vec<Flow> {
         let start_step = reader.time("start_step").unwrap_or(Duration::ZERO);
         let delay_step = reader.time("extra_delay_step").unwrap_or(Duration::ZERO);
         for step in ["start_step", "extra_delay_step"] {
-            if reader.has(step) && alike.count == 1 {
+            if reader.has(step) && group.count == 1 {
                 let message = format!("`{step}` does nothing for one flow");
-                let finding = Diagnostic::warning(reader.place_of(step), message);
-                reader.findings().add(finding.label("count is 1"));
+                Diagnostic::warning(reader.place_of(step), message)
+                    .label("count is 1")
+                    .report(reader.findings());
             }
         }
         let stop = stop(reader);
@@ -119,8 +121,8 @@ impl Context {
         let copy = |n: u64| {
             let start = flow.start + start_step * n;
             Flow {
-                name: alike.name(n),
-                group: alike.group(),
+                name: group.name(n),
+                group: group.group(),
                 start,
                 stop: stop.unwrap_or_else(|| self.rest_of_run(start)),
                 application: flow.application.clone().map(|application| {
@@ -133,7 +135,7 @@ impl Context {
                 ..flow.clone()
             }
         };
-        (0..alike.count).map(copy).collect()
+        (0..group.count).map(copy).collect()
     }
 
     /// Reads what the flows of one table have in common. `None` only if there is no congestion
@@ -172,11 +174,12 @@ impl Context {
             return;
         }
         let message = format!("`{name}` asks routers, and no queue of the path is one");
-        let finding = Diagnostic::warning(reader.place_of_value("congestion_control"), message)
-            .label("no answer will come")
-            .effect("the flow is `reno`, with 16 bytes less in each segment");
         let hint = format!("path.queue = \"{name}, 1 BDP\"");
-        reader.findings().add(finding.hint(hint));
+        Diagnostic::warning(reader.place_of_value("congestion_control"), message)
+            .label("no answer will come")
+            .effect("the flow is `reno`, with 16 bytes less in each segment")
+            .hint(hint)
+            .report(reader.findings());
     }
 
     /// Returns the end of a flow that begins at `start` and sets none.
@@ -221,20 +224,18 @@ impl Context {
             let finding = Diagnostic::warning(place, message)
                 .label(format!("more than buffer_limit of the {host}"))
                 .hint(format!("{host}.buffer_limit = \"{buffer}\""));
-            let is_telling = !self.rtt.is_zero();
-            reader.findings().add(if is_telling {
-                finding.effect(effect)
-            } else {
-                finding
-            });
+            match self.rtt.is_zero() {
+                true => finding,
+                false => finding.effect(effect),
+            }
+            .report(reader.findings());
         }
         if buffer.as_u64() < u64::from(self.segment) {
             let message = format!("a buffer of {buffer} holds less than one full-sized segment");
-            reader.findings().add(
-                Diagnostic::warning(place, message)
-                    .label(format!("it holds {} bytes", self.segment))
-                    .effect("the flow sends small segments, one per round trip at most"),
-            );
+            Diagnostic::warning(place, message)
+                .label(format!("it holds {} bytes", self.segment))
+                .effect("the flow sends small segments, one per round trip at most")
+                .report(reader.findings());
         }
     }
 
@@ -249,20 +250,18 @@ impl Context {
         let last_start = last.start + last.start_jitter;
         if last_start >= end {
             let message = format!("a flow that starts at {last_start} never runs");
-            reader.findings().add(
-                Diagnostic::error(place, message)
-                    .label(format!("the run ends at {end}"))
-                    .hint("let it start earlier, or give the plan a longer `duration`"),
-            );
+            Diagnostic::error(place, message)
+                .label(format!("the run ends at {end}"))
+                .hint("let it start earlier, or give the plan a longer `duration`")
+                .report(reader.findings());
         } else if let Stop::Duration(time) = last.stop
             && reader.has("duration")
             && last_start + time > end
         {
             let message = format!("a flow of {time} from {last_start} on is cut off at {end}");
-            reader.findings().add(
-                Diagnostic::warning(reader.place_of_value("duration"), message)
-                    .label("longer than what is left of the run"),
-            );
+            Diagnostic::warning(reader.place_of_value("duration"), message)
+                .label("longer than what is left of the run")
+                .report(reader.findings());
         }
     }
 }
@@ -285,18 +284,16 @@ fn check_extra_delay(reader: &Reader, flow: &Flow) {
 
 /// Reads the application of a flow, which itself defines what it sends.
 fn application(reader: &Reader) -> Option<AppConfig> {
-    let application = reader.application("application")?;
+    let application = reader.parsed("application", gigatcp_app::read)?;
     if matches!(application.entry.make, Make::Reader(_)) {
         let message = format!(
             "`{}` says how to read, and sends nothing",
             application.entry.name
         );
-        let finding = Diagnostic::error(reader.place_of_value("application"), message);
-        reader.findings().add(
-            finding
-                .label(application.entry.make.kind())
-                .hint("[receiver.reader], or another of `gigatcp list applications`"),
-        );
+        Diagnostic::error(reader.place_of_value("application"), message)
+            .label(application.entry.make.kind())
+            .hint("[receiver.reader], or another of `gigatcp list applications`")
+            .report(reader.findings());
     }
     for key in ["bytes", "supply"]
         .into_iter()
@@ -314,10 +311,11 @@ pub(crate) fn readers<'a>(plan: &Reader<'a>) -> Vec<Reader<'a>> {
         return vec![Reader::empty(&keys::FLOW, &NO_TABLE, plan)];
     };
     if tables.is_empty() {
-        let finding = Diagnostic::error(plan.place_of("flow"), "the plan has no flow");
-        let finding = finding.label("an empty list");
         let hint = "[[flow]], or no `flow` at all for one";
-        plan.findings().add(finding.hint(hint));
+        Diagnostic::error(plan.place_of("flow"), "the plan has no flow")
+            .label("an empty list")
+            .hint(hint)
+            .report(plan.findings());
     }
     let readers = tables
         .iter()
@@ -326,7 +324,7 @@ pub(crate) fn readers<'a>(plan: &Reader<'a>) -> Vec<Reader<'a>> {
 }
 
 /// Common properties of the flows of one table.
-struct Alike {
+struct FlowGroup {
     /// Their name, if set.
     name: Option<String>,
     count: u64,
@@ -336,7 +334,7 @@ struct Alike {
     total: u64,
 }
 
-impl Alike {
+impl FlowGroup {
     /// Returns the name of the flow with that index, counted from 0.
     fn name(&self, n: u64) -> String {
         match &self.name {
@@ -346,9 +344,7 @@ impl Alike {
             None => format!("flow-{}", self.first as u64 + n + 1),
         }
     }
-}
 
-impl Alike {
     /// Returns the common name of several flows.
     fn group(&self) -> Option<String> {
         let first = self.first as u64 + 1;
@@ -374,13 +370,12 @@ fn stop(reader: &Reader) -> Option<Stop> {
 fn supply(reader: &Reader) -> Option<Supply> {
     path::check_pair(reader, ["supply", "supply_every"]);
     if reader.has("supply_until") && !reader.has("supply") {
-        let finding = Diagnostic::error(
+        Diagnostic::error(
             reader.place_of("supply_until"),
             "`supply_until` has no effect without `supply`",
-        );
-        reader
-            .findings()
-            .add(finding.label("`supply` is required with it"));
+        )
+        .label("`supply` is required with it")
+        .report(reader.findings());
     }
     Some(Supply {
         amount: reader.amount("supply")?,
@@ -395,11 +390,10 @@ fn control(reader: &Reader, kernel_sends: bool) -> Option<Control> {
         let name = reader.text(key).unwrap_or_else(|| CONTROL.into());
         if !is_name_of_kernel(&name) {
             let message = "no kernel has a congestion control of such a name";
-            reader.findings().add(
-                Diagnostic::error(reader.place_of_value(key), message)
-                    .label("1 to 15 characters, without spaces, are expected")
-                    .hint("sysctl net.ipv4.tcp_available_congestion_control"),
-            );
+            Diagnostic::error(reader.place_of_value(key), message)
+                .label("1 to 15 characters, without spaces, are expected")
+                .hint("sysctl net.ipv4.tcp_available_congestion_control")
+                .report(reader.findings());
         }
         return Some(Control::Kernel(name));
     }
@@ -424,11 +418,10 @@ fn slow_start(reader: &Reader) -> SlowStart {
     let is_limited = matches!(chosen, SlowStart::Limited { .. });
     if !is_limited && reader.has("max_ssthresh") {
         let message = "`max_ssthresh` has an effect with limited slow start only";
-        reader.findings().add(
-            Diagnostic::error(reader.place_of("max_ssthresh"), message)
-                .label(format!("{} slow start has no such limit", chosen.name()))
-                .hint("slow_start = \"limited\""),
-        );
+        Diagnostic::error(reader.place_of("max_ssthresh"), message)
+            .label(format!("{} slow start has no such limit", chosen.name()))
+            .hint("slow_start = \"limited\"")
+            .report(reader.findings());
     }
     chosen
 }
@@ -437,11 +430,10 @@ fn check_names(copies: &[Flow], reader: &Reader, seen: &mut BTreeMap<String, Pla
     let place = reader.place_of_value("name");
     for flow in copies {
         if let Some(first) = seen.insert(flow.name.clone(), place.clone()) {
-            reader.findings().add(
-                Diagnostic::error(place, format!("two flows are called `{}`", flow.name))
-                    .label("a second one")
-                    .related(&first, "the first one"),
-            );
+            Diagnostic::error(place, format!("two flows are called `{}`", flow.name))
+                .label("a second one")
+                .related(&first, "the first one")
+                .report(reader.findings());
         }
     }
 }

@@ -10,6 +10,7 @@ use gigatcp_path::{
 };
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::profile::{SETTINGS, Setting, SettingValue};
+use gigatcp_units::settings::TextError;
 use gigatcp_units::{Bytes, Duration};
 
 use super::path::{self, Hop};
@@ -18,7 +19,7 @@ use crate::diagnostic::{Diagnostic, Place};
 use crate::document::{Entry, ValueKind};
 use crate::keys;
 use crate::model::{Application, Host, Stack};
-use crate::quantity::{self, Misread};
+use crate::quantity;
 use crate::reader::{BufferRequest, Reader};
 
 /// A host and the values that depend on other sections.
@@ -223,8 +224,10 @@ fn processors(reader: &Reader) -> [u16; 2] {
             _ => format!("there are {processors}"),
         };
         let hint = format!("`processors = {queues}`");
-        let finding = Diagnostic::error(place, message).label(label);
-        reader.findings().add(finding.hint(hint));
+        Diagnostic::error(place, message)
+            .label(label)
+            .hint(hint)
+            .report(reader.findings());
     }
     [processors, queues.min(processors)]
 }
@@ -296,22 +299,23 @@ fn check_pool(reader: &Reader, key: &str, pool: Option<u32>, descriptors: u32) {
         && pool <= descriptors
     {
         let message = format!("a pool of {pool} is used up by {descriptors} posted buffers");
-        let finding = Diagnostic::error(reader.place_of_value(key), message);
         let hint = format!(
             "at least {} let one packet through at a time",
             descriptors + 1
         );
-        reader
-            .findings()
-            .add(finding.label("no packet can be received").hint(hint));
+        Diagnostic::error(reader.place_of_value(key), message)
+            .label("no packet can be received")
+            .hint(hint)
+            .report(reader.findings());
     }
 }
 
 fn warn_idle(reader: &Reader, key: &str, works: bool, condition: &str) {
     if !works && reader.has(key) {
         let message = format!("`{key}` has no effect unless {condition}");
-        let finding = Diagnostic::warning(reader.place_of(key), message);
-        reader.findings().add(finding.label("does nothing here"));
+        Diagnostic::warning(reader.place_of(key), message)
+            .label("does nothing here")
+            .report(reader.findings());
     }
 }
 
@@ -322,23 +326,24 @@ fn set(profile: &mut Profile, setting: &Setting, entry: &Entry, reader: &Reader)
             Ok(()) => return,
             Err(_) => None,
         },
-        Err(misread) => misread,
+        Err(error) => error,
     };
     let value = &entry.value;
     let message = format!("`{}` takes {}", setting.name, setting.expects);
     let finding = Diagnostic::error(&value.place, message).label(value.describe());
-    reader.findings().add(match refusal {
+    match refusal {
         None => finding,
-        Some(misread) => Diagnostic {
-            message: format!("`{}`: {}", setting.name, misread.why),
-            ..finding.nearest(misread.nearest).hint(misread.hint)
+        Some(error) => Diagnostic {
+            message: format!("`{}`: {}", setting.name, error.why),
+            ..finding.nearest(error.nearest).hint(error.hint)
         },
-    });
+    }
+    .report(reader.findings());
 }
 
-/// Converts a plan value for the setting. The error is [`Misread`] for a malformed text, `None` for
+/// Converts a plan value for the setting. The error is [`TextError`] for a malformed text, `None` for
 /// a wrong type.
-fn setting_value(value: &ValueKind, setting: &Setting) -> Result<SettingValue, Option<Misread>> {
+fn setting_value(value: &ValueKind, setting: &Setting) -> Result<SettingValue, Option<TextError>> {
     match value {
         ValueKind::Flag(flag) => Ok(SettingValue::Switch(*flag)),
         ValueKind::Integer(Some(number)) => u32::try_from(*number)

@@ -12,7 +12,7 @@ use crate::assign;
 use crate::axis::{Axis, Level, Setting};
 use crate::diagnostic::{Diagnostic, Findings, Place};
 use crate::document::{Entry, Table, Value, ValueKind};
-use crate::keys::MOST_SERIES;
+use crate::keys::MAX_SERIES;
 
 /// Returns the tables of all series. One with `over` becomes a table for each combination.
 pub(super) fn expanded(tables: &[Value], findings: &Findings) -> Vec<Value> {
@@ -25,7 +25,7 @@ pub(super) fn expanded(tables: &[Value], findings: &Findings) -> Vec<Value> {
             _ => all.push(value.clone()),
         }
         // An excess is reported where all are counted.
-        if all.len() > MOST_SERIES {
+        if all.len() > MAX_SERIES {
             break;
         }
     }
@@ -38,7 +38,7 @@ fn combinations(table: &Table, place: &Place, findings: &Findings) -> Vec<Value>
     rest.entries.retain(|entry| entry.key != "over");
     let mut done: Vec<(Table, Vec<Names>)> = vec![(rest, vec![])];
     for (axis, place) in &axes {
-        let levels = axis.levels.iter().enumerate().take(MOST_SERIES + 1);
+        let levels = axis.levels.iter().enumerate().take(MAX_SERIES + 1);
         let next = done.iter().flat_map(|(table, names)| {
             levels.clone().map(move |(number, level)| {
                 let mut names = names.clone();
@@ -53,7 +53,7 @@ fn combinations(table: &Table, place: &Place, findings: &Findings) -> Vec<Value>
                 (with_level(table, axis, level, place), names)
             })
         });
-        done = next.take(MOST_SERIES + 1).collect();
+        done = next.take(MAX_SERIES + 1).collect();
     }
     let values = done.into_iter().map(|(mut table, names)| {
         fill_in(&mut table, &names);
@@ -86,16 +86,19 @@ fn axes(table: &Table, findings: &Findings) -> Vec<(Axis, Place)> {
     let axes = elements.iter().filter_map(|element| {
         let ValueKind::Text(text) = &element.kind else {
             let message = format!("an axis cannot be {}", element.describe());
-            let finding = Diagnostic::error(&element.place, message);
-            findings.add(finding.hint("over = [\"flow.window = 1 MB, 2 MB\"]"));
+            Diagnostic::error(&element.place, message)
+                .hint("over = [\"flow.window = 1 MB, 2 MB\"]")
+                .report(findings);
             return None;
         };
         let axis = match Axis::read(text) {
             Ok(axis) => axis,
-            Err(misread) => {
-                let place = element.place_within(text, misread.span);
-                let finding = Diagnostic::error(&place, format!("`over`: {}", misread.why));
-                findings.add(finding.nearest(misread.nearest).hint(misread.hint));
+            Err(error) => {
+                let place = element.place_within(text, error.span);
+                Diagnostic::error(&place, format!("`over`: {}", error.why))
+                    .nearest(error.nearest)
+                    .hint(error.hint)
+                    .report(findings);
                 return None;
             }
         };
@@ -103,8 +106,9 @@ fn axes(table: &Table, findings: &Findings) -> Vec<(Axis, Place)> {
         let is_computed = settings.any(|one| matches!(one, Setting::Computed(_)));
         if is_computed || !axis.when.is_empty() {
             let message = "a series has neither computed levels nor `when`";
-            let finding = Diagnostic::error(&element.place, message);
-            findings.add(finding.hint("over = [...] in [sweep], for `gigatcp sweep`"));
+            Diagnostic::error(&element.place, message)
+                .hint("over = [...] in [sweep], for `gigatcp sweep`")
+                .report(findings);
             return None;
         }
         Some((axis, element.place.clone()))

@@ -16,16 +16,17 @@ use gigatcp_units::{Bytes, Duration, Rate};
 use super::{ethernet, section};
 use crate::diagnostic::{Diagnostic, Findings, Place};
 use crate::keys;
+use crate::link_text;
 use crate::model::{Ethernet, sum};
-use crate::quantity::QueueLimit;
+use crate::quantity::{self, QueueLimit};
 use crate::reader::Reader;
 
 /// A hop whose queue limit is not yet final: a BDP depends on all delays.
 pub(crate) struct Hop {
     config: HopConfig,
-    room: Option<QueueLimit>,
+    queue_limit: Option<QueueLimit>,
     name_place: Place,
-    room_place: Place,
+    queue_limit_place: Place,
     /// Place of the marking threshold. `None`: it does not mark.
     mark_place: Option<Place>,
     /// Places of a policer's bursts, the committed and the peak one.
@@ -70,14 +71,13 @@ const FOREVER: Duration = Duration::from_nanos(u64::MAX);
 
 /// Minimum default queue limit of a bottleneck, in packets. It applies where the bandwidth-delay
 /// product is smaller.
-const LEAST_DEFAULT_QUEUE: u64 = 100;
+const MIN_DEFAULT_QUEUE: u64 = 100;
 
 /// Bytes that Ethernet adds to a packet: preamble 8, header 14, FCS 4, gap 12.
 const ETHERNET_OVERHEAD: u32 = 38;
 
 /// Reads `[path]` and computes all queue limits.
 pub(crate) fn path(plan: &Reader, links: [Option<Hop>; 2], mtu: u32) -> Path {
-    let [sender_link, receiver_link] = links;
     let reader = section(plan, "path", &keys::PATH);
     if let Some(key) = keys::PLAN.find("path").filter(|_| !plan.has("path")) {
         plan.report_missing(key);
@@ -94,7 +94,8 @@ pub(crate) fn path(plan: &Reader, links: [Option<Hop>; 2], mtu: u32) -> Path {
     if has_hops && ethernet.is_none() {
         check_hops_alone(&reader);
     }
-    let chains = [forward, reverse, vec_of(sender_link), vec_of(receiver_link)];
+    let [sender_link, receiver_link] = links.map(Vec::from_iter);
+    let chains = [forward, reverse, sender_link, receiver_link];
     check_names(&chains, reader.findings());
     let delays = chains.iter().flatten().map(|hop| hop.config.one_way_delay);
     let medium = ethernet.iter();
@@ -109,29 +110,28 @@ pub(crate) fn path(plan: &Reader, links: [Option<Hop>; 2], mtu: u32) -> Path {
         places([&chains[1], &chains[3]]),
     ];
     // Only data packets are full-sized, and only on the forward path.
-    let settle = |chain: Vec<Hop>, carries_data: bool| -> Vec<HopConfig> {
-        let settling = Settling {
+    let with_limits = |chain: Vec<Hop>, carries_data: bool| -> Vec<HopConfig> {
+        let context = QueueLimitContext {
             rtt,
             mtu,
             carries_data,
             findings: reader.findings(),
         };
-        chain.into_iter().map(|hop| settling.settle(hop)).collect()
+        chain
+            .into_iter()
+            .map(|hop| context.with_limits(hop))
+            .collect()
     };
     let [forward, reverse, sender_link, receiver_link] = chains;
     Path {
-        forward: settle(forward, true),
-        reverse: settle(reverse, false),
+        forward: with_limits(forward, true),
+        reverse: with_limits(reverse, false),
         ethernet,
-        sender_link: settle(sender_link, true).pop(),
-        receiver_link: settle(receiver_link, false).pop(),
+        sender_link: with_limits(sender_link, true).pop(),
+        receiver_link: with_limits(receiver_link, false).pop(),
         rtt,
         marks,
     }
-}
-
-fn vec_of(hop: Option<Hop>) -> Vec<Hop> {
-    hop.into_iter().collect()
 }
 
 /// Reads `rate` and `rtt` in place of hops. The hops are a bottleneck and a reverse path of equal
@@ -159,9 +159,9 @@ fn shorthand(plan: &Reader, reader: &Reader) -> (Vec<Hop>, Vec<Hop>) {
             middlebox: there.config.middlebox,
             ..HopConfig::default()
         },
-        room: Some(QueueLimit::Unlimited),
+        queue_limit: Some(QueueLimit::Unlimited),
         name_place: there.name_place.clone(),
-        room_place: there.room_place.clone(),
+        queue_limit_place: there.queue_limit_place.clone(),
         mark_place: None,
         burst_places: there.burst_places.clone(),
     };
@@ -189,11 +189,10 @@ fn hops(reader: &Reader, direction: &'static str) -> Vec<Hop> {
     let tables = reader.tables(direction).unwrap_or(&[]);
     if tables.is_empty() {
         let message = format!("the path has no hops in the direction `{direction}`");
-        reader.findings().add(
-            Diagnostic::error(reader.place_of(direction), message)
-                .label("a path of hops needs both directions")
-                .hint(format!("[[path.{direction}]] with rate and delay")),
-        );
+        Diagnostic::error(reader.place_of(direction), message)
+            .label("a path of hops needs both directions")
+            .hint(format!("[[path.{direction}]] with rate and delay"))
+            .report(reader.findings());
     }
     let readers = tables
         .iter()
@@ -225,37 +224,37 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         rate_source: rate_source(reader),
         shaper: shaper(reader),
         aggregate: aggregate(reader),
-        delay_schedule: reader.delays("delay_schedule"),
-        jitter: reader.jitter("jitter"),
+        delay_schedule: reader.parsed("delay_schedule", link_text::schedule),
+        jitter: reader.parsed("jitter", link_text::jitter),
         hold_limit: reader.whole("hold_limit"),
         loss: losses(reader),
         corrupt: corruptions(reader),
         loss_period: loss_period(reader),
         policer: policer(reader),
         reorder: reorder(reader),
-        ack_filter: reader.ack_filter("ack_filter"),
+        ack_filter: reader.parsed("ack_filter", link_text::ack_filter),
         duplicate: reader.probability("duplicate"),
-        mark_above: reader.threshold("mark_above"),
+        mark_above: reader.parsed("mark_above", quantity::threshold),
         mark: reader.probability("mark").filter(|p| p.as_f64() > 0.0),
         ecn_bleach: reader.flag("ecn_bleach").unwrap_or(false),
         quick_start: reader.flag("quick_start").unwrap_or(false),
-        middlebox: reader.middlebox("middlebox"),
+        middlebox: reader.parsed("middlebox", link_text::middlebox),
         mtu: reader
             .octets("mtu")
             .map(|octets| Bytes::new(u64::from(octets))),
         fragments: reader.flag("fragment").unwrap_or(false),
-        tells_too_big: reader.flag("icmp").unwrap_or(true),
+        notifies_too_big: reader.flag("icmp").unwrap_or(true),
         ..HopConfig::default()
     };
     check_marks(reader, &config);
     check_icmp(reader, &config);
     check_changes(reader, &config);
-    let queue = reader.queue("queue");
-    let room = match &queue {
+    let queue = reader.parsed("queue", link_text::queue);
+    let queue_limit = match &queue {
         None if is_table => Some(QueueLimit::Unlimited),
         None => None,
         // A discipline without a queue limit in the plan has a default limit.
-        Some(queue) => Some(queue.room.unwrap_or(QueueLimit::Unlimited)),
+        Some(queue) => Some(queue.limit.unwrap_or(QueueLimit::Unlimited)),
     };
     let config = HopConfig {
         queue: queue.map(|queue| queue.config).unwrap_or_default(),
@@ -263,9 +262,9 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
     };
     check_queue(reader, &config);
     Hop {
-        room,
+        queue_limit,
         name_place: reader.place_of_value("name").clone(),
-        room_place: reader.place_of_value("queue").clone(),
+        queue_limit_place: reader.place_of_value("queue").clone(),
         mark_place: marking_key(&config).map(|key| reader.place_of_value(key).clone()),
         burst_places: ["policer_burst", "policer_peak_burst"]
             .map(|key| reader.place_of_value(key).clone()),
@@ -285,7 +284,7 @@ fn losses(reader: &Reader) -> Vec<LossModel> {
     let keys = ["loss", "lose_every", "lose_packets", "loss_burst"];
     let certain = (!is_limited).then_some("every packet is lost");
     let mut models = models(reader, keys, certain);
-    let chain = reader.chain("loss_gemodel");
+    let chain = reader.parsed("loss_gemodel", link_text::gemodel);
     models.extend(chain.map(LossModel::GilbertElliott));
     models
 }
@@ -311,10 +310,10 @@ fn models(
     if let Some(message) = certain
         && probability.is_some_and(|p| p.as_f64() == 1.0)
     {
-        let finding = Diagnostic::warning(reader.place_of_value(random), message);
-        reader
-            .findings()
-            .add(finding.label("nothing arrives").effect("no flow can open"));
+        Diagnostic::warning(reader.place_of_value(random), message)
+            .label("nothing arrives")
+            .effect("no flow can open")
+            .report(reader.findings());
     }
     let random = probability
         .filter(|p| p.as_f64() > 0.0)
@@ -322,7 +321,9 @@ fn models(
     let periodic = reader.whole(every);
     let periodic = periodic.map(|every| LossModel::Periodic { every });
     let listed = reader.numbers(packets).map(LossModel::Listed);
-    let bursts = reader.chain(burst).map(LossModel::GilbertElliott);
+    let bursts = reader
+        .parsed(burst, link_text::bursts)
+        .map(LossModel::GilbertElliott);
     let all = [random, periodic, listed, bursts];
     all.into_iter().flatten().collect()
 }
@@ -342,8 +343,9 @@ fn loss_period(reader: &Reader) -> Option<Period> {
     ];
     if !losses.into_iter().any(|loss| reader.has(loss)) {
         let message = format!("`{key}` has no effect on a hop without losses");
-        let finding = Diagnostic::warning(reader.place_of(key), message);
-        reader.findings().add(finding.label("no packet is lost"));
+        Diagnostic::warning(reader.place_of(key), message)
+            .label("no packet is lost")
+            .report(reader.findings());
     }
     let period = Period {
         from: from.unwrap_or(Duration::ZERO),
@@ -352,12 +354,10 @@ fn loss_period(reader: &Reader) -> Option<Period> {
     if period.until <= period.from {
         let (from, until) = (period.from, period.until);
         let message = format!("losses from {from} until {until} last no time");
-        let finding = Diagnostic::error(reader.place_of_value(key), message);
-        reader.findings().add(
-            finding
-                .label("the end is not after the start")
-                .hint("let `loss_until` be later than `loss_from`"),
-        );
+        Diagnostic::error(reader.place_of_value(key), message)
+            .label("the end is not after the start")
+            .hint("let `loss_until` be later than `loss_from`")
+            .report(reader.findings());
     }
     Some(period)
 }
@@ -374,10 +374,9 @@ pub(super) fn check_pair(reader: &Reader, pair: [&str; 2]) {
 /// Rejects a key that has no effect without another.
 fn report_idle(reader: &Reader, key: &str, other: &str) {
     let message = format!("`{key}` does nothing without `{other}`");
-    let finding = Diagnostic::error(reader.place_of(key), message);
-    reader
-        .findings()
-        .add(finding.label(format!("`{other}` is needed with it")));
+    Diagnostic::error(reader.place_of(key), message)
+        .label(format!("`{other}` is needed with it"))
+        .report(reader.findings());
 }
 
 fn policer(reader: &Reader) -> Option<Policer> {
@@ -404,12 +403,10 @@ fn peak(reader: &Reader, committed: Rate) -> Option<Peak> {
     let rate = reader.rate("policer_peak")?;
     if rate < committed {
         let message = format!("the peak rate {rate} is below the committed rate {committed}");
-        let finding = Diagnostic::error(reader.place_of_value("policer_peak"), message);
-        reader.findings().add(
-            finding
-                .label("RFC 2698 section 2: not below `policer`")
-                .hint(format!("policer_peak = \"{committed}\" or more")),
-        );
+        Diagnostic::error(reader.place_of_value("policer_peak"), message)
+            .label("RFC 2698 section 2: not below `policer`")
+            .hint(format!("policer_peak = \"{committed}\" or more"))
+            .report(reader.findings());
     }
     Some(Peak {
         rate,
@@ -427,7 +424,9 @@ fn rate_source(reader: &Reader) -> Option<RateSource> {
         reader.report_conflict("rate_trace", other, "the trace says when packets leave");
         return None;
     }
-    let schedule = reader.rates("rate_schedule").map(RateSource::Schedule);
+    let schedule = reader
+        .parsed("rate_schedule", link_text::schedule)
+        .map(RateSource::Schedule);
     schedule.or_else(|| reader.trace("rate_trace").map(RateSource::Trace))
 }
 
@@ -454,10 +453,10 @@ fn check_changes(reader: &Reader, config: &HopConfig) {
     if is_scheduled && config.rate.is_none() {
         let place = reader.place_of("rate_schedule");
         let message = "`rate_schedule` needs a `rate` for the time before its first moment";
-        let finding = Diagnostic::error(place, message).label("and before that?");
-        reader
-            .findings()
-            .add(finding.hint("add rate = \"10 Mbit/s\""));
+        Diagnostic::error(place, message)
+            .label("and before that?")
+            .hint("add rate = \"10 Mbit/s\"")
+            .report(reader.findings());
     }
 }
 
@@ -465,22 +464,18 @@ fn check_changes(reader: &Reader, config: &HopConfig) {
 fn check_queue(reader: &Reader, config: &HopConfig) {
     if config.never_queues() && config.ack_filter == Some(AckFilter::Queue) {
         let message = "the ACK filter has nothing to do: without a rate nothing ever waits";
-        let finding = Diagnostic::error(reader.place_of_value("ack_filter"), message);
-        reader.findings().add(
-            finding
-                .label("no ACK finds an older one in a queue")
-                .hint("give the hop a rate, or use \"every 4\""),
-        );
+        Diagnostic::error(reader.place_of_value("ack_filter"), message)
+            .label("no ACK finds an older one in a queue")
+            .hint("give the hop a rate, or use \"every 4\"")
+            .report(reader.findings());
     }
     if config.never_queues() && !config.queue.is_fifo() {
         let name = config.queue.discipline.name;
         let message = format!("`{name}` has nothing to do: without a rate nothing ever waits");
-        let finding = Diagnostic::error(reader.place_of_value("queue"), message);
-        reader.findings().add(
-            finding
-                .label("no packet is ever queued")
-                .hint("give the hop a rate, a packet_rate or a shaper"),
-        );
+        Diagnostic::error(reader.place_of_value("queue"), message)
+            .label("no packet is ever queued")
+            .hint("give the hop a rate, a packet_rate or a shaper")
+            .report(reader.findings());
     }
 }
 
@@ -511,21 +506,18 @@ fn check_marks(reader: &Reader, config: &HopConfig) {
     let has_no_queue = config.rate.is_none() && config.per_packet.is_zero();
     if has_no_queue && reader.has("mark_above") {
         let message = "`mark_above` needs a queue, and without a rate nothing ever waits";
-        let finding = Diagnostic::error(reader.place_of("mark_above"), message);
-        let finding = finding.label("no packet would be marked");
-        reader
-            .findings()
-            .add(finding.hint("give the hop a rate or a packet_rate, or use `mark`"));
+        Diagnostic::error(reader.place_of("mark_above"), message)
+            .label("no packet would be marked")
+            .hint("give the hop a rate or a packet_rate, or use `mark`")
+            .report(reader.findings());
     }
     for key in ["mark_above", "mark"] {
         if config.ecn_bleach && reader.has(key) {
             let message = format!("`{key}` does nothing on a hop with `ecn_bleach`");
-            let finding = Diagnostic::warning(reader.place_of(key), message);
-            reader.findings().add(
-                finding
-                    .label("the ECN field is cleared before")
-                    .effect("no packet is marked"),
-            );
+            Diagnostic::warning(reader.place_of(key), message)
+                .label("the ECN field is cleared before")
+                .effect("no packet is marked")
+                .report(reader.findings());
         }
     }
 }
@@ -534,20 +526,17 @@ fn check_marks(reader: &Reader, config: &HopConfig) {
 fn check_icmp(reader: &Reader, config: &HopConfig) {
     if config.mtu.is_none() && reader.has("fragment") {
         let message = "`fragment` does nothing on a hop without `mtu`";
-        let finding = Diagnostic::warning(reader.place_of("fragment"), message);
-        let finding = finding.label("every packet fits");
-        reader
-            .findings()
-            .add(finding.effect("no packet is ever cut"));
+        Diagnostic::warning(reader.place_of("fragment"), message)
+            .label("every packet fits")
+            .effect("no packet is ever cut")
+            .report(reader.findings());
     }
     if config.mtu.is_none() && reader.has("icmp") {
         let message = "`icmp` does nothing on a hop without `mtu`";
-        let finding = Diagnostic::warning(reader.place_of("icmp"), message);
-        reader.findings().add(
-            finding
-                .label("every packet fits")
-                .effect("no ICMP error is ever sent"),
-        );
+        Diagnostic::warning(reader.place_of("icmp"), message)
+            .label("every packet fits")
+            .effect("no ICMP error is ever sent")
+            .report(reader.findings());
     }
 }
 
@@ -558,46 +547,45 @@ fn check_names(chains: &[Vec<Hop>], findings: &Findings) {
     for hop in chains.iter().flatten() {
         let (name, place) = (&hop.config.name, &hop.name_place);
         if let Some(first) = seen.insert(name, place) {
-            findings.add(
-                Diagnostic::error(place, format!("two hops are called `{name}`"))
-                    .label("a second one")
-                    .related(first, "the first one")
-                    .effect("both would draw from one random stream and lose the same packets"),
-            );
+            Diagnostic::error(place, format!("two hops are called `{name}`"))
+                .label("a second one")
+                .related(first, "the first one")
+                .effect("both would draw from one random stream and lose the same packets")
+                .report(findings);
         }
     }
 }
 
 /// Inputs for turning the queue limit in a plan into limits in bytes or packets.
-pub(crate) struct Settling<'a> {
+pub(crate) struct QueueLimitContext<'a> {
     pub(crate) rtt: Duration,
     pub(crate) mtu: u32,
     pub(crate) carries_data: bool,
     pub(crate) findings: &'a Findings<'a>,
 }
 
-impl Settling<'_> {
-    pub(crate) fn settle(&self, hop: Hop) -> HopConfig {
+impl QueueLimitContext<'_> {
+    pub(crate) fn with_limits(&self, hop: Hop) -> HopConfig {
         let mut config = hop.config;
-        match hop.room {
+        match hop.queue_limit {
             Some(QueueLimit::Unlimited) => {}
             Some(QueueLimit::Packets(packets)) => {
-                self.check_packets(packets, &hop.room_place);
+                self.check_packets(packets, &hop.queue_limit_place);
                 config.limit_packets = Some(packets);
             }
-            Some(QueueLimit::Bytes(room)) => {
-                self.check_bytes(room, &hop.room_place);
-                config.limit_bytes = Some(room);
+            Some(QueueLimit::Bytes(limit)) => {
+                self.check_bytes(limit, &hop.queue_limit_place);
+                config.limit_bytes = Some(limit);
             }
             Some(QueueLimit::MilliBdp(share)) => {
-                let room = self.bdp(config.nominal_rate(), share, &hop.room_place);
-                if let Some(room) = room {
-                    self.check_bytes(room, &hop.room_place);
+                let limit = self.bdp(config.nominal_rate(), share, &hop.queue_limit_place);
+                if let Some(limit) = limit {
+                    self.check_bytes(limit, &hop.queue_limit_place);
                 }
-                config.limit_bytes = room;
+                config.limit_bytes = limit;
             }
             None => {
-                let least = Bytes::new(LEAST_DEFAULT_QUEUE * u64::from(self.mtu));
+                let least = Bytes::new(MIN_DEFAULT_QUEUE * u64::from(self.mtu));
                 let bdp = config.nominal_rate().map(|rate| rate.amount_in(self.rtt));
                 config.limit_bytes = bdp.map(|bdp| bdp.max(least));
             }
@@ -622,10 +610,10 @@ impl Settling<'_> {
                 "the policer's burst is smaller than a packet of {} B",
                 self.mtu
             );
-            let finding = Diagnostic::warning(place, message);
-            let finding = finding.label("the maximum number of tokens");
-            self.findings
-                .add(finding.effect("no full segment ever passes"));
+            Diagnostic::warning(place, message)
+                .label("the maximum number of tokens")
+                .effect("no full segment ever passes")
+                .report(self.findings);
         }
     }
 
@@ -642,49 +630,45 @@ impl Settling<'_> {
         };
         if full_before {
             let message = "the queue is full before it marks";
-            self.findings.add(
-                Diagnostic::warning(place, message)
-                    .label("not less than `queue`")
-                    .effect("packets are dropped and none is marked")
-                    .hint("a threshold below the room of the queue"),
-            );
+            Diagnostic::warning(place, message)
+                .label("not less than `queue`")
+                .effect("packets are dropped and none is marked")
+                .hint("a threshold below the room of the queue")
+                .report(self.findings);
         }
     }
 
     fn check_packets(&self, packets: u64, place: &Place) {
         if packets == 0 {
-            self.findings.add(
-                Diagnostic::error(place, "a queue of 0 packets lets nothing through")
-                    .label("1 packet is the packet being served")
-                    .hint("\"1 packet\" or more"),
-            );
+            Diagnostic::error(place, "a queue of 0 packets lets nothing through")
+                .label("1 packet is the packet being served")
+                .hint("\"1 packet\" or more")
+                .report(self.findings);
         }
     }
 
-    fn check_bytes(&self, room: Bytes, place: &Place) {
+    fn check_bytes(&self, limit: Bytes, place: &Place) {
         let least = if self.carries_data {
             u64::from(self.mtu)
         } else {
             1
         };
-        if room.as_u64() < least {
-            self.findings.add(
-                Diagnostic::error(place, format!("a queue of {room} is less than one packet"))
-                    .label(format!("the MTU is {} bytes", self.mtu))
-                    .effect("every full-sized packet would be dropped")
-                    .hint("a queue counts the packet being served; say \"100 packets\" or more"),
-            );
+        if limit.as_u64() < least {
+            Diagnostic::error(place, format!("a queue of {limit} is less than one packet"))
+                .label(format!("the MTU is {} bytes", self.mtu))
+                .effect("every full-sized packet would be dropped")
+                .hint("a queue counts the packet being served; say \"100 packets\" or more")
+                .report(self.findings);
         }
     }
 
     /// Returns thousandths of the bandwidth-delay product.
     fn bdp(&self, rate: Option<Rate>, share: u64, place: &Place) -> Option<Bytes> {
         let Some(rate) = rate else {
-            self.findings.add(
-                Diagnostic::error(place, "a BDP needs a rate, and this hop has none")
-                    .label("rate times round-trip time of what rate?")
-                    .hint("give the hop a rate, or its queue in packets or bytes"),
-            );
+            Diagnostic::error(place, "a BDP needs a rate, and this hop has none")
+                .label("rate times round-trip time of what rate?")
+                .hint("give the hop a rate, or its queue in packets or bytes")
+                .report(self.findings);
             return None;
         };
         let bdp = u128::from(rate.amount_in(self.rtt).as_u64()) * u128::from(share) / 1000;

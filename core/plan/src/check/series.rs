@@ -11,30 +11,30 @@ use crate::assign::Assignment;
 use crate::diagnostic::{Diagnostic, Diagnostics, Findings, Place, shown};
 use crate::document::{Table, Value, ValueKind};
 use crate::keys::lookup::SECTIONS;
-use crate::keys::{self, MOST_FLOWS_IN_ALL, MOST_SERIES};
+use crate::keys::{self, MAX_FLOWS_IN_ALL, MAX_SERIES};
 use crate::model::{Plan, Series};
 use crate::nearest::nearest;
 use crate::reader::Reader;
-use crate::template::Variant;
 use crate::unset;
 
 use super::{over, sweep};
 
-/// Reads the plan in `document` with the overrides applied. The result must not be used after an
-/// error. `texts` receives the warnings.
+/// Reads the plan in `document` with the overrides applied. Returns it with the document of each
+/// series, in the same order. The result must not be used after an error. `texts` receives the
+/// warnings.
 pub(crate) fn plan(
     document: Table,
     overrides: &[Assignment],
     findings: &Findings,
     texts: Diagnostics,
-) -> Plan {
+) -> (Plan, Vec<Table>) {
     let mut top = document.clone();
     apply(&mut top, overrides.iter(), findings);
     let place = Place::in_plan(0..0);
     let reader = Reader::new(&keys::PLAN, &top, &place, findings);
     let name = reader.name("name").unwrap_or_default();
     let title = reader.text("title").unwrap_or_else(|| name.clone());
-    let series = match reader.tables("series") {
+    let (series, documents) = match reader.tables("series") {
         Some(tables) => {
             let mut common = document;
             common.entries.retain(|entry| entry.key != "series");
@@ -45,15 +45,18 @@ pub(crate) fn plan(
             };
             variations.all(&reader, &over::expanded(tables, findings))
         }
-        None => vec![Series {
-            name: name.clone(),
-            title: title.clone(),
-            fitted: vec![],
-            fit_of: None,
-            scenario: super::scenario(&top, findings),
-        }],
+        None => {
+            let series = Series {
+                name: name.clone(),
+                title: title.clone(),
+                fitted: vec![],
+                fit_of: None,
+                scenario: super::scenario(&top, findings),
+            };
+            (vec![series], vec![top.clone()])
+        }
     };
-    Plan {
+    let plan = Plan {
         title,
         description: reader.text("description"),
         claims: reader.texts("claims"),
@@ -63,37 +66,8 @@ pub(crate) fn plan(
         sweep: sweep::sweep(&reader),
         warnings: texts,
         name,
-    }
-}
-
-/// Returns the document of each series that [`plan`] returns, in the same order.
-pub(crate) fn variants(
-    document: Table,
-    overrides: &[Assignment],
-    findings: &Findings,
-) -> Vec<Variant> {
-    let mut top = document.clone();
-    apply(&mut top, overrides.iter(), findings);
-    let place = Place::in_plan(0..0);
-    let reader = Reader::new(&keys::PLAN, &top, &place, findings);
-    let Some(tables) = reader.tables("series") else {
-        return vec![Variant { document: top }];
     };
-    let mut common = document;
-    common.entries.retain(|entry| entry.key != "series");
-    let variations = Variations {
-        common,
-        overrides,
-        findings,
-    };
-    let tables = over::expanded(tables, findings);
-    let readers = tables
-        .iter()
-        .filter_map(|value| Reader::of_value(&keys::SERIES, value, findings));
-    let documents = readers.map(|reader| Variant {
-        document: variations.document(&reader),
-    });
-    documents.collect()
+    (plan, documents)
 }
 
 fn apply<'a>(
@@ -112,15 +86,15 @@ struct Variations<'a> {
 }
 
 impl Variations<'_> {
-    fn all(&self, plan: &Reader, tables: &[Value]) -> Vec<Series> {
-        if tables.is_empty() || tables.len() > MOST_SERIES {
+    /// Returns every series and its document.
+    fn all(&self, plan: &Reader, tables: &[Value]) -> (Vec<Series>, Vec<Table>) {
+        if tables.is_empty() || tables.len() > MAX_SERIES {
             let message = format!("the plan has {} series", tables.len());
-            self.findings.add(
-                Diagnostic::error(plan.place_of("series"), message)
-                    .label(format!("1 to {MOST_SERIES} are possible"))
-                    .hint("[[series]], or no `series` at all for one"),
-            );
-            return Vec::new();
+            Diagnostic::error(plan.place_of("series"), message)
+                .label(format!("1 to {MAX_SERIES} are possible"))
+                .hint("[[series]], or no `series` at all for one")
+                .report(self.findings);
+            return Default::default();
         }
         let readers: Vec<Reader> = tables
             .iter()
@@ -131,23 +105,34 @@ impl Variations<'_> {
         readers.iter().for_each(|reader| {
             sweep::order(reader);
         });
-        let mut series: Vec<Series> = Vec::new();
+        let mut all = (Vec::new(), Vec::new());
         let mut flows = 0;
         for reader in &readers {
-            series.extend(self.one(reader));
-            flows += series
-                .last()
-                .map_or(0, |series| series.scenario.flows.len());
-            if flows > MOST_FLOWS_IN_ALL {
+            let document = self.document(reader);
+            let scenario = super::scenario(&document, self.findings);
+            let Some(name) = reader.name("name") else {
+                continue;
+            };
+            flows += scenario.flows.len();
+            all.0.push(Series {
+                title: reader.text("title").unwrap_or_else(|| name.clone()),
+                fitted: reader.texts("fitted"),
+                fit_of: reader.name("fit_of"),
+                scenario,
+                name,
+            });
+            all.1.push(document);
+            if flows > MAX_FLOWS_IN_ALL {
                 let message =
-                    format!("all series together have more than {MOST_FLOWS_IN_ALL} flows");
-                let finding = Diagnostic::error(plan.place_of("series"), message);
-                self.findings
-                    .add(finding.label("too many").hint("split the plan"));
+                    format!("all series together have more than {MAX_FLOWS_IN_ALL} flows");
+                Diagnostic::error(plan.place_of("series"), message)
+                    .label("too many")
+                    .hint("split the plan")
+                    .report(self.findings);
                 break;
             }
         }
-        series
+        all
     }
 
     /// Returns the document that the series is read from.
@@ -165,18 +150,6 @@ impl Variations<'_> {
         document
     }
 
-    fn one(&self, reader: &Reader) -> Option<Series> {
-        let scenario = super::scenario(&self.document(reader), self.findings);
-        let name = reader.name("name")?;
-        Some(Series {
-            title: reader.text("title").unwrap_or_else(|| name.clone()),
-            fitted: reader.texts("fitted"),
-            fit_of: reader.name("fit_of"),
-            scenario,
-            name,
-        })
-    }
-
     /// Removes the keys that `unset` of the series lists.
     fn unset(&self, reader: &Reader, document: &mut Table) {
         let places: Vec<Place> = match reader.value("unset").map(|value| &value.kind) {
@@ -186,9 +159,9 @@ impl Variations<'_> {
         for (key, place) in reader.texts("unset").iter().zip(&places) {
             let section = key.split('.').next().unwrap_or_default().trim();
             if !SECTIONS.contains(&section) {
-                self.findings.add(cannot_change("unset", section, place));
+                cannot_change("unset", section, place).report(self.findings);
             } else if !unset::remove(document, key) {
-                self.findings.add(not_there(key, place, document));
+                not_there(key, place, document).report(self.findings);
             }
         }
     }
@@ -205,8 +178,7 @@ impl Variations<'_> {
             .into_iter()
             .partition(|change| SECTIONS.contains(&change.section()));
         for change in unable {
-            let finding = cannot_change("set", change.section(), change.place());
-            self.findings.add(finding);
+            cannot_change("set", change.section(), change.place()).report(self.findings);
         }
         able
     }
@@ -246,12 +218,11 @@ fn check_names(readers: &[Reader]) {
             continue;
         };
         if let Some(first) = places.insert(name.to_owned(), place) {
-            reader.findings().add(
-                Diagnostic::error(place, format!("two series are called `{name}`"))
-                    .label("a second one")
-                    .related(first, "the first one")
-                    .effect("the results of one would be filed over those of the other"),
-            );
+            Diagnostic::error(place, format!("two series are called `{name}`"))
+                .label("a second one")
+                .related(first, "the first one")
+                .effect("the results of one would be filed over those of the other")
+                .report(reader.findings());
         }
     }
     for reader in readers {
@@ -266,22 +237,19 @@ fn check_fitted(reader: &Reader) {
         let section = key.split('.').next().unwrap_or_default();
         if !SECTIONS.contains(&section) {
             let message = format!("`{}` is no input that could be fitted", shown(key));
-            reader.findings().add(
-                Diagnostic::error(reader.place_of_value("fitted"), message)
-                    .label("dotted keys, as in `set`")
-                    .nearest(nearest(section, SECTIONS))
-                    .hint(format!("inputs are keys of {}", SECTIONS.join(", "))),
-            );
+            Diagnostic::error(reader.place_of_value("fitted"), message)
+                .label("dotted keys, as in `set`")
+                .nearest(nearest(section, SECTIONS))
+                .hint(format!("inputs are keys of {}", SECTIONS.join(", ")))
+                .report(reader.findings());
         }
     }
     if fitted.is_empty() && reader.has("fit_of") {
         let message = "a fit that names no fitted input passes for a prediction";
-        let finding = Diagnostic::warning(reader.place_of("fit_of"), message);
-        reader.findings().add(
-            finding
-                .label("fitted what?")
-                .hint("fitted = [\"receiver.ack_every\"]"),
-        );
+        Diagnostic::warning(reader.place_of("fit_of"), message)
+            .label("fitted what?")
+            .hint("fitted = [\"receiver.ack_every\"]")
+            .report(reader.findings());
     }
 }
 
@@ -312,10 +280,9 @@ fn check_fit(reader: &Reader, places: &BTreeMap<String, &Place>) {
         .keys()
         .map(String::as_str)
         .filter(|name| *name != target);
-    reader.findings().add(
-        Diagnostic::error(place, message)
-            .label(label)
-            .nearest(nearest(target, others.clone()).map(|near| format!("\"{near}\"")))
-            .hint("fit_of names another series of this plan"),
-    );
+    Diagnostic::error(place, message)
+        .label(label)
+        .nearest(nearest(target, others.clone()).map(|near| format!("\"{near}\"")))
+        .hint("fit_of names another series of this plan")
+        .report(reader.findings());
 }

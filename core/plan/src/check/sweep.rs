@@ -7,7 +7,7 @@ use crate::keys;
 use crate::model::Sweep;
 use crate::reader::Reader;
 use alloc::format;
-use gigatcp_units::settings::Misread;
+use gigatcp_units::settings::TextError;
 
 /// Reads the section, if there is one.
 pub(super) fn sweep(plan: &Reader) -> Option<Sweep> {
@@ -41,7 +41,7 @@ pub(super) fn order(reader: &Reader) -> Option<&'static str> {
 }
 
 /// Checks each text of a list, at its place in the plan.
-fn check(reader: &Reader, key: &str, read: impl Fn(&str) -> Result<(), Misread>) {
+fn check(reader: &Reader, key: &str, read: impl Fn(&str) -> Result<(), TextError>) {
     let Some(ValueKind::Array(elements)) = reader.value(key).map(|value| &value.kind) else {
         return;
     };
@@ -49,11 +49,12 @@ fn check(reader: &Reader, key: &str, read: impl Fn(&str) -> Result<(), Misread>)
         let ValueKind::Text(text) = &element.kind else {
             continue;
         };
-        if let Err(misread) = read(text) {
-            let place: Place = element.place_within(text, misread.span);
-            let finding = Diagnostic::error(&place, format!("`{key}`: {}", misread.why));
-            let finding = finding.nearest(misread.nearest).hint(misread.hint);
-            reader.findings().add(finding);
+        if let Err(error) = read(text) {
+            let place: Place = element.place_within(text, error.span);
+            Diagnostic::error(&place, format!("`{key}`: {}", error.why))
+                .nearest(error.nearest)
+                .hint(error.hint)
+                .report(reader.findings());
         }
     }
 }

@@ -17,7 +17,7 @@ use gigatcp_units::Duration;
 
 use super::ethernet;
 use super::host::{self, Draft};
-use super::path::{self, Hop, Settling};
+use super::path::{self, Hop, QueueLimitContext};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::document::ValueKind;
 use crate::keys;
@@ -98,20 +98,16 @@ struct Graph<'a> {
 /// Reads the topology of a plan with `[[link]]`. `None` without `[[link]]`.
 pub(crate) fn topology(plan: &Reader, flows: &[Reader], mtu: u32) -> Option<Topology> {
     if !plan.has("link") {
-        if let Some(key) = ["node"].into_iter().find(|key| plan.has(key)) {
-            let finding = Diagnostic::error(plan.place_of(key), "a node needs links");
-            plan.findings().add(
-                finding
-                    .label("joined to nothing")
-                    .hint("[[link]] with from, to, rate and delay"),
-            );
+        if plan.has("node") {
+            Diagnostic::error(plan.place_of("node"), "a node needs links")
+                .label("joined to nothing")
+                .hint("[[link]] with from, to, rate and delay")
+                .report(plan.findings());
         }
         return None;
     }
-    for other in ["path"] {
-        if plan.has(other) {
-            plan.report_conflict(other, "link", "a plan is one path or nodes and links");
-        }
+    if plan.has("path") {
+        plan.report_conflict("path", "link", "a plan is one path or nodes and links");
     }
     let mut graph = Graph {
         plan,
@@ -140,8 +136,9 @@ impl Graph<'_> {
             };
             if self.nodes.iter().any(|node| node.name == name) {
                 let place = reader.place_of_value("name");
-                let finding = Diagnostic::error(place, format!("two nodes are called `{name}`"));
-                findings.add(finding.label("a second one"));
+                Diagnostic::error(place, format!("two nodes are called `{name}`"))
+                    .label("a second one")
+                    .report(findings);
             }
             let draft = host::read(&reader, &name);
             self.nodes.push(Node {
@@ -192,9 +189,9 @@ impl Graph<'_> {
         };
         if from == to {
             let message = format!("a link from `{from}` to itself");
-            let finding = Diagnostic::error(reader.place_of_value("to"), message);
-            let finding = finding.label("the same node as `from`");
-            reader.findings().add(finding);
+            Diagnostic::error(reader.place_of_value("to"), message)
+                .label("the same node as `from`")
+                .report(reader.findings());
             return;
         }
         let [from, to] = [from, to].map(|name| self.node(name));
@@ -238,17 +235,17 @@ impl Graph<'_> {
         let twice = (1..names.len()).find(|place| names[..*place].contains(&names[*place]));
         if let Some(repeated) = twice {
             let message = format!("`{}` is on the Ethernet twice", names[repeated]);
-            let finding = Diagnostic::error(place, message);
-            let finding = finding.label("a node has one station");
-            reader.findings().add(finding.hint("each node once"));
+            Diagnostic::error(place, message)
+                .label("a node has one station")
+                .hint("each node once")
+                .report(reader.findings());
             return;
         }
         if names.len() < 2 {
-            let finding = Diagnostic::error(place, "an Ethernet joins two nodes or more");
-            let finding = finding.label("nothing to send to");
-            reader
-                .findings()
-                .add(finding.hint("nodes = [\"a\", \"b\"]"));
+            Diagnostic::error(place, "an Ethernet joins two nodes or more")
+                .label("nothing to send to")
+                .hint("nodes = [\"a\", \"b\"]")
+                .report(reader.findings());
             return;
         }
         let name = reader.name("name").unwrap_or_else(|| names.join("-"));
@@ -284,12 +281,11 @@ impl Graph<'_> {
         for (name, place) in hops.chain(media) {
             if let Some(first) = seen.insert(name, place) {
                 let message = format!("two links are called `{name}`");
-                let finding = Diagnostic::error(place, message)
+                Diagnostic::error(place, message)
                     .label("a second one")
-                    .related(first, "the first one");
-                self.plan
-                    .findings()
-                    .add(finding.hint("name = \"...\" for one of them"));
+                    .related(first, "the first one")
+                    .hint("name = \"...\" for one of them")
+                    .report(self.plan.findings());
             }
         }
     }
@@ -302,12 +298,10 @@ impl Graph<'_> {
             let mut ended = ended.flat_map(|ends| [ends.from, ends.to]);
             if !ended.any(|end| end == number) {
                 let message = format!("no flow begins or ends at `{}`", node.name);
-                let finding = Diagnostic::warning(self.plan.place_of("node"), message);
-                self.plan.findings().add(
-                    finding
-                        .label("a node that only forwards needs no [[node]]")
-                        .effect("its host settings have no effect"),
-                );
+                Diagnostic::warning(self.plan.place_of("node"), message)
+                    .label("a node that only forwards needs no [[node]]")
+                    .effect("its host settings have no effect")
+                    .report(self.plan.findings());
             }
         }
     }
@@ -323,9 +317,10 @@ impl Graph<'_> {
         let (from, to) = (from?, to?);
         if from == to {
             let message = format!("`{}` is its own peer", self.nodes[from].name);
-            let finding = Diagnostic::error(flow.place_of_value("to"), message);
-            let finding = finding.label("the same node as `from`");
-            flow.findings().add(finding.hint("two different nodes"));
+            Diagnostic::error(flow.place_of_value("to"), message)
+                .label("the same node as `from`")
+                .hint("two different nodes")
+                .report(flow.findings());
             return None;
         }
         let past = self.past(flow, FORWARD)?;
@@ -360,12 +355,11 @@ impl Graph<'_> {
             let names = self.nodes.iter().map(|node| node.name.as_str());
             let near = nearest(name, names).map(|near| format!("\"{near}\""));
             let message = format!("there is no node `{name}`");
-            flow.findings().add(
-                Diagnostic::error(flow.place_of_value(key), message)
-                    .label("no link begins or ends there")
-                    .nearest(near)
-                    .hint("[[link]] with from and to"),
-            );
+            Diagnostic::error(flow.place_of_value(key), message)
+                .label("no link begins or ends there")
+                .nearest(near)
+                .hint("[[link]] with from and to")
+                .report(flow.findings());
         }
         found
     }
@@ -392,9 +386,11 @@ impl Graph<'_> {
                     true => flow.place_of(key),
                     false => flow.place_of("to"),
                 };
-                let finding = Diagnostic::error(place, message);
-                let finding = finding.label("no way there").effect(effect);
-                flow.findings().add(finding.hint("a [[link]] between them"));
+                Diagnostic::error(place, message)
+                    .label("no way there")
+                    .effect(effect)
+                    .hint("a [[link]] between them")
+                    .report(flow.findings());
                 return None;
             };
             for (link, to) in leg {
@@ -408,11 +404,12 @@ impl Graph<'_> {
         if let Some(place) = repeated {
             let node = &self.nodes[visited[place]].name;
             let message = format!("the {name} is a loop: it comes to `{node}` twice");
-            let finding = Diagnostic::error(flow.place_of(key), message);
-            let finding = finding.label("nodes to go past, in their order");
-            let finding = finding.effect("packets would cross a link twice");
             let hint = format!("{key} without `{node}`, or in another order");
-            flow.findings().add(finding.hint(hint));
+            Diagnostic::error(flow.place_of(key), message)
+                .label("nodes to go past, in their order")
+                .effect("packets would cross a link twice")
+                .hint(hint)
+                .report(flow.findings());
             return None;
         }
         Some((links, visited))
@@ -484,14 +481,16 @@ impl Graph<'_> {
         let of_link =
             |link| longest(&|ends| ends.forward.contains(&link) || ends.reverse.contains(&link));
         let of_links: Vec<Duration> = (0..self.hops.len()).map(of_link).collect();
-        let settling = |rtt| Settling {
+        let context = |rtt| QueueLimitContext {
             rtt,
             mtu,
             carries_data: true,
             findings: self.plan.findings(),
         };
         let links = self.hops.into_iter().zip(of_links);
-        let links = links.map(|(hop, rtt)| settling(rtt).settle(hop)).collect();
+        let links = links
+            .map(|(hop, rtt)| context(rtt).with_limits(hop))
+            .collect();
         let begins = |node: &usize| ends.iter().flatten().any(|ends| ends.from == *node);
         let media = self.media.into_iter().map(|one| {
             let recovery = |node| one.ethernet.recoveries[usize::from(!begins(node))];
@@ -503,7 +502,7 @@ impl Graph<'_> {
         let media = media.collect();
         let nodes = self.nodes.into_iter().map(|mut node| {
             let link = node.draft.as_mut().and_then(|draft| draft.link.take());
-            node.link = link.map(|link| settling(rtt).settle(link));
+            node.link = link.map(|link| context(rtt).with_limits(link));
             node
         });
         Topology {
@@ -524,12 +523,10 @@ pub(crate) fn check_no_ends(flows: &[Reader]) {
             .filter(|key| flow.has(key))
         {
             let message = format!("`{key}` has no meaning in a plan without [[link]]");
-            let finding = Diagnostic::error(flow.place_of(key), message);
-            flow.findings().add(
-                finding
-                    .label("every flow goes from `sender` to `receiver`")
-                    .hint("[[link]] with from and to in place of [path]".to_owned()),
-            );
+            Diagnostic::error(flow.place_of(key), message)
+                .label("every flow goes from `sender` to `receiver`")
+                .hint("[[link]] with from and to in place of [path]".to_owned())
+                .report(flow.findings());
         }
     }
 }

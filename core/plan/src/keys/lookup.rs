@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use gigatcp_tcp::profile::{SETTINGS, Setting};
-use gigatcp_units::settings::Misread;
+use gigatcp_units::settings::TextError;
 
 use super::{Key, KeyTable, Kind, PLAN, TABLES};
 use crate::nearest::nearest;
@@ -49,20 +49,20 @@ impl KnownKey {
 ///
 /// # Errors
 /// There is no such key; the nearest existing one is suggested. `place` is where it was read.
-pub fn find(dotted: &str, place: Range<usize>) -> Result<KnownKey, Misread> {
+pub fn find(dotted: &str, place: Range<usize>) -> Result<KnownKey, TextError> {
     let words: Vec<&str> = dotted.split('.').map(str::trim).collect();
     let (first, rest) = words.split_first().unwrap_or((&"", &[]));
-    let unknown = |why: &str, hint: String| Misread::new(dotted, place.clone(), why, hint);
+    let unknown = |why: &str, hint: String| TextError::new(dotted, place.clone(), why, hint);
     if !SECTIONS.contains(first) {
         let near = nearest(first, SECTIONS).or_else(|| section_of(first));
         let hint = format!("keys begin with {}", SECTIONS.join(", "));
-        let mut misread = unknown("no key that can vary", hint);
-        misread.nearest = near.map(|near| match rest {
+        let mut error = unknown("no key that can vary", hint);
+        error.nearest = near.map(|near| match rest {
             [] if !SECTIONS.contains(&near) => near.to_string(),
             [] => format!("{near}.{first}"),
             rest => format!("{near}.{}", rest.join(".")),
         });
-        return Err(misread);
+        return Err(error);
     }
     let mut table = &PLAN;
     let mut before = String::new();
@@ -83,10 +83,9 @@ pub fn find(dotted: &str, place: Range<usize>) -> Result<KnownKey, Misread> {
                 }
                 let names: Vec<&str> = table.names().collect();
                 let hint = format!("keys of {}: {}", table.heading, names.join(", "));
-                let mut misread = unknown("no such key", hint);
-                misread.nearest =
-                    nearest(word, table.names()).map(|near| format!("{before}{near}"));
-                return Err(misread);
+                let mut error = unknown("no such key", hint);
+                error.nearest = nearest(word, table.names()).map(|near| format!("{before}{near}"));
+                return Err(error);
             }
             _ => {
                 let hint = format!("`gigatcp list keys` shows the keys of {}", table.heading);

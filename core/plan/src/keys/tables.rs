@@ -35,13 +35,13 @@ const BUFFER: Kind = Kind::Buffer(Bytes::new(1), Bytes::new(1 << 30));
 const PACKET_RATE: Kind = Kind::PacketRate(1, 10_000_000);
 
 /// Maximum flows of a plan, and of one `[[flow]]`.
-pub const MOST_FLOWS: u64 = 10_000;
+pub const MAX_FLOWS: u64 = 10_000;
 /// Maximum flows of all series of a plan together.
-pub const MOST_FLOWS_IN_ALL: usize = 200_000;
+pub const MAX_FLOWS_IN_ALL: usize = 200_000;
 /// Maximum series of a plan.
-pub const MOST_SERIES: usize = 1_000;
+pub const MAX_SERIES: usize = 1_000;
 /// Maximum intervals or samples of a flow.
-pub const MOST_RECORDS: u64 = 10_000_000;
+pub const MAX_RECORDS: u64 = 10_000_000;
 
 /// The top of the plan.
 pub const PLAN: KeyTable = KeyTable {
@@ -476,7 +476,7 @@ pub const FLOW: KeyTable = KeyTable {
         extra_delay = r#""5 ms""#, "one-way delay of data that only this flow has":
             ANY_TIME, Is("0 s");
         count = "100", "number of identical flows":
-            Kind::Whole(1, MOST_FLOWS), Is("1");
+            Kind::Whole(1, MAX_FLOWS), Is("1");
         start_step = r#""10 ms""#, "delay between the starts of successive flows":
             ANY_TIME, Is("0 s");
         start_jitter = r#""20 ms""#, "maximum additional delay of a start, drawn uniformly":

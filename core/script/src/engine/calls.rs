@@ -293,7 +293,7 @@ impl Host {
             return failed("ENOTCONN");
         }
         let conn = &mut self.transport.connections[index];
-        conn.deaf |= reading;
+        conn.is_read_shutdown |= reading;
         if writing {
             conn.release_held();
             conn.tcp.close(at);

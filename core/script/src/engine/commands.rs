@@ -48,13 +48,13 @@ impl Host {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let words = without_interpreter(&words);
         if super::freebsd::is_one(words) {
-            self.be_freebsd()?;
+            self.apply_freebsd_defaults()?;
         }
-        if self.look(words, line)? || self.change_files(words)? {
+        if self.run_query(words, line)? || self.change_files(words)? {
             return Ok(());
         }
         match *words {
-            [script, ..] if file_name(script) == "defaults.sh" => self.be_linux(),
+            [script, ..] if file_name(script) == "defaults.sh" => self.apply_linux_defaults(),
             ["sysctl", ref rest @ ..] => {
                 let settings = rest.iter().filter(|word| !word.starts_with('-'));
                 for setting in settings {
@@ -108,7 +108,7 @@ impl Host {
     }
 
     /// Applies the settings of the kernel's self-tests, and Linux's behavior.
-    fn be_linux(&mut self) -> Result<(), Unsupported> {
+    fn apply_linux_defaults(&mut self) -> Result<(), Unsupported> {
         self.transport.setup.profile = Profile::LINUX_6;
         for (name, value) in DEFAULTS {
             self.sysctl(name, value)?;

@@ -46,13 +46,13 @@ pub struct Conn {
     pub ttl: u8,
     pub dont_fragment: bool,
     /// The failure was reported to the application.
-    pub failure_told: bool,
+    pub is_failure_reported: bool,
     /// Urgent data arrived.
     pub has_urgent: bool,
     /// The outcome of a fast open is in the cache.
     pub fast_open_learned: bool,
     /// `shutdown(SHUT_RD)`.
-    pub deaf: bool,
+    pub is_read_shutdown: bool,
     /// Another connection of the same ports has taken its place.
     pub is_replaced: bool,
     pub errors: ErrorQueue,
@@ -169,7 +169,7 @@ impl Conn {
     /// Events of `poll` and `epoll` that hold now, without their prefix.
     pub fn ready(&self) -> Vec<&'static str> {
         let state = self.tcp.state();
-        let is_over = self.deaf || self.tcp.is_finished_reading();
+        let is_over = self.is_read_shutdown || self.tcp.is_finished_reading();
         let may_write = matches!(state, State::Established | State::CloseWait);
         let has_failed = self.tcp.failure().is_some();
         let events = [
@@ -177,7 +177,7 @@ impl Conn {
             ("OUT", (may_write && self.room() > 0) || has_failed),
             (
                 "ERR",
-                (has_failed && !self.failure_told) || self.errors.is_ready(),
+                (has_failed && !self.is_failure_reported) || self.errors.is_ready(),
             ),
             ("HUP", state == State::Closed),
             ("RDHUP", is_over),
@@ -190,7 +190,7 @@ impl Conn {
     /// Returns the failure as an error of a call, once.
     pub fn take_failure(&mut self) -> Option<&'static str> {
         let failure = self.tcp.failure()?;
-        if core::mem::replace(&mut self.failure_told, true) {
+        if core::mem::replace(&mut self.is_failure_reported, true) {
             return None;
         }
         Some(match failure {
@@ -215,8 +215,8 @@ impl Conn {
     /// Takes over the fields of the IP header.
     pub fn set_ip(&mut self, options: &SocketOptions) {
         self.tos = options.tos;
-        self.ttl = options.ttl;
-        self.dont_fragment = options.dont_fragment;
+        self.ttl = options.ttl();
+        self.dont_fragment = !options.may_fragment;
     }
 
     /// Reports acknowledged calls to the error queue.

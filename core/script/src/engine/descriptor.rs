@@ -49,9 +49,9 @@ pub struct Watched {
     pub fd: i64,
     pub events: Value,
     /// Events reported already, for edge-triggered watches.
-    pub told: Vec<&'static str>,
+    pub reported: Vec<&'static str>,
     /// A one-shot watch has reported.
     pub is_over: bool,
     /// Entries of the error queue and arrived bytes at the last report.
-    pub news: (u64, u64),
+    pub edge: (u64, u64),
 }

@@ -33,9 +33,9 @@ pub struct ErrorQueue {
     /// Ends of calls whose last octet is not acknowledged.
     unacked: VecDeque<u64>,
     /// Unread reports, in order.
-    told: VecDeque<News>,
+    unread: VecDeque<ErrorReport>,
     /// Number of reports so far.
-    news: u64,
+    reports: u64,
 }
 
 /// Options of `SO_TIMESTAMPING`.
@@ -50,7 +50,7 @@ struct Stamps {
 
 /// One entry of the queue.
 #[derive(Clone, Copy, Debug)]
-pub enum News {
+pub enum ErrorReport {
     /// First and last number of calls whose buffers are free.
     Copied(u32, u32),
     /// Event of an octet, octet number, and time.
@@ -75,18 +75,18 @@ impl ErrorQueue {
     }
 
     /// Returns the next entry.
-    pub fn pop(&mut self) -> Option<News> {
-        self.told.pop_front()
+    pub fn pop(&mut self) -> Option<ErrorReport> {
+        self.unread.pop_front()
     }
 
     /// Whether there is an entry to read.
     pub fn is_ready(&self) -> bool {
-        !self.told.is_empty()
+        !self.unread.is_empty()
     }
 
     /// Returns a number that changes with each addition, for edge-triggered waits.
-    pub fn news(&self) -> u64 {
-        self.news
+    pub fn reports(&self) -> u64 {
+        self.reports
     }
 
     /// Applies `SO_TIMESTAMPING`; octets are counted from `una` on.
@@ -140,7 +140,7 @@ impl ErrorQueue {
             self.unsent.pop_front();
             for (kind, wanted) in [("SCM_TSTAMP_SCHED", scheduled), ("SCM_TSTAMP_SND", sent)] {
                 if wanted {
-                    self.tell(News::Stamp(kind, self.number(end), at));
+                    self.add(ErrorReport::Stamp(kind, self.number(end), at));
                 }
             }
         }
@@ -151,13 +151,13 @@ impl ErrorQueue {
             && end <= una
         {
             self.unacked.pop_front();
-            self.tell(News::Stamp("SCM_TSTAMP_ACK", self.number(end), at));
+            self.add(ErrorReport::Stamp("SCM_TSTAMP_ACK", self.number(end), at));
         }
         while let Some(&(number, end)) = self.in_use.front()
             && (end <= una || is_closed)
         {
             self.in_use.pop_front();
-            self.tell(News::Copied(number, number));
+            self.add(ErrorReport::Copied(number, number));
         }
     }
 
@@ -166,14 +166,16 @@ impl ErrorQueue {
         end.saturating_sub(1).saturating_sub(self.stamps.origin)
     }
 
-    fn tell(&mut self, news: News) {
-        self.news += 1;
-        match (self.told.back_mut(), news) {
+    fn add(&mut self, report: ErrorReport) {
+        self.reports += 1;
+        match (self.unread.back_mut(), report) {
             // Neighboring unread completions are merged.
-            (Some(News::Copied(_, last)), News::Copied(number, _)) if *last + 1 == number => {
+            (Some(ErrorReport::Copied(_, last)), ErrorReport::Copied(number, _))
+                if *last + 1 == number =>
+            {
                 *last = number;
             }
-            _ => self.told.push_back(news),
+            _ => self.unread.push_back(report),
         }
     }
 }

@@ -93,7 +93,7 @@ pub fn is_one(words: &[&str]) -> bool {
 
 impl Host {
     /// Applies FreeBSD's behavior, once, unless the script names a profile.
-    pub fn be_freebsd(&mut self) -> Result<(), Unsupported> {
+    pub fn apply_freebsd_defaults(&mut self) -> Result<(), Unsupported> {
         if self.transport.setup.names_profile || self.transport.setup.as_freebsd {
             return Ok(());
         }
@@ -108,27 +108,4 @@ impl Host {
         }
         Ok(())
     }
-}
-
-/// Returns FreeBSD's number of an error; `None` if it is the same everywhere.
-pub fn errno(name: &str) -> Option<i64> {
-    let numbers = [
-        ("EAGAIN", 35),
-        ("EINPROGRESS", 36),
-        ("EALREADY", 37),
-        ("ENOPROTOOPT", 42),
-        ("EOPNOTSUPP", 45),
-        ("EADDRINUSE", 48),
-        ("ENETUNREACH", 51),
-        ("ECONNABORTED", 53),
-        ("ECONNRESET", 54),
-        ("ENOBUFS", 55),
-        ("EISCONN", 56),
-        ("ENOTCONN", 57),
-        ("ETIMEDOUT", 60),
-        ("ECONNREFUSED", 61),
-        ("EHOSTUNREACH", 65),
-    ];
-    let found = numbers.iter().find(|(known, _)| *known == name);
-    found.map(|(_, number)| *number)
 }

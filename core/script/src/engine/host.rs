@@ -30,7 +30,7 @@ pub struct Host {
     /// Message of the last command if it failed.
     pub command_failed: Option<String>,
     /// Values of counters when `nstat` last printed them.
-    pub counters_told: BTreeMap<&'static str, u64>,
+    pub counters_printed: BTreeMap<&'static str, u64>,
     /// Bytes in each pipe.
     pub pipes: Vec<u64>,
     /// Files created by commands, by name, and their sizes.

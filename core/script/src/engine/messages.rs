@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use gigatcp_units::Instant;
 
 use super::arguments::{Arguments, Called, failed};
-use super::error_queue::News;
+use super::error_queue::ErrorReport;
 use super::host::Host;
 use crate::ast::{Member, Value};
 use crate::stack::{Progress, Returned, Unsupported};
@@ -22,34 +22,36 @@ impl Host {
             return failed("EAGAIN");
         };
         let v6 = self.transport.addresses.local.is_ipv6();
-        let Some(news) = self.transport.connections[index].errors.pop() else {
+        let Some(report) = self.transport.connections[index].errors.pop() else {
             return failed("EAGAIN");
         };
         let given = args.get(1);
         let wanted = given.member("msg_control");
-        let (flags, control) = match news {
-            News::Copied(first, last) => {
+        let (flags, control) = match report {
+            ErrorReport::Copied(first, last) => {
                 let data = [
                     ("ee_errno", Value::Integer(0)),
                     ("ee_origin", name("SO_EE_ORIGIN_ZEROCOPY")),
                     ("ee_code", name("SO_EE_CODE_ZEROCOPY_COPIED")),
                     ("ee_info", Value::Integer(first.into())),
                     ("ee_data", Value::Integer(last.into())),
+                    ("ee_type", Value::Integer(0)),
                 ];
                 let error = error_message(wanted, data, v6);
                 (name("MSG_ERRQUEUE"), Vec::from([error]))
             }
-            News::Stamp(..) if room > 0 => {
+            ErrorReport::Stamp(..) if room > 0 => {
                 let what = "recvmsg of the segment that a time is about";
                 return Err(Unsupported::new("call", what));
             }
-            News::Stamp(kind, number, at) => {
+            ErrorReport::Stamp(kind, number, at) => {
                 let data = [
                     ("ee_errno", name("ENOMSG")),
                     ("ee_origin", name("SO_EE_ORIGIN_TIMESTAMPING")),
                     ("ee_code", Value::Integer(0)),
                     ("ee_info", name(kind)),
                     ("ee_data", Value::Integer(number as i64)),
+                    ("ee_type", Value::Integer(0)),
                 ];
                 let error = error_message(wanted, data, v6);
                 // There was no room for the segment itself.
@@ -83,7 +85,7 @@ pub fn message_with<const N: usize>(given: &Value, changed: [(&str, Value); N]) 
 
 /// The control message about a call or an octet. Level and type have names of
 /// their own in scripts for both versions of IP, which are taken over.
-fn error_message(wanted: Option<&Value>, data: [(&str, Value); 5], v6: bool) -> Value {
+fn error_message(wanted: Option<&Value>, data: [(&str, Value); 6], v6: bool) -> Value {
     let (level, kind) = match v6 {
         false => ("SOL_IP", "IP_RECVERR"),
         true => ("SOL_IPV6", "IPV6_RECVERR"),
@@ -96,49 +98,49 @@ fn error_message(wanted: Option<&Value>, data: [(&str, Value); 5], v6: bool) -> 
         let said = wanted.and_then(|message| message.member(field)?.name());
         name(if said == Some(alias) { alias } else { real })
     };
-    let data = data.map(|(field, value)| member(field, value));
-    let mut data = Vec::from(data);
-    data.push(member("ee_type", Value::Integer(0)));
-    Value::Struct(Vec::from([
-        member("cmsg_level", known_as("cmsg_level", "CMSG_LEVEL_IP", level)),
-        member(
-            "cmsg_type",
-            known_as("cmsg_type", "CMSG_TYPE_RECVERR", kind),
-        ),
-        member("cmsg_data", Value::Struct(data)),
-    ]))
+    let level = known_as("cmsg_level", "CMSG_LEVEL_IP", level);
+    let kind = known_as("cmsg_type", "CMSG_TYPE_RECVERR", kind);
+    control_message(level, kind, structure(data))
 }
 
 /// The control message with a time.
 fn time_message(at: Instant) -> Value {
     let nanos = at.saturating_since(Instant::ZERO).as_nanos();
     let part = |value: u64| Value::Integer(value as i64);
-    let data = Value::Struct(Vec::from([
-        member("scm_sec", part(nanos / 1_000_000_000)),
-        member("scm_nsec", part(nanos % 1_000_000_000)),
-    ]));
-    Value::Struct(Vec::from([
-        member("cmsg_level", name("SOL_SOCKET")),
-        member("cmsg_type", name("SCM_TIMESTAMPING")),
-        member("cmsg_data", data),
-    ]))
+    let data = structure([
+        ("scm_sec", part(nanos / 1_000_000_000)),
+        ("scm_nsec", part(nanos % 1_000_000_000)),
+    ]);
+    control_message(name("SOL_SOCKET"), name("SCM_TIMESTAMPING"), data)
 }
 
 /// The control message of `TCP_INQ`: how much is left to read.
 pub fn left_to_read(octets: u64) -> Value {
-    Value::List(Vec::from([Value::Struct(Vec::from([
-        member("cmsg_level", name("SOL_TCP")),
-        member("cmsg_type", name("TCP_CM_INQ")),
-        member("cmsg_data", Value::Integer(octets as i64)),
-    ]))]))
+    let octets = Value::Integer(octets as i64);
+    let message = control_message(name("SOL_TCP"), name("TCP_CM_INQ"), octets);
+    Value::List(Vec::from([message]))
 }
 
 fn name(word: &str) -> Value {
     Value::Name(String::from(word))
 }
 
+/// A control message.
+fn control_message(level: Value, kind: Value, data: Value) -> Value {
+    structure([
+        ("cmsg_level", level),
+        ("cmsg_type", kind),
+        ("cmsg_data", data),
+    ])
+}
+
+/// `{name=value, ...}`.
+pub fn structure<const N: usize>(members: [(&str, Value); N]) -> Value {
+    Value::Struct(members.map(|(name, value)| member(name, value)).into())
+}
+
 /// A member of a message.
-pub fn member(name: &str, value: Value) -> Member {
+fn member(name: &str, value: Value) -> Member {
     Member {
         name: Some(String::from(name)),
         size: None,

@@ -9,12 +9,11 @@ use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::arguments::{Arguments, Called, failed, returned};
 use super::connection::Conn;
-use super::descriptor::File;
 use super::host::Host;
 use super::socket_options::SocketOptions;
 use crate::ast::Value;
 use crate::stack::{Progress, Returned, Unsupported};
-use crate::symbols::ERRORS;
+use crate::symbols::FAILURES;
 
 /// Options that change nothing a script can see.
 const WITHOUT_EFFECT: [&str; 10] = [
@@ -55,9 +54,10 @@ impl Host {
         let fd = args.number(0)?;
         let name = option_name(args)?;
         let open = self.open_index(fd);
-        if self.socket_of(fd).is_none() {
+        let Some(socket) = self.socket_of(fd) else {
             return failed("EBADF");
-        }
+        };
+        let options = &mut socket.options.clone();
         if name == "TCP_FASTOPEN_KEY" && open.is_none() {
             return self.set_fast_open_key(fd, args);
         }
@@ -70,16 +70,16 @@ impl Host {
             return choose_stack(args);
         }
         let known = WITHOUT_EFFECT.contains(&name.as_str())
-            || self.set_buffers(fd, open, &name, number)?
-            || (open.is_none() && self.set_opening(fd, &name, number, args)?)
-            || self.set_sending(fd, open, &name, number, args)?
-            || self.set_telling(fd, open, &name, number, value)?
-            || self.set_waiting(fd, open, &name, number)
-            || self.set_addressing(fd, open, &name, number, value);
+            || self.set_buffers(options, open, &name, number)
+            || (open.is_none() && self.set_opening(options, &name, number, args)?)
+            || self.set_sending(options, open, &name, number, args)?
+            || self.set_ancillary(options, open, &name, number, value)?
+            || self.set_waiting(options, open, &name, number)
+            || self.set_addressing(options, open, &name, number, value);
         if !known {
             return Err(Unsupported::new("socket option", name));
         }
-        self.share_options(fd);
+        self.keep_options(fd, options);
         returned(0)
     }
 
@@ -87,16 +87,13 @@ impl Host {
     /// below do.
     fn set_buffers(
         &mut self,
-        fd: i64,
+        options: &mut SocketOptions,
         open: Option<usize>,
         name: &str,
         number: Option<i64>,
-    ) -> Result<bool, Unsupported> {
+    ) -> bool {
         let factor = 1 + u64::from(self.transport.setup.doubles_requests);
         let size = size_of(number).saturating_mul(factor);
-        let Some(socket) = self.socket_of(fd) else {
-            return Ok(false);
-        };
         match name {
             "SO_SNDBUF" if open.is_some() => {
                 let truesize = self.transport.setup.profile.buffers.truesize;
@@ -107,20 +104,20 @@ impl Host {
                     }
                 });
             }
-            "SO_SNDBUF" => socket.options.send_buffer = Some(size),
+            "SO_SNDBUF" => options.send_buffer = Some(size),
             "SO_RCVBUF" if open.is_some() => self.on_connection(open, |conn| {
                 conn.tcp.request_receive_buffer(Bytes::new(size));
             }),
-            "SO_RCVBUF" => socket.options.receive_buffer = Some(size),
-            _ => return Ok(false),
+            "SO_RCVBUF" => options.receive_buffer = Some(size),
+            _ => return false,
         }
-        Ok(true)
+        true
     }
 
     /// Applies options that take effect before there is a connection.
     fn set_opening(
         &mut self,
-        fd: i64,
+        options: &mut SocketOptions,
         name: &str,
         number: Option<i64>,
         args: &Arguments<'_>,
@@ -128,12 +125,10 @@ impl Host {
         match name {
             "TCP_CONGESTION" => {
                 let name = text(args.get(3)).ok_or_else(|| args.odd(3))?;
-                let entry = self.transport.setup.control(&name)?;
-                if let Some(socket) = self.socket_of(fd) {
-                    socket.options.congestion = Some(entry);
-                }
+                options.congestion = Some(self.transport.setup.control(&name)?);
             }
             "TCP_FASTOPEN" => {
+                let fd = args.number(0)?;
                 let listening = self.transport.listening.entry(fd).or_default();
                 if listening.has_begun() {
                     let what = "TCP_FASTOPEN of a listener at work";
@@ -141,11 +136,7 @@ impl Host {
                 }
                 listening.fast_open = usize::try_from(size_of(number)).unwrap_or(0).min(4096);
             }
-            "TCP_FASTOPEN_CONNECT" => {
-                if let Some(socket) = self.socket_of(fd) {
-                    socket.options.fast_open_connect = is_on(number);
-                }
-            }
+            "TCP_FASTOPEN_CONNECT" => options.fast_open_connect = is_on(number),
             _ => return Ok(false),
         }
         Ok(true)
@@ -154,17 +145,13 @@ impl Host {
     /// Applies options that control sending: sizes, holding back, pacing, urgency.
     fn set_sending(
         &mut self,
-        fd: i64,
+        options: &mut SocketOptions,
         open: Option<usize>,
         name: &str,
         number: Option<i64>,
         args: &Arguments<'_>,
     ) -> Result<bool, Unsupported> {
         let is_on = is_on(number);
-        let Some(socket) = self.socket_of(fd) else {
-            return Ok(false);
-        };
-        let options = &mut socket.options;
         match name {
             "TCP_MAXSEG" => {
                 let mss = u16::try_from(size_of(number)).ok();
@@ -207,20 +194,17 @@ impl Host {
     }
 
     /// Applies options for ancillary data.
-    fn set_telling(
+    fn set_ancillary(
         &mut self,
-        fd: i64,
+        options: &mut SocketOptions,
         open: Option<usize>,
         name: &str,
         number: Option<i64>,
         value: &Value,
     ) -> Result<bool, Unsupported> {
-        let Some(socket) = self.socket_of(fd) else {
-            return Ok(false);
-        };
         match (name, open) {
-            ("SO_ZEROCOPY", _) => socket.options.zero_copy = is_on(number),
-            ("TCP_INQ", _) => socket.options.tells_left = is_on(number),
+            ("SO_ZEROCOPY", _) => options.zero_copy = is_on(number),
+            ("TCP_INQ", _) => options.tells_left = is_on(number),
             ("SO_TIMESTAMPING", Some(index)) => {
                 let flags = match value {
                     Value::List(list) => list.first().unwrap_or(value),
@@ -237,16 +221,12 @@ impl Host {
     /// Applies timeouts for an unresponsive peer.
     fn set_waiting(
         &mut self,
-        fd: i64,
+        options: &mut SocketOptions,
         open: Option<usize>,
         name: &str,
         number: Option<i64>,
     ) -> bool {
         let (is_on, size) = (is_on(number), size_of(number));
-        let Some(socket) = self.socket_of(fd) else {
-            return false;
-        };
-        let options = &mut socket.options;
         match name {
             "SO_KEEPALIVE" => {
                 options.keepalive = Some(is_on);
@@ -262,11 +242,10 @@ impl Host {
                 if !set_keepalive(options, word, size) {
                     return false;
                 }
-                let options = options.clone();
                 let now = self.transport.clock();
                 let profile = self.transport.setup.profile;
                 self.on_connection(open, |conn| {
-                    conn.set_keepalive_times(now, &options, &profile)
+                    conn.set_keepalive_times(now, options, &profile)
                 });
             }
         }
@@ -276,29 +255,26 @@ impl Host {
     /// Applies options for the IP header.
     fn set_addressing(
         &mut self,
-        fd: i64,
+        options: &mut SocketOptions,
         open: Option<usize>,
         name: &str,
         number: Option<i64>,
         value: &Value,
     ) -> bool {
-        let Some(socket) = self.socket_of(fd) else {
-            return false;
-        };
-        if !set_ip(&mut socket.options, name, size_of(number), value) {
-            return false;
+        let is_known = set_ip(options, name, size_of(number), value);
+        if is_known {
+            self.on_connection(open, |conn| conn.set_ip(options));
         }
-        let options = socket.options.clone();
-        self.on_connection(open, |conn| conn.set_ip(&options));
-        true
+        is_known
     }
 
-    /// Gives a listener the options of its socket, which its connections begin with.
-    fn share_options(&mut self, fd: i64) {
-        if let Some(File::Socket(socket)) = self.files.get(&fd)
-            && let Some(listening) = self.transport.listening.get_mut(&fd)
-        {
-            listening.options = socket.options.clone();
+    /// Stores the options of a socket, and of its listener, whose connections begin with them.
+    fn keep_options(&mut self, fd: i64, options: &SocketOptions) {
+        if let Some(socket) = self.socket_of(fd) {
+            socket.options = options.clone();
+        }
+        if let Some(listening) = self.transport.listening.get_mut(&fd) {
+            listening.options = options.clone();
         }
     }
 
@@ -321,44 +297,37 @@ impl Host {
         let name = option_name(args)?;
         let open = self.open_index(fd);
         let profile = self.transport.setup.profile;
-        let (send, receive) = (
-            self.transport.setup.send_buffer,
-            self.transport.setup.receive_buffer,
-        );
-        let mss = self.transport.setup.mss;
-        let (congestion, as_linux) = (
-            self.transport.setup.congestion,
-            self.transport.setup.as_linux,
-        );
-        let as_freebsd = self.transport.setup.as_freebsd;
         let Some(socket) = self.socket_of(fd) else {
             return failed("EBADF");
         };
         let options = socket.options.clone();
+        let setup = &self.transport.setup;
         let asked = |own: Option<u64>, default: Option<Bytes>| own.map(Bytes::new).or(default);
         let value = match name.as_str() {
             "SO_ERROR" => {
                 let conn = open.map(|index| &mut self.transport.connections[index]);
                 let errno = conn.and_then(|conn| conn.take_failure());
-                let known = ERRORS.iter().find(|(name, _, _)| Some(*name) == errno);
-                let by_name = has_name(args.get(3));
-                match (known, by_name) {
-                    (Some((name, _, _)), true) => Value::Name(String::from(*name)),
-                    (Some((name, number, _)), false) => {
-                        let own = super::freebsd::errno(name).filter(|_| as_freebsd);
-                        Value::Integer(own.unwrap_or(*number))
-                    }
-                    (None, _) => Value::Integer(0),
+                let known = FAILURES.iter().find(|(name, ..)| Some(*name) == errno);
+                match known {
+                    Some((name, ..)) if has_name(args.get(3)) => Value::Name(String::from(*name)),
+                    Some((.., freebsd)) if setup.as_freebsd => Value::Integer(*freebsd),
+                    Some((_, linux, _)) => Value::Integer(*linux),
+                    None => Value::Integer(0),
                 }
             }
             "SO_SNDBUF" => {
                 let conn = open.map(|index| &self.transport.connections[index]);
                 let late = conn.and_then(|conn| conn.late_send_buffer);
                 let own = late.or(options.send_buffer);
-                Value::Integer(profile.send_buffer_for(asked(own, send)).as_u64() as i64)
+                Value::Integer(
+                    profile
+                        .send_buffer_for(asked(own, setup.send_buffer))
+                        .as_u64() as i64,
+                )
             }
             "SO_RCVBUF" => {
-                let granted = profile.receive_buffer_for(asked(options.receive_buffer, receive));
+                let granted =
+                    profile.receive_buffer_for(asked(options.receive_buffer, setup.receive_buffer));
                 Value::Integer(granted.as_u64() as i64)
             }
             "TCP_KEEPIDLE" | "TCP_KEEPINTVL" | "TCP_KEEPCNT" => {
@@ -373,16 +342,16 @@ impl Host {
             "TCP_CORK" => Value::Integer(i64::from(options.cork)),
             "TCP_MAXSEG" => {
                 let conn = open.map(|index| self.transport.connections[index].tcp.info().smss);
-                let asked = options.mss.unwrap_or(mss);
+                let asked = options.mss.unwrap_or(setup.mss);
                 Value::Integer(conn.map_or(i64::from(asked), i64::from))
             }
             "IP_TOS" | "IPV6_TCLASS" => Value::Integer(i64::from(options.tos)),
-            "IP_TTL" | "IPV6_UNICAST_HOPS" => Value::Integer(i64::from(options.ttl)),
+            "IP_TTL" | "IPV6_UNICAST_HOPS" => Value::Integer(i64::from(options.ttl())),
             "TCP_CONGESTION" => {
-                let entry = options.congestion.unwrap_or(congestion);
+                let entry = options.congestion.unwrap_or(setup.congestion);
                 // Linux's own control is called just "cubic" there.
                 let plain = entry.name.strip_suffix("-linux");
-                let name = plain.filter(|_| as_linux).unwrap_or(entry.name);
+                let name = plain.filter(|_| setup.as_linux).unwrap_or(entry.name);
                 let name = Value::Text(name.as_bytes().to_vec());
                 return Ok(Progress::Returned(Returned::success(0).output(3, name)));
             }
@@ -446,7 +415,7 @@ fn pacing_bound(number: Option<i64>) -> Option<Option<Rate>> {
 fn set_ip(options: &mut SocketOptions, name: &str, size: u64, value: &Value) -> bool {
     match name {
         "IP_TOS" | "IPV6_TCLASS" => options.tos = size as u8,
-        "IP_TTL" | "IPV6_UNICAST_HOPS" => options.ttl = size as u8,
+        "IP_TTL" | "IPV6_UNICAST_HOPS" => options.ttl = Some(size as u8),
         "IP_MTU_DISCOVER" | "IPV6_MTU_DISCOVER" => {
             let words = match value {
                 Value::List(list) => list.as_slice(),
@@ -454,7 +423,7 @@ fn set_ip(options: &mut SocketOptions, name: &str, size: u64, value: &Value) -> 
             };
             let dont = ["IP_PMTUDISC_DONT", "IPV6_PMTUDISC_DONT"];
             let is_off = |word: &Value| dont.iter().any(|name| word.has_word(name));
-            options.dont_fragment = !words.iter().any(is_off);
+            options.may_fragment = words.iter().any(is_off);
         }
         _ => return false,
     }

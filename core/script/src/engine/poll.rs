@@ -8,7 +8,7 @@ use super::arguments::{Arguments, Called, failed, returned};
 use super::descriptor::{Epoll, File, SocketState, Watched};
 use super::host::Host;
 use super::listening::Listening;
-use super::messages::member;
+use super::messages::structure;
 use super::waiting::{Operation, Watch};
 use crate::ast::Value;
 use crate::stack::{Progress, Returned, Unsupported};
@@ -108,9 +108,9 @@ impl Host {
         let watched = |events| Watched {
             fd,
             events,
-            told: Vec::new(),
+            reported: Vec::new(),
             is_over: false,
-            news: (0, 0),
+            edge: (0, 0),
         };
         match (args.get(1).name(), events, known) {
             (Some("EPOLL_CTL_ADD"), Some(events), None) => epoll.watched.push(watched(events)),
@@ -135,13 +135,13 @@ impl Host {
 
     /// Returns values whose change is an edge even if the events are the same. They are the number
     /// of error queue reports and the octets received.
-    fn news_of(&self, fd: i64) -> (u64, u64) {
+    fn edge_state(&self, fd: i64) -> (u64, u64) {
         let conn = self
             .open_index(fd)
             .map(|index| &self.transport.connections[index]);
         conn.map_or((0, 0), |conn| {
             let arrived = u64::from(conn.read) + conn.tcp.readable();
-            (conn.errors.news(), arrived)
+            (conn.errors.reports(), arrived)
         })
     }
 
@@ -154,18 +154,18 @@ impl Host {
         for watched in epoll.watched.iter_mut().filter(|watched| !watched.is_over) {
             let ready = self.ready(watched.fd, &watched.events, "EPOLL");
             let edges = watched.events.has_word("EPOLLET");
-            let news = self.news_of(watched.fd);
-            let has_data = ready.contains(&"IN") && news.1 != watched.news.1;
-            let is_new = ready.iter().any(|word| !watched.told.contains(word))
-                || news.0 != watched.news.0
+            let edge = self.edge_state(watched.fd);
+            let has_data = ready.contains(&"IN") && edge.1 != watched.edge.1;
+            let is_new = ready.iter().any(|word| !watched.reported.contains(word))
+                || edge.0 != watched.edge.0
                 || has_data;
             if found.is_none() && most > 0 && !ready.is_empty() && (!edges || is_new) {
                 watched.is_over = watched.events.has_word("EPOLLONESHOT");
                 found = Some(event(watched.fd, &ready));
-                watched.told = ready;
-                watched.news = news;
+                watched.reported = ready;
+                watched.edge = edge;
             } else {
-                watched.told.retain(|word| ready.contains(word));
+                watched.reported.retain(|word| ready.contains(word));
             }
         }
         self.files.insert(epfd, File::Epoll(epoll));
@@ -188,18 +188,18 @@ fn words(prefix: &str, ready: &[&str]) -> Value {
 fn entries(asked: &[(i64, Value)], ready: &[Vec<&str>]) -> Value {
     let entry = |(index, (fd, events)): (usize, &(i64, Value))| {
         let found = ready.get(index).map_or(&[][..], Vec::as_slice);
-        Value::Struct(Vec::from([
-            member("fd", Value::Integer(*fd)),
-            member("events", events.clone()),
-            member("revents", words("POLL", found)),
-        ]))
+        structure([
+            ("fd", Value::Integer(*fd)),
+            ("events", events.clone()),
+            ("revents", words("POLL", found)),
+        ])
     };
     Value::List(asked.iter().enumerate().map(entry).collect())
 }
 
 fn event(fd: i64, ready: &[&str]) -> Value {
-    Value::Struct(Vec::from([
-        member("events", words("EPOLL", ready)),
-        member("fd", Value::Integer(fd)),
-    ]))
+    structure([
+        ("events", words("EPOLL", ready)),
+        ("fd", Value::Integer(fd)),
+    ])
 }

@@ -15,7 +15,7 @@ use crate::stack::Unsupported;
 
 impl Host {
     /// Runs `words` if they are such a command; `line` is the command as written.
-    pub fn look(&mut self, words: &[&str], line: &str) -> Result<bool, Unsupported> {
+    pub fn run_query(&mut self, words: &[&str], line: &str) -> Result<bool, Unsupported> {
         if !matches!(words.first(), Some(&("nstat" | "grep"))) {
             return Ok(false);
         }
@@ -89,12 +89,12 @@ impl Host {
         }
         let mut text = String::from("#kernel\n");
         for (name, value) in self.counters() {
-            let before = self.counters_told.get(name).copied().unwrap_or(0);
+            let before = self.counters_printed.get(name).copied().unwrap_or(0);
             if says && value > before {
                 text += &format!("{name:<32}{:<19}0.0\n", value - before);
             }
             if remembers {
-                self.counters_told.insert(name, value);
+                self.counters_printed.insert(name, value);
             }
         }
         Some(text)

@@ -4,7 +4,7 @@ use gigatcp_tcp::{Config, Profile, congestion};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 /// The options of a socket.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SocketOptions {
     pub nonblocking: bool,
     pub send_buffer: Option<u64>,
@@ -30,36 +30,10 @@ pub struct SocketOptions {
     /// Seconds, if lingering is on.
     pub linger: Option<i64>,
     pub tos: u8,
-    pub ttl: u8,
-    pub dont_fragment: bool,
-}
-
-impl Default for SocketOptions {
-    fn default() -> Self {
-        Self {
-            nonblocking: false,
-            send_buffer: None,
-            receive_buffer: None,
-            mss: None,
-            congestion: None,
-            nodelay: false,
-            cork: false,
-            fast_open_connect: false,
-            zero_copy: false,
-            tells_left: false,
-            urgent_inline: None,
-            keepalive: None,
-            keepalive_time: None,
-            keepalive_interval: None,
-            keepalive_probes: None,
-            user_timeout: None,
-            max_pacing_rate: None,
-            linger: None,
-            tos: 0,
-            ttl: 64,
-            dont_fragment: true,
-        }
-    }
+    /// `None`: 64.
+    pub ttl: Option<u8>,
+    /// Whether packets may be fragmented (`IP_PMTUDISC_DONT`).
+    pub may_fragment: bool,
 }
 
 impl SocketOptions {
@@ -87,6 +61,11 @@ impl SocketOptions {
             profile.pacing.enabled = true;
             profile.pacing.max_pacing_rate = Some(most);
         }
+    }
+
+    /// TTL of packets.
+    pub fn ttl(&self) -> u8 {
+        self.ttl.unwrap_or(64)
     }
 
     /// Idle time, interval and number of probes of keep-alives; `profile` has the defaults.

@@ -5,32 +5,25 @@ use alloc::vec::Vec;
 use gigatcp_events::State;
 
 use super::arguments::{Arguments, Called, failed, returned};
-use super::descriptor::{File, SocketState};
+use super::descriptor::File;
 use super::host::Host;
 use super::messages::{MAX_PIECES, left_to_read, message_with};
 use super::waiting::{Operation, Reading, Writing};
 use crate::ast::Value;
 use crate::stack::{Progress, Returned, Unsupported};
+use crate::symbols::{O_NONBLOCK, O_RDWR};
 
 impl Host {
     pub fn read(&mut self, name: &str, args: &Arguments<'_>) -> Called {
-        let (len, flags) = match name {
-            "read" => (args.number(2)? as usize, &Value::Integer(0)),
-            "readv" => (
-                vector_len(args.get(1)).ok_or_else(|| args.odd(1))?,
-                &Value::Integer(0),
-            ),
-            "recvmsg" => (
-                message_len(args.get(1)).ok_or_else(|| args.odd(1))?,
-                args.get(2),
-            ),
-            _ => (args.number(2)? as usize, args.get(3)),
-        };
+        let (len, flags) = length_and_flags(name, args)?;
         let fd = args.number(0)?;
         if flags.has_word("MSG_ERRQUEUE") {
             return self.read_errors(fd, args, len);
         }
-        forbid(flags, &["MSG_TRUNC"])?;
+        if flags.has_word("MSG_TRUNC") {
+            return Err(Unsupported::new("call", "MSG_TRUNC"));
+        }
+        check_flags(flags)?;
         let socket = self.socket_of(fd);
         let tells_left = socket.is_some_and(|socket| socket.options.tells_left);
         if !tells_left
@@ -88,13 +81,9 @@ impl Host {
     }
 
     pub fn attempt_read(&mut self, reading: &mut Reading) -> Option<Returned> {
-        let index = match self.files.get(&reading.fd) {
-            Some(File::Socket(socket)) => match socket.state {
-                SocketState::Open(index) => index,
-                _ => return Some(Returned::failure("ENOTCONN")),
-            },
-            Some(_) => return Some(Returned::failure("EINVAL")),
-            None => return Some(Returned::failure("EBADF")),
+        let index = match self.connection_of(reading.fd, "ENOTCONN") {
+            Ok(index) => index,
+            Err(errno) => return Some(Returned::failure(errno)),
         };
         let now = self.transport.clock();
         let conn = &mut self.transport.connections[index];
@@ -110,9 +99,9 @@ impl Host {
         reading.got += got;
         self.transport.pump(index);
         let conn = &mut self.transport.connections[index];
-        let full = reading.got == reading.len || (reading.got > 0 && !reading.all);
-        let is_over = conn.deaf || conn.tcp.is_finished_reading();
-        if full || (is_over && conn.tcp.readable() == 0) {
+        let is_full = reading.got == reading.len || (reading.got > 0 && !reading.all);
+        let is_over = conn.is_read_shutdown || conn.tcp.is_finished_reading();
+        if is_full || (is_over && conn.tcp.readable() == 0) {
             if reading.got == 0
                 && reading.len > 0
                 && let Some(errno) = conn.take_failure()
@@ -131,19 +120,8 @@ impl Host {
     }
 
     pub fn write(&mut self, name: &str, args: &Arguments<'_>) -> Called {
-        let (len, flags) = match name {
-            "write" => (args.number(2)? as usize, &Value::Integer(0)),
-            "writev" => (
-                vector_len(args.get(1)).ok_or_else(|| args.odd(1))?,
-                &Value::Integer(0),
-            ),
-            "sendmsg" => (
-                message_len(args.get(1)).ok_or_else(|| args.odd(1))?,
-                args.get(2),
-            ),
-            _ => (args.number(2)? as usize, args.get(3)),
-        };
-        forbid(flags, &[])?;
+        let (len, flags) = length_and_flags(name, args)?;
+        check_flags(flags)?;
         if args.get(1).name() == Some("NULL") && len > 0 {
             return failed("EFAULT");
         }
@@ -187,13 +165,9 @@ impl Host {
     }
 
     pub fn attempt_write(&mut self, writing: &mut Writing) -> Option<Returned> {
-        let index = match self.files.get(&writing.fd) {
-            Some(File::Socket(socket)) => match socket.state {
-                SocketState::Open(index) => index,
-                _ => return Some(Returned::failure("EPIPE")),
-            },
-            Some(_) => return Some(Returned::failure("EINVAL")),
-            None => return Some(Returned::failure("EBADF")),
+        let index = match self.connection_of(writing.fd, "EPIPE") {
+            Ok(index) => index,
+            Err(errno) => return Some(Returned::failure(errno)),
         };
         let conn = &mut self.transport.connections[index];
         match conn.tcp.state() {
@@ -245,6 +219,16 @@ impl Host {
         }
     }
 
+    /// Returns the connection of a descriptor, or the error of a call: `not_open` for a socket
+    /// without a connection.
+    fn connection_of(&self, fd: i64, not_open: &'static str) -> Result<usize, &'static str> {
+        match self.files.get(&fd) {
+            Some(File::Socket(_)) => self.open_index(fd).ok_or(not_open),
+            Some(_) => Err("EINVAL"),
+            None => Err("EBADF"),
+        }
+    }
+
     /// Tells the error queue where the data of a finished call ends.
     pub fn note_written(&mut self, writing: &Writing) {
         if writing.written > 0
@@ -274,10 +258,8 @@ fn done(reading: &Reading) -> Returned {
     returned.output(1, message)
 }
 
-fn forbid(flags: &Value, words: &[&str]) -> Result<(), Unsupported> {
-    if let Some(word) = words.iter().find(|word| flags.has_word(word)) {
-        return Err(Unsupported::new("call", *word));
-    }
+/// Rejects flags that are unknown.
+fn check_flags(flags: &Value) -> Result<(), Unsupported> {
     let unknown = match flags {
         Value::Integer(number) => crate::symbols::unknown_message_flags(*number),
         _ => 0,
@@ -288,9 +270,23 @@ fn forbid(flags: &Value, words: &[&str]) -> Result<(), Unsupported> {
     }
 }
 
-/// Returns the length of `{msg_iov(2)=[{..., 40}, {..., 20}]}`.
-fn message_len(message: &Value) -> Option<usize> {
-    vector_len(message.member("msg_iov")?)
+/// Returns the length and the flags of a call that reads or writes.
+fn length_and_flags<'a>(
+    name: &str,
+    args: &Arguments<'a>,
+) -> Result<(usize, &'a Value), Unsupported> {
+    let len = match name {
+        "readv" | "writev" => vector_len(args.get(1)),
+        // `{msg_iov(2)=[{..., 40}, {..., 20}]}`
+        "recvmsg" | "sendmsg" => args.get(1).member("msg_iov").and_then(vector_len),
+        _ => Some(args.number(2)? as usize),
+    };
+    let flags = match name {
+        "read" | "write" | "readv" | "writev" => &Value::Integer(0),
+        "recvmsg" | "sendmsg" => args.get(2),
+        _ => args.get(3),
+    };
+    Ok((len.ok_or_else(|| args.odd(1))?, flags))
 }
 
 /// Numbers of bytes left where the pieces of a message of `len` bytes fill a packet, in reverse
@@ -332,23 +328,14 @@ fn vector_len(vector: &Value) -> Option<usize> {
     Some(sum)
 }
 
-/// Flags of a descriptor in the form of `F_GETFL`.
-pub fn flags_of(nonblocking: bool) -> i64 {
-    use crate::symbols::open::{O_NONBLOCK, O_RDWR};
-    if nonblocking {
-        O_RDWR | O_NONBLOCK
-    } else {
-        O_RDWR
-    }
-}
-
 impl Host {
     pub fn fcntl(&mut self, args: &Arguments<'_>) -> Called {
         let Some(socket) = self.socket_of(args.number(0)?) else {
             return failed("EBADF");
         };
         match args.get(1).name() {
-            Some("F_GETFL") => returned(flags_of(socket.options.nonblocking)),
+            Some("F_GETFL") if socket.options.nonblocking => returned(O_RDWR | O_NONBLOCK),
+            Some("F_GETFL") => returned(O_RDWR),
             Some("F_SETFL") => {
                 socket.options.nonblocking = args.get(2).has_word("O_NONBLOCK");
                 returned(0)

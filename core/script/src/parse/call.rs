@@ -8,7 +8,7 @@ use super::{Parsed, time};
 use crate::ast::{Call, Member, Value};
 
 /// Maximum nesting of brackets; hostile text must not exhaust the stack.
-const MOST_DEPTH: u32 = 40;
+const MAX_DEPTH: u32 = 40;
 
 const EXPECTED: &str = "an event: `<` or `>` and a packet, a call, a command in backticks, or %{";
 
@@ -35,13 +35,13 @@ pub fn call(cursor: &mut Cursor<'_>) -> Parsed<Call> {
     cursor.skip_blank()?;
     let result = value(cursor, 0)?;
     let errno = errno(cursor);
+    skip_note(cursor)?;
     Ok(Call {
         ends,
         name,
         args,
         result,
         errno,
-        note: note(cursor)?,
     })
 }
 
@@ -57,35 +57,25 @@ fn errno(cursor: &mut Cursor<'_>) -> Option<String> {
     })
 }
 
-/// Parses `(Connection reset by peer)`.
-fn note(cursor: &mut Cursor<'_>) -> Parsed<Option<String>> {
+/// Skips `(Connection reset by peer)`.
+fn skip_note(cursor: &mut Cursor<'_>) -> Parsed<()> {
     let mut ahead = *cursor;
     ahead.skip_spaces();
-    if !ahead.take("(") {
-        return Ok(None);
+    if ahead.take("(") {
+        ahead.take_while(|c| c != ')' && c != '\n');
+        ahead.expect(")", "`)` after the note")?;
+        *cursor = ahead;
     }
-    let text = String::from(ahead.take_while(|c| c != ')' && c != '\n'));
-    ahead.expect(")", "`)` after the note")?;
-    *cursor = ahead;
-    Ok(Some(text))
+    Ok(())
 }
 
 /// Parses values separated by commas, up to `close`.
 fn values(cursor: &mut Cursor<'_>, close: &str, depth: u32) -> Parsed<Vec<Value>> {
-    let mut all = Vec::new();
-    cursor.skip_blank()?;
-    while !cursor.take(close) {
-        all.push(value(cursor, depth)?);
-        cursor.skip_blank()?;
-        if !cursor.take(",") && !cursor.starts_with(close) {
-            return Err(cursor.mistake(match close {
-                ")" => "`,` or `)`",
-                _ => "`,` or `]`",
-            }));
-        }
-        cursor.skip_blank()?;
-    }
-    Ok(all)
+    let expected = match close {
+        ")" => "`,` or `)`",
+        _ => "`,` or `]`",
+    };
+    cursor.list(close, expected, |cursor| value(cursor, depth))
 }
 
 /// Parses values separated by `|`.
@@ -109,7 +99,7 @@ fn value(cursor: &mut Cursor<'_>, depth: u32) -> Parsed<Value> {
 }
 
 fn single(cursor: &mut Cursor<'_>, depth: u32) -> Parsed<Value> {
-    if depth > MOST_DEPTH {
+    if depth > MAX_DEPTH {
         return Err(cursor.mistake("fewer brackets inside one another"));
     }
     if cursor.take("...") {
@@ -128,7 +118,7 @@ fn single(cursor: &mut Cursor<'_>, depth: u32) -> Parsed<Value> {
         }
         Some('{') => {
             cursor.advance(1);
-            Value::Struct(members(cursor, depth + 1)?)
+            Value::Struct(cursor.list("}", "`,` or `}`", |cursor| member(cursor, depth + 1))?)
         }
         _ => {
             let start = *cursor;
@@ -189,21 +179,7 @@ fn escape(cursor: &mut Cursor<'_>) -> Parsed<u8> {
     })
 }
 
-/// Parses `name=value, name(4)=value, value` up to `}`.
-fn members(cursor: &mut Cursor<'_>, depth: u32) -> Parsed<Vec<Member>> {
-    let mut all = Vec::new();
-    cursor.skip_blank()?;
-    while !cursor.take("}") {
-        all.push(member(cursor, depth)?);
-        cursor.skip_blank()?;
-        if !cursor.take(",") && !cursor.starts_with("}") {
-            return Err(cursor.mistake("`,` or `}`"));
-        }
-        cursor.skip_blank()?;
-    }
-    Ok(all)
-}
-
+/// Parses `name=value`, `name(4)=value` or `value`.
 fn member(cursor: &mut Cursor<'_>, depth: u32) -> Parsed<Member> {
     let left = value(cursor, depth)?;
     let mut ahead = *cursor;

@@ -1,5 +1,7 @@
 //! Cursor in the text, and the basic rules used by all other rules.
 
+use alloc::vec::Vec;
+
 use super::Parsed;
 use crate::source::Mistake;
 
@@ -103,6 +105,26 @@ impl<'a> Cursor<'a> {
                 return Ok(());
             }
         }
+    }
+
+    /// Parses items separated by commas up to `close`; `expected` is what follows an item.
+    pub fn list<T>(
+        &mut self,
+        close: &str,
+        expected: &str,
+        item: impl Fn(&mut Self) -> Parsed<T>,
+    ) -> Parsed<Vec<T>> {
+        let mut all = Vec::new();
+        self.skip_blank()?;
+        while !self.take(close) {
+            all.push(item(self)?);
+            self.skip_blank()?;
+            if !self.take(",") && !self.starts_with(close) {
+                return Err(self.mistake(expected));
+            }
+            self.skip_blank()?;
+        }
+        Ok(all)
     }
 
     /// Consumes letters, digits and underscores, not beginning with a digit. Returns an empty name

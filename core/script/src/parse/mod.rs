@@ -30,6 +30,7 @@ use crate::ast::{Action, Command, Event, Header, OptionLine, Script};
 use crate::python;
 use crate::source::Mistake;
 use cursor::Cursor;
+pub use packet::FLAG_LETTERS;
 
 /// Result of a rule.
 type Parsed<T> = Result<T, Mistake>;

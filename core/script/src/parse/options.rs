@@ -18,16 +18,7 @@ pub fn options(cursor: &mut Cursor<'_>) -> Parsed<Option<Vec<TcpOption>>> {
         cursor.expect(">", "`>` after `...`")?;
         return Ok(None);
     }
-    let mut all = Vec::new();
-    cursor.skip_blank()?;
-    while !cursor.take(">") {
-        all.push(option(cursor)?);
-        cursor.skip_blank()?;
-        if !cursor.take(",") && !cursor.starts_with(">") {
-            return Err(cursor.mistake("`,` or `>` after an option"));
-        }
-        cursor.skip_blank()?;
-    }
+    let all = cursor.list(">", "`,` or `>` after an option", option)?;
     Ok(Some(all))
 }
 

@@ -11,19 +11,17 @@ use super::sequence::{length, sequence};
 use super::{Parsed, icmp, options};
 use crate::ast::{Body, IpSpec, Packet, TcpSpec};
 
-/// Letters of the control bits. `C` and `W` are both CWR, `A` and `N` both AE (once the nonce sum).
-const LETTERS: [(char, Flags); 11] = [
-    ('F', Flags::FIN),
+/// Letters of the control bits, in the order in which they are printed.
+pub const FLAG_LETTERS: [(char, Flags); 9] = [
     ('S', Flags::SYN),
+    ('F', Flags::FIN),
     ('R', Flags::RST),
     ('P', Flags::PSH),
-    ('.', Flags::ACK),
     ('U', Flags::URG),
     ('E', Flags::ECE),
     ('W', Flags::CWR),
-    ('C', Flags::CWR),
     ('A', Flags::AE),
-    ('N', Flags::AE),
+    ('.', Flags::ACK),
 ];
 
 /// Parses a packet whose direction has been parsed.
@@ -224,7 +222,10 @@ fn flags(cursor: &mut Cursor<'_>) -> Parsed<Flags> {
     for c in word.chars() {
         let bit = match c {
             '0'..='7' => ace(c as u16 - '0' as u16),
-            _ => match LETTERS.iter().find(|(letter, _)| *letter == c) {
+            // Further letters of CWR and of AE, once the nonce sum.
+            'C' => Flags::CWR,
+            'N' => Flags::AE,
+            _ => match FLAG_LETTERS.iter().find(|(letter, _)| *letter == c) {
                 Some((_, bit)) => *bit,
                 None => return Err(start.mistake(expected)),
             },

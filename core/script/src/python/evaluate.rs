@@ -13,13 +13,6 @@ use crate::source::Span;
 /// Variables of a program.
 pub type Variables = BTreeMap<String, Value>;
 
-/// Result of a program that ran to its end.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Outcome {
-    /// Lines it printed.
-    pub printed: Vec<String>,
-}
-
 /// Reason why a program did not run to its end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failed {
@@ -47,12 +40,12 @@ pub enum Failed {
 }
 
 impl Program {
-    /// Runs the statements; assignments stay in `variables`.
+    /// Runs the statements and returns the lines they print; assignments stay in `variables`.
     ///
     /// # Errors
     /// The first failure.
-    pub fn run(&self, variables: &mut Variables) -> Result<Outcome, Failed> {
-        let mut outcome = Outcome::default();
+    pub fn run(&self, variables: &mut Variables) -> Result<Vec<String>, Failed> {
+        let mut printed = Vec::new();
         for statement in &self.statements {
             match &statement.kind {
                 Kind::Assert(test, message) => {
@@ -70,7 +63,7 @@ impl Program {
                         .iter()
                         .map(|part| value_of(part, variables).map(|value| value.shown()))
                         .collect();
-                    outcome.printed.push(shown?.join(" "));
+                    printed.push(shown?.join(" "));
                 }
                 Kind::Assign(name, expression) => {
                     let value = value_of(expression, variables)?;
@@ -81,7 +74,7 @@ impl Program {
                 }
             }
         }
-        Ok(outcome)
+        Ok(printed)
     }
 }
 
@@ -325,7 +318,7 @@ mod tests {
     use alloc::string::ToString;
     use proptest::prelude::*;
 
-    fn run(text: &str) -> Result<Outcome, Failed> {
+    fn run(text: &str) -> Result<Vec<String>, Failed> {
         let mut variables = Variables::new();
         variables.insert("tcpi_snd_cwnd".into(), Value::Int(10));
         variables.insert("tcpi_options".into(), Value::Int(0x23));
@@ -350,7 +343,7 @@ mod tests {
             "assert not not 3 == 3",
         ];
         for text in all {
-            assert_eq!(run(text), Ok(Outcome::default()), "{text}");
+            assert_eq!(run(text), Ok(Vec::new()), "{text}");
         }
     }
 
@@ -366,7 +359,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_comes_back() {
-        let printed = run("print(tcpi_snd_cwnd, 'x'); print 1").unwrap().printed;
+        let printed = run("print(tcpi_snd_cwnd, 'x'); print 1").unwrap();
         assert_eq!(printed, ["10 x", "1"]);
     }
 

@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 
 use crate::source::Span;
 
-pub use evaluate::{Failed, Outcome, Variables};
+pub use evaluate::{Failed, Variables};
 pub(crate) use parser::parse;
 pub use value::Value;
 

@@ -9,11 +9,11 @@ use super::{Expression, Kind, Node, Program, Statement, Value};
 use crate::source::{Mistake, Span};
 
 /// Maximum nesting of brackets and operators; hostile text must not exhaust the stack.
-const MOST_DEPTH: u32 = 60;
+const MAX_DEPTH: u32 = 60;
 
 /// Maximum number of operators in one statement. The tree of a chain is as deep as the chain is
 /// long.
-const MOST_OPERATORS: u32 = 1000;
+const MAX_OPERATORS: u32 = 1000;
 
 /// Binary operators by precedence, lowest first; all are left-associative.
 const LEVELS: [&[&str]; 6] = [
@@ -193,7 +193,7 @@ impl Parser {
     /// Parses `a if test else b`, or an expression of higher precedence.
     fn expression(&mut self) -> Parsed<Expression> {
         self.depth += 1;
-        if self.depth > MOST_DEPTH {
+        if self.depth > MAX_DEPTH {
             return Err(self.mistake("fewer brackets inside one another"));
         }
         let start = self.span().start;
@@ -227,7 +227,7 @@ impl Parser {
 
     fn count_operator(&mut self) -> Parsed<()> {
         self.operators += 1;
-        match self.operators > MOST_OPERATORS {
+        match self.operators > MAX_OPERATORS {
             true => Err(self.mistake("fewer operators in one statement")),
             false => Ok(()),
         }
@@ -298,7 +298,7 @@ impl Parser {
         let start = self.span().start;
         if let Some(op) = self.take_one_of(&["-", "+", "~"]) {
             self.depth += 1;
-            if self.depth > MOST_DEPTH {
+            if self.depth > MAX_DEPTH {
                 return Err(self.mistake("fewer signs in a row"));
             }
             let operand = self.unary()?;
@@ -308,7 +308,7 @@ impl Parser {
         let base = self.postfix()?;
         if self.take_operator("**") {
             self.depth += 1;
-            if self.depth > MOST_DEPTH {
+            if self.depth > MAX_DEPTH {
                 return Err(self.mistake("fewer powers in a row"));
             }
             let exponent = self.unary()?;

@@ -206,7 +206,7 @@ impl<'a> Runner<'a> {
         let at = due.nominal.max(stack.now());
         stack.wait_until(at);
         self.collect(stack);
-        self.settle_calls(stack)?;
+        self.check_results(stack)?;
         self.forbid_earlier(&event.span, at)?;
         match &event.action {
             Action::Inbound(spec) => self.inbound(spec, event, stack)?,
@@ -226,7 +226,7 @@ impl<'a> Runner<'a> {
             stack.wait_until(last);
         }
         self.collect(stack);
-        self.settle_calls(stack)?;
+        self.check_results(stack)?;
         if let Some(blocked) = self.blocked.first() {
             let said = format!("`{}` has not come back", blocked.call.name);
             return Err(self.failed(Class::Call, &blocked.span.clone(), said));
@@ -322,7 +322,7 @@ impl<'a> Runner<'a> {
                 None => break,
             }
         }
-        self.settle_calls(stack)?;
+        self.check_results(stack)?;
         let Some(mut sent) = self.pending.pop_front() else {
             let said = format!("nothing by {}", seconds(due.latest));
             return Err(self.failed(Class::Missing, &event.span, said));
@@ -394,7 +394,7 @@ impl<'a> Runner<'a> {
             .inject(&packet)
             .map_err(|what| unsupported(&event.span, what))?;
         self.collect(stack);
-        self.settle_calls(stack)
+        self.check_results(stack)
     }
 
     /// Returns the connection of an arriving packet; creates one if there is none.
@@ -464,15 +464,15 @@ impl<'a> Runner<'a> {
         match progress {
             Progress::Blocked(id) => self.blocked.push(blocked(id)),
             Progress::Returned(returned) => {
-                self.settle(&blocked(CallId(0)), at, &returned)?;
+                self.check_result(&blocked(CallId(0)), at, &returned)?;
             }
         }
         self.collect(stack);
-        self.settle_calls(stack)
+        self.check_results(stack)
     }
 
     /// Checks which calls have returned.
-    fn settle_calls(&mut self, stack: &mut dyn Stack) -> Result<(), Stop> {
+    fn check_results(&mut self, stack: &mut dyn Stack) -> Result<(), Stop> {
         let mut waiting = Vec::new();
         for blocked in core::mem::take(&mut self.blocked) {
             match stack.poll_call(blocked.id) {
@@ -484,7 +484,7 @@ impl<'a> Runner<'a> {
                         blocked.call.name,
                         returned.result
                     ));
-                    self.settle(&blocked, at, &returned)?;
+                    self.check_result(&blocked, at, &returned)?;
                 }
             }
         }
@@ -493,7 +493,12 @@ impl<'a> Runner<'a> {
     }
 
     /// Compares the result of a call with the script.
-    fn settle(&mut self, blocked: &Blocked, at: Instant, returned: &Returned) -> Result<(), Stop> {
+    fn check_result(
+        &mut self,
+        blocked: &Blocked,
+        at: Instant,
+        returned: &Returned,
+    ) -> Result<(), Stop> {
         let (call, span) = (&blocked.call, &blocked.span);
         let errno = returned.errno.as_deref().unwrap_or_default();
         let came = format!("{} {errno}", returned.result);
@@ -561,8 +566,8 @@ impl<'a> Runner<'a> {
             .map(|(name, value)| (name.to_owned(), python::Value::Int(value.into())))
             .collect();
         match program.run(&mut variables) {
-            Ok(outcome) => {
-                self.printed.extend(outcome.printed);
+            Ok(printed) => {
+                self.printed.extend(printed);
                 Ok(())
             }
             Err(python::Failed::Assertion { span, message }) => {

@@ -10,26 +10,16 @@ use gigatcp_wire::{Ecn, Flags};
 use super::flow::Flow;
 use crate::ast::{Cookie, EcnCounter, TcpOption};
 use crate::packet::{Body, Packet, Tcp};
-
-/// Letters of the control bits in the order of notation.
-const LETTERS: [(Flags, char); 9] = [
-    (Flags::SYN, 'S'),
-    (Flags::FIN, 'F'),
-    (Flags::RST, 'R'),
-    (Flags::PSH, 'P'),
-    (Flags::URG, 'U'),
-    (Flags::ECE, 'E'),
-    (Flags::CWR, 'W'),
-    (Flags::AE, 'A'),
-    (Flags::ACK, '.'),
-];
+use crate::parse::FLAG_LETTERS;
 
 /// Returns control bits as letters.
 pub fn letters(flags: Flags) -> String {
-    let set = LETTERS.iter().filter(|(flag, _)| flags.contains(*flag));
+    let set = FLAG_LETTERS
+        .iter()
+        .filter(|(_, flag)| flags.contains(*flag));
     match flags {
         Flags::NONE => "-".into(),
-        _ => set.map(|(_, letter)| *letter).collect(),
+        _ => set.map(|(letter, _)| *letter).collect(),
     }
 }
 

@@ -43,7 +43,7 @@ fn form(value: u64, unit: &Unit) -> Option<Form> {
         rest %= u128::from(unit.scale);
         digits += 1;
         // The smallest unit never needs more digits, so this form would not be chosen.
-        if digits > MOST_DIGITS {
+        if digits > MAX_DIGITS {
             return None;
         }
     }
@@ -57,7 +57,7 @@ fn form(value: u64, unit: &Unit) -> Option<Form> {
 }
 
 /// Digits of the largest 64-bit integer.
-const MOST_DIGITS: usize = 20;
+const MAX_DIGITS: usize = 20;
 
 /// Returns a real number in the shorter of plain and exponent notation. Plain is chosen if both are
 /// equally short.

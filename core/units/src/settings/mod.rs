@@ -11,10 +11,10 @@ use core::fmt;
 
 use crate::{Bytes, Duration, Rate};
 
-pub use text::{Misread, parts};
+pub use text::{TextError, parts};
 
-/// Value of a setting.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// Value of a setting. Values of one kind are ordered.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub enum Value {
     /// A duration.
     Time(Duration),
@@ -58,6 +58,46 @@ impl fmt::Display for Value {
     }
 }
 
+/// Declares parameters as constants, one row each: constant, kind of its values, name, default,
+/// minimum and maximum, summary.
+///
+/// ```
+/// gigatcp_units::parameters! {
+///     /// Mean time between two bursts.
+///     pub EVERY: Count = "every", Some(4), [1, 100], "seconds from one burst to the next";
+/// }
+/// assert_eq!(EVERY.name, "every");
+/// ```
+#[macro_export]
+macro_rules! parameters {
+    ($(
+        $(#[$about:meta])*
+        $visibility:vis $constant:ident: $kind:ident =
+            $name:literal, $default:expr, [$least:expr, $most:expr], $summary:expr;
+    )+) => {$(
+        $(#[$about])*
+        $visibility const $constant: $crate::settings::Parameter = $crate::settings::Parameter {
+            name: $name,
+            summary: $summary,
+            default: $crate::default_value!($default, $kind),
+            least: $crate::settings::Value::$kind($least),
+            most: $crate::settings::Value::$kind($most),
+        };
+    )+};
+}
+
+/// Converts an optional default of a parameter, in a constant.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! default_value {
+    ($default:expr, $kind:ident) => {
+        match $default {
+            Some(value) => Some($crate::settings::Value::$kind(value)),
+            None => None,
+        }
+    };
+}
+
 /// A parameter that can be set.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Parameter {
@@ -84,10 +124,7 @@ impl Parameter {
         Self {
             name,
             summary,
-            default: match default {
-                Some(time) => Some(Value::Time(time)),
-                None => None,
-            },
+            default: default_value!(default, Time),
             least: Value::Time(Duration::from_nanos(1)),
             most: Value::Time(Duration::from_secs(365 * 86_400)),
         }
@@ -99,10 +136,7 @@ impl Parameter {
         Self {
             name,
             summary,
-            default: match default {
-                Some(octets) => Some(Value::Octets(octets)),
-                None => None,
-            },
+            default: default_value!(default, Octets),
             least: Value::Octets(1),
             most: Value::Octets(1 << 50),
         }
@@ -119,10 +153,7 @@ impl Parameter {
         Self {
             name,
             summary,
-            default: match default {
-                Some(count) => Some(Value::Count(count)),
-                None => None,
-            },
+            default: default_value!(default, Count),
             least: Value::Count(1),
             most: Value::Count(most),
         }
@@ -134,10 +165,7 @@ impl Parameter {
         Self {
             name,
             summary,
-            default: match default {
-                Some(rate) => Some(Value::Rate(rate)),
-                None => None,
-            },
+            default: default_value!(default, Rate),
             least: Value::Rate(Rate::from_bps(1)),
             most: Value::Rate(Rate::MAX),
         }
@@ -154,10 +182,7 @@ impl Parameter {
         Self {
             name,
             summary,
-            default: match default {
-                Some(number) => Some(Value::Number(number)),
-                None => None,
-            },
+            default: default_value!(default, Number),
             least: Value::Number(bounds.0),
             most: Value::Number(bounds.1),
         }
@@ -177,23 +202,7 @@ impl Parameter {
 
     /// Returns whether `value` is within the bounds; `None` if it is of another kind.
     fn holds(&self, value: Value) -> Option<bool> {
-        Some(match (self.least, value, self.most) {
-            (Value::Time(least), Value::Time(value), Value::Time(most)) => {
-                (least..=most).contains(&value)
-            }
-            (Value::Octets(least), Value::Octets(value), Value::Octets(most))
-            | (Value::Count(least), Value::Count(value), Value::Count(most)) => {
-                (least..=most).contains(&value)
-            }
-            (Value::Number(least), Value::Number(value), Value::Number(most)) => {
-                (least..=most).contains(&value)
-            }
-            (Value::Rate(least), Value::Rate(value), Value::Rate(most)) => {
-                (least..=most).contains(&value)
-            }
-            (Value::Flag(_), Value::Flag(_), Value::Flag(_)) => true,
-            _ => return None,
-        })
+        (value.kind() == self.least.kind()).then(|| self.least <= value && value <= self.most)
     }
 }
 

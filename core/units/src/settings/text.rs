@@ -14,12 +14,12 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::{Parameter, Settings, SettingsError, Value};
-use crate::grammar;
+use crate::grammar::{self, ParseError, ParseErrorKind};
 use crate::nearest::nearest;
 
 /// Error of parsing settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Misread {
+pub struct TextError {
     /// The part that is wrong, and the reason.
     pub why: String,
     /// Location in the text.
@@ -30,7 +30,7 @@ pub struct Misread {
     pub hint: String,
 }
 
-impl Misread {
+impl TextError {
     /// Returns an error about `part`, which is at `span`.
     #[must_use]
     pub fn new(part: &str, span: Range<usize>, why: &str, hint: impl Into<String>) -> Self {
@@ -52,6 +52,21 @@ impl Misread {
     }
 }
 
+impl From<ParseError> for TextError {
+    fn from(error: ParseError) -> Self {
+        let nearest = match error.kind() {
+            ParseErrorKind::UnknownUnit { nearest, .. } => nearest.map(str::to_owned),
+            _ => None,
+        };
+        Self {
+            why: format!("{error}"),
+            span: error.span(),
+            nearest,
+            hint: error.hint(),
+        }
+    }
+}
+
 /// Returns the parts of a text between commas, with their locations.
 pub fn parts(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
     text.split(',').scan(0, |at, part| {
@@ -67,14 +82,14 @@ impl Settings {
     /// object with these `parameters`, for errors.
     ///
     /// # Errors
-    /// [`Misread`]: no such parameter, another kind of value, or one out of bounds.
+    /// [`TextError`]: no such parameter, another kind of value, or one out of bounds.
     pub fn read(
         &mut self,
         owner: &str,
         parameters: &'static [Parameter],
         part: &str,
         span: Range<usize>,
-    ) -> Result<(), Misread> {
+    ) -> Result<(), TextError> {
         let (name, text) = part.split_once([' ', '=']).unwrap_or((part, ""));
         let text = text.trim().trim_start_matches('=').trim();
         let Some(parameter) = parameters.iter().find(|parameter| parameter.name == name) else {
@@ -86,7 +101,7 @@ impl Settings {
                 Some(default) => format!("{kind}, as in \"{name} {default}\""),
                 None => format!("{kind}; {}", parameter.summary),
             };
-            return Err(Misread::new(
+            return Err(TextError::new(
                 part,
                 span,
                 &format!("`{name}` takes {kind}"),
@@ -102,7 +117,7 @@ impl Settings {
                     format!("`{name}` takes {kind}")
                 }
             };
-            Misread::new(part, span, &why, parameter.summary)
+            TextError::new(part, span, &why, parameter.summary)
         })
     }
 }
@@ -114,7 +129,7 @@ fn unknown(
     part: &str,
     name: &str,
     span: Range<usize>,
-) -> Misread {
+) -> TextError {
     let names = parameters.iter().map(|one| one.name);
     let listed: Vec<&str> = names.clone().collect();
     let hint = match &listed[..] {
@@ -122,7 +137,7 @@ fn unknown(
         listed => format!("one of {}", listed.join(", ")),
     };
     let why = format!("`{owner}` has no such setting");
-    Misread::new(part, span, &why, hint).suggest(name, names)
+    TextError::new(part, span, &why, hint).suggest(name, names)
 }
 
 /// Parses a value of the kind that a parameter has.
@@ -160,7 +175,7 @@ mod tests {
         Parameter::flag("poisson", "exponential times"),
     ];
 
-    fn read(text: &str) -> Result<Settings, Misread> {
+    fn read(text: &str) -> Result<Settings, TextError> {
         let mut settings = Settings::new();
         for (part, span) in parts(text) {
             settings.read("on-off", &PARAMETERS, part, span)?;

@@ -201,7 +201,7 @@ impl Host {
         while let Some(link) = &mut self.link
             && let Some((packet, cause)) = link.poll_dropped()
         {
-            let told = link.told_mtu();
+            let told = link.reported_mtu();
             if let Some(end) = packet.end_of_data()
                 && let Some(cause) = cause_of(cause, told.is_some())
             {

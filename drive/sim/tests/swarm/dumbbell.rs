@@ -221,7 +221,7 @@ pub fn hop(draw: &mut Draw, name: String) -> HopConfig {
         ecn_bleach: draw.chance(5),
         policer: policer(draw),
         mtu: None,
-        tells_too_big: false,
+        notifies_too_big: false,
         fragments: false,
         quick_start: false,
         rate_source: None,

@@ -180,7 +180,7 @@ fn elements(draw: &mut Draw, world: &mut WorldConfig, ip: IpVersion) {
         for _ in 0..2 {
             let link = any(draw, &mut world.links);
             link.mtu = Some(Bytes::new(mtu));
-            (link.tells_too_big, link.fragments) = (true, true);
+            (link.notifies_too_big, link.fragments) = (true, true);
         }
         for flow in &mut world.flows {
             for host in [&mut flow.sender, &mut flow.receiver] {

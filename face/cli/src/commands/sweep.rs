@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use clap_complete::engine::ArgValueCompleter;
 use gigatcp_design::address::digest;
 use gigatcp_design::question::Design;
-use gigatcp_design::{Question, Refused, Space};
+use gigatcp_design::{Question, QuestionError, Space};
 use gigatcp_plan::{Sweep as Section, Template};
 use gigatcp_sweep::rows::{CellRow, Column, find_metric, metrics};
 use gigatcp_sweep::stored_question::StoredQuestionError;
@@ -282,16 +282,16 @@ fn command() -> String {
     format!("gigatcp {}", words.collect::<Vec<_>>().join(" "))
 }
 
-fn refused(refused: Refused) -> Failure {
+fn refused(refused: QuestionError) -> Failure {
     Failure::Plan(Box::new(refused.diagnostics("sweep")))
 }
 
 /// What is said about a sweep that cannot be opened.
 pub(crate) fn unreadable(error: StoredQuestionError) -> Failure {
     match error {
-        StoredQuestionError::Plan(findings) => Failure::Plan(findings),
-        StoredQuestionError::Refused(wrong) => refused(wrong),
-        StoredQuestionError::Store(StoreError::Newer { .. }) => Failure::caused(&error)
+        AskedError::Plan(findings) => Failure::Plan(findings),
+        AskedError::QuestionError(wrong) => refused(wrong),
+        AskedError::Store(StoreError::Newer { .. }) => Failure::caused(&error)
             .effect("nothing was run or changed")
             .hint("use the version that wrote it, or another directory with `--out`"),
         StoredQuestionError::Store(_) | StoredQuestionError::Strange(_) => {

@@ -98,10 +98,10 @@ fn read(outcome: &Outcome, forward: usize) -> Facts {
         elapsed,
         bytes,
         goodput_bps: bytes as f64 * 8.0 / elapsed,
-        busy: there[BOTTLENECK].utilisation(outcome.now),
+        busy: there[BOTTLENECK].utilization(outcome.now),
         reverse_busy: back
             .iter()
-            .map(|hop| hop.utilisation(outcome.now))
+            .map(|hop| hop.utilization(outcome.now))
             .fold(0.0, f64::max),
         own_share: bytes as f64 / all.max(1) as f64,
         packets: there[BOTTLENECK].counters().arrived.packets,

@@ -96,7 +96,7 @@ impl Loop {
             let is_l4s = source.response == Response::Scalable;
             self.trial.next.flow = flow as u32;
             self.trial.next.is_l4s = is_l4s;
-            self.trial.next.takes_mark = is_l4s;
+            self.trial.next.is_markable = is_l4s;
             self.trial.arrive_at(self.now);
         }
     }

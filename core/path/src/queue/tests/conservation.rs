@@ -55,7 +55,7 @@ fn limits() -> impl Strategy<Value = Limits> {
 
 /// Packets inside, and the order of each flow's departures.
 #[derive(Default)]
-struct Books {
+struct Bookkeeping {
     inside: BTreeSet<u32>,
     backlog: Tally,
     sizes: BTreeMap<u32, u32>,
@@ -63,7 +63,7 @@ struct Books {
     last: BTreeMap<(u32, bool), u32>,
 }
 
-impl Books {
+impl Bookkeeping {
     fn come(&mut self, parcel: u32, octets: u32) {
         self.inside.insert(parcel);
         self.sizes.insert(parcel, octets);
@@ -83,7 +83,7 @@ impl Books {
         assert!(last.is_none_or(|last| last < ticket.parcel), "overtaken");
         assert_eq!(ticket.octets, self.sizes[&ticket.parcel]);
         assert!(
-            !(ticket.is_marked && ticket.takes_mark),
+            !(ticket.is_marked && ticket.is_markable),
             "marked and to be marked"
         );
     }
@@ -125,7 +125,7 @@ impl Run<'_> {
         let name = self.entry.name;
         let mut trial = Trial::new(name, self.set, self.limits);
         trial.link.rate = self.rate.map(Rate::from_bps);
-        let mut books = Books::default();
+        let mut books = Bookkeeping::default();
         let mut now = Instant::ZERO;
         let mut out = Vec::new();
         let mut seen = 0;
@@ -143,7 +143,7 @@ impl Run<'_> {
             if let Some(arrival) = event.arrival {
                 trial.next.octets = arrival.octets;
                 trial.next.flow = arrival.flow;
-                trial.next.takes_mark = arrival.ecn == 1 || arrival.ecn == 2;
+                trial.next.is_markable = arrival.ecn == 1 || arrival.ecn == 2;
                 trial.next.is_l4s = arrival.ecn >= 2;
                 let parcel = trial.arrive_at(now);
                 books.come(parcel, arrival.octets);

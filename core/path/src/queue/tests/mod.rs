@@ -76,7 +76,7 @@ impl Trial {
                 octets: 1000,
                 arrived: Instant::ZERO,
                 flow: 0,
-                takes_mark: true,
+                is_markable: true,
                 is_l4s: false,
                 is_marked: false,
             },
@@ -96,7 +96,7 @@ impl Trial {
 
     /// Sets whether packets that arrive from now on are ECN-capable.
     pub(super) fn speaks_ecn(&mut self, speaks: bool) {
-        self.next.takes_mark = speaks;
+        self.next.is_markable = speaks;
     }
 
     /// Processes the arrival of a packet of 1000 octets of that flow; returns its parcel.

@@ -124,7 +124,7 @@ impl Pair<'_> {
     fn arrive(&mut self, now: Instant, octets: u32, ecn: Ecn) {
         let next = &mut self.trial.next;
         next.octets = octets;
-        next.takes_mark = matches!(ecn, Ecn::Ect0 | Ecn::Ect1);
+        next.is_markable = matches!(ecn, Ecn::Ect0 | Ecn::Ect1);
         next.is_l4s = matches!(ecn, Ecn::Ect1 | Ecn::Ce);
         let number = self.trial.arrive_at(now);
         let packet = Packet {
@@ -145,7 +145,7 @@ impl Pair<'_> {
         let left = ticket.map(|ticket| ticket.parcel);
         assert_eq!(left, packet.map(|packet| packet.number), "at {now:?}");
         let (ticket, packet) = (ticket?, packet?);
-        let was_ce = ticket.is_l4s && !ticket.takes_mark && !ticket.is_marked;
+        let was_ce = ticket.is_l4s && !ticket.is_markable && !ticket.is_marked;
         let has_ce = ticket.is_marked || was_ce;
         assert_eq!(has_ce, packet.ecn == Ecn::Ce, "at {now:?}: {packet:?}");
         self.marks += u32::from(ticket.is_marked);

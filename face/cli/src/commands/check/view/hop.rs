@@ -56,7 +56,7 @@ impl HopView {
         }));
         impairments.extend(changes(hop));
         impairments.extend(hop.mtu.map(|mtu| {
-            let told = match (hop.fragments, hop.tells_too_big) {
+            let told = match (hop.fragments, hop.notifies_too_big) {
                 (true, _) => "fragments",
                 (false, true) => "told",
                 (false, false) => "silent",

@@ -9,28 +9,28 @@ use gigatcp_units::Instant;
 use crate::ack_filter::{AckFilter, EveryNth};
 use crate::config::{HopConfig, Period};
 use crate::link::Entrance;
-use crate::loss::{Harm, Losses};
+use crate::loss::{LossEffect, Losses};
 use crate::policer::{Color, Meter, Yellow};
-use crate::random::{Chance, Purpose};
+use crate::random::{Purpose, RandomEvent};
 use crate::{Parcel, Tally};
 
 /// Impairment outcome of one wire packet.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Fate {
+pub(crate) struct ImpairmentOutcome {
     /// Index of the loss model that drops it.
     pub(crate) lost_to: Option<usize>,
     pub(crate) is_policed: bool,
     pub(crate) is_corrupted: bool,
-    pub(crate) is_displaced: bool,
+    pub(crate) is_reordered: bool,
     pub(crate) is_duplicated: bool,
     pub(crate) is_marked: bool,
 }
 
-impl Fate {
+impl ImpairmentOutcome {
     /// Returns the part that queue and line use.
     pub(crate) const fn entrance(self) -> Entrance {
         Entrance {
-            is_displaced: self.is_displaced,
+            is_reordered: self.is_reordered,
             is_marked: self.is_marked,
         }
     }
@@ -42,9 +42,9 @@ pub(crate) struct Impairments {
     losses: Losses,
     loss_period: Option<Period>,
     corruptions: Losses,
-    reorder: Option<Chance>,
-    duplicate: Option<Chance>,
-    mark: Option<Chance>,
+    reorder: Option<RandomEvent>,
+    duplicate: Option<RandomEvent>,
+    mark: Option<RandomEvent>,
     policer: Option<Meter>,
     /// Packets that the policer found between its two rates.
     exceeding: Tally,
@@ -55,10 +55,11 @@ pub(crate) struct Impairments {
 impl Impairments {
     /// Returns the impairments of a configuration that has been checked.
     pub(crate) fn new(config: &HopConfig, seed: u64) -> Self {
-        let chance = |probability, purpose| Chance::new(probability, seed, &config.name, purpose);
-        let models = |models, harm| Losses::new(models, harm, seed, &config.name);
-        let losses = models(&config.loss, Harm::Loss);
-        let corruptions = models(&config.corrupt, Harm::Corruption);
+        let chance =
+            |probability, purpose| RandomEvent::new(probability, seed, &config.name, purpose);
+        let models = |models, effect| Losses::new(models, effect, seed, &config.name);
+        let losses = models(&config.loss, LossEffect::Loss);
+        let corruptions = models(&config.corrupt, LossEffect::Corruption);
         let reorder = config
             .reorder
             .map(|reorder| chance(reorder.probability, Purpose::Reorder));
@@ -124,26 +125,27 @@ impl Impairments {
     }
 
     /// Returns the outcome of the next wire packet, of `octets` IP bytes, at `now`.
-    pub(crate) fn judge(&mut self, now: Instant, octets: u64) -> Fate {
+    pub(crate) fn draw(&mut self, now: Instant, octets: u64) -> ImpairmentOutcome {
         if self.is_clean {
-            return Fate::default();
+            return ImpairmentOutcome::default();
         }
-        let strikes = |chance: &mut Option<Chance>| chance.as_mut().is_some_and(Chance::strikes);
+        let occurs =
+            |event: &mut Option<RandomEvent>| event.as_mut().is_some_and(RandomEvent::occurs);
         let takes = self.loss_period.is_none_or(|period| period.contains(now));
-        let lost_to = self.losses.judge().filter(|_| takes);
+        let lost_to = self.losses.select().filter(|_| takes);
         let meter = self.policer.as_mut().filter(|_| lost_to.is_none());
         let color = meter.map_or(Color::Green, |meter| meter.color(now, octets));
         if let Color::Yellow(_) = color {
             self.exceeding.add(Tally::new(1, octets));
         }
         let is_marked = color == Color::Yellow(Yellow::Mark);
-        Fate {
+        ImpairmentOutcome {
             lost_to,
             is_policed: matches!(color, Color::Red | Color::Yellow(Yellow::Drop)),
-            is_corrupted: self.corruptions.judge().is_some(),
-            is_displaced: strikes(&mut self.reorder),
-            is_duplicated: strikes(&mut self.duplicate),
-            is_marked: strikes(&mut self.mark) | is_marked,
+            is_corrupted: self.corruptions.select().is_some(),
+            is_reordered: occurs(&mut self.reorder),
+            is_duplicated: occurs(&mut self.duplicate),
+            is_marked: occurs(&mut self.mark) | is_marked,
         }
     }
 
@@ -172,10 +174,10 @@ mod tests {
     use super::*;
     use crate::{LossModel, Reorder};
 
-    fn fates(config: &HopConfig) -> Vec<Fate> {
-        let mut fates = Impairments::new(config, 9);
+    fn impairments(config: &HopConfig) -> Vec<ImpairmentOutcome> {
+        let mut impairments = Impairments::new(config, 9);
         (0..5_000)
-            .map(|_| fates.judge(Instant::ZERO, 1500))
+            .map(|_| impairments.draw(Instant::ZERO, 1500))
             .collect()
     }
 
@@ -196,10 +198,10 @@ mod tests {
             mark: Some(tenth),
             ..only_reorder.clone()
         };
-        let displaced = |config| fates(config).into_iter().map(|f| f.is_displaced);
+        let displaced = |config| impairments(config).into_iter().map(|f| f.is_reordered);
         assert!(displaced(&only_reorder).eq(displaced(&everything)));
-        let all = fates(&everything);
-        assert!(all.iter().any(|f| f.is_displaced != f.is_duplicated));
+        let all = impairments(&everything);
+        assert!(all.iter().any(|f| f.is_reordered != f.is_duplicated));
         assert!(all.iter().any(|f| f.is_marked != f.is_duplicated));
         assert!(all.iter().any(|f| f.lost_to.is_some() && f.is_duplicated));
     }
@@ -214,8 +216,13 @@ mod tests {
             }),
             ..HopConfig::default()
         };
-        let mut fates = Impairments::new(&config, 9);
-        let mut is_lost = |ns: u64| fates.judge(Instant::from_nanos(ns), 1500).lost_to.is_some();
+        let mut impairments = Impairments::new(&config, 9);
+        let mut is_lost = |ns: u64| {
+            impairments
+                .draw(Instant::from_nanos(ns), 1500)
+                .lost_to
+                .is_some()
+        };
         let lost: Vec<u64> = (1..30).filter(|ns| is_lost(*ns)).collect();
         assert!(lost.iter().copied().eq([10, 12, 14, 16, 18]));
     }

@@ -77,7 +77,7 @@ impl Moment {
 
 /// Running state of the serializer of a hop.
 #[derive(Clone, Debug)]
-pub(crate) struct Serialiser {
+pub(crate) struct Serializer {
     rate: Option<Rate>,
     overhead: u64,
     per_packet: u64,
@@ -90,9 +90,9 @@ pub(crate) struct Serialiser {
     known: (u64, Moment),
 }
 
-impl Serialiser {
+impl Serializer {
     pub(crate) fn new(config: &HopConfig) -> Self {
-        let mut serialiser = Self {
+        let mut serializer = Self {
             rate: config.rate,
             overhead: config.link_overhead.as_u64(),
             per_packet: config.per_packet.as_nanos(),
@@ -100,8 +100,8 @@ impl Serialiser {
             idle: Duration::ZERO,
             known: (0, Moment::default()),
         };
-        serialiser.known.1 = serialiser.service_time(0);
-        serialiser
+        serializer.known.1 = serializer.service_time(0);
+        serializer
     }
 
     /// Accepts a packet of `ip_bytes` at `now`; returns when its service ends.
@@ -249,8 +249,8 @@ mod tests {
     use super::*;
     use crate::parcel::tests::Numbered;
 
-    fn serialiser(bps: u64, overhead: u64, per_packet: u64) -> Serialiser {
-        Serialiser::new(&HopConfig {
+    fn serializer(bps: u64, overhead: u64, per_packet: u64) -> Serializer {
+        Serializer::new(&HopConfig {
             rate: Some(Rate::from_bps(bps)),
             link_overhead: Bytes::new(overhead),
             per_packet: Duration::from_nanos(per_packet),
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn ten_gigabit_ethernet_serves_a_full_frame_in_1230_point_4_ns() {
-        let mut link = serialiser(10_000_000_000, 38, 0);
+        let mut link = serializer(10_000_000_000, 38, 0);
         let departures = [(); 5].map(|()| link.serve(Instant::ZERO, 1500).instant().as_nanos());
         assert_eq!(departures, [1231, 2461, 3692, 4922, 6152]);
     }
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn the_long_run_rate_is_exact() {
         for bps in [3, 333_333_333, 9_999_999_967, 100_000_000_003, u64::MAX] {
-            let mut link = serialiser(bps, 38, 0);
+            let mut link = serializer(bps, 38, 0);
             let packets = 10_000_000_u64;
             for _ in 0..packets {
                 link.serve(Instant::ZERO, 1500);
@@ -287,8 +287,8 @@ mod tests {
     #[test]
     fn serving_many_at_once_ends_when_serving_each_does() {
         for bps in [333_333_333, 99_999_999_977, u64::MAX] {
-            let mut at_once = serialiser(bps, 38, 0);
-            let mut one_by_one = serialiser(bps, 38, 0);
+            let mut at_once = serializer(bps, 38, 0);
+            let mut one_by_one = serializer(bps, 38, 0);
             for _ in 0..200 {
                 let frames = Frames::of(&Numbered::several(0, 64, 1500, 77));
                 let ends = (0..64).map(|i| one_by_one.serve(Instant::ZERO, frames.size(i)));
@@ -301,14 +301,14 @@ mod tests {
 
     #[test]
     fn the_longer_of_rate_and_packet_ceiling_decides() {
-        let mut link = serialiser(1_000_000_000, 0, 1000);
+        let mut link = serializer(1_000_000_000, 0, 1000);
         assert_eq!(link.serve(Instant::ZERO, 40).instant().as_nanos(), 1000);
         assert_eq!(link.serve(Instant::ZERO, 1250).instant().as_nanos(), 11_000);
     }
 
     #[test]
     fn busy_time_leaves_the_gaps_out() {
-        let mut link = serialiser(8_000_000_000, 0, 0);
+        let mut link = serializer(8_000_000_000, 0, 0);
         link.serve(Instant::from_nanos(100), 50);
         link.serve(Instant::from_nanos(1000), 50);
         let busy = |ns| link.busy_time(Instant::from_nanos(ns)).as_nanos();
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_link_that_stands_still_serves_in_the_far_future() {
-        let mut link = serialiser(0, 0, 0);
+        let mut link = serializer(0, 0, 0);
         let departure = link.serve(Instant::from_nanos(5), 1500).instant();
         assert_eq!(departure, Instant::FAR_FUTURE);
         assert_eq!(

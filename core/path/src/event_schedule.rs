@@ -10,28 +10,28 @@ use gigatcp_units::Instant;
 
 /// Time at which an element acts.
 #[derive(Clone, Copy, Debug)]
-struct Appointment {
+struct ScheduledEvent {
     at: Instant,
     element: u32,
 }
 
-impl Appointment {
+impl ScheduledEvent {
     #[inline]
     fn is_before(self, other: Self) -> bool {
         self.at < other.at || (self.at == other.at && self.element < other.element)
     }
 }
 
-/// Appointments of elements, which are numbered from zero.
+/// EventSchedule of elements, which are numbered from zero.
 #[derive(Clone, Debug)]
-pub struct Appointments {
+pub struct EventSchedule {
     /// Each element's appointment, as a binary heap.
-    heap: Vec<Appointment>,
+    heap: Vec<ScheduledEvent>,
     /// Position of each element in `heap`.
     place: Vec<u32>,
 }
 
-impl Appointments {
+impl EventSchedule {
     /// Returns a schedule without appointments for `elements` elements.
     #[must_use]
     pub fn new(elements: usize) -> Self {
@@ -40,7 +40,7 @@ impl Appointments {
         Self {
             heap: numbers
                 .clone()
-                .map(|element| Appointment { at, element })
+                .map(|element| ScheduledEvent { at, element })
                 .collect(),
             place: numbers.collect(),
         }
@@ -50,7 +50,7 @@ impl Appointments {
     pub fn grow(&mut self, elements: usize) {
         for element in self.place.len()..elements {
             self.place.push(element as u32);
-            self.heap.push(Appointment {
+            self.heap.push(ScheduledEvent {
                 at: Instant::FAR_FUTURE,
                 element: element as u32,
             });
@@ -81,9 +81,9 @@ impl Appointments {
         let place = self.place[element] as usize;
         let before = self.heap[place];
         if at < before.at {
-            self.rise(place, Appointment { at, ..before });
+            self.rise(place, ScheduledEvent { at, ..before });
         } else if at > before.at {
-            self.sink(place, Appointment { at, ..before });
+            self.sink(place, ScheduledEvent { at, ..before });
         }
         self.assert_invariants(element);
     }
@@ -115,7 +115,7 @@ impl Appointments {
         let place = self.place[element] as usize;
         let before = self.heap[place];
         if at < before.at {
-            self.rise(place, Appointment { at, ..before });
+            self.rise(place, ScheduledEvent { at, ..before });
         }
         self.assert_invariants(element);
     }
@@ -128,13 +128,13 @@ impl Appointments {
     }
 
     #[inline]
-    fn put(&mut self, place: usize, entry: Appointment) {
+    fn put(&mut self, place: usize, entry: ScheduledEvent) {
         self.heap[place] = entry;
         self.place[entry.element as usize] = place as u32;
     }
 
     /// Puts `entry` at `place` or above, moving later entries down.
-    fn rise(&mut self, mut place: usize, entry: Appointment) {
+    fn rise(&mut self, mut place: usize, entry: ScheduledEvent) {
         while place > 0 {
             let parent = (place - 1) / 2;
             let above = self.heap[parent];
@@ -149,7 +149,7 @@ impl Appointments {
 
     /// Puts `entry` at `place` or below, moving earlier entries up.
     #[inline(always)]
-    fn sink(&mut self, mut place: usize, entry: Appointment) {
+    fn sink(&mut self, mut place: usize, entry: ScheduledEvent) {
         loop {
             let mut child = 2 * place + 1;
             let Some(mut below) = self.heap.get(child).copied() else {
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn an_appointment_is_brought_forward_and_never_put_off() {
-        let mut appointments = Appointments::new(3);
+        let mut appointments = EventSchedule::new(3);
         assert!(appointments.is_free(1));
         appointments.bring_forward(1, Instant::from_nanos(20));
         appointments.bring_forward(2, Instant::from_nanos(30));
@@ -191,12 +191,12 @@ mod tests {
 
     #[test]
     fn of_no_elements_none_has_an_appointment() {
-        assert_eq!(Appointments::new(0).first().0, Instant::FAR_FUTURE);
+        assert_eq!(EventSchedule::new(0).first().0, Instant::FAR_FUTURE);
     }
 
     #[test]
     fn the_earliest_comes_first_and_ties_go_to_the_lower_number() {
-        let mut appointments = Appointments::new(50);
+        let mut appointments = EventSchedule::new(50);
         let mut random = 12345_u64;
         let mut times = alloc::vec![Instant::FAR_FUTURE; 50];
         for _ in 0..5000 {

@@ -1,0 +1,40 @@
+//! Enums whose variants are rows of a table.
+
+/// Generates an enum from rows: a description, a variant and its text. The enum has `ALL`, its
+/// variants in the order of the rows; `index`, the place in that list; and a function for the text.
+macro_rules! table_of {
+    (
+        $(#[$about:meta])*
+        $type:ident, $(#[$about_text:meta])* $text_of:ident {
+            $($(#[$doc:meta])+ $name:ident = $text:literal;)+
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[repr(u8)]
+        pub enum $type {
+            $($(#[$doc])+ $name,)+
+        }
+
+        impl $type {
+            /// Number of variants.
+            pub const COUNT: usize = [$($text),+].len();
+
+            /// Every variant, in the order of reports.
+            pub const ALL: [Self; Self::COUNT] = [$(Self::$name),+];
+
+            $(#[$about_text])*
+            #[must_use]
+            pub const fn $text_of(self) -> &'static str {
+                match self { $(Self::$name => $text,)+ }
+            }
+
+            /// Returns the index in `ALL`.
+            #[must_use]
+            pub const fn index(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}
+pub(crate) use table_of;
