@@ -92,7 +92,7 @@ fn syn(now: Instant) -> Segment<Phantom> {
 
 /// Sends `count` SYNs, a hundred thousand a second, to a listener with `syn_cookies`. The driver
 /// polls the output after each.
-pub fn suffer(count: u32, syn_cookies: SynCookies) -> Cost {
+pub fn run(count: u32, syn_cookies: SynCookies) -> Cost {
     let mark = Mark::new();
     let mut now = Instant::ZERO + Duration::from_secs(1_000);
     let mut listener = Listener::new(config(syn_cookies));

@@ -149,7 +149,7 @@ pub const ALL: [Attack; 14] = [
 ];
 
 /// Runs one attack over `ip`; returns its cost.
-pub fn suffer(attack: &Attack, ip: IpVersion) -> Cost {
+pub fn run(attack: &Attack, ip: IpVersion) -> Cost {
     measure(ip, attack.name == "tiny-mss", attack.act)
 }
 

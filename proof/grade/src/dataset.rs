@@ -12,7 +12,7 @@ use crate::kernels::corpus::{CaseDir, Place as KernelPlace};
 use crate::kernels::families;
 use crate::kernels::label::Label;
 use crate::metamorphic::{Change, changed, packets, pcap};
-use crate::worlds::{GradedWorld, Paths, Place, by_time, next_limit, two_causes, world};
+use crate::worlds::{CapturePoint, GradedWorld, Paths, by_time, next_limit, two_causes, world};
 
 /// Capture points.
 pub const PLACES: [&str; 4] = ["sender", "receiver", "middle", "both"];
@@ -188,16 +188,16 @@ pub fn of_next_limit(seed: u64) -> Result<Vec<Observed>, String> {
 
 fn seen(
     world: &GradedWorld,
-    known: impl Fn(Place, usize) -> Known,
+    known: impl Fn(CapturePoint, usize) -> Known,
 ) -> Result<Vec<Observed>, String> {
     let [sender, receiver, middle] = world.captures()?;
     let source = |name: &str, bytes: &[u8]| Source::bytes(name, bytes.to_vec());
     let sets = [
-        (Place::Sender, vec![source("sender", &sender)]),
-        (Place::Receiver, vec![source("receiver", &receiver)]),
-        (Place::Middle, vec![source("middle", &middle)]),
+        (CapturePoint::Sender, vec![source("sender", &sender)]),
+        (CapturePoint::Receiver, vec![source("receiver", &receiver)]),
+        (CapturePoint::Middle, vec![source("middle", &middle)]),
         (
-            Place::Both,
+            CapturePoint::Both,
             vec![source("sender", &sender), source("receiver", &receiver)],
         ),
     ];

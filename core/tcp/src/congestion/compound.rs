@@ -86,7 +86,7 @@ impl Law for Compound {
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         window.grow_by_segments(window.segments(), acked);
         let due = core::mem::take(&mut self.due);
         self.dwnd = self.dwnd.saturating_add(due);

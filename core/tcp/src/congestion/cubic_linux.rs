@@ -32,11 +32,11 @@
 //! has ABE.
 
 #[cfg(test)]
-mod as_the_kernel;
+mod reference;
 
 use gigatcp_units::{Bytes, Duration, Instant};
 
-use super::gate::{Gate, Passage};
+use super::gate::{AckEffect, Gate};
 use super::slow_start::SlowStartState;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, SlowStart, WindowBounds};
 
@@ -278,7 +278,7 @@ impl CubicLinux {
     }
 
     /// Grows the window in slow start for `acked` segments; returns the segments left over.
-    fn open(&mut self, ack: &Ack, acked: u64) -> u64 {
+    fn grow_slow_start(&mut self, ack: &Ack, acked: u64) -> u64 {
         let smss = u64::from(self.smss);
         let octets = |segments: u32| u64::from(segments) * smss;
         let whole = Ack {
@@ -286,7 +286,7 @@ impl CubicLinux {
             ..*ack
         };
         let ceiling = octets(self.ssthresh);
-        let (opened, threshold) = self.opening.open(&whole, octets(self.cwnd), ceiling);
+        let (opened, threshold) = self.opening.grow(&whole, octets(self.cwnd), ceiling);
         // Variants that grow by less than a segment carry the rest here.
         let opened = opened.saturating_add(self.cwnd_cnt);
         let before = self.cwnd;
@@ -303,7 +303,7 @@ impl CubicLinux {
     }
 
     /// Grows the window in congestion avoidance for `acked` segments.
-    fn avoid(&mut self, now: Instant, acked: u64) {
+    fn grow_avoidance(&mut self, now: Instant, acked: u64) {
         self.opening.on_leaving(now);
         let cnt = self.memory.update(self.cwnd, acked, ticks(now.as_nanos()));
         // Credit from slower growth counts for one segment at most.
@@ -335,19 +335,19 @@ impl CongestionControl for CubicLinux {
         if let Some(rtt) = ack.rtt {
             self.memory.on_rtt(rtt, ticks(ack.now.as_nanos()));
         }
-        if self.gate.passage(ack) == Passage::Shut {
+        if self.gate.effect(ack) == AckEffect::None {
             return;
         }
         let acked = self.segments(ack.acked.as_u64());
         let left = if self.is_in_slow_start() {
-            self.open(ack, acked)
+            self.grow_slow_start(ack, acked)
         } else if ack.cwnd_limited {
             acked
         } else {
             0
         };
         if left > 0 {
-            self.avoid(ack.now, left);
+            self.grow_avoidance(ack.now, left);
         }
     }
 

@@ -177,7 +177,7 @@ impl Law for Htcp {
         self.sample_throughput(window, ack);
     }
 
-    fn avoid(&mut self, window: &mut Window, ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, ack: &Ack, acked: u64) {
         let alpha = self.alpha(ticks(ack.now));
         window.grow_by_share(acked, alpha, SCALE);
     }

@@ -89,7 +89,7 @@ impl Law for Vegas {
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, ack: &Ack, acked: u64) {
         let growth = if ack.phase == Phase::Open {
             core::mem::take(&mut self.growth)
         } else {

@@ -92,7 +92,7 @@ impl Law for Yeah {
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         let segments = window.segments();
         let per_segment = if self.slow_rounds == 0 {
             segments.min(MAX_ACKED)

@@ -17,7 +17,7 @@ use super::Connection;
 use super::authenticate;
 use super::ecn::OPTION_ROOM;
 use crate::congestion::{CongestionKind, WindowBounds};
-use crate::recovery::Judgment;
+use crate::recovery::LossDetection;
 use crate::space::{Length, Usable};
 
 /// Maximum octets of options in a header.
@@ -27,7 +27,7 @@ const MOST_OPTIONS: u32 = 40;
 const TIMESTAMPS_LEN: u32 = 12;
 
 /// Effect of the path MTU search on new data.
-pub(super) enum Turn<P> {
+pub(super) enum ProbeDecision<P> {
     /// New data may leave.
     Go,
     /// Nothing new may leave until cwnd has room for a probe.
@@ -128,9 +128,9 @@ impl<P: Payload> Connection<P> {
             return;
         }
         self.recovery.on_resegmentation(self.snd.una..self.snd.nxt);
-        let lost = Judgment {
+        let lost = LossDetection {
             lost: Some((seq, octets, LossVerdict::TooBig)),
-            ..Judgment::default()
+            ..LossDetection::default()
         };
         self.put_lost(now, &lost);
         self.put_phase(now, from);
@@ -144,16 +144,16 @@ impl<P: Payload> Connection<P> {
         now: Instant,
         Length(unsent): Length,
         Usable { allowance, window }: Usable,
-    ) -> Turn<P> {
+    ) -> ProbeDecision<P> {
         if !self.profile.path_mtu.plpmtud {
             self.age_path_mtu(now);
-            return Turn::Go;
+            return ProbeDecision::Go;
         }
         if !self.recovery.is_quiet() {
-            return Turn::Go;
+            return ProbeDecision::Go;
         }
         let Some(mtu) = self.path.next_probe(now, &self.profile) else {
-            return Turn::Go;
+            return ProbeDecision::Go;
         };
         let len = u64::from(self.smss_of(mtu));
         let smss = u64::from(self.smss);
@@ -162,16 +162,16 @@ impl<P: Payload> Connection<P> {
         let needed = len + (u64::from(self.profile.recovery.dup_thresh) + 1) * smss;
         let cwnd = self.congestion.cwnd().as_u64();
         if len <= smss || unsent.min(window).min(cwnd) < needed {
-            return Turn::Go;
+            return ProbeDecision::Go;
         }
         if allowance < len {
             return if self.board.pipe() > 0 {
-                Turn::Wait
+                ProbeDecision::Wait
             } else {
-                Turn::Go
+                ProbeDecision::Go
             };
         }
-        Turn::Probe(self.send_probe(now, len, mtu))
+        ProbeDecision::Probe(self.send_probe(now, len, mtu))
     }
 
     fn send_probe(&mut self, now: Instant, len: u64, mtu: u32) -> Segment<P> {
@@ -214,18 +214,18 @@ impl<P: Payload> Connection<P> {
 
     /// Removes the congestion from a loss of the probe alone: it was too big.
     #[cold]
-    pub(super) fn excuse_probe(&mut self, now: Instant, judgment: Judgment) -> Judgment {
+    pub(super) fn excuse_probe(&mut self, now: Instant, detection: LossDetection) -> LossDetection {
         let Some(probe) = self.path.probe() else {
-            return judgment;
+            return detection;
         };
-        let (first, octets) = judgment.lost.map_or((0, 0), |(seq, len, _)| (seq, len));
-        let is_alone = judgment.congestion == Some(CongestionKind::Loss)
+        let (first, octets) = detection.lost.map_or((0, 0), |(seq, len, _)| (seq, len));
+        let is_alone = detection.congestion == Some(CongestionKind::Loss)
             && probe.start == self.snd.una
             && probe.start == first
             && first + octets <= probe.end;
         if !is_alone {
             self.path.forget_probe();
-            return judgment;
+            return detection;
         }
         self.counters.path_mtu_probes_lost += 1;
         self.path.on_probe_lost(&self.profile);
@@ -235,9 +235,9 @@ impl<P: Payload> Connection<P> {
         self.recovery.on_probe_lost(self.snd.una..self.snd.nxt);
         self.eifel.stop();
         self.put_phase(now, from);
-        Judgment {
+        LossDetection {
             congestion: None,
-            ..judgment
+            ..detection
         }
     }
 

@@ -61,7 +61,7 @@ pub enum Paths {
 
 /// Capture point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum CapturePoint {
     /// At the sending host.
     Sender,
     /// At the receiving host.
@@ -243,8 +243,8 @@ impl GradedWorld {
     ///
     /// Behind a path MTU black hole a capture shows that no data arrived, but not why.
     #[must_use]
-    pub fn truth(&self, place: Place) -> &'static str {
-        let sees_data = matches!(place, Place::Sender | Place::Both);
+    pub fn truth(&self, place: CapturePoint) -> &'static str {
+        let sees_data = matches!(place, CapturePoint::Sender | CapturePoint::Both);
         if self.cause == "pmtu-black-hole" && !sees_data {
             "unknown"
         } else {

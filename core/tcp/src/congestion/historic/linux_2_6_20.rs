@@ -206,14 +206,14 @@ impl<L: Law> Control<L> {
     }
 
     /// Grows the window in slow start, in whole segments.
-    fn open(&mut self, ack: &Ack) {
+    fn grow_slow_start(&mut self, ack: &Ack) {
         let smss = u64::from(self.smss);
         let ack = Ack {
             cwnd_limited: true,
             ..*ack
         };
         let cwnd = u64::from(self.cwnd) * smss;
-        let (opened, threshold) = self.opening.open(&ack, cwnd, u64::MAX);
+        let (opened, threshold) = self.opening.grow(&ack, cwnd, u64::MAX);
         // Octets that do not make a segment yet are kept outside the window.
         let octets = opened.saturating_add(self.opened);
         self.cwnd = u32::try_from(octets / smss).unwrap_or(u32::MAX).max(1);
@@ -224,7 +224,7 @@ impl<L: Law> Control<L> {
         }
     }
 
-    fn avoid(&mut self, now: Instant) {
+    fn grow_avoidance(&mut self, now: Instant) {
         self.law.on_counted_ack();
         let now = ticks(now.as_nanos());
         if !self.history.is_fresh(self.cwnd, now) {
@@ -302,10 +302,10 @@ impl<L: Law> CongestionControl for Control<L> {
             return;
         }
         if self.is_in_slow_start() {
-            self.open(ack);
+            self.grow_slow_start(ack);
         } else {
             self.opening.on_leaving(ack.now);
-            self.avoid(ack.now);
+            self.grow_avoidance(ack.now);
         }
     }
 
