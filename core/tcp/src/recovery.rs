@@ -68,12 +68,6 @@ impl ReduceAgain {
         }
     }
 
-    /// Returns the choice with this name.
-    #[must_use]
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|choice| choice.name() == name)
-    }
-
     fn applies(self, phase: Phase, prr: bool) -> bool {
         match self {
             Self::Never => false,

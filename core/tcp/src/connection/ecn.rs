@@ -13,7 +13,7 @@ use gigatcp_events::{CwndCause, EcnFeedback, Event, EventMask, Phase};
 use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{Ecn, Flags, MAX_OPTIONS_LEN, Options, Payload, Segment};
 
-use super::{Connection, Failure, Reset};
+use super::{Connection, Failure, Reset, authenticate};
 use crate::ecn::{
     ALL_FIELDS, AckReport, Arrived, EcnOption, EcnReceiver, Feedback, Marked, OptionSeen,
 };
@@ -22,9 +22,6 @@ use crate::space::{Length, Offset};
 
 /// SACK blocks that take precedence over an AccECN option (RFC 9768 section 3.2.3.3).
 const SACK_BLOCKS_KEPT: usize = 2;
-
-/// Octets of the authentication option (RFC 5925 section 2.2, RFC 5926: 96 bits of code).
-const AUTHENTICATION_LEN: usize = 16;
 
 /// Octets of the longest AccECN option.
 pub(super) const OPTION_ROOM: u64 = 12;
@@ -346,14 +343,14 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// Octets of the authentication option in each segment.
+    pub(super) fn authentication_room(&self) -> usize {
+        usize::from(self.authentication.is_some()) * authenticate::OPTION_LEN
+    }
+
     /// Octets of options that a segment may have before it is signed.
     pub(super) fn option_room(&self) -> usize {
-        let code = if self.authentication.is_some() {
-            AUTHENTICATION_LEN
-        } else {
-            0
-        };
-        MAX_OPTIONS_LEN - code
+        MAX_OPTIONS_LEN - self.authentication_room()
     }
 
     /// Whether a segment with `len` octets of data has space for an AccECN option. With accurate

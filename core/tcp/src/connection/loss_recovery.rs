@@ -58,11 +58,16 @@ impl<P: Payload> Connection<P> {
         if self.recovery.phase() == Phase::Loss {
             self.run_frto(now, received_at, revealed, duplicate);
         }
+        self.run_recovery(now, revealed.acked, duplicate)
+    }
+
+    /// Runs loss detection for an acknowledgment, or for the reordering timer.
+    fn run_recovery(&mut self, now: Instant, acked: u64, duplicate: bool) -> LossDetection {
         let from = self.recovery.phase();
         let facts = AckFacts {
             una: self.snd.una,
             nxt: self.snd.nxt,
-            acked: revealed.acked,
+            acked,
             duplicate,
             sack: self.handshake.sack,
             smss: self.smss,
@@ -141,18 +146,7 @@ impl<P: Payload> Connection<P> {
 
     /// Handles the reordering timer: RFC 8985 section 6.2 step 5.
     fn on_reordering_timeout(&mut self, now: Instant) {
-        let from = self.recovery.phase();
-        let facts = AckFacts {
-            una: self.snd.una,
-            nxt: self.snd.nxt,
-            acked: 0,
-            duplicate: false,
-            sack: self.handshake.sack,
-            smss: self.smss,
-            overdue: self.overdue(now),
-        };
-        let mut detection = self.recovery.on_ack(&self.profile, &mut self.board, &facts);
-        self.after_loss_detection(now, from, &detection);
+        let mut detection = self.run_recovery(now, 0, false);
         if detection.congestion.is_some() {
             detection = self.excuse_probe(now, detection);
         }

@@ -14,7 +14,6 @@ use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{Flags, Payload, RouterRequest, Segment};
 
 use super::Connection;
-use super::authenticate;
 use super::ecn::OPTION_ROOM;
 use crate::congestion::{CongestionKind, WindowBounds};
 use crate::recovery::LossDetection;
@@ -50,7 +49,7 @@ impl<P: Payload> Connection<P> {
     pub(super) fn smss_of(&self, mtu: u32) -> u32 {
         let mss = self.mss_of(mtu);
         let stamps = u32::from(self.timestamps.is_some()) * TIMESTAMPS_LEN;
-        let codes = u32::from(self.authentication.is_some()) * authenticate::OPTION_LEN;
+        let codes = self.authentication_room() as u32;
         let counters = u32::from(self.ecn.makes_room()) * OPTION_ROOM as u32;
         let start = u32::from(self.quick_start.has_room()) * RouterRequest::OPTION_LEN as u32;
         let routers = self.routers.room().max(start);

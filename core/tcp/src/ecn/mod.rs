@@ -84,12 +84,6 @@ impl EcnMode {
         }
     }
 
-    /// Returns the mode named `name`.
-    #[must_use]
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.name() == name)
-    }
-
     const fn requests(self) -> EcnFeedback {
         match self {
             Self::Off | Self::Passive | Self::PassiveClassic => EcnFeedback::None,
@@ -133,12 +127,6 @@ impl EcnOption {
             Self::Due => "due",
             Self::Always => "always",
         }
-    }
-
-    /// Returns the choice named `name`.
-    #[must_use]
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|choice| choice.name() == name)
     }
 }
 
