@@ -18,7 +18,7 @@ use crate::worlds::{CapturePoint, GradedWorld, Paths, by_time, next_limit, two_c
 pub const PLACES: [&str; 4] = ["sender", "receiver", "middle", "both"];
 
 /// Result of one capture of a connection, with the correct answer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Observed {
     /// Name of the connection, for a reader.
     pub name: String,
@@ -74,6 +74,7 @@ impl Observed {
 }
 
 /// Facts about a connection known before its captures are analyzed.
+#[derive(Default)]
 struct Known {
     name: String,
     truth: String,
@@ -92,12 +93,8 @@ impl Known {
         Self {
             name,
             truth: truth.to_owned(),
-            acceptable: Vec::new(),
             place,
-            kernel: None,
-            second: None,
-            phases: Vec::new(),
-            rates: None,
+            ..Self::default()
         }
     }
 
@@ -316,17 +313,9 @@ fn observe(sources: &[Source], known: Known) -> Result<Observed, String> {
         acceptable: known.acceptable,
         second: known.second,
         rates: known.rates,
-        next: None,
         place: known.place,
         said: "unknown".into(),
-        ranked: Vec::new(),
-        notes: Vec::new(),
-        confidence: 0.0,
-        probability: None,
-        cost: None,
-        capacity: None,
-        throughput_bps: 0.0,
-        account: String::new(),
+        ..Observed::default()
     };
     if let Some(answer) = answer {
         observed.hear(&answer);
