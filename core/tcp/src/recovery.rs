@@ -272,7 +272,7 @@ impl Recovery {
     }
 
     /// Notes a loss of `probe` that a tail loss probe repaired before detection. RFC 8985 section
-    /// 7.4. The episode ends as it begins. Returns whether to on_ack_in_cwr the window for it.
+    /// 7.4. The episode ends as it begins. Returns whether to reduce the window for it.
     pub fn on_probe_repair(&mut self, probe: Range<u64>) -> bool {
         if !matches!(self.phase, Phase::Open | Phase::Disorder) {
             return false;

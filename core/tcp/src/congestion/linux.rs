@@ -22,8 +22,7 @@ pub(super) fn ticks(at: Instant) -> u64 {
     at.as_nanos() / (1_000_000_000 / HZ)
 }
 
-/// Returns the cubic function with the plateau `origin`, which it reaches `k`/1024 s after the
-/// start of the stage, at `elapsed` ticks.
+/// Returns the cubic function at `elapsed` ticks. It reaches the plateau `origin` after `k`/1024 s.
 pub(super) fn cubic(origin: u64, k: u64, elapsed: u64) -> u64 {
     let t = (elapsed.min(1 << 40) << TIME_BITS) / HZ;
     // Seventeen years: the bound keeps the product within 128 bits.
@@ -47,8 +46,8 @@ pub(super) struct RenoWindow {
 }
 
 impl RenoWindow {
-    /// Returns the most ACKs per segment with which a window of `cwnd` does not fall behind.
-    /// Reno's grows by a segment per `eighths`/8 windows.
+    /// Returns the maximum ACKs per segment with which `cwnd` does not fall behind. Reno's window
+    /// grows by a segment per `eighths`/8 windows.
     pub(super) fn max_acks(&mut self, cwnd: u64, eighths: u64) -> u64 {
         let per_segment = (cwnd * eighths / 8).max(1);
         let steps = self.uncounted.saturating_sub(1) / per_segment;
@@ -76,7 +75,7 @@ pub(super) fn segments(octets: u64, smss: u32) -> u32 {
         .max(1)
 }
 
-/// Limits ssthresh and the remembered maximum, in segments, to the bounds of an unvalidated window.
+/// Limits ssthresh and the remembered maximum to the bounds of an unvalidated window.
 pub(super) fn limit_unvalidated(
     ssthresh: &mut u32,
     last_max_cwnd: &mut u32,

@@ -4,7 +4,7 @@
 //! * `negotiation`: flags of SYN and SYN-ACK (RFC 3168 section 6.1.1, RFC 9768 section 3.1).
 //! * `counters`: accurate feedback at the receiver (RFC 9768 section 3.2).
 //! * `feedback`: accurate feedback at the sender.
-//! * `sanity_check`: sanity check of accurate feedback (RFC 9768 section 3.2.2.3).
+//! * `sanity_check`: check of accurate feedback (RFC 9768 section 3.2.2.3).
 //! * This file: classic feedback (RFC 3168 section 6.1), with the receiver of RFC 8257 section
 //!   3.2, and what both kinds share.
 //!

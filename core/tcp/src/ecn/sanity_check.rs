@@ -52,7 +52,7 @@ pub(crate) struct AckReport {
 }
 
 impl CeSanityCheck {
-    /// Returns the check at the start of a connection, enabled if `enabled`.
+    /// Returns the check at the start of a connection.
     pub(crate) const fn new(enabled: bool) -> Self {
         Self {
             missing: if enabled { ROUNDS } else { 0 },

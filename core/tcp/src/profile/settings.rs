@@ -159,7 +159,7 @@ macro_rules! octets {
     };
 }
 
-/// An amount of 1 GiB at most; with a reason for it, also false for `None`.
+/// An amount of 1 GiB at most. With a reason for it, false stands for `None`.
 macro_rules! amount {
     ($group:ident.$field:ident, $low:literal $unit:ident) => {
         setting!(

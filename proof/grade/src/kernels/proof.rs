@@ -71,7 +71,8 @@ pub enum Proof {
 /// A condition, and its evidence.
 type Check = (bool, String);
 
-/// Returns the evidence of all conditions; if one does not hold, the evidence up to it as error.
+/// Returns the evidence of all conditions. If one does not hold, the evidence up to it is the
+/// error.
 fn all(checks: impl IntoIterator<Item = Check>) -> Result<String, String> {
     let mut evidence = Vec::new();
     for (holds, what) in checks {

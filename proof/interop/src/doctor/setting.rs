@@ -28,8 +28,8 @@ impl Setting {
     }
 }
 
-/// A row per setting: host, whether a rule gives a ceiling for it, name, object if it has another
-/// name, and command.
+/// A row per setting: host, ceiling, name, object, command. The object is given if it has another
+/// name.
 macro_rules! settings {
     ($($side:ident, $ceiling:ident, $name:literal $(of $object:literal)? => $command:expr;)+) => {
         &[$(Setting {
