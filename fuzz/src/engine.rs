@@ -7,7 +7,7 @@
 //! The octets make every choice. So the same driver serves the coverage-guided fuzzer, the corpus
 //! in the tests, and a hundred million random segments.
 
-use gigatcp_events::{EventMask, State};
+use gigatcp_events::State;
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::profile::{SETTINGS, SettingValue};
 use gigatcp_tcp::{Config, Connection, Profile, Received};
@@ -487,12 +487,11 @@ fn config(choices: &mut Octets<'_>) -> Config {
         ip: choices.pick(&[IpVersion::V4, IpVersion::V6]),
         mss: choices.pick(&[28, 536, 1000, 1460, 8960, 65_495]),
         congestion: &congestion::REGISTRY[entry],
-        initial_ssthresh: None,
         slow_start: SlowStart::Standard,
         send_buffer: buffer(choices),
         receive_buffer: buffer(choices),
         timestamp_offset: choices.long(),
-        events: EventMask::NONE,
+        ..Config::default()
     }
 }
 

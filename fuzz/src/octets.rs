@@ -2,6 +2,8 @@
 //!
 //! Any octets give valid choices. When they are used up, every choice is zero.
 
+use gigatcp_units::random::mix;
+
 /// Source of choices.
 #[derive(Debug)]
 pub struct Octets<'a> {
@@ -68,9 +70,7 @@ impl Random {
     /// Returns 64 random bits.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        mix(self.0)
     }
 
     /// Fills `out` with random octets.

@@ -10,9 +10,9 @@
 
 use std::time::Instant as Clock;
 
-use gigatcp_events::{EventMask, State};
+use gigatcp_events::State;
 use gigatcp_tcp::congestion::{self, SlowStart};
-use gigatcp_tcp::{Config, Connection, Profile, Received};
+use gigatcp_tcp::{Config, Connection, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{
     Flags, IpVersion, Options, Phantom, SackBlock, SackBlocks, Segment, SeqNumber, Timestamps,
@@ -149,7 +149,7 @@ pub const ALL: [Attack; 14] = [
 ];
 
 /// Runs one attack over `ip`; returns its cost.
-pub fn suffer(attack: &Attack, ip: IpVersion) -> Cost {
+pub fn run(attack: &Attack, ip: IpVersion) -> Cost {
     measure(ip, attack.name == "tiny-mss", attack.act)
 }
 
@@ -197,19 +197,16 @@ impl Scene {
     fn new(ip: IpVersion, tiny: bool) -> Self {
         let now = Instant::ZERO + Duration::from_secs(1);
         let config = Config {
-            profile: Profile::MODERN.into(),
             local_port: 5001,
             remote_port: 5001,
             iss: SeqNumber::new(ISS),
             mss: MSS,
             ip,
             congestion: congestion::find("reno").expect("Reno is registered"),
-            initial_ssthresh: None,
             slow_start: SlowStart::Standard,
             send_buffer: Some(Bytes::new(BUFFER)),
             receive_buffer: Some(Bytes::new(BUFFER)),
-            timestamp_offset: 0,
-            events: EventMask::NONE,
+            ..Config::default()
         };
         let mut scene = Self {
             now,

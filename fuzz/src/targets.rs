@@ -16,74 +16,27 @@ pub struct Target {
     pub feed: fn(&[u8]),
 }
 
+const fn target(name: &'static str, feed: fn(&[u8])) -> Target {
+    Target { name, feed }
+}
+
 /// All targets.
 pub const ALL: [Target; 15] = [
-    Target {
-        name: "packet",
-        feed: packet,
-    },
-    Target {
-        name: "options",
-        feed: options,
-    },
-    Target {
-        name: "engine",
-        feed: |octets| {
-            engine::drive(octets);
-        },
-    },
-    Target {
-        name: "delivery",
-        feed: |octets| {
-            engine::drive_with_octets(octets);
-        },
-    },
-    Target {
-        name: "endpoint",
-        feed: |octets| {
-            endpoint::drive(octets);
-        },
-    },
-    Target {
-        name: "script",
-        feed: script,
-    },
-    Target {
-        name: "capture",
-        feed: captures::capture,
-    },
-    Target {
-        name: "pcap",
-        feed: captures::pcap,
-    },
-    Target {
-        name: "pcapng",
-        feed: captures::pcapng,
-    },
-    Target {
-        name: "text",
-        feed: captures::text,
-    },
-    Target {
-        name: "link",
-        feed: captures::link,
-    },
-    Target {
-        name: "flows",
-        feed: captures::flows,
-    },
-    Target {
-        name: "fragments",
-        feed: fragments::fragments,
-    },
-    Target {
-        name: "iperf3",
-        feed: iperf3::iperf3,
-    },
-    Target {
-        name: "nuttcp",
-        feed: nuttcp::nuttcp,
-    },
+    target("packet", packet),
+    target("options", options),
+    target("engine", |octets| _ = engine::drive(octets)),
+    target("delivery", |octets| _ = engine::drive_with_octets(octets)),
+    target("endpoint", |octets| _ = endpoint::drive(octets)),
+    target("script", script),
+    target("capture", captures::capture),
+    target("pcap", captures::pcap),
+    target("pcapng", captures::pcapng),
+    target("text", captures::text),
+    target("link", captures::link),
+    target("flows", captures::flows),
+    target("fragments", fragments::fragments),
+    target("iperf3", iperf3::iperf3),
+    target("nuttcp", nuttcp::nuttcp),
 ];
 
 /// Returns the target named `name`.

@@ -3,7 +3,7 @@
 use gigatcp_events::State;
 use gigatcp_fuzz::flood;
 use gigatcp_fuzz::memory::Counting;
-use gigatcp_fuzz::peers::{self, BUFFER, Cost, serve, suffer};
+use gigatcp_fuzz::peers::{self, BUFFER, Cost, run, serve};
 use gigatcp_tcp::profile::SynCookies;
 use gigatcp_units::Duration;
 use gigatcp_wire::IpVersion;
@@ -15,14 +15,14 @@ const BOTH: [IpVersion; 2] = [IpVersion::V4, IpVersion::V6];
 
 fn cost_of(name: &str, ip: IpVersion) -> Cost {
     let attack = peers::ALL.iter().find(|attack| attack.name == name);
-    suffer(attack.expect("an attack of that name"), ip)
+    run(attack.expect("an attack of that name"), ip)
 }
 
 #[test]
 fn no_peer_makes_an_engine_hold_more_than_its_two_buffers() {
     for attack in &peers::ALL {
         for ip in BOTH {
-            let cost = suffer(attack, ip);
+            let cost = run(attack, ip);
             assert!(cost.memory <= 2 * BUFFER, "{}: {cost:?}", attack.name);
             assert!(cost.memory > 0, "the allocator does not count");
         }
@@ -37,7 +37,7 @@ fn no_segment_makes_an_engine_ask_for_memory_more_than_once_or_for_much() {
         .iter()
         .flat_map(|attack| BOTH.map(|ip| (attack, ip)))
     {
-        let cost = suffer(attack, ip);
+        let cost = run(attack, ip);
         assert!(
             cost.allocations <= cost.arrived + 200,
             "{}: {cost:?}",
@@ -94,7 +94,7 @@ fn lies_about_what_arrived_open_no_window() {
 fn a_flood_of_syns_costs_a_listener_its_backlog_and_keeps_nobody_out_where_cookies_are() {
     const SYNS: u32 = 100_000;
     for cookies in [SynCookies::Off, SynCookies::WhenFull, SynCookies::Always] {
-        let cost = flood::suffer(SYNS, cookies);
+        let cost = flood::run(SYNS, cookies);
         assert!(cost.memory <= 1024 * flood::BACKLOG as u64, "{cost:?}");
         assert!(cost.answered <= u64::from(SYNS), "{cost:?}");
         assert!(cost.allocations <= 4 * u64::from(SYNS), "{cost:?}");

@@ -9,10 +9,9 @@
 //! <!-- controls: end -->
 //! ```
 
-use std::fs;
 use std::process::Command;
 
-use crate::{Failed, process, top};
+use crate::{Failed, files, process, top};
 
 const BEGIN: &str = "<!-- controls: ";
 const END: &str = "<!-- controls: end -->";
@@ -25,8 +24,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     let program = process::build_example("gigatcp-run", "controls", "release")?;
     for name in words {
         let file = top().join("experiments").join(name).join("README.md");
-        let failed = |error| Failed::Usage(format!("{}: {error}", file.display()));
-        let page = fs::read_to_string(&file).map_err(failed)?;
+        let page = files::read(&file)?;
         let (head, arguments, tail) = parts(&page).ok_or_else(|| {
             Failed::Usage(format!(
                 "{}: lacks `{BEGIN}... -->` and `{END}`",
@@ -41,7 +39,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
             return Err(Failed::Usage("no table was made (see above)".into()));
         }
         let page = format!("{head}{BEGIN}{arguments} -->\n\n{table}\n{END}{tail}");
-        fs::write(&file, page).map_err(failed)?;
+        files::write(&file, page)?;
     }
     Ok(())
 }

@@ -20,8 +20,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::files::{copy, failed, read, write};
 use crate::machine::Machine;
-use crate::process::{self, cargo, spelled};
+use crate::process::{self, cargo, printed, succeed};
 use crate::{Failed, materials, python, tools, top};
 
 /// Maximum size of the program, in bytes.
@@ -31,7 +32,6 @@ const GOAL: u64 = 12_000_000;
 pub fn run(words: &[String]) -> Result<(), Failed> {
     let packages = packages();
     drop(fs::remove_dir_all(&packages));
-    create(&packages)?;
     let value = |name: &str| words.iter().skip_while(|word| *word != name).nth(1);
     let machine = match value("--target") {
         Some(triple) => Machine::named(triple)?,
@@ -129,7 +129,6 @@ fn documents(machine: &Machine, packages: &Path) -> Result<(), Failed> {
         .arg(packages.join("man"));
     succeed(gzip)?;
     let completions = packages.join("completions");
-    create(&completions)?;
     for (shell, file) in [
         ("bash", "gigatcp"),
         ("zsh", "_gigatcp"),
@@ -138,7 +137,7 @@ fn documents(machine: &Machine, packages: &Path) -> Result<(), Failed> {
         let mut complete = machine.command(&program)?;
         complete.args(["completions", shell]);
         let script = printed(complete)?;
-        write(&completions.join(file), script.as_bytes())?;
+        write(&completions.join(file), script)?;
     }
     Ok(())
 }
@@ -169,17 +168,14 @@ fn pack(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     let root = packages.join("root");
     for (from, to) in CONTENTS {
         let to = root.join(to);
-        create(to.parent().unwrap_or(&root))?;
         copy(&packages.join(from), &to)?;
     }
     let documents = root.join("usr/share/doc/gigatcp");
-    create(&documents)?;
     copy(
         &top().join("packaging/copyright"),
         &documents.join("copyright"),
     )?;
     let man = root.join("usr/share/man/man1");
-    create(&man)?;
     let pages = fs::read_dir(packages.join("man"))
         .into_iter()
         .flatten()
@@ -187,15 +183,13 @@ fn pack(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     for page in pages {
         copy(&page.path(), &man.join(page.file_name()))?;
     }
-    create(&root.join("DEBIAN"))?;
-    let control = fs::read_to_string(top().join("packaging/control"));
-    let control = control.map_err(|error| failed(Path::new("packaging/control"), &error))?;
+    let control = read(&top().join("packaging/control"))?;
     let lines = control.lines().filter(|line| !line.starts_with('#'));
     let control: String = lines.map(|line| format!("{line}\n")).collect();
     let control = control
         .replace("VERSION", env!("CARGO_PKG_VERSION"))
         .replace("ARCHITECTURE", machine.debian);
-    write(&root.join("DEBIAN/control"), control.as_bytes())?;
+    write(&root.join("DEBIAN/control"), control)?;
     let mut build = Command::new("dpkg-deb");
     build.env("SOURCE_DATE_EPOCH", commit_time()?.trim());
     build
@@ -251,7 +245,6 @@ fn wheel(machine: &Machine, packages: &Path) -> Result<(), Failed> {
     let unpacked = only(&parts.join("unpacked"))?;
     let name = unpacked.file_name().unwrap_or_default().to_string_lossy();
     let scripts = unpacked.join(format!("{name}.data/scripts"));
-    create(&scripts)?;
     copy(&packages.join("gigatcp"), &scripts.join("gigatcp"))?;
     tool(&["pack"], &unpacked, packages)?;
     drop(fs::remove_dir_all(parts));
@@ -260,7 +253,7 @@ fn wheel(machine: &Machine, packages: &Path) -> Result<(), Failed> {
 
 /// Returns the only entry of a directory.
 fn only(directory: &Path) -> Result<PathBuf, Failed> {
-    let entries = fs::read_dir(directory).map_err(|error| failed(directory, &error))?;
+    let entries = fs::read_dir(directory).map_err(|error| failed("list", directory, &error))?;
     let found = entries.flatten().map(|entry| entry.path()).next();
     found.ok_or_else(|| Failed::Usage(format!("{} is empty", directory.display())))
 }
@@ -272,13 +265,6 @@ fn commit_time() -> Result<String, Failed> {
     printed(git)
 }
 
-/// Returns the output of a command.
-fn printed(mut command: Command) -> Result<String, Failed> {
-    let output = command.output();
-    let output = output.map_err(|error| process::cannot(&command, &error))?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
 /// Writes the checksums of all files.
 fn sums(packages: &Path) -> Result<(), Failed> {
     let entries = fs::read_dir(packages).into_iter().flatten().flatten();
@@ -288,35 +274,8 @@ fn sums(packages: &Path) -> Result<(), Failed> {
         .collect();
     names.sort();
     let mut command = Command::new("sha256sum");
-    let output = command.args(names).current_dir(packages).output();
-    let output = output.map_err(|error| process::cannot(&command, &error))?;
-    write(&packages.join("SHA256SUMS"), &output.stdout)?;
-    print!("{}", String::from_utf8_lossy(&output.stdout));
-    Ok(())
-}
-
-fn succeed(command: Command) -> Result<(), Failed> {
-    let line = spelled(&command);
-    match process::run(command)?.success() {
-        true => Ok(()),
-        false => Err(Failed::Usage(format!("`{line}` failed (see above)"))),
-    }
-}
-
-fn create(directory: &Path) -> Result<(), Failed> {
-    fs::create_dir_all(directory).map_err(|error| failed(directory, &error))
-}
-
-fn copy(from: &Path, to: &Path) -> Result<(), Failed> {
-    fs::copy(from, to)
-        .map(drop)
-        .map_err(|error| failed(from, &error))
-}
-
-fn write(file: &Path, bytes: &[u8]) -> Result<(), Failed> {
-    fs::write(file, bytes).map_err(|error| failed(file, &error))
-}
-
-fn failed(path: &Path, error: &std::io::Error) -> Failed {
-    Failed::Usage(format!("{}: {error}", path.display()))
+    command.args(names).current_dir(packages);
+    let sums = printed(command)?;
+    print!("{sums}");
+    write(&packages.join("SHA256SUMS"), sums)
 }

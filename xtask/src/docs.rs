@@ -7,11 +7,11 @@
 //! once.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use crate::process;
-use crate::{Failed, links, tools, top};
+use crate::files::{copy, read, write};
+use crate::{Failed, links, process, tools, top};
 
 /// Version of mdBook.
 const MDBOOK: &str = "0.5.4";
@@ -176,26 +176,6 @@ fn printed(program: &Path, words: &[&str]) -> Result<String, Failed> {
             process::spelled(&command)
         ))),
     }
-}
-
-fn read(path: &Path) -> Result<String, Failed> {
-    fs::read_to_string(path).map_err(|error| failed("read", path, &error))
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failed> {
-    let made = path.parent().map_or(Ok(()), fs::create_dir_all);
-    made.and_then(|()| fs::write(path, text))
-        .map_err(|error| failed("write", path, &error))
-}
-
-fn copy(from: &Path, to: &PathBuf) -> Result<(), Failed> {
-    let made = to.parent().map_or(Ok(()), fs::create_dir_all);
-    made.and_then(|()| fs::copy(from, to).map(drop))
-        .map_err(|error| failed("copy", from, &error))
-}
-
-fn failed(what: &str, path: &Path, error: &std::io::Error) -> Failed {
-    Failed::Usage(format!("cannot {what} {}: {error}", path.display()))
 }
 
 #[cfg(test)]

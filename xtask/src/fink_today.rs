@@ -72,10 +72,7 @@ fn expectation() -> String {
 fn gigatcp(words: &[&str]) -> Result<(), Failed> {
     let mut command = process::cargo(&["run", "--quiet", "--release", "--package", "gigatcp-cli"]);
     command.args(["--", "run", PLAN]).args(words);
-    match process::run(command)?.success() {
-        true => Ok(()),
-        false => Err(Failed::Usage("nothing was measured (see above)".into())),
-    }
+    process::succeed(command)
 }
 
 fn path(name: &str) -> PathBuf {

@@ -11,67 +11,42 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::{Failed, process, top};
+use crate::{Failed, files, process, top};
 
 /// Directory of the weights.
 const WEIGHTS: &str = "core/why/src/weights";
 
+/// Stored grades: options that select one, and the ending of its file. The first that fits counts.
+const KEPT: [(&[&str], &str); 13] = [
+    (&["--tester", "iperf3"], "-tester-stock"),
+    (&["--tester"], "-tester"),
+    (&["--whatif", "--kernels"], "-whatif-kernels"),
+    (&["--whatif"], "-whatif"),
+    (&["--counterfactual"], "-counterfactual"),
+    (&["--metamorphic"], "-metamorphic"),
+    (&["--two"], "-two"),
+    (&["--next"], "-next"),
+    (&["--kernels"], "-kernels"),
+    (&["--fat"], "-fat"),
+    (&["--elements"], "-elements"),
+    (&["--shared"], "-shared"),
+    (&[], ""),
+];
+
 /// Returns the file of a stored grade.
-fn kept(words: &[String]) -> &'static str {
-    let has = |option: &str| words.iter().any(|word| word == option);
-    if has("--tester") && has("iperf3") {
-        "docs/grade-tester-stock.txt"
-    } else if has("--tester") {
-        "docs/grade-tester.txt"
-    } else if has("--whatif") && has("--kernels") {
-        "docs/grade-whatif-kernels.txt"
-    } else if has("--whatif") {
-        "docs/grade-whatif.txt"
-    } else if has("--counterfactual") {
-        "docs/grade-counterfactual.txt"
-    } else if has("--metamorphic") {
-        "docs/grade-metamorphic.txt"
-    } else if has("--two") {
-        "docs/grade-two.txt"
-    } else if has("--next") {
-        "docs/grade-next.txt"
-    } else if has("--kernels") {
-        "docs/grade-kernels.txt"
-    } else if has("--fat") {
-        "docs/grade-fat.txt"
-    } else if has("--elements") {
-        "docs/grade-elements.txt"
-    } else if has("--shared") {
-        "docs/grade-shared.txt"
-    } else {
-        "docs/grade.txt"
-    }
+fn kept(words: &[String]) -> String {
+    let has = |option: &&str| words.iter().any(|word| word == option);
+    let fits = |(options, _): &&(&[&str], &str)| options.iter().all(has);
+    let ending = KEPT.iter().find(fits).map_or("", |(_, ending)| ending);
+    format!("docs/grade{ending}.txt")
 }
 
 /// Builds a program of the crate; returns its path.
 fn build(name: &str) -> Result<PathBuf, Failed> {
-    let words = [
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "gigatcp-grade",
-    ];
-    let mut build = process::cargo(&words);
-    build.args(["--bin", name]);
-    if process::run(build)?.success() {
-        return Ok(process::target().join("release").join(name));
-    }
-    Err(Failed::Usage(format!("{name} does not build (see above)")))
-}
-
-/// Builds the command that the tester's grading runs, in the directory of that program.
-fn gigatcp() -> Result<(), Failed> {
-    let words = ["build", "--quiet", "--release", "--package", "gigatcp-cli"];
-    match process::run(process::cargo(&words))?.success() {
-        true => Ok(()),
-        false => Err(Failed::Usage("gigatcp does not build (see above)".into())),
-    }
+    let mut build = process::cargo(&["build", "--quiet", "--release"]);
+    build.args(["--package", "gigatcp-grade", "--bin", name]);
+    process::succeed(build)?;
+    Ok(process::target().join("release").join(name))
 }
 
 /// Runs the grading with the given arguments.
@@ -82,7 +57,8 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         return ended(command);
     }
     let mut command = if words.iter().any(|word| word == "--tester") {
-        gigatcp()?;
+        // It is in the directory of that program.
+        process::build_command("release")?;
         Command::new(build("tester")?)
     } else {
         Command::new(build("grade")?)
@@ -99,16 +75,9 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     for word in &rest {
         text.push_str(&format!(" {word}"));
     }
-    text.push('\n');
-    let status = process::run_lines(command, |line| {
-        println!("{line}");
-        text.push_str(line);
-        text.push('\n');
-    })?;
-    let kept = kept(words);
+    let (status, printed) = process::shown(command)?;
     match status.code() {
-        Some(0) if keeps => std::fs::write(top().join(kept), text)
-            .map_err(|error| Failed::Usage(format!("cannot write {kept}: {error}"))),
+        Some(0) if keeps => files::write(&top().join(kept(words)), format!("{text}\n{printed}")),
         Some(0) => Ok(()),
         _ => Err(Failed::Usage(
             "the grading did not begin (see above)".into(),

@@ -19,7 +19,7 @@ mod places;
 
 use std::path::Path;
 
-use crate::{Failed, top};
+use crate::{Failed, files, top};
 use document::{Document, Requirement};
 use places::Places;
 
@@ -58,8 +58,8 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
 
 /// Reads every `rfc*.toml` of the directory, in order of their numbers.
 fn read_all(folder: &Path) -> Result<Vec<Document>, Failed> {
-    let listing = std::fs::read_dir(folder)
-        .map_err(|error| Failed::Usage(format!("cannot list {}: {error}", folder.display())))?;
+    let listing =
+        std::fs::read_dir(folder).map_err(|error| files::failed("list", folder, &error))?;
     let mut documents = Vec::new();
     for entry in listing.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
@@ -69,8 +69,7 @@ fn read_all(folder: &Path) -> Result<Vec<Document>, Failed> {
         let Some(number) = number.and_then(|digits| digits.parse().ok()) else {
             continue;
         };
-        let text = std::fs::read_to_string(entry.path())
-            .map_err(|error| Failed::Usage(format!("cannot read {name}: {error}")))?;
+        let text = files::read(&entry.path())?;
         let document = Document::parse(number, &text)
             .map_err(|error| Failed::Usage(format!("{FOLDER}/{name}: {error}")))?;
         documents.push(document);

@@ -37,6 +37,7 @@ mod debian;
 mod dist;
 mod docs;
 mod duel;
+mod files;
 mod fink_today;
 mod fuzz;
 mod grade;

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::process::{self, cargo};
-use crate::{Failed, top};
+use crate::{Failed, files, top};
 
 /// Parts of the lock file that are used here.
 #[derive(Deserialize)]
@@ -23,8 +23,7 @@ struct Locked {
 
 /// Writes the list to `file`.
 pub fn write(file: &Path) -> Result<(), Failed> {
-    let lock = std::fs::read_to_string(top().join("Cargo.lock"));
-    let lock = lock.map_err(|error| Failed::Usage(format!("Cargo.lock: {error}")))?;
+    let lock = files::read(&top().join("Cargo.lock"))?;
     let lock: Lock =
         toml::from_str(&lock).map_err(|error| Failed::Usage(format!("Cargo.lock: {error}")))?;
     let sums = lock.package.into_iter().filter_map(|one| {
@@ -32,8 +31,7 @@ pub fn write(file: &Path) -> Result<(), Failed> {
         Some(((one.name, one.version), sum))
     });
     let text = list(&linked()?, &sums.collect());
-    std::fs::write(file, text)
-        .map_err(|error| Failed::Usage(format!("{}: {error}", file.display())))
+    files::write(file, text)
 }
 
 /// Returns name, version and license of each crate that is linked into the program.

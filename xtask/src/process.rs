@@ -45,6 +45,33 @@ pub fn run_lines(mut command: Command, mut each: impl FnMut(&str)) -> Result<Exi
     child.wait().map_err(|error| cannot(&command, &error))
 }
 
+/// Runs a command that must succeed.
+pub fn succeed(command: Command) -> Result<(), Failed> {
+    let line = spelled(&command);
+    match run(command)?.success() {
+        true => Ok(()),
+        false => Err(Failed::Usage(format!("`{line}` failed (see above)"))),
+    }
+}
+
+/// Runs a command and prints its standard output; also returns that.
+pub fn shown(command: Command) -> Result<(ExitStatus, String), Failed> {
+    let mut text = String::new();
+    let status = run_lines(command, |line| {
+        println!("{line}");
+        text.push_str(line);
+        text.push('\n');
+    })?;
+    Ok((status, text))
+}
+
+/// Returns the standard output of a command.
+pub fn printed(mut command: Command) -> Result<String, Failed> {
+    let output = command.output();
+    let output = output.map_err(|error| cannot(&command, &error))?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 /// Returns the error that a command could not be run at all.
 pub fn cannot(command: &Command, error: &std::io::Error) -> Failed {
     Failed::Usage(format!("cannot run `{}`: {error}", spelled(command)))
@@ -54,12 +81,8 @@ pub fn cannot(command: &Command, error: &std::io::Error) -> Failed {
 pub fn build_example(package: &str, name: &str, profile: &str) -> Result<PathBuf, Failed> {
     let mut build = cargo(&["build", "--quiet", "--package", package]);
     build.args(["--example", name, "--profile", profile]);
-    if run(build)?.success() {
-        return Ok(directory(profile).join("examples").join(name));
-    }
-    Err(Failed::Usage(format!(
-        "the example {name} of {package} does not build (see above)"
-    )))
+    succeed(build)?;
+    Ok(directory(profile).join("examples").join(name))
 }
 
 /// Builds an example under `profile` and runs it with `words`. Exit code 2 means that it could
@@ -81,20 +104,10 @@ pub fn run_example(
 
 /// Builds the command `gigatcp` under `profile`; returns its path.
 pub fn build_command(profile: &str) -> Result<PathBuf, Failed> {
-    let words = [
-        "build",
-        "--quiet",
-        "--profile",
-        profile,
-        "--package",
-        "gigatcp-cli",
-    ];
-    if run(cargo(&words))?.success() {
-        return Ok(directory(profile).join("gigatcp"));
-    }
-    Err(Failed::Usage(
-        "gigatcp-cli does not build (see above)".into(),
-    ))
+    let mut build = cargo(&["build", "--quiet", "--package", "gigatcp-cli"]);
+    build.args(["--profile", profile]);
+    succeed(build)?;
+    Ok(directory(profile).join("gigatcp"))
 }
 
 /// Returns the output directory of a profile: that of `test` is called debug.

@@ -9,10 +9,9 @@
 //! the command line is checked for other systems and with the oldest compiler; `--targets` does
 //! only that.
 
-use std::fs;
 use std::process::Command;
 
-use crate::{Failed, grade, installed, process, python, targets, top};
+use crate::{Failed, files, grade, installed, process, python, targets, top};
 
 /// Gradings of simulated worlds.
 const WORLDS: [&str; 7] = [
@@ -85,18 +84,11 @@ fn responses() -> Result<(), Failed> {
 fn kept(package: &str, name: &str) -> Result<(), Failed> {
     println!("\n== {name}");
     let example = process::build_example(package, name, "release")?;
-    let mut text = String::new();
-    let ended = process::run_lines(Command::new(example), |line| {
-        println!("{line}");
-        text.push_str(line);
-        text.push('\n');
-    })?;
+    let (ended, text) = process::shown(Command::new(example))?;
     if ended.code() == Some(2) {
         return Err(Failed::Usage("nothing was tested (see above)".into()));
     }
-    let file = top().join(format!("docs/{name}.txt"));
-    fs::write(&file, text)
-        .map_err(|error| Failed::Usage(format!("cannot write {}: {error}", file.display())))?;
+    files::write(&top().join(format!("docs/{name}.txt")), text)?;
     match ended.success() {
         true => Ok(()),
         false => Err(Failed::Found),

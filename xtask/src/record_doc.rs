@@ -7,9 +7,8 @@
 //! drops come from their definitions in the same way.
 
 use std::fmt::Write;
-use std::fs;
-use std::path::Path;
 
+use crate::files::{read, write};
 use crate::{Failed, top};
 
 /// File of the types.
@@ -53,7 +52,7 @@ struct Field {
 pub fn run() -> Result<(), Failed> {
     let page = top().join(PAGE);
     let text = all_renewed(&read(&page)?)?;
-    fs::write(&page, text).map_err(|error| Failed::Usage(format!("{PAGE}: {error}")))
+    write(&page, text)
 }
 
 /// Returns whether the page agrees with the types.
@@ -68,10 +67,6 @@ fn all_renewed(page: &str) -> Result<String, Failed> {
     let page = renewed(page, &of(TYPES)?)?;
     let page = between(&page, DROPS.1, &drops_table(&of(DROPS.0)?))?;
     between(&page, CAUSES.1, &causes_table(&of(CAUSES.0)?))
-}
-
-fn read(path: &Path) -> Result<String, Failed> {
-    fs::read_to_string(path).map_err(|error| Failed::Usage(format!("{}: {error}", path.display())))
 }
 
 /// Returns the page with the tables of its types replaced.

@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::{Failed, process, top};
+use crate::{Failed, files, process, top};
 
 /// Features of the engine, each checked alone; the first is none.
 const FEATURES: [&str; 4] = ["", "authentication", "fast-open", "historic"];
@@ -71,9 +71,7 @@ fn check(package: &str, target: &str) -> Result<(), Failed> {
 
 /// Checks libraries and programs with the compiler of `rust-version`.
 fn oldest() -> Result<(), Failed> {
-    let manifest = top().join("Cargo.toml");
-    let manifest = std::fs::read_to_string(&manifest)
-        .map_err(|error| Failed::Usage(format!("{}: {error}", manifest.display())))?;
+    let manifest = files::read(&top().join("Cargo.toml"))?;
     let version = manifest
         .lines()
         .find_map(|line| line.strip_prefix("rust-version = "))

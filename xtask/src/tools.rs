@@ -71,10 +71,7 @@ pub fn cargo_tool(name: &str, version: &str) -> Result<PathBuf, Failed> {
             .args(["--version", version])
             .arg("--root")
             .arg(&root);
-        if !process::run(install)?.success() {
-            let what = format!("{name} {version} cannot be installed (see above)");
-            return Err(Failed::Usage(what));
-        }
+        process::succeed(install)?;
     }
     Ok(program)
 }

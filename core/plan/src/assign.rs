@@ -31,10 +31,10 @@ impl Assignment {
         let source = Source::Override(index);
         let place = |span| Place { source, span };
         let Some((key, rest)) = text.split_once('=') else {
-            let message = format!("`{}` sets nothing", shown(text));
+            let message = format!("`{}` is not KEY=VALUE", shown(text));
             Diagnostic::error(&place(0..text.len()), message)
                 .label("no `=` here")
-                .hint("KEY=VALUE, as in flow.congestion_control=cubic")
+                .hint("as in flow.congestion_control=cubic")
                 .report(findings);
             return Vec::new();
         };

@@ -23,6 +23,7 @@ use gigatcp_wire::{EncodeError, Endpoints, PayloadOctets, Segment, SeqNumber, en
 
 use crate::four_tuple::FourTuple;
 
+pub(crate) use code::CODE_LEN;
 pub use code::TrafficKey;
 
 /// Algorithms that RFC 5926 requires.
@@ -122,7 +123,7 @@ impl MasterKey {
         sne: u32,
         endpoints: &Endpoints,
         segment: &[u8],
-    ) -> Option<[u8; code::LEN]> {
+    ) -> Option<[u8; CODE_LEN]> {
         code::of_segment(key, sne, endpoints, segment, self.covers_options)
     }
 

@@ -231,7 +231,7 @@ impl<P: Payload> Endpoint<P> {
             match claim {
                 Claim::Connection => {
                     slot.connection.handle_segment(now, received);
-                    return self.look(now, number);
+                    return self.after_input(now, number);
                 }
                 Claim::Listener(left) => predecessor = left,
             }
@@ -255,7 +255,7 @@ impl<P: Payload> Endpoint<P> {
             if let Some(slot) = &mut self.slots[number as usize] {
                 slot.connection.handle_icmp(now, error);
             }
-            self.look(now, number);
+            self.after_input(now, number);
         } else if let Some(at) = self.demux.listener_for(tuple)
             && let Some(listener) = self.demux.listener_mut(at)
         {
@@ -281,7 +281,7 @@ impl<P: Payload> Endpoint<P> {
             {
                 slot.connection.handle_timeout(now);
             }
-            self.look(now, number);
+            self.after_input(now, number);
         }
         self.due = due;
         while let Some(at) = self.demux.handle_timeout(now) {
@@ -302,7 +302,7 @@ impl<P: Payload> Endpoint<P> {
                     return Some(out);
                 }
                 if listener.acceptable() > 0 {
-                    self.tell(EndpointEvent::Acceptable(at));
+                    self.push_event(EndpointEvent::Acceptable(at));
                 }
             }
             self.busy_listeners.pop_front();
@@ -315,7 +315,7 @@ impl<P: Payload> Endpoint<P> {
                 return Some((name.endpoints, segment));
             }
             self.busy.pop_front();
-            self.settle(number);
+            self.after_output(number);
         }
         None
     }
@@ -394,12 +394,12 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Updates events and the send queue after each input of a connection.
-    fn look(&mut self, now: Instant, number: u32) {
+    fn after_input(&mut self, now: Instant, number: u32) {
         let Some(slot) = self.slots.get_mut(number as usize).and_then(Option::as_mut) else {
             return;
         };
         if let Some(orphan) = &mut slot.orphan {
-            orphan.look(now, &mut slot.connection);
+            orphan.after_input(now, &mut slot.connection);
         }
         slot.tell_news(number, &mut self.events);
         if !slot.is_busy {
@@ -409,7 +409,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Updates timer and removal of a connection that has nothing more to send.
-    fn settle(&mut self, number: u32) {
+    fn after_output(&mut self, number: u32) {
         let Some(slot) = &mut self.slots[number as usize] else {
             return;
         };
@@ -439,7 +439,7 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Queues an event unless the last one is the same.
-    fn tell(&mut self, event: EndpointEvent) {
+    fn push_event(&mut self, event: EndpointEvent) {
         if self.events.back() != Some(&event) {
             self.events.push_back(event);
         }

@@ -38,7 +38,7 @@ pub struct FastOpenKey {
 
 /// Validity of a cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum CookieValidity {
     /// Valid: the data may be accepted.
     Good,
     /// Valid under the previous key: the data may be accepted, a new cookie is due.
@@ -76,14 +76,14 @@ impl FastOpenKey {
 
     /// Returns the validity of the cookie `offered` by `client`.
     #[must_use]
-    pub fn judge(&self, client: IpAddr, offered: FastOpenCookie) -> Verdict {
+    pub fn check_cookie(&self, client: IpAddr, offered: FastOpenCookie) -> CookieValidity {
         let is_of = |secret: &Secret| cookie(secret, client).as_slice() == offered.as_slice();
         if is_of(&self.current) {
-            Verdict::Good
+            CookieValidity::Good
         } else if self.previous.as_ref().is_some_and(is_of) {
-            Verdict::Outdated
+            CookieValidity::Outdated
         } else {
-            Verdict::Bad
+            CookieValidity::Bad
         }
     }
 }
@@ -310,18 +310,24 @@ mod tests {
         let mut key = FastOpenKey::new(Secret::new([1; 16]));
         let first = key.cookie(v4(1));
         assert_eq!(first.as_slice().len(), 8);
-        assert_eq!(key.judge(v4(1), first), Verdict::Good);
-        assert_eq!(key.judge(v4(2), first), Verdict::Bad);
+        assert_eq!(key.check_cookie(v4(1), first), CookieValidity::Good);
+        assert_eq!(key.check_cookie(v4(2), first), CookieValidity::Bad);
         assert_eq!(
-            key.judge(IpAddr::V6(Ipv6Addr::LOCALHOST), first),
-            Verdict::Bad
+            key.check_cookie(IpAddr::V6(Ipv6Addr::LOCALHOST), first),
+            CookieValidity::Bad
         );
-        assert_eq!(key.judge(v4(1), FastOpenCookie::REQUEST), Verdict::Bad);
+        assert_eq!(
+            key.check_cookie(v4(1), FastOpenCookie::REQUEST),
+            CookieValidity::Bad
+        );
         key.change(Secret::new([2; 16]));
-        assert_eq!(key.judge(v4(1), first), Verdict::Outdated);
-        assert_eq!(key.judge(v4(1), key.cookie(v4(1))), Verdict::Good);
+        assert_eq!(key.check_cookie(v4(1), first), CookieValidity::Outdated);
+        assert_eq!(
+            key.check_cookie(v4(1), key.cookie(v4(1))),
+            CookieValidity::Good
+        );
         key.change(Secret::new([3; 16]));
-        assert_eq!(key.judge(v4(1), first), Verdict::Bad);
+        assert_eq!(key.check_cookie(v4(1), first), CookieValidity::Bad);
     }
 
     #[test]

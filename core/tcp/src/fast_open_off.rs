@@ -14,7 +14,7 @@ pub struct FastOpenKey;
 
 /// Validity of a cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub enum CookieValidity {
     /// Never.
     Good,
     /// Never.
@@ -38,8 +38,12 @@ impl FastOpenKey {
         FastOpenCookie::REQUEST
     }
 
-    pub(crate) const fn judge(&self, _client: IpAddr, _offered: FastOpenCookie) -> Verdict {
-        Verdict::Bad
+    pub(crate) const fn check_cookie(
+        &self,
+        _client: IpAddr,
+        _offered: FastOpenCookie,
+    ) -> CookieValidity {
+        CookieValidity::Bad
     }
 }
 

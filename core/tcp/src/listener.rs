@@ -46,7 +46,7 @@ mod half_open;
 mod queue;
 
 use gigatcp_units::Instant;
-use gigatcp_wire::{Flags, Payload, Segment, SeqNumber};
+use gigatcp_wire::{Flags, Payload, Segment};
 
 use crate::connection::{Config, Connection, Received};
 
@@ -83,14 +83,22 @@ pub fn handle_segment<P: Payload>(
     })
 }
 
-/// Returns the reset for an unacceptable ACK (RFC 9293 section 3.10.7.2 second).
-fn reset_answering<P: Payload>(segment: &Segment<P>) -> Segment<P> {
-    Segment {
+/// Returns the reset for a segment of no connection, or for an unacceptable ACK. RFC 9293 sections
+/// 3.10.7.1 and 3.10.7.2 second.
+pub(crate) fn reset_answering<P: Payload>(segment: &Segment<P>) -> Segment<P> {
+    let reset = Segment {
         src_port: segment.dst_port,
         dst_port: segment.src_port,
-        seq: segment.ack,
-        ack: SeqNumber::default(),
         flags: Flags::RST,
         ..Segment::default()
+    };
+    if segment.flags.contains(Flags::ACK) {
+        let seq = segment.ack;
+        return Segment { seq, ..reset };
+    }
+    Segment {
+        ack: segment.seq_end(),
+        flags: Flags::RST | Flags::ACK,
+        ..reset
     }
 }

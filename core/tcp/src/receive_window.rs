@@ -32,7 +32,7 @@ pub struct ReceiveWindow {
     /// Largest window that this buffer backs.
     clamp: u64,
     /// Largest window that the window field can express with this scale.
-    expressible: u64,
+    max_encodable: u64,
     /// Growth in octets per full-sized segment; 0 = none.
     step: u64,
     shift: u8,
@@ -56,7 +56,7 @@ impl ReceiveWindow {
         let granted = profile.receive_buffer_for(requested);
         let mss = u64::from(profile.whole_buffers(mss));
         let shift = shift_for(largest_window(profile, requested));
-        let expressible = if profile.options.window_scaling {
+        let max_encodable = if profile.options.window_scaling {
             65_535 << shift
         } else {
             65_535
@@ -70,7 +70,7 @@ impl ReceiveWindow {
             reserve_shift: profile.buffers.window_reserve_shift,
             offer,
             clamp: 0,
-            expressible,
+            max_encodable,
             step,
             shift,
             may_shrink: profile.buffers.may_shrink_window,
@@ -91,7 +91,7 @@ impl ReceiveWindow {
             window.shift = most.checked_ilog2().unwrap_or(0).saturating_sub(15).min(14) as u8;
             window.memory = Some(Box::new(memory));
             if profile.options.window_scaling {
-                window.expressible = 65_535 << window.shift;
+                window.max_encodable = 65_535 << window.shift;
             }
             window.set_buffer(profile, granted);
         }
@@ -111,7 +111,7 @@ impl ReceiveWindow {
         if let Some(memory) = &mut self.memory {
             memory.on_buffer(self.buffer);
         }
-        self.clamp = most.min(self.expressible);
+        self.clamp = most.min(self.max_encodable);
         self.offer = if offers_all {
             self.clamp
         } else {
@@ -128,10 +128,10 @@ impl ReceiveWindow {
             self.shift
         );
         debug_assert!(
-            self.clamp <= self.expressible && self.expressible <= 65_535 << 14,
+            self.clamp <= self.max_encodable && self.max_encodable <= 65_535 << 14,
             "a window of {} octets, where its field can say {}",
             self.clamp,
-            self.expressible
+            self.max_encodable
         );
         debug_assert!(
             self.offer <= self.clamp,
@@ -150,8 +150,8 @@ impl ReceiveWindow {
     /// Drops window scaling, which the peer does not support: 16 bits must suffice.
     pub fn forgo_scaling(&mut self) {
         self.shift = 0;
-        self.expressible = self.expressible.min(65_535);
-        self.clamp = self.clamp.min(self.expressible);
+        self.max_encodable = self.max_encodable.min(65_535);
+        self.clamp = self.clamp.min(self.max_encodable);
         self.offer = self.offer.min(self.clamp);
         self.assert_invariants();
     }
@@ -279,11 +279,11 @@ impl ReceiveWindow {
         RightEdge(old_edge): RightEdge,
     ) -> u64 {
         if old_edge == 0 {
-            return nxt + memory.first().min(self.expressible);
+            return nxt + memory.first().min(self.max_encodable);
         }
         let wnd = memory.window(self.buffer, self.shift, self.may_shrink);
         if self.may_shrink && self.shift > 0 {
-            return nxt + wnd.min(self.expressible);
+            return nxt + wnd.min(self.max_encodable);
         }
         // The advertised window is repeated in whole units, rounded up (`tcp_select_window`).
         let offered = old_edge.saturating_sub(nxt);
@@ -292,7 +292,7 @@ impl ReceiveWindow {
         } else {
             wnd
         };
-        (nxt + wnd.min(self.expressible)).max(old_edge)
+        (nxt + wnd.min(self.max_encodable)).max(old_edge)
     }
 
     /// Whether the window would be smaller than `last`, the one last advertised. The buffer has

@@ -8,7 +8,7 @@
 //! * RFC 6675: with SACK, loss by the data SACKed above, retransmission by `pipe`.
 //! * RFC 6298 section 5: after a timeout everything not SACKed is lost.
 //!
-//! This module never touches cwnd: it reports congestion to the engine ([`Judgment::congestion`])
+//! This module never touches cwnd: it reports congestion to the engine ([`LossDetection::congestion`])
 //! and the congestion control reacts. The engine's output decides which octets to send and when
 //! ([`crate::connection`]), by `pipe` against cwnd.
 //!
@@ -68,12 +68,6 @@ impl ReduceAgain {
         }
     }
 
-    /// Returns the choice with this name.
-    #[must_use]
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|choice| choice.name() == name)
-    }
-
     fn applies(self, phase: Phase, prr: bool) -> bool {
         match self {
             Self::Never => false,
@@ -104,7 +98,7 @@ pub struct AckFacts {
 
 /// Result of loss detection for one acknowledgment or timeout.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Judgment {
+pub struct LossDetection {
     /// Congestion to which the congestion control must react.
     pub congestion: Option<CongestionKind>,
     /// Fast recovery is over.
@@ -125,7 +119,7 @@ pub struct Judgment {
     pub look_again: Option<Instant>,
 }
 
-impl Judgment {
+impl LossDetection {
     /// Takes the losses found by time, or else by SACK counting.
     fn find(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) {
         if let Some(overdue) = &facts.overdue {
@@ -319,7 +313,7 @@ impl Recovery {
     /// reason.
     ///
     /// The caller informs the congestion control ([`CongestionKind::Ecn`]). The reduction ends
-    /// when data sent after it is acknowledged ([`Judgment::ended`]).
+    /// when data sent after it is acknowledged ([`LossDetection::ended`]).
     pub fn enter_cwr(&mut self, nxt: u64) -> bool {
         if !matches!(self.phase, Phase::Open | Phase::Disorder) {
             return false;
@@ -341,25 +335,25 @@ impl Recovery {
         profile: &Profile,
         board: &mut Scoreboard,
         facts: &AckFacts,
-    ) -> Judgment {
+    ) -> LossDetection {
         self.assert_invariants(facts.una..facts.nxt);
         match self.phase {
-            Phase::Open | Phase::Disorder => self.watch(profile, board, facts),
-            Phase::Cwr => self.reduce(profile, board, facts),
-            Phase::Recovery => self.repair(profile, board, facts),
+            Phase::Open | Phase::Disorder => self.on_ack_in_open(profile, board, facts),
+            Phase::Cwr => self.on_ack_in_cwr(profile, board, facts),
+            Phase::Recovery => self.on_ack_in_recovery(profile, board, facts),
             Phase::Loss if facts.una < self.recover => {
                 // Losses after the timeout, and repeated losses, are found only by time: counting
                 // has marked everything before.
-                let mut judgment = Judgment::default();
+                let mut detection = LossDetection::default();
                 if facts.overdue.is_some() {
-                    judgment.find(profile, board, facts);
-                    self.reduce_again(profile, board, facts, &mut judgment);
+                    detection.find(profile, board, facts);
+                    self.reduce_again(profile, board, facts, &mut detection);
                 }
-                judgment
+                detection
             }
             Phase::Loss => {
                 self.end();
-                self.watch(profile, board, facts)
+                self.on_ack_in_open(profile, board, facts)
             }
         }
     }
@@ -399,7 +393,7 @@ impl Recovery {
         marked: (u64, u64),
         nxt: u64,
         again: bool,
-    ) -> Judgment {
+    ) -> LossDetection {
         let first = self.phase != Phase::Loss || !again;
         let (seq, octets) = marked;
         if first {
@@ -412,15 +406,20 @@ impl Recovery {
         self.limited_transmit = 0;
         self.duplicate_acks = 0;
         self.owes_retransmission = true;
-        Judgment {
+        LossDetection {
             congestion: first.then_some(CongestionKind::Timeout),
             lost: Some((seq, octets, LossVerdict::Timeout)),
-            ..Judgment::default()
+            ..LossDetection::default()
         }
     }
 
     /// Looks for the first loss, in Open or Disorder.
-    fn watch(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) -> Judgment {
+    fn on_ack_in_open(
+        &mut self,
+        profile: &Profile,
+        board: &mut Scoreboard,
+        facts: &AckFacts,
+    ) -> LossDetection {
         let limited_transmit = self.limited_transmit;
         if facts.acked > 0 {
             self.duplicate_acks = 0;
@@ -436,16 +435,16 @@ impl Recovery {
             self.duplicate_acks = 0;
             board.clear_duplicate_credit();
         }
-        let mut judgment = Judgment::default();
+        let mut detection = LossDetection::default();
         if profile.recovery.fast_retransmit
-            && let Some(lost) = self.find_first_loss(profile, board, facts, &mut judgment)
+            && let Some(lost) = self.find_first_loss(profile, board, facts, &mut detection)
         {
             self.begin_recovery(board, facts);
-            return Judgment {
+            return LossDetection {
                 congestion: Some(CongestionKind::Loss),
                 lost: Some(lost),
                 limited_transmit,
-                ..judgment
+                ..detection
             };
         }
         let suspicious = self.duplicate_acks > 0 || board.sacked() > 0;
@@ -454,25 +453,30 @@ impl Recovery {
         } else {
             Phase::Open
         };
-        judgment
+        detection
     }
 
     /// Processes an acknowledgment in CWR. CWR ends once an octet sent after the notification is
     /// acknowledged, as in Linux. This also shows that the CWR flag reached the receiver (RFC 3168
     /// section 6.1.2). A loss found earlier belongs to a window already reduced: it is
     /// retransmitted without another reduction.
-    fn reduce(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) -> Judgment {
+    fn on_ack_in_cwr(
+        &mut self,
+        profile: &Profile,
+        board: &mut Scoreboard,
+        facts: &AckFacts,
+    ) -> LossDetection {
         let ended = facts.una > self.cwr_end || facts.una == facts.nxt;
-        let mut judgment = self.watch(profile, board, facts);
-        judgment.ended = ended;
+        let mut detection = self.on_ack_in_open(profile, board, facts);
+        detection.ended = ended;
         if !ended {
-            judgment.congestion = None;
+            detection.congestion = None;
             self.undoable = false;
             if self.phase != Phase::Recovery {
                 self.phase = Phase::Cwr;
             }
         }
-        judgment
+        detection
     }
 
     /// Begins fast recovery, until all data now in flight is acknowledged.
@@ -496,9 +500,9 @@ impl Recovery {
         profile: &Profile,
         board: &Scoreboard,
         facts: &AckFacts,
-        judgment: &mut Judgment,
+        detection: &mut LossDetection,
     ) {
-        let is_news = judgment
+        let is_news = detection
             .lost_again_latest
             .is_some_and(|departure| departure >= self.reduced_at);
         let applies = profile
@@ -507,7 +511,7 @@ impl Recovery {
             .applies(self.phase, profile.recovery.prr.is_some());
         if is_news && applies && profile.recovery.fast_retransmit {
             self.begin_recovery(board, facts);
-            judgment.congestion = Some(CongestionKind::Loss);
+            detection.congestion = Some(CongestionKind::Loss);
         }
     }
 
@@ -525,13 +529,13 @@ impl Recovery {
         profile: &Profile,
         board: &mut Scoreboard,
         facts: &AckFacts,
-        judgment: &mut Judgment,
+        detection: &mut LossDetection,
     ) -> Option<(u64, u64, LossVerdict)> {
         if facts.sack {
-            judgment.find(profile, board, facts);
+            detection.find(profile, board, facts);
         }
-        if judgment.lost.is_some() || facts.overdue.is_some() {
-            return judgment.lost;
+        if detection.lost.is_some() || facts.overdue.is_some() {
+            return detection.lost;
         }
         let enough = self.duplicate_acks >= profile.recovery.dup_thresh;
         let careful = !facts.sack && profile.recovery.newreno;
@@ -543,33 +547,38 @@ impl Recovery {
     }
 
     /// Continues or ends fast recovery.
-    fn repair(&mut self, profile: &Profile, board: &mut Scoreboard, facts: &AckFacts) -> Judgment {
+    fn on_ack_in_recovery(
+        &mut self,
+        profile: &Profile,
+        board: &mut Scoreboard,
+        facts: &AckFacts,
+    ) -> LossDetection {
         let plain_reno = !facts.sack && !profile.recovery.newreno;
         if facts.una >= self.recover || (plain_reno && facts.acked > 0) {
             self.end();
             // The same acknowledgment may show losses in the next window.
-            let next = self.watch(profile, board, facts);
-            return Judgment {
+            let next = self.on_ack_in_open(profile, board, facts);
+            return LossDetection {
                 ended: true,
                 ..next
             };
         }
-        let mut judgment = Judgment::default();
+        let mut detection = LossDetection::default();
         if facts.sack {
-            judgment.find(profile, board, facts);
-            self.reduce_again(profile, board, facts, &mut judgment);
+            detection.find(profile, board, facts);
+            self.reduce_again(profile, board, facts, &mut detection);
         } else if facts.acked > 0 {
             board.settle_duplicate_credit(facts.acked, facts.smss);
-            judgment.lost = board
+            detection.lost = board
                 .mark_first_lost(facts.smss)
                 .map(|(seq, octets)| (seq, octets, LossVerdict::PartialAck));
-            self.owes_retransmission = judgment.lost.is_some();
-            judgment.keeps_timer = core::mem::replace(&mut self.partial, true)
+            self.owes_retransmission = detection.lost.is_some();
+            detection.keeps_timer = core::mem::replace(&mut self.partial, true)
                 && !profile.timer.partial_ack_restarts_timer;
         } else if facts.duplicate {
             board.on_duplicate_ack(facts.smss);
         }
-        judgment
+        detection
     }
 
     /// Ends recovery: everything up to `recover` is acknowledged.
@@ -595,13 +604,18 @@ mod tests {
         (Recovery::default(), board)
     }
 
-    fn acknowledge(recovery: &mut Recovery, board: &mut Scoreboard, una: u64) -> Judgment {
+    fn acknowledge(recovery: &mut Recovery, board: &mut Scoreboard, una: u64) -> LossDetection {
         take(recovery, board, una, 0)
     }
 
     /// Processes an acknowledgment up to `una`. `sacked` octets are SACKed above a gap of one
     /// segment.
-    fn take(recovery: &mut Recovery, board: &mut Scoreboard, una: u64, sacked: u64) -> Judgment {
+    fn take(
+        recovery: &mut Recovery,
+        board: &mut Scoreboard,
+        una: u64,
+        sacked: u64,
+    ) -> LossDetection {
         let mut revealed = crate::scoreboard::Revealed::default();
         board.on_ack(una, &mut revealed);
         if sacked > 0 {
@@ -636,9 +650,9 @@ mod tests {
     fn a_loss_in_a_window_already_reduced_is_repaired_without_another_reduction() {
         let (mut recovery, mut board) = flight();
         recovery.enter_cwr(20_000);
-        let judgment = take(&mut recovery, &mut board, 0, 4000);
-        assert_eq!(judgment.congestion, None);
-        assert!(judgment.lost.is_some());
+        let detection = take(&mut recovery, &mut board, 0, 4000);
+        assert_eq!(detection.congestion, None);
+        assert!(detection.lost.is_some());
         assert_eq!(recovery.phase(), Phase::Recovery);
         // A D-SACK of the retransmission does not undo a reduction made for another reason.
         recovery.on_retransmit(1000);

@@ -123,7 +123,7 @@ pub struct ReceiveSpace {
     /// Right edge of the window, RCV.NXT + RCV.WND: the furthest ever advertised.
     pub edge: u64,
     /// Right edge as the window field expressed it: lower if it was rounded down.
-    pub told: u64,
+    pub advertised_edge: u64,
     /// Last advertised RCV.WND.
     pub last_wnd: u64,
     /// Last.ACK.sent of RFC 7323 section 4.3.
@@ -139,7 +139,7 @@ impl ReceiveSpace {
             irs: SeqNumber::new(0),
             nxt: 0,
             edge: 0,
-            told: 0,
+            advertised_edge: 0,
             last_wnd: 0,
             last_ack_sent: 0,
             shift: 0,

@@ -516,7 +516,7 @@ fn step(
         while connection.read(at, usize::MAX).is_some() {}
     }
     if is_orphan {
-        orphan.look(at, connection);
+        orphan.after_input(at, connection);
     }
     match burst {
         None => connection.note_path_limit(at),

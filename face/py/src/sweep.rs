@@ -43,8 +43,8 @@ fn refused(py: Python<'_>, refused: QuestionError) -> PyErr {
 
 fn unreadable(py: Python<'_>, error: StoredQuestionError) -> PyErr {
     match error {
-        AskedError::Plan(findings) => plan_error(py, &findings),
-        AskedError::QuestionError(wrong) => refused(py, wrong),
+        StoredQuestionError::Plan(findings) => plan_error(py, &findings),
+        StoredQuestionError::QuestionError(wrong) => refused(py, wrong),
         other => failed(other, "nothing was run or changed", ""),
     }
 }

@@ -4,7 +4,7 @@
 
 use gigatcp_fuzz::flood;
 use gigatcp_fuzz::memory::Counting;
-use gigatcp_fuzz::peers::{self, suffer};
+use gigatcp_fuzz::peers::{self, run};
 use gigatcp_tcp::profile::SynCookies;
 use gigatcp_wire::IpVersion;
 
@@ -17,7 +17,7 @@ fn main() {
         "attack", "segm. in", "segm. out", "memory KiB", "allocated", "ns/segm.", "cwnd", "RTO ms"
     );
     for attack in &peers::ALL {
-        let cost = suffer(attack, IpVersion::V4);
+        let cost = run(attack, IpVersion::V4);
         println!(
             "{:<16} {:>9} {:>9} {:>10} {:>9} {:>8} {:>8} {:>9}  {}",
             attack.name,
@@ -40,7 +40,7 @@ fn main() {
         ("while full", SynCookies::WhenFull),
         ("always", SynCookies::Always),
     ] {
-        let cost = flood::suffer(100_000, cookies);
+        let cost = flood::run(100_000, cookies);
         println!(
             "{name:<16} {:>9} {:>10} {:>9} {:>8}",
             cost.answered,

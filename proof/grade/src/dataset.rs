@@ -12,13 +12,13 @@ use crate::kernels::corpus::{CaseDir, Place as KernelPlace};
 use crate::kernels::families;
 use crate::kernels::label::Label;
 use crate::metamorphic::{Change, changed, packets, pcap};
-use crate::worlds::{GradedWorld, Paths, Place, by_time, next_limit, two_causes, world};
+use crate::worlds::{CapturePoint, GradedWorld, Paths, by_time, next_limit, two_causes, world};
 
 /// Capture points.
 pub const PLACES: [&str; 4] = ["sender", "receiver", "middle", "both"];
 
 /// Result of one capture of a connection, with the correct answer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Observed {
     /// Name of the connection, for a reader.
     pub name: String,
@@ -74,6 +74,7 @@ impl Observed {
 }
 
 /// Facts about a connection known before its captures are analyzed.
+#[derive(Default)]
 struct Known {
     name: String,
     truth: String,
@@ -92,12 +93,8 @@ impl Known {
         Self {
             name,
             truth: truth.to_owned(),
-            acceptable: Vec::new(),
             place,
-            kernel: None,
-            second: None,
-            phases: Vec::new(),
-            rates: None,
+            ..Self::default()
         }
     }
 
@@ -188,16 +185,16 @@ pub fn of_next_limit(seed: u64) -> Result<Vec<Observed>, String> {
 
 fn seen(
     world: &GradedWorld,
-    known: impl Fn(Place, usize) -> Known,
+    known: impl Fn(CapturePoint, usize) -> Known,
 ) -> Result<Vec<Observed>, String> {
     let [sender, receiver, middle] = world.captures()?;
     let source = |name: &str, bytes: &[u8]| Source::bytes(name, bytes.to_vec());
     let sets = [
-        (Place::Sender, vec![source("sender", &sender)]),
-        (Place::Receiver, vec![source("receiver", &receiver)]),
-        (Place::Middle, vec![source("middle", &middle)]),
+        (CapturePoint::Sender, vec![source("sender", &sender)]),
+        (CapturePoint::Receiver, vec![source("receiver", &receiver)]),
+        (CapturePoint::Middle, vec![source("middle", &middle)]),
         (
-            Place::Both,
+            CapturePoint::Both,
             vec![source("sender", &sender), source("receiver", &receiver)],
         ),
     ];
@@ -316,17 +313,9 @@ fn observe(sources: &[Source], known: Known) -> Result<Observed, String> {
         acceptable: known.acceptable,
         second: known.second,
         rates: known.rates,
-        next: None,
         place: known.place,
         said: "unknown".into(),
-        ranked: Vec::new(),
-        notes: Vec::new(),
-        confidence: 0.0,
-        probability: None,
-        cost: None,
-        capacity: None,
-        throughput_bps: 0.0,
-        account: String::new(),
+        ..Observed::default()
     };
     if let Some(answer) = answer {
         observed.hear(&answer);

@@ -7,6 +7,7 @@
 //! | `counters.rs` | the diagnosis from counters, on the same connections |
 //! | `tester/` | `gigatcp test` over emulated paths: its rate and its cause |
 //! | `fit_counters.rs` | fits the weights of that diagnosis |
+//! | `draw.rs` | random parameters |
 //! | `dataset.rs` | diagnoses of their captures |
 //! | `fit.rs` | fits the weights of `gigatcp-why` |
 //! | `calibrate.rs` | calibration of a fit's probabilities |
@@ -25,6 +26,7 @@ pub mod counterfactual;
 pub mod counters;
 #[cfg(target_os = "linux")]
 pub mod dataset;
+pub mod draw;
 pub mod fit;
 #[cfg(target_os = "linux")]
 pub mod fit_counters;

@@ -6,7 +6,7 @@ use crate::dataset::{Observed, PLACES};
 
 /// Answers about the next limit, at one capture point.
 #[derive(Clone, Copy, Default, Debug)]
-struct Told {
+struct NextCounts {
     right: u64,
     wrong: u64,
     /// No next limit was named, or the first limit was not found.
@@ -17,8 +17,8 @@ struct Told {
 /// window; the first limit hides others.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct NextScore {
-    shown: [Told; PLACES.len()],
-    hidden: [Told; PLACES.len()],
+    shown: [NextCounts; PLACES.len()],
+    hidden: [NextCounts; PLACES.len()],
 }
 
 /// Limits that are visible without binding.

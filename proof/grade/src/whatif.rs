@@ -11,8 +11,9 @@ use gigatcp_twin::constants::needs_pacing;
 use gigatcp_twin::predict::{Certainty, PARALLEL};
 use gigatcp_twin::{Fit, Prediction, Transfer, Twin, world};
 
+use crate::draw::Draw;
 use crate::kernels::corpus::{CaseDir, Place as KernelPlace};
-use crate::worlds::{Base, Draft, Draw, GradedWorld, Paths, Value, first_draw};
+use crate::worlds::{Base, Draft, GradedWorld, Paths, Value, first_draw};
 
 /// Maximum relative error of a correct prediction.
 pub const TOLERANCE: f64 = 0.10;

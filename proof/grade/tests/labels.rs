@@ -1,7 +1,7 @@
 //! The label of a graded world must agree with the simulator's counters.
 
 use gigatcp_grade::counterfactual::{Verdict, counterfactual, holds, lift};
-use gigatcp_grade::worlds::{CAUSES, GradedWorld, Paths, Place, world};
+use gigatcp_grade::worlds::{CAUSES, CapturePoint, GradedWorld, Paths, world};
 
 fn assert_labels_hold(paths: Paths) {
     for cause in CAUSES {
@@ -52,10 +52,10 @@ fn captures_at_three_places_are_of_the_run_that_was_labeled() {
 #[test]
 fn behind_a_black_hole_nobody_knows_the_cause() {
     let world = world("pmtu-black-hole", 1, Paths::Usual);
-    assert_eq!(world.truth(Place::Sender), "pmtu-black-hole");
-    assert_eq!(world.truth(Place::Both), "pmtu-black-hole");
-    assert_eq!(world.truth(Place::Receiver), "unknown");
-    assert_eq!(world.truth(Place::Middle), "unknown");
+    assert_eq!(world.truth(CapturePoint::Sender), "pmtu-black-hole");
+    assert_eq!(world.truth(CapturePoint::Both), "pmtu-black-hole");
+    assert_eq!(world.truth(CapturePoint::Receiver), "unknown");
+    assert_eq!(world.truth(CapturePoint::Middle), "unknown");
 }
 
 /// Goodput gained by lifting the injected cause, in bits per second.

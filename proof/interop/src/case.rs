@@ -8,7 +8,7 @@ use gigatcp_units::{Bytes, Duration, Probability, Rate};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::lab::LabConfig;
+use crate::testbed::TestbedConfig;
 
 /// Side that opens the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -225,7 +225,7 @@ impl Case {
 
     /// Returns the configuration of the path and the kernel.
     #[must_use]
-    pub fn lab(&self) -> LabConfig {
+    pub fn testbed(&self) -> TestbedConfig {
         let hop = |name: &str, loss: f64| HopConfig {
             name: name.into(),
             rate: self.rate.map(|(rate, _)| rate),
@@ -250,7 +250,7 @@ impl Case {
         let marks = [("net.ipv4.tcp_ecn", "1")];
         let of_tiny = tiny.iter().filter(|_| is_tiny);
         let settings = of_tiny.chain(marks.iter().filter(|_| self.mark > 0.0));
-        LabConfig {
+        TestbedConfig {
             forward: vec![hop("forward", self.loss[0])],
             reverse: vec![hop("reverse", self.loss[1])],
             seed: self.seed,

@@ -1,6 +1,6 @@
 //! Interoperability tests of the engine with the Linux kernel over an emulated path.
 //!
-//! All octets must arrive on any path and with any ending of a connection. A [`Lab`] has the
+//! All octets must arrive on any path and with any ending of a connection. A [`Testbed`] has the
 //! engine at one end of an emulated path and the kernel at the other, both in network namespaces.
 //! A [`Case`] holds all parameters of one transfer. [`covering`] returns cases that cover all
 //! pairs of choices, and [`Case::random`] the case of a seed. [`Soak`] runs mixed traffic for a
@@ -8,7 +8,7 @@
 //!
 //! | File | Contents |
 //! |---|---|
-//! | `lab.rs` | Engine, path, and kernel |
+//! | `testbed.rs` | Engine, path, and kernel |
 //! | `end.rs` | One end of a connection, of the engine or the kernel |
 //! | `case.rs`, `cover.rs` | Parameters of a transfer; pairwise covering set |
 //! | `transfer.rs` | Transfer, and its checks |
@@ -31,13 +31,13 @@ mod cover;
 pub mod doctor;
 mod end;
 mod garbage;
-mod lab;
 mod many;
 mod octets;
 mod packet_corruptor;
 mod relay;
 mod rivals;
 mod soak;
+mod testbed;
 mod transfer;
 mod watch;
 
@@ -45,12 +45,12 @@ pub use case::{Case, Ending, Opener, Windows};
 pub use cover::covering;
 pub use end::End;
 pub use garbage::{Survived, survive};
-pub use lab::{ENGINE_V4, ENGINE_V6, Lab, LabConfig};
 pub use many::{Idle, Shares, Sharing, idle, share};
 pub use octets::{Source, digest};
 pub use packet_corruptor::{PacketCorruptor, VICTIM_PORT};
-pub use relay::{Meddle, Relay, Way};
+pub use relay::{Direction, PacketFilter, Relay};
 pub use rivals::{Rivals, Split, compete};
 pub use soak::{Progress, Soak, Soaked};
+pub use testbed::{ENGINE_V4, ENGINE_V6, Testbed, TestbedConfig};
 pub use transfer::{Done, Trouble, run};
 pub use watch::{Held, memory};

@@ -17,7 +17,7 @@ use gigatcp_live::{AsyncStream, Options, Stack, Stream, TunConfig, Wire};
 use gigatcp_path::HopConfig;
 use gigatcp_units::{Bytes, Duration as Span, Rate};
 
-use crate::lab::{Lab, LabConfig};
+use crate::testbed::{Testbed, TestbedConfig};
 use crate::transfer::Trouble;
 use crate::watch::memory;
 
@@ -169,8 +169,8 @@ pub struct Sharing {
 pub fn share(sharing: &Sharing) -> Result<Shares, Trouble> {
     let said = |error: io::Error| Trouble::Failed(error.to_string());
     process::allow_descriptors(sharing.flows as u64 + OTHERS).map_err(said)?;
-    let lab = Lab::new(&path(sharing))?;
-    let (ours, theirs) = open(&lab, sharing).map_err(said)?;
+    let testbed = Testbed::new(&path(sharing))?;
+    let (ours, theirs) = open(&testbed, sharing).map_err(said)?;
     let mut ours = Ours(ours);
     let mut theirs = Theirs(theirs);
     let counts = if sharing.engine_sends {
@@ -179,15 +179,15 @@ pub fn share(sharing: &Sharing) -> Result<Shares, Trouble> {
         run(sharing, &mut theirs, &mut ours)
     };
     let counts = counts.map_err(said)?;
-    let stalls = lab.path().stalls;
+    let stalls = testbed.path().stalls;
     // Unsent data may be discarded.
     ours.0.iter().for_each(|stream| stream.as_stream().abort());
     drop((ours, theirs));
-    lab.stack.stop().map_err(said)?;
+    testbed.stack.stop().map_err(said)?;
     Ok(judge(&counts, sharing.window, stalls))
 }
 
-fn path(sharing: &Sharing) -> LabConfig {
+fn path(sharing: &Sharing) -> TestbedConfig {
     let hop = |name: &str, is_data: bool| HopConfig {
         name: name.into(),
         one_way_delay: sharing.round_trip / 2,
@@ -195,7 +195,7 @@ fn path(sharing: &Sharing) -> LabConfig {
         limit_bytes: is_data.then_some(sharing.queue),
         ..HopConfig::default()
     };
-    LabConfig {
+    TestbedConfig {
         forward: vec![hop("forward", sharing.engine_sends)],
         reverse: vec![hop("reverse", !sharing.engine_sends)],
         seed: 1,
@@ -206,13 +206,13 @@ fn path(sharing: &Sharing) -> LabConfig {
     }
 }
 
-fn open(lab: &Lab, sharing: &Sharing) -> io::Result<(Vec<AsyncStream>, Vec<TcpStream>)> {
-    let at = SocketAddr::from((Lab::kernel_address(false), PORT));
-    let listener = lab.kernel_listens(at, sharing.control)?;
+fn open(testbed: &Testbed, sharing: &Sharing) -> io::Result<(Vec<AsyncStream>, Vec<TcpStream>)> {
+    let at = SocketAddr::from((Testbed::kernel_address(false), PORT));
+    let listener = testbed.kernel_listens(at, sharing.control)?;
     let options = Options::default().with_congestion(sharing.control)?;
     let mut ends = (Vec::new(), Vec::new());
     for _ in 0..sharing.flows {
-        let ours = lab.stack.connect_timeout(at, &options, PATIENCE)?;
+        let ours = testbed.stack.connect_timeout(at, &options, PATIENCE)?;
         let (theirs, _) = listener.accept()?;
         theirs.set_nonblocking(true)?;
         ends.0.push(ours.into());

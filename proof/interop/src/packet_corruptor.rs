@@ -17,7 +17,7 @@ use gigatcp_wire::{Checksum, IpHeader, TCP_PROTOCOL, verify_checksum};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use crate::relay::{Meddle, Way};
+use crate::relay::{Direction, PacketFilter};
 
 /// Port of connections with undetectable corruption. It differs from all other ports in use by
 /// more bits than one corruption flips.
@@ -61,7 +61,7 @@ impl PacketCorruptor {
     }
 
     /// Corrupted form of a wire packet.
-    fn spoilt(&mut self, packet: &[u8]) -> Vec<u8> {
+    fn corrupted(&mut self, packet: &[u8]) -> Vec<u8> {
         let mut octets = packet.to_vec();
         match self.below(8) {
             // Truncate, sometimes with matching lengths.
@@ -88,7 +88,7 @@ impl PacketCorruptor {
     fn spoil_openly(&mut self, packet: &[u8], wire: &[Vec<u8>], out: &mut Vec<Vec<u8>>) {
         if self.one_in(3) {
             out.push(packet.to_vec());
-            out.push(self.lying(packet));
+            out.push(self.with_wrong_header(packet));
             return;
         }
         let at = self.below(wire.len());
@@ -97,7 +97,7 @@ impl PacketCorruptor {
                 out.push(plain(whole));
             }
             if index == at {
-                let mut octets = self.spoilt(whole);
+                let mut octets = self.corrupted(whole);
                 if self.one_in(2) {
                     sum_ip(&mut octets);
                 }
@@ -109,7 +109,7 @@ impl PacketCorruptor {
     }
 
     /// Packet behind a wrong offload header.
-    fn lying(&mut self, packet: &[u8]) -> Vec<u8> {
+    fn with_wrong_header(&mut self, packet: &[u8]) -> Vec<u8> {
         let mut octets = packet.to_vec();
         for _ in 0..=self.below(3) {
             let at = self.below(HEADER_LEN);
@@ -125,7 +125,7 @@ impl PacketCorruptor {
     /// Corrupts a packet and makes its checksums correct.
     fn spoil_at_will(&mut self, wire: &[Vec<u8>], out: &mut Vec<Vec<u8>>) {
         for whole in wire {
-            let mut octets = self.spoilt(whole);
+            let mut octets = self.corrupted(whole);
             sum_ip(&mut octets);
             sum_tcp(&mut octets);
             if self.one_in(2) {
@@ -133,7 +133,7 @@ impl PacketCorruptor {
             }
             let made = plain(&octets);
             out.push(if self.one_in(4) {
-                self.lying(&made)
+                self.with_wrong_header(&made)
             } else {
                 made
             });
@@ -141,8 +141,8 @@ impl PacketCorruptor {
     }
 }
 
-impl Meddle for PacketCorruptor {
-    fn on_packet(&mut self, _: Way, packet: &[u8], out: &mut Vec<Vec<u8>>) {
+impl PacketFilter for PacketCorruptor {
+    fn on_packet(&mut self, _: Direction, packet: &[u8], out: &mut Vec<Vec<u8>>) {
         let read = Packet::read(packet.to_vec().into());
         let (true, Ok(whole)) = (self.one_in(ONE_IN), read) else {
             out.push(packet.to_vec());
@@ -267,36 +267,36 @@ mod tests {
     #[test]
     fn of_most_connections_nothing_is_spoilt_that_no_checksum_tells() {
         let mut packet_corruptor = PacketCorruptor::new(1);
-        let mut spoilt = 0;
+        let mut corrupted = 0;
         for round in 0..50_000 {
             let whole = packet(round % 2 == 1, 81);
             let mut out = Vec::new();
-            packet_corruptor.on_packet(Way::FromEngine, &whole, &mut out);
+            packet_corruptor.on_packet(Direction::FromEngine, &whole, &mut out);
             for made in &out {
                 if made.len() > HEADER_LEN && made[HEADER_LEN..] != whole[HEADER_LEN..] {
-                    spoilt += 1;
+                    corrupted += 1;
                     assert!(!is_sound(&made[HEADER_LEN..]), "{made:?}");
                 }
             }
         }
-        assert!(spoilt > 3_000, "{spoilt}");
+        assert!(corrupted > 3_000, "{corrupted}");
     }
 
     #[test]
     fn of_victims_packets_with_right_checksums_are_other_ones() {
         let mut packet_corruptor = PacketCorruptor::new(2);
-        let mut spoilt = 0;
+        let mut corrupted = 0;
         for round in 0..5_000 {
             let whole = packet(round % 2 == 1, VICTIM_PORT);
             let mut out = Vec::new();
-            packet_corruptor.on_packet(Way::FromKernel, &whole, &mut out);
+            packet_corruptor.on_packet(Direction::FromKernel, &whole, &mut out);
             let differs = |made: &&Vec<u8>| {
                 made.len() > HEADER_LEN
                     && made[HEADER_LEN..] != whole[HEADER_LEN..]
                     && is_sound(&made[HEADER_LEN..])
             };
-            spoilt += out.iter().filter(differs).count();
+            corrupted += out.iter().filter(differs).count();
         }
-        assert!(spoilt > 300, "{spoilt}");
+        assert!(corrupted > 300, "{corrupted}");
     }
 }

@@ -1,6 +1,6 @@
 //! Wire between the engine and a TUN device of the kernel, with a packet filter.
 //!
-//! A [`Meddle`] sees every packet and decides about the packets to forward in its place.
+//! A [`PacketFilter`] sees every packet and decides about the packets to forward in its place.
 //!
 //! The engine's end is one of a socket pair that keeps packet boundaries, like a TUN device. This
 //! gives the engine packets that no kernel would send: contradictory offload headers, and
@@ -27,7 +27,7 @@ const BATCH: usize = 32;
 
 /// Direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum Direction {
     /// From the engine to the kernel.
     FromEngine,
     /// From the kernel to the engine.
@@ -35,9 +35,9 @@ pub enum Way {
 }
 
 /// Packet filter on the wire.
-pub trait Meddle: Send {
+pub trait PacketFilter: Send {
     /// Handles a packet with its offload header, and adds the packets to forward to `out`.
-    fn on_packet(&mut self, way: Way, packet: &[u8], out: &mut Vec<Vec<u8>>);
+    fn on_packet(&mut self, direction: Direction, packet: &[u8], out: &mut Vec<Vec<u8>>);
 }
 
 /// Thread that forwards packets between the engine and the kernel.
@@ -55,7 +55,7 @@ impl Relay {
     pub fn start(
         namespace: &Namespace,
         config: &TunConfig,
-        packet_corruptor: impl Meddle + 'static,
+        packet_corruptor: impl PacketFilter + 'static,
     ) -> Result<(Wire, Self), SetupError> {
         let failed = |cause| SetupError::new(Step::Device, cause);
         let device = Wire::open_tun(namespace, config)?;
@@ -88,7 +88,7 @@ impl Drop for Relay {
 }
 
 /// Forwards packets between both ends until it is stopped or an end closes.
-fn carry(ends: &[File; 2], mut packet_corruptor: impl Meddle, is_over: &AtomicBool) {
+fn carry(ends: &[File; 2], mut packet_corruptor: impl PacketFilter, is_over: &AtomicBool) {
     let mut packet = vec![0; LONGEST];
     let mut out = Vec::new();
     let read = Interest {
@@ -103,7 +103,8 @@ fn carry(ends: &[File; 2], mut packet_corruptor: impl Meddle, is_over: &AtomicBo
         if waited.is_err() {
             return;
         }
-        for (way, from, to) in [(Way::FromEngine, 0, 1), (Way::FromKernel, 1, 0)] {
+        for (direction, from, to) in [(Direction::FromEngine, 0, 1), (Direction::FromKernel, 1, 0)]
+        {
             for _ in 0..BATCH {
                 let len = match (&ends[from]).read(&mut packet) {
                     Ok(0) => return,
@@ -111,7 +112,7 @@ fn carry(ends: &[File; 2], mut packet_corruptor: impl Meddle, is_over: &AtomicBo
                     Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                     Err(_) => return,
                 };
-                packet_corruptor.on_packet(way, &packet[..len], &mut out);
+                packet_corruptor.on_packet(direction, &packet[..len], &mut out);
                 for made in out.drain(..) {
                     hand_on(&ends[to], &made);
                 }

@@ -17,7 +17,7 @@ use gigatcp_live::Options;
 use gigatcp_path::HopConfig;
 
 use crate::end::End;
-use crate::lab::{Lab, LabConfig};
+use crate::testbed::{Testbed, TestbedConfig};
 use crate::transfer::Trouble;
 
 const PORT: u16 = 7100;
@@ -74,7 +74,7 @@ pub fn compete(rivals: &Rivals) -> Result<Split, Trouble> {
     let said = |error: io::Error| Trouble::Failed(error.to_string());
     // Before the start of threads, so that these also avoid the CPU.
     let apart = IsolatedCpu::set();
-    let lab = Lab::new(&LabConfig {
+    let testbed = Testbed::new(&TestbedConfig {
         forward: rivals.forward.clone(),
         reverse: rivals.reverse.clone(),
         seed: rivals.seed,
@@ -83,20 +83,20 @@ pub fn compete(rivals: &Rivals) -> Result<Split, Trouble> {
         settings: vec![("net.ipv4.tcp_no_metrics_save".into(), "1".into())],
         processor: apart.as_ref().map(IsolatedCpu::processor),
     })?;
-    let at = SocketAddr::from((Lab::kernel_address(false), PORT));
-    let listener = lab.kernel_listens(at, &rivals.control).map_err(said)?;
+    let at = SocketAddr::from((Testbed::kernel_address(false), PORT));
+    let listener = testbed.kernel_listens(at, &rivals.control).map_err(said)?;
     let pairs = [
-        engine(&lab, rivals, at, &listener),
-        kernel(&lab, rivals, at, &listener),
+        engine(&testbed, rivals, at, &listener),
+        kernel(&testbed, rivals, at, &listener),
     ];
     let [engine, kernel] = pairs.map(|pair| pair.map_err(said));
     let pairs = [engine?, kernel?];
     let counts = race(&pairs, rivals).map_err(said)?;
-    let stalls = lab.path().stalls;
+    let stalls = testbed.path().stalls;
     for (sender, _) in pairs {
         sender.abort().map_err(said)?;
     }
-    lab.stack.stop().map_err(said)?;
+    testbed.stack.stop().map_err(said)?;
     let [engine, kernel] = counts.map(|count| count as f64 * 8.0 / rivals.window.as_secs_f64());
     Ok(Split {
         engine,
@@ -108,15 +108,27 @@ pub fn compete(rivals: &Rivals) -> Result<Split, Trouble> {
 /// Sender, and the socket that receives from it.
 type Pair = (End, TcpStream);
 
-fn engine(lab: &Lab, rivals: &Rivals, at: SocketAddr, listener: &TcpListener) -> io::Result<Pair> {
-    let sender = lab.stack.connect_timeout(at, &rivals.engine, PATIENCE)?;
+fn engine(
+    testbed: &Testbed,
+    rivals: &Rivals,
+    at: SocketAddr,
+    listener: &TcpListener,
+) -> io::Result<Pair> {
+    let sender = testbed
+        .stack
+        .connect_timeout(at, &rivals.engine, PATIENCE)?;
     let (receiver, _) = listener.accept()?;
     Ok((End::Engine(sender), receiver))
 }
 
-fn kernel(lab: &Lab, rivals: &Rivals, at: SocketAddr, listener: &TcpListener) -> io::Result<Pair> {
+fn kernel(
+    testbed: &Testbed,
+    rivals: &Rivals,
+    at: SocketAddr,
+    listener: &TcpListener,
+) -> io::Result<Pair> {
     let connect = || TcpStream::connect_timeout(&at, PATIENCE);
-    let sender = lab.near().run(connect).map_err(io::Error::other)??;
+    let sender = testbed.near().run(connect).map_err(io::Error::other)??;
     socket::set_congestion(&sender, &rivals.control)?;
     let (receiver, _) = listener.accept()?;
     Ok((End::Kernel(sender), receiver))

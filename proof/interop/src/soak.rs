@@ -25,8 +25,8 @@ use gigatcp_units::{Bytes, Duration as Span, Probability, Rate};
 
 use crate::case::{Case, Windows};
 use crate::end::End;
-use crate::lab::{Lab, LabConfig};
 use crate::octets::Source;
+use crate::testbed::{Testbed, TestbedConfig};
 use crate::transfer::{Trouble, exchange};
 use crate::watch::{Held, memory};
 
@@ -144,7 +144,7 @@ impl Soak {
     /// First failed check, or missing requirement.
     pub fn run(&self, mut on_progress: impl FnMut(&Progress)) -> Result<Soaked, Trouble> {
         let before = Held::now();
-        let lab = Lab::new(&path(self.seed))?;
+        let testbed = Testbed::new(&path(self.seed))?;
         let state = State {
             began: Instant::now(),
             is_over: AtomicBool::new(false),
@@ -154,17 +154,17 @@ impl Soak {
             failed: Mutex::new(None),
         };
         let memories = thread::scope(|scope| {
-            let (lab, state) = (&lab, &state);
+            let (testbed, state) = (&testbed, &state);
             for n in 0..SHORT + LONG + 1 {
                 let worker = Worker {
-                    lab,
+                    testbed,
                     state,
                     n,
                     seed: self.seed.wrapping_add(n as u64 * 1_000_000_007),
                 };
                 scope.spawn(move || worker.work());
             }
-            watch(lab, state, self.lasts, &mut on_progress)
+            watch(testbed, state, self.lasts, &mut on_progress)
         });
         let failed = state
             .failed
@@ -174,16 +174,16 @@ impl Soak {
         if let Some(what) = failed {
             return Err(Trouble::Failed(what));
         }
-        match lab.stack.settle(PATIENCE) {
+        match testbed.stack.settle(PATIENCE) {
             Ok(true) => {}
             Ok(false) => {
-                let counters = lab.stack.counters();
+                let counters = testbed.stack.counters();
                 return Err(Trouble::Failed(format!("it does not end: {counters:?}")));
             }
             Err(error) => return Err(Trouble::Failed(error.to_string())),
         }
-        let progress = state.progress(&lab);
-        let path = Box::new(lab.finish().map_err(Trouble::Failed)?);
+        let progress = state.progress(&testbed);
+        let path = Box::new(testbed.finish().map_err(Trouble::Failed)?);
         let [warm, last] = memories;
         Ok(Soaked {
             progress,
@@ -197,7 +197,7 @@ impl Soak {
 }
 
 /// Path with all impairments, slow enough for a busy machine.
-fn path(seed: u64) -> LabConfig {
+fn path(seed: u64) -> TestbedConfig {
     let chance = Probability::try_new;
     let hop = |name: &str| HopConfig {
         name: name.into(),
@@ -215,7 +215,7 @@ fn path(seed: u64) -> LabConfig {
         duplicate: chance(0.003),
         ..HopConfig::default()
     };
-    LabConfig {
+    TestbedConfig {
         forward: vec![hop("forward")],
         reverse: vec![hop("reverse")],
         seed,
@@ -228,7 +228,7 @@ fn path(seed: u64) -> LabConfig {
 
 /// Samples memory until the end. Returns the medians after the warm-up and at the end.
 fn watch(
-    lab: &Lab,
+    testbed: &Testbed,
     state: &State,
     lasts: Duration,
     on_progress: &mut impl FnMut(&Progress),
@@ -241,7 +241,7 @@ fn watch(
         memories.push((at, memory()));
         if at.as_secs() / 10 > shown {
             shown = at.as_secs() / 10;
-            on_progress(&state.progress(lab));
+            on_progress(&state.progress(testbed));
         }
         if at >= lasts || state.is_over.load(Ordering::Relaxed) {
             state.is_over.store(true, Ordering::Relaxed);
@@ -263,8 +263,8 @@ fn watch(
 }
 
 impl State {
-    fn progress(&self, lab: &Lab) -> Progress {
-        let counters = lab.stack.counters().unwrap_or_default();
+    fn progress(&self, testbed: &Testbed) -> Progress {
+        let counters = testbed.stack.counters().unwrap_or_default();
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Progress {
             at: self.began.elapsed(),
@@ -288,7 +288,7 @@ enum Door {
 }
 
 struct Worker<'a> {
-    lab: &'a Lab,
+    testbed: &'a Testbed,
     state: &'a State,
     n: usize,
     seed: u64,
@@ -457,12 +457,12 @@ impl Worker<'_> {
     fn door(&self, n: usize, engine_opens: bool, is_v6: bool) -> Result<Door, String> {
         let port = FIRST_PORT + n as u16;
         let door = if engine_opens {
-            let at = SocketAddr::from((Lab::kernel_address(is_v6), port));
-            let listener = self.lab.kernel_listens(at, "cubic");
+            let at = SocketAddr::from((Testbed::kernel_address(is_v6), port));
+            let listener = self.testbed.kernel_listens(at, "cubic");
             listener.map(|listener| Door::Kernel(listener, at))
         } else {
-            let at = SocketAddr::from((Lab::engine_address(is_v6), port));
-            let listener = self.lab.stack.listen(at, &Options::default());
+            let at = SocketAddr::from((Testbed::engine_address(is_v6), port));
+            let listener = self.testbed.stack.listen(at, &Options::default());
             listener.map(|listener| Door::Engine(listener, at))
         };
         door.map_err(|error| format!("listening: {error}"))
@@ -474,11 +474,14 @@ impl Worker<'_> {
             let ends = match door {
                 Door::Kernel(listener, at) => {
                     let options = Options::default().with_congestion(engine)?;
-                    let ours = self.lab.stack.connect_timeout(*at, &options, PATIENCE)?;
+                    let ours = self
+                        .testbed
+                        .stack
+                        .connect_timeout(*at, &options, PATIENCE)?;
                     [End::Engine(ours), End::Kernel(listener.accept()?.0)]
                 }
                 Door::Engine(listener, at) => {
-                    let theirs = self.lab.kernel_connects(*at, kernel, PATIENCE)?;
+                    let theirs = self.testbed.kernel_connects(*at, kernel, PATIENCE)?;
                     [
                         End::Engine(listener.accept_timeout(PATIENCE)?.0),
                         End::Kernel(theirs),

@@ -16,8 +16,8 @@ use gigatcp_live::Options;
 
 use crate::case::{Case, Ending, Opener};
 use crate::end::End;
-use crate::lab::Lab;
 use crate::octets::{Source, digest, digest_of};
+use crate::testbed::Testbed;
 
 const PORT: u16 = 5001;
 /// Timeout of any operation, long enough for a busy machine.
@@ -65,8 +65,8 @@ impl From<EmulatorError> for Trouble {
 /// [`Trouble`].
 pub fn run(case: &Case) -> Result<Done, Trouble> {
     let began = Instant::now();
-    let lab = Lab::new(&case.lab())?;
-    let known = lab
+    let testbed = Testbed::new(&case.testbed())?;
+    let known = testbed
         .kernel_controls()
         .map_err(|error| failed("controls", &error))?;
     let wanted = case.kernel_control;
@@ -74,17 +74,17 @@ pub fn run(case: &Case) -> Result<Done, Trouble> {
         let what = format!("the kernel has no {wanted} here: `modprobe tcp_{wanted}`");
         return Ok(Done::Skipped(what));
     }
-    let ends = open(&lab, case).map_err(|error| failed("opening", &error))?;
+    let ends = open(&testbed, case).map_err(|error| failed("opening", &error))?;
     let compared = exchange(case, ends).map_err(Trouble::Failed)?;
-    match lab.stack.settle(PATIENCE) {
+    match testbed.stack.settle(PATIENCE) {
         Ok(true) => {}
         Ok(false) => {
-            let counters = lab.stack.counters();
+            let counters = testbed.stack.counters();
             return Err(Trouble::Failed(format!("it does not end: {counters:?}")));
         }
         Err(error) => return Err(failed("settling", &error)),
     }
-    let path = Box::new(lab.finish().map_err(Trouble::Failed)?);
+    let path = Box::new(testbed.finish().map_err(Trouble::Failed)?);
     Ok(Done::Passed {
         took: began.elapsed(),
         compared,
@@ -97,7 +97,7 @@ fn failed(what: &str, error: &io::Error) -> Trouble {
 }
 
 /// Opens a connection, and returns the ends of engine and kernel.
-fn open(lab: &Lab, case: &Case) -> io::Result<[End; 2]> {
+fn open(testbed: &Testbed, case: &Case) -> io::Result<[End; 2]> {
     let mut options = Options::default().with_congestion(case.engine_control)?;
     if let Some((receive, send)) = case.engine_buffers() {
         options.receive_buffer = Some(receive);
@@ -106,15 +106,15 @@ fn open(lab: &Lab, case: &Case) -> io::Result<[End; 2]> {
     let control = case.kernel_control;
     let ends = match case.opener {
         Opener::Engine => {
-            let at: SocketAddr = (Lab::kernel_address(case.is_v6), PORT).into();
-            let listener = lab.kernel_listens(at, control)?;
-            let ours = lab.stack.connect_timeout(at, &options, PATIENCE)?;
+            let at: SocketAddr = (Testbed::kernel_address(case.is_v6), PORT).into();
+            let listener = testbed.kernel_listens(at, control)?;
+            let ours = testbed.stack.connect_timeout(at, &options, PATIENCE)?;
             [End::Engine(ours), End::Kernel(listener.accept()?.0)]
         }
         Opener::Kernel => {
-            let at: SocketAddr = (Lab::engine_address(case.is_v6), PORT).into();
-            let listener = lab.stack.listen(at, &options)?;
-            let theirs = lab.kernel_connects(at, control, PATIENCE)?;
+            let at: SocketAddr = (Testbed::engine_address(case.is_v6), PORT).into();
+            let listener = testbed.stack.listen(at, &options)?;
+            let theirs = testbed.kernel_connects(at, control, PATIENCE)?;
             [End::Engine(listener.accept()?.0), End::Kernel(theirs)]
         }
     };

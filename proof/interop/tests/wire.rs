@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Shutdown, TcpListener};
 use std::thread;
 use std::time::Duration;
 
-use gigatcp_interop::{Meddle, Relay, Source, Trouble, Way, digest, survive};
+use gigatcp_interop::{Direction, PacketFilter, Relay, Source, Trouble, digest, survive};
 use gigatcp_linux::{Namespace, SetupError};
 use gigatcp_live::{Options, Stack, TunConfig};
 
@@ -55,9 +55,9 @@ fn spoilt_packets_of_both_directions_disturb_no_connection_whose_checksums_tell(
 /// Packet filter that delays the packets of the engine.
 struct Slow;
 
-impl Meddle for Slow {
-    fn on_packet(&mut self, way: Way, packet: &[u8], out: &mut Vec<Vec<u8>>) {
-        if way == Way::FromEngine {
+impl PacketFilter for Slow {
+    fn on_packet(&mut self, direction: Direction, packet: &[u8], out: &mut Vec<Vec<u8>>) {
+        if direction == Direction::FromEngine {
             thread::sleep(Duration::from_micros(300));
         }
         out.push(packet.to_vec());

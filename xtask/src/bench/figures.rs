@@ -6,7 +6,7 @@
 
 use std::process::Command;
 
-use crate::{Failed, process, top};
+use crate::{Failed, files, process, top};
 
 /// File of the grid.
 const KEPT: &str = "docs/grid.txt";
@@ -15,11 +15,7 @@ const KEPT: &str = "docs/grid.txt";
 pub fn goals(words: &[String]) -> Result<(), Failed> {
     let mut program = figures()?;
     program.arg("goals").args(words);
-    let said = process::spelled(&program);
-    if process::run(program)?.success() {
-        return Ok(());
-    }
-    Err(Failed::Usage(format!("`{said}` failed (see above)")))
+    process::succeed(program)
 }
 
 /// Prints the grid and stores it, or compares it with the stored one.
@@ -28,30 +24,24 @@ pub fn grid(words: &[String]) -> Result<(), Failed> {
         words.iter().partition(|word| *word == "--check");
     let mut program = figures()?;
     program.arg("grid").args(&words);
-    let mut lines = Vec::new();
     let said = process::spelled(&program);
-    let status = process::run_lines(program, |line| {
-        println!("{line}");
-        lines.push(line.to_owned());
-    })?;
+    let (status, text) = process::shown(program)?;
     if !status.success() {
         return Err(Failed::Usage(format!("`{said}` failed (see above)")));
     }
     let file = top().join(KEPT);
-    let failed = |error| Failed::Usage(format!("{KEPT}: {error}"));
     if !checks.is_empty() {
-        let kept = std::fs::read_to_string(&file).map_err(failed)?;
-        return compare(&kept, &lines);
+        return compare(&files::read(&file)?, &text);
     }
     if !words.is_empty() {
         println!("\n{KEPT} is left as it is: this is another grid");
         return Ok(());
     }
-    std::fs::write(&file, lines.join("\n") + "\n").map_err(failed)
+    files::write(&file, text)
 }
 
 /// Fails if a line differs from the stored grid.
-fn compare(kept: &str, lines: &[String]) -> Result<(), Failed> {
+fn compare(kept: &str, lines: &str) -> Result<(), Failed> {
     let differ = differences(kept, lines);
     if differ.is_empty() {
         println!("\nas kept in {KEPT}");
@@ -66,11 +56,11 @@ fn compare(kept: &str, lines: &[String]) -> Result<(), Failed> {
 }
 
 /// Returns the lines that differ, each with the stored one at its place.
-fn differences<'a>(kept: &'a str, lines: &'a [String]) -> Vec<(Option<&'a str>, &'a str)> {
+fn differences<'a>(kept: &'a str, lines: &'a str) -> Vec<(Option<&'a str>, &'a str)> {
     // Loss, RTT and its unit, MTU.
     let place = |line: &'a str| line.split_whitespace().take(4).collect::<Vec<&str>>();
     let beside = |line: &'a str| kept.lines().find(|kept| place(kept) == place(line));
-    let new = lines.iter().map(String::as_str);
+    let new = lines.lines();
     new.filter(|line| !kept.lines().any(|kept| kept == *line))
         .map(|line| (beside(line), line))
         .collect()
@@ -89,12 +79,13 @@ mod tests {
     #[test]
     fn a_line_that_is_not_kept_is_shown_beside_the_one_in_its_place() {
         let kept = "loss RTT\n   0    1 ms  1500   503.1\n1e-5    1 ms  1500   501.7\n";
-        let lines = ["   0    1 ms  1500   503.1", "1e-5    1 ms  1500   400.0"];
-        let differ = lines.map(str::to_owned);
-        let expected = [(Some("1e-5    1 ms  1500   501.7"), lines[1])];
-        assert_eq!(differences(kept, &differ), expected);
-        assert!(differences(kept, &differ[..1]).is_empty());
-        let new = ["1e-2    1 ms  1500    9.0".to_owned()];
-        assert_eq!(differences(kept, &new), [(None, new[0].as_str())]);
+        let same = "   0    1 ms  1500   503.1\n";
+        let other = "1e-5    1 ms  1500   400.0";
+        let lines = format!("{same}{other}\n");
+        let expected = [(Some("1e-5    1 ms  1500   501.7"), other)];
+        assert_eq!(differences(kept, &lines), expected);
+        assert!(differences(kept, same).is_empty());
+        let new = "1e-2    1 ms  1500    9.0";
+        assert_eq!(differences(kept, new), [(None, new)]);
     }
 }

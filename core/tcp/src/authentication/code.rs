@@ -20,7 +20,7 @@ use sha1::Sha1;
 use super::{Algorithm, Direction};
 
 /// Octets in a code.
-pub(crate) const LEN: usize = 12;
+pub(crate) const CODE_LEN: usize = 12;
 
 const LABEL: &[u8] = b"TCP-AO";
 
@@ -145,7 +145,7 @@ pub(super) fn of_segment(
     endpoints: &Endpoints,
     segment: &[u8],
     covers_options: bool,
-) -> Option<[u8; LEN]> {
+) -> Option<[u8; CODE_LEN]> {
     let option = authentication_place(segment)?;
     let header_len = 4 * usize::from(segment[12] >> 4);
     let mut code = Code::new(key.algorithm, key.as_slice());
@@ -166,8 +166,8 @@ pub(super) fn of_segment(
         code.add(&segment[option.end..header_len]);
     }
     code.add(&segment[header_len..]);
-    let mut first = [0; LEN];
-    first.copy_from_slice(&code.finish()[..LEN]);
+    let mut first = [0; CODE_LEN];
+    first.copy_from_slice(&code.finish()[..CODE_LEN]);
     Some(first)
 }
 

@@ -65,7 +65,7 @@ fn scaled(octets: u64, share: u64, scale: u64) -> u64 {
 }
 
 impl Law for Bic {
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         let segments = |octets: u64| u32::try_from(octets / window.smss).unwrap_or(u32::MAX);
         let step = segments_per_step(segments(window.cwnd), segments(self.maximum), self.has_lost);
         window.grow_by_segments(u64::from(step), acked);

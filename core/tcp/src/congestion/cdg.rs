@@ -150,7 +150,7 @@ impl Law for Cdg {
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         if self.is_reduced {
             return;
         }

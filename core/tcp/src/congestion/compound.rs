@@ -16,9 +16,7 @@
 //!
 //! Out of scope: the tuning of γ between 5 and 30 by the queue at loss (draft).
 
-use gigatcp_events::Phase;
-
-use super::round_rtt::RoundRtt;
+use super::round_rtt::{Measured, RoundRtt};
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
@@ -52,9 +50,9 @@ fn growth(segments: u64) -> f64 {
 }
 
 impl Compound {
-    fn end_round(&mut self, window: &mut Window) {
+    fn end_round(&mut self, window: &mut Window, measured: Option<Measured>) {
         self.due = 0;
-        let Some(measured) = self.rtt.end() else {
+        let Some(measured) = measured else {
             return;
         };
         self.dwnd = self.dwnd.min(window.cwnd);
@@ -74,19 +72,12 @@ impl Compound {
 
 impl Law for Compound {
     fn observe(&mut self, window: &mut Window, ack: &Ack) {
-        if ack.phase != Phase::Open {
-            self.rtt.restart();
-            return;
-        }
-        if ack.round_end {
-            self.end_round(window);
-        }
-        if let Some(rtt) = ack.rtt {
-            self.rtt.sample(rtt);
+        if let Some(measured) = self.rtt.on_ack(ack) {
+            self.end_round(window, measured);
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         window.grow_by_segments(window.segments(), acked);
         let due = core::mem::take(&mut self.due);
         self.dwnd = self.dwnd.saturating_add(due);

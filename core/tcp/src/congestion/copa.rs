@@ -183,7 +183,7 @@ impl Law for Copa {
         window.ssthresh = window.ssthresh.min(window.cwnd.max(window.floor()));
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         if self.is_above(window) {
             return;
         }

@@ -32,7 +32,7 @@ use alloc::boxed::Box;
 
 use gigatcp_units::{Bytes, Duration, Instant};
 
-use super::gate::{Gate, Passage};
+use super::gate::{AckEffect, Gate};
 use super::slow_start::SlowStartState;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, WindowBounds};
 
@@ -205,9 +205,9 @@ impl Cubic {
     }
 
     /// Grows the window in slow start.
-    fn open(&mut self, ack: &Ack) {
+    fn grow_slow_start(&mut self, ack: &Ack) {
         let (cwnd, ssthresh) = (self.octets(self.cwnd), self.octets(self.ssthresh));
-        let (opened, threshold) = self.opening.open(ack, cwnd, ssthresh);
+        let (opened, threshold) = self.opening.grow(ack, cwnd, ssthresh);
         let smss = f64::from(self.smss);
         // Only the difference, to keep fractions of an octet.
         self.cwnd += (opened as f64 - cwnd as f64) / smss;
@@ -218,7 +218,7 @@ impl Cubic {
     }
 
     /// Grows the window in congestion avoidance, sections 4.2 to 4.5.
-    fn avoid(&mut self, ack: &Ack) {
+    fn grow_avoidance(&mut self, ack: &Ack) {
         if self.stage.is_none() {
             self.begin_stage(ack.now);
         }
@@ -314,18 +314,18 @@ impl CongestionControl for Cubic {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        let passage = self.gate.passage(ack);
-        if passage == Passage::Shut {
+        let effect = self.gate.effect(ack);
+        if effect == AckEffect::None {
             return;
         }
         if self.is_in_slow_start() {
-            self.open(ack);
+            self.grow_slow_start(ack);
             self.settle();
             if !self.is_in_slow_start() {
                 self.begin_stage(ack.now);
             }
-        } else if passage == Passage::Opens {
-            self.avoid(ack);
+        } else if effect == AckEffect::Growth {
+            self.grow_avoidance(ack);
             self.settle_cwnd();
         }
     }

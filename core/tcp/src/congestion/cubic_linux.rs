@@ -32,24 +32,18 @@
 //! has ABE.
 
 #[cfg(test)]
-mod as_the_kernel;
+mod reference;
 
 use gigatcp_units::{Bytes, Duration, Instant};
 
-use super::gate::{Gate, Passage};
+use super::gate::{AckEffect, Gate};
+use super::linux::{
+    CUBE_FACTOR, HZ, INFINITE_SSTHRESH, RenoWindow, cubic, limit_unvalidated, rescaled,
+    rescaled_ssthresh, segments, ssthresh_octets, ticks,
+};
 use super::slow_start::SlowStartState;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, SlowStart, WindowBounds};
 
-/// Clock ticks per second.
-const HZ: u64 = 1000;
-/// C in 1/1024: `bic_scale`·10.
-const CUBE_RTT_SCALE: u64 = 41 * 10;
-/// Number of fraction bits of time: `BICTCP_HZ`.
-const TIME_BITS: u32 = 10;
-/// Scale of the cubic function: 10 bits of C and three times those of time.
-const CUBE_BITS: u32 = 10 + 3 * TIME_BITS;
-/// Reciprocal of C, scaled: `cube_factor`.
-const CUBE_FACTOR: u64 = (1 << CUBE_BITS) / CUBE_RTT_SCALE;
 /// Scale of [`BETA`].
 const BETA_SCALE: u64 = 1024;
 /// Factor of a reduction after loss.
@@ -62,8 +56,6 @@ const MAX_CNT_BEFORE_LOSS: u64 = 20;
 const MIN_CNT: u64 = 2;
 /// Time after the start of a stage in which RTTs do not count.
 const QUIET: u64 = HZ;
-/// "Unset": the kernel's largest ssthresh.
-const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
 /// First guesses of the cube root, by the 6 most significant bits of a number. In sixty-fourths,
 /// minus 10; the kernel's published table.
@@ -90,10 +82,6 @@ fn cube_root(a: u64) -> u64 {
     (x * 341) >> 10
 }
 
-fn ticks(nanos: u64) -> u64 {
-    nanos / (1_000_000_000 / HZ)
-}
-
 /// State of a stage of congestion avoidance; forgotten at a timeout.
 #[derive(Clone, Copy, Default, Debug)]
 struct Memory {
@@ -111,10 +99,8 @@ struct Memory {
     /// Minimum RTT in microseconds; 0 = none yet.
     delay_min: u64,
     epoch_start: Option<u64>,
-    /// Segments acknowledged and not yet counted in `reno_cwnd`.
-    ack_cnt: u64,
-    /// `tcp_cwnd`: Reno's window.
-    reno_cwnd: u64,
+    /// Reno's window, by segments acknowledged.
+    reno: RenoWindow,
 }
 
 impl Memory {
@@ -132,7 +118,7 @@ impl Memory {
 
     /// Handles `acked` segments acknowledged in congestion avoidance; returns the new `cnt`.
     fn update(&mut self, cwnd: u32, acked: u64, now: u64) -> u64 {
-        self.ack_cnt = self.ack_cnt.saturating_add(acked);
+        self.reno.uncounted = self.reno.uncounted.saturating_add(acked);
         if self.last_cwnd == cwnd && now.saturating_sub(self.last_time) <= HZ / 32 {
             return self.cnt.max(MIN_CNT);
         }
@@ -141,7 +127,8 @@ impl Memory {
             self.last_time = now;
             self.cnt = self.by_function(cwnd, acked, now);
         }
-        self.cnt = self.cnt.min(self.by_reno(u64::from(cwnd))).max(MIN_CNT);
+        let by_reno = self.reno.max_acks(u64::from(cwnd), RENO_EIGHTHS);
+        self.cnt = self.cnt.min(by_reno).max(MIN_CNT);
         self.cnt
     }
 
@@ -167,8 +154,10 @@ impl Memory {
     }
 
     fn begin_epoch(&mut self, cwnd: u32, acked: u64) {
-        self.ack_cnt = acked;
-        self.reno_cwnd = u64::from(cwnd);
+        self.reno = RenoWindow {
+            uncounted: acked,
+            cwnd: u64::from(cwnd),
+        };
         self.origin = u64::from(self.last_max_cwnd.max(cwnd));
         self.k = match self.last_max_cwnd.saturating_sub(cwnd) {
             0 => 0,
@@ -179,28 +168,7 @@ impl Memory {
     /// Returns the cubic function one minimum RTT after `elapsed` ticks.
     fn target(&self, elapsed: u64) -> u64 {
         let ahead = self.delay_min.div_ceil(1_000_000 / HZ);
-        let t = (elapsed.saturating_add(ahead).min(1 << 40) << TIME_BITS) / HZ;
-        // Seventeen years: the bound keeps the product within 128 bits.
-        let distance = u128::from(t.abs_diff(self.k).min(1 << 39));
-        let cube = (u128::from(CUBE_RTT_SCALE) * distance * distance * distance) >> CUBE_BITS;
-        let change = u64::try_from(cube).unwrap_or(u64::MAX);
-        if t < self.k {
-            self.origin.saturating_sub(change)
-        } else {
-            self.origin.saturating_add(change)
-        }
-    }
-
-    /// Returns the largest `cnt` with which the window does not fall behind Reno's.
-    fn by_reno(&mut self, cwnd: u64) -> u64 {
-        let per_segment = (cwnd * RENO_EIGHTHS / 8).max(1);
-        let steps = self.ack_cnt.saturating_sub(1) / per_segment;
-        self.ack_cnt -= steps * per_segment;
-        self.reno_cwnd = self.reno_cwnd.saturating_add(steps);
-        match self.reno_cwnd.saturating_sub(cwnd) {
-            0 => u64::MAX,
-            behind => cwnd / behind,
-        }
+        cubic(self.origin, self.k, elapsed.saturating_add(ahead))
     }
 
     /// Ends the stage after loss at that window.
@@ -247,14 +215,13 @@ pub(super) struct CubicLinux {
 impl CubicLinux {
     pub(super) fn new(config: &Config) -> Self {
         let smss = config.smss.max(1);
-        let initial = config.initial_window.as_u64() / u64::from(smss);
         let opening = SlowStartState::new(&Config {
             usual_slow_start: SlowStart::HyStart,
             ..*config
         });
         Self {
             smss,
-            cwnd: u32::try_from(initial).unwrap_or(u32::MAX).max(1),
+            cwnd: segments(config.initial_window.as_u64(), smss),
             ssthresh: match config.initial_ssthresh {
                 None | Some(0) => INFINITE_SSTHRESH,
                 Some(segments) => segments.min(INFINITE_SSTHRESH),
@@ -278,7 +245,7 @@ impl CubicLinux {
     }
 
     /// Grows the window in slow start for `acked` segments; returns the segments left over.
-    fn open(&mut self, ack: &Ack, acked: u64) -> u64 {
+    fn grow_slow_start(&mut self, ack: &Ack, acked: u64) -> u64 {
         let smss = u64::from(self.smss);
         let octets = |segments: u32| u64::from(segments) * smss;
         let whole = Ack {
@@ -286,7 +253,7 @@ impl CubicLinux {
             ..*ack
         };
         let ceiling = octets(self.ssthresh);
-        let (opened, threshold) = self.opening.open(&whole, octets(self.cwnd), ceiling);
+        let (opened, threshold) = self.opening.grow(&whole, octets(self.cwnd), ceiling);
         // Variants that grow by less than a segment carry the rest here.
         let opened = opened.saturating_add(self.cwnd_cnt);
         let before = self.cwnd;
@@ -303,9 +270,9 @@ impl CubicLinux {
     }
 
     /// Grows the window in congestion avoidance for `acked` segments.
-    fn avoid(&mut self, now: Instant, acked: u64) {
+    fn grow_avoidance(&mut self, now: Instant, acked: u64) {
         self.opening.on_leaving(now);
-        let cnt = self.memory.update(self.cwnd, acked, ticks(now.as_nanos()));
+        let cnt = self.memory.update(self.cwnd, acked, ticks(now));
         // Credit from slower growth counts for one segment at most.
         if self.cwnd_cnt >= cnt {
             self.cwnd_cnt = 0;
@@ -325,29 +292,26 @@ impl CongestionControl for CubicLinux {
     }
 
     fn ssthresh(&self) -> Bytes {
-        match self.ssthresh {
-            INFINITE_SSTHRESH => Bytes::MAX,
-            segments => Bytes::new(u64::from(segments) * u64::from(self.smss)),
-        }
+        ssthresh_octets(self.ssthresh, self.smss)
     }
 
     fn on_ack(&mut self, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            self.memory.on_rtt(rtt, ticks(ack.now.as_nanos()));
+            self.memory.on_rtt(rtt, ticks(ack.now));
         }
-        if self.gate.passage(ack) == Passage::Shut {
+        if self.gate.effect(ack) == AckEffect::None {
             return;
         }
         let acked = self.segments(ack.acked.as_u64());
         let left = if self.is_in_slow_start() {
-            self.open(ack, acked)
+            self.grow_slow_start(ack, acked)
         } else if ack.cwnd_limited {
             acked
         } else {
             0
         };
         if left > 0 {
-            self.avoid(ack.now, left);
+            self.grow_avoidance(ack.now, left);
         }
     }
 
@@ -386,41 +350,29 @@ impl CongestionControl for CubicLinux {
         let since = last_sent_at.max(self.silent_until);
         self.silent_until = now;
         // Ticks are counted, not the time between them.
-        let now = ticks(now.as_nanos());
-        let idle = now.saturating_sub(ticks(since.as_nanos()));
+        let now = ticks(now);
+        let idle = now.saturating_sub(ticks(since));
         let moved = |start: u64| (start + idle).min(now);
         self.memory.epoch_start = self.memory.epoch_start.map(moved);
     }
 
     fn on_idle_restart(&mut self, _now: Instant, restart_window: Bytes) {
-        let restart = (restart_window.as_u64() / u64::from(self.smss)).max(1);
-        self.cwnd = self.cwnd.min(u32::try_from(restart).unwrap_or(u32::MAX));
+        let restart = segments(restart_window.as_u64(), self.smss);
+        self.cwnd = self.cwnd.min(restart);
     }
 
     fn on_unvalidated(&mut self, now: Instant, bounds: &WindowBounds) {
-        let segments = |octets: Bytes| {
-            let segments = octets.as_u64() / u64::from(self.smss);
-            u32::try_from(segments).unwrap_or(INFINITE_SSTHRESH)
-        };
-        let least = segments(bounds.ssthresh_at_least);
-        let most = segments(bounds.ssthresh_at_most).max(2);
         self.on_idle_restart(now, bounds.cwnd_at_most);
-        self.ssthresh = self.ssthresh.max(least).min(most);
-        // A maximum that was never in use does not count.
-        self.memory.last_max_cwnd = self.memory.last_max_cwnd.min(most.saturating_mul(2));
+        let last_max_cwnd = &mut self.memory.last_max_cwnd;
+        limit_unvalidated(&mut self.ssthresh, last_max_cwnd, bounds, self.smss);
     }
 
     fn on_smss_change(&mut self, smss: u32) {
         // The window keeps its octets; the stage begins anew.
         let smss = smss.max(1);
-        let rescaled = |segments: u32| {
-            let segments = u64::from(segments) * u64::from(self.smss) / u64::from(smss);
-            u32::try_from(segments).unwrap_or(u32::MAX)
-        };
-        let threshold = |segments: u32| match segments {
-            INFINITE_SSTHRESH => INFINITE_SSTHRESH,
-            segments => rescaled(segments).clamp(2, INFINITE_SSTHRESH - 1),
-        };
+        let before = self.smss;
+        let rescaled = |segments: u32| rescaled(segments, before, smss);
+        let threshold = |segments: u32| rescaled_ssthresh(segments, before, smss);
         let anew = |memory: Memory| Memory {
             last_max_cwnd: rescaled(memory.last_max_cwnd).max(memory.last_max_cwnd.min(1)),
             epoch_start: None,
@@ -542,11 +494,12 @@ mod tests {
     fn renos_window_grows_one_segment_every_fifteen_eighths_of_a_window() {
         let mut memory = Memory::default();
         memory.begin_epoch(80, 0);
-        memory.ack_cnt = 150;
-        assert_eq!(memory.by_reno(80), u64::MAX);
-        memory.ack_cnt += 1;
-        assert_eq!(memory.by_reno(80), 80);
-        assert_eq!(memory.ack_cnt, 1);
+        let mut reno = memory.reno;
+        reno.uncounted = 150;
+        assert_eq!(reno.max_acks(80, RENO_EIGHTHS), u64::MAX);
+        reno.uncounted += 1;
+        assert_eq!(reno.max_acks(80, RENO_EIGHTHS), 80);
+        assert_eq!(reno.uncounted, 1);
     }
 
     #[test]

@@ -13,13 +13,13 @@ use super::{Ack, CongestionKind};
 
 /// Effect that an ACK may have on the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Passage {
+pub(super) enum AckEffect {
     /// None: the window is being reduced.
-    Shut,
+    None,
     /// No growth, but the RTT counts: the ACK reports data above a gap.
-    Heard,
+    RttOnly,
     /// Growth, if the window was in use.
-    Opens,
+    Growth,
 }
 
 /// Phase before the current ACK, and whether a reduction is in progress.
@@ -37,14 +37,14 @@ impl Gate {
     }
 
     /// Returns the effect that this ACK may have.
-    pub(super) fn passage(&mut self, ack: &Ack) -> Passage {
+    pub(super) fn effect(&mut self, ack: &Ack) -> AckEffect {
         let before = self.pass(ack);
         if is_reducing(before) || is_reducing(ack.phase) {
-            Passage::Shut
+            AckEffect::None
         } else if ack.acked == Bytes::ZERO {
-            Passage::Heard
+            AckEffect::RttOnly
         } else {
-            Passage::Opens
+            AckEffect::Growth
         }
     }
 

@@ -56,7 +56,7 @@ pub(super) struct HighSpeed {
 }
 
 impl Law for HighSpeed {
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         let segments = window.segments();
         if segments as f64 <= LOW_WINDOW {
             window.grow_by_segments(segments, acked);

@@ -22,11 +22,10 @@
 use gigatcp_events::Phase;
 use gigatcp_units::{Duration, Instant};
 
+use super::linux::{HZ, ticks};
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
-/// Clock ticks per second.
-const HZ: u64 = 1000;
 /// Scale of α and β.
 const SCALE: u64 = 128;
 /// Smallest β: 0.5.
@@ -41,10 +40,6 @@ const SHORT_RTT: u64 = 10;
 /// Returns an RTT in ticks, rounded up as in the kernel.
 fn rtt_ticks(rtt: Duration) -> u64 {
     rtt.as_micros().div_ceil(1_000_000 / HZ).max(1)
-}
-
-fn ticks(at: Instant) -> u64 {
-    at.as_nanos() / (1_000_000_000 / HZ)
 }
 
 /// Throughput between two congestion events, in segments per second.
@@ -177,7 +172,7 @@ impl Law for Htcp {
         self.sample_throughput(window, ack);
     }
 
-    fn avoid(&mut self, window: &mut Window, ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, ack: &Ack, acked: u64) {
         let alpha = self.alpha(ticks(ack.now));
         window.grow_by_share(acked, alpha, SCALE);
     }

@@ -83,10 +83,10 @@ impl Law for Hybla {
         }
     }
 
-    fn open(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
+    fn grow_slow_start(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
         let before = window.cwnd;
         let most = MAX_WINDOW.saturating_mul(window.smss).max(before);
-        (window.cwnd, window.ssthresh) = opening.open(ack, before, window.ssthresh);
+        (window.cwnd, window.ssthresh) = opening.grow(ack, before, window.ssthresh);
         let grown = window.cwnd.saturating_sub(before);
         if ack.phase == Phase::Open && window.cwnd < window.ssthresh {
             // The octets that count have already grown the window; the rest of eq. (1).
@@ -98,7 +98,7 @@ impl Law for Hybla {
         window.cwnd = window.cwnd.min(most);
     }
 
-    fn avoid(&mut self, window: &mut Window, ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, ack: &Ack, acked: u64) {
         if ack.phase != Phase::Open {
             window.grow_by_segments(window.segments(), acked);
         } else if window.segments() < MAX_WINDOW {

@@ -151,7 +151,7 @@ impl Law for Illinois {
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         window.grow_by_share(acked, self.alpha, ALPHA_SCALE);
     }
 

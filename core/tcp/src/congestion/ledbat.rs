@@ -107,13 +107,13 @@ impl Law for Ledbat {
         }
     }
 
-    fn open(&mut self, window: &mut Window, _opening: &mut SlowStartState, ack: &Ack) {
+    fn grow_slow_start(&mut self, window: &mut Window, _opening: &mut SlowStartState, ack: &Ack) {
         if ack.cwnd_limited {
-            self.avoid(window, ack, ack.acked.as_u64());
+            self.grow_avoidance(window, ack, ack.acked.as_u64());
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         let below = TARGET.saturating_sub(self.delays.queueing());
         window.grow_by_share(acked, scaled(below), SCALE);
     }

@@ -123,7 +123,7 @@ impl Law for LedbatPlusPlus {
         }
     }
 
-    fn open(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
+    fn grow_slow_start(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
         if matches!(self.stage, Stage::Down(..)) {
             return;
         }
@@ -136,10 +136,10 @@ impl Law for LedbatPlusPlus {
             acked: Bytes::new(ack.acked.as_u64() / self.divisor()),
             ..*ack
         };
-        (window.cwnd, window.ssthresh) = opening.open(&acked, window.cwnd, window.ssthresh);
+        (window.cwnd, window.ssthresh) = opening.grow(&acked, window.cwnd, window.ssthresh);
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         if self.delays.queueing() <= TARGET {
             window.grow_by_share(acked, 1, self.divisor());
         }

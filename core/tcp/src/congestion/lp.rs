@@ -108,7 +108,7 @@ impl Law for Lp {
         self.last_cut = Some(ack.now);
     }
 
-    fn avoid(&mut self, window: &mut Window, ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, ack: &Ack, acked: u64) {
         if !self.is_inferring(ack.now) {
             window.grow_by_segments(window.segments(), acked);
         }

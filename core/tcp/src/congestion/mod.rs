@@ -34,6 +34,7 @@ mod hybla;
 mod illinois;
 mod ledbat;
 mod ledbat_plus_plus;
+mod linux;
 mod lp;
 #[cfg(test)]
 mod model_path;

@@ -185,13 +185,13 @@ impl Law for Nv {
         }
     }
 
-    fn open(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
+    fn grow_slow_start(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
         if self.grows {
-            (window.cwnd, window.ssthresh) = opening.open(ack, window.cwnd, window.ssthresh);
+            (window.cwnd, window.ssthresh) = opening.grow(ack, window.cwnd, window.ssthresh);
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         if self.grows {
             let pace = window.segments().saturating_mul(1 << self.slowness);
             window.grow_by_segments(pace, acked);

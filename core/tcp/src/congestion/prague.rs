@@ -129,7 +129,7 @@ impl Law for Prague {
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, ack: &Ack, acked: u64) {
         self.grow(window, unmarked(ack, acked));
     }
 

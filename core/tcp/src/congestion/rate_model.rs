@@ -15,12 +15,12 @@ pub(super) fn scaled(value: u64, numerator: u64, denominator: u64) -> u64 {
 /// rates do not count. The engine's mark covers only the application, so `RS.prior_delivered`
 /// identifies the samples of that interval.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct OwnLimit {
+pub(super) struct ControlLimited {
     /// Total octets delivered at the start and at the end of the interval.
     range: Option<(u64, u64)>,
 }
 
-impl OwnLimit {
+impl ControlLimited {
     /// Extends the limited interval over the data in flight now.
     pub(super) fn extend(&mut self, delivered: u64, in_flight: u64) {
         let until = delivered.saturating_add(in_flight);

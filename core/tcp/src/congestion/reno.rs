@@ -16,7 +16,7 @@
 
 use gigatcp_units::{Bytes, Instant};
 
-use super::gate::{Gate, Passage};
+use super::gate::{AckEffect, Gate};
 use super::slow_start::SlowStartState;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, WindowBounds};
 
@@ -66,7 +66,7 @@ impl Reno {
     }
 
     /// Grows the window in congestion avoidance, RFC 3465 section 2.1.
-    fn avoid(&mut self, acked: u64) {
+    fn grow_avoidance(&mut self, acked: u64) {
         self.bytes_acked = self
             .bytes_acked
             .saturating_add(match self.opening.counting() {
@@ -133,15 +133,15 @@ impl CongestionControl for Reno {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        let passage = self.gate.passage(ack);
-        if passage == Passage::Shut {
+        let effect = self.gate.effect(ack);
+        if effect == AckEffect::None {
             return;
         }
         if self.cwnd < self.ssthresh {
-            (self.cwnd, self.ssthresh) = self.opening.open(ack, self.cwnd, self.ssthresh);
-        } else if passage == Passage::Opens && ack.cwnd_limited {
+            (self.cwnd, self.ssthresh) = self.opening.grow(ack, self.cwnd, self.ssthresh);
+        } else if effect == AckEffect::Growth && ack.cwnd_limited {
             self.opening.on_leaving(ack.now);
-            self.avoid(ack.acked.as_u64());
+            self.grow_avoidance(ack.acked.as_u64());
         }
     }
 

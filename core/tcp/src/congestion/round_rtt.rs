@@ -4,7 +4,10 @@
 //! the smallest ever seen. Below three samples a delayed ACK could pass for a queue, so the round
 //! is ignored (Linux `cntRTT <= 2`).
 
+use gigatcp_events::Phase;
 use gigatcp_units::Duration;
+
+use super::Ack;
 
 /// Minimum number of samples of a round.
 const MIN_SAMPLES: u32 = 3;
@@ -25,6 +28,21 @@ pub(super) struct Measured {
 }
 
 impl RoundRtt {
+    /// Processes an ACK, of a round in phase Open throughout. Returns the finished round if the ACK
+    /// ends one, and of that `None` with fewer than three samples.
+    pub(super) fn on_ack(&mut self, ack: &Ack) -> Option<Option<Measured>> {
+        if ack.phase != Phase::Open {
+            self.least = None;
+            self.samples = 0;
+            return None;
+        }
+        let ended = ack.round_end.then(|| self.end());
+        if let Some(rtt) = ack.rtt {
+            self.sample(rtt);
+        }
+        ended
+    }
+
     pub(super) fn sample(&mut self, rtt: Duration) {
         // Avoids a division by zero if the clock is too coarse for the path.
         let rtt = rtt.max(Duration::from_nanos(1));
@@ -43,12 +61,6 @@ impl RoundRtt {
             "the round's minimum RTT {rtt:?} is below the base RTT {base:?}"
         );
         (samples >= MIN_SAMPLES).then_some(Measured { base, rtt })
-    }
-
-    /// Forgets this round's samples.
-    pub(super) fn restart(&mut self) {
-        self.least = None;
-        self.samples = 0;
     }
 
     /// Forgets the base RTT too.

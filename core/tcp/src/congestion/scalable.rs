@@ -29,7 +29,7 @@ pub(super) fn control(config: &Config) -> Windowed<Scalable> {
 pub(super) struct Scalable;
 
 impl Law for Scalable {
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         window.grow_by_segments(window.segments().min(MAX_ACKED), acked);
     }
 

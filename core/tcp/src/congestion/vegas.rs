@@ -19,7 +19,7 @@
 
 use gigatcp_events::Phase;
 
-use super::round_rtt::RoundRtt;
+use super::round_rtt::{Measured, RoundRtt};
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
 
@@ -54,8 +54,8 @@ pub(super) struct Vegas {
 }
 
 impl Vegas {
-    fn end_round(&mut self, window: &mut Window) {
-        let Some(measured) = self.rtt.end() else {
+    fn end_round(&mut self, window: &mut Window, measured: Option<Measured>) {
+        let Some(measured) = measured else {
             self.growth = Growth::Reno;
             return;
         };
@@ -77,19 +77,12 @@ impl Vegas {
 
 impl Law for Vegas {
     fn observe(&mut self, window: &mut Window, ack: &Ack) {
-        if ack.phase != Phase::Open {
-            self.rtt.restart();
-            return;
-        }
-        if ack.round_end {
-            self.end_round(window);
-        }
-        if let Some(rtt) = ack.rtt {
-            self.rtt.sample(rtt);
+        if let Some(measured) = self.rtt.on_ack(ack) {
+            self.end_round(window, measured);
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, ack: &Ack, acked: u64) {
         let growth = if ack.phase == Phase::Open {
             core::mem::take(&mut self.growth)
         } else {

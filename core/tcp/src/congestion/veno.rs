@@ -44,7 +44,7 @@ impl Law for Veno {
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         let rounds = if self.is_congested { 2 } else { 1 };
         window.grow_by_segments(rounds * window.segments(), acked);
     }

@@ -92,7 +92,7 @@ impl Law for Westwood {
         self.sample(ack.now);
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         window.grow_by_segments(window.segments(), acked);
     }
 

@@ -25,7 +25,7 @@ use gigatcp_events::Phase;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::{RouterReply, RouterRequest};
 
-use super::gate::{Gate, Passage};
+use super::gate::{AckEffect, Gate};
 use super::slow_start::SlowStartState;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, WindowBounds};
 
@@ -171,12 +171,12 @@ pub(super) trait Law: Clone + Debug + Send {
     fn observe(&mut self, _window: &mut Window, _ack: &Ack) {}
 
     /// Grows the window in slow start.
-    fn open(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
-        (window.cwnd, window.ssthresh) = opening.open(ack, window.cwnd, window.ssthresh);
+    fn grow_slow_start(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
+        (window.cwnd, window.ssthresh) = opening.grow(ack, window.cwnd, window.ssthresh);
     }
 
     /// Grows the window in congestion avoidance for `acked` octets.
-    fn avoid(&mut self, window: &mut Window, ack: &Ack, acked: u64);
+    fn grow_avoidance(&mut self, window: &mut Window, ack: &Ack, acked: u64);
 
     /// Returns the reduced window, given `in_use` octets of it in use.
     fn reduced(&mut self, window: &Window, event: &Congestion, in_use: u64) -> u64;
@@ -247,21 +247,22 @@ impl<L: Law> CongestionControl for Windowed<L> {
     }
 
     fn on_ack(&mut self, ack: &Ack) {
-        let passage = self.gate.passage(ack);
+        let effect = self.gate.effect(ack);
         self.law.observe(&mut self.window, ack);
         let opens_anyway = L::RESTARTS && ack.phase == Phase::Recovery;
-        if passage == Passage::Shut && !opens_anyway {
+        if effect == AckEffect::None && !opens_anyway {
             return;
         }
         if self.window.is_in_slow_start() {
-            self.law.open(&mut self.window, &mut self.opening, ack);
+            self.law
+                .grow_slow_start(&mut self.window, &mut self.opening, ack);
         } else if ack.acked != Bytes::ZERO && ack.cwnd_limited {
             self.opening.on_leaving(ack.now);
             let acked = match self.opening.counting() {
                 Counting::PerAck => self.window.smss,
                 Counting::Bytes { .. } => ack.acked.as_u64(),
             };
-            self.law.avoid(&mut self.window, ack, acked);
+            self.law.grow_avoidance(&mut self.window, ack, acked);
         }
         self.window.assert_invariants();
     }

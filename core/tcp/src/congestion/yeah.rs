@@ -14,8 +14,6 @@
 //! Loss: after fewer than 16 consecutive slow rounds it takes the last Q, at least cwnd/8 and at
 //! most cwnd/2; otherwise half. `reno_count` is halved.
 
-use gigatcp_events::Phase;
-
 use super::round_rtt::{Measured, RoundRtt};
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};
@@ -78,21 +76,12 @@ impl Yeah {
 
 impl Law for Yeah {
     fn observe(&mut self, window: &mut Window, ack: &Ack) {
-        if ack.phase != Phase::Open {
-            self.rtt.restart();
-            return;
-        }
-        if ack.round_end
-            && let Some(measured) = self.rtt.end()
-        {
+        if let Some(Some(measured)) = self.rtt.on_ack(ack) {
             self.end_round(window, measured);
-        }
-        if let Some(rtt) = ack.rtt {
-            self.rtt.sample(rtt);
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         let segments = window.segments();
         let per_segment = if self.slow_rounds == 0 {
             segments.min(MAX_ACKED)

@@ -10,16 +10,16 @@ use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Payload, Segment};
 
 use super::Connection;
-use super::ecn::{Notice, NoticeAnswer};
+use super::ecn::{CongestionReport, ReportEffect};
 use crate::congestion::{Ack, RateSample};
 use crate::ecn::Marked;
-use crate::recovery::Judgment;
+use crate::recovery::LossDetection;
 use crate::scoreboard::Revealed;
 use crate::space::{Offset, Window};
 
 /// Information from one acknowledgment, besides what it revealed about the flight.
 #[derive(Clone, Copy, Debug)]
-struct Learned {
+struct AckSummary {
     /// `pipe` before the acknowledgment.
     prior_in_flight: u64,
     rtt: Option<Duration>,
@@ -57,7 +57,7 @@ impl<P: Payload> Connection<P> {
                 self.challenge(now);
                 return false;
             }
-            self.learn_late(now, received_at, ack, segment);
+            self.process_overtaken_ack(now, received_at, ack, segment);
             return true;
         }
         self.liveness.on_heard(now);
@@ -77,7 +77,7 @@ impl<P: Payload> Connection<P> {
             }
             return true;
         }
-        self.learn(now, received_at, ack, duplicate, segment);
+        self.process_ack_info(now, received_at, ack, duplicate, segment);
         true
     }
 
@@ -130,19 +130,25 @@ impl<P: Payload> Connection<P> {
     /// Processes an acknowledgment that others overtook. It acknowledges nothing and its window is
     /// old. Its SACK and D-SACK blocks may still be new: RFC 6675 section 5 accepts any
     /// acknowledgment with SACK information (Linux `tcp_ack`, `old_ack`).
-    fn learn_late(&mut self, now: Instant, received_at: Instant, ack: u64, segment: &Segment<P>) {
+    fn process_overtaken_ack(
+        &mut self,
+        now: Instant,
+        received_at: Instant,
+        ack: u64,
+        segment: &Segment<P>,
+    ) {
         if !self.handshake.sack || segment.options.sack.is_empty() {
             return;
         }
         if self.snd.una == self.snd.nxt {
             self.take_sack_blocks(now, ack, segment, &mut Revealed::default());
         } else {
-            self.learn(now, received_at, ack, false, segment);
+            self.process_ack_info(now, received_at, ack, false, segment);
         }
     }
 
     /// Processes everything the acknowledgment reports about data in flight.
-    fn learn(
+    fn process_ack_info(
         &mut self,
         now: Instant,
         received_at: Instant,
@@ -178,39 +184,39 @@ impl<P: Payload> Connection<P> {
         if duplicate {
             self.counters.duplicate_acks_received += 1;
         }
-        let mut judgment = self.judge(now, received_at, &revealed, duplicate, segment);
-        if judgment.congestion.is_some() {
-            judgment = self.excuse_probe(now, judgment);
+        let mut detection = self.detect_losses(now, received_at, &revealed, duplicate, segment);
+        if detection.congestion.is_some() {
+            detection = self.excuse_probe(now, detection);
         }
-        self.answer_judgment(now, &judgment, revealed.acked);
-        let notice = if is_late {
+        self.apply_loss_detection(now, &detection, revealed.acked);
+        let report = if is_late {
             // Its mark counts are as old as its SEG.ACK (RFC 9768 appendix A.1).
-            Notice::default()
+            CongestionReport::default()
         } else {
-            self.hear_ecn(now, segment, &revealed)
+            self.process_ecn_feedback(now, segment, &revealed)
         };
-        let answer = self.answer_notice(now, &notice, &revealed);
+        let answer = self.apply_congestion_report(now, &report, &revealed);
         if self.recovery.phase() != Phase::Open || self.prr.allowance().is_some() {
-            let begins = judgment.congestion.is_some() || answer == NoticeAnswer::Reduced;
-            self.follow_reduction(&revealed, &judgment, credit, begins);
+            let begins = detection.congestion.is_some() || answer == ReportEffect::Reduced;
+            self.follow_reduction(&revealed, &detection, credit, begins);
         }
-        let learned = Learned {
+        let summary = AckSummary {
             prior_in_flight,
             rtt,
             rate,
-            lost: judgment.lost.map_or(0, |(_, octets, _)| octets),
-            marked: notice.marked,
-            held: answer == NoticeAnswer::Held,
+            lost: detection.lost.map_or(0, |(_, octets, _)| octets),
+            marked: report.marked,
+            held: answer == ReportEffect::Held,
             opening: self.opening_octets(&revealed, credit),
         };
-        self.tell_congestion_control(now, &revealed, &learned);
+        self.notify_congestion_control(now, &revealed, &summary);
         if self.is_quick_starting() && revealed.acked > 0 {
             self.follow_quick_start(now);
         }
         if revealed.acked > 0 {
-            self.let_go(now, ack, judgment.keeps_timer, revealed.retransmitted);
+            self.on_una_advanced(now, ack, detection.keeps_timer, revealed.retransmitted);
         }
-        self.set_early_timer(now, judgment.look_again, revealed.acked > 0);
+        self.set_early_timer(now, detection.look_again, revealed.acked > 0);
         if self.outbox.wants(EventMask::SEGMENTS) {
             let event = Event::AckReceived {
                 ack,
@@ -226,7 +232,7 @@ impl<P: Payload> Connection<P> {
     /// Updates everything that waited for SND.UNA to reach `ack`. That is the retransmission
     /// timer, octets kept for retransmission, an MTU probe, our FIN.
     #[inline]
-    fn let_go(&mut self, now: Instant, ack: u64, keeps_timer: bool, retransmitted: bool) {
+    fn on_una_advanced(&mut self, now: Instant, ack: u64, keeps_timer: bool, retransmitted: bool) {
         self.timers.timeouts_in_a_row = 0;
         if !keeps_timer {
             self.restart_retransmit_timer(now);
@@ -371,8 +377,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    pub(super) fn put_lost(&mut self, now: Instant, judgment: &Judgment) {
-        if let Some((seq, len, verdict)) = judgment.lost {
+    pub(super) fn put_lost(&mut self, now: Instant, detection: &LossDetection) {
+        if let Some((seq, len, verdict)) = detection.lost {
             self.outbox
                 .put(EventMask::CHANGES, now, Event::Lost { seq, len, verdict });
         }
@@ -388,16 +394,21 @@ impl<P: Payload> Connection<P> {
 
     /// Applies a loss-detection result to the window. The acknowledgment behind it removed `acked`
     /// octets from the flight.
-    pub(super) fn answer_judgment(&mut self, now: Instant, judgment: &Judgment, acked: u64) {
+    pub(super) fn apply_loss_detection(
+        &mut self,
+        now: Instant,
+        detection: &LossDetection,
+        acked: u64,
+    ) {
         self.tell_losses(now);
-        if judgment.ended {
+        if detection.ended {
             // The next phase begins with the remaining window.
             self.validate_recovery_end(now);
             self.congestion.on_recovery_end(now);
             self.put_cwnd(now, CwndCause::ExitRecovery);
         }
-        if let Some(kind) = judgment.congestion {
-            let flight_size = self.flight_size_at_congestion(acked, judgment.limited_transmit);
+        if let Some(kind) = detection.congestion {
+            let flight_size = self.flight_size_at_congestion(acked, detection.limited_transmit);
             self.reduce_window(now, kind, flight_size, self.board.pipe());
             if self.profile.timer.repair_restarts_timer {
                 // For the retransmission that follows. Pacing may delay it, and it may be found
@@ -407,7 +418,12 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    fn tell_congestion_control(&mut self, now: Instant, revealed: &Revealed, learned: &Learned) {
+    fn notify_congestion_control(
+        &mut self,
+        now: Instant,
+        revealed: &Revealed,
+        summary: &AckSummary,
+    ) {
         // A round ends only with data sent during it; data sent earlier, its last octet included,
         // does not count. The measure is what is known to be delivered: behind a gap SND.UNA does
         // not advance.
@@ -417,35 +433,35 @@ impl<P: Payload> Connection<P> {
             self.pacing.window_use.on_round_end();
         }
         let window_use = &mut self.pacing.window_use;
-        let most_in_flight = window_use.most_in_flight(learned.prior_in_flight, round_end);
+        let most_in_flight = window_use.most_in_flight(summary.prior_in_flight, round_end);
         let validated = self.validate_window(now);
         let was_slow_start = self.congestion.is_in_slow_start();
         let before = self.congestion.cwnd();
         let cwnd_limited = core::mem::take(&mut self.limiting.cwnd_limited)
             || validated
-            || learned.prior_in_flight + u64::from(self.smss) > before.as_u64()
+            || summary.prior_in_flight + u64::from(self.smss) > before.as_u64()
             || (self.profile.congestion.half_used_opens
                 && was_slow_start
                 && 2 * most_in_flight > before.as_u64());
         let ack = Ack {
             now,
-            acked: Bytes::new(if learned.held { 0 } else { learned.opening }),
+            acked: Bytes::new(if summary.held { 0 } else { summary.opening }),
             sacked: Bytes::new(revealed.sacked),
             delivered: Bytes::new(revealed.delivered()),
             total_delivered: Bytes::new(self.board.delivered()),
-            lost: Bytes::new(learned.lost),
-            ce_marked: Bytes::new(learned.marked.octets),
-            ce_marked_segments: learned.marked.packets,
+            lost: Bytes::new(summary.lost),
+            ce_marked: Bytes::new(summary.marked.octets),
+            ce_marked_segments: summary.marked.packets,
             acked_transmissions: revealed.transmissions,
             phase: self.recovery.phase(),
-            prior_in_flight: Bytes::new(learned.prior_in_flight),
+            prior_in_flight: Bytes::new(summary.prior_in_flight),
             in_flight: Bytes::new(self.board.in_flight()),
             cwnd_limited,
-            rtt: learned.rtt,
+            rtt: summary.rtt,
             srtt: self.rtt.srtt(),
             min_rtt: self.min_rtt.value(),
             round_end,
-            rate: learned.rate,
+            rate: summary.rate,
         };
         ack.assert_invariants();
         self.congestion.on_ack(&ack);

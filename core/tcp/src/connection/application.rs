@@ -168,7 +168,7 @@ impl<P: Payload> Connection<P> {
     /// Requests an acknowledgment if the window has opened far enough.
     #[inline]
     pub(super) fn demand_window_update(&mut self) {
-        let now_open = self.rcv.told.saturating_sub(self.rcv.nxt);
+        let now_open = self.rcv.advertised_edge.saturating_sub(self.rcv.nxt);
         if self
             .window
             .is_update_due(now_open, || self.window_on_wire())

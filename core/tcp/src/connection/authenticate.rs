@@ -23,15 +23,12 @@ use gigatcp_events::State;
 use gigatcp_wire::{Authentication, Flags, Payload, Segment, SeqNumber};
 
 use super::{Config, Connection, Received};
-use crate::authentication::{Direction, KeyError, Keys, MasterKey, TrafficKey, is_same};
+use crate::authentication::{CODE_LEN, Direction, KeyError, Keys, MasterKey, TrafficKey, is_same};
 use crate::four_tuple::FourTuple;
 use gigatcp_units::Instant;
 
-/// Octets of the option in each segment.
-pub(super) const OPTION_LEN: u32 = 16;
-
-/// Octets in a code.
-const CODE_LEN: usize = 12;
+/// Octets of the option in each segment (RFC 5925 section 2.2).
+pub(super) const OPTION_LEN: usize = 4 + CODE_LEN;
 
 /// Keys of a connection; `None` if its segments are not signed.
 pub(super) type OptionalAuthenticator<P> = Option<Box<Authenticator<P>>>;

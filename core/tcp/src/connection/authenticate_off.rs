@@ -8,7 +8,7 @@ use crate::authentication::Keys;
 use crate::four_tuple::FourTuple;
 
 /// Octets of the authentication option: 0, no segment has it.
-pub(super) const OPTION_LEN: u32 = 0;
+pub(super) const OPTION_LEN: usize = 0;
 
 /// Always `None`.
 pub(super) type OptionalAuthenticator<P> = Option<Keys<P>>;

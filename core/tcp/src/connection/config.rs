@@ -3,12 +3,10 @@
 use core::net::SocketAddr;
 
 use gigatcp_events::EventMask;
-use gigatcp_units::{Bytes, Instant};
+use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};
 
 use crate::congestion::{self, SlowStart};
-use crate::four_tuple::FourTuple;
-use crate::isn::IsnGenerator;
 use crate::profile::{Profile, SharedProfile};
 
 /// MTU of Ethernet, from which the default MSS follows.
@@ -88,8 +86,8 @@ impl Config {
     /// The default configuration of a connection between two sockets.
     ///
     /// The version of IP is that of `local`. The initial sequence number is zero
-    /// until [`Config::with_iss`] or [`Config::with_identity`] sets one; an
-    /// [`Endpoint`](crate::Endpoint) does that itself.
+    /// until [`Config::iss`] or [`IsnGenerator::identify`](crate::IsnGenerator::identify) sets one;
+    /// an [`Endpoint`](crate::Endpoint) does that itself.
     #[must_use]
     pub fn new(local: SocketAddr, remote: SocketAddr) -> Self {
         let ip = version_of(local);
@@ -113,19 +111,6 @@ impl Config {
     #[must_use]
     pub fn with_congestion(self, congestion: &'static congestion::Entry) -> Self {
         Self { congestion, ..self }
-    }
-
-    /// Sets the initial send sequence number.
-    #[must_use]
-    pub fn with_iss(self, iss: SeqNumber) -> Self {
-        Self { iss, ..self }
-    }
-
-    /// Sets the ports of `tuple`, its initial sequence number and timestamp offset. `isn`
-    /// generates the latter two for `tuple` at `now`.
-    #[must_use]
-    pub fn with_identity(self, isn: &IsnGenerator, now: Instant, tuple: &FourTuple) -> Self {
-        isn.identify(now, tuple, &self)
     }
 
     /// Sets the largest segment that a packet of `mtu` octets holds (RFC 6691).
@@ -161,28 +146,6 @@ impl Config {
             receive_buffer,
             ..self
         }
-    }
-
-    /// Sets the slow-start variant.
-    #[must_use]
-    pub fn with_slow_start(self, slow_start: SlowStart) -> Self {
-        Self { slow_start, ..self }
-    }
-
-    /// Sets the start value of ssthresh, in segments.
-    #[must_use]
-    pub fn with_initial_ssthresh(self, segments: u32) -> Self {
-        let initial_ssthresh = Some(segments);
-        Self {
-            initial_ssthresh,
-            ..self
-        }
-    }
-
-    /// Sets the events to keep.
-    #[must_use]
-    pub fn with_events(self, events: EventMask) -> Self {
-        Self { events, ..self }
     }
 
     /// Send and receive buffer sizes, as requested.

@@ -13,7 +13,7 @@ use gigatcp_events::{CwndCause, EcnFeedback, Event, EventMask, Phase};
 use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{Ecn, Flags, MAX_OPTIONS_LEN, Options, Payload, Segment};
 
-use super::{Connection, Failure, Reset};
+use super::{Connection, Failure, Reset, authenticate};
 use crate::ecn::{
     ALL_FIELDS, AckReport, Arrived, EcnOption, EcnReceiver, Feedback, Marked, OptionSeen,
 };
@@ -22,9 +22,6 @@ use crate::space::{Length, Offset};
 
 /// SACK blocks that take precedence over an AccECN option (RFC 9768 section 3.2.3.3).
 const SACK_BLOCKS_KEPT: usize = 2;
-
-/// Octets of the authentication option (RFC 5925 section 2.2, RFC 5926: 96 bits of code).
-const AUTHENTICATION_LEN: usize = 16;
 
 /// Octets of the longest AccECN option.
 pub(super) const OPTION_ROOM: u64 = 12;
@@ -60,17 +57,17 @@ pub struct EcnInfo {
 
 /// Congestion report of an acknowledgment.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Notice {
+pub(super) struct CongestionReport {
     /// The window is to be reduced, unless it was for this window of data.
     pub(super) is_notified: bool,
     /// Newly reported as marked.
     pub(super) marked: Marked,
 }
 
-/// Reaction to a [`Notice`].
+/// Reaction to a [`CongestionReport`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum NoticeAnswer {
-    /// None: there was no notice, or this window of data was already reduced.
+pub(super) enum ReportEffect {
+    /// None: there was no report, or this window of data was already reduced.
     Nothing,
     /// The window was reduced.
     Reduced,
@@ -165,7 +162,7 @@ impl<P: Payload> Connection<P> {
     /// Processes a repeated SYN before our SYN-ACK is acknowledged. Returns whether the handshake
     /// may continue: RFC 9768 section 3.1.5 requires a reset if the peer requests two kinds of
     /// feedback.
-    pub(super) fn hear_syn_again(&mut self, now: Instant, syn: &Segment<P>) -> bool {
+    pub(super) fn process_repeated_syn(&mut self, now: Instant, syn: &Segment<P>) -> bool {
         let must_reset = self.ecn.on_syn_again(syn.flags, syn.ecn);
         if must_reset {
             self.closing.reset_due = Some(Reset {
@@ -179,7 +176,7 @@ impl<P: Payload> Connection<P> {
 
     /// Processes a repeated SYN-ACK after we acknowledged the first. The pure acknowledgment sent
     /// in answer reports how this one arrived (RFC 9768 section 3.2.2.1).
-    pub(super) fn hear_syn_ack_again(&mut self, syn_ack: &Segment<P>) {
+    pub(super) fn process_repeated_syn_ack(&mut self, syn_ack: &Segment<P>) {
         let is_one = syn_ack.flags.contains(Flags::SYN | Flags::ACK);
         if self.ecn.is_on() && is_one && self.handshake.active_open {
             self.ecn.on_syn_ack_again(syn_ack.ecn);
@@ -188,7 +185,7 @@ impl<P: Payload> Connection<P> {
 
     /// Processes the segment that completes our passive open. A pure acknowledgment without SACK
     /// reports how our SYN-ACK arrived; any other carries the counter (RFC 9768 section 3.2.2.1).
-    pub(super) fn hear_handshake_ack(&mut self, now: Instant, segment: &Segment<P>) {
+    pub(super) fn process_handshake_ack(&mut self, now: Instant, segment: &Segment<P>) {
         if self.ecn.feedback() != EcnFeedback::Accurate {
             return;
         }
@@ -215,7 +212,7 @@ impl<P: Payload> Connection<P> {
             self.receive_ecn(now, segment);
         }
         if segment.options.has_rare() {
-            self.hear_routers(now, segment);
+            self.process_router_options(now, segment);
         }
     }
 
@@ -346,14 +343,14 @@ impl<P: Payload> Connection<P> {
         }
     }
 
+    /// Octets of the authentication option in each segment.
+    pub(super) fn authentication_room(&self) -> usize {
+        usize::from(self.authentication.is_some()) * authenticate::OPTION_LEN
+    }
+
     /// Octets of options that a segment may have before it is signed.
     pub(super) fn option_room(&self) -> usize {
-        let code = if self.authentication.is_some() {
-            AUTHENTICATION_LEN
-        } else {
-            0
-        };
-        MAX_OPTIONS_LEN - code
+        MAX_OPTIONS_LEN - self.authentication_room()
     }
 
     /// Whether a segment with `len` octets of data has space for an AccECN option. With accurate
@@ -380,30 +377,30 @@ impl<P: Payload> Connection<P> {
 
     /// Returns the congestion report of an acceptable acknowledgment.
     #[inline]
-    pub(super) fn hear_ecn(
+    pub(super) fn process_ecn_feedback(
         &mut self,
         now: Instant,
         segment: &Segment<P>,
         revealed: &Revealed,
-    ) -> Notice {
+    ) -> CongestionReport {
         match self.ecn.feedback() {
-            EcnFeedback::None => Notice::default(),
-            EcnFeedback::Classic => self.hear_echo(segment, revealed),
-            EcnFeedback::Accurate => self.hear_counters(now, segment, revealed),
+            EcnFeedback::None => CongestionReport::default(),
+            EcnFeedback::Classic => self.process_ece(segment, revealed),
+            EcnFeedback::Accurate => self.process_accecn(now, segment, revealed),
         }
     }
 
     /// Classic feedback: RFC 3168 section 6.1.2.
-    fn hear_echo(&mut self, segment: &Segment<P>, revealed: &Revealed) -> Notice {
+    fn process_ece(&mut self, segment: &Segment<P>, revealed: &Revealed) -> CongestionReport {
         if !segment.flags.contains(Flags::ECE) || segment.flags.contains(Flags::SYN) {
-            return Notice::default();
+            return CongestionReport::default();
         }
         let octets = newly_delivered(revealed);
         let marked = Marked {
             octets,
             packets: self.packets_of(octets, revealed),
         };
-        Notice {
+        CongestionReport {
             is_notified: true,
             marked: self.ecn.note_delivered(marked),
         }
@@ -411,14 +408,19 @@ impl<P: Payload> Connection<P> {
 
     /// Accurate feedback: RFC 9768 section 3.2.2.2. An acknowledgment that another superseded is
     /// skipped (appendix A.1); octets show it, otherwise timestamps.
-    fn hear_counters(&mut self, now: Instant, segment: &Segment<P>, revealed: &Revealed) -> Notice {
+    fn process_accecn(
+        &mut self,
+        now: Instant,
+        segment: &Segment<P>,
+        revealed: &Revealed,
+    ) -> CongestionReport {
         let stamp = segment.options.timestamps.map(|stamps| stamps.val);
         let is_newer = self.ecn.is_newer(stamp);
         let octets = newly_delivered(revealed);
         let is_superseded = octets == 0 && !is_newer;
         let is_syn = segment.flags.contains(Flags::SYN);
         if is_superseded || is_syn || self.is_handshake_ack(segment) {
-            return Notice::default();
+            return CongestionReport::default();
         }
         // Each transmission ends in at most one segment that is not full.
         let at_most = revealed.acked / u64::from(self.smss) + u64::from(revealed.transmissions) + 1;
@@ -443,10 +445,10 @@ impl<P: Payload> Connection<P> {
             delivered: packets,
             marked: marked.packets,
         };
-        if self.ecn.doubts(&told) {
-            return Notice::default();
+        if self.ecn.fails_sanity_check(&told) {
+            return CongestionReport::default();
         }
-        Notice {
+        CongestionReport {
             is_notified: marked.packets > 0,
             marked,
         }
@@ -478,19 +480,19 @@ impl<P: Payload> Connection<P> {
     /// Reduces the window once per window of data after a congestion report. See RFC 3168 section
     /// 6.1.2. A window of one segment cannot be reduced: then no new data leaves before one
     /// timeout has passed.
-    pub(super) fn answer_notice(
+    pub(super) fn apply_congestion_report(
         &mut self,
         now: Instant,
-        notice: &Notice,
+        report: &CongestionReport,
         revealed: &Revealed,
-    ) -> NoticeAnswer {
-        if !notice.is_notified {
-            return NoticeAnswer::Nothing;
+    ) -> ReportEffect {
+        if !report.is_notified {
+            return ReportEffect::Nothing;
         }
         if self.outbox.wants(EventMask::SEGMENTS) {
             let event = Event::MarksReported {
-                octets: notice.marked.octets,
-                segments: notice.marked.packets,
+                octets: report.marked.octets,
+                segments: report.marked.packets,
             };
             self.outbox.put(EventMask::SEGMENTS, now, event);
         }
@@ -498,13 +500,13 @@ impl<P: Payload> Connection<P> {
         if at_least && self.recovery.phase() != Phase::Recovery {
             self.ecn.hold_until = now + self.rtt.rto();
             self.restart_retransmit_timer(now);
-            return NoticeAnswer::Held;
+            return ReportEffect::Held;
         }
         if !self.enter_cwr(now, revealed) {
-            return NoticeAnswer::Nothing;
+            return ReportEffect::Nothing;
         }
         self.counters.ecn_reductions += 1;
-        NoticeAnswer::Reduced
+        ReportEffect::Reduced
     }
 
     /// Whether new data waits because the window cannot shrink further.

@@ -143,7 +143,7 @@ impl<P: Payload> Connection<P> {
                 .window
                 .edge(Offset(self.rcv.nxt), RightEdge(0), Length(taken));
             self.rcv.edge = edge.clamp(self.rcv.edge, self.rcv.nxt + 65_535);
-            self.rcv.told = self.rcv.edge;
+            self.rcv.advertised_edge = self.rcv.edge;
             self.rcv.last_wnd = self.rcv.wnd();
             self.rcv.last_ack_sent = self.rcv.nxt;
             if let Some(state) = &mut self.fast_open {

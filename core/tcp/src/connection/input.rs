@@ -65,7 +65,7 @@ impl<P: Payload> Connection<P> {
         let len = segment.payload.len() as u64;
         let wnd = u64::from(segment.wnd.0) << self.snd.shift;
         // Prediction requires a window that was not retracted.
-        let fits = len <= self.rcv.told.saturating_sub(self.rcv.nxt)
+        let fits = len <= self.rcv.advertised_edge.saturating_sub(self.rcv.nxt)
             || (len <= self.rcv.wnd() && !self.window.may_shrink());
         if ack != self.snd.una
             || wnd != self.snd.wnd
@@ -121,7 +121,7 @@ impl<P: Payload> Connection<P> {
             return;
         };
         // First, sequence number; before it, PAWS (RFC 7323 section 5.3 R1).
-        if self.is_ghost(now, segment) {
+        if self.is_old_duplicate(now, segment) {
             self.counters.paws_dropped += 1;
             self.refuse(now, seq, segment);
             return;
@@ -191,7 +191,7 @@ impl<P: Payload> Connection<P> {
 
     /// Whether PAWS classifies a segment as old. A RST is exempt. So is a segment of a peer that
     /// stopped sending the option, which kernels also tolerate.
-    fn is_ghost(&self, now: Instant, segment: &Segment<P>) -> bool {
+    fn is_old_duplicate(&self, now: Instant, segment: &Segment<P>) -> bool {
         match (&self.timestamps, segment.options.timestamps) {
             (Some(clock), Some(stamps)) => {
                 !segment.flags.contains(Flags::RST) && clock.is_old(now, stamps.val)
@@ -228,7 +228,7 @@ impl<P: Payload> Connection<P> {
         if seq > self.rcv.edge {
             self.counters.beyond_window += 1;
         }
-        self.hear_syn_ack_again(segment);
+        self.process_repeated_syn_ack(segment);
         let ends_with_the_fin = seq + u64::from(segment.seq_len()) == self.rcv.nxt;
         if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) && ends_with_the_fin
         {
@@ -302,7 +302,7 @@ impl<P: Payload> Connection<P> {
         if segment.flags.contains(Flags::ACK) {
             let ack = self.snd.offset_of(segment.ack);
             self.complete_open(now, received.at, ack, segment);
-        } else if self.hear_syn_again(now, segment) {
+        } else if self.process_repeated_syn(now, segment) {
             self.handshake.syn_due = true;
         }
     }
@@ -327,7 +327,7 @@ impl<P: Payload> Connection<P> {
         let ack = if self.handshake.active_open { ack } else { 1 };
         self.note_fast_open_answer(ack, segment);
         self.acknowledge_syn(now, received_at, ack);
-        self.hear_handshake_ack(now, segment);
+        self.process_handshake_ack(now, segment);
         // The window of a SYN-ACK is not scaled (RFC 7323 section 2.2).
         let scaled = !segment.flags.contains(Flags::SYN);
         let shift = if scaled { self.snd.shift } else { 0 };

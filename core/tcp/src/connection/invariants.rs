@@ -125,9 +125,9 @@ impl<P: Payload> Connection<P> {
             rcv.nxt
         );
         debug_assert!(
-            rcv.told <= rcv.edge,
+            rcv.advertised_edge <= rcv.edge,
             "a window up to {} was said, offered is up to {}",
-            rcv.told,
+            rcv.advertised_edge,
             rcv.edge
         );
         debug_assert!(

@@ -30,7 +30,7 @@
 //! | `authenticate` | RFC 5925: every segment signed and checked |
 //! | `fast_open` | RFC 7413: data in SYN, delivered immediately |
 //! | `time_wait` | 3.6.1, RFC 6191, RFC 1337: when TIME-WAIT ends early |
-//! | `repair` | RFC 8985, 9937, 5682, 3522: which rule decides when |
+//! | `loss_recovery` | RFC 8985, 9937, 5682, 3522: which rule decides when |
 //! | `quick_start` | RFC 4782: a first window that routers approve |
 //! | `routers` | XCP, RCP: requests to routers, and their answers |
 //! | `validation` | RFC 7661 and RFC 5681 4.1: windows that were not in use |
@@ -65,6 +65,7 @@ mod info;
 mod input;
 mod invariants;
 mod liveness;
+mod loss_recovery;
 mod open;
 mod output;
 mod pacing;
@@ -73,7 +74,6 @@ mod persist;
 mod quick_start;
 mod receive;
 mod reduction;
-mod repair;
 mod routers;
 mod segment;
 mod syn_text;
@@ -169,7 +169,7 @@ pub struct Connection<P> {
     soft_error: Option<IcmpKind>,
     liveness: liveness::Liveness,
     urgent: urgent::Urgent<P>,
-    patience: user_timeout::UserTimeoutState,
+    user_timeout: user_timeout::UserTimeoutState,
     congestion_entry: &'static congestion::Entry,
     initial_ssthresh: Option<u32>,
     slow_start: SlowStart,
@@ -324,7 +324,7 @@ impl<P: Payload> Connection<P> {
             soft_error: None,
             liveness: liveness::Liveness::new(profile.liveness.keepalive, now),
             urgent: urgent::Urgent::new(),
-            patience: user_timeout::UserTimeoutState::new(profile),
+            user_timeout: user_timeout::UserTimeoutState::new(profile),
             congestion_entry: config.congestion,
             initial_ssthresh: config.initial_ssthresh,
             slow_start: config.slow_start,

@@ -101,7 +101,7 @@ impl<P: Payload> Connection<P> {
     pub(super) fn offer_first_window(&mut self) {
         let edge = self.window.edge(Offset(1), RightEdge(0), Length(0));
         self.rcv.edge = edge.clamp(1, 1 + 65_535);
-        self.rcv.told = self.rcv.edge;
+        self.rcv.advertised_edge = self.rcv.edge;
         self.rcv.last_wnd = self.rcv.wnd();
     }
 

@@ -12,8 +12,8 @@ use gigatcp_units::Instant;
 use gigatcp_wire::{Flags, Payload, Segment};
 
 use super::Connection;
-use super::path_mtu::Turn;
-use super::repair::EarlyTimer;
+use super::loss_recovery::EarlyTimer;
+use super::path_mtu::ProbeDecision;
 use crate::space::{Length, Offset, Usable};
 
 /// Conditions that decide the current [`Limit`].
@@ -142,12 +142,12 @@ impl<P: Payload> Connection<P> {
         };
         if self.path.is_act_due(now) && unsent > 0 {
             match self.poll_path_mtu(now, Length(self.unsent_of_record()), usable) {
-                Turn::Go => {}
-                Turn::Wait => {
+                ProbeDecision::Go => {}
+                ProbeDecision::Wait => {
                     self.set_limit(now, self.congestion_limit());
                     return None;
                 }
-                Turn::Probe(probe) => return Some(probe),
+                ProbeDecision::Probe(probe) => return Some(probe),
             }
         }
         if let Some(most) = self.sendable(Length(unsent), usable) {

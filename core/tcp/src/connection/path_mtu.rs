@@ -14,10 +14,9 @@ use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{Flags, Payload, RouterRequest, Segment};
 
 use super::Connection;
-use super::authenticate;
 use super::ecn::OPTION_ROOM;
 use crate::congestion::{CongestionKind, WindowBounds};
-use crate::recovery::Judgment;
+use crate::recovery::LossDetection;
 use crate::space::{Length, Usable};
 
 /// Maximum octets of options in a header.
@@ -27,7 +26,7 @@ const MOST_OPTIONS: u32 = 40;
 const TIMESTAMPS_LEN: u32 = 12;
 
 /// Effect of the path MTU search on new data.
-pub(super) enum Turn<P> {
+pub(super) enum ProbeDecision<P> {
     /// New data may leave.
     Go,
     /// Nothing new may leave until cwnd has room for a probe.
@@ -50,7 +49,7 @@ impl<P: Payload> Connection<P> {
     pub(super) fn smss_of(&self, mtu: u32) -> u32 {
         let mss = self.mss_of(mtu);
         let stamps = u32::from(self.timestamps.is_some()) * TIMESTAMPS_LEN;
-        let codes = u32::from(self.authentication.is_some()) * authenticate::OPTION_LEN;
+        let codes = self.authentication_room() as u32;
         let counters = u32::from(self.ecn.makes_room()) * OPTION_ROOM as u32;
         let start = u32::from(self.quick_start.has_room()) * RouterRequest::OPTION_LEN as u32;
         let routers = self.routers.room().max(start);
@@ -128,9 +127,9 @@ impl<P: Payload> Connection<P> {
             return;
         }
         self.recovery.on_resegmentation(self.snd.una..self.snd.nxt);
-        let lost = Judgment {
+        let lost = LossDetection {
             lost: Some((seq, octets, LossVerdict::TooBig)),
-            ..Judgment::default()
+            ..LossDetection::default()
         };
         self.put_lost(now, &lost);
         self.put_phase(now, from);
@@ -144,16 +143,16 @@ impl<P: Payload> Connection<P> {
         now: Instant,
         Length(unsent): Length,
         Usable { allowance, window }: Usable,
-    ) -> Turn<P> {
+    ) -> ProbeDecision<P> {
         if !self.profile.path_mtu.plpmtud {
             self.age_path_mtu(now);
-            return Turn::Go;
+            return ProbeDecision::Go;
         }
         if !self.recovery.is_quiet() {
-            return Turn::Go;
+            return ProbeDecision::Go;
         }
         let Some(mtu) = self.path.next_probe(now, &self.profile) else {
-            return Turn::Go;
+            return ProbeDecision::Go;
         };
         let len = u64::from(self.smss_of(mtu));
         let smss = u64::from(self.smss);
@@ -162,16 +161,16 @@ impl<P: Payload> Connection<P> {
         let needed = len + (u64::from(self.profile.recovery.dup_thresh) + 1) * smss;
         let cwnd = self.congestion.cwnd().as_u64();
         if len <= smss || unsent.min(window).min(cwnd) < needed {
-            return Turn::Go;
+            return ProbeDecision::Go;
         }
         if allowance < len {
             return if self.board.pipe() > 0 {
-                Turn::Wait
+                ProbeDecision::Wait
             } else {
-                Turn::Go
+                ProbeDecision::Go
             };
         }
-        Turn::Probe(self.send_probe(now, len, mtu))
+        ProbeDecision::Probe(self.send_probe(now, len, mtu))
     }
 
     fn send_probe(&mut self, now: Instant, len: u64, mtu: u32) -> Segment<P> {
@@ -214,18 +213,18 @@ impl<P: Payload> Connection<P> {
 
     /// Removes the congestion from a loss of the probe alone: it was too big.
     #[cold]
-    pub(super) fn excuse_probe(&mut self, now: Instant, judgment: Judgment) -> Judgment {
+    pub(super) fn excuse_probe(&mut self, now: Instant, detection: LossDetection) -> LossDetection {
         let Some(probe) = self.path.probe() else {
-            return judgment;
+            return detection;
         };
-        let (first, octets) = judgment.lost.map_or((0, 0), |(seq, len, _)| (seq, len));
-        let is_alone = judgment.congestion == Some(CongestionKind::Loss)
+        let (first, octets) = detection.lost.map_or((0, 0), |(seq, len, _)| (seq, len));
+        let is_alone = detection.congestion == Some(CongestionKind::Loss)
             && probe.start == self.snd.una
             && probe.start == first
             && first + octets <= probe.end;
         if !is_alone {
             self.path.forget_probe();
-            return judgment;
+            return detection;
         }
         self.counters.path_mtu_probes_lost += 1;
         self.path.on_probe_lost(&self.profile);
@@ -235,9 +234,9 @@ impl<P: Payload> Connection<P> {
         self.recovery.on_probe_lost(self.snd.una..self.snd.nxt);
         self.eifel.stop();
         self.put_phase(now, from);
-        Judgment {
+        LossDetection {
             congestion: None,
-            ..judgment
+            ..detection
         }
     }
 

@@ -36,7 +36,7 @@ impl<P: Payload> Connection<P> {
                 .saturating_mul(1 << self.timers.persist_backoff.min(16))
                 .min(self.profile.timer.rto_max)
         };
-        self.timers.persist_at = self.within_patience(now, now + wait);
+        self.timers.persist_at = self.bounded_by_user_timeout(now, now + wait);
     }
 
     /// Makes a probe due, unless nothing waits. A peer that answers no probe counts as one that
@@ -50,8 +50,8 @@ impl<P: Payload> Connection<P> {
         self.timers.persist_at = Instant::FAR_FUTURE;
         self.timers.persist_backoff = self.timers.persist_backoff.saturating_add(1);
         self.timers.timeouts_in_a_row += 1;
-        if self.is_patience_over(now, self.rtt.rto()) {
-            self.give_up(now);
+        if self.is_timed_out(now, self.rtt.rto()) {
+            self.abort_timed_out(now);
             return;
         }
         self.timers.probe_due = true;

@@ -48,7 +48,7 @@ pub(super) enum QuickStart {
     /// The first segment of data is to carry the request.
     Due,
     /// The request has left.
-    Asked {
+    Requested {
         nonce: u32,
         /// Whether the request is acknowledged: the reply comes with that ACK.
         is_acked: bool,
@@ -86,7 +86,7 @@ impl QuickStart {
 
     /// Returns whether data segments reserve space for the request.
     pub(super) const fn has_room(&self) -> bool {
-        matches!(self, Self::Due | Self::Asked { .. })
+        matches!(self, Self::Due | Self::Requested { .. })
     }
 }
 
@@ -95,7 +95,7 @@ impl<P: Payload> Connection<P> {
     pub(super) fn ask_quick_start(&mut self) -> RouterRequest {
         // 30 bits (section 3.1).
         let nonce = self.snd.on_wire(0).as_u32() & !3;
-        self.quick_start = QuickStart::Asked {
+        self.quick_start = QuickStart::Requested {
             nonce,
             is_acked: false,
         };
@@ -121,7 +121,7 @@ impl<P: Payload> Connection<P> {
         else {
             return;
         };
-        let QuickStart::Asked { nonce, .. } = self.quick_start else {
+        let QuickStart::Requested { nonce, .. } = self.quick_start else {
             return;
         };
         self.quick_start = QuickStart::Off;
@@ -177,8 +177,8 @@ impl<P: Payload> Connection<P> {
     #[cold]
     pub(super) fn follow_quick_start(&mut self, now: Instant) {
         match &mut self.quick_start {
-            QuickStart::Asked { is_acked, .. } if !*is_acked => *is_acked = true,
-            QuickStart::Asked { .. } => {
+            QuickStart::Requested { is_acked, .. } if !*is_acked => *is_acked = true,
+            QuickStart::Requested { .. } => {
                 self.quick_start = QuickStart::Off;
                 self.follow_segment_size(now);
             }

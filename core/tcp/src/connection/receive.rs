@@ -87,7 +87,7 @@ impl<P: Payload> Connection<P> {
         }
         let unread = self.receive_buffer.readable();
         let room = self.window.buffer().saturating_sub(unread);
-        edge.min(nxt + room).max(self.rcv.told).max(nxt)
+        edge.min(nxt + room).max(self.rcv.advertised_edge).max(nxt)
     }
 
     /// Whether a packet is kept whole or dropped, if packets count. It is kept up to the furthest

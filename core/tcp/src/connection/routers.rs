@@ -53,7 +53,7 @@ impl Routers {
 impl<P: Payload> Connection<P> {
     /// Processes the router options of an acceptable segment.
     #[cold]
-    pub(super) fn hear_routers(&mut self, now: Instant, segment: &Segment<P>) {
+    pub(super) fn process_router_options(&mut self, now: Instant, segment: &Segment<P>) {
         let request = segment.options.router_request();
         if let Some(reply) = request.and_then(|request| request.reply()) {
             let before = self.routers.reply.take().map(|reply| *reply);

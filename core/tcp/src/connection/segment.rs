@@ -42,7 +42,7 @@ impl<P: Payload> Connection<P> {
             ecn: self.ect_if(self.ecn.sends_ect_everywhere()),
             has_room: !forgets,
         };
-        if !self.patience.tells() {
+        if !self.user_timeout.announces() {
             return self.segment(now, &header, P::default());
         }
         let mut segment = self.segment(now, &header, P::default());
@@ -194,8 +194,8 @@ impl<P: Payload> Connection<P> {
     /// Advances the right edge as far as the buffer allows. Returns the window field.
     fn advertise(&mut self) -> WireWindow {
         let wnd = self.window_on_wire();
-        self.rcv.told = self.rcv.nxt + wnd;
-        self.rcv.edge = self.rcv.edge.max(self.rcv.told);
+        self.rcv.advertised_edge = self.rcv.nxt + wnd;
+        self.rcv.edge = self.rcv.edge.max(self.rcv.advertised_edge);
         self.rcv.last_wnd = self.rcv.wnd();
         self.window.on_said(wnd);
         WireWindow((wnd >> self.rcv.shift) as u16)

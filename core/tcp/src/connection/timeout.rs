@@ -5,7 +5,7 @@ use gigatcp_events::{Event, EventMask, Phase, State};
 use gigatcp_units::Instant;
 use gigatcp_wire::Payload;
 
-use super::repair::EarlyTimer;
+use super::loss_recovery::EarlyTimer;
 use super::{Connection, Failure, Reset};
 
 /// Expiry times of the connection's timers; some mechanisms keep their own.
@@ -94,10 +94,10 @@ impl<P: Payload> Connection<P> {
         let over = if opening {
             self.timers.timeouts_in_a_row > self.profile.opening.syn_retries
         } else {
-            self.is_patience_over(now, rto)
+            self.is_timed_out(now, rto)
         };
         if over {
-            self.give_up(now);
+            self.abort_timed_out(now);
             return;
         }
         let is_linear = self.state == State::SynSent
@@ -111,7 +111,7 @@ impl<P: Payload> Connection<P> {
             self.begin_loss(now);
             self.on_timeout_of_path(now);
         }
-        self.timers.retransmit_at = self.within_patience(now, now + self.rtt.rto());
+        self.timers.retransmit_at = self.bounded_by_user_timeout(now, now + self.rtt.rto());
     }
 
     fn begin_loss(&mut self, now: Instant) {
@@ -119,7 +119,7 @@ impl<P: Payload> Connection<P> {
         let pipe = self.board.pipe();
         let again = self.timers.timeouts_in_a_row > 1;
         let marked = self.mark_lost_on_timeout(now);
-        let judgment = self
+        let detection = self
             .recovery
             .on_timeout(&self.board, marked, self.snd.nxt, again);
         self.prr.end();
@@ -132,21 +132,21 @@ impl<P: Payload> Connection<P> {
         } else {
             self.frto.reset();
         }
-        if judgment.congestion.is_some() {
+        if detection.congestion.is_some() {
             self.eifel.begin();
         }
         self.tell_losses(now);
-        if let Some(kind) = judgment.congestion {
+        if let Some(kind) = detection.congestion {
             let flight_size = self.flight_size_at_congestion(0, 0);
             self.reduce_window(now, kind, flight_size, pipe);
         }
-        self.put_lost(now, &judgment);
+        self.put_lost(now, &detection);
         self.put_phase(now, from);
     }
 
     /// Aborts the connection. If the profile requires it, a reset is sent at SND.MAX, which the
     /// peer accepts only if its window reaches that far.
-    pub(super) fn give_up(&mut self, now: Instant) {
+    pub(super) fn abort_timed_out(&mut self, now: Instant) {
         if self.profile.timer.reset_on_giving_up && self.is_synchronized() {
             self.closing.reset_due = Some(Reset {
                 seq: self.snd.on_wire(self.snd.nxt),

@@ -33,7 +33,7 @@ pub(super) struct UserTimeoutState {
     /// CHANGEABLE.
     changeable: bool,
     /// ENABLED, with an announcement pending.
-    tell: bool,
+    announces: bool,
     /// Time of the peer's last progress, during a series of timeouts.
     since: Instant,
 }
@@ -44,15 +44,16 @@ impl UserTimeoutState {
             limit: profile.liveness.user_timeout,
             ours: profile.liveness.user_timeout,
             changeable: profile.liveness.user_timeout_adopt,
-            tell: profile.liveness.user_timeout_option && !profile.liveness.user_timeout.is_zero(),
+            announces: profile.liveness.user_timeout_option
+                && !profile.liveness.user_timeout.is_zero(),
             since: Instant::ZERO,
         }
     }
 
     /// Whether an announcement is pending.
     #[inline]
-    pub(super) fn tells(&self) -> bool {
-        self.tell
+    pub(super) fn announces(&self) -> bool {
+        self.announces
     }
 }
 
@@ -60,37 +61,37 @@ impl<P: Payload> Connection<P> {
     /// Sets the application's user timeout; zero if none. It is announced to the peer if the
     /// option is in use, and the peer's is no longer adopted.
     pub fn set_user_timeout(&mut self, limit: Duration) {
-        self.patience.limit = limit;
-        self.patience.ours = limit;
-        self.patience.changeable = false;
-        self.patience.tell = self.profile.liveness.user_timeout_option && !limit.is_zero();
-        if self.patience.tell && self.is_synchronized() {
+        self.user_timeout.limit = limit;
+        self.user_timeout.ours = limit;
+        self.user_timeout.changeable = false;
+        self.user_timeout.announces = self.profile.liveness.user_timeout_option && !limit.is_zero();
+        if self.user_timeout.announces && self.is_synchronized() {
             self.ack.demand_alone();
         }
     }
 
     /// User timeout in force; zero if none.
     pub fn user_timeout(&self) -> Duration {
-        self.patience.limit
+        self.user_timeout.limit
     }
 
     /// Adds our user timeout to the options of a SYN, if it fits.
     pub(super) fn tell_user_timeout_on_syn(&self, options: &mut Options) {
-        if self.patience.tell {
+        if self.user_timeout.announces {
             self.put_user_timeout(options);
         }
     }
 
     /// Adds a pending announcement to a bare acknowledgment, once.
     pub(super) fn tell_user_timeout(&mut self, options: &mut Options) {
-        if self.patience.tell {
-            self.patience.tell = !self.put_user_timeout(options);
+        if self.user_timeout.announces {
+            self.user_timeout.announces = !self.put_user_timeout(options);
         }
     }
 
     /// Adds our user timeout to `options`. Returns whether it fitted.
     fn put_user_timeout(&self, options: &mut Options) -> bool {
-        let seconds = self.patience.ours.as_nanos().div_ceil(NANOS_PER_SECOND);
+        let seconds = self.user_timeout.ours.as_nanos().div_ceil(NANOS_PER_SECOND);
         options.set_user_timeout(Some(UserTimeout::from_seconds(seconds)));
         let fits = options.wire_len() <= self.option_room();
         if !fits {
@@ -104,10 +105,10 @@ impl<P: Payload> Connection<P> {
         let Some(theirs) = options.user_timeout() else {
             return;
         };
-        if self.profile.liveness.user_timeout_option && self.patience.changeable {
+        if self.profile.liveness.user_timeout_option && self.user_timeout.changeable {
             let theirs = Duration::from_secs(theirs.seconds());
-            let longest = self.patience.ours.max(theirs);
-            self.patience.limit = longest
+            let longest = self.user_timeout.ours.max(theirs);
+            self.user_timeout.limit = longest
                 .max(self.profile.liveness.user_timeout_min)
                 .min(self.profile.liveness.user_timeout_max);
         }
@@ -115,24 +116,24 @@ impl<P: Payload> Connection<P> {
 
     /// Whether to abort after a timer expired with `waited` without progress. `timeouts_in_a_row`
     /// already counts this one.
-    pub(super) fn is_patience_over(&mut self, now: Instant, waited: Duration) -> bool {
+    pub(super) fn is_timed_out(&mut self, now: Instant, waited: Duration) -> bool {
         if self.timers.timeouts_in_a_row == 1 {
-            self.patience.since =
+            self.user_timeout.since =
                 Instant::from_nanos(now.as_nanos().saturating_sub(waited.as_nanos()));
         }
-        if self.patience.limit.is_zero() {
+        if self.user_timeout.limit.is_zero() {
             self.timers.timeouts_in_a_row > self.profile.timer.retries
         } else {
-            now >= self.patience.since + self.patience.limit
+            now >= self.user_timeout.since + self.user_timeout.limit
         }
     }
 
     /// Bounds a timer for `at` by the user timeout (Linux `tcp_clamp_rto_to_user_timeout`).
-    pub(super) fn within_patience(&self, now: Instant, at: Instant) -> Instant {
-        if self.patience.limit.is_zero() || self.timers.timeouts_in_a_row == 0 {
+    pub(super) fn bounded_by_user_timeout(&self, now: Instant, at: Instant) -> Instant {
+        if self.user_timeout.limit.is_zero() || self.timers.timeouts_in_a_row == 0 {
             return at;
         }
-        let end = self.patience.since + self.patience.limit;
+        let end = self.user_timeout.since + self.user_timeout.limit;
         at.min(end.max(now + Duration::from_millis(1)))
     }
 }

@@ -1,10 +1,10 @@
 //! Explicit congestion notification: negotiation, feedback, and the ECN state of a connection.
 //!
-//! * [`EcnMode`]: feedback that a host requests and grants.
+//! * [`EcnMode`]: feedback that a host requests and accepts.
 //! * `negotiation`: flags of SYN and SYN-ACK (RFC 3168 section 6.1.1, RFC 9768 section 3.1).
 //! * `counters`: accurate feedback at the receiver (RFC 9768 section 3.2).
 //! * `feedback`: accurate feedback at the sender.
-//! * `doubt`: sanity check of accurate feedback (RFC 9768 section 3.2.2.3).
+//! * `sanity_check`: check of accurate feedback (RFC 9768 section 3.2.2.3).
 //! * This file: classic feedback (RFC 3168 section 6.1), with the receiver of RFC 8257 section
 //!   3.2, and what both kinds share.
 //!
@@ -21,14 +21,14 @@
 //! * A new SYN without ECN after a reset (RFC 3168 section 6.1.1.1: MAY).
 
 mod counters;
-mod doubt;
 mod feedback;
 pub(crate) mod negotiation;
+mod sanity_check;
 
 pub(crate) use counters::{ALL_FIELDS, Arrived, EcnCounters, EcnReceiver};
-pub(crate) use doubt::AckReport;
 pub use feedback::OptionSeen;
 pub(crate) use feedback::{EcnSender, Feedback, Marked};
+pub(crate) use sanity_check::AckReport;
 
 use alloc::boxed::Box;
 
@@ -38,24 +38,24 @@ use gigatcp_wire::{Ecn, Flags, Segment};
 
 use crate::lazy::{Lazy, Untouched};
 use crate::profile::Profile;
-use doubt::CeSanityCheck;
+use sanity_check::CeSanityCheck;
 
-/// ECN feedback that a host requests from its peers and grants to them.
+/// ECN feedback that a host requests from its peers and accepts from them.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum EcnMode {
-    /// Neither requests nor grants ECN.
+    /// Neither requests nor accepts ECN.
     Off,
-    /// Requests none and grants what the peer requests: the default of Linux. There it is
+    /// Requests none and accepts what the peer requests: the default of Linux. There it is
     /// `tcp_ecn` 2, and 5 since Linux supports RFC 9768.
     #[default]
     Passive,
-    /// Requests and grants RFC 3168.
+    /// Requests and accepts RFC 3168.
     Classic,
-    /// Requests RFC 9768, and grants it or RFC 3168.
+    /// Requests RFC 9768, and accepts it or RFC 3168.
     Accurate,
-    /// Requests none and grants only RFC 3168 (Linux `tcp_ecn` 2).
+    /// Requests none and accepts only RFC 3168 (Linux `tcp_ecn` 2).
     PassiveClassic,
-    /// Requests RFC 3168, which every server supports, and grants RFC 9768 too (Linux `tcp_ecn`
+    /// Requests RFC 3168, which every server supports, and accepts RFC 9768 too (Linux `tcp_ecn`
     /// 4).
     Mixed,
 }
@@ -84,13 +84,7 @@ impl EcnMode {
         }
     }
 
-    /// Returns the mode named `name`.
-    #[must_use]
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|mode| mode.name() == name)
-    }
-
-    const fn asks(self) -> EcnFeedback {
+    const fn requests(self) -> EcnFeedback {
         match self {
             Self::Off | Self::Passive | Self::PassiveClassic => EcnFeedback::None,
             Self::Classic | Self::Mixed => EcnFeedback::Classic,
@@ -98,7 +92,7 @@ impl EcnMode {
         }
     }
 
-    const fn grants(self) -> EcnFeedback {
+    const fn accepts(self) -> EcnFeedback {
         match self {
             Self::Off => EcnFeedback::None,
             Self::Classic | Self::PassiveClassic => EcnFeedback::Classic,
@@ -134,12 +128,6 @@ impl EcnOption {
             Self::Always => "always",
         }
     }
-
-    /// Returns the choice named `name`.
-    #[must_use]
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|choice| choice.name() == name)
-    }
 }
 
 /// Accurate feedback of both directions (RFC 9768), and its sanity check.
@@ -147,27 +135,27 @@ impl EcnOption {
 pub(crate) struct AccurateFeedback {
     pub(crate) receiver: EcnReceiver,
     pub(crate) sender: EcnSender,
-    doubt: CeSanityCheck,
+    sanity_check: CeSanityCheck,
     /// Newest TSval of a segment with feedback.
     newest_stamp: Option<u32>,
 }
 
 impl AccurateFeedback {
-    const fn new(option: EcnOption, doubts: bool) -> Self {
+    const fn new(option: EcnOption, checks: bool) -> Self {
         Self {
             receiver: EcnReceiver::new(option),
             sender: EcnSender::new(),
-            doubt: CeSanityCheck::new(doubts),
+            sanity_check: CeSanityCheck::new(checks),
             newest_stamp: None,
         }
     }
 
     /// Returns the state at the start of a connection with `profile`.
     fn of(profile: &Profile) -> Lazy<Self> {
-        let (option, doubts) = (profile.ecn.ecn_option, profile.ecn.ecn_doubts);
+        let (option, checks) = (profile.ecn.ecn_option, profile.ecn.ecn_doubts);
         let mut state = Lazy::default();
-        if (option, doubts) != (EcnOption::Due, true) {
-            *state = Self::new(option, doubts);
+        if (option, checks) != (EcnOption::Due, true) {
+            *state = Self::new(option, checks);
         }
         state
     }
@@ -188,7 +176,7 @@ impl Untouched for AccurateFeedback {
 pub(crate) struct EcnState<P> {
     mode: EcnMode,
     /// Whether a SYN of ours has left.
-    has_asked: bool,
+    syn_sent: bool,
     /// Echoes each change of marking, as the receiver of RFC 8257.
     dctcp_receiver: bool,
     /// With accurate feedback every segment may carry ECT.
@@ -207,7 +195,7 @@ pub(crate) struct EcnState<P> {
     /// The current segment completes the handshake, so its ACE field is no counter.
     handshake: bool,
     /// Whether a SYN or SYN-ACK without ECN was sent or received.
-    plain: bool,
+    saw_non_ecn_syn: bool,
     /// ECN field of the peer's latest SYN.
     syn_arrived: Ecn,
     /// SYN-ACKs sent.
@@ -242,7 +230,7 @@ impl<P> EcnState<P> {
     pub(crate) fn new(profile: &Profile) -> Self {
         Self {
             mode: profile.ecn.mode,
-            has_asked: false,
+            syn_sent: false,
             dctcp_receiver: profile.ecn.dctcp_receiver,
             everywhere: profile.ecn.ecn_everywhere,
             l4s: profile.ecn.l4s,
@@ -252,7 +240,7 @@ impl<P> EcnState<P> {
             heeds: true,
             untested: true,
             handshake: false,
-            plain: false,
+            saw_non_ecn_syn: false,
             syn_arrived: Ecn::NotEct,
             syn_acks: 0,
             syn_ack_arrived: Ecn::NotEct,
@@ -338,14 +326,14 @@ impl<P> EcnState<P> {
     /// (RFC 9768 section 3.1.4.1), a classic one not at all (RFC 3168 section 6.1.1.1): a
     /// middlebox may drop SYNs for these flags.
     pub(crate) fn flags_of_syn(&mut self, timeouts: u32) -> Flags {
-        self.has_asked = true;
-        let patience = match self.mode.asks() {
+        self.syn_sent = true;
+        let retries = match self.mode.requests() {
             EcnFeedback::None => 0,
             EcnFeedback::Classic => 1,
             EcnFeedback::Accurate => 2,
         };
-        if timeouts < patience || !self.fallback {
-            negotiation::syn_flags(self.mode.asks())
+        if timeouts < retries || !self.fallback {
+            negotiation::syn_flags(self.mode.requests())
         } else {
             self.on_plain();
             Flags::NONE
@@ -376,17 +364,17 @@ impl<P> EcnState<P> {
     /// server send no ECT (RFC 3168 section 6.1.1, RFC 9768 section 3.1.5). An accurate client
     /// knows its peer's mode.
     fn on_plain(&mut self) {
-        self.plain = true;
+        self.saw_non_ecn_syn = true;
         self.sends_ect = false;
     }
 
     /// Returns the feedback that the peer's SYN requests. If SYNs cross, the peer acts on ours: a
     /// side that did not request accurate feedback has none. Otherwise the two sides would count
     /// different things.
-    fn asked_by(&self, flags: Flags) -> EcnFeedback {
-        let asked = negotiation::asked_by_syn(flags, self.mode.grants());
-        if self.has_asked && asked == EcnFeedback::Accurate {
-            self.mode.asks()
+    fn requested_by(&self, flags: Flags) -> EcnFeedback {
+        let asked = negotiation::asked_by_syn(flags, self.mode.accepts());
+        if self.syn_sent && asked == EcnFeedback::Accurate {
+            self.mode.requests()
         } else {
             asked
         }
@@ -394,7 +382,7 @@ impl<P> EcnState<P> {
 
     /// Handles the peer's SYN that opens the connection.
     pub(crate) fn on_syn(&mut self, flags: Flags, ecn: Ecn) {
-        let asked = self.asked_by(flags);
+        let asked = self.requested_by(flags);
         // RFC 3168 section 6.1.1: no ECT on SYN. If it has some, a host or router treats the ECN
         // field as the old type of service; only accurate feedback lets the peer detect it (RFC
         // 9768 section 2.5).
@@ -406,16 +394,16 @@ impl<P> EcnState<P> {
         self.syn_arrived = ecn;
         self.note_syn(ecn);
         if negotiation::asked_by_syn(flags, EcnFeedback::Accurate) == EcnFeedback::None {
-            self.plain = true;
+            self.saw_non_ecn_syn = true;
         }
-        self.sends_ect = self.is_on() && !self.plain;
+        self.sends_ect = self.is_on() && !self.saw_non_ecn_syn;
     }
 
     /// Handles a retransmitted SYN of the peer before the handshake is over. Returns whether it
     /// requests another kind of feedback than the first did. The connection must then be reset
     /// (RFC 9768 section 3.1.5).
     pub(crate) fn on_syn_again(&mut self, flags: Flags, ecn: Ecn) -> bool {
-        let asked = self.asked_by(flags);
+        let asked = self.requested_by(flags);
         self.syn_arrived = ecn;
         self.note_syn(ecn);
         if asked == EcnFeedback::None {
@@ -434,11 +422,11 @@ impl<P> EcnState<P> {
     /// Handles the SYN-ACK that opens the connection. Returns whether it reports our SYN as
     /// marked.
     pub(crate) fn on_syn_ack(&mut self, flags: Flags, ecn: Ecn) -> bool {
-        let (feedback, syn_arrived) = negotiation::agreed_by_syn_ack(flags, self.mode.asks());
+        let (feedback, syn_arrived) = negotiation::agreed_by_syn_ack(flags, self.mode.requests());
         self.feedback = feedback;
         match feedback {
             EcnFeedback::None => {}
-            EcnFeedback::Classic => self.sends_ect = !self.plain,
+            EcnFeedback::Classic => self.sends_ect = !self.saw_non_ecn_syn,
             EcnFeedback::Accurate => {
                 self.sends_ect = true;
                 self.check_transition(syn_arrived);
@@ -642,14 +630,14 @@ impl<P> EcnState<P> {
 
     /// Notes that data up to `end` leaves as Not-ECT though other data carries ECT.
     pub(crate) fn on_plain_data(&mut self, end: u64) {
-        self.accurate.doubt.on_plain(end);
+        self.accurate.sanity_check.on_plain(end);
     }
 
     /// Runs the sanity check on an acknowledgment; returns whether it failed now. After that, no
     /// feedback is believed.
     #[inline]
-    pub(crate) fn doubts(&mut self, told: &AckReport) -> bool {
-        let found = self.accurate.doubt.on_feedback(told);
+    pub(crate) fn fails_sanity_check(&mut self, report: &AckReport) -> bool {
+        let found = self.accurate.sanity_check.on_feedback(report);
         if found {
             self.disbelieve();
         }

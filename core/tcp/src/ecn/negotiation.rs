@@ -16,7 +16,7 @@ pub(crate) fn syn_flags(wanted: EcnFeedback) -> Flags {
     }
 }
 
-/// Returns the feedback that a SYN with these `flags` requests. The host grants `most`.
+/// Returns the feedback that a SYN with these `flags` requests. The host accepts `most`.
 ///
 /// A host that supports only RFC 3168 ignores AE. One that supports RFC 9768 treats every
 /// combination without meaning as a request (section 3.1.3).
@@ -31,7 +31,7 @@ pub(crate) fn asked_by_syn(flags: Flags, most: EcnFeedback) -> EcnFeedback {
     }
 }
 
-/// Returns the flags of a SYN-ACK that grants `agreed`. With accurate feedback they encode the
+/// Returns the flags of a SYN-ACK that accepts `agreed`. With accurate feedback they encode the
 /// ECN field of the SYN (RFC 9768 table 2, top block).
 pub(crate) fn syn_ack_flags(agreed: EcnFeedback, syn_arrived: Ecn) -> Flags {
     match agreed {
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn table_2_of_rfc_9768_row_by_row_from_the_side_of_host_b() {
-        // The SYN, the most that B grants, the SYN-ACK by the field of the SYN.
+        // The SYN, the most that B accepts, the SYN-ACK by the field of the SYN.
         let accurate = [0b010, 0b011, 0b100, 0b110];
         let rows = [
             (0b111, Accurate, accurate),

@@ -89,7 +89,7 @@ impl<P: Payload> Endpoint<P> {
         }
         let connection = Box::new(Connection::connect(now, &config));
         let handle = self.register(tuple, connection);
-        self.look(now, handle.number);
+        self.after_input(now, handle.number);
         Ok(handle)
     }
 
@@ -147,7 +147,7 @@ impl<P: Payload> Endpoint<P> {
     pub fn accept(&mut self, now: Instant, at: SocketAddr) -> Option<Handle> {
         let accepted = self.demux.listener_mut(at)?.poll_accept()?;
         let handle = self.register(accepted.tuple, accepted.connection);
-        self.look(now, handle.number);
+        self.after_input(now, handle.number);
         Some(handle)
     }
 
@@ -198,7 +198,7 @@ impl<P: Payload> Endpoint<P> {
         };
         slot.interest.wants_write |= is_short;
         if written.is_ok() {
-            self.look(now, handle.number);
+            self.after_input(now, handle.number);
         }
         written
     }
@@ -269,7 +269,7 @@ impl<P: Payload> Endpoint<P> {
     fn with(&mut self, now: Instant, handle: Handle, call: impl FnOnce(&mut Slot<P>)) {
         if let Some(slot) = self.slot_mut(handle) {
             call(slot);
-            self.look(now, handle.number);
+            self.after_input(now, handle.number);
         }
     }
 

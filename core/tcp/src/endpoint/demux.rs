@@ -14,13 +14,13 @@ use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use gigatcp_units::Instant;
-use gigatcp_wire::{Endpoints, Flags, Payload, Segment, SeqNumber};
+use gigatcp_wire::{Endpoints, Flags, Payload, Segment};
 
 use super::table::Table;
 use crate::connection::{Predecessor, Received};
 use crate::four_tuple::{FourTuple, is_host};
 use crate::isn::IsnGenerator;
-use crate::listener::{Listener, ListenerConfig};
+use crate::listener::{Listener, ListenerConfig, reset_answering};
 use crate::secret::{Purpose, Secret};
 
 /// First port and number of ports for callers that choose none (RFC 6335 section 6).
@@ -295,19 +295,5 @@ fn refuse<P: Payload>(endpoints: Endpoints, segment: &Segment<P>) -> Unclaimed<P
     if segment.flags.contains(Flags::RST) || !is_host(endpoints.src()) {
         return Unclaimed::Dropped;
     }
-    let (seq, ack, flags) = if segment.flags.contains(Flags::ACK) {
-        (segment.ack, SeqNumber::default(), Flags::RST)
-    } else {
-        let flags = Flags::RST | Flags::ACK;
-        (SeqNumber::default(), segment.seq_end(), flags)
-    };
-    let reset = Segment {
-        src_port: segment.dst_port,
-        dst_port: segment.src_port,
-        seq,
-        ack,
-        flags,
-        ..Segment::default()
-    };
-    Unclaimed::Reset(endpoints.reversed(), reset)
+    Unclaimed::Reset(endpoints.reversed(), reset_answering(segment))
 }

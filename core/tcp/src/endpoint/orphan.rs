@@ -39,7 +39,7 @@ impl Orphan {
         Self::default()
     }
 
-    /// Returns the time of the next call of [`Self::look`], unless there is input before.
+    /// Returns the time of the next call of [`Self::after_input`], unless there is input before.
     #[inline]
     #[must_use]
     pub const fn deadline(&self) -> Instant {
@@ -48,7 +48,7 @@ impl Orphan {
 
     /// Ends the connection if it is due. Called after each input while no application has the
     /// connection.
-    pub fn look<P: Payload>(&mut self, now: Instant, connection: &mut Connection<P>) {
+    pub fn after_input<P: Payload>(&mut self, now: Instant, connection: &mut Connection<P>) {
         if connection.readable() > 0 {
             connection.abort(now);
         }

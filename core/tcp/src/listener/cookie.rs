@@ -88,7 +88,7 @@ impl Cookies {
     }
 
     /// Returns `syn` reduced to what a cookie can encode, and the cookie.
-    pub(super) fn bake<P: Payload>(
+    pub(super) fn encode<P: Payload>(
         &self,
         now: Instant,
         tuple: &FourTuple,
@@ -165,7 +165,7 @@ impl Cookies {
     }
 
     /// Returns the SYN that `ack` acknowledges, if its number is a cookie of ours.
-    pub(super) fn read<P: Payload>(
+    pub(super) fn decode<P: Payload>(
         &self,
         now: Instant,
         tuple: &FourTuple,

@@ -90,7 +90,7 @@ impl<P: Payload> HalfOpen<P> {
     }
 
     /// Returns the connection in its current state.
-    pub(super) fn revive(
+    pub(super) fn rebuild(
         &self,
         tuple: &FourTuple,
         config: &Config,

@@ -44,7 +44,7 @@ use super::half_open::{HalfOpen, Repeated};
 use super::reset_answering;
 use crate::authentication::Keys;
 use crate::connection::{Config, Connection, Predecessor, Received};
-use crate::fast_open::{FastOpenKey, FastOpenSlots, Verdict};
+use crate::fast_open::{CookieValidity, FastOpenKey, FastOpenSlots};
 use crate::four_tuple::FourTuple;
 use crate::isn::IsnGenerator;
 use crate::profile::SynCookies;
@@ -180,7 +180,7 @@ impl<P: Payload> Listener<P> {
         } else if self.half_open.contains_key(&tuple) {
             self.handle_half_open(now, tuple, received);
         } else {
-            self.handle_stranger(now, tuple, received);
+            self.handle_unknown(now, tuple, received);
         }
     }
 
@@ -200,8 +200,8 @@ impl<P: Payload> Listener<P> {
         };
         let config = self.config.template_for(&self.isn, tuple);
         let keys = self.peers.get(&tuple.remote_address());
-        let Some(mut connection) = half.revive(tuple, &config, keys) else {
-            self.forget(tuple);
+        let Some(mut connection) = half.rebuild(tuple, &config, keys) else {
+            self.remove_half_open(tuple);
             return;
         };
         connection.handle_icmp(now, error);
@@ -228,7 +228,7 @@ impl<P: Payload> Listener<P> {
         }
         let config = self.isn.identify(now, &tuple, &self.config.template);
         let config = predecessor.followed_by(&config);
-        self.remember(now, tuple, &config, received, None);
+        self.add_half_open(now, tuple, &config, received, None);
     }
 
     /// Returns the time of the next call of [`Listener::handle_timeout`].
@@ -301,7 +301,7 @@ impl<P: Payload> Listener<P> {
 
     /// Handles a segment of an unknown connection: RST first, then ACK, then SYN. RFC 9293
     /// section 3.10.7.2.
-    fn handle_stranger(&mut self, now: Instant, tuple: FourTuple, received: Received<P>) {
+    fn handle_unknown(&mut self, now: Instant, tuple: FourTuple, received: Received<P>) {
         let segment = &received.segment;
         if segment.flags.contains(Flags::RST) || !tuple.is_between_hosts() {
             return;
@@ -329,11 +329,11 @@ impl<P: Payload> Listener<P> {
         let config = self.isn.identify(now, &tuple, &self.config.template);
         if self.peers.contains_key(&tuple.remote_address()) {
             if self.make_room() {
-                self.remember(now, tuple, &config, received, None);
+                self.add_half_open(now, tuple, &config, received, None);
             }
             return;
         }
-        let (verdict, grant) = self.judge_fast_open(now, &tuple, &received.segment);
+        let (verdict, grant) = self.check_fast_open(now, &tuple, &received.segment);
         if verdict {
             self.open_fast(now, tuple, &config, &received, grant);
             return;
@@ -343,13 +343,13 @@ impl<P: Payload> Listener<P> {
         if policy == SynCookies::Always || (full && policy == SynCookies::WhenFull) {
             self.send_cookie(now, tuple, &config, &received);
         } else if self.make_room() {
-            self.remember(now, tuple, &config, received, grant);
+            self.add_half_open(now, tuple, &config, received, grant);
         }
     }
 
     /// Returns whether data on this SYN is accepted, and the cookie to grant. RFC 7413 sections
     /// 4.2.2 and 5.1.
-    fn judge_fast_open(
+    fn check_fast_open(
         &mut self,
         now: Instant,
         tuple: &FourTuple,
@@ -370,11 +370,11 @@ impl<P: Payload> Listener<P> {
             let takes = without_cookie && !syn.payload.is_empty();
             return (takes && self.has_fast_open_room(now), Some(fresh));
         }
-        let grant = match self.fast_open.judge(client, offered) {
-            Verdict::Good => None,
-            Verdict::Outdated => Some(fresh),
-            Verdict::Bad if without_cookie => Some(fresh),
-            Verdict::Bad => {
+        let grant = match self.fast_open.check_cookie(client, offered) {
+            CookieValidity::Good => None,
+            CookieValidity::Outdated => Some(fresh),
+            CookieValidity::Bad if without_cookie => Some(fresh),
+            CookieValidity::Bad => {
                 self.counters.fast_open_bad += 1;
                 return (false, Some(fresh));
             }
@@ -447,19 +447,19 @@ impl<P: Payload> Listener<P> {
             self.counters.backlog_overflows += 1;
             return false;
         };
-        self.forget(&tuple);
+        self.remove_half_open(&tuple);
         self.counters.evicted += 1;
         true
     }
 
-    fn forget(&mut self, tuple: &FourTuple) {
+    fn remove_half_open(&mut self, tuple: &FourTuple) {
         if let Some(half) = self.half_open.remove(tuple) {
             self.set_timer(*tuple, half.due, Instant::FAR_FUTURE);
         }
     }
 
     /// Adds a half-open connection and sends its SYN-ACK.
-    fn remember(
+    fn add_half_open(
         &mut self,
         now: Instant,
         tuple: FourTuple,
@@ -513,7 +513,7 @@ impl<P: Payload> Listener<P> {
         half.due = Instant::FAR_FUTURE;
         let config = self.config.template_for(&self.isn, &tuple);
         let keys = self.peers.get(&tuple.remote_address());
-        let Some(mut connection) = half.revive(&tuple, &config, keys) else {
+        let Some(mut connection) = half.rebuild(&tuple, &config, keys) else {
             // Keys have been required since.
             self.half_open.remove(&tuple);
             return;
@@ -541,7 +541,7 @@ impl<P: Payload> Listener<P> {
             if self.config.abort_on_overflow {
                 self.counters.resets += 1;
                 let reset = reset_answering(segment);
-                self.forget(&tuple);
+                self.remove_half_open(&tuple);
                 self.send(&tuple, reset);
             }
             return;
@@ -549,7 +549,7 @@ impl<P: Payload> Listener<P> {
         if completes && let Some(next) = self.number_after_cookie(now, &tuple, segment) {
             // Later data that overtook the first octet will be retransmitted.
             if segment.seq == next {
-                self.forget(&tuple);
+                self.remove_half_open(&tuple);
                 self.open_by_cookie(now, tuple, &received);
             }
             return;
@@ -562,8 +562,8 @@ impl<P: Payload> Listener<P> {
             && segment.seq == half.syn.seq;
         let config = self.config.template_for(&self.isn, &tuple);
         let keys = self.peers.get(&tuple.remote_address());
-        let Some(mut connection) = half.revive(&tuple, &config, keys) else {
-            self.forget(&tuple);
+        let Some(mut connection) = half.rebuild(&tuple, &config, keys) else {
+            self.remove_half_open(&tuple);
             return;
         };
         let repeated = Repeated::after(half.repeated, now, segment);
@@ -585,11 +585,11 @@ impl<P: Payload> Listener<P> {
         match connection.state() {
             State::SynReceived => self.send_all(now, &tuple, &mut connection),
             State::Closed => {
-                self.forget(&tuple);
+                self.remove_half_open(&tuple);
                 self.send_all(now, &tuple, &mut connection);
             }
             _ => {
-                self.forget(&tuple);
+                self.remove_half_open(&tuple);
                 self.queue(tuple, connection);
             }
         }
@@ -603,7 +603,7 @@ impl<P: Payload> Listener<P> {
         received: &Received<P>,
     ) {
         let profile = &config.profile;
-        let (syn, iss) = self.cookies.bake(now, &tuple, &received.segment, profile);
+        let (syn, iss) = self.cookies.encode(now, &tuple, &received.segment, profile);
         let config = Config {
             iss,
             ..config.clone()
@@ -645,7 +645,7 @@ impl<P: Payload> Listener<P> {
             seq,
             ..segment.clone()
         };
-        self.cookies.read(now, tuple, &first).map(|_| seq)
+        self.cookies.decode(now, tuple, &first).map(|_| seq)
     }
 
     /// Opens a connection if an ACK of an unknown connection is a SYN cookie. Returns whether no
@@ -654,7 +654,7 @@ impl<P: Payload> Listener<P> {
         if now >= self.cookies_until || self.peers.contains_key(&tuple.remote_address()) {
             return false;
         }
-        let Some((syn, iss)) = self.cookies.read(now, &tuple, &received.segment) else {
+        let Some((syn, iss)) = self.cookies.decode(now, &tuple, &received.segment) else {
             self.counters.cookies_bad += 1;
             // Later segments of a client whose first ACK was lost look the same. A reset would
             // end a connection that its retransmission opens. So there is no answer while cookies
@@ -675,7 +675,7 @@ impl<P: Payload> Listener<P> {
             due: Instant::FAR_FUTURE,
         };
         let config = self.config.template_for(&self.isn, &tuple);
-        let Some(mut connection) = half.revive(&tuple, &config, None) else {
+        let Some(mut connection) = half.rebuild(&tuple, &config, None) else {
             return false;
         };
         connection.handle_segment(now, received.clone());

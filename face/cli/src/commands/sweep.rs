@@ -289,9 +289,9 @@ fn refused(refused: QuestionError) -> Failure {
 /// What is said about a sweep that cannot be opened.
 pub(crate) fn unreadable(error: StoredQuestionError) -> Failure {
     match error {
-        AskedError::Plan(findings) => Failure::Plan(findings),
-        AskedError::QuestionError(wrong) => refused(wrong),
-        AskedError::Store(StoreError::Newer { .. }) => Failure::caused(&error)
+        StoredQuestionError::Plan(findings) => Failure::Plan(findings),
+        StoredQuestionError::QuestionError(wrong) => refused(wrong),
+        StoredQuestionError::Store(StoreError::Newer { .. }) => Failure::caused(&error)
             .effect("nothing was run or changed")
             .hint("use the version that wrote it, or another directory with `--out`"),
         StoredQuestionError::Store(_) | StoredQuestionError::Strange(_) => {

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use gigatcp_grade::counters::{Graded, account, diagnose, grade, merged, report};
 use gigatcp_grade::fit_counters::{self, Example, Model};
 use gigatcp_grade::kernels::corpus::Corpus;
-use gigatcp_grade::tester::kept::{self, Kept, Known};
+use gigatcp_grade::tester::kept::{self, Known, StoredRun};
 use gigatcp_why::counters::End;
 use gigatcp_why::counters::weights::WEIGHTS;
 
@@ -95,7 +95,7 @@ const VIEWS: [(Known, f64); 4] = [
 ];
 
 /// Grades today's diagnosis of stored `tester` runs, by view.
-fn graded_tests(all: &[Kept]) -> String {
+fn graded_tests(all: &[StoredRun]) -> String {
     let mut text = String::new();
     for (known, _) in VIEWS {
         let (mut right, mut sure, mut sure_right, mut silent) = (0, 0, 0, 0);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::draw::Draw;
+use crate::draw::Draw;
 
 /// Interval at which blocked calls return to check the time.
 const LOOK: Duration = Duration::from_millis(50);
@@ -89,22 +89,7 @@ pub enum App {
         think_us: f64,
     },
     /// Connects and requests.
-    Ask {
-        /// Peer.
-        to: String,
-        /// Options.
-        socket: Socket,
-        /// Bytes of a request; written as two pieces if the second is not 0.
-        request: [usize; 2],
-        /// Bytes of a response.
-        response: usize,
-        /// Mean time before each request.
-        think_us: f64,
-        /// Whether the time before a request varies, as between keystrokes.
-        varies: bool,
-        /// Duration.
-        seconds: f64,
-    },
+    Ask(Ask),
     /// A small HTTP server: `GET /N` returns N bytes.
     Http {
         /// Port.
@@ -125,6 +110,25 @@ pub enum App {
         /// Seconds of sending, then of pause.
         on_off_s: [f64; 2],
     },
+}
+
+/// A client that connects and requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ask {
+    /// Peer.
+    pub to: String,
+    /// Options.
+    pub socket: Socket,
+    /// Bytes of a request; written as two pieces if the second is not 0.
+    pub request: [usize; 2],
+    /// Bytes of a response.
+    pub response: usize,
+    /// Mean time before each request.
+    pub think_us: f64,
+    /// Whether the time before a request varies, as between keystrokes.
+    pub varies: bool,
+    /// Duration.
+    pub seconds: f64,
 }
 
 /// Result of an application.
@@ -449,17 +453,8 @@ fn serve(
     Ok(pace.end())
 }
 
-/// Parameters of a client.
-struct Requests {
-    request: [usize; 2],
-    response: usize,
-    think_us: f64,
-    varies: bool,
-    seconds: f64,
-}
-
-fn ask(to: &str, options: &Socket, requests: &Requests) -> io::Result<Done> {
-    let mut stream = connect(to, options)?;
+fn ask(requests: &Ask) -> io::Result<Done> {
+    let mut stream = connect(&requests.to, &requests.socket)?;
     let mut pace = Pace::new();
     let mut draw = Draw::new(requests.think_us.to_bits() ^ requests.response as u64);
     let mut buffer = vec![0; 65_536];
@@ -557,24 +552,7 @@ pub fn run(app: &App) -> io::Result<Done> {
             response,
             think_us,
         } => serve(*port, socket, *request, *response, *think_us),
-        App::Ask {
-            to,
-            socket,
-            request,
-            response,
-            think_us,
-            varies,
-            seconds,
-        } => {
-            let requests = Requests {
-                request: *request,
-                response: *response,
-                think_us: *think_us,
-                varies: *varies,
-                seconds: *seconds,
-            };
-            ask(to, socket, &requests)
-        }
+        App::Ask(requests) => ask(requests),
         App::Http { port, socket } => http(*port, socket),
         App::Hog => loop {
             compute(1 << 20);

@@ -1,6 +1,7 @@
 //! Counters of a case, over the whole connection or a part of it.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +91,11 @@ impl Span {
     pub fn seconds(&self) -> f64 {
         ((self.to - self.from) as f64 / 1e6).max(1e-6)
     }
+
+    /// Returns the slots of a timeline in it.
+    fn slots(&self) -> Range<i64> {
+        self.from / 100_000..self.to / 100_000
+    }
 }
 
 impl Facts {
@@ -167,13 +173,9 @@ impl Facts {
         if path.forward.timeline.is_empty() {
             return Some(path.forward.busy_us / 1e6 / span.seconds());
         }
-        let (first, last) = (span.from / 100_000, span.to / 100_000);
-        let slots = path.forward.timeline.iter().enumerate();
-        let busy: u64 = slots
-            .filter(|(index, _)| (*index as i64) >= first && (*index as i64) < last)
-            .map(|(_, slot)| slot.busy_us)
-            .sum();
-        let length = (last - first).max(1) as f64 * 1e5;
+        let slots = span.slots();
+        let length = (slots.end - slots.start).max(1) as f64 * 1e5;
+        let busy: u64 = path.forward.slots(slots).map(|slot| slot.busy_us).sum();
         Some(busy as f64 / length)
     }
 
@@ -233,28 +235,12 @@ impl Facts {
             .unwrap_or(0)
     }
 
-    /// Returns the packets from the sender dropped in the span, for any reason.
-    #[must_use]
-    pub fn drops_in(&self, span: Span) -> u64 {
-        let Some(path) = &self.path else { return 0 };
-        let (first, last) = (span.from / 100_000, span.to / 100_000);
-        let slots = path.forward.timeline.iter().enumerate();
-        slots
-            .filter(|(index, _)| (*index as i64) >= first && (*index as i64) < last)
-            .map(|(_, slot)| slot.dropped)
-            .sum()
-    }
-
     /// Returns the packets dropped by a full queue in the span.
     #[must_use]
     pub fn overflows_in(&self, span: Span) -> u64 {
         let Some(path) = &self.path else { return 0 };
-        let (first, last) = (span.from / 100_000, span.to / 100_000);
-        let slots = path.forward.timeline.iter().enumerate();
-        slots
-            .filter(|(index, _)| (*index as i64) >= first && (*index as i64) < last)
-            .map(|(_, slot)| slot.overflowed)
-            .sum()
+        let slots = path.forward.slots(span.slots());
+        slots.map(|slot| slot.overflowed).sum()
     }
 
     /// Returns the process of this name.

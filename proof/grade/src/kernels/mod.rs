@@ -20,7 +20,6 @@
 pub mod apps;
 pub mod corpus;
 pub mod diag;
-pub mod draw;
 pub mod emulated;
 pub mod facts;
 pub mod families;

@@ -1,6 +1,7 @@
 //! Conditions on counters under which the label of a case counts.
 
 use super::facts::{Facts, Span};
+use super::forward::counters::PathCounters;
 
 /// Utilization above which a link is saturated.
 const FULL: f64 = 0.9;
@@ -67,14 +68,20 @@ pub enum Proof {
     Split(f64, Box<Proof>, Box<Proof>),
 }
 
-/// Returns `what` as success if `holds`, else as error.
-fn need(holds: bool, what: String) -> Result<String, String> {
-    if holds { Ok(what) } else { Err(what) }
-}
+/// A condition, and its evidence.
+type Check = (bool, String);
 
-fn spare(facts: &Facts, span: Span) -> Result<String, String> {
-    let used = facts.utilization(span).unwrap_or(0.0);
-    need(used < SPARE, format!("link used {:.0} %", used * 100.0))
+/// Returns the evidence of all conditions. If one does not hold, the evidence up to it is the
+/// error.
+fn all(checks: impl IntoIterator<Item = Check>) -> Result<String, String> {
+    let mut evidence = Vec::new();
+    for (holds, what) in checks {
+        evidence.push(what);
+        if !holds {
+            return Err(evidence.join(", but "));
+        }
+    }
+    Ok(evidence.join(", "))
 }
 
 fn both(
@@ -86,18 +93,35 @@ fn both(
     Ok(format!("{first}, {second}"))
 }
 
-fn full(facts: &Facts, span: Span) -> Result<String, String> {
+fn spare(facts: &Facts, span: Span) -> Check {
     let used = facts.utilization(span).unwrap_or(0.0);
+    (used < SPARE, format!("link used {:.0} %", used * 100.0))
+}
+
+fn saturated(facts: &Facts, span: Span) -> Check {
+    let used = facts.utilization(span).unwrap_or(0.0);
+    (used >= FULL, format!("link used {:.0} %", used * 100.0))
+}
+
+/// Returns `dropped`, or without the overflow that ends slow start if only a queue dropped.
+fn dropped_after_slow_start(facts: &Facts, span: Span, dropped: u64) -> u64 {
+    if facts.drops("queue") != dropped {
+        return dropped;
+    }
+    let from = span.from + (span.to - span.from) / 4;
+    facts.overflows_in(Span { from, ..span })
+}
+
+fn full(facts: &Facts, span: Span) -> Result<String, String> {
     let own = facts.own_share();
-    both(
-        need(used >= FULL, format!("link used {:.0} %", used * 100.0)),
-        || {
-            need(
-                own > 0.8,
-                format!("{:.0} % of it by this connection", own * 100.0),
-            )
-        },
-    )
+    let by_own = format!("{:.0} % of it by this connection", own * 100.0);
+    all([saturated(facts, span), (own > 0.8, by_own)])
+}
+
+fn crossed(facts: &Facts, span: Span) -> Result<String, String> {
+    let own = facts.own_share();
+    let by_own = format!("{:.0} % of it by this connection", own * 100.0);
+    all([saturated(facts, span), (own < 0.5, by_own)])
 }
 
 fn shaped(facts: &Facts, span: Span, rate: f64) -> Result<String, String> {
@@ -115,228 +139,233 @@ fn shaped(facts: &Facts, span: Span, rate: f64) -> Result<String, String> {
     let sent = (last[2] - first[2]) as f64 * 8e6 / (last[0] - first[0]).max(1) as f64;
     let waiting = inside.iter().filter(|sample| sample[1] > 0).count();
     let waiting = waiting as f64 / inside.len() as f64;
-    both(
-        need(
-            sent >= 0.9 * rate,
-            format!("shaper sent {:.1} Mbit/s of {:.1}", sent / 1e6, rate / 1e6),
-        ),
-        || {
-            need(
-                waiting >= 0.7,
-                format!("backlog in {:.0} % of samples", waiting * 100.0),
-            )
-        },
-    )
+    let of_rate = format!("shaper sent {:.1} Mbit/s of {:.1}", sent / 1e6, rate / 1e6);
+    let backlog = format!("backlog in {:.0} % of samples", waiting * 100.0);
+    all([(sent >= 0.9 * rate, of_rate), (waiting >= 0.7, backlog)])
+}
+
+fn policed(facts: &Facts, span: Span, rate: f64) -> Result<String, String> {
+    let goodput = facts.goodput_bps(span);
+    let dropped = facts.drops("policer");
+    let of_rate = format!("{:.1} Mbit/s of {:.1} policed", goodput / 1e6, rate / 1e6);
+    all([
+        (dropped >= 3, format!("{dropped} policed")),
+        spare(facts, span),
+        (goodput >= 0.5 * rate, of_rate),
+    ])
 }
 
 fn lost(facts: &Facts, span: Span, reasons: &[&str]) -> Result<String, String> {
     let wanted: u64 = reasons.iter().map(|reason| facts.drops(reason)).sum();
-    let all: u64 = facts
+    let all_drops: u64 = facts
         .path
         .as_ref()
         .map_or(0, |path| path.forward.dropped.values().sum());
-    let mut others = all - wanted;
-    let limited = facts.share("tcpi_rwnd_limited", span) + facts.share("tcpi_sndbuf_limited", span);
-    if !reasons.contains(&"queue") && facts.drops("queue") == others {
-        // The overflow that ends slow start does not count.
-        let from = span.from + (span.to - span.from) / 4;
-        others = facts.overflows_in(Span { from, ..span });
+    let mut others = all_drops - wanted;
+    if !reasons.contains(&"queue") {
+        others = dropped_after_slow_start(facts, span, others);
     }
-    both(need(wanted > 0, format!("{wanted} lost")), || {
-        both(
-            need(
-                others * 10 <= wanted,
-                format!("{others} of {all} dropped for other reasons"),
-            ),
-            || {
-                both(spare(facts, span), || {
-                    need(
-                        limited < 0.25,
-                        format!("windows and buffers {:.0} %", limited * 100.0),
-                    )
-                })
-            },
-        )
-    })
+    let few = format!("{others} of {all_drops} dropped for other reasons");
+    all([
+        (wanted > 0, format!("{wanted} lost")),
+        (others * 10 <= wanted, few),
+        spare(facts, span),
+        windows_and_buffers(facts, span),
+    ])
+}
+
+fn windows_and_buffers(facts: &Facts, span: Span) -> Check {
+    let limited = facts.share("tcpi_rwnd_limited", span) + facts.share("tcpi_sndbuf_limited", span);
+    let share = format!("windows and buffers {:.0} %", limited * 100.0);
+    (limited < 0.25, share)
+}
+
+fn blocked(facts: &Facts, span: Span) -> Result<String, String> {
+    let done = facts.done.get("sender").cloned().unwrap_or_default();
+    let waits = done.blocked_s / span.seconds();
+    let window = facts.share("tcpi_rwnd_limited", span);
+    let full = facts.full_cwnd(span);
+    let not_full = format!(
+        "cwnd full in {:.0} % of samples, receive window {:.0} %",
+        full * 100.0,
+        window * 100.0
+    );
+    all([
+        spare(facts, span),
+        (
+            waits >= 0.7,
+            format!("writer blocked {:.0} %", waits * 100.0),
+        ),
+        (full < 0.3 && window < 0.2, not_full),
+    ])
+}
+
+fn unread(facts: &Facts, span: Span) -> Result<String, String> {
+    let unread = facts.samples(false, "unread", span, |bytes| bytes > 3000);
+    let window = facts.share("tcpi_rwnd_limited", span);
+    let waiting = format!("unread data in {:.0} % of samples", unread * 100.0);
+    all([
+        spare(facts, span),
+        (unread >= 0.6, waiting),
+        (
+            window >= 0.4,
+            format!("receive window {:.0} %", window * 100.0),
+        ),
+    ])
 }
 
 fn offered(facts: &Facts, span: Span, rate: f64) -> Result<String, String> {
     let goodput = facts.goodput_bps(span);
     let empty = facts.samples(true, "tcpi_notsent_bytes", span, |bytes| bytes < 3000);
-    both(spare(facts, span), || {
-        both(
-            need(
-                goodput >= 0.85 * rate,
-                format!("{:.2} of {:.2} Mbit/s offered", goodput / 1e6, rate / 1e6),
-            ),
-            || {
-                need(
-                    empty >= 0.6,
-                    format!("nothing unsent in {:.0} % of samples", empty * 100.0),
-                )
-            },
-        )
-    })
+    let of_rate = format!("{:.2} of {:.2} Mbit/s offered", goodput / 1e6, rate / 1e6);
+    let sent = format!("nothing unsent in {:.0} % of samples", empty * 100.0);
+    all([
+        spare(facts, span),
+        (goodput >= 0.85 * rate, of_rate),
+        (empty >= 0.6, sent),
+    ])
 }
 
 fn paced(facts: &Facts, span: Span, rate: f64) -> Result<String, String> {
     let goodput = facts.goodput_bps(span);
     let limited = facts.share("tcpi_rwnd_limited", span);
-    both(spare(facts, span), || {
-        both(
-            need(
-                (goodput / rate - 0.95).abs() < 0.12,
-                format!("{:.1} Mbit/s, paced {:.1}", goodput / 1e6, rate / 1e6),
-            ),
-            || {
-                need(
-                    limited < 0.2,
-                    format!("receive window {:.0} %", limited * 100.0),
-                )
-            },
-        )
-    })
+    let of_rate = format!("{:.1} Mbit/s, paced {:.1}", goodput / 1e6, rate / 1e6);
+    let window = format!("receive window {:.0} %", limited * 100.0);
+    all([
+        spare(facts, span),
+        ((goodput / rate - 0.95).abs() < 0.12, of_rate),
+        (limited < 0.2, window),
+    ])
 }
 
 fn busy(facts: &Facts, span: Span, name: &str) -> Result<String, String> {
     let process = facts.process(name);
     let used = process.cpu_s / process.elapsed_s.max(1e-3) / process.allowed.max(1e-3);
-    both(spare(facts, span), || {
-        need(
-            used >= 0.75 || process.throttled >= 0.6,
-            format!(
-                "{name} used {:.0} % of its CPU time, throttled in {:.0} % of periods",
-                used * 100.0,
-                process.throttled * 100.0
-            ),
-        )
-    })
+    let time = format!(
+        "{name} used {:.0} % of its CPU time, throttled in {:.0} % of periods",
+        used * 100.0,
+        process.throttled * 100.0
+    );
+    all([
+        spare(facts, span),
+        (used >= 0.75 || process.throttled >= 0.6, time),
+    ])
 }
 
 fn softirq(facts: &Facts, span: Span, wants_drops: bool) -> Result<String, String> {
-    let process = facts.process("receiver napi");
+    let throttled = facts.process("receiver napi").throttled;
     let drops = facts.ring_drops;
-    both(spare(facts, span), || {
-        both(
-            need(
-                process.throttled >= 0.4,
-                format!("throttled in {:.0} % of periods", process.throttled * 100.0),
-            ),
-            || {
-                need(
-                    (drops > 0) == wants_drops,
-                    format!("{drops} dropped by the ring"),
-                )
-            },
-        )
-    })
+    let periods = format!("throttled in {:.0} % of periods", throttled * 100.0);
+    let by_ring = format!("{drops} dropped by the ring");
+    all([
+        spare(facts, span),
+        (throttled >= 0.4, periods),
+        ((drops > 0) == wants_drops, by_ring),
+    ])
 }
 
 fn growing(facts: &Facts, span: Span) -> Result<String, String> {
     let retransmitted = facts.grown("tcpi_total_retrans", span);
     let busy = facts.share("tcpi_busy_time", span);
-    let limited = facts.share("tcpi_rwnd_limited", span) + facts.share("tcpi_sndbuf_limited", span);
-    both(spare(facts, span), || {
-        both(
-            need(
-                retransmitted < 1.0,
-                format!("{retransmitted} retransmissions"),
-            ),
-            || {
-                need(
-                    busy >= 0.7 && limited < 0.25,
-                    format!(
-                        "busy {:.0} %, windows and buffers {:.0} %",
-                        busy * 100.0,
-                        limited * 100.0
-                    ),
-                )
-            },
-        )
-    })
+    let (is_free, limited) = windows_and_buffers(facts, span);
+    let cwnd = format!("busy {:.0} %, {limited}", busy * 100.0);
+    all([
+        spare(facts, span),
+        (
+            retransmitted < 1.0,
+            format!("{retransmitted} retransmissions"),
+        ),
+        (busy >= 0.7 && is_free, cwnd),
+    ])
 }
 
 fn timers(facts: &Facts, span: Span) -> Result<String, String> {
     let timeouts = facts.grown("tcpi_total_rto", span);
     let share = facts.still(span, 150_000);
-    both(spare(facts, span), || {
-        need(
-            share >= 0.45 && timeouts >= 2.0,
-            format!("{timeouts} timeouts, stalls {:.0} %", share * 100.0),
-        )
-    })
+    let stalls = format!("{timeouts} timeouts, stalls {:.0} %", share * 100.0);
+    all([
+        spare(facts, span),
+        (share >= 0.45 && timeouts >= 2.0, stalls),
+    ])
+}
+
+/// Returns the counters of the path, and the number of data packets that it dropped.
+fn path(facts: &Facts) -> Result<(&PathCounters, u64), String> {
+    let path = facts.path.as_ref().ok_or("no counters of the path")?;
+    Ok((path, path.forward.dropped.values().sum()))
 }
 
 fn acks_lost(facts: &Facts, span: Span) -> Result<String, String> {
-    let Some(path) = &facts.path else {
-        return Err("no counters of the path".into());
-    };
-    let lost = path.reverse.acks_lost;
-    let share = lost as f64 / path.reverse.acks.max(1) as f64;
-    let data: u64 = path.forward.dropped.values().sum();
-    both(
-        need(
-            share >= 0.3 && data == 0,
-            format!("{:.0} % of ACKs lost, {data} data packets", share * 100.0),
-        ),
-        || spare(facts, span),
-    )
+    let (path, data) = path(facts)?;
+    let share = path.reverse.acks_lost as f64 / path.reverse.acks.max(1) as f64;
+    let lost = format!("{:.0} % of ACKs lost, {data} data packets", share * 100.0);
+    all([(share >= 0.3 && data == 0, lost), spare(facts, span)])
 }
 
 fn acks_wait(facts: &Facts, span: Span, rtt: f64) -> Result<String, String> {
-    let Some(path) = &facts.path else {
-        return Err("no counters of the path".into());
-    };
+    let (path, data) = path(facts)?;
     let wait = path.reverse.ack_wait_mean_us / 1e6;
-    let data: u64 = path.forward.dropped.values().sum();
-    let marks = path.forward.max_wait_us / 1e6;
-    both(
-        need(
-            wait >= 0.5 * rtt && data == 0,
-            format!(
-                "ACKs waited {:.1} ms, RTT {:.1} ms, {data} data packets lost, data waited {:.1} ms",
-                wait * 1e3,
-                rtt * 1e3,
-                marks * 1e3
-            ),
-        ),
-        || spare(facts, span),
-    )
+    let waited = format!(
+        "ACKs waited {:.1} ms, RTT {:.1} ms, {data} data packets lost, data waited {:.1} ms",
+        wait * 1e3,
+        rtt * 1e3,
+        path.forward.max_wait_us / 1e3
+    );
+    all([(wait >= 0.5 * rtt && data == 0, waited), spare(facts, span)])
+}
+
+fn marked(facts: &Facts, span: Span) -> Result<String, String> {
+    let (path, dropped) = path(facts)?;
+    let marks = path.forward.marked;
+    let counts = format!("{marks} marked, {dropped} dropped");
+    all([(marks > 0 && dropped == 0, counts), spare(facts, span)])
+}
+
+fn reordered(facts: &Facts, span: Span) -> Result<String, String> {
+    let (path, all_drops) = path(facts)?;
+    let dropped = dropped_after_slow_start(facts, span, all_drops);
+    let late = path.forward.reordered;
+    let retransmitted = facts.grown("tcpi_total_retrans", span);
+    let counts = format!("{late} reordered, {dropped} dropped, {retransmitted} retransmissions");
+    all([
+        (late > 0 && dropped == 0 && retransmitted >= 1.0, counts),
+        spare(facts, span),
+    ])
 }
 
 fn exchanges(facts: &Facts, least: f64, what: &str) -> Result<String, String> {
     let done = facts.done.get("receiver").cloned().unwrap_or_default();
     let share = done.exchanges as f64 * least / done.elapsed_s.max(1e-3);
-    both(
-        need(done.exchanges >= 3, format!("{} exchanges", done.exchanges)),
-        || need(share >= 0.65, format!("{what} {:.0} %", share * 100.0)),
-    )
-}
-
-fn crossed(facts: &Facts, span: Span) -> Result<String, String> {
-    let used = facts.utilization(span).unwrap_or(0.0);
-    let own = facts.own_share();
-    both(
-        need(used >= FULL, format!("link used {:.0} %", used * 100.0)),
-        || {
-            need(
-                own < 0.5,
-                format!("{:.0} % of it by this connection", own * 100.0),
-            )
-        },
-    )
+    all([
+        (done.exchanges >= 3, format!("{} exchanges", done.exchanges)),
+        (share >= 0.65, format!("{what} {:.0} %", share * 100.0)),
+    ])
 }
 
 fn stopped(facts: &Facts, span: Span, share: f64) -> Result<String, String> {
     let dropped = facts.drops("outage");
     let still = facts.still(span, 150_000);
-    need(
-        still >= share && dropped > 0,
-        format!(
-            "nothing acknowledged for {:.0} %, {dropped} dropped",
-            still * 100.0
-        ),
-    )
+    let silent = format!(
+        "nothing acknowledged for {:.0} %, {dropped} dropped",
+        still * 100.0
+    );
+    all([(still >= share && dropped > 0, silent)])
+}
+
+fn hole(facts: &Facts) -> Result<String, String> {
+    let vanished = facts.drops("mtu");
+    let backed_off = facts.sender.last("tcpi_backoff");
+    let counts = format!("{vanished} dropped by size, backoff {backed_off}");
+    all([(vanished > 0 && backed_off > 0, counts)])
+}
+
+fn small(facts: &Facts, span: Span, most: f64) -> Result<String, String> {
+    let mss = facts.sender.last("tcpi_snd_mss") as f64;
+    let used = facts.utilization(span).unwrap_or(0.0);
+    all([
+        (mss > 0.0 && mss <= most, format!("MSS {mss}")),
+        (used >= 0.8, format!("link used {:.0} %", used * 100.0)),
+    ])
 }
 
 impl Proof {
@@ -373,17 +402,16 @@ impl Proof {
         match self {
             Self::Full => full(facts, span),
             Self::Shaped(rate) => shaped(facts, span, *rate),
-            Self::Word(name, least) => both(spare(facts, span), || {
+            Self::Word(name, least) => {
                 let share = facts.share(name, span);
-                need(share >= *least, format!("{name} {:.0} %", share * 100.0))
-            }),
-            Self::WindowFull(least) => both(spare(facts, span), || {
+                let counted = format!("{name} {:.0} %", share * 100.0);
+                all([spare(facts, span), (share >= *least, counted)])
+            }
+            Self::WindowFull(least) => {
                 let share = facts.full_window(span);
-                need(
-                    share >= *least,
-                    format!("window full in {:.0} % of samples", share * 100.0),
-                )
-            }),
+                let window = format!("window full in {:.0} % of samples", share * 100.0);
+                all([spare(facts, span), (share >= *least, window)])
+            }
             Self::Blocked => blocked(facts, span),
             Self::Policed(rate) => policed(facts, span, *rate),
             Self::Lost(reasons) => lost(facts, span, reasons),
@@ -402,12 +430,12 @@ impl Proof {
             Self::Waits(name) => {
                 let done = facts.done.get(*name).cloned().unwrap_or_default();
                 let share = done.waited_s / done.elapsed_s.max(1e-3);
-                need(
+                all([(
                     share >= 0.55,
                     format!("{name} waits {:.0} %", share * 100.0),
-                )
+                )])
             }
-            Self::RoundTrips(rtt) => both(spare(facts, span), || {
+            Self::RoundTrips(rtt) => both(all([spare(facts, span)]), || {
                 exchanges(facts, *rtt, "round trips take")
             }),
             Self::Stalls(rtt) => exchanges(facts, rtt + 0.038, "delayed ACKs and round trips take"),
@@ -427,121 +455,9 @@ impl Proof {
     }
 }
 
-fn policed(facts: &Facts, span: Span, rate: f64) -> Result<String, String> {
-    let goodput = facts.goodput_bps(span);
-    let dropped = facts.drops("policer");
-    both(need(dropped >= 3, format!("{dropped} policed")), || {
-        both(spare(facts, span), || {
-            need(
-                goodput >= 0.5 * rate,
-                format!("{:.1} Mbit/s of {:.1} policed", goodput / 1e6, rate / 1e6),
-            )
-        })
-    })
-}
-
-fn blocked(facts: &Facts, span: Span) -> Result<String, String> {
-    let done = facts.done.get("sender").cloned().unwrap_or_default();
-    let waits = done.blocked_s / span.seconds();
-    let window = facts.share("tcpi_rwnd_limited", span);
-    let full = facts.full_cwnd(span);
-    both(spare(facts, span), || {
-        both(
-            need(
-                waits >= 0.7,
-                format!("writer blocked {:.0} %", waits * 100.0),
-            ),
-            || {
-                need(
-                    full < 0.3 && window < 0.2,
-                    format!(
-                        "cwnd full in {:.0} % of samples, receive window {:.0} %",
-                        full * 100.0,
-                        window * 100.0
-                    ),
-                )
-            },
-        )
-    })
-}
-
-fn unread(facts: &Facts, span: Span) -> Result<String, String> {
-    let unread = facts.samples(false, "unread", span, |bytes| bytes > 3000);
-    let window = facts.share("tcpi_rwnd_limited", span);
-    both(spare(facts, span), || {
-        both(
-            need(
-                unread >= 0.6,
-                format!("unread data in {:.0} % of samples", unread * 100.0),
-            ),
-            || {
-                need(
-                    window >= 0.4,
-                    format!("receive window {:.0} %", window * 100.0),
-                )
-            },
-        )
-    })
-}
-
-fn marked(facts: &Facts, span: Span) -> Result<String, String> {
-    let Some(path) = &facts.path else {
-        return Err("no counters of the path".into());
-    };
-    let dropped: u64 = path.forward.dropped.values().sum();
-    let marks = path.forward.marked;
-    both(
-        need(
-            marks > 0 && dropped == 0,
-            format!("{marks} marked, {dropped} dropped"),
-        ),
-        || spare(facts, span),
-    )
-}
-
-fn reordered(facts: &Facts, span: Span) -> Result<String, String> {
-    let Some(path) = &facts.path else {
-        return Err("no counters of the path".into());
-    };
-    let all: u64 = path.forward.dropped.values().sum();
-    // The overflow that ends slow start does not count.
-    let from = span.from + (span.to - span.from) / 4;
-    let dropped = if facts.drops("queue") == all {
-        facts.overflows_in(Span { from, ..span })
-    } else {
-        all
-    };
-    let late = path.forward.reordered;
-    let retransmitted = facts.grown("tcpi_total_retrans", span);
-    both(
-        need(
-            late > 0 && dropped == 0 && retransmitted >= 1.0,
-            format!("{late} reordered, {dropped} dropped, {retransmitted} retransmissions"),
-        ),
-        || spare(facts, span),
-    )
-}
-
-fn hole(facts: &Facts) -> Result<String, String> {
-    let vanished = facts.drops("mtu");
-    let backed_off = facts.sender.last("tcpi_backoff");
-    need(
-        vanished > 0 && backed_off > 0,
-        format!("{vanished} dropped by size, backoff {backed_off}"),
-    )
-}
-
-fn small(facts: &Facts, span: Span, most: f64) -> Result<String, String> {
-    let mss = facts.sender.last("tcpi_snd_mss") as f64;
-    let used = facts.utilization(span).unwrap_or(0.0);
-    both(need(mss > 0.0 && mss <= most, format!("MSS {mss}")), || {
-        need(used >= 0.8, format!("link used {:.0} %", used * 100.0))
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::forward::counters::{FlowCounters, PathCounters, Slot};
+    use super::super::forward::counters::{FlowCounters, Slot};
     use super::super::sample::{COLUMNS, Series};
     use super::*;
 

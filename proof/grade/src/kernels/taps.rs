@@ -8,9 +8,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::corpus::Place;
-use super::draw::Draw;
 use super::facts::CaptureFacts;
 use super::process::{Running, Start, spawn};
+use crate::draw::Draw;
 
 /// Maximum delay of captured packets in the kernel before `tcpdump` sees them. libpcap's timeout
 /// is 1 s. A capture ended sooner lacks its end.

@@ -3,7 +3,7 @@
 //! One function per cause: it draws a path and a setting that binds well below the path's rate.
 //! The label assumes a range of the measured rate, which is checked after the run.
 
-use crate::kernels::draw::Draw;
+use crate::draw::Draw;
 
 /// Payload of a segment with timestamps, in octets.
 const MSS: f64 = 1448.0;

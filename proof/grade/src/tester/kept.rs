@@ -40,7 +40,7 @@ pub enum Known {
 
 /// Stored run.
 #[derive(Clone, Debug)]
-pub struct Kept {
+pub struct StoredRun {
     /// Correct answer.
     pub label: Label,
     /// Readings of both ends.
@@ -67,7 +67,7 @@ pub fn keep(at: &Path, case: &Case, seed: u64, is_binding: bool) -> std::io::Res
 ///
 /// # Errors
 /// If the directory cannot be read.
-pub fn read(directory: &Path) -> std::io::Result<Vec<Kept>> {
+pub fn read(directory: &Path) -> std::io::Result<Vec<StoredRun>> {
     let mut places: Vec<_> = fs::read_dir(directory)?
         .flatten()
         .map(|entry| entry.path())
@@ -78,12 +78,12 @@ pub fn read(directory: &Path) -> std::io::Result<Vec<Kept>> {
         let label: Label = serde_json::from_str(&text).ok()?;
         let text = fs::read_to_string(at.join("readings.json")).ok()?;
         let readings = Readings::from_json(&serde_json::from_str(&text).ok()?)?;
-        label.is_binding.then_some(Kept { label, readings })
+        label.is_binding.then_some(StoredRun { label, readings })
     });
     Ok(runs.collect())
 }
 
-impl Kept {
+impl StoredRun {
     /// Returns the counters from the known readings; `None` if they are empty.
     #[must_use]
     pub fn account(&self, known: Known) -> Option<CounterAccount> {

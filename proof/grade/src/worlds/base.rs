@@ -6,8 +6,8 @@
 
 use super::Paths;
 use super::draft::{BOTTLENECK, Draft, Table, Value};
-use super::draw::Draw;
 use super::patch::Patch;
+use crate::draw::Draw;
 
 /// Maximum data packets on the wire of a world of [`Paths::Usual`].
 const MAX_PACKETS: f64 = 50_000.0;

@@ -6,9 +6,9 @@
 use super::base::{Base, Needs, others};
 use super::caps::{cap, relax_ack_every};
 use super::draft::{Draft, Value};
-use super::draw::Draw;
 use super::impairments as path;
 use super::patch::Patch;
+use crate::draw::Draw;
 
 /// World into which a cause is injected.
 pub(crate) struct Site<'a> {

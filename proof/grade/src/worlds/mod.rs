@@ -7,7 +7,6 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `draw.rs` | random parameters |
 //! | `draft.rs` | a plan under construction, and its text |
 //! | `base.rs` | a healthy world |
 //! | `elements.rs` | queues, links, applications and datagrams in addition to the cause |
@@ -21,7 +20,6 @@ mod base;
 mod caps;
 mod causes;
 mod draft;
-mod draw;
 mod elements;
 mod facts;
 mod impairments;
@@ -31,10 +29,10 @@ mod patch;
 mod views;
 
 use crate::counterfactual::lift;
+use crate::draw::Draw;
 pub(crate) use base::Base;
 use causes::{RECIPES, Recipe, Site};
 pub(crate) use draft::{BOTTLENECK, Draft, Table, Value};
-pub(crate) use draw::Draw;
 pub use facts::Facts;
 use gigatcp_run::scenario::world_of;
 use gigatcp_sim::WorldConfig;
@@ -61,7 +59,7 @@ pub enum Paths {
 
 /// Capture point.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum CapturePoint {
     /// At the sending host.
     Sender,
     /// At the receiving host.
@@ -243,8 +241,8 @@ impl GradedWorld {
     ///
     /// Behind a path MTU black hole a capture shows that no data arrived, but not why.
     #[must_use]
-    pub fn truth(&self, place: Place) -> &'static str {
-        let sees_data = matches!(place, Place::Sender | Place::Both);
+    pub fn truth(&self, place: CapturePoint) -> &'static str {
+        let sees_data = matches!(place, CapturePoint::Sender | CapturePoint::Both);
         if self.cause == "pmtu-black-hole" && !sees_data {
             "unknown"
         } else {

@@ -7,10 +7,10 @@ use super::base::{self, Base, Needs};
 use super::caps::{CAPS, cap, supply};
 use super::causes::Site;
 use super::draft::{Draft, Value};
-use super::draw::Draw;
 use super::labels;
 use super::patch::Patch;
 use super::{GradedWorld, MAX_DRAWS, Paths, root};
+use crate::draw::Draw;
 
 /// A cause and its share of the connection's time.
 pub type Share = (&'static str, f64);

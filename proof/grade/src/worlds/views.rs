@@ -10,8 +10,8 @@ use gigatcp_sim::{Tap, World, WorldConfig};
 use gigatcp_units::Instant;
 use gigatcp_wire::{Endpoints, IpHeader};
 
-use super::draw::Draw;
 use super::patch::Patch;
+use crate::draw::Draw;
 
 /// Capture being written.
 struct CapturePoint {

@@ -37,22 +37,11 @@ struct Case {
     expected: Expected,
 }
 
-const fn case(rule: &'static str, side: Side, command: &'static str, expected: Expected) -> Case {
-    Case {
-        rule: Some(rule),
-        side,
-        command,
-        expected,
-    }
-}
-
-const fn harmless(side: Side, command: &'static str) -> Case {
-    Case {
-        rule: None,
-        side,
-        command,
-        expected: Nothing,
-    }
+/// A row per case: rule, host, command, and expected effect.
+macro_rules! cases {
+    ($($rule:expr, $side:expr, $command:expr => $expected:expr;)+) => {
+        &[$(Case { rule: $rule, side: $side, command: $command, expected: $expected }),+]
+    };
 }
 
 const SENDER: Side = Side::Client;
@@ -60,109 +49,53 @@ const RECEIVER: Side = Side::Server;
 
 /// All cases. The expected values were written before the first run. The payload rate of the path
 /// is 94.1 Mbit/s.
-const CASES: [Case; 28] = [
+const CASES: &[Case] = cases! {
     // Windows in bits over 40 ms. The window is 0.63 of a receive buffer.
-    case(
-        "receive-buffer-max",
-        RECEIVER,
-        "sysctl -w net.ipv4.tcp_rmem='4096 131072 262144'",
-        Left(33.0),
-    ),
-    case(
-        "receive-buffer-max",
-        RECEIVER,
-        "sysctl -w net.ipv4.tcp_rmem='4096 65536 65536'",
-        Left(8.26),
-    ),
-    case(
-        "receive-autotuning-off",
-        RECEIVER,
-        "sysctl -w net.ipv4.tcp_moderate_rcvbuf=0",
-        Left(16.5),
-    ),
-    case("route-window", RECEIVER, "ROUTE window 100000", Left(26.2)),
-    case("route-window", RECEIVER, "ROUTE window 65535", Left(13.1)),
-    case(
-        "window-scaling-off",
-        RECEIVER,
-        "sysctl -w net.ipv4.tcp_window_scaling=0",
-        Left(13.1),
-    ),
-    case(
-        "window-scaling-off",
-        SENDER,
-        "sysctl -w net.ipv4.tcp_window_scaling=0",
-        Left(13.1),
-    ),
-    case(
-        "send-buffer-max",
-        SENDER,
-        "sysctl -w net.ipv4.tcp_wmem='4096 16384 262144'",
-        Left(52.4),
-    ),
-    case(
-        "send-buffer-max",
-        SENDER,
-        "sysctl -w net.ipv4.tcp_wmem='4096 16384 131072'",
-        Left(26.2),
-    ),
-    case("route-cwnd", SENDER, "ROUTE cwnd lock 50", Left(14.5)),
+    Some("receive-buffer-max"), RECEIVER,
+        "sysctl -w net.ipv4.tcp_rmem='4096 131072 262144'" => Left(33.0);
+    Some("receive-buffer-max"), RECEIVER,
+        "sysctl -w net.ipv4.tcp_rmem='4096 65536 65536'" => Left(8.26);
+    Some("receive-autotuning-off"), RECEIVER,
+        "sysctl -w net.ipv4.tcp_moderate_rcvbuf=0" => Left(16.5);
+    Some("route-window"), RECEIVER, "ROUTE window 100000" => Left(26.2);
+    Some("route-window"), RECEIVER, "ROUTE window 65535" => Left(13.1);
+    Some("window-scaling-off"), RECEIVER,
+        "sysctl -w net.ipv4.tcp_window_scaling=0" => Left(13.1);
+    Some("window-scaling-off"), SENDER, "sysctl -w net.ipv4.tcp_window_scaling=0" => Left(13.1);
+    Some("send-buffer-max"), SENDER,
+        "sysctl -w net.ipv4.tcp_wmem='4096 16384 262144'" => Left(52.4);
+    Some("send-buffer-max"), SENDER,
+        "sysctl -w net.ipv4.tcp_wmem='4096 16384 131072'" => Left(26.2);
+    Some("route-cwnd"), SENDER, "ROUTE cwnd lock 50" => Left(14.5);
     // Payload per frame: 524 of 614 octets, 548 of 638.
-    case("route-advmss", RECEIVER, "ROUTE advmss 536", Left(85.3)),
-    case("route-mtu", SENDER, "ROUTE mtu 600", Left(85.9)),
-    case(
-        "small-mtu",
-        RECEIVER,
-        "ip link set CARD mtu 600",
-        Left(85.9),
-    ),
+    Some("route-advmss"), RECEIVER, "ROUTE advmss 536" => Left(85.3);
+    Some("route-mtu"), SENDER, "ROUTE mtu 600" => Left(85.9);
+    Some("small-mtu"), RECEIVER, "ip link set CARD mtu 600" => Left(85.9);
     // 1448 of 1514 octets of a packet.
-    case(
-        "qdisc-rate",
-        SENDER,
-        "tc qdisc replace dev CARD root tbf rate 30mbit burst 30k latency 100ms",
-        Left(28.7),
-    ),
+    Some("qdisc-rate"), SENDER,
+        "tc qdisc replace dev CARD root tbf rate 30mbit burst 30k latency 100ms" => Left(28.7);
     // Three packets of two segments each.
-    case(
-        "short-queue",
-        SENDER,
+    Some("short-queue"), SENDER,
         "tc qdisc replace dev CARD root handle 1: htb default 10 && \
          tc class add dev CARD parent 1: classid 1:10 htb rate 100mbit && \
-         tc qdisc add dev CARD parent 1:10 pfifo limit 1",
-        Left(1.74),
-    ),
+         tc qdisc add dev CARD parent 1:10 pfifo limit 1" => Left(1.74);
     // log2(10 / n) RTTs.
-    case("route-initcwnd", SENDER, "ROUTE initcwnd 1", Time(133.0)),
-    case("route-initcwnd", SENDER, "ROUTE initcwnd 2", Time(93.0)),
-    case("route-initcwnd", SENDER, "ROUTE initcwnd 3", Time(69.0)),
+    Some("route-initcwnd"), SENDER, "ROUTE initcwnd 1" => Time(133.0);
+    Some("route-initcwnd"), SENDER, "ROUTE initcwnd 2" => Time(93.0);
+    Some("route-initcwnd"), SENDER, "ROUTE initcwnd 3" => Time(69.0);
     // The receive window triples each RTT until it exceeds the sender's window.
-    case("route-initrwnd", RECEIVER, "ROUTE initrwnd 1", Time(83.0)),
-    case("route-initrwnd", RECEIVER, "ROUTE initrwnd 2", Time(53.0)),
-    case(
-        "receive-buffer-default",
-        RECEIVER,
-        "sysctl -w net.ipv4.tcp_rmem='4096 8192 6291456'",
-        Unknown,
-    ),
-    case("sack-off", SENDER, "sysctl -w net.ipv4.tcp_sack=0", Unknown),
-    case(
-        "timestamps-off",
-        SENDER,
-        "sysctl -w net.ipv4.tcp_timestamps=0",
-        Nothing,
-    ),
-    case("route-rto-min", SENDER, "ROUTE rto_min 1s", Nothing),
-    case(
-        "output-limit",
-        SENDER,
-        "sysctl -w net.ipv4.tcp_limit_output_bytes=20000",
-        Nothing,
-    ),
-    harmless(SENDER, "ethtool -K CARD tso off gso off"),
-    harmless(RECEIVER, "ethtool -K CARD gro off"),
-    harmless(RECEIVER, "sysctl -w net.ipv4.tcp_adv_win_scale=-2"),
-];
+    Some("route-initrwnd"), RECEIVER, "ROUTE initrwnd 1" => Time(83.0);
+    Some("route-initrwnd"), RECEIVER, "ROUTE initrwnd 2" => Time(53.0);
+    Some("receive-buffer-default"), RECEIVER,
+        "sysctl -w net.ipv4.tcp_rmem='4096 8192 6291456'" => Unknown;
+    Some("sack-off"), SENDER, "sysctl -w net.ipv4.tcp_sack=0" => Unknown;
+    Some("timestamps-off"), SENDER, "sysctl -w net.ipv4.tcp_timestamps=0" => Nothing;
+    Some("route-rto-min"), SENDER, "ROUTE rto_min 1s" => Nothing;
+    Some("output-limit"), SENDER, "sysctl -w net.ipv4.tcp_limit_output_bytes=20000" => Nothing;
+    None, SENDER, "ethtool -K CARD tso off gso off" => Nothing;
+    None, RECEIVER, "ethtool -K CARD gro off" => Nothing;
+    None, RECEIVER, "sysctl -w net.ipv4.tcp_adv_win_scale=-2" => Nothing;
+};
 
 /// Cost of a wrong setting.
 #[derive(Clone, Debug)]
@@ -244,7 +177,7 @@ pub fn costs(each: &mut dyn FnMut(&Cost)) -> Result<(), String> {
         loss: None,
     };
     let good = Bed::new(link)?.transfer()?;
-    for case in &CASES {
+    for case in CASES {
         let bed = Bed::new(link)?;
         bed.mistune(case.side, &[case.command.into()])?;
         let report = bed.examine(case.side)?;
@@ -309,7 +242,12 @@ fn lossy(each: &mut dyn FnMut(&Cost)) -> Result<(), String> {
             "reno" => "ROUTE congctl reno",
             _ => "sysctl -w net.ipv4.tcp_congestion_control=cubic",
         };
-        let case = case("congestion-control", SENDER, command, Left(expected));
+        let case = Case {
+            rule: Some("congestion-control"),
+            side: SENDER,
+            command,
+            expected: Left(expected),
+        };
         bed.mistune(SENDER, &[command.into()])?;
         let report = bed.examine(SENDER)?;
         let mut sum = 0.0;

@@ -31,7 +31,7 @@ use gigatcp_events::Phase;
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
-use super::rate_model::OwnLimit;
+use super::rate_model::ControlLimited;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Lost, Sent};
 use long_term::LongTerm;
 use model::{Aggregation, Model};
@@ -88,7 +88,7 @@ pub(super) struct Bbr {
     /// Earliest end of ProbeRTT, once its flight is small; and whether a round has passed.
     probe_rtt_done_at: Option<Instant>,
     probe_rtt_round_done: bool,
-    own_limit: OwnLimit,
+    control_limited: ControlLimited,
     idle_restart: bool,
     /// Phase of the last ACK that delivered something (`prev_ca_state`).
     phase_before: Phase,
@@ -125,7 +125,7 @@ impl Bbr {
             long_term: LongTerm::default(),
             probe_rtt_done_at: None,
             probe_rtt_round_done: false,
-            own_limit: OwnLimit::default(),
+            control_limited: ControlLimited::default(),
             idle_restart: false,
             phase_before: Phase::Open,
             packet_conservation: false,

@@ -140,7 +140,7 @@ impl Bbr {
             self.model.round_start = true;
             self.packet_conservation = false;
         }
-        let limited = self.own_limit.covers(sample);
+        let limited = self.control_limited.covers(sample);
         self.sample_long_term(ack.now, ack.lost.as_u64() > 0, limited);
         let bw = rate_of(sample.delivered.as_u64(), self.mss, us);
         if !limited || bw >= self.model.max_bw() {

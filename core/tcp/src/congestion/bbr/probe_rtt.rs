@@ -39,7 +39,7 @@ impl Bbr {
     }
 
     fn stay_in_probe_rtt(&mut self, now: Instant) {
-        self.own_limit.extend(self.delivered, self.in_flight);
+        self.control_limited.extend(self.delivered, self.in_flight);
         if self.probe_rtt_done_at.is_some() {
             self.probe_rtt_round_done |= self.model.round_start;
             if self.probe_rtt_round_done {

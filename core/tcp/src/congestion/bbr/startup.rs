@@ -34,7 +34,9 @@ impl FullPipe {
 
 impl Bbr {
     pub(super) fn check_full_pipe(&mut self, ack: &Ack) {
-        let limited = ack.rate.is_some_and(|one| self.own_limit.covers(&one));
+        let limited = ack
+            .rate
+            .is_some_and(|one| self.control_limited.covers(&one));
         let full = &mut self.full_pipe;
         if full.is_reached || !self.model.round_start || limited {
             return;

@@ -36,7 +36,7 @@ use gigatcp_events::Phase;
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
-use super::rate_model::OwnLimit;
+use super::rate_model::ControlLimited;
 use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Lost, Sent};
 use loss::Bounds;
 use model::{Aggregation, MinRtts, Rates};
@@ -127,7 +127,7 @@ pub(super) struct Bbr3 {
     bounds: Bounds,
     probe_rtt: ProbeRtt,
     saved: Saved,
-    own_limit: OwnLimit,
+    control_limited: ControlLimited,
     idle_restart: bool,
     cwnd_limited: bool,
     sample: Sample,
@@ -158,7 +158,7 @@ impl Bbr3 {
             bounds: Bounds::new(),
             probe_rtt: ProbeRtt::default(),
             saved: Saved::new(),
-            own_limit: OwnLimit::default(),
+            control_limited: ControlLimited::default(),
             idle_restart: false,
             cwnd_limited: false,
             sample: Sample::default(),

@@ -135,7 +135,7 @@ impl Bbr3 {
             lost: sample.lost.as_u64(),
             prior_delivered: sample.prior_delivered.as_u64(),
             tx_in_flight: sample.tx_in_flight.as_u64(),
-            app_limited: self.own_limit.covers(&sample),
+            app_limited: self.control_limited.covers(&sample),
         };
         true
     }

@@ -69,7 +69,7 @@ impl Bbr3 {
     }
 
     fn handle_probe_rtt(&mut self, now: Instant) {
-        self.own_limit.extend(self.delivered, self.in_flight);
+        self.control_limited.extend(self.delivered, self.in_flight);
         if self.probe_rtt.done_at.is_some() {
             self.probe_rtt.is_round_done |= self.rates.round_start;
             if self.probe_rtt.is_round_done {

@@ -23,17 +23,10 @@
 
 use gigatcp_units::Duration;
 
-use super::linux_2_6_20::{Acks, Control, HZ, History, Law, ticks};
+use super::linux_2_6_20::{Acks, Control, History, Law};
 use crate::congestion::Config;
+use crate::congestion::linux::{CUBE_FACTOR, HZ, RenoWindow, cubic};
 
-/// C in 1/1024, for round trips of 0.1 s: `bic_scale`·10.
-const CUBE_RTT_SCALE: u64 = 41 * 10;
-/// Number of fraction bits of time: `BICTCP_HZ`.
-const TIME_BITS: u32 = 10;
-/// Scale of the cubic function: 10 bits of C and three times those of time.
-const CUBE_BITS: u32 = 10 + 3 * TIME_BITS;
-/// Reciprocal of C, scaled.
-const CUBE_FACTOR: u64 = (1 << CUBE_BITS) / CUBE_RTT_SCALE;
 /// Maximum growth in segments per 0.1 s.
 const MAX_INCREMENT: u64 = 16;
 /// ACKs per segment before the first loss.
@@ -56,32 +49,23 @@ pub(super) struct Cubic {
     k: u64,
     /// Minimum RTT in eighths of a tick; 0 = none measured.
     delay_min: u64,
-    /// ACKs not yet counted in `reno_cwnd`.
-    ack_count: u64,
-    /// Window that Reno would have, in segments.
-    reno_cwnd: u64,
+    /// Reno's window, by ACKs.
+    reno: RenoWindow,
 }
 
 impl Cubic {
     fn begin_epoch(&mut self, last_max_cwnd: u32, cwnd: u32) {
-        self.ack_count = 1;
-        self.reno_cwnd = u64::from(cwnd);
+        self.reno = RenoWindow {
+            uncounted: 1,
+            cwnd: u64::from(cwnd),
+        };
         self.origin = u64::from(last_max_cwnd.max(cwnd));
         self.k = cube_root(CUBE_FACTOR * (self.origin - u64::from(cwnd)));
     }
 
     /// Returns the cubic function at `elapsed` ticks.
     fn target(&self, elapsed: u64) -> u64 {
-        let t = ((elapsed + self.delay_min / 8) << TIME_BITS) / HZ;
-        // Seventeen years: the bound keeps the product within 128 bits.
-        let distance = u128::from(t.abs_diff(self.k).min(1 << 39));
-        let cube = (u128::from(CUBE_RTT_SCALE) * distance * distance * distance) >> CUBE_BITS;
-        let change = u64::try_from(cube).unwrap_or(u64::MAX);
-        if t < self.k {
-            self.origin.saturating_sub(change)
-        } else {
-            self.origin.saturating_add(change)
-        }
+        cubic(self.origin, self.k, elapsed + self.delay_min / 8)
     }
 
     /// Returns the minimum ACKs per segment, by the limit on segments per second.
@@ -89,18 +73,6 @@ impl Cubic {
         match self.delay_min {
             0 => 0,
             delay_min => cwnd * HZ * 8 / (10 * MAX_INCREMENT * delay_min),
-        }
-    }
-
-    /// Returns the maximum ACKs per segment, by Reno's growth; updates Reno's window.
-    fn most_acks(&mut self, cwnd: u64) -> u64 {
-        let acks_per_segment = (cwnd * RENO_EIGHTHS / 8).max(1);
-        let steps = self.ack_count.saturating_sub(1) / acks_per_segment;
-        self.ack_count -= steps * acks_per_segment;
-        self.reno_cwnd += steps;
-        match self.reno_cwnd.saturating_sub(cwnd) {
-            0 => u64::MAX,
-            behind => cwnd / behind,
         }
     }
 }
@@ -124,12 +96,12 @@ impl Law for Cubic {
             0 => ACKS_BEFORE_LOSS,
             _ => by_function.max(self.fewest_acks(cwnd)),
         };
-        let acks = acks.min(self.most_acks(cwnd));
+        let acks = acks.min(self.reno.max_acks(cwnd, RENO_EIGHTHS));
         Acks::OfOneSegmentEach(u32::try_from(acks).unwrap_or(u32::MAX))
     }
 
     fn on_counted_ack(&mut self) {
-        self.ack_count += 1;
+        self.reno.uncounted += 1;
     }
 
     fn on_rtt(&mut self, history: &History, rtt: Duration, now: u64) {
@@ -140,7 +112,7 @@ impl Law for Cubic {
         {
             return;
         }
-        let delay = (ticks(rtt.as_nanos()) * 8).max(1);
+        let delay = (rtt.as_nanos() / (1_000_000_000 / HZ) * 8).max(1);
         if self.delay_min == 0 || delay < self.delay_min {
             self.delay_min = delay;
         }
@@ -222,12 +194,13 @@ mod tests {
     fn renos_window_grows_one_segment_every_23_eighths_of_a_window_of_acks() {
         let mut cubic = Cubic::default();
         cubic.begin_epoch(0, 80);
-        cubic.ack_count = 230;
-        assert_eq!(cubic.most_acks(80), u64::MAX);
-        cubic.ack_count += 1;
-        assert_eq!(cubic.most_acks(80), 80);
-        assert_eq!(cubic.ack_count, 1);
-        cubic.ack_count += 230;
-        assert_eq!(cubic.most_acks(80), 40);
+        let mut reno = cubic.reno;
+        reno.uncounted = 230;
+        assert_eq!(reno.max_acks(80, RENO_EIGHTHS), u64::MAX);
+        reno.uncounted += 1;
+        assert_eq!(reno.max_acks(80, RENO_EIGHTHS), 80);
+        assert_eq!(reno.uncounted, 1);
+        reno.uncounted += 230;
+        assert_eq!(reno.max_acks(80, RENO_EIGHTHS), 40);
     }
 }

@@ -28,13 +28,13 @@ pub(super) struct Cute;
 impl Law for Cute {
     const RESTARTS: bool = true;
 
-    fn open(&mut self, window: &mut Window, _opening: &mut SlowStartState, ack: &Ack) {
+    fn grow_slow_start(&mut self, window: &mut Window, _opening: &mut SlowStartState, ack: &Ack) {
         if ack.cwnd_limited && ack.acked != Bytes::ZERO {
-            self.avoid(window, ack, ack.acked.as_u64());
+            self.grow_avoidance(window, ack, ack.acked.as_u64());
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         window.grow_by_segments(window.segments(), acked);
     }
 

@@ -63,13 +63,13 @@ impl Law for DecBit {
         }
     }
 
-    fn open(&mut self, window: &mut Window, _opening: &mut SlowStartState, ack: &Ack) {
+    fn grow_slow_start(&mut self, window: &mut Window, _opening: &mut SlowStartState, ack: &Ack) {
         if ack.cwnd_limited && ack.acked != Bytes::ZERO {
-            self.avoid(window, ack, ack.acked.as_u64());
+            self.grow_avoidance(window, ack, ack.acked.as_u64());
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, _acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, _acked: u64) {
         if core::mem::take(&mut self.is_due) {
             window.cwnd = window.cwnd.saturating_add(window.smss);
         }

@@ -46,15 +46,15 @@ use gigatcp_events::Phase;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use crate::congestion::gate::{Gate, is_reducing};
+use crate::congestion::linux::{
+    HZ, INFINITE_SSTHRESH, limit_unvalidated, rescaled, rescaled_ssthresh, segments,
+    ssthresh_octets, ticks,
+};
 use crate::congestion::slow_start::SlowStartState;
 use crate::congestion::{Ack, Config, Congestion, CongestionControl, CongestionKind, WindowBounds};
 
-/// Clock ticks per second.
-pub(super) const HZ: u64 = 1000;
 /// `initial_ssthresh` of both modules in 2.6.20.
 const INITIAL_SSTHRESH: u32 = 100;
-/// "Unset": that kernel's largest ssthresh.
-const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 /// Scale of [`BETA`].
 const BETA_SCALE: u64 = 1024;
 /// Factor of a reduction after loss: 0.8.
@@ -64,11 +64,6 @@ const RATIO_BITS: u32 = 4;
 /// Divisor of the window: a window with that share unused still counts as full.
 /// `tcp_tso_win_divisor`.
 const WINDOW_DIVISOR: u64 = 3;
-
-/// Converts nanoseconds to clock ticks.
-pub(super) fn ticks(since_start: u64) -> u64 {
-    since_start / (1_000_000_000 / HZ)
-}
 
 /// State of a module, forgotten at a timeout.
 #[derive(Clone, Copy, Debug)]
@@ -179,10 +174,9 @@ pub(super) struct Control<L> {
 impl<L: Law> Control<L> {
     pub(super) fn new(config: &Config, law: L) -> Self {
         let smss = config.smss.max(1);
-        let initial = config.initial_window.as_u64() / u64::from(smss);
         Self {
             smss,
-            cwnd: u32::try_from(initial).unwrap_or(u32::MAX).max(1),
+            cwnd: segments(config.initial_window.as_u64(), smss),
             ssthresh: match config.initial_ssthresh.unwrap_or(INITIAL_SSTHRESH) {
                 0 => INFINITE_SSTHRESH,
                 segments => segments.min(INFINITE_SSTHRESH),
@@ -206,14 +200,14 @@ impl<L: Law> Control<L> {
     }
 
     /// Grows the window in slow start, in whole segments.
-    fn open(&mut self, ack: &Ack) {
+    fn grow_slow_start(&mut self, ack: &Ack) {
         let smss = u64::from(self.smss);
         let ack = Ack {
             cwnd_limited: true,
             ..*ack
         };
         let cwnd = u64::from(self.cwnd) * smss;
-        let (opened, threshold) = self.opening.open(&ack, cwnd, u64::MAX);
+        let (opened, threshold) = self.opening.grow(&ack, cwnd, u64::MAX);
         // Octets that do not make a segment yet are kept outside the window.
         let octets = opened.saturating_add(self.opened);
         self.cwnd = u32::try_from(octets / smss).unwrap_or(u32::MAX).max(1);
@@ -224,9 +218,9 @@ impl<L: Law> Control<L> {
         }
     }
 
-    fn avoid(&mut self, now: Instant) {
+    fn grow_avoidance(&mut self, now: Instant) {
         self.law.on_counted_ack();
-        let now = ticks(now.as_nanos());
+        let now = ticks(now);
         if !self.history.is_fresh(self.cwnd, now) {
             self.recalculate(now);
         }
@@ -278,10 +272,7 @@ impl<L: Law> CongestionControl for Control<L> {
     }
 
     fn ssthresh(&self) -> Bytes {
-        match self.ssthresh {
-            INFINITE_SSTHRESH => Bytes::MAX,
-            segments => Bytes::new(u64::from(segments) * u64::from(self.smss)),
-        }
+        ssthresh_octets(self.ssthresh, self.smss)
     }
 
     fn on_ack(&mut self, ack: &Ack) {
@@ -294,18 +285,17 @@ impl<L: Law> CongestionControl for Control<L> {
                 self.history.sample_ratio(ack.acked_transmissions);
             }
             if let Some(rtt) = ack.rtt {
-                self.law
-                    .on_rtt(&self.history, rtt, ticks(ack.now.as_nanos()));
+                self.law.on_rtt(&self.history, rtt, ticks(ack.now));
             }
         }
         if is_reducing(before) || !self.is_cwnd_limited(ack) {
             return;
         }
         if self.is_in_slow_start() {
-            self.open(ack);
+            self.grow_slow_start(ack);
         } else {
             self.opening.on_leaving(ack.now);
-            self.avoid(ack.now);
+            self.grow_avoidance(ack.now);
         }
     }
 
@@ -332,35 +322,24 @@ impl<L: Law> CongestionControl for Control<L> {
 
     fn on_idle_restart(&mut self, _now: Instant, restart_window: Bytes) {
         self.ssthresh = self.current_ssthresh();
-        let restart = (restart_window.as_u64() / u64::from(self.smss)).max(1);
-        self.cwnd = self.cwnd.min(u32::try_from(restart).unwrap_or(u32::MAX));
+        let restart = segments(restart_window.as_u64(), self.smss);
+        self.cwnd = self.cwnd.min(restart);
     }
 
     fn on_unvalidated(&mut self, now: Instant, bounds: &WindowBounds) {
-        let segments = |octets: Bytes| {
-            let segments = octets.as_u64() / u64::from(self.smss);
-            u32::try_from(segments).unwrap_or(INFINITE_SSTHRESH)
-        };
-        let least = segments(bounds.ssthresh_at_least);
-        let most = segments(bounds.ssthresh_at_most).max(2);
         self.on_idle_restart(now, bounds.cwnd_at_most);
-        self.ssthresh = self.ssthresh.max(least).min(most);
-        // A maximum that was never in use does not count.
-        self.history.last_max_cwnd = self.history.last_max_cwnd.min(most.saturating_mul(2));
+        let last_max_cwnd = &mut self.history.last_max_cwnd;
+        limit_unvalidated(&mut self.ssthresh, last_max_cwnd, bounds, self.smss);
     }
 
     fn on_smss_change(&mut self, smss: u32) {
         // The window keeps its octets, as after that kernel's probes of the path MTU; it must not
         // grow because segments do.
         let smss = smss.max(1);
-        let rescaled = |segments: u32| {
-            let segments = u64::from(segments) * u64::from(self.smss) / u64::from(smss);
-            u32::try_from(segments).unwrap_or(u32::MAX)
-        };
+        let before = self.smss;
+        let rescaled = |segments: u32| rescaled(segments, before, smss);
         self.cwnd = rescaled(self.cwnd).max(1);
-        if self.ssthresh != INFINITE_SSTHRESH {
-            self.ssthresh = rescaled(self.ssthresh).clamp(2, INFINITE_SSTHRESH - 1);
-        }
+        self.ssthresh = rescaled_ssthresh(self.ssthresh, before, smss);
         self.prior_ssthresh = self.prior_ssthresh.map(|prior| match prior {
             INFINITE_SSTHRESH => prior,
             prior => rescaled(prior),

@@ -21,7 +21,7 @@
 use gigatcp_units::{Duration, Rate};
 use gigatcp_wire::{RequestScheme, RouterReply, RouterRequest};
 
-use super::xcp::{Answers, stated};
+use super::xcp::{RouterReplies, stated};
 use crate::congestion::slow_start::SlowStartState;
 use crate::congestion::windowed::{Law, Window, Windowed};
 use crate::congestion::{Ack, Config, Congestion};
@@ -37,27 +37,27 @@ pub(super) fn control(config: &Config) -> Windowed<Rcp> {
 /// The law of RCP.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Rcp {
-    answers: Answers,
+    replies: RouterReplies,
     rate: Option<Rate>,
     min_rtt: Option<Duration>,
 }
 
 impl Law for Rcp {
     fn observe(&mut self, _window: &mut Window, ack: &Ack) {
-        self.answers.on_ack(ack);
+        self.replies.on_ack(ack);
         self.min_rtt = ack.min_rtt.or(self.min_rtt);
-        if !self.answers.come() {
+        if !self.replies.come() {
             self.rate = None;
         }
     }
 
-    fn open(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
+    fn grow_slow_start(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
         if self.rate.is_none() {
-            (window.cwnd, window.ssthresh) = opening.open(ack, window.cwnd, window.ssthresh);
+            (window.cwnd, window.ssthresh) = opening.grow(ack, window.cwnd, window.ssthresh);
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         if self.rate.is_none() {
             window.grow_by_segments(window.segments(), acked);
         }
@@ -83,7 +83,7 @@ impl Law for Rcp {
         let RouterReply::Rcp(rate) = reply else {
             return;
         };
-        self.answers.on_reply();
+        self.replies.on_reply();
         self.rate = Some(rate);
         if let Some(min_rtt) = self.min_rtt
             && !is_reducing

@@ -25,7 +25,7 @@ pub(super) struct Tahoe;
 impl Law for Tahoe {
     const RESTARTS: bool = true;
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
         window.grow_by_segments(window.segments(), acked);
     }
 

@@ -35,13 +35,13 @@ pub(super) struct Tahoe1988;
 impl Law for Tahoe1988 {
     const RESTARTS: bool = true;
 
-    fn open(&mut self, window: &mut Window, _opening: &mut SlowStartState, ack: &Ack) {
+    fn grow_slow_start(&mut self, window: &mut Window, _opening: &mut SlowStartState, ack: &Ack) {
         if ack.cwnd_limited && ack.acked != Bytes::ZERO {
             window.cwnd = window.cwnd.saturating_add(window.smss);
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, _acked: u64) {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, _acked: u64) {
         let bytes = window.smss * window.smss / window.cwnd;
         window.cwnd = window.cwnd.saturating_add(bytes);
     }

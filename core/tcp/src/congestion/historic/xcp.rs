@@ -26,7 +26,7 @@ use crate::congestion::windowed::{Law, Window, Windowed};
 use crate::congestion::{Ack, Config, Congestion};
 
 /// Rounds without a reply after which the flow is Reno again.
-const PATIENCE: u8 = 2;
+const MAX_SILENT_ROUNDS: u8 = 2;
 
 /// Returns an XCP control.
 pub(super) fn control(config: &Config) -> Windowed<Xcp> {
@@ -36,22 +36,22 @@ pub(super) fn control(config: &Config) -> Windowed<Xcp> {
 /// The law of XCP.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Xcp {
-    answers: Answers,
+    replies: RouterReplies,
     /// Whether the flow does not need a larger window.
     is_sated: bool,
 }
 
 /// Whether routers reply.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Answers {
+pub(super) struct RouterReplies {
     /// Rounds for which the last reply still holds.
     left: u8,
 }
 
-impl Answers {
+impl RouterReplies {
     /// Notes a reply of a router.
     pub(super) fn on_reply(&mut self) {
-        self.left = PATIENCE + 1;
+        self.left = MAX_SILENT_ROUNDS + 1;
     }
 
     /// Notes an acknowledgment, which may end a round.
@@ -73,18 +73,18 @@ pub(super) fn stated(srtt: Option<Duration>) -> u32 {
 
 impl Law for Xcp {
     fn observe(&mut self, _window: &mut Window, ack: &Ack) {
-        self.answers.on_ack(ack);
+        self.replies.on_ack(ack);
         self.is_sated = !ack.cwnd_limited;
     }
 
-    fn open(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
-        if !self.answers.come() {
-            (window.cwnd, window.ssthresh) = opening.open(ack, window.cwnd, window.ssthresh);
+    fn grow_slow_start(&mut self, window: &mut Window, opening: &mut SlowStartState, ack: &Ack) {
+        if !self.replies.come() {
+            (window.cwnd, window.ssthresh) = opening.grow(ack, window.cwnd, window.ssthresh);
         }
     }
 
-    fn avoid(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
-        if !self.answers.come() {
+    fn grow_avoidance(&mut self, window: &mut Window, _ack: &Ack, acked: u64) {
+        if !self.replies.come() {
             window.grow_by_segments(window.segments(), acked);
         }
     }
@@ -108,7 +108,7 @@ impl Law for Xcp {
         let RouterReply::Xcp(feedback) = reply else {
             return;
         };
-        self.answers.on_reply();
+        self.replies.on_reply();
         if feedback > 0 && (self.is_sated || is_reducing) {
             return;
         }

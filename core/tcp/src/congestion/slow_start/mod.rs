@@ -34,7 +34,7 @@ use super::{Ack, Config, CongestionKind, Counting, SlowStart};
 
 /// Slow-start variant, with its state.
 #[derive(Clone, Debug)]
-enum Way {
+enum Variant {
     /// Growth by acknowledged octets until ssthresh or congestion.
     Standard,
     Limited(Limited),
@@ -44,7 +44,7 @@ enum Way {
     Search(Box<Search>),
 }
 
-impl Way {
+impl Variant {
     fn new(config: &Config) -> Self {
         let chosen = match config.slow_start {
             SlowStart::Usual => config.usual_slow_start,
@@ -81,9 +81,9 @@ pub(super) struct SlowStartState {
     initial_window: u64,
     counting: Counting,
     after_timeout: bool,
-    way: Way,
-    /// `after_timeout` and `way` before the last congestion.
-    saved: Option<Box<(bool, Way)>>,
+    variant: Variant,
+    /// `after_timeout` and `variant` before the last congestion.
+    saved: Option<Box<(bool, Variant)>>,
 }
 
 impl SlowStartState {
@@ -93,7 +93,7 @@ impl SlowStartState {
             initial_window: config.initial_window.as_u64(),
             counting: config.counting,
             after_timeout: false,
-            way: Way::new(config),
+            variant: Variant::new(config),
             saved: None,
         }
     }
@@ -110,23 +110,23 @@ impl SlowStartState {
 
     /// Handles congestion. After a timeout L is 1 until slow start is over.
     pub(super) fn on_congestion(&mut self, kind: CongestionKind) {
-        let after = self.way.after(kind);
-        let way = core::mem::replace(&mut self.way, after);
-        self.saved = Some(Box::new((self.after_timeout, way)));
+        let after = self.variant.after(kind);
+        let variant = core::mem::replace(&mut self.variant, after);
+        self.saved = Some(Box::new((self.after_timeout, variant)));
         self.after_timeout |= kind == CongestionKind::Timeout;
     }
 
     /// Restores the state before the last congestion event, which was spurious.
     pub(super) fn on_undo(&mut self) {
         if let Some(before) = self.saved.take() {
-            (self.after_timeout, self.way) = *before;
+            (self.after_timeout, self.variant) = *before;
         }
     }
 
     /// Handles an ACK in congestion avoidance: the window has reached ssthresh.
     pub(super) fn on_leaving(&mut self, now: Instant) {
         self.after_timeout = false;
-        if let Way::HyStart(hystart) = &mut self.way {
+        if let Variant::HyStart(hystart) = &mut self.variant {
             hystart.on_avoidance(now);
         }
     }
@@ -136,28 +136,28 @@ impl SlowStartState {
     /// Returns both after it, equal if slow start has ended. An ACK of nothing new grows nothing,
     /// but reports data above a gap. Its RTT sample is valid. With reordering it is the better
     /// one: an ACK that waited for the gap would look delayed.
-    pub(super) fn open(&mut self, ack: &Ack, cwnd: u64, ssthresh: u64) -> (u64, u64) {
+    pub(super) fn grow(&mut self, ack: &Ack, cwnd: u64, ssthresh: u64) -> (u64, u64) {
         let mut counted = self.counted(ack.acked.as_u64());
         let mut ends = false;
-        match &mut self.way {
-            Way::Standard => {}
-            Way::Limited(limited) => {
+        match &mut self.variant {
+            Variant::Standard => {}
+            Variant::Limited(limited) => {
                 if ack.cwnd_limited {
                     counted = limited.growth(cwnd, counted, self.smss);
                 }
             }
-            Way::HyStart(hystart) => {
+            Variant::HyStart(hystart) => {
                 if hystart.ends(ack, cwnd, self.smss) {
                     return (cwnd, cwnd);
                 }
             }
-            Way::HyStartPlusPlus(plus) => {
+            Variant::HyStartPlusPlus(plus) => {
                 counted = plus.growth(counted, self.smss);
                 ends = plus.ends(ack);
             }
             // SEARCH uses acknowledged data, not RTTs.
-            Way::Search(_) if ack.acked == Bytes::ZERO => {}
-            Way::Search(search) => {
+            Variant::Search(_) if ack.acked == Bytes::ZERO => {}
+            Variant::Search(search) => {
                 let window = Window {
                     cwnd,
                     smss: self.smss,
@@ -172,7 +172,7 @@ impl SlowStartState {
                     Finding::Open => {}
                     Finding::Drain(cwnd) => return (cwnd, ssthresh),
                     Finding::End(cwnd) => {
-                        self.way = Way::Standard;
+                        self.variant = Variant::Standard;
                         return (cwnd, cwnd);
                     }
                 }
@@ -181,7 +181,7 @@ impl SlowStartState {
         let growth = if ack.cwnd_limited { counted } else { 0 };
         let cwnd = cwnd + growth.min(ssthresh.saturating_sub(cwnd));
         if ends {
-            self.way = Way::Standard;
+            self.variant = Variant::Standard;
             return (cwnd, cwnd);
         }
         (cwnd, ssthresh)
@@ -266,7 +266,7 @@ mod tests {
 
     /// Returns the growth of a window of `cwnd` for an ACK of `acked` octets.
     fn growth(opening: &mut SlowStartState, cwnd: u64, acked: u64) -> u64 {
-        opening.open(&ack_of(acked), cwnd, u64::MAX).0 - cwnd
+        opening.grow(&ack_of(acked), cwnd, u64::MAX).0 - cwnd
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
         for slow_start in ALL {
             let mut bytes = opening(slow_start, Counting::Bytes { limit: u32::MAX });
             for n in 0..200 {
-                bytes.open(&ack_at(n * 700, 80_000 + n), 40 * SMSS, u64::MAX);
+                bytes.grow(&ack_at(n * 700, 80_000 + n), 40 * SMSS, u64::MAX);
             }
             let before = format!("{bytes:?}");
             for kind in [
@@ -316,7 +316,7 @@ mod tests {
                 CongestionKind::Ecn,
             ] {
                 bytes.on_congestion(kind);
-                bytes.open(&ack_at(150_000, 80_000), SMSS, 20 * SMSS);
+                bytes.grow(&ack_at(150_000, 80_000), SMSS, 20 * SMSS);
                 bytes.on_undo();
                 assert_eq!(format!("{bytes:?}"), before);
                 bytes.on_undo();
@@ -329,7 +329,7 @@ mod tests {
     /// of data above a gap; each fourth is of a gap that was filled late.
     fn ends_in_rounds_of_late_holes(slow_start: SlowStart, hears_the_others: bool) -> bool {
         let mut opening = opening(slow_start, Counting::Bytes { limit: 2 });
-        let before = opening.open(&ack_at(0, 80_000), 40 * SMSS, u64::MAX);
+        let before = opening.grow(&ack_at(0, 80_000), 40 * SMSS, u64::MAX);
         assert_eq!(before.1, u64::MAX);
         (1..2000).any(|n| {
             let late = n % 4 == 0;
@@ -341,7 +341,7 @@ mod tests {
             if !late && !hears_the_others {
                 return false;
             }
-            let (cwnd, ssthresh) = opening.open(&ack, 40 * SMSS, u64::MAX);
+            let (cwnd, ssthresh) = opening.grow(&ack, 40 * SMSS, u64::MAX);
             assert_eq!(cwnd > 40 * SMSS, late && ssthresh == u64::MAX, "{n}");
             ssthresh != u64::MAX
         })
@@ -368,12 +368,12 @@ mod tests {
                 ..full
             };
             let (threshold, beyond) = (10 * SMSS, 12 * SMSS);
-            assert_eq!(bytes.open(&unused, 9 * SMSS, threshold).0, 9 * SMSS);
+            assert_eq!(bytes.grow(&unused, 9 * SMSS, threshold).0, 9 * SMSS);
             assert_eq!(
-                bytes.open(&full, 9 * SMSS, threshold),
+                bytes.grow(&full, 9 * SMSS, threshold),
                 (threshold, threshold)
             );
-            assert_eq!(bytes.open(&full, beyond, threshold), (beyond, threshold));
+            assert_eq!(bytes.grow(&full, beyond, threshold), (beyond, threshold));
         }
     }
 
@@ -385,9 +385,9 @@ mod tests {
             ..Config::default()
         };
         let usual = SlowStartState::new(&config(SlowStart::Usual, SlowStart::HyStart));
-        assert!(matches!(usual.way, Way::HyStart(_)));
+        assert!(matches!(usual.variant, Variant::HyStart(_)));
         let asked = SlowStartState::new(&config(SlowStart::Standard, SlowStart::HyStart));
-        assert!(matches!(asked.way, Way::Standard));
+        assert!(matches!(asked.variant, Variant::Standard));
     }
 
     #[test]
@@ -396,7 +396,7 @@ mod tests {
             for kind in [CongestionKind::Loss, CongestionKind::Timeout] {
                 let mut first = opening(slow_start, Counting::Bytes { limit: u32::MAX });
                 first.on_congestion(kind);
-                assert!(matches!(first.way, Way::Standard));
+                assert!(matches!(first.variant, Variant::Standard));
             }
         }
     }
@@ -414,7 +414,7 @@ mod tests {
                 ..ack_at(n * 5000, 80_000)
             };
             let before = cwnd;
-            (cwnd, ssthresh) = search.open(&ack, cwnd, ssthresh);
+            (cwnd, ssthresh) = search.grow(&ack, cwnd, ssthresh);
             if ssthresh != u64::MAX {
                 break;
             }
@@ -423,7 +423,7 @@ mod tests {
         }
         assert!(highest > 60 * SMSS);
         assert_eq!((cwnd, ssthresh), (10 * SMSS, 10 * SMSS));
-        assert!(matches!(search.way, Way::Standard));
+        assert!(matches!(search.variant, Variant::Standard));
     }
 
     #[test]
@@ -432,7 +432,7 @@ mod tests {
             let limited = SlowStart::Limited { max_ssthresh };
             let mut limited = opening(limited, Counting::Bytes { limit: u32::MAX });
             limited.set_smss(0);
-            limited.open(&ack_of(u64::MAX), u64::MAX, u64::MAX);
+            limited.grow(&ack_of(u64::MAX), u64::MAX, u64::MAX);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::full::emulate;
 use super::{Draft, Family, eager, family};
-use crate::kernels::apps::{App, Socket, Stage};
+use crate::kernels::apps::{App, Ask, Socket, Stage};
 use crate::kernels::proof::Proof;
 use crate::kernels::spec::{Host, PORT, Role};
 
@@ -45,14 +45,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("app-iperf3", "application-limited", RANGES, 0.0, |draft| {
         let rate = draft.spec.rate_bps * draft.draw.between(0.1, 0.5);
         draft.bulk_by("iperf3");
-        let option = format!("-b{}", rate as u64);
-        for task in &mut draft.spec.tasks {
-            if let crate::kernels::spec::Program::System(words) = &mut task.program
-                && words.contains(&"-c".to_owned())
-            {
-                words.push(option.clone());
-            }
-        }
+        draft.client_option(format!("-b{}", rate as u64));
         draft.spec.offered_bps = rate;
         draft.proof(Proof::Offered(rate));
     }),
@@ -122,7 +115,7 @@ pub(super) const FAMILIES: &[Family] = &[
                 think_us: 0.0,
             };
             draft.app(Host::Receiver, Role::Server(PORT), serve);
-            let ask = App::Ask {
+            let ask = App::Ask(Ask {
                 to: format!("@RECEIVER:{PORT}"),
                 socket: Socket::default(),
                 request,
@@ -130,7 +123,7 @@ pub(super) const FAMILIES: &[Family] = &[
                 think_us: 0.0,
                 varies: false,
                 seconds: 4.0,
-            };
+            });
             draft.app(Host::Sender, Role::Main, ask);
             let rtt = draft.spec.rtt_s;
             draft.proof(Proof::Stalls(rtt));
@@ -173,10 +166,9 @@ pub(super) const FAMILIES: &[Family] = &[
                 bytes,
                 ..eager(65_536)
             };
-            let sockets = [Socket::default(), Socket::default()];
             draft.queue(2.0);
             draft.spec.seconds = 2.0;
-            draft.transfer(vec![stage], vec![eager(262_144)], sockets);
+            draft.transfer(vec![stage], vec![eager(262_144)], Default::default());
             draft.proof(Proof::Growing);
         },
     ),
@@ -291,7 +283,7 @@ pub(super) fn ask(
     draft.app(Host::Sender, Role::Server(PORT), serve);
     let varies = draft.spec.tool == "keystrokes";
     let seconds = draft.spec.seconds.max(3.0);
-    let ask = App::Ask {
+    let ask = App::Ask(Ask {
         to: format!("@SENDER:{PORT}"),
         socket,
         request,
@@ -299,6 +291,6 @@ pub(super) fn ask(
         think_us: think[0] * 1e6,
         varies,
         seconds,
-    };
+    });
     draft.app(Host::Receiver, Role::Main, ask);
 }

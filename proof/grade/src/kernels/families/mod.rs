@@ -9,11 +9,11 @@ mod two;
 mod windows;
 
 use super::apps::{App, Socket, Stage};
-use super::draw::Draw;
 use super::forward::config::{DirectionConfig, PathConfig};
 use super::proof::Proof;
 use super::spec::{Cpu, Host, Net, Offloads, PORT, Program, Role, Spec, Task};
 use super::topology::ROUTER;
+use crate::draw::Draw;
 
 /// Approximate maximum of data packets per case.
 const PACKETS: f64 = 75_000.0;
@@ -301,7 +301,18 @@ impl Draft {
                 let bytes = self.spec.rate_bps / 8.0 * self.spec.seconds * 0.92;
                 self.download(bytes as u64);
             }
-            _ => self.own_bulk([Socket::default(), Socket::default()]),
+            _ => self.own_bulk(Default::default()),
+        }
+    }
+
+    /// Adds an option to the command of the iperf3 client.
+    fn client_option(&mut self, option: String) {
+        for task in &mut self.spec.tasks {
+            if let Program::System(words) = &mut task.program
+                && words.contains(&"-c".to_owned())
+            {
+                words.push(option.clone());
+            }
         }
     }
 

@@ -110,7 +110,7 @@ pub(super) const FAMILIES: &[Family] = &[
         |draft| {
             draft.queue(6.0);
             draft.reverse().ack_loss = draft.draw.between(0.8, 0.97);
-            draft.own_bulk([Socket::default(), Socket::default()]);
+            draft.own_bulk(Default::default());
             draft.proof(Proof::AcksLost);
         },
     ),
@@ -142,7 +142,7 @@ pub(super) const FAMILIES: &[Family] = &[
         draft.forward().mtu = mtu;
         draft.forward().mtu_from_s = from;
         draft.spec.seconds = 3.5;
-        draft.own_bulk([Socket::default(), Socket::default()]);
+        draft.own_bulk(Default::default());
         draft.proof(Proof::Hole);
     }),
     family(

@@ -60,7 +60,7 @@ pub(super) const FAMILIES: &[Family] = &[
         let at = halves(draft, "random-loss");
         draft.queue(4.0);
         lose(draft, at);
-        draft.own_bulk([Socket::default(), Socket::default()]);
+        draft.own_bulk(Default::default());
         split(draft, at, Proof::Full, Proof::Lost(&["random"]));
     }),
     family("two-reader-full", "slow-reader", RANGES, 20.0, |draft| {
@@ -119,7 +119,7 @@ pub(super) const FAMILIES: &[Family] = &[
             forward,
             reverse,
         }];
-        draft.own_bulk([Socket::default(), Socket::default()]);
+        draft.own_bulk(Default::default());
         split(draft, at, Proof::Policed(rate * 0.95), Proof::Full);
     }),
     family(
@@ -227,5 +227,5 @@ pub(super) fn others(draft: &mut Draft, count: u16) {
         };
         draft.app(Host::Sender, Role::Background, write);
     }
-    draft.own_bulk([Socket::default(), Socket::default()]);
+    draft.own_bulk(Default::default());
 }

@@ -98,14 +98,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("paced-iperf3", "pacing-limited", RANGES, 20.0, |draft| {
         let rate = draft.spec.rate_bps * draft.draw.between(0.1, 0.7);
         draft.bulk_by("iperf3");
-        let option = format!("--fq-rate={}", rate as u64);
-        for task in &mut draft.spec.tasks {
-            if let crate::kernels::spec::Program::System(words) = &mut task.program
-                && words.contains(&"-c".to_owned())
-            {
-                words.push(option.clone());
-            }
-        }
+        draft.client_option(format!("--fq-rate={}", rate as u64));
         draft.proof(Proof::Paced(rate));
     }),
     family(

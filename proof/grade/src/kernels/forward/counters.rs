@@ -1,6 +1,7 @@
 //! Counters of the forwarder: packets carried, dropped and delayed, over time.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +72,14 @@ pub struct DirectionCounters {
     pub flows: Vec<FlowCounters>,
     /// Counters per 100 ms since the first data packet.
     pub timeline: Vec<Slot>,
+}
+
+impl DirectionCounters {
+    /// Returns these slots of the timeline.
+    pub(crate) fn slots(&self, range: Range<i64>) -> impl Iterator<Item = &Slot> {
+        let slots = (0..).zip(&self.timeline);
+        slots.filter_map(move |(index, slot)| range.contains(&index).then_some(slot))
+    }
 }
 
 /// Counters of one connection in one direction.

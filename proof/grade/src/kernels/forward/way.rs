@@ -7,10 +7,10 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use super::super::draw::Draw;
 use super::config::DirectionConfig;
 use super::counters::{DirectionCounters, FlowCounters, SLOT_NS, Slot};
 use super::wire::{self, Tcp};
+use crate::draw::Draw;
 
 /// Wait beyond which a pure ACK counts as delayed.
 const ACK_WAIT_NS: u64 = 1_000_000;

@@ -1,19 +1,21 @@
 //! Random parameters, identical for a seed on every machine.
 
+use gigatcp_units::random::mix;
+
 /// Random stream (`SplitMix64`).
+#[derive(Clone, Debug)]
 pub struct Draw(u64);
 
 impl Draw {
+    /// Returns the stream of this seed.
+    #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ mixed >> 31
+        mix(self.0)
     }
 
     /// Draws uniformly from [0, 1).
@@ -22,19 +24,24 @@ impl Draw {
     }
 
     /// Draws uniformly between two bounds.
-    pub fn between(&mut self, least: f64, most: f64) -> f64 {
-        least + (most - least) * self.unit()
+    pub fn between(&mut self, low: f64, high: f64) -> f64 {
+        low + (high - low) * self.unit()
     }
 
     /// Draws uniformly on a logarithmic scale.
-    pub fn magnitude(&mut self, least: f64, most: f64) -> f64 {
-        (self.between(least.ln(), most.ln())).exp()
+    pub fn magnitude(&mut self, low: f64, high: f64) -> f64 {
+        self.between(low.ln(), high.ln()).exp()
     }
 
+    /// Draws an event of this probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.unit() < probability
     }
 
+    /// Draws one element, each with the same probability.
+    ///
+    /// # Panics
+    /// If `all` is empty.
     pub fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[(self.next() % all.len() as u64) as usize]
     }

@@ -2,7 +2,7 @@
 //!
 //! `recovery` detects loss, `rack` and `tlp` do so by time, `prr` decides how much leaves, `frto`
 //! and `eifel` detect spurious recovery. This file calls them in order. Without signs of loss an
-//! acknowledgment costs one test in [`Connection::judge`].
+//! acknowledgment costs one test in [`Connection::detect_losses`].
 //!
 //! RFC 8985 section 8 has one timer in three roles. Here the retransmission timer is separate. A
 //! second, always earlier one is either the reordering timer or the loss probe's. The former takes
@@ -17,7 +17,7 @@ use crate::congestion::CongestionKind;
 use crate::frto::{FrtoAck, FrtoVerdict};
 use crate::prr::PrrAck;
 use crate::rack::RackAck;
-use crate::recovery::{AckFacts, Judgment};
+use crate::recovery::{AckFacts, LossDetection};
 use crate::scoreboard::Revealed;
 use crate::tlp::{self, Probe, ProbeAck};
 
@@ -32,16 +32,16 @@ pub(super) enum EarlyTimer {
 
 impl<P: Payload> Connection<P> {
     /// Detects losses from what an acknowledgment revealed.
-    pub(super) fn judge(
+    pub(super) fn detect_losses(
         &mut self,
         now: Instant,
         received_at: Instant,
         revealed: &Revealed,
         duplicate: bool,
         segment: &Segment<P>,
-    ) -> Judgment {
+    ) -> LossDetection {
         if self.profile.recovery.rack && self.handshake.sack {
-            self.tell_rack(received_at, revealed, segment);
+            self.update_rack(received_at, revealed, segment);
         }
         // The common case: no sign of loss, before or now.
         if self.recovery.is_quiet()
@@ -50,44 +50,49 @@ impl<P: Payload> Connection<P> {
             && self.board.sacked() == 0
             && !self.board.has_retransmissions()
         {
-            return Judgment::default();
+            return LossDetection::default();
         }
         if revealed.acked > 0 {
-            self.ask_eifel(now, received_at, segment);
+            self.run_eifel(now, received_at, segment);
         }
         if self.recovery.phase() == Phase::Loss {
-            self.ask_frto(now, received_at, revealed, duplicate);
+            self.run_frto(now, received_at, revealed, duplicate);
         }
+        self.run_recovery(now, revealed.acked, duplicate)
+    }
+
+    /// Runs loss detection for an acknowledgment, or for the reordering timer.
+    fn run_recovery(&mut self, now: Instant, acked: u64, duplicate: bool) -> LossDetection {
         let from = self.recovery.phase();
         let facts = AckFacts {
             una: self.snd.una,
             nxt: self.snd.nxt,
-            acked: revealed.acked,
+            acked,
             duplicate,
             sack: self.handshake.sack,
             smss: self.smss,
             overdue: self.overdue(now),
         };
-        let judgment = self.recovery.on_ack(&self.profile, &mut self.board, &facts);
-        self.after_judgment(now, from, &judgment);
-        judgment
+        let detection = self.recovery.on_ack(&self.profile, &mut self.board, &facts);
+        self.after_loss_detection(now, from, &detection);
+        detection
     }
 
     /// Updates events, counters and state after loss detection.
-    fn after_judgment(&mut self, now: Instant, from: Phase, judgment: &Judgment) {
-        if judgment.lost_again > 0 {
-            self.counters.lost_retransmissions += self.segments_of(judgment.lost_again);
+    fn after_loss_detection(&mut self, now: Instant, from: Phase, detection: &LossDetection) {
+        if detection.lost_again > 0 {
+            self.counters.lost_retransmissions += self.segments_of(detection.lost_again);
         }
         let to = self.recovery.phase();
-        if matches!(to, Phase::Recovery) && judgment.congestion.is_some() {
+        if matches!(to, Phase::Recovery) && detection.congestion.is_some() {
             self.eifel.begin();
         }
         let was_repairing = matches!(from, Phase::Recovery | Phase::Loss);
-        if was_repairing && (to != from || judgment.ended) {
+        if was_repairing && (to != from || detection.ended) {
             self.frto.reset();
             self.rack.on_recovery_end();
         }
-        self.put_lost(now, judgment);
+        self.put_lost(now, detection);
         self.put_phase(now, from);
     }
 
@@ -98,7 +103,7 @@ impl<P: Payload> Connection<P> {
     // RACK.
 
     #[inline]
-    fn tell_rack(&mut self, received_at: Instant, revealed: &Revealed, segment: &Segment<P>) {
+    fn update_rack(&mut self, received_at: Instant, revealed: &Revealed, segment: &Segment<P>) {
         let echo_sent_by = match revealed.newest_resent() {
             None => None,
             Some(_) => self.echo_left_by(received_at, segment),
@@ -141,27 +146,16 @@ impl<P: Payload> Connection<P> {
 
     /// Handles the reordering timer: RFC 8985 section 6.2 step 5.
     fn on_reordering_timeout(&mut self, now: Instant) {
-        let from = self.recovery.phase();
-        let facts = AckFacts {
-            una: self.snd.una,
-            nxt: self.snd.nxt,
-            acked: 0,
-            duplicate: false,
-            sack: self.handshake.sack,
-            smss: self.smss,
-            overdue: self.overdue(now),
-        };
-        let mut judgment = self.recovery.on_ack(&self.profile, &mut self.board, &facts);
-        self.after_judgment(now, from, &judgment);
-        if judgment.congestion.is_some() {
-            judgment = self.excuse_probe(now, judgment);
+        let mut detection = self.run_recovery(now, 0, false);
+        if detection.congestion.is_some() {
+            detection = self.excuse_probe(now, detection);
         }
-        self.answer_judgment(now, &judgment, 0);
-        if judgment.congestion.is_some() {
+        self.apply_loss_detection(now, &detection, 0);
+        if detection.congestion.is_some() {
             self.begin_reduction(0, self.board.sacked());
-            self.release_in_reduction(0, &judgment, false);
+            self.release_in_reduction(0, &detection, false);
         }
-        self.set_early_timer(now, judgment.look_again, false);
+        self.set_early_timer(now, detection.look_again, false);
     }
 
     /// Marks the losses of a retransmission timeout. All data is lost, or with RACK only data that
@@ -318,7 +312,7 @@ impl<P: Payload> Connection<P> {
 
     /// Applies RFC 3522 to an acceptable acknowledgment after a retransmission. Ends when one
     /// answers a retransmission or the reduction is undone.
-    fn ask_eifel(&mut self, now: Instant, received_at: Instant, segment: &Segment<P>) {
+    fn run_eifel(&mut self, now: Instant, received_at: Instant, segment: &Segment<P>) {
         if !self.eifel.is_waiting() {
             return;
         }
@@ -337,7 +331,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Applies RFC 5682 to an acknowledgment after a timeout.
-    fn ask_frto(
+    fn run_frto(
         &mut self,
         now: Instant,
         received_at: Instant,
@@ -398,14 +392,14 @@ impl<P: Payload> Connection<P> {
     pub(super) fn release_in_reduction(
         &mut self,
         delivered: u64,
-        judgment: &Judgment,
+        detection: &LossDetection,
         advanced: bool,
     ) {
         let ack = PrrAck {
             delivered,
             pipe: self.board.pipe() + self.board.twice(),
             target: self.congestion.cwnd().as_u64(),
-            safe: advanced && judgment.lost.is_none(),
+            safe: advanced && detection.lost.is_none(),
             repairs: self.board.has_lost(),
         };
         self.prr.on_ack(&ack, self.smss);
@@ -416,7 +410,7 @@ impl<P: Payload> Connection<P> {
     pub(super) fn follow_reduction(
         &mut self,
         revealed: &Revealed,
-        judgment: &Judgment,
+        detection: &LossDetection,
         credit: u64,
         begins: bool,
     ) {
@@ -434,6 +428,6 @@ impl<P: Payload> Connection<P> {
                 .saturating_sub(revealed.sacked);
             self.begin_reduction(revealed.acked, known);
         }
-        self.release_in_reduction(delivered, judgment, revealed.acked > 0);
+        self.release_in_reduction(delivered, detection, revealed.acked > 0);
     }
 }

@@ -52,10 +52,10 @@ pub(crate) struct AckReport {
 }
 
 impl CeSanityCheck {
-    /// Returns the check at the start of a connection, enabled if `doubts`.
-    pub(crate) const fn new(doubts: bool) -> Self {
+    /// Returns the check at the start of a connection.
+    pub(crate) const fn new(enabled: bool) -> Self {
         Self {
-            missing: if doubts { ROUNDS } else { 0 },
+            missing: if enabled { ROUNDS } else { 0 },
             end: None,
             plain_end: 0,
             delivered: 0,
@@ -71,25 +71,25 @@ impl CeSanityCheck {
 
     /// Returns whether the path is now found to mark every packet that can be marked.
     #[inline]
-    pub(crate) fn on_feedback(&mut self, told: &AckReport) -> bool {
-        self.missing > 0 && self.watch(told)
+    pub(crate) fn on_feedback(&mut self, report: &AckReport) -> bool {
+        self.missing > 0 && self.is_suspicious(report)
     }
 
-    fn watch(&mut self, told: &AckReport) -> bool {
+    fn is_suspicious(&mut self, report: &AckReport) -> bool {
         debug_assert!(
-            told.from <= told.una && told.una <= told.nxt,
+            report.from <= report.una && report.una <= report.nxt,
             "SND.UNA moves from {} to {}, SND.NXT is {}",
-            told.from,
-            told.una,
-            told.nxt
+            report.from,
+            report.una,
+            report.nxt
         );
-        if told.from >= self.plain_end {
-            self.delivered += u64::from(told.delivered);
-            self.marked += u64::from(told.marked);
-            self.has_news |= told.delivered > 0;
+        if report.from >= self.plain_end {
+            self.delivered += u64::from(report.delivered);
+            self.marked += u64::from(report.marked);
+            self.has_news |= report.delivered > 0;
         }
-        let end = *self.end.get_or_insert(told.nxt);
-        if told.una < end {
+        let end = *self.end.get_or_insert(report.nxt);
+        if report.una < end {
             return false;
         }
         self.end = None;
@@ -107,8 +107,8 @@ mod tests {
     use super::*;
 
     /// A round of ten packets, `marked` of them marked.
-    fn round(doubt: &mut CeSanityCheck, number: u64, marked: u32) -> bool {
-        let told = |from, nxt, marked| AckReport {
+    fn round(check: &mut CeSanityCheck, number: u64, marked: u32) -> bool {
+        let report = |from, nxt, marked| AckReport {
             from,
             una: from + 5,
             nxt,
@@ -116,48 +116,48 @@ mod tests {
             marked,
         };
         let (start, end) = (10 * number, 10 * (number + 1));
-        let half = doubt.on_feedback(&told(start, end, marked.min(5)));
-        let rest = doubt.on_feedback(&told(start + 5, end + 10, marked - marked.min(5)));
+        let half = check.on_feedback(&report(start, end, marked.min(5)));
+        let rest = check.on_feedback(&report(start + 5, end + 10, marked - marked.min(5)));
         half || rest
     }
 
     #[test]
     fn four_rounds_of_marks_alone_are_no_congestion() {
-        let mut doubt = CeSanityCheck::new(true);
-        let found = [0, 1, 2, 3, 4].map(|number| round(&mut doubt, number, 10));
+        let mut check = CeSanityCheck::new(true);
+        let found = [0, 1, 2, 3, 4].map(|number| round(&mut check, number, 10));
         assert_eq!(found, [false, false, false, true, false]);
     }
 
     #[test]
     fn one_packet_without_a_mark_settles_it() {
-        let mut doubt = CeSanityCheck::new(true);
+        let mut check = CeSanityCheck::new(true);
         for number in 0..20 {
             let marked = if number == 3 { 9 } else { 10 };
-            assert!(!round(&mut doubt, number, marked), "{number}");
+            assert!(!round(&mut check, number, marked), "{number}");
         }
     }
 
     #[test]
     fn marks_told_of_a_round_before_their_packets_are_those_packets() {
-        let mut doubt = CeSanityCheck::new(true);
+        let mut check = CeSanityCheck::new(true);
         let marks = [11, 9, 12, 8];
-        let found = [0, 1, 2, 3].map(|number| round(&mut doubt, number, marks[number as usize]));
+        let found = [0, 1, 2, 3].map(|number| round(&mut check, number, marks[number as usize]));
         assert_eq!(found, [false, false, false, true]);
     }
 
     #[test]
     fn a_round_of_which_nothing_could_be_marked_says_nothing() {
-        let mut doubt = CeSanityCheck::new(true);
-        assert!(!round(&mut doubt, 0, 10));
-        doubt.on_plain(20);
-        assert!(!round(&mut doubt, 1, 0), "its first packet was repeated");
-        let found = [2, 3, 4].map(|number| round(&mut doubt, number, 10));
+        let mut check = CeSanityCheck::new(true);
+        assert!(!round(&mut check, 0, 10));
+        check.on_plain(20);
+        assert!(!round(&mut check, 1, 0), "its first packet was repeated");
+        let found = [2, 3, 4].map(|number| round(&mut check, number, 10));
         assert_eq!(found, [false, false, true]);
     }
 
     #[test]
     fn who_does_not_doubt_never_does() {
-        let mut doubt = CeSanityCheck::new(false);
-        assert!((0..20).all(|number| !round(&mut doubt, number, 10)));
+        let mut check = CeSanityCheck::new(false);
+        assert!((0..20).all(|number| !round(&mut check, number, 10)));
     }
 }

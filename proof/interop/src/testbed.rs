@@ -32,7 +32,7 @@ const DRAINS: Duration = Duration::from_secs(20);
 
 /// Path between engine and kernel.
 #[derive(Clone, Debug)]
-pub struct LabConfig {
+pub struct TestbedConfig {
     /// Hops from the engine to the kernel.
     pub forward: Vec<HopConfig>,
     /// Hops from the kernel to the engine.
@@ -51,18 +51,18 @@ pub struct LabConfig {
 
 /// Engine, emulated path, and kernel at the other end.
 #[derive(Debug)]
-pub struct Lab {
+pub struct Testbed {
     /// Engine.
     pub stack: Stack,
     emulator: Emulator,
 }
 
-impl Lab {
+impl Testbed {
     /// Builds the testbed.
     ///
     /// # Errors
     /// Failed step, or missing requirement.
-    pub fn new(config: &LabConfig) -> Result<Self, EmulatorError> {
+    pub fn new(config: &TestbedConfig) -> Result<Self, EmulatorError> {
         let forwards = [
             ("net.ipv4.ip_forward", "1"),
             ("net.ipv6.conf.all.forwarding", "1"),

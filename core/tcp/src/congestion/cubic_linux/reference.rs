@@ -13,6 +13,7 @@ use gigatcp_events::Phase;
 
 use super::super::{Ack, Config, Congestion, CongestionControl, CongestionKind, SlowStart};
 use super::{CUBE_FACTOR, CubicLinux, cube_root};
+use gigatcp_units::random::mix;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 const SMSS: u64 = 1000;
@@ -226,11 +227,7 @@ impl Pair {
     /// `SplitMix64`.
     fn between(&mut self, low: u64, high: u64) -> u64 {
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.random;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        low + mixed % (high - low + 1)
+        low + mix(self.random) % (high - low + 1)
     }
 
     fn ack(&mut self, segments: u64, rtt: Option<Duration>, phase: Phase) {
