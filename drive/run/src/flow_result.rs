@@ -9,7 +9,7 @@ use gigatcp_record::{
     ApplicationRecord, CauseShare, CauseSpan, FlowRecord, IntervalRecord, LimitShare, Negotiated,
     RingRecord, Sample, SeriesRecord, TheoryRecord, TimeSequence, growth,
 };
-use gigatcp_sim::account::{ByCause, ByLimit, Settled, Span};
+use gigatcp_sim::account::{Attribution, ByCause, ByLimit, Span};
 use gigatcp_sim::meter::Meter;
 use gigatcp_units::{Bytes, Duration, Instant};
 
@@ -85,7 +85,7 @@ pub(crate) struct FlowResult<'a> {
     /// Time under each limit until `end`.
     pub(crate) limits: Option<ByLimit>,
     /// Time by cause until `end`.
-    pub(crate) account: Option<Settled>,
+    pub(crate) account: Option<Attribution>,
     pub(crate) looks: Vec<FlowSample>,
     pub(crate) theory: Option<TheoryRecord>,
     pub(crate) negotiated: Vec<Negotiated>,

@@ -14,7 +14,7 @@ use gigatcp_record::{
 use gigatcp_sim::observe::{Detail, Event, LinkSample, Mark, Sample, Sequence};
 use gigatcp_sim::outcome::DatagramsOutcome;
 use gigatcp_sim::packet::Packet;
-use gigatcp_sim::{ArrivalsOutcome, Ended, FlowOutcome, Outcome};
+use gigatcp_sim::{ArrivalsOutcome, EndReason, FlowOutcome, Outcome};
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
@@ -30,7 +30,7 @@ pub fn series(
     series: &Series,
     repeat: u32,
     seed: u64,
-    ended: Ended,
+    ended: EndReason,
     outcome: &Outcome,
 ) -> SeriesRecord {
     let scenario = &series.scenario;
@@ -64,7 +64,7 @@ pub fn series(
         }
     });
     SeriesRecord {
-        partial: ended == Ended::Interrupted,
+        partial: ended == EndReason::Interrupted,
         duration_ns: outcome.now.as_nanos(),
         event_hash: format!("{:016x}", outcome.event_hash),
         packets: outcome.packets,

@@ -2,7 +2,7 @@
 //! host.
 //!
 //! All fragments of a packet are carried as one unit, each counted as a wire packet. A link that
-//! drops one splits the unit. The receiver needs all of them within [`PATIENCE`], else it drops
+//! drops one splits the unit. The receiver needs all of them within [`REASSEMBLY_TIMEOUT`], else it drops
 //! those it has: the loss of one fragment loses the packet. A fragment may be cut again.
 //!
 //! Reassembly takes no CPU time beyond that of the packet itself. ICMP errors about incomplete
@@ -20,10 +20,10 @@ const HEADER: u64 = 20;
 /// Time for which a host keeps fragments of an incomplete packet (Linux `ipfrag_time`).
 ///
 /// RFC 1122 section 3.3.2 recommends 60 to 120 s, for the networks of 1989.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const REASSEMBLY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum of incomplete packets on a host; beyond it the oldest is dropped.
-const MOST: usize = 1024;
+const MAX_INCOMPLETE: usize = 1024;
 
 /// Consecutive fragments of one packet.
 #[derive(Clone, Debug)]
@@ -168,13 +168,13 @@ impl Reassembly {
         Some(content)
     }
 
-    /// Drops packets older than [`PATIENCE`] or beyond [`MOST`].
+    /// Drops packets older than [`REASSEMBLY_TIMEOUT`] or beyond [`MAX_INCOMPLETE`].
     fn forget(&mut self, now: Instant) {
         while let Some((since, key)) = self.order.front() {
             let one = self.incomplete.get(key);
             let is_there = one.is_some_and(|one| one.since == *since);
-            let is_late = now.saturating_since(*since) >= PATIENCE;
-            if is_there && !is_late && self.incomplete.len() < MOST {
+            let is_late = now.saturating_since(*since) >= REASSEMBLY_TIMEOUT;
+            if is_there && !is_late && self.incomplete.len() < MAX_INCOMPLETE {
                 break;
             }
             if is_there {

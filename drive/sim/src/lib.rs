@@ -41,4 +41,4 @@ pub use config::{
 };
 pub use outcome::{DatagramsOutcome, FlowOutcome, Outcome};
 pub use short_flows::ArrivalsOutcome;
-pub use world::{Ended, Tap, World};
+pub use world::{EndReason, Tap, World};

@@ -10,7 +10,7 @@ use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
 
-use crate::account::{ByLimit, Settled};
+use crate::account::{Attribution, ByLimit};
 use crate::host::{Host, Socket};
 use crate::meter::Meter;
 use crate::observe::{LinkSamples, Samples, Sequence};
@@ -79,7 +79,7 @@ pub struct FlowOutcome {
     /// Time by mechanism until then, or until the end; `None` without an account.
     pub limits: Option<ByLimit>,
     /// Time by cause until the same moment.
-    pub account: Option<Settled>,
+    pub account: Option<Attribution>,
 }
 
 /// An end of a flow: its socket, and its host, which others may share.

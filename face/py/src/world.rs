@@ -7,7 +7,7 @@ use gigatcp_path::HopConfig;
 use gigatcp_plan::{Scenario, Series, Template};
 use gigatcp_run::files::Beside;
 use gigatcp_run::{harvest, run::asks_for_kernel, scenario};
-use gigatcp_sim::{Ended, World as Simulated};
+use gigatcp_sim::{EndReason, World as Simulated};
 use gigatcp_units::grammar::parse_duration;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use pyo3::prelude::*;
@@ -33,7 +33,7 @@ pub struct World {
 struct State {
     /// None after `result` or an error.
     world: Option<Simulated>,
-    ended: Option<Ended>,
+    ended: Option<EndReason>,
     /// Changes of links so far.
     changes: Vec<String>,
     links: Vec<HopConfig>,
@@ -224,7 +224,7 @@ impl World {
         self.with(|state| {
             let world = state.world.take().ok_or_else(over)?;
             world.check();
-            let ended = state.ended.unwrap_or(Ended::Interrupted);
+            let ended = state.ended.unwrap_or(EndReason::Interrupted);
             let record = harvest::series(&self.series, 0, self.seed, ended, &world.outcome());
             let only = [self.series.name.clone()];
             let plan = self.plan.bind(py).get();

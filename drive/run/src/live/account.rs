@@ -9,7 +9,7 @@
 
 use gigatcp_emulate::{HopView, Snapshot, Way};
 use gigatcp_events::{Cause, Phase};
-use gigatcp_sim::account::{Account, Environment, Settled, Use, Window, cause_of};
+use gigatcp_sim::account::{Account, Attribution, Environment, Use, Window, cause_of};
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::end::{Detail, Seen};
@@ -116,7 +116,7 @@ impl LiveAccount {
         let drops = drops(&scene.path.ways[0]);
         let (blamed, last_blame) = (&mut self.blamed, &mut self.last_blame);
         let (began, has_link) = (&self.began, self.has_link);
-        let is_over = self.account.turn(
+        let is_over = self.account.update(
             (at, has_heard),
             window,
             &seen.limits,
@@ -166,7 +166,7 @@ impl LiveAccount {
     }
 
     /// Ends the account with the flow.
-    pub(super) fn finish(self, view: &FlowView<'_>, scene: &Scene) -> Settled {
+    pub(super) fn finish(self, view: &FlowView<'_>, scene: &Scene) -> Attribution {
         let look = self.began.until(view, scene, self.has_link);
         self.account.finish(view.at, &view.seen.limits, &look)
     }

@@ -50,7 +50,7 @@ use gigatcp_linux::{IsolatedCpu, SetupError, clock};
 use gigatcp_meter::MeterError;
 use gigatcp_plan::{Scenario, Series};
 use gigatcp_record::SeriesRecord;
-use gigatcp_sim::account::Settled;
+use gigatcp_sim::account::Attribution;
 use gigatcp_units::{Duration, Instant};
 
 use crate::flow_result::FlowSample;
@@ -218,7 +218,7 @@ struct Watched {
     /// Last state of each sender.
     last: Vec<Option<Seen>>,
     /// The finished accounts.
-    settled: Vec<Option<Settled>>,
+    settled: Vec<Option<Attribution>>,
     end: Instant,
     was_stopped: bool,
     late: Duration,

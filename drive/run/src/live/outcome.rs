@@ -7,7 +7,7 @@ use gigatcp_linux::process::kernel_name;
 use gigatcp_meter::Granted;
 use gigatcp_plan::{Flow, Scenario, Series, Stack};
 use gigatcp_record::{DirectionRecord, HopRecord, LiveRecord, Negotiated, SeriesRecord};
-use gigatcp_sim::account::Settled;
+use gigatcp_sim::account::Attribution;
 use gigatcp_sim::meter::Meter;
 use gigatcp_sim::observe::LinkSamples;
 use gigatcp_units::{Bytes, Duration, Instant};
@@ -68,7 +68,7 @@ pub(super) struct FlowOutcome {
     meter: Meter,
     busy: [Duration; 2],
     looks: Vec<FlowSample>,
-    account: Option<Settled>,
+    account: Option<Attribution>,
     sender: Option<Seen>,
     receiver: Option<Seen>,
     /// Options that kernels granted their sockets, sender and receiver.
@@ -80,7 +80,7 @@ pub(super) struct FlowOutcome {
 pub(super) fn of_flow(
     testbed: &Testbed,
     flow: &Running<'_>,
-    (looks, account): (Vec<FlowSample>, Option<Settled>),
+    (looks, account): (Vec<FlowSample>, Option<Attribution>),
     last: Option<Seen>,
     left: Left,
 ) -> FlowOutcome {

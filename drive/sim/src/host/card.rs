@@ -18,7 +18,7 @@ use gigatcp_wire::Payload;
 
 use super::datagram::{FIRST, Waiting};
 use super::held::Held;
-use super::{Host, Lost};
+use super::{Host, LostSegment};
 use crate::config::HostConfig;
 use crate::packet::{Content, Packet};
 
@@ -67,7 +67,7 @@ struct Queue {
     /// Descriptors and buffers, if they are limited.
     rings: Option<ReceiveRings>,
     /// Segments that found no descriptor since the last interrupt.
-    overrun: Vec<Lost>,
+    overrun: Vec<LostSegment>,
 }
 
 impl Queue {
@@ -229,8 +229,8 @@ pub(super) fn tally(packet: &Packet) -> Tally {
 }
 
 /// Returns the loss of a packet with data that found no descriptor.
-fn overrun(packet: &Packet) -> Option<Lost> {
-    Lost::of(packet, Cause::RxRingOverrun)
+fn overrun(packet: &Packet) -> Option<LostSegment> {
+    LostSegment::of(packet, Cause::RxRingOverrun)
 }
 
 impl Host {
@@ -323,7 +323,7 @@ impl Host {
                     processor.interrupt(now, work + taking)
                 }
                 None => {
-                    processor.away_until = processor.interrupt(now, work);
+                    processor.unavailable_until = processor.interrupt(now, work);
                     Instant::FAR_FUTURE
                 }
             };
@@ -383,7 +383,7 @@ impl Host {
         self.drops.add(cause, tally(&frame.packet));
         self.lost.extend(overrun(&frame.packet));
         if self.is_shared && frame.socket < FIRST {
-            self.several.acted.push(frame.socket);
+            self.shared.acted.push(frame.socket);
         }
     }
 
