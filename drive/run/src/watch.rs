@@ -24,9 +24,9 @@ pub struct WatchTap(Arc<Mutex<Analyzer>>);
 
 impl WatchTap {
     /// Writes the diagnosis of each flow into its record.
-    pub fn judge(&self, flows: &mut [FlowRecord]) {
+    pub fn diagnose(&self, flows: &mut [FlowRecord]) {
         let analyzer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        judge(analyzer.connections(), flows);
+        diagnose(analyzer.connections(), flows);
     }
 }
 
@@ -61,7 +61,7 @@ impl<A: Tap, B: Tap> Tap for Both<A, B> {
 }
 
 /// Writes the diagnosis of each connection into the record of its flow.
-pub fn judge(connections: &Connections, flows: &mut [FlowRecord]) {
+pub fn diagnose(connections: &Connections, flows: &mut [FlowRecord]) {
     for (index, (connection, _)) in connections.iter().enumerate() {
         let port = connection.endpoint(Side::Client).port;
         let number = usize::from(port.wrapping_sub(FIRST_PORT));

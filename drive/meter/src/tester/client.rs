@@ -22,18 +22,13 @@ use super::outcome::{Outcome, TestError};
 use super::request::Offload;
 use super::request::{self, Protocol, Request, Stack};
 use super::samples;
-use super::stream::{Socket, Stream};
+use super::socket::Socket;
+use super::stream::Stream;
 use super::traffic::{Ends, Progress, Traffic};
-use super::wire::{Arrival, Wire};
+use super::wire::{Arrival, QUEUED_AFTER, Wire};
 
 /// Wait for the server's reason for resetting a stream: it arrives on another connection.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-
-/// Time without an answer to the parameters after which the client is queued.
-const QUEUED_AFTER: Duration = Duration::from_millis(500);
-
-/// Maximum wait of the loop, which bounds the delay of a stop.
-const STEP: Duration = Duration::from_millis(50);
 
 /// Maximum wait for the answer to the first UDP message, and time between tries.
 const UDP_ANSWER: (Duration, Duration) = (Duration::from_secs(10), Duration::from_millis(500));
@@ -83,7 +78,7 @@ struct Test<'a> {
     /// Time of the last byte received, or of the connection, and bytes received until then.
     last_data: (Instant, u64),
     is_running: bool,
-    has_told_queue: bool,
+    has_reported_queue: bool,
     /// First stream that failed, with the time of detection.
     failed: Option<(Instant, (u64, io::Error))>,
     /// Offsets of the server's clock before and after the data.
@@ -132,7 +127,7 @@ impl<'a> Test<'a> {
             peer: None,
             last_data: (Instant::now(), 0),
             is_running: false,
-            has_told_queue: false,
+            has_reported_queue: false,
             failed: None,
             pings: Some(pings),
             latency: Vec::new(),
@@ -191,27 +186,25 @@ impl<'a> Test<'a> {
             self.traffic.deadline(),
         ];
         let due = due.into_iter().flatten().filter(|at| *at > now).min();
-        let until = due.map_or(now + STEP, |due| due.min(now + STEP));
-        let arrival = self.wire.receive(until, None);
-        match arrival {
-            Ok(Arrival::Bytes(bytes)) => self.client.handle_bytes(self.wire.now(), &bytes),
-            Ok(Arrival::Nothing) => {}
-            Ok(Arrival::Closed) | Err(_) => self.client.handle_closed(),
+        match self.wire.receive(due, None) {
+            Arrival::Bytes(bytes) => self.client.handle_bytes(self.wire.now(), &bytes),
+            Arrival::Nothing => {}
+            Arrival::Closed => self.client.handle_closed(),
         }
         self.client.handle_timeout(self.wire.now());
         let is_queued = self.client.is_queued() && self.last_data.0.elapsed() > QUEUED_AFTER;
-        if is_queued && !self.has_told_queue {
-            self.has_told_queue = true;
+        if is_queued && !self.has_reported_queue {
+            self.has_reported_queue = true;
             report(Progress::Queued);
         }
         if self.is_running {
-            self.look(report)?;
+            self.sample(report)?;
         }
         Ok(())
     }
 
     /// Samples the streams while data flows.
-    fn look(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
+    fn sample(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
         let now = Instant::now();
         self.traffic.handle_time(now, report);
         let bytes = self.traffic.bytes();
@@ -304,7 +297,7 @@ impl<'a> Test<'a> {
                     Stack::Engine(_) => TestError::EngineConnect { to, cause },
                 })?;
                 let (id, shared) = (stream_id(place), &self.traffic.shared);
-                let stream = Stream::spawn(id, *role, socket, shared);
+                let stream = Stream::spawn((id, *role), socket, shared, None);
                 let stream = stream.map_err(|cause| TestError::Stream { id, cause })?;
                 self.traffic.streams.push(stream);
                 place += 1;

@@ -7,7 +7,8 @@
 //! | `options.rs` | socket options: requested, granted, and their usable part |
 //! | `switch.rs` | starts and stops all threads of a test |
 //! | `budget.rs` | bytes or blocks that a test is limited to |
-//! | `stream.rs` | one stream: its socket, its counters, its thread |
+//! | `shared.rs` | state that all threads of a test share |
+//! | `stream.rs`, `socket.rs` | one stream: its socket, its counters, its thread |
 //! | `connection.rs`, `engine/` | TCP of a stream: the kernel's, and the engine |
 //! | `delay.rs` | one-way delays of datagrams |
 //! | `offload.rs` | many datagrams as one packet: GSO and GRO |
@@ -50,14 +51,17 @@ mod request;
 mod samples;
 mod server;
 mod session;
+mod shared;
+mod socket;
 mod steady;
-
 mod stream;
 mod switch;
 mod tcp;
 mod traffic;
 mod udp;
 mod wire;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use admission::{Admission, Network};
 pub use ceiling::loopback_ceiling;
@@ -80,3 +84,8 @@ pub use server::{
 
 pub use steady::{Steady, steady};
 pub use traffic::Progress;
+
+/// Locks `mutex`, even after a thread that held it has failed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

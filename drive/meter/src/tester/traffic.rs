@@ -1,7 +1,7 @@
 //! All streams of a test: start, sampling, end; results of each interval.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use gigatcp_protocol::iperf3::{Cookie, Cpu, Parameters};
@@ -11,12 +11,14 @@ use gigatcp_why::counters::{CounterAccount, End};
 use super::budget::Budget;
 use super::counters::Role;
 use super::delay::DelayLog;
+use super::lock;
 use super::options::StackKind;
 use super::outcome::{Interval, Outcome, StreamInterval, StreamOutcome};
 use super::request::Offload;
 use super::request::{self, Protocol};
 use super::samples::{Recorder, Samples};
-use super::stream::{self, Shared, Stream};
+use super::shared::Shared;
+use super::stream::{self, Stream};
 use super::switch::Switch;
 use crate::View;
 use crate::system::clock;
@@ -99,7 +101,6 @@ impl Traffic {
                 block,
                 processor: None,
                 offload: Offload::default(),
-                nuttcp: None,
             },
             streams: Vec::new(),
             interval,
@@ -160,7 +161,7 @@ impl Traffic {
         let since = now.saturating_duration_since(start);
         let at = gigatcp_units::Instant::from_nanos(since.as_nanos() as u64);
         let (accounts, streams) = (&mut self.accounts, &self.streams);
-        self.recorder.look(at, streams, |index, reading| {
+        self.recorder.sample(at, streams, |index, reading| {
             if let Some(account) = accounts.get_mut(index) {
                 let end = match streams[index].role {
                     Role::Sender => End::Sender,
@@ -378,14 +379,9 @@ impl Traffic {
 
     /// Returns a stream that failed during the test, with its error.
     pub(super) fn failure(&self) -> Option<(u64, std::io::Error)> {
-        self.streams.iter().find_map(|stream| {
-            let mut error = stream
-                .counters
-                .error
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            Some((stream.id, error.take()?))
-        })
+        self.streams
+            .iter()
+            .find_map(|stream| Some((stream.id, lock(&stream.counters.error).take()?)))
     }
 
     /// Returns the measured time.
@@ -458,16 +454,10 @@ impl Traffic {
     }
 }
 
-impl Shared {
-    fn is_budgeted(&self) -> bool {
-        request::budget(&self.parameters, self.block).is_some()
-    }
-}
-
 impl Mark {
     fn of(stream: &Stream) -> Self {
         let counters = &stream.counters;
-        let udp = *counters.udp.lock().unwrap_or_else(PoisonError::into_inner);
+        let udp = *lock(&counters.udp);
         let view = stream.view();
         let is_sender = stream.role == Role::Sender;
         Self(StreamInterval {

@@ -62,7 +62,7 @@ pub struct Place {
 
 /// Properties of a connection for a filter.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
+pub struct ConnectionFacts<'a> {
     /// Its state, by number.
     pub state: u8,
     /// Local address and port.
@@ -100,29 +100,29 @@ impl Filter {
 
     /// Returns whether the filter depends on the owner of a connection.
     #[must_use]
-    pub fn asks_owner(&self) -> bool {
+    pub fn needs_owner(&self) -> bool {
         match self {
             Self::Pid(_) | Self::Process(_) => true,
-            Self::Not(one) => one.asks_owner(),
-            Self::All(all) | Self::Either(all) => all.iter().any(Self::asks_owner),
+            Self::Not(one) => one.needs_owner(),
+            Self::All(all) | Self::Either(all) => all.iter().any(Self::needs_owner),
             Self::Any | Self::State(_) | Self::At(..) => false,
         }
     }
 
     /// Returns whether a connection matches.
     #[must_use]
-    pub fn matches(&self, known: &Known<'_>) -> bool {
+    pub fn matches(&self, facts: &ConnectionFacts<'_>) -> bool {
         match self {
             Self::Any => true,
-            Self::Not(one) => !one.matches(known),
-            Self::All(all) => all.iter().all(|one| one.matches(known)),
-            Self::Either(all) => all.iter().any(|one| one.matches(known)),
-            Self::State(state) => known.state == *state,
-            Self::At(Ends::Local, place) => place.has(known.local),
-            Self::At(Ends::Peer, place) => place.has(known.peer),
-            Self::At(Ends::Either, place) => place.has(known.local) || place.has(known.peer),
-            Self::Pid(id) => known.owner.is_some_and(|owner| owner.id == *id),
-            Self::Process(name) => known.owner.is_some_and(|owner| owner.name.contains(name)),
+            Self::Not(one) => !one.matches(facts),
+            Self::All(all) => all.iter().all(|one| one.matches(facts)),
+            Self::Either(all) => all.iter().any(|one| one.matches(facts)),
+            Self::State(state) => facts.state == *state,
+            Self::At(Ends::Local, place) => place.has(facts.local),
+            Self::At(Ends::Peer, place) => place.has(facts.peer),
+            Self::At(Ends::Either, place) => place.has(facts.local) || place.has(facts.peer),
+            Self::Pid(id) => facts.owner.is_some_and(|owner| owner.id == *id),
+            Self::Process(name) => facts.owner.is_some_and(|owner| owner.name.contains(name)),
         }
     }
 }
@@ -313,13 +313,13 @@ mod tests {
             id: 7,
             name: "iperf3".into(),
         };
-        let known = Known {
+        let facts = ConnectionFacts {
             state: 1,
             local: "10.1.0.1:40000".parse().unwrap(),
             peer: "10.2.0.1:443".parse().unwrap(),
             owner: Some(&owner),
         };
-        Filter::parse(text, &resolve).unwrap().matches(&known)
+        Filter::parse(text, &resolve).unwrap().matches(&facts)
     }
 
     #[test]
@@ -376,8 +376,8 @@ mod tests {
         assert!(
             Filter::parse("pid:1 or :80", &resolve)
                 .unwrap()
-                .asks_owner()
+                .needs_owner()
         );
-        assert!(!Filter::parse("not :80", &resolve).unwrap().asks_owner());
+        assert!(!Filter::parse("not :80", &resolve).unwrap().needs_owner());
     }
 }

@@ -12,10 +12,10 @@ use gigatcp_sim::meter::Meter;
 use gigatcp_sim::observe::LinkSamples;
 use gigatcp_units::{Bytes, Duration, Instant};
 
-use super::end::{Detail, End, Seen};
-use super::flow::{Left, Opened, Running};
+use super::end::{Detail, End, EndState};
+use super::flow::{Opened, Running, ThreadResults};
 use super::kernel_negotiation::KernelNegotiation;
-use super::testbed::{Remains, Testbed};
+use super::testbed::{Testbed, TestbedResult};
 use super::{testbed, unsupported};
 use crate::flow_result::{Counts, FlowResult, FlowSample};
 use crate::harvest::{hop_sample, quantile, record_of_hop};
@@ -25,17 +25,17 @@ use crate::{flow_result, negotiated};
 #[derive(Default)]
 pub(super) struct Queues {
     /// Time of the path's last report.
-    told: Duration,
+    path_reported_at: Duration,
     ways: [Vec<LinkSamples>; 2],
 }
 
 impl Queues {
     /// Samples each queue, if the path has reported since the last sample.
-    pub(super) fn look(&mut self, path: &Snapshot) {
-        if path.at <= self.told {
+    pub(super) fn sample(&mut self, path: &Snapshot) {
+        if path.at <= self.path_reported_at {
             return;
         }
-        self.told = path.at;
+        self.path_reported_at = path.at;
         let now = Instant::ZERO + path.at;
         for (samples, way) in self.ways.iter_mut().zip(&path.ways) {
             samples.resize_with(way.hops.len(), LinkSamples::default);
@@ -58,7 +58,7 @@ pub(super) struct Outcome {
     /// Share of CPU time stolen from the machine.
     pub(super) stolen: Option<f64>,
     pub(super) flows: Vec<FlowOutcome>,
-    pub(super) remains: Remains,
+    pub(super) testbed_result: TestbedResult,
 }
 
 /// Results of a flow; times are from the start of the run.
@@ -67,10 +67,10 @@ pub(super) struct FlowOutcome {
     end: Option<Instant>,
     meter: Meter,
     busy: [Duration; 2],
-    looks: Vec<FlowSample>,
+    samples: Vec<FlowSample>,
     account: Option<Attribution>,
-    sender: Option<Seen>,
-    receiver: Option<Seen>,
+    sender: Option<EndState>,
+    receiver: Option<EndState>,
     /// Options that kernels granted their sockets, sender and receiver.
     granted: [Option<Granted>; 2],
     failure: Option<String>,
@@ -80,29 +80,29 @@ pub(super) struct FlowOutcome {
 pub(super) fn of_flow(
     testbed: &Testbed,
     flow: &Running<'_>,
-    (looks, account): (Vec<FlowSample>, Option<Attribution>),
-    last: Option<Seen>,
-    left: Left,
+    (samples, account): (Vec<FlowSample>, Option<Attribution>),
+    last: Option<EndState>,
+    results: ThreadResults,
 ) -> FlowOutcome {
     let began = testbed.emulator.began();
     let since_start = |at: Instant| Instant::ZERO + at.saturating_since(began);
-    let end = flow.seen_at_end().map(|seen| since_start(seen.at));
+    let end = flow.state_at_end().map(|state| since_start(state.at));
     let opened = [flow.sender.get(), flow.receiver.get()];
     let granted = opened.map(|opened| match opened.map(|opened| &opened.end) {
         Some(End::Kernel(_, granted)) => Some(granted.clone()),
         _ => None,
     });
-    let [writer, reader] = left.busy;
-    let failure = last.as_ref().and_then(|seen| seen.failure.clone());
+    let [writer, reader] = results.busy;
+    let failure = last.as_ref().and_then(|state| state.failure.clone());
     FlowOutcome {
         established: flow.sender.get().map(|opened| since_start(opened.at)),
         end,
-        meter: left.meter,
+        meter: results.meter,
         busy: [
             writer + testbed.engine_busy(Side::Client),
             reader + testbed.engine_busy(Side::Server),
         ],
-        looks,
+        samples,
         account,
         // An abort at the end of the run is not a failure of the connection.
         failure: flow.failure().or(failure),
@@ -110,7 +110,7 @@ pub(super) fn of_flow(
         receiver: flow
             .receiver
             .get()
-            .and_then(|Opened { end, .. }| end.see(None)),
+            .and_then(|Opened { end, .. }| end.sample(None)),
         granted,
     }
 }
@@ -119,7 +119,7 @@ impl Outcome {
     pub(super) fn into_record(self, series: &Series, repeat: u32, seed: u64) -> SeriesRecord {
         let scenario = &series.scenario;
         let live = self.live_record(scenario);
-        let ways = &self.remains.snapshot.ways;
+        let ways = &self.testbed_result.snapshot.ways;
         let hops: Vec<HopRecord> = [
             hop_records(
                 &ways[0],
@@ -150,13 +150,13 @@ impl Outcome {
     }
 
     fn live_record(&self, scenario: &Scenario) -> LiveRecord {
-        let snapshot = &self.remains.snapshot;
+        let snapshot = &self.testbed_result.snapshot;
         let [data, acks] = &snapshot.ways;
         let stack = |side| match testbed::host(scenario, side).stack {
             Stack::Engine => "engine".to_owned(),
             Stack::Kernel => kernel_name(),
         };
-        let [client, server] = self.remains.dropped_by_device;
+        let [client, server] = self.testbed_result.dropped_by_device;
         LiveRecord {
             sender_stack: stack(Side::Client),
             receiver_stack: stack(Side::Server),
@@ -167,7 +167,7 @@ impl Outcome {
                 / snapshot.at.as_secs_f64().max(1e-9),
             path_processor: self.processor,
             cpu_idle_inhibited: snapshot.is_all_awake,
-            engines_first: self.remains.engines_first,
+            engines_first: self.testbed_result.engines_first,
             steal_fraction: self.stolen,
             samples_late_ns: self.samples_late.as_nanos(),
             directions: vec![
@@ -212,17 +212,17 @@ fn hop_records(way: &Way, samples: &[LinkSamples], has_link: bool) -> Vec<HopRec
 
 impl FlowOutcome {
     fn found(self, scenario: &Scenario, flow: &Flow, end: Instant) -> gigatcp_record::FlowRecord {
-        let counts = self.sender.as_ref().map(|seen| seen.counts);
+        let counts = self.sender.as_ref().map(|state| state.counts);
         let acks_sent = self
             .receiver
             .as_ref()
-            .map_or(0, |seen| seen.counts.acks_sent);
+            .map_or(0, |state| state.counts.acks_sent);
         let kernel_sends = scenario.sender.stack == Stack::Kernel;
         let unavailable: &[&str] = match kernel_sends {
             true => &["fast_retransmits", "loss_events", "mark_reductions"],
             false => &[],
         };
-        let congestion = match self.sender.as_ref().map(|seen| &seen.detail) {
+        let congestion = match self.sender.as_ref().map(|state| &state.detail) {
             Some(Detail::Kernel(_, has)) => has.congestion.clone(),
             _ => flow.congestion.name().to_owned(),
         };
@@ -247,7 +247,7 @@ impl FlowOutcome {
             host_drops: BTreeMap::new(),
             busy: self.busy,
             links: [None; 2],
-            limits: self.sender.as_ref().map(|seen| seen.limits),
+            limits: self.sender.as_ref().map(|state| state.limits),
             account: self.account.clone(),
             negotiated: self.negotiated(scenario, flow),
             unavailable: unavailable
@@ -256,7 +256,7 @@ impl FlowOutcome {
                 .collect(),
             application: None,
             time_sequence: None,
-            looks: self.looks,
+            samples: self.samples,
             theory: None,
             meter: Some(&self.meter),
         };
@@ -272,7 +272,7 @@ impl FlowOutcome {
         let [sender_granted, receiver_granted] = &self.granted;
         match (&receiver.detail, receiver_granted) {
             (Detail::Kernel(view, has), Some(granted)) => {
-                let largest = self.looks.iter().map(|look| look.rwnd);
+                let largest = self.samples.iter().map(|sample| sample.rwnd);
                 let largest = largest.max().unwrap_or(Bytes::ZERO).max(sender.rwnd);
                 let asked = KernelNegotiation {
                     scenario,

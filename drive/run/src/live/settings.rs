@@ -73,11 +73,11 @@ pub(super) fn is_known(name: &str) -> bool {
 }
 
 /// Returns the kernel settings that the plan sets: names and values.
-pub(super) fn said(host: &Host) -> impl Iterator<Item = (&'static str, String)> {
+pub(super) fn set_by_plan(host: &Host) -> impl Iterator<Item = (&'static str, String)> {
     let profile = &host.profile;
-    let is_said = |known: &&Known| host.settings.contains(&known.name);
-    let said = KNOWN.iter().filter(is_said);
-    said.map(|known| (known.sysctl, (known.value)(profile).to_string()))
+    let is_set = |known: &&Known| host.settings.contains(&known.name);
+    let set_by_plan = KNOWN.iter().filter(is_set);
+    set_by_plan.map(|known| (known.sysctl, (known.value)(profile).to_string()))
 }
 
 /// The kernel's name of a congestion control.
@@ -108,13 +108,16 @@ mod tests {
                     [sender]\nstack = \"kernel\"\nsack = false\ntlp = false\ntso_win_divisor = 0\n";
         let plan = gigatcp_plan::parse("p", text.as_bytes(), &[]).unwrap();
         let scenario = &plan.series[0].scenario;
-        let said: Vec<_> = said(&scenario.sender).collect();
+        let set_by_plan: Vec<_> = set_by_plan(&scenario.sender).collect();
         let expected = [
             ("net.ipv4.tcp_sack", "0"),
             ("net.ipv4.tcp_early_retrans", "0"),
             ("net.ipv4.tcp_tso_win_divisor", "0"),
         ];
-        assert_eq!(said, expected.map(|(name, value)| (name, value.to_owned())));
-        assert_eq!(super::said(&scenario.receiver).count(), 0);
+        assert_eq!(
+            set_by_plan,
+            expected.map(|(name, value)| (name, value.to_owned()))
+        );
+        assert_eq!(super::set_by_plan(&scenario.receiver).count(), 0);
     }
 }

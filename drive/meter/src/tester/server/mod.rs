@@ -7,13 +7,14 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `hall.rs` | clients that are pending, waiting and running, of either protocol |
+//! | `client_table.rs` | clients that are pending, waiting and running, of either protocol |
 //! | `iperf3.rs` | cookies, parameters, and data connections at the same port |
-//! | `nuttcp.rs` | requests, and data connections at separate ports |
+//! | `nuttcp.rs`, `requested.rs` | requests, and data connections at separate ports |
 
-mod hall;
+mod client_table;
 mod iperf3;
 mod nuttcp;
+mod requested;
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
@@ -25,7 +26,7 @@ use socket2::{Domain, SockRef, Socket as RawSocket, Type};
 
 use super::admission::Admission;
 use super::outcome::{Interval, Outcome};
-use hall::Hall;
+use client_table::ClientTable;
 
 /// Maximum of connections that wait to be accepted.
 const BACKLOG: i32 = 4096;
@@ -236,16 +237,16 @@ impl Server {
     /// # Errors
     /// The system's error of the listening sockets.
     pub fn run(&self, stops: &dyn Fn() -> bool, notify: &Arc<Notify>) -> io::Result<()> {
-        let mut hall = Hall::new(self, notify.clone())?;
+        let mut table = ClientTable::new(self, notify.clone())?;
         let result = loop {
-            if stops() || (self.config.one_off && hall.has_served()) {
+            if stops() || (self.config.one_off && table.has_served()) {
                 break Ok(());
             }
-            if let Err(error) = hall.step() {
+            if let Err(error) = table.step() {
                 break Err(error);
             }
         };
-        hall.end();
+        table.end();
         result
     }
 }
