@@ -37,5 +37,12 @@ pub mod tap;
 mod theory;
 pub mod watch;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use run::{Backend, Job, Progress, Refusal, run};
 pub use store::{ResultDirectory, StoreError};
+
+/// Locks `mutex`, even after a thread that held it has failed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -4,7 +4,7 @@
 //! Out of scope: limits measured by the engine, which no capture shows; the record has them in
 //! `limits`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gigatcp_analyze::{Analyzer, Connections, Diagnosis};
 use gigatcp_flows::{Observed, Side};
@@ -14,6 +14,8 @@ use gigatcp_sim::address::endpoints;
 use gigatcp_sim::packet::Packet;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Phantom, Segment};
+
+use crate::lock;
 
 /// Port of the first sender, in virtual time and live. Each further flow has the next port.
 pub const FIRST_PORT: u16 = 40_000;
@@ -25,7 +27,7 @@ pub struct WatchTap(Arc<Mutex<Analyzer>>);
 impl WatchTap {
     /// Writes the diagnosis of each flow into its record.
     pub fn diagnose(&self, flows: &mut [FlowRecord]) {
-        let analyzer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let analyzer = lock(&self.0);
         diagnose(analyzer.connections(), flows);
     }
 }
@@ -35,7 +37,7 @@ impl Tap for WatchTap {
         let (true, Some(segment)) = (at_sender, packet.segment()) else {
             return;
         };
-        let mut analyzer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut analyzer = lock(&self.0);
         let endpoints = endpoints(packet.ip.version(), packet.flow, packet.reverse());
         let mut see = |segment: &Segment<Phantom>| {
             let observed = Observed::of_segment(now, endpoints, segment.ident, segment);

@@ -118,7 +118,7 @@ pub struct Span {
 }
 
 /// Attribution of a sender's whole time.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Attribution {
     /// Time by cause; adds up to the time since the connection was opened.
     pub spent: ByCause,

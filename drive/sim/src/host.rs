@@ -22,7 +22,6 @@
 mod card;
 mod clusters;
 mod datagram;
-mod held;
 mod listening;
 mod processor;
 mod socket;
@@ -40,8 +39,8 @@ use gigatcp_wire::{IcmpError, Phantom};
 
 use crate::address::connection_hash;
 use crate::config::{HostConfig, Reader, Scheduling};
-use crate::fragments::Reassembly;
 use crate::packet::{Content, Packet};
+use crate::reassembly::Reassembly;
 use card::Card;
 pub use datagram::{DatagramSink, DatagramSource};
 use listening::Listening;
@@ -273,14 +272,6 @@ impl Host {
         self.sockets.len()
     }
 
-    /// Returns whether a socket with this number exists.
-    #[must_use]
-    #[inline]
-    pub fn has_socket(&self, number: u32) -> bool {
-        let socket = self.sockets.get(number as usize);
-        socket.is_some_and(|socket| socket.flow != u32::MAX)
-    }
-
     /// Returns a socket.
     #[must_use]
     #[inline]
@@ -305,7 +296,7 @@ impl Host {
     /// Returns whether a CPU or the network card has work for a socket. Once that is done the
     /// socket acts again.
     #[must_use]
-    pub fn is_busy_with(&self, socket: u32) -> bool {
+    pub(crate) fn is_busy_with(&self, socket: u32) -> bool {
         let mut inboxes = self.processors.iter().flat_map(|one| &one.inbox);
         self.has_task_of(socket)
             || inboxes.any(|frame| frame.socket == socket)
@@ -328,12 +319,6 @@ impl Host {
     #[must_use]
     pub fn link(&self) -> Option<&Hop<Packet>> {
         self.link.as_ref()
-    }
-
-    /// Returns whether a connection of the host has failed.
-    #[must_use]
-    pub fn has_failed(&self) -> bool {
-        self.sockets.iter().any(Socket::has_failed)
     }
 
     /// Returns whether packets wait for the CPU or the network card to send them.

@@ -147,15 +147,8 @@ impl Ledger {
         }
     }
 
-    /// Records the drop of a segment of this flow.
-    pub(crate) fn on_lost(&mut self, packet: &Packet, cause: Cause) {
-        if let Some(end) = packet.end_of_data() {
-            self.losses.on_lost(end, cause);
-        }
-    }
-
     /// Records the drop of a segment that ends before the stream offset `end`.
-    pub(crate) fn on_lost_before(&mut self, end: u64, cause: Cause) {
+    pub(crate) fn on_lost(&mut self, end: u64, cause: Cause) {
         self.losses.on_lost(end, cause);
     }
 

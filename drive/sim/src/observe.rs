@@ -1,9 +1,8 @@
-//! Records of each sender of a simulation: samples at regular intervals, the limited-by timeline,
-//! and time-sequence data.
+//! Records of each sender of a simulation: samples at regular intervals, and time-sequence data.
 
 use std::collections::VecDeque;
 
-use gigatcp_events::{Limit, Phase};
+use gigatcp_events::Phase;
 use gigatcp_path::{Counters, Tally, Waited};
 use gigatcp_tcp::Connection;
 use gigatcp_tcp::connection::Info;
@@ -28,36 +27,17 @@ pub struct Sample {
     pub retransmitted: u64,
     /// Bytes the receiving application has read so far.
     pub delivered: u64,
-    /// The limit that held longest since the previous sample.
-    pub limit: Limit,
 }
 
-/// Samples of one flow.
-#[derive(Clone, Debug, Default)]
-pub struct Samples {
-    taken: Vec<Sample>,
-    spent: [Duration; Limit::ALL.len()],
-}
-
-impl Samples {
-    /// Takes a sample.
-    pub fn take(&mut self, now: Instant, sender: &Connection<Phantom>, delivered: u64) {
-        let spent = sender.limits().all(now);
-        let longest = Limit::longest_between(&self.spent, &spent);
-        self.spent = spent;
-        self.taken.push(Sample {
-            at: now,
+impl Sample {
+    /// Samples a sender, whose receiving application has read `delivered` bytes.
+    pub(crate) fn of(sender: &Connection<Phantom>, at: Instant, delivered: u64) -> Self {
+        Self {
+            at,
             info: sender.info(),
             retransmitted: sender.counters().retransmitted_segments,
             delivered,
-            limit: longest,
-        });
-    }
-
-    /// Returns all samples, oldest first.
-    #[must_use]
-    pub fn as_slice(&self) -> &[Sample] {
-        &self.taken
+        }
     }
 }
 

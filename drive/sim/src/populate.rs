@@ -121,18 +121,27 @@ impl Population {
             false => format!("{end} {number}"),
             true => format!("{end} of {}", flow.name),
         });
-        let mut host = |named: Option<usize>, own: &HostConfig, name: &str| match named {
-            Some(named) => Ok(named as u32),
-            None => {
-                self.hosts
-                    .push(Host::new(own, is_shared, name, config.seed)?);
-                Ok(self.hosts.len() as u32 - 1)
-            }
-        };
+        let mut host = |named, own, name| self.host(named, own, is_shared, name, config.seed);
         Ok([
             host(flow.from, &sender, &names[0])?,
             host(flow.to, &flow.receiver, &names[1])?,
         ])
+    }
+
+    /// Returns the number of the host with the number `named`, or else of a new one of its own.
+    fn host(
+        &mut self,
+        named: Option<usize>,
+        own: &HostConfig,
+        is_shared: bool,
+        name: &str,
+        seed: u64,
+    ) -> Result<u32, ConfigError> {
+        if let Some(named) = named {
+            return Ok(named as u32);
+        }
+        self.hosts.push(Host::new(own, is_shared, name, seed)?);
+        Ok(self.hosts.len() as u32 - 1)
     }
 
     /// Adds a source of datagrams and its sink.
@@ -143,13 +152,9 @@ impl Population {
         number: usize,
         route: u16,
     ) -> Result<(), ConfigError> {
-        let mut host = |named: Option<usize>, own: &HostConfig, end: &str| match named {
-            Some(named) => Ok(named as u32),
-            None => {
-                let name = format!("{end} of {}", datagrams.name);
-                self.hosts.push(Host::new(own, true, &name, config.seed)?);
-                Ok(self.hosts.len() as u32 - 1)
-            }
+        let mut host = |named, own, end| {
+            let name = format!("{end} of {}", datagrams.name);
+            self.host(named, own, true, &name, config.seed)
         };
         let from = host(datagrams.from, &datagrams.sender, "source")?;
         let to = host(datagrams.to, &datagrams.receiver, "sink")?;

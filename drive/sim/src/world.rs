@@ -21,7 +21,7 @@ use crate::config::WorldConfig;
 use crate::ends::{Ends, Place};
 use crate::host::{Host, Socket};
 use crate::ledger::{self, End, FlowState, Ledger};
-use crate::observe::{LinkSamples, Samples, Sequence};
+use crate::observe::{LinkSamples, Sample, Sequence};
 use crate::outcome::{Endpoint, FlowOutcome, Outcome};
 use crate::packet::{Content, Packet, headers};
 use crate::populate::Population;
@@ -73,7 +73,7 @@ pub struct World {
     unfinished: usize,
     finished_at: Vec<Option<Instant>>,
     next_sample: Instant,
-    samples: Vec<Samples>,
+    samples: Vec<Vec<Sample>>,
     link_samples: Vec<LinkSamples>,
     sequences: Vec<Option<Sequence>>,
     /// Accounts of the senders; empty if not requested.
@@ -114,7 +114,7 @@ impl World {
             unfinished: flows,
             finished_at: vec![None; flows],
             next_sample: Instant::FAR_FUTURE,
-            samples: vec![Samples::default(); flows],
+            samples: vec![Vec::new(); flows],
             link_samples: vec![LinkSamples::default(); links],
             sequences: connections
                 .iter()
@@ -312,8 +312,9 @@ impl World {
         if let Some(ledger) = self.ledgers.get_mut(packet.flow as usize)
             && !packet.reverse()
             && let Some(cause) = ledger::cause_of(cause, tells_too_big)
+            && let Some(end) = packet.end_of_data()
         {
-            ledger.on_lost(packet, cause);
+            ledger.on_lost(end, cause);
         }
         if self.config.observe.fingerprint {
             let cause = cause.index() as u64 + 1;
@@ -481,7 +482,7 @@ impl World {
             if let Some(ledger) = self.ledgers.get_mut(lost.flow as usize)
                 && !lost.reverse
             {
-                ledger.on_lost_before(lost.end, lost.cause);
+                ledger.on_lost(lost.end, lost.cause);
             }
         }
         if !self.hosts[host].is_shared() {
@@ -580,7 +581,7 @@ impl World {
                 && connection.established_at().is_some()
                 && self.finished_at[flow].is_none()
             {
-                self.samples[flow].take(self.now, connection, delivered);
+                self.samples[flow].push(Sample::of(connection, self.now, delivered));
             }
         }
         self.sample_links();

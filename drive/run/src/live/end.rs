@@ -271,7 +271,7 @@ impl End {
         match self {
             Self::Engine(stream) => {
                 let measured = stream.measure()?;
-                let (info, counters) = (measured.info, measured.counters);
+                let info = measured.info;
                 Some(EndState {
                     at: measured.at,
                     cwnd: info.cwnd,
@@ -280,16 +280,7 @@ impl End {
                     flight: info.flight_size,
                     srtt: info.srtt,
                     min_rtt: info.min_rtt,
-                    counts: Counts {
-                        segments_sent: counters.data_segments_sent,
-                        retransmitted: counters.retransmitted_segments,
-                        fast_retransmits: counters.fast_retransmits,
-                        timeouts: counters.timeouts,
-                        loss_events: counters.loss_events,
-                        marked: info.ecn.delivered_ce,
-                        mark_reductions: counters.ecn_reductions,
-                        acks_sent: counters.acks_sent,
-                    },
+                    counts: Counts::of_engine(&measured.counters, &info),
                     limits: measured.limits,
                     failure: measured.failure.map(|failure| failure.to_string()),
                     detail: Detail::Engine(Box::new(info)),

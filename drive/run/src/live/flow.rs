@@ -2,7 +2,7 @@
 //! state of both for the observer.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::Duration as Span;
 
@@ -17,6 +17,7 @@ use super::pattern::{self, PIECE};
 use super::settings::kernel_name;
 use super::testbed::Testbed;
 use super::{LiveError, now};
+use crate::lock;
 
 /// First ports of senders and of receivers, as in virtual time.
 const PORTS: [u16; 2] = [40_000, 5001];
@@ -68,10 +69,6 @@ pub(super) struct ThreadResults {
     pub(super) meter: Meter,
     /// CPU time of writer and reader.
     pub(super) busy: [Duration; 2],
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the CPU time of the calling thread.

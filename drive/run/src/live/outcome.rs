@@ -270,18 +270,18 @@ impl FlowOutcome {
             return list;
         };
         let [sender_granted, receiver_granted] = &self.granted;
+        let kernel = |granted, view, has| KernelNegotiation {
+            scenario,
+            flow,
+            granted,
+            view,
+            has,
+        };
         match (&receiver.detail, receiver_granted) {
             (Detail::Kernel(view, has), Some(granted)) => {
                 let largest = self.samples.iter().map(|sample| sample.rwnd);
                 let largest = largest.max().unwrap_or(Bytes::ZERO).max(sender.rwnd);
-                let asked = KernelNegotiation {
-                    scenario,
-                    flow,
-                    granted,
-                    view,
-                    has,
-                };
-                list.extend(asked.of_receiver(largest, sender.min_rtt));
+                list.extend(kernel(granted, view, has).of_receiver(largest, sender.min_rtt));
             }
             (Detail::Engine(info), _) => {
                 list.extend(negotiated::receive_buffer(
@@ -295,14 +295,7 @@ impl FlowOutcome {
         }
         match (&sender.detail, sender_granted) {
             (Detail::Kernel(view, has), Some(granted)) => {
-                let asked = KernelNegotiation {
-                    scenario,
-                    flow,
-                    granted,
-                    view,
-                    has,
-                };
-                list.extend(asked.of_sender());
+                list.extend(kernel(granted, view, has).of_sender());
             }
             (Detail::Engine(info), _) => {
                 list.extend(negotiated::send_buffer(scenario, flow, info));

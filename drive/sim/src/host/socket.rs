@@ -166,11 +166,6 @@ impl Socket {
         self.connection.as_deref()
     }
 
-    /// Returns the engine, to take its events.
-    pub fn connection_mut(&mut self) -> Option<&mut Connection<Phantom>> {
-        self.connection.as_deref_mut()
-    }
-
     /// Returns the tester's meter.
     #[must_use]
     pub fn meter(&self) -> &Meter {

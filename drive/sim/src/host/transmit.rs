@@ -202,15 +202,8 @@ impl Host {
             && let Some((packet, cause)) = link.poll_dropped()
         {
             let told = link.told_mtu();
-            if let Some(end) = packet.end_of_data()
-                && let Some(cause) = cause_of(cause, told.is_some())
-            {
-                self.lost.push(LostSegment {
-                    flow: packet.flow,
-                    reverse: packet.reverse(),
-                    end,
-                    cause,
-                });
+            if let Some(cause) = cause_of(cause, told.is_some()) {
+                self.lost.extend(LostSegment::of(&packet, cause));
             }
             if let (DropCause::TooBig, Some(mtu)) = (cause, told)
                 && let Some(answer) = packet.too_big(mtu, packet.route(), 0)
