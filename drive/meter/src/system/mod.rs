@@ -1,6 +1,8 @@
 //! System functions for the tester beyond `std` and `socket2`: Linux directly, other Unixes and
 //! Windows with the same names, as far as they have them.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
 use gigatcp_units::Bytes;
 
 #[cfg(target_os = "linux")]
@@ -44,6 +46,14 @@ pub(crate) const NO_BUFFERS: i32 = match () {
     () if cfg!(windows) => 10_055,
     () => 55,
 };
+
+/// Returns the unspecified address of the family of `peer`.
+pub(crate) fn any_address(peer: SocketAddr) -> IpAddr {
+    match peer {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    }
+}
 
 /// Returns the third values of `tcp_rmem` and `tcp_wmem`, then `rmem_max` and `wmem_max`.
 pub(crate) fn buffer_limits() -> [Option<Bytes>; 4] {

@@ -26,6 +26,7 @@ use super::socket::Socket;
 use super::stream::Stream;
 use super::traffic::{Ends, Progress, Traffic};
 use super::wire::{Arrival, QUEUED_AFTER, Wire};
+use crate::system::any_address;
 
 /// Wait for the server's reason for resetting a stream: it arrives on another connection.
 const LAST_WORDS: Duration = Duration::from_millis(200);
@@ -89,14 +90,8 @@ struct Test<'a> {
 
 impl<'a> Test<'a> {
     fn connect(request: &'a Request) -> Result<Self, TestError> {
-        let (stream, server) = control_connection(request)?;
-        let action = || "set up the control connection".to_owned();
-        let failed = |cause| TestError::Socket {
-            action: action(),
-            cause,
-        };
-        options::apply_to_control(SockRef::from(&stream)).map_err(failed)?;
-        let control_mss = options::mss(&SockRef::from(&stream)).unwrap_or(0);
+        let (wire, server) = control_connection(request)?;
+        let control_mss = options::mss(&SockRef::from(wire.stream())).unwrap_or(0);
         let mut parameters = request.parameters.clone();
         let block = request::block_size(&parameters, control_mss);
         parameters.len = Some(block as u32);
@@ -107,9 +102,8 @@ impl<'a> Test<'a> {
             told.congestion = None;
         }
         let cookie = Cookie::from_random(random());
-        let action = || "ping: net.ipv4.ping_group_range excludes this user".to_owned();
         let pings = Pings::start(server, request.latency).map_err(|cause| TestError::Socket {
-            action: action(),
+            action: "ping: net.ipv4.ping_group_range excludes this user".into(),
             cause,
         })?;
         std::thread::sleep(latency::idle_time(request.latency));
@@ -120,7 +114,7 @@ impl<'a> Test<'a> {
             request,
             client: Client::new(cookie, told),
             cookie,
-            wire: Wire::new(stream).map_err(failed)?,
+            wire,
             server,
             control_mss,
             traffic,
@@ -381,7 +375,7 @@ fn private(transport: Transport, offload: Offload) -> Value {
 }
 
 /// Resolves the server and connects to the first address that answers.
-pub(super) fn control_connection(request: &Request) -> Result<(TcpStream, SocketAddr), TestError> {
+pub(super) fn control_connection(request: &Request) -> Result<(Wire, SocketAddr), TestError> {
     let unresolved = |cause| TestError::Unresolved {
         host: request.host.clone(),
         cause,
@@ -391,7 +385,14 @@ pub(super) fn control_connection(request: &Request) -> Result<(TcpStream, Socket
     let mut last = unresolved(None);
     for to in addresses.filter(|address| request.allows(address)) {
         match connect_control(request, to) {
-            Ok(stream) => return Ok((stream, to)),
+            Ok(stream) => {
+                let failed = |cause| TestError::Socket {
+                    action: "set up the control connection".into(),
+                    cause,
+                };
+                options::apply_to_control(SockRef::from(&stream)).map_err(failed)?;
+                return Ok((Wire::new(stream).map_err(failed)?, to));
+            }
             Err(cause) => last = TestError::Connect { to, cause },
         }
     }
@@ -415,20 +416,12 @@ pub(super) fn bind(
     if let Some(device) = &request.bind_dev {
         options::bind_device(socket, device)?;
     }
-    let any = SocketAddr::new(
-        match to {
-            SocketAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
-        },
-        port.unwrap_or(0),
-    );
-    let from = match request.bind {
-        Some(address) => SocketAddr::new(address, port.unwrap_or(0)),
-        None if port.is_some() => any,
-        None => return Ok(()),
-    };
+    if request.bind.is_none() && port.is_none() {
+        return Ok(());
+    }
+    let from = request.bind.unwrap_or_else(|| any_address(to));
     socket.set_reuse_address(true)?;
-    socket.bind(&from.into())
+    socket.bind(&SocketAddr::new(from, port.unwrap_or(0)).into())
 }
 
 /// Returns random bytes for a cookie, from the system's random source.

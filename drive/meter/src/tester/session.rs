@@ -173,7 +173,7 @@ pub(super) fn serve(
         }
         step(&mut served, &mut traffic, report);
     };
-    if traffic.started_at.is_some() && traffic.measured().is_zero() {
+    if traffic.started_at.is_some() && traffic.measured.is_zero() {
         traffic.stop(report);
     }
     let cut_short = (end != ServerEnd::Done).then(|| end.to_string());

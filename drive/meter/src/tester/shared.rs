@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gigatcp_protocol::iperf3::Parameters;
 
 use super::budget::Budget;
-use super::request::{self, Offload};
+use super::request::Offload;
 use super::switch::Switch;
 
 /// State shared by the threads of a test.
@@ -20,11 +20,4 @@ pub(super) struct Shared {
     pub(super) processor: Option<usize>,
     /// Whether GSO and GRO are used for datagrams.
     pub(super) offload: Offload,
-}
-
-impl Shared {
-    /// Returns whether the test ends with an amount of data.
-    pub(super) fn is_budgeted(&self) -> bool {
-        request::budget(&self.parameters, self.block).is_some()
-    }
 }

@@ -110,6 +110,11 @@ impl Stream {
         }
     }
 
+    /// Returns the bytes that it has sent or received.
+    pub(super) fn bytes(&self) -> u64 {
+        self.counters.bytes.load(Ordering::Acquire)
+    }
+
     /// Returns the CPU time of the thread: user and system.
     pub(super) fn cpu(&self) -> [Duration; 2] {
         let micros = |index: usize| self.counters.cpu[index].load(Ordering::Acquire);

@@ -57,7 +57,7 @@ use crate::flow_result::FlowSample;
 use account::{FlowView, LiveAccount, RunState};
 use end::EndState;
 use flow::{Running, ThreadResults};
-use outcome::{FlowOutcome, Outcome, Queues};
+use outcome::{Outcome, Queues};
 use testbed::Testbed;
 
 /// Interval at which the end of the run is checked.
@@ -154,20 +154,20 @@ pub(crate) fn run(
     let stolen = ProcessorTicks::now()
         .zip(ticks)
         .and_then(|(after, before)| after.stolen_since(before));
-    let flows: Vec<FlowOutcome> = running
+    let began = testbed.emulator.began();
+    let end = Instant::ZERO + watched.end.saturating_since(began);
+    let flows = running
         .iter()
-        .zip(watched.samples)
+        .zip(watched.samples.into_iter().zip(watched.attributions))
         .zip(watched.last)
-        .zip(watched.attributions)
-        .zip(results)
-        .map(|((((flow, samples), last), account), results)| {
-            outcome::of_flow(&testbed, flow, (samples, account), last, results)
+        .zip(&results)
+        .map(|(((flow, observed), last), results)| {
+            outcome::flow_record((&testbed, scenario, flow), observed, last, results, end)
         })
         .collect();
     drop(running);
-    let began = testbed.emulator.began();
     let outcome = Outcome {
-        end: Instant::ZERO + watched.end.saturating_since(began),
+        end,
         was_stopped: watched.was_stopped,
         samples_late: watched.late,
         queues: watched.queues,

@@ -1,14 +1,15 @@
 //! Converts the results of a run in real time to a record, in the form of virtual time.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use gigatcp_emulate::{Side, Snapshot, Way};
 use gigatcp_linux::process::kernel_name;
-use gigatcp_meter::Granted;
-use gigatcp_plan::{Flow, Scenario, Series, Stack};
-use gigatcp_record::{DirectionRecord, HopRecord, LiveRecord, Negotiated, SeriesRecord};
+use gigatcp_plan::{Scenario, Series, Stack};
+use gigatcp_record::{
+    DirectionRecord, FlowRecord, HopRecord, LiveRecord, Negotiated, SeriesRecord,
+};
 use gigatcp_sim::account::Attribution;
-use gigatcp_sim::meter::Meter;
 use gigatcp_sim::observe::LinkSamples;
 use gigatcp_units::{Bytes, Duration, Instant};
 
@@ -57,62 +58,121 @@ pub(super) struct Outcome {
     pub(super) processor: Option<usize>,
     /// Share of CPU time stolen from the machine.
     pub(super) stolen: Option<f64>,
-    pub(super) flows: Vec<FlowOutcome>,
+    pub(super) flows: Vec<FlowRecord>,
     pub(super) testbed_result: TestbedResult,
 }
 
-/// Results of a flow; times are from the start of the run.
-pub(super) struct FlowOutcome {
-    established: Option<Instant>,
-    end: Option<Instant>,
-    meter: Meter,
-    busy: [Duration; 2],
-    samples: Vec<FlowSample>,
-    account: Option<Attribution>,
-    sender: Option<EndState>,
-    receiver: Option<EndState>,
-    /// Options that kernels granted their sockets, sender and receiver.
-    granted: [Option<Granted>; 2],
-    failure: Option<String>,
-}
-
-/// Collects the results of a flow that has ended.
-pub(super) fn of_flow(
-    testbed: &Testbed,
-    flow: &Running<'_>,
+/// Returns the record of a flow that has ended, of a run that ends at `run_end`.
+///
+/// Times are from the start of the run. `sender` is the last state of the sender.
+pub(super) fn flow_record(
+    (testbed, scenario, running): (&Testbed, &Scenario, &Running<'_>),
     (samples, account): (Vec<FlowSample>, Option<Attribution>),
-    last: Option<EndState>,
-    results: ThreadResults,
-) -> FlowOutcome {
+    sender: Option<EndState>,
+    results: &ThreadResults,
+    run_end: Instant,
+) -> FlowRecord {
+    let flow = running.flow;
     let began = testbed.emulator.began();
     let since_start = |at: Instant| Instant::ZERO + at.saturating_since(began);
-    let end = flow.state_at_end().map(|state| since_start(state.at));
-    let opened = [flow.sender.get(), flow.receiver.get()];
-    let granted = opened.map(|opened| match opened.map(|opened| &opened.end) {
-        Some(End::Kernel(_, granted)) => Some(granted.clone()),
-        _ => None,
-    });
+    let end = running.state_at_end().map(|state| since_start(state.at));
+    let receiver = running.receiver.get();
+    let receiver = receiver.and_then(|Opened { end, .. }| end.sample(None));
+    let unavailable: &[&str] = match scenario.sender.stack {
+        Stack::Kernel => &["fast_retransmits", "loss_events", "mark_reductions"],
+        Stack::Engine => &[],
+    };
+    let congestion = match sender.as_ref().map(|state| &state.detail) {
+        Some(Detail::Kernel(_, has)) => has.congestion.clone(),
+        _ => flow.congestion.name().to_owned(),
+    };
+    let negotiated = match (&sender, &receiver) {
+        (Some(sender), Some(receiver)) => {
+            let largest = samples.iter().map(|sample| sample.rwnd).max();
+            let largest = largest.unwrap_or(Bytes::ZERO).max(sender.rwnd);
+            negotiated_options((scenario, running), [sender, receiver], largest)
+        }
+        _ => Vec::new(),
+    };
     let [writer, reader] = results.busy;
-    let failure = last.as_ref().and_then(|state| state.failure.clone());
-    FlowOutcome {
-        established: flow.sender.get().map(|opened| since_start(opened.at)),
-        end,
-        meter: results.meter,
+    let failure = sender.as_ref().and_then(|state| state.failure.clone());
+    let result = FlowResult {
+        flow,
+        congestion,
+        profiles: [Side::Client, Side::Server].map(|side| profile(scenario, side)),
+        established: running.sender.get().map(|opened| since_start(opened.at)),
+        end: end.unwrap_or(run_end),
+        is_finished: end.is_some(),
+        group: flow.group.clone(),
+        omit: scenario.tester.omit,
+        counts: Counts {
+            acks_sent: receiver.map_or(0, |state| state.counts.acks_sent),
+            ..sender
+                .as_ref()
+                .map(|state| state.counts)
+                .unwrap_or_default()
+        },
+        // An abort at the end of the run is not a failure of the connection.
+        failure: running.failure().or(failure),
+        rings: Vec::new(),
+        host_drops: BTreeMap::new(),
         busy: [
             writer + testbed.engine_busy(Side::Client),
             reader + testbed.engine_busy(Side::Server),
         ],
-        samples,
+        links: [None; 2],
+        limits: sender.map(|state| state.limits),
         account,
-        // An abort at the end of the run is not a failure of the connection.
-        failure: flow.failure().or(failure),
-        sender: last,
-        receiver: flow
-            .receiver
-            .get()
-            .and_then(|Opened { end, .. }| end.sample(None)),
+        negotiated,
+        unavailable: unavailable.iter().map(|&field| field.to_owned()).collect(),
+        application: None,
+        time_sequence: None,
+        samples,
+        theory: None,
+        meter: Some(&results.meter),
+    };
+    result.into_record()
+}
+
+/// Returns the requested and effective options of both ends.
+///
+/// `largest` is the largest window that the sender has seen.
+fn negotiated_options(
+    (scenario, running): (&Scenario, &Running<'_>),
+    [sender, receiver]: [&EndState; 2],
+    largest: Bytes,
+) -> Vec<Negotiated> {
+    let flow = running.flow;
+    let end = |opened: &OnceLock<Opened>| opened.get().map(|opened| opened.end.clone());
+    let kernel = |granted, view, has| KernelNegotiation {
+        scenario,
+        flow,
         granted,
+        view,
+        has,
+    };
+    let mut list = match (&receiver.detail, &end(&running.receiver)) {
+        (Detail::Kernel(view, has), Some(End::Kernel(_, granted))) => {
+            kernel(granted, view, has).of_receiver(largest, sender.min_rtt)
+        }
+        (Detail::Engine(info), _) => {
+            negotiated::receive_buffer(scenario, flow, info, sender.min_rtt)
+                .into_iter()
+                .collect()
+        }
+        (Detail::Kernel(..), _) => Vec::new(),
+    };
+    match (&sender.detail, &end(&running.sender)) {
+        (Detail::Kernel(view, has), Some(End::Kernel(_, granted))) => {
+            list.extend(kernel(granted, view, has).of_sender());
+        }
+        (Detail::Engine(info), _) => {
+            list.extend(negotiated::send_buffer(scenario, flow, info));
+            list.extend(negotiated::segment_size(scenario, flow, info));
+        }
+        (Detail::Kernel(..), _) => {}
     }
+    list
 }
 
 impl Outcome {
@@ -120,30 +180,18 @@ impl Outcome {
         let scenario = &series.scenario;
         let live = self.live_record(scenario);
         let ways = &self.testbed_result.snapshot.ways;
-        let hops: Vec<HopRecord> = [
-            hop_records(
-                &ways[0],
-                &self.queues.ways[0],
-                scenario.sender.link.is_some(),
-            ),
-            hop_records(
-                &ways[1],
-                &self.queues.ways[1],
-                scenario.receiver.link.is_some(),
-            ),
-        ]
-        .concat();
+        let hosts = [&scenario.sender, &scenario.receiver];
+        let hops = [0, 1].map(|way| {
+            let has_link = hosts[way].link.is_some();
+            hop_records(&ways[way], &self.queues.ways[way], has_link)
+        });
         let packets = ways.iter().map(|way| way.delivered().packets).sum();
-        let end = self.end;
-        let flows = scenario.flows.iter().zip(self.flows);
         SeriesRecord {
             partial: self.was_stopped,
-            duration_ns: end.as_nanos(),
+            duration_ns: self.end.as_nanos(),
             packets,
-            flows: flows
-                .map(|(flow, found)| found.found(scenario, flow, end))
-                .collect(),
-            hops,
+            flows: self.flows,
+            hops: hops.concat(),
             live: Some(live),
             ..flow_result::head(series, repeat, seed)
         }
@@ -208,103 +256,6 @@ fn hop_records(way: &Way, samples: &[LinkSamples], has_link: bool) -> Vec<HopRec
         }
     })
     .collect()
-}
-
-impl FlowOutcome {
-    fn found(self, scenario: &Scenario, flow: &Flow, end: Instant) -> gigatcp_record::FlowRecord {
-        let counts = self.sender.as_ref().map(|state| state.counts);
-        let acks_sent = self
-            .receiver
-            .as_ref()
-            .map_or(0, |state| state.counts.acks_sent);
-        let kernel_sends = scenario.sender.stack == Stack::Kernel;
-        let unavailable: &[&str] = match kernel_sends {
-            true => &["fast_retransmits", "loss_events", "mark_reductions"],
-            false => &[],
-        };
-        let congestion = match self.sender.as_ref().map(|state| &state.detail) {
-            Some(Detail::Kernel(_, has)) => has.congestion.clone(),
-            _ => flow.congestion.name().to_owned(),
-        };
-        let found = FlowResult {
-            flow,
-            congestion,
-            profiles: [
-                profile(scenario, Side::Client),
-                profile(scenario, Side::Server),
-            ],
-            established: self.established,
-            end: self.end.unwrap_or(end),
-            is_finished: self.end.is_some(),
-            group: flow.group.clone(),
-            omit: scenario.tester.omit,
-            counts: Counts {
-                acks_sent,
-                ..counts.unwrap_or_default()
-            },
-            failure: self.failure.clone(),
-            rings: Vec::new(),
-            host_drops: BTreeMap::new(),
-            busy: self.busy,
-            links: [None; 2],
-            limits: self.sender.as_ref().map(|state| state.limits),
-            account: self.account.clone(),
-            negotiated: self.negotiated(scenario, flow),
-            unavailable: unavailable
-                .iter()
-                .map(|field| (*field).to_owned())
-                .collect(),
-            application: None,
-            time_sequence: None,
-            samples: self.samples,
-            theory: None,
-            meter: Some(&self.meter),
-        };
-        found.into_record()
-    }
-
-    /// Returns the requested and effective options of both ends.
-    fn negotiated(&self, scenario: &Scenario, flow: &Flow) -> Vec<Negotiated> {
-        let mut list = Vec::new();
-        let (Some(sender), Some(receiver)) = (&self.sender, &self.receiver) else {
-            return list;
-        };
-        let [sender_granted, receiver_granted] = &self.granted;
-        let kernel = |granted, view, has| KernelNegotiation {
-            scenario,
-            flow,
-            granted,
-            view,
-            has,
-        };
-        match (&receiver.detail, receiver_granted) {
-            (Detail::Kernel(view, has), Some(granted)) => {
-                let largest = self.samples.iter().map(|sample| sample.rwnd);
-                let largest = largest.max().unwrap_or(Bytes::ZERO).max(sender.rwnd);
-                list.extend(kernel(granted, view, has).of_receiver(largest, sender.min_rtt));
-            }
-            (Detail::Engine(info), _) => {
-                list.extend(negotiated::receive_buffer(
-                    scenario,
-                    flow,
-                    info,
-                    sender.min_rtt,
-                ));
-            }
-            (Detail::Kernel(..), None) => {}
-        }
-        match (&sender.detail, sender_granted) {
-            (Detail::Kernel(view, has), Some(granted)) => {
-                list.extend(kernel(granted, view, has).of_sender());
-            }
-            (Detail::Engine(info), _) => {
-                list.extend(negotiated::send_buffer(scenario, flow, info));
-                list.extend(negotiated::segment_size(scenario, flow, info));
-            }
-            (Detail::Kernel(..), None) => {}
-        }
-        list
-    }
 }
 
 /// Returns the name of a host's TCP.

@@ -28,6 +28,8 @@ use gigatcp_live::{Scheduling, Stack, TunConfig, Wire};
 
 pub(super) use stream::EngineStream;
 
+use crate::system::any_address;
+
 /// The engine on its own TUN device, which is removed when this value is dropped.
 #[derive(Debug)]
 pub struct Engine {
@@ -114,11 +116,7 @@ impl Engine {
 
 /// Returns whether an address is one of this host. The kernel then uses the same as source.
 fn is_of_this_host(to: SocketAddr) -> bool {
-    let any: IpAddr = match to {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let from = UdpSocket::bind((any, 0)).and_then(|socket| {
+    let from = UdpSocket::bind((any_address(to), 0)).and_then(|socket| {
         socket.connect(to)?;
         socket.local_addr()
     });

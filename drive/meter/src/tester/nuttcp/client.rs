@@ -1,7 +1,7 @@
 //! Runs a whole test as nuttcp's client.
 
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,6 +26,7 @@ use super::figures;
 use super::link::Link;
 use super::requested;
 use super::transfer::{Transfer, TransferChange, port_of};
+use crate::system::any_address;
 use crate::system::fd::AsFd;
 use crate::system::poll;
 
@@ -373,11 +374,8 @@ impl<'a> Test<'a> {
 
     /// Waits for the first datagram of a sending server, whose source port is unknown.
     fn udp_from(&self, server: SocketAddr, stops: &dyn Fn() -> bool) -> io::Result<UdpSocket> {
-        let any = match server {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let at = SocketAddr::new(self.request.bind.unwrap_or(any), server.port());
+        let from = self.request.bind.unwrap_or_else(|| any_address(server));
+        let at = SocketAddr::new(from, server.port());
         let domain = Domain::for_address(server);
         let socket = options::socket(domain, &self.request.parameters)?;
         if let Some(device) = &self.request.bind_dev {
@@ -403,20 +401,16 @@ impl<'a> Test<'a> {
     }
 }
 
-/// Connects to the server, with the options of a control connection.
+/// Connects to the server.
 fn connect(request: &Request) -> Result<(Wire, SocketAddr), TestError> {
-    let (stream, server) = control_connection(request)?;
-    let failed = |cause| TestError::Socket {
+    let (wire, server) = control_connection(request)?;
+    // A byte of urgent data ends the data; it stays in line.
+    let inline = SockRef::from(wire.stream()).set_out_of_band_inline(true);
+    inline.map_err(|cause| TestError::Socket {
         action: "set up the control connection".into(),
         cause,
-    };
-    let socket = SockRef::from(&stream);
-    options::apply_to_control(socket).map_err(failed)?;
-    // A byte of urgent data ends the data; it stays in line.
-    SockRef::from(&stream)
-        .set_out_of_band_inline(true)
-        .map_err(failed)?;
-    Ok((Wire::new(stream).map_err(failed)?, server))
+    })?;
+    Ok((wire, server))
 }
 
 fn outcome(request: &Request, transfer: &Transfer, control_mss: u32) -> Outcome {

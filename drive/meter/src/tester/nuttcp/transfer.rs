@@ -243,7 +243,7 @@ impl Transfer {
 
     /// Returns the time over which this end sent or received.
     pub(super) fn duration(&self) -> units::Duration {
-        units::Duration::from_nanos(self.traffic.measured().as_nanos() as u64)
+        units::Duration::from_nanos(self.traffic.measured.as_nanos() as u64)
     }
 }
 
