@@ -16,7 +16,7 @@ use gigatcp_units::Bytes;
 use crate::View;
 
 /// Maximum wait for a connection before a call checks whether the run continues.
-const PATIENCE: Duration = Duration::from_millis(20);
+const MAX_WAIT: Duration = Duration::from_millis(20);
 
 /// Maximum of connections that wait to be accepted.
 const BACKLOG: i32 = 16;
@@ -85,11 +85,11 @@ fn grant(socket: &impl AsRawFd, settings: &SocketSettings) -> Result<(), MeterEr
         socket::set_congestion(socket, name)
             .map_err(failed(format!("use the congestion control {name}")))?;
     }
-    let wished = [
+    let requested = [
         (Buffer::Send, settings.send_buffer, "send"),
         (Buffer::Receive, settings.receive_buffer, "receive"),
     ];
-    for (which, octets, word) in wished {
+    for (which, octets, word) in requested {
         if let Some(octets) = octets {
             socket::set_buffer(socket, which, octets.as_u64())
                 .map_err(failed(format!("ask for a {word} buffer of {octets}")))?;
@@ -155,7 +155,7 @@ pub fn accept(
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(failed()(error)),
         }
-        poll::wait([(listener.as_fd(), interest)], Some(PATIENCE)).map_err(failed())?;
+        poll::wait([(listener.as_fd(), interest)], Some(MAX_WAIT)).map_err(failed())?;
     }
     Ok(None)
 }
@@ -200,7 +200,7 @@ fn await_connection(stream: &TcpStream, goes_on: impl Fn() -> bool) -> io::Resul
         write: true,
     };
     while goes_on() {
-        let [ready] = poll::wait([(stream.as_fd(), interest)], Some(PATIENCE))?;
+        let [ready] = poll::wait([(stream.as_fd(), interest)], Some(MAX_WAIT))?;
         if ready.write {
             return stream.take_error()?.map_or(Ok(true), Err);
         }

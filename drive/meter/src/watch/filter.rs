@@ -15,6 +15,8 @@ use std::net::{IpAddr, SocketAddr};
 use gigatcp_linux::owners::Process;
 use gigatcp_linux::sock_diag::STATES;
 
+use crate::tester::Network;
+
 /// Function that resolves the name of a host.
 pub type Resolve<'a> = &'a dyn Fn(&str) -> Vec<IpAddr>;
 
@@ -54,8 +56,8 @@ pub enum Ends {
 /// Set of addresses, and a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Addresses with the length of the prefix; empty: all.
-    addresses: Vec<(IpAddr, u8)>,
+    /// Networks; empty: all addresses.
+    networks: Vec<Network>,
     /// Port; `None`: all.
     port: Option<u16>,
 }
@@ -130,20 +132,9 @@ impl Filter {
 impl Place {
     fn has(&self, at: SocketAddr) -> bool {
         let is_port = self.port.is_none_or(|port| port == at.port());
-        let addresses = &self.addresses;
-        let is_in = |(address, length): &(IpAddr, u8)| is_in(at.ip(), *address, *length);
-        is_port && (addresses.is_empty() || addresses.iter().any(is_in))
+        let is_in = |network: &Network| network.contains(at.ip());
+        is_port && (self.networks.is_empty() || self.networks.iter().any(is_in))
     }
-}
-
-/// Returns whether the first `length` bits of two addresses of one family agree.
-fn is_in(one: IpAddr, other: IpAddr, length: u8) -> bool {
-    let bits = |address: IpAddr| match address {
-        IpAddr::V4(four) => (u128::from(four.to_bits()) << 96, true),
-        IpAddr::V6(six) => (six.to_bits(), false),
-    };
-    let ((one, four), (other, also_four)) = (bits(one), bits(other));
-    four == also_four && (length == 0 || (one ^ other) >> (128 - u32::from(length.min(128))) == 0)
 }
 
 struct Reader<'a> {
@@ -232,7 +223,7 @@ impl<'a> Reader<'a> {
         let port = word.trim_start_matches(':').parse();
         let port = port.map_err(|_| format!("`{word}` is not a port"))?;
         let place = Place {
-            addresses: Vec::new(),
+            networks: Vec::new(),
             port: Some(port),
         };
         Ok(Filter::At(ends, place))
@@ -284,7 +275,10 @@ impl<'a> Reader<'a> {
             }
         };
         Ok(Place {
-            addresses: addresses.into_iter().map(|one| (one, length)).collect(),
+            networks: addresses
+                .into_iter()
+                .map(|one| Network::new(one, length))
+                .collect(),
             port,
         })
     }

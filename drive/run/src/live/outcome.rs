@@ -1,7 +1,6 @@
 //! Converts the results of a run in real time to a record, in the form of virtual time.
 
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
 
 use gigatcp_emulate::{Side, Snapshot, Way};
 use gigatcp_linux::process::kernel_name;
@@ -143,7 +142,8 @@ fn negotiated_options(
     largest: Bytes,
 ) -> Vec<Negotiated> {
     let flow = running.flow;
-    let end = |opened: &OnceLock<Opened>| opened.get().map(|opened| opened.end.clone());
+    let ends = [&running.sender, &running.receiver];
+    let [sending, receiving] = ends.map(|opened| opened.get().map(|opened| &opened.end));
     let kernel = |granted, view, has| KernelNegotiation {
         scenario,
         flow,
@@ -151,7 +151,7 @@ fn negotiated_options(
         view,
         has,
     };
-    let mut list = match (&receiver.detail, &end(&running.receiver)) {
+    let mut list = match (&receiver.detail, receiving) {
         (Detail::Kernel(view, has), Some(End::Kernel(_, granted))) => {
             kernel(granted, view, has).of_receiver(largest, sender.min_rtt)
         }
@@ -162,7 +162,7 @@ fn negotiated_options(
         }
         (Detail::Kernel(..), _) => Vec::new(),
     };
-    match (&sender.detail, &end(&running.sender)) {
+    match (&sender.detail, sending) {
         (Detail::Kernel(view, has), Some(End::Kernel(_, granted))) => {
             list.extend(kernel(granted, view, has).of_sender());
         }
