@@ -3,7 +3,6 @@
 //! The size of a buffer determines the window scale in the SYN (RFC 7323 section 2.3), so it must
 //! be set before.
 
-use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
@@ -46,24 +45,14 @@ pub struct Granted {
 }
 
 /// Failure to open a connection.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action}: {cause}")]
 pub struct MeterError {
     /// The attempted action, to follow "cannot".
     pub action: String,
     /// The kernel's error.
+    #[source]
     pub cause: io::Error,
-}
-
-impl fmt::Display for MeterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {}: {}", self.action, self.cause)
-    }
-}
-
-impl std::error::Error for MeterError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.cause)
-    }
 }
 
 /// Returns a constructor of the error of `action`.

@@ -93,7 +93,7 @@ impl LinkSamples {
 }
 
 /// One step of the overview of a time-sequence graph.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub struct Step {
     /// Start of the step.
     pub at: Instant,
@@ -176,7 +176,7 @@ impl Detail {
 }
 
 /// Time-sequence data of one flow, as its sender experienced it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Sequence {
     step_length: Duration,
     open: Step,
@@ -195,18 +195,7 @@ impl Sequence {
         let step_length = Duration::from_nanos((run.as_nanos() / STEPS).max(100_000));
         Self {
             step_length,
-            open: Step {
-                at: Instant::ZERO,
-                sent: None,
-                ack: 0,
-                window_edge: 0,
-                retransmitted: 0,
-            },
-            steps: Vec::new(),
-            recent: VecDeque::new(),
-            details: Vec::new(),
-            highest: 0,
-            iss: None,
+            ..Self::default()
         }
     }
 

@@ -43,7 +43,7 @@ impl Population {
             hosts: hosts.collect::<Result<_, _>>()?,
             connections: Vec::new(),
             datagrams: Vec::new(),
-            short_flows: ShortFlows::new(!config.flows.is_empty()),
+            short_flows: ShortFlows::default(),
         };
         let mut routes = routes.iter().copied();
         for (number, route) in (0..config.flows.len()).zip(&mut routes) {
@@ -59,9 +59,7 @@ impl Population {
             population.add_datagrams(config, datagrams, number, route)?;
         }
         let first = population.connections.len() + population.datagrams.len();
-        population
-            .short_flows
-            .begin(config, first as u32, processes);
+        population.short_flows = ShortFlows::new(config, first as u32, processes);
         Ok(population)
     }
 

@@ -26,6 +26,7 @@
 //! | `auth.rs` | names and passwords |
 //! | `nuttcp/` | nuttcp's protocol: client, and one test of a server |
 //! | `server/`, `admission.rs`, `session.rs` | a server of many clients |
+//! | `listening.rs` | sockets of a server |
 //!
 //! Data is sent by one blocking thread per stream. The thread of the control connection keeps time,
 //! reads `tcp_info` and closes intervals; streams only count.
@@ -42,6 +43,7 @@ mod delay;
 mod engine;
 mod explain;
 mod latency;
+mod listening;
 pub mod nuttcp;
 mod offload;
 mod options;

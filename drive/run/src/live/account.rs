@@ -43,6 +43,7 @@ pub(super) struct FlowView<'a> {
 }
 
 /// Clocks at the start of a round.
+#[derive(Default)]
 struct RoundStart {
     at: Instant,
     run_state: RunState,
@@ -88,8 +89,7 @@ impl LiveAccount {
             began: RoundStart {
                 at: established,
                 run_state: run_state.clone(),
-                delivered: 0,
-                paused: Duration::ZERO,
+                ..RoundStart::default()
             },
             has_link,
             path_reported_at: run_state.path.at,

@@ -166,8 +166,7 @@ impl Connection for EngineStream {
             usable_receive_window: info.window_clamp.as_u64(),
             congestion: Some(self.options.congestion.name.to_owned()),
             mss: Some(info.smss),
-            udp_offload: false,
-            overrides: Vec::new(),
+            ..Effective::default()
         };
         let limit = self.options.profile.buffers.buffer_limit.as_u64();
         let limit = format!("the engine grants at most {limit} bytes");

@@ -10,8 +10,7 @@ use std::ops::Range;
 
 use gigatcp_protocol::nuttcp::Parameters;
 
-use super::super::server::{listen, udp_socket};
-
+use super::super::listening::{listen, udp_socket};
 use crate::system::fd::{AsFd, BorrowedFd};
 
 /// A TCP or UDP port.

@@ -22,14 +22,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gigatcp_protocol::iperf3::Parameters;
-use socket2::{Domain, SockRef, Socket as RawSocket, Type};
+use socket2::SockRef;
 
 use super::admission::Admission;
+use super::listening::{listen, udp_socket, udp_stream};
 use super::outcome::{Interval, Outcome};
 use client_table::ClientTable;
-
-/// Maximum of connections that wait to be accepted.
-const BACKLOG: i32 = 4096;
 
 /// Function that decides whether a client may test: `Err` has the reason against it.
 pub type Authorize = dyn Fn(&Parameters) -> Result<(), String> + Send + Sync;
@@ -269,38 +267,4 @@ fn listen_for_nuttcp(
 fn buffers(listener: &TcpListener) -> io::Result<(usize, usize)> {
     let socket = SockRef::from(listener);
     Ok((socket.send_buffer_size()?, socket.recv_buffer_size()?))
-}
-
-/// Returns a UDP socket on a shared port that is connected to one peer.
-fn udp_stream(at: SocketAddr, peer: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = udp_socket(at)?;
-    socket.connect(peer)?;
-    socket.set_nonblocking(false)?;
-    Ok(socket)
-}
-
-/// Returns a non-blocking listening socket.
-pub(super) fn listen(at: SocketAddr) -> io::Result<TcpListener> {
-    let socket = RawSocket::new(Domain::for_address(at), Type::STREAM, None)?;
-    if at.is_ipv6() {
-        socket.set_only_v6(false)?;
-    }
-    // On Windows it would let a second server listen at the same port.
-    socket.set_reuse_address(cfg!(unix))?;
-    socket.bind(&at.into())?;
-    socket.listen(BACKLOG)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket.into())
-}
-
-/// Returns a UDP socket on a port that several may share.
-pub(super) fn udp_socket(at: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = RawSocket::new(Domain::for_address(at), Type::DGRAM, None)?;
-    if at.is_ipv6() {
-        socket.set_only_v6(false)?;
-    }
-    socket.set_reuse_address(true)?;
-    socket.bind(&at.into())?;
-    socket.set_nonblocking(true)?;
-    Ok(socket.into())
 }

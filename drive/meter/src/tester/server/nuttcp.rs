@@ -8,9 +8,10 @@ use gigatcp_protocol::nuttcp::parameters::Limits;
 use gigatcp_protocol::nuttcp::server::Event;
 use gigatcp_protocol::nuttcp::{self, Output, Parameters};
 
+use super::ServerNotice;
 use super::client_table::{Client, ClientTable, Pending, PendingState, Waiting};
 use super::requested::Requested;
-use super::{ServerNotice, udp_stream};
+use crate::tester::listening::udp_stream;
 use crate::tester::nuttcp::common;
 use crate::tester::nuttcp::ports::{Port, awaited};
 use crate::tester::socket::Socket;
