@@ -240,7 +240,7 @@ impl Host {
         }
         socket.clear();
         self.count_written(number as usize);
-        self.card.release_all(number);
+        self.card.release_read(number, u64::MAX);
         if self.is_shared {
             self.shared.timers.set(number as usize, Instant::FAR_FUTURE);
             let caller = self.sockets[number as usize].caller as usize;

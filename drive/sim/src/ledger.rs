@@ -55,7 +55,7 @@ impl<'a> End<'a> {
 }
 
 /// The account of a flow with its inputs.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub(crate) struct Ledger {
     /// Minimum length of spans.
     step: Duration,
@@ -90,11 +90,7 @@ impl Ledger {
     pub(crate) fn new(step: Duration) -> Self {
         Self {
             step,
-            account: None,
-            losses: Losses::default(),
-            began: Readings::default(),
-            is_scaled: false,
-            finished: None,
+            ..Self::default()
         }
     }
 

@@ -511,12 +511,17 @@ impl Parcel for Packet {
         };
         request.is_answered = true;
         match (&mut request.scheme, answer.ask) {
-            (RequestScheme::Xcp { feedback, .. }, Ask::Window { feedback: told, .. }) => {
-                *feedback = told.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+            (
+                RequestScheme::Xcp { feedback, .. },
+                Ask::Window {
+                    feedback: granted, ..
+                },
+            ) => {
+                *feedback = granted.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
             }
-            (RequestScheme::Rcp { rate }, Ask::Rate(told)) => *rate = told,
-            (RequestScheme::QuickStart { code, ttl, .. }, Ask::Start(told)) => {
-                *code = told;
+            (RequestScheme::Rcp { rate }, Ask::Rate(granted)) => *rate = granted,
+            (RequestScheme::QuickStart { code, ttl, .. }, Ask::Start(granted)) => {
+                *code = granted;
                 *ttl = ttl.wrapping_sub(1);
             }
             _ => {}

@@ -126,7 +126,7 @@ impl Population {
         ])
     }
 
-    /// Returns the number of the host with the number `named`, or else of a new one of its own.
+    /// Returns the number of host `named`, or of a new one.
     fn host(
         &mut self,
         named: Option<usize>,

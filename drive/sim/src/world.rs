@@ -72,7 +72,6 @@ pub struct World {
     short_flows: ShortFlows,
     unfinished: usize,
     finished_at: Vec<Option<Instant>>,
-    next_sample: Instant,
     samples: Vec<Vec<Sample>>,
     link_samples: Vec<LinkSamples>,
     sequences: Vec<Option<Sequence>>,
@@ -113,7 +112,6 @@ impl World {
             network: Network::new(network, config.seed)?,
             unfinished: flows,
             finished_at: vec![None; flows],
-            next_sample: Instant::FAR_FUTURE,
             samples: vec![Vec::new(); flows],
             link_samples: vec![LinkSamples::default(); links],
             sequences: connections
@@ -121,12 +119,10 @@ impl World {
                 .map(|ends| config.flows[ends.flow].time_sequence)
                 .map(|is_kept| is_kept.then(|| Sequence::new(config.end)))
                 .collect(),
-            ledgers: match config.observe.account {
-                true => (0..flows)
-                    .map(|_| Ledger::new(config.observe.sample_step))
-                    .collect(),
-                false => Vec::new(),
-            },
+            ledgers: (0..flows)
+                .filter(|_| config.observe.account)
+                .map(|_| Ledger::new(config.observe.sample_step))
+                .collect(),
             carried: vec![0; flows],
             carried_in_all: 0,
             hash: EventHash::default(),
@@ -154,7 +150,6 @@ impl World {
         let element = self.sampler() + 1;
         self.schedule.set(element, first);
         if !self.config.observe.sample_step.is_zero() {
-            self.next_sample = Instant::ZERO;
             let sampler = self.sampler();
             self.schedule.set(sampler, Instant::ZERO);
         }
@@ -585,9 +580,9 @@ impl World {
             }
         }
         self.sample_links();
-        self.next_sample += self.config.observe.sample_step;
+        let next = self.now + self.config.observe.sample_step;
         let sampler = self.sampler();
-        self.schedule.set(sampler, self.next_sample);
+        self.schedule.set(sampler, next);
     }
 
     /// Samples all links that can queue; links without a rate never do.

@@ -2,6 +2,7 @@
 //! Windows with the same names, as far as they have them.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use gigatcp_units::Bytes;
 
@@ -68,4 +69,9 @@ pub(crate) fn buffer_limits() -> [Option<Bytes>; 4] {
         let number = text.split_whitespace().nth(place)?.parse().ok()?;
         Some(Bytes::new(number))
     })
+}
+
+/// Locks `mutex`, even after a thread that held it has failed.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

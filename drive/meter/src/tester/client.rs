@@ -96,10 +96,10 @@ impl<'a> Test<'a> {
         let block = request::block_size(&parameters, control_mss);
         parameters.len = Some(block as u32);
         parameters.private = Some(private(parameters.transport, request.offload));
-        let mut told = parameters.clone();
-        if !matches!(request.stack, Stack::Kernel) && told.direction == Direction::Forward {
+        let mut sent = parameters.clone();
+        if !matches!(request.stack, Stack::Kernel) && sent.direction == Direction::Forward {
             // A server's kernel need not have the engine's congestion controls.
-            told.congestion = None;
+            sent.congestion = None;
         }
         let cookie = Cookie::from_random(random());
         let pings = Pings::start(server, request.latency).map_err(|cause| TestError::Socket {
@@ -112,7 +112,7 @@ impl<'a> Test<'a> {
         traffic.shared.offload = request.offload;
         Ok(Self {
             request,
-            client: Client::new(cookie, told),
+            client: Client::new(cookie, sent),
             cookie,
             wire,
             server,

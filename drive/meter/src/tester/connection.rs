@@ -12,7 +12,7 @@ use socket2::SockRef;
 use super::options::{self, Effective};
 use crate::{Sampler, View};
 
-/// What bounds the buffers of a stack.
+/// Limits of the buffers of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BufferLimits {
     /// Third values of `tcp_rmem` and `tcp_wmem`, then `rmem_max` and `wmem_max`.

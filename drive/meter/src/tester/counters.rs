@@ -8,7 +8,7 @@ use gigatcp_app::datagrams::SinkReport;
 use gigatcp_protocol::iperf3::datagram::StockCounts;
 
 use super::delay::DelayLog;
-use super::lock;
+use crate::system::lock;
 
 /// Counts of a receiver of datagrams.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]

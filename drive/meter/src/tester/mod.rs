@@ -63,8 +63,6 @@ mod traffic;
 mod udp;
 mod wire;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 pub use admission::{Admission, Network};
 pub use ceiling::loopback_ceiling;
 pub use client::run;
@@ -80,14 +78,8 @@ pub use outcome::{CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, T
 pub use readings::Readings;
 pub use request::{Offload, PingSet, Protocol, Request, Stack};
 pub use samples::Samples;
-pub use server::{
-    Authorize, BindError, Notify, NuttcpConfig, Render, Server, ServerConfig, ServerNotice,
-};
+pub use server::{Authorize, BindError, Notify, NuttcpConfig, Server, ServerConfig, ServerNotice};
 
+pub use session::Render;
 pub use steady::{Steady, steady};
 pub use traffic::Progress;
-
-/// Locks `mutex`, even after a thread that held it has failed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}

@@ -12,17 +12,16 @@ use gigatcp_protocol::iperf3::{
 use socket2::SockRef;
 
 use super::counters::Role;
-use super::lock;
 use super::options;
 use super::outcome::Outcome;
 use super::request::Offload;
 use super::request::{self, Protocol};
-use super::server::Render;
 use super::socket::Socket;
 use super::stream::Stream;
 use super::traffic::{Ends, Progress, Traffic};
 use super::wire::{Arrival, Wire};
 use crate::system::fd::AsFd;
+use crate::system::lock;
 use crate::system::poll::EventFd;
 
 /// Maximum wait for the data connections.
@@ -92,6 +91,9 @@ impl Ended {
         Self { outcome: None, end }
     }
 }
+
+/// Function that formats a server's output of a test, for clients that request it.
+pub type Render = dyn Fn(&Outcome) -> String + Send + Sync;
 
 /// Returns the traffic that a client requests.
 fn traffic_of(wanted: &Parameters, control_mss: u32, interval: Option<Duration>) -> Traffic {

@@ -12,7 +12,6 @@ use socket2::SockRef;
 use super::connection::Connection;
 use super::counters::{Counters, Role};
 use super::delay::DelayLog;
-use super::lock;
 use super::nuttcp::link::Link;
 use super::options::{self, Effective, Override};
 use super::request::Offload;
@@ -20,6 +19,7 @@ use super::shared::Shared;
 use super::socket::Socket;
 use super::{tcp, udp};
 use crate::View;
+use crate::system::lock;
 
 /// Number of streams of this process, of all its tests.
 static STREAMS: AtomicUsize = AtomicUsize::new(0);

@@ -1,9 +1,8 @@
 //! Starts and stops the threads of a test.
 
+use crate::system::lock;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Condvar, Mutex};
-
-use super::lock;
 
 const WAITING: u8 = 0;
 const RUNNING: u8 = 1;

@@ -11,7 +11,6 @@ use gigatcp_why::counters::{CounterAccount, End};
 use super::budget::Budget;
 use super::counters::Role;
 use super::delay::DelayLog;
-use super::lock;
 use super::options::StackKind;
 use super::outcome::{Interval, Outcome, StreamInterval, StreamOutcome};
 use super::request::Offload;
@@ -22,6 +21,7 @@ use super::stream::{self, Stream};
 use super::switch::Switch;
 use crate::View;
 use crate::system::clock;
+use crate::system::lock;
 
 /// Progress of a test.
 #[derive(Clone, Debug)]

@@ -12,11 +12,11 @@ use gigatcp_units::{Instant, Rate};
 
 use super::counters::Counters;
 use super::counters::UdpCounts;
-use super::lock;
 use super::offload::{BatchSender, ReceiveBuffer, SocketDrops};
 use super::shared::Shared;
 use crate::system::clock;
 use crate::system::datagrams::{self, MAX_BATCH, Received};
+use crate::system::lock;
 
 /// Maximum wait of a thread between checks of the switch.
 const MAX_WAIT: time::Duration = time::Duration::from_millis(100);

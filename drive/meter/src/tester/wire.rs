@@ -36,7 +36,7 @@ pub(super) enum Arrival {
     Closed,
 }
 
-/// Returns the end of a wait for something that is `due`; a wait lasts at most [`STEP`].
+/// Returns the end of a wait for something `due`, at most [`STEP`] from now.
 pub(super) fn next_wake(due: Option<Instant>) -> Instant {
     let latest = Instant::now() + STEP;
     due.map_or(latest, |due| due.min(latest))

@@ -61,7 +61,7 @@ pub(super) struct Outcome {
     pub(super) testbed_result: TestbedResult,
 }
 
-/// Returns the record of a flow that has ended, of a run that ends at `run_end`.
+/// Returns the record of a flow of a run that ends at `run_end`.
 ///
 /// Times are from the start of the run. `sender` is the last state of the sender.
 pub(super) fn flow_record(

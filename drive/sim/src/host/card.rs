@@ -158,7 +158,9 @@ impl Card {
             && let Err(cause) = rings.handle_frame(packet.ip_bytes())
         {
             drops.add(cause, tally(packet));
-            queue.overrun.extend(overrun(packet));
+            queue
+                .overrun
+                .extend(LostSegment::of(packet, Cause::RxRingOverrun));
             return;
         }
         queue.waiting.push_back(frame);
@@ -173,9 +175,7 @@ impl Card {
             queue.interrupt_at = now;
         }
     }
-}
 
-impl Card {
     /// Releases the buffers that hold only data before `offset`, which the application has read.
     #[inline]
     pub(super) fn release_read(&mut self, socket: u32, offset: u64) {
@@ -217,11 +217,6 @@ impl Card {
         }
     }
 
-    /// Releases all buffers of a socket that is removed.
-    pub(super) fn release_all(&mut self, socket: u32) {
-        self.release_read(socket, u64::MAX);
-    }
-
     /// Returns the frames that wait for an interrupt.
     pub(super) fn frames(&self) -> impl Iterator<Item = &Frame> {
         self.queues.iter().flat_map(|queue| &queue.waiting)
@@ -236,11 +231,6 @@ impl Card {
 /// Returns the wire packets and bytes of a packet.
 pub(super) fn tally(packet: &Packet) -> Tally {
     Tally::new(packet.wire_packets() as u64, packet.ip_bytes())
-}
-
-/// Returns the loss of a packet with data that found no descriptor.
-fn overrun(packet: &Packet) -> Option<LostSegment> {
-    LostSegment::of(packet, Cause::RxRingOverrun)
 }
 
 impl Host {
@@ -391,7 +381,8 @@ impl Host {
     /// Drops a frame before it reaches the stack. Wakes a socket that waited for it.
     fn drop_frame(&mut self, frame: &Frame, cause: DropCause) {
         self.drops.add(cause, tally(&frame.packet));
-        self.lost.extend(overrun(&frame.packet));
+        self.lost
+            .extend(LostSegment::of(&frame.packet, Cause::RxRingOverrun));
         if self.is_shared && frame.socket < FIRST {
             self.shared.acted.push(frame.socket);
         }

@@ -201,11 +201,11 @@ impl Host {
         while let Some(link) = &mut self.link
             && let Some((packet, cause)) = link.poll_dropped()
         {
-            let told = link.told_mtu();
-            if let Some(cause) = cause_of(cause, told.is_some()) {
+            let mtu = link.told_mtu();
+            if let Some(cause) = cause_of(cause, mtu.is_some()) {
                 self.lost.extend(LostSegment::of(&packet, cause));
             }
-            if let (DropCause::TooBig, Some(mtu)) = (cause, told)
+            if let (DropCause::TooBig, Some(mtu)) = (cause, mtu)
                 && let Some(answer) = packet.too_big(mtu, packet.route(), 0)
             {
                 self.take_answer(now, answer);

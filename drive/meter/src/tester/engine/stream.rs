@@ -11,7 +11,8 @@ use gigatcp_why::counters::Reading;
 use super::super::connection::{BufferLimits, Connection};
 use super::super::options::{Deciders, Effective, StackKind};
 use super::super::request::{Protocol, Request};
-use super::{Engine, reading};
+use super::device::Engine;
+use super::reading;
 use crate::{Sampler, View};
 
 /// Smallest MSS that may be requested, as with the kernel (`TCP_MIN_MSS`).

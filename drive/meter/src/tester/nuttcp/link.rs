@@ -15,7 +15,6 @@ use gigatcp_units::{self as units, Rate};
 
 use super::super::counters::UdpCounts;
 use super::super::counters::{Counters, Role};
-use super::super::lock;
 use super::super::offload::BatchSender;
 use super::super::shared::Shared;
 use super::super::socket::Socket;
@@ -23,6 +22,7 @@ use super::super::udp::now;
 use super::super::{tcp, udp};
 use super::turns::Turns;
 use crate::View;
+use crate::system::lock;
 use crate::system::poll::EventFd;
 use crate::system::{clock, datagrams};
 

@@ -4,10 +4,9 @@
 //! has no more. Buffer `j` is therefore sent on stream `j mod N`, and a transfer ends after the
 //! same buffer on all streams: then the receiver has read every byte.
 
+use crate::system::lock;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
-
-use super::super::lock;
 
 /// Maximum of buffers by which a stream may be ahead of the slowest.
 const LEAD: u64 = 16;

@@ -15,17 +15,17 @@ use gigatcp_protocol::iperf3::{
 use socket2::SockRef;
 
 use super::requested::Requested;
-use super::{Notify, Render, Server, ServerNotice};
+use super::{Notify, Server, ServerNotice};
 use crate::system::fd::{AsFd, BorrowedFd};
+use crate::system::lock;
 use crate::system::poll::{self, EventFd};
 use crate::tester::admission::Decision;
 use crate::tester::client::random;
-use crate::tester::lock;
 use crate::tester::nuttcp::ports::{DataPorts, Port};
 use crate::tester::nuttcp::{served as nuttcp_served, session as nuttcp_session};
 use crate::tester::options;
 use crate::tester::request::Protocol;
-use crate::tester::session::{self, Ended, Mailbox, Served};
+use crate::tester::session::{self, Ended, Mailbox, Render, Served};
 use crate::tester::traffic::Progress;
 use crate::tester::wire::Wire;
 

@@ -27,13 +27,11 @@ use socket2::SockRef;
 use super::admission::Admission;
 use super::listening::{listen, udp_socket, udp_stream};
 use super::outcome::{Interval, Outcome};
+use super::session::Render;
 use client_table::ClientTable;
 
 /// Function that decides whether a client may test: `Err` has the reason against it.
 pub type Authorize = dyn Fn(&Parameters) -> Result<(), String> + Send + Sync;
-
-/// Function that formats a server's output of a test, for clients that request it.
-pub type Render = dyn Fn(&Outcome) -> String + Send + Sync;
 
 /// Settings of a server.
 #[derive(Clone)]
