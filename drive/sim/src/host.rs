@@ -22,6 +22,7 @@
 mod card;
 mod clusters;
 mod datagram;
+mod held;
 mod listening;
 mod processor;
 mod socket;

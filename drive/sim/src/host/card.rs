@@ -11,14 +11,13 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use gigatcp_events::Cause;
-use gigatcp_path::{
-    ClusterPool, DropCause, Drops, Parcel, ReceiveRings, Ring, RingsConfig, Tally, Work,
-};
+use gigatcp_path::{ClusterPool, DropCause, Drops, Parcel, ReceiveRings, RingsConfig, Tally, Work};
 use gigatcp_tcp::Received;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Payload;
 
 use super::datagram::{FIRST, Waiting};
+use super::held::Held;
 use super::{Host, LostSegment};
 use crate::config::HostConfig;
 use crate::packet::{Content, Packet};
@@ -33,15 +32,6 @@ pub(super) struct Frame {
     pub(super) packet: Packet,
     /// Buffers it occupies, if they are counted.
     pub(super) held: Held,
-}
-
-/// Buffers that a packet takes until it is read.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Held {
-    pub(super) ring: Option<Ring>,
-    /// The receive queue that it came by.
-    pub(super) queue: u16,
-    pub(super) clusters: u32,
 }
 
 /// The receive side of a card and its driver.

@@ -16,7 +16,7 @@ use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Endpoints;
 
 use super::Host;
-use super::card::Held;
+use super::held::Held;
 use crate::address::datagram_hash;
 use crate::packet::{Content, Ip, Packet};
 
