@@ -37,9 +37,9 @@ fn main() {
         streams.push((stream, listener.accept().unwrap().0));
     }
     let mut watch = Watch::new(Filter::Any).unwrap();
-    let first = cost(1.0, || watch.look(now()).unwrap());
+    let first = cost(1.0, || watch.sample(now()).unwrap());
     // Owners are looked up in the second sample only.
-    watch.look(now() + Duration::from_secs(3)).unwrap();
+    watch.sample(now() + Duration::from_secs(3)).unwrap();
     println!(
         "{} sockets; the first look {first:.2} % of a second",
         watch.connections().len()
@@ -56,7 +56,7 @@ fn main() {
                 stream.write_all(b"x").unwrap();
             }
             let at = now() + Duration::from_secs(4 + look);
-            all += cost(1.0, || watch.look(at).unwrap());
+            all += cost(1.0, || watch.sample(at).unwrap());
         }
         println!(
             "once a second, {active} of them active: {:.2} % of a core",
@@ -68,7 +68,7 @@ fn main() {
         for step in 0..100 {
             streams[0].0.write_all(b"x").unwrap();
             let at = now() + Duration::from_secs(30) + Duration::from_millis(10 * step);
-            watch.look_at(id, at).unwrap();
+            watch.sample_one(id, at).unwrap();
         }
     });
     println!("one every 10 ms: {one:.2} % of a core");

@@ -3,7 +3,6 @@
 //! The size of a buffer determines the window scale in the SYN (RFC 7323 section 2.3), so it must
 //! be set before.
 
-use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd};
@@ -16,7 +15,7 @@ use gigatcp_units::Bytes;
 use crate::View;
 
 /// Maximum wait for a connection before a call checks whether the run continues.
-const PATIENCE: Duration = Duration::from_millis(20);
+const MAX_WAIT: Duration = Duration::from_millis(20);
 
 /// Maximum of connections that wait to be accepted.
 const BACKLOG: i32 = 16;
@@ -46,24 +45,14 @@ pub struct Granted {
 }
 
 /// Failure to open a connection.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action}: {cause}")]
 pub struct MeterError {
     /// The attempted action, to follow "cannot".
     pub action: String,
     /// The kernel's error.
+    #[source]
     pub cause: io::Error,
-}
-
-impl fmt::Display for MeterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {}: {}", self.action, self.cause)
-    }
-}
-
-impl std::error::Error for MeterError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.cause)
-    }
 }
 
 /// Returns a constructor of the error of `action`.
@@ -85,11 +74,11 @@ fn grant(socket: &impl AsRawFd, settings: &SocketSettings) -> Result<(), MeterEr
         socket::set_congestion(socket, name)
             .map_err(failed(format!("use the congestion control {name}")))?;
     }
-    let wished = [
+    let requested = [
         (Buffer::Send, settings.send_buffer, "send"),
         (Buffer::Receive, settings.receive_buffer, "receive"),
     ];
-    for (which, octets, word) in wished {
+    for (which, octets, word) in requested {
         if let Some(octets) = octets {
             socket::set_buffer(socket, which, octets.as_u64())
                 .map_err(failed(format!("ask for a {word} buffer of {octets}")))?;
@@ -155,7 +144,7 @@ pub fn accept(
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(failed()(error)),
         }
-        poll::wait([(listener.as_fd(), interest)], Some(PATIENCE)).map_err(failed())?;
+        poll::wait([(listener.as_fd(), interest)], Some(MAX_WAIT)).map_err(failed())?;
     }
     Ok(None)
 }
@@ -200,7 +189,7 @@ fn await_connection(stream: &TcpStream, goes_on: impl Fn() -> bool) -> io::Resul
         write: true,
     };
     while goes_on() {
-        let [ready] = poll::wait([(stream.as_fd(), interest)], Some(PATIENCE))?;
+        let [ready] = poll::wait([(stream.as_fd(), interest)], Some(MAX_WAIT))?;
         if ready.write {
             return stream.take_error()?.map_or(Ok(true), Err);
         }

@@ -13,7 +13,7 @@ use gigatcp_protocol::iperf3::COOKIE_LENGTH;
 use serde_json::{Value, json};
 
 use crate::system::fd::AsFd;
-use crate::system::poll::{self, Interest};
+use crate::system::poll;
 use crate::system::probe::{ProbeErrorKind, Prober};
 
 /// Maximum of hops.
@@ -131,12 +131,7 @@ fn ask(prober: &Prober, to: IpAddr, (first, last): (u8, u8), trace: &mut Trace) 
 fn wait(prober: &Prober, until: Instant) -> io::Result<()> {
     let left = until.saturating_duration_since(Instant::now());
     // An error makes the socket ready for any interest.
-    let interest = Interest {
-        read: true,
-        write: false,
-    };
-    poll::wait([(prober.socket().as_fd(), interest)], Some(left))?;
-    Ok(())
+    poll::wait_to_read([prober.socket().as_fd()], left).map(drop)
 }
 
 /// Sends packets as large as the known path MTU until none is too big.
@@ -221,6 +216,12 @@ pub enum ReverseError {
     Stock,
 }
 
+impl From<io::Error> for ReverseError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
 /// Maximum wait for a server's trace.
 const REVERSE_WAIT: Duration = Duration::from_secs(40);
 
@@ -232,26 +233,22 @@ const MAX_ANSWER: u32 = 64 << 10;
 /// # Errors
 /// [`ReverseError`].
 pub fn reverse(server: SocketAddr) -> Result<Trace, ReverseError> {
-    let failed = ReverseError::Io;
-    let mut stream =
-        TcpStream::connect_timeout(&server, Duration::from_secs(10)).map_err(failed)?;
-    stream
-        .set_read_timeout(Some(REVERSE_WAIT))
-        .map_err(failed)?;
-    stream.write_all(&HELLO).map_err(failed)?;
+    let mut stream = TcpStream::connect_timeout(&server, Duration::from_secs(10))?;
+    stream.set_read_timeout(Some(REVERSE_WAIT))?;
+    stream.write_all(&HELLO)?;
     let mut head = [0; 4];
-    stream.read_exact(&mut head[..1]).map_err(failed)?;
+    stream.read_exact(&mut head[..1])?;
     // The first byte of a length below 16 MiB is zero; a stock server sends a state.
     if head[0] != 0 {
         return Err(ReverseError::Stock);
     }
-    stream.read_exact(&mut head[1..]).map_err(failed)?;
+    stream.read_exact(&mut head[1..])?;
     let length = u32::from_be_bytes(head);
     if length > MAX_ANSWER {
         return Err(ReverseError::Stock);
     }
     let mut text = vec![0; length as usize];
-    stream.read_exact(&mut text).map_err(failed)?;
+    stream.read_exact(&mut text)?;
     let value = serde_json::from_slice(&text).map_err(|_| ReverseError::Stock)?;
     Trace::from_json(&value).ok_or(ReverseError::Stock)
 }

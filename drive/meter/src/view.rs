@@ -14,7 +14,7 @@ use crate::system::fd::AsRawFd;
 
 /// `TCP_INFINITE_SSTHRESH`.
 #[cfg(target_os = "linux")]
-const NO_SSTHRESH: u64 = 0x7fff_ffff;
+pub(crate) const NO_SSTHRESH: u64 = 0x7fff_ffff;
 
 /// State of a connection at one moment, from `tcp_info`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]

@@ -17,9 +17,10 @@ use std::process::ExitCode;
 
 use gigatcp_path::queue::{self, QueueConfig};
 use gigatcp_path::{HopConfig, RateSource};
-use gigatcp_plan::{Files, Plan, Scenario, Stop};
+use gigatcp_plan::{Plan, Scenario, Stop};
 use gigatcp_record::{FlowRecord, SeriesRecord};
 use gigatcp_run::Job;
+use gigatcp_run::files::PlanDirectory;
 use gigatcp_tcp::congestion::{Entry, Family, REGISTRY};
 
 /// Selection of a table.
@@ -27,15 +28,6 @@ struct Request {
     directory: PathBuf,
     series: Vec<String>,
     set: Vec<String>,
-}
-
-/// Files next to the plan.
-struct Near<'a>(&'a Path);
-
-impl Files for Near<'_> {
-    fn read(&self, name: &str) -> Result<String, String> {
-        std::fs::read_to_string(self.0.join(name)).map_err(|error| error.to_string())
-    }
 }
 
 impl Request {
@@ -71,8 +63,9 @@ impl Request {
         let text = std::fs::read(&file).map_err(|error| format!("{}: {error}", file.display()))?;
         let mut set = self.set.clone();
         set.push(format!("flow.congestion_control={}", control.name));
-        let mut plan = gigatcp_plan::parse_with("plan.toml", &text, &set, &Near(&self.directory))
-            .map_err(|findings| findings.to_string())?;
+        let mut plan =
+            gigatcp_plan::parse_with("plan.toml", &text, &set, &PlanDirectory(&self.directory))
+                .map_err(|findings| findings.to_string())?;
         if control.family == Family::Explicit {
             let discipline = queue::find(control.name).ok_or("a router is a queue of that name")?;
             let asked = plan.series.iter_mut();

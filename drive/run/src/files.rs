@@ -10,9 +10,9 @@ const LARGEST: u64 = 2 << 30;
 
 /// Files that a plan names, in one directory.
 #[derive(Clone, Copy, Debug)]
-pub struct Beside<'a>(pub &'a Path);
+pub struct PlanDirectory<'a>(pub &'a Path);
 
-impl Files for Beside<'_> {
+impl Files for PlanDirectory<'_> {
     fn read(&self, name: &str) -> Result<String, String> {
         // In the directory of a stored run, a file has its name without directories.
         let path = self.0.join(name);

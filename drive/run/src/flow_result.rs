@@ -9,8 +9,9 @@ use gigatcp_record::{
     ApplicationRecord, CauseShare, CauseSpan, FlowRecord, IntervalRecord, LimitShare, Negotiated,
     RingRecord, Sample, SeriesRecord, TheoryRecord, TimeSequence, growth,
 };
-use gigatcp_sim::account::{ByCause, ByLimit, Settled, Span};
+use gigatcp_sim::account::{Attribution, ByCause, ByLimit, Span};
 use gigatcp_sim::meter::Meter;
+use gigatcp_tcp::connection::{Counters, Info};
 use gigatcp_units::{Bytes, Duration, Instant};
 
 /// Returns the header of a series' record; results are added later.
@@ -54,6 +55,22 @@ pub(crate) struct Counts {
     pub(crate) acks_sent: u64,
 }
 
+impl Counts {
+    /// Returns the counters of an engine.
+    pub(crate) fn of_engine(counters: &Counters, info: &Info) -> Self {
+        Self {
+            segments_sent: counters.data_segments_sent,
+            retransmitted: counters.retransmitted_segments,
+            fast_retransmits: counters.fast_retransmits,
+            timeouts: counters.timeouts,
+            loss_events: counters.loss_events,
+            marked: info.ecn.delivered_ce,
+            mark_reductions: counters.ecn_reductions,
+            acks_sent: counters.acks_sent,
+        }
+    }
+}
+
 /// All results of a flow.
 #[derive(Debug)]
 pub(crate) struct FlowResult<'a> {
@@ -85,8 +102,8 @@ pub(crate) struct FlowResult<'a> {
     /// Time under each limit until `end`.
     pub(crate) limits: Option<ByLimit>,
     /// Time by cause until `end`.
-    pub(crate) account: Option<Settled>,
-    pub(crate) looks: Vec<FlowSample>,
+    pub(crate) account: Option<Attribution>,
+    pub(crate) samples: Vec<FlowSample>,
     pub(crate) theory: Option<TheoryRecord>,
     pub(crate) negotiated: Vec<Negotiated>,
     pub(crate) unavailable: Vec<String>,
@@ -114,6 +131,12 @@ impl FlowResult<'_> {
         let has_completed = has_amount && self.is_complete();
         let clock_start = self.meter.and_then(Meter::started_at);
         let [sender_profile, receiver_profile] = self.profiles;
+        let Attribution {
+            spent,
+            spans,
+            reductions,
+            reductions_left_out,
+        } = self.account.unwrap_or_default();
         FlowRecord {
             name: self.flow.name.clone(),
             group: self.group,
@@ -141,26 +164,12 @@ impl FlowResult<'_> {
             receiver_cpu_fraction: receiver_busy,
             sender_link_fraction: self.links[0],
             receiver_link_fraction: self.links[1],
-            limited_by: self
-                .account
-                .as_ref()
-                .map(|account| causes(&account.spent))
-                .unwrap_or_default(),
-            reduction_times_ns: self
-                .account
-                .iter()
-                .flat_map(|account| account.reductions.iter().map(|at| at.as_nanos()))
-                .collect(),
-            reduction_times_left_out: self
-                .account
-                .as_ref()
-                .map_or(0, |account| account.reductions_left_out),
-            limited_by_timeline: self
-                .account
-                .map(|account| account.spans.iter().map(span).collect())
-                .unwrap_or_default(),
+            limited_by: causes(&spent),
+            reduction_times_ns: reductions.iter().map(|at| at.as_nanos()).collect(),
+            reduction_times_left_out: reductions_left_out,
+            limited_by_timeline: spans.iter().map(span).collect(),
             limits: self.limits.map(|spent| shares(&spent)).unwrap_or_default(),
-            samples: self.looks.iter().map(sample).collect(),
+            samples: self.samples.iter().map(record_of).collect(),
             congestion_control: self.congestion,
             sender_profile,
             receiver_profile,
@@ -230,7 +239,7 @@ impl FlowResult<'_> {
             .map(|(number, bytes)| {
                 let start = step * number as u64;
                 let end = start + step;
-                let so_far = retransmitted_by(&self.looks, started_at + end);
+                let so_far = retransmitted_by(&self.samples, started_at + end);
                 let in_interval = so_far.saturating_sub(retransmitted_before);
                 retransmitted_before = so_far;
                 IntervalRecord {
@@ -262,11 +271,11 @@ fn share(busy: Duration, of: Duration) -> f64 {
 }
 
 /// Returns the segments retransmitted by `at`, from the last sample before it.
-fn retransmitted_by(looks: &[FlowSample], at: Instant) -> u64 {
-    let after = looks.partition_point(|look| look.at <= at);
+fn retransmitted_by(samples: &[FlowSample], at: Instant) -> u64 {
+    let after = samples.partition_point(|sample| sample.at <= at);
     after
         .checked_sub(1)
-        .map_or(0, |last| looks[last].retransmitted)
+        .map_or(0, |last| samples[last].retransmitted)
 }
 
 fn causes(spent: &ByCause) -> Vec<CauseShare> {
@@ -298,14 +307,14 @@ fn shares(spent: &ByLimit) -> Vec<LimitShare> {
         .collect()
 }
 
-fn sample(look: &FlowSample) -> Sample {
+fn record_of(sample: &FlowSample) -> Sample {
     Sample {
-        at_ns: look.at.as_nanos(),
-        cwnd_bytes: look.cwnd.as_u64(),
-        ssthresh_bytes: look.ssthresh.map(Bytes::as_u64),
-        rwnd_bytes: look.rwnd.as_u64(),
-        flight_bytes: look.flight.as_u64(),
-        srtt_ns: look.srtt.map(Duration::as_nanos),
-        delivered_bytes: look.delivered,
+        at_ns: sample.at.as_nanos(),
+        cwnd_bytes: sample.cwnd.as_u64(),
+        ssthresh_bytes: sample.ssthresh.map(Bytes::as_u64),
+        rwnd_bytes: sample.rwnd.as_u64(),
+        flight_bytes: sample.flight.as_u64(),
+        srtt_ns: sample.srtt.map(Duration::as_nanos),
+        delivered_bytes: sample.delivered,
     }
 }

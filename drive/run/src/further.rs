@@ -1,4 +1,4 @@
-//! Further seeds for series of which one seed is not representative ([`chance`](crate::chance)).
+//! Further seeds for series of which one seed is not representative ([`randomness`](crate::randomness)).
 //!
 //! At most [`MAX_SEEDS`] per series and [`MAX_TIME`] for all series together. All series get their
 //! first further seed, then their second, and so on. A run expected to end after the limit, from
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use gigatcp_record::{FlowRecord, FurtherFlow, FurtherRecord, FurtherRun, SeriesRecord};
 use rayon::prelude::*;
 
-use crate::chance::{FewLosses, few_losses};
+use crate::randomness::{FewLosses, few_losses};
 use crate::run::{self, Job, Progress, RunError, Task};
 
 /// Maximum of further seeds of a series.
@@ -29,7 +29,7 @@ const STEP: Duration = Duration::from_millis(20);
 
 /// A series to be repeated.
 #[derive(Debug)]
-pub struct Wanted<'a> {
+pub struct Repetition<'a> {
     /// Its index among the records.
     place: usize,
     /// Its first run.
@@ -40,7 +40,7 @@ pub struct Wanted<'a> {
     pub why: FewLosses,
 }
 
-impl Wanted<'_> {
+impl Repetition<'_> {
     /// Returns its name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -53,14 +53,18 @@ impl Wanted<'_> {
 /// The records are in plan order, of a job that runs each series once; `progress` is that of this
 /// job.
 #[must_use]
-pub fn wanted<'a>(job: &'a Job, records: &[SeriesRecord], progress: &Progress) -> Vec<Wanted<'a>> {
+pub fn repetitions<'a>(
+    job: &'a Job,
+    records: &[SeriesRecord],
+    progress: &Progress,
+) -> Vec<Repetition<'a>> {
     let tasks = job.tasks().into_iter().zip(progress.tasks());
     let tasks = tasks.filter_map(|(task, progress)| {
         let is_it = |record: &SeriesRecord| record.name == task.series.name;
         let place = records.iter().position(is_it)?;
         let record = &records[place];
         let why = few_losses(&task.series.scenario, record)?;
-        (!record.partial).then(|| Wanted {
+        (!record.partial).then(|| Repetition {
             place,
             took: progress.took(),
             why,
@@ -70,11 +74,11 @@ pub fn wanted<'a>(job: &'a Job, records: &[SeriesRecord], progress: &Progress) -
     tasks.collect()
 }
 
-/// Returns the runs for `wanted`: by seed, then in plan order.
-fn tasks<'a>(wanted: &[Wanted<'a>], seeds: u32) -> Vec<Task<'a>> {
+/// Returns the runs for `repetitions`: by seed, then in plan order.
+fn tasks<'a>(repetitions: &[Repetition<'a>], seeds: u32) -> Vec<Task<'a>> {
     let seeds = 1..=seeds;
     let all = seeds.flat_map(|repeat| {
-        wanted.iter().map(move |one| Task {
+        repetitions.iter().map(move |one| Task {
             series: one.task.series,
             repeat,
             seed: one.task.seed.wrapping_add(u64::from(repeat)),
@@ -85,18 +89,18 @@ fn tasks<'a>(wanted: &[Wanted<'a>], seeds: u32) -> Vec<Task<'a>> {
 
 /// Returns the progress of the further runs, none of them begun.
 #[must_use]
-pub fn progress(wanted: &[Wanted<'_>]) -> Progress {
-    Progress::of_tasks(&tasks(wanted, MAX_SEEDS))
+pub fn progress(repetitions: &[Repetition<'_>]) -> Progress {
+    Progress::of_tasks(&tasks(repetitions, MAX_SEEDS))
 }
 
-/// Runs `wanted` with further seeds for at most `limit`, and adds the results to `records`.
+/// Runs `repetitions` with further seeds for at most `limit`, and adds the results to `records`.
 ///
 /// `on_done` is called at the end of each run, in no particular order.
 ///
 /// # Errors
 /// The first simulation that cannot be built.
 pub fn run(
-    wanted: &[Wanted<'_>],
+    repetitions: &[Repetition<'_>],
     limit: Duration,
     interrupt: &AtomicBool,
     progress: &Progress,
@@ -104,10 +108,10 @@ pub fn run(
     on_done: &(dyn Fn(&SeriesRecord) + Sync),
 ) -> Result<(), RunError> {
     let began = Instant::now();
-    let tasks = tasks(wanted, MAX_SEEDS);
+    let tasks = tasks(repetitions, MAX_SEEDS);
     let stop = AtomicBool::new(false);
     let run_one = |number: usize| {
-        let (task, one) = (&tasks[number], &wanted[number % wanted.len()]);
+        let (task, one) = (&tasks[number], &repetitions[number % repetitions.len()]);
         let state = &progress.tasks()[number];
         if stop.load(Ordering::Relaxed) || began.elapsed() + one.took > limit {
             return Ok(None);
@@ -132,8 +136,8 @@ pub fn run(
         });
     let mut results = results?;
     results.sort_by_key(|(number, _)| *number);
-    for (number, one) in wanted.iter().enumerate() {
-        let own = (number..results.len()).step_by(wanted.len());
+    for (number, one) in repetitions.iter().enumerate() {
+        let own = (number..results.len()).step_by(repetitions.len());
         let runs = own.map_while(|at| results[at].1.take()).collect();
         let is_interrupted = interrupt.load(Ordering::Relaxed);
         records[one.place].further = Some(record(&one.why, runs, is_interrupted));

@@ -14,10 +14,9 @@ use gigatcp_record::{
 use gigatcp_sim::observe::{Detail, Event, LinkSample, Mark, Sample, Sequence};
 use gigatcp_sim::outcome::DatagramsOutcome;
 use gigatcp_sim::packet::Packet;
-use gigatcp_sim::{ArrivalsOutcome, Ended, FlowOutcome, Outcome};
+use gigatcp_sim::{ArrivalsOutcome, EndReason, FlowOutcome, Outcome};
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
-use gigatcp_wire::Phantom;
 
 use crate::flow_result::{Counts, FlowResult, FlowSample};
 use crate::hosts::drops_by_cause;
@@ -30,7 +29,7 @@ pub fn series(
     series: &Series,
     repeat: u32,
     seed: u64,
-    ended: Ended,
+    ended: EndReason,
     outcome: &Outcome,
 ) -> SeriesRecord {
     let scenario = &series.scenario;
@@ -64,7 +63,7 @@ pub fn series(
         }
     });
     SeriesRecord {
-        partial: ended == Ended::Interrupted,
+        partial: ended == EndReason::Interrupted,
         duration_ns: outcome.now.as_nanos(),
         event_hash: format!("{:016x}", outcome.event_hash),
         packets: outcome.packets,
@@ -99,7 +98,12 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
         group: group_of(flow),
         meter: result.receiver.meter(),
         omit: scenario.tester.omit,
-        counts: counts(sender, receiver),
+        counts: Counts {
+            acks_sent: receiver.map_or(0, |c| c.counters().acks_sent),
+            ..sender
+                .map(|c| Counts::of_engine(&c.counters(), &c.info()))
+                .unwrap_or_default()
+        },
         failure: sender
             .and_then(Connection::failure)
             .map(|failure| failure.to_string()),
@@ -115,7 +119,7 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
         limits: result.limits,
         account: result.account.clone(),
         theory: theory_of(scenario, flow, result),
-        looks: result.samples.as_slice().iter().map(look).collect(),
+        samples: result.samples.as_slice().iter().map(flow_sample).collect(),
         negotiated: sender
             .zip(receiver)
             .map(|(sender, receiver)| {
@@ -225,21 +229,7 @@ fn application_record(
     }
 }
 
-fn counts(sender: Option<&Connection<Phantom>>, receiver: Option<&Connection<Phantom>>) -> Counts {
-    let counters = sender.map(|c| c.counters()).unwrap_or_default();
-    Counts {
-        segments_sent: counters.data_segments_sent,
-        retransmitted: counters.retransmitted_segments,
-        fast_retransmits: counters.fast_retransmits,
-        timeouts: counters.timeouts,
-        loss_events: counters.loss_events,
-        marked: sender.map_or(0, |c| c.info().ecn.delivered_ce),
-        mark_reductions: counters.ecn_reductions,
-        acks_sent: receiver.map_or(0, |c| c.counters().acks_sent),
-    }
-}
-
-fn look(sample: &Sample) -> FlowSample {
+fn flow_sample(sample: &Sample) -> FlowSample {
     let info = &sample.info;
     FlowSample {
         at: sample.at,

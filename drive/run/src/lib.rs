@@ -10,7 +10,7 @@
 //!   emulated path.
 //! * [`mod@run`]: all series and repeats, in parallel on all cores. Results do not depend on the
 //!   number of cores: every simulation has its own seed.
-//! * [`chance`], [`further`]: random elements of a run, and further seeds if one seed is not
+//! * [`randomness`], [`further`]: random elements of a run, and further seeds if one seed is not
 //!   representative.
 //! * [`files`]: files that a plan names.
 //! * [`leftover`]: incomplete files and directories of killed processes.
@@ -20,7 +20,6 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-pub mod chance;
 pub mod files;
 mod flow_result;
 pub mod further;
@@ -30,6 +29,7 @@ pub mod leftover;
 #[cfg(target_os = "linux")]
 pub mod live;
 mod negotiated;
+pub mod randomness;
 pub mod run;
 pub mod scenario;
 pub mod store;
@@ -37,5 +37,12 @@ pub mod tap;
 mod theory;
 pub mod watch;
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 pub use run::{Backend, Job, Progress, Refusal, run};
-pub use store::{Folder, StoreError};
+pub use store::{ResultDirectory, StoreError};
+
+/// Locks `mutex`, even after a thread that held it has failed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

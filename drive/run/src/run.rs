@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use crate::live::{
     self, LiveError,
     capture::{Capture, HEADERS},
-    door::Door,
+    sender_tap::SenderTap,
 };
 use crate::tap::CaptureTap;
 use crate::watch::{Both, WatchTap};
@@ -60,7 +60,7 @@ pub struct Job {
     /// Whether the packets at the senders' interfaces are analyzed as they pass.
     ///
     /// In a live run with captures, the caller has to analyze those instead.
-    pub judge: bool,
+    pub diagnose: bool,
 }
 
 /// One run of one series.
@@ -148,7 +148,7 @@ impl Job {
             repeat: 1,
             only: Vec::new(),
             captures: None,
-            judge: false,
+            diagnose: false,
             plan,
         }
     }
@@ -167,7 +167,7 @@ impl Job {
         let series = self.tasks();
         let mut series = series.iter().map(|task| task.series);
         match self.backend {
-            Backend::VirtualTime => series.find_map(asks_for_kernel),
+            Backend::VirtualTime => series.find_map(requires_kernel),
             #[cfg(target_os = "linux")]
             Backend::Live => {
                 series.find_map(|series| live::unsupported::refusal(&self.plan, series))
@@ -197,7 +197,7 @@ impl Job {
 
 /// Returns why a series cannot run in virtual time: there is no kernel.
 #[must_use]
-pub fn asks_for_kernel(series: &Series) -> Option<Refusal> {
+pub fn requires_kernel(series: &Series) -> Option<Refusal> {
     let hosts = [
         ("sender", &series.scenario.sender),
         ("receiver", &series.scenario.receiver),
@@ -327,11 +327,11 @@ fn run_live(
         source,
     };
     let mut analysis = None;
-    if job.judge && capture.is_none() {
-        let door = Door::open();
-        let door = door.map_err(|error| live(LiveError::Thread(error)))?;
-        watch = Some(Box::new(door.0));
-        analysis = Some(door.1);
+    if job.diagnose && capture.is_none() {
+        let tap = SenderTap::open();
+        let tap = tap.map_err(|error| live(LiveError::Thread(error)))?;
+        watch = Some(Box::new(tap.0));
+        analysis = Some(tap.1);
     }
     let record = live::run(series, (task.repeat, task.seed), watch, stop, now);
     if let Some(capture) = capture {
@@ -339,7 +339,7 @@ fn run_live(
     }
     let mut record = record.map_err(live)?;
     if let Some(analysis) = analysis {
-        analysis.judge(&mut record.flows);
+        analysis.diagnose(&mut record.flows);
     }
     Ok(record)
 }
@@ -359,7 +359,7 @@ fn run_world(
         Some(folder) => Some(open_capture(folder, job, task).map_err(in_capture)?),
         None => None,
     };
-    let watch = job.judge.then(WatchTap::default);
+    let watch = job.diagnose.then(WatchTap::default);
     let seen: Option<Box<dyn Tap + Send>> = match (tap.clone(), watch.clone()) {
         (Some(tap), Some(watch)) => Some(Box::new(Both(tap, watch))),
         (Some(tap), None) => Some(Box::new(tap)),
@@ -371,7 +371,7 @@ fn run_world(
         tap.finish().map_err(in_capture)?;
     }
     if let Some(watch) = watch {
-        watch.judge(&mut record.flows);
+        watch.diagnose(&mut record.flows);
     }
     Ok(record)
 }

@@ -7,13 +7,11 @@ use gigatcp_events::EventMask;
 use gigatcp_path::HopConfig;
 use gigatcp_plan::{Ends, Flow, FlowKind, Host, Plan, Scenario, Series, Stop};
 use gigatcp_sim::config::{ArrivalsConfig, DatagramsConfig, Via};
+use gigatcp_sim::packet::headers;
 use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, WorldConfig, config};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};
-
-/// Bytes of a TCP header without options.
-const TCP_HEADER: u32 = 20;
 
 /// Default receive buffer for datagrams (Linux `net.core.rmem_default`).
 const DATAGRAM_BUFFER: Bytes = Bytes::new(212_992);
@@ -203,7 +201,7 @@ fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64
             remote_port: 0,
             iss: SeqNumber::new(initial_sequence(seed, number, host.mtu)),
             ip,
-            mss: (host.mtu - ip.header_len() - TCP_HEADER) as u16,
+            mss: (host.mtu - headers(ip)) as u16,
             congestion: flow.congestion.of_engine(),
             initial_ssthresh: flow.initial_ssthresh,
             slow_start: flow.slow_start,

@@ -35,7 +35,7 @@ fn error(action: &'static str, path: &Path, source: io::Error) -> StoreError {
 
 /// A result directory in progress.
 #[derive(Debug)]
-pub struct Folder {
+pub struct ResultDirectory {
     building: PathBuf,
     /// Marks the directory as in use.
     lock: Option<File>,
@@ -45,7 +45,7 @@ pub struct Folder {
     committed: bool,
 }
 
-impl Folder {
+impl ResultDirectory {
     /// Creates the directory for `base/<name>-<hash>`.
     ///
     /// It fails early, before any run, if the location is not writable.
@@ -131,7 +131,7 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for ResultDirectory {
     fn drop(&mut self) {
         if !self.committed {
             // Removes the incomplete directory; a failure cannot be reported here.
@@ -229,7 +229,7 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_committed_leaves_nothing_behind() {
         let base = tempfile::tempdir().unwrap();
-        let folder = Folder::begin(base.path(), "plan", "0123456789abcdef").unwrap();
+        let folder = ResultDirectory::begin(base.path(), "plan", "0123456789abcdef").unwrap();
         folder.write("run.json", b"{}").unwrap();
         drop(folder);
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
@@ -260,14 +260,14 @@ mod tests {
             .iter()
             .for_each(|path| fs::create_dir(path).unwrap());
 
-        let somebody = Folder::begin(base.path(), "some", "0123456789abcdef").unwrap();
+        let somebody = ResultDirectory::begin(base.path(), "some", "0123456789abcdef").unwrap();
         assert_eq!(somebody.removed(), [live, half_made.clone()]);
         assert!(!half_made.exists());
         // The process was killed after moving it away and before replacing it.
         let kept = fs::read(at("other-4567456745674567").join("run.json")).unwrap();
         assert_eq!(kept, b"earlier");
         // A directory in use is not touched.
-        let next = Folder::begin(base.path(), "next", "0123456789abcdef").unwrap();
+        let next = ResultDirectory::begin(base.path(), "next", "0123456789abcdef").unwrap();
         assert!(next.removed().is_empty() && somebody.path().exists());
         assert!(strange.iter().all(|path| path.exists()));
     }
@@ -276,7 +276,7 @@ mod tests {
     fn a_second_run_of_the_same_plan_replaces_the_first() {
         let base = tempfile::tempdir().unwrap();
         for content in [b"1", b"2"] {
-            let folder = Folder::begin(base.path(), "plan", "0123456789abcdef").unwrap();
+            let folder = ResultDirectory::begin(base.path(), "plan", "0123456789abcdef").unwrap();
             folder.write("run.json", content).unwrap();
             folder.commit().unwrap();
         }
@@ -288,7 +288,7 @@ mod tests {
     #[test]
     fn an_earlier_run_stays_where_the_new_one_cannot_take_its_place() {
         let base = tempfile::tempdir().unwrap();
-        let begin = || Folder::begin(base.path(), "plan", "0123456789abcdef").unwrap();
+        let begin = || ResultDirectory::begin(base.path(), "plan", "0123456789abcdef").unwrap();
         let folder = begin();
         folder.write("run.json", b"1").unwrap();
         folder.commit().unwrap();

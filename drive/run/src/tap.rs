@@ -11,6 +11,8 @@ use gigatcp_sim::packet::Packet;
 use gigatcp_units::Instant;
 use gigatcp_wire::IpHeader;
 
+use crate::lock;
+
 /// A capture being written, shared by the simulation and its caller.
 ///
 /// The caller checks for its errors.
@@ -37,8 +39,8 @@ impl CaptureTap {
             source,
         })?;
         let mut writer = PcapngWriter::with_comment(file, comment)?;
-        let door = Interface::new("sender").with_expanded_super_segments();
-        let interface = writer.add_interface(door)?;
+        let interface = Interface::new("sender").with_expanded_super_segments();
+        let interface = writer.add_interface(interface)?;
         let state = State {
             writer: Some(writer),
             interface,
@@ -55,10 +57,7 @@ impl CaptureTap {
     /// # Errors
     /// The first error since it began.
     pub fn finish(&self) -> Result<PathBuf, CaptureError> {
-        let mut state = match self.state.lock() {
-            Ok(state) => state,
-            Err(poisoned) => poisoned.into_inner(),
-        };
+        let mut state = lock(&self.state);
         if let Some(error) = state.error.take() {
             return Err(error);
         }
@@ -71,14 +70,9 @@ impl CaptureTap {
 
 impl Tap for CaptureTap {
     fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool) {
-        if !at_sender {
-            return;
+        if at_sender {
+            lock(&self.state).write(now, packet);
         }
-        let mut state = match self.state.lock() {
-            Ok(state) => state,
-            Err(poisoned) => poisoned.into_inner(),
-        };
-        state.write(now, packet);
     }
 }
 

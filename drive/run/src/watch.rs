@@ -4,7 +4,7 @@
 //! Out of scope: limits measured by the engine, which no capture shows; the record has them in
 //! `limits`.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gigatcp_analyze::{Analyzer, Connections, Diagnosis};
 use gigatcp_flows::{Observed, Side};
@@ -15,6 +15,8 @@ use gigatcp_sim::packet::Packet;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Phantom, Segment};
 
+use crate::lock;
+
 /// Port of the first sender, in virtual time and live. Each further flow has the next port.
 pub const FIRST_PORT: u16 = 40_000;
 
@@ -24,9 +26,9 @@ pub struct WatchTap(Arc<Mutex<Analyzer>>);
 
 impl WatchTap {
     /// Writes the diagnosis of each flow into its record.
-    pub fn judge(&self, flows: &mut [FlowRecord]) {
-        let analyzer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        judge(analyzer.connections(), flows);
+    pub fn diagnose(&self, flows: &mut [FlowRecord]) {
+        let analyzer = lock(&self.0);
+        diagnose(analyzer.connections(), flows);
     }
 }
 
@@ -35,7 +37,7 @@ impl Tap for WatchTap {
         let (true, Some(segment)) = (at_sender, packet.segment()) else {
             return;
         };
-        let mut analyzer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut analyzer = lock(&self.0);
         let endpoints = endpoints(packet.ip.version(), packet.flow, packet.reverse());
         let mut see = |segment: &Segment<Phantom>| {
             let observed = Observed::of_segment(now, endpoints, segment.ident, segment);
@@ -61,7 +63,7 @@ impl<A: Tap, B: Tap> Tap for Both<A, B> {
 }
 
 /// Writes the diagnosis of each connection into the record of its flow.
-pub fn judge(connections: &Connections, flows: &mut [FlowRecord]) {
+pub fn diagnose(connections: &Connections, flows: &mut [FlowRecord]) {
     for (index, (connection, _)) in connections.iter().enumerate() {
         let port = connection.endpoint(Side::Client).port;
         let number = usize::from(port.wrapping_sub(FIRST_PORT));

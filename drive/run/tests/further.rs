@@ -38,7 +38,7 @@ fn after(plan: &str, limit: Duration, is_interrupted: bool) -> Vec<SeriesRecord>
     let job = job(plan);
     let progress = Progress::of(&job);
     let mut records = records(&job, &progress);
-    let wanted = further::wanted(&job, &records, &progress);
+    let wanted = further::repetitions(&job, &records, &progress);
     let progress = further::progress(&wanted);
     let interrupt = AtomicBool::new(is_interrupted);
     let done = further::run(&wanted, limit, &interrupt, &progress, &mut records, &|_| {});
@@ -110,7 +110,7 @@ congestion_control = "{control}"
         let progress = Progress::of(&job);
         let records = records(&job, &progress);
         assert!((1..20).contains(&records[0].flows[0].loss_events));
-        let wanted = further::wanted(&job, &records, &progress);
+        let wanted = further::repetitions(&job, &records, &progress);
         wanted.into_iter().next().map(|one| one.why.random)
     };
     assert_eq!(wanted("reno", ""), None);

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 #[path = "../tests/swarm/mod.rs"]
 mod swarm;
 
-use swarm::plant::Plant;
-use swarm::{Task, Trouble, check_seeds, places, stuck};
+use swarm::injected_bug::InjectedBug;
+use swarm::{Failure, Task, check_seeds, places, stuck};
 
 /// Wall time after which a simulation is stuck; the longest take a second.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -25,14 +25,14 @@ const BATCH: u64 = 100;
 struct Arguments {
     seed: u64,
     count: u64,
-    plant: Option<Plant>,
+    bug: Option<InjectedBug>,
 }
 
 fn main() -> ExitCode {
     let arguments = match arguments() {
         Ok(arguments) => arguments,
         Err(what) => {
-            let plants: Vec<_> = Plant::ALL.iter().map(|plant| plant.name()).collect();
+            let plants: Vec<_> = InjectedBug::ALL.iter().map(|bug| bug.name()).collect();
             eprintln!("swarm: {what}");
             eprintln!("usage: swarm --seed N [--count M] [--plant BUG]");
             eprintln!("bugs that can be planted: {}", plants.join(", "));
@@ -62,11 +62,11 @@ fn run(arguments: &Arguments) -> usize {
         let mut seed = arguments.seed;
         while seed < end {
             let count = BATCH.min(end - seed);
-            let troubles = check_seeds(seed, count, arguments.plant, &running);
-            troubles
+            let failures = check_seeds(seed, count, arguments.bug, &running);
+            failures
                 .iter()
-                .for_each(|trouble| report(arguments, trouble));
-            failed += troubles.len();
+                .for_each(|failure| report(arguments, failure));
+            failed += failures.len();
             seed += count;
             eprintln!(
                 "swarm: {} of {} seeds, {} worlds failed, {:.0} s",
@@ -81,15 +81,15 @@ fn run(arguments: &Arguments) -> usize {
     failed
 }
 
-fn report(arguments: &Arguments, trouble: &Trouble) {
-    let kind = format!("{:?}", trouble.task.kind).to_lowercase();
+fn report(arguments: &Arguments, failure: &Failure) {
+    let kind = format!("{:?}", failure.task.kind).to_lowercase();
     // With one seed the whole state, with many the finding alone.
     let what = match arguments.count {
-        1 => trouble.what.as_str(),
-        _ => trouble.finding(),
+        1 => failure.what.as_str(),
+        _ => failure.finding(),
     };
-    println!("seed {} ({kind}) failed: {what}", trouble.task.seed);
-    println!("  replay: {}", replay(trouble.task, arguments.plant));
+    println!("seed {} ({kind}) failed: {what}", failure.task.seed);
+    println!("  replay: {}", replay(failure.task, arguments.bug));
 }
 
 /// Ends the process if a simulation is stuck: nothing else can.
@@ -107,22 +107,22 @@ fn watch(
                 task.kind,
                 PATIENCE.as_secs()
             );
-            println!("  replay: {}", replay(task, arguments.plant));
+            println!("  replay: {}", replay(task, arguments.bug));
             std::process::exit(1);
         }
     }
 }
 
-fn replay(task: Task, plant: Option<Plant>) -> String {
-    let plant = plant.map_or(String::new(), |plant| format!(" --plant {}", plant.name()));
-    format!("cargo xtask swarm --seed {} --count 1{plant}", task.seed)
+fn replay(task: Task, bug: Option<InjectedBug>) -> String {
+    let bug = bug.map_or(String::new(), |bug| format!(" --plant {}", bug.name()));
+    format!("cargo xtask swarm --seed {} --count 1{bug}", task.seed)
 }
 
 fn arguments() -> Result<Arguments, String> {
     let mut arguments = Arguments {
         seed: 1,
         count: 1,
-        plant: None,
+        bug: None,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -137,8 +137,8 @@ fn arguments() -> Result<Arguments, String> {
             "--seed" => arguments.seed = number()?,
             "--count" => arguments.count = number()?,
             "--plant" => {
-                let plant = Plant::find(&value);
-                arguments.plant = Some(plant.ok_or(format!("there is no bug named {value}"))?);
+                let bug = InjectedBug::find(&value);
+                arguments.bug = Some(bug.ok_or(format!("there is no bug named {value}"))?);
             }
             _ => return Err(format!("what is {word}?")),
         }

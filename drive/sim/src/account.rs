@@ -118,8 +118,8 @@ pub struct Span {
 }
 
 /// Attribution of a sender's whole time.
-#[derive(Clone, Debug)]
-pub struct Settled {
+#[derive(Clone, Default, Debug)]
+pub struct Attribution {
     /// Time by cause; adds up to the time since the connection was opened.
     pub spent: ByCause,
     /// Cause over time, at the resolution of the samples or of rounds.
@@ -142,7 +142,7 @@ struct Reduction {
 #[derive(Clone, Debug)]
 pub struct Account {
     spent: ByCause,
-    strip: Strip,
+    spans: SpanBuilder,
     is_established: bool,
     round_began: Instant,
     round_ends: Instant,
@@ -157,7 +157,7 @@ pub struct Account {
     reductions: Vec<Instant>,
     reductions_left_out: u64,
     /// Time of the last segment that arrived at the sender.
-    heard: Instant,
+    last_arrival: Instant,
 }
 
 impl Account {
@@ -166,7 +166,7 @@ impl Account {
     pub fn new(now: Instant, step: Duration) -> Self {
         Self {
             spent: [Duration::ZERO; Cause::COUNT],
-            strip: Strip::new(now, step),
+            spans: SpanBuilder::new(now, step),
             is_established: false,
             round_began: now,
             round_ends: now,
@@ -177,7 +177,7 @@ impl Account {
             reduction: None,
             reductions: Vec::new(),
             reductions_left_out: 0,
-            heard: now,
+            last_arrival: now,
         }
     }
 
@@ -192,29 +192,29 @@ impl Account {
     pub fn on_established(&mut self, now: Instant, window: Window) {
         let mut setup = [Duration::ZERO; Cause::COUNT];
         setup[Cause::ConnectionSetup.index()] = now.saturating_since(self.round_began);
-        self.settle(now, &setup);
+        self.add_round(now, &setup);
         self.is_established = true;
         self.window = window;
         self.open_cwnd = window.cwnd;
-        self.heard = now;
+        self.last_arrival = now;
         self.round_ends = now + MIN_ROUND;
     }
 
-    /// Records an event of the sender; `heard` if a segment arrived. Returns whether
-    /// [`Account::turn`] is due.
+    /// Records an event of the sender; `has_arrived` if a segment arrived. Returns whether
+    /// [`Account::update`] is due.
     #[inline]
-    pub fn observe(&mut self, now: Instant, heard: bool, window: Window) -> bool {
+    pub fn observe(&mut self, now: Instant, has_arrived: bool, window: Window) -> bool {
         if self.is_reduced(window) || self.is_recovered(window) {
             return true;
         }
-        self.remember(now, heard, window);
-        heard && now >= self.round_ends
+        self.remember(now, has_arrived, window);
+        has_arrived && now >= self.round_ends
     }
 
     #[inline]
-    fn remember(&mut self, now: Instant, heard: bool, window: Window) {
-        if heard {
-            self.heard = now;
+    fn remember(&mut self, now: Instant, has_arrived: bool, window: Window) {
+        if has_arrived {
+            self.last_arrival = now;
         }
         if is_open(window.phase) {
             self.open_cwnd = window.cwnd;
@@ -241,9 +241,9 @@ impl Account {
     /// `limits` are the times by mechanism up to `now`. `blame` returns the cause of the missing
     /// segments, `look` the state of path and hosts since the round began. Returns whether a round
     /// ended; the next one lasts `srtt`.
-    pub fn turn(
+    pub fn update(
         &mut self,
-        (now, heard): (Instant, bool),
+        (now, has_arrived): (Instant, bool),
         window: Window,
         limits: &ByLimit,
         srtt: Option<Duration>,
@@ -253,16 +253,16 @@ impl Account {
         self.count(limits);
         let has_timed_out = window.timeouts != self.window.timeouts;
         if has_timed_out {
-            self.take_wait(now.saturating_since(self.heard));
-            self.heard = now;
+            self.take_wait(now.saturating_since(self.last_arrival));
+            self.last_arrival = now;
         }
         if self.is_reduced(window) {
             self.reduce(now, window, has_timed_out, blame);
         } else if self.is_recovered(window) {
             self.reduction = None;
         }
-        self.remember(now, heard, window);
-        let is_over = heard && now >= self.round_ends;
+        self.remember(now, has_arrived, window);
+        let is_over = has_arrived && now >= self.round_ends;
         if is_over {
             self.end_round(now, &look());
             self.round_ends = now + srtt.unwrap_or(MIN_ROUND).max(MIN_ROUND);
@@ -280,16 +280,16 @@ impl Account {
 
     /// Ends the attribution at `now`: the connection ends, or no more samples are taken.
     #[must_use]
-    pub fn finish(mut self, now: Instant, limits: &ByLimit, look: &Environment) -> Settled {
+    pub fn finish(mut self, now: Instant, limits: &ByLimit, look: &Environment) -> Attribution {
         if self.is_established {
             self.count(limits);
             self.end_round(now, look);
         } else {
             self.on_established(now, Window::default());
         }
-        Settled {
+        Attribution {
             spent: self.spent,
-            spans: self.strip.finish(now),
+            spans: self.spans.finish(now),
             reductions: self.reductions,
             reductions_left_out: self.reductions_left_out,
         }
@@ -345,14 +345,14 @@ impl Account {
     fn end_round(&mut self, now: Instant, look: &Environment) {
         let mut round = std::mem::replace(&mut self.round, [Duration::ZERO; Cause::COUNT]);
         attribute(&mut round, look);
-        self.settle(now, &round);
+        self.add_round(now, &round);
     }
 
-    fn settle(&mut self, now: Instant, round: &ByCause) {
+    fn add_round(&mut self, now: Instant, round: &ByCause) {
         for (spent, more) in self.spent.iter_mut().zip(round) {
             *spent += *more;
         }
-        self.strip.add(now, round);
+        self.spans.add(now, round);
         self.round_began = now;
     }
 }
@@ -454,14 +454,14 @@ fn attribute_pacing(round: &mut ByCause) {
 
 /// Spans of causes over time.
 #[derive(Clone, Debug)]
-struct Strip {
+struct SpanBuilder {
     step: Duration,
     since: Instant,
     open: ByCause,
     spans: Vec<Span>,
 }
 
-impl Strip {
+impl SpanBuilder {
     fn new(now: Instant, step: Duration) -> Self {
         Self {
             step,
@@ -512,12 +512,12 @@ pub struct Losses {
 
 impl Losses {
     /// Maximum number of losses kept; beyond it the older half is dropped.
-    const MOST: usize = 1 << 16;
+    const MAX_LOSSES: usize = 1 << 16;
 
     /// Records the loss of a segment that ends before the stream offset `end`.
     pub fn on_lost(&mut self, end: u64, cause: Cause) {
-        if self.missing.len() >= Self::MOST {
-            self.missing.drain(..Self::MOST / 2);
+        if self.missing.len() >= Self::MAX_LOSSES {
+            self.missing.drain(..Self::MAX_LOSSES / 2);
         }
         self.missing.push((end, cause));
     }

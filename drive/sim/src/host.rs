@@ -40,8 +40,8 @@ use gigatcp_wire::{IcmpError, Phantom};
 
 use crate::address::connection_hash;
 use crate::config::{HostConfig, Reader, Scheduling};
-use crate::fragments::Reassembly;
 use crate::packet::{Content, Packet};
+use crate::reassembly::Reassembly;
 use card::Card;
 pub use datagram::{DatagramSink, DatagramSource};
 use listening::Listening;
@@ -59,7 +59,7 @@ struct Program {
 
 /// A segment with data that a host dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Lost {
+pub struct LostSegment {
     /// Its flow.
     pub flow: u32,
     /// Whether it travelled from the flow's receiver to its sender.
@@ -70,7 +70,7 @@ pub struct Lost {
     pub cause: Cause,
 }
 
-impl Lost {
+impl LostSegment {
     /// Returns the data lost with a packet; `None` if it has no data.
     fn of(packet: &Packet, cause: Cause) -> Option<Self> {
         Some(Self {
@@ -111,21 +111,21 @@ pub struct Host {
     /// When to poll the engine again after the network card was full.
     resume_at: Instant,
     /// Segments that the host dropped.
-    lost: Vec<Lost>,
+    lost: Vec<LostSegment>,
     sources: Vec<DatagramSource>,
     /// When the first of the sources sends.
     sources_at: Instant,
     sinks: Vec<DatagramSink>,
     /// State of a host with several sockets.
-    several: Several,
+    shared: SharedState,
     /// Listening sockets with a limited backlog.
     listening: Option<Box<Listening>>,
 }
 
 /// State of a host with several sockets.
 #[derive(Clone, Debug)]
-struct Several {
-    /// When each socket is to act.
+struct SharedState {
+    /// Next time at which each socket acts.
     timers: EventSchedule,
     /// Sockets that wait for the network card, in turn.
     held_back: VecDeque<u32>,
@@ -169,7 +169,7 @@ impl Host {
             sources: Vec::new(),
             sources_at: Instant::FAR_FUTURE,
             sinks: Vec::new(),
-            several: Several {
+            shared: SharedState {
                 timers: EventSchedule::new(0),
                 held_back: VecDeque::new(),
                 starved: Vec::new(),
@@ -224,7 +224,7 @@ impl Host {
         }
         self.programs[program as usize].sockets[port as usize] = number;
         if self.is_shared {
-            self.several.timers.grow(self.sockets.len());
+            self.shared.timers.grow(self.sockets.len());
             self.set_timer(number as usize);
         }
         number
@@ -241,16 +241,14 @@ impl Host {
         }
         socket.clear();
         self.count_written(number as usize);
-        self.card.release_all(number);
+        self.card.release_read(number, u64::MAX);
         if self.is_shared {
-            self.several
-                .timers
-                .set(number as usize, Instant::FAR_FUTURE);
+            self.shared.timers.set(number as usize, Instant::FAR_FUTURE);
             let caller = self.sockets[number as usize].caller as usize;
             self.processors[caller]
                 .ready
                 .retain(|ready| *ready != number);
-            self.several
+            self.shared
                 .held_back
                 .retain(|held_back| *held_back != number);
         }
@@ -273,14 +271,6 @@ impl Host {
     #[must_use]
     pub fn slots(&self) -> usize {
         self.sockets.len()
-    }
-
-    /// Returns whether a socket with this number exists.
-    #[must_use]
-    #[inline]
-    pub fn has_socket(&self, number: u32) -> bool {
-        let socket = self.sockets.get(number as usize);
-        socket.is_some_and(|socket| socket.flow != u32::MAX)
     }
 
     /// Returns a socket.
@@ -307,7 +297,7 @@ impl Host {
     /// Returns whether a CPU or the network card has work for a socket. Once that is done the
     /// socket acts again.
     #[must_use]
-    pub fn is_busy_with(&self, socket: u32) -> bool {
+    pub(crate) fn is_busy_with(&self, socket: u32) -> bool {
         let mut inboxes = self.processors.iter().flat_map(|one| &one.inbox);
         self.has_task_of(socket)
             || inboxes.any(|frame| frame.socket == socket)
@@ -317,12 +307,12 @@ impl Host {
     /// Returns the next socket that has acted, on a host with several sockets.
     #[inline]
     pub fn poll_acted(&mut self) -> Option<u32> {
-        self.several.acted.pop()
+        self.shared.acted.pop()
     }
 
     /// Returns a segment with data that this host dropped, in no particular order.
     #[inline]
-    pub fn poll_lost(&mut self) -> Option<Lost> {
+    pub fn poll_lost(&mut self) -> Option<LostSegment> {
         self.lost.pop()
     }
 
@@ -330,12 +320,6 @@ impl Host {
     #[must_use]
     pub fn link(&self) -> Option<&Hop<Packet>> {
         self.link.as_ref()
-    }
-
-    /// Returns whether a connection of the host has failed.
-    #[must_use]
-    pub fn has_failed(&self) -> bool {
-        self.sockets.iter().any(Socket::has_failed)
     }
 
     /// Returns whether packets wait for the CPU or the network card to send them.
@@ -376,7 +360,7 @@ impl Host {
     pub fn poll_timeout(&self) -> Instant {
         let mut next = self.resume_at;
         if self.is_shared {
-            next = next.min(self.several.timers.first().0).min(self.sources_at);
+            next = next.min(self.shared.timers.first().0).min(self.sources_at);
             if let Some(listening) = &self.listening {
                 next = next.min(listening.poll_timeout());
             }
@@ -405,7 +389,7 @@ impl Host {
             Content::Segment(segment) if self.ideal => {
                 let received = Received { at: now, segment };
                 let socket = socket as usize;
-                match self.handle_at_once(socket, received) {
+                match self.handle_ideal(socket, received) {
                     None => self.send_all(now, socket, out),
                     Some(received) => {
                         self.listen(now, socket, &received);
@@ -422,14 +406,14 @@ impl Host {
             Content::Segment(_) | Content::Datagram { .. } => {
                 self.handle_on_card(now, socket, packet, out);
             }
-            _ => self.handle_seldom(now, socket, packet, out),
+            _ => self.handle_rare(now, socket, packet, out),
         }
     }
 
     /// Handles fragments, corrupted packets and ICMP errors.
     #[cold]
     #[inline(never)]
-    fn handle_seldom(&mut self, now: Instant, socket: u32, packet: Packet, out: &mut Vec<Packet>) {
+    fn handle_rare(&mut self, now: Instant, socket: u32, packet: Packet, out: &mut Vec<Packet>) {
         match packet.content {
             Content::Fragments(fragments) => {
                 if let Some(content) = self.reassembly.handle(now, socket, *fragments) {
@@ -458,7 +442,7 @@ impl Host {
     #[cold]
     fn drop_corrupted(&mut self, socket: u32, packet: &Packet) {
         self.count_drop(socket, DropCause::Checksum, packet);
-        self.lost.extend(Lost::of(packet, Cause::RandomLoss));
+        self.lost.extend(LostSegment::of(packet, Cause::RandomLoss));
     }
 
     /// Handles an ICMP error. These are so rare that they wait for neither card nor CPU.
@@ -486,7 +470,7 @@ impl Host {
         if has_socket {
             self.open(now, 0);
         }
-        self.lose_processors(now);
+        self.begin_steals(now);
         self.take_interrupts(now);
         if has_socket {
             self.handle_timer(now, 0);
@@ -500,11 +484,11 @@ impl Host {
 
     /// Handles what is due on a host with several sockets.
     fn handle_timeouts(&mut self, now: Instant, out: &mut Vec<Packet>) {
-        self.lose_processors(now);
+        self.begin_steals(now);
         self.take_interrupts(now);
         self.work(now, out);
-        while self.several.timers.first().0 <= now {
-            let (_, socket) = self.several.timers.first();
+        while self.shared.timers.first().0 <= now {
+            let (_, socket) = self.shared.timers.first();
             self.open(now, socket);
             self.handle_timer(now, socket);
             self.act(now, socket, out);
@@ -555,7 +539,7 @@ impl Host {
             return;
         }
         if self.listening.is_some() {
-            return self.hear(now, number, received);
+            return self.handle_unaccepted(now, number, received);
         }
         if let ListenOutcome::Opened(connection) =
             listener::handle_segment(now, &socket.tcp, received)
@@ -598,7 +582,7 @@ impl Host {
     /// with several sockets.
     #[inline(never)]
     fn after_acting(&mut self, now: Instant, socket: usize, out: &mut Vec<Packet>) {
-        self.settle(now, socket);
+        self.schedule_socket(now, socket);
         if self.listening.is_some() {
             self.serve_listening(now, out);
         }
@@ -613,13 +597,13 @@ impl Host {
                 && let Some(true) = self.sockets.get(other).map(|s| s.connection.is_some())
             {
                 self.act_alone(now, other, out);
-                self.settle(now, other);
+                self.schedule_socket(now, other);
             }
         }
     }
 
     /// Records when a socket acts next, and whether it waits for the CPU.
-    fn settle(&mut self, now: Instant, socket: usize) {
+    fn schedule_socket(&mut self, now: Instant, socket: usize) {
         self.set_timer(socket);
         if !self.ideal && !self.sockets[socket].is_ready {
             let at = now.max(self.caller_busy_until(socket));
@@ -627,18 +611,17 @@ impl Host {
                 self.sockets[socket].is_ready = true;
                 let caller = self.sockets[socket].caller as usize;
                 self.processors[caller].ready.push_back(socket as u32);
-            } else if self.is_starved(socket, at)
-                && !self.several.starved.contains(&(socket as u32))
+            } else if self.is_starved(socket, at) && !self.shared.starved.contains(&(socket as u32))
             {
-                self.several.starved.push(socket as u32);
+                self.shared.starved.push(socket as u32);
             }
         }
-        self.several.acted.push(socket as u32);
+        self.shared.acted.push(socket as u32);
     }
 
     fn set_timer(&mut self, socket: usize) {
         let at = self.sockets[socket].poll_timeout();
-        self.several.timers.set(socket, at);
+        self.shared.timers.set(socket, at);
     }
 }
 

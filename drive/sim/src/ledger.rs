@@ -6,12 +6,12 @@ use gigatcp_tcp::Connection;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Phantom;
 
-use crate::account::{Account, ByLimit, Environment, Losses, Settled, Use, Window};
+use crate::account::{Account, Attribution, ByLimit, Environment, Losses, Use, Window};
 use crate::host::Host;
 use crate::packet::Packet;
 
 /// State of a simulation that the account of one flow reads.
-pub(crate) struct Scene<'a> {
+pub(crate) struct FlowState<'a> {
     pub(crate) now: Instant,
     pub(crate) network: &'a Network<Packet>,
     /// Numbers of the links on the forward route.
@@ -23,7 +23,7 @@ pub(crate) struct Scene<'a> {
     pub(crate) carried: [u64; 2],
 }
 
-impl Scene<'_> {
+impl FlowState<'_> {
     /// Returns the links that carry ACKs only. A medium that data crosses too counts as forward.
     fn reverse_alone(&self) -> impl Iterator<Item = &usize> {
         let medium = |link: &usize| self.network.medium_of(*link);
@@ -55,7 +55,7 @@ impl<'a> End<'a> {
 }
 
 /// The account of a flow with its inputs.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub(crate) struct Ledger {
     /// Minimum length of spans.
     step: Duration,
@@ -63,13 +63,13 @@ pub(crate) struct Ledger {
     losses: Losses,
     began: Readings,
     is_scaled: bool,
-    closed: Option<Closed>,
+    finished: Option<FinishedAccount>,
 }
 
 /// Finished account.
 #[derive(Clone, Debug)]
-pub(crate) struct Closed {
-    pub(crate) settled: Settled,
+pub(crate) struct FinishedAccount {
+    pub(crate) attribution: Attribution,
     /// Time by mechanism at the same moment.
     pub(crate) limits: Option<ByLimit>,
 }
@@ -90,37 +90,33 @@ impl Ledger {
     pub(crate) fn new(step: Duration) -> Self {
         Self {
             step,
-            account: None,
-            losses: Losses::default(),
-            began: Readings::default(),
-            is_scaled: false,
-            closed: None,
+            ..Self::default()
         }
     }
 
-    /// Records an event of the sender; returns whether [`Ledger::turn`] is due.
+    /// Records an event of the sender; returns whether [`Ledger::update`] is due.
     #[inline]
     pub(crate) fn observe(
         &mut self,
         now: Instant,
-        heard: bool,
+        has_arrived: bool,
         sender: &Connection<Phantom>,
     ) -> bool {
         match &mut self.account {
             Some(account) if account.is_established() => {
-                account.observe(now, heard, window(sender))
+                account.observe(now, has_arrived, window(sender))
             }
             Some(_) => sender.established_at().is_some(),
-            None => self.closed.is_none(),
+            None => self.finished.is_none(),
         }
     }
 
     /// Brings the account up to date.
-    pub(crate) fn turn(&mut self, scene: &Scene<'_>, heard: bool) {
-        let Some(sender) = scene.sender.connection() else {
+    pub(crate) fn update(&mut self, flow: &FlowState<'_>, has_arrived: bool) {
+        let Some(sender) = flow.sender.connection() else {
             return;
         };
-        let now = scene.now;
+        let now = flow.now;
         let account = self
             .account
             .get_or_insert_with(|| Account::new(now, self.step));
@@ -128,101 +124,94 @@ impl Ledger {
             if let Some(at) = sender.established_at() {
                 account.on_established(at, window(sender));
                 self.is_scaled = sender.info().scaling;
-                self.began = Readings::of(scene);
+                self.began = Readings::of(flow);
             }
             return;
         }
         let losses = &mut self.losses;
         let (began, is_scaled) = (&self.began, self.is_scaled);
-        let is_over = account.turn(
-            (now, heard),
+        let is_over = account.update(
+            (now, has_arrived),
             window(sender),
             &sender.limits().all(now),
             sender.srtt(),
             || losses.blame(sender.snd_una()),
-            || began.until(scene, is_scaled),
+            || began.until(flow, is_scaled),
         );
         if is_over {
-            self.began.take(scene);
-        }
-    }
-
-    /// Records the drop of a segment of this flow.
-    pub(crate) fn on_lost(&mut self, packet: &Packet, cause: Cause) {
-        if let Some(end) = packet.end_of_data() {
-            self.losses.on_lost(end, cause);
+            self.began.take(flow);
         }
     }
 
     /// Records the drop of a segment that ends before the stream offset `end`.
-    pub(crate) fn on_lost_before(&mut self, end: u64, cause: Cause) {
+    pub(crate) fn on_lost(&mut self, end: u64, cause: Cause) {
         self.losses.on_lost(end, cause);
     }
 
     /// Ends the account with the flow.
-    pub(crate) fn finish(&mut self, scene: &Scene<'_>) {
+    pub(crate) fn finish(&mut self, flow: &FlowState<'_>) {
         let Some(account) = self.account.take() else {
             return;
         };
-        let limits = scene
+        let limits = flow
             .sender
             .connection()
-            .map(|sender| sender.limits().all(scene.now));
-        let look = self.began.until(scene, self.is_scaled);
-        self.closed = Some(Closed {
-            settled: account.finish(scene.now, &limits.unwrap_or_default(), &look),
+            .map(|sender| sender.limits().all(flow.now));
+        let look = self.began.until(flow, self.is_scaled);
+        self.finished = Some(FinishedAccount {
+            attribution: account.finish(flow.now, &limits.unwrap_or_default(), &look),
             limits,
         });
     }
 
     /// Returns the finished account.
-    pub(crate) fn into_closed(self) -> Option<Closed> {
-        self.closed
+    pub(crate) fn into_finished(self) -> Option<FinishedAccount> {
+        self.finished
     }
 }
 
 impl Readings {
-    fn of(scene: &Scene<'_>) -> Self {
+    fn of(flow: &FlowState<'_>) -> Self {
         let mut readings = Self::default();
-        readings.take(scene);
+        readings.take(flow);
         readings
     }
 
     /// Reads all clocks.
-    fn take(&mut self, scene: &Scene<'_>) {
-        let now = scene.now;
-        let busy_at = |link: &usize| scene.network.busy_time(*link, now);
+    fn take(&mut self, flow: &FlowState<'_>) {
+        let now = flow.now;
+        let busy_at = |link: &usize| flow.network.busy_time(*link, now);
         self.forward.clear();
-        self.forward.extend(scene.forward.iter().map(busy_at));
+        self.forward.extend(flow.forward.iter().map(busy_at));
         self.reverse.clear();
-        self.reverse.extend(scene.reverse_alone().map(busy_at));
-        let local = scene.sender.host.link();
+        self.reverse.extend(flow.reverse_alone().map(busy_at));
+        let local = flow.sender.host.link();
         self.local = local.map_or(Duration::ZERO, |link| link.busy_time(now));
-        self.cpu = [scene.sender, scene.receiver].map(|end| end.host.cpu_occupied(end.socket, now));
-        self.unread = scene.receiver.unread_time(now);
-        self.carried = scene.carried;
+        self.cpu = [flow.sender, flow.receiver].map(|end| end.host.cpu_occupied(end.socket, now));
+        self.unread = flow.receiver.unread_time(now);
+        self.carried = flow.carried;
     }
 
     /// Returns the use of path and hosts since the clocks were read.
-    fn until(&self, scene: &Scene<'_>, is_scaled: bool) -> Environment {
-        let now = scene.now;
-        let [own, all] = [0, 1].map(|of| scene.carried[of] - self.carried[of]);
-        let cpu = [scene.sender, scene.receiver].map(|end| end.host.cpu_occupied(end.socket, now));
+    fn until(&self, flow: &FlowState<'_>, is_scaled: bool) -> Environment {
+        let now = flow.now;
+        let [own, all] = [0, 1].map(|of| flow.carried[of] - self.carried[of]);
+        let cpu = [flow.sender, flow.receiver].map(|end| end.host.cpu_occupied(end.socket, now));
         let use_at = |(link, before): (&usize, &Duration)| Use {
-            busy: scene.network.busy_time(*link, now).saturating_sub(*before),
-            wait: scene.network.wait(*link, now),
+            busy: flow.network.busy_time(*link, now).saturating_sub(*before),
+            wait: flow.network.wait(*link, now),
         };
         let busiest = |uses: &mut dyn Iterator<Item = Use>| {
             let busiest = uses.max_by_key(|used| (used.busy, used.wait));
             busiest.unwrap_or_default()
         };
-        let forward = scene.forward.iter().zip(&self.forward);
-        let reverse = scene.reverse_alone().zip(&self.reverse);
-        let state = scene.sender.connection().map(Connection::state);
+        let forward = flow.forward.iter().zip(&self.forward);
+        let reverse = flow.reverse_alone().zip(&self.reverse);
+        let state = flow.sender.connection().map(Connection::state);
         let is_open = matches!(state, Some(State::Established | State::CloseWait));
         Environment {
             path: busiest(&mut forward.map(use_at)),
-            local: scene
+            local: flow
                 .sender
                 .host
                 .link()
@@ -231,14 +220,14 @@ impl Readings {
             reverse: busiest(&mut reverse.map(use_at)),
             sender_cpu: cpu[0].saturating_sub(self.cpu[0]),
             receiver_cpu: cpu[1].saturating_sub(self.cpu[1]),
-            unread: scene.receiver.unread_time(now).saturating_sub(self.unread),
+            unread: flow.receiver.unread_time(now).saturating_sub(self.unread),
             own_share: if all == 0 {
                 1.0
             } else {
                 own as f64 / all as f64
             },
             is_closing: !is_open,
-            lacks_scaling: !is_scaled && lacks_scaling(scene.receiver),
+            lacks_scaling: !is_scaled && lacks_scaling(flow.receiver),
         }
     }
 }

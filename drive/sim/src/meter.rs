@@ -42,23 +42,17 @@ impl Meter {
         }
     }
 
-    /// Records a read of `octets`.
+    /// Records a read of `octets`, after closing the intervals that are over by `now`.
     #[inline]
     pub fn on_read(&mut self, now: Instant, octets: u64) {
-        self.close_intervals(now);
-        self.in_interval += octets;
-        self.total += octets;
-        self.last_read_at = now;
-    }
-
-    /// Closes the intervals that are over by `now`.
-    #[inline]
-    pub fn close_intervals(&mut self, now: Instant) {
         while now >= self.next_boundary {
             self.finished.push(Bytes::new(self.in_interval));
             self.in_interval = 0;
             self.next_boundary += self.interval;
         }
+        self.in_interval += octets;
+        self.total += octets;
+        self.last_read_at = now;
     }
 
     /// Returns the time at which the clock started.

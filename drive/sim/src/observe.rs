@@ -1,9 +1,8 @@
-//! Records of each sender of a simulation: samples at regular intervals, the limited-by timeline,
-//! and time-sequence data.
+//! Records of each sender of a simulation: samples at regular intervals, and time-sequence data.
 
 use std::collections::VecDeque;
 
-use gigatcp_events::{Limit, Phase};
+use gigatcp_events::Phase;
 use gigatcp_path::{Counters, Tally, Waited};
 use gigatcp_tcp::Connection;
 use gigatcp_tcp::connection::Info;
@@ -28,36 +27,17 @@ pub struct Sample {
     pub retransmitted: u64,
     /// Bytes the receiving application has read so far.
     pub delivered: u64,
-    /// The limit that held longest since the previous sample.
-    pub limit: Limit,
 }
 
-/// Samples of one flow.
-#[derive(Clone, Debug, Default)]
-pub struct Samples {
-    taken: Vec<Sample>,
-    spent: [Duration; Limit::ALL.len()],
-}
-
-impl Samples {
-    /// Takes a sample.
-    pub fn take(&mut self, now: Instant, sender: &Connection<Phantom>, delivered: u64) {
-        let spent = sender.limits().all(now);
-        let longest = Limit::longest_between(&self.spent, &spent);
-        self.spent = spent;
-        self.taken.push(Sample {
-            at: now,
+impl Sample {
+    /// Samples a sender, whose receiving application has read `delivered` bytes.
+    pub(crate) fn of(sender: &Connection<Phantom>, at: Instant, delivered: u64) -> Self {
+        Self {
+            at,
             info: sender.info(),
             retransmitted: sender.counters().retransmitted_segments,
             delivered,
-            limit: longest,
-        });
-    }
-
-    /// Returns all samples, oldest first.
-    #[must_use]
-    pub fn as_slice(&self) -> &[Sample] {
-        &self.taken
+        }
     }
 }
 
@@ -113,7 +93,7 @@ impl LinkSamples {
 }
 
 /// One step of the overview of a time-sequence graph.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub struct Step {
     /// Start of the step.
     pub at: Instant,
@@ -196,7 +176,7 @@ impl Detail {
 }
 
 /// Time-sequence data of one flow, as its sender experienced it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Sequence {
     step_length: Duration,
     open: Step,
@@ -215,18 +195,7 @@ impl Sequence {
         let step_length = Duration::from_nanos((run.as_nanos() / STEPS).max(100_000));
         Self {
             step_length,
-            open: Step {
-                at: Instant::ZERO,
-                sent: None,
-                ack: 0,
-                window_edge: 0,
-                retransmitted: 0,
-            },
-            steps: Vec::new(),
-            recent: VecDeque::new(),
-            details: Vec::new(),
-            highest: 0,
-            iss: None,
+            ..Self::default()
         }
     }
 

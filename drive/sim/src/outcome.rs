@@ -10,10 +10,10 @@ use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
 
-use crate::account::{ByLimit, Settled};
+use crate::account::{Attribution, ByLimit};
 use crate::host::{Host, Socket};
 use crate::meter::Meter;
-use crate::observe::{LinkSamples, Samples, Sequence};
+use crate::observe::{LinkSamples, Sample, Sequence};
 use crate::packet::Packet;
 use crate::short_flows::ArrivalsOutcome;
 
@@ -70,8 +70,8 @@ pub struct FlowOutcome {
     pub sender: Endpoint,
     /// The receiving end.
     pub receiver: Endpoint,
-    /// Samples of the sender.
-    pub samples: Samples,
+    /// Samples of the sender, oldest first.
+    pub samples: Vec<Sample>,
     /// Time-sequence data, if requested.
     pub sequence: Option<Sequence>,
     /// Time at which the receiver had read everything; `None` if it had not.
@@ -79,7 +79,7 @@ pub struct FlowOutcome {
     /// Time by mechanism until then, or until the end; `None` without an account.
     pub limits: Option<ByLimit>,
     /// Time by cause until the same moment.
-    pub account: Option<Settled>,
+    pub account: Option<Attribution>,
 }
 
 /// An end of a flow: its socket, and its host, which others may share.
@@ -92,12 +92,6 @@ pub struct Endpoint {
 impl Endpoint {
     pub(crate) fn new(host: Rc<Host>, socket: u32) -> Self {
         Self { host, socket }
-    }
-
-    /// Returns the host.
-    #[must_use]
-    pub fn host(&self) -> &Host {
-        &self.host
     }
 
     /// Returns the socket.
@@ -129,13 +123,6 @@ impl Endpoint {
     #[must_use]
     pub fn cpu_busy(&self, now: Instant) -> Duration {
         self.host.cpu_busy(now)
-    }
-
-    /// Returns the CPU time used or stolen on the host. Of the CPUs that work for the socket, the
-    /// busier one counts.
-    #[must_use]
-    pub fn cpu_occupied(&self, now: Instant) -> Duration {
-        self.host.cpu_occupied(self.socket, now)
     }
 
     /// Returns the hop of the network card, if the host has one.

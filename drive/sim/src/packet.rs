@@ -8,7 +8,8 @@ use gigatcp_wire::{
     SackBlock, Segment, SeqNumber,
 };
 
-use crate::fragments::Fragments;
+/// Bytes of the IP header of each fragment; packets have no IP options.
+const IPV4_HEADER: u64 = 20;
 
 /// Bytes of a TCP header without options.
 const TCP_HEADER: u32 = 20;
@@ -109,6 +110,78 @@ pub enum Content {
     Fragments(Box<Fragments>),
 }
 
+/// Consecutive fragments of an IPv4 packet (RFC 791 section 3.2), cut by routers.
+///
+/// All fragments of a packet are carried as one unit, each counted as a wire packet. A link that
+/// drops one splits the unit. A fragment may be cut again.
+#[derive(Clone, Debug)]
+pub struct Fragments {
+    /// The packet that was cut.
+    pub(crate) content: Content,
+    /// Identification: unique for each packet that is cut.
+    pub(crate) id: u64,
+    /// Offset of their payload in that of the packet, in bytes.
+    pub(crate) offset: u32,
+    /// Bytes of their payload.
+    pub(crate) len: u32,
+    /// Bytes of payload of each fragment except the last.
+    each: u32,
+    /// Bytes of payload of the packet.
+    pub(crate) total: u32,
+}
+
+impl Fragments {
+    /// Cuts an IP packet of `bytes`, or a fragment, at an MTU of `mtu` bytes.
+    ///
+    /// # Errors
+    /// Returns the packet if the MTU leaves no space for payload.
+    fn cut(content: Content, bytes: u64, mtu: u64, id: u64) -> Result<Self, Content> {
+        let each = mtu.saturating_sub(IPV4_HEADER) / 8 * 8;
+        let payload = bytes.saturating_sub(IPV4_HEADER);
+        let (Ok(each @ 8..), Ok(len)) = (u32::try_from(each), u32::try_from(payload)) else {
+            return Err(content);
+        };
+        Ok(match content {
+            Content::Fragments(fragments) => Self { each, ..*fragments },
+            content => Self {
+                content,
+                id,
+                offset: 0,
+                len,
+                each,
+                total: len,
+            },
+        })
+    }
+
+    /// Returns the number of fragments.
+    fn count(&self) -> usize {
+        self.len.div_ceil(self.each).max(1) as usize
+    }
+
+    /// Returns the bytes of all fragments, IP headers included.
+    fn bytes(&self) -> u64 {
+        IPV4_HEADER * self.count() as u64 + u64::from(self.len)
+    }
+
+    /// Returns the bytes of the first fragment.
+    fn leading_bytes(&self) -> u64 {
+        IPV4_HEADER + u64::from(self.len.min(self.each))
+    }
+
+    /// Splits off the first `n` fragments; `n` is less than all.
+    fn split_front(&mut self, n: usize) -> Self {
+        let cut = self.each * n as u32;
+        let front = Self {
+            len: cut,
+            ..self.clone()
+        };
+        self.offset += cut;
+        self.len -= cut;
+        front
+    }
+}
+
 impl Packet {
     /// Returns whether it travels from the flow's receiver to its sender.
     #[inline]
@@ -179,20 +252,9 @@ impl Packet {
     fn plain_sizes(&self) -> (usize, u64, u64) {
         (
             self.wire_packets(),
-            self.plain_octets(),
+            octets_of(self.ip, &self.content),
             self.leading_ip_bytes(),
         )
-    }
-
-    /// Returns the bytes of a packet without a readable segment, IP header included.
-    fn plain_octets(&self) -> u64 {
-        octets_of(self.ip, &self.content)
-    }
-
-    /// Returns the bytes of IP and TCP headers of one wire packet with `segment`.
-    #[inline]
-    fn header_octets(&self, segment: &Segment<Phantom>) -> u64 {
-        header_octets(self.ip, segment)
     }
 }
 
@@ -217,7 +279,8 @@ fn octets_of(ip: Ip, content: &Content) -> u64 {
 
 /// Returns the bytes of IP and TCP headers without options.
 #[inline]
-pub(crate) const fn headers(ip: IpVersion) -> u32 {
+#[must_use]
+pub const fn headers(ip: IpVersion) -> u32 {
     ip.header_len() + TCP_HEADER
 }
 
@@ -285,10 +348,10 @@ impl Parcel for Packet {
     fn ip_bytes(&self) -> u64 {
         match &self.content {
             Content::Segment(segment) => {
-                let headers = self.header_octets(segment) * segment.wire_segments() as u64;
+                let headers = header_octets(self.ip, segment) * segment.wire_segments() as u64;
                 headers + u64::from(segment.payload.len)
             }
-            _ => self.plain_octets(),
+            _ => octets_of(self.ip, &self.content),
         }
     }
 
@@ -297,14 +360,14 @@ impl Parcel for Packet {
         let segment = match &self.content {
             Content::Segment(segment) => segment,
             Content::Fragments(fragments) => return fragments.leading_bytes(),
-            _ => return self.plain_octets(),
+            _ => return octets_of(self.ip, &self.content),
         };
         let len = u64::from(segment.payload.len);
         let first = match u64::from(segment.segment_size) {
             0 => len,
             size => size.min(len),
         };
-        self.header_octets(segment) + first
+        header_octets(self.ip, segment) + first
     }
 
     #[inline]
@@ -312,7 +375,7 @@ impl Parcel for Packet {
         let Content::Segment(segment) = &self.content else {
             return self.plain_sizes();
         };
-        let header = self.header_octets(segment);
+        let header = header_octets(self.ip, segment);
         let len = u64::from(segment.payload.len);
         let size = u64::from(segment.segment_size);
         if size == 0 || len <= size {
@@ -450,13 +513,15 @@ impl Parcel for Packet {
         match (&mut request.scheme, answer.requested) {
             (
                 RequestScheme::Xcp { feedback, .. },
-                RequestedValue::Window { feedback: told, .. },
+                RequestedValue::Window {
+                    feedback: granted, ..
+                },
             ) => {
-                *feedback = told.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
+                *feedback = granted.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
             }
-            (RequestScheme::Rcp { rate }, RequestedValue::Rate(told)) => *rate = told,
-            (RequestScheme::QuickStart { code, ttl, .. }, RequestedValue::Start(told)) => {
-                *code = told;
+            (RequestScheme::Rcp { rate }, RequestedValue::Rate(granted)) => *rate = granted,
+            (RequestScheme::QuickStart { code, ttl, .. }, RequestedValue::Start(granted)) => {
+                *code = granted;
                 *ttl = ttl.wrapping_sub(1);
             }
             _ => {}

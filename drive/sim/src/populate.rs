@@ -43,7 +43,7 @@ impl Population {
             hosts: hosts.collect::<Result<_, _>>()?,
             connections: Vec::new(),
             datagrams: Vec::new(),
-            short_flows: ShortFlows::new(!config.flows.is_empty()),
+            short_flows: ShortFlows::default(),
         };
         let mut routes = routes.iter().copied();
         for (number, route) in (0..config.flows.len()).zip(&mut routes) {
@@ -59,9 +59,7 @@ impl Population {
             population.add_datagrams(config, datagrams, number, route)?;
         }
         let first = population.connections.len() + population.datagrams.len();
-        population
-            .short_flows
-            .begin(config, first as u32, processes);
+        population.short_flows = ShortFlows::new(config, first as u32, processes);
         Ok(population)
     }
 
@@ -121,18 +119,27 @@ impl Population {
             false => format!("{end} {number}"),
             true => format!("{end} of {}", flow.name),
         });
-        let mut host = |named: Option<usize>, own: &HostConfig, name: &str| match named {
-            Some(named) => Ok(named as u32),
-            None => {
-                self.hosts
-                    .push(Host::new(own, is_shared, name, config.seed)?);
-                Ok(self.hosts.len() as u32 - 1)
-            }
-        };
+        let mut host = |named, own, name| self.host(named, own, is_shared, name, config.seed);
         Ok([
             host(flow.from, &sender, &names[0])?,
             host(flow.to, &flow.receiver, &names[1])?,
         ])
+    }
+
+    /// Returns the number of host `named`, or of a new one.
+    fn host(
+        &mut self,
+        named: Option<usize>,
+        own: &HostConfig,
+        is_shared: bool,
+        name: &str,
+        seed: u64,
+    ) -> Result<u32, ConfigError> {
+        if let Some(named) = named {
+            return Ok(named as u32);
+        }
+        self.hosts.push(Host::new(own, is_shared, name, seed)?);
+        Ok(self.hosts.len() as u32 - 1)
     }
 
     /// Adds a source of datagrams and its sink.
@@ -143,13 +150,9 @@ impl Population {
         number: usize,
         route: u16,
     ) -> Result<(), ConfigError> {
-        let mut host = |named: Option<usize>, own: &HostConfig, end: &str| match named {
-            Some(named) => Ok(named as u32),
-            None => {
-                let name = format!("{end} of {}", datagrams.name);
-                self.hosts.push(Host::new(own, true, &name, config.seed)?);
-                Ok(self.hosts.len() as u32 - 1)
-            }
+        let mut host = |named, own, end| {
+            let name = format!("{end} of {}", datagrams.name);
+            self.host(named, own, true, &name, config.seed)
         };
         let from = host(datagrams.from, &datagrams.sender, "source")?;
         let to = host(datagrams.to, &datagrams.receiver, "sink")?;

@@ -68,13 +68,11 @@ struct Live {
 }
 
 /// The flows of all processes.
-#[derive(Debug)]
+#[derive(Default, Debug)]
 pub(crate) struct ShortFlows {
     /// Number of the next flow.
     next: u32,
     seed: u64,
-    /// Whether the simulation has other flows, which determine its end.
-    has_others: bool,
     processes: Vec<Process>,
     /// The flows that are alive, by their numbers.
     alive: BTreeMap<u32, Live>,
@@ -84,33 +82,23 @@ pub(crate) struct ShortFlows {
 }
 
 impl ShortFlows {
-    /// Returns an empty set of flows.
-    pub(crate) fn new(has_others: bool) -> Self {
-        Self {
-            next: u32::MAX,
-            seed: 0,
-            has_others,
-            processes: Vec::new(),
-            alive: BTreeMap::new(),
-            awaited: 0,
-            most_alive: 0,
-        }
-    }
-
-    /// Adds the processes with their hosts and routes; flows are numbered from `first`.
-    pub(crate) fn begin(
-        &mut self,
+    /// Returns the processes with their hosts and routes; flows are numbered from `first`.
+    pub(crate) fn new(
         config: &WorldConfig,
         first: u32,
         processes: Vec<(&ArrivalsConfig, [u32; 2], u16)>,
-    ) {
-        self.next = first;
-        self.seed = config.seed;
+    ) -> Self {
+        let mut all = Self {
+            next: first,
+            seed: config.seed,
+            ..Self::default()
+        };
         for (arrivals, hosts, route) in processes {
             let name = &arrivals.flow.name;
             let made = arrivals.arrivals.arrivals(config.seed, name);
             let made = made.expect("an application of the kind arrivals");
-            let is_awaited = made.is_finite() || !self.has_others;
+            // Other flows determine the end of the simulation.
+            let is_awaited = made.is_finite() || config.flows.is_empty();
             let mut process = Process {
                 flow: arrivals.flow.clone(),
                 arrivals: made,
@@ -121,9 +109,10 @@ impl ShortFlows {
                 outcome: ArrivalsOutcome::default(),
             };
             process.advance();
-            self.awaited += usize::from(is_awaited && process.next.is_some());
-            self.processes.push(process);
+            all.awaited += usize::from(is_awaited && process.next.is_some());
+            all.processes.push(process);
         }
+        all
     }
 
     /// Returns when the next flow begins.

@@ -20,8 +20,8 @@ use gigatcp_wire::{Phantom, Segment};
 use crate::config::WorldConfig;
 use crate::ends::{Ends, Place};
 use crate::host::{Host, Socket};
-use crate::ledger::{self, End, Ledger, Scene};
-use crate::observe::{LinkSamples, Samples, Sequence};
+use crate::ledger::{self, End, FlowState, Ledger};
+use crate::observe::{LinkSamples, Sample, Sequence};
 use crate::outcome::{Endpoint, FlowOutcome, Outcome};
 use crate::packet::{Content, Packet, headers};
 use crate::populate::Population;
@@ -29,7 +29,7 @@ use crate::routes::Routes;
 use crate::short_flows::ShortFlows;
 
 /// Maximum number of steps at one instant; more are a bug, not a busy instant.
-const MOST_STEPS_AT_ONCE: u32 = 10_000_000;
+const MAX_STEPS_PER_INSTANT: u32 = 10_000_000;
 
 /// Observer of packets at the hosts' interfaces, e.g. to write a capture.
 pub trait Tap {
@@ -41,14 +41,14 @@ pub trait Tap {
 
     /// Handles a packet passing from link `hop` (from zero) to the next of its route. By default it
     /// is ignored.
-    fn on_way(&mut self, now: Instant, packet: &Packet, hop: usize) {
+    fn on_hop(&mut self, now: Instant, packet: &Packet, hop: usize) {
         let _ = (now, packet, hop);
     }
 }
 
 /// Reason for the end of a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ended {
+pub enum EndReason {
     /// Every flow is finished.
     Finished,
     /// The configured end came first.
@@ -72,8 +72,7 @@ pub struct World {
     short_flows: ShortFlows,
     unfinished: usize,
     finished_at: Vec<Option<Instant>>,
-    next_sample: Instant,
-    samples: Vec<Samples>,
+    samples: Vec<Vec<Sample>>,
     link_samples: Vec<LinkSamples>,
     sequences: Vec<Option<Sequence>>,
     /// Accounts of the senders; empty if not requested.
@@ -113,20 +112,17 @@ impl World {
             network: Network::new(network, config.seed)?,
             unfinished: flows,
             finished_at: vec![None; flows],
-            next_sample: Instant::FAR_FUTURE,
-            samples: vec![Samples::default(); flows],
+            samples: vec![Vec::new(); flows],
             link_samples: vec![LinkSamples::default(); links],
             sequences: connections
                 .iter()
                 .map(|ends| config.flows[ends.flow].time_sequence)
                 .map(|is_kept| is_kept.then(|| Sequence::new(config.end)))
                 .collect(),
-            ledgers: match config.observe.account {
-                true => (0..flows)
-                    .map(|_| Ledger::new(config.observe.sample_step))
-                    .collect(),
-                false => Vec::new(),
-            },
+            ledgers: (0..flows)
+                .filter(|_| config.observe.account)
+                .map(|_| Ledger::new(config.observe.sample_step))
+                .collect(),
             carried: vec![0; flows],
             carried_in_all: 0,
             hash: EventHash::default(),
@@ -154,7 +150,6 @@ impl World {
         let element = self.sampler() + 1;
         self.schedule.set(element, first);
         if !self.config.observe.sample_step.is_zero() {
-            self.next_sample = Instant::ZERO;
             let sampler = self.sampler();
             self.schedule.set(sampler, Instant::ZERO);
         }
@@ -175,9 +170,9 @@ impl World {
 
     /// Runs until all flows are finished, the configured end, or until `stop` is true. Writes the
     /// simulated time in nanoseconds to `progress` periodically.
-    pub fn run(&mut self, stop: &AtomicBool, progress: &AtomicU64) -> Ended {
+    pub fn run(&mut self, stop: &AtomicBool, progress: &AtomicU64) -> EndReason {
         let ended = self.advance(Instant::FAR_FUTURE, stop, progress);
-        ended.unwrap_or(Ended::OutOfTime)
+        ended.unwrap_or(EndReason::OutOfTime)
     }
 
     /// Runs as [`World::run`] does, but not beyond `until`. Returns `None` if the simulation
@@ -187,22 +182,22 @@ impl World {
         until: Instant,
         stop: &AtomicBool,
         progress: &AtomicU64,
-    ) -> Option<Ended> {
+    ) -> Option<EndReason> {
         let end = Instant::ZERO + self.config.end;
         let last = until.min(end);
         let mut steps = 0_u32;
         let mut still = 0_u32;
-        while self.unfinished > 0 || self.awaits_others() || self.has_last_words() {
+        while self.unfinished > 0 || self.awaits_others() || self.has_final_segments_in_transit() {
             let (other, element) = self.schedule.first();
             let network = self.network.due();
             let at = network.min(other);
             if at > last || at == Instant::FAR_FUTURE {
                 self.now = last.max(self.now);
-                return (last == end).then_some(Ended::OutOfTime);
+                return (last == end).then_some(EndReason::OutOfTime);
             }
             debug_assert!(at >= self.now, "time runs backwards");
             still = if at == self.now { still + 1 } else { 0 };
-            assert!(still < MOST_STEPS_AT_ONCE, "time stands still at {at:?}");
+            assert!(still < MAX_STEPS_PER_INSTANT, "time stands still at {at:?}");
             self.now = at;
             if network <= other {
                 self.serve_network();
@@ -213,15 +208,15 @@ impl World {
             if steps.is_multiple_of(8192) {
                 progress.store(self.now.as_nanos(), Ordering::Relaxed);
                 if stop.load(Ordering::Relaxed) {
-                    return Some(Ended::Interrupted);
+                    return Some(EndReason::Interrupted);
                 }
             }
         }
-        Some(Ended::Finished)
+        Some(EndReason::Finished)
     }
 
     /// Returns whether the last segments of a failed sender, perhaps a reset, are in transit.
-    fn has_last_words(&self) -> bool {
+    fn has_final_segments_in_transit(&self) -> bool {
         let mut all = self.connections.iter();
         all.any(|ends| self.socket(ends.places[0]).has_failed())
             && (self.hosts.iter().any(Host::is_sending) || self.network.is_occupied())
@@ -236,13 +231,13 @@ impl World {
         if element < self.sampler() {
             self.serve_host(element);
         } else {
-            self.act_seldom(element);
+            self.act_rarely(element);
         }
     }
 
     /// Takes samples, or begins flows.
     #[inline(never)]
-    fn act_seldom(&mut self, element: usize) {
+    fn act_rarely(&mut self, element: usize) {
         match element - self.sampler() {
             0 => self.sample(),
             _ => self.begin_flows(),
@@ -284,7 +279,7 @@ impl World {
             if let Some(tap) = &mut self.tap
                 && parcel.sent_segment().is_some()
             {
-                tap.on_way(
+                tap.on_hop(
                     self.now,
                     &parcel,
                     usize::from(parcel.stage).saturating_sub(1),
@@ -312,8 +307,9 @@ impl World {
         if let Some(ledger) = self.ledgers.get_mut(packet.flow as usize)
             && !packet.reverse()
             && let Some(cause) = ledger::cause_of(cause, notifies_too_big)
+            && let Some(end) = packet.end_of_data()
         {
-            ledger.on_lost(packet, cause);
+            ledger.on_lost(end, cause);
         }
         if self.config.observe.fingerprint {
             let cause = cause.index() as u64 + 1;
@@ -469,9 +465,9 @@ impl World {
 
     /// Handles the effects of a host's action. Its packets leave, and its flows may have ended.
     ///
-    /// `heard` is the socket for which a packet arrived, if any.
+    /// `received` is the socket for which a packet arrived, if any.
     #[inline]
-    fn after_host(&mut self, host: usize, heard: Option<u32>) {
+    fn after_host(&mut self, host: usize, received: Option<u32>) {
         self.show_taken(host);
         if !self.out.is_empty() {
             self.dispatch();
@@ -481,23 +477,23 @@ impl World {
             if let Some(ledger) = self.ledgers.get_mut(lost.flow as usize)
                 && !lost.reverse
             {
-                ledger.on_lost_before(lost.end, lost.cause);
+                ledger.on_lost(lost.end, lost.cause);
             }
         }
         if !self.hosts[host].is_shared() {
-            self.after_socket(host, 0, heard.is_some());
+            self.after_socket(host, 0, received.is_some());
             return;
         }
-        self.after_sockets(host, heard);
+        self.after_sockets(host, received);
     }
 
     /// Handles the effects for all sockets that acted, on a host that has several.
     #[inline(never)]
-    fn after_sockets(&mut self, host: usize, heard: Option<u32>) {
+    fn after_sockets(&mut self, host: usize, received: Option<u32>) {
         while let Some(socket) = self.hosts[host].poll_acted() {
             let flow = self.hosts[host].socket(socket).flow();
             if (flow as usize) < self.connections.len() {
-                self.after_socket(host, socket, heard == Some(socket));
+                self.after_socket(host, socket, received == Some(socket));
             } else {
                 self.short_flows.after(self.now, flow, &mut self.hosts);
             }
@@ -506,7 +502,7 @@ impl World {
 
     /// Handles the action of a socket: updates its flow's account. The flow may be over.
     #[inline(always)]
-    fn after_socket(&mut self, host: usize, socket: u32, heard: bool) {
+    fn after_socket(&mut self, host: usize, socket: u32, received: bool) {
         let socket = self.hosts[host].socket(socket);
         let flow = socket.flow() as usize;
 
@@ -514,9 +510,9 @@ impl World {
         if !socket.is_reverse()
             && let Some(ledger) = self.ledgers.get_mut(flow)
             && let Some(sender) = socket.connection()
-            && ledger.observe(self.now, heard, sender)
+            && ledger.observe(self.now, received, sender)
         {
-            self.with_account(flow, |ledger, scene| ledger.turn(scene, heard));
+            self.with_account(flow, |ledger, state| ledger.update(state, received));
         }
         if is_over && self.finished_at[flow].is_none() && self.is_finished(flow) {
             self.finished_at[flow] = Some(self.now);
@@ -550,11 +546,11 @@ impl World {
     }
 
     #[inline(never)]
-    fn with_account(&mut self, flow: usize, act: impl FnOnce(&mut Ledger, &Scene<'_>)) {
+    fn with_account(&mut self, flow: usize, act: impl FnOnce(&mut Ledger, &FlowState<'_>)) {
         let Ends { places, route, .. } = self.connections[flow];
         let route = usize::from(route);
         let [forward, reverse] = [route, route + 1].map(|at| &self.network.routes()[at].links);
-        let scene = Scene {
+        let state = FlowState {
             now: self.now,
             network: &self.network,
             forward,
@@ -563,7 +559,7 @@ impl World {
             receiver: end(&self.hosts, places[1]),
             carried: [self.carried[flow], self.carried_in_all],
         };
-        act(&mut self.ledgers[flow], &scene);
+        act(&mut self.ledgers[flow], &state);
     }
 
     #[inline]
@@ -580,13 +576,13 @@ impl World {
                 && connection.established_at().is_some()
                 && self.finished_at[flow].is_none()
             {
-                self.samples[flow].take(self.now, connection, delivered);
+                self.samples[flow].push(Sample::of(connection, self.now, delivered));
             }
         }
         self.sample_links();
-        self.next_sample += self.config.observe.sample_step;
+        let next = self.now + self.config.observe.sample_step;
         let sampler = self.sampler();
-        self.schedule.set(sampler, self.next_sample);
+        self.schedule.set(sampler, next);
     }
 
     /// Samples all links that can queue; links without a rate never do.
@@ -636,9 +632,10 @@ impl World {
                 let host = Rc::clone(&hosts[place.host as usize]);
                 Endpoint::new(host, place.socket)
             });
-            let closed = ledgers.next().and_then(Ledger::into_closed);
-            let (account, limits) =
-                closed.map_or((None, None), |closed| (Some(closed.settled), closed.limits));
+            let finished = ledgers.next().and_then(Ledger::into_finished);
+            let (account, limits) = finished.map_or((None, None), |finished| {
+                (Some(finished.attribution), finished.limits)
+            });
             flows.push(FlowOutcome {
                 flow,
                 sender,

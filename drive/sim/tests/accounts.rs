@@ -2,7 +2,7 @@
 
 use gigatcp_events::{Cause, Limit, Phase};
 use gigatcp_sim::account::{
-    Account, ByLimit, Environment, Losses, MIN_ROUND, Settled, Use, Window,
+    Account, Attribution, ByLimit, Environment, Losses, MIN_ROUND, Use, Window,
 };
 use gigatcp_units::{Bytes, Duration, Instant};
 use proptest::prelude::*;
@@ -42,12 +42,12 @@ fn established() -> Account {
 fn round(account: &mut Account, until: u64, limits: &ByLimit, look: Environment) {
     let window = open(1000);
     assert!(account.observe(at(until), true, window));
-    let turned = account.turn((at(until), true), window, limits, None, || None, || look);
+    let turned = account.update((at(until), true), window, limits, None, || None, || look);
     assert!(turned, "no round ended");
 }
 
-fn spent(settled: &Settled, cause: Cause) -> u64 {
-    settled.spent[cause.index()].as_millis()
+fn spent(attribution: &Attribution, cause: Cause) -> u64 {
+    attribution.spent[cause.index()].as_millis()
 }
 
 fn busy(of: u64) -> Use {
@@ -71,11 +71,11 @@ fn a_full_link_is_asked_before_the_mechanism() {
         path: busy(50),
         ..Environment::default()
     };
-    let settled = account.finish(at(210), &second, &half);
-    assert_eq!(spent(&settled, Cause::ConnectionSetup), 10);
-    assert_eq!(spent(&settled, Cause::PathSaturated), 100);
-    assert_eq!(spent(&settled, Cause::ReceiveWindow), 100);
-    let causes: Vec<Cause> = settled.spans.iter().map(|span| span.cause).collect();
+    let attribution = account.finish(at(210), &second, &half);
+    assert_eq!(spent(&attribution, Cause::ConnectionSetup), 10);
+    assert_eq!(spent(&attribution, Cause::PathSaturated), 100);
+    assert_eq!(spent(&attribution, Cause::ReceiveWindow), 100);
+    let causes: Vec<Cause> = attribution.spans.iter().map(|span| span.cause).collect();
     let expected = [
         Cause::ConnectionSetup,
         Cause::PathSaturated,
@@ -91,16 +91,16 @@ fn time_without_data_to_send_is_the_applications_even_on_a_full_link() {
         ..Environment::default()
     };
     let times = limits(&[(Limit::Application, 60), (Limit::Avoidance, 40)]);
-    let settled = established().finish(at(110), &times, &full);
-    assert_eq!(spent(&settled, Cause::ApplicationLimited), 60);
-    assert_eq!(spent(&settled, Cause::PathSaturated), 40);
+    let attribution = established().finish(at(110), &times, &full);
+    assert_eq!(spent(&attribution, Cause::ApplicationLimited), 60);
+    assert_eq!(spent(&attribution, Cause::PathSaturated), 40);
     let closing = Environment {
         path: busy(100),
         is_closing: true,
         ..Environment::default()
     };
-    let settled = established().finish(at(110), &times, &closing);
-    assert_eq!(spent(&settled, Cause::PathSaturated), 100);
+    let attribution = established().finish(at(110), &times, &closing);
+    assert_eq!(spent(&attribution, Cause::PathSaturated), 100);
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn a_link_of_others_is_cross_traffic_and_the_longer_queue_decides() {
         own_share: 0.4,
         ..Environment::default()
     };
-    let settled = established().finish(at(110), &times, &others);
-    assert_eq!(spent(&settled, Cause::CrossTraffic), 100);
+    let attribution = established().finish(at(110), &times, &others);
+    assert_eq!(spent(&attribution, Cause::CrossTraffic), 100);
     let both = |local_wait| Environment {
         path: busy(100),
         local: Use {
@@ -121,21 +121,21 @@ fn a_link_of_others_is_cross_traffic_and_the_longer_queue_decides() {
         },
         ..Environment::default()
     };
-    let settled = established().finish(at(110), &times, &both(2));
-    assert_eq!(spent(&settled, Cause::LocalQueue), 100);
-    let settled = established().finish(at(110), &times, &both(0));
-    assert_eq!(spent(&settled, Cause::PathSaturated), 100);
+    let attribution = established().finish(at(110), &times, &both(2));
+    assert_eq!(spent(&attribution, Cause::LocalQueue), 100);
+    let attribution = established().finish(at(110), &times, &both(0));
+    assert_eq!(spent(&attribution, Cause::PathSaturated), 100);
 }
 
 #[test]
 fn pacing_is_a_cause_only_where_no_other_limit_is_reached_in_the_round() {
     let idle = Environment::default();
     let alone = limits(&[(Limit::Pacing, 100)]);
-    let settled = established().finish(at(110), &alone, &idle);
-    assert_eq!(spent(&settled, Cause::PacingLimited), 100);
+    let attribution = established().finish(at(110), &alone, &idle);
+    assert_eq!(spent(&attribution, Cause::PacingLimited), 100);
     let spread = limits(&[(Limit::Pacing, 80), (Limit::ReceiveWindow, 20)]);
-    let settled = established().finish(at(110), &spread, &idle);
-    assert_eq!(spent(&settled, Cause::ReceiveWindow), 100);
+    let attribution = established().finish(at(110), &spread, &idle);
+    assert_eq!(spent(&attribution, Cause::ReceiveWindow), 100);
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_window_belongs_to_the_loss_that_reduced_it_until_it_has_recovered() {
     let mut turn = |now: u64, window: Window, spent: u64, lost: Option<Cause>| {
         let times = limits(&[(Limit::Avoidance, spent)]);
         if account.observe(at(now), true, window) {
-            account.turn(
+            account.update(
                 (at(now), true),
                 window,
                 &times,
@@ -175,10 +175,10 @@ fn a_window_belongs_to_the_loss_that_reduced_it_until_it_has_recovered() {
     turn(70, open(2000), 60, None);
     turn(80, open(2100), 70, None);
     let times = limits(&[(Limit::Avoidance, 70)]);
-    let settled = account.finish(at(80), &times, &Environment::default());
-    assert_eq!(spent(&settled, Cause::CwndGrowth), 20 + 10);
-    assert_eq!(spent(&settled, Cause::Policer), 20);
-    assert_eq!(spent(&settled, Cause::RandomLoss), 20);
+    let attribution = account.finish(at(80), &times, &Environment::default());
+    assert_eq!(spent(&attribution, Cause::CwndGrowth), 20 + 10);
+    assert_eq!(spent(&attribution, Cause::Policer), 20);
+    assert_eq!(spent(&attribution, Cause::RandomLoss), 20);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn the_time_before_a_timeout_is_the_timers_whatever_the_mechanism_was() {
     let mut account = established();
     assert!(account.observe(at(20), true, open(1000)));
     let times = limits(&[(Limit::Application, 10)]);
-    account.turn(
+    account.update(
         (at(20), true),
         open(1000),
         &times,
@@ -201,7 +201,7 @@ fn the_time_before_a_timeout_is_the_timers_whatever_the_mechanism_was() {
     };
     assert!(account.observe(at(220), false, fired));
     let times = limits(&[(Limit::Application, 210)]);
-    account.turn(
+    account.update(
         (at(220), false),
         fired,
         &times,
@@ -209,9 +209,9 @@ fn the_time_before_a_timeout_is_the_timers_whatever_the_mechanism_was() {
         || None,
         Environment::default,
     );
-    let settled = account.finish(at(220), &times, &Environment::default());
-    assert_eq!(spent(&settled, Cause::RtoBackoff), 200);
-    assert_eq!(spent(&settled, Cause::ApplicationLimited), 10);
+    let attribution = account.finish(at(220), &times, &Environment::default());
+    assert_eq!(spent(&attribution, Cause::RtoBackoff), 200);
+    assert_eq!(spent(&attribution, Cause::ApplicationLimited), 10);
 }
 
 #[test]
@@ -237,7 +237,7 @@ proptest! {
         let mut now = 10;
         let mut timeouts = 0;
         let mut look = Environment::default();
-        for (step, limit, cwnd, phase, heard, load) in steps {
+        for (step, limit, cwnd, phase, has_arrived, load) in steps {
             now += step;
             times[limit] += ms(step);
             look = Environment {
@@ -250,15 +250,15 @@ proptest! {
             let phase = [Phase::Open, Phase::Disorder, Phase::Cwr, Phase::Recovery, Phase::Loss]
                 [usize::from(phase)];
             let window = Window { phase, cwnd: Bytes::new(cwnd), timeouts };
-            if account.observe(at(now), heard, window) {
+            if account.observe(at(now), has_arrived, window) {
                 let srtt = Some(MIN_ROUND * (1 + load));
-                account.turn((at(now), heard), window, &times, srtt, || None, || look);
+                account.update((at(now), has_arrived), window, &times, srtt, || None, || look);
             }
         }
-        let settled = account.finish(at(now), &times, &look);
-        let sum: u64 = settled.spent.iter().map(|spent| spent.as_nanos()).sum();
+        let attribution = account.finish(at(now), &times, &look);
+        let sum: u64 = attribution.spent.iter().map(|spent| spent.as_nanos()).sum();
         prop_assert_eq!(sum, ms(now).as_nanos());
-        let spans = &settled.spans;
+        let spans = &attribution.spans;
         prop_assert_eq!(spans[0].start, at(0));
         prop_assert_eq!(spans[spans.len() - 1].end, at(now));
         prop_assert!(spans.windows(2).all(|pair| pair[0].end == pair[1].start));

@@ -4,7 +4,7 @@ mod common;
 
 use common::{flow, host, link, run, world};
 use gigatcp_path::{AckFilter, DropCause, HopConfig};
-use gigatcp_sim::{Ended, Outcome, Stop};
+use gigatcp_sim::{EndReason, Outcome, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_units::Duration;
 
@@ -21,7 +21,7 @@ fn asymmetric(filter: Option<AckFilter>) -> Outcome {
     let forward = link("forward", 100_000_000, Duration::from_millis(10), 1000);
     let stop = Stop::After(Duration::from_secs(20));
     let (ended, outcome) = run(world(forward, reverse, vec![flow("one", &host, stop)]));
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     outcome
 }
 

@@ -3,75 +3,77 @@
 
 mod swarm;
 
-use swarm::plant::Plant;
-use swarm::{Kind, Task, Trouble, check_seeds, places, run};
+use swarm::injected_bug::InjectedBug;
+use swarm::{Failure, Kind, Task, check_seeds, places, run};
 
 /// Enough seeds that every bug has an effect in one of the simulations.
 const SEEDS: u64 = 24;
 
-fn troubles(plant: Option<Plant>) -> Vec<Trouble> {
-    check_seeds(1, SEEDS, plant, &places(4))
+fn failures(bug: Option<InjectedBug>) -> Vec<Failure> {
+    check_seeds(1, SEEDS, bug, &places(4))
 }
 
-fn findings(troubles: &[Trouble]) -> Vec<(Task, &str)> {
-    let named = troubles
+fn findings(failures: &[Failure]) -> Vec<(Task, &str)> {
+    let named = failures
         .iter()
-        .map(|trouble| (trouble.task, trouble.finding()));
+        .map(|failure| (failure.task, failure.finding()));
     named.collect()
 }
 
 /// Returns the messages with which the swarm may report an injected bug.
-fn reasons(plant: Plant) -> &'static [&'static str] {
-    match plant {
-        Plant::Swallow | Plant::Repeat | Plant::Corrupt => &["read what was not written"],
-        Plant::WideWindow => &["beyond the window"],
-        Plant::LimitClock => &["add up to"],
-        Plant::Unsteady => &["the same seed gave different events"],
-        Plant::Stalled => &["it does not end", "OutOfTime", "waits for nothing"],
-        Plant::LostTimer => &["is left in", "waits for nothing"],
-        Plant::IdleTimer => &["waits for nothing"],
-        Plant::SkippedSequence => &["was skipped"],
-        Plant::MovedFin => &["the FIN moved", "after the FIN"],
-        Plant::Oversize => &["octets of payload and options, MSS"],
-        Plant::ClockBack => &["TSval went back"],
-        Plant::EagerAck => &["had arrived"],
-        Plant::BackAck => &["the acknowledgment went back"],
-        Plant::ShrunkWindow => &["the window shrank"],
-        Plant::FalseSack => &["which had not arrived"],
-        Plant::PhantomMark => &["marks on a path that makes none"],
-        Plant::MovedMark => &["where the peer set none"],
-        Plant::Unverified => &["had arrived"],
-        Plant::Overfull => &["the listener keeps"],
-        Plant::Credulous => &["believes that every packet is marked"],
-        Plant::Haunted => &["read what this peer did not write"],
-        Plant::Leak | Plant::Detour => &["went in and", "let"],
-        Plant::Overlong => &["packets in a queue of"],
-        Plant::LostOctet => &["the world ended as"],
-        Plant::Uncounted => &["the hosts took", "had arrived"],
+fn reasons(bug: InjectedBug) -> &'static [&'static str] {
+    match bug {
+        InjectedBug::Swallow | InjectedBug::Repeat | InjectedBug::Corrupt => {
+            &["read what was not written"]
+        }
+        InjectedBug::WideWindow => &["beyond the window"],
+        InjectedBug::LimitClock => &["add up to"],
+        InjectedBug::Unsteady => &["the same seed gave different events"],
+        InjectedBug::Stalled => &["it does not end", "OutOfTime", "waits for nothing"],
+        InjectedBug::LostTimer => &["is left in", "waits for nothing"],
+        InjectedBug::IdleTimer => &["waits for nothing"],
+        InjectedBug::SkippedSequence => &["was skipped"],
+        InjectedBug::MovedFin => &["the FIN moved", "after the FIN"],
+        InjectedBug::Oversize => &["octets of payload and options, MSS"],
+        InjectedBug::ClockBack => &["TSval went back"],
+        InjectedBug::EagerAck => &["had arrived"],
+        InjectedBug::BackAck => &["the acknowledgment went back"],
+        InjectedBug::ShrunkWindow => &["the window shrank"],
+        InjectedBug::FalseSack => &["which had not arrived"],
+        InjectedBug::PhantomMark => &["marks on a path that makes none"],
+        InjectedBug::MovedMark => &["where the peer set none"],
+        InjectedBug::Unverified => &["had arrived"],
+        InjectedBug::Overfull => &["the listener keeps"],
+        InjectedBug::Credulous => &["believes that every packet is marked"],
+        InjectedBug::Haunted => &["read what this peer did not write"],
+        InjectedBug::Leak | InjectedBug::Detour => &["went in and", "let"],
+        InjectedBug::Overlong => &["packets in a queue of"],
+        InjectedBug::LostOctet => &["the world ended as"],
+        InjectedBug::Uncounted => &["the hosts took", "had arrived"],
     }
 }
 
 #[test]
 fn every_planted_bug_makes_the_swarm_fail_for_its_own_reason() {
-    for plant in Plant::ALL {
-        let troubles = troubles(Some(plant));
-        let named = troubles.iter().filter(|trouble| {
-            let mut reasons = reasons(plant).iter();
-            reasons.any(|reason| trouble.finding().contains(reason))
+    for bug in InjectedBug::ALL {
+        let failures = failures(Some(bug));
+        let named = failures.iter().filter(|failure| {
+            let mut reasons = reasons(bug).iter();
+            reasons.any(|reason| failure.finding().contains(reason))
         });
         let count = named.count();
         assert!(
             count > 0,
-            "{plant:?} went unnoticed: {:#?}",
-            findings(&troubles)
+            "{bug:?} went unnoticed: {:#?}",
+            findings(&failures)
         );
     }
 }
 
 #[test]
 fn the_same_seeds_pass_without_a_planted_bug() {
-    let troubles = troubles(None);
-    assert!(troubles.is_empty(), "{:#?}", findings(&troubles));
+    let failures = failures(None);
+    assert!(failures.is_empty(), "{:#?}", findings(&failures));
 }
 
 #[test]
@@ -97,8 +99,8 @@ fn two_seeds_give_different_worlds() {
 
 #[test]
 fn a_bug_is_found_by_the_name_it_is_listed_under() {
-    for plant in Plant::ALL {
-        assert_eq!(Plant::find(plant.name()), Some(plant));
+    for bug in InjectedBug::ALL {
+        assert_eq!(InjectedBug::find(bug.name()), Some(bug));
     }
-    assert_eq!(Plant::find("no such bug"), None);
+    assert_eq!(InjectedBug::find("no such bug"), None);
 }

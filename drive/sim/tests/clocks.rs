@@ -28,9 +28,9 @@ struct Views {
 }
 
 #[derive(Clone)]
-struct Doors(Arc<Mutex<Views>>);
+struct BothEnds(Arc<Mutex<Views>>);
 
-impl Tap for Doors {
+impl Tap for BothEnds {
     fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool) {
         let Some(segment) = packet.segment() else {
             return;
@@ -51,9 +51,9 @@ impl Tap for Doors {
         };
         let observed = Observed::of_segment(Instant::from_nanos(at), endpoints, 0, segment);
         let views = &mut *self.0.lock().unwrap();
-        let door = usize::from(!at_sender);
-        let verdict = views.tables[door].handle_packet(&observed);
-        views.sightings[door].add(verdict.from, &observed);
+        let end = usize::from(!at_sender);
+        let verdict = views.tables[end].handle_packet(&observed);
+        views.sightings[end].add(verdict.from, &observed);
     }
 }
 
@@ -69,11 +69,11 @@ fn clocks(forward: HopConfig, profile: Profile) -> Clocks {
         tables: [FlowTable::new(1), FlowTable::new(1)],
         sightings: [PacketTimes::new(), PacketTimes::new()],
     };
-    let doors = Doors(Arc::new(Mutex::new(views)));
+    let ends = BothEnds(Arc::new(Mutex::new(views)));
     let mut world = World::new(config).unwrap();
-    world.set_tap(Box::new(doors.clone()));
+    world.set_tap(Box::new(ends.clone()));
     world.run(&AtomicBool::new(false), &AtomicU64::new(0));
-    let views = doors.0.lock().unwrap();
+    let views = ends.0.lock().unwrap();
     let [sender, receiver] = &views.sightings;
     sender.compare(receiver).expect("both saw the connection")
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::{flow, host, link, run, wire, world};
 use gigatcp_path::{CpuCosts, DropCause, HopConfig, LossModel};
-use gigatcp_sim::{DatagramsConfig, Ended, HostConfig, Outcome, Stop};
+use gigatcp_sim::{DatagramsConfig, EndReason, HostConfig, Outcome, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration, Probability};
 
@@ -21,7 +21,7 @@ fn transfer(host: &HostConfig, forward: HopConfig, reverse: HopConfig) -> Outcom
     let bytes = Bytes::new(20_000_000);
     let flows = vec![flow("one", host, Stop::Bytes(bytes))];
     let (ended, outcome) = run(world(forward, reverse, flows));
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     assert_eq!(outcome.flows[0].bytes(), bytes);
     outcome
 }

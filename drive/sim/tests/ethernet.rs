@@ -3,7 +3,7 @@
 mod common;
 
 use gigatcp_path::SharedMediumConfig;
-use gigatcp_sim::{Ended, Stop, Via, WorldConfig};
+use gigatcp_sim::{EndReason, Stop, Via, WorldConfig};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration, Rate};
 
@@ -34,7 +34,7 @@ fn world(flows: usize, seed: u64) -> WorldConfig {
 #[test]
 fn one_flow_collides_with_its_own_acknowledgments_and_everything_arrives() {
     let (ended, outcome) = common::run(world(1, 1));
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     assert_eq!(outcome.flows[0].bytes(), Bytes::new(OCTETS));
     let [shared] = &outcome.media[..] else {
         panic!("an Ethernet")
@@ -55,7 +55,7 @@ fn one_flow_collides_with_its_own_acknowledgments_and_everything_arrives() {
 fn several_pairs_of_hosts_share_one_ethernet_and_every_octet_arrives() {
     for seed in 1..4 {
         let (ended, outcome) = common::run(world(4, seed));
-        assert_eq!(ended, Ended::Finished);
+        assert_eq!(ended, EndReason::Finished);
         for flow in &outcome.flows {
             assert_eq!(flow.bytes(), Bytes::new(OCTETS));
         }
@@ -93,7 +93,7 @@ fn an_ethernet_behind_a_router_carries_what_comes_over_links_and_from_its_hosts(
     world.flows[0].via = via(&["a-r", &router], &[&middle, "r-a"]);
     world.flows[1].via = via(&[&middle], &[&last]);
     let (ended, outcome) = common::run(world);
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     for flow in &outcome.flows {
         assert_eq!(flow.bytes(), Bytes::new(OCTETS));
     }

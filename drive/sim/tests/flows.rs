@@ -22,11 +22,11 @@ const MB: u64 = 1_000_000;
 
 /// Classification of data packets by a capture's analysis, compared with the truth.
 #[derive(Clone, Copy, Default, Debug)]
-struct Judged {
+struct Classified {
     again_right: u64,
     again_missed: u64,
     late_right: u64,
-    late_taken_for_again: u64,
+    reordered_as_retransmission: u64,
 }
 
 struct Views {
@@ -35,13 +35,13 @@ struct Views {
     /// Whether a segment was a retransmission, by sequence number and TSval.
     left: HashMap<(u32, u32), bool>,
     highest: u64,
-    judged: Judged,
+    classified: Classified,
 }
 
 #[derive(Clone)]
-struct Doors(Arc<Mutex<Views>>);
+struct BothEnds(Arc<Mutex<Views>>);
 
-impl Tap for Doors {
+impl Tap for BothEnds {
     fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool) {
         let Some(segment) = packet.segment() else {
             return;
@@ -75,13 +75,13 @@ impl Tap for Doors {
         if !packet.reverse() && observed.payload_len > 0 {
             let kinds = verdict.kinds;
             let was_again = views.left.get(&(observed.seq.as_u32(), stamp)) == Some(&true);
-            let judged = &mut views.judged;
+            let classified = &mut views.classified;
             match (was_again, kinds.is_retransmission()) {
-                (true, true) => judged.again_right += 1,
-                (true, false) => judged.again_missed += 1,
-                (false, true) => judged.late_taken_for_again += 1,
+                (true, true) => classified.again_right += 1,
+                (true, false) => classified.again_missed += 1,
+                (false, true) => classified.reordered_as_retransmission += 1,
                 (false, false) => {
-                    judged.late_right += u64::from(kinds.contains(Kind::OutOfOrder));
+                    classified.late_right += u64::from(kinds.contains(Kind::OutOfOrder));
                 }
             }
         }
@@ -90,7 +90,7 @@ impl Tap for Doors {
 
 struct Found {
     outcome: Outcome,
-    doors: Doors,
+    ends: BothEnds,
 }
 
 impl Found {
@@ -102,18 +102,18 @@ impl Found {
             .counters()
     }
 
-    fn judged(&self) -> Judged {
-        self.doors.0.lock().unwrap().judged
+    fn classified(&self) -> Classified {
+        self.ends.0.lock().unwrap().classified
     }
 
     fn at_sender<T>(&self, ask: impl Fn(&Connection) -> T) -> T {
-        let views = self.doors.0.lock().unwrap();
+        let views = self.ends.0.lock().unwrap();
         assert_eq!(views.sender.len(), 1);
         ask(views.sender.connection(0).unwrap())
     }
 
     fn at_receiver<T>(&self, ask: impl Fn(&Connection) -> T) -> T {
-        let views = self.doors.0.lock().unwrap();
+        let views = self.ends.0.lock().unwrap();
         ask(views.receiver.connection(0).unwrap())
     }
 }
@@ -126,18 +126,18 @@ fn watch(profile: Profile, forward: HopConfig, bytes: u64, seed: u64) -> Found {
         vec![flow("one", &host, Stop::Bytes(Bytes::new(bytes)))],
     );
     config.seed = seed;
-    let doors = Doors(Arc::new(Mutex::new(Views {
+    let ends = BothEnds(Arc::new(Mutex::new(Views {
         sender: FlowTable::new(seed),
         receiver: FlowTable::new(seed),
         left: HashMap::new(),
         highest: 0,
-        judged: Judged::default(),
+        classified: Classified::default(),
     })));
     let mut world = World::new(config).unwrap();
-    world.set_tap(Box::new(doors.clone()));
+    world.set_tap(Box::new(ends.clone()));
     world.run(&AtomicBool::new(false), &AtomicU64::new(0));
     let outcome = world.outcome();
-    Found { outcome, doors }
+    Found { outcome, ends }
 }
 
 fn lossy(loss: f64) -> HopConfig {
@@ -216,12 +216,18 @@ fn the_receiver_s_view_tells_retransmission_from_reordering_by_timestamps() {
             ..lossy(loss)
         };
         let found = watch(Profile::MODERN, forward, 6 * MB, seed);
-        let judged = found.judged();
-        println!("{loss}: {judged:?}");
-        assert_eq!(judged.again_missed, 0, "{loss}: {judged:?}");
-        assert_eq!(judged.late_taken_for_again, 0, "{loss}: {judged:?}");
-        assert!(judged.late_right > 20, "{loss}: {judged:?}");
-        assert!(loss == 0.0 || judged.again_right > 5, "{loss}: {judged:?}");
+        let classified = found.classified();
+        println!("{loss}: {classified:?}");
+        assert_eq!(classified.again_missed, 0, "{loss}: {classified:?}");
+        assert_eq!(
+            classified.reordered_as_retransmission, 0,
+            "{loss}: {classified:?}"
+        );
+        assert!(classified.late_right > 20, "{loss}: {classified:?}");
+        assert!(
+            loss == 0.0 || classified.again_right > 5,
+            "{loss}: {classified:?}"
+        );
     }
 }
 

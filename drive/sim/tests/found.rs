@@ -4,7 +4,7 @@ mod common;
 
 use common::{flow, host, link, run, wire, world};
 use gigatcp_path::CpuCosts;
-use gigatcp_sim::{Ended, Stop};
+use gigatcp_sim::{EndReason, Stop};
 use gigatcp_tcp::profile::SettingValue;
 use gigatcp_tcp::{Connection, Profile, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
@@ -20,7 +20,7 @@ fn transfer(host: &gigatcp_sim::HostConfig, octets: u64) {
         wire("reverse", delay),
         vec![flow("one", host, Stop::Bytes(Bytes::new(octets)))],
     ));
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     assert_eq!(outcome.flows[0].bytes(), Bytes::new(octets));
 }
 
@@ -100,7 +100,7 @@ fn a_low_water_mark_of_an_octet_does_not_cost_a_window() {
         wire("reverse", delay),
         vec![flow("one", &host, Stop::Bytes(Bytes::new(10 * MB)))],
     ));
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     // 0.8 s at the rate of the link; one segment per 40 ms would take 270 s.
     assert!(outcome.now < Instant::ZERO + Duration::from_secs(2));
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::{flow, host, link, run, wire, world};
 use gigatcp_path::{DropCause, HopConfig, LossModel};
-use gigatcp_sim::{Ended, Outcome, Stop};
+use gigatcp_sim::{EndReason, Outcome, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration, Probability};
 
@@ -14,7 +14,7 @@ const DELAY: Duration = Duration::from_millis(10);
 /// Runs a transfer with or without path MTU discovery, over a link of `mtu` bytes.
 ///
 /// A second link loses a share `p` of the packets.
-fn transfer(pmtud: bool, mtu: u64, fragments: bool, p: f64) -> (Ended, Outcome) {
+fn transfer(pmtud: bool, mtu: u64, fragments: bool, p: f64) -> (EndReason, Outcome) {
     let profile = Profile::MODERN.with(|profile| {
         profile.path_mtu.pmtud = pmtud;
         profile.path_mtu.plpmtud = false;
@@ -48,7 +48,7 @@ fn retransmitted(outcome: &Outcome) -> u64 {
 #[test]
 fn a_packet_without_df_arrives_in_three_fragments() {
     let (ended, outcome) = transfer(false, 600, true, 0.0);
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     assert_eq!(outcome.flows[0].bytes(), Bytes::new(10_000_000));
     assert_eq!(retransmitted(&outcome), 0);
     let counters = outcome.hops[0].counters();
@@ -70,7 +70,7 @@ fn a_packet_without_df_arrives_in_three_fragments() {
 #[test]
 fn the_loss_of_one_fragment_loses_the_packet() {
     let (ended, outcome) = transfer(false, 600, true, 0.01);
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     assert_eq!(outcome.flows[0].bytes(), Bytes::new(10_000_000));
     let lost = outcome.hops[1].counters().drops[DropCause::Loss(0)].packets;
     let again = retransmitted(&outcome);
@@ -89,7 +89,7 @@ fn the_loss_of_one_fragment_loses_the_packet() {
 #[test]
 fn a_packet_with_df_is_refused_and_its_sender_told() {
     let (ended, outcome) = transfer(true, 1400, true, 0.0);
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     let counters = outcome.hops[0].counters();
     assert!(counters.drops[DropCause::TooBig].packets > 0);
     assert!(counters.fragmented.is_zero());
@@ -98,6 +98,6 @@ fn a_packet_with_df_is_refused_and_its_sender_told() {
 #[test]
 fn a_link_that_does_not_cut_drops_what_is_too_large() {
     let (ended, outcome) = transfer(false, 600, false, 0.0);
-    assert_eq!(ended, Ended::OutOfTime);
+    assert_eq!(ended, EndReason::OutOfTime);
     assert!(outcome.hops[0].counters().drops[DropCause::TooBig].packets > 0);
 }

@@ -6,7 +6,7 @@ use common::{flow, host, link, run, world};
 use gigatcp_app::read;
 use gigatcp_path::{CpuCosts, DropCause, Picoseconds};
 use gigatcp_sim::{
-    ArrivalsConfig, DatagramsConfig, Ended, FlowConfig, HostConfig, Stop, WorldConfig,
+    ArrivalsConfig, DatagramsConfig, EndReason, FlowConfig, HostConfig, Stop, WorldConfig,
 };
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration, Instant};
@@ -32,7 +32,7 @@ fn with(application: &str) -> FlowConfig {
 #[test]
 fn both_ends_of_a_connection_write_and_read_all_there_is() {
     let (ended, outcome) = run(path(vec![with("amount, size 20 MB, two_way")]));
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     let flow = &outcome.flows[0];
     for end in [&flow.sender, &flow.receiver] {
         let report = end.report(outcome.now);
@@ -48,7 +48,7 @@ fn both_ends_of_a_connection_write_and_read_all_there_is() {
 fn a_response_takes_a_round_trip_and_the_work_of_the_server() {
     let text = "request-response, answer 1000, think 50 ms, work 5 ms, count 20";
     let (ended, outcome) = run(path(vec![with(text)]));
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     let report = outcome.flows[0].sender.report(outcome.now);
     assert_eq!((report.requests, report.answered), (20, 20));
     let median = report.response_times.median().unwrap().as_secs_f64();
@@ -66,7 +66,7 @@ fn calls_over_several_connections_share_one_server() {
     // With Nagle's algorithm a response waits for the ACK of the previous one.
     flow.receiver.tcp.profile.segments.nagle = false;
     let (ended, outcome) = run(path(vec![flow]));
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     assert_eq!(outcome.flows.len(), 4);
     assert_eq!(outcome.hosts.len(), 2);
     let report = outcome.flows[0].sender.report(outcome.now);
@@ -97,7 +97,7 @@ fn flows_that_share_a_host_share_its_card() {
     let mut config = path(flows.collect());
     config.hosts = vec![sender, modern()];
     let (ended, outcome) = run(config);
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     let rates: Vec<f64> = outcome
         .flows
         .iter()
@@ -124,7 +124,7 @@ fn applications_of_a_host_take_turns_at_its_processor() {
     let mut config = path(flows.collect());
     config.hosts = vec![modern(), receiver];
     let (ended, outcome) = run(config);
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     // 6 MB at 400 ns a byte.
     let busy = outcome.hosts[1].cpu_busy(outcome.now).as_secs_f64();
     assert!((busy - 2.4).abs() < 0.01, "{busy}");
@@ -156,7 +156,7 @@ fn flows_that_arrive_offer_their_load_and_end() {
     let text = "arrivals, load 50 %, rate 100 Mbit/s, size 50 kB, exponential, count 2000";
     config.arrivals = vec![arrivals(text)];
     let (ended, outcome) = run(config);
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     let flows = &outcome.arrivals[0];
     assert_eq!(flows.flows, 2000);
     // The last one begins at most one mean time of completion before the end.
@@ -179,7 +179,7 @@ fn a_hundred_thousand_flows_need_the_room_of_those_that_are_alive() {
     config.arrivals = vec![arrivals(text)];
     config.observe.account = false;
     let (ended, outcome) = run(config);
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     assert_eq!(outcome.arrivals[0].flows, 100_000);
     assert_eq!(outcome.arrivals[0].completion_times.count(), 100_000);
     // Each lives for three round trips of 20 ms.
@@ -196,7 +196,7 @@ fn flows_that_arrive_without_end_stop_with_the_flow_beside_them() {
     )]);
     config.arrivals = vec![arrivals("arrivals, every 20 ms, size 20 kB")];
     let (ended, outcome) = run(config);
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     assert!((100..220).contains(&outcome.arrivals[0].flows));
     assert!(outcome.now < Instant::ZERO + Duration::from_secs(5));
     let elephant = &outcome.flows[0];
@@ -225,7 +225,7 @@ fn datagrams_above_the_rate_of_the_path_are_lost() {
     let text = "datagrams, rate 120 Mbit/s, size 1472, for 8 s";
     config.datagrams = vec![datagrams(text)];
     let (ended, outcome) = run(config);
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     let udp = outcome.datagrams[0];
     assert_eq!(udp.sent, 81_522);
     let received = udp.received;

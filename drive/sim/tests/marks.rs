@@ -4,7 +4,7 @@ mod common;
 
 use common::{flow, host, link, run, wire, world};
 use gigatcp_path::{HopConfig, LossModel, MarkAbove, Release};
-use gigatcp_sim::{Ended, FlowOutcome, HostConfig, Outcome, Stop};
+use gigatcp_sim::{EndReason, FlowOutcome, HostConfig, Outcome, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::profile::EcnMode;
 use gigatcp_units::{Bytes, Duration, Probability};
@@ -34,7 +34,7 @@ fn transfer(host: &HostConfig, forward: HopConfig, reverse: HopConfig) -> Outcom
     let bytes = 60 * MB;
     let flows = vec![flow("one", host, Stop::Bytes(Bytes::new(bytes)))];
     let (ended, outcome) = run(world(forward, reverse, flows));
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     assert_eq!(outcome.flows[0].bytes(), Bytes::new(bytes));
     outcome
 }

@@ -5,7 +5,7 @@ mod common;
 
 use common::{flow, host, link, run, wire, world};
 use gigatcp_path::{HopConfig, Middlebox, WindowScale};
-use gigatcp_sim::{Ended, Outcome, Stop};
+use gigatcp_sim::{EndReason, Outcome, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::connection::Info;
 use gigatcp_tcp::profile::EcnMode;
@@ -29,7 +29,7 @@ fn through(middlebox: Middlebox) -> (Outcome, [Info; 2]) {
     let forward = guarded(link("forward", 100_000_000, DELAY, 1000));
     let flows = vec![flow("one", &host, Stop::Bytes(Bytes::new(BYTES)))];
     let (ended, outcome) = run(world(forward, guarded(wire("reverse", DELAY)), flows));
-    assert_eq!(ended, Ended::Finished, "{middlebox:?}");
+    assert_eq!(ended, EndReason::Finished, "{middlebox:?}");
     assert_eq!(outcome.flows[0].bytes(), Bytes::new(BYTES));
     // The SYN, and its answer if it has an option the box clears; nothing else.
     let rewritten = [0, 1].map(|hop| outcome.hops[hop].counters().rewritten.packets);

@@ -4,7 +4,7 @@ mod common;
 
 use common::{flow, host, run, wire, world};
 use gigatcp_path::{DropCause, HopConfig};
-use gigatcp_sim::{Ended, Outcome, Stop};
+use gigatcp_sim::{EndReason, Outcome, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration};
 use gigatcp_wire::IpVersion;
@@ -12,11 +12,11 @@ use gigatcp_wire::IpVersion;
 const MB: u64 = 1_000_000;
 
 /// Transfers between hosts of MTU 9000 whose second link has an MTU of 1492.
-fn transfer(profile: Profile, tells: bool) -> (Ended, Outcome) {
+fn transfer(profile: Profile, tells: bool) -> (EndReason, Outcome) {
     transfer_over(IpVersion::V4, profile, tells)
 }
 
-fn transfer_over(ip: IpVersion, profile: Profile, tells: bool) -> (Ended, Outcome) {
+fn transfer_over(ip: IpVersion, profile: Profile, tells: bool) -> (EndReason, Outcome) {
     let delay = Duration::from_millis(10);
     let narrow = HopConfig {
         mtu: Some(Bytes::new(1492)),
@@ -36,7 +36,7 @@ fn transfer_over(ip: IpVersion, profile: Profile, tells: bool) -> (Ended, Outcom
 #[test]
 fn a_router_that_tells_costs_one_round_trip_to_it_and_no_timeout() {
     let (ended, outcome) = transfer(Profile::MODERN, true);
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     let sender = outcome.flows[0].sender.connection().unwrap();
     assert_eq!(sender.info().path_mtu, 1492);
     assert_eq!(sender.counters().timeouts, 0);
@@ -48,7 +48,7 @@ fn a_router_that_tells_costs_one_round_trip_to_it_and_no_timeout() {
 #[test]
 fn over_ipv6_headers_are_larger_and_the_error_quotes_more() {
     let (ended, outcome) = transfer_over(IpVersion::V6, Profile::MODERN, true);
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     let sender = outcome.flows[0].sender.connection().unwrap();
     let info = sender.info();
     assert_eq!((info.path_mtu, info.smss), (1492, 1492 - 40 - 20 - 12));
@@ -63,7 +63,7 @@ fn over_ipv6_headers_are_larger_and_the_error_quotes_more() {
 #[test]
 fn a_silent_router_costs_three_timeouts_or_with_a_search_from_the_base_none() {
     let (ended, outcome) = transfer(Profile::MODERN, false);
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     let sender = outcome.flows[0].sender.connection().unwrap();
     assert_eq!(sender.info().path_mtu, 1492);
     assert_eq!(sender.counters().timeouts, 3);
@@ -72,7 +72,7 @@ fn a_silent_router_costs_three_timeouts_or_with_a_search_from_the_base_none() {
         profile.path_mtu.plpmtud_from_base = true;
     });
     let (ended, outcome) = transfer(careful, false);
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     let sender = outcome.flows[0].sender.connection().unwrap();
     assert_eq!(sender.info().path_mtu, 1492);
     assert_eq!(sender.counters().timeouts, 0);

@@ -7,7 +7,7 @@ use common::{flow, host, link, run, world};
 use gigatcp_app::read;
 use gigatcp_path::{ClustersConfig, CpuCosts, LossModel, Picoseconds};
 use gigatcp_sim::{
-    ArrivalsConfig, DatagramsConfig, Ended, FlowConfig, HostConfig, Outcome, Scheduling, Stop,
+    ArrivalsConfig, DatagramsConfig, EndReason, FlowConfig, HostConfig, Outcome, Scheduling, Stop,
     WorldConfig,
 };
 use gigatcp_tcp::Profile;
@@ -167,7 +167,7 @@ fn audit(seed: u64, outcome: &Outcome) {
 fn every_byte_arrives_between_random_hosts_and_applications() {
     for seed in 0..300 {
         let (ended, outcome) = run(random_world(seed));
-        assert_eq!(ended, Ended::Finished, "seed {seed}");
+        assert_eq!(ended, EndReason::Finished, "seed {seed}");
         audit(seed, &outcome);
         let again = run(random_world(seed)).1;
         assert_eq!(again.event_hash, outcome.event_hash, "seed {seed}");

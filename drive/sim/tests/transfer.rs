@@ -4,7 +4,7 @@ mod common;
 
 use common::{flow, host, link, run, wire, world};
 use gigatcp_path::{CpuCosts, StealConfig};
-use gigatcp_sim::{Ended, Stop};
+use gigatcp_sim::{EndReason, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration};
 
@@ -19,7 +19,7 @@ fn a_flow_fills_a_gigabit_path_of_80_ms_with_a_window_of_two_bdp() {
         wire("reverse", delay),
         vec![flow("one", &host, Stop::After(Duration::from_secs(10)))],
     ));
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     let meter = outcome.flows[0].receiver.meter().unwrap();
     let mbit: Vec<f64> = meter
         .finished()
@@ -69,7 +69,7 @@ fn a_fixed_amount_arrives_whole_and_the_connection_closes() {
             wire("reverse", delay),
             vec![flow("one", &host, Stop::Bytes(Bytes::new(size)))],
         ));
-        assert_eq!(ended, Ended::Finished, "{size}");
+        assert_eq!(ended, EndReason::Finished, "{size}");
         assert_eq!(outcome.flows[0].bytes(), Bytes::new(size));
     }
 }
@@ -90,7 +90,7 @@ fn round_trips_to_95_percent(buffer: Option<Bytes>, costs: CpuCosts) -> (usize, 
         wire("reverse", delay),
         vec![flow],
     ));
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     let receiver = &outcome.flows[0].receiver;
     let ceiling = 10e9 * 8948.0 / 9000.0 * 0.1;
     let intervals = receiver.meter().unwrap().finished();
@@ -135,7 +135,7 @@ fn losses_of_a_window_that_fits(steal: Option<StealConfig>) -> u64 {
         wire("reverse", delay),
         vec![flow],
     ));
-    assert_eq!(ended, Ended::Finished);
+    assert_eq!(ended, EndReason::Finished);
     outcome.flows[0]
         .sender
         .connection()

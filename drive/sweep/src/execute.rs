@@ -251,7 +251,7 @@ pub(crate) fn row(
             return Some(CellRow::failed(first.unwrap_or_default()));
         }
     };
-    if let Some(refusal) = gigatcp_run::run::asks_for_kernel(&series) {
+    if let Some(refusal) = gigatcp_run::run::requires_kernel(&series) {
         return Some(CellRow::failed(refusal.message));
     }
     let now = AtomicU64::new(0);

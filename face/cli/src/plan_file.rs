@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use gigatcp_plan::{Files, Plan};
 use gigatcp_report::diagnostics;
-use gigatcp_run::files::Beside;
+use gigatcp_run::files::PlanDirectory;
 
 use crate::experiments::{self, Experiments, PLAN, Place};
 use crate::failure::Failure;
@@ -111,7 +111,7 @@ impl PlanFile {
 impl Files for PlanFile {
     fn read(&self, name: &str) -> Result<String, String> {
         let text = match &self.place {
-            Place::Directory(directory) => Beside(directory).read(name)?,
+            Place::Directory(directory) => PlanDirectory(directory).read(name)?,
             Place::BuiltIn(known) => {
                 let content = known.file(name).ok_or("it is not built in")?;
                 String::from_utf8_lossy(content).into_owned()

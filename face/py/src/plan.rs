@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gigatcp_plan::{Control, Diagnostics, Files, Series};
-use gigatcp_run::files::Beside;
+use gigatcp_run::files::PlanDirectory;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
@@ -29,7 +29,7 @@ pub struct Plan {
 
 /// Files next to a plan, and which of them were read.
 struct Recorded<'a> {
-    beside: Beside<'a>,
+    beside: PlanDirectory<'a>,
     named: RefCell<BTreeMap<String, String>>,
 }
 
@@ -50,7 +50,7 @@ impl Plan {
         directory: &Path,
     ) -> Result<Self, Box<Diagnostics>> {
         let files = Recorded {
-            beside: Beside(directory),
+            beside: PlanDirectory(directory),
             named: RefCell::default(),
         };
         let plan = gigatcp_plan::parse_with(source, text.as_bytes(), &overrides, &files)?;

@@ -211,7 +211,7 @@ pub fn run(
         seed: seed.unwrap_or(checked.seed),
         repeat: repeat.or(checked.repeat).unwrap_or(1).max(1),
         captures: None,
-        judge: why,
+        diagnose: why,
         plan: checked,
     };
     if let Some(refusal) = job.refusal() {

@@ -8,7 +8,7 @@ use gigatcp_design::address::digest;
 use gigatcp_design::question::Design;
 use gigatcp_design::{Question, QuestionError};
 use gigatcp_plan::{Sweep as Section, Template};
-use gigatcp_run::files::Beside;
+use gigatcp_run::files::PlanDirectory;
 use gigatcp_sweep::execute::Round;
 use gigatcp_sweep::rows::find_metric;
 use gigatcp_sweep::stored_question::StoredQuestionError;
@@ -105,7 +105,7 @@ impl Sweep {
             until,
             most,
         };
-        let files = Beside(plan.directory());
+        let files = PlanDirectory(plan.directory());
         let (name, text) = (&plan.checked().name, plan.text());
         let template = Template::read(name, text.as_bytes(), plan.overrides(), &files);
         let template = template.map_err(|findings| plan_error(py, &findings))?;

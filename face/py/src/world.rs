@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicU64;
 
 use gigatcp_path::HopConfig;
 use gigatcp_plan::{Scenario, Series, Template};
-use gigatcp_run::files::Beside;
-use gigatcp_run::{harvest, run::asks_for_kernel, scenario};
-use gigatcp_sim::{Ended, World as Simulated};
+use gigatcp_run::files::PlanDirectory;
+use gigatcp_run::{harvest, run::requires_kernel, scenario};
+use gigatcp_sim::{EndReason, World as Simulated};
 use gigatcp_units::grammar::parse_duration;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use pyo3::prelude::*;
@@ -33,7 +33,7 @@ pub struct World {
 struct State {
     /// None after `result` or an error.
     world: Option<Simulated>,
-    ended: Option<Ended>,
+    ended: Option<EndReason>,
     /// Changes of links so far.
     changes: Vec<String>,
     links: Vec<HopConfig>,
@@ -69,7 +69,7 @@ impl World {
         let mut series = plan.one_series(series)?.with_starts(seed).into_owned();
         let controls = Registration::all(control)?;
         use_controls(std::slice::from_mut(&mut series), &controls)?;
-        if let Some(refusal) = asks_for_kernel(&series) {
+        if let Some(refusal) = requires_kernel(&series) {
             return Err(failed(refusal.message, "nothing was run", &refusal.hint));
         }
         let world = Simulated::new(scenario::world(&series.scenario, seed));
@@ -224,7 +224,7 @@ impl World {
         self.with(|state| {
             let world = state.world.take().ok_or_else(over)?;
             world.check();
-            let ended = state.ended.unwrap_or(Ended::Interrupted);
+            let ended = state.ended.unwrap_or(EndReason::Interrupted);
             let record = harvest::series(&self.series, 0, self.seed, ended, &world.outcome());
             let only = [self.series.name.clone()];
             let plan = self.plan.bind(py).get();
@@ -280,7 +280,7 @@ impl World {
         plan: &Plan,
         changes: &[String],
     ) -> PyResult<Vec<HopConfig>> {
-        let files = Beside(plan.directory());
+        let files = PlanDirectory(plan.directory());
         let text = plan.text().as_bytes();
         let template = Template::read(plan.source(), text, plan.overrides(), &files);
         let template = template.map_err(|findings| plan_error(py, &findings))?;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use gigatcp_doctor::HostFacts;
 use gigatcp_doctor::facts::{Cgroup, Fact};
 
-use super::{absent, noted};
+use super::{absent, file, noted};
 
 const ROOT: &str = "/sys/fs/cgroup";
 /// Values above this mean "no limit" in version 1.
@@ -70,22 +70,16 @@ fn cpu_quota(directory: &Path) -> Option<(u64, u64)> {
         let mut words = text.split_whitespace().map(str::parse);
         return words.next()?.ok().zip(words.next()?.ok());
     }
-    let number = |name: &str| {
-        fs::read_to_string(directory.join(name))
-            .ok()?
-            .trim()
-            .parse()
-            .ok()
-    };
+    let number = |name: &str| file(directory.join(name))?.parse().ok();
     number("cpu.cfs_quota_us").zip(number("cpu.cfs_period_us"))
 }
 
 fn take_memory(found: &mut Cgroup, directory: &Path) {
     let number = |names: [&str; 2]| {
-        let text = names
+        let mut files = names
             .into_iter()
-            .find_map(|name| fs::read_to_string(directory.join(name)).ok());
-        text?.trim().parse::<u64>().ok()
+            .filter_map(|name| file(directory.join(name)));
+        files.next()?.parse::<u64>().ok()
     };
     let max = number(["memory.max", "memory.limit_in_bytes"]).filter(|max| *max < NO_LIMIT);
     let used = number(["memory.current", "memory.usage_in_bytes"]).unwrap_or(0);

@@ -7,7 +7,7 @@ use std::path::Path;
 use gigatcp_doctor::HostFacts;
 use gigatcp_doctor::facts::{Fact, Frequency, Node};
 
-use super::{absent, noted};
+use super::{absent, file, noted};
 
 const CPUS: &str = "/sys/devices/system/cpu";
 const NODES: &str = "/sys/devices/system/node";
@@ -53,10 +53,7 @@ fn frequencies() -> io::Result<Vec<Frequency>> {
 }
 
 fn frequency(policy: String, directory: &Path) -> Frequency {
-    let file = |name: &str| {
-        let text = fs::read_to_string(directory.join(name)).ok()?;
-        Some(text.trim().to_owned())
-    };
+    let file = |name: &str| file(directory.join(name));
     let number = |name: &str| file(name)?.parse().ok();
     Frequency {
         policy,

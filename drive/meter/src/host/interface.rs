@@ -9,7 +9,7 @@ use gigatcp_doctor::facts::{Coalescing, Fact, Interface, Offloads, Rings};
 use gigatcp_linux::ethtool::{self, Feature};
 use gigatcp_linux::netlink_request::{self, attribute, long, value, word};
 
-use super::{absent, noted};
+use super::{absent, noted, number, text};
 
 const GET_LINK: u16 = 18;
 /// `struct ifinfomsg`.
@@ -80,7 +80,7 @@ fn ask(body: &[u8]) -> io::Result<Link> {
 
 impl Link {
     pub(super) fn name(&self) -> Option<String> {
-        self.text(&self.0[LINK_HEADER..], NAME)
+        Some(text(value(&self.0[LINK_HEADER..], NAME)?))
     }
 
     /// Returns its number.
@@ -96,21 +96,14 @@ impl Link {
     }
 
     fn number(&self, kind: u16) -> Option<u64> {
-        value(&self.0[LINK_HEADER..], kind)
-            .and_then(|value| word(value, 0))
-            .map(u64::from)
+        number(&self.0[LINK_HEADER..], kind).map(u64::from)
     }
 
     fn is_virtual(&self) -> bool {
         let info = value(&self.0[LINK_HEADER..], LINK_INFO).unwrap_or_default();
-        let kind = self.text(info, 1);
+        let kind = value(info, 1).map(text);
         let device = u16::from_ne_bytes([self.0[2], self.0[3]]);
         device == LOOPBACK || kind.is_some_and(|kind| !REAL.contains(&kind.as_str()))
-    }
-
-    fn text(&self, attributes: &[u8], kind: u16) -> Option<String> {
-        let octets = value(attributes, kind)?.split(|octet| *octet == 0).next()?;
-        Some(String::from_utf8_lossy(octets).into_owned())
     }
 
     fn statistics(&self) -> Option<BTreeMap<String, u64>> {

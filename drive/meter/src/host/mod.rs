@@ -24,11 +24,14 @@ mod sysfs;
 pub(crate) use interface::loss_counters;
 pub use route::interface_towards;
 
+use std::fs;
 use std::io;
 use std::net::IpAddr;
+use std::path::Path;
 
 use gigatcp_doctor::HostFacts;
 use gigatcp_doctor::facts::{Fact, SCHEMA, Unreadable};
+use gigatcp_linux::netlink_request::{value, word};
 use gigatcp_linux::process;
 
 /// Reads the facts about this host that concern connections to `destination`.
@@ -100,6 +103,23 @@ fn reason(error: &io::Error) -> Unreadable {
 
 /// "Operation not supported".
 const EOPNOTSUPP: i32 = 95;
+
+/// Returns the content of a file, without the space around it. `None` if it cannot be read.
+fn file(path: impl AsRef<Path>) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// Returns the number of 32 bits in an attribute of this kind.
+fn number(attributes: &[u8], kind: u16) -> Option<u32> {
+    word(value(attributes, kind)?, 0)
+}
+
+/// Returns the text up to the first zero byte.
+fn text(octets: &[u8]) -> String {
+    let name = octets.split(|octet| *octet == 0).next();
+    String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
+}
 
 /// Returns the error of a missing item.
 fn absent(what: &str) -> io::Error {

@@ -7,7 +7,7 @@ use gigatcp_doctor::facts::{Fact, Qdisc};
 use gigatcp_linux::netlink_request::{self, long, value, word};
 
 use super::interface::link;
-use super::noted;
+use super::{noted, number, text};
 
 const GET_QDISC: u16 = 38;
 const GET_CLASS: u16 = 42;
@@ -47,10 +47,9 @@ fn all(name: &str, queue: Option<u64>) -> io::Result<Vec<Qdisc>> {
 /// Returns the common fields of a qdisc or class message, and its options.
 fn common(message: &[u8]) -> Option<(Qdisc, &[u8])> {
     let attributes = message.get(HEADER..)?;
-    let kind = value(attributes, KIND)?.split(|octet| *octet == 0).next()?;
     let statistics = value(attributes, STATISTICS).unwrap_or_default();
     let qdisc = Qdisc {
-        kind: String::from_utf8_lossy(kind).into_owned(),
+        kind: text(value(attributes, KIND)?),
         handle: handle(word(message, 8)?),
         parent: handle(word(message, 12)?),
         // `struct tc_stats`: bytes, packets, drops.
@@ -62,7 +61,7 @@ fn common(message: &[u8]) -> Option<(Qdisc, &[u8])> {
 
 fn qdisc(message: &[u8], queue: Option<u64>) -> Option<Qdisc> {
     let (mut qdisc, options) = common(message)?;
-    let number = |kind: u16| value(options, kind).and_then(|value| word(value, 0));
+    let number = |kind: u16| number(options, kind);
     let packets = |limit: Option<u32>| limit.map(u64::from);
     match qdisc.kind.as_str() {
         "pfifo" => qdisc.limit_packets = packets(word(options, 0)),

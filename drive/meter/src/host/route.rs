@@ -7,7 +7,7 @@ use gigatcp_doctor::HostFacts;
 use gigatcp_doctor::facts::{Fact, PeerMetrics, Route, RouteMetrics, Unreadable};
 use gigatcp_linux::netlink_request::{self, attribute, attributes, value, word};
 
-use super::{absent, noted};
+use super::{absent, noted, number, text};
 
 const GET_ROUTE: u16 = 26;
 /// `struct rtmsg`.
@@ -54,7 +54,7 @@ fn route(to: IpAddr) -> io::Result<Route> {
     // A kernel before 4.13 does not support the flag; then the result of the lookup is used.
     let entered = lookup(to, FIB_MATCH).unwrap_or_else(|_| found.clone());
     let attributes_of_found = &found[ROUTE_HEADER..];
-    let index = value(attributes_of_found, INTERFACE).and_then(|value| word(value, 0));
+    let index = number(attributes_of_found, INTERFACE);
     let device = index.and_then(name_of).ok_or_else(|| absent("interface"))?;
     let source = value(attributes_of_found, SOURCE).and_then(address);
     let metrics = metrics_of(&entered);
@@ -72,8 +72,7 @@ fn route(to: IpAddr) -> io::Result<Route> {
 #[must_use]
 pub fn interface_towards(to: IpAddr) -> Option<String> {
     let found = lookup(to, 0).ok()?;
-    let index = value(&found[ROUTE_HEADER..], INTERFACE)?;
-    word(index, 0).and_then(name_of)
+    number(&found[ROUTE_HEADER..], INTERFACE).and_then(name_of)
 }
 
 fn lookup(to: IpAddr, flags: u32) -> io::Result<Vec<u8>> {
@@ -111,8 +110,7 @@ fn spec(message: &[u8], device: &str) -> String {
         words.push_str(&format!(" via {gateway}"));
     }
     words.push_str(&format!(" dev {device}"));
-    let number = |kind| value(attributes, kind).and_then(|value| word(value, 0));
-    match number(TABLE).unwrap_or(MAIN) {
+    match number(attributes, TABLE).unwrap_or(MAIN) {
         MAIN => {}
         LOCAL => words.push_str(" table local"),
         table => words.push_str(&format!(" table {table}")),
@@ -120,7 +118,7 @@ fn spec(message: &[u8], device: &str) -> String {
     if let Some(source) = value(attributes, SOURCE).and_then(address) {
         words.push_str(&format!(" src {source}"));
     }
-    if let Some(priority) = number(PRIORITY) {
+    if let Some(priority) = number(attributes, PRIORITY) {
         words.push_str(&format!(" metric {priority}"));
     }
     words
@@ -147,11 +145,6 @@ fn metrics_of(message: &[u8]) -> RouteMetrics {
         }
     }
     metrics
-}
-
-fn text(octets: &[u8]) -> String {
-    let name = octets.split(|octet| *octet == 0).next();
-    String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
 }
 
 fn address(octets: &[u8]) -> Option<IpAddr> {
@@ -187,11 +180,7 @@ fn peer(to: IpAddr) -> io::Result<PeerMetrics> {
         answer => answer?,
     };
     let values = value(&answer, VALUES).unwrap_or_default();
-    let number = |kind| {
-        value(values, kind)
-            .and_then(|value| word(value, 0))
-            .map(u64::from)
-    };
+    let number = |kind| number(values, kind).map(u64::from);
     Ok(PeerMetrics {
         rtt_us: number(RTT_US).or(number(RTT_MS).map(|millis| millis * 1000)),
         ssthresh_segments: number(SSTHRESH),

@@ -7,7 +7,7 @@ use gigatcp_doctor::facts::{Conntrack, Fact, Softnet};
 use gigatcp_doctor::{HostFacts, RULES};
 use gigatcp_linux::settings;
 
-use super::{absent, noted, reason};
+use super::{absent, file, noted, reason};
 
 /// Settings that no rule requires but that rules take into account.
 const FURTHER: [&str; 3] = [
@@ -37,10 +37,8 @@ pub(super) fn read(facts: &mut HostFacts) {
             }
         }
     }
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").ok();
-    facts.kernel = kernel.map(|release| release.trim().to_owned());
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").ok();
-    facts.host = host.map(|name| name.trim().to_owned());
+    facts.kernel = file("/proc/sys/kernel/osrelease");
+    facts.host = file("/proc/sys/kernel/hostname");
     facts.tcp_memory_pages = noted(facts, Fact::TcpMemory, tcp_memory());
     facts.softnet = noted(facts, Fact::Softnet, softnet());
     facts.conntrack = noted(facts, Fact::Conntrack, conntrack());

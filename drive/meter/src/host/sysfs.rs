@@ -11,7 +11,7 @@ use gigatcp_doctor::HostFacts;
 use gigatcp_doctor::facts::{Fact, Interrupt, Unreadable};
 
 use super::interface::link;
-use super::{absent, noted};
+use super::{absent, file, noted};
 
 pub(super) fn read(facts: &mut HostFacts, name: &str) {
     let directory = PathBuf::from("/sys/class/net").join(name);
@@ -37,11 +37,11 @@ pub(super) fn read(facts: &mut HostFacts, name: &str) {
 
 /// Returns whether the directory is that of the interface of this namespace.
 fn is_this(directory: &std::path::Path, name: &str) -> bool {
-    let file = |name: &str| fs::read_to_string(directory.join(name)).unwrap_or_default();
+    let file = |name: &str| file(directory.join(name)).unwrap_or_default();
     let Ok(link) = link(name) else {
         return false;
     };
-    file("ifindex").trim() == link.index().to_string() && file("address").trim() == link.address()
+    file("ifindex") == link.index().to_string() && file("address") == link.address()
 }
 
 /// Returns the CPU masks of the receive queues, in their order.

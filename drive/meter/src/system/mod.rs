@@ -1,6 +1,9 @@
 //! System functions for the tester beyond `std` and `socket2`: Linux directly, other Unixes and
 //! Windows with the same names, as far as they have them.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use gigatcp_units::Bytes;
 
 #[cfg(target_os = "linux")]
@@ -45,6 +48,14 @@ pub(crate) const NO_BUFFERS: i32 = match () {
     () => 55,
 };
 
+/// Returns the unspecified address of the family of `peer`.
+pub(crate) fn any_address(peer: SocketAddr) -> IpAddr {
+    match peer {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    }
+}
+
 /// Returns the third values of `tcp_rmem` and `tcp_wmem`, then `rmem_max` and `wmem_max`.
 pub(crate) fn buffer_limits() -> [Option<Bytes>; 4] {
     let settings = [
@@ -58,4 +69,9 @@ pub(crate) fn buffer_limits() -> [Option<Bytes>; 4] {
         let number = text.split_whitespace().nth(place)?.parse().ok()?;
         Some(Bytes::new(number))
     })
+}
+
+/// Locks `mutex`, even after a thread that held it has failed.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

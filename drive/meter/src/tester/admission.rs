@@ -12,6 +12,12 @@ pub struct Network {
 }
 
 impl Network {
+    /// Returns the addresses whose first `prefix` bits are those of `address`.
+    pub(crate) fn new(address: IpAddr, prefix: u8) -> Self {
+        let prefix = prefix.min(128);
+        Self { address, prefix }
+    }
+
     /// Parses `192.0.2.0/24`, `2001:db8::/32`, or a single address.
     ///
     /// # Errors

@@ -22,18 +22,14 @@ use super::outcome::{Outcome, TestError};
 use super::request::Offload;
 use super::request::{self, Protocol, Request, Stack};
 use super::samples;
-use super::stream::{Socket, Stream};
+use super::socket::Socket;
+use super::stream::Stream;
 use super::traffic::{Ends, Progress, Traffic};
-use super::wire::{Arrival, Wire};
+use super::wire::{Arrival, QUEUED_AFTER, Wire};
+use crate::system::any_address;
 
 /// Wait for the server's reason for resetting a stream: it arrives on another connection.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-
-/// Time without an answer to the parameters after which the client is queued.
-const QUEUED_AFTER: Duration = Duration::from_millis(500);
-
-/// Maximum wait of the loop, which bounds the delay of a stop.
-const STEP: Duration = Duration::from_millis(50);
 
 /// Maximum wait for the answer to the first UDP message, and time between tries.
 const UDP_ANSWER: (Duration, Duration) = (Duration::from_secs(10), Duration::from_millis(500));
@@ -83,7 +79,7 @@ struct Test<'a> {
     /// Time of the last byte received, or of the connection, and bytes received until then.
     last_data: (Instant, u64),
     is_running: bool,
-    has_told_queue: bool,
+    has_reported_queue: bool,
     /// First stream that failed, with the time of detection.
     failed: Option<(Instant, (u64, io::Error))>,
     /// Offsets of the server's clock before and after the data.
@@ -94,27 +90,20 @@ struct Test<'a> {
 
 impl<'a> Test<'a> {
     fn connect(request: &'a Request) -> Result<Self, TestError> {
-        let (stream, server) = control_connection(request)?;
-        let action = || "set up the control connection".to_owned();
-        let failed = |cause| TestError::Socket {
-            action: action(),
-            cause,
-        };
-        options::apply_to_control(SockRef::from(&stream)).map_err(failed)?;
-        let control_mss = options::mss(&SockRef::from(&stream)).unwrap_or(0);
+        let (wire, server) = control_connection(request)?;
+        let control_mss = options::mss(&SockRef::from(wire.stream())).unwrap_or(0);
         let mut parameters = request.parameters.clone();
         let block = request::block_size(&parameters, control_mss);
         parameters.len = Some(block as u32);
         parameters.private = Some(private(parameters.transport, request.offload));
-        let mut told = parameters.clone();
-        if !matches!(request.stack, Stack::Kernel) && told.direction == Direction::Forward {
+        let mut sent = parameters.clone();
+        if !matches!(request.stack, Stack::Kernel) && sent.direction == Direction::Forward {
             // A server's kernel need not have the engine's congestion controls.
-            told.congestion = None;
+            sent.congestion = None;
         }
         let cookie = Cookie::from_random(random());
-        let action = || "ping: net.ipv4.ping_group_range excludes this user".to_owned();
         let pings = Pings::start(server, request.latency).map_err(|cause| TestError::Socket {
-            action: action(),
+            action: "ping: net.ipv4.ping_group_range excludes this user".into(),
             cause,
         })?;
         std::thread::sleep(latency::idle_time(request.latency));
@@ -123,16 +112,16 @@ impl<'a> Test<'a> {
         traffic.shared.offload = request.offload;
         Ok(Self {
             request,
-            client: Client::new(cookie, told),
+            client: Client::new(cookie, sent),
             cookie,
-            wire: Wire::new(stream).map_err(failed)?,
+            wire,
             server,
             control_mss,
             traffic,
             peer: None,
             last_data: (Instant::now(), 0),
             is_running: false,
-            has_told_queue: false,
+            has_reported_queue: false,
             failed: None,
             pings: Some(pings),
             latency: Vec::new(),
@@ -191,27 +180,25 @@ impl<'a> Test<'a> {
             self.traffic.deadline(),
         ];
         let due = due.into_iter().flatten().filter(|at| *at > now).min();
-        let until = due.map_or(now + STEP, |due| due.min(now + STEP));
-        let arrival = self.wire.receive(until, None);
-        match arrival {
-            Ok(Arrival::Bytes(bytes)) => self.client.handle_bytes(self.wire.now(), &bytes),
-            Ok(Arrival::Nothing) => {}
-            Ok(Arrival::Closed) | Err(_) => self.client.handle_closed(),
+        match self.wire.receive(due, None) {
+            Arrival::Bytes(bytes) => self.client.handle_bytes(self.wire.now(), &bytes),
+            Arrival::Nothing => {}
+            Arrival::Closed => self.client.handle_closed(),
         }
         self.client.handle_timeout(self.wire.now());
         let is_queued = self.client.is_queued() && self.last_data.0.elapsed() > QUEUED_AFTER;
-        if is_queued && !self.has_told_queue {
-            self.has_told_queue = true;
+        if is_queued && !self.has_reported_queue {
+            self.has_reported_queue = true;
             report(Progress::Queued);
         }
         if self.is_running {
-            self.look(report)?;
+            self.sample(report)?;
         }
         Ok(())
     }
 
     /// Samples the streams while data flows.
-    fn look(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
+    fn sample(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
         let now = Instant::now();
         self.traffic.handle_time(now, report);
         let bytes = self.traffic.bytes();
@@ -304,7 +291,7 @@ impl<'a> Test<'a> {
                     Stack::Engine(_) => TestError::EngineConnect { to, cause },
                 })?;
                 let (id, shared) = (stream_id(place), &self.traffic.shared);
-                let stream = Stream::spawn(id, *role, socket, shared);
+                let stream = Stream::spawn((id, *role), socket, shared, None);
                 let stream = stream.map_err(|cause| TestError::Stream { id, cause })?;
                 self.traffic.streams.push(stream);
                 place += 1;
@@ -388,7 +375,7 @@ fn private(transport: Transport, offload: Offload) -> Value {
 }
 
 /// Resolves the server and connects to the first address that answers.
-pub(super) fn control_connection(request: &Request) -> Result<(TcpStream, SocketAddr), TestError> {
+pub(super) fn control_connection(request: &Request) -> Result<(Wire, SocketAddr), TestError> {
     let unresolved = |cause| TestError::Unresolved {
         host: request.host.clone(),
         cause,
@@ -398,7 +385,14 @@ pub(super) fn control_connection(request: &Request) -> Result<(TcpStream, Socket
     let mut last = unresolved(None);
     for to in addresses.filter(|address| request.allows(address)) {
         match connect_control(request, to) {
-            Ok(stream) => return Ok((stream, to)),
+            Ok(stream) => {
+                let failed = |cause| TestError::Socket {
+                    action: "set up the control connection".into(),
+                    cause,
+                };
+                options::apply_to_control(SockRef::from(&stream)).map_err(failed)?;
+                return Ok((Wire::new(stream).map_err(failed)?, to));
+            }
             Err(cause) => last = TestError::Connect { to, cause },
         }
     }
@@ -422,20 +416,12 @@ pub(super) fn bind(
     if let Some(device) = &request.bind_dev {
         options::bind_device(socket, device)?;
     }
-    let any = SocketAddr::new(
-        match to {
-            SocketAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
-        },
-        port.unwrap_or(0),
-    );
-    let from = match request.bind {
-        Some(address) => SocketAddr::new(address, port.unwrap_or(0)),
-        None if port.is_some() => any,
-        None => return Ok(()),
-    };
+    if request.bind.is_none() && port.is_none() {
+        return Ok(());
+    }
+    let from = request.bind.unwrap_or_else(|| any_address(to));
     socket.set_reuse_address(true)?;
-    socket.bind(&from.into())
+    socket.bind(&SocketAddr::new(from, port.unwrap_or(0)).into())
 }
 
 /// Returns random bytes for a cookie, from the system's random source.

@@ -12,7 +12,7 @@ use socket2::SockRef;
 use super::options::{self, Effective};
 use crate::{Sampler, View};
 
-/// What bounds the buffers of a stack.
+/// Limits of the buffers of a stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BufferLimits {
     /// Third values of `tcp_rmem` and `tcp_wmem`, then `rmem_max` and `wmem_max`.
@@ -54,7 +54,7 @@ pub(super) trait Connection {
     /// Returns the addresses of this end and of the peer.
     fn addresses(&self) -> io::Result<[SocketAddr; 2]>;
     /// Sets the options of a connected stream, and reads back those in effect.
-    fn settle(&self, parameters: &Parameters) -> io::Result<Effective>;
+    fn apply_options(&self, parameters: &Parameters) -> io::Result<Effective>;
     /// Returns the current state of the stream.
     fn view(&self) -> io::Result<View>;
     /// Returns all its counters, at a time of the caller's clock.
@@ -97,7 +97,7 @@ impl Connection for TcpStream {
         Ok([self.local_addr()?, self.peer_addr()?])
     }
 
-    fn settle(&self, parameters: &Parameters) -> io::Result<Effective> {
+    fn apply_options(&self, parameters: &Parameters) -> io::Result<Effective> {
         options::apply_after(SockRef::from(self), parameters)?;
         options::effective(SockRef::from(self), parameters)
     }

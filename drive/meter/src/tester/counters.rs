@@ -1,13 +1,14 @@
 //! Counters of one stream, which its thread writes.
 
 use std::io;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use gigatcp_app::datagrams::SinkReport;
 use gigatcp_protocol::iperf3::datagram::StockCounts;
 
 use super::delay::DelayLog;
+use crate::system::lock;
 
 /// Counts of a receiver of datagrams.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -57,16 +58,12 @@ pub(super) struct Counters {
 
 impl Counters {
     pub(super) fn fail(&self, error: io::Error) {
-        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        *lock(&self.error) = Some(error);
     }
 
     /// Stores the reason, unless there is one.
     pub(super) fn refuse_offload(&self, reason: String) {
-        let mut kept = self
-            .offload_refusal
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        kept.get_or_insert(reason);
+        lock(&self.offload_refusal).get_or_insert(reason);
     }
 
     pub(super) fn add(&self, bytes: usize) {

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use gigatcp_protocol::iperf3::datagram::PING;
 
 use super::request::PingSet;
+use crate::system::any_address;
 use crate::system::fd::{AsFd, BorrowedFd};
 use crate::system::ping::Pinger;
 use crate::system::poll;
@@ -196,11 +197,7 @@ struct UdpPinger(UdpSocket);
 
 impl UdpPinger {
     fn new(to: SocketAddr) -> io::Result<Self> {
-        let any: SocketAddr = match to {
-            SocketAddr::V4(_) => ([0, 0, 0, 0], 0).into(),
-            SocketAddr::V6(_) => ([0_u16; 8], 0).into(),
-        };
-        let socket = UdpSocket::bind(any)?;
+        let socket = UdpSocket::bind((any_address(to), 0))?;
         socket.connect(to)?;
         socket.set_nonblocking(true)?;
         Ok(Self(socket))

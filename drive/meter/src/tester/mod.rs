@@ -7,7 +7,8 @@
 //! | `options.rs` | socket options: requested, granted, and their usable part |
 //! | `switch.rs` | starts and stops all threads of a test |
 //! | `budget.rs` | bytes or blocks that a test is limited to |
-//! | `stream.rs` | one stream: its socket, its counters, its thread |
+//! | `shared.rs` | state that all threads of a test share |
+//! | `stream.rs`, `socket.rs` | one stream: its socket, its counters, its thread |
 //! | `connection.rs`, `engine/` | TCP of a stream: the kernel's, and the engine |
 //! | `delay.rs` | one-way delays of datagrams |
 //! | `offload.rs` | many datagrams as one packet: GSO and GRO |
@@ -25,6 +26,7 @@
 //! | `auth.rs` | names and passwords |
 //! | `nuttcp/` | nuttcp's protocol: client, and one test of a server |
 //! | `server/`, `admission.rs`, `session.rs` | a server of many clients |
+//! | `listening.rs` | sockets of a server |
 //!
 //! Data is sent by one blocking thread per stream. The thread of the control connection keeps time,
 //! reads `tcp_info` and closes intervals; streams only count.
@@ -41,6 +43,7 @@ mod delay;
 mod engine;
 mod explain;
 mod latency;
+mod listening;
 pub mod nuttcp;
 mod offload;
 mod options;
@@ -50,8 +53,9 @@ mod request;
 mod samples;
 mod server;
 mod session;
+mod shared;
+mod socket;
 mod steady;
-
 mod stream;
 mod switch;
 mod tcp;
@@ -74,9 +78,8 @@ pub use outcome::{CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, T
 pub use readings::Readings;
 pub use request::{Offload, PingSet, Protocol, Request, Stack};
 pub use samples::Samples;
-pub use server::{
-    Authorize, BindError, Notify, NuttcpConfig, Render, Server, ServerConfig, ServerNotice,
-};
+pub use server::{Authorize, BindError, Notify, NuttcpConfig, Server, ServerConfig, ServerNotice};
 
+pub use session::Render;
 pub use steady::{Steady, steady};
 pub use traffic::Progress;

@@ -134,12 +134,14 @@ pub(super) struct SocketDrops {
 impl SocketDrops {
     /// Counts drops before a message that follows `missing` absent sequence numbers.
     ///
-    /// `told` is the kernel's count of drops before it. `joins`: whether the kernel may have
+    /// `kernel_drops` is the kernel's count of drops before it. `joins`: whether the kernel may have
     /// coalesced the dropped datagrams.
-    pub(super) fn on_message(&mut self, told: Option<u32>, missing: u64, joins: bool) {
-        let Some(told) = told else { return };
-        let dropped = u64::from(told.wrapping_sub(self.messages));
-        self.messages = told;
+    pub(super) fn on_message(&mut self, kernel_drops: Option<u32>, missing: u64, joins: bool) {
+        let Some(kernel_drops) = kernel_drops else {
+            return;
+        };
+        let dropped = u64::from(kernel_drops.wrapping_sub(self.messages));
+        self.messages = kernel_drops;
         let most = if joins { MAX_JOINED } else { 1 };
         let datagrams = missing.clamp(dropped, dropped.saturating_mul(most));
         self.datagrams = self.datagrams.saturating_add(datagrams);

@@ -268,15 +268,13 @@ pub(super) fn effective(socket: SockRef<'_>, parameters: &Parameters) -> io::Res
         socket.recv_buffer_size()? as u64,
     );
     let mut effective = Effective {
-        stack: StackKind::Kernel,
         send_buffer,
         receive_buffer,
         usable_send_buffer: send_buffer / BUFFER_OVERHEAD,
         usable_receive_window: receive_buffer / BUFFER_OVERHEAD,
         congestion: is_tcp.then(|| effective_congestion(&socket)).flatten(),
         mss: is_tcp.then(|| mss(&socket)).flatten(),
-        udp_offload: false,
-        overrides: Vec::new(),
+        ..Effective::default()
     };
     let deciders = Deciders {
         send_buffer: limit("net.core.wmem_max"),

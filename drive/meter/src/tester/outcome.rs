@@ -1,6 +1,5 @@
 //! Results of a test.
 
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime};
@@ -283,9 +282,10 @@ fn datagrams_to_json(stream: &StreamOutcome, streams: usize) -> Value {
 }
 
 /// Failure of a test, or of a part of it.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum TestError {
     /// The name has no address of the requested family.
+    #[error("`{host}` {}", unresolved(.cause.as_ref()))]
     Unresolved {
         /// The name.
         host: String,
@@ -293,6 +293,7 @@ pub enum TestError {
         cause: Option<io::Error>,
     },
     /// A connection was not established.
+    #[error("cannot connect to {to}: {cause}")]
     Connect {
         /// The last address of the server that was tried.
         to: SocketAddr,
@@ -300,6 +301,7 @@ pub enum TestError {
         cause: io::Error,
     },
     /// The engine could not connect a stream, although the kernel's control connection exists.
+    #[error("the engine cannot connect to {to}, though the kernel can: {cause}")]
     EngineConnect {
         /// The server's address.
         to: SocketAddr,
@@ -307,6 +309,7 @@ pub enum TestError {
         cause: io::Error,
     },
     /// A socket could not be created, or an option not set.
+    #[error("cannot {action}: {cause}")]
     Socket {
         /// The attempted action, to follow "cannot".
         action: String,
@@ -314,10 +317,13 @@ pub enum TestError {
         cause: io::Error,
     },
     /// The protocol ended the test.
+    #[error("{0}")]
     Protocol(ClientFailure),
     /// nuttcp's protocol ended the test.
+    #[error("{0}")]
     Nuttcp(gigatcp_protocol::nuttcp::Error),
     /// A stream failed.
+    #[error("stream {id} failed: {cause}")]
     Stream {
         /// Its id.
         id: u64,
@@ -325,11 +331,13 @@ pub enum TestError {
         cause: io::Error,
     },
     /// No data arrived for too long.
+    #[error("no data came for {} s", .timeout.as_secs())]
     Silent {
         /// Time without data.
         timeout: Duration,
     },
     /// The engine does not support an option.
+    #[error("{option}: {reason}")]
     Lacks {
         /// The option, as on the command line.
         option: &'static str,
@@ -337,37 +345,14 @@ pub enum TestError {
         reason: String,
     },
     /// The caller stopped it before data flowed.
+    #[error("stopped before data flowed")]
     Stopped,
 }
 
-impl fmt::Display for TestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unresolved {
-                host,
-                cause: Some(cause),
-            } => {
-                write!(f, "`{host}` cannot be resolved: {cause}")
-            }
-            Self::Unresolved { host, cause: None } => {
-                write!(f, "`{host}` has no address of the family requested")
-            }
-            Self::Connect { to, cause } => write!(f, "cannot connect to {to}: {cause}"),
-            Self::EngineConnect { to, cause } => write!(
-                f,
-                "the engine cannot connect to {to}, though the kernel can: {cause}"
-            ),
-            Self::Socket { action, cause } => write!(f, "cannot {action}: {cause}"),
-            Self::Protocol(failure) => failure.fmt(f),
-            Self::Nuttcp(error) => error.fmt(f),
-            Self::Stream { id, cause } => write!(f, "stream {id} failed: {cause}"),
-            Self::Silent { timeout } => {
-                write!(f, "no data came for {} s", timeout.as_secs())
-            }
-            Self::Lacks { option, reason } => write!(f, "{option}: {reason}"),
-            Self::Stopped => f.write_str("stopped before data flowed"),
-        }
+/// Returns why a name has no usable address.
+fn unresolved(cause: Option<&io::Error>) -> String {
+    match cause {
+        Some(cause) => format!("cannot be resolved: {cause}"),
+        None => "has no address of the family requested".to_owned(),
     }
 }
-
-impl std::error::Error for TestError {}

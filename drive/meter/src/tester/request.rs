@@ -8,7 +8,7 @@ use std::time::Duration;
 use gigatcp_protocol::iperf3::{Parameters, Transport};
 
 #[cfg(target_os = "linux")]
-use super::engine::Engine;
+use super::engine::device::Engine;
 
 /// Protocol of a test's control connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -37,14 +37,14 @@ pub enum Offload {
     /// Where the kernel does.
     #[default]
     Automatic,
-    /// The same, and the user hears where it does not.
+    /// Where the kernel does; the user is notified where it does not.
     Requested,
     /// Never.
     Off,
 }
 
 impl Offload {
-    /// Its name in private parameters, and as it is typed.
+    /// Returns its name in private parameters, and as it is typed.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ impl Offload {
         }
     }
 
-    /// What a client tells a server; another text is the default.
+    /// Parses the name that a client sends; another text is the default.
     pub(super) fn from_name(name: Option<&str>) -> Self {
         let all = [Self::Requested, Self::Off].into_iter();
         let mut known = all.filter(|one| Some(one.name()) == name);

@@ -38,14 +38,14 @@ pub(super) const VERSION: u64 = 1;
 
 /// Evenly spaced readings: a full list drops every second one.
 #[derive(Clone, Debug)]
-struct Thinned<T> {
+struct Decimated<T> {
     kept: Vec<T>,
     /// Number of readings of which one is kept.
     stride: u64,
     seen: u64,
 }
 
-impl<T> Default for Thinned<T> {
+impl<T> Default for Decimated<T> {
     fn default() -> Self {
         Self {
             kept: Vec::new(),
@@ -55,7 +55,7 @@ impl<T> Default for Thinned<T> {
     }
 }
 
-impl<T> Thinned<T> {
+impl<T> Decimated<T> {
     /// Keeps a reading; a list of `most` drops every second one.
     fn push(&mut self, reading: T, most: usize) {
         if self.seen.is_multiple_of(self.stride) {
@@ -95,8 +95,8 @@ pub struct Samples {
 pub(super) struct Recorder {
     sampler: Sampler,
     host_sampler: HostSampler,
-    streams: Vec<Thinned<Reading>>,
-    host: Thinned<HostReading>,
+    streams: Vec<Decimated<Reading>>,
+    host: Decimated<HostReading>,
     host_due: Instant,
     /// The interface towards the peer, with its counters before data flowed.
     card: Option<CardWatch>,
@@ -114,13 +114,13 @@ impl Recorder {
     }
 
     /// Reads all streams, `at` after the start of the test; passes every reading to `each`.
-    pub(super) fn look(
+    pub(super) fn sample(
         &mut self,
         at: Instant,
         streams: &[Stream],
         mut each: impl FnMut(usize, &Reading),
     ) {
-        self.streams.resize_with(streams.len(), Thinned::default);
+        self.streams.resize_with(streams.len(), Decimated::default);
         let most = MAX_READINGS.min(MAX_KEPT / streams.len().max(1));
         for (index, stream) in streams.iter().enumerate() {
             if let Some(connection) = stream.socket.connection()
@@ -145,8 +145,9 @@ impl Recorder {
 
     /// Returns the readings.
     pub(super) fn samples(&self, streams: &[Stream]) -> Samples {
-        let of =
-            |(stream, thinned): (&Stream, &Thinned<Reading>)| (stream.id, thinned.kept.clone());
+        let of = |(stream, decimated): (&Stream, &Decimated<Reading>)| {
+            (stream.id, decimated.kept.clone())
+        };
         let first = streams.first();
         Samples {
             streams: streams.iter().zip(&self.streams).map(of).collect(),
@@ -361,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_full_list_keeps_every_second_reading_and_goes_on_so() {
-        let mut list = Thinned::default();
+        let mut list = Decimated::default();
         for number in 0..3000 {
             list.push(number, MAX_READINGS);
         }

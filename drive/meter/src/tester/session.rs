@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use gigatcp_protocol::iperf3::{
@@ -16,15 +16,13 @@ use super::options;
 use super::outcome::Outcome;
 use super::request::Offload;
 use super::request::{self, Protocol};
-use super::server::Render;
-use super::stream::{Socket, Stream};
+use super::socket::Socket;
+use super::stream::Stream;
 use super::traffic::{Ends, Progress, Traffic};
 use super::wire::{Arrival, Wire};
 use crate::system::fd::AsFd;
+use crate::system::lock;
 use crate::system::poll::EventFd;
-
-/// Maximum wait of the loop, which bounds the delay of a stop.
-const STEP: Duration = Duration::from_millis(50);
 
 /// Maximum wait for the data connections.
 pub(super) const STREAMS_TIMEOUT: Duration = Duration::from_secs(10);
@@ -47,7 +45,7 @@ impl Mailbox {
 
     /// Adds a connection; closes it if `limit` are waiting already.
     pub(super) fn push(&self, place: u64, socket: Socket, limit: usize) {
-        let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sockets = lock(&self.sockets);
         if sockets.len() < limit {
             sockets.push((place, socket));
             self.event_fd.wake();
@@ -57,7 +55,7 @@ impl Mailbox {
     /// Takes the connections if there are `count`.
     pub(super) fn take(&self, count: usize) -> Option<Vec<Socket>> {
         self.event_fd.clear();
-        let mut sockets = self.sockets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sockets = lock(&self.sockets);
         if sockets.len() < count {
             return None;
         }
@@ -86,6 +84,16 @@ pub struct Ended {
     /// Reason of the end.
     pub end: String,
 }
+
+impl Ended {
+    /// Returns the result of a test that ended before data flowed.
+    pub(super) fn without_data(end: String) -> Self {
+        Self { outcome: None, end }
+    }
+}
+
+/// Function that formats a server's output of a test, for clients that request it.
+pub type Render = dyn Fn(&Outcome) -> String + Send + Sync;
 
 /// Returns the traffic that a client requests.
 fn traffic_of(wanted: &Parameters, control_mss: u32, interval: Option<Duration>) -> Traffic {
@@ -167,7 +175,7 @@ pub(super) fn serve(
         }
         step(&mut served, &mut traffic, report);
     };
-    if traffic.started_at.is_some() && traffic.measured().is_zero() {
+    if traffic.started_at.is_some() && traffic.measured.is_zero() {
         traffic.stop(report);
     }
     let cut_short = (end != ServerEnd::Done).then(|| end.to_string());
@@ -191,16 +199,14 @@ fn results_of(own: &Outcome, render: Option<&Render>) -> Results {
 
 /// Waits for the next event.
 fn step(served: &mut Served, traffic: &mut Traffic, report: &mut dyn FnMut(Progress<'_>)) {
-    let now = Instant::now();
     let protocol = served.session.poll_timeout();
     let protocol = protocol.map(|at| served.wire.instant(at));
     let due = protocol.into_iter().chain(traffic.poll_timeout()).min();
-    let until = due.map_or(now + STEP, |due| due.min(now + STEP));
     let waker = Some(served.mailbox.event_fd.as_fd());
-    match served.wire.receive(until, waker) {
-        Ok(Arrival::Bytes(bytes)) => served.session.handle_bytes(served.wire.now(), &bytes),
-        Ok(Arrival::Nothing) => {}
-        Ok(Arrival::Closed) | Err(_) => served.session.handle_closed(),
+    match served.wire.receive(due, waker) {
+        Arrival::Bytes(bytes) => served.session.handle_bytes(served.wire.now(), &bytes),
+        Arrival::Nothing => {}
+        Arrival::Closed => served.session.handle_closed(),
     }
     served.session.handle_timeout(served.wire.now());
     if traffic.is_flowing() {
@@ -221,7 +227,7 @@ fn spawn(traffic: &mut Traffic, sockets: Vec<Socket>) -> io::Result<()> {
         } else {
             Role::Sender
         };
-        let stream = Stream::spawn(stream_id(place), role, socket, &traffic.shared)?;
+        let stream = Stream::spawn((stream_id(place), role), socket, &traffic.shared, None)?;
         traffic.streams.push(stream);
     }
     Ok(())

@@ -1,52 +1,25 @@
 //! One stream of a test: its socket, its counters, and the thread that moves its data.
 
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::net::{Shutdown, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use gigatcp_protocol::iperf3::Parameters;
 use socket2::SockRef;
 
-use super::budget::Budget;
 use super::connection::Connection;
 use super::counters::{Counters, Role};
 use super::delay::DelayLog;
-#[cfg(target_os = "linux")]
-use super::engine::EngineStream;
-use super::nuttcp::Link;
+use super::nuttcp::link::Link;
 use super::options::{self, Effective, Override};
 use super::request::Offload;
-use super::switch::Switch;
+use super::shared::Shared;
+use super::socket::Socket;
 use super::{tcp, udp};
 use crate::View;
-
-/// The socket of a stream.
-#[derive(Debug)]
-pub(super) enum Socket {
-    Tcp(TcpStream),
-    #[cfg(target_os = "linux")]
-    Engine(Box<EngineStream>),
-    Udp(UdpSocket),
-}
-
-/// State shared by the threads of a test.
-#[derive(Clone, Debug)]
-pub(super) struct Shared {
-    pub(super) parameters: Arc<Parameters>,
-    pub(super) switch: Arc<Switch>,
-    pub(super) budget: Arc<Budget>,
-    /// Bytes of a write, or of a datagram.
-    pub(super) block: usize,
-    /// CPU of the streams' threads (`-A`); `None`: any.
-    pub(super) processor: Option<usize>,
-    /// Whether GSO and GRO are used for datagrams.
-    pub(super) offload: Offload,
-    /// State of streams of nuttcp's protocol; `None`: iperf3's.
-    pub(super) nuttcp: Option<Arc<Link>>,
-}
+use crate::system::lock;
 
 /// Number of streams of this process, of all its tests.
 static STREAMS: AtomicUsize = AtomicUsize::new(0);
@@ -76,8 +49,14 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Starts the thread of a connected socket.
-    pub(super) fn spawn(id: u64, role: Role, socket: Socket, shared: &Shared) -> io::Result<Self> {
+    /// Starts the thread of a connected socket. `link` is the state of nuttcp's protocol; `None`:
+    /// iperf3's.
+    pub(super) fn spawn(
+        (id, role): (u64, Role),
+        socket: Socket,
+        shared: &Shared,
+        link: Option<Arc<Link>>,
+    ) -> io::Result<Self> {
         let ([local, peer], options) = match &socket {
             Socket::Tcp(socket) => connected(socket, shared)?,
             #[cfg(target_os = "linux")]
@@ -92,7 +71,7 @@ impl Stream {
         let job = (socket.clone(), counters.clone(), shared.clone());
         let thread = std::thread::Builder::new()
             .name(format!("stream {id}"))
-            .spawn(move || work((id, role), &job.0, &job.1, &job.2))?;
+            .spawn(move || work((id, role), &job.0, &job.1, &job.2, link.as_deref()))?;
         STREAMS.fetch_add(1, Ordering::Relaxed);
         Ok(Self {
             id,
@@ -131,6 +110,11 @@ impl Stream {
         }
     }
 
+    /// Returns the bytes that it has sent or received.
+    pub(super) fn bytes(&self) -> u64 {
+        self.counters.bytes.load(Ordering::Acquire)
+    }
+
     /// Returns the CPU time of the thread: user and system.
     pub(super) fn cpu(&self) -> [Duration; 2] {
         let micros = |index: usize| self.counters.cpu[index].load(Ordering::Acquire);
@@ -139,16 +123,14 @@ impl Stream {
 
     /// Returns the delays it measured as a receiver of datagrams.
     pub(super) fn delays(&self) -> MutexGuard<'_, DelayLog> {
-        let delays = self.counters.delays.lock();
-        delays.unwrap_or_else(PoisonError::into_inner)
+        lock(&self.counters.delays)
     }
 
     /// Returns its options, with what has been learned about them since its start.
     pub(super) fn options(&self, offload: Offload) -> Effective {
         let mut options = self.options.clone();
         options.udp_offload = self.counters.is_offloaded.load(Ordering::Acquire);
-        let refusal = self.counters.offload_refusal.lock();
-        let refusal = refusal.unwrap_or_else(PoisonError::into_inner);
+        let refusal = lock(&self.counters.offload_refusal);
         if let (Offload::Requested, Some(cause)) = (offload, &*refusal) {
             options.overrides.push(Override {
                 option: "GSO and GRO of UDP (--gsro)",
@@ -172,42 +154,28 @@ impl Drop for Stream {
     }
 }
 
-impl Socket {
-    /// Returns the connection; `None`: not TCP.
-    pub(super) fn connection(&self) -> Option<&dyn Connection> {
-        match self {
-            Self::Tcp(socket) => Some(socket),
-            #[cfg(target_os = "linux")]
-            Self::Engine(stream) => Some(&**stream),
-            Self::Udp(_) => None,
-        }
-    }
-
-    /// Ends one or both directions.
-    pub(super) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
-        match (self, self.connection()) {
-            (Self::Udp(socket), _) => SockRef::from(socket).shutdown(how),
-            (_, connection) => connection.map_or(Ok(()), |connection| connection.shutdown(how)),
-        }
-    }
-}
-
 /// Returns addresses and options of a newly connected stream.
 fn connected(
     connection: &dyn Connection,
     shared: &Shared,
 ) -> io::Result<([SocketAddr; 2], Effective)> {
-    let options = connection.settle(&shared.parameters)?;
+    let options = connection.apply_options(&shared.parameters)?;
     Ok((connection.addresses()?, options))
 }
 
 /// Runs the thread of a stream.
-fn work((id, role): (u64, Role), socket: &Socket, counters: &Counters, shared: &Shared) {
+fn work(
+    (id, role): (u64, Role),
+    socket: &Socket,
+    counters: &Counters,
+    shared: &Shared,
+    link: Option<&Link>,
+) {
     let pinned = match shared.processor {
         Some(processor) => crate::system::process::pin_to_processor(processor),
         None => Ok(()),
     };
-    let result = match (socket, role, &shared.nuttcp) {
+    let result = match (socket, role, link) {
         _ if pinned.is_err() => pinned,
         (Socket::Tcp(socket), _, None) => tcp::work(role, socket, counters, shared),
         #[cfg(target_os = "linux")]
@@ -225,7 +193,7 @@ fn work((id, role): (u64, Role), socket: &Socket, counters: &Counters, shared: &
         place.store(time.as_micros() as u64, Ordering::Release);
     }
     counters.is_ended.store(true, Ordering::Release);
-    if let Some(link) = &shared.nuttcp {
+    if let Some(link) = link {
         link.wake();
     }
 }

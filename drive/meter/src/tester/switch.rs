@@ -1,7 +1,8 @@
 //! Starts and stops the threads of a test.
 
+use crate::system::lock;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex};
 
 const WAITING: u8 = 0;
 const RUNNING: u8 = 1;
@@ -17,7 +18,7 @@ pub(super) struct Switch {
 
 impl Switch {
     fn set(&self, state: u8) {
-        let _held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let _held = lock(&self.lock);
         self.state.fetch_max(state, Ordering::Release);
         self.changed.notify_all();
     }
@@ -39,12 +40,7 @@ impl Switch {
 
     /// Waits until data may flow or the test is over.
     pub(super) fn wait(&self) {
-        let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        while self.state.load(Ordering::Acquire) == WAITING {
-            held = self
-                .changed
-                .wait(held)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
+        let is_waiting = |(): &mut ()| self.state.load(Ordering::Acquire) == WAITING;
+        drop(self.changed.wait_while(lock(&self.lock), is_waiting));
     }
 }

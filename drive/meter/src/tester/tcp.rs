@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::connection::{Block, Connection};
 use super::counters::{Counters, Role};
-use super::stream::Shared;
+use super::shared::Shared;
 
 /// Maximum sleep of a paced sender between checks of the switch.
 const MAX_SLEEP: Duration = Duration::from_millis(100);

@@ -1,7 +1,7 @@
 //! All streams of a test: start, sampling, end; results of each interval.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use gigatcp_protocol::iperf3::{Cookie, Cpu, Parameters};
@@ -16,10 +16,12 @@ use super::outcome::{Interval, Outcome, StreamInterval, StreamOutcome};
 use super::request::Offload;
 use super::request::{self, Protocol};
 use super::samples::{Recorder, Samples};
-use super::stream::{self, Shared, Stream};
+use super::shared::Shared;
+use super::stream::{self, Stream};
 use super::switch::Switch;
 use crate::View;
 use crate::system::clock;
+use crate::system::lock;
 
 /// Progress of a test.
 #[derive(Clone, Debug)]
@@ -35,10 +37,6 @@ pub enum Progress<'a> {
     /// A note for the user, such as an option that the server does not support.
     Note(String),
 }
-
-/// Counts of a stream at one time.
-#[derive(Clone, Copy, Default, Debug)]
-struct Mark(StreamInterval);
 
 /// Statistics of a stream at the ends of intervals.
 #[derive(Clone, Copy, Default, Debug)]
@@ -61,13 +59,13 @@ pub(super) struct Traffic {
     /// Start of the measured time, after the omitted time.
     measured_from: Option<Instant>,
     interval_from: Option<Instant>,
-    /// Counts at the start of the interval, and of the measured time.
-    marks: Vec<(Mark, Mark)>,
+    /// Total counts at the start of the interval, and of the measured time.
+    marks: Vec<[StreamInterval; 2]>,
     extremes: Vec<Extremes>,
     pub(super) intervals: Vec<Interval>,
-    measured: Duration,
+    pub(super) measured: Duration,
     totals: Vec<StreamInterval>,
-    cpu: Cpu,
+    pub(super) cpu: Cpu,
     /// Initial CPU time of this process, if the streams' TCP runs in its threads.
     process_before: Option<(Duration, Duration)>,
     sampling: Duration,
@@ -99,7 +97,6 @@ impl Traffic {
                 block,
                 processor: None,
                 offload: Offload::default(),
-                nuttcp: None,
             },
             streams: Vec::new(),
             interval,
@@ -124,12 +121,17 @@ impl Traffic {
         &self.shared.parameters
     }
 
+    /// Returns the amount of data with which the test ends, if it does.
+    fn budget(&self) -> Option<u64> {
+        request::budget(self.parameters(), self.shared.block)
+    }
+
     /// Starts the data.
     pub(super) fn start(&mut self) {
         self.streams.sort_by_key(|stream| stream.id);
         self.recorder.start(&self.streams);
         let now = Instant::now();
-        self.marks = vec![<(Mark, Mark)>::default(); self.streams.len()];
+        self.marks = vec![<[StreamInterval; 2]>::default(); self.streams.len()];
         self.extremes = vec![Extremes::default(); self.streams.len()];
         self.started_at = Some((now, SystemTime::now()));
         self.interval_from = Some(now);
@@ -160,7 +162,7 @@ impl Traffic {
         let since = now.saturating_duration_since(start);
         let at = gigatcp_units::Instant::from_nanos(since.as_nanos() as u64);
         let (accounts, streams) = (&mut self.accounts, &self.streams);
-        self.recorder.look(at, streams, |index, reading| {
+        self.recorder.sample(at, streams, |index, reading| {
             if let Some(account) = accounts.get_mut(index) {
                 let end = match streams[index].role {
                     Role::Sender => End::Sender,
@@ -207,23 +209,21 @@ impl Traffic {
 
     /// Returns whether the time of the test is over.
     pub(super) fn is_time_over(&self, now: Instant) -> bool {
-        let time = self.parameters().time;
-        let is_unlimited = time == 0 || self.shared.is_budgeted();
-        !is_unlimited && self.deadline().is_some_and(|deadline| now >= deadline)
+        self.deadline().is_some_and(|deadline| now >= deadline)
     }
 
     /// Returns when the time of the test is over, if it is limited.
     pub(super) fn deadline(&self) -> Option<Instant> {
         let time = self.parameters().time;
         let (start, _) = self.started_at?;
-        let is_unlimited = time == 0 || self.shared.is_budgeted();
+        let is_unlimited = time == 0 || self.budget().is_some();
         (!is_unlimited).then(|| start + self.omit + Duration::from_secs(time.into()))
     }
 
     /// Returns whether the requested amount was transferred: senders have ended, or enough was
     /// received.
     pub(super) fn is_amount_done(&self) -> bool {
-        let Some(amount) = request::budget(self.parameters(), self.shared.block) else {
+        let Some(amount) = self.budget() else {
             return false;
         };
         let of = |role: Role| {
@@ -231,8 +231,7 @@ impl Traffic {
                 .iter()
                 .filter(move |stream| stream.role == role)
         };
-        let bytes = |stream: &Stream| stream.counters.bytes.load(Ordering::Acquire);
-        let received: u64 = of(Role::Receiver).map(bytes).sum();
+        let received: u64 = of(Role::Receiver).map(Stream::bytes).sum();
         let has_senders = of(Role::Sender).next().is_some();
         let are_senders_done = has_senders && of(Role::Sender).all(Stream::is_ended);
         are_senders_done || (received > 0 && received >= amount)
@@ -240,8 +239,7 @@ impl Traffic {
 
     /// Returns the bytes that all streams have moved.
     pub(super) fn bytes(&self) -> u64 {
-        let bytes = |stream: &Stream| stream.counters.bytes.load(Ordering::Acquire);
-        self.streams.iter().map(bytes).sum()
+        self.streams.iter().map(Stream::bytes).sum()
     }
 
     /// Closes the interval that is over by `now`, and ends the omitted time.
@@ -261,7 +259,7 @@ impl Traffic {
         }
         if is_omit_over {
             self.measured_from = Some(now);
-            for (interval, measured) in &mut self.marks {
+            for [interval, measured] in &mut self.marks {
                 *measured = *interval;
             }
             self.extremes.fill(Extremes::default());
@@ -278,13 +276,13 @@ impl Traffic {
         let base = self.measured_from.unwrap_or(start);
         let mut streams = Vec::with_capacity(self.streams.len());
         for (index, stream) in self.streams.iter().enumerate() {
-            let mark = Mark::of(stream);
-            let mut part = mark.since(&self.marks[index].0);
+            let counts = StreamInterval::so_far(stream);
+            let mut part = counts.since(&self.marks[index][0]);
             let now = self.accounts.get(index).and_then(CounterAccount::now);
             part.limit = now.map(|(cause, _)| cause.id);
             streams.push(part);
-            self.marks[index].0 = mark;
-            if let Some(view) = mark.0.view {
+            self.marks[index][0] = counts;
+            if let Some(view) = counts.view {
                 self.extremes[index].take(&view);
             }
         }
@@ -331,7 +329,7 @@ impl Traffic {
         self.totals = self
             .marks
             .iter()
-            .map(|(last, first)| last.since(first))
+            .map(|[last, first]| last.since(first))
             .collect();
         self.cpu = self.cpu_shares(now.saturating_duration_since(start));
     }
@@ -378,24 +376,9 @@ impl Traffic {
 
     /// Returns a stream that failed during the test, with its error.
     pub(super) fn failure(&self) -> Option<(u64, std::io::Error)> {
-        self.streams.iter().find_map(|stream| {
-            let mut error = stream
-                .counters
-                .error
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            Some((stream.id, error.take()?))
-        })
-    }
-
-    /// Returns the measured time.
-    pub(super) fn measured(&self) -> Duration {
-        self.measured
-    }
-
-    /// Returns the CPU time of this end.
-    pub(super) fn cpu(&self) -> Cpu {
-        self.cpu
+        self.streams
+            .iter()
+            .find_map(|stream| Some((stream.id, lock(&stream.counters.error).take()?)))
     }
 
     /// Returns the results of the streams so far.
@@ -458,51 +441,38 @@ impl Traffic {
     }
 }
 
-impl Shared {
-    fn is_budgeted(&self) -> bool {
-        request::budget(&self.parameters, self.block).is_some()
-    }
-}
-
-impl Mark {
-    fn of(stream: &Stream) -> Self {
+impl StreamInterval {
+    /// Returns the counts of a stream since its start.
+    fn so_far(stream: &Stream) -> Self {
         let counters = &stream.counters;
-        let udp = *counters.udp.lock().unwrap_or_else(PoisonError::into_inner);
+        let udp = *lock(&counters.udp);
         let view = stream.view();
-        let is_sender = stream.role == Role::Sender;
-        Self(StreamInterval {
-            bytes: counters.bytes.load(Ordering::Acquire),
-            retransmits: view
-                .filter(|_| is_sender)
-                .map(|view| view.retransmitted_segments),
+        let sent = view.filter(|_| stream.role == Role::Sender);
+        Self {
+            bytes: stream.bytes(),
+            retransmits: sent.map(|view| view.retransmitted_segments),
             view,
             datagrams: counters.datagrams.load(Ordering::Acquire),
             udp,
             lost: udp.stock.errors,
             expected: udp.stock.packets,
             limit: None,
-        })
+        }
     }
 
     /// Returns the counts since an earlier time.
-    fn since(&self, earlier: &Self) -> StreamInterval {
-        let (now, before) = (&self.0, &earlier.0);
-        StreamInterval {
-            bytes: now.bytes - before.bytes,
-            retransmits: now
-                .retransmits
-                .map(|count| count.saturating_sub(before.retransmits.unwrap_or(0))),
-            view: now.view,
-            datagrams: now.datagrams.saturating_sub(before.datagrams),
-            udp: now.udp,
-            lost: now.lost.saturating_sub(before.lost),
-            expected: now.expected.saturating_sub(before.expected),
-            limit: None,
+    fn since(&self, before: &Self) -> Self {
+        let earlier = before.retransmits.unwrap_or(0);
+        Self {
+            bytes: self.bytes - before.bytes,
+            retransmits: self.retransmits.map(|count| count.saturating_sub(earlier)),
+            datagrams: self.datagrams.saturating_sub(before.datagrams),
+            lost: self.lost.saturating_sub(before.lost),
+            expected: self.expected.saturating_sub(before.expected),
+            ..*self
         }
     }
-}
 
-impl StreamInterval {
     /// Adds the counts of the following interval.
     fn extend(&mut self, more: &Self) {
         self.bytes += more.bytes;

@@ -2,7 +2,6 @@
 
 use std::io::{self, ErrorKind};
 use std::net::UdpSocket;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time;
 
@@ -14,19 +13,47 @@ use gigatcp_units::{Instant, Rate};
 use super::counters::Counters;
 use super::counters::UdpCounts;
 use super::offload::{BatchSender, ReceiveBuffer, SocketDrops};
-use super::stream::Shared;
+use super::shared::Shared;
 use crate::system::clock;
-use crate::system::datagrams::{self, MAX_BATCH};
+use crate::system::datagrams::{self, MAX_BATCH, Received};
+use crate::system::lock;
 
 /// Maximum wait of a thread between checks of the switch.
 const MAX_WAIT: time::Duration = time::Duration::from_millis(100);
 
 /// Minimum buffer for a datagram whose size the peer chose.
-const MIN_PLACE: usize = 2048;
+pub(super) const MIN_PLACE: usize = 2048;
 
 /// Returns the time of the monotonic clock, which a datagram's header carries.
-fn now() -> Instant {
+pub(super) fn now() -> Instant {
     Instant::from_nanos(clock::monotonic().unsigned_abs())
+}
+
+/// Sleeps until the source's next datagram is due, at most [`MAX_WAIT`].
+pub(super) fn sleep_until_due(source: &Source) {
+    let left = source.poll_timeout().saturating_since(now());
+    std::thread::sleep(time::Duration::from_nanos(left.as_nanos()).min(MAX_WAIT));
+}
+
+/// Prepares a socket for [`receive_batch`].
+pub(super) fn prepare_receiver(socket: &UdpSocket) -> io::Result<()> {
+    socket.set_read_timeout(Some(MAX_WAIT))?;
+    datagrams::report_drops(socket)
+}
+
+/// Receives messages of at most `place` bytes each; `None` if there were none for [`MAX_WAIT`].
+pub(super) fn receive_batch(
+    socket: &UdpSocket,
+    buffer: &mut [u8],
+    place: usize,
+) -> io::Result<Option<Received>> {
+    match datagrams::receive(socket, buffer, place) {
+        Ok(received) => Ok(Some(received)),
+        Err(error) => match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Ok(None),
+            _ => Err(error),
+        },
+    }
 }
 
 /// Sends datagrams at the requested rate: those due together leave by one system call.
@@ -71,8 +98,7 @@ pub(super) fn send(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> 
         }
         sender.send(&batch[..count * size])?;
         if !is_due {
-            let left = source.poll_timeout().saturating_since(now());
-            std::thread::sleep(time::Duration::from_nanos(left.as_nanos()).min(MAX_WAIT));
+            sleep_until_due(&source);
         }
     }
     Ok(())
@@ -83,8 +109,7 @@ pub(super) fn send(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> 
 /// Those of one system call count as simultaneous arrivals. Jitter is exact while datagrams arrive
 /// one by one.
 pub(super) fn receive(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> io::Result<()> {
-    socket.set_read_timeout(Some(MAX_WAIT))?;
-    datagrams::report_drops(socket)?;
+    prepare_receiver(socket)?;
     let size = shared.block.max(MIN_PLACE);
     let mut buffer = ReceiveBuffer::new(socket, size, shared.offload, counters);
     let is_64bit = shared.parameters.udp_counters_64bit;
@@ -93,19 +118,12 @@ pub(super) fn receive(socket: &UdpSocket, counters: &Counters, shared: &Shared) 
     let mut drops = SocketDrops::default();
     shared.switch.wait();
     while !shared.switch.is_stopped() {
-        let received = match datagrams::receive(socket, &mut buffer.bytes, buffer.place) {
-            Ok(received) => received,
-            Err(error) => match error.kind() {
-                ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => continue,
-                _ => return Err(error),
-            },
+        let Some(received) = receive_batch(socket, &mut buffer.bytes, buffer.place)? else {
+            continue;
         };
         let arrived_at = now();
         let mut bytes = 0;
-        let mut delays = counters
-            .delays
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut delays = lock(&counters.delays);
         for message in received.messages(&buffer.bytes, buffer.place) {
             let lost_before = sink.report().lost;
             for datagram in message.datagrams() {
@@ -132,7 +150,7 @@ pub(super) fn receive(socket: &UdpSocket, counters: &Counters, shared: &Shared) 
         counters.add(bytes);
         let report = sink.report();
         counters.datagrams.store(report.received, Ordering::Release);
-        *counters.udp.lock().unwrap_or_else(PoisonError::into_inner) = UdpCounts {
+        *lock(&counters.udp) = UdpCounts {
             stock,
             report,
             socket_drops: drops.datagrams,

@@ -13,8 +13,14 @@ use crate::system::poll::{self, Interest};
 /// Maximum wait for a peer that does not read its control connection.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Maximum wait of a test's loop, which bounds the delay of a stop.
+pub(super) const STEP: Duration = Duration::from_millis(50);
+
+/// Time without an answer to the parameters after which a client counts as queued.
+pub(super) const QUEUED_AFTER: Duration = Duration::from_millis(500);
+
 /// Interest of a reader.
-const READ: Interest = Interest {
+pub(super) const READ: Interest = Interest {
     read: true,
     write: false,
 };
@@ -28,6 +34,12 @@ pub(super) enum Arrival {
     Nothing,
     /// The peer closed, or the connection failed.
     Closed,
+}
+
+/// Returns the end of a wait for something `due`, at most [`STEP`] from now.
+pub(super) fn next_wake(due: Option<Instant>) -> Instant {
+    let latest = Instant::now() + STEP;
+    due.map_or(latest, |due| due.min(latest))
 }
 
 /// A control connection.
@@ -66,30 +78,30 @@ impl Wire {
         self.stream.write_all(bytes)
     }
 
-    /// Waits for bytes until `until` at most; `waker` also ends the wait.
+    /// Waits for bytes until [`next_wake`] at most; `waker` also ends the wait.
     pub(super) fn receive(
         &mut self,
-        until: Instant,
+        due: Option<Instant>,
         waker: Option<BorrowedFd<'_>>,
-    ) -> io::Result<Arrival> {
-        let wait = until.saturating_duration_since(Instant::now());
+    ) -> Arrival {
+        let wait = next_wake(due).saturating_duration_since(Instant::now());
         let fd = self.stream.as_fd();
         let other = waker.unwrap_or(fd);
-        let [ready, _] = poll::wait([(fd, READ), (other, READ)], Some(wait))?;
-        if !ready.read {
-            return Ok(Arrival::Nothing);
+        match poll::wait([(fd, READ), (other, READ)], Some(wait)) {
+            Ok([ready, _]) if ready.read => {}
+            Ok(_) => return Arrival::Nothing,
+            Err(_) => return Arrival::Closed,
         }
         let mut bytes = vec![0; 64 << 10];
         match self.stream.read(&mut bytes) {
-            Ok(0) => Ok(Arrival::Closed),
+            Ok(0) => Arrival::Closed,
             Ok(length) => {
                 bytes.truncate(length);
-                Ok(Arrival::Bytes(bytes))
+                Arrival::Bytes(bytes)
             }
             Err(error) => match error.kind() {
-                ErrorKind::Interrupted | ErrorKind::WouldBlock => Ok(Arrival::Nothing),
-                ErrorKind::ConnectionReset | ErrorKind::TimedOut => Ok(Arrival::Closed),
-                _ => Err(error),
+                ErrorKind::Interrupted | ErrorKind::WouldBlock => Arrival::Nothing,
+                _ => Arrival::Closed,
             },
         }
     }

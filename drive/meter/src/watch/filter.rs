@@ -15,6 +15,8 @@ use std::net::{IpAddr, SocketAddr};
 use gigatcp_linux::owners::Process;
 use gigatcp_linux::sock_diag::STATES;
 
+use crate::tester::Network;
+
 /// Function that resolves the name of a host.
 pub type Resolve<'a> = &'a dyn Fn(&str) -> Vec<IpAddr>;
 
@@ -54,15 +56,15 @@ pub enum Ends {
 /// Set of addresses, and a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// Addresses with the length of the prefix; empty: all.
-    addresses: Vec<(IpAddr, u8)>,
+    /// Networks; empty: all addresses.
+    networks: Vec<Network>,
     /// Port; `None`: all.
     port: Option<u16>,
 }
 
 /// Properties of a connection for a filter.
 #[derive(Clone, Copy, Debug)]
-pub struct Known<'a> {
+pub struct ConnectionFacts<'a> {
     /// Its state, by number.
     pub state: u8,
     /// Local address and port.
@@ -100,29 +102,29 @@ impl Filter {
 
     /// Returns whether the filter depends on the owner of a connection.
     #[must_use]
-    pub fn asks_owner(&self) -> bool {
+    pub fn needs_owner(&self) -> bool {
         match self {
             Self::Pid(_) | Self::Process(_) => true,
-            Self::Not(one) => one.asks_owner(),
-            Self::All(all) | Self::Either(all) => all.iter().any(Self::asks_owner),
+            Self::Not(one) => one.needs_owner(),
+            Self::All(all) | Self::Either(all) => all.iter().any(Self::needs_owner),
             Self::Any | Self::State(_) | Self::At(..) => false,
         }
     }
 
     /// Returns whether a connection matches.
     #[must_use]
-    pub fn matches(&self, known: &Known<'_>) -> bool {
+    pub fn matches(&self, facts: &ConnectionFacts<'_>) -> bool {
         match self {
             Self::Any => true,
-            Self::Not(one) => !one.matches(known),
-            Self::All(all) => all.iter().all(|one| one.matches(known)),
-            Self::Either(all) => all.iter().any(|one| one.matches(known)),
-            Self::State(state) => known.state == *state,
-            Self::At(Ends::Local, place) => place.has(known.local),
-            Self::At(Ends::Peer, place) => place.has(known.peer),
-            Self::At(Ends::Either, place) => place.has(known.local) || place.has(known.peer),
-            Self::Pid(id) => known.owner.is_some_and(|owner| owner.id == *id),
-            Self::Process(name) => known.owner.is_some_and(|owner| owner.name.contains(name)),
+            Self::Not(one) => !one.matches(facts),
+            Self::All(all) => all.iter().all(|one| one.matches(facts)),
+            Self::Either(all) => all.iter().any(|one| one.matches(facts)),
+            Self::State(state) => facts.state == *state,
+            Self::At(Ends::Local, place) => place.has(facts.local),
+            Self::At(Ends::Peer, place) => place.has(facts.peer),
+            Self::At(Ends::Either, place) => place.has(facts.local) || place.has(facts.peer),
+            Self::Pid(id) => facts.owner.is_some_and(|owner| owner.id == *id),
+            Self::Process(name) => facts.owner.is_some_and(|owner| owner.name.contains(name)),
         }
     }
 }
@@ -130,20 +132,9 @@ impl Filter {
 impl Place {
     fn has(&self, at: SocketAddr) -> bool {
         let is_port = self.port.is_none_or(|port| port == at.port());
-        let addresses = &self.addresses;
-        let is_in = |(address, length): &(IpAddr, u8)| is_in(at.ip(), *address, *length);
-        is_port && (addresses.is_empty() || addresses.iter().any(is_in))
+        let is_in = |network: &Network| network.contains(at.ip());
+        is_port && (self.networks.is_empty() || self.networks.iter().any(is_in))
     }
-}
-
-/// Returns whether the first `length` bits of two addresses of one family agree.
-fn is_in(one: IpAddr, other: IpAddr, length: u8) -> bool {
-    let bits = |address: IpAddr| match address {
-        IpAddr::V4(four) => (u128::from(four.to_bits()) << 96, true),
-        IpAddr::V6(six) => (six.to_bits(), false),
-    };
-    let ((one, four), (other, also_four)) = (bits(one), bits(other));
-    four == also_four && (length == 0 || (one ^ other) >> (128 - u32::from(length.min(128))) == 0)
 }
 
 struct Reader<'a> {
@@ -232,7 +223,7 @@ impl<'a> Reader<'a> {
         let port = word.trim_start_matches(':').parse();
         let port = port.map_err(|_| format!("`{word}` is not a port"))?;
         let place = Place {
-            addresses: Vec::new(),
+            networks: Vec::new(),
             port: Some(port),
         };
         Ok(Filter::At(ends, place))
@@ -284,7 +275,10 @@ impl<'a> Reader<'a> {
             }
         };
         Ok(Place {
-            addresses: addresses.into_iter().map(|one| (one, length)).collect(),
+            networks: addresses
+                .into_iter()
+                .map(|one| Network::new(one, length))
+                .collect(),
             port,
         })
     }
@@ -313,13 +307,13 @@ mod tests {
             id: 7,
             name: "iperf3".into(),
         };
-        let known = Known {
+        let facts = ConnectionFacts {
             state: 1,
             local: "10.1.0.1:40000".parse().unwrap(),
             peer: "10.2.0.1:443".parse().unwrap(),
             owner: Some(&owner),
         };
-        Filter::parse(text, &resolve).unwrap().matches(&known)
+        Filter::parse(text, &resolve).unwrap().matches(&facts)
     }
 
     #[test]
@@ -376,8 +370,8 @@ mod tests {
         assert!(
             Filter::parse("pid:1 or :80", &resolve)
                 .unwrap()
-                .asks_owner()
+                .needs_owner()
         );
-        assert!(!Filter::parse("not :80", &resolve).unwrap().asks_owner());
+        assert!(!Filter::parse("not :80", &resolve).unwrap().needs_owner());
     }
 }

@@ -20,7 +20,7 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_why::counters::{CounterAccount, End, Limits, Reading};
 use gigatcp_why::{Cause, Diagnosis};
 
-pub use filter::{Ends, Filter, Known, Place, Resolve};
+pub use filter::{ConnectionFacts, Ends, Filter, Place, Resolve};
 
 use crate::sample::Sampler;
 
@@ -64,7 +64,7 @@ pub struct Connection {
     accounts: [Option<Box<CounterAccount>>; 2],
     /// Bytes acknowledged and received since the watch began.
     totals: [Bytes; 2],
-    look: u64,
+    last_sample: u64,
 }
 
 impl Connection {
@@ -197,7 +197,8 @@ pub struct Watch {
     ended: Vec<Connection>,
     owners: HashMap<u32, Process>,
     owners_at: Option<Instant>,
-    look: u64,
+    /// Number of samples so far.
+    samples: u64,
     slices: usize,
     /// Buffer limits of this host.
     own: [Option<Bytes>; 4],
@@ -217,7 +218,7 @@ impl Watch {
             ended: Vec::new(),
             owners: HashMap::new(),
             owners_at: None,
-            look: 0,
+            samples: 0,
             slices: SLICES,
             own: crate::system::buffer_limits(),
         })
@@ -234,12 +235,12 @@ impl Watch {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn look(&mut self, at: Instant) -> io::Result<()> {
+    pub fn sample(&mut self, at: Instant) -> io::Result<()> {
         let is_due = |since: Instant| at.saturating_since(since) >= OWNERS_EVERY;
-        if self.look == 0 && self.filter.asks_owner() {
+        if self.samples == 0 && self.filter.needs_owner() {
             self.find_owners(at);
         }
-        self.look += 1;
+        self.samples += 1;
         let mut has_unknown = false;
         let Self {
             diag,
@@ -247,7 +248,7 @@ impl Watch {
             filter,
             connections,
             owners,
-            look,
+            samples,
             slices,
             own,
             ..
@@ -257,19 +258,19 @@ impl Watch {
             let Some(connection) = known else {
                 let owner = owners.get(&socket.inode());
                 has_unknown |= owner.is_none() && socket.inode() != 0;
-                let known = Known {
+                let known = ConnectionFacts {
                     state: socket.state(),
                     local: socket.local(),
                     peer: socket.peer(),
                     owner,
                 };
                 if filter.matches(&known) {
-                    let new = Connection::of(socket, owner.cloned(), sampler, at, *look);
+                    let new = Connection::of(socket, owner.cloned(), sampler, at, *samples);
                     connections.insert(socket.cookie(), new);
                 }
                 return;
             };
-            connection.look = *look;
+            connection.last_sample = *samples;
             connection.update(socket, (sampler, *slices, own), at);
         })?;
         if has_unknown && self.owners_at.is_none_or(is_due) {
@@ -283,7 +284,7 @@ impl Watch {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn look_at(&mut self, id: u32, at: Instant) -> io::Result<bool> {
+    pub fn sample_one(&mut self, id: u32, at: Instant) -> io::Result<bool> {
         let mut connections = self.connections.values_mut();
         let Some(connection) = connections.find(|one| one.id == id) else {
             return Ok(false);
@@ -316,7 +317,7 @@ impl Watch {
     /// Returns all connections, the largest first. Of those that have ended, only the largest are
     /// kept.
     #[must_use]
-    pub fn largest(&self) -> Vec<&Connection> {
+    pub fn by_size(&self) -> Vec<&Connection> {
         let all = self.connections.values().chain(&self.ended);
         let mut all: Vec<&Connection> = all.collect();
         all.sort_by_key(|one| std::cmp::Reverse(one.total()));
@@ -335,8 +336,10 @@ impl Watch {
 
     /// Moves missing connections to the ended ones, and keeps the largest of these.
     fn end_missing(&mut self) {
-        let look = self.look;
-        let ended = self.connections.extract_if(|_, one| one.look != look);
+        let samples = self.samples;
+        let ended = self
+            .connections
+            .extract_if(|_, one| one.last_sample != samples);
         self.ended.extend(ended.map(|(_, one)| one));
         self.ended.sort_by_key(|one| std::cmp::Reverse(one.total()));
         self.ended.truncate(MAX_ENDED);
@@ -349,7 +352,7 @@ impl Connection {
         owner: Option<Process>,
         sampler: &Sampler,
         at: Instant,
-        look: u64,
+        last_sample: u64,
     ) -> Self {
         let mut reading = sampler.of_octets(at, socket.info, socket.memory);
         reading.unread = Some(Bytes::new(socket.unread().into()));
@@ -372,7 +375,7 @@ impl Connection {
             moved: moved.unwrap_or_default(),
             accounts: [None, None],
             totals: [Bytes::ZERO; 2],
-            look,
+            last_sample,
         }
     }
 }
@@ -385,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_that_moves_between_two_looks_has_a_rate_at_both_ends_and_an_account() {
+    fn data_that_moves_between_two_samples_has_a_rate_at_both_ends_and_an_account() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -393,7 +396,7 @@ mod tests {
         let filter = Filter::parse(&format!(":{port}"), &|_| Vec::new()).unwrap();
         let mut watch = Watch::new(filter).unwrap();
         let at = |ms| Instant::ZERO + Duration::from_millis(ms);
-        watch.look(at(0)).unwrap();
+        watch.sample(at(0)).unwrap();
         stream.write_all(&[1; 100_000]).unwrap();
         peer.read_exact(&mut [0; 100_000]).unwrap();
         // The last ACK may be delayed.
@@ -402,9 +405,9 @@ mod tests {
             .iter()
             .all(|one| one.totals[0] < Bytes::new(100_000))
         {
-            watch.look(at(1000)).unwrap();
+            watch.sample(at(1000)).unwrap();
         }
-        watch.look(at(1000)).unwrap();
+        watch.sample(at(1000)).unwrap();
         let all = watch.connections();
         assert_eq!(all.len(), 2);
         let own = |local| all.iter().find(|one| one.local == local).unwrap();
@@ -416,9 +419,9 @@ mod tests {
         assert_eq!(sender.state(), "established");
         let id = sender.id;
         assert_eq!(sender.diagnosis().unwrap().contradiction(), None);
-        assert!(watch.look_at(id, at(2000)).unwrap());
+        assert!(watch.sample_one(id, at(2000)).unwrap());
         drop((stream, peer));
-        watch.look(at(3000)).unwrap();
+        watch.sample(at(3000)).unwrap();
         assert!(watch.connections().iter().all(|one| one.id == 0));
         assert!(watch.connection(id).is_some(), "an ended one is kept");
     }

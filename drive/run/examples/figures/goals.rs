@@ -24,19 +24,19 @@ use gigatcp_units::Duration;
 use crate::lab::{self, Bounds, Case, Ran};
 
 /// Requirement of a goal.
-enum Asked {
+enum Requirement {
     /// This share of the limit by link and response function.
     OfTheory(f64),
     /// This share of the goodput of that case, with the same seed.
     OfCase(String, f64),
     /// Maximum of retransmissions per lost packet.
-    Resent(f64),
+    Retransmitted(f64),
 }
 
 /// A case with its requirement.
 struct Goal {
     case: String,
-    asked: Asked,
+    requirement: Requirement,
 }
 
 /// Cases and goals, in the order of printing.
@@ -55,9 +55,9 @@ impl Goals {
         });
     }
 
-    fn ask(&mut self, case: &str, asked: Asked) {
+    fn ask(&mut self, case: &str, requirement: Requirement) {
         let case = case.to_owned();
-        self.goals.push(Goal { case, asked });
+        self.goals.push(Goal { case, requirement });
     }
 
     fn cubic(&mut self) {
@@ -70,7 +70,7 @@ impl Goals {
             ];
             let common = ["path.rtt=100 ms", "path.loss=1e-5", "duration=600 s"];
             self.case(&name, &common, set);
-            self.ask(&name, Asked::OfTheory(0.9));
+            self.ask(&name, Requirement::OfTheory(0.9));
         }
     }
 
@@ -85,7 +85,7 @@ impl Goals {
                 "duration=4000 s",
             ];
             self.case(&name, &common, vec![format!("path.loss={loss}")]);
-            self.ask(&name, Asked::OfTheory(0.95));
+            self.ask(&name, Requirement::OfTheory(0.95));
         }
     }
 
@@ -106,7 +106,7 @@ impl Goals {
                 ];
                 self.case(&format!("{path} {what}"), &["duration=40 s"], set);
             }
-            let straight = Asked::OfCase(format!("{path} in order"), 0.95);
+            let straight = Requirement::OfCase(format!("{path} in order"), 0.95);
             self.ask(&format!("{path} 10 % reordered"), straight);
         }
     }
@@ -128,8 +128,8 @@ impl Goals {
             self.case(&path, &common, set.clone());
             let name = format!("{path} slightly reordered");
             self.case(&name, &common, [set, slight.to_vec()].concat());
-            self.ask(&name, Asked::OfCase(path, 0.9));
-            self.ask(&name, Asked::Resent(2.0));
+            self.ask(&name, Requirement::OfCase(path, 0.9));
+            self.ask(&name, Requirement::Retransmitted(2.0));
         }
     }
 }
@@ -161,7 +161,8 @@ pub fn print(seeds: u32, set: &[String], only: &str) -> Result<(), String> {
     all.goals.retain(|goal| goal.case.contains(only));
     let wanted = |case: &Case| {
         all.goals.iter().any(|goal| {
-            let beside = matches!(&goal.asked, Asked::OfCase(name, _) if *name == case.name);
+            let beside =
+                matches!(&goal.requirement, Requirement::OfCase(name, _) if *name == case.name);
             beside || goal.case == case.name
         })
     };
@@ -187,18 +188,21 @@ impl Goal {
     fn line(&self, ran: &BTreeMap<&str, Ran>) -> String {
         let this = &ran[self.case.as_str()];
         let records = this.records.iter();
-        let (ratios, what): (Vec<f64>, &str) = match &self.asked {
-            Asked::OfTheory(_) => {
+        let (ratios, what): (Vec<f64>, &str) = match &self.requirement {
+            Requirement::OfTheory(_) => {
                 let bound = Bounds::of(&this.scenario).least().0;
                 let share = |record| lab::goodput(record) / bound;
                 (records.map(share).collect(), "of theory")
             }
-            Asked::OfCase(name, _) => {
+            Requirement::OfCase(name, _) => {
                 let pairs = records.zip(&ran[name.as_str()].records);
                 let share = |(a, b)| lab::goodput(a) / lab::goodput(b);
                 (pairs.map(share).collect(), "of goodput")
             }
-            Asked::Resent(_) => (records.map(resent_per_loss).collect(), "resent/lost"),
+            Requirement::Retransmitted(_) => (
+                records.map(retransmissions_per_loss).collect(),
+                "resent/lost",
+            ),
         };
         let (least, middle, most) = spread(&ratios);
         let goodput: Vec<f64> = this.records.iter().map(lab::goodput).collect();
@@ -216,9 +220,11 @@ impl Goal {
 
     /// Returns the requirement, and whether it is met.
     fn verdict(&self, measured: f64) -> String {
-        let (sign, goal, met) = match self.asked {
-            Asked::OfTheory(goal) | Asked::OfCase(_, goal) => (">=", goal, measured >= goal),
-            Asked::Resent(goal) => ("<=", goal, measured <= goal),
+        let (sign, goal, met) = match self.requirement {
+            Requirement::OfTheory(goal) | Requirement::OfCase(_, goal) => {
+                (">=", goal, measured >= goal)
+            }
+            Requirement::Retransmitted(goal) => ("<=", goal, measured <= goal),
         };
         let off = (measured - goal).abs();
         let verdict = if met { "met" } else { "MISSED" };
@@ -228,7 +234,7 @@ impl Goal {
     /// Returns the values of other models for Reno.
     fn beside(&self, this: &Ran) -> String {
         let reno = this.scenario.flows[0].congestion.name() == "reno";
-        if !reno || !matches!(self.asked, Asked::OfTheory(_)) {
+        if !reno || !matches!(self.requirement, Requirement::OfTheory(_)) {
             return String::new();
         }
         let p = lab::loss(&this.scenario);
@@ -251,7 +257,7 @@ impl Goal {
 }
 
 /// Returns the retransmissions per lost packet, whatever the cause of the loss.
-fn resent_per_loss(record: &SeriesRecord) -> f64 {
+fn retransmissions_per_loss(record: &SeriesRecord) -> f64 {
     let drops = record.hops.iter();
     let drops = drops.map(|hop| hop.dropped_packets());
     record.flows[0].retransmitted_segments as f64 / drops.sum::<u64>() as f64

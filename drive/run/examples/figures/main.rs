@@ -12,14 +12,14 @@ mod grid;
 mod lab;
 
 /// Options of the command line.
-struct Wishes {
+struct Options {
     seeds: u32,
     set: Vec<String>,
     only: String,
 }
 
-fn wishes(words: &[String]) -> Result<Wishes, String> {
-    let mut wishes = Wishes {
+fn options(words: &[String]) -> Result<Options, String> {
+    let mut options = Options {
         seeds: 5,
         set: Vec::new(),
         only: String::new(),
@@ -30,25 +30,25 @@ fn wishes(words: &[String]) -> Result<Wishes, String> {
             .next()
             .ok_or_else(|| format!("{word} needs a value"))?;
         match word.as_str() {
-            "--set" => wishes.set.push(value.clone()),
-            "--only" => wishes.only.clone_from(value),
+            "--set" => options.set.push(value.clone()),
+            "--only" => options.only.clone_from(value),
             "--seeds" => {
                 let seeds = value.parse().ok().filter(|&seeds| seeds > 0);
-                wishes.seeds = seeds.ok_or_else(|| format!("{value} is no number of seeds"))?;
+                options.seeds = seeds.ok_or_else(|| format!("{value} is no number of seeds"))?;
             }
             _ => return Err(format!("what is {word}?")),
         }
     }
-    Ok(wishes)
+    Ok(options)
 }
 
-fn print_grid(wishes: &Wishes) -> Result<(), String> {
+fn print_grid(options: &Options) -> Result<(), String> {
     let mut lines = grid::lines();
-    lines.retain(|line| format!("{line:?}").contains(&wishes.only));
+    lines.retain(|line| format!("{line:?}").contains(&options.only));
     if lines.is_empty() {
-        return Err(format!("no line of the grid has {:?}", wishes.only));
+        return Err(format!("no line of the grid has {:?}", options.only));
     }
-    let table = grid::run(&lines, &wishes.set)?;
+    let table = grid::run(&lines, &options.set)?;
     print!("{}", grid::heading());
     for line in table {
         println!("{line}");
@@ -59,9 +59,9 @@ fn print_grid(wishes: &Wishes) -> Result<(), String> {
 fn main() -> std::process::ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let done = match words.split_first() {
-        Some((table, rest)) if table == "grid" => wishes(rest).and_then(|w| print_grid(&w)),
+        Some((table, rest)) if table == "grid" => options(rest).and_then(|w| print_grid(&w)),
         Some((table, rest)) if table == "goals" => {
-            wishes(rest).and_then(|w| goals::print(w.seeds, &w.set, &w.only))
+            options(rest).and_then(|w| goals::print(w.seeds, &w.set, &w.only))
         }
         _ => Err("which table: grid or goals?".to_owned()),
     };

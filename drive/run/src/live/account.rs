@@ -9,20 +9,20 @@
 
 use gigatcp_emulate::{Direction, HopCounters, Snapshot};
 use gigatcp_events::{Cause, Phase};
-use gigatcp_sim::account::{Account, Environment, Settled, Use, Window, cause_of};
+use gigatcp_sim::account::{Account, Attribution, Environment, Use, Window, cause_of};
 use gigatcp_units::{Bytes, Duration, Instant};
 
-use super::end::{Detail, Seen};
+use super::end::{Detail, EndState};
 
 /// Maximum time from a drop to its retransmission.
 const REPAIR: Duration = Duration::from_secs(1);
 
 /// Maximum tenths of cwnd left after a loss: CUBIC's factor, Reno's is smaller.
-const LARGEST_BETA: u64 = 7;
+const MAX_BETA: u64 = 7;
 
 /// State shared by all flows, at one time.
 #[derive(Clone, Default)]
-pub(super) struct Scene {
+pub(super) struct RunState {
     pub(super) path: Snapshot,
     /// CPU time of the engines at both ends.
     pub(super) engines: [Duration; 2],
@@ -32,8 +32,8 @@ pub(super) struct Scene {
 
 /// State of a flow at one time.
 pub(super) struct FlowView<'a> {
-    pub(super) seen: &'a Seen,
-    /// `seen.at` from the start of the run.
+    pub(super) state: &'a EndState,
+    /// `state.at` from the start of the run.
     pub(super) at: Instant,
     /// Bytes that its receiving application has read.
     pub(super) delivered: u64,
@@ -43,9 +43,10 @@ pub(super) struct FlowView<'a> {
 }
 
 /// Clocks at the start of a round.
-struct Began {
+#[derive(Default)]
+struct RoundStart {
     at: Instant,
-    scene: Scene,
+    run_state: RunState,
     delivered: u64,
     paused: Duration,
 }
@@ -53,11 +54,11 @@ struct Began {
 /// Account of a flow, kept by the observer.
 pub(super) struct LiveAccount {
     account: Account,
-    began: Began,
+    began: RoundStart,
     /// Whether the first hop is the sender's interface.
     has_link: bool,
     /// Time of the path's last report.
-    told: Duration,
+    path_reported_at: Duration,
     retransmitted: u64,
     marked: u64,
     /// Drops by cause at the last reduction.
@@ -65,7 +66,7 @@ pub(super) struct LiveAccount {
     /// Cause blamed last, and when.
     last_blame: Option<(Cause, Instant)>,
     /// Whether a retransmission was seen without its drop.
-    is_owed: bool,
+    has_deferred_retransmission: bool,
 }
 
 impl LiveAccount {
@@ -75,52 +76,51 @@ impl LiveAccount {
         established: Instant,
         step: Duration,
         view: &FlowView<'_>,
-        (scene, has_link): (&Scene, bool),
+        (run_state, has_link): (&RunState, bool),
     ) -> Self {
         let mut account = Account::new(opened.min(established), step);
         let start = Window {
             timeouts: 0,
-            ..window(view.seen, Phase::Open)
+            ..window(view.state, Phase::Open)
         };
         account.on_established(established, start);
         Self {
             account,
-            began: Began {
+            began: RoundStart {
                 at: established,
-                scene: scene.clone(),
-                delivered: 0,
-                paused: Duration::ZERO,
+                run_state: run_state.clone(),
+                ..RoundStart::default()
             },
             has_link,
-            told: scene.path.at,
+            path_reported_at: run_state.path.at,
             retransmitted: 0,
             marked: 0,
-            blamed: drops(&scene.path.directions[0]),
+            blamed: drops(&run_state.path.directions[0]),
             last_blame: None,
-            is_owed: false,
+            has_deferred_retransmission: false,
         }
     }
 
     /// Samples the flow. Nothing is attributed before the path has new counters.
-    pub(super) fn look(&mut self, view: &FlowView<'_>, scene: &Scene) {
-        if scene.path.at <= self.told {
+    pub(super) fn sample(&mut self, view: &FlowView<'_>, run_state: &RunState) {
+        if run_state.path.at <= self.path_reported_at {
             return;
         }
-        self.told = scene.path.at;
-        let (seen, at) = (view.seen, view.at);
-        let has_heard = view.delivered > self.began.delivered;
-        let window = window(seen, self.phase(seen, scene));
-        if !self.account.observe(at, has_heard, window) {
+        self.path_reported_at = run_state.path.at;
+        let (state, at) = (view.state, view.at);
+        let has_arrived = view.delivered > self.began.delivered;
+        let window = window(state, self.phase(state, run_state));
+        if !self.account.observe(at, has_arrived, window) {
             return;
         }
-        let drops = drops(&scene.path.directions[0]);
+        let drops = drops(&run_state.path.directions[0]);
         let (blamed, last_blame) = (&mut self.blamed, &mut self.last_blame);
         let (began, has_link) = (&self.began, self.has_link);
-        let is_over = self.account.turn(
-            (at, has_heard),
+        let is_over = self.account.update(
+            (at, has_arrived),
             window,
-            &seen.limits,
-            seen.srtt,
+            &state.limits,
+            state.srtt,
             || {
                 let dropped = blame(std::mem::replace(blamed, drops), &drops);
                 // Losses repaired for longer were dropped before.
@@ -129,18 +129,18 @@ impl LiveAccount {
                 *last_blame = dropped.map(|cause| (cause, at)).or(*last_blame);
                 cause
             },
-            || began.until(view, scene, has_link),
+            || began.until(view, run_state, has_link),
         );
         if window.phase == Phase::Recovery
-            && let Some(ssthresh) = seen.ssthresh
+            && let Some(ssthresh) = state.ssthresh
         {
-            let before = ssthresh.as_u64().saturating_mul(10) / LARGEST_BETA;
+            let before = ssthresh.as_u64().saturating_mul(10) / MAX_BETA;
             self.account.raise_before(Bytes::new(before));
         }
         if is_over {
-            self.began = Began {
+            self.began = RoundStart {
                 at,
-                scene: scene.clone(),
+                run_state: run_state.clone(),
                 delivered: view.delivered,
                 paused: view.paused,
             };
@@ -150,36 +150,37 @@ impl LiveAccount {
     /// Returns the phase since the last sample, even if it is over by now.
     ///
     /// A retransmission whose drop the path has not reported yet is deferred to the next sample.
-    fn phase(&mut self, seen: &Seen, scene: &Scene) -> Phase {
-        let counts = &seen.counts;
+    fn phase(&mut self, state: &EndState, run_state: &RunState) -> Phase {
+        let counts = &state.counts;
         let has_repaired = counts.retransmitted > self.retransmitted;
         let is_marked = counts.marked > self.marked;
         (self.retransmitted, self.marked) = (counts.retransmitted, counts.marked);
-        let is_told = drops(&scene.path.directions[0]) != self.blamed;
-        let was_owed = std::mem::take(&mut self.is_owed);
-        if has_repaired && !is_told && !was_owed {
-            self.is_owed = true;
-        } else if has_repaired || was_owed {
+        let is_told = drops(&run_state.path.directions[0]) != self.blamed;
+        let was_deferred = std::mem::take(&mut self.has_deferred_retransmission);
+        if has_repaired && !is_told && !was_deferred {
+            self.has_deferred_retransmission = true;
+        } else if has_repaired || was_deferred {
             return Phase::Recovery;
         }
         if is_marked { Phase::Cwr } else { Phase::Open }
     }
 
     /// Ends the account with the flow.
-    pub(super) fn finish(self, view: &FlowView<'_>, scene: &Scene) -> Settled {
-        let look = self.began.until(view, scene, self.has_link);
-        self.account.finish(view.at, &view.seen.limits, &look)
+    pub(super) fn finish(self, view: &FlowView<'_>, run_state: &RunState) -> Attribution {
+        let environment = self.began.until(view, run_state, self.has_link);
+        self.account
+            .finish(view.at, &view.state.limits, &environment)
     }
 }
 
-impl Began {
+impl RoundStart {
     /// Returns the state of path and hosts since then.
     ///
     /// The path's counters are slightly older than the sample, so they are scaled to the time
     /// between samples.
-    fn until(&self, view: &FlowView<'_>, scene: &Scene, has_link: bool) -> Environment {
+    fn until(&self, view: &FlowView<'_>, run_state: &RunState, has_link: bool) -> Environment {
         let passed = view.at.saturating_since(self.at);
-        let counted = scene.path.at.saturating_sub(self.scene.path.at);
+        let counted = run_state.path.at.saturating_sub(self.run_state.path.at);
         let stretched = |busy: Duration| match counted.as_nanos() {
             0 => Duration::ZERO,
             nanos => {
@@ -189,8 +190,8 @@ impl Began {
         };
         let [data, acks] = [0, 1].map(|way| {
             let (now, before) = (
-                &scene.path.directions[way].hops,
-                &self.scene.path.directions[way].hops,
+                &run_state.path.directions[way].hops,
+                &self.run_state.path.directions[way].hops,
             );
             let uses = now.iter().enumerate().map(|(index, hop)| {
                 let before = before.get(index).map_or(Duration::ZERO, |hop| hop.busy);
@@ -208,9 +209,9 @@ impl Began {
                 .unwrap_or_default()
         };
         let own = view.delivered.saturating_sub(self.delivered);
-        let all = scene.delivered.saturating_sub(self.scene.delivered);
+        let all = run_state.delivered.saturating_sub(self.run_state.delivered);
         let [sender_cpu, receiver_cpu] =
-            [0, 1].map(|end| scene.engines[end].saturating_sub(self.scene.engines[end]));
+            [0, 1].map(|end| run_state.engines[end].saturating_sub(self.run_state.engines[end]));
         Environment {
             path: busiest(path),
             local: busiest(local),
@@ -224,24 +225,24 @@ impl Began {
                 own as f64 / all as f64
             },
             is_closing: view.is_closing,
-            lacks_scaling: lacks_scaling(view.seen),
+            lacks_scaling: lacks_scaling(view.state),
         }
     }
 }
 
-fn window(seen: &Seen, phase: Phase) -> Window {
+fn window(state: &EndState, phase: Phase) -> Window {
     Window {
         phase,
-        cwnd: seen.cwnd,
-        timeouts: seen.counts.timeouts,
+        cwnd: state.cwnd,
+        timeouts: state.counts.timeouts,
     }
 }
 
 /// Returns whether an engine's window is at 64 KiB because scaling is missing. Unknown for a
 /// kernel.
-fn lacks_scaling(seen: &Seen) -> bool {
-    match &seen.detail {
-        Detail::Engine(info) => !info.scaling && seen.rwnd.as_u64() > 60_000,
+fn lacks_scaling(state: &EndState) -> bool {
+    match &state.detail {
+        Detail::Engine(info) => !info.scaling && state.rwnd.as_u64() > 60_000,
         Detail::Kernel(..) => false,
     }
 }

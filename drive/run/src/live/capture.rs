@@ -5,13 +5,15 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use gigatcp_capture::{CaptureError, Interface, InterfaceId, PcapngWriter, SnapLength};
 use gigatcp_emulate::{Changed, PacketEvent, Side, Watch, wire_octets};
 use gigatcp_linux::clock;
 use gigatcp_path::Difference;
 use gigatcp_units::{Duration, Instant};
+
+use crate::lock;
 
 /// Bytes kept of each packet: more than its headers.
 pub const HEADERS: SnapLength = SnapLength::Octets(128);
@@ -74,11 +76,8 @@ impl Capture {
             snap_length,
             ..Interface::new(end)
         };
-        let begun = PcapngWriter::new(file).and_then(|mut writer| {
-            let interface = writer.add_interface(place)?;
-            Ok((writer, interface))
-        });
-        let (writer, interface) = begun?;
+        let mut writer = PcapngWriter::new(file)?;
+        let interface = writer.add_interface(place)?;
         let shared = Arc::new(Mutex::new(State {
             writer: Some(writer),
             error: None,
@@ -120,7 +119,7 @@ impl Watch for Capture {
         if event.side != self.side {
             return;
         }
-        let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.shared);
         let State { writer, error } = &mut *state;
         let Some(open) = writer else { return };
         let interface = self.interface;
@@ -138,7 +137,7 @@ impl Watch for Capture {
 
     /// Writes each change as a comment on the next packet.
     fn on_change(&mut self, changed: &[Changed]) {
-        let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.shared);
         let state = &mut *state;
         let Some(open) = &mut state.writer else {
             return;
@@ -176,7 +175,7 @@ impl Handle {
     /// # Errors
     /// The first error since it began.
     pub fn finish(self) -> Result<u64, CaptureError> {
-        let mut state = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.shared);
         if let Some(error) = state.error.take() {
             return Err(error);
         }

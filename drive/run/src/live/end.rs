@@ -22,7 +22,7 @@ use super::{LiveError, now};
 use crate::flow_result::Counts;
 
 /// Maximum wait for a connection before a call checks whether the run continues.
-const PATIENCE: Span = Span::from_millis(20);
+const MAX_WAIT: Span = Span::from_millis(20);
 
 /// A connection.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub(super) enum End {
 
 /// State of a sender or receiver at one time.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct EndState {
     pub(super) at: Instant,
     pub(super) cwnd: Bytes,
     pub(super) ssthresh: Option<Bytes>,
@@ -57,7 +57,7 @@ pub(super) enum Detail {
 }
 
 /// A listening socket.
-pub(super) enum Door {
+pub(super) enum Listening {
     Engine(Listener),
     Kernel(TcpListener),
 }
@@ -86,7 +86,7 @@ fn settings_of(flow: &Flow) -> SocketSettings {
 ///
 /// They include the sender's control if the kernel has it. It only matters for controls that change
 /// the ECN feedback.
-fn heard(flow: &Flow) -> SocketSettings {
+fn receiver_settings(flow: &Flow) -> SocketSettings {
     let known = gigatcp_meter::congestion_controls();
     let mut settings = settings_of(flow);
     settings.congestion = settings.congestion.filter(|name| known.contains(name));
@@ -99,17 +99,18 @@ pub(super) fn listen(
     host: &Host,
     flow: &Flow,
     port: u16,
-) -> Result<Door, LiveError> {
+) -> Result<Listening, LiveError> {
     let at = testbed.address(Side::Server, port);
     match testbed.engine(Side::Server) {
         Some(engine) => {
             let listener = engine.listen(at, &options(host, flow, None));
-            listener.map(Door::Engine).map_err(LiveError::Engine)
+            listener.map(Listening::Engine).map_err(LiveError::Engine)
         }
         None => {
             let namespace = testbed.emulator.namespace(Side::Server);
-            let listener = namespace.run(|| gigatcp_meter::listen(at, &heard(flow)))??;
-            Ok(Door::Kernel(listener))
+            let listener =
+                namespace.run(|| gigatcp_meter::listen(at, &receiver_settings(flow)))??;
+            Ok(Listening::Kernel(listener))
         }
     }
 }
@@ -144,7 +145,7 @@ pub(super) fn connect(
     opened?
 }
 
-impl Door {
+impl Listening {
     /// Accepts the connection; `None` if the run ends meanwhile (`goes_on`).
     pub(super) fn accept(
         &self,
@@ -266,12 +267,12 @@ impl End {
     }
 
     /// Samples the end; a kernel's sender updates `tally` and reports its limits.
-    pub(super) fn see(&self, tally: Option<&mut LimitTally>) -> Option<Seen> {
+    pub(super) fn sample(&self, tally: Option<&mut LimitTally>) -> Option<EndState> {
         match self {
             Self::Engine(stream) => {
                 let measured = stream.measure()?;
-                let (info, counters) = (measured.info, measured.counters);
-                Some(Seen {
+                let info = measured.info;
+                Some(EndState {
                     at: measured.at,
                     cwnd: info.cwnd,
                     ssthresh: (info.ssthresh != Bytes::MAX).then_some(info.ssthresh),
@@ -279,16 +280,7 @@ impl End {
                     flight: info.flight_size,
                     srtt: info.srtt,
                     min_rtt: info.min_rtt,
-                    counts: Counts {
-                        segments_sent: counters.data_segments_sent,
-                        retransmitted: counters.retransmitted_segments,
-                        fast_retransmits: counters.fast_retransmits,
-                        timeouts: counters.timeouts,
-                        loss_events: counters.loss_events,
-                        marked: info.ecn.delivered_ce,
-                        mark_reductions: counters.ecn_reductions,
-                        acks_sent: counters.acks_sent,
-                    },
+                    counts: Counts::of_engine(&measured.counters, &info),
                     limits: measured.limits,
                     failure: measured.failure.map(|failure| failure.to_string()),
                     detail: Detail::Engine(Box::new(info)),
@@ -300,7 +292,7 @@ impl End {
                     tally.on_view(at, &view);
                     tally.all()
                 });
-                Some(Seen {
+                Some(EndState {
                     at,
                     cwnd: view.cwnd,
                     ssthresh: view.ssthresh,
@@ -328,7 +320,7 @@ impl End {
 /// Waits for a connection of the engine while `goes_on` returns true.
 fn accept(listener: &Listener, goes_on: impl Fn() -> bool) -> io::Result<Option<Stream>> {
     while goes_on() {
-        match listener.accept_timeout(PATIENCE) {
+        match listener.accept_timeout(MAX_WAIT) {
             Err(error) if error.kind() == io::ErrorKind::TimedOut => {}
             accepted => return accepted.map(|(stream, _)| Some(stream)),
         }

@@ -2,7 +2,7 @@
 //! state of both for the observer.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::Duration as Span;
 
@@ -12,20 +12,21 @@ use gigatcp_plan::{Flow, Scenario, Stack, Stop};
 use gigatcp_sim::meter::Meter;
 use gigatcp_units::{Bytes, Duration, Instant};
 
-use super::end::{self, Door, End, Seen};
+use super::end::{self, End, EndState, Listening};
 use super::pattern::{self, PIECE};
 use super::settings::kernel_name;
 use super::testbed::Testbed;
 use super::{LiveError, now};
+use crate::lock;
 
 /// First ports of senders and of receivers, as in virtual time.
 const PORTS: [u16; 2] = [40_000, 5001];
 
 /// Maximum time a thread blocks before it checks whether the run continues.
-const PATIENCE: Span = Span::from_millis(50);
+const MAX_WAIT: Span = Span::from_millis(50);
 
 /// Maximum of bytes per read: more than any buffer returns in one call.
-const MOST_READ: u64 = 4 << 20;
+const MAX_READ: u64 = 4 << 20;
 
 /// A connection, with its time of establishment.
 #[derive(Debug)]
@@ -43,7 +44,7 @@ pub(super) struct Running<'a> {
     goes_on: &'a AtomicBool,
     began: Instant,
     ports: [u16; 2],
-    door: Door,
+    listening: Listening,
     pub(super) sender: OnceLock<Opened>,
     pub(super) receiver: OnceLock<Opened>,
     /// Time at which the sender opened it.
@@ -57,21 +58,17 @@ pub(super) struct Running<'a> {
     /// Limits of a kernel's sender.
     tally: Mutex<Option<LimitTally>>,
     /// State of the sender when the receiver had read everything.
-    at_end: Mutex<Option<Seen>>,
+    at_end: Mutex<Option<EndState>>,
     /// Whether the flow is over.
     is_over: AtomicBool,
     failure: Mutex<Option<String>>,
 }
 
 /// Results of the two threads of a flow.
-pub(super) struct Left {
+pub(super) struct ThreadResults {
     pub(super) meter: Meter,
     /// CPU time of writer and reader.
     pub(super) busy: [Duration; 2],
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the CPU time of the calling thread.
@@ -96,7 +93,7 @@ impl<'a> Running<'a> {
             goes_on,
             began: testbed.emulator.began(),
             ports,
-            door: end::listen(testbed, &scenario.receiver, flow, ports[1])?,
+            listening: end::listen(testbed, &scenario.receiver, flow, ports[1])?,
             sender: OnceLock::new(),
             receiver: OnceLock::new(),
             opened: OnceLock::new(),
@@ -119,13 +116,13 @@ impl<'a> Running<'a> {
     }
 
     /// Returns the current state of the sender, once it exists.
-    pub(super) fn see(&self) -> Option<Seen> {
+    pub(super) fn sample(&self) -> Option<EndState> {
         let opened = self.sender.get()?;
-        opened.end.see(lock(&self.tally).as_mut())
+        opened.end.sample(lock(&self.tally).as_mut())
     }
 
     /// Returns the state of the sender when the receiver had read everything, if it has.
-    pub(super) fn seen_at_end(&self) -> Option<Seen> {
+    pub(super) fn state_at_end(&self) -> Option<EndState> {
         lock(&self.at_end).clone()
     }
 
@@ -149,7 +146,7 @@ impl<'a> Running<'a> {
     }
 
     /// Runs the flow until it or the run is over.
-    pub(super) fn run(&self) -> Result<Left, LiveError> {
+    pub(super) fn run(&self) -> Result<ThreadResults, LiveError> {
         thread::scope(|scope| {
             let writer = thread::Builder::new().name("writer".into());
             let failed = LiveError::Thread;
@@ -168,7 +165,7 @@ impl<'a> Running<'a> {
                     read,
                 });
             }
-            Ok(Left {
+            Ok(ThreadResults {
                 meter,
                 busy: [sender_busy, receiver_busy],
             })
@@ -182,7 +179,7 @@ impl<'a> Running<'a> {
 
     /// Publishes an opened end for the observer. A run that ended just before could not have
     /// aborted it.
-    fn show(&self, place: &OnceLock<Opened>, end: End, at: Instant) {
+    fn publish(&self, place: &OnceLock<Opened>, end: End, at: Instant) {
         let _ = place.set(Opened { end, at });
         if !self.goes_on.load(Ordering::SeqCst) {
             self.abort();
@@ -213,7 +210,7 @@ impl<'a> Running<'a> {
             let tally = LimitTally::new(at, kernel_name(self.flow));
             *lock(&self.tally) = Some(tally);
         }
-        self.show(&self.sender, end.clone(), at);
+        self.publish(&self.sender, end.clone(), at);
         let mut written = 0;
         let done = self.write(&end, at, &mut written);
         // An error after the run was aborted is not a failure of the connection.
@@ -229,14 +226,14 @@ impl<'a> Running<'a> {
 
     /// Writes the flow's data, from its establishment at `at` on.
     fn write(&self, end: &End, at: Instant, written: &mut u64) -> std::io::Result<()> {
-        end.set_patience(PATIENCE)?;
+        end.set_patience(MAX_WAIT)?;
         let mut is_patient = true;
         while self.goes_on() {
             let left = match self.flow.stop {
                 Stop::Bytes(bytes) => bytes.as_u64() - *written,
                 Stop::Duration(span) => {
                     let time = Span::from_nanos((at + span).saturating_since(now()).as_nanos());
-                    if time < PATIENCE && is_patient && !time.is_zero() {
+                    if time < MAX_WAIT && is_patient && !time.is_zero() {
                         // The last write ends with the time.
                         end.set_patience(time)?;
                         is_patient = false;
@@ -256,15 +253,15 @@ impl<'a> Running<'a> {
     fn receive(&self) -> Result<(Meter, Duration), LiveError> {
         let mut meter = Meter::new(self.scenario.tester.interval);
         let since_start = |at: Instant| Instant::ZERO + at.saturating_since(self.began);
-        let Some((end, at)) = self.door.accept(|| self.goes_on())? else {
+        let Some((end, at)) = self.listening.accept(|| self.goes_on())? else {
             return Ok((meter, busy()));
         };
         meter.start(since_start(at));
-        self.show(&self.receiver, end.clone(), at);
+        self.publish(&self.receiver, end.clone(), at);
         let reader = &self.scenario.receiver.application;
         let mut pause = reader.pause;
         let mut next = at;
-        let most = reader.read_size.as_u64().min(MOST_READ);
+        let most = reader.read_size.as_u64().min(MAX_READ);
         let mut room = vec![0; usize::try_from(most).unwrap_or(PIECE)];
         loop {
             let total = meter.total().as_u64();
@@ -319,7 +316,7 @@ impl<'a> Running<'a> {
         if !self.goes_on.load(Ordering::SeqCst) {
             return;
         }
-        *lock(&self.at_end) = self.see();
+        *lock(&self.at_end) = self.sample();
         self.is_over.store(true, Ordering::SeqCst);
     }
 
@@ -335,7 +332,7 @@ impl<'a> Running<'a> {
             if left.is_zero() {
                 return;
             }
-            thread::sleep(left.min(PATIENCE));
+            thread::sleep(left.min(MAX_WAIT));
         }
     }
 }

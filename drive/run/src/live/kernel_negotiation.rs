@@ -73,7 +73,7 @@ impl KernelNegotiation<'_> {
             .initial_ssthresh
             .filter(|segments| *segments > 0)?;
         let granted = first_threshold(&self.scenario.flows);
-        let said = |segments: Option<u64>| {
+        let text = |segments: Option<u64>| {
             segments.map_or("none".to_owned(), |segments| format!("{segments} segments"))
         };
         let effective = self.granted.ssthresh;
@@ -90,9 +90,9 @@ impl KernelNegotiation<'_> {
         };
         Some(Negotiated {
             what: "sender's first slow-start threshold".into(),
-            requested: said(Some(asked.into())),
-            granted: said(granted.map(u64::from)),
-            effective: said(effective),
+            requested: text(Some(asked.into())),
+            granted: text(granted.map(u64::from)),
+            effective: text(effective),
             cause,
         })
     }

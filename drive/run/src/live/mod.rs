@@ -22,7 +22,7 @@
 //! | `settings.rs` | settings of the plan that a kernel has too |
 //! | `unsupported.rs` | parts of a plan that real time does not support |
 //! | `capture.rs` | captures packets at one end of the path into a file |
-//! | `door.rs` | analyzes packets at one end of the path in memory |
+//! | `sender_tap.rs` | analyzes packets at one end of the path in memory |
 //!
 //! Sources of lateness: the path, which measures it (`drive/emulate`); a sample, as the record
 //! states; the tester's clock, which starts when a thread of the receiver is notified of the
@@ -30,12 +30,12 @@
 
 mod account;
 pub mod capture;
-pub(crate) mod door;
 mod end;
 mod flow;
 mod kernel_negotiation;
 mod outcome;
 mod pattern;
+pub(crate) mod sender_tap;
 mod settings;
 mod testbed;
 pub(crate) mod unsupported;
@@ -50,14 +50,14 @@ use gigatcp_linux::{IsolatedCpu, SetupError, clock};
 use gigatcp_meter::MeterError;
 use gigatcp_plan::{Scenario, Series};
 use gigatcp_record::SeriesRecord;
-use gigatcp_sim::account::Settled;
+use gigatcp_sim::account::Attribution;
 use gigatcp_units::{Duration, Instant};
 
 use crate::flow_result::FlowSample;
-use account::{FlowView, LiveAccount, Scene};
-use end::Seen;
-use flow::{Left, Running};
-use outcome::{FlowOutcome, Outcome, Queues};
+use account::{FlowView, LiveAccount, RunState};
+use end::EndState;
+use flow::{Running, ThreadResults};
+use outcome::{Outcome, Queues};
 use testbed::Testbed;
 
 /// Interval at which the end of the run is checked.
@@ -141,8 +141,8 @@ pub(crate) fn run(
     };
     let scenario = &series.scenario;
     // Set before any thread starts, so that all threads keep off this CPU.
-    let apart = IsolatedCpu::set();
-    let processor = apart.as_ref().map(IsolatedCpu::processor);
+    let isolated = IsolatedCpu::set();
+    let processor = isolated.as_ref().map(IsolatedCpu::processor);
     let testbed = Testbed::build(scenario, seed, watch, processor)?;
     let goes_on = AtomicBool::new(true);
     let running = (0..scenario.flows.len())
@@ -150,43 +150,43 @@ pub(crate) fn run(
         .collect::<Result<Vec<_>, _>>()?;
     let watch = |watched: &mut Watched| watched.watch(&running, &testbed, scenario, stop, progress);
     let ticks = ProcessorTicks::now();
-    let (watched, left) = carry_out(&running, &goes_on, watch)?;
+    let (watched, results) = run_flows(&running, &goes_on, watch)?;
     let stolen = ProcessorTicks::now()
         .zip(ticks)
         .and_then(|(after, before)| after.stolen_since(before));
-    let flows: Vec<FlowOutcome> = running
+    let began = testbed.emulator.began();
+    let end = Instant::ZERO + watched.end.saturating_since(began);
+    let flows = running
         .iter()
-        .zip(watched.looks)
+        .zip(watched.samples.into_iter().zip(watched.attributions))
         .zip(watched.last)
-        .zip(watched.settled)
-        .zip(left)
-        .map(|((((flow, looks), last), account), left)| {
-            outcome::of_flow(&testbed, flow, (looks, account), last, left)
+        .zip(&results)
+        .map(|(((flow, observed), last), results)| {
+            outcome::flow_record((&testbed, scenario, flow), observed, last, results, end)
         })
         .collect();
     drop(running);
-    let began = testbed.emulator.began();
     let outcome = Outcome {
-        end: Instant::ZERO + watched.end.saturating_since(began),
+        end,
         was_stopped: watched.was_stopped,
         samples_late: watched.late,
         queues: watched.queues,
         processor,
         stolen,
         flows,
-        remains: testbed.stop()?,
+        testbed_result: testbed.stop()?,
     };
     Ok(outcome.into_record(series, repeat, seed))
 }
 
 /// Runs all flows under observation until all is over. Returns the observations and results.
-fn carry_out(
+fn run_flows(
     running: &[Running<'_>],
     goes_on: &AtomicBool,
     watch: impl FnOnce(&mut Watched),
-) -> Result<(Watched, Vec<Left>), LiveError> {
+) -> Result<(Watched, Vec<ThreadResults>), LiveError> {
     let mut watched = Watched::new(running.len());
-    let left = thread::scope(|scope| {
+    let results = thread::scope(|scope| {
         let threads: io::Result<Vec<_>> = running
             .iter()
             .map(|flow| {
@@ -200,25 +200,25 @@ fn carry_out(
         goes_on.store(false, Ordering::SeqCst);
         running.iter().for_each(Running::abort);
         let threads = threads.map_err(LiveError::Thread)?.into_iter();
-        let left = threads.map(|thread| {
+        let results = threads.map(|thread| {
             let joined = thread.join();
             joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
-        left.collect::<Result<Vec<_>, _>>()
+        results.collect::<Result<Vec<_>, _>>()
     })?;
-    Ok((watched, left))
+    Ok((watched, results))
 }
 
 /// Observations of all senders during the run.
 struct Watched {
-    looks: Vec<Vec<FlowSample>>,
+    samples: Vec<Vec<FlowSample>>,
     queues: Queues,
     /// Time attribution of each sender, once there is a connection.
     accounts: Vec<Option<LiveAccount>>,
     /// Last state of each sender.
-    last: Vec<Option<Seen>>,
+    last: Vec<Option<EndState>>,
     /// The finished accounts.
-    settled: Vec<Option<Settled>>,
+    attributions: Vec<Option<Attribution>>,
     end: Instant,
     was_stopped: bool,
     late: Duration,
@@ -228,11 +228,11 @@ impl Watched {
     /// Returns an empty observer of `flows` flows.
     fn new(flows: usize) -> Self {
         Self {
-            looks: vec![Vec::new(); flows],
+            samples: vec![Vec::new(); flows],
             queues: Queues::default(),
             accounts: (0..flows).map(|_| None).collect(),
             last: vec![None; flows],
-            settled: vec![None; flows],
+            attributions: vec![None; flows],
             end: Instant::ZERO,
             was_stopped: false,
             late: Duration::ZERO,
@@ -258,7 +258,7 @@ impl Watched {
             let at = now();
             progress.store(at.saturating_since(began).as_nanos(), Ordering::Relaxed);
             if at >= next {
-                self.look(running, testbed, scenario);
+                self.sample(running, testbed, scenario);
                 self.late = self.late.max(at.saturating_since(next));
                 // Missed samples are not made up for.
                 let missed = at.saturating_since(next).as_nanos() / step.as_nanos();
@@ -273,55 +273,55 @@ impl Watched {
             clock::sleep_until(wake.as_nanos().cast_signed());
         }
         for (last, flow) in self.last.iter_mut().zip(running) {
-            *last = flow.seen_at_end().or_else(|| flow.see());
+            *last = flow.state_at_end().or_else(|| flow.sample());
         }
-        self.settle(running, testbed, scenario);
+        self.finish_accounts(running, testbed, scenario);
         self.end = now();
     }
 
     /// Ends the accounts at the ends of their flows.
-    fn settle(&mut self, running: &[Running<'_>], testbed: &Testbed, scenario: &Scenario) {
+    fn finish_accounts(&mut self, running: &[Running<'_>], testbed: &Testbed, scenario: &Scenario) {
         let began = testbed.emulator.began();
-        let scene = scene(running, testbed);
+        let run_state = run_state(running, testbed);
         for (number, flow) in running.iter().enumerate() {
-            let Some(seen) = &self.last[number] else {
+            let Some(state) = &self.last[number] else {
                 continue;
             };
-            let view = view(flow, seen, began);
+            let view = view(flow, state, began);
             // A flow that ended before the first sample has no account yet.
             let account = self.accounts[number]
                 .take()
-                .or_else(|| begin_account(flow, &view, &scene, scenario, began));
-            self.settled[number] = account.map(|account| account.finish(&view, &scene));
+                .or_else(|| begin_account(flow, &view, &run_state, scenario, began));
+            self.attributions[number] = account.map(|account| account.finish(&view, &run_state));
         }
     }
 
     /// Samples every existing sender.
-    fn look(&mut self, running: &[Running<'_>], testbed: &Testbed, scenario: &Scenario) {
+    fn sample(&mut self, running: &[Running<'_>], testbed: &Testbed, scenario: &Scenario) {
         let began = testbed.emulator.began();
-        let scene = scene(running, testbed);
-        self.queues.look(&scene.path);
+        let run_state = run_state(running, testbed);
+        self.queues.sample(&run_state.path);
         for (number, flow) in running.iter().enumerate() {
-            if flow.seen_at_end().is_some() {
+            if flow.state_at_end().is_some() {
                 continue;
             }
-            let Some(seen) = flow.see() else { continue };
-            let view = view(flow, &seen, began);
+            let Some(state) = flow.sample() else { continue };
+            let view = view(flow, &state, began);
             let account = &mut self.accounts[number];
             if account.is_none() {
-                *account = begin_account(flow, &view, &scene, scenario, began);
+                *account = begin_account(flow, &view, &run_state, scenario, began);
             }
             if let Some(account) = account {
-                account.look(&view, &scene);
+                account.sample(&view, &run_state);
             }
-            self.looks[number].push(FlowSample {
+            self.samples[number].push(FlowSample {
                 at: view.at,
-                cwnd: seen.cwnd,
-                ssthresh: seen.ssthresh,
-                rwnd: seen.rwnd,
-                flight: seen.flight,
-                srtt: seen.srtt,
-                retransmitted: seen.counts.retransmitted,
+                cwnd: state.cwnd,
+                ssthresh: state.ssthresh,
+                rwnd: state.rwnd,
+                flight: state.flight,
+                srtt: state.srtt,
+                retransmitted: state.counts.retransmitted,
                 delivered: view.delivered,
             });
         }
@@ -329,11 +329,11 @@ impl Watched {
 }
 
 /// Returns the current state common to all flows.
-fn scene(running: &[Running<'_>], testbed: &Testbed) -> Scene {
+fn run_state(running: &[Running<'_>], testbed: &Testbed) -> RunState {
     let delivered = running
         .iter()
         .map(|flow| flow.delivered.load(Ordering::Relaxed));
-    Scene {
+    RunState {
         path: testbed.emulator.snapshot(),
         engines: Side::ALL.map(|side| testbed.engine_busy(side)),
         delivered: delivered.sum(),
@@ -341,10 +341,10 @@ fn scene(running: &[Running<'_>], testbed: &Testbed) -> Scene {
 }
 
 /// Returns the state of a flow for its account.
-fn view<'a>(flow: &Running<'_>, seen: &'a Seen, began: Instant) -> FlowView<'a> {
+fn view<'a>(flow: &Running<'_>, state: &'a EndState, began: Instant) -> FlowView<'a> {
     FlowView {
-        seen,
-        at: Instant::ZERO + seen.at.saturating_since(began),
+        state,
+        at: Instant::ZERO + state.at.saturating_since(began),
         delivered: flow.delivered.load(Ordering::Relaxed),
         paused: flow.paused(),
         is_closing: flow.is_written.load(Ordering::Relaxed),
@@ -355,7 +355,7 @@ fn view<'a>(flow: &Running<'_>, seen: &'a Seen, began: Instant) -> FlowView<'a> 
 fn begin_account(
     flow: &Running<'_>,
     view: &FlowView<'_>,
-    scene: &Scene,
+    run_state: &RunState,
     scenario: &Scenario,
     began: Instant,
 ) -> Option<LiveAccount> {
@@ -369,6 +369,6 @@ fn begin_account(
         established,
         step,
         view,
-        (scene, has_link),
+        (run_state, has_link),
     ))
 }

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use gigatcp_emulate::{Direction, Side, Snapshot};
 use gigatcp_linux::process::kernel_name;
-use gigatcp_meter::Granted;
-use gigatcp_plan::{Flow, Scenario, Series, Stack};
-use gigatcp_record::{DirectionRecord, HopRecord, LiveRecord, Negotiated, SeriesRecord};
-use gigatcp_sim::account::Settled;
-use gigatcp_sim::meter::Meter;
+use gigatcp_plan::{Scenario, Series, Stack};
+use gigatcp_record::{
+    DirectionRecord, FlowRecord, HopRecord, LiveRecord, Negotiated, SeriesRecord,
+};
+use gigatcp_sim::account::Attribution;
 use gigatcp_sim::observe::LinkSamples;
 use gigatcp_units::{Bytes, Duration, Instant};
 
-use super::end::{Detail, End, Seen};
-use super::flow::{Left, Opened, Running};
+use super::end::{Detail, End, EndState};
+use super::flow::{Opened, Running, ThreadResults};
 use super::kernel_negotiation::KernelNegotiation;
-use super::testbed::{Remains, Testbed};
+use super::testbed::{Testbed, TestbedResult};
 use super::{testbed, unsupported};
 use crate::flow_result::{Counts, FlowResult, FlowSample};
 use crate::harvest::{hop_sample, quantile, record_of_hop};
@@ -25,17 +25,17 @@ use crate::{flow_result, negotiated};
 #[derive(Default)]
 pub(super) struct Queues {
     /// Time of the path's last report.
-    told: Duration,
+    path_reported_at: Duration,
     ways: [Vec<LinkSamples>; 2],
 }
 
 impl Queues {
     /// Samples each queue, if the path has reported since the last sample.
-    pub(super) fn look(&mut self, path: &Snapshot) {
-        if path.at <= self.told {
+    pub(super) fn sample(&mut self, path: &Snapshot) {
+        if path.at <= self.path_reported_at {
             return;
         }
-        self.told = path.at;
+        self.path_reported_at = path.at;
         let now = Instant::ZERO + path.at;
         for (samples, way) in self.ways.iter_mut().zip(&path.directions) {
             samples.resize_with(way.hops.len(), LinkSamples::default);
@@ -57,106 +57,154 @@ pub(super) struct Outcome {
     pub(super) processor: Option<usize>,
     /// Share of CPU time stolen from the machine.
     pub(super) stolen: Option<f64>,
-    pub(super) flows: Vec<FlowOutcome>,
-    pub(super) remains: Remains,
+    pub(super) flows: Vec<FlowRecord>,
+    pub(super) testbed_result: TestbedResult,
 }
 
-/// Results of a flow; times are from the start of the run.
-pub(super) struct FlowOutcome {
-    established: Option<Instant>,
-    end: Option<Instant>,
-    meter: Meter,
-    busy: [Duration; 2],
-    looks: Vec<FlowSample>,
-    account: Option<Settled>,
-    sender: Option<Seen>,
-    receiver: Option<Seen>,
-    /// Options that kernels granted their sockets, sender and receiver.
-    granted: [Option<Granted>; 2],
-    failure: Option<String>,
-}
-
-/// Collects the results of a flow that has ended.
-pub(super) fn of_flow(
-    testbed: &Testbed,
-    flow: &Running<'_>,
-    (looks, account): (Vec<FlowSample>, Option<Settled>),
-    last: Option<Seen>,
-    left: Left,
-) -> FlowOutcome {
+/// Returns the record of a flow of a run that ends at `run_end`.
+///
+/// Times are from the start of the run. `sender` is the last state of the sender.
+pub(super) fn flow_record(
+    (testbed, scenario, running): (&Testbed, &Scenario, &Running<'_>),
+    (samples, account): (Vec<FlowSample>, Option<Attribution>),
+    sender: Option<EndState>,
+    results: &ThreadResults,
+    run_end: Instant,
+) -> FlowRecord {
+    let flow = running.flow;
     let began = testbed.emulator.began();
     let since_start = |at: Instant| Instant::ZERO + at.saturating_since(began);
-    let end = flow.seen_at_end().map(|seen| since_start(seen.at));
-    let opened = [flow.sender.get(), flow.receiver.get()];
-    let granted = opened.map(|opened| match opened.map(|opened| &opened.end) {
-        Some(End::Kernel(_, granted)) => Some(granted.clone()),
-        _ => None,
-    });
-    let [writer, reader] = left.busy;
-    let failure = last.as_ref().and_then(|seen| seen.failure.clone());
-    FlowOutcome {
-        established: flow.sender.get().map(|opened| since_start(opened.at)),
-        end,
-        meter: left.meter,
+    let end = running.state_at_end().map(|state| since_start(state.at));
+    let receiver = running.receiver.get();
+    let receiver = receiver.and_then(|Opened { end, .. }| end.sample(None));
+    let unavailable: &[&str] = match scenario.sender.stack {
+        Stack::Kernel => &["fast_retransmits", "loss_events", "mark_reductions"],
+        Stack::Engine => &[],
+    };
+    let congestion = match sender.as_ref().map(|state| &state.detail) {
+        Some(Detail::Kernel(_, has)) => has.congestion.clone(),
+        _ => flow.congestion.name().to_owned(),
+    };
+    let negotiated = match (&sender, &receiver) {
+        (Some(sender), Some(receiver)) => {
+            let largest = samples.iter().map(|sample| sample.rwnd).max();
+            let largest = largest.unwrap_or(Bytes::ZERO).max(sender.rwnd);
+            negotiated_options((scenario, running), [sender, receiver], largest)
+        }
+        _ => Vec::new(),
+    };
+    let [writer, reader] = results.busy;
+    let failure = sender.as_ref().and_then(|state| state.failure.clone());
+    let result = FlowResult {
+        flow,
+        congestion,
+        profiles: [Side::Client, Side::Server].map(|side| profile(scenario, side)),
+        established: running.sender.get().map(|opened| since_start(opened.at)),
+        end: end.unwrap_or(run_end),
+        is_finished: end.is_some(),
+        group: flow.group.clone(),
+        omit: scenario.tester.omit,
+        counts: Counts {
+            acks_sent: receiver.map_or(0, |state| state.counts.acks_sent),
+            ..sender
+                .as_ref()
+                .map(|state| state.counts)
+                .unwrap_or_default()
+        },
+        // An abort at the end of the run is not a failure of the connection.
+        failure: running.failure().or(failure),
+        rings: Vec::new(),
+        host_drops: BTreeMap::new(),
         busy: [
             writer + testbed.engine_busy(Side::Client),
             reader + testbed.engine_busy(Side::Server),
         ],
-        looks,
+        links: [None; 2],
+        limits: sender.map(|state| state.limits),
         account,
-        // An abort at the end of the run is not a failure of the connection.
-        failure: flow.failure().or(failure),
-        sender: last,
-        receiver: flow
-            .receiver
-            .get()
-            .and_then(|Opened { end, .. }| end.see(None)),
+        negotiated,
+        unavailable: unavailable.iter().map(|&field| field.to_owned()).collect(),
+        application: None,
+        time_sequence: None,
+        samples,
+        theory: None,
+        meter: Some(&results.meter),
+    };
+    result.into_record()
+}
+
+/// Returns the requested and effective options of both ends.
+///
+/// `largest` is the largest window that the sender has seen.
+fn negotiated_options(
+    (scenario, running): (&Scenario, &Running<'_>),
+    [sender, receiver]: [&EndState; 2],
+    largest: Bytes,
+) -> Vec<Negotiated> {
+    let flow = running.flow;
+    let ends = [&running.sender, &running.receiver];
+    let [sending, receiving] = ends.map(|opened| opened.get().map(|opened| &opened.end));
+    let kernel = |granted, view, has| KernelNegotiation {
+        scenario,
+        flow,
         granted,
+        view,
+        has,
+    };
+    let mut list = match (&receiver.detail, receiving) {
+        (Detail::Kernel(view, has), Some(End::Kernel(_, granted))) => {
+            kernel(granted, view, has).of_receiver(largest, sender.min_rtt)
+        }
+        (Detail::Engine(info), _) => {
+            negotiated::receive_buffer(scenario, flow, info, sender.min_rtt)
+                .into_iter()
+                .collect()
+        }
+        (Detail::Kernel(..), _) => Vec::new(),
+    };
+    match (&sender.detail, sending) {
+        (Detail::Kernel(view, has), Some(End::Kernel(_, granted))) => {
+            list.extend(kernel(granted, view, has).of_sender());
+        }
+        (Detail::Engine(info), _) => {
+            list.extend(negotiated::send_buffer(scenario, flow, info));
+            list.extend(negotiated::segment_size(scenario, flow, info));
+        }
+        (Detail::Kernel(..), _) => {}
     }
+    list
 }
 
 impl Outcome {
     pub(super) fn into_record(self, series: &Series, repeat: u32, seed: u64) -> SeriesRecord {
         let scenario = &series.scenario;
         let live = self.live_record(scenario);
-        let ways = &self.remains.snapshot.directions;
-        let hops: Vec<HopRecord> = [
-            hop_records(
-                &ways[0],
-                &self.queues.ways[0],
-                scenario.sender.link.is_some(),
-            ),
-            hop_records(
-                &ways[1],
-                &self.queues.ways[1],
-                scenario.receiver.link.is_some(),
-            ),
-        ]
-        .concat();
+        let ways = &self.testbed_result.snapshot.directions;
+        let hosts = [&scenario.sender, &scenario.receiver];
+        let hops = [0, 1].map(|way| {
+            let has_link = hosts[way].link.is_some();
+            hop_records(&ways[way], &self.queues.ways[way], has_link)
+        });
         let packets = ways.iter().map(|way| way.delivered().packets).sum();
-        let end = self.end;
-        let flows = scenario.flows.iter().zip(self.flows);
         SeriesRecord {
             partial: self.was_stopped,
-            duration_ns: end.as_nanos(),
+            duration_ns: self.end.as_nanos(),
             packets,
-            flows: flows
-                .map(|(flow, found)| found.found(scenario, flow, end))
-                .collect(),
-            hops,
+            flows: self.flows,
+            hops: hops.concat(),
             live: Some(live),
             ..flow_result::head(series, repeat, seed)
         }
     }
 
     fn live_record(&self, scenario: &Scenario) -> LiveRecord {
-        let snapshot = &self.remains.snapshot;
+        let snapshot = &self.testbed_result.snapshot;
         let [data, acks] = &snapshot.directions;
         let stack = |side| match testbed::host(scenario, side).stack {
             Stack::Engine => "engine".to_owned(),
             Stack::Kernel => kernel_name(),
         };
-        let [client, server] = self.remains.dropped_by_device;
+        let [client, server] = self.testbed_result.dropped_by_device;
         LiveRecord {
             sender_stack: stack(Side::Client),
             receiver_stack: stack(Side::Server),
@@ -167,7 +215,7 @@ impl Outcome {
                 / snapshot.at.as_secs_f64().max(1e-9),
             path_processor: self.processor,
             cpu_idle_inhibited: snapshot.inhibits_idle,
-            engines_first: self.remains.engines_first,
+            engines_first: self.testbed_result.engines_first,
             steal_fraction: self.stolen,
             samples_late_ns: self.samples_late.as_nanos(),
             directions: vec![
@@ -211,110 +259,6 @@ fn hop_records(way: &Direction, samples: &[LinkSamples], has_link: bool) -> Vec<
         }
     })
     .collect()
-}
-
-impl FlowOutcome {
-    fn found(self, scenario: &Scenario, flow: &Flow, end: Instant) -> gigatcp_record::FlowRecord {
-        let counts = self.sender.as_ref().map(|seen| seen.counts);
-        let acks_sent = self
-            .receiver
-            .as_ref()
-            .map_or(0, |seen| seen.counts.acks_sent);
-        let kernel_sends = scenario.sender.stack == Stack::Kernel;
-        let unavailable: &[&str] = match kernel_sends {
-            true => &["fast_retransmits", "loss_events", "mark_reductions"],
-            false => &[],
-        };
-        let congestion = match self.sender.as_ref().map(|seen| &seen.detail) {
-            Some(Detail::Kernel(_, has)) => has.congestion.clone(),
-            _ => flow.congestion.name().to_owned(),
-        };
-        let found = FlowResult {
-            flow,
-            congestion,
-            profiles: [
-                profile(scenario, Side::Client),
-                profile(scenario, Side::Server),
-            ],
-            established: self.established,
-            end: self.end.unwrap_or(end),
-            is_finished: self.end.is_some(),
-            group: flow.group.clone(),
-            omit: scenario.tester.omit,
-            counts: Counts {
-                acks_sent,
-                ..counts.unwrap_or_default()
-            },
-            failure: self.failure.clone(),
-            rings: Vec::new(),
-            host_drops: BTreeMap::new(),
-            busy: self.busy,
-            links: [None; 2],
-            limits: self.sender.as_ref().map(|seen| seen.limits),
-            account: self.account.clone(),
-            negotiated: self.negotiated(scenario, flow),
-            unavailable: unavailable
-                .iter()
-                .map(|field| (*field).to_owned())
-                .collect(),
-            application: None,
-            time_sequence: None,
-            looks: self.looks,
-            theory: None,
-            meter: Some(&self.meter),
-        };
-        found.into_record()
-    }
-
-    /// Returns the requested and effective options of both ends.
-    fn negotiated(&self, scenario: &Scenario, flow: &Flow) -> Vec<Negotiated> {
-        let mut list = Vec::new();
-        let (Some(sender), Some(receiver)) = (&self.sender, &self.receiver) else {
-            return list;
-        };
-        let [sender_granted, receiver_granted] = &self.granted;
-        match (&receiver.detail, receiver_granted) {
-            (Detail::Kernel(view, has), Some(granted)) => {
-                let largest = self.looks.iter().map(|look| look.rwnd);
-                let largest = largest.max().unwrap_or(Bytes::ZERO).max(sender.rwnd);
-                let asked = KernelNegotiation {
-                    scenario,
-                    flow,
-                    granted,
-                    view,
-                    has,
-                };
-                list.extend(asked.of_receiver(largest, sender.min_rtt));
-            }
-            (Detail::Engine(info), _) => {
-                list.extend(negotiated::receive_buffer(
-                    scenario,
-                    flow,
-                    info,
-                    sender.min_rtt,
-                ));
-            }
-            (Detail::Kernel(..), None) => {}
-        }
-        match (&sender.detail, sender_granted) {
-            (Detail::Kernel(view, has), Some(granted)) => {
-                let asked = KernelNegotiation {
-                    scenario,
-                    flow,
-                    granted,
-                    view,
-                    has,
-                };
-                list.extend(asked.of_sender());
-            }
-            (Detail::Engine(info), _) => {
-                list.extend(negotiated::send_buffer(scenario, flow, info));
-                list.extend(negotiated::segment_size(scenario, flow, info));
-            }
-            (Detail::Kernel(..), None) => {}
-        }
-        list
-    }
 }
 
 /// Returns the name of a host's TCP.

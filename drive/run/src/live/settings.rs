@@ -7,77 +7,66 @@ use gigatcp_plan::{Flow, Host};
 use gigatcp_tcp::Profile;
 
 /// A setting of the engine, its sysctl, and its value there.
-struct Known {
-    name: &'static str,
-    sysctl: &'static str,
-    value: fn(&Profile) -> u32,
-}
-
-const fn known(name: &'static str, sysctl: &'static str, value: fn(&Profile) -> u32) -> Known {
-    Known {
-        name,
-        sysctl,
-        value,
-    }
-}
+type Known = (&'static str, &'static str, fn(&Profile) -> u32);
 
 /// Kernel settings as in Documentation/networking/ip-sysctl.rst.
 const KNOWN: [Known; 16] = [
-    known("sack", "net.ipv4.tcp_sack", |p| p.recovery.sack.into()),
-    known("dsack", "net.ipv4.tcp_dsack", |p| p.recovery.dsack.into()),
-    known("timestamps", "net.ipv4.tcp_timestamps", |p| {
+    ("sack", "net.ipv4.tcp_sack", |p| p.recovery.sack.into()),
+    ("dsack", "net.ipv4.tcp_dsack", |p| p.recovery.dsack.into()),
+    ("timestamps", "net.ipv4.tcp_timestamps", |p| {
         p.options.timestamps.into()
     }),
-    known("window_scaling", "net.ipv4.tcp_window_scaling", |p| {
+    ("window_scaling", "net.ipv4.tcp_window_scaling", |p| {
         p.options.window_scaling.into()
     }),
-    known("rack", "net.ipv4.tcp_recovery", |p| p.recovery.rack.into()),
+    ("rack", "net.ipv4.tcp_recovery", |p| p.recovery.rack.into()),
     // 3: tail loss probes; 0: none.
-    known("tlp", "net.ipv4.tcp_early_retrans", |p| {
+    ("tlp", "net.ipv4.tcp_early_retrans", |p| {
         3 * u32::from(p.recovery.tlp)
     }),
     // 2: with SACK too; 0: not at all.
-    known("frto", "net.ipv4.tcp_frto", |p| {
+    ("frto", "net.ipv4.tcp_frto", |p| {
         2 * u32::from(p.recovery.frto)
     }),
-    known("dup_thresh", "net.ipv4.tcp_reordering", |p| {
+    ("dup_thresh", "net.ipv4.tcp_reordering", |p| {
         p.recovery.dup_thresh
     }),
-    known("idle_restart", "net.ipv4.tcp_slow_start_after_idle", |p| {
+    ("idle_restart", "net.ipv4.tcp_slow_start_after_idle", |p| {
         p.congestion.idle_restart.into()
     }),
-    known("tso_win_divisor", "net.ipv4.tcp_tso_win_divisor", |p| {
+    ("tso_win_divisor", "net.ipv4.tcp_tso_win_divisor", |p| {
         p.segments.tso_win_divisor
     }),
-    known("pacing_ss_ratio", "net.ipv4.tcp_pacing_ss_ratio", |p| {
+    ("pacing_ss_ratio", "net.ipv4.tcp_pacing_ss_ratio", |p| {
         p.pacing.pacing_ss_ratio
     }),
-    known("pacing_ca_ratio", "net.ipv4.tcp_pacing_ca_ratio", |p| {
+    ("pacing_ca_ratio", "net.ipv4.tcp_pacing_ca_ratio", |p| {
         p.pacing.pacing_ca_ratio
     }),
-    known("receive_autotuning", "net.ipv4.tcp_moderate_rcvbuf", |p| {
+    ("receive_autotuning", "net.ipv4.tcp_moderate_rcvbuf", |p| {
         p.buffers.receive_autotuning.into()
     }),
-    known("retries", "net.ipv4.tcp_retries2", |p| p.timer.retries),
-    known("syn_retries", "net.ipv4.tcp_syn_retries", |p| {
+    ("retries", "net.ipv4.tcp_retries2", |p| p.timer.retries),
+    ("syn_retries", "net.ipv4.tcp_syn_retries", |p| {
         p.opening.syn_retries
     }),
-    known("may_shrink_window", "net.ipv4.tcp_shrink_window", |p| {
+    ("may_shrink_window", "net.ipv4.tcp_shrink_window", |p| {
         p.buffers.may_shrink_window.into()
     }),
 ];
 
 /// Returns whether the kernel has the setting.
 pub(super) fn is_known(name: &str) -> bool {
-    KNOWN.iter().any(|known| known.name == name)
+    KNOWN.iter().any(|(known, ..)| *known == name)
 }
 
 /// Returns the kernel settings that the plan sets: names and values.
-pub(super) fn said(host: &Host) -> impl Iterator<Item = (&'static str, String)> {
+pub(super) fn set_by_plan(host: &Host) -> impl Iterator<Item = (&'static str, String)> {
     let profile = &host.profile;
-    let is_said = |known: &&Known| host.settings.contains(&known.name);
-    let said = KNOWN.iter().filter(is_said);
-    said.map(|known| (known.sysctl, (known.value)(profile).to_string()))
+    let set = KNOWN
+        .iter()
+        .filter(|(name, ..)| host.settings.contains(name));
+    set.map(|(_, sysctl, value)| (*sysctl, value(profile).to_string()))
 }
 
 /// The kernel's name of a congestion control.
@@ -96,7 +85,7 @@ mod tests {
     #[test]
     fn each_is_a_setting_of_the_engine() {
         let all = gigatcp_tcp::profile::SETTINGS;
-        for Known { name, sysctl, .. } in &KNOWN {
+        for (name, sysctl, _) in &KNOWN {
             assert!(all.iter().any(|setting| setting.name == *name), "{name}");
             assert!(sysctl.starts_with("net.ipv4.tcp_"), "{sysctl}");
         }
@@ -108,13 +97,16 @@ mod tests {
                     [sender]\nstack = \"kernel\"\nsack = false\ntlp = false\ntso_win_divisor = 0\n";
         let plan = gigatcp_plan::parse("p", text.as_bytes(), &[]).unwrap();
         let scenario = &plan.series[0].scenario;
-        let said: Vec<_> = said(&scenario.sender).collect();
+        let set_by_plan: Vec<_> = set_by_plan(&scenario.sender).collect();
         let expected = [
             ("net.ipv4.tcp_sack", "0"),
             ("net.ipv4.tcp_early_retrans", "0"),
             ("net.ipv4.tcp_tso_win_divisor", "0"),
         ];
-        assert_eq!(said, expected.map(|(name, value)| (name, value.to_owned())));
-        assert_eq!(super::said(&scenario.receiver).count(), 0);
+        assert_eq!(
+            set_by_plan,
+            expected.map(|(name, value)| (name, value.to_owned()))
+        );
+        assert_eq!(super::set_by_plan(&scenario.receiver).count(), 0);
     }
 }

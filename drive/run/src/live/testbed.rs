@@ -36,7 +36,7 @@ pub(super) struct Testbed {
 }
 
 /// Results of a testbed after its end.
-pub(super) struct Remains {
+pub(super) struct TestbedResult {
     pub(super) snapshot: Snapshot,
     pub(super) dropped_by_device: [Option<u64>; 2],
     /// Whether all engines ran with real-time priority, as requested.
@@ -88,7 +88,7 @@ impl Testbed {
                     if side == Side::Client {
                         set_first_threshold(&emulator, scenario)?;
                     }
-                    furnish(&emulator, side, host)?;
+                    configure_kernel(&emulator, side, host)?;
                 }
             }
         }
@@ -121,7 +121,7 @@ impl Testbed {
     }
 
     /// Stops everything, the path first: blocked threads get an error.
-    pub(super) fn stop(self) -> Result<Remains, EmulatorError> {
+    pub(super) fn stop(self) -> Result<TestbedResult, EmulatorError> {
         let dropped_by_device = Side::ALL.map(|side| match self.engine(side) {
             Some(_) => Some(0),
             None => self.emulator.dropped_by_device(side),
@@ -130,7 +130,7 @@ impl Testbed {
         let snapshot = self.emulator.stop()?;
         // They end because their wires have ended, as expected here.
         drop(self.engines);
-        Ok(Remains {
+        Ok(TestbedResult {
             snapshot,
             dropped_by_device,
             engines_first,
@@ -180,7 +180,7 @@ fn address(ip: IpVersion, side: Side) -> IpAddr {
 ///
 /// Buffers autotune between the plan's limits, no connection reuses metrics of earlier ones, and
 /// the plan's settings that the kernel has are applied.
-fn furnish(emulator: &Emulator, side: Side, host: &Host) -> Result<(), LiveError> {
+fn configure_kernel(emulator: &Emulator, side: Side, host: &Host) -> Result<(), LiveError> {
     let profile = &host.profile;
     let range = |start: gigatcp_units::Bytes, most: gigatcp_units::Bytes| {
         let most = most.as_u64().clamp(4096, i32::MAX as u64);
@@ -203,7 +203,10 @@ fn furnish(emulator: &Emulator, side: Side, host: &Host) -> Result<(), LiveError
         ),
         ("net.ipv4.tcp_no_metrics_save", "1".to_owned()),
     ];
-    let wanted: Vec<_> = wanted.into_iter().chain(settings::said(host)).collect();
+    let wanted: Vec<_> = wanted
+        .into_iter()
+        .chain(settings::set_by_plan(host))
+        .collect();
     let write_all = || {
         wanted.iter().try_for_each(|(name, value)| {
             let about = |cause: io::Error| {

@@ -5,16 +5,18 @@ use gigatcp_path::{CpuCosts, HopConfig, Picoseconds};
 use gigatcp_plan::{Flow, Host, Plan, Scenario, Series, Stack};
 use gigatcp_tcp::congestion::SlowStart;
 
-use super::settings;
-use super::settings::kernel_name;
+use super::settings::{self, kernel_name};
 use crate::run::Refusal;
 
 /// Maximum of flows in a live run: each takes two threads.
-const MOST_FLOWS: usize = 256;
+const MAX_FLOWS: usize = 256;
+
+/// Hint of most refusals.
+const IN_VIRTUAL_TIME: &str = "run it in virtual time, without `--on live`";
 
 /// Returns why the series cannot be run in real time, if so.
 pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
-    let no = |what: String, hint: &str| {
+    let no = |what: &str, hint: &str| {
         Some(Refusal {
             message: format!(
                 "series `{}` of {} cannot run live: {what}",
@@ -23,56 +25,46 @@ pub(crate) fn refusal(plan: &Plan, series: &Series) -> Option<Refusal> {
             hint: hint.to_owned(),
         })
     };
-    let Some(scenario) = series.scenario.as_path() else {
+    let Some(scenario) = &series.scenario.as_path() else {
         return no(
-            "its nodes and links are not one chain from one sender to one receiver".to_owned(),
-            "run it in virtual time, without `--on live`",
+            "its nodes and links are not one chain from one sender to one receiver",
+            IN_VIRTUAL_TIME,
         );
     };
-    let scenario = &scenario;
-    if let Some(flow) = (scenario.flows.iter()).find(|flow| flow.application.is_some()) {
-        return no(
-            format!(
-                "flow `{}` has an `application`, and live flows send in bulk",
-                flow.name
-            ),
-            "run it in virtual time, without `--on live`",
-        );
+    let flows = &scenario.flows;
+    if let Some(Flow { name, .. }) = flows.iter().find(|flow| flow.application.is_some()) {
+        let what = format!("flow `{name}` has an `application`, and live flows send in bulk");
+        return no(&what, IN_VIRTUAL_TIME);
     }
     if scenario.ethernet.is_some() {
         return no(
-            "its path is an Ethernet, which no emulator of ours has".to_owned(),
-            "run it in virtual time, without `--on live`",
+            "its path is an Ethernet, which no emulator of ours has",
+            IN_VIRTUAL_TIME,
         );
     }
-    if scenario.flows.len() > MOST_FLOWS {
-        let flows = scenario.flows.len();
+    if flows.len() > MAX_FLOWS {
         return no(
-            format!("it has {flows} flows, each of which takes two threads"),
-            "run it in virtual time, without `--on live`, or at most 256 flows",
+            &format!(
+                "it has {} flows, each of which takes two threads",
+                flows.len()
+            ),
+            &format!("{IN_VIRTUAL_TIME}, or at most {MAX_FLOWS} flows"),
         );
     }
-    if let Some(flow) = scenario
-        .flows
-        .iter()
-        .find(|flow| !flow.extra_delay.is_zero())
-    {
+    if let Some(flow) = flows.iter().find(|flow| !flow.extra_delay.is_zero()) {
         return no(
-            format!(
+            &format!(
                 "flow `{}` has an extra_delay of {}, and a live path delays all flows alike",
                 flow.name, flow.extra_delay
             ),
-            "`--set flow.extra_delay='0 s'`, or run it in virtual time, without `--on live`",
+            &format!("`--set flow.extra_delay='0 s'`, or {IN_VIRTUAL_TIME}"),
         );
     }
-    if let Some(flow) = scenario.flows.iter().find(|flow| flow.supply.is_some()) {
-        return no(
-            format!(
-                "flow `{}` has a `supply`, and live applications have all their data at the start",
-                flow.name
-            ),
-            "run it in virtual time, without `--on live`",
+    if let Some(Flow { name, .. }) = flows.iter().find(|flow| flow.supply.is_some()) {
+        let what = format!(
+            "flow `{name}` has a `supply`, and live applications have all their data at the start"
         );
+        return no(&what, IN_VIRTUAL_TIME);
     }
     missing_control_refusal(&series.name, scenario)
 }
@@ -196,36 +188,36 @@ fn of_machine(name: &str, host: &Host, flows: usize, left_out: &mut Vec<String>)
             "this machine shares its processors as it does",
         );
     }
-    if host.steal.is_some() {
-        say(
-            "cpu.steal",
-            "this machine's processor is taken away when it is",
-        );
-    }
-    if host.backlog.is_some() {
-        say("backlog", "each flow has a listening socket of its own");
-    }
-    if host.clusters.is_some() {
-        say("clusters", "this machine has the memory that it has");
-    }
     let card = "there is no network card";
-    if !host.coalesce.is_zero() {
-        say("coalesce", card);
-    }
-    if host.coalesce_packets.is_some() {
-        say("coalesce_packets", card);
-    }
-    if host.rings.is_some() {
-        say("rings", card);
-    }
-    if host.link.is_some() {
-        say(
-            "tx_queue",
-            "the link drops what it has no room for, where a card holds back",
-        );
-        if flows > 1 {
-            say("link", "one for all flows");
-        }
+    let full = "the link drops what it has no room for, where a card holds back";
+    let rest = [
+        (
+            "cpu.steal",
+            host.steal.is_some(),
+            "this machine's processor is taken away when it is",
+        ),
+        (
+            "backlog",
+            host.backlog.is_some(),
+            "each flow has a listening socket of its own",
+        ),
+        (
+            "clusters",
+            host.clusters.is_some(),
+            "this machine has the memory that it has",
+        ),
+        ("coalesce", !host.coalesce.is_zero(), card),
+        ("coalesce_packets", host.coalesce_packets.is_some(), card),
+        ("rings", host.rings.is_some(), card),
+        ("tx_queue", host.link.is_some(), full),
+        (
+            "link",
+            host.link.is_some() && flows > 1,
+            "one for all flows",
+        ),
+    ];
+    for (key, _, why) in rest.into_iter().filter(|(_, is_set, _)| *is_set) {
+        say(key, why);
     }
 }
 

@@ -115,7 +115,7 @@ impl Tap for DoorTap {
         }
     }
 
-    fn on_way(&mut self, now: Instant, packet: &Packet, _: usize) {
+    fn on_hop(&mut self, now: Instant, packet: &Packet, _: usize) {
         let state = &mut *self.0.lock().unwrap();
         if state.place == Place::Middle
             && let Some(segment) = packet.segment()

@@ -18,7 +18,7 @@ use gigatcp_wire::Payload;
 
 use super::datagram::{FIRST, Waiting};
 use super::held::Held;
-use super::{Host, Lost};
+use super::{Host, LostSegment};
 use crate::config::HostConfig;
 use crate::packet::{Content, Packet};
 
@@ -67,7 +67,7 @@ struct Queue {
     /// Descriptors and buffers, if they are limited.
     rings: Option<ReceiveRings>,
     /// Segments that found no descriptor since the last interrupt.
-    overrun: Vec<Lost>,
+    overrun: Vec<LostSegment>,
 }
 
 impl Queue {
@@ -148,7 +148,9 @@ impl Card {
             && let Err(cause) = rings.handle_frame(packet.ip_bytes())
         {
             drops.add(cause, tally(packet));
-            queue.overrun.extend(overrun(packet));
+            queue
+                .overrun
+                .extend(LostSegment::of(packet, Cause::RxRingOverrun));
             return;
         }
         queue.waiting.push_back(frame);
@@ -163,9 +165,7 @@ impl Card {
             queue.interrupt_at = now;
         }
     }
-}
 
-impl Card {
     /// Releases the buffers that hold only data before `offset`, which the application has read.
     #[inline]
     pub(super) fn release_read(&mut self, socket: u32, offset: u64) {
@@ -207,11 +207,6 @@ impl Card {
         }
     }
 
-    /// Releases all buffers of a socket that is removed.
-    pub(super) fn release_all(&mut self, socket: u32) {
-        self.release_read(socket, u64::MAX);
-    }
-
     /// Returns the frames that wait for an interrupt.
     pub(super) fn frames(&self) -> impl Iterator<Item = &Frame> {
         self.queues.iter().flat_map(|queue| &queue.waiting)
@@ -226,11 +221,6 @@ impl Card {
 /// Returns the wire packets and bytes of a packet.
 pub(super) fn tally(packet: &Packet) -> Tally {
     Tally::new(packet.wire_packets() as u64, packet.ip_bytes())
-}
-
-/// Returns the loss of a packet with data that found no descriptor.
-fn overrun(packet: &Packet) -> Option<Lost> {
-    Lost::of(packet, Cause::RxRingOverrun)
 }
 
 impl Host {
@@ -323,7 +313,7 @@ impl Host {
                     processor.interrupt(now, work + taking)
                 }
                 None => {
-                    processor.away_until = processor.interrupt(now, work);
+                    processor.unavailable_until = processor.interrupt(now, work);
                     Instant::FAR_FUTURE
                 }
             };
@@ -381,9 +371,10 @@ impl Host {
     /// Drops a frame before it reaches the stack. Wakes a socket that waited for it.
     fn drop_frame(&mut self, frame: &Frame, cause: DropCause) {
         self.drops.add(cause, tally(&frame.packet));
-        self.lost.extend(overrun(&frame.packet));
+        self.lost
+            .extend(LostSegment::of(&frame.packet, Cause::RxRingOverrun));
         if self.is_shared && frame.socket < FIRST {
-            self.several.acted.push(frame.socket);
+            self.shared.acted.push(frame.socket);
         }
     }
 

@@ -79,11 +79,11 @@ impl Host {
     /// Gives a turn to writers that waited for clusters, once some are free.
     #[inline]
     pub(super) fn wake_starved(&mut self, now: Instant) {
-        if self.several.starved.is_empty() || self.card.free_bytes() == 0 {
+        if self.shared.starved.is_empty() || self.card.free_bytes() == 0 {
             return;
         }
-        for socket in std::mem::take(&mut self.several.starved) {
-            self.settle(now, socket as usize);
+        for socket in std::mem::take(&mut self.shared.starved) {
+            self.schedule_socket(now, socket as usize);
         }
     }
 }

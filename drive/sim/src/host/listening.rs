@@ -158,7 +158,12 @@ fn client(flow: u32) -> IpAddr {
 impl Host {
     /// Handles a segment for a socket without a connection, on a host with a backlog.
     #[cold]
-    pub(super) fn hear(&mut self, now: Instant, number: usize, received: &Received<Phantom>) {
+    pub(super) fn handle_unaccepted(
+        &mut self,
+        now: Instant,
+        number: usize,
+        received: &Received<Phantom>,
+    ) {
         let Some(listening) = &mut self.listening else {
             return;
         };

@@ -55,11 +55,11 @@ pub(super) struct Processor {
     /// Frames of its receive queue that wait for protocol work.
     pub(super) inbox: VecDeque<Frame>,
     /// Frames handled since an application last had a turn.
-    in_a_row: u32,
+    frames_since_call: u32,
     /// Work for packets without a buffer that is not yet done.
     pub(super) drop_work: Work,
     /// End of CPU steal, or of the handler's work after its last frame.
-    pub(super) away_until: Instant,
+    pub(super) unavailable_until: Instant,
     /// Times of CPU steal.
     steal: Option<Steal>,
     /// Work in calls of applications.
@@ -143,15 +143,15 @@ impl Processor {
         if let Some((finish, _)) = &mut self.task {
             *finish += span;
         }
-        self.away_until.max(now) + span
+        self.unavailable_until.max(now) + span
     }
 
     /// Begins CPU steal when it is due. The current task is finished first.
-    fn lose(&mut self, now: Instant) {
+    fn begin_steal(&mut self, now: Instant) {
         if let Some(steal) = &mut self.steal
             && steal.next() <= now
         {
-            self.away_until = self.cpu.take_away(now, steal.take());
+            self.unavailable_until = self.cpu.take_away(now, steal.take());
         }
     }
 
@@ -285,9 +285,9 @@ impl Host {
     }
 
     /// Begins CPU steal on all CPUs for which it is due.
-    pub(super) fn lose_processors(&mut self, now: Instant) {
+    pub(super) fn begin_steals(&mut self, now: Instant) {
         for one in &mut self.processors {
-            one.lose(now);
+            one.begin_steal(now);
         }
     }
 
@@ -319,14 +319,14 @@ impl Host {
 
     /// Begins the next task of a CPU, protocol work first; returns whether there was one.
     fn begin(&mut self, now: Instant, number: usize) -> bool {
-        let in_a_row = self.processors[number].in_a_row;
+        let frames_since_call = self.processors[number].frames_since_call;
         let budget = self.scheduling.receive_budget;
-        let is_spent = budget.is_some_and(|most| in_a_row >= most);
+        let is_spent = budget.is_some_and(|most| frames_since_call >= most);
         if !is_spent && let Some(frame) = self.next_frame(number) {
             self.receive(now, number, frame);
             return true;
         }
-        self.processors[number].in_a_row = 0;
+        self.processors[number].frames_since_call = 0;
         if let Some((task, len)) = self.next_copy(now, number) {
             let finish = self.begin_call(now, number, &task, len);
             self.processors[number].task = Some((finish, task));
@@ -355,7 +355,7 @@ impl Host {
     fn receive(&mut self, now: Instant, number: usize, frame: Frame) {
         let mut work = self.receive_work(&frame) + self.costs.dma(frame.packet.ip_bytes());
         let one = &mut self.processors[number];
-        one.in_a_row += 1;
+        one.frames_since_call += 1;
         if self.scheduling.polls {
             let dropped = std::mem::take(&mut one.drop_work);
             work = work + self.costs.taken(frame.packet.wire_packets()) + dropped;

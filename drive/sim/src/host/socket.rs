@@ -166,11 +166,6 @@ impl Socket {
         self.connection.as_deref()
     }
 
-    /// Returns the engine, to take its events.
-    pub fn connection_mut(&mut self) -> Option<&mut Connection<Phantom>> {
-        self.connection.as_deref_mut()
-    }
-
     /// Returns the tester's meter.
     #[must_use]
     pub fn meter(&self) -> &Meter {
@@ -360,15 +355,15 @@ impl Socket {
     /// Runs the application on an ideal host: it reads and writes all data it can. Then it closes,
     /// or the engine is given the limit that applies when it has nothing to send.
     #[inline]
-    fn run_at_once(&mut self, now: Instant, program: &mut dyn Application) {
-        self.tell(now, program);
-        self.transfer_at_once(now, program);
+    fn run_ideal(&mut self, now: Instant, program: &mut dyn Application) {
+        self.notify_all(now, program);
+        self.transfer_ideal(now, program);
         self.wake_at = program.poll_timeout();
     }
 
     /// Notifies the application of changes of its connection, and of its timer.
     #[inline(always)]
-    fn tell(&mut self, now: Instant, program: &mut dyn Application) {
+    fn notify_all(&mut self, now: Instant, program: &mut dyn Application) {
         let state = self
             .connection
             .as_ref()
@@ -382,7 +377,7 @@ impl Socket {
     }
 
     #[inline(always)]
-    fn transfer_at_once(&mut self, now: Instant, program: &mut dyn Application) {
+    fn transfer_ideal(&mut self, now: Instant, program: &mut dyn Application) {
         loop {
             let len = self.next_read(now, program);
             if len == 0 {
@@ -430,7 +425,7 @@ impl Socket {
     ///
     /// It does immediately what needs no copying. `copying`: its write is in progress;
     /// `has_memory`: clusters are available for a write.
-    fn run_in_turn(
+    fn run_with_cpu(
         &mut self,
         now: Instant,
         program: &mut dyn Application,
@@ -494,18 +489,18 @@ impl Host {
             return;
         }
         if self.ideal {
-            socket.run_at_once(now, program);
+            socket.run_ideal(now, program);
             return;
         }
-        socket.tell(now, program);
-        socket.run_in_turn(now, program, (copying, has_memory));
+        socket.notify_all(now, program);
+        socket.run_with_cpu(now, program, (copying, has_memory));
         socket.wake_at = program.poll_timeout();
     }
 
     /// Handles a segment on an ideal host and runs the application of its socket. Returns the
     /// segment if the socket has no connection.
     #[inline(always)]
-    pub(super) fn handle_at_once(
+    pub(super) fn handle_ideal(
         &mut self,
         number: usize,
         received: Received<Phantom>,
@@ -517,7 +512,7 @@ impl Host {
         let now = received.at;
         connection.handle_segment(now, received);
         let program = &mut *self.programs[socket.program as usize].application;
-        socket.run_at_once(now, program);
+        socket.run_ideal(now, program);
         None
     }
 

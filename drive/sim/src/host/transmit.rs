@@ -7,7 +7,7 @@ use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Flags, Payload, Phantom, Segment};
 
-use super::{Host, Lost, Socket};
+use super::{Host, LostSegment, Socket};
 use crate::ledger::cause_of;
 use crate::packet::{Content, Packet};
 
@@ -42,7 +42,7 @@ impl Host {
     pub(super) fn resume(&mut self, now: Instant, out: &mut Vec<Packet>) {
         self.resume_at = Instant::FAR_FUTURE;
         while self.resume_at == Instant::FAR_FUTURE
-            && let Some(socket) = self.several.held_back.pop_front()
+            && let Some(socket) = self.shared.held_back.pop_front()
         {
             self.sockets[socket as usize].is_held_back = false;
             self.act(now, socket as usize, out);
@@ -54,7 +54,7 @@ impl Host {
         let one = &mut self.sockets[socket];
         if self.is_shared && !one.is_held_back {
             one.is_held_back = true;
-            self.several.held_back.push_back(socket as u32);
+            self.shared.held_back.push_back(socket as u32);
         }
     }
 
@@ -201,18 +201,11 @@ impl Host {
         while let Some(link) = &mut self.link
             && let Some((packet, cause)) = link.poll_dropped()
         {
-            let told = link.reported_mtu();
-            if let Some(end) = packet.end_of_data()
-                && let Some(cause) = cause_of(cause, told.is_some())
-            {
-                self.lost.push(Lost {
-                    flow: packet.flow,
-                    reverse: packet.reverse(),
-                    end,
-                    cause,
-                });
+            let mtu = link.reported_mtu();
+            if let Some(cause) = cause_of(cause, mtu.is_some()) {
+                self.lost.extend(LostSegment::of(&packet, cause));
             }
-            if let (DropCause::TooBig, Some(mtu)) = (cause, told)
+            if let (DropCause::TooBig, Some(mtu)) = (cause, mtu)
                 && let Some(answer) = packet.too_big(mtu, packet.route(), 0)
             {
                 self.take_answer(now, answer);

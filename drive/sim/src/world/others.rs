@@ -96,11 +96,11 @@ pub(super) fn outcome(
     let (sent, received) = (source.source().sent(), sink.sink().report());
     let of_flow = inside.range((source.flow(), 0)..=(source.flow(), u64::MAX));
     let numbers: BTreeSet<u64> = of_flow.map(|(_, seq)| *seq).chain(sink.waiting()).collect();
-    let on_way = numbers.iter().filter(|seq| !sink.sink().has(**seq)).count();
+    let in_transit = numbers.iter().filter(|seq| !sink.sink().has(**seq)).count();
     DatagramsOutcome {
         sent,
         received,
-        lost: sent - received.received - on_way as u64,
+        lost: sent - received.received - in_transit as u64,
         drops: *sink.drops(),
     }
 }

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use gigatcp_events::EventMask;
 use gigatcp_path::{CpuCosts, HopConfig};
 use gigatcp_sim::{
-    Ended, FlowConfig, HostConfig, Observe, Outcome, Reader, Scheduling, Stop, World, WorldConfig,
+    EndReason, FlowConfig, HostConfig, Observe, Outcome, Reader, Scheduling, Stop, World,
+    WorldConfig,
 };
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::{Config, Profile};
@@ -102,7 +103,7 @@ pub fn world(forward: HopConfig, reverse: HopConfig, flows: Vec<FlowConfig>) -> 
     }
 }
 
-pub fn run(config: WorldConfig) -> (Ended, Outcome) {
+pub fn run(config: WorldConfig) -> (EndReason, Outcome) {
     let mut world = World::new(config).expect("a world that can be built");
     let ended = world.run(&AtomicBool::new(false), &AtomicU64::new(0));
     world.check();

@@ -20,8 +20,8 @@ use gigatcp_path::{
 };
 use gigatcp_sim::packet::{Content, Packet};
 use gigatcp_sim::{
-    Ended, FlowConfig, FlowOutcome, HostConfig, Observe, Outcome, Reader, Scheduling, Stop, Tap,
-    World, WorldConfig,
+    EndReason, FlowConfig, FlowOutcome, HostConfig, Observe, Outcome, Reader, Scheduling, Stop,
+    Tap, World, WorldConfig,
 };
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
@@ -30,10 +30,10 @@ use gigatcp_wire::{IpVersion, Phantom, Segment, SeqNumber};
 use super::audit::Audit;
 use super::draw::Draw;
 use super::hosts;
+use super::injected_bug::{self, InjectedBug};
 use super::links;
 use super::long;
 use super::network::Crossed;
-use super::plant::{self, Plant};
 
 /// Virtual time after which a simulation that has not finished has failed.
 pub const PATIENCE: Duration = Duration::from_secs(20_000);
@@ -45,35 +45,34 @@ const LONGEST: Duration = Duration::from_secs(4);
 pub const PACKETS: u64 = 8_000_000;
 
 /// Builds and runs the simulation of `seed`; returns the hash of its events.
-pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
-    run_world(&world(seed, plant), plant)
+pub fn run(seed: u64, bug: Option<InjectedBug>) -> Result<u64, String> {
+    run_world(&world(seed, bug), bug)
 }
 
 /// Runs a simulation; returns the hash of its events.
-pub fn run_world(config: &WorldConfig, plant: Option<Plant>) -> Result<u64, String> {
-    let built = World::new(plant::routes(plant, config.clone()));
+pub fn run_world(config: &WorldConfig, bug: Option<InjectedBug>) -> Result<u64, String> {
+    let built = World::new(injected_bug::routes(bug, config.clone()));
     let mut world = built.map_err(|error| error.to_string())?;
     let stop = Arc::new(AtomicBool::new(false));
-    let watch = Arc::new(Mutex::new(Watch::new(config, plant, Arc::clone(&stop))));
-    world.set_tap(Box::new(Door(Arc::clone(&watch))));
+    let watch = Arc::new(Mutex::new(Watch::new(config, bug, Arc::clone(&stop))));
+    world.set_tap(Box::new(WatchTap(Arc::clone(&watch))));
     let ended = world.run(&stop, &AtomicU64::new(0));
     let watch = watch.lock().map_err(|_| "the watch panicked")?;
-    if let Some(trouble) = &watch.trouble {
-        return Err(trouble.clone());
+    if let Some(failure) = &watch.failure {
+        return Err(failure.clone());
     }
     world.check();
     let outcome = world.outcome();
     check_end(config, ended, &outcome)?;
     check_hops(config, &outcome, &watch)?;
     for (number, (flow, result)) in config.flows.iter().zip(&outcome.flows).enumerate() {
-        check_flow(flow, result, &outcome, plant)
-            .map_err(|what| format!("flow {number}: {what}"))?;
+        check_flow(flow, result, &outcome, bug).map_err(|what| format!("flow {number}: {what}"))?;
     }
     Ok(outcome.event_hash)
 }
 
 /// Returns the configuration for a seed.
-pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
+pub fn world(seed: u64, bug: Option<InjectedBug>) -> WorldConfig {
     let draw = &mut Draw::new(seed, "dumbbell");
     let forward = hops(draw, "forward");
     let reverse = hops(draw, "reverse");
@@ -92,14 +91,7 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
     let flows = (0..count)
         .map(|number| {
             let share = slowest.map(|rate| Rate::from_bps(rate.as_bps() / count));
-            flow(
-                draw,
-                hosts::ip(seed),
-                number,
-                segments / count,
-                share,
-                plant,
-            )
+            flow(draw, hosts::ip(seed), number, segments / count, share, bug)
         })
         .collect();
     let mut world = WorldConfig {
@@ -295,11 +287,11 @@ pub fn flow(
     number: u64,
     segments: u64,
     share: Option<Rate>,
-    plant: Option<Plant>,
+    bug: Option<InjectedBug>,
 ) -> FlowConfig {
     let mut sender = host(draw, ip);
     let receiver = host(draw, ip);
-    sender.tcp.congestion = plant::control(plant, sender.tcp.congestion);
+    sender.tcp.congestion = injected_bug::control(bug, sender.tcp.congestion);
     let carried = share.map_or(u64::MAX, |rate| rate.amount_in(LONGEST).as_u64());
     let most = hosts::most_octets(&sender.tcp, &receiver.tcp, segments).min(carried);
     let octets = draw.amount(most);
@@ -396,14 +388,14 @@ struct Watch {
     arrived: [Tally; 2],
     crossed: Crossed,
     packets: u64,
-    plant: Option<Plant>,
-    trouble: Option<String>,
+    bug: Option<InjectedBug>,
+    failure: Option<String>,
     stop: Arc<AtomicBool>,
 }
 
-struct Door(Arc<Mutex<Watch>>);
+struct WatchTap(Arc<Mutex<Watch>>);
 
-impl Tap for Door {
+impl Tap for WatchTap {
     fn on_packet(&mut self, now: Instant, packet: &Packet, at_sender: bool) {
         let mut watch = self.0.lock().expect("one thread per world");
         let departs = at_sender != packet.reverse();
@@ -416,18 +408,18 @@ impl Tap for Door {
         }
     }
 
-    fn on_way(&mut self, _: Instant, packet: &Packet, link: usize) {
+    fn on_hop(&mut self, _: Instant, packet: &Packet, link: usize) {
         let mut watch = self.0.lock().expect("one thread per world");
-        if watch.plant == Some(Plant::Leak) {
-            watch.plant = None;
+        if watch.bug == Some(InjectedBug::Leak) {
+            watch.bug = None;
             return;
         }
-        watch.crossed.on_way(packet, link);
+        watch.crossed.on_hop(packet, link);
     }
 }
 
 impl Watch {
-    fn new(config: &WorldConfig, plant: Option<Plant>, stop: Arc<AtomicBool>) -> Self {
+    fn new(config: &WorldConfig, bug: Option<InjectedBug>, stop: Arc<AtomicBool>) -> Self {
         Self {
             flows: config
                 .flows
@@ -438,14 +430,14 @@ impl Watch {
             arrived: [Tally::default(); 2],
             crossed: Crossed::new(config),
             packets: 0,
-            plant,
-            trouble: None,
+            bug,
+            failure: None,
             stop,
         }
     }
 
     fn fail(&mut self, what: String) {
-        self.trouble.get_or_insert(what);
+        self.failure.get_or_insert(what);
         self.stop.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 
@@ -456,8 +448,8 @@ impl Watch {
                 "more than {PACKETS} packets: the hosts do not stop talking"
             ));
         }
-        if self.plant == Some(Plant::Uncounted) && !departs && self.packets > 20 {
-            self.plant = None;
+        if self.bug == Some(InjectedBug::Uncounted) && !departs && self.packets > 20 {
+            self.bug = None;
             return Ok(());
         }
         let tallies = if departs {
@@ -514,8 +506,8 @@ fn check_phantom(
     Ok(())
 }
 
-pub fn check_end(config: &WorldConfig, ended: Ended, outcome: &Outcome) -> Result<(), String> {
-    if ended == Ended::Finished {
+pub fn check_end(config: &WorldConfig, ended: EndReason, outcome: &Outcome) -> Result<(), String> {
+    if ended == EndReason::Finished {
         return Ok(());
     }
     let mut what = format!(
@@ -626,7 +618,7 @@ fn check_flow(
     flow: &FlowConfig,
     result: &FlowOutcome,
     outcome: &Outcome,
-    plant: Option<Plant>,
+    bug: Option<InjectedBug>,
 ) -> Result<(), String> {
     let (Some(sender), Some(receiver)) = (result.sender.connection(), result.receiver.connection())
     else {
@@ -639,7 +631,7 @@ fn check_flow(
                 connection.info()
             ));
         }
-        check_limits(name, connection, outcome.now, plant)?;
+        check_limits(name, connection, outcome.now, bug)?;
     }
     // SYN and FIN take one number each.
     let sent = sender.info().snd_nxt.saturating_sub(2);
@@ -668,13 +660,13 @@ pub fn check_limits<P: gigatcp_wire::Payload>(
     name: &str,
     connection: &Connection<P>,
     now: Instant,
-    plant: Option<Plant>,
+    bug: Option<InjectedBug>,
 ) -> Result<(), String> {
     let Some(established) = connection.established_at() else {
         return Ok(());
     };
     let times = connection.limits().all(now);
-    let total = plant::limit_times(plant, &times);
+    let total = injected_bug::limit_times(bug, &times);
     if total != now.saturating_since(established) {
         return Err(format!(
             "limits of the {name} add up to {total:?}, established for {:?}: {times:?}",

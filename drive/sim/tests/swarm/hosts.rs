@@ -5,6 +5,7 @@
 //! would hide bugs behind expected failures. The bounds are in [`value_for`].
 
 use gigatcp_events::EventMask;
+use gigatcp_sim::packet::headers;
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::profile::{EcnMode, EcnOption, RtoRule, SETTINGS, SettingValue};
 use gigatcp_tcp::{Config, Profile};
@@ -13,9 +14,6 @@ use gigatcp_wire::{IpVersion, SeqNumber};
 
 use super::audit::LEAST_MSS;
 use super::draw::Draw;
-
-/// Bytes of a TCP header without options.
-const TCP_HEADER: u32 = 20;
 
 /// Typical packet sizes.
 ///
@@ -38,7 +36,7 @@ pub fn ip(seed: u64) -> IpVersion {
 /// No link with IPv6 has an MTU below 1280.
 pub fn mss(ip: IpVersion, mtu: u16) -> u16 {
     let mtu = u32::from(mtu).max(ip.least_mtu());
-    (mtu - ip.header_len() - TCP_HEADER) as u16
+    (mtu - headers(ip)) as u16
 }
 
 /// Returns a random engine configuration.

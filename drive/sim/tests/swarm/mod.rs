@@ -14,29 +14,29 @@
 //! since establishment; hops conserve packets and bytes; and, from outside, the rules of [`audit`].
 //! Limits for survival are listed in [`hosts`] and [`dumbbell`].
 //!
-//! [`plant`] holds bugs whose injection the swarm must detect.
+//! [`injected_bug`] holds bugs whose injection the swarm must detect.
 #![allow(dead_code)]
 
 pub mod application;
 pub mod audit;
-pub mod door;
+pub mod direction;
 pub mod draw;
 pub mod dumbbell;
 pub mod hosts;
-pub mod liar;
+pub mod injected_bug;
 pub mod links;
 pub mod long;
 pub mod marking;
 pub mod marks;
-pub mod meddler;
 pub mod middlebox;
 pub mod network;
+pub mod packet_corruptor;
 pub mod pair;
-pub mod plant;
+pub mod passive_end;
 pub mod restart;
+pub mod sender_bug;
 pub mod signing;
 pub mod traffic;
-pub mod way;
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -44,7 +44,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, Once};
 use std::time::{Duration, Instant};
 
-use plant::Plant;
+use injected_bug::InjectedBug;
 
 /// Simulations of a seed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,14 +75,14 @@ pub struct Task {
 
 /// A simulation that failed.
 #[derive(Clone, Debug)]
-pub struct Trouble {
+pub struct Failure {
     /// Its seed and kind.
     pub task: Task,
     /// The finding, and the state of the simulation at that time.
     pub what: String,
 }
 
-impl Trouble {
+impl Failure {
     /// Returns the finding without the state.
     pub fn finding(&self) -> &str {
         self.what.lines().next().unwrap_or_default()
@@ -93,15 +93,15 @@ impl Trouble {
 pub type Verdict = Result<u64, String>;
 
 /// Runs one simulation once.
-pub fn run(task: Task, plant: Option<Plant>) -> Verdict {
+pub fn run(task: Task, bug: Option<InjectedBug>) -> Verdict {
     quiet_panics();
     IN_WORLD.with_borrow_mut(|place| *place = Some(String::new()));
     let verdict = catch_unwind(AssertUnwindSafe(|| match task.kind {
-        Kind::Dumbbell => dumbbell::run(task.seed, plant),
-        Kind::Network if traffic::is_drawn(task.seed) => traffic::run(task.seed, plant),
-        Kind::Network => dumbbell::run_world(&network::world(task.seed, plant), plant),
-        Kind::Pair => pair::run(task.seed, plant),
-        Kind::Restart => restart::run(task.seed, plant),
+        Kind::Dumbbell => dumbbell::run(task.seed, bug),
+        Kind::Network if traffic::is_drawn(task.seed) => traffic::run(task.seed, bug),
+        Kind::Network => dumbbell::run_world(&network::world(task.seed, bug), bug),
+        Kind::Pair => pair::run(task.seed, bug),
+        Kind::Restart => restart::run(task.seed, bug),
     }));
     let panic = IN_WORLD.with_borrow_mut(Option::take).unwrap_or_default();
     verdict.unwrap_or_else(|_| Err(format!("panic: {panic}")))
@@ -114,9 +114,9 @@ pub fn run(task: Task, plant: Option<Plant>) -> Verdict {
 pub fn check_seeds(
     first: u64,
     count: u64,
-    plant: Option<Plant>,
+    bug: Option<InjectedBug>,
     running: &[Mutex<Option<(Task, Instant)>>],
-) -> Vec<Trouble> {
+) -> Vec<Failure> {
     let tasks: Vec<Task> = (first..first.saturating_add(count))
         .flat_map(|seed| Kind::ALL.map(|kind| Task { seed, kind }))
         .collect();
@@ -130,7 +130,7 @@ pub fn check_seeds(
                 while let Some(&index) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
                     *place.lock().expect("set by one thread") =
                         Some((tasks[index], Instant::now()));
-                    let verdict = run(tasks[index], plant);
+                    let verdict = run(tasks[index], bug);
                     verdicts[index]
                         .lock()
                         .expect("worlds catch panics")
@@ -144,7 +144,7 @@ pub fn check_seeds(
     judged
         .filter_map(|(task, verdicts)| {
             let verdicts = verdicts.into_inner().expect("worlds catch panics");
-            judge(&verdicts).map(|what| Trouble { task, what })
+            judge(&verdicts).map(|what| Failure { task, what })
         })
         .collect()
 }

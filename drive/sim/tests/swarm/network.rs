@@ -15,14 +15,14 @@ use gigatcp_sim::{Observe, Outcome, Stop, Via, WorldConfig};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::draw::Draw;
-use super::plant::Plant;
+use super::injected_bug::InjectedBug;
 use super::{dumbbell, hosts, links};
 
 /// Number of links that may do more than queue and delay.
 const IMPAIRED: usize = 3;
 
 /// Returns the configuration for a seed.
-pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
+pub fn world(seed: u64, bug: Option<InjectedBug>) -> WorldConfig {
     let draw = &mut Draw::new(seed, "network");
     let nodes = draw.between(2, 12) as usize;
     let pairs = neighbors(draw, nodes);
@@ -63,7 +63,7 @@ pub fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
             _ => 3000,
         };
         let ip = hosts::ip(seed);
-        let mut flow = dumbbell::flow(draw, ip, number, segments / count, share, plant);
+        let mut flow = dumbbell::flow(draw, ip, number, segments / count, share, bug);
         flow.via = Some(via);
         if let (Stop::After(_), Some(room)) = (flow.stop, flow.sender.tcp.send_buffer) {
             // In any time a sender may fill a buffer that its profile enlarged.
@@ -222,7 +222,7 @@ impl Crossed {
     }
 
     /// Records a packet that passes from link `place` of its route to the next.
-    pub fn on_way(&mut self, packet: &Packet, place: usize) {
+    pub fn on_hop(&mut self, packet: &Packet, place: usize) {
         let route = self.route(packet);
         let (Some(&out_of), Some(&into)) = (route.get(place), route.get(place + 1)) else {
             return;

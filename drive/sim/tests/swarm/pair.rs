@@ -2,7 +2,7 @@
 //!
 //! Beyond the other simulations: data in both directions simultaneously, slow readers and closed
 //! windows, writes of any size, some of them urgent, half-closed connections, simultaneous open and
-//! close, aborts, forged segments from third parties, a listener with all features ([`Door`]), Fast
+//! close, aborts, forged segments from third parties, a listener with all features ([`PassiveEnd`]), Fast
 //! Open, keys ([`Signing`]), middleboxes that change headers and ECN fields ([`Middlebox`],
 //! [`Marking`]), and everything up to CLOSED on both sides.
 //!
@@ -20,18 +20,18 @@ use gigatcp_wire::{Flags, Segment, SeqNumber, WireWindow};
 
 use super::application::{Application, Closes};
 use super::audit::Audit;
-use super::door::Door;
+use super::direction::{self, Direction};
 use super::draw::Draw;
 use super::dumbbell::check_limits;
 use super::hosts;
-use super::liar::Liar;
+use super::injected_bug::{self, InjectedBug};
 use super::marking::Marking;
 use super::marks::{Belief, Marks};
-use super::meddler::Meddler;
 use super::middlebox::Middlebox;
-use super::plant::{self, Plant};
-use super::signing::{Seal, Signing};
-use super::way::{self, Way};
+use super::packet_corruptor::PacketCorruptor;
+use super::passive_end::PassiveEnd;
+use super::sender_bug::SenderBug;
+use super::signing::{Integrity, Signing};
 
 /// Virtual time after which a connection that has not ended has failed.
 const PATIENCE: Duration = Duration::from_secs(50_000);
@@ -67,40 +67,40 @@ struct End {
 struct Pair {
     now: Instant,
     ends: [End; 2],
-    ways: [Way; 2],
+    directions: [Direction; 2],
     audit: Audit,
-    meddler: Meddler,
+    packet_corruptor: PacketCorruptor,
     middlebox: Middlebox,
     marking: Marking,
     marks: [Marks; 2],
     /// Ends that may distrust a path that marks everything, and their trust.
     doubts: [bool; 2],
     beliefs: [Belief; 2],
-    liar: Liar,
+    sender_bug: SenderBug,
     strange: Strange,
-    door: Door,
+    passive_end: PassiveEnd,
     signing: Option<Signing>,
     /// Whether a middlebox has changed data that keys may cover.
     altered: bool,
-    plant: Option<Plant>,
+    bug: Option<InjectedBug>,
     aborts: bool,
     segments: u64,
     hash: EventHash,
 }
 
 /// Runs the connection of `seed`; returns the hash of its events.
-pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
-    let mut pair = Pair::new(seed, plant);
+pub fn run(seed: u64, bug: Option<InjectedBug>) -> Result<u64, String> {
+    let mut pair = Pair::new(seed, bug);
     let result = pair.run().and_then(|()| pair.check_end());
     result.map_err(|what| format!("{what}\n{}", pair.describe()))?;
     Ok(pair.hash.finish())
 }
 
 impl Pair {
-    fn new(seed: u64, plant: Option<Plant>) -> Self {
+    fn new(seed: u64, bug: Option<InjectedBug>) -> Self {
         let draw = &mut Draw::new(seed, "pair");
         let mut configs = [0, 1].map(|_| hosts::config(draw, hosts::ip(seed)));
-        configs[0].congestion = plant::control(plant, configs[0].congestion);
+        configs[0].congestion = injected_bug::control(bug, configs[0].congestion);
         let simultaneous = draw.chance(15);
         // One of the two must close first.
         let closes = draw.pick(&[
@@ -109,34 +109,34 @@ impl Pair {
             [Closes::AfterPeer, Closes::AfterWriting],
         ]);
         let aborts = draw.chance(5);
-        let signing = Signing::new(seed, plant);
+        let signing = Signing::new(seed, bug);
         for config in &mut configs {
-            let always = matches!(plant, Some(Plant::PhantomMark | Plant::Credulous));
+            let always = matches!(bug, Some(InjectedBug::PhantomMark | InjectedBug::Credulous));
             hosts::speak_ecn(seed, config, always);
             if signing.is_some() {
                 config.mss = config.mss.max(SIGNED_MSS);
             }
         }
-        let mut door = Door::new(
+        let mut passive_end = PassiveEnd::new(
             seed,
-            way::endpoints(hosts::ip(seed), 0),
+            direction::endpoints(hosts::ip(seed), 0),
             &mut configs[1],
             simultaneous,
         );
         if let Some(signing) = signing
             .as_ref()
-            .filter(|_| plant != Some(Plant::Unverified))
+            .filter(|_| bug != Some(InjectedBug::Unverified))
         {
-            door.require(signing.keys());
+            passive_end.require(signing.keys());
         }
-        if plant == Some(Plant::Overfull) {
-            door.narrow();
+        if bug == Some(InjectedBug::Overfull) {
+            passive_end.narrow();
         }
-        configs[0].mss = configs[0].mss.max(door.least_mss());
+        configs[0].mss = configs[0].mss.max(passive_end.least_mss());
         let offer = if simultaneous {
             None
         } else {
-            door.offer(configs[1].mss)
+            passive_end.offer(configs[1].mss)
         };
         let mut marking = Marking::new(seed);
         // Only accurate feedback allows a sender to distrust it.
@@ -147,7 +147,7 @@ impl Pair {
         let doubts = configs
             .each_ref()
             .map(|config| config.profile.ecn.ecn_doubts);
-        if plant == Some(Plant::Credulous) {
+        if bug == Some(InjectedBug::Credulous) {
             marking.mark_all();
             for config in &mut configs {
                 config.profile.ecn.ecn_doubts = false;
@@ -157,7 +157,7 @@ impl Pair {
         let middlebox = Middlebox::new(seed);
         // A cookie encodes the window scale in the timestamp.
         let confuses_windows =
-            middlebox.confuses_windows() || (door.may_bake() && middlebox.strips_stamps());
+            middlebox.confuses_windows() || (passive_end.may_bake() && middlebox.strips_stamps());
         // Windows misread by 2^14 allow a few bytes per RTT.
         let most = if confuses_windows || may_starve {
             5_000
@@ -166,7 +166,7 @@ impl Pair {
         };
         let mut totals = [(&first, &second), (&second, &first)]
             .map(|(sender, receiver)| total(draw, sender, receiver, most));
-        if door.may_bake() && closes[0] == Closes::AfterPeer {
+        if passive_end.may_bake() && closes[0] == Closes::AfterPeer {
             // Behind a cookie whose ACK was lost only the client's own data opens the connection.
             totals[0] = totals[0].max(1);
         }
@@ -176,7 +176,7 @@ impl Pair {
             let mut application = Application::new(draw, seed, number, totals);
             application.closes = closes[number];
             application.expect_inline(config.profile.segments.urgent_inline);
-            if plant == Some(Plant::MovedMark) {
+            if bug == Some(InjectedBug::MovedMark) {
                 application.set_urgent(50);
             }
             if aborts && number == 1 {
@@ -187,7 +187,7 @@ impl Pair {
                 config,
                 open_at: if opens { open_at } else { Instant::FAR_FUTURE },
                 tuple: FourTuple {
-                    endpoints: way::endpoints(hosts::ip(seed), number),
+                    endpoints: direction::endpoints(hosts::ip(seed), number),
                     local_port: 5001,
                     remote_port: 5001,
                 },
@@ -199,20 +199,20 @@ impl Pair {
         Self {
             now: Instant::ZERO,
             ends,
-            ways: [Way::new(seed, 0), Way::new(seed, 1)],
-            audit: Audit::new(confuses_windows, door.has_listener()),
-            meddler: Meddler::new(plant),
+            directions: [Direction::new(seed, 0), Direction::new(seed, 1)],
+            audit: Audit::new(confuses_windows, passive_end.has_listener()),
+            packet_corruptor: PacketCorruptor::new(bug),
             middlebox,
             marking,
             marks: Default::default(),
             doubts,
             beliefs: Default::default(),
-            liar: Liar::new(plant),
+            sender_bug: SenderBug::new(bug),
             strange: Strange::new(seed),
-            door,
+            passive_end,
             signing,
             altered: false,
-            plant,
+            bug,
             aborts,
             segments: 0,
             hash: EventHash::default(),
@@ -253,26 +253,30 @@ impl Pair {
                 connection.state() == State::Closed && connection.readable() == 0
             })
         };
-        self.ends.iter().all(closed) && self.ways.iter().all(Way::is_empty)
+        self.ends.iter().all(closed) && self.directions.iter().all(Direction::is_empty)
     }
 
     fn next(&self) -> Instant {
-        let ways = self.ways.iter().map(Way::next);
-        let ends = self.ends.iter().map(|end| end.next(self.plant));
-        let door = self.door.next(self.ends[1].connection.is_some());
-        ways.chain(ends).min().unwrap_or(door).min(door)
+        let directions = self.directions.iter().map(Direction::next);
+        let ends = self.ends.iter().map(|end| end.next(self.bug));
+        let passive_end = self.passive_end.next(self.ends[1].connection.is_some());
+        directions
+            .chain(ends)
+            .min()
+            .unwrap_or(passive_end)
+            .min(passive_end)
     }
 
     /// Returns whether the connection may end before all data is delivered.
     fn is_loose(&self) -> bool {
-        self.aborts || self.altered || self.door.may_refuse()
+        self.aborts || self.altered || self.passive_end.may_refuse()
     }
 
     fn step(&mut self) -> Result<(), String> {
         for from in 0..2 {
-            while let Some(segment) = self.ways[from].deliver(self.now)? {
+            while let Some(segment) = self.directions[from].deliver(self.now)? {
                 let segment = self.pass(from, segment);
-                for segment in self.meddler.pass(from, segment) {
+                for segment in self.packet_corruptor.pass(from, segment) {
                     self.receive(1 - from, segment)?;
                 }
             }
@@ -285,7 +289,7 @@ impl Pair {
                 self.receive(at, segment)?;
             }
             if at == 1 {
-                self.door.step(self.now)?;
+                self.passive_end.step(self.now)?;
                 self.tend_door()?;
             }
             self.act(at)?;
@@ -295,7 +299,7 @@ impl Pair {
 
     /// Returns the keys for both ends; none if that is the injected bug.
     fn keys(&self) -> Option<Signing> {
-        let told = self.plant != Some(Plant::Unverified);
+        let told = self.bug != Some(InjectedBug::Unverified);
         self.signing.clone().filter(|_| told)
     }
 
@@ -306,12 +310,12 @@ impl Pair {
     fn pass(&mut self, from: usize, segment: Segment<Bytes>) -> Segment<Bytes> {
         let arrived = self.middlebox.pass(segment.clone());
         let arrived = self.marking.pass(from, arrived);
-        let seal = match &self.signing {
+        let integrity = match &self.signing {
             Some(signing) => signing.judge(&segment, &arrived),
-            None => Seal::Whole,
+            None => Integrity::Whole,
         };
-        self.altered |= seal != Seal::Whole;
-        if seal != Seal::Broken {
+        self.altered |= integrity != Integrity::Whole;
+        if integrity != Integrity::Broken {
             self.audit.arrives(1 - from, &arrived);
         }
         arrived
@@ -320,11 +324,11 @@ impl Pair {
     /// Sends the listener's segments, and accepts its connections.
     fn tend_door(&mut self) -> Result<(), String> {
         let now = self.now;
-        while let Some(segment) = self.door.poll_transmit(now) {
+        while let Some(segment) = self.passive_end.poll_transmit(now) {
             self.depart(1, segment)?;
         }
         if self.ends[1].connection.is_none() {
-            self.ends[1].connection = self.door.accept(now)?;
+            self.ends[1].connection = self.passive_end.accept(now)?;
         }
         Ok(())
     }
@@ -350,12 +354,12 @@ impl Pair {
         } else if end.open_at == Instant::FAR_FUTURE {
             let mut replies = Vec::new();
             end.connection = self
-                .door
+                .passive_end
                 .hear(self.now, &end.config, received, &mut replies);
             for segment in replies {
-                self.ways[at].send(self.now, segment)?;
+                self.directions[at].send(self.now, segment)?;
             }
-            self.door.step(self.now)?;
+            self.passive_end.step(self.now)?;
             self.tend_door()?;
         }
         self.act(at)
@@ -369,12 +373,12 @@ impl Pair {
                 "more than {SEGMENTS} segments: they do not stop talking"
             ));
         }
-        let segment = self.liar.tell(at, segment);
+        let segment = self.sender_bug.pass(at, segment);
         self.beliefs[at].note(&segment);
         self.audit
             .departs(at, &segment)
             .map_err(|what| format!("end {at}: {what}: {segment:?}"))?;
-        self.ways[at].send(self.now, segment)
+        self.directions[at].send(self.now, segment)
     }
 
     /// Runs the application of an end, then sends all that may leave.
@@ -412,14 +416,14 @@ impl Pair {
             return Err(format!("end {at}: {unread} octets unread: {info:?}"));
         }
         let packets = connection.counters().data_segments_sent;
-        check_limits(&format!("end {at}"), connection, self.now, self.plant)?;
+        check_limits(&format!("end {at}"), connection, self.now, self.bug)?;
         self.check_ecn(at, &info, packets)
             .map_err(|what| format!("end {at} {what}"))
     }
 
     /// Checks the reaction of end `at` to marks, after it has sent `packets` packets.
     fn check_ecn(&mut self, at: usize, info: &Info, packets: u64) -> Result<(), String> {
-        if self.ways.iter().any(Way::harms_ecn) {
+        if self.directions.iter().any(Direction::harms_ecn) {
             return Ok(());
         }
         if self.marking.is_quiet(at) {
@@ -451,7 +455,7 @@ impl Pair {
         );
         let written = 1 + end.application.written + u64::from(end.application.closed);
         let waits = may_send && info.snd_una == info.snd_nxt && info.snd_nxt < written;
-        if waits && end.appointment(self.plant) > self.now + LONGEST_PAUSE {
+        if waits && end.appointment(self.bug) > self.now + LONGEST_PAUSE {
             return Err(format!("end {at} waits for nothing: {info:?}"));
         }
         Ok(())
@@ -491,12 +495,12 @@ impl Pair {
         if failure(1).is_some_and(|failure| failure != Failure::Aborted) {
             return Err(format!("the end that aborted failed: {:?}", failure(1)));
         }
-        let reliable = self.ways.iter().all(Way::is_reliable);
+        let reliable = self.directions.iter().all(Direction::is_reliable);
         for (at, end) in self.ends.iter().enumerate() {
             if let Some(connection) = &end.connection
                 && reliable
                 && !self.altered
-                && !self.door.may_refuse()
+                && !self.passive_end.may_refuse()
                 && connection.state() != State::Closed
             {
                 return Err(format!("end {at} is left in {:?}", connection.state()));
@@ -516,35 +520,35 @@ impl Pair {
         }
         text + &format!(
             "\nways {:?} {:?} {:?} {:?}\n{:?}",
-            self.ways.each_ref().map(Way::is_reliable),
+            self.directions.each_ref().map(Direction::is_reliable),
             self.middlebox,
             self.marking,
             self.signing,
-            self.door
+            self.passive_end
         )
     }
 }
 
 impl End {
     /// Returns when it acts next, packets aside.
-    fn next(&self, plant: Option<Plant>) -> Instant {
+    fn next(&self, bug: Option<InjectedBug>) -> Instant {
         let Some(connection) = &self.connection else {
             return self.open_at;
         };
-        let engine = self.appointment(plant);
+        let engine = self.appointment(bug);
         engine.min(self.application.next(connection))
     }
 
     /// Returns when the engine's timer is due.
-    fn appointment(&self, plant: Option<Plant>) -> Instant {
+    fn appointment(&self, bug: Option<InjectedBug>) -> Instant {
         let Some(connection) = &self.connection else {
             return Instant::FAR_FUTURE;
         };
         let established = connection.established_at().is_some();
         let info = connection.info();
-        let forgotten = match plant {
-            Some(Plant::LostTimer) => established,
-            Some(Plant::IdleTimer) => established && info.snd_una == info.snd_nxt,
+        let forgotten = match bug {
+            Some(InjectedBug::LostTimer) => established,
+            Some(InjectedBug::IdleTimer) => established && info.snd_una == info.snd_nxt,
             _ => false,
         };
         if forgotten {

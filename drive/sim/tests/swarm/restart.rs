@@ -3,7 +3,7 @@
 //!
 //! One of two engines is dropped silently at a random time, with its application. It restarts
 //! immediately or later: end 0 opens anew from the same port; end 1 listens, without state or
-//! behind the engine's listener ([`Door`]), whose queues and secret are then lost too. The other
+//! behind the engine's listener ([`PassiveEnd`]), whose queues and secret are then lost too. The other
 //! end's stale state must be resolved by the rules of the standard: the half-open side is reset,
 //! and a whole new connection then completes, in which no data of the old one may appear. Contents
 //! differ between incarnations, so an old byte cannot pass for a new one.
@@ -21,11 +21,11 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Flags, Segment, SeqNumber, fill_phantom, verify_phantom};
 
-use super::door::Door;
+use super::direction::{self, Direction};
 use super::draw::Draw;
 use super::hosts;
-use super::plant::Plant;
-use super::way::{self, Way};
+use super::injected_bug::InjectedBug;
+use super::passive_end::PassiveEnd;
 
 /// Virtual time by which the new connection must be over.
 const PATIENCE: Duration = Duration::from_secs(50_000);
@@ -57,13 +57,13 @@ struct End {
 struct Restart {
     now: Instant,
     ends: [End; 2],
-    ways: [Way; 2],
-    door: Door,
+    directions: [Direction; 2],
+    passive_end: PassiveEnd,
     draw: Draw,
     /// The end that restarts, and when; far future once it has.
     victim: usize,
     restart_at: Instant,
-    plant: Option<Plant>,
+    bug: Option<InjectedBug>,
     /// Contents by end and initial sequence number.
     incarnations: BTreeMap<(usize, u32), u64>,
     /// Incarnation of end 1 that offered an initial sequence number.
@@ -75,8 +75,8 @@ struct Restart {
 }
 
 /// Runs the simulation of `seed`; returns the hash of its events.
-pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
-    let mut world = Restart::new(seed, plant);
+pub fn run(seed: u64, bug: Option<InjectedBug>) -> Result<u64, String> {
+    let mut world = Restart::new(seed, bug);
     world
         .run()
         .map_err(|what| format!("{what}\n{}", world.describe()))?;
@@ -84,12 +84,12 @@ pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
 }
 
 impl Restart {
-    fn new(seed: u64, plant: Option<Plant>) -> Self {
+    fn new(seed: u64, bug: Option<InjectedBug>) -> Self {
         let mut draw = Draw::new(seed, "restart");
         let mut configs = [0, 1].map(|_| hosts::config(&mut draw, hosts::ip(seed)));
-        let endpoints = way::endpoints(hosts::ip(seed), 0);
-        let door = Door::new(seed, endpoints, &mut configs[1], false);
-        configs[0].mss = configs[0].mss.max(door.least_mss());
+        let endpoints = direction::endpoints(hosts::ip(seed), 0);
+        let passive_end = PassiveEnd::new(seed, endpoints, &mut configs[1], false);
+        configs[0].mss = configs[0].mss.max(passive_end.least_mss());
         let [first, second] = &configs;
         let most = |from, to| hosts::most_octets(from, to, 300).min(300_000);
         let totals = [most(first, second), most(second, first)].map(|most| draw.amount(most));
@@ -109,12 +109,12 @@ impl Restart {
         let mut world = Self {
             now: Instant::ZERO,
             ends,
-            ways: [Way::new(seed, 0), Way::new(seed, 1)],
-            door,
+            directions: [Direction::new(seed, 0), Direction::new(seed, 1)],
+            passive_end,
             victim: draw.between(0, 1) as usize,
             restart_at: Instant::ZERO + restart_at,
             draw,
-            plant,
+            bug,
             incarnations: BTreeMap::new(),
             lives: BTreeMap::new(),
             life: 0,
@@ -138,7 +138,7 @@ impl Restart {
         end.config.iss += far;
         end.contents = self.count * CONTENTS_APART;
         end.irs = None;
-        end.is_nameless = at == 1 && self.door.has_listener();
+        end.is_nameless = at == 1 && self.passive_end.has_listener();
         (end.written, end.read, end.closed) = (0, 0, false);
         self.count += 1;
         if !end.is_nameless {
@@ -182,10 +182,10 @@ impl Restart {
             Some(connection) => connection.poll_timeout(),
             None => end.open_at,
         });
-        let ways = self.ways.iter().map(Way::next);
-        let door = self.door.next(self.ends[1].connection.is_some());
-        let next = ends.chain(ways).min().unwrap_or(Instant::FAR_FUTURE);
-        next.min(self.restart_at).min(door)
+        let directions = self.directions.iter().map(Direction::next);
+        let passive_end = self.passive_end.next(self.ends[1].connection.is_some());
+        let next = ends.chain(directions).min().unwrap_or(Instant::FAR_FUTURE);
+        next.min(self.restart_at).min(passive_end)
     }
 
     fn step(&mut self) -> Result<(), String> {
@@ -193,12 +193,12 @@ impl Restart {
             self.restart_at = Instant::FAR_FUTURE;
             if self.victim == 1 {
                 self.life += 1;
-                self.door.forget();
+                self.passive_end.forget();
             }
             self.reincarnate(self.victim);
         }
         for from in 0..2 {
-            while let Some(segment) = self.ways[from].deliver(self.now)? {
+            while let Some(segment) = self.directions[from].deliver(self.now)? {
                 self.receive(1 - from, segment)?;
             }
         }
@@ -213,7 +213,7 @@ impl Restart {
                 None => {}
             }
             if at == 1 {
-                self.door.step(self.now)?;
+                self.passive_end.step(self.now)?;
                 self.tend_door()?;
             }
             self.act(at)?;
@@ -223,14 +223,14 @@ impl Restart {
 
     /// Sends the listener's segments, and accepts its connections.
     fn tend_door(&mut self) -> Result<(), String> {
-        while let Some(segment) = self.door.poll_transmit(self.now) {
+        while let Some(segment) = self.passive_end.poll_transmit(self.now) {
             if segment.flags.contains(Flags::SYN) {
                 self.lives.insert(segment.seq.as_u32(), self.life);
             }
             self.depart(1, segment)?;
         }
         if self.ends[1].connection.is_none() {
-            self.ends[1].connection = self.door.accept(self.now)?;
+            self.ends[1].connection = self.passive_end.accept(self.now)?;
         }
         Ok(())
     }
@@ -240,7 +240,7 @@ impl Restart {
         if self.segments > SEGMENTS {
             return Err(format!("more than {SEGMENTS} segments"));
         }
-        self.ways[at].send(self.now, segment)
+        self.directions[at].send(self.now, segment)
     }
 
     fn receive(&mut self, at: usize, segment: Segment<Bytes>) -> Result<(), String> {
@@ -263,14 +263,14 @@ impl Restart {
             }
             None if at == 1 => {
                 let mut replies = Vec::new();
-                end.connection = self
-                    .door
-                    .hear(self.now, &end.config, received, &mut replies);
+                end.connection =
+                    self.passive_end
+                        .hear(self.now, &end.config, received, &mut replies);
                 accepted = end.connection.is_some();
                 for segment in replies {
-                    self.ways[1].send(self.now, segment)?;
+                    self.directions[1].send(self.now, segment)?;
                 }
-                self.door.step(self.now)?;
+                self.passive_end.step(self.now)?;
                 self.tend_door()?;
             }
             // There is no answer: the host is still starting.
@@ -291,8 +291,8 @@ impl Restart {
         while end.written < end.total && connection.send_space() > 0 {
             let most = (end.total - end.written).min(connection.send_space());
             let mut octets = vec![0; most as usize];
-            let contents = match self.plant {
-                Some(Plant::Haunted) => end.contents % CONTENTS_APART,
+            let contents = match self.bug {
+                Some(InjectedBug::Haunted) => end.contents % CONTENTS_APART,
                 _ => end.contents,
             };
             fill_phantom(contents + end.written, &mut octets);
@@ -415,6 +415,6 @@ impl Restart {
                 );
             }
         }
-        text + &format!("\n{:?}", self.door)
+        text + &format!("\n{:?}", self.passive_end)
     }
 }

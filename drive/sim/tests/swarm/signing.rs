@@ -7,7 +7,7 @@ use gigatcp_wire::Segment;
 use gigatcp_wire::bytes::Bytes;
 
 use super::draw::Draw;
-use super::plant::Plant;
+use super::injected_bug::InjectedBug;
 
 /// Keys of a simulation.
 #[derive(Clone, Debug)]
@@ -18,7 +18,7 @@ pub struct Signing {
 
 /// State of a segment after the path, as keys see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Seal {
+pub enum Integrity {
     /// Unchanged.
     Whole,
     /// Options that the code does not cover were changed. The header length, which it covers, may
@@ -32,9 +32,9 @@ impl Signing {
     /// Returns the keys for a seed, if it has any.
     ///
     /// It always has if the injected bug is one of keys.
-    pub fn new(seed: u64, plant: Option<Plant>) -> Option<Self> {
+    pub fn new(seed: u64, bug: Option<InjectedBug>) -> Option<Self> {
         let mut draw = Draw::new(seed, "signing");
-        let is_signed = draw.chance(15) || plant == Some(Plant::Unverified);
+        let is_signed = draw.chance(15) || bug == Some(InjectedBug::Unverified);
         let algorithm = draw.pick(&[Algorithm::HmacSha1, Algorithm::Aes128Cmac]);
         let covers_options = draw.chance(70);
         let secret = draw.next().to_be_bytes();
@@ -54,7 +54,7 @@ impl Signing {
     }
 
     /// Returns the state of `arrived`, sent as `sent`. The ECN field belongs to IP.
-    pub fn judge(&self, sent: &Segment<Bytes>, arrived: &Segment<Bytes>) -> Seal {
+    pub fn judge(&self, sent: &Segment<Bytes>, arrived: &Segment<Bytes>) -> Integrity {
         let same_options = sent.options == arrived.options;
         let bare = |segment: &Segment<Bytes>| Segment {
             options: sent.options.clone(),
@@ -63,11 +63,11 @@ impl Signing {
         };
         let is_signed = arrived.options.authentication() == sent.options.authentication();
         if bare(arrived) != bare(sent) || !is_signed || (self.covers_options && !same_options) {
-            Seal::Broken
+            Integrity::Broken
         } else if same_options {
-            Seal::Whole
+            Integrity::Whole
         } else {
-            Seal::Doubtful
+            Integrity::Doubtful
         }
     }
 }

@@ -28,7 +28,7 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::IpVersion;
 
 use super::draw::Draw;
-use super::plant::{self, Plant};
+use super::injected_bug::{self, InjectedBug};
 use super::{dumbbell, hosts, network};
 
 /// Maximum of segments in the larger direction: applications need many RTTs.
@@ -40,12 +40,12 @@ pub fn is_drawn(seed: u64) -> bool {
 }
 
 /// Builds and runs the simulation of `seed`; returns the hash of its events.
-pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
-    let config = world(seed, plant);
+pub fn run(seed: u64, bug: Option<InjectedBug>) -> Result<u64, String> {
+    let config = world(seed, bug);
     let mut world = World::new(config.clone()).map_err(|error| error.to_string())?;
     let stop = Arc::new(AtomicBool::new(false));
     let departed = Arc::new(Mutex::new(Tally::default()));
-    world.set_tap(Box::new(Door {
+    world.set_tap(Box::new(WatchTap {
         departed: Arc::clone(&departed),
         stop: Arc::clone(&stop),
     }));
@@ -58,7 +58,7 @@ pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
     check_links(&config, &outcome, departed.packets)?;
     for flow in &outcome.flows {
         let configured = &config.flows[flow.flow];
-        check_flow(configured, flow, &outcome, plant)
+        check_flow(configured, flow, &outcome, bug)
             .map_err(|what| format!("{}: {what}", configured.name))?;
     }
     check_others(&config, &outcome)?;
@@ -66,10 +66,10 @@ pub fn run(seed: u64, plant: Option<Plant>) -> Result<u64, String> {
 }
 
 /// Returns the configuration for a seed.
-fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
+fn world(seed: u64, bug: Option<InjectedBug>) -> WorldConfig {
     let draw = &mut Draw::new(seed, "traffic");
     let ip = hosts::ip(seed);
-    let mut world = network::world(seed, plant);
+    let mut world = network::world(seed, bug);
     elements(draw, &mut world, ip);
     world.hosts = (0..2).map(|_| dumbbell::host(draw, ip)).collect();
     let budgets: Vec<u64> = world.flows.iter().map(budget).collect();
@@ -80,7 +80,7 @@ fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
         }
         if matches!(flow.stop, Stop::Bytes(_)) && draw.chance(80) {
             let application = read(&application(draw, *budget)).expect("a known application");
-            flow.application = Some(plant::application(plant, application));
+            flow.application = Some(injected_bug::application(bug, application));
         }
     }
     let first = world.flows[0].clone();
@@ -90,7 +90,7 @@ fn world(seed: u64, plant: Option<Plant>) -> WorldConfig {
     if draw.chance(40) {
         world.datagrams = vec![datagrams(draw, first)];
     }
-    plant::links(plant, &mut world.links);
+    injected_bug::links(bug, &mut world.links);
     world
 }
 
@@ -229,12 +229,12 @@ fn any<'a>(draw: &mut Draw, links: &'a mut [HopConfig]) -> &'a mut HopConfig {
 }
 
 /// Counts segments that leave hosts, as wire packets.
-struct Door {
+struct WatchTap {
     departed: Arc<Mutex<Tally>>,
     stop: Arc<AtomicBool>,
 }
 
-impl Tap for Door {
+impl Tap for WatchTap {
     fn on_packet(&mut self, _: Instant, packet: &Packet, at_sender: bool) {
         if at_sender == packet.reverse() {
             return;
@@ -272,14 +272,14 @@ fn check_flow(
     flow: &FlowConfig,
     result: &FlowOutcome,
     outcome: &Outcome,
-    plant: Option<Plant>,
+    bug: Option<InjectedBug>,
 ) -> Result<(), String> {
     for end in [&result.sender, &result.receiver] {
         let connection = end.connection().ok_or("finished without a connection")?;
         if let Some(failure) = connection.failure() {
             return Err(format!("failed: {failure:?}, {:?}", connection.info()));
         }
-        dumbbell::check_limits("connection", connection, outcome.now, plant)?;
+        dumbbell::check_limits("connection", connection, outcome.now, bug)?;
     }
     let [sender, receiver] = [&result.sender, &result.receiver].map(|end| end.report(outcome.now));
     if sender.written != receiver.read || receiver.written != sender.read {

@@ -13,9 +13,9 @@ use clap_complete::engine::ArgValueCompleter;
 use gigatcp_plan::{Flow, Plan};
 use gigatcp_record::{RunRecord, SCHEMA, SeriesRecord};
 use gigatcp_report::{Published, Report};
-use gigatcp_run::further::{self, Wanted};
+use gigatcp_run::further::{self, Repetition};
 use gigatcp_run::run::RunError;
-use gigatcp_run::store::{self, Folder, StoreError};
+use gigatcp_run::store::{self, ResultDirectory, StoreError};
 use gigatcp_run::{Backend, Job, Progress};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
@@ -211,7 +211,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.capture {
         job.captures = Some(folder.path().to_path_buf());
     }
-    job.judge = arguments.capture || arguments.why;
+    job.diagnose = arguments.capture || arguments.why;
 
     let started = Instant::now();
     let progress = Progress::of(&job);
@@ -258,7 +258,7 @@ fn store_all(
     arguments: &Arguments,
     report: &Report<'_>,
     named: &BTreeMap<String, String>,
-    mut folder: Folder,
+    mut folder: ResultDirectory,
     interrupt: &Interrupt,
 ) -> Result<PathBuf, Failure> {
     let record = report.run;
@@ -273,7 +273,7 @@ fn store_all(
 }
 
 /// Stores the files that the plan named next to the record, which contains the plan.
-fn store_named(folder: &Folder, named: &BTreeMap<String, String>) -> Result<(), Failure> {
+fn store_named(folder: &ResultDirectory, named: &BTreeMap<String, String>) -> Result<(), Failure> {
     named.iter().try_for_each(|(name, content)| {
         let name = Path::new(name).file_name().unwrap_or_default();
         let stored = folder.write(&name.to_string_lossy(), content.as_bytes());
@@ -302,7 +302,7 @@ fn job(arguments: &Arguments, mut plan: Plan) -> Result<Job, Failure> {
         seed: arguments.seed.unwrap_or(plan.seed),
         repeat,
         captures: None,
-        judge: false,
+        diagnose: false,
         plan,
     })
 }
@@ -368,15 +368,15 @@ fn begin(
     name: &str,
     hash: &str,
     interrupt: &Interrupt,
-) -> Result<Folder, Failure> {
+) -> Result<ResultDirectory, Failure> {
     let make = || {
-        Folder::begin(&arguments.out, name, hash).map_err(|error| {
+        ResultDirectory::begin(&arguments.out, name, hash).map_err(|error| {
             unwritable(&error)
                 .effect("nothing was stored: results have no place")
                 .hint("name a writable directory, as in `--out /tmp/runs`")
         })
     };
-    let folder = interrupt.making(make, Folder::path)?;
+    let folder = interrupt.making(make, ResultDirectory::path)?;
     for left in folder.removed() {
         output::warn(&format!(
             "removed {}, which a run that was killed had left half made",
@@ -418,7 +418,7 @@ fn execute_further(
     interrupt: &Interrupt,
     series: &mut [SeriesRecord],
 ) -> Result<(), Failure> {
-    let wanted = further::wanted(job, series, progress);
+    let wanted = further::repetitions(job, series, progress);
     if wanted.is_empty() || interrupt.signal().is_some() {
         return Ok(());
     }
@@ -432,8 +432,8 @@ fn execute_further(
     })
 }
 
-/// Explains why series run with further seeds.
-fn why_further(wanted: &[Wanted<'_>]) -> String {
+/// Says why series are run with further seeds.
+fn why_further(wanted: &[Repetition<'_>]) -> String {
     let events = wanted.iter().map(|one| one.why.loss_events).min();
     let events = output::counted(events.unwrap_or(0), "loss event");
     let who = match wanted {
@@ -546,9 +546,9 @@ fn say_end(record: &RunRecord, wanted: usize, started: Instant, signal: Option<S
     ));
 }
 
-/// Moves the captures to another directory. So a partial result does not replace a complete one of
-/// the same plan and seed.
-fn hand_over(from: &Folder, to: &Folder) -> Result<(), Failure> {
+/// Moves the captures to a directory of another name: a partial result must not replace a complete
+/// one of the same plan and seed.
+fn hand_over(from: &ResultDirectory, to: &ResultDirectory) -> Result<(), Failure> {
     let moved = fs::read_dir(from.path()).and_then(|entries| {
         for entry in entries {
             let entry = entry?;
@@ -564,7 +564,11 @@ const UNSTORED: &str =
     "results were printed and not stored; an earlier result in that place is still there";
 
 /// Writes record and page, and gives the directory its final name.
-fn store(folder: Folder, report: &Report<'_>, interrupt: &Interrupt) -> Result<PathBuf, Failure> {
+fn store(
+    folder: ResultDirectory,
+    report: &Report<'_>,
+    interrupt: &Interrupt,
+) -> Result<PathBuf, Failure> {
     let stored = folder
         .write_record(report.run)
         .and_then(|()| folder.write("report.html", report.html().as_bytes()))

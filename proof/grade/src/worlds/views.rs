@@ -93,7 +93,7 @@ impl Tap for Shared {
         self.write(usize::from(!at_sender), now, packet);
     }
 
-    fn on_way(&mut self, now: Instant, packet: &Packet, hop: usize) {
+    fn on_hop(&mut self, now: Instant, packet: &Packet, hop: usize) {
         // Between the bottleneck and the far side, from the sender's view.
         if hop == usize::from(!packet.reverse()) {
             self.write(2, now, packet);

@@ -10,9 +10,7 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_why::counters::Reading;
 
 use crate::View;
-
-/// `TCP_INFINITE_SSTHRESH`.
-const NO_SSTHRESH: u64 = 0x7fff_ffff;
+use crate::view::NO_SSTHRESH;
 
 /// Bits of `tcpi_options`.
 const TIMESTAMPS: u64 = 1;

@@ -1,7 +1,7 @@
 //! Runs a whole test as nuttcp's client.
 
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream, UdpSocket};
+use std::net::{Shutdown, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -19,27 +19,22 @@ use super::super::counters::Role;
 use super::super::options;
 use super::super::outcome::{Outcome, TestError};
 use super::super::request::{self, Request};
-use super::super::stream::Socket;
+use super::super::socket::Socket;
 use super::super::traffic::{Ends, Progress, Traffic};
-use super::super::wire::{Arrival, Wire};
+use super::super::wire::{Arrival, QUEUED_AFTER, READ, STEP, Wire, next_wake};
 use super::figures;
 use super::link::Link;
 use super::requested;
 use super::transfer::{Transfer, TransferChange, port_of};
+use crate::system::any_address;
 use crate::system::fd::AsFd;
-use crate::system::poll::{self, Interest};
-
-/// Maximum wait of the loop, which bounds the delay of a stop.
-const STEP: Duration = Duration::from_millis(50);
+use crate::system::poll;
 
 /// Maximum wait for the first datagram of a sending server.
 const FIRST_DATAGRAM: Duration = Duration::from_secs(10);
 
-/// Time without an answer after which a client counts as queued.
-const QUEUED_AFTER: Duration = Duration::from_millis(500);
-
 /// Maximum of bytes kept of a server's text.
-const MAX_SAID: usize = 64 << 10;
+const MAX_SERVER_TEXT: usize = 64 << 10;
 
 /// Runs a test.
 pub(in super::super) fn run(
@@ -72,14 +67,14 @@ struct Test<'a> {
     transfer: Option<Transfer>,
     /// Amount in the server's lines.
     amount: Option<Amount>,
-    said: Vec<u8>,
+    server_text: Vec<u8>,
     peer: Option<Results>,
     brief: Option<Box<Brief>>,
     is_closed: bool,
-    has_told_queue: bool,
+    has_reported_queue: bool,
     has_finished: bool,
     begun_at: Instant,
-    heard_at: Instant,
+    received_at: Instant,
 }
 
 impl<'a> Test<'a> {
@@ -96,14 +91,14 @@ impl<'a> Test<'a> {
             block,
             transfer: None,
             amount: None,
-            said: Vec::new(),
+            server_text: Vec::new(),
             peer: None,
             brief: None,
             is_closed: false,
-            has_told_queue: false,
+            has_reported_queue: false,
             has_finished: false,
             begun_at: Instant::now(),
-            heard_at: Instant::now(),
+            received_at: Instant::now(),
         })
     }
 
@@ -151,15 +146,15 @@ impl<'a> Test<'a> {
             Event::Finished(brief) => {
                 if let Some(transfer) = &self.transfer {
                     let wants = self.request.parameters.get_server_output;
-                    let said = String::from_utf8_lossy(&self.said);
+                    let text = String::from_utf8_lossy(&self.server_text);
                     let is_line = |line: &&str| line.starts_with("nuttcp-");
-                    let said: String = said.lines().filter(is_line).collect::<Vec<_>>().join("\n");
-                    let said = wants.then_some(said);
+                    let text: String = text.lines().filter(is_line).collect::<Vec<_>>().join("\n");
+                    let text = wants.then_some(text);
                     let results = figures::results(
                         transfer,
                         &brief,
                         self.amount,
-                        said,
+                        text,
                         self.client.private(),
                     );
                     self.peer = Some(results);
@@ -192,53 +187,45 @@ impl<'a> Test<'a> {
 
     /// Waits for the next event: data from the server, or a timeout.
     fn step(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
-        let now = Instant::now();
         let due = self.transfer.as_ref().and_then(Transfer::poll_timeout);
-        let until = due.map_or(now + STEP, |due| due.min(now + STEP));
         let link = self.transfer.as_ref().map(|transfer| transfer.link.clone());
-        self.receive(until, link.as_deref());
+        self.receive(due, link.as_deref());
         if let Some(link) = &link {
             link.event_fd.clear();
         }
         let now = Instant::now();
         let is_waiting = self.transfer.is_none() && now > self.begun_at + QUEUED_AFTER;
-        if is_waiting && !self.has_told_queue {
-            self.has_told_queue = true;
+        if is_waiting && !self.has_reported_queue {
+            self.has_reported_queue = true;
             report(Progress::Queued);
         }
         if self.transfer.is_some() {
-            self.look(report)?;
+            self.sample(report)?;
         }
         Ok(())
     }
 
-    fn receive(&mut self, until: Instant, link: Option<&Link>) {
+    fn receive(&mut self, due: Option<Instant>, link: Option<&Link>) {
+        let waker = link.map(|link| link.event_fd.as_fd());
         if self.is_closed {
-            let wait = until.saturating_duration_since(Instant::now());
-            match link {
-                Some(link) => {
-                    let interest = Interest {
-                        read: true,
-                        write: false,
-                    };
-                    let _ = poll::wait([(link.event_fd.as_fd(), interest)], Some(wait));
-                }
+            let wait = next_wake(due).saturating_duration_since(Instant::now());
+            match waker {
+                Some(waker) => drop(poll::wait([(waker, READ)], Some(wait))),
                 None => std::thread::sleep(wait),
             }
             return;
         }
-        match self
-            .wire
-            .receive(until, link.map(|link| link.event_fd.as_fd()))
-        {
-            Ok(Arrival::Bytes(bytes)) => {
-                self.heard_at = Instant::now();
-                let room = MAX_SAID.saturating_sub(self.said.len()).min(bytes.len());
-                self.said.extend(&bytes[..room]);
+        match self.wire.receive(due, waker) {
+            Arrival::Bytes(bytes) => {
+                self.received_at = Instant::now();
+                let room = MAX_SERVER_TEXT
+                    .saturating_sub(self.server_text.len())
+                    .min(bytes.len());
+                self.server_text.extend(&bytes[..room]);
                 self.client.handle_bytes(&bytes);
             }
-            Ok(Arrival::Nothing) => {}
-            Ok(Arrival::Closed) | Err(_) => {
+            Arrival::Nothing => {}
+            Arrival::Closed => {
                 self.is_closed = true;
                 self.client.handle_closed();
             }
@@ -246,12 +233,12 @@ impl<'a> Test<'a> {
     }
 
     /// Samples the streams.
-    fn look(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
+    fn sample(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
         let Some(transfer) = &mut self.transfer else {
             return Ok(());
         };
         let now = Instant::now();
-        while let Some(found) = transfer.look(now, report) {
+        while let Some(found) = transfer.poll_change(now, report) {
             if found == TransferChange::Begun {
                 let begun = outcome(self.request, transfer, self.control_mss);
                 report(Progress::Started(&begun));
@@ -274,13 +261,13 @@ impl<'a> Test<'a> {
         };
         if transfer
             .idle(now)
-            .min(now.saturating_duration_since(self.heard_at))
+            .min(now.saturating_duration_since(self.received_at))
             > timeout
         {
             transfer.end(report);
             return Err(TestError::Silent { timeout });
         }
-        if transfer.is_told() && !self.has_finished {
+        if transfer.is_peer_notified() && !self.has_finished {
             self.has_finished = true;
             self.client.finished(figures::totals(transfer));
         }
@@ -387,11 +374,8 @@ impl<'a> Test<'a> {
 
     /// Waits for the first datagram of a sending server, whose source port is unknown.
     fn udp_from(&self, server: SocketAddr, stops: &dyn Fn() -> bool) -> io::Result<UdpSocket> {
-        let any = match server {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let at = SocketAddr::new(self.request.bind.unwrap_or(any), server.port());
+        let from = self.request.bind.unwrap_or_else(|| any_address(server));
+        let at = SocketAddr::new(from, server.port());
         let domain = Domain::for_address(server);
         let socket = options::socket(domain, &self.request.parameters)?;
         if let Some(device) = &self.request.bind_dev {
@@ -417,20 +401,16 @@ impl<'a> Test<'a> {
     }
 }
 
-/// Connects to the server, with the options of a control connection.
+/// Connects to the server.
 fn connect(request: &Request) -> Result<(Wire, SocketAddr), TestError> {
-    let (stream, server) = control_connection(request)?;
-    let failed = |cause| TestError::Socket {
+    let (wire, server) = control_connection(request)?;
+    // A byte of urgent data ends the data; it stays in line.
+    let inline = SockRef::from(wire.stream()).set_out_of_band_inline(true);
+    inline.map_err(|cause| TestError::Socket {
         action: "set up the control connection".into(),
         cause,
-    };
-    let socket = SockRef::from(&stream);
-    options::apply_to_control(socket).map_err(failed)?;
-    // A byte of urgent data ends the data; it stays in line.
-    SockRef::from(&stream)
-        .set_out_of_band_inline(true)
-        .map_err(failed)?;
-    Ok((Wire::new(stream).map_err(failed)?, server))
+    })?;
+    Ok((wire, server))
 }
 
 fn outcome(request: &Request, transfer: &Transfer, control_mss: u32) -> Outcome {

@@ -55,12 +55,16 @@ fn retransmissions(parts: &[&StreamInterval]) -> Option<Retransmissions> {
     Some(Retransmissions {
         count: by_stream.iter().sum(),
         host_wide: false,
-        by_stream: if by_stream.len() > 1 {
-            by_stream
-        } else {
-            Vec::new()
-        },
+        by_stream: unless_single(by_stream),
     })
+}
+
+/// Returns the figures per stream if there are several.
+fn unless_single(by_stream: Vec<u32>) -> Vec<u32> {
+    match by_stream[..] {
+        [_] => Vec::new(),
+        _ => by_stream,
+    }
 }
 
 fn window(parts: &[&StreamInterval], role: Role) -> Option<CongestionWindow> {
@@ -69,11 +73,7 @@ fn window(parts: &[&StreamInterval], role: Role) -> Option<CongestionWindow> {
     let by_stream = by_stream.filter(|all| role == Role::Sender && !all.is_empty())?;
     Some(CongestionWindow {
         kib: by_stream.iter().sum(),
-        by_stream: if by_stream.len() > 1 {
-            by_stream
-        } else {
-            Vec::new()
-        },
+        by_stream: unless_single(by_stream),
     })
 }
 
@@ -85,18 +85,10 @@ pub fn brief(outcome: &Outcome, role: Role) -> Brief {
     if let Some(brief) = &outcome.brief {
         return (**brief).clone();
     }
-    let own: Vec<&StreamInterval> = outcome
-        .streams
-        .iter()
-        .filter(|stream| stream.role == role)
-        .map(|stream| &stream.total)
-        .collect();
-    let theirs: Option<Vec<&StreamResults>> = outcome
-        .streams
-        .iter()
-        .filter(|stream| stream.role == role)
-        .map(|stream| outcome.peer_of(stream))
-        .collect();
+    let streams = || outcome.streams.iter().filter(|stream| stream.role == role);
+    let own: Vec<&StreamInterval> = streams().map(|stream| &stream.total).collect();
+    let theirs: Option<Vec<&StreamResults>> =
+        streams().map(|stream| outcome.peer_of(stream)).collect();
     let their_end = theirs
         .iter()
         .flatten()
@@ -152,7 +144,7 @@ pub(super) fn totals(transfer: &Transfer) -> Totals {
     let streams = traffic.outcomes();
     let parts: Vec<&StreamInterval> = streams.iter().map(|stream| &stream.total).collect();
     let duration = transfer.duration();
-    let cpu = traffic.cpu();
+    let cpu = traffic.cpu;
     let share =
         |percent: f64| units::Duration::from_secs_f64(duration.as_secs_f64() * percent / 100.0);
     let mut totals = Totals {
@@ -208,32 +200,31 @@ pub(super) fn connected(traffic: &Traffic, rtt: Option<Duration>) -> Connected {
 pub(super) fn results(
     transfer: &Transfer,
     brief: &Brief,
-    said: Option<Amount>,
+    reported: Option<Amount>,
     server_output: Option<String>,
     private: &str,
 ) -> Results {
     let streams = transfer.traffic.outcomes();
     let own: Vec<u64> = streams.iter().map(|stream| stream.total.bytes).collect();
     let is_sender = transfer.role == Role::Sender;
-    let said = said.map(|said| said.refined(Bytes::new(own.iter().sum())));
-    let told = match (is_sender, brief.transmitted, said) {
-        (true, ..) => brief.received.bytes,
-        (false, Some(sent), _) => sent,
-        (false, None, Some(said)) => said.bytes,
-        (false, None, None) => brief.received.bytes,
+    let reported = reported.map(|amount| amount.refined(Bytes::new(own.iter().sum())));
+    let bytes = match (brief.transmitted, reported) {
+        (Some(sent), _) if !is_sender => sent,
+        (None, Some(reported)) if !is_sender => reported.bytes,
+        _ => brief.received.bytes,
     };
     let end = match is_sender {
         true => seconds(brief.received),
-        false => seconds(said.unwrap_or(brief.received)),
+        false => seconds(reported.unwrap_or(brief.received)),
     };
     let (lost, sent) = brief.loss.and_then(|loss| loss.counts).unwrap_or((0, 0));
     let retransmits = brief.retransmissions.as_ref().filter(|_| !is_sender);
     let retransmits = retransmits.filter(|of| !of.host_wide);
-    let told = match transfer.link.parameters.udp {
-        true => whole(told.as_u64(), transfer.link.parameters.buffer_bytes.into()),
-        false => told.as_u64(),
+    let bytes = match transfer.link.parameters.udp {
+        true => whole(bytes.as_u64(), transfer.link.parameters.buffer_bytes.into()),
+        false => bytes.as_u64(),
     };
-    let split = split(told, &own);
+    let split = split(bytes, &own);
     let of = |(index, bytes): (usize, u64)| StreamResults {
         id: streams[index].id,
         bytes,

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use gigatcp_app::datagrams::{Source, SourceConfig};
@@ -16,21 +16,18 @@ use gigatcp_units::{self as units, Rate};
 use super::super::counters::UdpCounts;
 use super::super::counters::{Counters, Role};
 use super::super::offload::BatchSender;
-use super::super::stream::{Shared, Socket};
-use super::super::tcp;
+use super::super::shared::Shared;
+use super::super::socket::Socket;
+use super::super::udp::now;
+use super::super::{tcp, udp};
 use super::turns::Turns;
 use crate::View;
+use crate::system::lock;
 use crate::system::poll::EventFd;
 use crate::system::{clock, datagrams};
 
 /// Interval between readings of a sender's retransmissions, which its buffers carry.
 const STAMP_STEP: Duration = Duration::from_millis(10);
-
-/// Maximum wait of a thread between checks of the switch.
-const MAX_WAIT: Duration = Duration::from_millis(100);
-
-/// Minimum buffer for a datagram whose size the peer chose.
-const MIN_PLACE: usize = 2048;
 
 /// Window of a peer that has not sent one.
 const NO_WINDOW: u32 = u32::MAX;
@@ -75,9 +72,7 @@ impl Link {
 
     /// Returns the counts of a receiver of datagrams.
     pub(super) fn datagrams(&self) -> MutexGuard<'_, Receiver> {
-        self.datagrams
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.datagrams)
     }
 
     /// Returns retransmissions, and congestion window in KiB, from the sender's buffers.
@@ -262,9 +257,8 @@ impl Link {
                 sender.send(&batch[..count * size])?;
                 calls += count as u64;
             }
-            let left = source.poll_timeout().saturating_since(now());
-            if !left.is_zero() && !is_done {
-                std::thread::sleep(Duration::from_nanos(left.as_nanos()).min(MAX_WAIT));
+            if !is_done {
+                udp::sleep_until_due(&source);
             }
         }
         self.calls.fetch_add(calls, Ordering::AcqRel);
@@ -278,20 +272,13 @@ impl Link {
         counters: &Counters,
         shared: &Shared,
     ) -> io::Result<()> {
-        socket.set_read_timeout(Some(MAX_WAIT))?;
-        datagrams::report_drops(socket)?;
-        let size = shared.block.max(MIN_PLACE);
+        udp::prepare_receiver(socket)?;
+        let size = shared.block.max(udp::MIN_PLACE);
         let mut buffer = vec![0; size * datagrams::MAX_BATCH];
         let (mut drops, mut calls, mut is_finished) = (0, 0_u64, false);
         while !is_finished && !shared.switch.is_stopped() {
-            let received = match datagrams::receive(socket, &mut buffer, size) {
-                Ok(received) => received,
-                Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {
-                        continue;
-                    }
-                    _ => return Err(error),
-                },
+            let Some(received) = udp::receive_batch(socket, &mut buffer, size)? else {
+                continue;
             };
             let (arrived_at, clock) = (now(), realtime());
             let mut bytes = 0;
@@ -308,7 +295,7 @@ impl Link {
             let counts = udp_counts(&receiver, shared.block as u64, drops);
             let received = counts.report.received;
             counters.datagrams.store(received, Ordering::Release);
-            *counters.udp.lock().unwrap_or_else(PoisonError::into_inner) = counts;
+            *lock(&counters.udp) = counts;
             is_finished = receiver.is_finished();
             if was_receiving != receiver.is_receiving() {
                 self.event_fd.wake();
@@ -341,11 +328,6 @@ fn udp_counts(receiver: &Receiver, datagram: u64, drops: u64) -> UdpCounts {
     let jitter = total.jitter.mean_ns.unwrap_or(0).max(0).unsigned_abs();
     counts.report.jitter = units::Duration::from_nanos(jitter);
     counts
-}
-
-/// Returns the time of the monotonic clock.
-pub(super) fn now() -> units::Instant {
-    units::Instant::from_nanos(clock::monotonic().unsigned_abs())
 }
 
 /// Returns the time since 1970.

@@ -7,9 +7,9 @@
 //! | `transfer.rs` | a transfer from its first marker to its last, at either end |
 //! | `figures.rs` | conversion of results to and from nuttcp's lines |
 //! | `client.rs` | a whole test as client |
-//! | `session.rs` | one test of a server |
+//! | `session.rs`, `served.rs` | one test of a server, and its client |
 //! | `ports.rs` | a server's data ports, which many tests share |
-//! | `foreign.rs` | requests without data: traceroute, third parties |
+//! | `without_data.rs` | requests without data: traceroute, third parties |
 //!
 //! Streams are counted, read and explained as those of iperf3's protocol. Of a stock peer only its
 //! lines are known: the sum over its streams, without figures of its sockets. A server of this
@@ -17,12 +17,13 @@
 
 pub(super) mod client;
 mod figures;
-pub(super) mod foreign;
-mod link;
+pub(super) mod link;
 pub(super) mod ports;
+pub(super) mod served;
 pub(super) mod session;
 mod transfer;
 mod turns;
+mod without_data;
 
 use std::time::Duration;
 
@@ -33,7 +34,6 @@ use gigatcp_units as units;
 
 use super::request::Request;
 pub use figures::{brief, interval};
-pub(super) use link::Link;
 
 /// Default interval of a UDP test.
 ///

@@ -10,8 +10,7 @@ use std::ops::Range;
 
 use gigatcp_protocol::nuttcp::Parameters;
 
-use super::super::server::{listen, udp_socket};
-
+use super::super::listening::{listen, udp_socket};
 use crate::system::fd::{AsFd, BorrowedFd};
 
 /// A TCP or UDP port.
@@ -74,11 +73,11 @@ impl DataPorts {
                 }),
                 false => listen(at).map(Opened::Tcp),
             };
-            let said = |error: io::Error| {
+            let failed = |error: io::Error| {
                 let kind = error.kind();
                 io::Error::new(kind, format!("data port {number}: {error}"))
             };
-            self.opened.insert(port, opened.map_err(said)?);
+            self.opened.insert(port, opened.map_err(failed)?);
         }
         Ok(())
     }

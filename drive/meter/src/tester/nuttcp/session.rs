@@ -5,47 +5,29 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gigatcp_protocol::iperf3::Cookie;
-use gigatcp_protocol::nuttcp::greeting::Agreed;
 use gigatcp_protocol::nuttcp::output::interval::{Interval as Line, Total};
 use gigatcp_protocol::nuttcp::output::{Amount, CongestionWindow, Loss, Retransmissions};
 use gigatcp_protocol::nuttcp::server::Event;
-use gigatcp_protocol::nuttcp::{ACCEPT_TIMEOUT, CONNECT_PAUSE, Output, Parameters, Server, Side};
+use gigatcp_protocol::nuttcp::{ACCEPT_TIMEOUT, CONNECT_PAUSE, Output, Side};
 use gigatcp_units::{self as units, Bytes};
 use socket2::{Domain, SockRef};
 
 use super::super::counters::Role;
 use super::super::outcome::{Interval, Outcome};
-use super::super::session::{Ended, Mailbox};
-use super::super::stream::Socket;
+use super::super::session::Ended;
+use super::super::socket::Socket;
 use super::super::traffic::{Ends, Progress, Traffic};
-use super::super::wire::{Arrival, Wire};
+use super::super::wire::Arrival;
 use super::super::{options, request};
 use super::link::Link;
 use super::ports;
+use super::served::Served;
 use super::transfer::{Transfer, TransferChange, port_of};
-use super::{figures, foreign};
-
+use super::{figures, without_data};
 use crate::system::fd::AsFd;
-
-/// Maximum wait of the loop, which bounds the delay of a stop.
-const STEP: Duration = Duration::from_millis(50);
 
 /// Maximum time without data: of UDP, where the sender does not notice, and of TCP.
 const IDLE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(60)];
-
-/// A client with its test.
-#[derive(Debug)]
-pub(in super::super) struct Served {
-    pub(in super::super) server: Server,
-    pub(in super::super) wire: Wire,
-    pub(in super::super) peer: SocketAddr,
-    pub(in super::super) cookie: Cookie,
-    pub(in super::super) wanted: Parameters,
-    pub(in super::super) agreed: Agreed,
-    pub(in super::super) mailbox: Arc<Mailbox>,
-    pub(in super::super) port: u16,
-}
 
 /// Runs a test to its end. `opened` is called once the data connections exist.
 pub(in super::super) fn serve(
@@ -57,18 +39,18 @@ pub(in super::super) fn serve(
 ) -> Ended {
     served.server.accept();
     if !served.wanted.has_data() {
-        return foreign::serve(&mut served, stops);
+        return without_data::serve(&mut served, stops);
     }
     let mut transfer = match transfer(&served, interval) {
         Ok(transfer) => transfer,
-        Err(error) => return without_data(error.to_string()),
+        Err(error) => return Ended::without_data(error.to_string()),
     };
     let mut reporter = Reporter::default();
     let streams = streams(&mut served, stops);
     opened();
     let streams = streams.and_then(|streams| transfer.open(streams));
     if let Err(error) = streams {
-        return without_data(error.to_string());
+        return Ended::without_data(error.to_string());
     }
     let connected = figures::connected(&transfer.traffic, None);
     served.server.streams_connected(&connected);
@@ -86,7 +68,7 @@ pub(in super::super) fn serve(
                     break 'test finish(&mut served, &transfer, end);
                 }
                 Output::Event(Event::Requested(..)) | Output::ShutdownWrite => {}
-                output => send(&mut served.wire, &output),
+                output => served.send(&output),
             }
         }
         if stops() {
@@ -113,43 +95,20 @@ pub(in super::super) fn serve(
     }
 }
 
-/// Returns the result of a test that ended before data flowed.
-pub(super) fn without_data(end: String) -> Ended {
-    Ended { outcome: None, end }
-}
-
 /// Sends the results to the client, whatever else it requested.
 fn finish(served: &mut Served, transfer: &Transfer, end: &str) -> String {
-    tell(served, transfer);
-    flush(served);
+    queue_results(served, transfer);
+    served.flush();
     end.to_owned()
 }
 
 /// Queues the results, and to a client of this project the readings.
-fn tell(served: &mut Served, transfer: &Transfer) {
+fn queue_results(served: &mut Served, transfer: &Transfer) {
     if served.wanted.private {
         let samples = transfer.traffic.samples().to_json();
         served.server.private(&samples.to_string());
     }
     served.server.finished(&figures::totals(transfer));
-}
-
-/// Sends all queued output.
-pub(super) fn flush(served: &mut Served) {
-    while let Some(output) = served.server.poll_output() {
-        send(&mut served.wire, &output);
-    }
-}
-
-/// Sends an output. The next read shows whether the client still exists.
-fn send(wire: &mut Wire, output: &Output<Event>) {
-    match output {
-        Output::Send(bytes) => drop(wire.send(bytes)),
-        Output::SendUrgent(byte) => {
-            drop(SockRef::from(wire.stream()).send_out_of_band(&[*byte]));
-        }
-        _ => {}
-    }
 }
 
 /// Returns the transfer that the client requests, without streams.
@@ -173,7 +132,7 @@ fn transfer(served: &Served, interval: Option<Duration>) -> io::Result<Transfer>
 /// Returns the data streams: from the thread that accepts them, or opened from here.
 fn streams(served: &mut Served, stops: &dyn Fn() -> bool) -> io::Result<Vec<Socket>> {
     let deadline = Instant::now() + Duration::from_nanos(ACCEPT_TIMEOUT.as_nanos());
-    flush(served);
+    served.flush();
     let count = usize::from(served.wanted.streams);
     if ports::awaited(&served.wanted).is_none() {
         let open = |place| open(served, place, deadline, stops);
@@ -183,9 +142,8 @@ fn streams(served: &mut Served, stops: &dyn Fn() -> bool) -> io::Result<Vec<Sock
         if let Some(sockets) = served.mailbox.take(count) {
             return Ok(sockets);
         }
-        let until = deadline.min(Instant::now() + STEP);
         let waker = Some(served.mailbox.event_fd.as_fd());
-        if let Ok(Arrival::Closed) | Err(_) = served.wire.receive(until, waker) {
+        if let Arrival::Closed = served.wire.receive(Some(deadline), waker) {
             return Err(io::Error::other("the client has closed"));
         }
     }
@@ -228,14 +186,11 @@ fn step(
     reporter: &mut Reporter,
     report: &mut dyn FnMut(Progress<'_>),
 ) {
-    let now = Instant::now();
-    let until = transfer.poll_timeout();
-    let until = until.map_or(now + STEP, |due| due.min(now + STEP));
     let waker = Some(transfer.link.event_fd.as_fd());
-    match served.wire.receive(until, waker) {
-        Ok(Arrival::Bytes(bytes)) => served.server.handle_bytes(&bytes),
-        Ok(Arrival::Nothing) => {}
-        Ok(Arrival::Closed) | Err(_) => served.server.handle_closed(),
+    match served.wire.receive(transfer.poll_timeout(), waker) {
+        Arrival::Bytes(bytes) => served.server.handle_bytes(&bytes),
+        Arrival::Nothing => {}
+        Arrival::Closed => served.server.handle_closed(),
     }
     transfer.link.event_fd.clear();
     let mut intervals = Vec::new();
@@ -246,7 +201,7 @@ fn step(
         report(progress);
     };
     let mut begun = false;
-    while let Some(found) = transfer.look(Instant::now(), &mut both) {
+    while let Some(found) = transfer.poll_change(Instant::now(), &mut both) {
         begun |= found == TransferChange::Begun;
     }
     for interval in &intervals {
@@ -255,8 +210,8 @@ fn step(
     if begun {
         report(Progress::Started(&outcome(served, transfer, None)));
     }
-    if transfer.is_told() {
-        tell(served, transfer);
+    if transfer.is_peer_notified() {
+        queue_results(served, transfer);
     }
 }
 

@@ -13,9 +13,11 @@ use gigatcp_protocol::nuttcp::datagram::{BEGIN_PAUSE, Datagram, END_MARKERS, END
 use gigatcp_units as units;
 
 use super::super::counters::Role;
-use super::super::stream::{Socket, Stream};
+use super::super::socket::Socket;
+use super::super::stream::Stream;
 use super::super::traffic::{Progress, Traffic};
-use super::link::{Link, now as monotonic};
+use super::super::udp::now as monotonic;
+use super::link::Link;
 
 /// Maximum wait for senders to finish the buffers that they have begun.
 const GRACE: Duration = Duration::from_secs(10);
@@ -63,8 +65,7 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    pub(super) fn new(mut traffic: Traffic, link: Arc<Link>, role: Role) -> Self {
-        traffic.shared.nuttcp = Some(link.clone());
+    pub(super) fn new(traffic: Traffic, link: Arc<Link>, role: Role) -> Self {
         Self {
             traffic,
             link,
@@ -78,7 +79,8 @@ impl Transfer {
     pub(super) fn open(&mut self, sockets: Vec<Socket>) -> io::Result<()> {
         for (place, socket) in sockets.into_iter().enumerate() {
             let (id, shared) = (stream_id(place), &self.traffic.shared);
-            let stream = Stream::spawn(id, self.role, socket, shared)?;
+            let link = Some(self.link.clone());
+            let stream = Stream::spawn((id, self.role), socket, shared, link)?;
             self.traffic.streams.push(stream);
         }
         self.last_data.0 = Instant::now();
@@ -91,7 +93,7 @@ impl Transfer {
     }
 
     /// Returns the next change; to be repeated until there is none.
-    pub(super) fn look(
+    pub(super) fn poll_change(
         &mut self,
         now: Instant,
         report: &mut dyn FnMut(Progress<'_>),
@@ -171,11 +173,11 @@ impl Transfer {
     }
 
     /// Returns whether the peer was notified of the end of the data.
-    pub(super) fn is_told(&self) -> bool {
+    pub(super) fn is_peer_notified(&self) -> bool {
         matches!(self.state, State::Over | State::Markers(2.., _))
     }
 
-    /// Returns when to look next; `None`: when the link's event_fd is signaled.
+    /// Returns when [`Self::poll_change`] is due; `None`: when the link's event descriptor is signaled.
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
             State::Closed | State::Over => None,
@@ -241,7 +243,7 @@ impl Transfer {
 
     /// Returns the time over which this end sent or received.
     pub(super) fn duration(&self) -> units::Duration {
-        units::Duration::from_nanos(self.traffic.measured().as_nanos() as u64)
+        units::Duration::from_nanos(self.traffic.measured.as_nanos() as u64)
     }
 }
 

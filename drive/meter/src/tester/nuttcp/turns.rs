@@ -4,7 +4,8 @@
 //! has no more. Buffer `j` is therefore sent on stream `j mod N`, and a transfer ends after the
 //! same buffer on all streams: then the receiver has read every byte.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use crate::system::lock;
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Maximum of buffers by which a stream may be ahead of the slowest.
@@ -36,7 +37,7 @@ impl Turns {
 
     /// Takes the next buffer of a stream and returns its length. `None` after the last one.
     pub(super) fn take(&self, place: usize, is_stopped: &dyn Fn() -> bool) -> Option<usize> {
-        let mut taken = self.lock();
+        let mut taken = lock(&self.taken);
         let streams = taken.len() as u64;
         loop {
             let next = taken[place] * streams + place as u64;
@@ -57,10 +58,6 @@ impl Turns {
             let waited = self.moved.wait_timeout(taken, WAIT);
             taken = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -8,16 +8,16 @@ use gigatcp_protocol::iperf3::{Cookie, Output, Parameters, ServerEvent, Session}
 use socket2::SockRef;
 
 use super::ServerNotice;
-use super::hall::{Client, Hall, Pending, PendingState, Running, Waiting};
+use super::client_table::{Client, ClientTable, Pending, PendingState, Running, Waiting};
 use crate::system::{BUFFER_OVERHEAD, socket as kernel};
 use crate::tester::options;
-use crate::tester::stream::Socket;
+use crate::tester::socket::Socket;
 use crate::trace;
 
 /// Maximum of concurrent traces of paths to clients.
 const MAX_TRACES: usize = 4;
 
-impl Hall<'_> {
+impl ClientTable<'_> {
     /// Handles a complete cookie, of a data connection or a new test.
     pub(super) fn handle_cookie(
         &mut self,

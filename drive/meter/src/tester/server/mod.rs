@@ -7,13 +7,14 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `hall.rs` | clients that are pending, waiting and running, of either protocol |
+//! | `client_table.rs` | clients that are pending, waiting and running, of either protocol |
 //! | `iperf3.rs` | cookies, parameters, and data connections at the same port |
-//! | `nuttcp.rs` | requests, and data connections at separate ports |
+//! | `nuttcp.rs`, `requested.rs` | requests, and data connections at separate ports |
 
-mod hall;
+mod client_table;
 mod iperf3;
 mod nuttcp;
+mod requested;
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
@@ -21,20 +22,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gigatcp_protocol::iperf3::Parameters;
-use socket2::{Domain, SockRef, Socket as RawSocket, Type};
+use socket2::SockRef;
 
 use super::admission::Admission;
+use super::listening::{listen, udp_socket, udp_stream};
 use super::outcome::{Interval, Outcome};
-use hall::Hall;
-
-/// Maximum of connections that wait to be accepted.
-const BACKLOG: i32 = 4096;
+use super::session::Render;
+use client_table::ClientTable;
 
 /// Function that decides whether a client may test: `Err` has the reason against it.
 pub type Authorize = dyn Fn(&Parameters) -> Result<(), String> + Send + Sync;
-
-/// Function that formats a server's output of a test, for clients that request it.
-pub type Render = dyn Fn(&Outcome) -> String + Send + Sync;
 
 /// Settings of a server.
 #[derive(Clone)]
@@ -236,16 +233,16 @@ impl Server {
     /// # Errors
     /// The system's error of the listening sockets.
     pub fn run(&self, stops: &dyn Fn() -> bool, notify: &Arc<Notify>) -> io::Result<()> {
-        let mut hall = Hall::new(self, notify.clone())?;
+        let mut table = ClientTable::new(self, notify.clone())?;
         let result = loop {
-            if stops() || (self.config.one_off && hall.has_served()) {
+            if stops() || (self.config.one_off && table.has_served()) {
                 break Ok(());
             }
-            if let Err(error) = hall.step() {
+            if let Err(error) = table.step() {
                 break Err(error);
             }
         };
-        hall.end();
+        table.end();
         result
     }
 }
@@ -268,38 +265,4 @@ fn listen_for_nuttcp(
 fn buffers(listener: &TcpListener) -> io::Result<(usize, usize)> {
     let socket = SockRef::from(listener);
     Ok((socket.send_buffer_size()?, socket.recv_buffer_size()?))
-}
-
-/// Returns a UDP socket on a shared port that is connected to one peer.
-fn udp_stream(at: SocketAddr, peer: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = udp_socket(at)?;
-    socket.connect(peer)?;
-    socket.set_nonblocking(false)?;
-    Ok(socket)
-}
-
-/// Returns a non-blocking listening socket.
-pub(super) fn listen(at: SocketAddr) -> io::Result<TcpListener> {
-    let socket = RawSocket::new(Domain::for_address(at), Type::STREAM, None)?;
-    if at.is_ipv6() {
-        socket.set_only_v6(false)?;
-    }
-    // On Windows it would let a second server listen at the same port.
-    socket.set_reuse_address(cfg!(unix))?;
-    socket.bind(&at.into())?;
-    socket.listen(BACKLOG)?;
-    socket.set_nonblocking(true)?;
-    Ok(socket.into())
-}
-
-/// Returns a UDP socket on a port that several may share.
-pub(super) fn udp_socket(at: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = RawSocket::new(Domain::for_address(at), Type::DGRAM, None)?;
-    if at.is_ipv6() {
-        socket.set_only_v6(false)?;
-    }
-    socket.set_reuse_address(true)?;
-    socket.bind(&at.into())?;
-    socket.set_nonblocking(true)?;
-    Ok(socket.into())
 }

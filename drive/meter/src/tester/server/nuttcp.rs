@@ -1,45 +1,22 @@
 //! Clients of nuttcp's protocol: requests, and data connections at separate ports.
 
 use std::io::{self, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
-use gigatcp_protocol::nuttcp::greeting::Agreed;
 use gigatcp_protocol::nuttcp::parameters::Limits;
 use gigatcp_protocol::nuttcp::server::Event;
 use gigatcp_protocol::nuttcp::{self, Output, Parameters};
 
-use super::hall::{Client, Hall, Pending, PendingState, Waiting};
-use super::{ServerNotice, udp_stream};
+use super::ServerNotice;
+use super::client_table::{Client, ClientTable, Pending, PendingState, Waiting};
+use super::requested::Requested;
+use crate::tester::listening::udp_stream;
 use crate::tester::nuttcp::common;
 use crate::tester::nuttcp::ports::{Port, awaited};
-use crate::tester::stream::Socket;
+use crate::tester::socket::Socket;
 
-/// A client's request, before it is answered.
-pub(super) struct Requested {
-    pub(super) server: nuttcp::Server,
-    pub(super) wanted: Parameters,
-    pub(super) agreed: Agreed,
-}
-
-impl Requested {
-    /// Returns whether it is UDP, and the ports where its streams are awaited.
-    pub(super) fn ports(&self) -> Option<(bool, Range<u16>)> {
-        awaited(&self.wanted)
-    }
-
-    /// Sends the client the reason for the refusal.
-    pub(super) fn refuse(mut self, mut stream: &TcpStream, reason: &str) {
-        self.server.refuse(reason);
-        while let Some(output) = self.server.poll_output() {
-            if let Output::Send(bytes) = output {
-                let _ = stream.write_all(&bytes);
-            }
-        }
-    }
-}
-
-impl Hall<'_> {
+impl ClientTable<'_> {
     /// Returns the protocol state of a newly connected client.
     pub(super) fn nuttcp_server(&self) -> Box<nuttcp::Server> {
         let config = self.server.config.nuttcp.unwrap_or_default();

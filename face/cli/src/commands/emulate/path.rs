@@ -5,7 +5,7 @@ use std::path::Path;
 
 use gigatcp_path::HopConfig;
 use gigatcp_plan::{Plan, Scenario, Series};
-use gigatcp_run::files::Beside;
+use gigatcp_run::files::PlanDirectory;
 use gigatcp_units::{Bytes, Duration, Rate};
 
 #[cfg(target_os = "linux")]
@@ -100,7 +100,7 @@ impl Source {
             } => file.parse_silently(overrides),
             Said::Options([forward, reverse]) => {
                 let text = text([forward, reverse], [&forward.read()?, &reverse.read()?]);
-                let here = Beside(Path::new("."));
+                let here = PlanDirectory(Path::new("."));
                 let name = "the arguments, as a plan";
                 let plan = gigatcp_plan::parse_with(name, text.as_bytes(), &[], &here);
                 plan.map_err(|findings| Failure::Plan(Box::new(findings)))

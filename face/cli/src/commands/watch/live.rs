@@ -124,7 +124,7 @@ fn list(
     let shown = arguments.lines.unwrap_or(LINES);
     let mut is_first = true;
     while let Some(at) = looks.next(interrupt.stop()) {
-        watch.look(at).map_err(|error| cannot(&error))?;
+        watch.sample(at).map_err(|error| cannot(&error))?;
         if std::mem::take(&mut is_first) {
             continue;
         }
@@ -152,7 +152,7 @@ fn deep(
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
     let interval = arguments.interval.unwrap_or(Duration::from_millis(10));
-    watch.look(now()).map_err(|error| cannot(&error))?;
+    watch.sample(now()).map_err(|error| cannot(&error))?;
     if watch.connection(id).is_none() {
         return Err(
             Failure::new(format!("no connection that is watched has the ID {id}"))
@@ -167,7 +167,7 @@ fn deep(
         output::print(&table::timeline_head())?;
     }
     while let Some(at) = looks.next(interrupt.stop()) {
-        if !watch.look_at(id, at).map_err(|error| cannot(&error))? {
+        if !watch.sample_one(id, at).map_err(|error| cannot(&error))? {
             break;
         }
         let Some(one) = watch.connection(id) else {
@@ -248,7 +248,7 @@ fn ended(interrupt: &Interrupt) -> Outcome {
 
 /// Returns the answers for the largest connections.
 fn summary(watch: &Watch) -> String {
-    let all = watch.largest();
+    let all = watch.by_size();
     let is_large = |one: &&&Connection| one.total() >= MIN_BYTES;
     let large = all.iter().filter(is_large).count();
     let mut text = String::new();

@@ -13,7 +13,7 @@ use gigatcp_analyze::{Capture, Options, Source};
 use gigatcp_record::{FlowRecord, RunRecord, SeriesRecord, WhyRecord};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap_hanging;
-use gigatcp_run::files::Beside;
+use gigatcp_run::files::PlanDirectory;
 use gigatcp_run::{Job, watch};
 use gigatcp_units::Rate;
 use gigatcp_units::grammar::human_rate;
@@ -95,14 +95,14 @@ impl Stored {
             return Err(cannot("what was live cannot be repeated"));
         }
         let text = record.plan.as_bytes();
-        let files = Beside(folder);
+        let files = PlanDirectory(folder);
         let plan = gigatcp_plan::parse_with("its plan", text, &record.overrides, &files);
         let plan = plan.map_err(|_| cannot("its plan cannot be read by this version"))?;
         let job = Job {
             only: record.series.iter().map(|one| one.name.clone()).collect(),
             seed: record.seed,
             repeat: record.repeat,
-            judge: true,
+            diagnose: true,
             ..Job::of(plan)
         };
         let again = job.records();
@@ -269,6 +269,6 @@ pub(crate) fn judge(record: &mut RunRecord, folder: &Path) {
             output::say(&format!("{name} cannot be read: not diagnosed"));
             continue;
         };
-        watch::judge(capture.connections(), &mut series.flows);
+        watch::diagnose(capture.connections(), &mut series.flows);
     }
 }

@@ -1,4 +1,4 @@
-//! A middlebox between two engines with changes TCP cannot detect. It injects the bugs of [`Plant`]
+//! A middlebox between two engines with changes TCP cannot detect. It injects the bugs of [`InjectedBug`]
 //! that concern segments.
 //!
 //! It changes the direction from end 0 to end 1 and the ACKs for it.
@@ -6,25 +6,25 @@
 use gigatcp_wire::bytes::{Bytes, BytesMut};
 use gigatcp_wire::{Flags, SackBlock, SackBlocks, Segment, SeqNumber};
 
-use super::plant::Plant;
+use super::injected_bug::InjectedBug;
 
 /// Number of the data segment that is changed, counted from one.
 const VICTIM: u32 = 2;
 
 /// Middlebox with an injected bug.
 #[derive(Debug)]
-pub struct Meddler {
-    plant: Option<Plant>,
+pub struct PacketCorruptor {
+    bug: Option<InjectedBug>,
     data_segments: u32,
     /// Position where the stream was cut or extended, and the length.
     cut: Option<(SeqNumber, u32)>,
 }
 
-impl Meddler {
+impl PacketCorruptor {
     /// Returns a middlebox with that bug; without one it changes nothing.
-    pub fn new(plant: Option<Plant>) -> Self {
+    pub fn new(bug: Option<InjectedBug>) -> Self {
         Self {
-            plant,
+            bug,
             data_segments: 0,
             cut: None,
         }
@@ -32,42 +32,44 @@ impl Meddler {
 
     /// Returns the segments that result from a segment sent by end `from`.
     pub fn pass(&mut self, from: usize, segment: Segment<Bytes>) -> Vec<Segment<Bytes>> {
-        let Some(plant) = self.plant else {
+        let Some(bug) = self.bug else {
             return vec![segment];
         };
         if segment.flags.intersects(Flags::SYN | Flags::RST) {
             return vec![segment];
         }
-        match (plant, from) {
-            (Plant::Swallow | Plant::Repeat, 1) => vec![self.renumber_ack(plant, segment)],
-            (Plant::WideWindow, 1) => vec![widen(segment)],
+        match (bug, from) {
+            (InjectedBug::Swallow | InjectedBug::Repeat, 1) => {
+                vec![self.renumber_ack(bug, segment)]
+            }
+            (InjectedBug::WideWindow, 1) => vec![widen(segment)],
             (_, 1) => vec![segment],
-            _ => self.pass_data(plant, segment),
+            _ => self.pass_data(bug, segment),
         }
     }
 
-    fn pass_data(&mut self, plant: Plant, mut segment: Segment<Bytes>) -> Vec<Segment<Bytes>> {
+    fn pass_data(&mut self, bug: InjectedBug, mut segment: Segment<Bytes>) -> Vec<Segment<Bytes>> {
         let len = segment.payload.len() as u32;
         self.data_segments += u32::from(len > 0);
         let is_victim = len > 0 && self.data_segments == VICTIM;
-        match plant {
-            Plant::Corrupt if is_victim => {
+        match bug {
+            InjectedBug::Corrupt if is_victim => {
                 segment.payload = changed(&segment.payload);
                 vec![segment]
             }
-            Plant::PhantomMark => {
+            InjectedBug::PhantomMark => {
                 segment.ecn.try_mark();
                 vec![segment]
             }
-            Plant::MovedMark if segment.flags.contains(Flags::URG) => {
+            InjectedBug::MovedMark if segment.flags.contains(Flags::URG) => {
                 segment.urgent = segment.urgent.saturating_add(1);
                 vec![segment]
             }
-            Plant::Swallow if is_victim => {
+            InjectedBug::Swallow if is_victim => {
                 self.cut = Some((segment.seq, len));
                 vec![]
             }
-            Plant::Repeat if is_victim => {
+            InjectedBug::Repeat if is_victim => {
                 self.cut = Some((segment.seq + len, len));
                 let again = Segment {
                     seq: segment.seq + len,
@@ -75,17 +77,17 @@ impl Meddler {
                 };
                 vec![segment, again]
             }
-            Plant::Swallow | Plant::Repeat => self.renumber_data(plant, segment),
+            InjectedBug::Swallow | InjectedBug::Repeat => self.renumber_data(bug, segment),
             _ => vec![segment],
         }
     }
 
     /// Renumbers data after the cut. Removed data stays removed.
-    fn renumber_data(&self, plant: Plant, mut segment: Segment<Bytes>) -> Vec<Segment<Bytes>> {
+    fn renumber_data(&self, bug: InjectedBug, mut segment: Segment<Bytes>) -> Vec<Segment<Bytes>> {
         let Some((cut, len)) = self.cut else {
             return vec![segment];
         };
-        if plant == Plant::Swallow {
+        if bug == InjectedBug::Swallow {
             if segment.seq == cut && !segment.payload.is_empty() {
                 return vec![];
             }
@@ -98,13 +100,13 @@ impl Meddler {
         vec![segment]
     }
 
-    fn renumber_ack(&self, plant: Plant, mut segment: Segment<Bytes>) -> Segment<Bytes> {
+    fn renumber_ack(&self, bug: InjectedBug, mut segment: Segment<Bytes>) -> Segment<Bytes> {
         let Some((cut, len)) = self.cut else {
             return segment;
         };
-        let shift = |seq: SeqNumber| match plant {
-            Plant::Swallow if seq.is_after(cut) => seq + len,
-            Plant::Repeat if seq.is_after(cut) => seq - len,
+        let shift = |seq: SeqNumber| match bug {
+            InjectedBug::Swallow if seq.is_after(cut) => seq + len,
+            InjectedBug::Repeat if seq.is_after(cut) => seq - len,
             _ => seq,
         };
         segment.ack = shift(segment.ack);

@@ -1,9 +1,7 @@
-//! Fragments of IPv4 packets (RFC 791 section 3.2): cut by routers, reassembled by the receiving
-//! host.
+//! Reassembly of IPv4 packets from [`Fragments`] by the receiving host (RFC 791 section 3.2).
 //!
-//! All fragments of a packet are carried as one unit, each counted as a wire packet. A link that
-//! drops one splits the unit. The receiver needs all of them within [`PATIENCE`], else it drops
-//! those it has: the loss of one fragment loses the packet. A fragment may be cut again.
+//! It needs all fragments of a packet within [`REASSEMBLY_TIMEOUT`], else it drops those it has: the
+//! loss of one fragment loses the packet.
 //!
 //! Reassembly takes no CPU time beyond that of the packet itself. ICMP errors about incomplete
 //! packets (RFC 792) are not sent.
@@ -12,87 +10,15 @@ use std::collections::{BTreeMap, VecDeque};
 
 use gigatcp_units::{Duration, Instant};
 
-use crate::packet::Content;
-
-/// Bytes of the IP header of each fragment; packets have no IP options.
-const HEADER: u64 = 20;
+use crate::packet::{Content, Fragments};
 
 /// Time for which a host keeps fragments of an incomplete packet (Linux `ipfrag_time`).
 ///
 /// RFC 1122 section 3.3.2 recommends 60 to 120 s, for the networks of 1989.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+const REASSEMBLY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum of incomplete packets on a host; beyond it the oldest is dropped.
-const MOST: usize = 1024;
-
-/// Consecutive fragments of one packet.
-#[derive(Clone, Debug)]
-pub struct Fragments {
-    /// The packet that was cut.
-    pub(crate) content: Content,
-    /// Identification: unique for each packet that is cut.
-    id: u64,
-    /// Offset of their payload in that of the packet, in bytes.
-    offset: u32,
-    /// Bytes of their payload.
-    len: u32,
-    /// Bytes of payload of each fragment except the last.
-    each: u32,
-    /// Bytes of payload of the packet.
-    total: u32,
-}
-
-impl Fragments {
-    /// Cuts an IP packet of `bytes`, or a fragment, at an MTU of `mtu` bytes.
-    ///
-    /// # Errors
-    /// Returns the packet if the MTU leaves no space for payload.
-    pub(crate) fn cut(content: Content, bytes: u64, mtu: u64, id: u64) -> Result<Self, Content> {
-        let each = mtu.saturating_sub(HEADER) / 8 * 8;
-        let payload = bytes.saturating_sub(HEADER);
-        let (Ok(each @ 8..), Ok(len)) = (u32::try_from(each), u32::try_from(payload)) else {
-            return Err(content);
-        };
-        Ok(match content {
-            Content::Fragments(fragments) => Self { each, ..*fragments },
-            content => Self {
-                content,
-                id,
-                offset: 0,
-                len,
-                each,
-                total: len,
-            },
-        })
-    }
-
-    /// Returns the number of fragments.
-    pub(crate) fn count(&self) -> usize {
-        self.len.div_ceil(self.each).max(1) as usize
-    }
-
-    /// Returns the bytes of all fragments, IP headers included.
-    pub(crate) fn bytes(&self) -> u64 {
-        HEADER * self.count() as u64 + u64::from(self.len)
-    }
-
-    /// Returns the bytes of the first fragment.
-    pub(crate) fn leading_bytes(&self) -> u64 {
-        HEADER + u64::from(self.len.min(self.each))
-    }
-
-    /// Splits off the first `n` fragments; `n` is less than all.
-    pub(crate) fn split_front(&mut self, n: usize) -> Self {
-        let cut = self.each * n as u32;
-        let front = Self {
-            len: cut,
-            ..self.clone()
-        };
-        self.offset += cut;
-        self.len -= cut;
-        front
-    }
-}
+const MAX_INCOMPLETE: usize = 1024;
 
 /// Key of a packet: its socket and its identification.
 type Key = (u32, u64);
@@ -168,13 +94,13 @@ impl Reassembly {
         Some(content)
     }
 
-    /// Drops packets older than [`PATIENCE`] or beyond [`MOST`].
+    /// Drops packets older than [`REASSEMBLY_TIMEOUT`] or beyond [`MAX_INCOMPLETE`].
     fn forget(&mut self, now: Instant) {
         while let Some((since, key)) = self.order.front() {
             let one = self.incomplete.get(key);
             let is_there = one.is_some_and(|one| one.since == *since);
-            let is_late = now.saturating_since(*since) >= PATIENCE;
-            if is_there && !is_late && self.incomplete.len() < MOST {
+            let is_late = now.saturating_since(*since) >= REASSEMBLY_TIMEOUT;
+            if is_there && !is_late && self.incomplete.len() < MAX_INCOMPLETE {
                 break;
             }
             if is_there {

@@ -7,12 +7,12 @@ use gigatcp_path::{HopConfig, Tally};
 use gigatcp_sim::WorldConfig;
 use gigatcp_units::{Duration, Instant};
 
-use super::Plant;
+use super::InjectedBug;
 
 /// Returns routes of flows with the injected bug: one direction lacks its last link.
-pub fn routes(plant: Option<Plant>, mut config: WorldConfig) -> WorldConfig {
+pub fn routes(bug: Option<InjectedBug>, mut config: WorldConfig) -> WorldConfig {
     let vias = config.flows.iter_mut().filter_map(|flow| flow.via.as_mut());
-    for via in vias.filter(|_| plant == Some(Plant::Detour)) {
+    for via in vias.filter(|_| bug == Some(InjectedBug::Detour)) {
         if via.forward.len() > 1 {
             via.forward.pop();
         }
@@ -21,8 +21,11 @@ pub fn routes(plant: Option<Plant>, mut config: WorldConfig) -> WorldConfig {
 }
 
 /// Sets queues of links with the injected bug.
-pub fn links(plant: Option<Plant>, links: &mut [HopConfig]) {
-    for link in links.iter_mut().filter(|_| plant == Some(Plant::Overlong)) {
+pub fn links(bug: Option<InjectedBug>, links: &mut [HopConfig]) {
+    for link in links
+        .iter_mut()
+        .filter(|_| bug == Some(InjectedBug::Overlong))
+    {
         link.queue = queue::QueueConfig {
             discipline: &OVERLONG,
             settings: queue::Settings::new(),
@@ -60,8 +63,8 @@ impl Discipline for Overlong {
 }
 
 /// Returns an application with the injected bug.
-pub fn application(plant: Option<Plant>, mut config: AppConfig) -> AppConfig {
-    if plant == Some(Plant::LostOctet) && config.entry.name == REQUESTS {
+pub fn application(bug: Option<InjectedBug>, mut config: AppConfig) -> AppConfig {
+    if bug == Some(InjectedBug::LostOctet) && config.entry.name == REQUESTS {
         config.entry = Box::leak(Box::new(gigatcp_app::Entry {
             make: Make::Stream(|build, role| {
                 let Some(Make::Stream(make)) = find(REQUESTS).map(|entry| entry.make) else {

@@ -17,7 +17,7 @@ pub use elements::{application, links, routes};
 
 /// A bug that can be injected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Plant {
+pub enum InjectedBug {
     /// A middlebox removes a segment and renumbers the following ones. TCP cannot detect it.
     Swallow,
     /// A middlebox delivers the bytes of a segment twice and renumbers.
@@ -76,7 +76,7 @@ pub enum Plant {
     LostOctet,
 }
 
-impl Plant {
+impl InjectedBug {
     /// All bugs.
     pub const ALL: [Self; 28] = [
         Self::Swallow,
@@ -145,15 +145,15 @@ impl Plant {
 
     /// Returns the bug of that name.
     pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|plant| plant.name() == name)
+        Self::ALL.into_iter().find(|bug| bug.name() == name)
     }
 }
 
 /// Returns the congestion control to run: the one drawn, or that of the injected bug.
-pub fn control(plant: Option<Plant>, drawn: &'static Entry) -> &'static Entry {
-    match plant {
-        Some(Plant::Unsteady) => &UNSTEADY,
-        Some(Plant::Stalled) => &STALLED,
+pub fn control(bug: Option<InjectedBug>, drawn: &'static Entry) -> &'static Entry {
+    match bug {
+        Some(InjectedBug::Unsteady) => &UNSTEADY,
+        Some(InjectedBug::Stalled) => &STALLED,
         _ => drawn,
     }
 }
@@ -255,9 +255,9 @@ impl CongestionControl for Stalled {
 }
 
 /// Returns the limit times of an engine as the injected bug shows them.
-pub fn limit_times(plant: Option<Plant>, times: &[Duration]) -> Duration {
-    let skipped = match plant {
-        Some(Plant::LimitClock) => times.iter().position(|time| !time.is_zero()),
+pub fn limit_times(bug: Option<InjectedBug>, times: &[Duration]) -> Duration {
+    let skipped = match bug {
+        Some(InjectedBug::LimitClock) => times.iter().position(|time| !time.is_zero()),
         _ => None,
     };
     times

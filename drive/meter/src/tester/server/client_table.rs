@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -14,17 +14,18 @@ use gigatcp_protocol::iperf3::{
 };
 use socket2::SockRef;
 
-use super::nuttcp::Requested;
-use super::{Notify, Render, Server, ServerNotice};
+use super::requested::Requested;
+use super::{Notify, Server, ServerNotice};
 use crate::system::fd::{AsFd, BorrowedFd};
+use crate::system::lock;
 use crate::system::poll::{self, EventFd};
 use crate::tester::admission::Decision;
 use crate::tester::client::random;
 use crate::tester::nuttcp::ports::{DataPorts, Port};
-use crate::tester::nuttcp::session as nuttcp_session;
+use crate::tester::nuttcp::{served as nuttcp_served, session as nuttcp_session};
 use crate::tester::options;
 use crate::tester::request::Protocol;
-use crate::tester::session::{self, Ended, Mailbox, Served};
+use crate::tester::session::{self, Ended, Mailbox, Render, Served};
 use crate::tester::traffic::Progress;
 use crate::tester::wire::Wire;
 
@@ -144,7 +145,7 @@ enum Source {
 }
 
 /// All clients of a server.
-pub(super) struct Hall<'a> {
+pub(super) struct ClientTable<'a> {
     pub(super) server: &'a Server,
     pub(super) notify: Arc<Notify>,
     pub(super) shared: Arc<Shared>,
@@ -159,7 +160,7 @@ pub(super) struct Hall<'a> {
     short_at: Option<Instant>,
 }
 
-impl<'a> Hall<'a> {
+impl<'a> ClientTable<'a> {
     pub(super) fn new(server: &'a Server, notify: Arc<Notify>) -> io::Result<Self> {
         Ok(Self {
             server,
@@ -193,8 +194,7 @@ impl<'a> Hall<'a> {
 
     /// Returns whether a test has ended.
     pub(super) fn has_served(&self) -> bool {
-        let ended = self.shared.ended.lock();
-        *ended.unwrap_or_else(PoisonError::into_inner) > 0
+        *lock(&self.shared.ended) > 0
     }
 
     /// Returns whether a client at an address has a test, or a control connection.
@@ -214,7 +214,7 @@ impl<'a> Hall<'a> {
         // From the last: a removal does not change the positions before it.
         for source in ready.iter().rev() {
             if let Source::Waiting(place) = source {
-                self.look_at_waiting(*place);
+                self.read_waiting(*place);
             }
         }
         let readable = ready.iter().filter_map(|source| match source {
@@ -416,7 +416,7 @@ impl<'a> Hall<'a> {
     }
 
     /// Handles data or the close of a client that waits.
-    fn look_at_waiting(&mut self, place: usize) {
+    fn read_waiting(&mut self, place: usize) {
         let Some(one) = self.waiting.get_mut(place) else {
             return;
         };
@@ -568,7 +568,7 @@ impl<'a> Hall<'a> {
             Client::Nuttcp(requested) => {
                 let nuttcp = self.server.nuttcp_address();
                 let port = nuttcp.map_or(0, |at| at.port());
-                AnyServed::Nuttcp(Box::new(nuttcp_session::Served {
+                AnyServed::Nuttcp(Box::new(nuttcp_served::Served {
                     server: requested.server,
                     wire,
                     peer,
@@ -597,8 +597,7 @@ impl<'a> Hall<'a> {
                 (self.notify)(ServerNotice::Ended { test, outcome, end });
                 std::panic::resume_unwind(panic);
             }
-            let ended = self.shared.ended.lock();
-            *ended.unwrap_or_else(PoisonError::into_inner) += 1;
+            *lock(&self.shared.ended) += 1;
         }
     }
 
@@ -612,7 +611,7 @@ impl<'a> Hall<'a> {
 /// A client with its test, of either protocol.
 enum AnyServed {
     Iperf3(Box<Served>),
-    Nuttcp(Box<nuttcp_session::Served>),
+    Nuttcp(Box<nuttcp_served::Served>),
 }
 
 /// Inputs of a test's thread.

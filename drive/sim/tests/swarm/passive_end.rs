@@ -5,7 +5,7 @@
 //!
 //! Limits for survival: a connection may legitimately be refused if a flood or a backlog of one
 //! drops a half-open connection, or if a cookie expires before the ACK arrives. That is recorded
-//! here ([`Door::may_refuse`]), and needed in few simulations only. A cookie encodes no MSS below
+//! here ([`PassiveEnd::may_refuse`]), and needed in few simulations only. A cookie encodes no MSS below
 //! the smallest of its table, so clients behind one have at least that.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -26,7 +26,7 @@ const COOKIE_MSS: [u16; 2] = [536, 1220];
 
 /// Listening side of the passive end.
 #[derive(Debug)]
-pub struct Door {
+pub struct PassiveEnd {
     draw: Draw,
     /// The connection as the listening end names it.
     tuple: FourTuple,
@@ -56,7 +56,7 @@ struct Flood {
     left: u64,
 }
 
-impl Door {
+impl PassiveEnd {
     /// Returns the passive end for `seed`, whose connections use `config`.
     ///
     /// `plain` omits the listener.
@@ -65,7 +65,7 @@ impl Door {
         let mut octets = [0; 16];
         octets[..8].copy_from_slice(&draw.next().to_be_bytes());
         octets[8..].copy_from_slice(&draw.next().to_be_bytes());
-        let mut door = Self {
+        let mut passive_end = Self {
             tuple: FourTuple {
                 endpoints: endpoints.reversed(),
                 local_port: 5001,
@@ -76,10 +76,10 @@ impl Door {
             server: None,
             draw,
         };
-        if !plain && door.draw.chance(60) {
-            door.listen(config);
+        if !plain && passive_end.draw.chance(60) {
+            passive_end.listen(config);
         }
-        door
+        passive_end
     }
 
     fn listen(&mut self, config: &mut Config) {
@@ -217,7 +217,7 @@ impl Door {
 
     /// Handles a segment for the end, which has no connection; returns the connection it opens.
     ///
-    /// Answers leave through [`Door::poll_transmit`]; without a listener they are added to
+    /// Answers leave through [`PassiveEnd::poll_transmit`]; without a listener they are added to
     /// `replies`.
     pub fn hear(
         &mut self,

@@ -32,16 +32,16 @@ struct Kept {
 }
 
 /// Observer of the senders' end of the path.
-pub(crate) struct Door {
+pub(crate) struct SenderTap {
     scratch: Vec<u8>,
     batch: Vec<Kept>,
     to: Sender<Vec<Kept>>,
 }
 
-/// Analysis of the packets that a [`Door`] sees.
+/// Analysis of the packets that a [`SenderTap`] sees.
 pub(crate) struct Analysis(JoinHandle<Connections>);
 
-impl Door {
+impl SenderTap {
     /// Returns an observer of the senders' end, and its analysis.
     ///
     /// # Errors
@@ -50,12 +50,12 @@ impl Door {
         let (to, from) = channel();
         let named = thread::Builder::new().name("why".into());
         let thread = named.spawn(move || analyze(&from))?;
-        let door = Self {
+        let tap = Self {
             scratch: Vec::with_capacity(1 << 16),
             batch: Vec::with_capacity(BATCH),
             to,
         };
-        Ok((door, Analysis(thread)))
+        Ok((tap, Analysis(thread)))
     }
 
     fn hand_over(&mut self) {
@@ -65,7 +65,7 @@ impl Door {
     }
 }
 
-impl Watch for Door {
+impl Watch for SenderTap {
     fn on_packet(&mut self, event: &PacketEvent<'_>) {
         if event.side != Side::Client {
             return;
@@ -88,7 +88,7 @@ impl Watch for Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for SenderTap {
     fn drop(&mut self) {
         self.hand_over();
     }
@@ -96,10 +96,10 @@ impl Drop for Door {
 
 impl Analysis {
     /// Writes the diagnosis of each flow into its record. The capture must have ended.
-    pub(crate) fn judge(self, flows: &mut [FlowRecord]) {
+    pub(crate) fn diagnose(self, flows: &mut [FlowRecord]) {
         let joined = self.0.join();
         let connections = joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        watch::judge(&connections, flows);
+        watch::diagnose(&connections, flows);
     }
 }
 

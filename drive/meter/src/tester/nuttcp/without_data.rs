@@ -11,19 +11,19 @@ use super::super::outcome::Outcome;
 use super::super::request::{Protocol, Request};
 use super::super::session::Ended;
 use super::super::traffic::Progress;
-use super::session::{Served, flush, without_data};
+use super::served::Served;
 use crate::trace::{self, Trace};
 
 /// Answers with lines of text.
 pub(super) fn serve(served: &mut Served, stops: &dyn Fn() -> bool) -> Ended {
-    flush(served);
+    served.flush();
     let end = match served.wanted.delegated() {
         Some(_) => third_party(served, stops),
         None => route(served, stops),
     };
     served.server.text_ended();
-    flush(served);
-    without_data(end)
+    served.flush();
+    Ended::without_data(end)
 }
 
 /// Sends the route to the client in traceroute's format.
@@ -78,11 +78,10 @@ fn third_party(served: &mut Served, stops: &dyn Fn() -> bool) -> String {
     let host = host.split('+').next().unwrap_or_default().to_owned();
     let mut request = Request::new(host.clone());
     request.protocol = Protocol::Nuttcp;
-    if third.control_port > 0 {
-        request.port = third.control_port;
-    } else {
-        request.port = gigatcp_protocol::nuttcp::CONTROL_PORT;
-    }
+    request.port = match third.control_port {
+        0 => gigatcp_protocol::nuttcp::CONTROL_PORT,
+        port => port,
+    };
     request.only_v4 = match third.address_family {
         4 => Some(true),
         6 => Some(false),
@@ -94,15 +93,10 @@ fn third_party(served: &mut Served, stops: &dyn Fn() -> bool) -> String {
     let interval = Duration::from_nanos(wanted.interval.as_nanos());
     request.interval = (!interval.is_zero()).then_some(interval);
     let format = wanted.format;
-    let server = &mut served.server;
-    let (wire, is_sender) = (&mut served.wire, request.parameters.direction.has_forward());
+    let is_sender = request.parameters.direction.has_forward();
     let mut line = |text: &str| {
-        server.text(text);
-        while let Some(output) = server.poll_output() {
-            if let gigatcp_protocol::nuttcp::Output::Send(bytes) = output {
-                let _ = wire.send(&bytes);
-            }
-        }
+        served.server.text(text);
+        served.flush();
     };
     let mut begun = None;
     let result = super::client::run(&request, stops, &mut |progress| match progress {

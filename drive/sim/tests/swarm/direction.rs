@@ -19,7 +19,7 @@ use super::hosts;
 
 /// One direction.
 #[derive(Debug)]
-pub struct Way {
+pub struct Direction {
     endpoints: Endpoints,
     delay: Duration,
     rate: Option<Rate>,
@@ -89,7 +89,7 @@ pub fn endpoints(ip: IpVersion, from: usize) -> Endpoints {
     }
 }
 
-impl Way {
+impl Direction {
     /// Returns a random direction from end `from`.
     pub fn new(seed: u64, from: usize) -> Self {
         let mut draw = Draw::new(seed, ["way 0", "way 1"][from]);

@@ -1,0 +1,41 @@
+//! Sockets of a server: ports at which it listens, and that several sockets share.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+
+use socket2::{Domain, Socket, Type};
+
+/// Maximum of connections that wait to be accepted.
+const BACKLOG: i32 = 4096;
+
+/// Returns a non-blocking listening socket.
+pub(super) fn listen(at: SocketAddr) -> io::Result<TcpListener> {
+    // On Windows reuse would let a second server listen at the same port.
+    let socket = bound(at, Type::STREAM, cfg!(unix))?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}
+
+/// Returns a non-blocking UDP socket on a port that several may share.
+pub(super) fn udp_socket(at: SocketAddr) -> io::Result<UdpSocket> {
+    bound(at, Type::DGRAM, true).map(UdpSocket::from)
+}
+
+/// Returns a UDP socket on a shared port that is connected to one peer.
+pub(super) fn udp_stream(at: SocketAddr, peer: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = udp_socket(at)?;
+    socket.connect(peer)?;
+    socket.set_nonblocking(false)?;
+    Ok(socket)
+}
+
+fn bound(at: SocketAddr, kind: Type, reuses: bool) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(at), kind, None)?;
+    if at.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    socket.set_reuse_address(reuses)?;
+    socket.bind(&at.into())?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
