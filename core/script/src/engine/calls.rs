@@ -262,8 +262,8 @@ impl Host {
                 let conn = &mut self.transport.connections[index];
                 conn.release_held();
                 (conn.is_owned, conn.cork) = (false, false);
-                // A reset reports that unread data is lost (RFC 1122 section 4.2.2.13);
-                // lingering for no time requests the same.
+                // A reset reports that unread data is lost (RFC 1122 section 4.2.2.13).
+                // Lingering for no time requests the same.
                 if conn.tcp.readable() > 0 || socket.options.linger == Some(0) {
                     conn.tcp.abort(at);
                 } else {
