@@ -1,7 +1,9 @@
 //! Enums whose variants are rows of a table.
 
-/// Generates an enum from rows: a description, a variant and its text. The enum has `ALL`, its
-/// variants in the order of the rows; `index`, the place in that list; and a function for the text.
+/// Generates an enum from rows.
+///
+/// A row is a description, a variant and its text. `ALL` lists the variants in the order of the
+/// rows, and `index` is the place in that list.
 macro_rules! table_of {
     (
         $(#[$about:meta])*

@@ -17,6 +17,10 @@ pub fn t_quantile(p: f64, freedom: f64) -> f64 {
 /// Returns the two-sided tail probability of a t.
 #[must_use]
 pub fn t_two_tails(t: f64, freedom: f64) -> f64 {
+    debug_assert!(
+        freedom > 0.0,
+        "Student's t has a degree of freedom: {freedom}"
+    );
     beta(freedom / 2.0, 0.5, freedom / (freedom + t * t))
 }
 
@@ -24,6 +28,10 @@ pub fn t_two_tails(t: f64, freedom: f64) -> f64 {
 /// infinite.
 #[must_use]
 pub fn f_tail(f: f64, above: f64, below: f64) -> f64 {
+    debug_assert!(
+        above > 0.0 && below > 0.0,
+        "both variances have a degree of freedom: {above}, {below}"
+    );
     match f.is_nan() {
         true => f64::NAN,
         false if f.is_infinite() => 0.0,
@@ -46,6 +54,10 @@ pub(crate) fn chi_square_quantile(p: f64, freedom: f64) -> f64 {
 
 /// Returns the probability that chi squared is below `x`.
 fn chi_square_distribution(x: f64, freedom: f64) -> f64 {
+    debug_assert!(
+        freedom > 0.0,
+        "chi squared has a degree of freedom: {freedom}"
+    );
     incomplete_gamma(freedom / 2.0, x / 2.0)
 }
 
@@ -55,6 +67,7 @@ fn bisected(is_below: impl Fn(f64) -> bool) -> f64 {
     while is_below(high) && high < 1e300 {
         (low, high) = (high, high * 2.0);
     }
+    debug_assert!(low < high, "a value between two others: {low}, {high}");
     for _ in 0..100 {
         let middle = (low + high) / 2.0;
         if is_below(middle) {

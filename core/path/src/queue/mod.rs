@@ -9,8 +9,7 @@
 //! Its settings, their defaults and their units then appear in plans, on the command line and in
 //! `gigatcp list queues`.
 
-/// Implements [`Discipline::drain`] and [`Discipline::backlog`] for a discipline whose packets wait
-/// in the one queue `waiting`.
+/// Implements [`Discipline::drain`] and [`Discipline::backlog`] by the one queue `waiting`.
 macro_rules! drain_and_backlog {
     () => {
         fn drain(&mut self, out: &mut Vec<Ticket>) {

@@ -268,7 +268,7 @@ impl Host {
         is_known
     }
 
-    /// Stores the options of a socket, and of its listener, whose connections begin with them.
+    /// Stores the options of a socket and of its listener.
     fn keep_options(&mut self, fd: i64, options: &SocketOptions) {
         if let Some(socket) = self.socket_of(fd) {
             socket.options = options.clone();

@@ -219,8 +219,7 @@ impl Host {
         }
     }
 
-    /// Returns the connection of a descriptor, or the error of a call: `not_open` for a socket
-    /// without a connection.
+    /// Returns the connection of a descriptor. A socket without one has the error `not_open`.
     fn connection_of(&self, fd: i64, not_open: &'static str) -> Result<usize, &'static str> {
         match self.files.get(&fd) {
             Some(File::Socket(_)) => self.open_index(fd).ok_or(not_open),

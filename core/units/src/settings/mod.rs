@@ -58,8 +58,9 @@ impl fmt::Display for Value {
     }
 }
 
-/// Declares parameters as constants, one row each: constant, kind of its values, name, default,
-/// minimum and maximum, summary.
+/// Declares parameters as constants, one per row.
+///
+/// A row has constant and kind of the values, then name, default, bounds and summary.
 ///
 /// ```
 /// gigatcp_units::parameters! {
