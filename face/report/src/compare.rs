@@ -9,8 +9,8 @@ use gigatcp_record::growth::median;
 use gigatcp_record::{FlowRecord, FurtherFlow, TheoryRecord};
 
 use crate::Report;
-use crate::crowd;
 use crate::group::{Group, Spread, groups};
+use crate::many_flows;
 use crate::number::{fixed, ratio, seconds};
 use crate::published::{Extremes, PublishedSeries};
 
@@ -193,11 +193,11 @@ pub fn rows_by_kind<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
     for group in groups(report.run) {
         let is_own = |row: &Row<'_>| row.group.name == group.name;
         let own: Vec<Row<'a>> = std::iter::from_fn(|| rows.next_if(is_own)).collect();
-        if own.len() <= crowd::MOST_SHOWN {
+        if own.len() <= many_flows::MOST_SHOWN {
             kept.extend(own);
             continue;
         }
-        for kind in crowd::kinds(&group.repeats[0].flows) {
+        for kind in many_flows::kinds(&group.repeats[0].flows) {
             let (first, alike) = kind.places.split_first().expect("a kind has a flow");
             let Some(row) = own.get(*first) else { continue };
             let mut row = row.clone();
@@ -236,7 +236,7 @@ impl<'a> Row<'a> {
     /// The values of all runs that have one, those with further seeds too.
     fn values(&self, quantity: Quantity) -> Vec<f64> {
         if quantity == Quantity::Average && !self.alike.is_empty() {
-            return self.together();
+            return self.combined_rates();
         }
         let of_all = |values: Vec<f64>| quantity.of_all(values, self.alike.len() + 1);
         let recorded = self.group.repeats.iter().filter_map(|series| {
@@ -252,15 +252,15 @@ impl<'a> Row<'a> {
     }
 
     /// Returns the combined rate of its flows in each run, Mbit/s.
-    fn together(&self) -> Vec<f64> {
+    fn combined_rates(&self) -> Vec<f64> {
         let recorded = self.group.repeats.iter().map(|series| {
             let flows = self.places().filter_map(|place| series.flows.get(place));
-            crowd::together(flows.map(crowd::span_of)) / 1e6
+            many_flows::combined_rate(flows.map(many_flows::span_of)) / 1e6
         });
         let further = self.group.further().map(|run| {
             let flows = self.places().filter_map(|place| run.flows.get(place));
             let spans = flows.map(|one| (one.clock_start_ns, one.average_ns, one.goodput_bps));
-            crowd::together(spans) / 1e6
+            many_flows::combined_rate(spans) / 1e6
         });
         recorded.chain(further).collect()
     }

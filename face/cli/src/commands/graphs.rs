@@ -14,7 +14,7 @@ use gigatcp_flows::{Connection, Observed, Side, Verdict};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph::csv::Csv;
 use gigatcp_report::graph::xplot::{self, Picture, Xplot};
-use gigatcp_report::graph::{PAGE_BUDGET, Page, Plotted, Said, Span, Watch, Watched};
+use gigatcp_report::graph::{DiagnosisText, PAGE_BUDGET, Page, Plotted, Span, Watch, Watched};
 use gigatcp_report::html::PageKind;
 use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{human_bytes, human_duration};
@@ -58,7 +58,7 @@ pub(crate) struct Outputs {
 
     /// The page to write by default, if `--graph` is not given.
     #[arg(skip)]
-    unasked: Option<PathBuf>,
+    default_page: Option<PathBuf>,
 }
 
 impl Outputs {
@@ -77,13 +77,16 @@ impl Outputs {
             outputs.overwrite &= outputs.reads_again();
             return outputs;
         }
-        outputs.unasked = Some(file.to_owned());
+        outputs.default_page = Some(file.to_owned());
         outputs
     }
 
     /// Whether the capture has to be read a second time.
     pub(crate) fn reads_again(&self) -> bool {
-        self.graph.is_some() || self.unasked.is_some() || self.xplot.is_some() || self.csv.is_some()
+        self.graph.is_some()
+            || self.default_page.is_some()
+            || self.xplot.is_some()
+            || self.csv.is_some()
     }
 
     /// Checks that the outputs can be written, before long work begins.
@@ -105,7 +108,7 @@ impl Outputs {
         }
         for file in self.graph.iter().chain(&self.csv) {
             if file.is_file() && !self.overwrite {
-                return Err(taken(file));
+                return Err(exists(file));
             }
             AtomicFile::check(file)?;
         }
@@ -126,8 +129,8 @@ impl Outputs {
     }
 
     /// Whether the default page is the only output.
-    fn is_unasked(&self) -> bool {
-        self.unasked.is_some() && self.xplot.is_none() && self.csv.is_none()
+    fn is_default_page_only(&self) -> bool {
+        self.default_page.is_some() && self.xplot.is_none() && self.csv.is_none()
     }
 
     /// Returns the connections to draw, the largest first.
@@ -174,7 +177,7 @@ impl Outputs {
 
     /// Checks the outputs of commands that also describe connections in text. Unlike `check`, it
     /// accepts `--connection` without a graph.
-    pub(super) fn check_told(&self, captures: usize) -> Result<(), Failure> {
+    pub(super) fn check_with_text(&self, captures: usize) -> Result<(), Failure> {
         if self.reads_again() || self.overwrite || self.connection.is_empty() {
             return self.check(captures);
         }
@@ -212,7 +215,7 @@ fn foreign(file: &Path) -> Failure {
     ))
 }
 
-fn taken(file: &Path) -> Failure {
+fn exists(file: &Path) -> Failure {
     Failure::new(format!("{} exists already", file.display()))
         .effect("nothing was written")
         .hint("--overwrite replaces it")
@@ -228,9 +231,9 @@ fn longest(mut spans: Vec<Span>) -> Vec<Span> {
 
 /// Limits of a stream for its graph. They consist of intervals of one cause each, and the answer.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct StreamDiagnosis {
     pub(super) spans: Vec<Span>,
-    pub(super) said: Said,
+    pub(super) said: DiagnosisText,
 }
 
 /// Results of the first pass over a capture.
@@ -251,9 +254,9 @@ pub(super) fn write(
     outputs: &Outputs,
     source: &Source,
     first: &Survey<'_>,
-    known: impl Fn(usize, Side) -> Known,
+    known: impl Fn(usize, Side) -> StreamDiagnosis,
 ) -> Result<(), Failure> {
-    if first.connections.is_empty() && outputs.is_unasked() {
+    if first.connections.is_empty() && outputs.is_default_page_only() {
         return Ok(());
     }
     if first.connections.is_empty() {
@@ -267,7 +270,7 @@ pub(super) fn write(
         write_csv(outputs, source, file, &drawn)?;
     }
     let mut graphs = Vec::new();
-    if outputs.graph.is_some() || outputs.unasked.is_some() || outputs.xplot.is_some() {
+    if outputs.graph.is_some() || outputs.default_page.is_some() || outputs.xplot.is_some() {
         graphs = watch(source, first, &drawn)?;
     }
     if let Some(file) = &outputs.graph {
@@ -275,7 +278,7 @@ pub(super) fn write(
         AtomicFile::write(file, page.as_bytes())?;
         wrote(file);
     }
-    if let Some(file) = &outputs.unasked {
+    if let Some(file) = &outputs.default_page {
         // The file may have been created while the capture was read.
         if !outputs.overwrite && is_foreign(file) {
             foreign(file).warn();
@@ -296,13 +299,13 @@ fn write_folder(
     outputs: &Outputs,
     first: &Survey<'_>,
     graphs: &mut [(usize, Watched)],
-    known: &impl Fn(usize, Side) -> Known,
+    known: &impl Fn(usize, Side) -> StreamDiagnosis,
 ) -> Result<(), Failure> {
     let Some(folder) = &outputs.xplot else {
         return Ok(());
     };
     for (_, watched) in graphs.iter_mut() {
-        watched.graph.let_go(xplot::DETAIL);
+        watched.graph.drop_points(xplot::DETAIL);
     }
     write_xplot(outputs, folder, first, graphs, known)
 }
@@ -400,7 +403,7 @@ fn ends(connection: &Connection, from: Side) -> String {
 fn page<'a>(
     first: &Survey<'_>,
     graphs: &'a [(usize, Watched)],
-    known: &impl Fn(usize, Side) -> Known,
+    known: &impl Fn(usize, Side) -> StreamDiagnosis,
 ) -> Page<'a> {
     let plotted = graphs.iter().filter_map(|(index, watched)| {
         let (connection, _) = *first.connections.get(*index)?;
@@ -469,7 +472,7 @@ fn write_xplot(
     folder: &Path,
     first: &Survey<'_>,
     graphs: &[(usize, Watched)],
-    known: &impl Fn(usize, Side) -> Known,
+    known: &impl Fn(usize, Side) -> StreamDiagnosis,
 ) -> Result<(), Failure> {
     let made = fs::create_dir_all(folder);
     made.map_err(|error| {
@@ -488,7 +491,7 @@ fn write_xplot(
         for picture in Picture::ALL {
             let file = name(*index, watched.side, picture);
             if file.exists() && !outputs.overwrite {
-                return Err(taken(&file));
+                return Err(exists(&file));
             }
         }
     }

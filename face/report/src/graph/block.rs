@@ -3,7 +3,7 @@
 
 use gigatcp_flows::Kind;
 
-use super::point::{Point, What};
+use super::point::{Effect, Point};
 #[cfg(test)]
 use super::varint::Reader;
 use super::varint::{put, put_signed};
@@ -31,12 +31,12 @@ impl State {
     }
 
     /// Adds a point. An ACK below SND.UNA is an old one, and its window is ignored.
-    pub(super) fn take(&mut self, point: &Point) {
+    pub(super) fn add(&mut self, point: &Point) {
         self.at_ns = point.at_ns;
         self.frame = point.frame;
-        match point.what {
-            What::Data { start, len } => self.next = self.next.max(start + u64::from(len)),
-            What::Answer { ack, window, .. } => {
+        match point.effect {
+            Effect::Data { start, len } => self.next = self.next.max(start + u64::from(len)),
+            Effect::Ack { ack, window, .. } => {
                 self.next = self.next.max(ack);
                 if ack >= self.una {
                     self.una = ack;
@@ -49,14 +49,14 @@ impl State {
 
 /// A range of values; empty if `low` exceeds `high`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Extent {
+pub struct Range {
     /// The minimum.
     pub low: u64,
     /// The maximum.
     pub high: u64,
 }
 
-impl Default for Extent {
+impl Default for Range {
     fn default() -> Self {
         Self {
             low: u64::MAX,
@@ -65,7 +65,7 @@ impl Default for Extent {
     }
 }
 
-impl Extent {
+impl Range {
     /// Whether nothing was added.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -123,17 +123,17 @@ pub struct Summary {
     /// Union of all marks.
     pub marks: u32,
     /// Data sent for the first time.
-    pub new: Extent,
+    pub new: Range,
     /// Retransmitted data.
-    pub repeated: Extent,
+    pub repeated: Range,
     /// SACK blocks.
-    pub sack: Extent,
+    pub sack: Range,
     /// Right edges of windows.
-    pub edge: Extent,
+    pub edge: Range,
     /// Octets in flight.
-    pub owin: Extent,
+    pub owin: Range,
     /// Round-trip times.
-    pub rtt: Extent,
+    pub rtt: Range,
 }
 
 /// Number of columns of a packed summary; the page relies on their order.
@@ -150,28 +150,28 @@ impl Summary {
     }
 
     /// Adds a point.
-    pub(super) fn take(&mut self, point: &Point) {
+    pub(super) fn add(&mut self, point: &Point) {
         if self.points == 0 {
             self.first_ns = point.at_ns;
             self.first_frame = point.frame;
         }
         self.points += 1;
         self.marks |= point.marks;
-        self.after.take(point);
+        self.after.add(point);
         self.owin.add(self.after.owin(), self.after.owin());
-        match point.what {
-            What::Data { start, len } => {
+        match point.effect {
+            Effect::Data { start, len } => {
                 let end = start + u64::from(len);
                 self.data += 1;
                 self.octets += u64::from(len);
-                if point.is_again() {
+                if point.is_retransmission() {
                     self.again += 1;
                     self.repeated.add(start, end);
                 } else {
                     self.new.add(start, end);
                 }
             }
-            What::Answer {
+            Effect::Ack {
                 sack,
                 sack_len,
                 rtt_ns,
@@ -280,12 +280,12 @@ impl Summary {
             again: columns[9].number() as u32,
             octets: columns[10].number(),
             marks: columns[11].number() as u32,
-            new: Extent::read(&mut columns[12], before.next),
-            repeated: Extent::read(&mut columns[12], before.una),
-            sack: Extent::read(&mut columns[12], before.una),
-            edge: Extent::read(&mut columns[13], before.edge),
-            owin: Extent::read(&mut columns[14], before.owin()),
-            rtt: Extent::read(&mut columns[15], 0),
+            new: Range::read(&mut columns[12], before.next),
+            repeated: Range::read(&mut columns[12], before.una),
+            sack: Range::read(&mut columns[12], before.una),
+            edge: Range::read(&mut columns[13], before.edge),
+            owin: Range::read(&mut columns[14], before.owin()),
+            rtt: Range::read(&mut columns[15], 0),
         };
         (summary, columns[16].number())
     }

@@ -85,7 +85,7 @@ impl GraphBuilder {
         point.frame = point.frame.max(last.frame + u64::from(last.frame > 0));
         let unit = self.graph.unit_ns;
         self.expected.put(&mut self.graph.details, &point, unit);
-        self.open.take(&point);
+        self.open.add(&point);
         if self.open.points >= self.block_len {
             self.close();
         }
@@ -98,7 +98,7 @@ impl GraphBuilder {
         graph.blocks.push(done);
         graph.places.push(Some((self.started, graph.details.len())));
         if graph.details.len() > self.most_detail {
-            graph.let_go(self.most_detail / 2);
+            graph.drop_points(self.most_detail / 2);
         }
         self.started = self.graph.details.len();
         self.expected = Expected::new(after);
@@ -117,7 +117,7 @@ impl GraphBuilder {
 impl Graph {
     /// Drops points of the lowest-priority blocks until `limit` bytes of packed points are left.
     /// A point takes three or four bytes.
-    pub fn let_go(&mut self, limit: usize) {
+    pub fn drop_points(&mut self, limit: usize) {
         let mut room = limit;
         let mut kept = vec![false; self.blocks.len()];
         for index in interest::order(&self.blocks) {
@@ -188,12 +188,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::block::COLUMNS;
-    use super::super::point::{SackRange, What};
+    use super::super::point::{Effect, SackRange};
     use super::*;
 
-    fn point() -> impl Strategy<Value = (u64, u64, u32, What)> {
+    fn point() -> impl Strategy<Value = (u64, u64, u32, Effect)> {
         let data =
-            (0_u64..1 << 40, 0_u32..100_000).prop_map(|(start, len)| What::Data { start, len });
+            (0_u64..1 << 40, 0_u32..100_000).prop_map(|(start, len)| Effect::Data { start, len });
         let sack = prop::collection::vec((0_u64..1 << 40, 0_u64..9_000), 0..=4);
         let rtt = prop::option::of(0_u64..1 << 40);
         let answer =
@@ -205,7 +205,7 @@ mod tests {
                         right: left + len,
                     };
                 }
-                What::Answer {
+                Effect::Ack {
                     ack,
                     window,
                     sack,
@@ -217,16 +217,16 @@ mod tests {
         (1_u64..9, 0_u64..1 << 40, marks, prop_oneof![data, answer])
     }
 
-    fn made(list: &[(u64, u64, u32, What)]) -> Vec<Point> {
+    fn made(list: &[(u64, u64, u32, Effect)]) -> Vec<Point> {
         let (mut frame, mut at_ns) = (0, 0);
-        let point = |(frames, passed, marks, what): &(u64, u64, u32, What)| {
+        let point = |(frames, passed, marks, effect): &(u64, u64, u32, Effect)| {
             frame += frames;
             at_ns += passed;
             Point {
                 frame,
                 at_ns,
                 marks: *marks,
-                what: *what,
+                effect: *effect,
             }
         };
         list.iter().map(point).collect()
@@ -273,7 +273,7 @@ mod tests {
             frame: index + 1,
             at_ns: index * 1000,
             marks,
-            what: What::Data {
+            effect: Effect::Data {
                 start: index * 1448,
                 len: 1448,
             },
@@ -297,7 +297,11 @@ mod tests {
             .iter()
             .position(|block| block.again > 0)
             .unwrap();
-        assert!(graph.points_of(block).any(|point| point.is_again()));
+        assert!(
+            graph
+                .points_of(block)
+                .any(|point| point.is_retransmission())
+        );
     }
 
     #[test]

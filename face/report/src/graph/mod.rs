@@ -38,6 +38,6 @@ pub mod xplot;
 
 pub use block::Summary;
 pub use builder::{Graph, GraphBuilder};
-pub use page::{PAGE_BUDGET, Page, Plotted, Said, Span};
-pub use point::{Point, SackRange, What};
+pub use page::{DiagnosisText, PAGE_BUDGET, Page, Plotted, Span};
+pub use point::{Effect, Point, SackRange};
 pub use watch::{Watch, Watched};

@@ -54,7 +54,7 @@ pub struct Span {
 
 /// The diagnosis of a stream, in words.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Said {
+pub struct DiagnosisText {
     /// The answer in a sentence, shown at the top of the page. Empty if there is none.
     pub headline: String,
     /// Lines below it: a label and a text each.
@@ -77,7 +77,7 @@ pub struct Plotted<'a> {
     /// Intervals of one cause each.
     pub spans: Vec<Span>,
     /// The diagnosis.
-    pub said: Said,
+    pub said: DiagnosisText,
     /// Notes for the reader, in sentences.
     pub notes: Vec<String>,
 }

@@ -4,7 +4,7 @@
 //! white, retransmissions red with `R`, reordered data pink with `O`, the acknowledgment line
 //! green, the window line yellow, SACK purple with `S`. Blocks whose points were dropped are drawn
 //! as one diagonal line. tcptrace writes each packet, gigabytes of them; here the CSV file has all
-//! packets. [`DETAIL`] is a good limit for [`Graph::let_go`].
+//! packets. [`DETAIL`] is a good limit for [`Graph::drop_points`].
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ use gigatcp_units::Instant;
 use super::block::Summary;
 use super::builder::Graph;
 use super::page::Span;
-use super::point::{Point, What};
+use super::point::{Effect, Point};
 
 /// Bytes of packed points that give files of some 30 MB.
 pub const DETAIL: usize = 1 << 20;
@@ -114,7 +114,7 @@ impl Xplot<'_> {
             let mut state = block.before;
             for point in points {
                 self.point(out, state, &point)?;
-                state.take(&point);
+                state.add(&point);
             }
         }
         self.span_texts(out)
@@ -153,8 +153,8 @@ impl Xplot<'_> {
         point: &Point,
     ) -> io::Result<()> {
         let at = self.time(point.at_ns);
-        match point.what {
-            What::Data { start, len } => {
+        match point.effect {
+            Effect::Data { start, len } => {
                 let end = start + u64::from(len);
                 let (colour, letter) = colour_of(point);
                 writeln!(
@@ -166,9 +166,9 @@ impl Xplot<'_> {
                 }
                 Ok(())
             }
-            What::Answer { sack, sack_len, .. } => {
+            Effect::Ack { sack, sack_len, .. } => {
                 let mut after = before;
-                after.take(point);
+                after.add(point);
                 let last = self.time(before.at_ns);
                 self.step(out, "green", "dtick", (last, before.una), (at, after.una))?;
                 if self.knows_windows && after.edge > 0 {
@@ -242,9 +242,9 @@ impl Xplot<'_> {
                 writeln!(out, "line {at} {low} {at} {high}")?;
             }
             for point in points {
-                if let What::Answer {
+                if let Effect::Ack {
                     rtt_ns: Some(rtt), ..
-                } = point.what
+                } = point.effect
                 {
                     writeln!(out, "dot {} {}", self.time(point.at_ns), rtt / 1_000)?;
                 }
@@ -266,14 +266,14 @@ impl Xplot<'_> {
             let mut state = block.before;
             for point in points {
                 let before = state;
-                state.take(&point);
+                state.add(&point);
                 let (last, at) = (self.time(before.at_ns), self.time(state.at_ns));
                 let (was, is) = (before.owin(), state.owin());
                 writeln!(
                     out,
                     "red\nline {last} {was} {at} {was}\nline {at} {was} {at} {is}"
                 )?;
-                let is_answer = matches!(point.what, What::Answer { .. });
+                let is_answer = matches!(point.effect, Effect::Ack { .. });
                 if self.knows_windows && is_answer {
                     let window = state.edge.saturating_sub(state.una);
                     writeln!(out, "yellow\ndot {at} {window}")?;
@@ -322,7 +322,7 @@ impl Xplot<'_> {
         blocks.flat_map(move |(index, block)| {
             let mut state = block.before;
             let points = self.graph.points_of(index).map(move |point| {
-                state.take(&point);
+                state.add(&point);
                 (state.at_ns, state.una)
             });
             points.chain([(block.after.at_ns, block.after.una)])
@@ -341,7 +341,7 @@ fn colour_of(point: &Point) -> (&'static str, Option<&'static str>) {
         ("orange", Some("SYN"))
     } else if has(Point::RST) {
         ("red", Some("RST_OUT"))
-    } else if point.is_again() {
+    } else if point.is_retransmission() {
         ("red", Some("R"))
     } else if point.is(Kind::OutOfOrder) {
         ("pink", Some("O"))

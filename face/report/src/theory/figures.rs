@@ -18,7 +18,7 @@ pub enum Figure {
     /// An amount of data.
     Amount(Bytes),
     /// A probability.
-    Chance(Probability),
+    Probability(Probability),
     /// Segments.
     Segments(f64),
     /// Round trips.
@@ -225,7 +225,9 @@ fn loss_budget(path: &Path, budget: &PathBudget) -> Section {
     ];
     let rows = controls(budget).into_iter().zip(sources);
     let mut rows: Vec<Row> = rows
-        .map(|((key, what, budget), source)| row(key, what, Figure::Chance(budget.loss), source))
+        .map(|((key, what, budget), source)| {
+            row(key, what, Figure::Probability(budget.loss), source)
+        })
         .collect();
     let reno = reno(path);
     rows.insert(
@@ -233,7 +235,7 @@ fn loss_budget(path: &Path, budget: &PathBudget) -> Section {
         row(
             "reno",
             RENO,
-            Figure::Chance(mathis::loss_budget(reno, path.mss, path.rtt, path.rate)),
+            Figure::Probability(mathis::loss_budget(reno, path.mss, path.rtt, path.rate)),
             format!("the same, C = {}, the sawtooth's mean", round(reno.value())),
         ),
     );
@@ -322,7 +324,7 @@ fn at_loss(path: &Path, loss: Probability) -> Section {
     Section {
         title: format!("rate that a loss probability of {loss} allows"),
         key: "at_loss",
-        question: Some(("loss", Figure::Chance(loss))),
+        question: Some(("loss", Figure::Probability(loss))),
         rows: vec![
             row(
                 "standard",

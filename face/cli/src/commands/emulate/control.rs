@@ -20,11 +20,11 @@ use crate::failure::Failure;
 use crate::output;
 
 /// Time within which a path must answer.
-const PATIENCE: Duration = Duration::from_secs(20);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time within which a client must send its request.
-const QUESTION: Duration = Duration::from_millis(200);
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(200);
 /// Maximum length of a request in bytes.
-const LONGEST: u64 = 1 << 20;
+const MAX_REQUEST: u64 = 1 << 20;
 
 /// Reply to a request: one line of JSON.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
@@ -36,14 +36,16 @@ pub(super) struct Reply {
 }
 
 /// Sends a request to a path and prints the reply.
-pub(super) fn ask(name: Option<&str>, request: &Request) -> Result<Outcome, Failure> {
+pub(super) fn send_request(name: Option<&str>, request: &Request) -> Result<Outcome, Failure> {
     let (name, mut stream) = runtime::find(name)?;
     let failed = |error| {
         Failure::io(&format!("ask the path `{name}`"), &error)
             .effect("whether it has changed is unknown")
             .hint("`gigatcp emulate set` alone shows what it is")
     };
-    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+    stream
+        .set_read_timeout(Some(REPLY_TIMEOUT))
+        .map_err(failed)?;
     let text = line(request)?;
     stream.write_all(text.as_bytes()).map_err(failed)?;
     let mut answer = String::new();
@@ -96,10 +98,10 @@ impl Control {
 
     fn answer_one(&mut self, mut stream: UnixStream, emulator: &Emulator) -> Option<()> {
         stream.set_nonblocking(false).ok()?;
-        stream.set_read_timeout(Some(QUESTION)).ok()?;
-        stream.set_write_timeout(Some(QUESTION)).ok()?;
+        stream.set_read_timeout(Some(REQUEST_TIMEOUT)).ok()?;
+        stream.set_write_timeout(Some(REQUEST_TIMEOUT)).ok()?;
         let mut question = String::new();
-        let mut reader = BufReader::new((&stream).take(LONGEST));
+        let mut reader = BufReader::new((&stream).take(MAX_REQUEST));
         reader.read_line(&mut question).ok()?;
         if question.is_empty() {
             return None;
@@ -139,7 +141,7 @@ impl Control {
         self.now = found;
         let mut text: String = changed
             .iter()
-            .map(|changed| format!("{}\n", told(changed)))
+            .map(|changed| format!("{}\n", describe(changed)))
             .collect();
         if text.is_empty() {
             text.push_str("the path was so already\n");
@@ -177,7 +179,7 @@ fn place(direction: &str, hop: &str) -> String {
 }
 
 /// Describes a change in one line.
-pub(super) fn told(changed: &Changed) -> String {
+pub(super) fn describe(changed: &Changed) -> String {
     let direction = match changed.from {
         Side::Client => "forward",
         Side::Server => "reverse",

@@ -15,7 +15,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::control::Control;
-pub(super) use super::control::ask;
+pub(super) use super::control::send_request;
 use super::jobs::{self, Jobs};
 use super::path::{EmulatedPath, Source};
 use super::sysctl;
@@ -79,7 +79,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let changed = emulator.changed();
     let stopped = emulator.stop().map_err(|error| failure(&error));
     // The capture is finished even if the path failed.
-    let written = written.map(Written::finish).transpose();
+    let written = written.map(CaptureInProgress::finish).transpose();
     let snapshot = stopped?;
     let status = ended?;
     if !output::is_quiet() {
@@ -101,13 +101,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 /// A capture in progress; the file appears under its name when it is complete.
-struct Written {
+struct CaptureInProgress {
     file: AtomicFile,
     handle: Handle,
 }
 
 /// Creates the capture before anything runs.
-fn begin(arguments: &Arguments, place: &Path) -> Result<(Box<dyn Watch>, Written), Failure> {
+fn begin(
+    arguments: &Arguments,
+    place: &Path,
+) -> Result<(Box<dyn Watch>, CaptureInProgress), Failure> {
     let said = |failure: Failure| failure.effect("nothing was run");
     let file = AtomicFile::begin(place).map_err(said)?;
     let out = file.handle();
@@ -115,10 +118,13 @@ fn begin(arguments: &Arguments, place: &Path) -> Result<(Box<dyn Watch>, Written
         out.map_err(|error| said(Failure::io(&format!("write {}", place.display()), &error)))?;
     let begun = Capture::begin_in(out, arguments.side(), arguments.snap_length());
     let (capture, handle) = begun.map_err(|error| said(Failure::caused(&error)))?;
-    Ok((Box::new(capture.in_real_time()), Written { file, handle }))
+    Ok((
+        Box::new(capture.in_real_time()),
+        CaptureInProgress { file, handle },
+    ))
 }
 
-impl Written {
+impl CaptureInProgress {
     /// Completes the capture and returns the number of packets in it.
     fn finish(self) -> Result<u64, Failure> {
         let failed = |failure: Failure| {
@@ -280,7 +286,7 @@ impl Screen {
 }
 
 /// Settings printed at the start, which determine most of TCP's behavior there.
-const TELLING: [&str; 4] = [
+const SHOWN_SETTINGS: [&str; 4] = [
     "tcp_rmem",
     "tcp_wmem",
     "tcp_ecn",
@@ -295,7 +301,7 @@ fn say_settings(emulator: &Emulator, control: Option<&str>) {
     };
     let told = emulator.namespace(Side::Client).run(|| {
         let default = read("tcp_congestion_control");
-        let told = TELLING
+        let told = SHOWN_SETTINGS
             .iter()
             .filter_map(|name| Some(format!("{name} {}", read(name)?)));
         (default, told.collect::<Vec<_>>().join(", "))

@@ -10,7 +10,7 @@ use gigatcp_units::Instant;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use serde::Serialize;
 
-use super::control::told;
+use super::control::describe;
 
 /// Names of both directions.
 const WAYS: [&str; 2] = ["client -> server", "server -> client"];
@@ -130,7 +130,7 @@ fn changes(changed: &[Changed]) -> String {
     }
     for changed in &changed[left_out..] {
         let seconds = changed.at.saturating_since(Instant::ZERO).as_secs_f64();
-        text.push_str(&format!("  at {seconds:.3} s: {}\n", told(changed)));
+        text.push_str(&format!("  at {seconds:.3} s: {}\n", describe(changed)));
     }
     text
 }

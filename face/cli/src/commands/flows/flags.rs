@@ -40,7 +40,7 @@ pub(super) fn show(arguments: &Arguments) -> Result<(), Failure> {
         let mut flags = Flags::default();
         let source = Source::named(file);
         let capture = read(&source, |step| {
-            let Some(found) = flags.judge(&step) else {
+            let Some(found) = flags.add_packet(&step) else {
                 return Ok(());
             };
             if arguments.json {
@@ -94,7 +94,7 @@ struct FlagFinding<'a> {
 
 impl Flags {
     /// Returns the finding for a packet; `None` if its flags are correct and empty.
-    fn judge<'a>(&mut self, step: &'a Step<'a>) -> Option<FlagFinding<'a>> {
+    fn add_packet<'a>(&mut self, step: &'a Step<'a>) -> Option<FlagFinding<'a>> {
         let first_at = *self.first_at.get_or_insert(step.packet.at);
         let is_successor = connection(step).is_some_and(Connection::is_successor);
         let verdict = step.verdict;

@@ -133,7 +133,7 @@ impl Variant {
 pub(super) fn run(arguments: &Arguments, request: &Request) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut variants = variants(arguments, request)?;
-    let mut kept = Kept::new(arguments)?;
+    let mut store = RunStore::new(arguments)?;
     let (with_until, with_compare) = DEFAULT_RUNS;
     let default = if arguments.until.is_some() {
         with_until
@@ -161,7 +161,7 @@ pub(super) fn run(arguments: &Arguments, request: &Request) -> Result<Outcome, F
                     arguments,
                     &mut variants[index],
                     round + 1,
-                    (&interrupt, &mut kept),
+                    (&interrupt, &mut store),
                 )?;
             }
         }
@@ -184,13 +184,13 @@ pub(super) fn run(arguments: &Arguments, request: &Request) -> Result<Outcome, F
 }
 
 /// Store for the runs of a campaign, including runs without data.
-struct Kept {
+struct RunStore {
     directory: Option<PathBuf>,
     batch: SystemTime,
     count: u32,
 }
 
-impl Kept {
+impl RunStore {
     fn new(arguments: &Arguments) -> Result<Self, Failure> {
         if let Some(directory) = &arguments.save {
             std::fs::create_dir_all(directory).map_err(|error| {
@@ -254,11 +254,11 @@ fn one(
     arguments: &Arguments,
     variant: &mut Variant,
     round: u32,
-    (interrupt, kept): (&Interrupt, &mut Kept),
+    (interrupt, store): (&Interrupt, &mut RunStore),
 ) -> Result<(), Failure> {
     let stops = || interrupt.signal().is_some();
     let found = tester::run(&variant.request, &stops, &mut |_| {});
-    kept.store(variant, &found)?;
+    store.store(variant, &found)?;
     let found = match found {
         Ok(measured) if measured.cut_short.is_none() => measured,
         Ok(measured) => {

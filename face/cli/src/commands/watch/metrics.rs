@@ -21,7 +21,7 @@ use crate::output;
 const MAX_SERIES: usize = 100;
 
 /// Time within which a peer must send its request.
-const PATIENCE: Duration = Duration::from_secs(2);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// HTTP endpoint for the last snapshot.
 pub(super) struct Metrics {
@@ -58,8 +58,8 @@ impl Metrics {
 
 /// Answers one request.
 fn answer(mut peer: &TcpStream, text: &str) -> io::Result<()> {
-    peer.set_read_timeout(Some(PATIENCE))?;
-    peer.set_write_timeout(Some(PATIENCE))?;
+    peer.set_read_timeout(Some(REQUEST_TIMEOUT))?;
+    peer.set_write_timeout(Some(REQUEST_TIMEOUT))?;
     let mut request = [0; 1024];
     let read = peer.read(&mut request)?;
     let path = request[..read].split(|byte| *byte == b' ').nth(1);

@@ -28,7 +28,7 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Adds a snapshot.
-    pub(super) fn look(&mut self, one: &Connection, at: Instant) {
+    pub(super) fn add_snapshot(&mut self, one: &Connection, at: Instant) {
         let start = *self.start.get_or_insert(at);
         let stride = self.stride.max(1);
         if self.seen.is_multiple_of(stride) {

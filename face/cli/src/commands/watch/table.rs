@@ -15,7 +15,7 @@ const HOME: &str = "\x1b[H\x1b[J";
 const NAME: usize = 15;
 
 /// Returns the connections of a snapshot; those not shown are counted.
-pub(super) fn look(all: &[&Connection], shown: usize, refreshes: bool) -> String {
+pub(super) fn snapshot(all: &[&Connection], shown: usize, refreshes: bool) -> String {
     let mut rows = vec![line([
         "ID",
         "process",

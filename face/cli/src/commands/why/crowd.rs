@@ -5,7 +5,7 @@ use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
 use gigatcp_why::CAUSES;
 
-use super::Taken;
+use super::LoadedCapture;
 use super::answer::{list, share};
 use super::order::Place;
 use crate::output::counted;
@@ -26,7 +26,7 @@ struct Crowd {
 }
 
 impl Crowd {
-    fn of(captures: &[&Taken], places: &[Place]) -> Self {
+    fn of(captures: &[&LoadedCapture], places: &[Place]) -> Self {
         let mut crowd = Self {
             causes: vec![Duration::ZERO; CAUSES.len() + 1],
             ..Self::default()
@@ -67,7 +67,7 @@ impl Crowd {
 /// Returns a line about connections without an answer; empty if there are none. `what` names one of
 /// them and what follows, `hint` the option that shows them.
 pub(super) fn line(
-    captures: &[&Taken],
+    captures: &[&LoadedCapture],
     places: &[Place],
     (what, which): (&str, &str),
     hint: &str,

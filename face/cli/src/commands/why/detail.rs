@@ -1,12 +1,14 @@
 //! All verdicts of a connection with all evidence, for `-v` and for the page of graphs.
 
 use gigatcp_analyze::Diagnosis;
-use gigatcp_report::graph::Said;
+use gigatcp_report::graph::DiagnosisText;
 use gigatcp_report::prose::{wrap, wrap_hanging};
 use gigatcp_units::grammar::human_duration;
 use gigatcp_why::Verdict;
 
-use super::answer::{Which, cost, details, evidence, fix, lost, notes, percent, piece, shown};
+use super::answer::{
+    ConnectionLabel, cost, details, evidence, fix, lost, notes, percent, piece, shown,
+};
 use crate::grid::{Align, grid, line};
 
 /// Returns the verdicts in a table, and each with its finding, evidence and fix.
@@ -54,17 +56,17 @@ fn cells(verdict: &Verdict) -> [String; 5] {
 }
 
 /// Returns the answer and its verdicts for the page of graphs.
-pub(super) fn said(which: &Which, diagnosis: &Diagnosis) -> Said {
+pub(super) fn said(label: &ConnectionLabel, diagnosis: &Diagnosis) -> DiagnosisText {
     let first = shown(diagnosis);
     let mut lines = vec![("Cost".to_owned(), cost(diagnosis, first))];
     lines.extend(fix(diagnosis).map(|fix| ("Fix".to_owned(), fix.to_owned())));
     let evidence = first.map(|first| evidence(diagnosis, first));
     let evidence = evidence.into_iter().chain(diagnosis.joined.clone());
     lines.extend(evidence.map(|text| ("Evidence".to_owned(), text)));
-    lines.push(("Details".to_owned(), details(which, diagnosis)));
+    lines.push(("Details".to_owned(), details(label, diagnosis)));
     let notes = notes(diagnosis).into_iter();
     lines.extend(notes.map(|text| ("Note".to_owned(), text)));
-    Said {
+    DiagnosisText {
         headline: diagnosis.sentence(),
         lines,
         findings: diagnosis.verdicts.iter().map(finding).collect(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use gigatcp_analyze::{Capture, Diagnosis, Options};
-use gigatcp_report::graph::Said;
+use gigatcp_report::graph::DiagnosisText;
 use gigatcp_twin::{Prediction, Transfer, Twin};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ use crate::commands::whatif::stated;
 const MIN_SHARE: f64 = 0.05;
 
 /// Text of the page in place of a prediction that was not requested.
-const UNASKED: &str = "`gigatcp why --whatif` predicts what a fix would bring, in seconds to \
+const NOT_REQUESTED: &str = "`gigatcp why --whatif` predicts what a fix would bring, in seconds to \
                        minutes";
 
 /// Twins of the connections of a capture; each is fitted once.
@@ -56,14 +56,14 @@ pub(super) fn put(
     twins: Option<&Twins>,
     capture: &Capture,
     (index, diagnosis): (usize, &Diagnosis),
-    said: &mut Said,
+    said: &mut DiagnosisText,
 ) {
     let Some(place) = said.lines.iter().position(|(label, _)| label == "Fix") else {
         return;
     };
     let mut put = |text: String| said.lines.insert(place + 1, ("What if".to_owned(), text));
     let Some(twins) = twins else {
-        return put(UNASKED.into());
+        return put(NOT_REQUESTED.into());
     };
     let twin = twins.of(capture, index, diagnosis);
     let twin = match twin.as_ref() {

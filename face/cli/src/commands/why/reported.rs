@@ -8,7 +8,7 @@ use gigatcp_analyze::reports::{self, Report, Reported};
 use gigatcp_report::escape::terminal;
 use serde_json::{Value, json};
 
-use super::answer::{self, Which, labeled};
+use super::answer::{self, ConnectionLabel, labeled};
 use super::json::diagnosed;
 use crate::failure::Failure;
 
@@ -44,13 +44,13 @@ pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bo
     let mut text = String::new();
     let shown = if shows_all { count } else { SHOWN };
     for one in report.connections.iter().take(shown) {
-        let which = Which {
+        let label = ConnectionLabel {
             ends: terminal(&one.ends),
             captured: format!("from a report of {}", report.source),
             place: String::new(),
             reset_by: None,
         };
-        text.push_str(&answer::lines(&which, &one.diagnosis, is_verbose));
+        text.push_str(&answer::lines(&label, &one.diagnosis, is_verbose));
         text.push('\n');
     }
     if let Some(more @ 1..) = count.checked_sub(shown) {

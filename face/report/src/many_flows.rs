@@ -35,7 +35,7 @@ pub fn fairness(shares: &[f64]) -> Option<f64> {
 /// to the end of the last. Each flow is its start (ns), the time its goodput is over (ns), and that
 /// goodput (bit/s).
 #[must_use]
-pub fn together(flows: impl Iterator<Item = (u64, u64, f64)>) -> f64 {
+pub fn combined_rate(flows: impl Iterator<Item = (u64, u64, f64)>) -> f64 {
     let (mut first, mut last, mut bits) = (u64::MAX, 0, 0.0);
     for (start, time, goodput) in flows.filter(|(_, time, _)| *time > 0) {
         first = first.min(start);
@@ -48,7 +48,7 @@ pub fn together(flows: impl Iterator<Item = (u64, u64, f64)>) -> f64 {
     }
 }
 
-/// Returns the arguments of [`together`].
+/// Returns the arguments of [`combined_rate`].
 pub(crate) fn span_of(flow: &FlowRecord) -> (u64, u64, f64) {
     (flow.clock_start_ns, flow.average_ns, flow.goodput_bps)
 }
@@ -92,7 +92,7 @@ pub fn text(flows: &[FlowRecord]) -> String {
         out,
         "\n{} flows, {} together, Jain's fairness index {index}",
         flows.len(),
-        rate(together(flows.iter().map(span_of))),
+        rate(combined_rate(flows.iter().map(span_of))),
     );
     let kinds = kinds(flows);
     for kind in kinds.iter().take(MOST_KINDS) {
@@ -117,7 +117,7 @@ pub fn text(flows: &[FlowRecord]) -> String {
 /// Returns a line on flows of one kind.
 fn of_kind(name: &str, flows: &[&FlowRecord], is_one_of_many: bool) -> String {
     let mut line = String::new();
-    let all = together(flows.iter().map(|flow| span_of(flow)));
+    let all = combined_rate(flows.iter().map(|flow| span_of(flow)));
     if is_one_of_many {
         let _ = write!(line, "{name}");
         if flows.len() > 1 {
@@ -166,10 +166,10 @@ mod tests {
     fn flows_one_after_the_other_carry_together_what_one_does() {
         let second = 1_000_000_000;
         let alone = (0..5).map(|place| (place * second, second, 8e6));
-        assert_eq!(together(alone), 8e6);
+        assert_eq!(combined_rate(alone), 8e6);
         let at_once = (0..5).map(|_| (second, second, 8e6));
-        assert_eq!(together(at_once), 40e6);
-        assert_eq!(together(std::iter::once((0, 0, 0.0))), 0.0);
+        assert_eq!(combined_rate(at_once), 40e6);
+        assert_eq!(combined_rate(std::iter::once((0, 0, 0.0))), 0.0);
     }
 
     #[test]
