@@ -77,21 +77,8 @@ impl Quantity {
         }
     }
 
-    /// Returns the value recorded for `flow`.
-    #[must_use]
-    pub fn recorded(self, flow: &FlowRecord) -> Option<f64> {
-        match self {
-            Self::Average => Some(flow.goodput_bps / 1e6),
-            Self::TimeTo90 => flow.time_to_90_ns.map(seconds),
-            Self::Retransmitted => Some(flow.retransmitted_segments as f64),
-            Self::SenderCpu => Some(flow.sender_cpu_fraction * 100.0),
-            Self::ReceiverCpu => Some(flow.receiver_cpu_fraction * 100.0),
-        }
-    }
-
-    /// Returns the value recorded for `flow` with a further seed.
-    #[must_use]
-    pub fn recorded_further(self, flow: &FurtherFlow) -> Option<f64> {
+    /// Returns the value recorded for `flow`, with the first or a further seed.
+    fn recorded(self, flow: &FurtherFlow) -> Option<f64> {
         match self {
             Self::Average => Some(flow.goodput_bps / 1e6),
             Self::TimeTo90 => flow.time_to_90_ns.map(seconds),
@@ -236,33 +223,30 @@ impl<'a> Row<'a> {
     /// The values of all runs that have one, those with further seeds too.
     fn values(&self, quantity: Quantity) -> Vec<f64> {
         if quantity == Quantity::Average && !self.alike.is_empty() {
-            return self.combined_rates();
+            let rate = |flows: Vec<FurtherFlow>| {
+                let spans = flows.into_iter().map(many_flows::span_of);
+                many_flows::combined_rate(spans) / 1e6
+            };
+            return self.runs().map(rate).collect();
         }
-        let of_all = |values: Vec<f64>| quantity.of_all(values, self.alike.len() + 1);
-        let recorded = self.group.repeats.iter().filter_map(|series| {
-            let flows = self.places().filter_map(|place| series.flows.get(place));
-            of_all(flows.filter_map(|flow| quantity.recorded(flow)).collect())
-        });
-        let further = self.group.further().filter_map(|run| {
-            let flows = self.places().filter_map(|place| run.flows.get(place));
-            let values = flows.filter_map(|flow| quantity.recorded_further(flow));
-            of_all(values.collect())
-        });
-        recorded.chain(further).collect()
+        let value = |flows: Vec<FurtherFlow>| {
+            let values = flows.iter().filter_map(|flow| quantity.recorded(flow));
+            quantity.of_all(values.collect(), self.alike.len() + 1)
+        };
+        self.runs().filter_map(value).collect()
     }
 
-    /// Returns the combined rate of its flows in each run, Mbit/s.
-    fn combined_rates(&self) -> Vec<f64> {
+    /// Returns its flows in each run, those with further seeds too.
+    fn runs(&self) -> impl Iterator<Item = Vec<FurtherFlow>> + '_ {
         let recorded = self.group.repeats.iter().map(|series| {
             let flows = self.places().filter_map(|place| series.flows.get(place));
-            many_flows::combined_rate(flows.map(many_flows::span_of)) / 1e6
+            flows.map(FurtherFlow::from).collect()
         });
         let further = self.group.further().map(|run| {
             let flows = self.places().filter_map(|place| run.flows.get(place));
-            let spans = flows.map(|one| (one.clock_start_ns, one.average_ns, one.goodput_bps));
-            many_flows::combined_rate(spans) / 1e6
+            flows.cloned().collect()
         });
-        recorded.chain(further).collect()
+        recorded.chain(further)
     }
 
     /// Returns the value of a published equation for the flow.

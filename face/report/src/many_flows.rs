@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use gigatcp_record::FlowRecord;
+use gigatcp_record::{FlowRecord, FurtherFlow};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
@@ -49,7 +49,7 @@ pub fn combined_rate(flows: impl Iterator<Item = (u64, u64, f64)>) -> f64 {
 }
 
 /// Returns the arguments of [`combined_rate`].
-pub(crate) fn span_of(flow: &FlowRecord) -> (u64, u64, f64) {
+pub(crate) fn span_of(flow: FurtherFlow) -> (u64, u64, f64) {
     (flow.clock_start_ns, flow.average_ns, flow.goodput_bps)
 }
 
@@ -92,7 +92,7 @@ pub fn text(flows: &[FlowRecord]) -> String {
         out,
         "\n{} flows, {} together, Jain's fairness index {index}",
         flows.len(),
-        rate(combined_rate(flows.iter().map(span_of))),
+        rate(combined_rate(flows.iter().map(|flow| span_of(flow.into())))),
     );
     let kinds = kinds(flows);
     for kind in kinds.iter().take(MOST_KINDS) {
@@ -117,7 +117,7 @@ pub fn text(flows: &[FlowRecord]) -> String {
 /// Returns a line on flows of one kind.
 fn of_kind(name: &str, flows: &[&FlowRecord], is_one_of_many: bool) -> String {
     let mut line = String::new();
-    let all = combined_rate(flows.iter().map(|flow| span_of(flow)));
+    let all = combined_rate(flows.iter().map(|flow| span_of((*flow).into())));
     if is_one_of_many {
         let _ = write!(line, "{name}");
         if flows.len() > 1 {

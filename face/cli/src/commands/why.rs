@@ -377,20 +377,22 @@ impl Request<'_> {
 
     /// Writes the graphs of a capture and reports its oddities. Called after the answers.
     fn finish(self, loaded: &LoadedCapture) -> Result<(), Failure> {
-        let LoadedCapture {
-            name,
-            source,
-            capture,
-            ..
-        } = loaded;
+        let about = loaded.capture.about();
         if self.outputs.reads_again() {
-            let survey = LoadedCapture::survey(name, capture, self.arguments.threads);
-            graphs::write(self.outputs, source, &survey, |index, side| {
+            let survey = Survey {
+                name: &loaded.name,
+                about,
+                segments: loaded.capture.segments(),
+                connections: loaded.capture.connections().iter().collect(),
+                unit_ns: loaded.capture.time_unit_ns(),
+                threads: self.arguments.threads,
+            };
+            graphs::write(self.outputs, &loaded.source, &survey, |index, side| {
                 known(loaded, index, side)
             })?;
         }
-        for note in &capture.about().notes {
-            output::say(&format!("{}: {note}", terminal(name)));
+        for note in &about.notes {
+            output::say(&format!("{}: {note}", terminal(&loaded.name)));
         }
         Ok(())
     }
@@ -534,19 +536,5 @@ fn known(loaded: &LoadedCapture, index: usize, side: Side) -> StreamDiagnosis {
     StreamDiagnosis {
         spans: spans.collect(),
         said,
-    }
-}
-
-impl LoadedCapture {
-    /// Returns the input for its graphs.
-    fn survey<'a>(name: &'a str, capture: &'a Capture, threads: Option<u32>) -> Survey<'a> {
-        Survey {
-            name,
-            about: capture.about(),
-            segments: capture.segments(),
-            connections: capture.connections().iter().collect(),
-            unit_ns: capture.time_unit_ns(),
-            threads,
-        }
     }
 }

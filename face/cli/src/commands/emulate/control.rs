@@ -139,29 +139,20 @@ impl Control {
             .map_err(|error| unchanged(Failure::caused(&error)))?;
         self.source = source;
         self.now = found;
-        let mut text: String = changed
-            .iter()
-            .map(|changed| format!("{}\n", describe(changed)))
-            .collect();
-        if text.is_empty() {
-            text.push_str("the path was so already\n");
-        }
-        Ok(text)
+        let lines = changed.iter().map(|one| describe(one) + "\n");
+        Ok(match changed.is_empty() {
+            true => "the path was so already\n".to_owned(),
+            false => lines.collect(),
+        })
     }
 
     /// Returns a description of the path.
     fn shown(&self) -> String {
-        let hops = [
-            ("forward", &self.now.forward),
-            ("reverse", &self.now.reverse),
-        ];
+        let forward = self.now.forward.iter().map(|hop| ("forward", hop));
+        let reverse = self.now.reverse.iter().map(|hop| ("reverse", hop));
         let mut text = String::new();
-        for (direction, hop) in hops
-            .iter()
-            .flat_map(|(name, hops)| hops.iter().map(move |hop| (name, hop)))
-        {
-            text.push_str(&place(direction, &hop.name));
-            text.push('\n');
+        for (direction, hop) in forward.chain(reverse) {
+            text.push_str(&format!("{}\n", place(direction, &hop.name)));
             for (what, value) in hop.describe() {
                 text.push_str(&format!("  {what:18} {value}\n"));
             }
@@ -196,12 +187,13 @@ impl EmulatedPath {
         let names = |hops: &[HopConfig]| -> Vec<String> {
             hops.iter().map(|hop| hop.name.clone()).collect()
         };
+        let hops = |path: &Self| [names(&path.forward), names(&path.reverse)];
         let fixed = [
             ("the MTU", self.mtu != after.mtu),
-            ("the number and the names of hops", {
-                names(&self.forward) != names(&after.forward)
-                    || names(&self.reverse) != names(&after.reverse)
-            }),
+            (
+                "the number and the names of hops",
+                hops(self) != hops(after),
+            ),
             ("the seed", self.seed != after.seed),
         ];
         if let Some((what, _)) = fixed.iter().find(|(_, differs)| *differs) {

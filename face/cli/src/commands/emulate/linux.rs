@@ -51,11 +51,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         // Checked now: after an hour of running the error would come too late.
         AtomicFile::check(file).map_err(|failure| failure.effect("nothing was run"))?;
     }
-    let begun = arguments
-        .capture
-        .as_ref()
-        .map(|file| begin(arguments, file));
-    let (watch, written) = begun.transpose()?.unzip();
+    let file = arguments.capture.as_ref();
+    let begun = file.map(|file| begin(arguments, file)).transpose()?;
+    let (watch, capture) = begun.unzip();
     // Forked before the path allocates memory, which the keeper process would share.
     let mut jobs =
         Jobs::new(PidNamespace::new().map_err(|error| privilege::setup_failure(&error))?);
@@ -79,7 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let changed = emulator.changed();
     let stopped = emulator.stop().map_err(|error| failure(&error));
     // The capture is finished even if the path failed.
-    let written = written.map(CaptureInProgress::finish).transpose();
+    let packets = capture.map(CaptureInProgress::finish).transpose();
     let snapshot = stopped?;
     let status = ended?;
     if !output::is_quiet() {
@@ -91,7 +89,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             .map_err(|error| Failure::fault(format!("cannot write JSON: {error}")))?;
         AtomicFile::write(file, format!("{text}\n").as_bytes())?;
     }
-    if let (Some(packets), Some(file)) = (written?, &arguments.capture)
+    if let (Some(packets), Some(file)) = (packets?, &arguments.capture)
         && !output::is_quiet()
     {
         let packets = counted(packets, "packet");
@@ -299,19 +297,19 @@ fn say_settings(emulator: &Emulator, control: Option<&str>) {
         let value = settings::read(&format!("net.ipv4.{name}")).ok()?;
         Some(value.split_whitespace().collect::<Vec<_>>().join(" "))
     };
-    let told = emulator.namespace(Side::Client).run(|| {
+    let known = emulator.namespace(Side::Client).run(|| {
         let default = read("tcp_congestion_control");
-        let told = SHOWN_SETTINGS
+        let settings = SHOWN_SETTINGS
             .iter()
             .filter_map(|name| Some(format!("{name} {}", read(name)?)));
-        (default, told.collect::<Vec<_>>().join(", "))
+        (default, settings.collect::<Vec<_>>().join(", "))
     });
-    if let Ok((default, told)) = told {
+    if let Ok((default, settings)) = known {
         let control = match (control, default) {
             (Some(control), _) => format!("{control} (of the route)"),
             (None, default) => default.unwrap_or_default(),
         };
-        output::say(&format!("both ends: {control}, {told}"));
+        output::say(&format!("both ends: {control}, {settings}"));
     }
 }
 

@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use super::{Arguments, Source, Step, read, source};
 use crate::failure::Failure;
-use crate::grid::{Align, grid, line};
+use crate::grid::Align::{Left, Right};
+use crate::grid::{grid, line};
 use crate::output;
 
 /// The schema of `--json`.
@@ -137,17 +138,7 @@ fn text(compared: &[Compared<'_>], first: &PathBuf, second: &PathBuf) -> String 
     if compared.is_empty() {
         return format!("no connection is in {} and in {}\n", names[0], names[1]);
     }
-    let columns = [
-        Align::Right,
-        Align::Left,
-        Align::Left,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Left,
-    ];
+    let columns = [Right, Left, Left, Right, Right, Right, Right, Right, Left];
     let head = [
         "#",
         "client",

@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use super::{Arguments, Source, Step, read};
 use crate::failure::Failure;
-use crate::grid::{Align, grid, line};
+use crate::grid::Align::{Left, Right};
+use crate::grid::{grid, line};
 use crate::output::{self, counted};
 
 /// The schema of `--json`.
@@ -143,7 +144,7 @@ impl Flags {
         );
         if !self.totals.is_empty() {
             text.push('\n');
-            text.push_str(&grid(&[Align::Left, Align::Right, Align::Right], &cells));
+            text.push_str(&grid(&[Left, Right, Right], &cells));
         }
         if !self.missing.is_empty() {
             let mut cells = vec![line(["what tshark does not tell", "packets"])];
@@ -151,7 +152,7 @@ impl Flags {
                 cells.push(vec![(*name).into(), count.to_string()]);
             }
             text.push('\n');
-            text.push_str(&grid(&[Align::Left, Align::Right], &cells));
+            text.push_str(&grid(&[Left, Right], &cells));
         }
         text
     }

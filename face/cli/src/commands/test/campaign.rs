@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gigatcp_meter::tester::{self, Outcome as Measured, Request, Role, TestError};
+use gigatcp_meter::tester::{self, Outcome as Measured, Request, TestError};
 use gigatcp_record::RunRecord;
 use gigatcp_report::number;
 use gigatcp_theory::sample::{Summary, Welch};
@@ -143,12 +143,7 @@ pub(super) fn run(arguments: &Arguments, request: &Request) -> Result<Outcome, F
     let most = arguments.repeat.unwrap_or(default);
     let mut round = 0;
     while round < most && interrupt.signal().is_none() {
-        let is_done = |share| {
-            variants
-                .iter()
-                .all(|variant| variant.is_known_within(share))
-        };
-        if arguments.until.is_some_and(is_done) {
+        if is_done(&variants, arguments.until) {
             break;
         }
         let mut order: Vec<usize> = (0..variants.len()).collect();
@@ -171,16 +166,18 @@ pub(super) fn run(arguments: &Arguments, request: &Request) -> Result<Outcome, F
     if let Some(signal) = interrupt.signal() {
         return Ok(Outcome::Interrupted(signal));
     }
-    let missed = |share| {
-        !variants
-            .iter()
-            .all(|variant| variant.is_known_within(share))
-    };
     let has_failed = variants.iter().any(|variant| !variant.failures.is_empty());
-    Ok(match has_failed || arguments.until.is_some_and(missed) {
+    let has_missed = arguments.until.is_some() && !is_done(&variants, arguments.until);
+    Ok(match has_failed || has_missed {
         true => Outcome::Missed,
         false => Outcome::Done,
     })
+}
+
+/// Whether the intervals of all settings are within the requested share of their means.
+fn is_done(variants: &[Variant], until: Option<f64>) -> bool {
+    let is_known = |share| variants.iter().all(|one| one.is_known_within(share));
+    until.is_some_and(is_known)
 }
 
 /// Store for the runs of a campaign, including runs without data.
@@ -299,17 +296,12 @@ fn result(found: &Measured, is_steady: bool) -> (f64, Option<&'static str>) {
         let steady = tester::steady(found, role).filter(|_| is_steady);
         rate += match steady {
             Some(steady) => steady.rate,
-            None => total_rate(found, role),
+            None => sums::rate_of(found, role),
         };
         let first = native::explained(found, &explanations, role).and_then(native::primary);
         cause = cause.or(first);
     }
     (rate, cause)
-}
-
-fn total_rate(found: &Measured, role: Role) -> f64 {
-    let bytes = found.received(role).or(found.sent(role)).unwrap_or(0);
-    sums::rate(bytes, native::receiving_time(found, role))
 }
 
 fn print(arguments: &Arguments, variants: &[Variant]) -> Result<(), Failure> {
@@ -395,21 +387,11 @@ fn comparison(variants: &[Variant], other: &Variant, first: &Summary, welch: &We
         share(welch.difference).abs(),
         share(low),
         share(high),
-        Significant(welch.p)
-    )
-}
-
-/// A probability with two significant digits.
-struct Significant(f64);
-
-impl std::fmt::Display for Significant {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.0 < 0.001 {
-            f.write_str("below 0.001")
-        } else {
-            write!(f, "{:.3}", self.0)
+        match welch.p {
+            p if p < 0.001 => "below 0.001".to_owned(),
+            p => format!("{p:.3}"),
         }
-    }
+    )
 }
 
 /// Returns primary causes with their number of runs, most frequent first.

@@ -1,6 +1,6 @@
 //! iperf3's JSON (`-J`) of a result, with the fields of version 3.12.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use gigatcp_meter::tester::{
     Interval, Outcome, Request, Role, StreamInterval, StreamOutcome, TestError,
@@ -22,11 +22,8 @@ pub(in super::super) fn of(outcome: &Outcome) -> Value {
     if let Some(title) = &outcome.parameters.title {
         value["title"] = title.as_str().into();
     }
-    match outcome
-        .peer
-        .as_ref()
-        .and_then(|peer| peer.server_output.as_ref())
-    {
+    let peer = outcome.peer.as_ref();
+    match peer.and_then(|peer| peer.server_output.as_ref()) {
         Some(ServerOutput::Text(text)) => value["server_output_text"] = text.as_str().into(),
         Some(ServerOutput::Json(json)) => value["server_output_json"] = json.clone(),
         None => {}
@@ -216,21 +213,9 @@ fn interval(outcome: &Outcome, interval: &Interval) -> Value {
     let mut value = json!({"streams": streams});
     for (index, role) in sums::roles(&outcome.streams).into_iter().enumerate() {
         let sum = sums::of_interval(&outcome.streams, interval, role);
-        let key = if index == 0 {
-            "sum"
-        } else {
-            "sum_bidir_reverse"
-        };
-        value[key] = Value::Object(entry(&sum, role));
+        value[["sum", "sum_bidir_reverse"][index]] = Value::Object(entry(&sum, role));
     }
     value
-}
-
-/// Seconds that a peer's counts cover.
-fn peer_seconds(peer: &StreamResults, own: Duration) -> f64 {
-    peer.end_time
-        .filter(|end| *end > 0.0)
-        .unwrap_or(own.as_secs_f64())
 }
 
 fn end(outcome: &Outcome) -> Value {
@@ -258,19 +243,12 @@ fn end(outcome: &Outcome) -> Value {
         "remote_system": theirs.system,
     });
     if !is_udp {
-        let own = outcome
-            .streams
-            .first()
-            .and_then(|stream| stream.options.congestion.clone());
+        let first = outcome.streams.first();
+        let own = first.and_then(|first| first.options.congestion.clone());
         let theirs = peer.and_then(|peer| peer.congestion_used.clone());
-        let is_sender = outcome
-            .streams
-            .first()
-            .is_some_and(|it| it.role == Role::Sender);
-        let (sender, receiver) = if is_sender {
-            (own, theirs)
-        } else {
-            (theirs, own)
+        let (sender, receiver) = match first.map(|first| first.role) {
+            Some(Role::Sender) => (own, theirs),
+            _ => (theirs, own),
         };
         for (key, name) in [("sender", sender), ("receiver", receiver)] {
             if let Some(name) = name {
@@ -288,19 +266,11 @@ fn ends(
     own: &StreamInterval,
     peer: Option<&StreamResults>,
 ) -> [(u64, f64, Option<u64>); 2] {
-    let measured = outcome.measured.as_secs_f64();
-    let ours = (own.bytes, measured, own.retransmits);
-    let theirs = peer.map_or((0, measured, None), |peer| {
-        (
-            peer.bytes,
-            peer_seconds(peer, outcome.measured),
-            peer.retransmits,
-        )
-    });
-    match role {
-        Role::Sender => [ours, theirs],
-        Role::Receiver => [theirs, ours],
-    }
+    let unknown = (0, outcome.measured, None);
+    sums::of_ends(outcome, role, own, peer).map(|end| {
+        let (bytes, time, retransmits) = end.unwrap_or(unknown);
+        (bytes, time.as_secs_f64(), retransmits)
+    })
 }
 
 fn tcp_stream(outcome: &Outcome, stream: &StreamOutcome) -> Value {

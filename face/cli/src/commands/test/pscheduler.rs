@@ -16,29 +16,20 @@ use std::time::Duration;
 
 use gigatcp_meter::tester::{Interval, Outcome, Role, StreamInterval, StreamOutcome, TestError};
 use gigatcp_protocol::iperf3::{StreamResults, Transport};
-use gigatcp_units as units;
 use serde_json::{Map, Value, json};
 
 use super::{native, sums};
 
 /// The result.
 pub(super) fn of(outcome: &Outcome) -> Value {
-    let intervals: Vec<Value> = outcome
-        .intervals
-        .iter()
-        .map(|one| interval(outcome, one))
-        .collect();
-    let streams: Vec<Value> = outcome
-        .streams
-        .iter()
-        .map(|one| stream(outcome, one))
-        .collect();
+    let intervals = outcome.intervals.iter();
+    let intervals: Vec<Value> = intervals.map(|one| interval(outcome, one)).collect();
+    let streams = outcome.streams.iter();
+    let streams: Vec<Value> = streams.map(|one| stream(outcome, one)).collect();
     let mut summary = Map::new();
     if let Some(first) = outcome.streams.first() {
-        let (own, peer) = (
-            sums::of_totals(outcome, first.role),
-            sums::of_peer(outcome, first.role),
-        );
+        let own = sums::of_totals(outcome, first.role);
+        let peer = sums::of_peer(outcome, first.role);
         summary = total(outcome, first.role, &own, peer.as_ref());
     }
     let mut value = result(outcome.cut_short.as_deref());
@@ -100,23 +91,9 @@ fn span(start: Duration, end: Duration, bytes: u64) -> Map<String, Value> {
     put(&mut map, "start", start.as_secs_f64());
     put(&mut map, "end", end.as_secs_f64());
     put(&mut map, "throughput-bytes", bytes);
-    put(
-        &mut map,
-        "throughput-bits",
-        bits(bytes, end.saturating_sub(start)),
-    );
+    let rate = sums::rate(bytes, end.saturating_sub(start));
+    put(&mut map, "throughput-bits", rate);
     map
-}
-
-/// Returns bits per second.
-fn bits(bytes: u64, time: Duration) -> f64 {
-    let seconds = time.as_secs_f64();
-    let rate = bytes as f64 * 8.0 / seconds;
-    if seconds > 0.0 { rate } else { 0.0 }
-}
-
-fn micros(time: units::Duration) -> u64 {
-    time.as_micros()
 }
 
 fn interval(outcome: &Outcome, interval: &Interval) -> Value {
@@ -143,7 +120,7 @@ fn interval(outcome: &Outcome, interval: &Interval) -> Value {
         if let Some(view) = part.view.filter(|_| stream.role == Role::Sender) {
             put(&mut map, "tcp-window-size", view.cwnd.as_u64());
             if let Some(rtt) = view.srtt {
-                put(&mut map, "rtt", micros(rtt));
+                put(&mut map, "rtt", rtt.as_micros());
             }
         }
         Value::Object(map)
@@ -180,41 +157,31 @@ fn total(
     own: &StreamInterval,
     peer: Option<&StreamResults>,
 ) -> Map<String, Value> {
-    let measured = outcome.measured;
-    let peer_time = peer.and_then(|peer| peer.end_time).filter(|end| *end > 0.0);
-    let peer_time = peer_time.map_or(measured, Duration::from_secs_f64);
-    let ours = Some((own.bytes, measured));
-    let theirs = peer.map(|peer| (peer.bytes, peer_time));
-    let (sent, received) = match role {
-        Role::Sender => (ours, theirs),
-        Role::Receiver => (theirs, ours),
-    };
-    let mut map = match sent {
-        Some((bytes, time)) => span(Duration::ZERO, time, bytes),
-        None => Map::new(),
-    };
+    let [sent, received] = sums::of_ends(outcome, role, own, peer);
+    let mut map = sent.map_or_else(Map::new, |(bytes, time, _)| {
+        span(Duration::ZERO, time, bytes)
+    });
     put(&mut map, "start", 0.0);
-    put(&mut map, "end", measured.as_secs_f64());
-    if let Some((bytes, time)) = received {
-        put(&mut map, "receiver-throughput-bits", bits(bytes, time));
+    put(&mut map, "end", outcome.measured.as_secs_f64());
+    if let Some((bytes, time, _)) = received {
+        put(
+            &mut map,
+            "receiver-throughput-bits",
+            sums::rate(bytes, time),
+        );
     }
     let is_udp = outcome.parameters.transport == Transport::Udp;
     match (role, peer) {
         (Role::Receiver, _) if is_udp => {
-            put_datagrams(
-                &mut map,
-                own.expected,
-                own.lost,
-                own.udp.report.jitter.as_secs_f64(),
-            );
+            let jitter = own.udp.report.jitter.as_secs_f64();
+            put_datagrams(&mut map, own.expected, own.lost, jitter);
         }
         (Role::Sender, Some(peer)) if is_udp => {
             put_datagrams(&mut map, own.datagrams, peer.errors, peer.jitter);
         }
         (Role::Sender, None) if is_udp => put(&mut map, "sent", own.datagrams),
-        (Role::Sender, _) => map.extend(own.retransmits.map(|n| ("retransmits".into(), n.into()))),
-        (Role::Receiver, peer) => {
-            let count = peer.and_then(|peer| peer.retransmits);
+        _ => {
+            let count = sent.and_then(|(_, _, retransmits)| retransmits);
             map.extend(count.map(|n| ("retransmits".into(), n.into())));
         }
     }

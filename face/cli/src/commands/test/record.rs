@@ -13,7 +13,7 @@ use gigatcp_why::counters::Reading;
 
 use super::super::counters_record::{rate_at, samples, shares, spans, why};
 use super::ceiling::Ceiling;
-use super::{hosts, native, sums};
+use super::{hosts, sums};
 
 /// Returns the record: one series, a flow for each TCP stream. `batch` is the start of the first
 /// run of the command.
@@ -117,7 +117,7 @@ fn flow(
     stream: &StreamOutcome,
     explanation: Option<&Explanation>,
 ) -> FlowRecord {
-    let (bytes, time) = received(outcome, stream);
+    let (bytes, time) = sums::received(outcome, stream);
     let retransmits = match stream.role {
         Role::Sender => stream.total.retransmits,
         Role::Receiver => outcome.peer_of(stream).and_then(|peer| peer.retransmits),
@@ -182,18 +182,6 @@ fn unavailable(retransmits: Option<u64>, last: Option<&Reading>) -> Vec<String> 
     let unread = unread.into_iter().filter(|(is_unread, _)| *is_unread);
     let all = always.into_iter().chain(unread.map(|(_, name)| name));
     all.map(str::to_owned).collect()
-}
-
-/// Returns the bytes that the receiver of a stream counted, and over which time.
-fn received(outcome: &Outcome, stream: &StreamOutcome) -> (u64, Duration) {
-    let theirs = outcome.peer_of(stream).map(|peer| peer.bytes);
-    match stream.role {
-        Role::Sender => (
-            theirs.unwrap_or(stream.total.bytes),
-            native::receiving_time(outcome, stream.role),
-        ),
-        Role::Receiver => (stream.total.bytes, outcome.measured),
-    }
 }
 
 /// Returns the intervals of a stream, except omitted ones.

@@ -5,7 +5,8 @@ use gigatcp_report::escape::terminal;
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
 use gigatcp_units::{Duration, Rate};
 
-use crate::grid::{Align, grid, line};
+use crate::grid::Align::{Left, Right};
+use crate::grid::{grid, line};
 use crate::output::counted;
 
 /// Moves to the beginning of the screen and clears it.
@@ -30,16 +31,7 @@ pub(super) fn snapshot(all: &[&Connection], shown: usize, refreshes: bool) -> St
     ])];
     rows.extend(all.iter().take(shown).map(|one| row(one)));
     let columns = [
-        Align::Right,
-        Align::Left,
-        Align::Left,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Left,
-        Align::Left,
+        Right, Left, Left, Right, Right, Right, Right, Right, Left, Left,
     ];
     let home = if refreshes { HOME } else { "" };
     let sum = |of: fn(&Connection) -> Rate| {

@@ -9,7 +9,8 @@ use gigatcp_why::Verdict;
 use super::answer::{
     ConnectionLabel, cost, details, evidence, fix, lost, notes, percent, piece, shown,
 };
-use crate::grid::{Align, grid, line};
+use crate::grid::Align::{Left, Right};
+use crate::grid::{grid, line};
 
 /// Returns the verdicts in a table, and each with its finding, evidence and fix.
 pub(super) fn lines(diagnosis: &Diagnosis) -> String {
@@ -23,13 +24,7 @@ pub(super) fn lines(diagnosis: &Diagnosis) -> String {
         line.extend(rest);
         cells.push(line);
     }
-    let columns = [
-        Align::Left,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-    ];
+    let columns = [Left, Right, Right, Right, Right];
     let mut text = format!("\n{}", grid(&columns, &cells));
     for verdict in &diagnosis.verdicts {
         text.push_str(&format!("\n  {}\n", verdict.cause.id));

@@ -10,7 +10,7 @@ use gigatcp_twin::{Prediction, Transfer, Twin};
 use serde_json::{Value, json};
 
 use super::Answer;
-use crate::commands::whatif::stated;
+use crate::commands::whatif::{prediction_json, stated};
 
 /// Minimum share of the time of a cause whose fix is predicted.
 const MIN_SHARE: f64 = 0.05;
@@ -21,15 +21,13 @@ const NOT_REQUESTED: &str = "`gigatcp why --whatif` predicts what a fix would br
 
 /// Twins of the connections of a capture; each is fitted once.
 #[derive(Default)]
-pub(super) struct Twins(RefCell<BTreeMap<usize, Rc<Result<Twin, String>>>>);
+pub(super) struct Twins(RefCell<BTreeMap<usize, Fitted>>);
+
+/// The fit of one connection; the error is the reason why there is none.
+type Fitted = Rc<Result<Twin, String>>;
 
 impl Twins {
-    fn of(
-        &self,
-        capture: &Capture,
-        index: usize,
-        diagnosis: &Diagnosis,
-    ) -> Rc<Result<Twin, String>> {
+    fn of(&self, capture: &Capture, index: usize, diagnosis: &Diagnosis) -> Fitted {
         let fit = || {
             let transfer = Transfer::of(capture, &Options::default(), index, diagnosis.clone())?;
             Twin::fit(transfer, &[]).map_err(|no| no.reason)
@@ -89,13 +87,7 @@ pub(super) fn words(tried: &Result<Prediction, String>) -> String {
 /// Returns the prediction as JSON.
 pub(super) fn json(tried: &Result<Prediction, String>) -> Value {
     match tried {
-        Ok(one) => json!({
-            "certainty": one.certainty.name(),
-            "changes": one.changes,
-            "gain": one.gain,
-            "goodput_bps": one.goodput_bps,
-            "interval_bps": one.interval_bps,
-        }),
+        Ok(one) => prediction_json(one),
         Err(reason) => json!({ "refused": reason }),
     }
 }

@@ -8,7 +8,7 @@ use gigatcp_analyze::PairedDiagnosis;
 use super::LoadedCapture;
 
 /// Default maximum number of connections answered.
-const SHOWN: usize = 8;
+pub(super) const SHOWN: usize = 8;
 
 /// Minimum bytes of an answered connection, except the largest.
 pub(super) const MIN_SHOWN_BYTES: u64 = 10_000;

@@ -10,13 +10,11 @@ use serde_json::{Value, json};
 
 use super::answer::{self, ConnectionLabel, labeled};
 use super::json::diagnosed;
+use super::order::SHOWN;
 use crate::failure::Failure;
 
 /// Maximum bytes of a report; a longer text is read as printed packets.
 const MAX_SIZE: u64 = 256 << 20;
-
-/// Default maximum number of connections answered.
-const SHOWN: usize = 8;
 
 /// Returns the report in a file; `None` if it is something else.
 pub(super) fn find(path: &Path) -> Result<Option<Report>, Failure> {
