@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use gigatcp_meter::tester::{self, Outcome as Measured, Request, TestError};
 use gigatcp_record::RunRecord;
+use gigatcp_report::group::by_key;
 use gigatcp_report::number;
 use gigatcp_theory::sample::{Summary, Welch};
 use serde_json::{Value, json};
@@ -396,18 +397,14 @@ fn comparison(variants: &[Variant], other: &Variant, first: &Summary, welch: &We
 
 /// Returns primary causes with their number of runs, most frequent first.
 fn causes(variant: &Variant) -> Option<String> {
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for cause in variant.runs.iter().filter_map(|(_, cause)| *cause) {
-        match counts.iter_mut().find(|(known, _)| *known == cause) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((cause, 1)),
-        }
-    }
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let parts = counts
+    let known = variant.runs.iter().filter_map(|(_, cause)| *cause);
+    let mut causes = by_key(known.map(|cause| (cause, ())));
+    causes.sort_by_key(|(_, runs)| std::cmp::Reverse(runs.len()));
+    let all = variant.runs.len();
+    let parts = causes
         .iter()
-        .map(|(cause, count)| format!("{cause} in {count} of {}", variant.runs.len()));
-    (!counts.is_empty()).then(|| parts.collect::<Vec<_>>().join(", "))
+        .map(|(cause, runs)| format!("{cause} in {} of {all}", runs.len()));
+    (!causes.is_empty()).then(|| parts.collect::<Vec<_>>().join(", "))
 }
 
 fn value(variants: &[Variant]) -> Value {

@@ -8,6 +8,7 @@ use gigatcp_meter::tester::{
     StreamOutcome, UdpCounts,
 };
 use gigatcp_protocol::iperf3::{Direction, StreamResults, Transport};
+use gigatcp_report::group::by_key;
 use gigatcp_report::number;
 use serde_json::{Value, json};
 
@@ -235,15 +236,8 @@ fn spread(outcome: &Outcome, explanations: &[Explanation], role: Role) -> Option
     let others = explanations
         .iter()
         .filter(|one| one.role == role && primary(one) != first);
-    let mut causes: Vec<(&str, usize)> = Vec::new();
-    for id in others.filter_map(primary) {
-        match causes.iter_mut().find(|(known, _)| *known == id) {
-            Some((_, count)) => *count += 1,
-            None => causes.push((id, 1)),
-        }
-    }
-    for (id, count) in causes {
-        let _ = write!(text, "; {id} in {count} of {}", rates.len());
+    for (id, streams) in by_key(others.filter_map(primary).map(|id| (id, ()))) {
+        let _ = write!(text, "; {id} in {} of {}", streams.len(), rates.len());
     }
     Some(text)
 }
