@@ -4,8 +4,6 @@
 use gigatcp_flows::Kind;
 
 use super::point::{Effect, Point};
-#[cfg(test)]
-use super::varint::Reader;
 use super::varint::{put, put_signed};
 
 /// State of a stream between two points.
@@ -84,20 +82,6 @@ impl Range {
         }
         put(out, self.high - self.low + 1);
         put_signed(out, self.low.wrapping_sub(near).cast_signed());
-    }
-
-    #[cfg(test)]
-    fn read(reader: &mut Reader<'_>, near: u64) -> Self {
-        match reader.number() {
-            0 => Self::default(),
-            span => {
-                let low = near.wrapping_add_signed(reader.signed());
-                Self {
-                    low,
-                    high: low.wrapping_add(span - 1),
-                }
-            }
-        }
     }
 }
 
@@ -253,40 +237,62 @@ impl Summary {
         rtt.put(c_rtt, 0);
         put(c_detail, detail_len);
     }
+}
 
-    /// Reads a summary written by [`Summary::put`], and the length of its detail.
-    #[cfg(test)]
-    pub(super) fn read(
-        columns: &mut [Reader<'_>; COLUMNS],
-        unit_ns: u64,
-        before: State,
-    ) -> (Self, u64) {
-        let first_ns = before.at_ns + columns[0].number() * unit_ns;
-        let first_frame = before.frame + columns[2].number();
-        let after = State {
-            at_ns: first_ns + columns[1].number() * unit_ns,
-            frame: first_frame + columns[3].number(),
-            next: before.next + columns[4].number(),
-            una: before.una + columns[5].number(),
-            edge: before.edge.wrapping_add_signed(columns[6].signed()),
-        };
-        let summary = Self {
-            before,
-            after,
-            first_ns,
-            first_frame,
-            points: columns[7].number() as u32,
-            data: columns[8].number() as u32,
-            again: columns[9].number() as u32,
-            octets: columns[10].number(),
-            marks: columns[11].number() as u32,
-            new: Range::read(&mut columns[12], before.next),
-            repeated: Range::read(&mut columns[12], before.una),
-            sack: Range::read(&mut columns[12], before.una),
-            edge: Range::read(&mut columns[13], before.edge),
-            owin: Range::read(&mut columns[14], before.owin()),
-            rtt: Range::read(&mut columns[15], 0),
-        };
-        (summary, columns[16].number())
+#[cfg(test)]
+mod tests {
+    use super::super::varint::Reader;
+    use super::*;
+
+    impl Range {
+        fn read(reader: &mut Reader<'_>, near: u64) -> Self {
+            match reader.number() {
+                0 => Self::default(),
+                span => {
+                    let low = near.wrapping_add_signed(reader.signed());
+                    Self {
+                        low,
+                        high: low.wrapping_add(span - 1),
+                    }
+                }
+            }
+        }
+    }
+
+    impl Summary {
+        /// Reads a summary written by [`Summary::put`], and the length of its detail.
+        pub(in crate::graph) fn read(
+            columns: &mut [Reader<'_>; COLUMNS],
+            unit_ns: u64,
+            before: State,
+        ) -> (Self, u64) {
+            let first_ns = before.at_ns + columns[0].number() * unit_ns;
+            let first_frame = before.frame + columns[2].number();
+            let after = State {
+                at_ns: first_ns + columns[1].number() * unit_ns,
+                frame: first_frame + columns[3].number(),
+                next: before.next + columns[4].number(),
+                una: before.una + columns[5].number(),
+                edge: before.edge.wrapping_add_signed(columns[6].signed()),
+            };
+            let summary = Self {
+                before,
+                after,
+                first_ns,
+                first_frame,
+                points: columns[7].number() as u32,
+                data: columns[8].number() as u32,
+                again: columns[9].number() as u32,
+                octets: columns[10].number(),
+                marks: columns[11].number() as u32,
+                new: Range::read(&mut columns[12], before.next),
+                repeated: Range::read(&mut columns[12], before.una),
+                sack: Range::read(&mut columns[12], before.una),
+                edge: Range::read(&mut columns[13], before.edge),
+                owin: Range::read(&mut columns[14], before.owin()),
+                rtt: Range::read(&mut columns[15], 0),
+            };
+            (summary, columns[16].number())
+        }
     }
 }

@@ -6,9 +6,10 @@
 
 use std::fmt::Write;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use super::base64;
 use super::builder::Graph;
 use super::pack::{Packed, Part, pack};
 use super::point::Point;
@@ -126,7 +127,7 @@ impl Page<'_> {
                 out,
                 "<script type=\"application/octet-stream\" id=\"octets-{index}\">"
             );
-            base64::put(&mut out, &packed.octets);
+            BASE64_STANDARD.encode_string(&packed.octets, &mut out);
             out.push_str("</script>\n");
         }
         out.push_str("<script>\n\"use strict\";\n");

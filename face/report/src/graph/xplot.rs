@@ -90,11 +90,7 @@ impl Xplot<'_> {
 
     fn head(&self, out: &mut impl Write, types: &str, what: &str, y: &str) -> io::Result<()> {
         // A title is one line, and older versions read 79 characters of it.
-        let title: String = format!("{} ({what})", self.title)
-            .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .take(79)
-            .collect();
+        let title = one_line(&format!("{} ({what})", self.title), 79);
         writeln!(out, "{types}\ntitle\n{title}\nxlabel\ntime\nylabel\n{y}")
     }
 
@@ -123,17 +119,14 @@ impl Xplot<'_> {
     fn whole_block(&self, out: &mut impl Write, block: &Summary) -> io::Result<()> {
         let (from, to) = (self.time(block.before.at_ns), self.time(block.after.at_ns));
         let (before, after) = (block.before, block.after);
-        if !block.new.is_empty() {
-            let (low, high) = (block.new.low, block.new.high);
-            writeln!(out, "white\nline {from} {low} {to} {high}")?;
-        }
-        if !block.repeated.is_empty() {
-            let (low, high) = (block.repeated.low, block.repeated.high);
-            writeln!(out, "red\nline {to} {low} {to} {high}")?;
-        }
-        if !block.sack.is_empty() {
-            let (low, high) = (block.sack.low, block.sack.high);
-            writeln!(out, "purple\nline {to} {low} {to} {high}")?;
+        let ranges = [
+            ("white", from, block.new),
+            ("red", to, block.repeated),
+            ("purple", to, block.sack),
+        ];
+        for (color, start, range) in ranges.iter().filter(|(.., range)| !range.is_empty()) {
+            let (low, high) = (range.low, range.high);
+            writeln!(out, "{color}\nline {start} {low} {to} {high}")?;
         }
         writeln!(out, "green\nline {from} {} {to} {}", before.una, after.una)?;
         if self.knows_windows && before.edge > 0 {
@@ -172,10 +165,9 @@ impl Xplot<'_> {
                 let last = self.time(before.at_ns);
                 self.step(out, "green", "dtick", (last, before.una), (at, after.una))?;
                 if self.knows_windows && after.edge > 0 {
-                    let edge = if before.edge > 0 {
-                        before.edge
-                    } else {
-                        after.edge
+                    let edge = match before.edge {
+                        0 => after.edge,
+                        edge => edge,
                     };
                     self.step(out, "yellow", "utick", (last, edge), (at, after.edge))?;
                 }
@@ -216,12 +208,7 @@ impl Xplot<'_> {
     fn span_texts(&self, out: &mut impl Write) -> io::Result<()> {
         for span in self.spans {
             let (from, to) = (self.time(span.from_ns), self.time(span.to_ns));
-            let name: String = span
-                .name
-                .chars()
-                .map(|c| if c.is_control() { ' ' } else { c })
-                .take(60)
-                .collect();
+            let name = one_line(&span.name, 60);
             writeln!(
                 out,
                 "orange\nline {from} 0 {to} 0\nhtick {from} 0\nhtick {to} 0"
@@ -328,6 +315,12 @@ impl Xplot<'_> {
             points.chain([(block.after.at_ns, block.after.una)])
         })
     }
+}
+
+/// Returns at most `length` characters of `text`, without control characters.
+fn one_line(text: &str, length: usize) -> String {
+    let printable = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    printable.take(length).collect()
 }
 
 const fn per_second(octets: u64, ns: u64) -> u64 {
