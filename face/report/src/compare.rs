@@ -9,7 +9,7 @@ use gigatcp_record::growth::median;
 use gigatcp_record::{FlowRecord, FurtherFlow, TheoryRecord};
 
 use crate::Report;
-use crate::group::{Group, Spread, groups};
+use crate::group::{Group, Spread, by_key, groups};
 use crate::many_flows;
 use crate::number::{fixed, ratio, seconds};
 use crate::published::{Extremes, PublishedSeries};
@@ -180,7 +180,7 @@ pub fn rows_by_kind<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
     for group in groups(report.run) {
         let is_own = |row: &Row<'_>| row.group.name == group.name;
         let own: Vec<Row<'a>> = std::iter::from_fn(|| rows.next_if(is_own)).collect();
-        if own.len() <= many_flows::MOST_SHOWN {
+        if own.len() <= many_flows::MAX_SHOWN {
             kept.extend(own);
             continue;
         }
@@ -289,15 +289,10 @@ impl<'a> Row<'a> {
 /// The causes of any of `rows`, the one with most time first.
 #[must_use]
 pub fn causes_met<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
-    let mut found: Vec<(&'a str, u64)> = Vec::new();
     let flows = rows.iter().flat_map(Row::all_flows);
     let shares = flows.flat_map(|flow| &flow.limited_by);
-    for share in shares.filter(|share| share.spent_ns > 0) {
-        match found.iter_mut().find(|(name, _)| *name == share.cause) {
-            Some((_, spent)) => *spent = spent.saturating_add(share.spent_ns),
-            None => found.push((&share.cause, share.spent_ns)),
-        }
-    }
-    found.sort_by_key(|(_, spent)| std::cmp::Reverse(*spent));
+    let shares = shares.filter(|share| share.spent_ns > 0);
+    let mut found = by_key(shares.map(|share| (&*share.cause, u128::from(share.spent_ns))));
+    found.sort_by_key(|(_, spent)| std::cmp::Reverse(spent.iter().sum::<u128>()));
     found.into_iter().map(|(name, _)| name).collect()
 }

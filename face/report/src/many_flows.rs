@@ -17,10 +17,10 @@ use crate::number::{counted, fixed, grouped, rate};
 use crate::prose::wrap_hanging;
 
 /// Maximum number of flows in a series that are shown one by one.
-pub const MOST_SHOWN: usize = 4;
+pub const MAX_SHOWN: usize = 4;
 
 /// Maximum number of kinds of flows in a series that have a line each.
-pub const MOST_KINDS: usize = 12;
+pub const MAX_KINDS: usize = 12;
 
 /// Returns Jain's fairness index of `shares`: (sum x)^2 / (n * sum x^2). 1 is fair, 1/n is one flow
 /// taking all. `None` if all shares are zero.
@@ -95,13 +95,13 @@ pub fn text(flows: &[FlowRecord]) -> String {
         rate(combined_rate(flows.iter().map(|flow| span_of(flow.into())))),
     );
     let kinds = kinds(flows);
-    for kind in kinds.iter().take(MOST_KINDS) {
+    for kind in kinds.iter().take(MAX_KINDS) {
         let own: Vec<&FlowRecord> = kind.places.iter().map(|place| &flows[*place]).collect();
         let line = of_kind(kind.name, &own, kinds.len() > 1);
         out.push_str(&wrap_hanging(&terminal(&line), 0, 2));
     }
-    if kinds.len() > MOST_KINDS {
-        let more = counted((kinds.len() - MOST_KINDS) as u64, "more kind");
+    if kinds.len() > MAX_KINDS {
+        let more = counted((kinds.len() - MAX_KINDS) as u64, "more kind");
         let _ = writeln!(out, "{more} of flows: run.json has them");
     }
     let _ = writeln!(

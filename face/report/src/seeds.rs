@@ -4,7 +4,7 @@ use crate::compare::Row;
 use crate::group::by_key;
 
 /// Maximum number of names in a line; more are counted.
-const MOST_NAMES: usize = 8;
+const MAX_NAMES: usize = 8;
 
 /// Returns lines below a table of `rows`, each once for all series it applies to.
 pub(crate) fn lines(rows: &[Row<'_>]) -> Vec<String> {
@@ -63,7 +63,7 @@ fn ended(by: &str) -> &'static str {
 }
 
 fn listed(names: &[impl AsRef<str>]) -> String {
-    let shown: Vec<&str> = names.iter().take(MOST_NAMES).map(AsRef::as_ref).collect();
+    let shown: Vec<&str> = names.iter().take(MAX_NAMES).map(AsRef::as_ref).collect();
     let more = match names.len() - shown.len() {
         0 => String::new(),
         more => format!(" and {more} more"),

@@ -64,7 +64,7 @@ pub(crate) fn series_without_path(
     detail: Detail,
 ) -> String {
     let mut out = heading(record);
-    let crowded = record.flows.len() > many_flows::MOST_SHOWN;
+    let crowded = record.flows.len() > many_flows::MAX_SHOWN;
     if crowded {
         out.push_str(&many_flows::text(&record.flows));
     }

@@ -25,10 +25,10 @@ use crate::failure::Failure;
 use crate::output;
 
 /// Maximum number of connections drawn by default.
-const MOST_DRAWN: usize = 8;
+const MAX_DRAWN: usize = 8;
 
 /// Maximum number of intervals named in graphs for xplot, the longest ones.
-const MOST_NAMED: usize = 200;
+const MAX_NAMED: usize = 200;
 
 /// Name of the page that is written by default.
 pub(super) const REPORT: &str = "report.html";
@@ -137,21 +137,15 @@ impl Outputs {
     fn drawn(&self, survey: &Survey<'_>) -> Result<Vec<usize>, Failure> {
         let count = survey.connections.len();
         if self.connection.is_empty() {
-            let octets = |connection: &Connection| {
-                Side::BOTH
-                    .map(|side| connection.direction(side).bytes())
-                    .iter()
-                    .sum::<u64>()
+            let bytes = |index: &usize| {
+                let (connection, _) = survey.connections[*index];
+                let both = Side::BOTH.map(|side| connection.direction(side).bytes());
+                core::cmp::Reverse(both[0] + both[1])
             };
-            let mut order: Vec<(u64, usize)> = survey
-                .connections
-                .iter()
-                .enumerate()
-                .map(|(index, (connection, _))| (octets(connection), index))
-                .collect();
-            order.sort_by_key(|(octets, index)| (core::cmp::Reverse(*octets), *index));
-            order.truncate(MOST_DRAWN);
-            return Ok(order.into_iter().map(|(_, index)| index).collect());
+            let mut order: Vec<usize> = (0..count).collect();
+            order.sort_by_key(bytes);
+            order.truncate(MAX_DRAWN);
+            return Ok(order);
         }
         self.named(count)
     }
@@ -224,7 +218,7 @@ fn exists(file: &Path) -> Failure {
 /// The longest intervals, in the order of time.
 fn longest(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|span| core::cmp::Reverse(span.to_ns - span.from_ns));
-    spans.truncate(MOST_NAMED);
+    spans.truncate(MAX_NAMED);
     spans.sort_by_key(|span| span.from_ns);
     spans
 }
@@ -282,32 +276,22 @@ pub(super) fn write(
         // The file may have been created while the capture was read.
         if !outputs.overwrite && is_foreign(file) {
             foreign(file).warn();
-            return write_folder(outputs, first, &mut graphs, &known);
-        }
-        let page = page(first, &graphs, &known).html(PAGE_BUDGET);
-        match AtomicFile::write(file, page.as_bytes()) {
-            Ok(()) => wrote(file),
-            // The other outputs can still be written.
-            Err(failure) => failure.hint("--no-report wants none").warn(),
+        } else {
+            let page = page(first, &graphs, &known).html(PAGE_BUDGET);
+            match AtomicFile::write(file, page.as_bytes()) {
+                Ok(()) => wrote(file),
+                // The other outputs can still be written.
+                Err(failure) => failure.hint("--no-report wants none").warn(),
+            }
         }
     }
-    write_folder(outputs, first, &mut graphs, &known)
-}
-
-/// Writes the graphs for xplot, if requested.
-fn write_folder(
-    outputs: &Outputs,
-    first: &Survey<'_>,
-    graphs: &mut [(usize, Watched)],
-    known: &impl Fn(usize, Side) -> StreamDiagnosis,
-) -> Result<(), Failure> {
-    let Some(folder) = &outputs.xplot else {
-        return Ok(());
-    };
-    for (_, watched) in graphs.iter_mut() {
-        watched.graph.drop_points(xplot::DETAIL);
+    if let Some(folder) = &outputs.xplot {
+        for (_, watched) in &mut graphs {
+            watched.graph.drop_points(xplot::DETAIL);
+        }
+        write_xplot(outputs, folder, first, &graphs, &known)?;
     }
-    write_xplot(outputs, folder, first, graphs, known)
+    Ok(())
 }
 
 /// Writes every segment as a line of CSV.

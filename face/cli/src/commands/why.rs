@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `order.rs` | the answered connections, largest first |
 //! | `answer.rs` | one answer: a sentence and four lines |
-//! | `crowd.rs` | connections that are only counted |
+//! | `not_shown.rs` | connections that are only counted |
 //! | `detail.rs` | all verdicts and evidence |
 //! | `fix.rs` | predicted effect of the fix |
 //! | `text.rs`, `json.rs` | all answers for captures |
@@ -15,10 +15,10 @@
 //! | `stored.rs` | stored runs |
 
 pub(super) mod answer;
-mod crowd;
 mod detail;
 mod fix;
 mod json;
+mod not_shown;
 mod order;
 mod reported;
 mod row;

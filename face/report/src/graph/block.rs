@@ -101,7 +101,7 @@ pub struct Summary {
     /// Number of points with data.
     pub data: u32,
     /// Number of these that are retransmissions.
-    pub again: u32,
+    pub retransmitted: u32,
     /// Bytes of all data, including retransmissions.
     pub octets: u64,
     /// Union of all marks.
@@ -149,7 +149,7 @@ impl Summary {
                 self.data += 1;
                 self.octets += u64::from(len);
                 if point.is_retransmission() {
-                    self.again += 1;
+                    self.retransmitted += 1;
                     self.repeated.add(start, end);
                 } else {
                     self.new.add(start, end);
@@ -187,7 +187,7 @@ impl Summary {
             first_frame,
             points,
             data,
-            again,
+            retransmitted,
             octets,
             marks,
             new,
@@ -207,7 +207,7 @@ impl Summary {
             c_edge,
             c_points,
             c_data,
-            c_again,
+            c_retransmitted,
             c_octets,
             c_marks,
             c_places,
@@ -226,7 +226,7 @@ impl Summary {
         put_signed(c_edge, moved);
         put(c_points, points.into());
         put(c_data, data.into());
-        put(c_again, again.into());
+        put(c_retransmitted, retransmitted.into());
         put(c_octets, octets);
         put(c_marks, marks.into());
         new.put(c_places, before.next);
@@ -282,7 +282,7 @@ mod tests {
                 first_frame,
                 points: columns[7].number() as u32,
                 data: columns[8].number() as u32,
-                again: columns[9].number() as u32,
+                retransmitted: columns[9].number() as u32,
                 octets: columns[10].number(),
                 marks: columns[11].number() as u32,
                 new: Range::read(&mut columns[12], before.next),

@@ -8,14 +8,14 @@ use super::varint::Reader;
 
 /// Approximate maximum number of blocks in a graph. The block size follows from the expected number
 /// of points.
-const MOST_BLOCKS: u64 = 1 << 15;
+const MAX_BLOCKS: u64 = 1 << 15;
 
 /// Minimum number of points in a block.
-const LEAST_POINTS: u32 = 32;
+const MIN_POINTS: u32 = 32;
 
 /// Maximum bytes of packed points held in memory. This is more than twice what fits a page after
 /// compression, so that there is a choice of points to keep.
-const MOST_DETAIL: usize = 24 << 20;
+const MAX_DETAIL: usize = 24 << 20;
 
 /// Range of the points of a block in `details`; `None` if they were dropped.
 type Place = Option<(usize, usize)>;
@@ -36,7 +36,7 @@ pub struct Graph {
 pub struct GraphBuilder {
     graph: Graph,
     block_len: u32,
-    most_detail: usize,
+    max_detail: usize,
     open: Summary,
     expected: Expected,
     started: usize,
@@ -47,7 +47,7 @@ impl GraphBuilder {
     /// points may be added.
     #[must_use]
     pub fn new(points: u64, unit_ns: u64) -> Self {
-        let even = points.div_ceil(MOST_BLOCKS).next_power_of_two();
+        let even = points.div_ceil(MAX_BLOCKS).next_power_of_two();
         let state = State::default();
         Self {
             graph: Graph {
@@ -57,8 +57,8 @@ impl GraphBuilder {
                 details: Vec::new(),
                 steps_back: 0,
             },
-            block_len: LEAST_POINTS.max(u32::try_from(even).unwrap_or(u32::MAX)),
-            most_detail: MOST_DETAIL,
+            block_len: MIN_POINTS.max(u32::try_from(even).unwrap_or(u32::MAX)),
+            max_detail: MAX_DETAIL,
             open: Summary::starting(state),
             expected: Expected::new(state),
             started: 0,
@@ -68,7 +68,7 @@ impl GraphBuilder {
     /// Sets the maximum number of octets of packed points.
     #[must_use]
     pub const fn with_detail_limit(mut self, octets: usize) -> Self {
-        self.most_detail = octets;
+        self.max_detail = octets;
         self
     }
 
@@ -97,8 +97,8 @@ impl GraphBuilder {
         let done = core::mem::replace(&mut self.open, Summary::starting(after));
         graph.blocks.push(done);
         graph.places.push(Some((self.started, graph.details.len())));
-        if graph.details.len() > self.most_detail {
-            graph.drop_points(self.most_detail / 2);
+        if graph.details.len() > self.max_detail {
+            graph.drop_points(self.max_detail / 2);
         }
         self.started = self.graph.details.len();
         self.expected = Expected::new(after);
@@ -291,11 +291,11 @@ mod tests {
         let graph = builder.finish();
         assert!(graph.details.len() <= 110_000, "{}", graph.details.len());
         assert_eq!(graph.points(), count);
-        assert!(graph.blocks().len() as u64 <= 2 * MOST_BLOCKS);
+        assert!(graph.blocks().len() as u64 <= 2 * MAX_BLOCKS);
         let block = graph
             .blocks()
             .iter()
-            .position(|block| block.again > 0)
+            .position(|block| block.retransmitted > 0)
             .unwrap();
         assert!(
             graph

@@ -129,12 +129,9 @@ impl Flags {
 
     fn totals_text(&self, segments: u64) -> String {
         let mut cells = vec![line(["tshark's flag", "packets", "wrong"])];
-        for (flag, total) in &self.totals {
-            cells.push(vec![
-                flag.name().into(),
-                total.given.to_string(),
-                total.wrong.to_string(),
-            ]);
+        for (flag, Total { given, wrong }) in &self.totals {
+            let cell = [flag.name().to_owned(), given.to_string(), wrong.to_string()];
+            cells.push(cell.to_vec());
         }
         let mut text = format!(
             "{} of {} {} listed\n",
@@ -186,20 +183,11 @@ impl FlagFinding<'_> {
     }
 
     fn line(&self) -> String {
-        let Step {
-            frame,
-            packet,
-            verdict,
-            ..
-        } = self.step;
+        let (frame, packet, verdict) = (self.step.frame, self.step.packet, self.step.verdict);
         let time = packet.at.saturating_since(self.first_at).as_nanos();
-        let names = |flags: WiresharkFlags| {
-            let names: Vec<&str> = flags.iter().map(WiresharkFlag::name).collect();
-            if names.is_empty() {
-                "-".into()
-            } else {
-                names.join(" ")
-            }
+        let flags = match self.flags.is_empty() {
+            true => "-".to_owned(),
+            false => names(self.flags).join(" "),
         };
         let text = format!(
             "{frame:>8}  {:>5}.{:06}  {:>4}  {:<6}  {:>13}  {:>5}  {:<38}  {}",
@@ -209,7 +197,7 @@ impl FlagFinding<'_> {
             verdict.from.name(),
             self.seq(),
             packet.payload_len,
-            names(self.flags),
+            flags,
             self.correction
                 .map_or_else(String::new, |found| what(found.instead)),
         );
@@ -217,15 +205,7 @@ impl FlagFinding<'_> {
     }
 
     fn json(&self) -> Value {
-        let Step {
-            frame,
-            packet,
-            verdict,
-            ..
-        } = self.step;
-        let names = |flags: WiresharkFlags| -> Vec<&str> {
-            flags.iter().map(WiresharkFlag::name).collect()
-        };
+        let (frame, packet, verdict) = (self.step.frame, self.step.packet, self.step.verdict);
         let wrong = self
             .correction
             .map_or_else(Vec::new, |found| names(found.wrong));
@@ -247,6 +227,10 @@ impl FlagFinding<'_> {
             "instead": instead,
         })
     }
+}
+
+fn names(flags: WiresharkFlags) -> Vec<&'static str> {
+    flags.iter().map(WiresharkFlag::name).collect()
 }
 
 /// Describes packet kinds in words.

@@ -160,13 +160,13 @@ pub(super) fn received(outcome: &Outcome, stream: &StreamOutcome) -> (u64, Durat
     (bytes, receiving_time(outcome, stream.role))
 }
 
-/// Returns the rate of a direction in bit/s, at the sender if the receiver's count is unknown.
+/// Returns the rate of a direction in bit/s. Without the receiver's count it is the sender's.
 pub(super) fn rate_of(outcome: &Outcome, role: Role) -> f64 {
     let bytes = outcome.received(role).or(outcome.sent(role)).unwrap_or(0);
     rate(bytes, receiving_time(outcome, role))
 }
 
-/// Returns what the server printed, for the end of a text; empty if it was not requested.
+/// Returns the server's output as the end of a text; empty without it.
 pub(super) fn server_output(outcome: &Outcome) -> String {
     let theirs = outcome.peer.as_ref();
     match theirs.and_then(|peer| peer.server_output.as_ref()) {

@@ -90,7 +90,7 @@ mod linux {
     const MAX_PACKETS: u64 = 3_000_000;
 
     /// Interval between checks whether the test has ended.
-    const LOOK: Duration = Duration::from_millis(50);
+    const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
     /// A capture in progress.
     pub(in super::super) struct Headers {
@@ -189,7 +189,7 @@ mod linux {
         let is_loopback = name == "lo";
         loop {
             let was_last = ends.load(Ordering::Relaxed);
-            poll::wait([(socket.as_fd(), readable)], Some(LOOK))?;
+            poll::wait([(socket.as_fd(), readable)], Some(CHECK_INTERVAL))?;
             while let Some(one) = sniff::receive(socket, SNAP as usize)? {
                 let is_twice = is_loopback && !one.is_outgoing;
                 if is_twice || writer.packets() >= MAX_PACKETS {

@@ -10,7 +10,7 @@ use gigatcp_why::{DiagnosisSummary, PrimaryCause, View};
 
 use super::answer::{self, ConnectionLabel, captured};
 use super::order::{MIN_SHOWN_BYTES, Order, Place};
-use super::{Answer, LoadedCapture, crowd, detail, fix, row};
+use super::{Answer, LoadedCapture, detail, fix, not_shown, row};
 use crate::failure::Failure;
 use crate::output::{Stream, counted};
 
@@ -63,7 +63,7 @@ pub(super) fn put(
 fn rest(captures: &[&LoadedCapture], order: &Order, detail: Detail) -> String {
     let [many, small] = order.counted();
     let kilobytes = format!(" of less than {} kB", MIN_SHOWN_BYTES / 1_000);
-    let mut text = crowd::line(
+    let mut text = not_shown::line(
         captures,
         many,
         ("further connection", ""),
@@ -71,7 +71,7 @@ fn rest(captures: &[&LoadedCapture], order: &Order, detail: Detail) -> String {
     );
     let them = if small.len() == 1 { "it" } else { "them" };
     let hint = format!("-v lists {them}");
-    text.push_str(&crowd::line(
+    text.push_str(&not_shown::line(
         captures,
         small,
         ("connection", &kilobytes),
