@@ -187,6 +187,23 @@ pub struct FurtherFlow {
     pub receiver_cpu_fraction: f64,
 }
 
+impl From<&FlowRecord> for FurtherFlow {
+    fn from(flow: &FlowRecord) -> Self {
+        Self {
+            bytes: flow.bytes,
+            clock_start_ns: flow.clock_start_ns,
+            average_ns: flow.average_ns,
+            goodput_bps: flow.goodput_bps,
+            time_to_90_ns: flow.time_to_90_ns,
+            retransmitted_segments: flow.retransmitted_segments,
+            loss_events: flow.loss_events,
+            mark_reductions: flow.mark_reductions,
+            sender_cpu_fraction: flow.sender_cpu_fraction,
+            receiver_cpu_fraction: flow.receiver_cpu_fraction,
+        }
+    }
+}
+
 /// A host. Shares are of the time of all its CPUs, from the start to the end of the run, and add up
 /// to 1.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

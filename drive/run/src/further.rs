@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gigatcp_record::{FlowRecord, FurtherFlow, FurtherRecord, FurtherRun, SeriesRecord};
+use gigatcp_record::{FurtherFlow, FurtherRecord, FurtherRun, SeriesRecord};
 use rayon::prelude::*;
 
 use crate::randomness::{FewLosses, few_losses};
@@ -197,21 +197,6 @@ fn summed_up(record: &SeriesRecord) -> FurtherRun {
     FurtherRun {
         seed: record.seed,
         event_hash: record.event_hash.clone(),
-        flows: record.flows.iter().map(flow).collect(),
-    }
-}
-
-fn flow(flow: &FlowRecord) -> FurtherFlow {
-    FurtherFlow {
-        bytes: flow.bytes,
-        clock_start_ns: flow.clock_start_ns,
-        average_ns: flow.average_ns,
-        goodput_bps: flow.goodput_bps,
-        time_to_90_ns: flow.time_to_90_ns,
-        retransmitted_segments: flow.retransmitted_segments,
-        loss_events: flow.loss_events,
-        mark_reductions: flow.mark_reductions,
-        sender_cpu_fraction: flow.sender_cpu_fraction,
-        receiver_cpu_fraction: flow.receiver_cpu_fraction,
+        flows: record.flows.iter().map(FurtherFlow::from).collect(),
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use arrow_array::builder::{Int64Builder, StringBuilder, UInt32Builder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
+use arrow_schema::DataType::{Int64, UInt32, UInt64, Utf8};
 use arrow_schema::{DataType, Field, Schema};
 use gigatcp_analyze::{Answer, Error, Options, Source, follow};
 use gigatcp_flows::{Kind, Side};
@@ -129,10 +130,8 @@ impl Analysis {
     /// The connections that carried data, the largest first.
     #[getter]
     fn connections(&self, py: Python<'_>) -> Vec<Py<Connection>> {
-        self.connections
-            .iter()
-            .map(|one| one.clone_ref(py))
-            .collect()
+        let all = self.connections.iter();
+        all.map(|one| one.clone_ref(py)).collect()
     }
 
     /// Returns every TCP packet as a row: the captures are read again.
@@ -228,50 +227,25 @@ const COLUMNS: [(&str, &str, &str, DataType); 13] = [
         "frame",
         "",
         "number of the packet in the capture, from 1",
-        DataType::UInt64,
+        UInt64,
     ),
-    ("at_ns", "ns", "time of capture", DataType::UInt64),
-    (
-        "connection",
-        "",
-        "number of the connection, from 1",
-        DataType::UInt32,
-    ),
-    ("from", "", "who sent it: client or server", DataType::Utf8),
-    (
-        "seq",
-        "bytes",
-        "first position of its data",
-        DataType::Int64,
-    ),
-    ("len_bytes", "bytes", "its data", DataType::UInt32),
-    (
-        "ack",
-        "bytes",
-        "position that it acknowledges",
-        DataType::Int64,
-    ),
-    (
-        "window_bytes",
-        "bytes",
-        "window that it advertises",
-        DataType::UInt64,
-    ),
-    ("sack", "", "SACK blocks: LEFT-RIGHT", DataType::Utf8),
-    (
-        "flags",
-        "",
-        "control bits, as tcpdump prints them",
-        DataType::Utf8,
-    ),
-    ("kinds", "", "what it is", DataType::Utf8),
+    ("at_ns", "ns", "time of capture", UInt64),
+    ("connection", "", "number of the connection, from 1", UInt32),
+    ("from", "", "who sent it: client or server", Utf8),
+    ("seq", "bytes", "first position of its data", Int64),
+    ("len_bytes", "bytes", "its data", UInt32),
+    ("ack", "bytes", "position that it acknowledges", Int64),
+    ("window_bytes", "bytes", "window that it advertises", UInt64),
+    ("sack", "", "SACK blocks: LEFT-RIGHT", Utf8),
+    ("flags", "", "control bits, as tcpdump prints them", Utf8),
+    ("kinds", "", "what it is", Utf8),
     (
         "outstanding_bytes",
         "bytes",
         "not acknowledged, of the stream it moves",
-        DataType::UInt64,
+        UInt64,
     ),
-    ("rtt_ns", "ns", "RTT that it ends", DataType::UInt64),
+    ("rtt_ns", "ns", "RTT that it ends", UInt64),
 ];
 
 impl Packets {
@@ -315,13 +289,8 @@ impl Packets {
             .map(|(left, right)| format!("{left}-{right}"));
         sack.append_value(blocks.collect::<Vec<_>>().join(" "));
         flags.append_value(row.letters().collect::<String>());
-        kinds.append_value(
-            row.kinds
-                .iter()
-                .map(Kind::name)
-                .collect::<Vec<_>>()
-                .join(" "),
-        );
+        let names: Vec<&str> = row.kinds.iter().map(Kind::name).collect();
+        kinds.append_value(names.join(" "));
         self.rows += 1;
         if self.rows == BATCH {
             self.take();

@@ -238,12 +238,12 @@ struct Control {
     send_quantum: Option<Bytes>,
     reduces_by_itself: bool,
     is_scalable: bool,
-    hears: Hears,
+    has: OptionalMethods,
 }
 
 /// Optional methods that the object has.
 #[derive(Clone, Copy, Default, Debug)]
-struct Hears {
+struct OptionalMethods {
     lost: bool,
     established: bool,
     sent: bool,
@@ -264,7 +264,7 @@ impl Control {
             send_quantum: None,
             reduces_by_itself: false,
             is_scalable: false,
-            hears: Hears::default(),
+            has: OptionalMethods::default(),
         };
         let Some((make, failure)) = slot else {
             return control;
@@ -291,7 +291,7 @@ impl Control {
             seed: config.seed,
         },))?;
         let has = |name| object.hasattr(name);
-        self.hears = Hears {
+        self.has = OptionalMethods {
             lost: has("on_lost")?,
             established: has("on_established")?,
             sent: has("on_sent")?,
@@ -328,8 +328,8 @@ impl Control {
         Ok(())
     }
 
-    /// Calls a method with the arguments from `told`, and reads the attributes afterwards.
-    fn tell<A>(&mut self, method: &str, told: impl FnOnce() -> A)
+    /// Calls a method with `arguments`, and reads the attributes afterwards.
+    fn call<A>(&mut self, method: &str, arguments: impl FnOnce() -> A)
     where
         A: for<'py> PyCallArgs<'py>,
     {
@@ -339,7 +339,7 @@ impl Control {
         Python::attach(|py| {
             let bound = object.bind(py);
             let done = bound
-                .call_method1(method, told())
+                .call_method1(method, arguments())
                 .and_then(|_| self.read(bound));
             match done {
                 Ok(()) => self.object = Some(object),
@@ -373,13 +373,13 @@ impl CongestionControl for Control {
     }
 
     fn on_ack(&mut self, ack: &congestion::Ack) {
-        self.tell("on_ack", || (Ack::from(ack),));
+        self.call("on_ack", || (Ack::from(ack),));
     }
 
     fn on_congestion(&mut self, event: &congestion::Congestion) {
         let ssthresh = (self.ssthresh != Bytes::MAX).then_some(self.ssthresh.as_u64());
         let before = (self.cwnd.as_u64(), ssthresh);
-        let told = Congestion {
+        let arguments = Congestion {
             now_ns: event.now.as_nanos(),
             kind: match event.kind {
                 CongestionKind::Loss => "loss",
@@ -395,77 +395,77 @@ impl CongestionControl for Control {
                 return self.fail(error);
             }
         }
-        self.tell("on_congestion", || (told,));
+        self.call("on_congestion", || (arguments,));
     }
 
     fn on_lost(&mut self, lost: &congestion::Lost) {
-        if self.hears.lost {
-            let told = Lost {
+        if self.has.lost {
+            let arguments = Lost {
                 now_ns: lost.now.as_nanos(),
                 bytes: lost.octets.as_u64(),
                 tx_in_flight_bytes: lost.tx_in_flight.as_u64(),
                 is_retransmission: lost.is_retransmission,
             };
-            self.tell("on_lost", || (told,));
+            self.call("on_lost", || (arguments,));
         }
     }
 
     fn on_established(&mut self, now: Instant, srtt: Option<Duration>) {
-        if self.hears.established {
-            let told = (now.as_nanos(), srtt.map(Duration::as_nanos));
-            self.tell("on_established", || told);
+        if self.has.established {
+            let arguments = (now.as_nanos(), srtt.map(Duration::as_nanos));
+            self.call("on_established", || arguments);
         }
     }
 
     fn on_sent(&mut self, sent: &congestion::Sent) {
-        if self.hears.sent {
-            let told = Sent {
+        if self.has.sent {
+            let arguments = Sent {
                 now_ns: sent.now.as_nanos(),
                 bytes: sent.octets.as_u64(),
                 in_flight_bytes: sent.in_flight.as_u64(),
                 app_limited: sent.app_limited,
             };
-            self.tell("on_sent", || (told,));
+            self.call("on_sent", || (arguments,));
         }
     }
 
     fn on_recovery_end(&mut self, now: Instant) {
-        if self.hears.recovery_end {
-            self.tell("on_recovery_end", || (now.as_nanos(),));
+        if self.has.recovery_end {
+            self.call("on_recovery_end", || (now.as_nanos(),));
         }
     }
 
     fn on_transmit_start(&mut self, now: Instant, last_sent_at: Instant) {
-        if self.hears.transmit_start {
-            let told = (now.as_nanos(), last_sent_at.as_nanos());
-            self.tell("on_transmit_start", || told);
+        if self.has.transmit_start {
+            let arguments = (now.as_nanos(), last_sent_at.as_nanos());
+            self.call("on_transmit_start", || arguments);
         }
     }
 
     fn on_idle_restart(&mut self, now: Instant, restart_window: Bytes) {
-        let told = (now.as_nanos(), restart_window.as_u64());
-        self.tell("on_idle_restart", || told);
+        let arguments = (now.as_nanos(), restart_window.as_u64());
+        self.call("on_idle_restart", || arguments);
     }
 
     fn on_unvalidated(&mut self, now: Instant, bounds: &congestion::WindowBounds) {
-        if !self.hears.unvalidated {
+        if !self.has.unvalidated {
             return self.on_idle_restart(now, bounds.cwnd_at_most);
         }
-        let told = WindowBounds {
+        let arguments = WindowBounds {
             cwnd_at_most_bytes: bounds.cwnd_at_most.as_u64(),
             ssthresh_at_least_bytes: bounds.ssthresh_at_least.as_u64(),
             ssthresh_at_most_bytes: bounds.ssthresh_at_most.as_u64(),
         };
-        self.tell("on_unvalidated", || (now.as_nanos(), told));
+        self.call("on_unvalidated", || (now.as_nanos(), arguments));
     }
 
     fn on_smss_change(&mut self, smss: u32) {
         self.smss = u64::from(smss);
-        self.tell("on_smss_change", || (smss,));
+        self.call("on_smss_change", || (smss,));
     }
 
     fn undo(&mut self, now: Instant) {
-        self.tell("undo", || (now.as_nanos(),));
+        self.call("undo", || (now.as_nanos(),));
     }
 
     fn reduces_by_itself(&self) -> bool {

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use crate::control::{Controls, Registration};
 
 /// Interval between checks for signals.
-const LOOK: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs `work` on another thread with the GIL released. A signal or an exception of a control sets
 /// the flag passed to `work`. The exception is raised after `work` has returned.
@@ -33,7 +33,7 @@ pub(crate) fn released<T: Send>(
             });
             let mut signal = None;
             loop {
-                match receiver.recv_timeout(LOOK) {
+                match receiver.recv_timeout(CHECK_INTERVAL) {
                     Ok(Ok(done)) => return signal.map_or(Ok(done), Err),
                     Ok(Err(_)) | Err(mpsc::RecvTimeoutError::Disconnected) => return Err(fault()),
                     Err(mpsc::RecvTimeoutError::Timeout) => {}

@@ -9,8 +9,8 @@ use gigatcp_record::growth::median;
 use gigatcp_record::{FlowRecord, FurtherFlow, TheoryRecord};
 
 use crate::Report;
-use crate::crowd;
-use crate::group::{Group, Spread, groups};
+use crate::group::{Group, Spread, by_key, groups};
+use crate::many_flows;
 use crate::number::{fixed, ratio, seconds};
 use crate::published::{Extremes, PublishedSeries};
 
@@ -77,21 +77,8 @@ impl Quantity {
         }
     }
 
-    /// Returns the value recorded for `flow`.
-    #[must_use]
-    pub fn recorded(self, flow: &FlowRecord) -> Option<f64> {
-        match self {
-            Self::Average => Some(flow.goodput_bps / 1e6),
-            Self::TimeTo90 => flow.time_to_90_ns.map(seconds),
-            Self::Retransmitted => Some(flow.retransmitted_segments as f64),
-            Self::SenderCpu => Some(flow.sender_cpu_fraction * 100.0),
-            Self::ReceiverCpu => Some(flow.receiver_cpu_fraction * 100.0),
-        }
-    }
-
-    /// Returns the value recorded for `flow` with a further seed.
-    #[must_use]
-    pub fn recorded_further(self, flow: &FurtherFlow) -> Option<f64> {
+    /// Returns the value recorded for `flow`, with the first or a further seed.
+    fn recorded(self, flow: &FurtherFlow) -> Option<f64> {
         match self {
             Self::Average => Some(flow.goodput_bps / 1e6),
             Self::TimeTo90 => flow.time_to_90_ns.map(seconds),
@@ -193,11 +180,11 @@ pub fn rows_by_kind<'a>(report: &Report<'a>) -> Vec<Row<'a>> {
     for group in groups(report.run) {
         let is_own = |row: &Row<'_>| row.group.name == group.name;
         let own: Vec<Row<'a>> = std::iter::from_fn(|| rows.next_if(is_own)).collect();
-        if own.len() <= crowd::MOST_SHOWN {
+        if own.len() <= many_flows::MAX_SHOWN {
             kept.extend(own);
             continue;
         }
-        for kind in crowd::kinds(&group.repeats[0].flows) {
+        for kind in many_flows::kinds(&group.repeats[0].flows) {
             let (first, alike) = kind.places.split_first().expect("a kind has a flow");
             let Some(row) = own.get(*first) else { continue };
             let mut row = row.clone();
@@ -236,33 +223,30 @@ impl<'a> Row<'a> {
     /// The values of all runs that have one, those with further seeds too.
     fn values(&self, quantity: Quantity) -> Vec<f64> {
         if quantity == Quantity::Average && !self.alike.is_empty() {
-            return self.together();
+            let rate = |flows: Vec<FurtherFlow>| {
+                let spans = flows.into_iter().map(many_flows::span_of);
+                many_flows::combined_rate(spans) / 1e6
+            };
+            return self.runs().map(rate).collect();
         }
-        let of_all = |values: Vec<f64>| quantity.of_all(values, self.alike.len() + 1);
-        let recorded = self.group.repeats.iter().filter_map(|series| {
-            let flows = self.places().filter_map(|place| series.flows.get(place));
-            of_all(flows.filter_map(|flow| quantity.recorded(flow)).collect())
-        });
-        let further = self.group.further().filter_map(|run| {
-            let flows = self.places().filter_map(|place| run.flows.get(place));
-            let values = flows.filter_map(|flow| quantity.recorded_further(flow));
-            of_all(values.collect())
-        });
-        recorded.chain(further).collect()
+        let value = |flows: Vec<FurtherFlow>| {
+            let values = flows.iter().filter_map(|flow| quantity.recorded(flow));
+            quantity.of_all(values.collect(), self.alike.len() + 1)
+        };
+        self.runs().filter_map(value).collect()
     }
 
-    /// Returns the combined rate of its flows in each run, Mbit/s.
-    fn together(&self) -> Vec<f64> {
+    /// Returns its flows in each run, those with further seeds too.
+    fn runs(&self) -> impl Iterator<Item = Vec<FurtherFlow>> + '_ {
         let recorded = self.group.repeats.iter().map(|series| {
             let flows = self.places().filter_map(|place| series.flows.get(place));
-            crowd::together(flows.map(crowd::span_of)) / 1e6
+            flows.map(FurtherFlow::from).collect()
         });
         let further = self.group.further().map(|run| {
             let flows = self.places().filter_map(|place| run.flows.get(place));
-            let spans = flows.map(|one| (one.clock_start_ns, one.average_ns, one.goodput_bps));
-            crowd::together(spans) / 1e6
+            flows.cloned().collect()
         });
-        recorded.chain(further).collect()
+        recorded.chain(further)
     }
 
     /// Returns the value of a published equation for the flow.
@@ -305,15 +289,10 @@ impl<'a> Row<'a> {
 /// The causes of any of `rows`, the one with most time first.
 #[must_use]
 pub fn causes_met<'a>(rows: &[Row<'a>]) -> Vec<&'a str> {
-    let mut found: Vec<(&'a str, u64)> = Vec::new();
     let flows = rows.iter().flat_map(Row::all_flows);
     let shares = flows.flat_map(|flow| &flow.limited_by);
-    for share in shares.filter(|share| share.spent_ns > 0) {
-        match found.iter_mut().find(|(name, _)| *name == share.cause) {
-            Some((_, spent)) => *spent = spent.saturating_add(share.spent_ns),
-            None => found.push((&share.cause, share.spent_ns)),
-        }
-    }
-    found.sort_by_key(|(_, spent)| std::cmp::Reverse(*spent));
+    let shares = shares.filter(|share| share.spent_ns > 0);
+    let mut found = by_key(shares.map(|share| (&*share.cause, u128::from(share.spent_ns))));
+    found.sort_by_key(|(_, spent)| std::cmp::Reverse(spent.iter().sum::<u128>()));
     found.into_iter().map(|(name, _)| name).collect()
 }

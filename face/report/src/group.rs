@@ -49,20 +49,26 @@ fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     values
 }
 
-/// Groups the series of `run` by name, in the order of their first repeat.
-#[must_use]
-pub fn groups(run: &RunRecord) -> Vec<Group<'_>> {
-    let mut groups: Vec<Group<'_>> = Vec::new();
-    for series in &run.series {
-        match groups.iter_mut().find(|group| group.name == series.name) {
-            Some(group) => group.repeats.push(series),
-            None => groups.push(Group {
-                name: &series.name,
-                repeats: vec![series],
-            }),
+/// Groups values by their keys, in the order of the first of each key.
+pub fn by_key<K: PartialEq, V>(pairs: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in pairs {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
         }
     }
     groups
+}
+
+/// Groups the series of `run` by name, in the order of their first repeat.
+#[must_use]
+pub fn groups(run: &RunRecord) -> Vec<Group<'_>> {
+    let named = run.series.iter().map(|series| (&*series.name, series));
+    let groups = by_key(named).into_iter();
+    groups
+        .map(|(name, repeats)| Group { name, repeats })
+        .collect()
 }
 
 impl<'a> Group<'a> {

@@ -4,6 +4,7 @@ use gigatcp_record::{DirectionRecord, LiveRecord, SeriesRecord};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
+use crate::group::by_key;
 use crate::number::{counted, fixed};
 
 /// RTT below which wake-ups matter. One takes some 50 us, 1 % of an RTT of 5 ms.
@@ -89,15 +90,9 @@ pub fn lines(record: &SeriesRecord, live: &LiveRecord) -> Vec<String> {
 
 /// Groups settings without effect, each `key: reason`; keys with the same reason share a line.
 fn by_reason(left_out: &[String]) -> impl Iterator<Item = String> {
-    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (key, reason) in left_out.iter().filter_map(|line| line.split_once(": ")) {
-        match reasons.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, keys)) => keys.push(key),
-            None => reasons.push((reason, vec![key])),
-        }
-    }
-    let lines = reasons.into_iter();
-    lines.map(|(reason, keys)| format!("{}: {reason}", keys.join(", ")))
+    let settings = left_out.iter().filter_map(|line| line.split_once(": "));
+    let reasons = by_key(settings.map(|(key, reason)| (reason, key))).into_iter();
+    reasons.map(|(reason, keys)| format!("{}: {reason}", keys.join(", ")))
 }
 
 /// Minimum fraction of CPU time stolen that is reported. At 1 %, each CPU is away for 10 ms of each

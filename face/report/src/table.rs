@@ -12,9 +12,9 @@ use gigatcp_record::{CauseShare, FlowRecord, HopRecord, HostRecord, Negotiated, 
 use crate::Report;
 use crate::brief::{self, Detail};
 use crate::compare::{Quantity, Row, causes_met, rows_by_kind};
-use crate::crowd;
 use crate::escape::terminal;
 use crate::group::Spread;
+use crate::many_flows;
 use crate::number::{ABSENT, rate, ratio};
 use crate::prose::{TIE, wrap_hanging};
 use crate::published::{Extremes, PublishedSeries};
@@ -64,9 +64,9 @@ pub(crate) fn series_without_path(
     detail: Detail,
 ) -> String {
     let mut out = heading(record);
-    let crowded = record.flows.len() > crowd::MOST_SHOWN;
+    let crowded = record.flows.len() > many_flows::MAX_SHOWN;
     if crowded {
-        out.push_str(&crowd::text(&record.flows));
+        out.push_str(&many_flows::text(&record.flows));
     }
     let shown = if crowded { &[] } else { &record.flows[..] };
     for (index, flow) in shown.iter().enumerate() {

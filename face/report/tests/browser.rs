@@ -16,7 +16,7 @@ use connection::eventful;
 use driver::Browser;
 use gigatcp_design::grid;
 use gigatcp_report::graph::{
-    Graph, GraphBuilder, PAGE_BUDGET, Page, Plotted, Point, Said, Span, What,
+    DiagnosisText, Effect, Graph, GraphBuilder, PAGE_BUDGET, Page, Plotted, Point, Span,
 };
 use gigatcp_report::sweep::{SweepReport, View as SweepView};
 use serde_json::Value;
@@ -43,7 +43,7 @@ fn saved(name: &str, graph: &Graph, spans: Vec<Span>) -> PathBuf {
             graph,
             knows_windows: true,
             spans,
-            said: Said {
+            said: DiagnosisText {
                 headline: "Limited by a test.".into(),
                 lines: vec![("Cost".into(), "nothing".into())],
                 findings: vec![("a-test: all of the time".into(), vec!["found <b>".into()])],
@@ -350,7 +350,7 @@ fn a_million_segments_are_drawn_again_at_every_key() {
     let mut random = 1_u64;
     let (mut at_ns, mut frame) = (0, 0);
     for index in 0..1_000_000_u64 {
-        let mut add = |what, marks| {
+        let mut add = |effect, marks| {
             random = random
                 .wrapping_mul(6_364_136_223_846_793_005)
                 .wrapping_add(1);
@@ -360,7 +360,7 @@ fn a_million_segments_are_drawn_again_at_every_key() {
                 frame,
                 at_ns,
                 marks,
-                what,
+                effect,
             });
         };
         let again = index > 1_000 && index % 50_000 == 0;
@@ -370,9 +370,9 @@ fn a_million_segments_are_drawn_again_at_every_key() {
         } else {
             0
         };
-        add(What::Data { start, len: 1_448 }, marks);
+        add(Effect::Data { start, len: 1_448 }, marks);
         if index % 2 == 1 {
-            let answer = What::Answer {
+            let answer = Effect::Ack {
                 ack: index.saturating_sub(200) * 1_448,
                 window: 1 << 20,
                 sack: Default::default(),

@@ -7,7 +7,7 @@ use connection::{SIZE, Told, eventful};
 use gigatcp_flows::{Kind, Side};
 use gigatcp_report::graph::xplot::{Picture, Xplot};
 use gigatcp_report::graph::{
-    Graph, GraphBuilder, PAGE_BUDGET, Page, Plotted, Point, Said, Span, What,
+    DiagnosisText, Effect, Graph, GraphBuilder, PAGE_BUDGET, Page, Plotted, Point, Span,
 };
 use gigatcp_units::Instant;
 use gigatcp_wire::{Flags, SackBlock, SackBlocks, SeqNumber};
@@ -30,8 +30,8 @@ fn offsets_begin_at_the_first_octet_and_go_past_the_wrap() {
     let points = points(&graph(&eventful()));
     let data: Vec<(u64, u32)> = points
         .iter()
-        .filter_map(|point| match point.what {
-            What::Data { start, len } if len > 1 => Some((start, len)),
+        .filter_map(|point| match point.effect {
+            Effect::Data { start, len } if len > 1 => Some((start, len)),
             _ => None,
         })
         .collect();
@@ -44,20 +44,23 @@ fn offsets_begin_at_the_first_octet_and_go_past_the_wrap() {
 #[test]
 fn a_point_tells_what_its_packet_is() {
     let points = points(&graph(&eventful()));
-    let again = points.iter().find(|point| point.is_again()).unwrap();
+    let again = points
+        .iter()
+        .find(|point| point.is_retransmission())
+        .unwrap();
     assert!(again.is(Kind::SackRetransmission) || again.is(Kind::FastRetransmission));
     assert_eq!(again.at_ns, 24_100_000);
     let reports = points
         .iter()
-        .filter(|point| matches!(point.what, What::Answer { sack_len: 1, .. }));
+        .filter(|point| matches!(point.effect, Effect::Ack { sack_len: 1, .. }));
     assert_eq!(reports.count(), 8);
     let closed = points.iter().find(|point| point.is(Kind::ZeroWindow));
     assert!(matches!(
-        closed.unwrap().what,
-        What::Answer { window: 0, .. }
+        closed.unwrap().effect,
+        Effect::Ack { window: 0, .. }
     ));
-    let first_ack = points.iter().find_map(|point| match point.what {
-        What::Answer {
+    let first_ack = points.iter().find_map(|point| match point.effect {
+        Effect::Ack {
             ack,
             window,
             rtt_ns,
@@ -251,7 +254,7 @@ fn steady(segments: u64, detail: usize) -> Graph {
     let mut builder = GraphBuilder::new(segments * 3 / 2, 1).with_detail_limit(detail);
     let mut random = 1_u64;
     let (mut at_ns, mut frame) = (0, 0);
-    let mut add = |what, passed: u64| {
+    let mut add = |effect, passed: u64| {
         random = random
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1);
@@ -261,19 +264,19 @@ fn steady(segments: u64, detail: usize) -> Graph {
             frame,
             at_ns,
             marks: 0,
-            what,
+            effect,
         });
     };
     for index in 0..segments {
         add(
-            What::Data {
+            Effect::Data {
                 start: index * 1_448,
                 len: 1_448,
             },
             1_000,
         );
         if index % 2 == 1 {
-            let answer = What::Answer {
+            let answer = Effect::Ack {
                 ack: (index + 1).saturating_sub(100) * 1_448,
                 window: 1 << 20,
                 sack: Default::default(),
@@ -293,7 +296,7 @@ fn page(graph: &Graph, name: &str) -> String {
         graph,
         knows_windows: true,
         spans: vec![span(name)],
-        said: Said {
+        said: DiagnosisText {
             headline: name.into(),
             lines: Vec::new(),
             findings: vec![(name.into(), vec![name.into()])],

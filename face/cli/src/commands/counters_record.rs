@@ -1,6 +1,9 @@
 //! Parts of a record filled from counter readings and their diagnosis, for `test` and `watch`.
 
-use gigatcp_record::{CauseShare, CauseSpan, IntervalRecord, Sample, WhyRecord, WhyVerdict};
+use gigatcp_record::{
+    CauseShare, CauseSpan, FlowRecord, IntervalRecord, RunRecord, SCHEMA, Sample, SeriesRecord,
+    WhyRecord, WhyVerdict, growth,
+};
 use gigatcp_why::counters::Reading;
 use gigatcp_why::{CAUSES, Diagnosis};
 
@@ -8,7 +11,7 @@ use gigatcp_why::{CAUSES, Diagnosis};
 const MAX_SAMPLES: usize = 512;
 
 /// The time of each cause.
-pub(super) fn shares(diagnosis: &Diagnosis) -> Vec<CauseShare> {
+fn shares(diagnosis: &Diagnosis) -> Vec<CauseShare> {
     let known = diagnosis
         .verdicts
         .iter()
@@ -23,7 +26,7 @@ pub(super) fn shares(diagnosis: &Diagnosis) -> Vec<CauseShare> {
 }
 
 /// The intervals of one cause each, in order of time.
-pub(super) fn spans(diagnosis: &Diagnosis) -> Vec<CauseSpan> {
+fn spans(diagnosis: &Diagnosis) -> Vec<CauseSpan> {
     let span = |span: &gigatcp_why::Span| CauseSpan {
         start_ns: span.start.as_nanos(),
         end_ns: (span.start + span.length).as_nanos(),
@@ -36,7 +39,7 @@ pub(super) fn spans(diagnosis: &Diagnosis) -> Vec<CauseSpan> {
 }
 
 /// The diagnosis and its verdicts.
-pub(super) fn why(diagnosis: &Diagnosis) -> WhyRecord {
+fn why(diagnosis: &Diagnosis) -> WhyRecord {
     let verdict = |one: &gigatcp_why::Verdict| WhyVerdict {
         id: one.cause.id.to_owned(),
         finding: one.finding.clone(),
@@ -61,7 +64,7 @@ pub(super) fn why(diagnosis: &Diagnosis) -> WhyRecord {
 }
 
 /// Some of the readings, evenly spaced.
-pub(super) fn samples(readings: &[Reading]) -> Vec<Sample> {
+fn samples(readings: &[Reading]) -> Vec<Sample> {
     let step = readings.len().div_ceil(MAX_SAMPLES).max(1);
     let bytes = |amount: Option<gigatcp_units::Bytes>| amount.map_or(0, |amount| amount.as_u64());
     let sample = |reading: &Reading| Sample {
@@ -76,8 +79,56 @@ pub(super) fn samples(readings: &[Reading]) -> Vec<Sample> {
     readings.iter().step_by(step).map(sample).collect()
 }
 
+/// Values that counters do not contain; a record holds zero for them.
+const UNAVAILABLE: [&str; 5] = [
+    "fast_retransmits",
+    "loss_events",
+    "mark_reductions",
+    "acks_sent",
+    "limits",
+];
+
+/// The parts of a flow that follow from its readings, its intervals and its diagnosis.
+pub(super) fn flow(
+    readings: &[Reading],
+    intervals: Vec<IntervalRecord>,
+    diagnosis: Option<&Diagnosis>,
+) -> FlowRecord {
+    let rates: Vec<(f64, f64)> = intervals.iter().map(rate_at).collect();
+    FlowRecord {
+        sender_profile: "kernel".to_owned(),
+        receiver_profile: "kernel".to_owned(),
+        intervals,
+        plateau_bps: growth::plateau(&rates),
+        time_to_90_ns: growth::seconds_to_90(&rates).map(|seconds| (seconds * 1e9) as u64),
+        limited_by: diagnosis.map(shares).unwrap_or_default(),
+        limited_by_timeline: diagnosis.map(spans).unwrap_or_default(),
+        samples: samples(readings),
+        unavailable: UNAVAILABLE.map(str::to_owned).to_vec(),
+        why: diagnosis.map(why),
+        ..FlowRecord::default()
+    }
+}
+
+/// The record of a command without plan and seed.
+pub(super) fn run(name: String, title: String, plan: String, series: SeriesRecord) -> RunRecord {
+    RunRecord {
+        schema: SCHEMA.to_owned(),
+        name,
+        title,
+        plan,
+        overrides: Vec::new(),
+        plan_hash: String::new(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        seed: 0,
+        repeat: 1,
+        partial: series.partial,
+        series: vec![series],
+    }
+}
+
 /// End of an interval in seconds, and its rate in bit/s.
-pub(super) fn rate_at(interval: &IntervalRecord) -> (f64, f64) {
+fn rate_at(interval: &IntervalRecord) -> (f64, f64) {
     let (start, end) = (interval.start_ns as f64 / 1e9, interval.end_ns as f64 / 1e9);
     (end, 8.0 * interval.bytes as f64 / (end - start).max(1e-9))
 }

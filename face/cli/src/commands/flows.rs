@@ -19,7 +19,7 @@ use gigatcp_report::escape::terminal;
 use gigatcp_why::Outlines;
 
 use super::Outcome;
-use super::graphs::{self, Known, Outputs, Survey};
+use super::graphs::{self, Outputs, StreamDiagnosis, Survey};
 use crate::failure::Failure;
 use crate::json::Each;
 use crate::{nearest, output};
@@ -178,7 +178,7 @@ fn taken(arguments: &Arguments, file: &Path) -> Result<Capture, Failure> {
     capture.say_notes();
     if arguments.outputs.reads_again() {
         graphs::write(&arguments.outputs, &source, &capture.survey(), |_, _| {
-            Known::default()
+            StreamDiagnosis::default()
         })?;
     }
     Ok(capture)

@@ -14,7 +14,7 @@ use gigatcp_flows::{Connection, Observed, Side, Verdict};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph::csv::Csv;
 use gigatcp_report::graph::xplot::{self, Picture, Xplot};
-use gigatcp_report::graph::{PAGE_BUDGET, Page, Plotted, Said, Span, Watch, Watched};
+use gigatcp_report::graph::{DiagnosisText, PAGE_BUDGET, Page, Plotted, Span, Watch, Watched};
 use gigatcp_report::html::PageKind;
 use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{human_bytes, human_duration};
@@ -25,10 +25,10 @@ use crate::failure::Failure;
 use crate::output;
 
 /// Maximum number of connections drawn by default.
-const MOST_DRAWN: usize = 8;
+const MAX_DRAWN: usize = 8;
 
 /// Maximum number of intervals named in graphs for xplot, the longest ones.
-const MOST_NAMED: usize = 200;
+const MAX_NAMED: usize = 200;
 
 /// Name of the page that is written by default.
 pub(super) const REPORT: &str = "report.html";
@@ -58,7 +58,7 @@ pub(crate) struct Outputs {
 
     /// The page to write by default, if `--graph` is not given.
     #[arg(skip)]
-    unasked: Option<PathBuf>,
+    default_page: Option<PathBuf>,
 }
 
 impl Outputs {
@@ -77,13 +77,16 @@ impl Outputs {
             outputs.overwrite &= outputs.reads_again();
             return outputs;
         }
-        outputs.unasked = Some(file.to_owned());
+        outputs.default_page = Some(file.to_owned());
         outputs
     }
 
     /// Whether the capture has to be read a second time.
     pub(crate) fn reads_again(&self) -> bool {
-        self.graph.is_some() || self.unasked.is_some() || self.xplot.is_some() || self.csv.is_some()
+        self.graph.is_some()
+            || self.default_page.is_some()
+            || self.xplot.is_some()
+            || self.csv.is_some()
     }
 
     /// Checks that the outputs can be written, before long work begins.
@@ -105,7 +108,7 @@ impl Outputs {
         }
         for file in self.graph.iter().chain(&self.csv) {
             if file.is_file() && !self.overwrite {
-                return Err(taken(file));
+                return Err(exists(file));
             }
             AtomicFile::check(file)?;
         }
@@ -126,29 +129,23 @@ impl Outputs {
     }
 
     /// Whether the default page is the only output.
-    fn is_unasked(&self) -> bool {
-        self.unasked.is_some() && self.xplot.is_none() && self.csv.is_none()
+    fn is_default_page_only(&self) -> bool {
+        self.default_page.is_some() && self.xplot.is_none() && self.csv.is_none()
     }
 
     /// Returns the connections to draw, the largest first.
     fn drawn(&self, survey: &Survey<'_>) -> Result<Vec<usize>, Failure> {
         let count = survey.connections.len();
         if self.connection.is_empty() {
-            let octets = |connection: &Connection| {
-                Side::BOTH
-                    .map(|side| connection.direction(side).bytes())
-                    .iter()
-                    .sum::<u64>()
+            let bytes = |index: &usize| {
+                let (connection, _) = survey.connections[*index];
+                let both = Side::BOTH.map(|side| connection.direction(side).bytes());
+                core::cmp::Reverse(both[0] + both[1])
             };
-            let mut order: Vec<(u64, usize)> = survey
-                .connections
-                .iter()
-                .enumerate()
-                .map(|(index, (connection, _))| (octets(connection), index))
-                .collect();
-            order.sort_by_key(|(octets, index)| (core::cmp::Reverse(*octets), *index));
-            order.truncate(MOST_DRAWN);
-            return Ok(order.into_iter().map(|(_, index)| index).collect());
+            let mut order: Vec<usize> = (0..count).collect();
+            order.sort_by_key(bytes);
+            order.truncate(MAX_DRAWN);
+            return Ok(order);
         }
         self.named(count)
     }
@@ -174,7 +171,7 @@ impl Outputs {
 
     /// Checks the outputs of commands that also describe connections in text. Unlike `check`, it
     /// accepts `--connection` without a graph.
-    pub(super) fn check_told(&self, captures: usize) -> Result<(), Failure> {
+    pub(super) fn check_with_text(&self, captures: usize) -> Result<(), Failure> {
         if self.reads_again() || self.overwrite || self.connection.is_empty() {
             return self.check(captures);
         }
@@ -212,7 +209,7 @@ fn foreign(file: &Path) -> Failure {
     ))
 }
 
-fn taken(file: &Path) -> Failure {
+fn exists(file: &Path) -> Failure {
     Failure::new(format!("{} exists already", file.display()))
         .effect("nothing was written")
         .hint("--overwrite replaces it")
@@ -221,16 +218,16 @@ fn taken(file: &Path) -> Failure {
 /// The longest intervals, in the order of time.
 fn longest(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|span| core::cmp::Reverse(span.to_ns - span.from_ns));
-    spans.truncate(MOST_NAMED);
+    spans.truncate(MAX_NAMED);
     spans.sort_by_key(|span| span.from_ns);
     spans
 }
 
 /// Limits of a stream for its graph. They consist of intervals of one cause each, and the answer.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct StreamDiagnosis {
     pub(super) spans: Vec<Span>,
-    pub(super) said: Said,
+    pub(super) said: DiagnosisText,
 }
 
 /// Results of the first pass over a capture.
@@ -251,9 +248,9 @@ pub(super) fn write(
     outputs: &Outputs,
     source: &Source,
     first: &Survey<'_>,
-    known: impl Fn(usize, Side) -> Known,
+    known: impl Fn(usize, Side) -> StreamDiagnosis,
 ) -> Result<(), Failure> {
-    if first.connections.is_empty() && outputs.is_unasked() {
+    if first.connections.is_empty() && outputs.is_default_page_only() {
         return Ok(());
     }
     if first.connections.is_empty() {
@@ -267,7 +264,7 @@ pub(super) fn write(
         write_csv(outputs, source, file, &drawn)?;
     }
     let mut graphs = Vec::new();
-    if outputs.graph.is_some() || outputs.unasked.is_some() || outputs.xplot.is_some() {
+    if outputs.graph.is_some() || outputs.default_page.is_some() || outputs.xplot.is_some() {
         graphs = watch(source, first, &drawn)?;
     }
     if let Some(file) = &outputs.graph {
@@ -275,36 +272,26 @@ pub(super) fn write(
         AtomicFile::write(file, page.as_bytes())?;
         wrote(file);
     }
-    if let Some(file) = &outputs.unasked {
+    if let Some(file) = &outputs.default_page {
         // The file may have been created while the capture was read.
         if !outputs.overwrite && is_foreign(file) {
             foreign(file).warn();
-            return write_folder(outputs, first, &mut graphs, &known);
-        }
-        let page = page(first, &graphs, &known).html(PAGE_BUDGET);
-        match AtomicFile::write(file, page.as_bytes()) {
-            Ok(()) => wrote(file),
-            // The other outputs can still be written.
-            Err(failure) => failure.hint("--no-report wants none").warn(),
+        } else {
+            let page = page(first, &graphs, &known).html(PAGE_BUDGET);
+            match AtomicFile::write(file, page.as_bytes()) {
+                Ok(()) => wrote(file),
+                // The other outputs can still be written.
+                Err(failure) => failure.hint("--no-report wants none").warn(),
+            }
         }
     }
-    write_folder(outputs, first, &mut graphs, &known)
-}
-
-/// Writes the graphs for xplot, if requested.
-fn write_folder(
-    outputs: &Outputs,
-    first: &Survey<'_>,
-    graphs: &mut [(usize, Watched)],
-    known: &impl Fn(usize, Side) -> Known,
-) -> Result<(), Failure> {
-    let Some(folder) = &outputs.xplot else {
-        return Ok(());
-    };
-    for (_, watched) in graphs.iter_mut() {
-        watched.graph.let_go(xplot::DETAIL);
+    if let Some(folder) = &outputs.xplot {
+        for (_, watched) in &mut graphs {
+            watched.graph.drop_points(xplot::DETAIL);
+        }
+        write_xplot(outputs, folder, first, &graphs, &known)?;
     }
-    write_xplot(outputs, folder, first, graphs, known)
+    Ok(())
 }
 
 /// Writes every segment as a line of CSV.
@@ -400,7 +387,7 @@ fn ends(connection: &Connection, from: Side) -> String {
 fn page<'a>(
     first: &Survey<'_>,
     graphs: &'a [(usize, Watched)],
-    known: &impl Fn(usize, Side) -> Known,
+    known: &impl Fn(usize, Side) -> StreamDiagnosis,
 ) -> Page<'a> {
     let plotted = graphs.iter().filter_map(|(index, watched)| {
         let (connection, _) = *first.connections.get(*index)?;
@@ -469,7 +456,7 @@ fn write_xplot(
     folder: &Path,
     first: &Survey<'_>,
     graphs: &[(usize, Watched)],
-    known: &impl Fn(usize, Side) -> Known,
+    known: &impl Fn(usize, Side) -> StreamDiagnosis,
 ) -> Result<(), Failure> {
     let made = fs::create_dir_all(folder);
     made.map_err(|error| {
@@ -488,7 +475,7 @@ fn write_xplot(
         for picture in Picture::ALL {
             let file = name(*index, watched.side, picture);
             if file.exists() && !outputs.overwrite {
-                return Err(taken(&file));
+                return Err(exists(&file));
             }
         }
     }

@@ -237,7 +237,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         series,
     };
     if is_live && job.captures.is_some() {
-        why::judge(&mut record, folder.path());
+        why::diagnose(&mut record, folder.path());
     }
     say_end(&record, wanted, started, interrupt.signal());
     let report = Report::new(&record, published.as_ref());

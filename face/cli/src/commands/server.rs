@@ -142,11 +142,8 @@ pub(crate) struct Arguments {
 
 /// Returns the check of names and passwords, if requested.
 fn authorize(arguments: &Arguments) -> Result<Option<Arc<Authorize>>, Failure> {
-    let paths = (
-        &arguments.rsa_private_key_path,
-        &arguments.authorized_users_path,
-    );
-    let (Some(key), Some(users)) = paths else {
+    let key = arguments.rsa_private_key_path.as_ref();
+    let Some((key, users)) = key.zip(arguments.authorized_users_path.as_ref()) else {
         return Ok(None);
     };
     let read = |path: &PathBuf| {

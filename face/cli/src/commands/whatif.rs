@@ -232,19 +232,12 @@ fn fit_line(twin: &Twin) -> String {
 
 /// Returns everything as JSON.
 fn document(twin: &Twin, predictions: &[Prediction]) -> Value {
-    let predictions: Vec<Value> = predictions
-        .iter()
-        .map(|one| {
-            json!({
-                "certainty": one.certainty.name(),
-                "changes": one.changes,
-                "gain": one.gain,
-                "goodput_bps": one.goodput_bps,
-                "interval_bps": one.interval_bps,
-                "runs": one.runs,
-            })
-        })
-        .collect();
+    let prediction = |one| {
+        let mut value = prediction_json(one);
+        value["runs"] = json!(one.runs);
+        value
+    };
+    let predictions: Vec<Value> = predictions.iter().map(prediction).collect();
     let measured = &twin.transfer.measured;
     json!({
         "connection": twin.transfer.ends,
@@ -259,6 +252,17 @@ fn document(twin: &Twin, predictions: &[Prediction]) -> Value {
         "predictions": predictions,
         "runs": twin.runs,
         "schema": SCHEMA,
+    })
+}
+
+/// Returns a prediction as JSON.
+pub(super) fn prediction_json(one: &Prediction) -> Value {
+    json!({
+        "certainty": one.certainty.name(),
+        "changes": one.changes,
+        "gain": one.gain,
+        "goodput_bps": one.goodput_bps,
+        "interval_bps": one.interval_bps,
     })
 }
 

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `order.rs` | the answered connections, largest first |
 //! | `answer.rs` | one answer: a sentence and four lines |
-//! | `crowd.rs` | connections that are only counted |
+//! | `not_shown.rs` | connections that are only counted |
 //! | `detail.rs` | all verdicts and evidence |
 //! | `fix.rs` | predicted effect of the fix |
 //! | `text.rs`, `json.rs` | all answers for captures |
@@ -15,10 +15,10 @@
 //! | `stored.rs` | stored runs |
 
 pub(super) mod answer;
-mod crowd;
 mod detail;
 mod fix;
 mod json;
+mod not_shown;
 mod order;
 mod reported;
 mod row;
@@ -26,7 +26,7 @@ pub(super) mod stored;
 mod summary;
 mod text;
 
-pub(super) use stored::judge;
+pub(super) use stored::diagnose;
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ use stored::Stored;
 
 use super::Outcome;
 use super::flows;
-use super::graphs::{self, Known, Outputs, Survey};
+use super::graphs::{self, Outputs, StreamDiagnosis, Survey};
 use crate::failure::Failure;
 use crate::json::Each;
 use crate::output::{self, Stream};
@@ -176,7 +176,7 @@ struct Far {
 
 impl Answer {
     /// The answer for a connection of these captures; `None` if it carried no data.
-    fn of(captures: &[&Taken], pairs: &[PairedDiagnosis], place: Place) -> Option<Self> {
+    fn of(captures: &[&LoadedCapture], pairs: &[PairedDiagnosis], place: Place) -> Option<Self> {
         let Place { capture, index, .. } = place;
         let mut pairs = pairs.iter();
         let pair = pairs.find(|pair| pair.near == capture && pair.indices[capture] == index);
@@ -225,42 +225,42 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return Err(named_twice(&files[0]));
     }
     let outputs = &arguments.outputs();
-    outputs.check_told(files.len())?;
-    let ask = Ask {
+    outputs.check_with_text(files.len())?;
+    let request = Request {
         arguments,
         outputs,
         stored: &stored,
     };
     if arguments.json {
-        ask.answer_json(&files, &bare)?;
+        request.answer_json(&files, &bare)?;
     } else {
-        ask.answer(&files, &bare)?;
+        request.answer(&files, &bare)?;
     }
     Ok(Outcome::Done)
 }
 
 /// Request that applies to all captures.
 #[derive(Clone, Copy)]
-struct Ask<'a> {
+struct Request<'a> {
     arguments: &'a Arguments,
     outputs: &'a Outputs,
     stored: &'a [Stored],
 }
 
-impl Ask<'_> {
+impl Request<'_> {
     /// Prints the answers as text.
     fn answer(self, files: &[PathBuf], bare: &[Stored]) -> Result<(), Failure> {
         for run in bare {
-            output::print(&run.told())?;
+            output::print(&run.text())?;
         }
         if let ([_, _], true) = (files, self.arguments.is_joined()) {
-            let both = [self.take(&files[0])?, self.take(&files[1])?];
+            let both = [self.load(&files[0])?, self.load(&files[1])?];
             let both = [&both[0], &both[1]];
             let pairs = self.join(both)?;
             let mut out = Stream::new();
             if pairs.is_empty() {
-                for taken in both {
-                    self.put(taken, true, &mut out)?;
+                for loaded in both {
+                    self.put(loaded, true, &mut out)?;
                     out.write("\n")?;
                 }
                 out.write(&text::nothing_joined(both))?;
@@ -268,28 +268,28 @@ impl Ask<'_> {
                 text::put(&both, &pairs, self.detail(), &mut out)?;
             }
             out.finish()?;
-            return both.into_iter().try_for_each(|taken| self.finish(taken));
+            return both.into_iter().try_for_each(|loaded| self.finish(loaded));
         }
         for (index, file) in files.iter().enumerate() {
-            let taken = self.take(file)?;
+            let loaded = self.load(file)?;
             let mut out = Stream::new();
             if index > 0 {
                 out.write("\n")?;
             }
-            self.put(&taken, files.len() > 1, &mut out)?;
+            self.put(&loaded, files.len() > 1, &mut out)?;
             out.finish()?;
-            self.finish(&taken)?;
+            self.finish(&loaded)?;
         }
         Ok(())
     }
 
     /// Writes the answers for one capture.
-    fn put(self, taken: &Taken, is_named: bool, out: &mut Stream) -> Result<(), Failure> {
+    fn put(self, loaded: &LoadedCapture, is_named: bool, out: &mut Stream) -> Result<(), Failure> {
         if is_named {
-            out.write(&format!("{}:\n\n", terminal(&taken.name)))?;
+            out.write(&format!("{}:\n\n", terminal(&loaded.name)))?;
         }
-        text::put(&[taken], &[], self.detail(), out)?;
-        match &taken.account {
+        text::put(&[loaded], &[], self.detail(), out)?;
+        match &loaded.account {
             Some(account) => out.write(account),
             None => Ok(()),
         }
@@ -308,9 +308,10 @@ impl Ask<'_> {
         flows::check_captures(files)?;
         let bare = bare.iter().map(|run| Ok(Listed::Run(run.json())));
         if self.arguments.is_joined() {
-            let both = [self.take(&files[0])?, self.take(&files[1])?];
+            let both = [self.load(&files[0])?, self.load(&files[1])?];
             let both = [&both[0], &both[1]];
-            both.into_iter().try_for_each(|taken| self.finish(taken))?;
+            both.into_iter()
+                .try_for_each(|loaded| self.finish(loaded))?;
             let pairs = self.join(both)?;
             let order = order::Order::of(&both, &pairs, true);
             let joined = order.shown().iter().filter_map(|place| {
@@ -318,24 +319,24 @@ impl Ask<'_> {
                 json::joined(both, &one)
             });
             let joined = joined.collect();
-            let captures = both.iter().enumerate().map(|(capture, taken)| {
+            let captures = both.iter().enumerate().map(|(capture, loaded)| {
                 let joined = pairs.iter().map(|pair| pair.indices[capture]).collect();
-                Ok(Listed::Both(json::Listed { taken, joined }))
+                Ok(Listed::Both(json::Listed { loaded, joined }))
             });
             let all = Each::new(bare.chain(captures));
             return output::print_json(&json::Document::new(&all, joined));
         }
         // Nothing is written if the first one cannot be read.
         let mut files = files.iter();
-        let take = |file: &PathBuf| {
-            let taken = self.take(file)?;
-            self.finish(&taken)?;
-            Ok::<_, Failure>(taken)
+        let load = |file: &PathBuf| {
+            let loaded = self.load(file)?;
+            self.finish(&loaded)?;
+            Ok::<_, Failure>(loaded)
         };
-        let first = files.next().map(take).transpose()?;
-        let rest = files.map(take);
-        let taken = first.into_iter().map(Ok).chain(rest);
-        let all = Each::new(bare.chain(taken.map(|one| Ok(Listed::One(Box::new(one?))))));
+        let first = files.next().map(load).transpose()?;
+        let rest = files.map(load);
+        let loaded = first.into_iter().map(Ok).chain(rest);
+        let all = Each::new(bare.chain(loaded.map(|one| Ok(Listed::One(Box::new(one?))))));
         let printed = output::print_json(&json::Document::new(&all, Vec::new()));
         all.failed().and(printed)
     }
@@ -349,22 +350,22 @@ impl Ask<'_> {
     }
 
     /// Returns the connections that both captures contain.
-    fn join(self, both: [&Taken; 2]) -> Result<Vec<PairedDiagnosis>, Failure> {
-        let captures = both.map(|taken| &taken.capture);
+    fn join(self, both: [&LoadedCapture; 2]) -> Result<Vec<PairedDiagnosis>, Failure> {
+        let captures = both.map(|loaded| &loaded.capture);
         let mut chosen = captures[0].connections().largest_first();
         chosen.truncate(MAX_PAIRED);
         Ok(diagnose_pairs(captures, &chosen, &self.options())?)
     }
 
     /// Reads a file.
-    fn take(self, file: &Path) -> Result<Taken, Failure> {
+    fn load(self, file: &Path) -> Result<LoadedCapture, Failure> {
         let source = flows::source(file, self.outputs.reads_again())?;
         let capture = Capture::read(&source, &self.options())?;
         let name = capture.name();
         let chosen = self.outputs.named(capture.connections().len())?;
         let twins = self.arguments.whatif.then(fix::Twins::default);
         let account = self.stored.first().map(|run| run.account(file));
-        Ok(Taken {
+        Ok(LoadedCapture {
             name,
             source,
             capture,
@@ -375,28 +376,30 @@ impl Ask<'_> {
     }
 
     /// Writes the graphs of a capture and reports its oddities. Called after the answers.
-    fn finish(self, taken: &Taken) -> Result<(), Failure> {
-        let Taken {
-            name,
-            source,
-            capture,
-            ..
-        } = taken;
+    fn finish(self, loaded: &LoadedCapture) -> Result<(), Failure> {
+        let info = loaded.capture.info();
         if self.outputs.reads_again() {
-            let survey = Taken::survey(name, capture, self.arguments.threads);
-            graphs::write(self.outputs, source, &survey, |index, side| {
-                known(taken, index, side)
+            let survey = Survey {
+                name: &loaded.name,
+                info,
+                segments: loaded.capture.segments(),
+                connections: loaded.capture.connections().iter().collect(),
+                unit_ns: loaded.capture.time_unit_ns(),
+                threads: self.arguments.threads,
+            };
+            graphs::write(self.outputs, &loaded.source, &survey, |index, side| {
+                known(loaded, index, side)
             })?;
         }
-        for note in &capture.info().notes {
-            output::say(&format!("{}: {note}", terminal(name)));
+        for note in &info.notes {
+            output::say(&format!("{}: {note}", terminal(&loaded.name)));
         }
         Ok(())
     }
 }
 
 /// A capture that was read, and which of its connections were requested.
-struct Taken {
+struct LoadedCapture {
     name: String,
     source: Source,
     capture: Capture,
@@ -408,7 +411,7 @@ struct Taken {
     account: Option<String>,
 }
 
-impl Taken {
+impl LoadedCapture {
     /// The connections that may be answered: those requested, or all with data.
     fn candidates(&self) -> Vec<usize> {
         let with_data = self.capture.connections().with_data();
@@ -427,7 +430,7 @@ impl Taken {
 #[serde(untagged)]
 enum Listed<'a> {
     Run(Value),
-    One(Box<Taken>),
+    One(Box<LoadedCapture>),
     Both(json::Listed<'a>),
 }
 
@@ -490,13 +493,13 @@ fn reports_of(files: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<Named>), Failure
 const UNKNOWN: &str = "The capture does not show what limited the connection here.";
 
 /// Returns the intervals and the answer for the graph of a connection. Each interval has one cause.
-fn known(taken: &Taken, index: usize, side: Side) -> Known {
-    let capture = &taken.capture;
+fn known(loaded: &LoadedCapture, index: usize, side: Side) -> StreamDiagnosis {
+    let capture = &loaded.capture;
     let connections = capture.connections();
     let diagnosis = connections.diagnose(index);
     let diagnosis = diagnosis.filter(|diagnosis| diagnosis.sender == side);
     let (Some(connection), Some(diagnosis)) = (connections.connection(index), diagnosis) else {
-        return Known::default();
+        return StreamDiagnosis::default();
     };
     let spans = diagnosis.spans.iter().map(|span| {
         let cause = span.cause.and_then(|cause| CAUSES.get(cause));
@@ -517,35 +520,21 @@ fn known(taken: &Taken, index: usize, side: Side) -> Known {
         }
     });
     let end = |side| connection.endpoint(side).to_string();
-    let which = answer::Which {
+    let label = answer::ConnectionLabel {
         ends: format!("{} -> {}", end(side), end(side.other())),
         captured: format!("captured {}", answer::captured(diagnosis.capture_point)),
         place: String::new(),
         reset_by: answer::reset_by(connection, side),
     };
-    let mut said = detail::said(&which, &diagnosis);
+    let mut said = detail::said(&label, &diagnosis);
     fix::put(
-        taken.twins.as_ref(),
+        loaded.twins.as_ref(),
         capture,
         (index, &diagnosis),
         &mut said,
     );
-    Known {
+    StreamDiagnosis {
         spans: spans.collect(),
         said,
-    }
-}
-
-impl Taken {
-    /// Returns the input for its graphs.
-    fn survey<'a>(name: &'a str, capture: &'a Capture, threads: Option<u32>) -> Survey<'a> {
-        Survey {
-            name,
-            info: capture.info(),
-            segments: capture.segments(),
-            connections: capture.connections().iter().collect(),
-            unit_ns: capture.time_unit_ns(),
-            threads,
-        }
     }
 }

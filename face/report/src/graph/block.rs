@@ -3,9 +3,7 @@
 
 use gigatcp_flows::Kind;
 
-use super::point::{Point, What};
-#[cfg(test)]
-use super::varint::Reader;
+use super::point::{Effect, Point};
 use super::varint::{put, put_signed};
 
 /// State of a stream between two points.
@@ -31,12 +29,12 @@ impl State {
     }
 
     /// Adds a point. An ACK below SND.UNA is an old one, and its window is ignored.
-    pub(super) fn take(&mut self, point: &Point) {
+    pub(super) fn add(&mut self, point: &Point) {
         self.at_ns = point.at_ns;
         self.frame = point.frame;
-        match point.what {
-            What::Data { start, len } => self.next = self.next.max(start + u64::from(len)),
-            What::Answer { ack, window, .. } => {
+        match point.effect {
+            Effect::Data { start, len } => self.next = self.next.max(start + u64::from(len)),
+            Effect::Ack { ack, window, .. } => {
                 self.next = self.next.max(ack);
                 if ack >= self.una {
                     self.una = ack;
@@ -49,14 +47,14 @@ impl State {
 
 /// A range of values; empty if `low` exceeds `high`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Extent {
+pub struct Range {
     /// The minimum.
     pub low: u64,
     /// The maximum.
     pub high: u64,
 }
 
-impl Default for Extent {
+impl Default for Range {
     fn default() -> Self {
         Self {
             low: u64::MAX,
@@ -65,7 +63,7 @@ impl Default for Extent {
     }
 }
 
-impl Extent {
+impl Range {
     /// Whether nothing was added.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -85,20 +83,6 @@ impl Extent {
         put(out, self.high - self.low + 1);
         put_signed(out, self.low.wrapping_sub(near).cast_signed());
     }
-
-    #[cfg(test)]
-    fn read(reader: &mut Reader<'_>, near: u64) -> Self {
-        match reader.number() {
-            0 => Self::default(),
-            span => {
-                let low = near.wrapping_add_signed(reader.signed());
-                Self {
-                    low,
-                    high: low.wrapping_add(span - 1),
-                }
-            }
-        }
-    }
 }
 
 /// Summary of a block of points.
@@ -117,23 +101,23 @@ pub struct Summary {
     /// Number of points with data.
     pub data: u32,
     /// Number of these that are retransmissions.
-    pub again: u32,
+    pub retransmitted: u32,
     /// Bytes of all data, including retransmissions.
     pub octets: u64,
     /// Union of all marks.
     pub marks: u32,
     /// Data sent for the first time.
-    pub new: Extent,
+    pub new: Range,
     /// Retransmitted data.
-    pub repeated: Extent,
+    pub repeated: Range,
     /// SACK blocks.
-    pub sack: Extent,
+    pub sack: Range,
     /// Right edges of windows.
-    pub edge: Extent,
+    pub edge: Range,
     /// Octets in flight.
-    pub owin: Extent,
+    pub owin: Range,
     /// Round-trip times.
-    pub rtt: Extent,
+    pub rtt: Range,
 }
 
 /// Number of columns of a packed summary; the page relies on their order.
@@ -150,28 +134,28 @@ impl Summary {
     }
 
     /// Adds a point.
-    pub(super) fn take(&mut self, point: &Point) {
+    pub(super) fn add(&mut self, point: &Point) {
         if self.points == 0 {
             self.first_ns = point.at_ns;
             self.first_frame = point.frame;
         }
         self.points += 1;
         self.marks |= point.marks;
-        self.after.take(point);
+        self.after.add(point);
         self.owin.add(self.after.owin(), self.after.owin());
-        match point.what {
-            What::Data { start, len } => {
+        match point.effect {
+            Effect::Data { start, len } => {
                 let end = start + u64::from(len);
                 self.data += 1;
                 self.octets += u64::from(len);
-                if point.is_again() {
-                    self.again += 1;
+                if point.is_retransmission() {
+                    self.retransmitted += 1;
                     self.repeated.add(start, end);
                 } else {
                     self.new.add(start, end);
                 }
             }
-            What::Answer {
+            Effect::Ack {
                 sack,
                 sack_len,
                 rtt_ns,
@@ -203,7 +187,7 @@ impl Summary {
             first_frame,
             points,
             data,
-            again,
+            retransmitted,
             octets,
             marks,
             new,
@@ -223,7 +207,7 @@ impl Summary {
             c_edge,
             c_points,
             c_data,
-            c_again,
+            c_retransmitted,
             c_octets,
             c_marks,
             c_places,
@@ -242,7 +226,7 @@ impl Summary {
         put_signed(c_edge, moved);
         put(c_points, points.into());
         put(c_data, data.into());
-        put(c_again, again.into());
+        put(c_retransmitted, retransmitted.into());
         put(c_octets, octets);
         put(c_marks, marks.into());
         new.put(c_places, before.next);
@@ -253,40 +237,62 @@ impl Summary {
         rtt.put(c_rtt, 0);
         put(c_detail, detail_len);
     }
+}
 
-    /// Reads a summary written by [`Summary::put`], and the length of its detail.
-    #[cfg(test)]
-    pub(super) fn read(
-        columns: &mut [Reader<'_>; COLUMNS],
-        unit_ns: u64,
-        before: State,
-    ) -> (Self, u64) {
-        let first_ns = before.at_ns + columns[0].number() * unit_ns;
-        let first_frame = before.frame + columns[2].number();
-        let after = State {
-            at_ns: first_ns + columns[1].number() * unit_ns,
-            frame: first_frame + columns[3].number(),
-            next: before.next + columns[4].number(),
-            una: before.una + columns[5].number(),
-            edge: before.edge.wrapping_add_signed(columns[6].signed()),
-        };
-        let summary = Self {
-            before,
-            after,
-            first_ns,
-            first_frame,
-            points: columns[7].number() as u32,
-            data: columns[8].number() as u32,
-            again: columns[9].number() as u32,
-            octets: columns[10].number(),
-            marks: columns[11].number() as u32,
-            new: Extent::read(&mut columns[12], before.next),
-            repeated: Extent::read(&mut columns[12], before.una),
-            sack: Extent::read(&mut columns[12], before.una),
-            edge: Extent::read(&mut columns[13], before.edge),
-            owin: Extent::read(&mut columns[14], before.owin()),
-            rtt: Extent::read(&mut columns[15], 0),
-        };
-        (summary, columns[16].number())
+#[cfg(test)]
+mod tests {
+    use super::super::varint::Reader;
+    use super::*;
+
+    impl Range {
+        fn read(reader: &mut Reader<'_>, near: u64) -> Self {
+            match reader.number() {
+                0 => Self::default(),
+                span => {
+                    let low = near.wrapping_add_signed(reader.signed());
+                    Self {
+                        low,
+                        high: low.wrapping_add(span - 1),
+                    }
+                }
+            }
+        }
+    }
+
+    impl Summary {
+        /// Reads a summary written by [`Summary::put`], and the length of its detail.
+        pub(in crate::graph) fn read(
+            columns: &mut [Reader<'_>; COLUMNS],
+            unit_ns: u64,
+            before: State,
+        ) -> (Self, u64) {
+            let first_ns = before.at_ns + columns[0].number() * unit_ns;
+            let first_frame = before.frame + columns[2].number();
+            let after = State {
+                at_ns: first_ns + columns[1].number() * unit_ns,
+                frame: first_frame + columns[3].number(),
+                next: before.next + columns[4].number(),
+                una: before.una + columns[5].number(),
+                edge: before.edge.wrapping_add_signed(columns[6].signed()),
+            };
+            let summary = Self {
+                before,
+                after,
+                first_ns,
+                first_frame,
+                points: columns[7].number() as u32,
+                data: columns[8].number() as u32,
+                retransmitted: columns[9].number() as u32,
+                octets: columns[10].number(),
+                marks: columns[11].number() as u32,
+                new: Range::read(&mut columns[12], before.next),
+                repeated: Range::read(&mut columns[12], before.una),
+                sack: Range::read(&mut columns[12], before.una),
+                edge: Range::read(&mut columns[13], before.edge),
+                owin: Range::read(&mut columns[14], before.owin()),
+                rtt: Range::read(&mut columns[15], 0),
+            };
+            (summary, columns[16].number())
+        }
     }
 }

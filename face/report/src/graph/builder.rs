@@ -8,14 +8,14 @@ use super::varint::Reader;
 
 /// Approximate maximum number of blocks in a graph. The block size follows from the expected number
 /// of points.
-const MOST_BLOCKS: u64 = 1 << 15;
+const MAX_BLOCKS: u64 = 1 << 15;
 
 /// Minimum number of points in a block.
-const LEAST_POINTS: u32 = 32;
+const MIN_POINTS: u32 = 32;
 
 /// Maximum bytes of packed points held in memory. This is more than twice what fits a page after
 /// compression, so that there is a choice of points to keep.
-const MOST_DETAIL: usize = 24 << 20;
+const MAX_DETAIL: usize = 24 << 20;
 
 /// Range of the points of a block in `details`; `None` if they were dropped.
 type Place = Option<(usize, usize)>;
@@ -36,7 +36,7 @@ pub struct Graph {
 pub struct GraphBuilder {
     graph: Graph,
     block_len: u32,
-    most_detail: usize,
+    max_detail: usize,
     open: Summary,
     expected: Expected,
     started: usize,
@@ -47,7 +47,7 @@ impl GraphBuilder {
     /// points may be added.
     #[must_use]
     pub fn new(points: u64, unit_ns: u64) -> Self {
-        let even = points.div_ceil(MOST_BLOCKS).next_power_of_two();
+        let even = points.div_ceil(MAX_BLOCKS).next_power_of_two();
         let state = State::default();
         Self {
             graph: Graph {
@@ -57,8 +57,8 @@ impl GraphBuilder {
                 details: Vec::new(),
                 steps_back: 0,
             },
-            block_len: LEAST_POINTS.max(u32::try_from(even).unwrap_or(u32::MAX)),
-            most_detail: MOST_DETAIL,
+            block_len: MIN_POINTS.max(u32::try_from(even).unwrap_or(u32::MAX)),
+            max_detail: MAX_DETAIL,
             open: Summary::starting(state),
             expected: Expected::new(state),
             started: 0,
@@ -68,7 +68,7 @@ impl GraphBuilder {
     /// Sets the maximum number of octets of packed points.
     #[must_use]
     pub const fn with_detail_limit(mut self, octets: usize) -> Self {
-        self.most_detail = octets;
+        self.max_detail = octets;
         self
     }
 
@@ -85,7 +85,7 @@ impl GraphBuilder {
         point.frame = point.frame.max(last.frame + u64::from(last.frame > 0));
         let unit = self.graph.unit_ns;
         self.expected.put(&mut self.graph.details, &point, unit);
-        self.open.take(&point);
+        self.open.add(&point);
         if self.open.points >= self.block_len {
             self.close();
         }
@@ -97,8 +97,8 @@ impl GraphBuilder {
         let done = core::mem::replace(&mut self.open, Summary::starting(after));
         graph.blocks.push(done);
         graph.places.push(Some((self.started, graph.details.len())));
-        if graph.details.len() > self.most_detail {
-            graph.let_go(self.most_detail / 2);
+        if graph.details.len() > self.max_detail {
+            graph.drop_points(self.max_detail / 2);
         }
         self.started = self.graph.details.len();
         self.expected = Expected::new(after);
@@ -117,7 +117,7 @@ impl GraphBuilder {
 impl Graph {
     /// Drops points of the lowest-priority blocks until `limit` bytes of packed points are left.
     /// A point takes three or four bytes.
-    pub fn let_go(&mut self, limit: usize) {
+    pub fn drop_points(&mut self, limit: usize) {
         let mut room = limit;
         let mut kept = vec![false; self.blocks.len()];
         for index in interest::order(&self.blocks) {
@@ -188,12 +188,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::block::COLUMNS;
-    use super::super::point::{SackRange, What};
+    use super::super::point::{Effect, SackRange};
     use super::*;
 
-    fn point() -> impl Strategy<Value = (u64, u64, u32, What)> {
+    fn point() -> impl Strategy<Value = (u64, u64, u32, Effect)> {
         let data =
-            (0_u64..1 << 40, 0_u32..100_000).prop_map(|(start, len)| What::Data { start, len });
+            (0_u64..1 << 40, 0_u32..100_000).prop_map(|(start, len)| Effect::Data { start, len });
         let sack = prop::collection::vec((0_u64..1 << 40, 0_u64..9_000), 0..=4);
         let rtt = prop::option::of(0_u64..1 << 40);
         let answer =
@@ -205,7 +205,7 @@ mod tests {
                         right: left + len,
                     };
                 }
-                What::Answer {
+                Effect::Ack {
                     ack,
                     window,
                     sack,
@@ -217,16 +217,16 @@ mod tests {
         (1_u64..9, 0_u64..1 << 40, marks, prop_oneof![data, answer])
     }
 
-    fn made(list: &[(u64, u64, u32, What)]) -> Vec<Point> {
+    fn made(list: &[(u64, u64, u32, Effect)]) -> Vec<Point> {
         let (mut frame, mut at_ns) = (0, 0);
-        let point = |(frames, passed, marks, what): &(u64, u64, u32, What)| {
+        let point = |(frames, passed, marks, effect): &(u64, u64, u32, Effect)| {
             frame += frames;
             at_ns += passed;
             Point {
                 frame,
                 at_ns,
                 marks: *marks,
-                what: *what,
+                effect: *effect,
             }
         };
         list.iter().map(point).collect()
@@ -273,7 +273,7 @@ mod tests {
             frame: index + 1,
             at_ns: index * 1000,
             marks,
-            what: What::Data {
+            effect: Effect::Data {
                 start: index * 1448,
                 len: 1448,
             },
@@ -291,13 +291,17 @@ mod tests {
         let graph = builder.finish();
         assert!(graph.details.len() <= 110_000, "{}", graph.details.len());
         assert_eq!(graph.points(), count);
-        assert!(graph.blocks().len() as u64 <= 2 * MOST_BLOCKS);
+        assert!(graph.blocks().len() as u64 <= 2 * MAX_BLOCKS);
         let block = graph
             .blocks()
             .iter()
-            .position(|block| block.again > 0)
+            .position(|block| block.retransmitted > 0)
             .unwrap();
-        assert!(graph.points_of(block).any(|point| point.is_again()));
+        assert!(
+            graph
+                .points_of(block)
+                .any(|point| point.is_retransmission())
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! No field holds a comma, a quote or a line break, so none is quoted.
 
+use std::fmt;
 use std::io::{self, Write};
 
 use gigatcp_flows::{Connection, Kind, Observed, Verdict};
@@ -11,6 +12,15 @@ use super::row::{Row, Rows};
 /// Names of the columns; a unit follows the name.
 pub const COLUMNS: &str = "frame,at_ns,connection,from,seq,len,ack,window_bytes,sack,flags,kinds,\
                            outstanding_bytes,rtt_ns";
+
+/// A field that is empty if its value is unknown.
+struct Field<T>(Option<T>);
+
+impl<T: fmt::Display> fmt::Display for Field<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |value| value.fmt(f))
+    }
+}
 
 /// Writes the packets of a capture.
 #[derive(Debug)]
@@ -55,14 +65,7 @@ impl<W: Write> Csv<W> {
         } = row;
         let out = &mut self.out;
         write!(out, "{frame},{at_ns},{connection},{from},{seq},{len},")?;
-        if let Some(ack) = row.ack {
-            write!(out, "{ack}")?;
-        }
-        out.write_all(b",")?;
-        if let Some(window) = row.window_bytes {
-            write!(out, "{window}")?;
-        }
-        out.write_all(b",")?;
+        write!(out, "{},{},", Field(row.ack), Field(row.window_bytes))?;
         for (index, (left, right)) in row.sack.iter().enumerate() {
             let space = if index > 0 { " " } else { "" };
             write!(out, "{space}{left}-{right}")?;
@@ -76,11 +79,7 @@ impl<W: Write> Csv<W> {
             let space = if index > 0 { " " } else { "" };
             write!(out, "{space}{name}")?;
         }
-        write!(out, ",{},", row.outstanding_bytes)?;
-        if let Some(sample) = row.rtt_ns {
-            write!(out, "{sample}")?;
-        }
-        out.write_all(b"\r\n")
+        write!(out, ",{},{}\r\n", row.outstanding_bytes, Field(row.rtt_ns))
     }
 
     /// Returns the writer, flushed.

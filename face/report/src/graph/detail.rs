@@ -8,7 +8,7 @@
 //! follow, 128 it is an answer.
 
 use super::block::State;
-use super::point::{Point, SackRange, What};
+use super::point::{Effect, Point, SackRange};
 use super::varint::{Reader, put, put_signed};
 
 const ELSEWHERE: u8 = 1;
@@ -55,8 +55,8 @@ impl Expected {
             tag |= MARKS;
             put(out, point.marks.into());
         }
-        match point.what {
-            What::Data { start, len } => {
+        match point.effect {
+            Effect::Data { start, len } => {
                 if start != state.next {
                     tag |= ELSEWHERE;
                     put_signed(out, start.wrapping_sub(state.next).cast_signed());
@@ -67,7 +67,7 @@ impl Expected {
                     self.len = len;
                 }
             }
-            What::Answer {
+            Effect::Ack {
                 ack,
                 window,
                 sack,
@@ -99,7 +99,7 @@ impl Expected {
             }
         }
         out[place] = tag;
-        self.state.take(point);
+        self.state.add(point);
     }
 
     /// Reads a point.
@@ -114,7 +114,7 @@ impl Expected {
         } else {
             0
         };
-        let what = if has(ANSWER) {
+        let effect = if has(ANSWER) {
             let ack = if has(MOVED) {
                 state.una.wrapping_add_signed(reader.signed())
             } else {
@@ -129,7 +129,7 @@ impl Expected {
                 range.left = ack.wrapping_add_signed(reader.signed());
                 range.right = range.left + reader.number();
             }
-            What::Answer {
+            Effect::Ack {
                 ack,
                 window: self.window,
                 sack,
@@ -145,7 +145,7 @@ impl Expected {
             if has(OTHER_LENGTH) {
                 self.len = reader.number() as u32;
             }
-            What::Data {
+            Effect::Data {
                 start,
                 len: self.len,
             }
@@ -154,9 +154,9 @@ impl Expected {
             frame: state.frame + frames,
             at_ns,
             marks,
-            what,
+            effect,
         };
-        self.state.take(&point);
+        self.state.add(&point);
         point
     }
 }

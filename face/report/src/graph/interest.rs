@@ -13,7 +13,7 @@ const RUN: u32 = 4;
 
 /// Minimum length of a silence that counts as an event, in durations of the block. It must also
 /// exceed a millisecond.
-const SURPRISE: u64 = 8;
+const SILENCE_FACTOR: u64 = 8;
 
 /// Rare kinds with a large effect.
 const RARE: [Kind; 9] = [
@@ -29,7 +29,7 @@ const RARE: [Kind; 9] = [
 ];
 
 /// Kinds that occur with loss or reordering.
-const TROUBLE: [Kind; 8] = [
+const LOSS_KINDS: [Kind; 8] = [
     Kind::FastRetransmission,
     Kind::SackRetransmission,
     Kind::SpuriousRetransmission,
@@ -41,16 +41,16 @@ const TROUBLE: [Kind; 8] = [
 ];
 
 /// Returns the priority of a block on its own, from 0 (kept first).
-fn dullness(blocks: &[Summary], index: usize) -> u8 {
+fn priority(blocks: &[Summary], index: usize) -> u8 {
     let block = &blocks[index];
     let control = Point::SYN | Point::FIN | Point::RST;
     let is_end = index == 0 || index + 1 == blocks.len();
     let silence = block.first_ns.saturating_sub(block.before.at_ns);
     let length = block.after.at_ns - block.first_ns;
-    let is_surprise = silence > 1_000_000 && silence > length.saturating_mul(SURPRISE);
+    let is_after_silence = silence > 1_000_000 && silence > length.saturating_mul(SILENCE_FACTOR);
     if is_end || block.marks & control != 0 || block.has(&RARE) {
         0
-    } else if block.has(&TROUBLE) || is_surprise {
+    } else if block.has(&LOSS_KINDS) || is_after_silence {
         1
     } else if block.marks != 0 {
         3
@@ -62,7 +62,7 @@ fn dullness(blocks: &[Summary], index: usize) -> u8 {
 /// Returns the indices of all blocks, those first whose points should be kept.
 pub(super) fn order(blocks: &[Summary]) -> Vec<usize> {
     let own: Vec<u8> = (0..blocks.len())
-        .map(|index| dullness(blocks, index))
+        .map(|index| priority(blocks, index))
         .collect();
     let near = |index: usize| {
         let low = index.saturating_sub(1);

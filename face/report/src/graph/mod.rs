@@ -8,7 +8,7 @@
 //! | `block.rs` | the summary of a block of neighboring points |
 //! | `detail.rs` | the packed points of a block |
 //! | `interest.rs` | selects the blocks that keep their points if not all fit |
-//! | `varint.rs`, `base64.rs`, `pack.rs` | the encoded data of a page |
+//! | `varint.rs`, `pack.rs` | the encoded data of a page |
 //! | `page.rs` | the page |
 //! | `xplot.rs`, `csv.rs` | output for other programs |
 //! | `row.rs` | a packet as a row of a table |
@@ -22,7 +22,6 @@
 //! If a connection exceeds the budget, intervals without events are shown as blocks only; the
 //! page names them. The CSV file has everything.
 
-mod base64;
 mod block;
 mod builder;
 pub mod csv;
@@ -38,6 +37,6 @@ pub mod xplot;
 
 pub use block::Summary;
 pub use builder::{Graph, GraphBuilder};
-pub use page::{PAGE_BUDGET, Page, Plotted, Said, Span};
-pub use point::{Point, SackRange, What};
+pub use page::{DiagnosisText, PAGE_BUDGET, Page, Plotted, Span};
+pub use point::{Effect, Point, SackRange};
 pub use watch::{Watch, Watched};

@@ -121,7 +121,7 @@ fn deflate(octets: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::super::GraphBuilder;
-    use super::super::point::{Point, What};
+    use super::super::point::{Effect, Point};
     use super::*;
 
     /// A graph whose times are unpredictable.
@@ -138,7 +138,7 @@ mod tests {
                 frame: index + 1,
                 at_ns,
                 marks: 0,
-                what: What::Data {
+                effect: Effect::Data {
                     start: index * 1448,
                     len: 1448,
                 },

@@ -6,9 +6,10 @@
 
 use std::fmt::Write;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use super::base64;
 use super::builder::Graph;
 use super::pack::{Packed, Part, pack};
 use super::point::Point;
@@ -54,7 +55,7 @@ pub struct Span {
 
 /// The diagnosis of a stream, in words.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Said {
+pub struct DiagnosisText {
     /// The answer in a sentence, shown at the top of the page. Empty if there is none.
     pub headline: String,
     /// Lines below it: a label and a text each.
@@ -77,7 +78,7 @@ pub struct Plotted<'a> {
     /// Intervals of one cause each.
     pub spans: Vec<Span>,
     /// The diagnosis.
-    pub said: Said,
+    pub said: DiagnosisText,
     /// Notes for the reader, in sentences.
     pub notes: Vec<String>,
 }
@@ -126,7 +127,7 @@ impl Page<'_> {
                 out,
                 "<script type=\"application/octet-stream\" id=\"octets-{index}\">"
             );
-            base64::put(&mut out, &packed.octets);
+            BASE64_STANDARD.encode_string(&packed.octets, &mut out);
             out.push_str("</script>\n");
         }
         out.push_str("<script>\n\"use strict\";\n");

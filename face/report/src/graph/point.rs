@@ -13,7 +13,7 @@ pub struct SackRange {
 
 /// Effect of a packet on the drawn stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum What {
+pub enum Effect {
     /// It carries `len` octets from `start`, SYN and FIN counted.
     Data {
         /// The first octet.
@@ -22,7 +22,7 @@ pub enum What {
         len: u32,
     },
     /// It comes from the receiver of the stream.
-    Answer {
+    Ack {
         /// Cumulative acknowledgment.
         ack: u64,
         /// Advertised window in octets.
@@ -46,7 +46,7 @@ pub struct Point {
     /// Bits of [`Kinds`], of [`Point::SYN`] and of the constants next to it.
     pub marks: u32,
     /// Effect on the stream.
-    pub what: What,
+    pub effect: Effect,
 }
 
 impl Point {
@@ -67,7 +67,7 @@ impl Point {
 
     /// Whether it is a retransmission.
     #[must_use]
-    pub const fn is_again(&self) -> bool {
+    pub const fn is_retransmission(&self) -> bool {
         self.marks & Self::of_kinds(&Kind::RETRANSMISSIONS) != 0
     }
 
@@ -92,9 +92,9 @@ impl Point {
     /// Returns the end of its data.
     #[must_use]
     pub const fn end(&self) -> Option<u64> {
-        match self.what {
-            What::Data { start, len } => Some(start + len as u64),
-            What::Answer { .. } => None,
+        match self.effect {
+            Effect::Data { start, len } => Some(start + len as u64),
+            Effect::Ack { .. } => None,
         }
     }
 }

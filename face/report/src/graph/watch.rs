@@ -9,7 +9,7 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 
 use super::builder::{Graph, GraphBuilder};
-use super::point::{Point, SackRange, What};
+use super::point::{Effect, Point, SackRange};
 
 /// Ratio of data packets below which the lesser direction is not drawn.
 const LESSER: u64 = 16;
@@ -124,12 +124,12 @@ impl Watch {
             } else {
                 Some(stream.answer(packet, verdict, connection, self.knows_windows))
             };
-            if let Some((marks, what)) = seen {
+            if let Some((marks, effect)) = seen {
                 stream.builder.add(Point {
                     frame,
                     at_ns,
                     marks: marks | flags(packet),
-                    what,
+                    effect,
                 });
             }
         }
@@ -183,7 +183,7 @@ impl Stream {
         packet: &Observed,
         verdict: &Verdict,
         connection: &Connection,
-    ) -> Option<(u32, What)> {
+    ) -> Option<(u32, Effect)> {
         let marks = verdict.kinds.bits() & OF_DATA;
         let len = packet.seq_len();
         if len == 0 && marks == 0 && !packet.flags.contains(Flags::RST) {
@@ -192,11 +192,11 @@ impl Stream {
         let position = connection.position(self.side, packet.seq);
         let start = position.saturating_sub(self.origin);
         let syn = u32::from(position < self.origin && packet.flags.contains(Flags::SYN));
-        let what = What::Data {
+        let effect = Effect::Data {
             start,
             len: len - syn,
         };
-        Some((marks, what))
+        Some((marks, effect))
     }
 
     #[inline]
@@ -206,7 +206,7 @@ impl Stream {
         verdict: &Verdict,
         connection: &Connection,
         knows_windows: bool,
-    ) -> (u32, What) {
+    ) -> (u32, Effect) {
         let direction = connection.direction(self.side);
         let total = direction.round_trips().total();
         let sample = total.saturating_sub(self.round_trips);
@@ -227,7 +227,7 @@ impl Stream {
             *range = SackRange { left, right };
         }
         // A packet without information leaves the state unchanged.
-        let what = What::Answer {
+        let effect = Effect::Ack {
             ack: if is_said { ack } else { self.una },
             window: if is_reset || !is_said || !knows_windows {
                 self.window
@@ -238,11 +238,11 @@ impl Stream {
             sack_len: blocks.len().min(sack.len()) as u8,
             rtt_ns: (!sample.is_zero()).then(|| sample.as_nanos()),
         };
-        if let What::Answer { ack, window, .. } = what
+        if let Effect::Ack { ack, window, .. } = effect
             && ack >= self.una
         {
             (self.una, self.window) = (ack, window);
         }
-        (verdict.kinds.bits() & OF_ANSWERS, what)
+        (verdict.kinds.bits() & OF_ANSWERS, effect)
     }
 }

@@ -4,7 +4,7 @@
 //! white, retransmissions red with `R`, reordered data pink with `O`, the acknowledgment line
 //! green, the window line yellow, SACK purple with `S`. Blocks whose points were dropped are drawn
 //! as one diagonal line. tcptrace writes each packet, gigabytes of them; here the CSV file has all
-//! packets. [`DETAIL`] is a good limit for [`Graph::let_go`].
+//! packets. [`DETAIL`] is a good limit for [`Graph::drop_points`].
 
 use std::io::{self, Write};
 
@@ -14,7 +14,7 @@ use gigatcp_units::Instant;
 use super::block::Summary;
 use super::builder::Graph;
 use super::page::Span;
-use super::point::{Point, What};
+use super::point::{Effect, Point};
 
 /// Bytes of packed points that give files of some 30 MB.
 pub const DETAIL: usize = 1 << 20;
@@ -90,11 +90,7 @@ impl Xplot<'_> {
 
     fn head(&self, out: &mut impl Write, types: &str, what: &str, y: &str) -> io::Result<()> {
         // A title is one line, and older versions read 79 characters of it.
-        let title: String = format!("{} ({what})", self.title)
-            .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .take(79)
-            .collect();
+        let title = one_line(&format!("{} ({what})", self.title), 79);
         writeln!(out, "{types}\ntitle\n{title}\nxlabel\ntime\nylabel\n{y}")
     }
 
@@ -114,7 +110,7 @@ impl Xplot<'_> {
             let mut state = block.before;
             for point in points {
                 self.point(out, state, &point)?;
-                state.take(&point);
+                state.add(&point);
             }
         }
         self.span_texts(out)
@@ -123,17 +119,14 @@ impl Xplot<'_> {
     fn whole_block(&self, out: &mut impl Write, block: &Summary) -> io::Result<()> {
         let (from, to) = (self.time(block.before.at_ns), self.time(block.after.at_ns));
         let (before, after) = (block.before, block.after);
-        if !block.new.is_empty() {
-            let (low, high) = (block.new.low, block.new.high);
-            writeln!(out, "white\nline {from} {low} {to} {high}")?;
-        }
-        if !block.repeated.is_empty() {
-            let (low, high) = (block.repeated.low, block.repeated.high);
-            writeln!(out, "red\nline {to} {low} {to} {high}")?;
-        }
-        if !block.sack.is_empty() {
-            let (low, high) = (block.sack.low, block.sack.high);
-            writeln!(out, "purple\nline {to} {low} {to} {high}")?;
+        let ranges = [
+            ("white", from, block.new),
+            ("red", to, block.repeated),
+            ("purple", to, block.sack),
+        ];
+        for (color, start, range) in ranges.iter().filter(|(.., range)| !range.is_empty()) {
+            let (low, high) = (range.low, range.high);
+            writeln!(out, "{color}\nline {start} {low} {to} {high}")?;
         }
         writeln!(out, "green\nline {from} {} {to} {}", before.una, after.una)?;
         if self.knows_windows && before.edge > 0 {
@@ -153,8 +146,8 @@ impl Xplot<'_> {
         point: &Point,
     ) -> io::Result<()> {
         let at = self.time(point.at_ns);
-        match point.what {
-            What::Data { start, len } => {
+        match point.effect {
+            Effect::Data { start, len } => {
                 let end = start + u64::from(len);
                 let (colour, letter) = colour_of(point);
                 writeln!(
@@ -166,16 +159,15 @@ impl Xplot<'_> {
                 }
                 Ok(())
             }
-            What::Answer { sack, sack_len, .. } => {
+            Effect::Ack { sack, sack_len, .. } => {
                 let mut after = before;
-                after.take(point);
+                after.add(point);
                 let last = self.time(before.at_ns);
                 self.step(out, "green", "dtick", (last, before.una), (at, after.una))?;
                 if self.knows_windows && after.edge > 0 {
-                    let edge = if before.edge > 0 {
-                        before.edge
-                    } else {
-                        after.edge
+                    let edge = match before.edge {
+                        0 => after.edge,
+                        edge => edge,
                     };
                     self.step(out, "yellow", "utick", (last, edge), (at, after.edge))?;
                 }
@@ -216,12 +208,7 @@ impl Xplot<'_> {
     fn span_texts(&self, out: &mut impl Write) -> io::Result<()> {
         for span in self.spans {
             let (from, to) = (self.time(span.from_ns), self.time(span.to_ns));
-            let name: String = span
-                .name
-                .chars()
-                .map(|c| if c.is_control() { ' ' } else { c })
-                .take(60)
-                .collect();
+            let name = one_line(&span.name, 60);
             writeln!(
                 out,
                 "orange\nline {from} 0 {to} 0\nhtick {from} 0\nhtick {to} 0"
@@ -242,9 +229,9 @@ impl Xplot<'_> {
                 writeln!(out, "line {at} {low} {at} {high}")?;
             }
             for point in points {
-                if let What::Answer {
+                if let Effect::Ack {
                     rtt_ns: Some(rtt), ..
-                } = point.what
+                } = point.effect
                 {
                     writeln!(out, "dot {} {}", self.time(point.at_ns), rtt / 1_000)?;
                 }
@@ -266,14 +253,14 @@ impl Xplot<'_> {
             let mut state = block.before;
             for point in points {
                 let before = state;
-                state.take(&point);
+                state.add(&point);
                 let (last, at) = (self.time(before.at_ns), self.time(state.at_ns));
                 let (was, is) = (before.owin(), state.owin());
                 writeln!(
                     out,
                     "red\nline {last} {was} {at} {was}\nline {at} {was} {at} {is}"
                 )?;
-                let is_answer = matches!(point.what, What::Answer { .. });
+                let is_answer = matches!(point.effect, Effect::Ack { .. });
                 if self.knows_windows && is_answer {
                     let window = state.edge.saturating_sub(state.una);
                     writeln!(out, "yellow\ndot {at} {window}")?;
@@ -322,12 +309,18 @@ impl Xplot<'_> {
         blocks.flat_map(move |(index, block)| {
             let mut state = block.before;
             let points = self.graph.points_of(index).map(move |point| {
-                state.take(&point);
+                state.add(&point);
                 (state.at_ns, state.una)
             });
             points.chain([(block.after.at_ns, block.after.una)])
         })
     }
+}
+
+/// Returns at most `length` characters of `text`, without control characters.
+fn one_line(text: &str, length: usize) -> String {
+    let printable = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    printable.take(length).collect()
 }
 
 const fn per_second(octets: u64, ns: u64) -> u64 {
@@ -341,7 +334,7 @@ fn colour_of(point: &Point) -> (&'static str, Option<&'static str>) {
         ("orange", Some("SYN"))
     } else if has(Point::RST) {
         ("red", Some("RST_OUT"))
-    } else if point.is_again() {
+    } else if point.is_retransmission() {
         ("red", Some("R"))
     } else if point.is(Kind::OutOfOrder) {
         ("pink", Some("O"))

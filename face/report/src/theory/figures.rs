@@ -18,7 +18,7 @@ pub enum Figure {
     /// An amount of data.
     Amount(Bytes),
     /// A probability.
-    Chance(Probability),
+    Probability(Probability),
     /// Segments.
     Segments(f64),
     /// Round trips.
@@ -74,12 +74,15 @@ impl Section {
     }
 }
 
-fn row(key: &'static str, what: &'static str, figure: Figure, source: impl Into<String>) -> Row {
-    Row {
-        key,
-        what,
-        figure,
-        source: source.into(),
+impl Figure {
+    /// Returns the row of this figure.
+    fn row(self, key: &'static str, what: &'static str, source: impl Into<String>) -> Row {
+        Row {
+            key,
+            what,
+            figure: self,
+            source: source.into(),
+        }
     }
 }
 
@@ -109,22 +112,11 @@ fn window(budget: &PathBudget) -> Section {
         key: "window",
         question: None,
         rows: vec![
-            row(
-                "bdp",
-                "bandwidth-delay product",
-                Figure::Amount(budget.bdp),
-                "rate * RTT",
-            ),
-            row(
-                "window",
-                "in segments",
-                Figure::Segments(budget.window),
-                "rate * RTT / MSS",
-            ),
-            row(
+            Figure::Amount(budget.bdp).row("bdp", "bandwidth-delay product", "rate * RTT"),
+            Figure::Segments(budget.window).row("window", "in segments", "rate * RTT / MSS"),
+            Figure::PerSecond(budget.segment_rate).row(
                 "segment_rate",
                 "segments per second",
-                Figure::PerSecond(budget.segment_rate),
                 "rate / MSS",
             ),
         ],
@@ -145,50 +137,35 @@ fn opening(path: &Path, budget: &PathBudget) -> Section {
         key: "opening",
         question: None,
         rows: vec![
-            row(
+            Figure::Rounds(budget.slow_start.rounds).row(
                 "slow_start",
                 "slow start, round trips n",
-                Figure::Rounds(budget.slow_start.rounds),
                 format!("log{g}(W / IW), Jacobson 1988"),
             ),
-            row(
-                "slow_start",
-                "slow start, time",
-                Figure::Time(budget.slow_start.time),
-                "times RTT",
-            ),
-            row(
+            Figure::Time(budget.slow_start.time).row("slow_start", "slow start, time", "times RTT"),
+            Figure::Rounds(sending).row(
                 "sending",
                 "rounds with the first full one",
-                Figure::Rounds(sending),
                 "n + 1, rounded up",
             ),
-            row(
-                "sending",
-                "their time",
-                Figure::Time(sending_time),
-                "times RTT",
-            ),
-            row(
+            Figure::Time(sending_time).row("sending", "their time", "times RTT"),
+            Figure::Amount(budget.slow_start_data).row(
                 "slow_start_data",
                 "sent until then",
-                Figure::Amount(budget.slow_start_data),
                 if g == 2.0 {
                     "W - IW".to_owned()
                 } else {
                     format!("(W - IW) / {}", g - 1.0)
                 },
             ),
-            row(
+            Figure::Time(budget.limited_slow_start.time).row(
                 "limited_slow_start",
                 "limited slow start",
-                Figure::Time(budget.limited_slow_start.time),
                 "RFC 3742, max_ssthresh 100",
             ),
-            row(
+            Figure::Time(budget.avoidance.time).row(
                 "avoidance",
                 "congestion avoidance alone",
-                Figure::Time(budget.avoidance.time),
                 format!("{}(W - IW) RTT, RFC 5681", factor(b)),
             ),
         ],
@@ -225,23 +202,23 @@ fn loss_budget(path: &Path, budget: &PathBudget) -> Section {
     ];
     let rows = controls(budget).into_iter().zip(sources);
     let mut rows: Vec<Row> = rows
-        .map(|((key, what, budget), source)| row(key, what, Figure::Chance(budget.loss), source))
+        .map(|((key, what, budget), source)| {
+            Figure::Probability(budget.loss).row(key, what, source)
+        })
         .collect();
     let reno = reno(path);
     rows.insert(
         1,
-        row(
+        Figure::Probability(mathis::loss_budget(reno, path.mss, path.rtt, path.rate)).row(
             "reno",
             RENO,
-            Figure::Chance(mathis::loss_budget(reno, path.mss, path.rtt, path.rate)),
             format!("the same, C = {}, the sawtooth's mean", round(reno.value())),
         ),
     );
     let own = round((1.5 / path.growth.segments_per_ack()).sqrt());
-    rows.push(row(
+    rows.push(Figure::Rate(budget.pftk_rate).row(
         "pftk",
         "the full model's rate there",
-        Figure::Rate(budget.pftk_rate),
         format!("Padhye 1998, timeouts too; its C is {own}"),
     ));
     Section {
@@ -254,12 +231,7 @@ fn loss_budget(path: &Path, budget: &PathBudget) -> Section {
 
 fn between_losses(budget: &PathBudget) -> Section {
     let rows = controls(budget).map(|(key, what, budget)| {
-        row(
-            key,
-            what,
-            Figure::Time(budget.time_between_losses),
-            "MSS / (p * rate)",
-        )
+        Figure::Time(budget.time_between_losses).row(key, what, "MSS / (p * rate)")
     });
     Section {
         title: "time between losses at that p".to_owned(),
@@ -279,7 +251,7 @@ fn after_loss(path: &Path, budget: &PathBudget) -> Section {
     ];
     let rows = controls(budget).into_iter().zip(sources);
     let rows = rows.map(|((key, what, budget), source)| {
-        row(key, what, Figure::Time(budget.refill.time), source)
+        Figure::Time(budget.refill.time).row(key, what, source)
     });
     Section {
         title: "from one loss at W until the window is W again".to_owned(),
@@ -322,40 +294,35 @@ fn at_loss(path: &Path, loss: Probability) -> Section {
     Section {
         title: format!("rate that a loss probability of {loss} allows"),
         key: "at_loss",
-        question: Some(("loss", Figure::Chance(loss))),
+        question: Some(("loss", Figure::Probability(loss))),
         rows: vec![
-            row(
+            Figure::Rate(standard).row(
                 "standard",
                 "standard TCP",
-                Figure::Rate(standard),
                 format!(
                     "C * MSS / (RTT * sqrt(p)), C = {}, Mathis 1997",
                     round(path.c.value())
                 ),
             ),
-            row(
+            Figure::Rate(mathis::rate(reno, path.mss, rtt, loss)).row(
                 "reno",
                 RENO,
-                Figure::Rate(mathis::rate(reno, path.mss, rtt, loss)),
                 format!("the same, C = {}, the sawtooth's mean", round(reno.value())),
             ),
-            row(
+            Figure::Rate(pftk.rate(path.mss, loss)).row(
                 "pftk",
                 "standard TCP, full model",
-                Figure::Rate(pftk.rate(path.mss, loss)),
                 "Padhye 1998, timeouts too",
             ),
-            row("cubic", "CUBIC", rate_of(cubic), "RFC 9438 section 5"),
-            row(
+            rate_of(cubic).row("cubic", "CUBIC", "RFC 9438 section 5"),
+            rate_of(highspeed::mean_window(loss)).row(
                 "highspeed",
                 "HighSpeed TCP",
-                rate_of(highspeed::mean_window(loss)),
                 "0.12 / p^0.835, RFC 3649",
             ),
-            row(
+            rate_of(scalable::mean_window(loss)).row(
                 "scalable",
                 "Scalable TCP",
-                rate_of(scalable::mean_window(loss)),
                 "0.0745 / p, Kelly 2003",
             ),
         ],
@@ -371,13 +338,8 @@ fn with_window(path: &Path, window: Bytes) -> Section {
         key: "with_window",
         question: Some(("window", Figure::Amount(window))),
         rows: vec![
-            row("rate", "rate", Figure::Rate(allowed), "window / RTT"),
-            row(
-                "share",
-                "of the path's",
-                Figure::Share(share.min(1.0)),
-                "at most 100 %",
-            ),
+            Figure::Rate(allowed).row("rate", "rate", "window / RTT"),
+            Figure::Share(share.min(1.0)).row("share", "of the path's", "at most 100 %"),
         ],
     }
 }
@@ -390,18 +352,8 @@ fn transfer(path: &Path, data: Bytes) -> Section {
         key: "transfer",
         question: Some(("data", Figure::Amount(data))),
         rows: vec![
-            row(
-                "time",
-                "time",
-                Figure::Time(time),
-                "slow start until W, then the rate",
-            ),
-            row(
-                "mean",
-                "mean rate",
-                Figure::Rate(Rate::from_amount(data, time)),
-                "data / time",
-            ),
+            Figure::Time(time).row("time", "time", "slow start until W, then the rate"),
+            Figure::Rate(Rate::from_amount(data, time)).row("mean", "mean rate", "data / time"),
         ],
     }
 }

@@ -75,7 +75,7 @@ impl Figure {
             Self::Rate(rate) => human_rate(rate),
             Self::Time(time) => human_duration(time),
             Self::Amount(bytes) => human_bytes(bytes),
-            Self::Chance(chance) => human_probability(chance),
+            Self::Probability(probability) => human_probability(probability),
             Self::Segments(number) | Self::PerSecond(number) => format!("{number:.0}"),
             Self::Rounds(number) if number.fract() == 0.0 => format!("{number:.0}"),
             Self::Rounds(number) => format!("{number:.2}"),
@@ -90,7 +90,7 @@ impl Figure {
             Self::Rate(rate) => json!(rate.as_bps()),
             Self::Time(time) => json!(time.as_nanos()),
             Self::Amount(bytes) => json!(bytes.as_u64()),
-            Self::Chance(chance) => json!(chance.as_f64()),
+            Self::Probability(probability) => json!(probability.as_f64()),
             Self::Segments(number)
             | Self::Rounds(number)
             | Self::PerSecond(number)
@@ -104,7 +104,7 @@ impl Figure {
             Self::Rate(_) => "bps",
             Self::Time(_) => "ns",
             Self::Amount(_) => "bytes",
-            Self::Chance(_) => "probability",
+            Self::Probability(_) => "probability",
             Self::Segments(_) => "segments",
             Self::Rounds(_) => "rounds",
             Self::PerSecond(_) => "per_second",

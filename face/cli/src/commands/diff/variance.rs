@@ -267,9 +267,7 @@ impl Group {
             100.0 * deviation / nested.mean.max(1e-9),
             100.0 * level.variance / nested.total().max(1e-300),
             range,
-            level
-                .p
-                .map_or_else(String::new, |p| Significant(p).to_string())
+            level.p.map_or_else(String::new, p_value)
         )
     }
 
@@ -373,16 +371,11 @@ fn counted(count: usize, noun: &str) -> String {
     }
 }
 
-/// A probability with two significant digits.
-struct Significant(f64);
-
-impl std::fmt::Display for Significant {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.0 < 0.001 {
-            f.write_str("< 0.001")
-        } else {
-            write!(f, "{:.3}", self.0)
-        }
+/// Formats a p-value with three decimals.
+fn p_value(p: f64) -> String {
+    match p {
+        p if p < 0.001 => "< 0.001".to_owned(),
+        p => format!("{p:.3}"),
     }
 }
 

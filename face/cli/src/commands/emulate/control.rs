@@ -20,11 +20,11 @@ use crate::failure::Failure;
 use crate::output;
 
 /// Time within which a path must answer.
-const PATIENCE: Duration = Duration::from_secs(20);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time within which a client must send its request.
-const QUESTION: Duration = Duration::from_millis(200);
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(200);
 /// Maximum length of a request in bytes.
-const LONGEST: u64 = 1 << 20;
+const MAX_REQUEST: u64 = 1 << 20;
 
 /// Reply to a request: one line of JSON.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
@@ -36,14 +36,16 @@ pub(super) struct Reply {
 }
 
 /// Sends a request to a path and prints the reply.
-pub(super) fn ask(name: Option<&str>, request: &Request) -> Result<Outcome, Failure> {
+pub(super) fn send_request(name: Option<&str>, request: &Request) -> Result<Outcome, Failure> {
     let (name, mut stream) = runtime::find(name)?;
     let failed = |error| {
         Failure::io(&format!("ask the path `{name}`"), &error)
             .effect("whether it has changed is unknown")
             .hint("`gigatcp emulate set` alone shows what it is")
     };
-    stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+    stream
+        .set_read_timeout(Some(REPLY_TIMEOUT))
+        .map_err(failed)?;
     let text = line(request)?;
     stream.write_all(text.as_bytes()).map_err(failed)?;
     let mut answer = String::new();
@@ -96,10 +98,10 @@ impl Control {
 
     fn answer_one(&mut self, mut stream: UnixStream, emulator: &Emulator) -> Option<()> {
         stream.set_nonblocking(false).ok()?;
-        stream.set_read_timeout(Some(QUESTION)).ok()?;
-        stream.set_write_timeout(Some(QUESTION)).ok()?;
+        stream.set_read_timeout(Some(REQUEST_TIMEOUT)).ok()?;
+        stream.set_write_timeout(Some(REQUEST_TIMEOUT)).ok()?;
         let mut question = String::new();
-        let mut reader = BufReader::new((&stream).take(LONGEST));
+        let mut reader = BufReader::new((&stream).take(MAX_REQUEST));
         reader.read_line(&mut question).ok()?;
         if question.is_empty() {
             return None;
@@ -137,29 +139,20 @@ impl Control {
             .map_err(|error| unchanged(Failure::caused(&error)))?;
         self.source = source;
         self.now = found;
-        let mut text: String = changed
-            .iter()
-            .map(|changed| format!("{}\n", told(changed)))
-            .collect();
-        if text.is_empty() {
-            text.push_str("the path was so already\n");
-        }
-        Ok(text)
+        let lines = changed.iter().map(|one| describe(one) + "\n");
+        Ok(match changed.is_empty() {
+            true => "the path was so already\n".to_owned(),
+            false => lines.collect(),
+        })
     }
 
     /// Returns a description of the path.
     fn shown(&self) -> String {
-        let hops = [
-            ("forward", &self.now.forward),
-            ("reverse", &self.now.reverse),
-        ];
+        let forward = self.now.forward.iter().map(|hop| ("forward", hop));
+        let reverse = self.now.reverse.iter().map(|hop| ("reverse", hop));
         let mut text = String::new();
-        for (direction, hop) in hops
-            .iter()
-            .flat_map(|(name, hops)| hops.iter().map(move |hop| (name, hop)))
-        {
-            text.push_str(&place(direction, &hop.name));
-            text.push('\n');
+        for (direction, hop) in forward.chain(reverse) {
+            text.push_str(&format!("{}\n", place(direction, &hop.name)));
             for (what, value) in hop.describe() {
                 text.push_str(&format!("  {what:18} {value}\n"));
             }
@@ -177,7 +170,7 @@ fn place(direction: &str, hop: &str) -> String {
 }
 
 /// Describes a change in one line.
-pub(super) fn told(changed: &Changed) -> String {
+pub(super) fn describe(changed: &Changed) -> String {
     let direction = match changed.from {
         Side::Client => "forward",
         Side::Server => "reverse",
@@ -194,12 +187,13 @@ impl EmulatedPath {
         let names = |hops: &[HopConfig]| -> Vec<String> {
             hops.iter().map(|hop| hop.name.clone()).collect()
         };
+        let hops = |path: &Self| [names(&path.forward), names(&path.reverse)];
         let fixed = [
             ("the MTU", self.mtu != after.mtu),
-            ("the number and the names of hops", {
-                names(&self.forward) != names(&after.forward)
-                    || names(&self.reverse) != names(&after.reverse)
-            }),
+            (
+                "the number and the names of hops",
+                hops(self) != hops(after),
+            ),
             ("the seed", self.seed != after.seed),
         ];
         if let Some((what, _)) = fixed.iter().find(|(_, differs)| *differs) {

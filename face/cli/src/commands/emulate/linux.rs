@@ -15,7 +15,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::control::Control;
-pub(super) use super::control::ask;
+pub(super) use super::control::send_request;
 use super::jobs::{self, Jobs};
 use super::path::{EmulatedPath, Source};
 use super::sysctl;
@@ -51,11 +51,9 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         // Checked now: after an hour of running the error would come too late.
         AtomicFile::check(file).map_err(|failure| failure.effect("nothing was run"))?;
     }
-    let begun = arguments
-        .capture
-        .as_ref()
-        .map(|file| begin(arguments, file));
-    let (watch, written) = begun.transpose()?.unzip();
+    let file = arguments.capture.as_ref();
+    let begun = file.map(|file| begin(arguments, file)).transpose()?;
+    let (watch, capture) = begun.unzip();
     // Forked before the path allocates memory, which the keeper process would share.
     let mut jobs =
         Jobs::new(PidNamespace::new().map_err(|error| privilege::setup_failure(&error))?);
@@ -79,7 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let changed = emulator.changed();
     let stopped = emulator.stop().map_err(|error| failure(&error));
     // The capture is finished even if the path failed.
-    let written = written.map(Written::finish).transpose();
+    let packets = capture.map(CaptureInProgress::finish).transpose();
     let snapshot = stopped?;
     let status = ended?;
     if !output::is_quiet() {
@@ -91,7 +89,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             .map_err(|error| Failure::fault(format!("cannot write JSON: {error}")))?;
         AtomicFile::write(file, format!("{text}\n").as_bytes())?;
     }
-    if let (Some(packets), Some(file)) = (written?, &arguments.capture)
+    if let (Some(packets), Some(file)) = (packets?, &arguments.capture)
         && !output::is_quiet()
     {
         let packets = counted(packets, "packet");
@@ -101,13 +99,16 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 /// A capture in progress; the file appears under its name when it is complete.
-struct Written {
+struct CaptureInProgress {
     file: AtomicFile,
     handle: Handle,
 }
 
 /// Creates the capture before anything runs.
-fn begin(arguments: &Arguments, place: &Path) -> Result<(Box<dyn Watch>, Written), Failure> {
+fn begin(
+    arguments: &Arguments,
+    place: &Path,
+) -> Result<(Box<dyn Watch>, CaptureInProgress), Failure> {
     let said = |failure: Failure| failure.effect("nothing was run");
     let file = AtomicFile::begin(place).map_err(said)?;
     let out = file.handle();
@@ -115,10 +116,13 @@ fn begin(arguments: &Arguments, place: &Path) -> Result<(Box<dyn Watch>, Written
         out.map_err(|error| said(Failure::io(&format!("write {}", place.display()), &error)))?;
     let begun = Capture::begin_in(out, arguments.side(), arguments.snap_length());
     let (capture, handle) = begun.map_err(|error| said(Failure::caused(&error)))?;
-    Ok((Box::new(capture.in_real_time()), Written { file, handle }))
+    Ok((
+        Box::new(capture.in_real_time()),
+        CaptureInProgress { file, handle },
+    ))
 }
 
-impl Written {
+impl CaptureInProgress {
     /// Completes the capture and returns the number of packets in it.
     fn finish(self) -> Result<u64, Failure> {
         let failed = |failure: Failure| {
@@ -280,7 +284,7 @@ impl Screen {
 }
 
 /// Settings printed at the start, which determine most of TCP's behavior there.
-const TELLING: [&str; 4] = [
+const SHOWN_SETTINGS: [&str; 4] = [
     "tcp_rmem",
     "tcp_wmem",
     "tcp_ecn",
@@ -293,19 +297,19 @@ fn say_settings(emulator: &Emulator, control: Option<&str>) {
         let value = settings::read(&format!("net.ipv4.{name}")).ok()?;
         Some(value.split_whitespace().collect::<Vec<_>>().join(" "))
     };
-    let told = emulator.namespace(Side::Client).run(|| {
+    let known = emulator.namespace(Side::Client).run(|| {
         let default = read("tcp_congestion_control");
-        let told = TELLING
+        let settings = SHOWN_SETTINGS
             .iter()
             .filter_map(|name| Some(format!("{name} {}", read(name)?)));
-        (default, told.collect::<Vec<_>>().join(", "))
+        (default, settings.collect::<Vec<_>>().join(", "))
     });
-    if let Ok((default, told)) = told {
+    if let Ok((default, settings)) = known {
         let control = match (control, default) {
             (Some(control), _) => format!("{control} (of the route)"),
             (None, default) => default.unwrap_or_default(),
         };
-        output::say(&format!("both ends: {control}, {told}"));
+        output::say(&format!("both ends: {control}, {settings}"));
     }
 }
 

@@ -12,6 +12,6 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 /// Returns the error that no path can be running.
-pub(super) fn ask(_name: Option<&str>, _request: &Request) -> Result<Outcome, Failure> {
+pub(super) fn send_request(_name: Option<&str>, _request: &Request) -> Result<Outcome, Failure> {
     Err(Failure::new("there are no network namespaces on this system").hint("run it on Linux"))
 }

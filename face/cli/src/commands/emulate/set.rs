@@ -87,5 +87,5 @@ pub(crate) fn run(set: &Set) -> Result<Outcome, Failure> {
         let whole = std::path::absolute(file);
         whole.map_or_else(|_| file.to_owned(), |whole| whole.display().to_string())
     });
-    linux::ask(set.name.as_deref(), &request)
+    linux::send_request(set.name.as_deref(), &request)
 }

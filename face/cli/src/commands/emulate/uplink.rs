@@ -66,47 +66,33 @@ pub(super) fn open(emulator: &Emulator, interface: &str) -> Result<Uplink, Failu
     let undoing = begin_undoing(&names).map_err(|error| Failure::io("start `sh`", &error))?;
     // From here on dropping this undoes everything.
     let uplink = Uplink { undoing };
-    let server = emulator.namespace(Side::Server);
-    let client = emulator.namespace(Side::Client);
-    let inside = |run: &(dyn Fn() -> Result<(), Failure> + Sync), side: Side| {
-        let namespace = match side {
-            Side::Client => client,
-            Side::Server => server,
-        };
-        namespace
-            .run(run)
-            .map_err(|error| Failure::caused(&error))?
+    let inside = |side, run: &(dyn Fn() -> Result<(), Failure> + Sync)| {
+        let done = emulator.namespace(side).run(run);
+        done.map_err(|error| Failure::caused(&error))?
     };
     let Names {
         outer, ends, tool, ..
     } = &names;
     let [machine, near] = ends;
-    inside(
-        &|| {
-            let machines = std::process::id();
-            ip(&format!(
-                "link add {INNER} type veth peer name {outer} netns {machines}"
-            ))?;
-            ip(&format!("addr add {near}/30 dev {INNER}"))?;
-            ip(&format!("link set {INNER} up"))
-        },
-        Side::Server,
-    )?;
+    inside(Side::Server, &|| {
+        let machines = std::process::id();
+        ip(&format!(
+            "link add {INNER} type veth peer name {outer} netns {machines}"
+        ))?;
+        ip(&format!("addr add {near}/30 dev {INNER}"))?;
+        ip(&format!("link set {INNER} up"))
+    })?;
     ip(&format!("addr add {machine}/30 dev {outer}"))?;
     ip(&format!("link set {outer} up"))?;
-    inside(
-        &|| {
-            ip(&format!("route add default via {machine}"))?;
-            forward("all")?;
-            masquerade(tool, "gigatcp", PATH, INNER)
-        },
-        Side::Server,
-    )?;
+    inside(Side::Server, &|| {
+        ip(&format!("route add default via {machine}"))?;
+        forward("all")?;
+        masquerade(tool, "gigatcp", PATH, INNER)
+    })?;
     let gateway = Addresses::of(Side::Server).v4;
-    inside(
-        &|| ip(&format!("route add default via {gateway}")),
-        Side::Client,
-    )?;
+    inside(Side::Client, &|| {
+        ip(&format!("route add default via {gateway}"))
+    })?;
     forward(outer)?;
     forward(interface)?;
     masquerade(tool, &names.table, near, interface)?;
@@ -123,43 +109,32 @@ fn names(interface: &str) -> Result<Names, Failure> {
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
     // Another network namespace may use the same device names.
-    if !Path::new("/proc/sys/net/ipv4/conf")
-        .join(interface)
-        .is_dir()
-        || interface.contains('/')
-    {
+    let configured = Path::new("/proc/sys/net/ipv4/conf").join(interface);
+    if !configured.is_dir() || interface.contains('/') {
         return Err(nothing(
             Failure::new(format!("this machine has no interface `{interface}`"))
                 .hint(format!("`--uplink` is one of: {}", known.join(", "))),
         ));
     }
-    let mut map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
-    map = map.split_whitespace().collect::<Vec<_>>().join(" ");
-    if map != "0 0 4294967295" {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    if !map.split_whitespace().eq(["0", "0", "4294967295"]) {
         return Err(nothing(
             Failure::new("`--uplink` changes how this machine forwards, which needs root")
                 .hint("begin it with `sudo`, or leave `--uplink` out"),
         ));
     }
-    let is_there = |tool: &str| {
-        let found = Command::new(tool)
-            .arg("--version")
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        found.is_ok_and(|status| status.success())
+    let status = |tool: &str, word: &str| {
+        let mut command = Command::new(tool);
+        command.arg(word).stdout(Stdio::null());
+        command.stderr(Stdio::null()).status()
     };
-    if Command::new("ip")
-        .arg("-V")
-        .stdout(Stdio::null())
-        .status()
-        .is_err()
-    {
+    if status("ip", "-V").is_err() {
         return Err(nothing(
             Failure::new("there is no `ip` on this machine").hint("install iproute2"),
         ));
     }
-    let Some(tool) = TOOLS.into_iter().find(|tool| is_there(tool)) else {
+    let is_there = |tool: &&str| status(tool, "--version").is_ok_and(|it| it.success());
+    let Some(tool) = TOOLS.into_iter().find(is_there) else {
         return Err(nothing(
             Failure::new("there is neither `nft` nor `iptables` on this machine")
                 .hint("install nftables"),

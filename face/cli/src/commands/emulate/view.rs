@@ -10,7 +10,9 @@ use gigatcp_units::Instant;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use serde::Serialize;
 
-use super::control::told;
+use super::control::describe;
+use crate::grid::Align::{Left, Right};
+use crate::grid::grid;
 
 /// Names of both directions.
 const WAYS: [&str; 2] = ["client -> server", "server -> client"];
@@ -134,7 +136,7 @@ fn changes(changed: &[Changed]) -> String {
     }
     for changed in &changed[left_out..] {
         let seconds = changed.at.saturating_since(Instant::ZERO).as_secs_f64();
-        text.push_str(&format!("  at {seconds:.3} s: {}\n", told(changed)));
+        text.push_str(&format!("  at {seconds:.3} s: {}\n", describe(changed)));
     }
     text
 }
@@ -182,20 +184,10 @@ fn table(hops: &[(String, Vec<(String, u64)>)]) -> String {
             .map(|column| number::grouped(counts[*column].1));
         iter::once(place.clone()).chain(cells).collect()
     }));
-    let width = |column: usize| {
-        let cells = rows.iter().map(|row| row[column].chars().count());
-        cells.max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..=shown.len()).map(width).collect();
-    let mut text = String::new();
-    for row in &rows {
-        text.push_str(&format!("  {:1$}", row[0], widths[0]));
-        for (cell, width) in row.iter().zip(&widths).skip(1) {
-            text.push_str(&format!("  {cell:>width$}"));
-        }
-        text.push('\n');
-    }
-    text
+    let mut columns = vec![Right; rows[0].len()];
+    columns[0] = Left;
+    let lines = grid(&columns, &rows);
+    lines.lines().map(|line| format!("  {line}\n")).collect()
 }
 
 /// Octets, super-segments, and how punctual it was.

@@ -12,21 +12,22 @@ use serde_json::{Value, json};
 
 use super::{Arguments, Source, Step, read, source};
 use crate::failure::Failure;
-use crate::grid::{Align, grid, line};
+use crate::grid::Align::{Left, Right};
+use crate::grid::{grid, line};
 use crate::output;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.clocks/1";
 
 /// Maximum number of connections compared, the largest of the first capture.
-const MOST_COMPARED: usize = 64;
+const MAX_COMPARED: usize = 64;
 
 /// Packet times of the compared connections in one capture.
 #[derive(Default)]
 struct Seen {
     /// Key of each connection, and whether its sides are swapped. `None` if not compared.
     keys: Vec<Option<(Key, bool)>>,
-    sightings: HashMap<Key, PacketTimes>,
+    times: HashMap<Key, PacketTimes>,
 }
 
 impl Seen {
@@ -40,10 +41,7 @@ impl Seen {
         if let Some((key, is_swapped)) = self.keys[index] {
             let from = step.verdict.from;
             let from = if is_swapped { from.other() } else { from };
-            self.sightings
-                .entry(key)
-                .or_default()
-                .add(from, step.packet);
+            self.times.entry(key).or_default().add(from, step.packet);
         }
     }
 }
@@ -78,7 +76,7 @@ pub(super) fn show(arguments: &Arguments) -> Result<(), Failure> {
         Ok(())
     })?;
     let mut there = Seen::default();
-    let known = &here.sightings;
+    let known = &here.times;
     let other = read(&Source::named(second), |step| {
         there.add(&step, |_, key| known.contains_key(key));
         Ok(())
@@ -89,15 +87,15 @@ pub(super) fn show(arguments: &Arguments) -> Result<(), Failure> {
         .filter_map(|index| {
             let (key, is_swapped) = here.keys.get(*index).copied().flatten()?;
             let clocks = here
-                .sightings
+                .times
                 .get(&key)
-                .zip(there.sightings.get(&key))
+                .zip(there.times.get(&key))
                 .and_then(|(here, there)| here.compare(there))
                 .map(|clocks| Clocks {
                     is_nearer_to_client: clocks.is_nearer_to_client != is_swapped,
                     ..clocks
                 });
-            there.sightings.contains_key(&key).then_some(Compared {
+            there.times.contains_key(&key).then_some(Compared {
                 connection: whole.counts.table.connection(*index)?,
                 number: index + 1,
                 clocks,
@@ -117,16 +115,12 @@ pub(super) fn show(arguments: &Arguments) -> Result<(), Failure> {
 fn largest(table: &FlowTable) -> Vec<usize> {
     let packets = |connection: &Connection| {
         let counts = Side::BOTH.map(|side| connection.direction(side).packets());
-        counts[0] + counts[1]
+        std::cmp::Reverse(counts[0] + counts[1])
     };
-    let mut order: Vec<(u64, usize)> = table
-        .connections()
-        .enumerate()
-        .map(|(index, connection)| (packets(connection), index))
-        .collect();
-    order.sort_by_key(|(packets, index)| (std::cmp::Reverse(*packets), *index));
-    order.truncate(MOST_COMPARED);
-    order.into_iter().map(|(_, index)| index).collect()
+    let mut order: Vec<(usize, &Connection)> = table.connections().enumerate().collect();
+    order.sort_by_key(|(_, connection)| packets(connection));
+    order.truncate(MAX_COMPARED);
+    order.into_iter().map(|(index, _)| index).collect()
 }
 
 fn text(compared: &[Compared<'_>], first: &PathBuf, second: &PathBuf) -> String {
@@ -137,17 +131,7 @@ fn text(compared: &[Compared<'_>], first: &PathBuf, second: &PathBuf) -> String 
     if compared.is_empty() {
         return format!("no connection is in {} and in {}\n", names[0], names[1]);
     }
-    let columns = [
-        Align::Right,
-        Align::Left,
-        Align::Left,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Left,
-    ];
+    let columns = [Right, Left, Left, Right, Right, Right, Right, Right, Left];
     let head = [
         "#",
         "client",

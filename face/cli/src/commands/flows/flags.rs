@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use super::{Arguments, Source, Step, read};
 use crate::failure::Failure;
-use crate::grid::{Align, grid, line};
+use crate::grid::Align::{Left, Right};
+use crate::grid::{grid, line};
 use crate::output::{self, counted};
 
 /// The schema of `--json`.
@@ -40,7 +41,7 @@ pub(super) fn show(arguments: &Arguments) -> Result<(), Failure> {
         let mut flags = Flags::default();
         let source = Source::named(file);
         let capture = read(&source, |step| {
-            let Some(found) = flags.judge(&step) else {
+            let Some(found) = flags.add_packet(&step) else {
                 return Ok(());
             };
             if arguments.json {
@@ -94,7 +95,7 @@ struct FlagFinding<'a> {
 
 impl Flags {
     /// Returns the finding for a packet; `None` if its flags are correct and empty.
-    fn judge<'a>(&mut self, step: &'a Step<'a>) -> Option<FlagFinding<'a>> {
+    fn add_packet<'a>(&mut self, step: &'a Step<'a>) -> Option<FlagFinding<'a>> {
         let first_at = *self.first_at.get_or_insert(step.packet.at);
         let is_successor = connection(step).is_some_and(Connection::is_successor);
         let verdict = step.verdict;
@@ -128,12 +129,9 @@ impl Flags {
 
     fn totals_text(&self, segments: u64) -> String {
         let mut cells = vec![line(["tshark's flag", "packets", "wrong"])];
-        for (flag, total) in &self.totals {
-            cells.push(vec![
-                flag.name().into(),
-                total.given.to_string(),
-                total.wrong.to_string(),
-            ]);
+        for (flag, Total { given, wrong }) in &self.totals {
+            let cell = [flag.name().to_owned(), given.to_string(), wrong.to_string()];
+            cells.push(cell.to_vec());
         }
         let mut text = format!(
             "{} of {} {} listed\n",
@@ -143,7 +141,7 @@ impl Flags {
         );
         if !self.totals.is_empty() {
             text.push('\n');
-            text.push_str(&grid(&[Align::Left, Align::Right, Align::Right], &cells));
+            text.push_str(&grid(&[Left, Right, Right], &cells));
         }
         if !self.missing.is_empty() {
             let mut cells = vec![line(["what tshark does not tell", "packets"])];
@@ -151,7 +149,7 @@ impl Flags {
                 cells.push(vec![(*name).into(), count.to_string()]);
             }
             text.push('\n');
-            text.push_str(&grid(&[Align::Left, Align::Right], &cells));
+            text.push_str(&grid(&[Left, Right], &cells));
         }
         text
     }
@@ -185,20 +183,11 @@ impl FlagFinding<'_> {
     }
 
     fn line(&self) -> String {
-        let Step {
-            frame,
-            packet,
-            verdict,
-            ..
-        } = self.step;
+        let (frame, packet, verdict) = (self.step.frame, self.step.packet, self.step.verdict);
         let time = packet.at.saturating_since(self.first_at).as_nanos();
-        let names = |flags: WiresharkFlags| {
-            let names: Vec<&str> = flags.iter().map(WiresharkFlag::name).collect();
-            if names.is_empty() {
-                "-".into()
-            } else {
-                names.join(" ")
-            }
+        let flags = match self.flags.is_empty() {
+            true => "-".to_owned(),
+            false => names(self.flags).join(" "),
         };
         let text = format!(
             "{frame:>8}  {:>5}.{:06}  {:>4}  {:<6}  {:>13}  {:>5}  {:<38}  {}",
@@ -208,7 +197,7 @@ impl FlagFinding<'_> {
             verdict.from.name(),
             self.seq(),
             packet.payload_len,
-            names(self.flags),
+            flags,
             self.correction
                 .map_or_else(String::new, |found| what(found.instead)),
         );
@@ -216,15 +205,7 @@ impl FlagFinding<'_> {
     }
 
     fn json(&self) -> Value {
-        let Step {
-            frame,
-            packet,
-            verdict,
-            ..
-        } = self.step;
-        let names = |flags: WiresharkFlags| -> Vec<&str> {
-            flags.iter().map(WiresharkFlag::name).collect()
-        };
+        let (frame, packet, verdict) = (self.step.frame, self.step.packet, self.step.verdict);
         let wrong = self
             .correction
             .map_or_else(Vec::new, |found| names(found.wrong));
@@ -246,6 +227,10 @@ impl FlagFinding<'_> {
             "instead": instead,
         })
     }
+}
+
+fn names(flags: WiresharkFlags) -> Vec<&'static str> {
+    flags.iter().map(WiresharkFlag::name).collect()
 }
 
 /// Describes packet kinds in words.

@@ -8,8 +8,9 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gigatcp_meter::tester::{self, Outcome as Measured, Request, Role, TestError};
+use gigatcp_meter::tester::{self, Outcome as Measured, Request, TestError};
 use gigatcp_record::RunRecord;
+use gigatcp_report::group::by_key;
 use gigatcp_report::number;
 use gigatcp_theory::sample::{Summary, Welch};
 use serde_json::{Value, json};
@@ -133,7 +134,7 @@ impl Variant {
 pub(super) fn run(arguments: &Arguments, request: &Request) -> Result<Outcome, Failure> {
     let interrupt = Interrupt::listen()?;
     let mut variants = variants(arguments, request)?;
-    let mut kept = Kept::new(arguments)?;
+    let mut store = RunStore::new(arguments)?;
     let (with_until, with_compare) = DEFAULT_RUNS;
     let default = if arguments.until.is_some() {
         with_until
@@ -143,12 +144,7 @@ pub(super) fn run(arguments: &Arguments, request: &Request) -> Result<Outcome, F
     let most = arguments.repeat.unwrap_or(default);
     let mut round = 0;
     while round < most && interrupt.signal().is_none() {
-        let is_done = |share| {
-            variants
-                .iter()
-                .all(|variant| variant.is_known_within(share))
-        };
-        if arguments.until.is_some_and(is_done) {
+        if is_done(&variants, arguments.until) {
             break;
         }
         let mut order: Vec<usize> = (0..variants.len()).collect();
@@ -161,7 +157,7 @@ pub(super) fn run(arguments: &Arguments, request: &Request) -> Result<Outcome, F
                     arguments,
                     &mut variants[index],
                     round + 1,
-                    (&interrupt, &mut kept),
+                    (&interrupt, &mut store),
                 )?;
             }
         }
@@ -171,26 +167,28 @@ pub(super) fn run(arguments: &Arguments, request: &Request) -> Result<Outcome, F
     if let Some(signal) = interrupt.signal() {
         return Ok(Outcome::Interrupted(signal));
     }
-    let missed = |share| {
-        !variants
-            .iter()
-            .all(|variant| variant.is_known_within(share))
-    };
     let has_failed = variants.iter().any(|variant| !variant.failures.is_empty());
-    Ok(match has_failed || arguments.until.is_some_and(missed) {
+    let has_missed = arguments.until.is_some() && !is_done(&variants, arguments.until);
+    Ok(match has_failed || has_missed {
         true => Outcome::Missed,
         false => Outcome::Done,
     })
 }
 
+/// Whether the intervals of all settings are within the requested share of their means.
+fn is_done(variants: &[Variant], until: Option<f64>) -> bool {
+    let is_known = |share| variants.iter().all(|one| one.is_known_within(share));
+    until.is_some_and(is_known)
+}
+
 /// Store for the runs of a campaign, including runs without data.
-struct Kept {
+struct RunStore {
     directory: Option<PathBuf>,
     batch: SystemTime,
     count: u32,
 }
 
-impl Kept {
+impl RunStore {
     fn new(arguments: &Arguments) -> Result<Self, Failure> {
         if let Some(directory) = &arguments.save {
             std::fs::create_dir_all(directory).map_err(|error| {
@@ -254,11 +252,11 @@ fn one(
     arguments: &Arguments,
     variant: &mut Variant,
     round: u32,
-    (interrupt, kept): (&Interrupt, &mut Kept),
+    (interrupt, store): (&Interrupt, &mut RunStore),
 ) -> Result<(), Failure> {
     let stops = || interrupt.signal().is_some();
     let found = tester::run(&variant.request, &stops, &mut |_| {});
-    kept.store(variant, &found)?;
+    store.store(variant, &found)?;
     let found = match found {
         Ok(measured) if measured.cut_short.is_none() => measured,
         Ok(measured) => {
@@ -299,17 +297,12 @@ fn result(found: &Measured, is_steady: bool) -> (f64, Option<&'static str>) {
         let steady = tester::steady(found, role).filter(|_| is_steady);
         rate += match steady {
             Some(steady) => steady.rate,
-            None => total_rate(found, role),
+            None => sums::rate_of(found, role),
         };
         let first = native::explained(found, &explanations, role).and_then(native::primary);
         cause = cause.or(first);
     }
     (rate, cause)
-}
-
-fn total_rate(found: &Measured, role: Role) -> f64 {
-    let bytes = found.received(role).or(found.sent(role)).unwrap_or(0);
-    sums::rate(bytes, native::receiving_time(found, role))
 }
 
 fn print(arguments: &Arguments, variants: &[Variant]) -> Result<(), Failure> {
@@ -395,37 +388,23 @@ fn comparison(variants: &[Variant], other: &Variant, first: &Summary, welch: &We
         share(welch.difference).abs(),
         share(low),
         share(high),
-        Significant(welch.p)
-    )
-}
-
-/// A probability with two significant digits.
-struct Significant(f64);
-
-impl std::fmt::Display for Significant {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if self.0 < 0.001 {
-            f.write_str("below 0.001")
-        } else {
-            write!(f, "{:.3}", self.0)
+        match welch.p {
+            p if p < 0.001 => "below 0.001".to_owned(),
+            p => format!("{p:.3}"),
         }
-    }
+    )
 }
 
 /// Returns primary causes with their number of runs, most frequent first.
 fn causes(variant: &Variant) -> Option<String> {
-    let mut counts: Vec<(&str, usize)> = Vec::new();
-    for cause in variant.runs.iter().filter_map(|(_, cause)| *cause) {
-        match counts.iter_mut().find(|(known, _)| *known == cause) {
-            Some((_, count)) => *count += 1,
-            None => counts.push((cause, 1)),
-        }
-    }
-    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let parts = counts
+    let known = variant.runs.iter().filter_map(|(_, cause)| *cause);
+    let mut causes = by_key(known.map(|cause| (cause, ())));
+    causes.sort_by_key(|(_, runs)| std::cmp::Reverse(runs.len()));
+    let all = variant.runs.len();
+    let parts = causes
         .iter()
-        .map(|(cause, count)| format!("{cause} in {count} of {}", variant.runs.len()));
-    (!counts.is_empty()).then(|| parts.collect::<Vec<_>>().join(", "))
+        .map(|(cause, runs)| format!("{cause} in {} of {all}", runs.len()));
+    (!causes.is_empty()).then(|| parts.collect::<Vec<_>>().join(", "))
 }
 
 fn value(variants: &[Variant]) -> Value {

@@ -11,7 +11,7 @@ use gigatcp_record::CeilingRecord;
 use gigatcp_report::number;
 use serde_json::{Map, Value, json};
 
-use super::{Arguments, Format, native, sums};
+use super::{Arguments, Format, sums};
 use crate::atomic_file::AtomicFile;
 use crate::output;
 
@@ -84,11 +84,8 @@ pub(super) fn of(arguments: &Arguments, outcome: &Outcome) -> Option<Ceiling> {
     if arguments.no_ceiling || is_other || !is_shown {
         return None;
     }
-    let rate = |role| {
-        let bytes = outcome.received(role).or(outcome.sent(role)).unwrap_or(0);
-        sums::rate(bytes, native::receiving_time(outcome, role))
-    };
-    let result = sums::roles(&outcome.streams).into_iter().map(rate).sum();
+    let roles = sums::roles(&outcome.streams).into_iter();
+    let result = roles.map(|role| sums::rate_of(outcome, role)).sum();
     if result < MIN_BPS {
         return None;
     }

@@ -34,33 +34,19 @@ fn line(
     stream: &StreamOutcome,
     part: &StreamInterval,
 ) -> String {
-    let role = match stream.role {
-        Role::Sender => "sender",
-        Role::Receiver => "receiver",
-    };
+    let role = sums::role_name(stream.role);
     let span = std::time::Duration::from_secs_f64((end - start).max(0.0));
     let rate = sums::rate(part.bytes, span);
     let maybe = |number: Option<u64>| number.map_or_else(String::new, |number| number.to_string());
     let view = part.view.as_ref();
-    let datagrams = if part.view.is_some() {
-        None
-    } else {
-        Some(part.datagrams)
-    };
-    let is_udp_receiver = part.view.is_none() && stream.role == Role::Receiver;
-    let lost = if is_udp_receiver {
-        part.lost.to_string()
-    } else {
-        String::new()
-    };
+    let datagrams = part.view.is_none().then_some(part.datagrams);
     let jitter = part.udp.report.jitter.as_secs_f64() * 1000.0;
-    let jitter = if is_udp_receiver {
-        format!("{jitter:.3}")
-    } else {
-        String::new()
+    let received = match stream.role {
+        Role::Receiver if part.view.is_none() => format!("{},{jitter:.3}", part.lost),
+        _ => ",".to_owned(),
     };
     format!(
-        "{kind},{start:.6},{end:.6},{omitted},{},{role},{},{rate:.0},{},{},{},{},{lost},{jitter}",
+        "{kind},{start:.6},{end:.6},{omitted},{},{role},{},{rate:.0},{},{},{},{},{received}",
         stream.id,
         part.bytes,
         maybe(part.retransmits),

@@ -44,14 +44,9 @@ fn known(outcome: &Outcome) -> Vec<(&'static str, HostSummary)> {
 /// Returns everything as JSON: shares of the time by core and kind, and counts.
 pub(super) fn values(outcome: &Outcome) -> Value {
     let core = |core: &CoreShares| {
-        let kinds = core
-            .kinds()
-            .into_iter()
-            .map(|(name, share)| (name, share.into()));
-        let mut value: serde_json::Map<String, Value> = kinds
-            .map(|(name, share): (&str, Value)| (name.to_owned(), share))
-            .collect();
-        value.insert("core".to_owned(), core.number.into());
+        let kinds = core.kinds().into_iter();
+        let mut value: Value = kinds.collect();
+        value["core"] = core.number.into();
         value
     };
     let host = |(name, host): &(&str, HostSummary)| {
@@ -93,11 +88,10 @@ pub(super) fn records(outcome: &Outcome) -> Vec<HostRecord> {
             idle_fraction: idle(core),
         };
         let grown = host.card.iter().flat_map(|card| card.grown.iter().cloned());
-        let backlog = (
-            "softnet_dropped".to_owned(),
-            host.softnet_drops.unwrap_or(0),
-        );
-        let drops = grown.chain([backlog]).filter(|(_, count)| *count > 0);
+        let backlog = host.softnet_drops.unwrap_or(0);
+        let drops = grown
+            .chain([("softnet_dropped".to_owned(), backlog)])
+            .filter(|(_, count)| *count > 0);
         let advice = host.core_advice().map(|advice| format!(". {advice}"));
         let core = host.saturated_text();
         HostRecord {
@@ -108,8 +102,8 @@ pub(super) fn records(outcome: &Outcome) -> Vec<HostRecord> {
             processors: host.cores.len() as u64,
             user_fraction: mean(|core| core.user),
             system_fraction: mean(|core| core.system),
-            interrupt_fraction: mean(|core| core.softirq + core.irq),
-            idle_fraction: mean(|core| (1.0 - core.busy() + core.steal).max(0.0)),
+            interrupt_fraction: mean(interrupt),
+            idle_fraction: mean(idle),
             each_processor: match host.cores.len() {
                 0 | 1 => Vec::new(),
                 _ => host.cores.iter().map(processor).collect(),

@@ -1,12 +1,12 @@
 //! iperf3's JSON (`-J`) of a result, with the fields of version 3.12.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use gigatcp_meter::tester::{
     Interval, Outcome, Request, Role, StreamInterval, StreamOutcome, TestError,
 };
 use gigatcp_protocol::iperf3::{Direction, ServerOutput, StreamResults, Transport};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::sums;
 
@@ -22,11 +22,8 @@ pub(in super::super) fn of(outcome: &Outcome) -> Value {
     if let Some(title) = &outcome.parameters.title {
         value["title"] = title.as_str().into();
     }
-    match outcome
-        .peer
-        .as_ref()
-        .and_then(|peer| peer.server_output.as_ref())
-    {
+    let peer = outcome.peer.as_ref();
+    match peer.and_then(|peer| peer.server_output.as_ref()) {
         Some(ServerOutput::Text(text)) => value["server_output_text"] = text.as_str().into(),
         Some(ServerOutput::Json(json)) => value["server_output_json"] = json.clone(),
         None => {}
@@ -144,35 +141,21 @@ fn start(outcome: &Outcome) -> Value {
 }
 
 /// Returns times, bytes and rate, the first fields of every entry.
-fn span(start: f64, end: f64, bytes: u64) -> Map<String, Value> {
+fn span(start: f64, end: f64, bytes: u64) -> Value {
     let seconds = end - start;
     let rate = if seconds > 0.0 {
         bytes as f64 * 8.0 / seconds
     } else {
         0.0
     };
-    let entries = [
-        ("start", Value::from(start)),
-        ("end", end.into()),
-        ("seconds", seconds.into()),
-        ("bytes", bytes.into()),
-        ("bits_per_second", rate.into()),
-    ];
-    entries
-        .into_iter()
-        .map(|(key, value)| (key.to_owned(), value))
-        .collect()
+    json!({"start": start, "end": end, "seconds": seconds, "bytes": bytes, "bits_per_second": rate})
 }
 
-fn put(map: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
-    map.insert(key.to_owned(), value.into());
-}
-
-fn put_udp(map: &mut Map<String, Value>, jitter: f64, lost: i64, packets: u64) {
-    put(map, "jitter_ms", jitter * 1000.0);
-    put(map, "lost_packets", lost);
-    put(map, "packets", packets);
-    put(map, "lost_percent", sums::percent(lost, packets));
+fn put_udp(map: &mut Value, jitter: f64, lost: i64, packets: u64) {
+    map["jitter_ms"] = (jitter * 1000.0).into();
+    map["lost_packets"] = lost.into();
+    map["packets"] = packets.into();
+    map["lost_percent"] = sums::percent(lost, packets).into();
 }
 
 fn interval(outcome: &Outcome, interval: &Interval) -> Value {
@@ -181,17 +164,17 @@ fn interval(outcome: &Outcome, interval: &Interval) -> Value {
         let mut map = span(start, end, stream.bytes);
         if outcome.parameters.transport == Transport::Udp {
             match role {
-                Role::Sender => put(&mut map, "packets", stream.datagrams),
+                Role::Sender => map["packets"] = stream.datagrams.into(),
                 Role::Receiver => {
                     let jitter = stream.udp.report.jitter.as_secs_f64();
                     put_udp(&mut map, jitter, stream.lost, stream.expected);
                 }
             }
         } else if let Some(retransmits) = stream.retransmits {
-            put(&mut map, "retransmits", retransmits);
+            map["retransmits"] = retransmits.into();
         }
-        put(&mut map, "omitted", interval.omitted);
-        put(&mut map, "sender", role == Role::Sender);
+        map["omitted"] = interval.omitted.into();
+        map["sender"] = (role == Role::Sender).into();
         map
     };
     let streams = outcome
@@ -200,37 +183,25 @@ fn interval(outcome: &Outcome, interval: &Interval) -> Value {
         .zip(&interval.streams)
         .map(|(stream, part)| {
             let mut map = entry(part, stream.role);
-            put(&mut map, "socket", stream.id);
+            map["socket"] = stream.id.into();
             if let Some(view) = part.view.filter(|_| stream.role == Role::Sender) {
                 let micros =
                     |time: Option<gigatcp_units::Duration>| time.map_or(0, |it| it.as_micros());
-                put(&mut map, "snd_cwnd", view.cwnd.as_u64());
-                put(&mut map, "snd_wnd", view.snd_wnd.as_u64());
-                put(&mut map, "rtt", micros(view.srtt));
-                put(&mut map, "rttvar", micros(view.rttvar));
-                put(&mut map, "pmtu", view.pmtu);
+                map["snd_cwnd"] = view.cwnd.as_u64().into();
+                map["snd_wnd"] = view.snd_wnd.as_u64().into();
+                map["rtt"] = micros(view.srtt).into();
+                map["rttvar"] = micros(view.rttvar).into();
+                map["pmtu"] = view.pmtu.into();
             }
-            Value::Object(map)
+            map
         });
     let streams: Vec<Value> = streams.collect();
     let mut value = json!({"streams": streams});
     for (index, role) in sums::roles(&outcome.streams).into_iter().enumerate() {
         let sum = sums::of_interval(&outcome.streams, interval, role);
-        let key = if index == 0 {
-            "sum"
-        } else {
-            "sum_bidir_reverse"
-        };
-        value[key] = Value::Object(entry(&sum, role));
+        value[["sum", "sum_bidir_reverse"][index]] = entry(&sum, role);
     }
     value
-}
-
-/// Seconds that a peer's counts cover.
-fn peer_seconds(peer: &StreamResults, own: Duration) -> f64 {
-    peer.end_time
-        .filter(|end| *end > 0.0)
-        .unwrap_or(own.as_secs_f64())
 }
 
 fn end(outcome: &Outcome) -> Value {
@@ -258,19 +229,12 @@ fn end(outcome: &Outcome) -> Value {
         "remote_system": theirs.system,
     });
     if !is_udp {
-        let own = outcome
-            .streams
-            .first()
-            .and_then(|stream| stream.options.congestion.clone());
+        let first = outcome.streams.first();
+        let own = first.and_then(|first| first.options.congestion.clone());
         let theirs = peer.and_then(|peer| peer.congestion_used.clone());
-        let is_sender = outcome
-            .streams
-            .first()
-            .is_some_and(|it| it.role == Role::Sender);
-        let (sender, receiver) = if is_sender {
-            (own, theirs)
-        } else {
-            (theirs, own)
+        let (sender, receiver) = match first.map(|first| first.role) {
+            Some(Role::Sender) => (own, theirs),
+            _ => (theirs, own),
         };
         for (key, name) in [("sender", sender), ("receiver", receiver)] {
             if let Some(name) = name {
@@ -288,19 +252,11 @@ fn ends(
     own: &StreamInterval,
     peer: Option<&StreamResults>,
 ) -> [(u64, f64, Option<u64>); 2] {
-    let measured = outcome.measured.as_secs_f64();
-    let ours = (own.bytes, measured, own.retransmits);
-    let theirs = peer.map_or((0, measured, None), |peer| {
-        (
-            peer.bytes,
-            peer_seconds(peer, outcome.measured),
-            peer.retransmits,
-        )
-    });
-    match role {
-        Role::Sender => [ours, theirs],
-        Role::Receiver => [theirs, ours],
-    }
+    let unknown = (0, outcome.measured, None);
+    sums::of_ends(outcome, role, own, peer).map(|end| {
+        let (bytes, time, retransmits) = end.unwrap_or(unknown);
+        (bytes, time.as_secs_f64(), retransmits)
+    })
 }
 
 fn tcp_stream(outcome: &Outcome, stream: &StreamOutcome) -> Value {
@@ -309,11 +265,11 @@ fn tcp_stream(outcome: &Outcome, stream: &StreamOutcome) -> Value {
     let is_sender = stream.role == Role::Sender;
     let entry = |(bytes, seconds, retransmits): (u64, f64, Option<u64>), has_retransmits| {
         let mut map = span(0.0, seconds, bytes);
-        put(&mut map, "socket", stream.id);
+        map["socket"] = stream.id.into();
         if has_retransmits && let Some(retransmits) = retransmits {
-            put(&mut map, "retransmits", retransmits);
+            map["retransmits"] = retransmits.into();
         }
-        put(&mut map, "sender", is_sender);
+        map["sender"] = is_sender.into();
         map
     };
     let mut sender = entry(sent, true);
@@ -323,11 +279,11 @@ fn tcp_stream(outcome: &Outcome, stream: &StreamOutcome) -> Value {
         None => 0,
     };
     let ours = |number: u64| if is_sender { number } else { 0 };
-    put(&mut sender, "max_snd_cwnd", ours(stream.max_cwnd));
-    put(&mut sender, "max_snd_wnd", ours(stream.max_snd_wnd));
-    put(&mut sender, "max_rtt", micros(2));
-    put(&mut sender, "min_rtt", micros(0));
-    put(&mut sender, "mean_rtt", micros(1));
+    sender["max_snd_cwnd"] = ours(stream.max_cwnd).into();
+    sender["max_snd_wnd"] = ours(stream.max_snd_wnd).into();
+    sender["max_rtt"] = micros(2).into();
+    sender["min_rtt"] = micros(0).into();
+    sender["mean_rtt"] = micros(1).into();
     json!({"sender": sender, "receiver": entry(received, false)})
 }
 
@@ -344,14 +300,10 @@ fn udp_stream(outcome: &Outcome, stream: &StreamOutcome) -> Value {
     let peer = outcome.peer_of(stream);
     let (jitter, lost, packets) = udp_counts(stream.role, &stream.total, peer);
     let mut map = span(0.0, outcome.measured.as_secs_f64(), stream.total.bytes);
-    put(&mut map, "socket", stream.id);
+    map["socket"] = stream.id.into();
     put_udp(&mut map, jitter, lost, packets);
-    put(
-        &mut map,
-        "out_of_order",
-        stream.total.udp.stock.out_of_order,
-    );
-    put(&mut map, "sender", stream.role == Role::Sender);
+    map["out_of_order"] = stream.total.udp.stock.out_of_order.into();
+    map["sender"] = (stream.role == Role::Sender).into();
     json!({"udp": map})
 }
 
@@ -363,21 +315,21 @@ fn put_sums(value: &mut Value, outcome: &Outcome, role: Role, suffix: &str) {
     if outcome.parameters.transport == Transport::Tcp {
         let mut sum = span(0.0, sent.1, sent.0);
         if let Some(retransmits) = sent.2 {
-            put(&mut sum, "retransmits", retransmits);
+            sum["retransmits"] = retransmits.into();
         }
-        put(&mut sum, "sender", is_sender);
-        value[format!("sum_sent{suffix}")] = Value::Object(sum);
+        sum["sender"] = is_sender.into();
+        value[format!("sum_sent{suffix}")] = sum;
         let mut sum = span(0.0, received.1, received.0);
-        put(&mut sum, "sender", is_sender);
-        value[format!("sum_received{suffix}")] = Value::Object(sum);
+        sum["sender"] = is_sender.into();
+        value[format!("sum_received{suffix}")] = sum;
         return;
     }
     let (jitter, lost, packets) = udp_counts(role, &own, peer.as_ref());
     let entry = |(bytes, seconds, _): (u64, f64, Option<u64>), jitter, lost, is_sender: bool| {
         let mut sum = span(0.0, seconds, bytes);
         put_udp(&mut sum, jitter, lost, packets);
-        put(&mut sum, "sender", is_sender);
-        Value::Object(sum)
+        sum["sender"] = is_sender.into();
+        sum
     };
     let measured = (own.bytes, outcome.measured.as_secs_f64(), None);
     value[format!("sum{suffix}")] = entry(measured, jitter, lost, is_sender);

@@ -4,8 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use gigatcp_meter::tester::{Interval, Outcome, Role, StreamInterval, StreamOutcome};
-use gigatcp_protocol::iperf3::{Direction, Parameters, ServerOutput, Transport};
-use gigatcp_report::escape::terminal;
+use gigatcp_protocol::iperf3::{Direction, Parameters, StreamResults, Transport};
 
 use super::sums;
 
@@ -186,7 +185,7 @@ pub(in super::super) fn end(outcome: &Outcome) -> String {
     let mut text = RULE.to_owned();
     text.push_str(&head(parameters, &outcome.streams, true));
     for role in sums::roles(&outcome.streams) {
-        let streams = outcome.streams.iter().filter(|stream| stream.role == role);
+        let streams = sums::streams(outcome, role);
         let count = streams.clone().count();
         for stream in streams {
             let label = label(&stream.id.to_string(), parameters, role);
@@ -200,14 +199,7 @@ pub(in super::super) fn end(outcome: &Outcome) -> String {
             text.push_str(&end_lines(outcome, &label, role, &own, peer.as_ref()));
         }
     }
-    let theirs = outcome
-        .peer
-        .as_ref()
-        .and_then(|peer| peer.server_output.as_ref());
-    if let Some(ServerOutput::Text(theirs)) = theirs {
-        let lines: Vec<String> = theirs.lines().map(terminal).collect();
-        let _ = write!(text, "\nServer output:\n{}\n", lines.join("\n"));
-    }
+    text.push_str(&sums::server_output(outcome));
     match &outcome.cut_short {
         Some(reason) => {
             let _ = writeln!(text, "iperf3: error - {reason}");
@@ -222,17 +214,9 @@ fn end_lines(
     label: &str,
     role: Role,
     own: &StreamInterval,
-    peer: Option<&gigatcp_protocol::iperf3::StreamResults>,
+    peer: Option<&StreamResults>,
 ) -> String {
-    let measured = outcome.measured;
-    let their_time = peer.and_then(|peer| peer.end_time).filter(|end| *end > 0.0);
-    let their_time = their_time.map_or(measured, Duration::from_secs_f64);
-    let theirs = peer.map(|peer| (peer.bytes, their_time, peer.retransmits));
-    let ours = Some((own.bytes, measured, own.retransmits));
-    let [sent, received] = match role {
-        Role::Sender => [ours, theirs],
-        Role::Receiver => [theirs, ours],
-    };
+    let [sent, received] = sums::of_ends(outcome, role, own, peer);
     let mut text = String::new();
     for (end, name) in [(sent, "sender"), (received, "receiver")] {
         let Some((bytes, time, retransmits)) = end else {

@@ -7,7 +7,7 @@ use gigatcp_report::number;
 use serde_json::{Map, Value, json};
 
 use super::super::why::answer::labeled;
-use super::{native, sums};
+use super::sums;
 
 /// Percentiles shown, with their names.
 const SHOWN: [(f64, &str); 3] = [(0.5, "median"), (0.95, "p95"), (0.99, "p99")];
@@ -39,8 +39,7 @@ fn sentence(outcome: &Outcome) -> Option<String> {
     let (idle, loaded) = grown(0.5)?;
     let (idle_p99, loaded_p99) = grown(0.99)?;
     let rates = sums::roles(&outcome.streams).into_iter().map(|role| {
-        let bytes = outcome.received(role).or(outcome.sent(role)).unwrap_or(0);
-        let rate = number::rate(sums::rate(bytes, native::receiving_time(outcome, role)));
+        let rate = number::rate(sums::rate_of(outcome, role));
         match role {
             Role::Sender => format!("{rate} up"),
             Role::Receiver => format!("{rate} down"),

@@ -7,8 +7,8 @@ use gigatcp_meter::tester::{
     self, Explanation, Interval, OneWayDelay, Outcome, Protocol, Role, StackKind, StreamInterval,
     StreamOutcome, UdpCounts,
 };
-use gigatcp_protocol::iperf3::{Direction, ServerOutput, StreamResults, Transport};
-use gigatcp_report::escape::terminal;
+use gigatcp_protocol::iperf3::{Direction, StreamResults, Transport};
+use gigatcp_report::group::by_key;
 use gigatcp_report::number;
 use serde_json::{Value, json};
 
@@ -61,22 +61,13 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>)
     if let Some(reason) = &outcome.cut_short {
         text.push_str(&answer::labeled("Cut short", reason));
     }
-    let theirs = outcome
-        .peer
-        .as_ref()
-        .and_then(|peer| peer.server_output.as_ref());
-    if let Some(ServerOutput::Text(theirs)) = theirs {
-        let lines: Vec<String> = theirs.lines().map(terminal).collect();
-        let _ = write!(text, "\nServer output:\n{}\n", lines.join("\n"));
-    }
-    text
+    text + &sums::server_output(outcome)
 }
 
 /// Whether a direction has TCP streams without counters at this end.
 fn has_no_counters(outcome: &Outcome, role: Role) -> bool {
-    let mut streams = outcome.streams.iter().filter(|stream| stream.role == role);
     outcome.parameters.transport == Transport::Tcp
-        && streams.all(|stream| stream.total.view.is_none())
+        && sums::streams(outcome, role).all(|stream| stream.total.view.is_none())
 }
 
 /// Returns the explanation of the largest stream of a direction.
@@ -85,8 +76,7 @@ pub(super) fn explained<'a>(
     explanations: &'a [Explanation],
     role: Role,
 ) -> Option<&'a Explanation> {
-    let of_role = outcome.streams.iter().filter(|stream| stream.role == role);
-    let largest = of_role.max_by_key(|stream| stream.total.bytes)?;
+    let largest = sums::streams(outcome, role).max_by_key(|stream| stream.total.bytes)?;
     explanations.iter().find(|one| one.id == largest.id)
 }
 
@@ -101,7 +91,7 @@ fn headline(outcome: &Outcome, role: Role) -> String {
         outcome.host,
         outcome.port
     )];
-    let first = outcome.streams.iter().find(|stream| stream.role == role);
+    let first = sums::streams(outcome, role).next();
     if first.is_some_and(|first| first.options.stack == StackKind::Engine) {
         words.push("engine".to_owned());
     }
@@ -116,7 +106,7 @@ fn headline(outcome: &Outcome, role: Role) -> String {
         (Some(bytes), _) => (bytes, "received"),
         (None, sent) => (sent.unwrap_or(0), "sent; the receiver's count is unknown"),
     };
-    let rate = number::rate(sums::rate(bytes, receiving_time(outcome, role)));
+    let rate = number::rate(sums::rate(bytes, sums::receiving_time(outcome, role)));
     format!("{}: {rate} {end}", words.join(", "))
 }
 
@@ -132,22 +122,12 @@ fn steady_line(outcome: &Outcome, role: Role) -> String {
     }
 }
 
-/// Returns the time over which the receiver of a direction counted. The receiver stops when it
-/// learns of the end.
-pub(super) fn receiving_time(outcome: &Outcome, role: Role) -> Duration {
-    let theirs = sums::of_peer(outcome, role).and_then(|peer| peer.end_time);
-    match (role, theirs.filter(|end| *end > 0.0)) {
-        (Role::Sender, Some(end)) => Duration::from_secs_f64(end),
-        _ => outcome.measured,
-    }
-}
-
 /// Returns the congestion control of the sender of a direction, if known.
 fn congestion(outcome: &Outcome, role: Role) -> Option<String> {
     match role {
         Role::Sender => {
-            let mut streams = outcome.streams.iter().filter(|stream| stream.role == role);
-            streams.next()?.options.congestion.clone()
+            let first = sums::streams(outcome, role).next()?;
+            first.options.congestion.clone()
         }
         Role::Receiver => outcome.peer.as_ref()?.congestion_used.clone(),
     }
@@ -165,7 +145,7 @@ fn tcp_facts(outcome: &Outcome, role: Role) -> String {
     if let Some(count) = retransmits {
         facts.push(number::counted(count, "segment") + " retransmitted");
     }
-    let first = outcome.streams.iter().find(|stream| stream.role == role);
+    let first = sums::streams(outcome, role).next();
     if let Some([min, mean, max]) = first.and_then(|stream| stream.rtt) {
         let ms = |time: Duration| time.as_secs_f64() * 1000.0;
         facts.push(format!(
@@ -239,10 +219,11 @@ fn bytes(amount: u64) -> String {
 /// Describes how the streams of a direction shared the rate, and their other causes. `None` if
 /// there is one stream.
 fn spread(outcome: &Outcome, explanations: &[Explanation], role: Role) -> Option<String> {
-    let of_role = outcome.streams.iter().filter(|stream| stream.role == role);
-    let rates: Vec<f64> = of_role
-        .map(|stream| received_rate(outcome, stream))
-        .collect();
+    let rate = |stream| {
+        let (bytes, time) = sums::received(outcome, stream);
+        sums::rate(bytes, time)
+    };
+    let rates: Vec<f64> = sums::streams(outcome, role).map(rate).collect();
     if rates.len() < 2 {
         return None;
     }
@@ -255,30 +236,14 @@ fn spread(outcome: &Outcome, explanations: &[Explanation], role: Role) -> Option
     let others = explanations
         .iter()
         .filter(|one| one.role == role && primary(one) != first);
-    let mut causes: Vec<(&str, usize)> = Vec::new();
-    for id in others.filter_map(primary) {
-        match causes.iter_mut().find(|(known, _)| *known == id) {
-            Some((_, count)) => *count += 1,
-            None => causes.push((id, 1)),
-        }
-    }
-    for (id, count) in causes {
-        let _ = write!(text, "; {id} in {count} of {}", rates.len());
+    for (id, streams) in by_key(others.filter_map(primary).map(|id| (id, ()))) {
+        let _ = write!(text, "; {id} in {} of {}", streams.len(), rates.len());
     }
     Some(text)
 }
 
 pub(super) fn primary(explanation: &Explanation) -> Option<&'static str> {
     explanation.diagnosis.primary().map(|first| first.cause.id)
-}
-
-fn received_rate(outcome: &Outcome, stream: &StreamOutcome) -> f64 {
-    let theirs = outcome.peer_of(stream).map(|peer| peer.bytes);
-    let bytes = match stream.role {
-        Role::Sender => theirs.unwrap_or(stream.total.bytes),
-        Role::Receiver => stream.total.bytes,
-    };
-    sums::rate(bytes, receiving_time(outcome, stream.role))
 }
 
 fn delay_facts(role: Role, delay: &OneWayDelay) -> String {
@@ -371,17 +336,16 @@ pub(super) fn json(outcome: &Outcome, ceiling: Option<Ceiling>) -> Value {
 /// Returns bytes, time and rate at the receiver of each direction. The bytes are null if it did not
 /// report them.
 fn received_values(outcome: &Outcome) -> Vec<Value> {
-    let roles = [Role::Sender, Role::Receiver].into_iter();
-    let roles = roles.filter(|role| outcome.streams.iter().any(|stream| stream.role == *role));
     let value = |role| {
-        let (bytes, time) = (outcome.received(role), receiving_time(outcome, role));
+        let (bytes, time) = (outcome.received(role), sums::receiving_time(outcome, role));
         json!({
-            "role": role_name(role),
+            "role": sums::role_name(role),
             "bytes": bytes,
             "seconds": time.as_secs_f64(),
             "bps": bytes.map(|bytes| sums::rate(bytes, time)),
         })
     };
+    let roles = sums::roles(&outcome.streams).into_iter();
     roles.map(value).collect()
 }
 
@@ -390,7 +354,7 @@ fn delay_values(outcome: &Outcome) -> Vec<Value> {
         let delay = outcome.one_way_delay(role)?;
         let us = |seconds: f64| seconds * 1e6;
         Some(json!({
-            "role": role_name(role),
+            "role": sums::role_name(role),
             "datagrams": delay.datagrams,
             "min_us": us(delay.min),
             "p50_us": us(delay.median),
@@ -447,13 +411,6 @@ pub(super) fn end_line(outcome: &Outcome) -> String {
     value.to_string()
 }
 
-fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::Sender => "sender",
-        Role::Receiver => "receiver",
-    }
-}
-
 fn part_value(part: &StreamInterval) -> Value {
     let mut value = json!({"bytes": part.bytes});
     if let Some(view) = &part.view {
@@ -480,7 +437,7 @@ fn interval_value(streams: &[StreamOutcome], interval: &Interval) -> Value {
     let parts = streams.iter().zip(&interval.streams).map(|(stream, part)| {
         let mut value = part_value(part);
         value["stream"] = stream.id.into();
-        value["role"] = role_name(stream.role).into();
+        value["role"] = sums::role_name(stream.role).into();
         value
     });
     json!({
@@ -503,7 +460,7 @@ fn stream_value(outcome: &Outcome, stream: &StreamOutcome) -> Value {
     });
     json!({
         "stream": stream.id,
-        "role": role_name(stream.role),
+        "role": sums::role_name(stream.role),
         "local": stream.local.to_string(),
         "peer": stream.peer.to_string(),
         "total": part_value(&stream.total),

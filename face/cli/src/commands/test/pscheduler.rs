@@ -16,29 +16,20 @@ use std::time::Duration;
 
 use gigatcp_meter::tester::{Interval, Outcome, Role, StreamInterval, StreamOutcome, TestError};
 use gigatcp_protocol::iperf3::{StreamResults, Transport};
-use gigatcp_units as units;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{native, sums};
 
 /// The result.
 pub(super) fn of(outcome: &Outcome) -> Value {
-    let intervals: Vec<Value> = outcome
-        .intervals
-        .iter()
-        .map(|one| interval(outcome, one))
-        .collect();
-    let streams: Vec<Value> = outcome
-        .streams
-        .iter()
-        .map(|one| stream(outcome, one))
-        .collect();
-    let mut summary = Map::new();
+    let intervals = outcome.intervals.iter();
+    let intervals: Vec<Value> = intervals.map(|one| interval(outcome, one)).collect();
+    let streams = outcome.streams.iter();
+    let streams: Vec<Value> = streams.map(|one| stream(outcome, one)).collect();
+    let mut summary = json!({});
     if let Some(first) = outcome.streams.first() {
-        let (own, peer) = (
-            sums::of_totals(outcome, first.role),
-            sums::of_peer(outcome, first.role),
-        );
+        let own = sums::of_totals(outcome, first.role);
+        let peer = sums::of_peer(outcome, first.role);
         summary = total(outcome, first.role, &own, peer.as_ref());
     }
     let mut value = result(outcome.cut_short.as_deref());
@@ -90,66 +81,47 @@ fn result(error: Option<&str>) -> Value {
     value
 }
 
-fn put(map: &mut Map<String, Value>, key: &str, value: impl Into<Value>) {
-    map.insert(key.to_owned(), value.into());
-}
-
 /// Returns times, and an amount with its rate.
-fn span(start: Duration, end: Duration, bytes: u64) -> Map<String, Value> {
-    let mut map = Map::new();
-    put(&mut map, "start", start.as_secs_f64());
-    put(&mut map, "end", end.as_secs_f64());
-    put(&mut map, "throughput-bytes", bytes);
-    put(
-        &mut map,
-        "throughput-bits",
-        bits(bytes, end.saturating_sub(start)),
-    );
-    map
-}
-
-/// Returns bits per second.
-fn bits(bytes: u64, time: Duration) -> f64 {
-    let seconds = time.as_secs_f64();
-    let rate = bytes as f64 * 8.0 / seconds;
-    if seconds > 0.0 { rate } else { 0.0 }
-}
-
-fn micros(time: units::Duration) -> u64 {
-    time.as_micros()
+fn span(start: Duration, end: Duration, bytes: u64) -> Value {
+    json!({
+        "start": start.as_secs_f64(),
+        "end": end.as_secs_f64(),
+        "throughput-bytes": bytes,
+        "throughput-bits": sums::rate(bytes, end.saturating_sub(start)),
+    })
 }
 
 fn interval(outcome: &Outcome, interval: &Interval) -> Value {
     let entry = |part: &StreamInterval, role: Role| {
         let mut map = span(interval.start, interval.end, part.bytes);
-        put(&mut map, "omitted", interval.omitted);
+        map["omitted"] = interval.omitted.into();
         if outcome.parameters.transport == Transport::Udp {
             match role {
-                Role::Sender => put(&mut map, "sent", part.datagrams),
+                Role::Sender => map["sent"] = part.datagrams.into(),
                 Role::Receiver => {
                     let jitter = part.udp.report.jitter.as_secs_f64();
                     put_datagrams(&mut map, part.expected, part.lost, jitter);
                 }
             }
         } else if let Some(retransmits) = part.retransmits {
-            put(&mut map, "retransmits", retransmits);
+            map["retransmits"] = retransmits.into();
         }
         map
     };
     let streams = outcome.streams.iter().zip(&interval.streams);
     let streams = streams.map(|(stream, part)| {
         let mut map = entry(part, stream.role);
-        put(&mut map, "stream-id", stream.id);
+        map["stream-id"] = stream.id.into();
         if let Some(view) = part.view.filter(|_| stream.role == Role::Sender) {
-            put(&mut map, "tcp-window-size", view.cwnd.as_u64());
+            map["tcp-window-size"] = view.cwnd.as_u64().into();
             if let Some(rtt) = view.srtt {
-                put(&mut map, "rtt", micros(rtt));
+                map["rtt"] = rtt.as_micros().into();
             }
         }
-        Value::Object(map)
+        map
     });
     let streams: Vec<Value> = streams.collect();
-    let mut summary = Map::new();
+    let mut summary = json!({});
     if let Some(first) = outcome.streams.first() {
         let sum = sums::of_interval(&outcome.streams, interval, first.role);
         summary = entry(&sum, first.role);
@@ -158,19 +130,19 @@ fn interval(outcome: &Outcome, interval: &Interval) -> Value {
 }
 
 /// Adds datagram counts of the receiver; jitter is in seconds.
-fn put_datagrams(map: &mut Map<String, Value>, sent: u64, lost: i64, jitter: f64) {
-    put(map, "sent", sent);
-    put(map, "lost", lost);
-    put(map, "jitter", jitter * 1000.0);
+fn put_datagrams(map: &mut Value, sent: u64, lost: i64, jitter: f64) {
+    map["sent"] = sent.into();
+    map["lost"] = lost.into();
+    map["jitter"] = (jitter * 1000.0).into();
 }
 
 fn stream(outcome: &Outcome, stream: &StreamOutcome) -> Value {
     let mut map = total(outcome, stream.role, &stream.total, outcome.peer_of(stream));
-    put(&mut map, "stream-id", stream.id);
+    map["stream-id"] = stream.id.into();
     if let Some([_, mean, _]) = stream.rtt.filter(|_| stream.role == Role::Sender) {
-        put(&mut map, "rtt", mean.as_micros() as u64);
+        map["rtt"] = (mean.as_micros() as u64).into();
     }
-    Value::Object(map)
+    map
 }
 
 /// Returns the counts of both ends for a direction, or for a stream of it.
@@ -179,43 +151,32 @@ fn total(
     role: Role,
     own: &StreamInterval,
     peer: Option<&StreamResults>,
-) -> Map<String, Value> {
-    let measured = outcome.measured;
-    let peer_time = peer.and_then(|peer| peer.end_time).filter(|end| *end > 0.0);
-    let peer_time = peer_time.map_or(measured, Duration::from_secs_f64);
-    let ours = Some((own.bytes, measured));
-    let theirs = peer.map(|peer| (peer.bytes, peer_time));
-    let (sent, received) = match role {
-        Role::Sender => (ours, theirs),
-        Role::Receiver => (theirs, ours),
-    };
-    let mut map = match sent {
-        Some((bytes, time)) => span(Duration::ZERO, time, bytes),
-        None => Map::new(),
-    };
-    put(&mut map, "start", 0.0);
-    put(&mut map, "end", measured.as_secs_f64());
-    if let Some((bytes, time)) = received {
-        put(&mut map, "receiver-throughput-bits", bits(bytes, time));
+) -> Value {
+    let [sent, received] = sums::of_ends(outcome, role, own, peer);
+    let mut map = sent.map_or_else(
+        || json!({}),
+        |(bytes, time, _)| span(Duration::ZERO, time, bytes),
+    );
+    map["start"] = 0.0.into();
+    map["end"] = outcome.measured.as_secs_f64().into();
+    if let Some((bytes, time, _)) = received {
+        map["receiver-throughput-bits"] = sums::rate(bytes, time).into();
     }
     let is_udp = outcome.parameters.transport == Transport::Udp;
     match (role, peer) {
         (Role::Receiver, _) if is_udp => {
-            put_datagrams(
-                &mut map,
-                own.expected,
-                own.lost,
-                own.udp.report.jitter.as_secs_f64(),
-            );
+            let jitter = own.udp.report.jitter.as_secs_f64();
+            put_datagrams(&mut map, own.expected, own.lost, jitter);
         }
         (Role::Sender, Some(peer)) if is_udp => {
             put_datagrams(&mut map, own.datagrams, peer.errors, peer.jitter);
         }
-        (Role::Sender, None) if is_udp => put(&mut map, "sent", own.datagrams),
-        (Role::Sender, _) => map.extend(own.retransmits.map(|n| ("retransmits".into(), n.into()))),
-        (Role::Receiver, peer) => {
-            let count = peer.and_then(|peer| peer.retransmits);
-            map.extend(count.map(|n| ("retransmits".into(), n.into())));
+        (Role::Sender, None) if is_udp => map["sent"] = own.datagrams.into(),
+        _ => {
+            let count = sent.and_then(|(_, _, retransmits)| retransmits);
+            if let Some(count) = count {
+                map["retransmits"] = count.into();
+            }
         }
     }
     map

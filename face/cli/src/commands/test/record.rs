@@ -4,16 +4,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gigatcp_meter::tester::{self, Explanation, Outcome, Role, StreamOutcome};
 use gigatcp_protocol::iperf3::Transport;
-use gigatcp_record::growth;
 use gigatcp_record::{
-    DatagramsRecord, FlowRecord, IntervalRecord, Negotiated, RunRecord, SCHEMA, SeriesRecord,
-    TestRecord,
+    DatagramsRecord, FlowRecord, IntervalRecord, Negotiated, RunRecord, SeriesRecord, TestRecord,
 };
 use gigatcp_why::counters::Reading;
 
-use super::super::counters_record::{rate_at, samples, shares, spans, why};
 use super::ceiling::Ceiling;
-use super::{hosts, native, sums};
+use super::{hosts, sums};
+use crate::commands::counters_record;
 
 /// Returns the record: one series, a flow for each TCP stream. `batch` is the start of the first
 /// run of the command.
@@ -30,36 +28,23 @@ pub(super) fn of(outcome: &Outcome, batch: SystemTime, ceiling: Option<Ceiling>)
         .map(|(_, stream)| datagrams(outcome, stream));
     let title = outcome.parameters.title.clone();
     let title = title.unwrap_or_else(|| format!("Test with {}:{}", outcome.host, outcome.port));
-    RunRecord {
-        schema: SCHEMA.to_owned(),
-        name: format!("test {}", outcome.host),
+    let series = SeriesRecord {
+        name: "test".to_owned(),
         title: title.clone(),
-        plan: format!(
-            "# gigatcp test {}, as requested:\n# {}",
-            outcome.host,
-            outcome.parameters.to_json()
-        ),
-        overrides: Vec::new(),
-        plan_hash: String::new(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        seed: 0,
-        repeat: 1,
         partial: outcome.cut_short.is_some(),
-        series: vec![SeriesRecord {
-            name: "test".to_owned(),
-            title,
-            partial: outcome.cut_short.is_some(),
-            duration_ns: nanos(outcome.measured),
-            flows: flows.collect(),
-            datagrams: datagrams.collect(),
-            hosts: hosts::records(outcome),
-            test: Some(TestRecord {
-                ceiling: ceiling.map(|ceiling| ceiling.record()),
-                ..times(outcome.started_at, batch)
-            }),
-            ..SeriesRecord::default()
-        }],
-    }
+        duration_ns: nanos(outcome.measured),
+        flows: flows.collect(),
+        datagrams: datagrams.collect(),
+        hosts: hosts::records(outcome),
+        test: Some(TestRecord {
+            ceiling: ceiling.map(|ceiling| ceiling.record()),
+            ..times(outcome.started_at, batch)
+        }),
+        ..SeriesRecord::default()
+    };
+    let (host, requested) = (&outcome.host, outcome.parameters.to_json());
+    let plan = format!("# gigatcp test {host}, as requested:\n# {requested}");
+    counters_record::run(format!("test {host}"), title, plan, series)
 }
 
 /// Returns the start times of a run and of its batch.
@@ -117,12 +102,11 @@ fn flow(
     stream: &StreamOutcome,
     explanation: Option<&Explanation>,
 ) -> FlowRecord {
-    let (bytes, time) = received(outcome, stream);
+    let (bytes, time) = sums::received(outcome, stream);
     let retransmits = match stream.role {
         Role::Sender => stream.total.retransmits,
         Role::Receiver => outcome.peer_of(stream).and_then(|peer| peer.retransmits),
     };
-    let intervals = intervals(outcome, index);
     let readings = outcome
         .samples
         .streams
@@ -131,22 +115,16 @@ fn flow(
     let readings = readings.map_or(&[][..], |(_, readings)| readings);
     let last = readings.last();
     let count = |of: fn(&Reading) -> Option<u64>| last.and_then(of).unwrap_or(0);
-    let rates: Vec<(f64, f64)> = intervals.iter().map(rate_at).collect();
     let diagnosis = explanation.map(|one| &one.diagnosis);
-    FlowRecord {
+    let mut flow = FlowRecord {
         name: name(stream),
         group: (outcome.streams.len() > 1).then(|| "streams".to_owned()),
         congestion_control: stream.options.congestion.clone().unwrap_or_default(),
-        sender_profile: "kernel".to_owned(),
-        receiver_profile: "kernel".to_owned(),
         ended_ns: nanos(outcome.measured),
-        intervals,
         bytes,
         elapsed_ns: nanos(time),
         average_ns: nanos(time),
         goodput_bps: sums::rate(bytes, time),
-        plateau_bps: growth::plateau(&rates),
-        time_to_90_ns: growth::seconds_to_90(&rates).map(|seconds| (seconds * 1e9) as u64),
         segments_sent: count(|reading| reading.data_segs_out),
         retransmitted_segments: retransmits.unwrap_or(0),
         timeouts: count(|reading| reading.total_rto),
@@ -154,46 +132,23 @@ fn flow(
         failure: outcome.cut_short.clone(),
         sender_cpu_fraction: cpu(outcome, stream.role == Role::Sender),
         receiver_cpu_fraction: cpu(outcome, stream.role == Role::Receiver),
-        limited_by: diagnosis.map(shares).unwrap_or_default(),
-        limited_by_timeline: diagnosis.map(spans).unwrap_or_default(),
-        samples: samples(readings),
         negotiated: negotiated(stream),
-        unavailable: unavailable(retransmits, last),
-        why: diagnosis.map(why),
-        ..FlowRecord::default()
-    }
+        ..counters_record::flow(readings, intervals(outcome, index), diagnosis)
+    };
+    flow.unavailable.extend(unread(retransmits, last));
+    flow
 }
 
-/// Lists counters that are unknown at this end; the record holds zero for them.
-fn unavailable(retransmits: Option<u64>, last: Option<&Reading>) -> Vec<String> {
-    let always = [
-        "fast_retransmits",
-        "loss_events",
-        "mark_reductions",
-        "acks_sent",
-        "limits",
-    ];
-    let unread = [
+/// Lists counters that were not read at this end; the record holds zero for them.
+fn unread(retransmits: Option<u64>, last: Option<&Reading>) -> impl Iterator<Item = String> {
+    let counters = [
         (retransmits.is_none(), "retransmitted_segments"),
         (last.is_none(), "segments_sent"),
         (last.is_none(), "timeouts"),
         (last.is_none(), "marked_segments"),
     ];
-    let unread = unread.into_iter().filter(|(is_unread, _)| *is_unread);
-    let all = always.into_iter().chain(unread.map(|(_, name)| name));
-    all.map(str::to_owned).collect()
-}
-
-/// Returns the bytes that the receiver of a stream counted, and over which time.
-fn received(outcome: &Outcome, stream: &StreamOutcome) -> (u64, Duration) {
-    let theirs = outcome.peer_of(stream).map(|peer| peer.bytes);
-    match stream.role {
-        Role::Sender => (
-            theirs.unwrap_or(stream.total.bytes),
-            native::receiving_time(outcome, stream.role),
-        ),
-        Role::Receiver => (stream.total.bytes, outcome.measured),
-    }
+    let unread = counters.into_iter().filter(|(is_unread, _)| *is_unread);
+    unread.map(|(_, name)| name.to_owned())
 }
 
 /// Returns the intervals of a stream, except omitted ones.
@@ -271,11 +226,11 @@ mod tests {
 
     #[test]
     fn counts_that_no_end_tells_are_named_and_not_zero() {
-        let names = unavailable(None, None);
+        let names: Vec<String> = unread(None, None).collect();
         for name in ["retransmitted_segments", "segments_sent", "timeouts"] {
             assert!(names.iter().any(|one| one == name), "{name}");
         }
-        let names = unavailable(Some(0), Some(&Reading::default()));
+        let names: Vec<String> = unread(Some(0), Some(&Reading::default())).collect();
         assert!(!names.iter().any(|one| one == "timeouts"));
     }
 }

@@ -3,7 +3,17 @@
 use std::time::Duration;
 
 use gigatcp_meter::tester::{Interval, Outcome, Role, StreamInterval, StreamOutcome, UdpCounts};
-use gigatcp_protocol::iperf3::StreamResults;
+use gigatcp_protocol::iperf3::{ServerOutput, StreamResults};
+use gigatcp_report::escape::terminal;
+
+/// Returns the streams of one direction.
+pub(super) fn streams(
+    outcome: &Outcome,
+    role: Role,
+) -> impl Iterator<Item = &StreamOutcome> + Clone {
+    let streams = outcome.streams.iter();
+    streams.filter(move |stream| stream.role == role)
+}
 
 /// Sums the streams of one direction in an interval.
 pub(super) fn of_interval(
@@ -18,8 +28,7 @@ pub(super) fn of_interval(
 
 /// Sums the totals of the streams of one direction.
 pub(super) fn of_totals(outcome: &Outcome, role: Role) -> StreamInterval {
-    let streams = outcome.streams.iter().filter(|stream| stream.role == role);
-    add(streams.map(|stream| &stream.total))
+    add(streams(outcome, role).map(|stream| &stream.total))
 }
 
 /// Adds all counters; averages jitter.
@@ -72,7 +81,7 @@ pub(super) fn roles(streams: &[StreamOutcome]) -> Vec<Role> {
 pub(super) fn of_peer(outcome: &Outcome, role: Role) -> Option<StreamResults> {
     let mut sum = StreamResults::default();
     let mut count = 0;
-    for stream in outcome.streams.iter().filter(|stream| stream.role == role) {
+    for stream in streams(outcome, role) {
         let theirs = outcome.peer_of(stream)?;
         sum.bytes = sum.bytes.saturating_add(theirs.bytes);
         if let Some(retransmits) = theirs.retransmits {
@@ -97,21 +106,84 @@ pub(super) fn of_peer(outcome: &Outcome, role: Role) -> Option<StreamResults> {
 
 /// Sums the exact datagram counts of streams from this end, counted by a gigatcp peer.
 pub(super) fn of_peer_datagrams(outcome: &Outcome) -> Option<UdpCounts> {
-    let sent = outcome
-        .streams
-        .iter()
-        .filter(|stream| stream.role == Role::Sender);
-    let counts = sent.map(|stream| outcome.peer_datagrams(stream));
-    let parts: Option<Vec<StreamInterval>> = counts
-        .map(|counts| {
-            let udp = counts?;
-            Some(StreamInterval {
-                udp,
-                ..StreamInterval::default()
-            })
+    let part = |stream| {
+        let udp = outcome.peer_datagrams(stream)?;
+        Some(StreamInterval {
+            udp,
+            ..StreamInterval::default()
         })
-        .collect();
+    };
+    let parts: Option<Vec<_>> = streams(outcome, Role::Sender).map(part).collect();
     Some(add(parts?.iter()).udp)
+}
+
+/// Bytes that an end counted, over which time, and its retransmissions if known.
+pub(super) type Counted = (u64, Duration, Option<u64>);
+
+/// Returns the counts of sender and receiver, for a direction or a stream of it. `None` for a peer
+/// that did not report.
+pub(super) fn of_ends(
+    outcome: &Outcome,
+    role: Role,
+    own: &StreamInterval,
+    peer: Option<&StreamResults>,
+) -> [Option<Counted>; 2] {
+    let ours = Some((own.bytes, outcome.measured, own.retransmits));
+    let theirs = peer.map(|peer| (peer.bytes, peer_time(outcome, peer), peer.retransmits));
+    match role {
+        Role::Sender => [ours, theirs],
+        Role::Receiver => [theirs, ours],
+    }
+}
+
+/// Returns the time over which a peer counted.
+fn peer_time(outcome: &Outcome, peer: &StreamResults) -> Duration {
+    let end = peer.end_time.filter(|end| *end > 0.0);
+    end.map_or(outcome.measured, Duration::from_secs_f64)
+}
+
+/// Returns the time over which the receiver of a direction counted. The receiver stops when it
+/// learns of the end.
+pub(super) fn receiving_time(outcome: &Outcome, role: Role) -> Duration {
+    match (role, of_peer(outcome, role)) {
+        (Role::Sender, Some(peer)) => peer_time(outcome, &peer),
+        _ => outcome.measured,
+    }
+}
+
+/// Returns the bytes that the receiver of a stream counted, and over which time.
+pub(super) fn received(outcome: &Outcome, stream: &StreamOutcome) -> (u64, Duration) {
+    let theirs = outcome
+        .peer_of(stream)
+        .filter(|_| stream.role == Role::Sender);
+    let bytes = theirs.map_or(stream.total.bytes, |peer| peer.bytes);
+    (bytes, receiving_time(outcome, stream.role))
+}
+
+/// Returns the rate of a direction in bit/s. Without the receiver's count it is the sender's.
+pub(super) fn rate_of(outcome: &Outcome, role: Role) -> f64 {
+    let bytes = outcome.received(role).or(outcome.sent(role)).unwrap_or(0);
+    rate(bytes, receiving_time(outcome, role))
+}
+
+/// Returns the server's output as the end of a text; empty without it.
+pub(super) fn server_output(outcome: &Outcome) -> String {
+    let theirs = outcome.peer.as_ref();
+    match theirs.and_then(|peer| peer.server_output.as_ref()) {
+        Some(ServerOutput::Text(theirs)) => {
+            let lines: Vec<String> = theirs.lines().map(terminal).collect();
+            format!("\nServer output:\n{}\n", lines.join("\n"))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Returns the name of a role.
+pub(super) const fn role_name(role: Role) -> &'static str {
+    match role {
+        Role::Sender => "sender",
+        Role::Receiver => "receiver",
+    }
 }
 
 /// Returns bits per second.

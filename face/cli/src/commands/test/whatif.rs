@@ -65,6 +65,7 @@ pub(super) use linux::Headers;
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use std::error::Error;
     use std::io;
     use std::net::{IpAddr, ToSocketAddrs};
     use std::os::fd::{AsFd, OwnedFd};
@@ -89,7 +90,7 @@ mod linux {
     const MAX_PACKETS: u64 = 3_000_000;
 
     /// Interval between checks whether the test has ended.
-    const LOOK: Duration = Duration::from_millis(50);
+    const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
     /// A capture in progress.
     pub(in super::super) struct Headers {
@@ -157,17 +158,29 @@ mod linux {
             .hint("or leave out --whatif")
     }
 
-    /// Captures packets until the test has ended.
+    /// Captures packets until the test has ended, all of them or none.
     fn keep(socket: &OwnedFd, name: &str, ends: &AtomicBool) -> Result<Vec<u8>, String> {
-        let words = |error: &dyn std::fmt::Display| format!("the capture failed: {error}");
-        let mut writer = PcapngWriter::new(Vec::new()).map_err(|error| words(&error))?;
+        let captured = capture(socket, name, ends);
+        match captured.map_err(|error| format!("the capture failed: {error}"))? {
+            (packets, 0) => Ok(packets),
+            (_, count) => Err(format!(
+                "{count} packets were not captured: this host was too busy"
+            )),
+        }
+    }
+
+    /// Returns the packets until the test has ended, and the number of those dropped.
+    fn capture(
+        socket: &OwnedFd,
+        name: &str,
+        ends: &AtomicBool,
+    ) -> Result<(Vec<u8>, u64), Box<dyn Error>> {
+        let mut writer = PcapngWriter::new(Vec::new())?;
         let interface = Interface {
             snap_length: SnapLength::Octets(SNAP),
             ..Interface::new(name)
         };
-        let place = writer
-            .add_interface(interface)
-            .map_err(|error| words(&error))?;
+        let place = writer.add_interface(interface)?;
         let readable = Interest {
             read: true,
             write: false,
@@ -176,32 +189,22 @@ mod linux {
         let is_loopback = name == "lo";
         loop {
             let was_last = ends.load(Ordering::Relaxed);
-            poll::wait([(socket.as_fd(), readable)], Some(LOOK)).map_err(|error| words(&error))?;
-            loop {
-                let sniffed = sniff::receive(socket, SNAP as usize);
-                let Some(one) = sniffed.map_err(|error| words(&error))? else {
-                    break;
-                };
+            poll::wait([(socket.as_fd(), readable)], Some(CHECK_INTERVAL))?;
+            while let Some(one) = sniff::receive(socket, SNAP as usize)? {
                 let is_twice = is_loopback && !one.is_outgoing;
                 if is_twice || writer.packets() >= MAX_PACKETS {
                     continue;
                 }
                 let at = Instant::from_nanos(one.at.cast_unsigned());
                 let length = length(&one.octets).max(one.octets.len() as u32);
-                writer
-                    .write_packet(place, at, &one.octets, length)
-                    .map_err(|error| words(&error))?;
+                writer.write_packet(place, at, &one.octets, length)?;
             }
             if was_last {
                 break;
             }
         }
-        match sniff::dropped(socket).map_err(|error| words(&error))? {
-            0 => writer.finish().map_err(|error| words(&error)),
-            count => Err(format!(
-                "{count} packets were not captured: this host was too busy"
-            )),
-        }
+        let dropped = sniff::dropped(socket)?;
+        Ok((writer.finish()?, dropped.into()))
     }
 
     /// Returns the length of an IP packet from its header.

@@ -55,21 +55,13 @@ impl TheoryView {
 
     /// Removes the rows of other congestion controls.
     pub(super) fn keep_controls(&mut self, names: &[String]) {
+        let is_kept = |row: &Row| names.iter().any(|name| name == row.key);
         for column in &mut self.columns {
-            for section in column
-                .expected
-                .sections
-                .iter_mut()
-                .filter(|one| one.is_of_controls())
-            {
-                section
-                    .rows
-                    .retain(|row| names.iter().any(|name| name == row.key));
+            let sections = &mut column.expected.sections;
+            for section in sections.iter_mut().filter(|one| one.is_of_controls()) {
+                section.rows.retain(is_kept);
             }
-            column
-                .expected
-                .sections
-                .retain(|section| !section.rows.is_empty());
+            sections.retain(|section| !section.rows.is_empty());
         }
         self.paths = self.columns.iter().map(Column::json).collect();
     }
@@ -83,23 +75,14 @@ impl TheoryView {
             1 => vec![vec![first.answer()]],
             _ => [self.path_lines(), self.section(0)].concat(),
         };
+        let has_many = self.columns.len() > 1;
         let largest = self.columns.iter().max_by_key(|column| column.bdp);
-        cells.extend(
-            largest
-                .map(|column| column.settings(self.columns.len() > 1))
-                .unwrap_or_default(),
-        );
-        let is_lossy = first
-            .sections()
-            .iter()
-            .any(|section| section.key == "at_loss");
+        cells.extend(largest.into_iter().flat_map(|one| one.settings(has_many)));
+        let sections = first.sections().iter();
+        let is_lossy = sections.clone().any(|section| section.key == "at_loss");
         let mut is_cut = false;
-        for (index, section) in first
-            .sections()
-            .iter()
-            .enumerate()
-            .skip(usize::from(!is_verbose || self.columns.len() > 1))
-        {
+        let skipped = usize::from(!is_verbose || has_many);
+        for (index, section) in sections.enumerate().skip(skipped) {
             let block = self.section(index);
             let fits = cells.len() + block.len() < MAX_LINES;
             let is_wanted = section.question.is_some()
@@ -124,11 +107,8 @@ impl TheoryView {
 
     /// Returns the lines of a section, after an empty line.
     fn section(&self, index: usize) -> Vec<Vec<String>> {
-        let section = self
-            .columns
-            .first()
-            .and_then(|column| column.sections().get(index));
-        let Some(section) = section else {
+        let first = self.columns.first();
+        let Some(section) = first.and_then(|column| column.sections().get(index)) else {
             return Vec::new();
         };
         let rows = section.rows.iter().enumerate();
@@ -140,10 +120,8 @@ impl TheoryView {
     /// Returns the lines that identify the columns.
     fn path_lines(&self) -> Vec<Vec<String>> {
         let line = |what: &str, value: fn(&Path) -> String| {
-            let values = self
-                .columns
-                .iter()
-                .map(|column| value(&column.expected.path));
+            let columns = self.columns.iter();
+            let values = columns.map(|column| value(&column.expected.path));
             std::iter::once(format!("  {what}")).chain(values).collect()
         };
         vec![
@@ -156,10 +134,8 @@ impl TheoryView {
 
     fn line(&self, section: usize, number: usize, row: &Row) -> Vec<String> {
         let values = self.columns.iter().map(|column| {
-            let row = column
-                .sections()
-                .get(section)
-                .and_then(|s| s.rows.get(number));
+            let section = column.sections().get(section);
+            let row = section.and_then(|section| section.rows.get(number));
             row.map_or_else(String::new, |row| row.figure.text())
         });
         let mut cells = vec![format!("  {}", row.what)];
@@ -171,12 +147,8 @@ impl TheoryView {
 
 /// Aligns `cells`; a line of one cell is a heading and sets no width.
 fn table(columns: &[Align], cells: &[Vec<String>]) -> String {
-    let rows: Vec<Vec<String>> = cells
-        .iter()
-        .filter(|line| line.len() > 1)
-        .cloned()
-        .collect();
-    let aligned = grid(columns, &rows);
+    let rows = cells.iter().filter(|line| line.len() > 1);
+    let aligned = grid(columns, &rows.cloned().collect::<Vec<_>>());
     let mut aligned = aligned.lines();
     let mut text = String::new();
     for line in cells {

@@ -16,7 +16,7 @@ use super::metrics::Metrics;
 use super::{Arguments, json, record, table};
 use crate::atomic_file::AtomicFile;
 use crate::commands::Outcome;
-use crate::commands::why::answer::{self, Which};
+use crate::commands::why::answer::{self, ConnectionLabel};
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -79,13 +79,13 @@ fn wait(until: Instant, stop: &AtomicBool) {
 }
 
 /// Schedule of snapshots: every `interval`; one that is overdue is skipped.
-struct Looks {
+struct Schedule {
     next: Instant,
     interval: Duration,
     left: Option<u64>,
 }
 
-impl Looks {
+impl Schedule {
     fn new(interval: Duration, count: Option<u64>) -> Self {
         Self {
             next: now(),
@@ -118,12 +118,12 @@ fn list(
 ) -> Result<Outcome, Failure> {
     let interval = arguments.interval.unwrap_or(Duration::from_secs(1));
     // The first snapshot has no rates and is not shown.
-    let mut looks = Looks::new(interval, arguments.count.map(|count| count + 1));
+    let mut schedule = Schedule::new(interval, arguments.count.map(|count| count + 1));
     let metrics = arguments.open_metrics.map(Metrics::serve).transpose()?;
     let refreshes = io::stdout().is_terminal() && !arguments.json_lines;
     let shown = arguments.lines.unwrap_or(LINES);
     let mut is_first = true;
-    while let Some(at) = looks.next(interrupt.stop()) {
+    while let Some(at) = schedule.next(interrupt.stop()) {
         watch.sample(at).map_err(|error| cannot(&error))?;
         if std::mem::take(&mut is_first) {
             continue;
@@ -135,7 +135,7 @@ fn list(
         if arguments.json_lines {
             output::print(&json::lines(&all))?;
         } else {
-            output::print(&table::look(&all, shown, refreshes))?;
+            output::print(&table::snapshot(&all, shown, refreshes))?;
         }
     }
     if !arguments.json_lines {
@@ -159,14 +159,14 @@ fn deep(
                 .hint("`gigatcp watch` lists them with their IDs"),
         );
     }
-    let mut looks = Looks::new(interval, arguments.count);
+    let mut schedule = Schedule::new(interval, arguments.count);
     let mut next_line = now() + LINE_EVERY;
     let mut since = Since::default();
     let mut kept = record::Kept::default();
     if !arguments.json_lines {
         output::print(&table::timeline_head())?;
     }
-    while let Some(at) = looks.next(interrupt.stop()) {
+    while let Some(at) = schedule.next(interrupt.stop()) {
         if !watch.sample_one(id, at).map_err(|error| cannot(&error))? {
             break;
         }
@@ -174,7 +174,7 @@ fn deep(
             break;
         };
         if arguments.report.is_some() {
-            kept.look(one, at);
+            kept.add_snapshot(one, at);
         }
         if arguments.json_lines {
             output::print(&json::lines(&[one]))?;
@@ -192,7 +192,7 @@ fn deep(
     if !arguments.json_lines
         && let Some(one) = watch.connection(id)
     {
-        output::print(&format!("\n{}", told(one, true)))?;
+        output::print(&format!("\n{}", answer(one, true)))?;
     }
     if let Some(place) = &arguments.report {
         report(place, kept, watch.connection(id))?;
@@ -258,7 +258,7 @@ fn summary(watch: &Watch) -> String {
         .take(SUMMARY)
     {
         if one.total() > Bytes::ZERO {
-            text.push_str(&format!("\n{}", told(one, false)));
+            text.push_str(&format!("\n{}", answer(one, false)));
         }
     }
     let others = large.saturating_sub(SUMMARY);
@@ -272,7 +272,7 @@ fn summary(watch: &Watch) -> String {
 }
 
 /// Returns the answer for one connection.
-fn told(one: &Connection, is_verbose: bool) -> String {
+fn answer(one: &Connection, is_verbose: bool) -> String {
     let Some(diagnosis) = one.diagnosis() else {
         return format!("{} -> {}: no data moved\n", one.local, one.peer);
     };
@@ -283,13 +283,13 @@ fn told(one: &Connection, is_verbose: bool) -> String {
     let owner = one.owner.as_ref().map_or_else(String::new, |owner| {
         format!("{} (process {})", terminal(&owner.name), owner.id)
     });
-    let which = Which {
+    let label = ConnectionLabel {
         ends: format!("{from} -> {to}"),
         captured: format!("from the counters of the {end}"),
         place: owner,
         reset_by: None,
     };
-    let mut text = answer::lines(&which, &diagnosis, is_verbose);
+    let mut text = answer::lines(&label, &diagnosis, is_verbose);
     if is_verbose {
         for verdict in diagnosis.verdicts.iter().filter(|one| one.share >= 0.0005) {
             let share = answer::percent(verdict.share);

@@ -21,7 +21,7 @@ use crate::output;
 const MAX_SERIES: usize = 100;
 
 /// Time within which a peer must send its request.
-const PATIENCE: Duration = Duration::from_secs(2);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// HTTP endpoint for the last snapshot.
 pub(super) struct Metrics {
@@ -58,8 +58,8 @@ impl Metrics {
 
 /// Answers one request.
 fn answer(mut peer: &TcpStream, text: &str) -> io::Result<()> {
-    peer.set_read_timeout(Some(PATIENCE))?;
-    peer.set_write_timeout(Some(PATIENCE))?;
+    peer.set_read_timeout(Some(REQUEST_TIMEOUT))?;
+    peer.set_write_timeout(Some(REQUEST_TIMEOUT))?;
     let mut request = [0; 1024];
     let read = peer.read(&mut request)?;
     let path = request[..read].split(|byte| *byte == b' ').nth(1);
@@ -84,50 +84,26 @@ struct Family {
     value: fn(&Reading) -> Option<f64>,
 }
 
-const FAMILIES: [Family; 7] = [
-    Family {
-        name: "tcp_connection_sent_bytes",
-        kind: "counter",
-        help: "Bytes acknowledged by the peer.",
-        value: |one| Some(one.bytes_acked?.as_u64() as f64),
-    },
-    Family {
-        name: "tcp_connection_received_bytes",
-        kind: "counter",
-        help: "Bytes received in order.",
-        value: |one| Some(one.bytes_received?.as_u64() as f64),
-    },
-    Family {
-        name: "tcp_connection_retransmitted_segments",
-        kind: "counter",
-        help: "Segments retransmitted.",
-        value: |one| Some(one.total_retrans? as f64),
-    },
-    Family {
-        name: "tcp_connection_rtt_seconds",
-        kind: "gauge",
-        help: "Smoothed RTT.",
-        value: |one| Some(one.rtt?.as_secs_f64()),
-    },
-    Family {
-        name: "tcp_connection_min_rtt_seconds",
-        kind: "gauge",
-        help: "Minimum RTT.",
-        value: |one| Some(one.min_rtt?.as_secs_f64()),
-    },
-    Family {
-        name: "tcp_connection_cwnd_bytes",
-        kind: "gauge",
-        help: "Congestion window.",
-        value: |one| Some(one.cwnd()?.as_u64() as f64),
-    },
-    Family {
-        name: "tcp_connection_window_bytes",
-        kind: "gauge",
-        help: "Window that the peer advertises.",
-        value: |one| Some(one.snd_wnd?.as_u64() as f64),
-    },
-];
+/// Builds families from a table: kind, name, help, and value of a connection.
+macro_rules! families {
+    ($($kind:ident $name:literal $help:literal $value:expr;)*) => {
+        [$(Family { name: $name, kind: stringify!($kind), help: $help, value: $value }),*]
+    };
+}
+
+const FAMILIES: [Family; 7] = families! {
+    counter "tcp_connection_sent_bytes" "Bytes acknowledged by the peer."
+        |one| Some(one.bytes_acked?.as_u64() as f64);
+    counter "tcp_connection_received_bytes" "Bytes received in order."
+        |one| Some(one.bytes_received?.as_u64() as f64);
+    counter "tcp_connection_retransmitted_segments" "Segments retransmitted."
+        |one| Some(one.total_retrans? as f64);
+    gauge "tcp_connection_rtt_seconds" "Smoothed RTT." |one| Some(one.rtt?.as_secs_f64());
+    gauge "tcp_connection_min_rtt_seconds" "Minimum RTT." |one| Some(one.min_rtt?.as_secs_f64());
+    gauge "tcp_connection_cwnd_bytes" "Congestion window." |one| Some(one.cwnd()?.as_u64() as f64);
+    gauge "tcp_connection_window_bytes" "Window that the peer advertises."
+        |one| Some(one.snd_wnd?.as_u64() as f64);
+};
 
 /// Formats a snapshot in the OpenMetrics format.
 fn text(all: &[&Connection]) -> String {

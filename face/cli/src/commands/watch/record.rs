@@ -1,12 +1,11 @@
 //! The record of a connection watched in depth, for `--report`.
 
 use gigatcp_meter::watch::Connection;
-use gigatcp_record::growth;
-use gigatcp_record::{FlowRecord, IntervalRecord, RunRecord, SCHEMA, SeriesRecord};
+use gigatcp_record::{FlowRecord, IntervalRecord, RunRecord, SeriesRecord};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::{End, Reading};
 
-use super::super::counters_record::{rate_at, samples, shares, spans, why};
+use crate::commands::counters_record;
 
 /// Length of an interval of the record.
 const INTERVAL: Duration = Duration::from_millis(1000);
@@ -28,7 +27,7 @@ pub(super) struct Kept {
 
 impl Kept {
     /// Adds a snapshot.
-    pub(super) fn look(&mut self, one: &Connection, at: Instant) {
+    pub(super) fn add_snapshot(&mut self, one: &Connection, at: Instant) {
         let start = *self.start.get_or_insert(at);
         let stride = self.stride.max(1);
         if self.seen.is_multiple_of(stride) {
@@ -71,61 +70,35 @@ impl Kept {
                 .unwrap_or(0)
                 .saturating_sub(of(&first).unwrap_or(0))
         };
-        let rates: Vec<(f64, f64)> = self.intervals.iter().map(rate_at).collect();
         let diagnosis = one.diagnosis();
-        let diagnosis = diagnosis.as_ref();
         let bytes = one.total().as_u64();
         let title = format!("{from} -> {to}");
         let flow = FlowRecord {
             name: title.clone(),
             congestion_control: one.congestion.clone(),
-            sender_profile: "kernel".to_owned(),
-            receiver_profile: "kernel".to_owned(),
             ended_ns: length.as_nanos(),
             bytes,
             elapsed_ns: length.as_nanos(),
             average_ns: length.as_nanos(),
             goodput_bps: bytes as f64 * 8.0 / length.as_secs_f64().max(1e-9),
-            plateau_bps: growth::plateau(&rates),
-            time_to_90_ns: growth::seconds_to_90(&rates).map(|seconds| (seconds * 1e9) as u64),
-            intervals: self.intervals,
             segments_sent: grown(|reading| reading.data_segs_out),
             retransmitted_segments: grown(|reading| reading.total_retrans),
             timeouts: grown(|reading| reading.total_rto),
             marked_segments: grown(|reading| reading.delivered_ce),
-            limited_by: diagnosis.map(shares).unwrap_or_default(),
-            limited_by_timeline: diagnosis.map(spans).unwrap_or_default(),
-            samples: samples(&self.readings),
-            unavailable: [
-                "fast_retransmits",
-                "loss_events",
-                "mark_reductions",
-                "acks_sent",
-                "limits",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
-            why: diagnosis.map(why),
-            ..FlowRecord::default()
+            ..counters_record::flow(&self.readings, self.intervals, diagnosis.as_ref())
         };
-        Some(RunRecord {
-            schema: SCHEMA.to_owned(),
-            name: format!("watch {}", one.id),
-            title: format!("Connection {title}"),
-            plan: format!("# gigatcp watch --connection {}", one.id),
-            overrides: Vec::new(),
-            plan_hash: String::new(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            seed: 0,
-            repeat: 1,
-            partial: false,
-            series: vec![SeriesRecord {
-                name: "watch".to_owned(),
-                title,
-                duration_ns: length.as_nanos(),
-                flows: vec![flow],
-                ..SeriesRecord::default()
-            }],
-        })
+        let series = SeriesRecord {
+            name: "watch".to_owned(),
+            title: title.clone(),
+            duration_ns: length.as_nanos(),
+            flows: vec![flow],
+            ..SeriesRecord::default()
+        };
+        Some(counters_record::run(
+            format!("watch {}", one.id),
+            format!("Connection {title}"),
+            format!("# gigatcp watch --connection {}", one.id),
+            series,
+        ))
     }
 }

@@ -5,7 +5,8 @@ use gigatcp_report::escape::terminal;
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
 use gigatcp_units::{Duration, Rate};
 
-use crate::grid::{Align, grid, line};
+use crate::grid::Align::{Left, Right};
+use crate::grid::{grid, line};
 use crate::output::counted;
 
 /// Moves to the beginning of the screen and clears it.
@@ -15,7 +16,7 @@ const HOME: &str = "\x1b[H\x1b[J";
 const NAME: usize = 15;
 
 /// Returns the connections of a snapshot; those not shown are counted.
-pub(super) fn look(all: &[&Connection], shown: usize, refreshes: bool) -> String {
+pub(super) fn snapshot(all: &[&Connection], shown: usize, refreshes: bool) -> String {
     let mut rows = vec![line([
         "ID",
         "process",
@@ -30,16 +31,7 @@ pub(super) fn look(all: &[&Connection], shown: usize, refreshes: bool) -> String
     ])];
     rows.extend(all.iter().take(shown).map(|one| row(one)));
     let columns = [
-        Align::Right,
-        Align::Left,
-        Align::Left,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Left,
-        Align::Left,
+        Right, Left, Left, Right, Right, Right, Right, Right, Left, Left,
     ];
     let home = if refreshes { HOME } else { "" };
     let sum = |of: fn(&Connection) -> Rate| {

@@ -21,7 +21,7 @@ const MIN_SHARE: f64 = 0.05;
 const CONFIDENCE: &str = "confidence\u{a0}";
 
 /// Identification of a connection, for the line `Details`.
-pub(in crate::commands) struct Which {
+pub(in crate::commands) struct ConnectionLabel {
     /// Both endpoints, the sender of the data first.
     pub(in crate::commands) ends: String,
     /// Source of the data, as in "captured at the sender".
@@ -33,8 +33,12 @@ pub(in crate::commands) struct Which {
 }
 
 /// Returns the sentence and its lines.
-pub(in crate::commands) fn lines(which: &Which, diagnosis: &Diagnosis, is_verbose: bool) -> String {
-    lines_with(&details(which, diagnosis), diagnosis, is_verbose)
+pub(in crate::commands) fn lines(
+    label: &ConnectionLabel,
+    diagnosis: &Diagnosis,
+    is_verbose: bool,
+) -> String {
+    lines_with(&details(label, diagnosis), diagnosis, is_verbose)
 }
 
 /// Returns the sentence and its lines; `details` identifies the connection.
@@ -147,19 +151,19 @@ pub(super) fn lost(verdict: &Verdict) -> Option<String> {
 }
 
 /// Returns the connection, the amount delivered, and the capture point.
-pub(super) fn details(which: &Which, diagnosis: &Diagnosis) -> String {
+pub(super) fn details(label: &ConnectionLabel, diagnosis: &Diagnosis) -> String {
     let mut text = format!(
         "{}, {} in {}, {}",
-        which.ends,
+        label.ends,
         human_bytes(diagnosis.delivered),
         human_duration(diagnosis.duration),
-        which.captured
+        label.captured
     );
-    if !which.place.is_empty() {
+    if !label.place.is_empty() {
         text.push_str("; ");
-        text.push_str(&which.place);
+        text.push_str(&label.place);
     }
-    if let Some(end) = which.reset_by {
+    if let Some(end) = label.reset_by {
         let article = if end == "both ends" { "" } else { "the " };
         text.push_str(&format!("; reset by {article}{end}"));
     }
@@ -311,13 +315,13 @@ mod tests {
     }
 
     fn answer(verdicts: Vec<Verdict>) -> String {
-        let which = Which {
+        let label = ConnectionLabel {
             ends: "10.1.0.1:5201 -> 10.1.0.2:41288".into(),
             captured: "captured at the sender".into(),
             place: "largest of 2 connections".into(),
             reset_by: None,
         };
-        lines(&which, &diagnosis(verdicts), false)
+        lines(&label, &diagnosis(verdicts), false)
     }
 
     #[test]
@@ -408,13 +412,13 @@ Limited by the receive window (figure) for 90 % of the transfer
     fn both_captures_of_a_connection_are_evidence() {
         let mut joint = diagnosis(vec![verdict("random-loss", 0.9, 0.9)]);
         joint.joined = Some("Seen in both captures.".into());
-        let which = Which {
+        let label = ConnectionLabel {
             ends: "a -> b".into(),
             captured: "captured at the sender and at the receiver".into(),
             place: String::new(),
             reset_by: Some("receiver"),
         };
-        let text = lines(&which, &joint, false);
+        let text = lines(&label, &joint, false);
         let words: Vec<&str> = text.split_whitespace().collect();
         let words = words.join(" ");
         assert!(

@@ -1,13 +1,16 @@
 //! All verdicts of a connection with all evidence, for `-v` and for the page of graphs.
 
 use gigatcp_analyze::Diagnosis;
-use gigatcp_report::graph::Said;
+use gigatcp_report::graph::DiagnosisText;
 use gigatcp_report::prose::{wrap, wrap_hanging};
 use gigatcp_units::grammar::human_duration;
 use gigatcp_why::Verdict;
 
-use super::answer::{Which, cost, details, evidence, fix, lost, notes, percent, piece, shown};
-use crate::grid::{Align, grid, line};
+use super::answer::{
+    ConnectionLabel, cost, details, evidence, fix, lost, notes, percent, piece, shown,
+};
+use crate::grid::Align::{Left, Right};
+use crate::grid::{grid, line};
 
 /// Returns the verdicts in a table, and each with its finding, evidence and fix.
 pub(super) fn lines(diagnosis: &Diagnosis) -> String {
@@ -21,13 +24,7 @@ pub(super) fn lines(diagnosis: &Diagnosis) -> String {
         line.extend(rest);
         cells.push(line);
     }
-    let columns = [
-        Align::Left,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-    ];
+    let columns = [Left, Right, Right, Right, Right];
     let mut text = format!("\n{}", grid(&columns, &cells));
     for verdict in &diagnosis.verdicts {
         text.push_str(&format!("\n  {}\n", verdict.cause.id));
@@ -54,17 +51,17 @@ fn cells(verdict: &Verdict) -> [String; 5] {
 }
 
 /// Returns the answer and its verdicts for the page of graphs.
-pub(super) fn said(which: &Which, diagnosis: &Diagnosis) -> Said {
+pub(super) fn said(label: &ConnectionLabel, diagnosis: &Diagnosis) -> DiagnosisText {
     let first = shown(diagnosis);
     let mut lines = vec![("Cost".to_owned(), cost(diagnosis, first))];
     lines.extend(fix(diagnosis).map(|fix| ("Fix".to_owned(), fix.to_owned())));
     let evidence = first.map(|first| evidence(diagnosis, first));
     let evidence = evidence.into_iter().chain(diagnosis.joined.clone());
     lines.extend(evidence.map(|text| ("Evidence".to_owned(), text)));
-    lines.push(("Details".to_owned(), details(which, diagnosis)));
+    lines.push(("Details".to_owned(), details(label, diagnosis)));
     let notes = notes(diagnosis).into_iter();
     lines.extend(notes.map(|text| ("Note".to_owned(), text)));
-    Said {
+    DiagnosisText {
         headline: diagnosis.sentence(),
         lines,
         findings: diagnosis.verdicts.iter().map(finding).collect(),

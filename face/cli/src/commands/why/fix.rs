@@ -5,31 +5,29 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use gigatcp_analyze::{Capture, Diagnosis, Options};
-use gigatcp_report::graph::Said;
+use gigatcp_report::graph::DiagnosisText;
 use gigatcp_twin::{Prediction, Transfer, Twin};
 use serde_json::{Value, json};
 
 use super::Answer;
-use crate::commands::whatif::stated;
+use crate::commands::whatif::{prediction_json, stated};
 
 /// Minimum share of the time of a cause whose fix is predicted.
 const MIN_SHARE: f64 = 0.05;
 
 /// Text of the page in place of a prediction that was not requested.
-const UNASKED: &str = "`gigatcp why --whatif` predicts what a fix would bring, in seconds to \
+const NOT_REQUESTED: &str = "`gigatcp why --whatif` predicts what a fix would bring, in seconds to \
                        minutes";
 
 /// Twins of the connections of a capture; each is fitted once.
 #[derive(Default)]
-pub(super) struct Twins(RefCell<BTreeMap<usize, Rc<Result<Twin, String>>>>);
+pub(super) struct Twins(RefCell<BTreeMap<usize, Fitted>>);
+
+/// The fit of one connection; the error is the reason why there is none.
+type Fitted = Rc<Result<Twin, String>>;
 
 impl Twins {
-    fn of(
-        &self,
-        capture: &Capture,
-        index: usize,
-        diagnosis: &Diagnosis,
-    ) -> Rc<Result<Twin, String>> {
+    fn of(&self, capture: &Capture, index: usize, diagnosis: &Diagnosis) -> Fitted {
         let fit = || {
             let transfer = Transfer::of(capture, &Options::default(), index, diagnosis.clone())?;
             Twin::fit(transfer, &[]).map_err(|no| no.reason)
@@ -56,14 +54,14 @@ pub(super) fn put(
     twins: Option<&Twins>,
     capture: &Capture,
     (index, diagnosis): (usize, &Diagnosis),
-    said: &mut Said,
+    said: &mut DiagnosisText,
 ) {
     let Some(place) = said.lines.iter().position(|(label, _)| label == "Fix") else {
         return;
     };
     let mut put = |text: String| said.lines.insert(place + 1, ("What if".to_owned(), text));
     let Some(twins) = twins else {
-        return put(UNASKED.into());
+        return put(NOT_REQUESTED.into());
     };
     let twin = twins.of(capture, index, diagnosis);
     let twin = match twin.as_ref() {
@@ -89,13 +87,7 @@ pub(super) fn words(tried: &Result<Prediction, String>) -> String {
 /// Returns the prediction as JSON.
 pub(super) fn json(tried: &Result<Prediction, String>) -> Value {
     match tried {
-        Ok(one) => json!({
-            "certainty": one.certainty.name(),
-            "changes": one.changes,
-            "gain": one.gain,
-            "goodput_bps": one.goodput_bps,
-            "interval_bps": one.interval_bps,
-        }),
+        Ok(one) => prediction_json(one),
         Err(reason) => json!({ "refused": reason }),
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::answer::reset_by;
 use super::order::Order;
-use super::{Answer, Taken, fix};
+use super::{Answer, LoadedCapture, fix};
 use crate::commands::flows::note_json;
 use crate::json::Each;
 
@@ -35,29 +35,29 @@ impl<L> Document<L> {
 
 /// A capture, and its connections that are answered jointly with another capture.
 pub(super) struct Listed<'a> {
-    pub(super) taken: &'a Taken,
+    pub(super) loaded: &'a LoadedCapture,
     pub(super) joined: Vec<usize>,
 }
 
-impl Serialize for Taken {
+impl Serialize for LoadedCapture {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let taken = self;
+        let loaded = self;
         let joined = Vec::new();
-        Listed { taken, joined }.serialize(to)
+        Listed { loaded, joined }.serialize(to)
     }
 }
 
 impl Serialize for Listed<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Self { taken, joined } = self;
-        let capture = &taken.capture;
-        let order = Order::of(&[taken], &[], true);
+        let Self { loaded, joined } = self;
+        let capture = &loaded.capture;
+        let order = Order::of(&[loaded], &[], true);
         let places = order.shown().iter();
         let places = places.filter(|place| !joined.contains(&place.index));
         let connections = places.filter_map(|place| {
-            let one = Answer::of(&[taken], &[], *place)?;
+            let one = Answer::of(&[loaded], &[], *place)?;
             let mut value = connection(capture, &one);
-            if let Some(twins) = &taken.twins {
+            if let Some(twins) = &loaded.twins {
                 value["whatif"] = fix::json(&twins.tried(capture, &one));
             }
             Some(Ok(value))
@@ -69,10 +69,10 @@ impl Serialize for Listed<'_> {
         let mut fields = to.serialize_map(None)?;
         // Sorted by name, as everywhere in the output.
         fields.serialize_entry("connections", &connections)?;
-        if let Some(account) = &taken.account {
+        if let Some(account) = &loaded.account {
             fields.serialize_entry("engine_account", account)?;
         }
-        fields.serialize_entry("file", &taken.name)?;
+        fields.serialize_entry("file", &loaded.name)?;
         fields.serialize_entry("format", &info.format.to_string())?;
         fields.serialize_entry("not_shown", &(with_data - order.len()))?;
         fields.serialize_entry("notes", &notes)?;
@@ -82,7 +82,7 @@ impl Serialize for Listed<'_> {
 }
 
 /// Returns the answer for a connection in two captures.
-pub(super) fn joined(captures: [&Taken; 2], one: &Answer) -> Option<Value> {
+pub(super) fn joined(captures: [&LoadedCapture; 2], one: &Answer) -> Option<Value> {
     let far = one.far?;
     let mut value = connection(&captures[one.capture].capture, one);
     let mut numbers = [one.index + 1; 2];

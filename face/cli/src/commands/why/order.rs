@@ -5,10 +5,10 @@
 
 use gigatcp_analyze::PairedDiagnosis;
 
-use super::Taken;
+use super::LoadedCapture;
 
 /// Default maximum number of connections answered.
-const SHOWN: usize = 8;
+pub(super) const SHOWN: usize = 8;
 
 /// Minimum bytes of an answered connection, except the largest.
 pub(super) const MIN_SHOWN_BYTES: u64 = 10_000;
@@ -39,15 +39,19 @@ pub(super) struct Order {
 impl Order {
     /// Ranks the connections that carried data. A pair is listed in the capture that its packet
     /// numbers refer to.
-    pub(super) fn of(captures: &[&Taken], pairs: &[PairedDiagnosis], shows_all: bool) -> Self {
+    pub(super) fn of(
+        captures: &[&LoadedCapture],
+        pairs: &[PairedDiagnosis],
+        shows_all: bool,
+    ) -> Self {
         let mut ranked = Vec::new();
-        for (capture, taken) in captures.iter().enumerate() {
-            let connections = taken.capture.connections();
+        for (capture, loaded) in captures.iter().enumerate() {
+            let connections = loaded.capture.connections();
             let is_far = |index: &usize| {
                 let mut pairs = pairs.iter();
                 pairs.any(|pair| pair.near != capture && pair.indices[capture] == *index)
             };
-            let all = taken.candidates();
+            let all = loaded.candidates();
             ranked.extend(
                 all.into_iter()
                     .filter(|one| !is_far(one))
@@ -59,7 +63,7 @@ impl Order {
             );
         }
         ranked.sort_by_key(|place| (std::cmp::Reverse(place.bytes), place.capture, place.index));
-        let is_chosen = captures.iter().any(|taken| !taken.chosen.is_empty());
+        let is_chosen = captures.iter().any(|loaded| !loaded.chosen.is_empty());
         let shown = if shows_all || is_chosen {
             ranked.len()
         } else {

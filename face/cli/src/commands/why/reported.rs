@@ -8,15 +8,13 @@ use gigatcp_analyze::reports::{self, Report, Reported};
 use gigatcp_report::escape::terminal;
 use serde_json::{Value, json};
 
-use super::answer::{self, Which, labeled};
+use super::answer::{self, ConnectionLabel, labeled};
 use super::json::diagnosed;
+use super::order::SHOWN;
 use crate::failure::Failure;
 
 /// Maximum bytes of a report; a longer text is read as printed packets.
 const MAX_SIZE: u64 = 256 << 20;
-
-/// Default maximum number of connections answered.
-const SHOWN: usize = 8;
 
 /// Returns the report in a file; `None` if it is something else.
 pub(super) fn find(path: &Path) -> Result<Option<Report>, Failure> {
@@ -44,13 +42,13 @@ pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bo
     let mut text = String::new();
     let shown = if shows_all { count } else { SHOWN };
     for one in report.connections.iter().take(shown) {
-        let which = Which {
+        let label = ConnectionLabel {
             ends: terminal(&one.ends),
             captured: format!("from a report of {}", report.source),
             place: String::new(),
             reset_by: None,
         };
-        text.push_str(&answer::lines(&which, &one.diagnosis, is_verbose));
+        text.push_str(&answer::lines(&label, &one.diagnosis, is_verbose));
         text.push('\n');
     }
     if let Some(more @ 1..) = count.checked_sub(shown) {

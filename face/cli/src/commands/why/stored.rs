@@ -71,14 +71,14 @@ impl Stored {
             .filter(|file| file.exists())
             .collect();
         let mut stored = Self { record, captures };
-        if stored.captures.is_empty() && !stored.is_judged() {
+        if stored.captures.is_empty() && !stored.has_diagnosis() {
             stored.repeat(folder)?;
         }
         Ok(Some(stored))
     }
 
     /// Whether its record contains a diagnosis.
-    fn is_judged(&self) -> bool {
+    fn has_diagnosis(&self) -> bool {
         let series = &self.record.series;
         let mut flows = series.iter().flat_map(|series| &series.flows);
         flows.any(|flow| flow.why.is_some())
@@ -128,7 +128,7 @@ impl Stored {
     }
 
     /// The diagnosis of each flow of a run without captures.
-    pub(super) fn told(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let mut text = String::new();
         for series in &self.record.series {
             for (index, flow) in series.flows.iter().enumerate() {
@@ -253,7 +253,7 @@ fn capture_of(record: &RunRecord, series: &SeriesRecord) -> String {
 
 /// Analyzes the captures of an ended run and adds the diagnosis to its record. A capture that
 /// cannot be read is reported and leaves the record unchanged.
-pub(crate) fn judge(record: &mut RunRecord, folder: &Path) {
+pub(crate) fn diagnose(record: &mut RunRecord, folder: &Path) {
     let names: Vec<String> = record
         .series
         .iter()

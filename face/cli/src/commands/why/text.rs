@@ -8,9 +8,9 @@ use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::{wrap, wrap_hanging};
 use gigatcp_why::{CapturePoint, DiagnosisSummary, PrimaryCause};
 
-use super::answer::{self, Which, captured};
+use super::answer::{self, ConnectionLabel, captured};
 use super::order::{MIN_SHOWN_BYTES, Order, Place};
-use super::{Answer, Taken, crowd, detail, fix, row};
+use super::{Answer, LoadedCapture, detail, fix, not_shown, row};
 use crate::failure::Failure;
 use crate::output::{Stream, counted};
 
@@ -25,7 +25,7 @@ pub(super) struct Detail {
 
 /// Writes the answers for one capture, or for two that are analyzed jointly.
 pub(super) fn put(
-    captures: &[&Taken],
+    captures: &[&LoadedCapture],
     pairs: &[PairedDiagnosis],
     detail: Detail,
     out: &mut Stream,
@@ -39,11 +39,11 @@ pub(super) fn put(
         if rank > 0 {
             out.write("\n")?;
         }
-        let which = which(captures, &one, rank, order.len());
-        out.write(&answer::lines(&which, &one.diagnosis, detail.is_verbose))?;
-        let taken = captures[one.capture];
-        if let Some(twins) = &taken.twins {
-            let tried = twins.tried(&taken.capture, &one);
+        let label = label(captures, &one, rank, order.len());
+        out.write(&answer::lines(&label, &one.diagnosis, detail.is_verbose))?;
+        let loaded = captures[one.capture];
+        if let Some(twins) = &loaded.twins {
+            let tried = twins.tried(&loaded.capture, &one);
             out.write(&answer::labeled("What if", &fix::words(&tried)))?;
         }
         if detail.is_verbose {
@@ -60,10 +60,10 @@ pub(super) fn put(
 }
 
 /// Returns lines about connections without an answer.
-fn rest(captures: &[&Taken], order: &Order, detail: Detail) -> String {
+fn rest(captures: &[&LoadedCapture], order: &Order, detail: Detail) -> String {
     let [many, small] = order.counted();
     let kilobytes = format!(" of less than {} kB", MIN_SHOWN_BYTES / 1_000);
-    let mut text = crowd::line(
+    let mut text = not_shown::line(
         captures,
         many,
         ("further connection", ""),
@@ -71,7 +71,7 @@ fn rest(captures: &[&Taken], order: &Order, detail: Detail) -> String {
     );
     let them = if small.len() == 1 { "it" } else { "them" };
     let hint = format!("-v lists {them}");
-    text.push_str(&crowd::line(
+    text.push_str(&not_shown::line(
         captures,
         small,
         ("connection", &kilobytes),
@@ -91,12 +91,12 @@ fn rest(captures: &[&Taken], order: &Order, detail: Detail) -> String {
 }
 
 /// Returns lines about connections without data, and captures without a connection.
-fn silent(captures: &[&Taken]) -> String {
-    let line = |taken: &&Taken| {
-        let connections = taken.capture.connections();
-        if !taken.chosen.is_empty() {
+fn silent(captures: &[&LoadedCapture]) -> String {
+    let line = |loaded: &&LoadedCapture| {
+        let connections = loaded.capture.connections();
+        if !loaded.chosen.is_empty() {
             let mut lines = String::new();
-            for index in &taken.chosen {
+            for index in &loaded.chosen {
                 if connections.data_bytes(*index) == 0 {
                     lines.push_str(&format!("Connection {} carried no data.\n", index + 1));
                 }
@@ -105,7 +105,7 @@ fn silent(captures: &[&Taken]) -> String {
         }
         let all = connections.len();
         let silent = all - connections.with_data().len();
-        let info = taken.capture.info();
+        let info = loaded.capture.info();
         if all == 0 {
             let packets = counted(info.packets, "packet");
             format!("No TCP connection in {packets} ({}).\n", info.format)
@@ -122,7 +122,7 @@ fn silent(captures: &[&Taken]) -> String {
 }
 
 /// Returns a connection as a row of `--summary`.
-fn row_of(captures: &[&Taken], place: Place) -> Option<SummaryRow> {
+fn row_of(captures: &[&LoadedCapture], place: Place) -> Option<SummaryRow> {
     let connections = captures[place.capture].capture.connections();
     let connection = connections.connection(place.index)?;
     let one = connections.diagnose(place.index)?;
@@ -152,9 +152,9 @@ fn row_of(captures: &[&Taken], place: Place) -> Option<SummaryRow> {
 }
 
 /// Returns the identification of a connection.
-fn which(captures: &[&Taken], one: &Answer, rank: usize, count: usize) -> Which {
-    let taken = captures[one.capture];
-    let connection = taken.capture.connections().connection(one.index);
+fn label(captures: &[&LoadedCapture], one: &Answer, rank: usize, count: usize) -> ConnectionLabel {
+    let loaded = captures[one.capture];
+    let connection = loaded.capture.connections().connection(one.index);
     let end = |side| connection.map_or_else(String::new, |known| known.endpoint(side).to_string());
     let sender = one.diagnosis.sender;
     let here = captured(one.diagnosis.capture_point);
@@ -166,13 +166,13 @@ fn which(captures: &[&Taken], one: &Answer, rank: usize, count: usize) -> Which 
     let number = one.index + 1;
     let mut place = match (rank, count) {
         (_, 0 | 1) => String::new(),
-        (0, _) if taken.chosen.is_empty() => {
+        (0, _) if loaded.chosen.is_empty() => {
             format!("largest of {count} connections, number {number}")
         }
         _ => format!("connection {number}"),
     };
     if captures.len() > 1 {
-        let name = terminal(&taken.name);
+        let name = terminal(&loaded.name);
         let of = if one.far.is_some() {
             format!("packets numbered as in {name}")
         } else {
@@ -184,7 +184,7 @@ fn which(captures: &[&Taken], one: &Answer, rank: usize, count: usize) -> Which 
             format!("{place}, {of}")
         };
     }
-    Which {
+    ConnectionLabel {
         ends: format!("{} -> {}", end(sender), end(sender.other())),
         captured: match there {
             Some(there) if here == there => "captured at two points".into(),
@@ -197,7 +197,7 @@ fn which(captures: &[&Taken], one: &Answer, rank: usize, count: usize) -> Which 
 }
 
 /// Identity of a connection across capture points: both initial sequence numbers, and both ends.
-type Name = ([u64; 2], [Endpoint; 2]);
+type Identity = ([u64; 2], [Endpoint; 2]);
 
 /// Finds connections that one capture contains from several capture points. Their initial sequence
 /// numbers agree.
@@ -206,15 +206,15 @@ struct Points {
     /// The number of each connection shown, and where it was captured.
     seen: Vec<(usize, CapturePoint)>,
     /// Connections with the same identity.
-    named: HashMap<Name, Vec<usize>>,
+    named: HashMap<Identity, Vec<usize>>,
 }
 
 impl Points {
-    fn add(&mut self, taken: &Taken, one: &Answer) {
+    fn add(&mut self, loaded: &LoadedCapture, one: &Answer) {
         if one.capture > 0 {
             return;
         }
-        let Some(connection) = taken.capture.connections().connection(one.index) else {
+        let Some(connection) = loaded.capture.connections().connection(one.index) else {
             return;
         };
         let numbers = Side::BOTH.map(|side| connection.direction(side).first_position());
@@ -251,8 +251,8 @@ impl Points {
 }
 
 /// Returns the message that two captures share no connection for a joint analysis.
-pub(super) fn nothing_joined(captures: [&Taken; 2]) -> String {
-    let names = captures.map(|taken| terminal(&taken.name));
+pub(super) fn nothing_joined(captures: [&LoadedCapture; 2]) -> String {
+    let names = captures.map(|loaded| terminal(&loaded.name));
     let line = format!(
         "No connection is in {} and in {} with enough packets to analyze both jointly.",
         names[0], names[1]

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use gigatcp_record::FlowRecord;
+use gigatcp_record::{FlowRecord, FurtherFlow};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
@@ -17,10 +17,10 @@ use crate::number::{counted, fixed, grouped, rate};
 use crate::prose::wrap_hanging;
 
 /// Maximum number of flows in a series that are shown one by one.
-pub const MOST_SHOWN: usize = 4;
+pub const MAX_SHOWN: usize = 4;
 
 /// Maximum number of kinds of flows in a series that have a line each.
-pub const MOST_KINDS: usize = 12;
+pub const MAX_KINDS: usize = 12;
 
 /// Returns Jain's fairness index of `shares`: (sum x)^2 / (n * sum x^2). 1 is fair, 1/n is one flow
 /// taking all. `None` if all shares are zero.
@@ -35,7 +35,7 @@ pub fn fairness(shares: &[f64]) -> Option<f64> {
 /// to the end of the last. Each flow is its start (ns), the time its goodput is over (ns), and that
 /// goodput (bit/s).
 #[must_use]
-pub fn together(flows: impl Iterator<Item = (u64, u64, f64)>) -> f64 {
+pub fn combined_rate(flows: impl Iterator<Item = (u64, u64, f64)>) -> f64 {
     let (mut first, mut last, mut bits) = (u64::MAX, 0, 0.0);
     for (start, time, goodput) in flows.filter(|(_, time, _)| *time > 0) {
         first = first.min(start);
@@ -48,8 +48,8 @@ pub fn together(flows: impl Iterator<Item = (u64, u64, f64)>) -> f64 {
     }
 }
 
-/// Returns the arguments of [`together`].
-pub(crate) fn span_of(flow: &FlowRecord) -> (u64, u64, f64) {
+/// Returns the arguments of [`combined_rate`].
+pub(crate) fn span_of(flow: FurtherFlow) -> (u64, u64, f64) {
     (flow.clock_start_ns, flow.average_ns, flow.goodput_bps)
 }
 
@@ -92,16 +92,16 @@ pub fn text(flows: &[FlowRecord]) -> String {
         out,
         "\n{} flows, {} together, Jain's fairness index {index}",
         flows.len(),
-        rate(together(flows.iter().map(span_of))),
+        rate(combined_rate(flows.iter().map(|flow| span_of(flow.into())))),
     );
     let kinds = kinds(flows);
-    for kind in kinds.iter().take(MOST_KINDS) {
+    for kind in kinds.iter().take(MAX_KINDS) {
         let own: Vec<&FlowRecord> = kind.places.iter().map(|place| &flows[*place]).collect();
         let line = of_kind(kind.name, &own, kinds.len() > 1);
         out.push_str(&wrap_hanging(&terminal(&line), 0, 2));
     }
-    if kinds.len() > MOST_KINDS {
-        let more = counted((kinds.len() - MOST_KINDS) as u64, "more kind");
+    if kinds.len() > MAX_KINDS {
+        let more = counted((kinds.len() - MAX_KINDS) as u64, "more kind");
         let _ = writeln!(out, "{more} of flows: run.json has them");
     }
     let _ = writeln!(
@@ -117,7 +117,7 @@ pub fn text(flows: &[FlowRecord]) -> String {
 /// Returns a line on flows of one kind.
 fn of_kind(name: &str, flows: &[&FlowRecord], is_one_of_many: bool) -> String {
     let mut line = String::new();
-    let all = together(flows.iter().map(|flow| span_of(flow)));
+    let all = combined_rate(flows.iter().map(|flow| span_of((*flow).into())));
     if is_one_of_many {
         let _ = write!(line, "{name}");
         if flows.len() > 1 {
@@ -166,10 +166,10 @@ mod tests {
     fn flows_one_after_the_other_carry_together_what_one_does() {
         let second = 1_000_000_000;
         let alone = (0..5).map(|place| (place * second, second, 8e6));
-        assert_eq!(together(alone), 8e6);
+        assert_eq!(combined_rate(alone), 8e6);
         let at_once = (0..5).map(|_| (second, second, 8e6));
-        assert_eq!(together(at_once), 40e6);
-        assert_eq!(together(std::iter::once((0, 0, 0.0))), 0.0);
+        assert_eq!(combined_rate(at_once), 40e6);
+        assert_eq!(combined_rate(std::iter::once((0, 0, 0.0))), 0.0);
     }
 
     #[test]

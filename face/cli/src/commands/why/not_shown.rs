@@ -5,7 +5,7 @@ use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
 use gigatcp_why::CAUSES;
 
-use super::Taken;
+use super::LoadedCapture;
 use super::answer::{list, share};
 use super::order::Place;
 use crate::output::counted;
@@ -18,36 +18,36 @@ const NAMED: usize = 3;
 
 /// Sums over many connections.
 #[derive(Default, Debug)]
-struct Crowd {
+struct Totals {
     bytes: u64,
     time: Duration,
     /// Time by cause, in the order of [`CAUSES`]; the last entry is unknown.
     causes: Vec<Duration>,
 }
 
-impl Crowd {
-    fn of(captures: &[&Taken], places: &[Place]) -> Self {
-        let mut crowd = Self {
+impl Totals {
+    fn of(captures: &[&LoadedCapture], places: &[Place]) -> Self {
+        let mut totals = Self {
             causes: vec![Duration::ZERO; CAUSES.len() + 1],
             ..Self::default()
         };
         for (rank, place) in places.iter().enumerate() {
             let connections = captures[place.capture].capture.connections();
-            crowd.bytes += connections.data_bytes(place.index);
+            totals.bytes += connections.data_bytes(place.index);
             if rank >= DIAGNOSED {
                 continue;
             }
             let Some(one) = connections.diagnose(place.index) else {
                 continue;
             };
-            crowd.time += one.duration;
-            crowd.causes[CAUSES.len()] += one.unknown;
+            totals.time += one.duration;
+            totals.causes[CAUSES.len()] += one.unknown;
             for verdict in &one.verdicts {
                 let cause = CAUSES.iter().position(|cause| cause.id == verdict.cause.id);
-                crowd.causes[cause.unwrap_or(CAUSES.len())] += verdict.time;
+                totals.causes[cause.unwrap_or(CAUSES.len())] += verdict.time;
             }
         }
-        crowd
+        totals
     }
 
     /// Returns the causes of most of the time.
@@ -67,7 +67,7 @@ impl Crowd {
 /// Returns a line about connections without an answer; empty if there are none. `what` names one of
 /// them and what follows, `hint` the option that shows them.
 pub(super) fn line(
-    captures: &[&Taken],
+    captures: &[&LoadedCapture],
     places: &[Place],
     (what, which): (&str, &str),
     hint: &str,
@@ -75,10 +75,10 @@ pub(super) fn line(
     if places.is_empty() {
         return String::new();
     }
-    let crowd = Crowd::of(captures, places);
+    let totals = Totals::of(captures, places);
     let count = counted(places.len() as u64, what);
-    let limited = crowd.limited_by();
-    let bytes = human_bytes(Bytes::new(crowd.bytes));
+    let limited = totals.limited_by();
+    let bytes = human_bytes(Bytes::new(totals.bytes));
     let mut text = format!("{count}{which} not shown ({bytes}");
     if !limited.is_empty() {
         let whose = match places.len() {
@@ -86,7 +86,7 @@ pub(super) fn line(
             count if count <= DIAGNOSED => " in all".into(),
             _ => format!(" in all; of the {DIAGNOSED} largest"),
         };
-        let time = human_duration(crowd.time);
+        let time = human_duration(totals.time);
         text.push_str(&format!("{whose}: {limited} of {time}"));
     }
     text.push_str(&format!("); {hint}."));
