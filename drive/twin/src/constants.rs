@@ -214,7 +214,12 @@ fn rate(bps: f64) -> String {
 
 /// Returns a time in the form of a plan.
 fn time(seconds: f64) -> String {
-    format!("{} ns", (seconds * 1e9).round().max(0.0))
+    let ns = (seconds * 1e9).round().max(0.0);
+    match ns {
+        1e6.. => format!("{} ms", ns / 1e6),
+        1e3.. => format!("{} us", ns / 1e3),
+        _ => format!("{ns} ns"),
+    }
 }
 
 impl Constants {

@@ -22,8 +22,8 @@ settings of this host (`doctor`), in the connections that run now (`watch`).
 Paths are emulated for any command (`emulate`), or simulated from plans in TOML (`run`, \
 `sweep`): the same plan and seed give the same result on every machine.
 
-Results go to stdout, everything else to stderr. Exit status: 0 done; 1 a result missed its bar; 2 wrong usage, plan or \
-environment; 130 after Ctrl-C, 143 after SIGTERM.
+Results go to stdout, diagnostics to stderr. Exit status: 0 success; 1 a result missed its goal; \
+2 invalid usage, plan or environment; 130 SIGINT; 143 SIGTERM.
 
 ~/.config/gigatcp/config.toml, or the file that GIGATCP_CONFIG names, may set `color`, `log` (as \
 GIGATCP_LOG) and `out` (the directory of results), as in out = \"/data/runs\".",
@@ -166,7 +166,7 @@ pub(crate) fn command() -> clap::Command {
         })
 }
 
-/// What can be done; each command says itself what it does.
+/// Commands; the help text of each is in its own module.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     Why(why::Arguments),

@@ -28,8 +28,9 @@ static TEMPORARIES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// Whether another handler receives signals, ends in order, and so removes these files.
 static IS_HEARD: AtomicBool = AtomicBool::new(false);
 
-/// From now on Ctrl-C and SIGTERM do not end the process in the middle of a file:
-/// who calls this hears them and ends in order.
+/// Records that the caller handles Ctrl-C and SIGTERM.
+///
+/// After this they do not end the process within a file; the caller ends it in order.
 #[cfg(target_os = "linux")]
 pub(crate) fn signals_are_heard() {
     IS_HEARD.store(true, Ordering::SeqCst);

@@ -127,7 +127,9 @@ fn keys() -> Vec<(String, Vec<String>)> {
     all
 }
 
-/// The sections of a heading, as in `[sender], [receiver]`; an empty one is the top of the plan.
+/// Returns the sections of a heading, as in `[sender], [receiver]`.
+///
+/// An empty one is the top of the plan.
 pub(crate) fn sections(heading: &str) -> Vec<&str> {
     if !heading.contains('[') {
         return vec![""];

@@ -92,8 +92,9 @@ pub(crate) fn one(name: &str) -> Option<String> {
     Some(heading + &grid(&[Align::Left; 3], &cells))
 }
 
-/// What `profile` sets otherwise than the profile it is called after, as a
-/// plan writes it.
+/// Returns the settings of `profile` that differ from the profile of its name.
+///
+/// They have the form of a plan.
 pub(crate) fn changes(profile: &Profile) -> Vec<String> {
     let named = Profile::find(profile.name).unwrap_or_default();
     let changed = SETTINGS.iter().filter_map(|setting| {

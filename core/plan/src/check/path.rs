@@ -151,7 +151,7 @@ fn shorthand(plan: &Reader, reader: &Reader) -> (Vec<Hop>, Vec<Hop>) {
     there.config.one_way_delay = rtt.saturating_sub(rtt / 2);
     let back = Hop {
         config: HopConfig {
-            name: "way-back".to_owned(),
+            name: "reverse".to_owned(),
             rate: there.config.rate,
             link_overhead: there.config.link_overhead,
             one_way_delay: rtt / 2,

@@ -21,13 +21,13 @@ const SCHEMA: &str = "gigatcp.check/1";
 /// Command-line arguments of `check`.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Read a plan and show what it would run",
+    about = "Validate a plan and show what it would run",
     long_about = "\
-Read a plan and show what it would run: its series and flows, and the path and hosts they use, \
-with the default of each key that the plan omits.
+Validate a plan and show what it would run: its series and flows, and the path and hosts they \
+use, with the default of each key that the plan omits.
 
-What is wrong is shown with its line and with what to type instead; the exit status is then 2. \
-With --json it is on stdout for editors and scripts, as `diagnostics` with line and column.",
+Errors are shown with their line and a correction; the exit status is then 2. With --json they \
+are on stdout for editors and scripts, as `diagnostics` with line and column.",
     after_help = "\
 Examples:
   gigatcp check my.toml

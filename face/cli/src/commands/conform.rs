@@ -26,22 +26,21 @@ use crate::output;
 #[command(
     about = "Run packet scripts against the engine or the kernel",
     long_about = "\
-Run packet scripts (the notation of packetdrill, see conformance/README.md) and say which the \
-stack meets: per directory how many passed, how many failed and in what respect, and how many need \
-something the stack has not. What a failed script expected, what came instead and the last events \
-before it stand on stderr.
+Run packet scripts in packetdrill's notation (see conformance/README.md). The result has per \
+directory how many passed, failed (and in what respect) or are unsupported by the stack. For \
+each failed script stderr has what was expected, what occurred and the last events before it.
 
-Scripts run in virtual time and exactly. Scripts that were written for real clocks, or against \
-another stack, may ask for leniency: `time` grants each script its own --tolerance_usecs (4 ms if \
-it has none), `push` ignores PSH, `layout` ignores order and padding of TCP options.
+Scripts run in virtual time and are compared exactly. --lenient is for scripts that were written \
+for real clocks or for another stack: `time` grants each script its own --tolerance_usecs (4 ms \
+if it has none), `push` ignores PSH, `layout` ignores order and padding of TCP options.
 
-With `--stack kernel` the TCP of this machine's kernel is asked, in real time: each script in a \
-network namespace of its own that nothing else is connected to, many side by side, without root \
-where user namespaces are allowed. Where a script fails it is tried again, alone. Differences that \
-conformance/differences.toml lists are counted apart.
+`--stack kernel` runs the scripts against this machine's kernel in real time: each in its own \
+isolated network namespace, many at the same time, without root if user namespaces are allowed. \
+A failed script is repeated alone. Differences that conformance/differences.toml lists are \
+counted separately.
 
-Exit status: 0 nothing failed, though a script may need what the stack lacks, which is said and no \
-failure; 1 a script failed or cannot be read; 2 wrong usage.",
+Exit status: 0 no script failed (unsupported ones are reported and do not count as failed); 1 a \
+script failed or cannot be read; 2 invalid usage.",
     after_help = "\
 Examples:
   gigatcp conform conformance/script               all scripts of this checkout
@@ -57,15 +56,15 @@ pub(crate) struct Arguments {
     #[arg(value_name = "DIR|FILE.pkt", required = true)]
     paths: Vec<PathBuf>,
 
-    /// What to run them against
+    /// Stack to run the scripts against
     #[arg(long, value_enum, default_value = "engine")]
     stack: Which,
 
-    /// What not to be exact about
+    /// Differences to ignore
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT,...")]
     lenient: Vec<Lenient>,
 
-    /// Run over IPv6 what names no version
+    /// Run scripts that name no IP version over IPv6
     #[arg(long)]
     ipv6: bool,
 
@@ -73,7 +72,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "ipv6")]
     every_version: bool,
 
-    /// With the kernel: how many scripts run side by side
+    /// With the kernel: number of scripts at the same time
     #[arg(long, value_name = "N", default_value = "16")]
     jobs: NonZeroUsize,
 
@@ -98,7 +97,7 @@ enum Which {
 /// Aspects in which a deviation from the script is accepted.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Lenient {
-    /// Times, as far as the script's --tolerance_usecs or 4 ms
+    /// Times within the script's --tolerance_usecs, or 4 ms
     Time,
     /// PSH
     Push,

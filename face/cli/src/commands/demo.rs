@@ -36,9 +36,9 @@ const SECONDS: &str = "6";
 /// Command-line arguments of `demo`.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Show a slow transfer, its diagnosis and its cure, in 20 seconds",
+    about = "Show a slow transfer, its diagnosis and its fix in 20 seconds",
     long_about = "\
-Show a slow transfer, its diagnosis and its cure, in 20 seconds.
+Show a slow transfer, its diagnosis and its fix in 20 seconds.
 
 A path of 100 Mbit/s with an RTT of 40 ms is emulated between two network namespaces of this \
 machine. A receiver that requests a small buffer cannot use it; `gigatcp test` finds out why. \

@@ -21,14 +21,15 @@ use crate::output;
 #[command(
     about = "Compare two stored results",
     long_about = "\
-Compare two stored results: files of `gigatcp test --save`, or directories of `gigatcp run`. Flows \
-are matched by series, repeat and name. One run each says nothing about chance: for a difference \
-with its probability use `gigatcp test --compare`, or runs with --repeat.
+Compare two stored results: files of `gigatcp test --save`, or directories of `gigatcp run`. \
+Flows are matched by series, repeat and name. Single runs do not show whether a difference is \
+significant: for its probability use `gigatcp test --compare`, or runs with --repeat.
 
-With --variance: from where the differences between stored tests of the same settings come. The \
-variance of the rate is split into parts: within a connection (from interval to interval), between \
-connections of one command (`gigatcp test --repeat 10 --save DIR`), between such batches, and \
-between boots of the hosts; each with its 95 % interval. All runs below the directories count.",
+--variance shows the sources of differences between stored tests of the same settings. The \
+variance of the rate is split into parts: within a connection (from interval to interval), \
+between connections of one command (`gigatcp test --repeat 10 --save DIR`), between such \
+batches, and between boots of the hosts; each with its 95 % interval. All runs below the \
+directories count.",
     after_help = "\
 Examples:
   gigatcp diff before.json after.json            two tests

@@ -31,18 +31,19 @@ use crate::{output, values};
 /// Command-line arguments of `doctor`.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Find settings of this host that limit TCP over a path, and how to change them",
+    about = "Find settings of this host that limit TCP over a path, and their fixes",
     long_about = "\
-Find settings of this host that limit TCP over a path, and how to change them.
+Find settings of this host that limit TCP over a path, and their fixes.
 
-Reads sysctls, route metrics, queueing disciplines, the network card, interrupts, CPUs and limits \
-of the control group, and calculates what each allows on the path. Nothing is changed, and nothing \
-is sent but the lookup of HOST. Each finding has its ceiling, the setting that overrides another, the command that \
-changes it and the one that restores it. `gigatcp explain ID` describes a rule.
+Reads sysctls, route metrics, queueing disciplines, the network card, interrupts, CPUs and \
+limits of the control group, and calculates what each allows on the path. Nothing is changed, \
+and nothing is sent except the lookup of HOST. Each finding has its ceiling, the setting that \
+overrides another, the command that changes it and the one that restores it. `gigatcp explain \
+ID` describes a rule.
 
-With --verify a test with a server at HOST (`gigatcp server`, or a stock `iperf3 -s`) comes first: \
-the report has what it reached next to what each rule calculated. --apply then runs the commands \
-for what always limits, as far as each has one that undoes it, and tests again.
+With --verify a test with a server at HOST (`gigatcp server`, or a stock `iperf3 -s`) comes \
+first: the report has its rate next to the rate that each rule calculated. --apply then runs the \
+commands of findings that always limit and can be undone, and tests again.
 
 Exit status: 0 nothing found (with --apply: nothing left); 1 something found; 2 invalid usage or \
 facts, or no test.",
@@ -65,7 +66,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "HOST", conflicts_with = "facts")]
     host: Option<String>,
 
-    /// RTT of the path, as in 80ms [default: as the kernel remembers of HOST, else 80 ms]
+    /// RTT of the path, as in 80ms [default: from the kernel's metrics of HOST, else 80 ms]
     #[arg(long, value_name = "TIME", value_parser = values::time, allow_hyphen_values = true)]
     rtt: Option<Duration>,
 
@@ -90,7 +91,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with = "facts")]
     save: Option<PathBuf>,
 
-    /// Test with HOST first, and show what the test reached next to what was calculated
+    /// Test with HOST first, and show its rate next to the calculated ones
     #[arg(long, requires = "host", conflicts_with = "facts")]
     verify: bool,
 
@@ -103,7 +104,7 @@ pub(crate) struct Arguments {
         value_parser = clap::value_parser!(u32).range(2..=3600))]
     time: u32,
 
-    /// Store what the test reached
+    /// Store the result of the test
     #[arg(long, value_name = "FILE", requires = "verify")]
     save_test: Option<PathBuf>,
 
@@ -111,7 +112,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", requires = "verify")]
     against: Option<PathBuf>,
 
-    /// Run the commands for what always limits and can be undone, and test again; requires root
+    /// Run the commands of findings that always limit and can be undone, and test again; requires
+    /// root
     #[arg(long, requires = "verify")]
     apply: bool,
 

@@ -40,33 +40,32 @@ use crate::{complete, values};
 /// Command-line arguments of `emulate`.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Run any command behind an emulated path, in real time",
+    about = "Run a command over an emulated path in real time",
     override_usage = "gigatcp emulate [OPTIONS] [NAME|PLAN.toml] -- <CMD>...\n       \
                       gigatcp emulate set [OPTIONS] [KEY=VALUE]...",
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true,
     long_about = "\
-Run any command behind an emulated path, in real time.
+Run a command over an emulated path in real time.
 
-Two network namespaces are made, with the path between them. The command runs in one, what \
---server names in the other; nothing else is reachable from there (unless --uplink says so), and no other host can reach it. Both \
-find the addresses in $GIGATCP_CLIENT, $GIGATCP_SERVER, $GIGATCP_CLIENT_V6 and \
-$GIGATCP_SERVER_V6.
+Creates two network namespaces with the path between them. The command runs in one, the command \
+of --server in the other. Without --uplink they reach only each other. Both find the addresses \
+in $GIGATCP_CLIENT, $GIGATCP_SERVER, $GIGATCP_CLIENT_V6 and $GIGATCP_SERVER_V6.
 
-The path is that of a plan, or what the options say, the same in both directions and independent \
-of each other. Of a plan, path, links and MTUs are used: `forward` is from client to server. Hosts \
-and flows are the command's own business, which is the kernel's. Segmentation offloads stay on: \
-super-segments go through whole, and rate, queue, loss and reordering act on the packets inside. \
-A rate is that of a link with 38 bytes a packet more than IP has, as Ethernet, unless \
---link-overhead says otherwise.
+The path is defined by a plan or by options. Options apply to both directions, each independent \
+of the other. From a plan, path, links and MTUs are used; hosts and flows are not. `forward` is \
+from client to server. Segmentation offloads stay on: super-segments pass whole, and rate, \
+queue, loss and reordering apply to the packets in them. A rate includes 38 bytes of link \
+overhead per packet, as Ethernet has; --link-overhead changes that.
 
-What the server's command prints goes to stderr. Counters are shown on stderr while it runs, where that is a terminal, and at the end. When the \
-command ends everything ends, background processes included; so it is after an error, Ctrl-C or \
-`kill -9`; of a capture that was being written the latter leaves `.FILE.PID.part`, which the next \
-command that writes FILE removes. Root is not needed where user namespaces are allowed.
+Output of the server's command goes to stderr. Counters are shown on stderr at the end and, on a \
+terminal, during the run. When the command ends, all processes end, background processes \
+included, also after an error, Ctrl-C or `kill -9`. After `kill -9` a partial capture \
+`.FILE.PID.part` remains, which the next command that writes FILE removes. Root is not required \
+if user namespaces are allowed.
 
-Exit status: that of the command, 128 and the signal's number if one ended it; 127 where it cannot \
-be started; 2 wrong usage, plan or environment.",
+Exit status: that of the command; 128 plus the signal's number if a signal ended it; 127 if it \
+cannot be started; 2 invalid usage, plan or environment.",
     after_help = "\
 Examples:
   gigatcp emulate --rate '1 Gbit/s' --rtt '80 ms' --loss 1e-5 -- bash
@@ -93,7 +92,7 @@ pub(crate) struct Arguments {
         add = ArgValueCompleter::new(complete::changes))]
     overrides: Vec<String>,
 
-    /// The series of the plan whose path is meant [default: the first]
+    /// Series of the plan whose path is used [default: the first]
     #[arg(long, value_name = "NAME", requires = "plan", add = ArgValueCompleter::new(complete::series))]
     series: Option<String>,
 
@@ -104,7 +103,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = values::seed, allow_hyphen_values = true)]
     seed: Option<u64>,
 
-    /// Name by which `gigatcp emulate set` finds the path [default: the process's number]
+    /// Name by which `gigatcp emulate set` finds the path [default: the process ID]
     #[arg(long, value_name = "NAME", value_parser = name)]
     name: Option<String>,
 
@@ -112,27 +111,28 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "CMD")]
     server: Option<String>,
 
-    /// A setting of both namespaces, as in net.ipv4.tcp_ecn=1. They begin with this machine's
-    /// tcp_rmem, tcp_wmem and default congestion control, and for all else with the kernel's
-    /// defaults; what matters most is printed. May be repeated
+    /// Setting of both namespaces, as in net.ipv4.tcp_ecn=1. They start with this machine's
+    /// tcp_rmem, tcp_wmem and default congestion control, otherwise with the kernel's defaults; the
+    /// most important ones are printed. May be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     sysctl: Vec<String>,
 
-    /// Congestion control of connections between both ends, by their route: also one that a
-    /// namespace may not have as its default
+    /// Congestion control of the route between both ends; also one that a namespace may not have as
+    /// its default
     #[arg(long, value_name = "NAME")]
     control: Option<String>,
 
-    /// Let the commands reach the network of this machine over this interface, as behind a
-    /// router that translates addresses. Needs root, `ip`, and `nft` or `iptables`
+    /// Let the commands reach this machine's network over this interface, with address translation.
+    /// Requires root, `ip`, and `nft` or `iptables`
     #[arg(long, value_name = "IFACE")]
     uplink: Option<String>,
 
-    /// Let the kernels cut and sum all packets themselves, as without offloads
+    /// Disable segmentation and checksum offloads of both kernels
     #[arg(long)]
     no_offloads: bool,
 
-    /// Memory for packets of each direction; when it is full they wait in the device, which drops
+    /// Memory for packets of each direction; when it is full, packets wait in the device, which
+    /// drops
     #[arg(long, value_name = "SIZE", value_parser = values::amount, default_value = "2 GiB")]
     memory: Bytes,
 
@@ -164,11 +164,11 @@ pub(crate) struct Arguments {
     #[arg(long, hide = true, requires = "capture", conflicts_with = "snaplen")]
     whole: bool,
 
-    /// Write the counters to a file, as JSON, when all is over
+    /// Write the counters to a JSON file at the end
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 
-    /// What to run, and its arguments
+    /// Command and its arguments
     #[arg(value_name = "CMD", last = true)]
     command: Vec<OsString>,
 }
@@ -197,7 +197,7 @@ fn name(text: &str) -> Result<String, String> {
 #[command(group = clap::ArgGroup::new("bottleneck").multiple(true)
     .args(["rate", "reverse_rate", "rate_trace", "shaper", "packet_rate"]))]
 struct Link {
-    /// Rate of the path, as in 1G or '1 Gbit/s' [default: as fast as the machine]
+    /// Rate of the path, as in 1G or '1 Gbit/s' [default: unlimited]
     #[arg(long, value_parser = values::rate)]
     rate: Option<Rate>,
 
@@ -209,31 +209,31 @@ struct Link {
     #[arg(long, value_name = "P", value_parser = values::probability)]
     loss: Option<Probability>,
 
-    /// Rate from server to client, where it differs
+    /// Rate from server to client [default: --rate]
     #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "rate")]
     reverse_rate: Option<Rate>,
 
-    /// How the rate changes, as in '10 s: 1 Mbit/s, 20 s: 5 Mbit/s, every 40 s'
+    /// Schedule of the rate, as in '10 s: 1 Mbit/s, 20 s: 5 Mbit/s, every 40 s'
     #[arg(long, value_name = "CHANGES", requires = "rate")]
     rate_schedule: Option<String>,
 
-    /// A file of the moments at which packets may leave, in mahimahi's format, in place of a rate
+    /// File of transmission opportunities in mahimahi's format, instead of a rate
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "rate_schedule"])]
     rate_trace: Option<String>,
 
-    /// How the one-way delay changes, as in '15 s: 60 ms, 30 s: 35 ms'
+    /// Schedule of the one-way delay, as in '15 s: 60 ms, 30 s: 35 ms'
     #[arg(long, value_name = "CHANGES")]
     delay_schedule: Option<String>,
 
-    /// By how much delays vary, as in '2 ms' or '2 ms, normal, hold 10 ms, overtaking'
+    /// Delay variation, as in '2 ms' or '2 ms, normal, hold 10 ms, overtaking'
     #[arg(long, value_name = "TIME")]
     jitter: Option<String>,
 
-    /// Share of packets lost and how many in a row on average, as in '0.01:4'
+    /// Share of packets lost and mean length of a burst, as in '0.01:4'
     #[arg(long, value_name = "P:N")]
     loss_burst: Option<String>,
 
-    /// Probability that a packet is damaged: its checksum fails at the receiver
+    /// Probability that a packet is corrupted: its checksum fails at the receiver
     #[arg(long, value_name = "P", value_parser = values::probability)]
     corrupt: Option<Probability>,
 
@@ -241,7 +241,7 @@ struct Link {
     #[arg(long, value_name = "P", value_parser = values::probability, requires = "reorder_delay")]
     reorder: Option<Probability>,
 
-    /// By how much it comes late
+    /// Extra delay of a reordered packet
     #[arg(long, value_name = "TIME", value_parser = values::time, requires = "reorder")]
     reorder_delay: Option<Duration>,
 
@@ -253,20 +253,20 @@ struct Link {
     #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "policer_burst")]
     policer: Option<Rate>,
 
-    /// What may pass at once beyond that rate, as in '256 KiB'
+    /// Burst size of the policer, as in '256 KiB'
     #[arg(long, value_name = "SIZE", value_parser = values::amount, requires = "policer")]
     policer_burst: Option<Bytes>,
 
-    /// With two rates (RFC 2698): the one beyond which packets are dropped
+    /// Peak rate of a two-rate policer (RFC 2698); packets above it are dropped
     #[arg(long, value_name = "RATE", value_parser = values::rate,
         requires_all = ["policer", "policer_peak_burst"])]
     policer_peak: Option<Rate>,
 
-    /// What may pass at once beyond the peak rate
+    /// Burst size of the peak rate
     #[arg(long, value_name = "SIZE", value_parser = values::amount, requires = "policer_peak")]
     policer_peak_burst: Option<Bytes>,
 
-    /// What happens to packets between the two rates: pass, mark (ECN) or drop [default: pass]
+    /// Action on packets between the two rates: pass, mark (ECN) or drop [default: pass]
     #[arg(long, value_name = "ACTION", requires = "policer_peak")]
     policer_yellow: Option<String>,
 
@@ -274,73 +274,73 @@ struct Link {
     #[arg(long, value_name = "FILTER")]
     ack_filter: Option<String>,
 
-    /// What a middlebox clears or clamps on segments with SYN, as in 'mss 1400, no timestamps'
+    /// Changes of a middlebox to segments with SYN, as in 'mss 1400, no timestamps'
     #[arg(long, value_name = "CHANGES")]
     middlebox: Option<String>,
 
-    /// Rate of the tokens that packets wait for, as in '80 Mbit/s'
+    /// Token rate of a shaper, as in '80 Mbit/s'
     #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "shaper_burst")]
     shaper: Option<Rate>,
 
-    /// What may leave at once beyond that rate, as in '256 KiB'
+    /// Burst size of the shaper, as in '256 KiB'
     #[arg(long, value_name = "SIZE", value_parser = values::amount, requires = "shaper")]
     shaper_burst: Option<Bytes>,
 
-    /// Each queue: its room, as in '100 packets', '1 MB' or '0.5 BDP', its discipline, as in
-    /// fq_codel (see `gigatcp list queues`), or both and settings, as in 'codel, 1000 packets,
-    /// target 5 ms' [default: 1 BDP, at least 100 packets, first in, first out]
+    /// Queue limit, as in '100 packets', '1 MB' or '0.5 BDP', discipline, as in fq_codel (see
+    /// `gigatcp list queues`), or both with settings, as in 'codel, 1000 packets, target 5 ms'
+    /// [default: 1 BDP, at least 100 packets, FIFO]
     #[arg(long, value_name = "QUEUE", requires = "bottleneck", add = ArgValueCompleter::new(complete::queues))]
     queue: Option<String>,
 
-    /// Every N-th packet is damaged
+    /// Corrupt every N-th packet
     #[arg(long, value_name = "N")]
     corrupt_every: Option<u64>,
 
-    /// These packets are damaged, counted from 1 in order of arrival
+    /// Corrupt these packets, counted from 1 in order of arrival
     #[arg(long, value_name = "LIST", value_parser = values::numbers)]
     corrupt_packets: Option<String>,
 
-    /// Share of packets damaged and how many in a row on average, as in '0.001:4'
+    /// Share of packets corrupted and mean length of a burst, as in '0.001:4'
     #[arg(long, value_name = "P:N")]
     corrupt_burst: Option<String>,
 
-    /// Most packets served per second, whatever their size, as in '130600 packet/s'
+    /// Maximum packets served per second, as in '130600 packet/s'
     #[arg(long, value_name = "RATE")]
     packet_rate: Option<String>,
 
-    /// Most packets inside, with those in propagation, as the `limit` of netem
+    /// Maximum packets in the hop, propagating ones included, as netem's `limit`
     #[arg(long, value_name = "N")]
     hold_limit: Option<u64>,
 
-    /// Every N-th packet is lost
+    /// Drop every N-th packet
     #[arg(long, value_name = "N")]
     lose_every: Option<u64>,
 
-    /// These packets are lost, counted from 1 in order of arrival, as in '1000, 1001'
+    /// Drop these packets, counted from 1 in order of arrival, as in '1000, 1001'
     #[arg(long, value_name = "LIST", value_parser = values::numbers)]
     lose_packets: Option<String>,
 
-    /// Chances of a Gilbert-Elliott chain, as netem's gemodel has them: '0.001 0.1 1 0'
+    /// Probabilities of a Gilbert-Elliott chain, as in netem's gemodel: '0.001 0.1 1 0'
     #[arg(long, value_name = "P R H K")]
     loss_gemodel: Option<String>,
 
-    /// Start of the time in which packets are lost
+    /// Start of the interval with loss
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     loss_from: Option<Duration>,
 
-    /// End of that time
+    /// End of the interval with loss
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     loss_until: Option<Duration>,
 
-    /// Most packets served together, as Wi-Fi does
+    /// Maximum packets per aggregate, as in Wi-Fi
     #[arg(long, value_name = "N", requires = "aggregate_overhead")]
     aggregate: Option<u64>,
 
-    /// Time of each group in addition to its packets
+    /// Overhead time of each aggregate
     #[arg(long, value_name = "TIME", value_parser = values::time, requires = "aggregate")]
     aggregate_overhead: Option<Duration>,
 
-    /// Backlog beyond which packets that speak ECN are marked, as in '65 packets' or '1 ms'
+    /// Backlog above which ECN-capable packets are marked, as in '65 packets' or '1 ms'
     #[arg(long, value_name = "BACKLOG")]
     mark_above: Option<String>,
 
@@ -352,11 +352,11 @@ struct Link {
     #[arg(long)]
     ecn_bleach: bool,
 
-    /// Largest packet that the link takes; larger ones are dropped
+    /// MTU of the link; larger packets are dropped
     #[arg(long, value_name = "BYTES", value_parser = values::octets)]
     link_mtu: Option<Bytes>,
 
-    /// Do not tell the sender of a larger one
+    /// Send no ICMP message about packets that are too large
     #[arg(long, requires = "link_mtu")]
     no_icmp: bool,
 
@@ -364,11 +364,11 @@ struct Link {
     #[arg(long, requires = "link_mtu")]
     fragment: bool,
 
-    /// Largest packet of both ends [default: 1500]
+    /// MTU of both ends [default: 1500]
     #[arg(long, value_name = "BYTES", value_parser = values::octets)]
     mtu: Option<Bytes>,
 
-    /// Bytes that the link adds to each packet while it is served [default: 38]
+    /// Link overhead per packet, in bytes [default: 38]
     #[arg(long, value_name = "BYTES", value_parser = values::octets, requires = "rate")]
     link_overhead: Option<Bytes>,
 }

@@ -27,19 +27,19 @@ use crate::{nearest, output};
 /// Command-line arguments of `flows`.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Show the TCP connections of captures, and what each did",
+    about = "List the TCP connections in captures",
     long_about = "\
 Show the TCP connections of captures: bytes, retransmissions by kind, reordering, RTTs, windows, \
 resets, and what the capture lacks.
 
 Captures are pcap, pcapng, snoop or printed packets (tcpdump's text, also in the middle of \
-prose), plain, gzip or zstd; - is standard input. Several files are read one after the \
-other. What is odd about a file is reported on stderr with its offset, and the rest is read. \
-Packets inside VXLAN, Geneve, GTP-U, GRE, ERSPAN, MPLS, PPPoE, VLAN tags and unencrypted \
-802.11 are read; packets without a TCP segment are counted by what they are.
+prose), plain, gzip or zstd; - is standard input. Several files are read one after the other. \
+Anomalies of a file are reported on stderr with their offset; the rest is read. Packets inside \
+VXLAN, Geneve, GTP-U, GRE, ERSPAN, MPLS, PPPoE, VLAN tags and unencrypted 802.11 are read; \
+packets without a TCP segment are counted by what they are.
 
-A line has: the unique bytes of each side; the retransmissions of each side, in wire segments; the \
-reordered packets; the minimum RTT; how the connection ended.",
+A line has: the unique bytes of each side; the retransmissions of each side, in wire segments; \
+the reordered packets; the minimum RTT; how the connection ended.",
     after_help = "\
 Examples:
   gigatcp flows trace.pcapng                     a line for each connection
@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
     #[arg(long, short, conflicts_with_all = ["json", "long", "flags", "clocks"])]
     verbose: bool,
 
-    /// Everything that is known of each connection, one fact a line
+    /// Show all facts of each connection, one per line
     #[arg(long, conflicts_with = "json")]
     long: bool,
 
@@ -67,8 +67,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// The analysis flags that another tool gives each packet, and the correct ones where they are
-    /// wrong
+    /// Show the analysis flags that another tool gives each packet, with corrections
     #[arg(long, value_name = "TOOL", conflicts_with_all = ["long", "graph", "xplot", "csv"])]
     flags: Option<Tool>,
 

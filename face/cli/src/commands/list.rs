@@ -46,7 +46,7 @@ Examples:
   gigatcp list --json | jq -r '.experiments[].name'"
 )]
 pub(crate) struct Arguments {
-    /// What to list
+    /// Kind of entries to list
     #[arg(value_enum, default_value = "experiments")]
     what: What,
 

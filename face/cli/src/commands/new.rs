@@ -15,12 +15,12 @@ use crate::{complete, output, plan_file};
 /// Command-line arguments of `new`.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Copy an experiment, to start a plan from",
+    about = "Copy an experiment as the start of a plan",
     long_about = "\
-Copy an experiment, to start a plan from: its plan.toml, its README.md, the numbers that were \
-published, and files that the plan names.
+Copy an experiment as the start of your own plan: its plan.toml, its README.md, the published \
+numbers, and files that the plan names.
 
-Files that exist are never overwritten.",
+Existing files are never overwritten.",
     after_help = "\
 Examples:
   gigatcp new single-flow                 into ./single-flow

@@ -11,9 +11,10 @@ use signal_hook::consts::SIGINT;
 
 use crate::failure::Failure;
 
-/// Who is not root begins again in a user namespace; the exit status of the
-/// second process. Ctrl-C is for that process, and this one waits for it. To be
-/// called first of all, or everything would be said by two processes.
+/// Restarts an unprivileged process in a user namespace; returns the new one's exit status.
+///
+/// Ctrl-C is for the new process, and this one waits for it. To be called first, otherwise both
+/// processes print.
 pub(crate) fn restart_in_user_namespace() -> Result<Option<u8>, Failure> {
     if process::is_root() {
         return Ok(None);

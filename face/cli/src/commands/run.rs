@@ -31,34 +31,34 @@ use crate::{complete, nearest, output, values};
 /// Command-line arguments of `run`.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Run an experiment or a plan, and show and store what came out",
+    about = "Run an experiment or plan and store the results",
     long_about = "\
-Run an experiment or a plan, and show and store what came out.
+Run an experiment or plan and store the results.
 
-A line for each series: its throughput, next to what was published where the experiment repeats \
-something published, and what limited the sender, as shares of the time. Of repeats: median, min \
-and max. One connection is shown with its intervals.
+The output has a line for each series: its throughput, the published one if there is one, and \
+what limited the sender, in shares of the time. With repeats it has median, min and max. A single \
+connection is shown with its intervals.
 
-With --verbose each series has its intervals, what every path element carried and dropped, and \
-the CPUs of the hosts; of more than 12 series the table is shown, of more than 30 intervals their \
-sums. --all shows everything.
+--verbose adds the intervals of each series, the packets that each path element carried and \
+dropped, and the CPUs of the hosts. With more than 12 series only the table is shown, with more \
+than 30 intervals their sums. --all shows everything.
 
-Where loss is random and a flow saw fewer than 20 loss events, one seed says little: the series is \
-run with up to 10 further seeds, for 60 s at most, and the table has median, lowest, highest and \
-the value of theory where an equation holds. --seed or --repeat runs what they say and no more; \
---capture and --on live never repeat.
+With random loss and fewer than 20 loss events in a flow, one seed is not representative. The \
+series is then run with up to 10 more seeds, for at most 60 s. The table has median, min, max, \
+and the value of theory if an equation applies. --seed, --repeat, --capture and --on live \
+prevent these runs.
 
-With `--on live` the same plan runs in real time: the engine at both ends of the emulated path, or \
-the kernel where the plan says sender.stack is kernel, with the same tables. What a plan says and \
-real time does not do (costs of processors, network cards) is named in the report. Root is not \
-needed where user namespaces are allowed.
+`--on live` runs the same plan in real time over an emulated path, with the same tables. Each \
+end runs the engine, or the kernel if the plan sets its stack to kernel. The report names \
+settings of the plan that do not apply in real time (CPU costs, network cards). Root is not \
+required if user namespaces are allowed.
 
-Everything is stored in DIR/<name>-<hash>/: run.json, the complete record, and report.html, one \
-page with tables and graphs that needs no network. The hash stands for plan, overrides, series, \
-seed and repeats: the same run repeated replaces its directory; a different run gets a different one.
+Results are stored in DIR/<name>-<hash>/: run.json, the complete record, and report.html, a page \
+with tables and graphs that works offline. The hash covers plan, overrides, series, seed and \
+repeats: repeating a run replaces its directory, another run has another directory.
 
-Ctrl-C ends the run and stores what there is, marked partial, in <name>-<hash>-partial; a second \
-Ctrl-C leaves nothing behind.",
+Ctrl-C ends the run and stores the results so far, marked partial, in <name>-<hash>-partial; a \
+second Ctrl-C stores nothing.",
     after_help = "\
 Examples:
   gigatcp run fink-slow-start
@@ -88,38 +88,38 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = values::seed, allow_hyphen_values = true)]
     seed: Option<u64>,
 
-    /// Runs per series, instead of the plan's; they have the seeds N, N+1, …
+    /// Runs per series, instead of the plan's, with the seeds N, N+1, …
     #[arg(long, value_name = "N", value_parser = values::repeat, allow_hyphen_values = true)]
     repeat: Option<u32>,
 
-    /// What to run it on. Live, series run one after the other, in two network namespaces with an
-    /// emulated path between them
+    /// Backend. Live series run one after the other, in two network namespaces with an emulated
+    /// path between them
     #[arg(long, value_name = "BACKEND", value_enum, default_value = "virtual")]
     on: On,
 
-    /// Also write the packets at the sender's interface, one pcapng file per series, and analyze
-    /// them as `gigatcp why` does; live, the first 128 bytes of each
+    /// Also capture the packets at the sender's interface, one pcapng file per series, and diagnose
+    /// them as `gigatcp why` does. Live captures have the first 128 bytes of each packet
     #[arg(long)]
     capture: bool,
 
-    /// Also say what the packets at each sender's interface show of it, as `gigatcp why` does, without
-    /// writing a capture
+    /// Also diagnose each connection from the packets at its sender's interface, as `gigatcp why`
+    /// does, without storing a capture
     #[arg(long)]
     why: bool,
 
-    /// Show each series with its intervals, path and hosts, not only what it reached
+    /// Show the intervals, path and hosts of each series
     #[arg(long, short, conflicts_with = "json")]
     verbose: bool,
 
-    /// Show every series, interval and row, however many there are
+    /// Show every series, interval and row
     #[arg(long, conflicts_with = "json")]
     all: bool,
 
-    /// Form of the output
+    /// Output format
     #[arg(long, value_enum, default_value = "native", conflicts_with_all = ["json", "verbose", "all"])]
     format: Format,
 
-    /// Print run.json instead of tables, and nothing else, on stdout
+    /// Print run.json instead of tables
     #[arg(long)]
     json: bool,
 
@@ -127,8 +127,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR", default_value_os_t = crate::config::out())]
     out: PathBuf,
 
-    /// Worlds run at the same time [default: one per processor core]. The result does not depend
-    /// on it
+    /// Number of simulations at the same time [default: one per CPU]. The result does not depend on
+    /// it
     #[arg(long, value_name = "N", value_parser = values::jobs, allow_hyphen_values = true)]
     jobs: Option<usize>,
 }
@@ -160,7 +160,7 @@ impl Arguments {
     }
 }
 
-/// Form of the output.
+/// Output format.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Format {
     /// The answer, and a table of what each flow reached
@@ -169,12 +169,12 @@ enum Format {
     Nuttcp,
 }
 
-/// What a plan runs on.
+/// Backend of a run.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum On {
-    /// Virtual time: a simulated world, the same on any machine
+    /// Virtual time: a simulation, with the same results on any machine
     Virtual,
-    /// Real time: this machine's clock, engines or this machine's kernel at both ends
+    /// Real time: engines or this machine's kernel at both ends of an emulated path
     Live,
 }
 

@@ -43,8 +43,8 @@ const OTHER_DESCRIPTORS: u64 = 1200;
     about = "Serve throughput tests: gigatcp, stock iperf3 and nuttcp clients",
     long_about = "\
 Serve throughput tests of `gigatcp test`, of stock iperf3 clients (3.1 and later) and of stock \
-nuttcp clients, TCP and UDP, many at the same time. A client above the limits waits for its turn; above the queue it is told \
-that the server is busy. A client that says nothing is dropped after 10 s.
+nuttcp clients, TCP and UDP, many at the same time. A client above the limits is queued; if the \
+queue is full, it is refused as busy. A silent client is dropped after 10 s.
 
 One line on stdout for each test. Ctrl-C ends all tests: their clients keep what they measured.",
     after_help = "\
@@ -80,7 +80,7 @@ pub(crate) struct Arguments {
     #[arg(short = '1', long)]
     one_off: bool,
 
-    /// Go on in the background, detached from the terminal; its number is printed
+    /// Run in the background, detached from the terminal; the process ID is printed
     #[arg(short = 'D', long)]
     daemon: bool,
 
@@ -88,21 +88,21 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", requires = "daemon")]
     logfile: Option<PathBuf>,
 
-    /// User, and group if it is another than the user's, to go on as once the ports are open;
-    /// all privileges are given up
+    /// User, and group if it is not the user's, to switch to after the ports are open; drops all
+    /// privileges
     #[cfg(target_os = "linux")]
     #[arg(long, value_name = "NAME|UID[:GID]", value_parser = Identity::parse)]
     user: Option<Identity>,
 
-    /// Tests at the same time
+    /// Maximum number of simultaneous tests
     #[arg(long, value_name = "N", default_value_t = 16)]
     max_tests: usize,
 
-    /// Clients that wait for their turn; 0: the others are refused
+    /// Maximum number of queued clients; 0: they are refused
     #[arg(long, value_name = "N", default_value_t = 16)]
     queue: usize,
 
-    /// Tests and waiting clients of one address
+    /// Maximum number of tests and queued clients of one address
     #[arg(long, value_name = "N", default_value_t = 8)]
     per_address: usize,
 
@@ -110,7 +110,7 @@ pub(crate) struct Arguments {
     #[arg(long, visible_alias = "server-bitrate-limit", value_name = "RATE", value_parser = values::rate)]
     total_rate: Option<Rate>,
 
-    /// Longest test, in seconds
+    /// Maximum duration of a test, in seconds
     #[arg(
         long,
         visible_alias = "server-max-duration",
@@ -119,7 +119,7 @@ pub(crate) struct Arguments {
     )]
     max_duration: u32,
 
-    /// Network that may test, in CIDR notation; may be repeated [default: all]
+    /// Network whose clients are served, in CIDR notation; may be repeated [default: all]
     #[arg(long, value_name = "NETWORK", value_parser = Network::parse)]
     allow: Vec<Network>,
 
@@ -131,7 +131,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", requires = "rsa_private_key_path")]
     authorized_users_path: Option<PathBuf>,
 
-    /// Largest difference between a client's clock and this one, in seconds
+    /// Maximum difference between a client's clock and this one, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = auth::TIME_SKEW)]
     time_skew_threshold: u64,
 

@@ -24,18 +24,18 @@ use crate::{nearest, output};
 Show a stored sweep: tables by any axis, effects, plots.
 
 SWEEP is the directory of a plan's sweeps, as in runs/my-sweep, of which the newest question is \
-shown, or the directory of one question in it. Values of axes that are not in the table are pooled. \
-Nothing is run but the cell that `--cell` names.
+shown, or the directory of one question in it. Values of axes that are not in the table are \
+pooled. Only `--cell` runs anything.
 
-Behind the table stands what share of the variance of all values each axis explains, each pair of \
-axes together, and repetitions; with the probability of a share this large by chance, and for axes \
-of two levels the effect with its 95 % confidence interval.
+Below the table are the shares of the variance that each axis, each pair of axes and repetitions \
+explain, each with the probability of a share this large by chance. For axes of two levels the \
+effect has its 95 % confidence interval.
 
---cell N runs cell N from the plan and seed that the sweep stored, as `gigatcp run` does, and makes its \
-page in runs/. The page of `--plot` shows the number of each cell.
+--cell N runs cell N from the plan and seed that the sweep stored, as `gigatcp run` does, and \
+makes its page in runs/. The page of `--plot` shows the number of each cell.
 
-Plots are SVG without style sheets around them. `rsvg-convert --zoom 3 lines.svg > lines.png` makes a PNG for a \
-paper, `rsvg-convert -f pdf` a PDF.",
+Plots are SVG without style sheets around them. `rsvg-convert --zoom 3 lines.svg > lines.png` \
+makes a PNG for a paper, `rsvg-convert -f pdf` a PDF.",
     after_help = "\
 Examples:
   gigatcp show runs/my-sweep
@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "SWEEP")]
     sweep: PathBuf,
 
-    /// The column to show, instead of the sweep's
+    /// Metric to show, instead of the sweep's
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
 
@@ -75,7 +75,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     svg: Option<PathBuf>,
 
-    /// Run this cell alone and make its page
+    /// Run only this cell and write its page
     #[arg(long, value_name = "N")]
     cell: Option<u64>,
 
@@ -87,7 +87,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     all: bool,
 
-    /// Print the values as JSON instead of tables; of a cell its run.json
+    /// Print the values as JSON instead of tables; with --cell, its run.json
     #[arg(long)]
     json: bool,
 }

@@ -32,26 +32,27 @@ const MOST_SHOWN: u64 = 100_000;
 /// Command-line arguments of `sweep`.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Run a plan over axes, on all cores, and show what each axis does",
+    about = "Run a plan over axes on all cores and show the effect of each axis",
     long_about = "\
-Run a plan over axes, on all cores, and show what each axis does.
+Run a plan over axes on all cores and show the effect of each axis.
 
 An axis is KEY=LEVELS: a list (10ms,20ms), a range (`10 ms..160 ms log 5`, `0..1 linear 11`, \
 `1..9 step 2`), values in quotes where they hold commas, `name: value` for a level with a name. \
 KEY+KEY=LEVELS varies keys together, with one value for all or one for each in parentheses. A \
 level that names another key or `bdp` is computed for each cell: flow.window=0.5*bdp,2*bdp. \
-`KEY=LEVELS when KEY=VALUE` varies only where that holds. Axes, designs and the rest can stand in \
-the plan under [sweep] (keys: `gigatcp list keys`). A plan with several series is swept over them.
+`KEY=LEVELS when KEY=VALUE` varies only where that holds. Axes, designs and the rest can stand \
+in the plan under [sweep] (keys: `gigatcp list keys`). A plan with several series is swept over \
+them.
 
-Repetition k has the same seed in every cell, so that cells meet the same losses and arrivals, and \
-differences are compared pair by pair. Every cell is the run that `gigatcp run` with the same --set \
-and --seed is, to the bit.
+Repetition k has the same seed in every cell, so that cells meet the same losses and arrivals, \
+and differences are compared pair by pair. Every cell equals `gigatcp run` with the same --set \
+and --seed, bit for bit.
 
-Results are in DIR/<name>-sweep: rows of all cells, which only grow, and for each question its \
-tables (compressed CSV; Parquet where the program was built with `--features parquet`) and its \
-page. A cell is filed under its plan, seed and program version: the same question again runs \
-nothing, other levels run what is new, and Ctrl-C, a crash or a power cut loses the running cells \
-only. A cell that cannot run is a row that says why.",
+Results are in DIR/<name>-sweep: append-only rows of all cells, and for each question its tables \
+(compressed CSV; Parquet where the program was built with `--features parquet`) and its page. \
+Cells are stored by plan, seed and program version: repeating a question runs nothing, new \
+levels run only new cells, and Ctrl-C, a crash or a power cut loses only the running cells. A \
+cell that cannot run is a row with the reason.",
     after_help = "\
 Examples:
   gigatcp sweep my.toml --over path.rtt=10ms,20ms,40ms --over flow.congestion_control=cubic,bbr3,reno --repeat 20 --plot
@@ -72,16 +73,16 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEY=LEVELS")]
     over: Vec<String>,
 
-    /// Combinations that are left out: KEY=VALUE (also != < <= > >=), with ` and ` between. May be
+    /// Combinations to exclude: KEY=VALUE (also != < <= > >=), with ` and ` between. May be
     /// repeated
     #[arg(long, value_name = "CONDITION")]
     exclude: Vec<String>,
 
-    /// Leave switches out one at a time: KEY for one that is true, or KEY=VALUE
+    /// Disable switches one at a time: KEY for one that is true, or KEY=VALUE
     #[arg(long, value_name = "KEY,KEY", value_delimiter = ',')]
     ablate: Vec<String>,
 
-    /// Which combinations run: factorial, two-level, `fractional RESOLUTION`, `fractional D=ABC`,
+    /// Combinations to run: factorial, two-level, `fractional RESOLUTION`, `fractional D=ABC`,
     /// `latin-hypercube N`, `sobol N` [default: factorial]
     #[arg(long, value_name = "DESIGN")]
     design: Option<String>,
@@ -108,11 +109,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "METRIC=SHARE")]
     until: Option<String>,
 
-    /// Repetitions of a cell at most [default: 200]
+    /// Maximum repetitions of a cell [default: 200]
     #[arg(long, value_name = "N", value_parser = values::repeat, requires = "until")]
     most: Option<u32>,
 
-    /// The column that tables and plots are about [default: goodput_bps]
+    /// Metric of tables and plots [default: goodput_bps]
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
 
@@ -128,7 +129,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = values::seed, allow_hyphen_values = true)]
     seed: Option<u64>,
 
-    /// Also keep intervals or samples of each flow, as tables of their own
+    /// Also store intervals or samples of each flow, as separate tables
     #[arg(long, value_name = "TABLE", value_delimiter = ',', value_parser = ["intervals", "samples"])]
     keep: Vec<String>,
 
@@ -136,7 +137,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     plot: bool,
 
-    /// Only say which cells there are
+    /// List the cells and run nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -144,11 +145,12 @@ pub(crate) struct Arguments {
     #[arg(long)]
     all: bool,
 
-    /// Where the directory with the results is made
+    /// Directory in which the result directory is created
     #[arg(long, value_name = "DIR", default_value_os_t = crate::config::out())]
     out: PathBuf,
 
-    /// Worlds at the same time [default: one per processor core]. The result does not depend on it
+    /// Number of simulations at the same time [default: one per CPU]. The result does not depend on
+    /// it
     #[arg(long, value_name = "N", value_parser = values::jobs, allow_hyphen_values = true)]
     jobs: Option<usize>,
 }
@@ -286,7 +288,7 @@ fn refused(refused: QuestionError) -> Failure {
     Failure::Plan(Box::new(refused.diagnostics("sweep")))
 }
 
-/// What is said about a sweep that cannot be opened.
+/// Returns the message about a sweep that cannot be opened.
 pub(crate) fn unreadable(error: StoredQuestionError) -> Failure {
     match error {
         StoredQuestionError::Plan(findings) => Failure::Plan(findings),

@@ -57,15 +57,15 @@ use crate::output;
 /// Output format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// The answer, what limited it, and what to change
+    /// Rate, what limited it, and the fix
     Native,
-    /// What iperf3 prints
+    /// iperf3's text
     Iperf3,
-    /// What nuttcp prints
+    /// nuttcp's text
     Nuttcp,
     /// Everything, as one JSON value
     Json,
-    /// A JSON value for each interval and for the end, each on a line
+    /// One JSON value per line: each interval, then the end
     JsonLines,
     /// A line for each stream and interval
     Csv,
@@ -85,9 +85,9 @@ pub(crate) enum Protocol {
 /// Use of the kernel's UDP segmentation and aggregation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum Gsro {
-    /// Where the kernel does it
+    /// If the kernel supports it
     Auto,
-    /// The same, and say where it does not
+    /// If the kernel supports it; report a refusal
     On,
     /// Never, at both ends
     Off,
@@ -105,31 +105,31 @@ pub(crate) enum StackChoice {
 /// Command-line arguments of `test`.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Measure the throughput to a host, and say what limited it",
+    about = "Measure the throughput to a host and what limited it",
     disable_version_flag = true,
     long_about = "\
-Measure the throughput to a host, and say what limited it. The host runs `gigatcp server` or a \
-stock `iperf3 -s` (3.1 and later). Options have iperf3's names and defaults: TCP, one stream, \
-10 s, from here to there.
+Measure the throughput to a host and what limited it. The host runs `gigatcp server` or a stock \
+`iperf3 -s` (3.1 and later). Options have iperf3's names and defaults: TCP, one stream, 10 s, \
+from this host to the other.
 
-With --protocol nuttcp the host runs `gigatcp server` or a stock `nuttcp -S`. Of a stock server \
-only its lines are known.
+With --protocol nuttcp the host runs `gigatcp server` or a stock `nuttcp -S`. A stock server \
+reports only its output lines.
 
-The rate is what the receiving application got, in bits of payload. Socket options are read back: \
-one that is not as requested is named with what overrode it.
+The rate is the goodput of the receiving application. Socket options are read back; an option \
+that was overridden is named with the cause.
 
 With -J the output is iperf3's JSON, with --format iperf3 its text.
 
 With --stack engine the streams of TCP are those of gigatcp's own engine, on a TUN device with \
-an address of 10.85.0.0/16, which is removed at the end. This needs CAP_NET_ADMIN (`sudo`, or once \
-`sudo setcap cap_net_admin+ep $(command -v gigatcp)`). A server on this host is reached at once. \
-For another one this host has to forward, and to put its own address in place of the engine's:
+an address of 10.85.0.0/16, which is removed at the end. This needs CAP_NET_ADMIN (`sudo`, or \
+once `sudo setcap cap_net_admin+ep $(command -v gigatcp)`). A server on this host is reachable \
+directly. For another host this host has to forward and to translate the engine's address:
 
   sudo sysctl -w net.ipv4.ip_forward=1
   sudo iptables -t nat -A POSTROUTING -s 10.85.0.0/16 -j MASQUERADE
 
-(Without the second command the server needs a route to 10.85.0.0/16 over this host.) The control \
-connection is the kernel's.",
+(Without the second command the server needs a route to 10.85.0.0/16 over this host.) The \
+control connection is the kernel's.",
     after_help = "\
 Examples:
   gigatcp test dtn2.example                      10 s of TCP to a server
@@ -184,7 +184,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'b', long, visible_alias = "bandwidth", value_name = "RATE", value_parser = request::bitrate)]
     bitrate: Option<request::Bitrate>,
 
-    /// Rate that the kernel's pacing keeps each stream to
+    /// Pacing rate of each stream, kept by the kernel
     #[arg(long, value_name = "RATE", value_parser = request::rate)]
     fq_rate: Option<Rate>,
 
@@ -192,11 +192,11 @@ pub(crate) struct Arguments {
     #[arg(short, long)]
     udp: bool,
 
-    /// From the server to here
+    /// Transfer from the server to this host
     #[arg(short = 'R', long, conflicts_with = "bidir")]
     reverse: bool,
 
-    /// In both directions, on connections of their own
+    /// Transfer in both directions, on separate connections
     #[arg(long)]
     bidir: bool,
 
@@ -204,11 +204,11 @@ pub(crate) struct Arguments {
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
     parallel: u32,
 
-    /// Bytes of a block: of each write, or of a datagram
+    /// Block size: bytes of each write or datagram
     #[arg(short, long, value_name = "SIZE", value_parser = request::amount)]
     length: Option<Bytes>,
 
-    /// Socket buffers of both ends, which stops their autotuning
+    /// Socket buffers of both ends; disables their autotuning
     #[arg(short, long, value_name = "SIZE", value_parser = request::amount)]
     window: Option<Bytes>,
 
@@ -244,7 +244,7 @@ pub(crate) struct Arguments {
     #[arg(short = 'Z', long)]
     zerocopy: bool,
 
-    /// Processor that the streams of this end run on, and of the server's, as in 2 or 2,5
+    /// CPU of the streams at this end, and at the server, as in 2 or 2,5
     #[arg(short = 'A', long, value_name = "N[,M]", value_parser = request::affinity)]
     affinity: Option<request::Affinity>,
 
@@ -252,7 +252,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     skip_rx_copy: bool,
 
-    /// GSO and GRO of UDP: auto, on (say where the system refuses it) or off
+    /// GSO and GRO of UDP: auto, on (report a refusal) or off
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Gsro::Auto, default_missing_value = "on", num_args = 0..=1, require_equals = true)]
     gsro: Gsro,
 
@@ -276,15 +276,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PORT")]
     cport: Option<u16>,
 
-    /// Longest wait for a connection
+    /// Connection timeout
     #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = request::timeout)]
     connect_timeout: Duration,
 
-    /// Longest time without data
+    /// Timeout without data
     #[arg(long, value_name = "TIME", default_value = "120 s", value_parser = request::timeout)]
     rcv_timeout: Duration,
 
-    /// Name for a server that asks for one; the password is that of $IPERF3_PASSWORD
+    /// User name for a server that requires one; the password is in $IPERF3_PASSWORD
     #[arg(long, value_name = "NAME", requires = "rsa_public_key_path")]
     username: Option<String>,
 
@@ -296,11 +296,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     use_pkcs1_padding: bool,
 
-    /// Text that is kept with the result
+    /// Title stored with the result
     #[arg(short = 'T', long, value_name = "TEXT")]
     title: Option<String>,
 
-    /// Show the server's own output too
+    /// Also show the server's output
     #[arg(long)]
     get_server_output: bool,
 
@@ -317,7 +317,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["udp", "reverse", "bidir"])]
     rrul: bool,
 
-    /// Leave slow start out of the rate: it is recognized from the counters
+    /// Exclude slow start from the rate; the counters show its end
     #[arg(long, conflicts_with = "udp")]
     steady: bool,
 
@@ -325,7 +325,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PERCENT", value_parser = campaign::percent)]
     until: Option<f64>,
 
-    /// Number of runs; with --until, the most [default: 30 with --until, 5 with --compare]
+    /// Number of runs; with --until, the maximum [default: 30 with --until, 5 with --compare]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     repeat: Option<u32>,
 
@@ -342,15 +342,15 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 
-    /// Keep the result (run.json), for `gigatcp diff`; of repeated runs each, in this directory
+    /// Store the result (run.json) for `gigatcp diff`; of repeated runs each, in this directory
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 
-    /// Keep the readings of both ends' counters, on which the answer rests
+    /// Store the readings of both ends' counters, from which the diagnosis is made
     #[arg(long, value_name = "FILE")]
     readings: Option<PathBuf>,
 
-    /// Form of the output
+    /// Output format
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Native)]
     format: Format,
 

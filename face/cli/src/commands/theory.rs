@@ -44,7 +44,7 @@ Examples:
                                        from one segment; how long do 10 GB take?"
 )]
 pub(crate) struct Arguments {
-    /// Rate to be reached, as in 10G or '10 Gbit/s'. May be repeated
+    /// Target rate, as in 10G or '10 Gbit/s'. May be repeated
     #[arg(long, required = true, value_parser = values::rate, allow_hyphen_values = true)]
     rate: Vec<Rate>,
 
@@ -70,17 +70,17 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "C", default_value = "slides", value_parser = values::mathis_constant, allow_hyphen_values = true)]
     constant: MathisConstant,
 
-    /// Also: the rate that each control reaches at this loss probability, as in 1e-5, '0.1 %' or
-    /// '1 in 10000'. May be repeated
+    /// Add the rate that each control reaches at this loss probability, as in 1e-5, '0.1 %' or '1
+    /// in 10000'. May be repeated
     #[arg(long, value_name = "P", value_parser = values::probability, allow_hyphen_values = true)]
     loss: Vec<Probability>,
 
-    /// Also: the rate that a window or socket buffer of this size allows, as in 256K (KiB). May be
+    /// Add the rate that a window or socket buffer of this size allows, as in 256K (KiB). May be
     /// repeated
     #[arg(long, value_name = "AMOUNT", value_parser = values::amount, allow_hyphen_values = true)]
     window: Vec<Bytes>,
 
-    /// Also: how long a transfer of this size takes without loss, as in '1 GB'. May be repeated
+    /// Add the duration of a transfer of this size without loss, as in '1 GB'. May be repeated
     #[arg(long, value_name = "AMOUNT", value_parser = values::amount, allow_hyphen_values = true)]
     data: Vec<Bytes>,
 

@@ -17,11 +17,11 @@ use crate::output;
 #[command(
     about = "Trace the path to a host, and back from a gigatcp server",
     long_about = "\
-Trace the path to a host: who answers at each hop, the RTT, and the path MTU. No privilege is \
-needed: UDP probes, whose errors the kernel reports to their socket.
+Trace the path to a host: the address that answers at each hop, the RTT, and the path MTU. No \
+privilege is required: the kernel reports ICMP errors about UDP probes to their socket.
 
-If the host runs `gigatcp server`, the path from there to here is traced too: it often is another \
-one. A stock iperf3 server cannot do that.",
+If the host runs `gigatcp server`, the reverse path is traced too; it often differs. A stock \
+iperf3 server cannot trace it.",
     after_help = "\
 Examples:
   gigatcp trace dtn2.example                     both directions
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "PORT", default_value_t = 5201)]
     port: u16,
 
-    /// From here to there only: no server is asked
+    /// Trace the forward path only, without a server
     #[arg(long)]
     forward: bool,
 

@@ -36,19 +36,19 @@ use crate::values;
 /// Command-line arguments of `watch`.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "List the TCP connections that run now, and what limits them",
+    about = "List the open TCP connections and what limits them",
     long_about = "\
 List the TCP connections of this host that carry data, and what limits them: now, and since \
-`watch` began. The kernel's counters are read; nothing is captured, no traffic is made, and no \
-privilege is needed. Processes of other users are named only to root.
+`watch` began. It reads the kernel's counters, captures nothing, sends no traffic and requires \
+no privilege. Processes of other users are named only to root.
 
-On a terminal the list is refreshed; otherwise there is a table for each look. Ctrl-C, or --count, \
-ends with a summary of the largest connections, in the words of `gigatcp why`. It is less certain \
-than `why` from a capture: confidence stays below 0.90. Only the sender's counters show most \
-causes; for data that this host receives, `watch` shows the window and the reader.
+On a terminal the list is refreshed; otherwise a table is printed for each sample. Ctrl-C, or \
+--count, ends with a summary of the largest connections, in the words of `gigatcp why`. It is \
+less certain than `why` from a capture: confidence stays below 0.90. Only the sender's counters \
+show most causes; for data that this host receives, `watch` shows the window and the reader.
 
-A filter selects connections by words that `ss` has: dport, sport, dst, src, state, and, or, not. \
-A bare HOST, HOST:PORT, :PORT or address with a prefix length matches either end; pid:N and \
+A filter selects connections by words that `ss` has: dport, sport, dst, src, state, and, or, \
+not. A bare HOST, HOST:PORT, :PORT or address with a prefix length matches either end; pid:N and \
 proc:NAME match the process.",
     after_help = "\
 Examples:
@@ -63,15 +63,15 @@ Examples:
   gigatcp watch --open-metrics 127.0.0.1:9465    for Prometheus, at /metrics"
 )]
 pub(crate) struct Arguments {
-    /// Which connections: places, words of ss, pid:N, proc:NAME [default: all]
+    /// Filter: addresses, words of ss, pid:N, proc:NAME [default: all]
     #[arg(value_name = "FILTER")]
     filter: Vec<String>,
 
-    /// Time between two looks [default: 1 s; 10 ms with --connection]
+    /// Time between two samples [default: 1 s; 10 ms with --connection]
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     interval: Option<Duration>,
 
-    /// End after that many looks
+    /// End after N samples
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 
@@ -87,11 +87,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N")]
     lines: Option<usize>,
 
-    /// Print each look as JSON, a line for each connection
+    /// Print each sample as JSON, a line for each connection
     #[arg(long, conflicts_with = "lines")]
     json_lines: bool,
 
-    /// Serve the last look in the OpenMetrics format at this address
+    /// Serve the last sample in the OpenMetrics format at this address
     #[arg(long, value_name = "ADDRESS:PORT")]
     open_metrics: Option<SocketAddr>,
 }

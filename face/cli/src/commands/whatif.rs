@@ -29,17 +29,17 @@ const NO_FIT: u8 = 1;
 /// Command-line arguments of `whatif`.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Predict what other settings would have brought a captured transfer",
+    about = "Predict the goodput of a captured transfer with other settings",
     long_about = "\
-Predict what other settings would have brought a captured transfer. A path and two hosts are \
-fitted to the capture, which must be taken near the sender: base RTT, bottleneck rate, queue, \
-losses, windows, ACKs, application and congestion control. The refitted run must repeat the \
-original; otherwise there is no prediction, and the reason is given. Then the changes are run \
-over every fit that remains, with the same losses with and without them.
+Predict the goodput of a captured transfer with other settings. A path and two hosts are fitted \
+to the capture, which must be taken near the sender: base RTT, bottleneck rate, queue, losses, \
+windows, ACKs, application and congestion control. The fitted simulation must reproduce the \
+original; otherwise the reason is given instead of a prediction. The changes are then simulated \
+over every remaining fit, with the same losses with and without them.
 
-The interval covers what the capture leaves open. A setting that the path has never met is \
-predicted from the model alone: other traffic, and links that larger packets do not fit, are not \
-in it. docs/guide/whatif.md has how often predictions are right.",
+The interval covers what the capture does not determine. A setting outside the range of the \
+capture is predicted from the model alone, which has no other traffic and no links with a \
+smaller MTU. docs/guide/whatif.md states how often predictions are correct.",
     after_help = "\
 Examples:
   gigatcp whatif transfer.pcap --set receiver.buffer='64 MB'

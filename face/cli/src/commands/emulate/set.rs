@@ -15,14 +15,14 @@ use crate::failure::Failure;
     long_about = "\
 Change a path while it runs in another terminal.
 
-Options are those of `gigatcp emulate`, with the same meaning: the path becomes what it would be, had \
-it been started with these in place of what it was told before. A path of a plan is changed by the \
-plan's keys, as with `--set` at the start. Without anything to change, what the path is now is printed.
+Options have the same meaning as for `gigatcp emulate` and replace those of the start. A path of \
+a plan is changed by the plan's keys, as with `--set` at the start. Without a change the current \
+path is printed.
 
-No packet is lost by a change. What is on the line arrives when it was due, and nothing overtakes it; \
-what is in service goes on at the new rate; what waits moves to the new queue, and only what finds no \
-room there is dropped, and counted. Schedules and traces count from the moment they are set. MTU and \
-number of hops stay. Changes are in the capture, as comments on the next packet, and under `changes` in \
+A change loses no packet. Propagating packets arrive on time and are not reordered. The packet \
+in service continues at the new rate. Queued packets move to the new queue; those above its \
+limit are dropped and counted. Schedules and traces start when they are set. MTU and number of \
+hops cannot change. Changes are comments on the next packet of the capture, and `changes` in \
 --json.",
     after_help = "\
 Examples:
@@ -46,7 +46,7 @@ pub(crate) struct Set {
     #[arg(long, value_name = "DIRECTION", value_enum)]
     direction: Option<Direction>,
 
-    /// Take an option back, as in `--unset policer`. May be repeated
+    /// Remove an option, as in `--unset policer`. May be repeated
     #[arg(long, value_name = "OPTION")]
     unset: Vec<String>,
 

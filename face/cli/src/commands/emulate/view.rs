@@ -51,7 +51,7 @@ pub(super) fn line(before: &Snapshot, now: &Snapshot, columns: usize) -> String 
     one.chars().take(columns).collect()
 }
 
-/// What waits, and how long what left last had waited.
+/// Packets in the queue, and the queueing delay of the last one that left.
 fn backlog(way: &Direction) -> String {
     let bytes: u64 = way.hops.iter().map(|hop| hop.backlog.bytes.as_u64()).sum();
     let delay: u64 = way
@@ -141,7 +141,7 @@ fn changes(changed: &[Changed]) -> String {
     text
 }
 
-/// What is counted of each hop, by heading.
+/// Counters of each hop, by heading.
 fn counts(hop: &HopCounters) -> Vec<(String, u64)> {
     let counters = &hop.counters;
     let named = |name: &str, count: Tally| (name.to_owned(), count.packets);
@@ -273,7 +273,7 @@ pub(super) struct Record {
     exit_status: u8,
     duration_ns: u64,
     directions: Vec<DirectionRecord>,
-    /// What changed while it ran, by order or by schedule.
+    /// Changes during the run, by command or schedule.
     changes: Vec<Change>,
 }
 

@@ -27,6 +27,9 @@ const MIN_BPS: f64 = 100e6;
 /// Share of the ceiling above which a result is near it.
 const NEAR: f64 = 0.8;
 
+/// Share of the ceiling above which its measurement was disturbed.
+const IMPLAUSIBLE: f64 = 1.25;
+
 /// Rate of a test and this host's ceiling, in bit/s.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Ceiling {
@@ -90,7 +93,8 @@ pub(super) fn of(arguments: &Arguments, outcome: &Outcome) -> Option<Ceiling> {
         return None;
     }
     let ceiling = known_or_measured(outcome)?;
-    Some(Ceiling { result, ceiling })
+    // A measurement that the test exceeded, on a busy host, is no ceiling.
+    (result <= IMPLAUSIBLE * ceiling).then_some(Ceiling { result, ceiling })
 }
 
 fn known_or_measured(outcome: &Outcome) -> Option<f64> {
