@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 use std::{env, fs, io};
 
 use crate::failure::Failure;
-use crate::nearest;
+use crate::{nearest, output};
 
 /// Names the file to read in place of the usual one.
 const VARIABLE: &str = "GIGATCP_CONFIG";
@@ -57,6 +57,12 @@ pub(crate) fn load() -> Result<(), Failure> {
     let text = match fs::read_to_string(&file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound && named.is_none() => return Ok(()),
+        // HOME is another user's, as after setpriv(1).
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && named.is_none() => {
+            let file = file.display();
+            output::say(&format!("the config file {file} cannot be read and is not used: {error}"));
+            return Ok(());
+        }
         Err(error) => return Err(unreadable(&file, &error)),
     };
     let config = parse(&text).map_err(|failure| failure.within(&file.display().to_string()))?;
