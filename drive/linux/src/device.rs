@@ -32,7 +32,7 @@ pub enum Reception {
     AtOnce,
     /// Later, with other packets written by then (`IFF_NAPI`). Adjacent packets of one flow may be
     /// joined, as behind a network card. If too much waits, a write fails with
-    /// [`io::ErrorKind::WouldBlock`]. [`crate::steering`] chooses the thread that processes them.
+    /// [`io::ErrorKind::WouldBlock`]. `steering.rs` chooses the thread that processes them.
     Queued,
 }
 

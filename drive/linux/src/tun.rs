@@ -26,7 +26,7 @@ pub struct TunSettings<'a> {
 
 /// Creates a TUN device in the calling thread's namespace and brings it up. It exists as long as
 /// the descriptor. Without segmentation offload, received packets are processed by other threads
-/// ([`steering`]).
+/// (`steering.rs`).
 ///
 /// # Errors
 /// [`SetupError`]: the step that failed, and what is missing.

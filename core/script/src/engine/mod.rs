@@ -2,7 +2,7 @@
 //! time.
 //!
 //! Nothing waits in real time: [`Stack::wait_until`] runs timers in their order and advances
-//! the clock. The [`Host`] does what an operating system does around TCP: descriptors,
+//! the clock. The host does what an operating system does around TCP: descriptors,
 //! blocking calls, ports, listen queues, resets for segments without a connection.
 //!
 //! | file | what |
