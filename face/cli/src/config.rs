@@ -60,7 +60,9 @@ pub(crate) fn load() -> Result<(), Failure> {
         // HOME is another user's, as after setpriv(1).
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && named.is_none() => {
             let file = file.display();
-            output::say(&format!("the config file {file} cannot be read and is not used: {error}"));
+            output::say(&format!(
+                "the config file {file} cannot be read and is not used: {error}"
+            ));
             return Ok(());
         }
         Err(error) => return Err(unreadable(&file, &error)),
