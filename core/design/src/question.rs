@@ -23,6 +23,9 @@ const MAX_REPETITIONS: u32 = 200;
 pub const FEWEST_REPETITIONS: u32 = 5;
 
 /// Specification of an experiment: factors, cells, repetitions.
+///
+/// A sweep stores it (`sweep.json`) and names its directory after it: fields, their order and their
+/// defaults are a file format.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Question {
     /// Axes as text.

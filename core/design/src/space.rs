@@ -395,9 +395,16 @@ impl Space {
         if self.draws.is_empty() {
             return Cow::Borrowed(cell);
         }
-        let mut cell = cell.clone();
-        cell.changes.extend(self.drawn(batch));
-        Cow::Owned(cell)
+        Cow::Owned(self.with_draws(cell.clone(), batch))
+    }
+
+    /// Adds the draws of a batch to a cell.
+    #[must_use]
+    pub fn with_draws(&self, mut cell: Cell, batch: u32) -> Cell {
+        if !self.draws.is_empty() {
+            cell.changes.extend(self.drawn(batch));
+        }
+        cell
     }
 
     /// Returns the series that a cell runs.

@@ -22,10 +22,10 @@ impl ScheduledEvent {
     }
 }
 
-/// EventSchedule of elements, which are numbered from zero.
+/// Schedule of the elements, which are numbered from zero.
 #[derive(Clone, Debug)]
 pub struct EventSchedule {
-    /// Each element's appointment, as a binary heap.
+    /// The next event of each element, as a binary heap.
     heap: Vec<ScheduledEvent>,
     /// Position of each element in `heap`.
     place: Vec<u32>,

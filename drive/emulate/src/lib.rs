@@ -35,6 +35,7 @@
 //! |---|---|
 //! | `emulator.rs` | namespaces, devices, the thread between them |
 //! | `engine.rs` | the loop of that thread |
+//! | `side.rs` | the two ends of the path |
 //! | `change.rs` | hops that change while it runs |
 //! | `outbox.rs` | packets that are due and wait to be delivered in a batch |
 //! | `realtime_budget.rs` | CPU time that the thread leaves to others |

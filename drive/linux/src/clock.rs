@@ -132,8 +132,11 @@ pub enum Rank {
     Path,
 }
 
-/// Calls [`minimize_timer_slack`], and gives the thread real-time priority. Both are best effort: without
-/// the privilege, times are as accurate as an ordinary thread's.
+/// Calls [`minimize_timer_slack`] and gives the thread real-time priority.
+///
+/// # Errors
+/// The kernel's error if either is refused. Callers may ignore it: times are then as accurate as an
+/// ordinary thread's.
 pub fn request_realtime(rank: Rank) -> io::Result<()> {
     minimize_timer_slack()?;
     // SAFETY: plain integers.

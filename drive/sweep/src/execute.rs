@@ -49,7 +49,7 @@ impl Job<'_> {
     fn cell(&self, number: u64, repetition: u32, memory: &Memory) -> Option<Cell> {
         let cell = self.space.cell(number, self.files, memory)?;
         let batch = self.question.batch_of(repetition);
-        Some(self.space.in_batch(&cell, batch).into_owned())
+        Some(self.space.with_draws(cell, batch))
     }
 
     /// Returns the address of a repetition's row.

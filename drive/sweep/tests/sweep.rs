@@ -456,6 +456,9 @@ fn a_question_is_stored_in_the_order_of_fields_that_its_directory_is_named_after
     let place = |field: &str| text.find(&format!("\"{field}\":")).expect("it is there");
     let places: Vec<usize> = fields.split_whitespace().map(place).collect();
     assert!(places.is_sorted(), "{text}");
+    let stored: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let count = stored.as_object().unwrap().len();
+    assert_eq!(count, places.len(), "a new field: {text}");
     assert_eq!(
         serde_json::from_str::<StoredQuestion>(&text).unwrap(),
         asked

@@ -6,7 +6,7 @@
 //! ```toml
 //! color = "never"          # as --color
 //! log = "warn"             # as GIGATCP_LOG
-//! out = "/data/runs"       # as --out of `run` and `sweep`
+//! out = "/data/runs"       # as --out of `run` and `sweep`, also for `show --cell`
 //! ```
 //!
 //! The command line wins over a variable, and a variable over the file.
@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 use std::{env, fs, io};
 
 use crate::failure::Failure;
-use crate::{nearest, output};
+use crate::nearest;
 
 /// Names the file to read in place of the usual one.
 const VARIABLE: &str = "GIGATCP_CONFIG";
@@ -48,28 +48,28 @@ pub(crate) fn out() -> PathBuf {
     PathBuf::from(get().out.as_deref().unwrap_or(OUT))
 }
 
-/// Reads the file, if there is one.
-pub(crate) fn load() -> Result<(), Failure> {
+/// Reads the file, if there is one; returns a note if it cannot be read and is not used.
+pub(crate) fn load() -> Result<Option<String>, Failure> {
     let named = env::var_os(VARIABLE).filter(|name| !name.is_empty());
     let Some(file) = named.clone().map(PathBuf::from).or_else(usual) else {
-        return Ok(());
+        return Ok(None);
     };
     let text = match fs::read_to_string(&file) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound && named.is_none() => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && named.is_none() => {
+            return Ok(None);
+        }
         // HOME is another user's, as after setpriv(1).
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && named.is_none() => {
             let file = file.display();
-            output::say(&format!(
-                "the config file {file} cannot be read and is not used: {error}"
-            ));
-            return Ok(());
+            let note = format!("the config file {file} cannot be read and is not used: {error}");
+            return Ok(Some(note));
         }
         Err(error) => return Err(unreadable(&file, &error)),
     };
     let config = parse(&text).map_err(|failure| failure.within(&file.display().to_string()))?;
     CONFIG.get_or_init(|| config);
-    Ok(())
+    Ok(None)
 }
 
 /// Usual path of the file on this system.
@@ -106,6 +106,10 @@ fn parse(text: &str) -> Result<Config, Failure> {
                 .hint("as in `color = \"never\"`"));
         };
         let name = name.trim();
+        if value.trim_start().starts_with('"') && value.contains('\\') {
+            return Err(wrong(format!("the value of `{name}` has a backslash"))
+                .hint(format!("single quotes: `{name} = '...'`")));
+        }
         let Some(value) = quoted(value) else {
             return Err(wrong(format!("the value of `{name}` is not in quotes"))
                 .hint(format!("as in `{name} = \"...\"`")));
@@ -154,6 +158,7 @@ mod tests {
         for (text, said) in [
             ("colour = \"never\"", "did you mean `color`?"),
             ("color", "`color` is not NAME = \"VALUE\""),
+            ("out = \"D:\\runs\"", "single quotes: `out = '...'`"),
             (
                 "\ncolor = never",
                 "line 2: the value of `color` is not in quotes",

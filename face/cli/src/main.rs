@@ -62,21 +62,25 @@ fn main() -> ExitCode {
             Err(failure) => ExitCode::from(failure.exit_status()),
         };
     }
-    if let Err(failure) = config::load() {
-        failure.say();
-        return ExitCode::from(failure.exit_status());
-    }
+    let note = match config::load() {
+        Ok(note) => note,
+        Err(failure) => {
+            failure.say();
+            return ExitCode::from(failure.exit_status());
+        }
+    };
     let color = output::typed_color(std::env::args());
+    output::set_color(color);
     let parsed = arguments::command().color(color).try_get_matches();
     let arguments = match parsed.and_then(|parsed| Arguments::from_arg_matches(&parsed)) {
         Ok(arguments) => arguments,
         Err(error) => return misuse(&error),
     };
-    match arguments
-        .output
-        .apply()
-        .and_then(|()| arguments.command.run())
-    {
+    let applied = arguments.output.apply();
+    if let (Ok(()), Some(note)) = (&applied, note) {
+        output::say(&note);
+    }
+    match applied.and_then(|()| arguments.command.run()) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Missed) => ExitCode::from(1),
         Ok(Outcome::Exited(status)) => ExitCode::from(status),
@@ -132,10 +136,10 @@ fn invalid_arguments(text: &str) -> Failure {
         Some(command) => command.get_name(),
         None => "COMMAND",
     };
-    let failure = match usage.lines().next() {
-        Some(usage) => failure.hint(format!("usage: {usage}")),
-        None => failure,
-    };
+    let usage = usage.lines().map(str::trim);
+    let failure = usage.fold(failure, |failure, usage| {
+        failure.hint(format!("usage: {usage}"))
+    });
     failure.hint(format!(
         "`gigatcp {command} --help` has the options, and examples"
     ))

@@ -52,13 +52,7 @@ pub(crate) struct Settings {
 impl Settings {
     /// Applies the settings to this process.
     pub(crate) fn apply(self) -> Result<(), Failure> {
-        let color = self.color.map_or_else(configured_color, Ok)?;
-        match color {
-            clap::ColorChoice::Auto => ColorChoice::Auto,
-            clap::ColorChoice::Always => ColorChoice::Always,
-            clap::ColorChoice::Never => ColorChoice::Never,
-        }
-        .write_global();
+        set_color(self.color.map_or_else(configured_color, Ok)?);
         let variable = std::env::var(LOG).ok().filter(|level| !level.is_empty());
         let configured = config::get().log.as_deref();
         let source = if variable.is_some() {
@@ -86,9 +80,20 @@ impl Settings {
     }
 }
 
-/// The color that the config file sets.
+/// Sets when stderr has colors.
+pub(crate) fn set_color(color: clap::ColorChoice) {
+    match color {
+        clap::ColorChoice::Auto => ColorChoice::Auto,
+        clap::ColorChoice::Always => ColorChoice::Always,
+        clap::ColorChoice::Never => ColorChoice::Never,
+    }
+    .write_global();
+}
+
+/// Returns the color that the config file sets; NO_COLOR wins over it.
 fn configured_color() -> Result<clap::ColorChoice, Failure> {
-    let Some(word) = config::get().color.as_deref() else {
+    let is_off = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let Some(word) = config::get().color.as_deref().filter(|_| !is_off) else {
         return Ok(clap::ColorChoice::Auto);
     };
     clap::ValueEnum::from_str(word, false).map_err(|_: String| {

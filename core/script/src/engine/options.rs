@@ -96,6 +96,7 @@ impl Host {
         let size = size_of(number).saturating_mul(factor);
         match name {
             "SO_SNDBUF" if open.is_some() => {
+                options.late_send_buffer = Some(size);
                 let truesize = self.transport.setup.profile.buffers.truesize;
                 self.on_connection(open, |conn| {
                     conn.late_send_buffer = Some(size);
@@ -316,9 +317,7 @@ impl Host {
                 }
             }
             "SO_SNDBUF" => {
-                let conn = open.map(|index| &self.transport.connections[index]);
-                let late = conn.and_then(|conn| conn.late_send_buffer);
-                let own = late.or(options.send_buffer);
+                let own = options.late_send_buffer.or(options.send_buffer);
                 Value::Integer(
                     profile
                         .send_buffer_for(asked(own, setup.send_buffer))

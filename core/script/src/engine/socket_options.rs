@@ -9,6 +9,8 @@ pub struct SocketOptions {
     pub nonblocking: bool,
     pub send_buffer: Option<u64>,
     pub receive_buffer: Option<u64>,
+    /// `SO_SNDBUF` requested after the connection began.
+    pub late_send_buffer: Option<u64>,
     pub mss: Option<u16>,
     pub congestion: Option<&'static congestion::Entry>,
     pub nodelay: bool,

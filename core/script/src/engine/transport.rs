@@ -425,7 +425,7 @@ impl Transport {
             remote_port,
             is_owned: false,
             cork: options.cork,
-            late_send_buffer: None,
+            late_send_buffer: options.late_send_buffer,
             written: 0,
             read: 0,
             held: 0,

@@ -47,7 +47,7 @@ pub enum SettingError {
 /// A switch or constant that can be changed by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// Name in plans: the field's name.
+    /// Name in plans: that of the field, unless the row of the table has another.
     pub name: &'static str,
     /// Description of valid values.
     pub expects: &'static str,

@@ -1,8 +1,7 @@
 //! Segments smaller than both hosts advertised (RFC 6691, RFC 1191 section 7).
 
 use super::prelude::*;
-use crate::segment_size::SegmentSize;
-use crate::segment_size::SizeCause;
+use crate::segment_size::{SegmentSize, SizeCause};
 
 pub(crate) const CAUSE: Cause = Cause {
     id: "mss-clamped",
@@ -31,7 +30,7 @@ pub(crate) const CAUSE: Cause = Cause {
 
 /// Evidence that full segments are small.
 #[derive(Clone, Copy)]
-enum AnalyzedPacket {
+enum SmallSegments {
     /// One SYN advertises a small MSS, the other a much larger one. Segments have the size that the
     /// smaller one allows.
     Offered { least: u64, most: u64, size: u64 },
@@ -39,13 +38,13 @@ enum AnalyzedPacket {
     Flights(SegmentSize),
 }
 
-fn shown(m: &Measures<'_>) -> Option<AnalyzedPacket> {
+fn shown(m: &Measures<'_>) -> Option<SmallSegments> {
     let size = m.segment_size();
     let flights = matches!(size.cause, SizeCause::Plateau | SizeCause::PathMtu)
         && size.packet >= 576
         && in_flights(m, &size) >= MIN_FULL;
     if flights {
-        return Some(AnalyzedPacket::Flights(size));
+        return Some(SmallSegments::Flights(size));
     }
     let (own, other) = (m.data().options()?, m.receiver().options()?);
     let (least, most) = (own.mss?.min(other.mss?), own.mss?.max(other.mss?));
@@ -53,7 +52,7 @@ fn shown(m: &Measures<'_>) -> Option<AnalyzedPacket> {
     let has_stamps = own.timestamps && other.timestamps;
     let size = least.saturating_sub(if has_stamps { 12 } else { 0 });
     let is_small = least < MAX_SMALL && least * 2 <= most;
-    (is_small && is_multiple(m, size)).then_some(AnalyzedPacket::Offered { least, most, size })
+    (is_small && is_multiple(m, size)).then_some(SmallSegments::Offered { least, most, size })
 }
 
 /// Whether the rounds sent multiples of that size, as with segments of that size. By chance one
@@ -108,15 +107,15 @@ fn in_flights(m: &Measures<'_>, size: &SegmentSize) -> u64 {
 
 fn note(m: &Measures<'_>) -> Option<f64> {
     Some(match shown(m)? {
-        AnalyzedPacket::Offered { .. } => 0.95,
-        AnalyzedPacket::Flights(size) if size.cause == SizeCause::Plateau => 0.9,
-        AnalyzedPacket::Flights(_) => 0.85,
+        SmallSegments::Offered { .. } => 0.95,
+        SmallSegments::Flights(size) if size.cause == SizeCause::Plateau => 0.9,
+        SmallSegments::Flights(_) => 0.85,
     })
 }
 
 fn explain(m: &Measures<'_>, _: &Attributed) -> Explanation {
     match shown(m) {
-        Some(AnalyzedPacket::Offered { least, most, size }) => offered(m, (least, most), size),
+        Some(SmallSegments::Offered { least, most, size }) => offered(m, (least, most), size),
         _ => in_use(m),
     }
 }

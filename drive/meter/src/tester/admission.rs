@@ -13,6 +13,7 @@ pub struct Network {
 
 impl Network {
     /// Returns the addresses whose first `prefix` bits are those of `address`.
+    #[cfg(target_os = "linux")]
     pub(crate) fn new(address: IpAddr, prefix: u8) -> Self {
         let prefix = prefix.min(128);
         Self { address, prefix }

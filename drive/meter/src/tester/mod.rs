@@ -9,6 +9,7 @@
 //! | `budget.rs` | bytes or blocks that a test is limited to |
 //! | `shared.rs` | state that all threads of a test share |
 //! | `stream.rs`, `socket.rs` | one stream: its socket, its counters, its thread |
+//! | `counters.rs` | counters of one stream, which its thread writes |
 //! | `connection.rs`, `engine/` | TCP of a stream: the kernel's, and the engine |
 //! | `delay.rs` | one-way delays of datagrams |
 //! | `offload.rs` | many datagrams as one packet: GSO and GRO |

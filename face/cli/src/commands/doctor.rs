@@ -38,8 +38,8 @@ Find settings of this host that limit TCP over a path, and their fixes.
 Reads sysctls, route metrics, queueing disciplines, the network card, interrupts, CPUs and \
 limits of the control group, and calculates what each allows on the path. Nothing is changed, \
 and nothing is sent except the lookup of HOST. Each finding has its ceiling, the setting that \
-overrides another, the command that changes it and the one that restores it. `gigatcp explain \
-ID` describes a rule.
+overrides another, the command that changes it and, with -v, the one that restores it. \
+`gigatcp explain ID` describes a rule.
 
 With --verify a test with a server at HOST (`gigatcp server`, or a stock `iperf3 -s`) comes \
 first: the report has its rate next to the rate that each rule calculated. --apply then runs the \

@@ -42,7 +42,7 @@ A line has: the unique bytes of each side; the retransmissions of each side, in 
 the reordered packets; the minimum RTT; how the connection ended.",
     after_help = "\
 Examples:
-  gigatcp flows trace.pcapng                     a line for each connection
+  gigatcp flows trace.pcapng                     a line for each of the 32 largest
   gigatcp flows --long trace.pcap.zst            everything that is known of each
   gigatcp flows --json a.pcap b.pcap | jq .      the same for programs
   gigatcp flows --flags wireshark trace.pcap     what tshark says of packets, and where it is wrong

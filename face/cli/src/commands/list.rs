@@ -25,9 +25,9 @@ const SCHEMA: &str = "gigatcp.list/1";
 #[command(
     about = "List experiments, keys of a plan, congestion controls, queues, applications, links or profiles",
     long_about = "\
-List what there is to choose from: experiments (the default), the keys of a plan, \
-congestion controls, queue disciplines, applications, what a link can do, and profiles of hosts. NAME shows one of them \
-in full, -v all.
+List experiments (the default), the keys of a plan, congestion controls, queue disciplines, \
+applications, keys of links, or profiles of hosts. NAME shows one entry in full: a table or key of \
+a plan, a control, queue, application or profile. -v shows all of these in full.
 
 Experiments are built in. In a checkout those of the directory `experiments` win, in this or a \
 parent directory.",

@@ -32,7 +32,7 @@ explain, each with the probability of a share this large by chance. For axes of 
 effect has its 95 % confidence interval.
 
 --cell N runs cell N from the plan and seed that the sweep stored, as `gigatcp run` does, and \
-makes its page in runs/. The page of `--plot` shows the number of each cell.
+writes its page into the directory of results. The page of `--plot` shows the number of each cell.
 
 Plots are SVG without style sheets around them. `rsvg-convert --zoom 3 lines.svg > lines.png` \
 makes a PNG for a paper, `rsvg-convert -f pdf` a PDF.",

@@ -1,5 +1,7 @@
 //! Connections as a table, in detail, and as JSON.
 
+use std::cmp::Reverse;
+
 use gigatcp_analyze::Note;
 use gigatcp_flows::{Connection, Kind, Scaling, Side};
 use gigatcp_units::grammar::{human_bytes, human_duration};
@@ -44,15 +46,14 @@ pub(super) fn lines(capture: &Capture, most: usize) -> String {
         "RTT",
         "end",
     ])];
-    let all: Vec<_> = capture.counts.table.connections().enumerate().collect();
-    let count = all.len();
-    let largest = least_of(&all, most);
-    for (index, connection) in all {
-        if bytes_of(connection) >= largest && cells.len() <= most {
-            cells.push(connection_line(index, connection));
-        }
-    }
-    let left_out = count - (cells.len() - 1);
+    let mut shown: Vec<_> = capture.counts.table.connections().enumerate().collect();
+    let count = shown.len();
+    keep_largest(&mut shown, most, |(index, connection)| {
+        (Reverse(bytes_of(connection)), *index)
+    });
+    let lines = shown.iter();
+    cells.extend(lines.map(|(index, connection)| connection_line(*index, connection)));
+    let left_out = count - shown.len();
     let mut text = grid(&columns, &cells);
     if left_out > 0 {
         text.push_str(&format!(
@@ -76,14 +77,12 @@ fn bytes_of(connection: &Connection) -> u64 {
     sides[0].saturating_add(sides[1])
 }
 
-/// The bytes of the smallest connection among the `most` largest.
-fn least_of(all: &[(usize, &Connection)], most: usize) -> u64 {
-    let mut sizes: Vec<u64> = all
-        .iter()
-        .map(|(_, connection)| bytes_of(connection))
-        .collect();
-    sizes.sort_unstable_by(|a, b| b.cmp(a));
-    sizes.get(most.saturating_sub(1)).copied().unwrap_or(0)
+/// Keeps the `most` first by `key`, which is (size from the largest on, position), in order of
+/// position.
+fn keep_largest<T>(all: &mut Vec<T>, most: usize, key: impl Fn(&T) -> (Reverse<u64>, usize)) {
+    all.sort_by_key(&key);
+    all.truncate(most);
+    all.sort_by_key(|one| key(one).1);
 }
 
 fn connection_line(index: usize, connection: &Connection) -> Vec<String> {
@@ -352,5 +351,18 @@ impl Serialize for End<'_> {
             fields.serialize_entry(fact.key, &fact.value)?;
         }
         fields.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_are_shown_although_many_are_equal() {
+        let sizes = [40, 40, 40, 40, 20_000, 40, 30_000];
+        let mut all: Vec<_> = sizes.into_iter().enumerate().collect();
+        keep_largest(&mut all, 3, |(index, size)| (Reverse(*size), *index));
+        assert_eq!(all, [(0, 40), (4, 20_000), (6, 30_000)]);
     }
 }
