@@ -48,7 +48,9 @@ pub(crate) fn out() -> PathBuf {
     PathBuf::from(get().out.as_deref().unwrap_or(OUT))
 }
 
-/// Reads the file, if there is one; returns a note if it cannot be read and is not used.
+/// Reads the file, if there is one.
+///
+/// Returns a note if it cannot be read and is not used.
 pub(crate) fn load() -> Result<Option<String>, Failure> {
     let named = env::var_os(VARIABLE).filter(|name| !name.is_empty());
     let Some(file) = named.clone().map(PathBuf::from).or_else(usual) else {

@@ -77,8 +77,9 @@ fn bytes_of(connection: &Connection) -> u64 {
     sides[0].saturating_add(sides[1])
 }
 
-/// Keeps the `most` first by `key`, which is (size from the largest on, position), in order of
-/// position.
+/// Keeps the `most` largest elements, in order of position.
+///
+/// `key` is (size from the largest on, position).
 fn keep_largest<T>(all: &mut Vec<T>, most: usize, key: impl Fn(&T) -> (Reverse<u64>, usize)) {
     all.sort_by_key(&key);
     all.truncate(most);
