@@ -328,7 +328,7 @@ impl<T: Parcel> Closed<T> {
         }
     }
 
-    /// Processes a stretch that was cut off its parcel according to its verdict.
+    /// Processes wire packets that were split off their parcel, according to their verdict.
     fn close(
         &mut self,
         now: Instant,
@@ -421,7 +421,7 @@ fn mark<T: Parcel>(now: Instant, parcel: &mut T, frames: Frames, books: &mut Boo
 }
 
 impl<T: Parcel> Pieces<T> {
-    /// Cuts a stretch off, if there is one.
+    /// Splits the wire packets of one verdict off, if there are any.
     fn cut(&mut self, stretch: Option<Stretch>) -> Option<(Stretch, T, Frames)> {
         let stretch = stretch?;
         let (parcel, frames) = self.take(stretch.count)?;

@@ -198,8 +198,8 @@ mod tests {
             mark: Some(tenth),
             ..only_reorder.clone()
         };
-        let displaced = |config| impairments(config).into_iter().map(|f| f.is_reordered);
-        assert!(displaced(&only_reorder).eq(displaced(&everything)));
+        let reordered = |config| impairments(config).into_iter().map(|f| f.is_reordered);
+        assert!(reordered(&only_reorder).eq(reordered(&everything)));
         let all = impairments(&everything);
         assert!(all.iter().any(|f| f.is_reordered != f.is_duplicated));
         assert!(all.iter().any(|f| f.is_marked != f.is_duplicated));

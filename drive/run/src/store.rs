@@ -229,9 +229,9 @@ mod tests {
     #[test]
     fn a_folder_that_is_not_committed_leaves_nothing_behind() {
         let base = tempfile::tempdir().unwrap();
-        let folder = ResultDirectory::begin(base.path(), "plan", "0123456789abcdef").unwrap();
-        folder.write("run.json", b"{}").unwrap();
-        drop(folder);
+        let directory = ResultDirectory::begin(base.path(), "plan", "0123456789abcdef").unwrap();
+        directory.write("run.json", b"{}").unwrap();
+        drop(directory);
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
     }
 
@@ -260,15 +260,15 @@ mod tests {
             .iter()
             .for_each(|path| fs::create_dir(path).unwrap());
 
-        let somebody = ResultDirectory::begin(base.path(), "some", "0123456789abcdef").unwrap();
-        assert_eq!(somebody.removed(), [live, half_made.clone()]);
+        let other = ResultDirectory::begin(base.path(), "some", "0123456789abcdef").unwrap();
+        assert_eq!(other.removed(), [live, half_made.clone()]);
         assert!(!half_made.exists());
         // The process was killed after moving it away and before replacing it.
         let kept = fs::read(at("other-4567456745674567").join("run.json")).unwrap();
         assert_eq!(kept, b"earlier");
         // A directory in use is not touched.
         let next = ResultDirectory::begin(base.path(), "next", "0123456789abcdef").unwrap();
-        assert!(next.removed().is_empty() && somebody.path().exists());
+        assert!(next.removed().is_empty() && other.path().exists());
         assert!(strange.iter().all(|path| path.exists()));
     }
 
@@ -276,9 +276,10 @@ mod tests {
     fn a_second_run_of_the_same_plan_replaces_the_first() {
         let base = tempfile::tempdir().unwrap();
         for content in [b"1", b"2"] {
-            let folder = ResultDirectory::begin(base.path(), "plan", "0123456789abcdef").unwrap();
-            folder.write("run.json", content).unwrap();
-            folder.commit().unwrap();
+            let directory =
+                ResultDirectory::begin(base.path(), "plan", "0123456789abcdef").unwrap();
+            directory.write("run.json", content).unwrap();
+            directory.commit().unwrap();
         }
         let kept = fs::read(base.path().join("plan-0123456789abcdef/run.json")).unwrap();
         assert_eq!(kept, b"2");
@@ -289,12 +290,12 @@ mod tests {
     fn an_earlier_run_stays_where_the_new_one_cannot_take_its_place() {
         let base = tempfile::tempdir().unwrap();
         let begin = || ResultDirectory::begin(base.path(), "plan", "0123456789abcdef").unwrap();
-        let folder = begin();
-        folder.write("run.json", b"1").unwrap();
-        folder.commit().unwrap();
-        let folder = begin();
-        fs::remove_dir_all(folder.path()).unwrap();
-        assert!(folder.commit().is_err());
+        let directory = begin();
+        directory.write("run.json", b"1").unwrap();
+        directory.commit().unwrap();
+        let directory = begin();
+        fs::remove_dir_all(directory.path()).unwrap();
+        assert!(directory.commit().is_err());
         let kept = fs::read(base.path().join("plan-0123456789abcdef/run.json")).unwrap();
         assert_eq!(kept, b"1");
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);

@@ -29,13 +29,13 @@ pub struct Plan {
 
 /// Files next to a plan, and which of them were read.
 struct Recorded<'a> {
-    beside: PlanDirectory<'a>,
+    files: PlanDirectory<'a>,
     named: RefCell<BTreeMap<String, String>>,
 }
 
 impl Files for Recorded<'_> {
     fn read(&self, name: &str) -> Result<String, String> {
-        let text = self.beside.read(name)?;
+        let text = self.files.read(name)?;
         let mut named = self.named.borrow_mut();
         named.insert(name.to_owned(), text.clone());
         Ok(text)
@@ -50,7 +50,7 @@ impl Plan {
         directory: &Path,
     ) -> Result<Self, Box<Diagnostics>> {
         let files = Recorded {
-            beside: PlanDirectory(directory),
+            files: PlanDirectory(directory),
             named: RefCell::default(),
         };
         let plan = gigatcp_plan::parse_with(source, text.as_bytes(), &overrides, &files)?;

@@ -207,14 +207,14 @@ impl Published {
     /// Name of the file in an experiment's directory.
     pub const FILE_NAME: &str = "published.toml";
 
-    /// Reads the published numbers of the experiment in `folder`; `None` if the experiment has
+    /// Reads the published numbers of the experiment in `directory`; `None` if the experiment has
     /// none.
     ///
     /// # Errors
     ///
     /// Any [`PublishedError`] if the file exists and is not usable.
-    pub fn in_folder(folder: &Path) -> Result<Option<Self>, PublishedError> {
-        let path = folder.join(Self::FILE_NAME);
+    pub fn in_folder(directory: &Path) -> Result<Option<Self>, PublishedError> {
+        let path = directory.join(Self::FILE_NAME);
         match std::fs::read_to_string(&path) {
             Ok(text) => Self::parse(&text, &path.display().to_string()).map(Some),
             Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => Ok(None),

@@ -39,7 +39,7 @@ pub struct TsharkCounts {
 pub fn find_tshark() -> Option<PathBuf> {
     let folders = env::var_os("PATH")?;
     env::split_paths(&folders)
-        .map(|folder| folder.join(format!("tshark{}", env::consts::EXE_SUFFIX)))
+        .map(|directory| directory.join(format!("tshark{}", env::consts::EXE_SUFFIX)))
         .find(|program| program.is_file())
 }
 

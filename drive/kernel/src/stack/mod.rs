@@ -87,16 +87,16 @@ pub struct KernelStack<'a> {
 }
 
 impl<'a> KernelStack<'a> {
-    /// Returns a stack for one script in the directory `folder`.
+    /// Returns a stack for one script in `directory`.
     ///
     /// # Errors
     /// [`SetupError`], if no thread can be started.
-    pub fn new(lab: &'a mut TestNetns, folder: &Path) -> Result<Self, SetupError> {
+    pub fn new(lab: &'a mut TestNetns, directory: &Path) -> Result<Self, SetupError> {
         let workers = Workers::start().map_err(|cause| SetupError::new(Step::Thread, cause))?;
         let nowhere = SocketAddr::new(arguments::any(libc::AF_INET), 0);
         Ok(Self {
             lab,
-            shell: Shell::new(folder),
+            shell: Shell::new(directory),
             names: Names::default(),
             pending: Vec::new(),
             workers,

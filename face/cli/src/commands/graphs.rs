@@ -113,13 +113,15 @@ impl Outputs {
             AtomicFile::check(file)?;
         }
         match &self.xplot {
-            Some(folder) if folder.exists() && !folder.is_dir() => Err(Failure::new(format!(
-                "{} is a file, and graphs for xplot are several",
-                folder.display()
-            ))
-            .effect("nothing was written")
-            .hint("name a directory")),
-            Some(folder) if folder.as_os_str() == "-" => Err(Failure::new(
+            Some(directory) if directory.exists() && !directory.is_dir() => {
+                Err(Failure::new(format!(
+                    "{} is a file, and graphs for xplot are several",
+                    directory.display()
+                ))
+                .effect("nothing was written")
+                .hint("name a directory"))
+            }
+            Some(directory) if directory.as_os_str() == "-" => Err(Failure::new(
                 "`-` is standard output, and graphs for xplot are several files",
             )
             .effect("nothing was written")
@@ -285,11 +287,11 @@ pub(super) fn write(
             }
         }
     }
-    if let Some(folder) = &outputs.xplot {
+    if let Some(directory) = &outputs.xplot {
         for (_, watched) in &mut graphs {
             watched.graph.drop_points(xplot::DETAIL);
         }
-        write_xplot(outputs, folder, first, &graphs, &known)?;
+        write_xplot(outputs, directory, first, &graphs, &known)?;
     }
     Ok(())
 }
@@ -453,15 +455,15 @@ fn stream_facts(connection: &Connection, side: Side) -> Vec<(String, String)> {
 
 fn write_xplot(
     outputs: &Outputs,
-    folder: &Path,
+    directory: &Path,
     first: &Survey<'_>,
     graphs: &[(usize, Watched)],
     known: &impl Fn(usize, Side) -> StreamDiagnosis,
 ) -> Result<(), Failure> {
-    let made = fs::create_dir_all(folder);
+    let made = fs::create_dir_all(directory);
     made.map_err(|error| {
         Failure::io(
-            &format!("create the directory {}", folder.display()),
+            &format!("create the directory {}", directory.display()),
             &error,
         )
         .effect("no graphs were written for xplot")
@@ -469,7 +471,7 @@ fn write_xplot(
     })?;
     let name = |index: usize, side: Side, picture: Picture| {
         let file = format!("{}-{}_{}.xpl", index + 1, side.name(), picture.suffix());
-        folder.join(file)
+        directory.join(file)
     };
     for (index, watched) in graphs {
         for picture in Picture::ALL {

@@ -55,24 +55,24 @@ impl Stored {
     /// Returns the run in a result directory, or with this `run.json`. `None` if `path` is neither.
     pub(super) fn find(path: &Path) -> Result<Option<Self>, Failure> {
         let is_record = path.file_name().is_some_and(|name| name == RECORD);
-        let folder = match path.parent() {
+        let directory = match path.parent() {
             Some(parent) if is_record => parent,
             _ if path.is_dir() => path,
             _ => return Ok(None),
         };
-        let file = folder.join(RECORD);
+        let file = directory.join(RECORD);
         let record = read(&file)?;
         let named = record
             .series
             .iter()
             .map(|series| capture_of(&record, series));
         let captures: Vec<PathBuf> = named
-            .map(|name| folder.join(name))
+            .map(|name| directory.join(name))
             .filter(|file| file.exists())
             .collect();
         let mut stored = Self { record, captures };
         if stored.captures.is_empty() && !stored.has_diagnosis() {
-            stored.repeat(folder)?;
+            stored.repeat(directory)?;
         }
         Ok(Some(stored))
     }
@@ -85,17 +85,20 @@ impl Stored {
     }
 
     /// Repeats the run in virtual time and analyzes its packets as they pass.
-    fn repeat(&mut self, folder: &Path) -> Result<(), Failure> {
+    fn repeat(&mut self, directory: &Path) -> Result<(), Failure> {
         let record = &mut self.record;
         let cannot = |why: &str| {
-            let what = format!("the run in {} has no capture, and {why}", folder.display());
+            let what = format!(
+                "the run in {} has no capture, and {why}",
+                directory.display()
+            );
             Failure::new(what).hint("`gigatcp run --why` diagnoses a run while it runs")
         };
         if record.plan_hash.ends_with("-live") {
             return Err(cannot("what was live cannot be repeated"));
         }
         let text = record.plan.as_bytes();
-        let files = PlanDirectory(folder);
+        let files = PlanDirectory(directory);
         let plan = gigatcp_plan::parse_with("its plan", text, &record.overrides, &files);
         let plan = plan.map_err(|_| cannot("its plan cannot be read by this version"))?;
         let job = Job {
@@ -253,14 +256,14 @@ fn capture_of(record: &RunRecord, series: &SeriesRecord) -> String {
 
 /// Analyzes the captures of an ended run and adds the diagnosis to its record. A capture that
 /// cannot be read is reported and leaves the record unchanged.
-pub(crate) fn diagnose(record: &mut RunRecord, folder: &Path) {
+pub(crate) fn diagnose(record: &mut RunRecord, directory: &Path) {
     let names: Vec<String> = record
         .series
         .iter()
         .map(|series| capture_of(record, series))
         .collect();
     for (series, name) in record.series.iter_mut().zip(names) {
-        let file = folder.join(&name);
+        let file = directory.join(&name);
         // A series that was cut short before it began has no capture.
         if !file.exists() {
             continue;
