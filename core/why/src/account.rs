@@ -1,15 +1,20 @@
 //! Attributes each instant of a connection to one cause, or to "unknown".
 //!
-//! Time is divided into slices, one for each state of each round. A slice is attributed to
-//! its most probable cause; if that is less probable than [`MIN_PROBABILITY`] it is
-//! unknown. The times of all causes and of unknown add up to the duration.
+//! Time is divided into slices, one for each state of each round. Where facts decide, they decide;
+//! otherwise a slice is attributed to the most probable of the causes that no condition excludes.
+//! If that is less probable than [`MIN_PROBABILITY`] it is unknown. The times of all causes and of
+//! unknown add up to the duration.
 
 use alloc::vec::Vec;
 
+use gigatcp_flows::Side;
 use gigatcp_units::{Duration, Instant};
 
 use crate::CapturePoint;
-use crate::causes::{CAUSES, place};
+use crate::causes::{CAUSES, Cause, place};
+use crate::conditions::{Test, acks_late, closes};
+use crate::facts::{Facts, Moment};
+use crate::features::hides_loss;
 use crate::measures::Measures;
 use crate::round::{Round, State};
 use crate::score::Scores;
@@ -34,6 +39,10 @@ pub(crate) struct Attributed {
     pub time: Duration,
     /// Probability times seconds.
     weight: f64,
+    /// Time that facts decided, without a weight.
+    pub decided: Duration,
+    /// Whether the capture shows what tells this cause from others.
+    pub is_observable: bool,
     /// Confidence of a note, for a cause that takes no time.
     pub note: Option<f64>,
     /// Bytes delivered in that time.
@@ -82,26 +91,37 @@ impl Account {
     }
 }
 
-/// Measures and scores of a connection, ready to be attributed.
-pub(crate) struct Scored<'a, 'b> {
+/// Probability of what facts decide.
+const DECIDED: f64 = 0.98;
+
+/// Facts and scores of a connection, ready to be attributed.
+pub(crate) struct Scored<'a, 'b, 'c> {
     m: &'b Measures<'a>,
+    facts: &'c Facts<'a, 'b>,
     scores: Scores,
 }
 
-impl<'a, 'b> Scored<'a, 'b> {
-    pub fn of(m: &'b Measures<'a>) -> Self {
+impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
+    pub fn of(facts: &'c Facts<'a, 'b>) -> Self {
         Self {
-            m,
-            scores: Scores::of(m),
+            m: facts.m,
+            facts,
+            scores: Scores::of(facts),
+        }
+    }
+
+    const fn moment(&self, index: usize, state: State) -> Moment<'a, 'b, 'c> {
+        Moment {
+            facts: self.facts,
+            index,
+            state,
         }
     }
 
     /// Returns the cause of a slice and its probability. `all` has the probabilities of all causes.
-    fn cause(&self, index: usize, state: State, all: &[f64]) -> Option<(usize, f64)> {
-        let round = &self.m.rounds[index];
-        match state {
-            State::Opening => self.setup(round),
-            State::Closing => self.closing(round),
+    fn cause(&self, moment: &Moment<'_, '_, '_>, all: &[f64]) -> Option<(usize, f64)> {
+        let round = moment.round();
+        match moment.state {
             // Near the sender no data can be lost before the capture point. If the capture lacks
             // data, the amount in flight is unknown.
             State::Full | State::Slack if self.m.view == CapturePoint::Sender && round.gaps > 0 => {
@@ -111,10 +131,92 @@ impl<'a, 'b> Scored<'a, 'b> {
         }
     }
 
+    /// Returns the cause of a slice if facts decide it.
+    fn decided(&self, moment: &Moment<'_, '_, '_>) -> Option<usize> {
+        let round = moment.round();
+        match moment.state {
+            State::Opening => self.setup(round),
+            State::Closing => self.closing(round),
+            State::Window => self.window(moment),
+            State::Idle | State::Full | State::Slack if self.facts.held >= 0.3 => {
+                place("delayed-ack-stall")
+            }
+            State::Idle if hides_loss(self.m, moment.index) => {
+                self.hidden_trigger(moment).or_else(|| place("rto-backoff"))
+            }
+            State::Recovery | State::Timeout => moment.trigger(),
+            State::Full | State::Slack if self.facts.is_slow_start => place("cwnd-growth-limited"),
+            State::Full | State::Slack if self.is_late_acks(moment) => place("ack-path"),
+            State::Full | State::Slack if self.is_path_despite_gaps(moment) => {
+                place("path-saturated")
+            }
+            _ => None,
+        }
+    }
+
+    /// Trigger of the losses that a silence hid: an outage, if a whole flight is missing by the
+    /// sender's IPv4 identifications or more than one timeout fits into it; or that of the first
+    /// episode after it, within two RTTs.
+    fn hidden_trigger(&self, moment: &Moment<'_, '_, '_>) -> Option<usize> {
+        /// Missing packets that are a flight, and not the end of a burst.
+        const FLIGHT: u64 = 4;
+        /// A first retransmission timeout is hardly longer (RFC 6298 section 2).
+        const TIMEOUT: Duration = Duration::from_secs(1);
+        let silence = moment.round().spent_in(State::Idle);
+        if moment.round().hidden >= FLIGHT || silence >= TIMEOUT + self.m.base * 2 {
+            return place("outage");
+        }
+        let until = moment.round().end + self.m.base * 2;
+        let list = &self.m.sender_view.episodes.list;
+        let next = list.partition_point(|episode| episode.at < moment.round().start);
+        list.get(next)
+            .filter(|episode| episode.at <= until)
+            .and(self.facts.triggers.get(next).copied().flatten())
+    }
+
+    /// Whether a standing queue is one of ACKs.
+    fn is_late_acks(&self, moment: &Moment<'_, '_, '_>) -> bool {
+        moment.has_standing_queue() == Some(true)
+            && self.facts.delivered > 0
+            && acks_late(moment) == Some(true)
+    }
+
+    /// Whether the bottleneck was busy in a round whose flight is unknown, since the capture lacks
+    /// packets of it.
+    fn is_path_despite_gaps(&self, moment: &Moment<'_, '_, '_>) -> bool {
+        self.m.view == CapturePoint::Sender
+            && moment.round().gaps > 0
+            && moment.has_standing_queue() == Some(true)
+    }
+
+    /// Attributes a full or closed receive window: to its reader, if the window closes; to the
+    /// window, if the path has no queue. With a queue the bottleneck is busy, and a larger window
+    /// would only make that queue longer.
+    fn window(&self, moment: &Moment<'_, '_, '_>) -> Option<usize> {
+        let is_zero = moment.zero_share() >= 0.5;
+        if is_zero && self.facts.has_both_directions {
+            return place("slow-reader");
+        }
+        if !self.m.knows_windows() {
+            return None;
+        }
+        if closes(self.m, moment.index) || self.facts.closing >= 0.3 {
+            return place("slow-reader");
+        }
+        if moment.has_standing_queue() != Some(false) {
+            return None;
+        }
+        place(if self.facts.is_unscaled() {
+            "no-window-scaling"
+        } else {
+            "receive-window-limited"
+        })
+    }
+
     /// Attributes the time before the first data. The handshake takes until the last SYN (a lost
     /// one is retransmitted) and an RTT, or as long as its halves took. A longer time waits for the
     /// application.
-    fn setup(&self, round: &Round) -> Option<(usize, f64)> {
+    fn setup(&self, round: &Round) -> Option<usize> {
         let handshake = self.m.connection.handshake_round_trip().unwrap_or_default();
         let last_syn = self.m.sender_view.last_syn;
         let syns = last_syn.map(|last| self.m.since_start(last));
@@ -122,19 +224,34 @@ impl<'a, 'b> Scored<'a, 'b> {
             + handshake.max(self.m.base)
             + self.m.base * 2
             + Duration::from_millis(100);
-        let id = if round.spent_in(State::Opening) <= setup {
+        let is_short = round.spent_in(State::Opening) <= setup;
+        place(if is_short {
             "connection-setup"
         } else {
-            "application-limited"
+            self.who_waited(handshake)
+        })
+    }
+
+    /// Cause of a long time before the first data of this side: the client that asked late, the
+    /// server that answered late, or the only application that sends.
+    fn who_waited(&self, handshake: Duration) -> &'static str {
+        let Some((opener, at)) = self.m.exchange.opening() else {
+            return "application-limited";
         };
-        place(id).map(|cause| (cause, 0.95))
+        let asked = self.m.since_start(at).saturating_sub(handshake);
+        let first = self.m.sender_view.first_data.unwrap_or(at);
+        let answered = first.saturating_since(at);
+        match (self.m.side, opener) {
+            (Side::Server, Side::Client) if asked >= answered => "client-think-time",
+            (Side::Server, Side::Client) => "server-think-time",
+            _ => "application-limited",
+        }
     }
 
     /// Attributes the time after the end. After a FIN or a reset there is nothing to wait for.
-    fn closing(&self, round: &Round) -> Option<(usize, f64)> {
+    fn closing(&self, round: &Round) -> Option<usize> {
         let is_over = self.m.sender_view.over.is_some_and(|at| round.end > at);
-        let cause = place("application-limited").filter(|_| !is_over)?;
-        Some((cause, 0.95))
+        place("application-limited").filter(|_| !is_over)
     }
 
     /// Attributes every slice, and passes each one to `each`.
@@ -151,12 +268,20 @@ impl<'a, 'b> Scored<'a, 'b> {
                 if time.is_zero() {
                     continue;
                 }
-                let all = self.scores.probabilities(index, state);
-                for (sum, probability) in account.expected.iter_mut().zip(all) {
-                    *sum += probability * time.as_secs_f64();
-                }
-                let found = self.cause(index, state, &all);
-                let found = found.filter(|(_, probability)| *probability >= MIN_PROBABILITY);
+                let moment = self.moment(index, state);
+                let decided = self.decided(&moment).map(|cause| (cause, DECIDED));
+                let found = if let Some((cause, probability)) = decided {
+                    account.causes[cause].decided += time;
+                    account.expected[cause] += probability * time.as_secs_f64();
+                    decided
+                } else {
+                    let all = self.scores.probabilities(&moment);
+                    for (sum, probability) in account.expected.iter_mut().zip(all) {
+                        *sum += probability * time.as_secs_f64();
+                    }
+                    self.cause(&moment, &all)
+                        .filter(|(_, probability)| *probability >= MIN_PROBABILITY)
+                };
                 match found {
                     Some((cause, probability)) => {
                         let to = &mut account.causes[cause];
@@ -184,6 +309,7 @@ impl<'a, 'b> Scored<'a, 'b> {
         self.assign_episodes(&mut account);
         for (cause, attributed) in CAUSES.iter().zip(&mut account.causes) {
             attributed.note = cause.note.and_then(|note| note(self.m));
+            attributed.is_observable = is_observable(cause, self.facts);
         }
         account
     }
@@ -202,12 +328,23 @@ impl<'a, 'b> Scored<'a, 'b> {
             let found = states
                 .into_iter()
                 .filter(spent)
-                .find_map(|state| most(&self.scores.probabilities(index, state)));
+                .find_map(|state| most(&self.scores.probabilities(&self.moment(index, state))));
             if let Some((cause, _)) = found {
                 account.causes[cause].episodes.push(episode);
             }
         }
     }
+}
+
+/// Whether a capture shows what tells a cause from others.
+fn is_observable(cause: &Cause, facts: &Facts<'_, '_>) -> bool {
+    cause
+        .observable
+        .iter()
+        .all(|condition| match condition.test {
+            Test::Connection(test) => test(facts) == Some(true),
+            Test::Round(_) => true,
+        })
 }
 
 /// Returns the most probable cause and its probability.

@@ -7,18 +7,18 @@
 //! options cut off, have a separate table: windows are unknown there, and answers less often
 //! correct.
 
-use crate::causes::Cause;
+use crate::account::Attributed;
 use crate::measures::Measures;
 use crate::score::position;
 use crate::weights::{AWAY, NEAR};
 
-/// Maximum confidence in lost ACKs without acknowledged data or a second capture. The data may have
-/// been lost instead.
-const WITHOUT_ACKS: f64 = 0.5;
+/// Maximum confidence in a cause that the capture cannot tell from others.
+const UNOBSERVED: f64 = 0.5;
 
 /// Returns the confidence in a primary cause with this mean probability. It is reduced by the
 /// fraction of bytes that the capture lacks, since their evidence is unknown.
-pub(crate) fn confidence(m: &Measures<'_>, cause: &Cause, probability: f64) -> f64 {
+pub(crate) fn confidence(m: &Measures<'_>, attributed: &Attributed) -> f64 {
+    let probability = attributed.probability();
     let table = if m.view.is_near_sender() { NEAR } else { AWAY };
     let (knots, shares) = if m.knows_windows() {
         table.calibration
@@ -32,7 +32,15 @@ pub(crate) fn confidence(m: &Measures<'_>, cause: &Cause, probability: f64) -> f
     } else {
         of(knot)
     };
+    let is_decided = attributed.decided * 2 >= attributed.time;
+    let calibrated = if is_decided { probability } else { calibrated };
     let calibrated = calibrated * (1.0 - m.unseen().min(1.0));
-    let is_open = cause.id == "ack-path" && !m.has_acks() && m.pair.is_none();
-    calibrated.clamp(0.0, if is_open { WITHOUT_ACKS } else { 0.99 })
+    calibrated.clamp(
+        0.0,
+        if attributed.is_observable {
+            0.99
+        } else {
+            UNOBSERVED
+        },
+    )
 }

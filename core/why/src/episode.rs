@@ -33,6 +33,9 @@ pub(crate) struct RecoveryEpisode {
     pub overtaken: u64,
     /// Retransmissions of segments that had already arrived, including those.
     pub needless: u64,
+    /// Of the retransmissions, segments acknowledged sooner than any ACK of them can come back: the
+    /// ACK answers the original.
+    pub early: u64,
     /// Longest run of bytes retransmitted without a break.
     pub row: u64,
     /// Losses close together.

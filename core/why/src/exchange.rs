@@ -35,6 +35,9 @@ pub(crate) struct Turns {
     /// Pauses within turns. All data was acknowledged, and this side sent nothing, for longer than
     /// an RTT from here.
     pub pauses: Duration,
+    /// Part of the pauses in which this side waited for a delayed ACK, and went on at once when it
+    /// came: Nagle's algorithm holds back a small rest (RFC 896).
+    pub held: Duration,
     /// Think time of this side before its clean turns, beyond the RTT.
     pub think: Duration,
     /// The longest think time.
@@ -60,14 +63,27 @@ pub(crate) struct Exchange {
     began: Instant,
     last: Instant,
     first: Instant,
+    /// Side that sent the first data.
+    opener: Option<Side>,
+    /// Time of the last pure ACK.
+    last_ack: Instant,
 }
 
+/// Minimum time that an ACK is delayed by a timer: the shortest of hosts is 25 ms.
+const LEAST_DELAY: Duration = Duration::from_millis(20);
+
 impl Exchange {
+    /// Side that sent the first data, and when.
+    pub fn opening(&self) -> Option<(Side, Instant)> {
+        self.opener.map(|side| (side, self.first))
+    }
+
     /// Processes a packet and the results of `flows` for it.
     #[inline(always)]
     pub fn on_packet(&mut self, shown: &AnalyzedPacket<'_>) {
         let packet = shown.packet;
         if packet.payload_len == 0 {
+            self.last_ack = packet.at;
             return;
         }
         let since = packet.at.saturating_since(self.last);
@@ -98,6 +114,7 @@ impl Exchange {
         match self.whose {
             None => {
                 (self.first, self.last) = (packet.at, packet.at);
+                self.opener = Some(from);
                 self.begin(from, packet.at);
             }
             Some(whose) if whose == from => self.go_on(shown, since, bytes),
@@ -131,6 +148,13 @@ impl Exchange {
         if since >= LEAST_PAUSE && since > trips && was_acked && bytes > 0 {
             turns.pauses += since - trips;
             self.began += since - trips;
+            let delay = self.last_ack.saturating_since(self.last);
+            let answer = shown.packet.at.saturating_since(self.last_ack);
+            let own_trip = Self::trip_to(shown, from);
+            let is_at_once = answer <= own_trip + own_trip / 4 + LEAST_PAUSE;
+            if is_at_once && delay >= trip + LEAST_DELAY {
+                turns.held += since - trips;
+            }
         }
     }
 

@@ -8,6 +8,7 @@ use gigatcp_flows::{Kind, Scaling, Side};
 use gigatcp_units::Duration;
 
 use crate::capture_point::CapturePoint;
+use crate::episode::RecoveryEpisode;
 use crate::measures::{Measures, ratio};
 use crate::round::{Round, State};
 use crate::segment_size::SizeCause;
@@ -537,11 +538,14 @@ fn idle_turns(m: &Measures<'_>, round: &Round, f: &mut Features) {
 /// identifications. If identifications do not count packets: whether the sender begins with one
 /// full segment after the silence, though it had more in flight before, as after a timeout (RFC
 /// 5681 section 3.1).
-fn hides_loss(m: &Measures<'_>, index: usize) -> bool {
+pub(crate) fn hides_loss(m: &Measures<'_>, index: usize) -> bool {
     let round = &m.rounds[index];
     let silence = round.spent_in(State::Idle).saturating_sub(round.idle_peer);
     let is_long = silence >= Duration::from_millis(190).max(m.base);
     if is_long && round.idle_again * 2 >= silence {
+        return true;
+    }
+    if is_long && ends_with_loss(m, round) {
         return true;
     }
     if m.sender_view.idents.is_counted() {
@@ -559,6 +563,15 @@ fn hides_loss(m: &Measures<'_>, index: usize) -> bool {
         && round.sent <= 3 * m.mss()
         && next.segments <= 4
         && before >= 3 * m.mss()
+}
+
+/// Whether recovery from a loss of several segments began within an RTT after a round.
+fn ends_with_loss(m: &Measures<'_>, round: &Round) -> bool {
+    let list = &m.sender_view.episodes.list;
+    let next = list.partition_point(|episode| episode.at < round.end);
+    let until = round.end + m.base;
+    let is_seen = |episode: &RecoveryEpisode| episode.at <= until && episode.row >= 4 * m.mss();
+    list.get(next).is_some_and(is_seen)
 }
 
 fn loss(m: &Measures<'_>, index: usize, f: &mut Features) {

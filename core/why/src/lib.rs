@@ -27,9 +27,12 @@
 //! | `capture_pair.rs` | combined findings of two captures of one connection |
 //! | `measures/` | quantities of a direction: path, losses, sending |
 //! | `features.rs` | the features of a round, their units and knots |
+//! | `trigger.rs` | what caused a loss event, where facts decide |
+//! | `facts.rs`, `conditions.rs` | what a capture shows, and what causes require of it |
 //! | `causes/` | one cause in one file |
 //! | `score.rs`, `weights/`, `calibration.rs` | probability of each cause; the fitted numbers |
 //! | `counters/` | the same diagnosis from counters of hosts |
+//! | `outcome.rs` | what is decided by rule before a limit is weighed |
 //! | `account.rs`, `cost.rs` | time and cost of each cause |
 //! | `next_limit.rs` | the next limit after the primary cause |
 //! | `verdict.rs`, `sentence.rs`, `summary.rs` | the diagnosis, its first line, and its figures |
@@ -48,6 +51,7 @@ mod capture_context;
 mod capture_pair;
 mod capture_point;
 mod causes;
+mod conditions;
 #[cfg(test)]
 mod conversation;
 mod cost;
@@ -55,10 +59,12 @@ pub mod counters;
 mod echoes;
 mod episode;
 mod exchange;
+mod facts;
 pub mod features;
 mod measures;
 mod monotone;
 mod next_limit;
+mod outcome;
 mod packed;
 mod round;
 mod samples;
@@ -67,6 +73,7 @@ mod segment_size;
 mod sender_view;
 mod sentence;
 mod summary;
+mod trigger;
 mod verdict;
 mod watcher;
 pub mod weights;
@@ -76,9 +83,11 @@ pub use capture_context::{CaptureContext, Outlines, data_sender};
 pub use capture_pair::{CapturePair, Delay};
 pub use capture_point::CapturePoint;
 pub use causes::{ALIASES, CAUSES, Cause, Evidence, find};
+pub use conditions::Condition;
 pub use cost::Cost;
 pub use measures::{Capacity, CapacitySource};
 pub use next_limit::NextLimit;
+pub use outcome::Outcome;
 pub use round::{MAX_ROUNDS, STATES, State};
 pub use score::position;
 pub use segment_size::{SegmentSize, SizeCause};

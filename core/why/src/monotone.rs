@@ -17,6 +17,8 @@ pub(crate) struct Monotone {
     offset: Duration,
     /// Number of consecutive packets earlier than that.
     behind: u8,
+    /// Greatest common divisor of all distances between packets, ns; zero before the second time.
+    tick: u64,
 }
 
 impl Monotone {
@@ -29,11 +31,21 @@ impl Monotone {
         let at = at + self.offset;
         if at >= self.last {
             self.behind = 0;
+            if (self.tick == 0 || self.tick > MICROSECOND) && self.last != Instant::ZERO {
+                self.tick = gcd(self.tick, at.saturating_since(self.last).as_nanos());
+            }
             self.last = at;
         } else {
             self.on_step_back(at);
         }
         self.last
+    }
+
+    /// Resolution of the clock: all times differ by multiples of it.
+    ///
+    /// Steps of up to 1 us are those of the file format. Larger ones are of the capturing clock.
+    pub const fn resolution(&self) -> Duration {
+        Duration::from_nanos(self.tick)
     }
 
     #[cold]
@@ -49,6 +61,17 @@ impl Monotone {
             self.offset += self.last.saturating_since(at);
         }
     }
+}
+
+/// A clock as fine as this bounds no rate; most captures show it within a few packets.
+const MICROSECOND: u64 = 1_000;
+
+/// Greatest common divisor; `gcd(0, b)` is `b`.
+const fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 #[cfg(test)]

@@ -122,7 +122,7 @@ rounds! {
         /// Lateness of data by the sender's timestamp clock, in us. It is above that of the first
         /// timestamp; `None` until the tick of the clock is known.
         pub data_late: Option<Extremes>, merge widen;
-        /// Packets of new data smaller than a full segment.
+        /// Packets of new data that are no multiple of a full segment.
         pub small: u64, merge sum;
         /// Gaps that showed at the capture point.
         pub gaps: u64, merge sum;

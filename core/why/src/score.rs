@@ -8,7 +8,9 @@
 
 use alloc::vec::Vec;
 
-use crate::causes::CAUSES;
+use crate::causes::{CAUSES, Cause, place};
+use crate::conditions::{Condition, Test};
+use crate::facts::{Facts, Moment};
 use crate::features::{FEATURES, Feature, Features, of_rounds};
 use crate::measures::Measures;
 use crate::round::State;
@@ -126,10 +128,14 @@ pub(crate) struct Scores {
     features: Vec<Features>,
     /// Smoothed scores without the bias of a state.
     smooth: Vec<Row>,
+    /// For each cause, the one that a capture can tell: itself, or one that it is
+    /// indistinguishable from. `None` if a condition of the connection excludes it.
+    told: [Option<usize>; CAUSES.len()],
 }
 
 impl Scores {
-    pub fn of(m: &Measures<'_>) -> Self {
+    pub fn of(facts: &Facts<'_, '_>) -> Self {
+        let m = facts.m;
         let is_away = !m.view.is_near_sender();
         let (table, matrix) = if is_away {
             (AWAY, &AWAY_MATRIX)
@@ -149,20 +155,86 @@ impl Scores {
             is_away,
             smooth: smooth.collect(),
             features,
+            told: core::array::from_fn(|cause| told(facts, cause)),
         }
     }
 
-    /// Returns the probability of every cause in a state of a round, by softmax.
-    pub fn probabilities(&self, round: usize, state: State) -> [f64; CAUSES.len()] {
+    /// Returns the probability of every cause in a state of a round, by softmax over those that no
+    /// condition excludes.
+    pub fn probabilities(&self, moment: &Moment<'_, '_, '_>) -> [f64; CAUSES.len()] {
+        let (round, state) = (moment.index, moment.state);
+        let trigger = moment.trigger();
         let mut all = [IMPOSSIBLE; CAUSES.len()];
         for (cause, place) in all.iter_mut().enumerate() {
             let holds = CAUSES[cause].holds(state, &self.features[round], self.is_away);
-            if let Some(bias) = bias(self.table, cause, state).filter(|_| holds) {
+            let Some(told) = self.told[cause].filter(|_| holds) else {
+                continue;
+            };
+            // Of a loss whose trigger is known, no other loss is the cause.
+            if trigger.is_some_and(|trigger| trigger != told) && CAUSES[told].is_loss() {
+                continue;
+            }
+            let bias = bias(self.table, cause, state);
+            if let Some(bias) = bias.filter(|_| is_possible(CAUSES[told], moment)) {
                 *place = f64::from(self.smooth[round][cause]) * UNIT + bias;
             }
         }
-        softmax(all)
+        let apart = softmax(all);
+        let mut merged = [0.0; CAUSES.len()];
+        for (told, probability) in self.told.iter().zip(apart) {
+            if let Some(told) = told {
+                merged[*told] += probability;
+            }
+        }
+        merged
     }
+}
+
+/// Returns the cause that a capture can tell for this one, unless a condition of the connection
+/// excludes it.
+///
+/// A CPU shows in counters only: on the wire a receiving host that lacks it reads slowly, and a
+/// sending one has nothing to send. Which of both windows limits is a fact of the SYNs.
+fn told(facts: &Facts<'_, '_>, cause: usize) -> Option<usize> {
+    let told = match CAUSES[cause].id {
+        "receiver-cpu-limited" => place("slow-reader")?,
+        "sender-cpu-limited" => place("application-limited")?,
+        "receive-window-limited" if facts.is_unscaled() => place("no-window-scaling")?,
+        "no-window-scaling" if !facts.is_unscaled() => place("receive-window-limited")?,
+        _ => cause,
+    };
+    let of = |condition: &Condition| match condition.test {
+        Test::Connection(test) => test(facts),
+        Test::Round(_) => None,
+    };
+    let is_connection = |condition: &Condition| matches!(condition.test, Test::Connection(_));
+    allows(CAUSES[told], is_connection, of).then_some(told)
+}
+
+/// Whether the conditions of a round allow a cause.
+pub(crate) fn is_possible(cause: &Cause, moment: &Moment<'_, '_, '_>) -> bool {
+    let is_round = |condition: &Condition| matches!(condition.test, Test::Round(_));
+    let of = |condition: &Condition| match condition.test {
+        Test::Connection(_) => None,
+        Test::Round(test) => test(moment),
+    };
+    allows(cause, is_round, of)
+}
+
+/// Whether all that is required holds and nothing refutes the cause, of the conditions that
+/// `applies` selects.
+fn allows(
+    cause: &Cause,
+    applies: impl Fn(&Condition) -> bool,
+    holds: impl Fn(&Condition) -> Option<bool>,
+) -> bool {
+    let mut required = cause.requires.iter().filter(|condition| applies(condition));
+    let mut refuting = cause
+        .refuted_by
+        .iter()
+        .filter(|condition| applies(condition));
+    required.all(|condition| holds(condition) == Some(true))
+        && !refuting.any(|condition| holds(condition) == Some(true))
 }
 
 /// Returns the scores of all rounds. A feature that is the same in all of them is added once.

@@ -46,6 +46,9 @@ const MAX_PENDING: usize = 4096;
 /// Number of pending acknowledgments from which close ones are merged.
 const MANY_PENDING: usize = MAX_PENDING / 2;
 
+/// Maximum number of retransmissions that wait for their acknowledgment.
+const MAX_RESENT: usize = 256;
+
 /// Maximum capacity that is kept for another connection.
 const MAX_SPARE: usize = 64;
 
@@ -304,6 +307,8 @@ pub(crate) struct SenderView {
     pub pauses: Pauses,
     pub gaps: Vec<Gap>,
     overtaken: overtaken::Overtaken,
+    /// Retransmissions that are not acknowledged yet: their end, time, and segments.
+    resent: VecDeque<(u64, Instant, u64)>,
     pub meter: meter::Meter,
     /// Start of the current burst of data, and its bytes.
     burst: (Instant, u64),
@@ -341,6 +346,7 @@ impl SenderView {
         self.episodes = Episodes::default();
         self.gaps = Vec::new();
         self.overtaken = overtaken::Overtaken::default();
+        self.resent = VecDeque::new();
         self.meter = meter::Meter::default();
         self.echoes = Echoes::default();
     }

@@ -15,6 +15,9 @@ impl Diagnosis {
     /// what to capture to decide.
     #[must_use]
     pub fn sentence(&self) -> String {
+        if let Some(decided) = self.outcome.sentence(self.delivered) {
+            return decided;
+        }
         match self.headline() {
             Some(first) if first.time.is_zero() || first.is_note && self.is_unsure() => format!(
                 "Fault found: {} (confidence {:.2}).",
@@ -83,7 +86,6 @@ impl CapacitySource {
     pub const fn words(self) -> &'static str {
         match self {
             Self::FullLink => "while the path was full",
-            Self::Dispersion => "by the spacing of packets",
             Self::BestRound => "in its best RTT",
         }
     }

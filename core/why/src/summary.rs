@@ -10,6 +10,7 @@ use crate::CapturePoint;
 use crate::account::Scored;
 use crate::calibration::confidence;
 use crate::causes::{CAUSES, Cause};
+use crate::facts::Facts;
 use crate::measures::{Measures, rate};
 
 /// The main limit of one direction of a connection.
@@ -46,7 +47,8 @@ pub struct PrimaryCause {
 
 impl DiagnosisSummary {
     pub(crate) fn of(m: &Measures<'_>) -> Self {
-        let account = Scored::of(m).attribute(|_| {});
+        let facts = Facts::of(m);
+        let account = Scored::of(&facts).attribute(|_| {});
         // Of two that took the same time the earlier cause is first.
         let mut primary: Option<PrimaryCause> = None;
         for (cause, attributed) in CAUSES.iter().zip(&account.causes) {
@@ -54,7 +56,7 @@ impl DiagnosisSummary {
                 primary = Some(PrimaryCause {
                     cause,
                     time: attributed.time,
-                    confidence: confidence(m, cause, attributed.probability()),
+                    confidence: confidence(m, attributed),
                 });
             }
         }

@@ -14,11 +14,13 @@ use crate::calibration::confidence;
 use crate::capture_pair::CapturePair;
 use crate::causes::{CAUSES, Cause, Evidence, counted, place, verb};
 use crate::cost::Cost;
+use crate::facts::Facts;
 use crate::measures::{Capacity, Measures, rate};
-use crate::next_limit::{NextLimit, path_rate};
+use crate::next_limit::{FULL, NextLimit, path_rate};
+use crate::outcome::Outcome;
 
 /// Minimum confidence for a sure diagnosis. Below it the diagnosis names two causes.
-pub const MIN_CONFIDENCE: f64 = 0.6;
+pub const MIN_CONFIDENCE: f64 = 0.8;
 
 /// A cause that was found.
 #[derive(Clone, Debug)]
@@ -68,6 +70,8 @@ pub struct Diagnosis {
     pub bottleneck: Option<Rate>,
     /// Minimum RTT of the path.
     pub min_rtt: Duration,
+    /// What is decided by rule.
+    pub outcome: Outcome,
     /// Verdicts: those that took time, the longest first, then the notes.
     pub verdicts: Vec<Verdict>,
     /// Alternative to the most probable cause, if that is unsure.
@@ -85,10 +89,15 @@ pub struct Diagnosis {
 impl Diagnosis {
     pub(crate) fn of(mut m: Measures<'_>) -> Self {
         let mut spans: Vec<Span> = Vec::new();
-        let account = Scored::of(&m).attribute(|slice| match spans.last_mut() {
-            Some(last) if last.cause == slice.cause => last.length += slice.length,
-            _ => spans.push(slice),
-        });
+        let (account, outcome) = {
+            let facts = Facts::of(&m);
+            let account = Scored::of(&facts).attribute(|slice| match spans.last_mut() {
+                Some(last) if last.cause == slice.cause => last.length += slice.length,
+                _ => spans.push(slice),
+            });
+            let outcome = Outcome::of(&facts, &account);
+            (account, outcome)
+        };
         m.capacity = Capacity::attributed(&m, &full_link(&account));
         let delivered: u64 = m.rounds.iter().map(|round| round.acked).sum();
         let diagnosis = Self {
@@ -101,6 +110,7 @@ impl Diagnosis {
             capacity: m.capacity,
             bottleneck: path_rate(&m).map(rate),
             min_rtt: m.base,
+            outcome,
             verdicts: verdicts(&m, &account),
             alternative: alternative(&account),
             next: NextLimit::of(&m, &account),
@@ -127,21 +137,42 @@ impl Diagnosis {
     /// Whether the primary cause is too uncertain to be called one.
     #[must_use]
     pub fn is_unsure(&self) -> bool {
-        self.primary()
-            .is_none_or(|first| first.confidence < MIN_CONFIDENCE)
+        match self.outcome {
+            Outcome::Limited | Outcome::SlowStart => self
+                .primary()
+                .is_none_or(|first| first.confidence < MIN_CONFIDENCE),
+            decided => decided.is_unsure(),
+        }
     }
 
     /// Returns the first thing to examine: the primary cause, or a certain fault. The fault takes
-    /// precedence if the primary cause is unsure.
+    /// precedence if the primary cause is unsure. `None` if a rule decided otherwise.
     #[must_use]
     pub fn headline(&self) -> Option<&Verdict> {
+        if !matches!(self.outcome, Outcome::Limited | Outcome::SlowStart) {
+            return None;
+        }
         let is_certain = |verdict: &&Verdict| {
             verdict.cause.is_fault && verdict.is_note && verdict.confidence >= 0.85
         };
         match self.primary() {
-            Some(first) if !self.is_unsure() => Some(first),
+            Some(first) if !self.is_unsure() => Some(self.mendable(first).unwrap_or(first)),
             unsure => self.verdicts.iter().find(is_certain).or(unsure),
         }
+    }
+
+    /// The cause that can be mended, if the larger one is a saturated path. It is sure and took
+    /// three tenths of the time.
+    fn mendable(&self, first: &Verdict) -> Option<&Verdict> {
+        let is_path = FULL.contains(&first.cause.id);
+        let mut others = self.verdicts.iter();
+        others
+            .find(|verdict| {
+                verdict.cause.is_mendable
+                    && verdict.share >= 0.3
+                    && verdict.confidence >= MIN_CONFIDENCE
+            })
+            .filter(|_| is_path)
     }
 
     /// Returns a contradiction within this diagnosis, if any. For tests, fuzzing and grading. The
@@ -209,7 +240,7 @@ fn verdicts(m: &Measures<'_>, account: &Account) -> Vec<Verdict> {
                 confidence: if attributed.time.is_zero() {
                     probability
                 } else {
-                    confidence(m, cause, probability)
+                    confidence(m, attributed)
                 },
                 probability,
                 is_note: attributed.note.is_some(),

@@ -13,7 +13,7 @@ use crate::capture_pair::CapturePair;
 use crate::capture_point::CapturePoint;
 use crate::exchange::Exchange;
 use crate::features::{self, Features};
-use crate::measures::{Measures, Pair};
+use crate::measures::{Measures, Observation, Pair};
 use crate::monotone::Monotone;
 use crate::round::State;
 use crate::sender_view::{AnalyzedPacket, SenderView};
@@ -243,7 +243,11 @@ impl Watcher {
         let connection = self.table.connection(index)?;
         let followed = self.followed.get(index)?;
         let (sender_view, start) = followed.finished_view(side)?;
-        let of = (start, &followed.exchange);
+        let of = Observation {
+            start,
+            exchange: &followed.exchange,
+            resolution: followed.clock.resolution(),
+        };
         let Some(((far, far_index), between)) = second else {
             return Some(then(Measures::of(connection, &sender_view, of, None)));
         };
@@ -287,7 +291,11 @@ impl Watcher {
         };
         let mut sender_view = sender_view?;
         sender_view.finish(followed.clock.last, followed.last_packet);
-        let of = (followed.first?, &followed.exchange);
+        let of = Observation {
+            start: followed.first?,
+            exchange: &followed.exchange,
+            resolution: followed.clock.resolution(),
+        };
         let summary = DiagnosisSummary::of(&Measures::of(connection, &sender_view, of, None));
         for mut over in [Some(sender_view), other].into_iter().flatten() {
             if self.spare.len() < MAX_SPARE {

@@ -7,9 +7,6 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "the ACK path",
     meaning: "ACKs are lost or wait in a queue on the reverse path. The sender is clocked by few, \
               late ones: it sends in bursts, and its window grows slowly.",
-    detection: "A delay of ACKs that grows while data has no queue (timestamps, turnarounds, two \
-                captures); ACKs at equal distances whatever they acknowledge, at a rate below that \
-                of the bottleneck. Stretch ACKs alone are no evidence: receive offload makes them.",
     confidence: "High where timestamps show on which way the delay is; medium otherwise.",
     capture_points: "sender; receiver and mid-path with timestamps",
     fix: "More rate on the reverse path, priority for ACKs there, no upload that fills the same \
@@ -17,7 +14,8 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["RFC 3449", "RFC 3465", "RFC 9293 section 3.8.6.3"],
     states: AFTER_LOSS,
     is_hidden: true,
-    needs: Some(Feature::AckTrouble),
+    requires: &[BOTH_DIRECTIONS, ACKS_LATE],
+    observable: &[ACKS_TIMED],
     features: &[ACKS, ONE_WAY, PATH, SENDER, WINDOW, LOSS, PATTERN, TIMES],
     ..Cause::explained_by(explain)
 };

@@ -7,9 +7,6 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "the sending application",
     meaning: "The sending application had no data to send: all that it wrote was sent, and there \
               was room for more.",
-    detection: "Times in which nothing is in flight and the window is open; times in which clearly \
-                less is in flight than just before, without a loss, although ACKs arrive; bursts \
-                that no ACK released; the time after the end was sent.",
     confidence: "Very high where nothing is in flight. Where less is in flight than before, a busy \
                  sending host is indistinguishable.",
     capture_points: "sender, receiver, mid-path",
@@ -21,6 +18,8 @@ pub(crate) const CAUSE: Cause = Cause {
         "T-RAT, SIGCOMM 2002",
     ],
     states: &[State::Idle, State::Full, State::Slack, State::Closing],
+    requires: &[BOTH_DIRECTIONS],
+    refuted_by: &[BOTTLENECK_BUSY],
     features: &[
         SENDER, PATH, ONE_WAY, WINDOW, ACKS, TIMES, LOSS, PATTERN, EXCHANGE,
     ],

@@ -14,8 +14,6 @@ pub(crate) const CAUSE: Cause = Cause {
               keep the delay short. It costs throughput where the bottleneck idles after the \
               reduction of cwnd: few flows, a target or thresholds below one \
               bandwidth-delay product, many drops in a row.",
-    detection: "Losses while the RTT is above its minimum and as much is in flight as the bottleneck \
-                carries, but with queues of different lengths, shorter than the longest one.",
     confidence: "Medium: the capture shows each loss, not its reason. Indistinguishable from random \
                  loss where the queue is shorter than what the RTT varies by, and behind the \
                  bottleneck from an overflowing queue. Exact in the account of a run.",
@@ -29,7 +27,15 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 8033 (PIE)",
     ],
     states: AFTER_LOSS,
-    needs: Some(Feature::AnyLoss),
+    requires: &[
+        BOTH_DIRECTIONS,
+        LOSS_BEFORE,
+        RETRANSMITTED,
+        SEVERAL_EVENTS,
+        LOST_BEHIND_QUEUE,
+    ],
+    refuted_by: &[MOSTLY_SPURIOUS, DROPS_AT_LONGEST_QUEUE],
+    observable: &[QUEUES_SEEN],
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     ..Cause::explained_by(explain)
 };

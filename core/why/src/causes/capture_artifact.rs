@@ -8,8 +8,6 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "the capture itself",
     meaning: "The capture lacks packets that the hosts had, or has some twice. What seems to be a \
               loss may be one of the capture.",
-    detection: "Bytes that were acknowledged and never seen; the same packet twice; one direction \
-                only.",
     confidence: "Certain of what was acknowledged: it arrived.",
     capture_points: "sender, receiver, mid-path",
     fix: "Capture with a larger buffer and a smaller snap length (tcpdump -B 65536 -s 128), to a \

@@ -7,7 +7,6 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "connection setup",
     meaning: "The handshake takes an RTT, and then the application may not have any data yet: a \
               server waits for a request.",
-    detection: "The time from the first packet to the first data in this direction.",
     confidence: "Certain that nothing was sent; not whether the application was ready.",
     capture_points: "sender, receiver, mid-path",
     fix: "Keep connections open, or use TCP Fast Open (RFC 7413), where this is a large share.",

@@ -7,15 +7,15 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "cross traffic",
     meaning: "The bottleneck is busy and its queue is not empty, but most of what it carries is \
               the traffic of other flows.",
-    detection: "A queue in the RTT although this flow delivers clearly less than the bottleneck \
-                rate; losses with such a queue before them although the flight alone would not \
-                have filled it.",
     confidence: "Medium. A rate that falls on the bottleneck itself (radio) is indistinguishable.",
     capture_points: "sender; receiver and mid-path where timestamps show the queue",
     fix: "More rate at the bottleneck, fewer or shaped competing flows; per-flow queueing (fq_codel, \
           cake) gives each flow its share.",
     references: &["RFC 8290", "RFC 7567", "RFC 5166 section 2.3"],
     states: AFTER_LOSS,
+    requires: &[QUEUE_GREW, FLIGHT_BELOW_PATH, UNEVEN_ACKS, LINE_REACHED],
+    refuted_by: &[WINDOW_ZERO],
+    observable: &[QUEUES_SEEN, ENOUGH_DATA],
     features: &[PATH, ONE_WAY, SENDER, LOSS, PATTERN, TIMES],
     ..Cause::explained_by(explain)
 };

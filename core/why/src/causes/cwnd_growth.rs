@@ -8,8 +8,6 @@ pub(crate) const CAUSE: Cause = Cause {
     meaning: "No loss has reduced the congestion window: it began small, and has not grown to what \
               the path carries. It doubles each RTT at best; where slow start ends early, it grows \
               by a segment or a few.",
-    detection: "Rounds in which all that may be sent is in flight and answered by ACKs, the flight \
-                grows, no queue has formed, and no loss came before.",
     confidence: "High; best where the rate is reached within the capture.",
     capture_points: "sender, receiver, mid-path",
     fix: "A larger initial window (RFC 6928), no low cached ssthresh (Linux: \
@@ -22,6 +20,8 @@ pub(crate) const CAUSE: Cause = Cause {
         "experiment fink-slow-start (E43 to E50)",
     ],
     states: SENDING,
+    requires: &[BOTH_DIRECTIONS, ENOUGH_DATA],
+    refuted_by: &[STANDING_QUEUE, LOSS_BEFORE],
     features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, LOSS, TIMES, EXCHANGE],
     ..Cause::explained_by(explain)
 };

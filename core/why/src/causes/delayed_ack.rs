@@ -8,8 +8,6 @@ pub(crate) const CAUSE: Cause = Cause {
     meaning: "The receiver delays an ACK until a second segment arrives, and the sender has none \
               to send: a window of one segment, a buffer smaller than two, or Nagle's algorithm \
               with a small rest. Each such round takes the timer of the receiver on top.",
-    detection: "Rounds of one segment or two whose ACK comes 40 to 500 ms later than the path's \
-                RTT.",
     confidence: "High with several such rounds; the usual timers are 40, 100 and 200 ms.",
     capture_points: "sender, mid-path; receiver at best",
     fix: "TCP_NODELAY for requests in pieces (or one write in place of two), buffers of several \
@@ -21,7 +19,9 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 896 (Nagle)",
         "Shalunov 2001, the start of the WAN trace (E27)",
     ],
+    is_mendable: true,
     states: IN_FLIGHT,
+    requires: &[BOTH_DIRECTIONS, ACK_HELD],
     features: &[EXCHANGE, ACKS, SENDER, PATH, WINDOW, TIMES],
     ..Cause::explained_by(explain)
 };

@@ -8,8 +8,6 @@ pub(crate) const CAUSE: Cause = Cause {
     meaning: "A segment is missing and the receiver repeats its ACK, but each time with another \
               window. Such an ACK is no duplicate, so fast retransmit is not yet allowed: without \
               SACK the sender cannot know about the loss.",
-    detection: "Several ACKs of the same byte in a row, each with a new window, while data behind \
-                it is missing.",
     confidence: "Certain: the window of a duplicate must be the one before (RFC 5681 section 2, \
                  condition e).",
     capture_points: "sender, receiver, mid-path",

@@ -8,15 +8,13 @@ pub(crate) const CAUSE: Cause = Cause {
     meaning: "A router marks packets in place of dropping them, and the sender reduces its window \
               for each RTT with a mark. If it marks earlier than the path is full, the rate falls \
               below what the path carries.",
-    detection: "ACKs with an echo of congestion (ECE), windows that shrink without a loss behind \
-                them, and no long queue.",
     confidence: "High: the marks are in the packets. What marks them, the capture does not show.",
     capture_points: "sender, receiver, mid-path",
     fix: "Raise the marking threshold at the bottleneck, or use a control made for early marks \
           (DCTCP, L4S) on both hosts.",
     references: &["RFC 3168 section 6.1", "RFC 8257", "RFC 9331"],
     states: AFTER_LOSS,
-    needs: Some(Feature::EcnSeen),
+    requires: &[ECN_ECHO],
     features: &[&[Feature::EcnEcho], PATH, SENDER, ACKS, LOSS, TIMES],
     ..Cause::explained_by(explain)
 };

@@ -8,7 +8,7 @@ const fn exchange(explain: fn(&Measures<'_>, &Attributed) -> Explanation) -> Cau
         capture_points: "sender, receiver, mid-path",
         confidence: "High where both directions were captured.",
         states: &[State::Idle, State::Full, State::Slack],
-        needs: Some(Feature::Exchanges),
+        requires: &[BOTH_DIRECTIONS, EXCHANGES],
         features: &[EXCHANGE, TIMES, SENDER, PATH, WINDOW, ACKS],
         ..Cause::explained_by(explain)
     }
@@ -19,7 +19,6 @@ pub(crate) const CLIENT_THINK: Cause = Cause {
     name: "the client's think time",
     meaning: "Between a response and its next request the client waits: a user, a script, a queue \
               of its own. Neither host nor path could have sent anything.",
-    detection: "Nothing in flight after a response was delivered, until the client's next request.",
     fix: "Send requests without waiting (pipelining, several at a time), or look at what the client \
           does between them.",
     references: &["RFC 9112 section 9.3.2", "RFC 9293 section 3.9.1"],
@@ -34,8 +33,6 @@ pub(crate) const SERVER_THINK: Cause = Cause {
     name: "the server's think time",
     meaning: "Between a request and its response the server works or waits: a database, a disk, \
               another service.",
-    detection: "Nothing in flight after a request was delivered, until the first byte of the \
-                response.",
     fix: "Look at what the server does for a request; answer from a cache; send several requests at \
           a time.",
     references: &["RFC 9112 section 9.3.2"],
@@ -50,7 +47,6 @@ pub(crate) const RTT: Cause = Cause {
     name: "round trips of requests and responses",
     meaning: "Each request waits for the response to the one before, and both are small: every \
               exchange costs an RTT in which the path carries next to nothing.",
-    detection: "Small requests and responses in turn, hardly anything but the RTT between them.",
     fix: "Fewer and larger exchanges: pipelining, batches, several requests at a time.",
     references: &["RFC 9112 section 9.3.2", "RFC 9113 section 5"],
     ..exchange(|m, attributed| {

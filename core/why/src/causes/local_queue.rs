@@ -9,9 +9,6 @@ pub(crate) const CAUSE: Cause = Cause {
     meaning: "Segments wait in the sending host after TCP has made them: in the queue of its \
               interface, or in a shaper (tbf, htb) there. TCP small queues hold back what would \
               make it longer. A retransmission waits behind all that was queued before.",
-    detection: "Near the sender, segments spaced as regularly as a clock at one rate whatever the \
-                ACKs do, without a queue in the RTT behind the capture point; segments that do not \
-                echo a timestamp which had passed well before: they had been made earlier.",
     confidence: "High where timestamps prove that segments waited. By the spacing alone, a paced \
                  sender is indistinguishable.",
     capture_points: "sender",
@@ -22,6 +19,8 @@ pub(crate) const CAUSE: Cause = Cause {
         "Linux TCP small queues (net.ipv4.tcp_limit_output_bytes)",
     ],
     states: IN_FLIGHT,
+    requires: &[AT_SENDER, ENOUGH_DATA],
+    refuted_by: &[WINDOW_ZERO, STANDING_QUEUE],
     features: &[PATH, ONE_WAY, SENDER, ACKS, WINDOW, TIMES],
     note: Some(note),
     ..Cause::explained_by(explain)

@@ -37,6 +37,7 @@ mod sender_cpu;
 mod slow_reader;
 mod text;
 
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -53,6 +54,7 @@ mod prelude {
     pub(super) use super::text::*;
     pub(super) use super::{AFTER_LOSS, Cause, Evidence, Explanation, IN_FLIGHT, NEVER, SENDING};
     pub(super) use crate::account::Attributed;
+    pub(super) use crate::conditions::*;
     pub(super) use crate::features::{
         ACKS, EXCHANGE, Feature, LOSS, ONE_WAY, PATH, PATTERN, SENDER, TIMES, WINDOW,
     };
@@ -63,6 +65,7 @@ mod prelude {
 pub(crate) use text::{clauses, counted, flowing, subject, verb};
 
 use crate::account::Attributed;
+use crate::conditions::Condition;
 use crate::features::{Feature, Features};
 use crate::measures::Measures;
 use crate::round::State;
@@ -75,8 +78,6 @@ pub struct Cause {
     pub name: &'static str,
     /// Meaning of the limit.
     pub meaning: &'static str,
-    /// Detection.
-    pub detection: &'static str,
     /// Reliability, and indistinguishable causes.
     pub confidence: &'static str,
     /// Capture points from which it can be seen.
@@ -87,14 +88,20 @@ pub struct Cause {
     pub references: &'static [&'static str],
     /// Whether it is the first thing to examine even if it took little time.
     pub is_fault: bool,
+    /// Whether a host or its operator can remove it, so that it leads over a saturated path.
+    pub is_mendable: bool,
     /// States of the sender in which this cause can hold.
     pub states: &'static [State],
     /// Whether away from the sender it can hold while nothing seems in flight. Data lost before the
     /// capture point leaves no trace there.
     pub is_hidden: bool,
-    /// Feature that must be known and above zero for it to be possible, if any.
-    pub(crate) needs: Option<Feature>,
-    /// Groups of features for or against it.
+    /// What must be the case for it.
+    pub requires: &'static [&'static Condition],
+    /// What must not be the case.
+    pub refuted_by: &'static [&'static Condition],
+    /// What a capture must show to tell it from others; elsewhere the answer is unsure.
+    pub observable: &'static [&'static Condition],
+    /// Groups of features for or against it, where conditions leave a choice.
     pub(crate) features: &'static [&'static [Feature]],
     /// Confidence that it is present, for a cause that takes no time.
     pub(crate) note: Option<fn(&Measures<'_>) -> Option<f64>>,
@@ -110,15 +117,17 @@ impl Cause {
             id: "",
             name: "",
             meaning: "",
-            detection: "",
             confidence: "",
             capture_points: "",
             fix: "",
             references: &[],
             is_fault: false,
+            is_mendable: false,
             states: &[],
             is_hidden: false,
-            needs: None,
+            requires: &[],
+            refuted_by: &[],
+            observable: &[],
             features: &[],
             note: None,
             explain,
@@ -127,14 +136,52 @@ impl Cause {
 
     /// Whether it can hold in a round while the sender is in that state. Nothing in the network or
     /// a host limits a sender with nothing outstanding. Away from the sender, that may in fact be a
-    /// loss, if the sender continues as after a timeout. It cannot hold either if an indispensable
-    /// feature was not seen.
+    /// loss, if the sender continues as after a timeout.
     #[must_use]
     pub fn holds(&self, state: State, features: &Features, is_away: bool) -> bool {
-        let value = |feature| features.value(feature).unwrap_or(0.0);
         let may_hide = is_away && self.is_hidden && state == State::Idle;
-        let may_be = self.states.contains(&state) || may_hide && value(Feature::HiddenLoss) == 1.0;
-        may_be && self.needs.is_none_or(|needed| value(needed) > 0.0)
+        self.states.contains(&state) || may_hide && features.value(Feature::HiddenLoss) == Some(1.0)
+    }
+
+    /// How it is found: its conditions, and the features that are weighed where they leave a choice.
+    #[must_use]
+    pub fn detection(&self) -> String {
+        let list = |conditions: &[&Condition]| {
+            let texts: Vec<&str> = conditions.iter().map(|condition| condition.text).collect();
+            texts.join("; ")
+        };
+        let part = |heading: &str, conditions: &[&Condition]| {
+            (!conditions.is_empty()).then(|| format!("{heading}: {}.", list(conditions)))
+        };
+        let weighed = match self.features().count() {
+            0 => "Decided by rule.".into(),
+            count => {
+                format!("Among the causes that remain, {count} features of each round are weighed.")
+            }
+        };
+        let parts = [
+            part("Required", self.requires),
+            part("Refuted by", self.refuted_by),
+            part("Can be told only if", self.observable),
+            Some(weighed),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether it is a cause of losses: it can hold during loss recovery and rests on a loss event.
+    pub(crate) fn is_loss(&self) -> bool {
+        const LOSSES: [&str; 9] = [
+            "random-loss",
+            "queue-overflow",
+            "aqm-drops",
+            "policer",
+            "reordering-mistaken-for-loss",
+            "rto-backoff",
+            "outage",
+            "rx-ring-overrun",
+            "pmtu-black-hole",
+        ];
+        LOSSES.contains(&self.id)
     }
 
     /// Returns the features for or against it.
@@ -270,7 +317,7 @@ mod tests {
             for text in [
                 cause.name,
                 cause.meaning,
-                cause.detection,
+                &cause.detection(),
                 cause.confidence,
                 cause.capture_points,
                 cause.fix,
@@ -292,7 +339,7 @@ mod tests {
             for text in [
                 cause.name,
                 cause.meaning,
-                cause.detection,
+                &cause.detection(),
                 cause.confidence,
                 cause.fix,
             ] {

@@ -9,9 +9,6 @@ pub(crate) const CAUSE: Cause = Cause {
     meaning: "Full segments are smaller than what both hosts offered: a path MTU from a cache or a \
               route, or a device that rewrites the MSS. Each segment costs the hosts the same, so \
               fewer bytes pass, and a loss costs more.",
-    detection: "An MSS option of less than half of the other side's; or flights of several full \
-                segments that ACKs release, well below the smaller MSS of both SYNs less the \
-                options; whether they fit a plateau of RFC 1191.",
     confidence: "Very high by the MSS options; high by flights of such segments. Messages of one \
                  size are no evidence.",
     capture_points: "sender, receiver, mid-path",

@@ -7,8 +7,6 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "missing window scaling",
     meaning: "Window scaling was not negotiated, so no window can be larger than 65,535 bytes, \
               whatever the buffers are.",
-    detection: "A SYN without the window scale option, windows that reach 64 KiB, and a sender \
-                that has filled them.",
     confidence: "Very high: both SYNs show it.",
     capture_points: "sender, receiver, mid-path",
     fix: "Switch window scaling on at the side whose SYN lacks it (Linux: \
@@ -17,8 +15,10 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 7323 section 2",
         "experiment shalunov-lan-sweep (E05, E06)",
     ],
+    is_mendable: true,
     states: IN_FLIGHT,
-    needs: Some(Feature::WindowUnscaled),
+    requires: &[SCALING_MISSING, WINDOW_AT_LIMIT, WINDOW_FILLED],
+    refuted_by: &[STANDING_QUEUE, WINDOW_ZERO],
     features: &[WINDOW, PATH, SENDER, ACKS, LOSS, TIMES],
     ..Cause::explained_by(explain)
 };

@@ -8,15 +8,15 @@ pub(crate) const CAUSE: Cause = Cause {
     meaning: "For some time the path delivered nothing: a route that changed, a link that failed, \
               a radio out of range. All that was in flight was lost, and the sender waited for its \
               retransmission timer until the path was back.",
-    detection: "A whole flight lost with the retransmissions after it, timeouts that double, and a \
-                connection that goes on at its earlier rate afterwards.",
     confidence: "High with the rate of before and after in the capture.",
     capture_points: "sender; receiver and mid-path by the silence and what is retransmitted",
     fix: "Find what failed at that time (interface and routing logs). A lower maximum RTO shortens \
           the wait after it.",
     references: &["RFC 6298 section 5", "RFC 6069"],
+    is_mendable: true,
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
     is_hidden: true,
+    requires: &[BOTH_DIRECTIONS, RETRANSMITTED, SILENCE],
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     ..Cause::explained_by(explain)
 };

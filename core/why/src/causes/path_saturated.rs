@@ -9,9 +9,6 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "the path",
     meaning: "The bottleneck is busy all the time: more in flight only makes its queue longer. \
               Nothing is wrong with the hosts, and no larger window or buffer would help.",
-    detection: "An RTT above its minimum (a standing queue) while the delivery rate stays at its \
-                highest; packets behind the bottleneck that follow each other at its rate; \
-                segments at exactly the rate of an Ethernet.",
     confidence: "High with a standing queue. A shaper is a link with a rate, and is \
                  indistinguishable from one.",
     capture_points: "sender, receiver, mid-path",
@@ -22,6 +19,9 @@ pub(crate) const CAUSE: Cause = Cause {
         "IEEE 802.3 (rates; 38 bytes for each frame)",
     ],
     states: AFTER_LOSS,
+    requires: &[QUEUE_GREW],
+    refuted_by: &[WINDOW_ZERO, ACKS_LATE],
+    observable: &[QUEUES_SEEN],
     features: &[PATH, ONE_WAY, SENDER, WINDOW, LOSS, PATTERN, ACKS, TIMES],
     ..Cause::explained_by(explain)
 };

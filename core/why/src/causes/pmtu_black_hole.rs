@@ -7,16 +7,21 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "a path MTU black hole",
     meaning: "Packets above some size are silently dropped: the handshake and small segments pass, \
               full ones never arrive.",
-    detection: "Full segments that are never acknowledged however often they are retransmitted, \
-                while smaller packets of the same connection pass.",
     confidence: "High where a smaller segment was acknowledged, before or after. A receiving host \
                  without large buffers is indistinguishable; there, large ones had arrived before.",
     capture_points: "sender",
     fix: "Let ICMP \"fragmentation needed\" and \"packet too big\" pass, lower the MTU or clamp the \
           MSS at the tunnel, or let the sender probe (Linux: net.ipv4.tcp_mtu_probing = 1).",
     references: &["RFC 2923 section 2.1", "RFC 1191", "RFC 4821", "RFC 8899"],
+    is_mendable: true,
     states: AFTER_LOSS,
-    needs: Some(Feature::NothingFull),
+    requires: &[
+        BOTH_DIRECTIONS,
+        LOSS_BEFORE,
+        FULL_SIZE_NEVER_ARRIVED,
+        LOST_TWICE,
+    ],
+    observable: &[SMALLER_ARRIVED],
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     ..Cause::explained_by(explain)
 };

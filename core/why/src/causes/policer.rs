@@ -7,9 +7,6 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "a policer",
     meaning: "A device on the path drops whatever exceeds a configured rate, without a queue. A \
               burst passes as long as tokens last; then bursts of losses follow.",
-    detection: "Losses that follow a token bucket of one rate, clearly below the bottleneck rate \
-                that packets behind it show, without a queue before them; a loss burst at the end \
-                of slow start of which less than half arrived.",
     confidence: "Medium. Without anything that shows the bottleneck rate a queue of a few packets \
                  is indistinguishable; where losses are few and single, random loss is.",
     capture_points: "sender, receiver, mid-path",
@@ -17,7 +14,14 @@ pub(crate) const CAUSE: Cause = Cause {
           place of the policer.",
     references: &["RFC 2475 section 2.3.3.3", "Flach and others, SIGCOMM 2016"],
     states: AFTER_LOSS,
-    needs: Some(Feature::AnyLoss),
+    requires: &[
+        BOTH_DIRECTIONS,
+        ENOUGH_DATA,
+        LOSS_BEFORE,
+        RETRANSMITTED,
+        STEADY_RATE,
+    ],
+    refuted_by: &[MOSTLY_SPURIOUS, STANDING_QUEUE],
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     ..Cause::explained_by(explain)
 };

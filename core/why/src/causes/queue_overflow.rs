@@ -8,9 +8,6 @@ pub(crate) const CAUSE: Cause = Cause {
     meaning: "A queue fills and tail-drops what exceeds its limit. That is how a path shows that it \
               is full; it costs throughput where the queue is so short that the rate falls below \
               the bottleneck's after each loss, or where a burst overflows it.",
-    detection: "Losses with an RTT that had grown to its usual maximum, or at the same amount in \
-                flight each time, with as much in flight as the bottleneck carries, while the rate \
-                between losses is below it; behind the bottleneck, gaps that took no time.",
     confidence: "High where the queue shows in the RTT, or behind the bottleneck. A queue of few \
                  packets is indistinguishable from a policer with a small burst.",
     capture_points: "sender, receiver, mid-path",
@@ -18,7 +15,8 @@ pub(crate) const CAUSE: Cause = Cause {
           ECN), pacing at the sender so that bursts fit, fewer connections at a time.",
     references: &["RFC 7567 section 2", "RFC 5681 section 3.1", "RFC 3168"],
     states: AFTER_LOSS,
-    needs: Some(Feature::AnyLoss),
+    requires: &[BOTH_DIRECTIONS, ENOUGH_DATA, LOSS_BEFORE, RETRANSMITTED],
+    refuted_by: &[MOSTLY_SPURIOUS],
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     ..Cause::explained_by(explain)
 };

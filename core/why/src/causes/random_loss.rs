@@ -8,9 +8,6 @@ pub(crate) const CAUSE: Cause = Cause {
     meaning: "Single segments are lost although no queue is full: dirty fiber, a failing optic, \
               radio, a faulty card, a duplex mismatch. The sender takes each loss for congestion \
               and reduces its rate.",
-    detection: "Losses of few segments at different amounts in flight, at irregular times, not \
-                preceded by queue growth, or with less in flight than the bottleneck carries. \
-                Behind the bottleneck: a lost segment leaves its transmission time unused.",
     confidence: "High with several losses at the sender; medium behind the bottleneck, where cross \
                  traffic fills the gaps. Indistinguishable from a queue of a few packets, except \
                  that such a queue overflows at the same amount in flight each time.",
@@ -23,7 +20,8 @@ pub(crate) const CAUSE: Cause = Cause {
         "Shalunov 2002 (E30)",
     ],
     states: AFTER_LOSS,
-    needs: Some(Feature::AnyLoss),
+    requires: &[BOTH_DIRECTIONS, ENOUGH_DATA, LOSS_BEFORE, RETRANSMITTED],
+    refuted_by: &[MOSTLY_SPURIOUS, LINK_FULL, BOTTLENECK_BUSY],
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     ..Cause::explained_by(explain)
 };

@@ -8,8 +8,6 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "the receive window",
     meaning: "The receiver advertises less window than rate times RTT. All of it is in flight, and \
               the sender waits for the window to move.",
-    detection: "Times in which less than a segment is left between what was sent and the right \
-                window edge as the sender knew it, while the path has no queue.",
     confidence: "Very high if the window scale was seen. Without the SYNs it is only concluded \
                  from closed windows.",
     capture_points: "sender, receiver, mid-path",
@@ -21,7 +19,10 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 4898 (SndLimTimeRwin)",
         "experiment shalunov-stall",
     ],
+    is_mendable: true,
     states: IN_FLIGHT,
+    requires: &[SCALING_KNOWN, SCALING_USED, WINDOW_FILLED],
+    refuted_by: &[STANDING_QUEUE, WINDOW_ZERO],
     features: &[WINDOW, PATH, SENDER, ACKS, LOSS, TIMES],
     note: Some(note),
     ..Cause::explained_by(explain)

@@ -7,8 +7,6 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "the receiving host's CPU",
     meaning: "The receiving host processes segments more slowly than they arrive. ACKs come late \
               and in bursts, its buffer fills and empties as it gets CPU time.",
-    detection: "A window that varies between open and closed as the host gets CPU time; near the \
-                receiver, ACKs that come later and later after the data.",
     confidence: "Medium. Whether CPU or application is slow shows only in how the window closes: \
                  smoothly for an application that reads at a rate.",
     capture_points: "receiver; sender and mid-path by the window",
@@ -20,6 +18,8 @@ pub(crate) const CAUSE: Cause = Cause {
         "experiment fink-slow-start",
     ],
     states: AFTER_LOSS,
+    requires: &[WINDOW_BINDS, WINDOW_CLOSES],
+    observable: &[COUNTERS],
     features: &[WINDOW, PATH, ONE_WAY, SENDER, ACKS, LOSS, PATTERN, TIMES],
     ..Cause::explained_by(explain)
 };

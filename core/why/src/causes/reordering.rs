@@ -7,16 +7,13 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "reordering mistaken for loss",
     meaning: "Packets are reordered on the way. After three duplicate ACKs the sender retransmits \
               what was never lost, and reduces its window.",
-    detection: "Retransmissions that D-SACK or timestamps prove to be spurious; behind what \
-                reorders, originals that arrive late by their timestamp or IP identification, next \
-                to their retransmissions.",
     confidence: "Very high with D-SACK or timestamps, which are proofs.",
     capture_points: "sender, receiver, mid-path",
     fix: "Find what reorders (load sharing packet by packet, parallel links), or use a sender that \
           tolerates it: RACK (RFC 8985), D-SACK undo (RFC 3708).",
     references: &["RFC 2883", "RFC 3522", "RFC 3708", "RFC 8985 section 4"],
     states: AFTER_LOSS,
-    needs: Some(Feature::AnyLoss),
+    requires: &[LOSS_BEFORE, SOME_SPURIOUS],
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     ..Cause::explained_by(explain)
 };

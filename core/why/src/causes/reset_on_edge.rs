@@ -8,8 +8,6 @@ pub(crate) const CAUSE: Cause = Cause {
     meaning: "The connection was reset with a sequence number exactly at the right edge of the \
               receive window: SEG.SEQ = RCV.NXT + RCV.WND. Some receivers accept such a reset, \
               some do not, and those that do not keep a connection that is dead.",
-    detection: "A reset whose sequence number is the last ACK plus the window advertised with it, \
-                and whether anything came back.",
     confidence: "Certain of the numbers; that it was ignored, where the receiver's side is seen.",
     capture_points: "sender, receiver, mid-path",
     fix: "Nothing on the wire: a receiver drops what is outside its window. Half-open connections \

@@ -9,9 +9,6 @@ pub(crate) const CAUSE: Cause = Cause {
     meaning: "Nothing came back, and the sender waited for its retransmission timer, which doubles \
               each time. Most of the time nothing is in flight that could arrive. The loss of the \
               last segments of a transfer (tail loss) ends so too.",
-    detection: "Silence from both sides that ends with a retransmission, several times in a row for \
-                the same bytes, each wait about twice the one before. Steps of the sender's IPv4 \
-                identifications show those that the capture lacks.",
     confidence: "Very high for the waiting. Why nothing arrives, other causes say.",
     capture_points: "sender; receiver and mid-path where the retransmission passes",
     fix: "Loss recovery without the timer: SACK, RACK and tail loss probes (RFC 8985) at both \
@@ -23,6 +20,7 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
     is_hidden: true,
+    requires: &[RETRANSMITTED, TIMEOUT_SEEN],
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     note: Some(note),
     ..Cause::explained_by(explain)

@@ -8,9 +8,6 @@ pub(crate) const CAUSE: Cause = Cause {
     meaning: "The receiving host's network card has no buffer for frames: those it has hold data \
               that the application is not reading, or that waits behind a gap. It drops a burst of \
               frames, and where the rest of the window pins the buffers, every retransmission too.",
-    detection: "Many consecutive segments lost in one burst after the right window edge had not \
-                advanced while data was acknowledged; a burst that ends exactly at that edge, with \
-                what was sent after the window moved arriving.",
     confidence: "High where the burst ends at the edge; medium from the burst and the pause alone. \
                  A path that fails for a moment loses a burst too, but independently of the window.",
     capture_points: "receiver; sender, by what has to be retransmitted",
@@ -21,8 +18,10 @@ pub(crate) const CAUSE: Cause = Cause {
         "experiment shalunov-stall (E08 to E16)",
     ],
     is_fault: true,
+    is_mendable: true,
     states: AFTER_LOSS,
     is_hidden: true,
+    requires: &[BOTH_DIRECTIONS, LOSS_BEFORE, RETRANSMITTED, EDGE_STOOD],
     features: &[WINDOW, LOSS, PATTERN, PATH, SENDER, TIMES],
     note: Some(note),
     ..Cause::explained_by(explain)

@@ -7,8 +7,6 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "the send buffer",
     meaning: "The sender keeps what it has sent until it is acknowledged. Its buffer is full of \
               that, and smaller than rate times RTT.",
-    detection: "The same amount in flight for many rounds, less than the window, without a queue, \
-                refilled as ACKs arrive; pauses that ACKs end, as of a writer that waits for room.",
     confidence: "High at the sender. A cwnd that is clamped looks the same, and so does an \
                  application that keeps a fixed amount in flight.",
     capture_points: "sender; receiver and mid-path where timestamps or the handshake show the \
@@ -21,7 +19,10 @@ pub(crate) const CAUSE: Cause = Cause {
         "Villamizar 1998",
         "Linux bug 6032",
     ],
+    is_mendable: true,
     states: SENDING,
+    requires: &[BOTH_DIRECTIONS, ENOUGH_DATA, WINDOW_HAD_ROOM],
+    refuted_by: &[STANDING_QUEUE],
     features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, LOSS, TIMES],
     ..Cause::explained_by(explain)
 };

@@ -7,8 +7,6 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "the sending host's CPU",
     meaning: "The sending host makes segments as fast as it can, one after the other, and that is \
               less than windows and path would take.",
-    detection: "Segments that follow each other at the rate of the whole transfer, not as answers \
-                to ACKs; no queue on the path, no full window, no loss.",
     confidence: "Medium. An application that produces data as slowly is indistinguishable.",
     capture_points: "sender; mid-path and receiver by the distance of segments",
     fix: "Free or add CPU time at the sender: one core at 100 %, segmentation offload off, small \
@@ -19,6 +17,8 @@ pub(crate) const CAUSE: Cause = Cause {
         "Mogul, Ramakrishnan 1997",
     ],
     states: IN_FLIGHT,
+    requires: &[ENOUGH_DATA],
+    observable: &[COUNTERS],
     features: &[SENDER, PATH, ONE_WAY, ACKS, WINDOW, LOSS, PATTERN, TIMES],
     ..Cause::explained_by(explain)
 };

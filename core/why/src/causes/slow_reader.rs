@@ -7,8 +7,6 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "a slow receiving application",
     meaning: "The receiving application takes data more slowly than it arrives. Its receive buffer \
               fills, the window closes, and opens only as it reads.",
-    detection: "A window that falls far below what was advertised before, down to zero, and is \
-                full; right window edges that do not advance while data is acknowledged.",
     confidence: "High where the window closes. A receiving host without CPU time is \
                  indistinguishable if it reads as rarely.",
     capture_points: "sender, receiver, mid-path",
@@ -18,7 +16,9 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 9293 section 3.8.6",
         "RFC 9293 section 3.8.6.1 (zero window probes)",
     ],
+    is_mendable: true,
     states: IN_FLIGHT,
+    requires: &[BOTH_DIRECTIONS, WINDOW_BINDS, WINDOW_CLOSES],
     features: &[WINDOW, PATH, SENDER, ACKS, LOSS, TIMES],
     ..Cause::explained_by(explain)
 };

@@ -22,6 +22,7 @@ use crate::causes::{CAUSES, Cause, Evidence, place, subject};
 use crate::cost::Cost;
 use crate::measures::{Capacity, CapacitySource, rate};
 use crate::next_limit::{FULL, NextLimit, WINDOW};
+use crate::outcome::Outcome;
 use crate::verdict::{Diagnosis, Verdict};
 
 /// Time attributed to an entry.
@@ -215,6 +216,7 @@ impl CounterAccount {
             capacity,
             bottleneck: None,
             min_rtt: self.min_rtt.unwrap_or_default(),
+            outcome: Outcome::Limited,
             next: self.next_limit(&m, &sum),
             verdicts,
             alternative: second

@@ -222,10 +222,10 @@ fn shared_queue(m: &Measures<'_>, later: &[RecoveryEpisode]) -> Option<f64> {
         .then(|| quartile(queues, 2).unwrap_or(0.0) / m.base.as_secs_f64().max(1e-9))
 }
 
-/// Returns the spurious retransmissions of an episode. They are known from D-SACK or timestamps, or
-/// from the packets that passed near the receiver.
-fn needless(m: &Measures<'_>, one: &RecoveryEpisode) -> u64 {
-    let proven = one.spurious.max(one.overtaken);
+/// Returns the spurious retransmissions of an episode. They are known from D-SACK, timestamps, an
+/// ACK that came too soon, or from the packets that passed near the receiver.
+pub(crate) fn needless(m: &Measures<'_>, one: &RecoveryEpisode) -> u64 {
+    let proven = one.spurious.max(one.overtaken).max(one.early);
     // Lost ACKs and timers cause spurious retransmissions as well.
     let mut list = m.sender_view.episodes.list.iter();
     let is_reordered = list.any(|one| one.overtaken > 0);

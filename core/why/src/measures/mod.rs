@@ -47,6 +47,8 @@ pub(crate) struct Measures<'a> {
     pub pair: Option<Pair<'a>>,
     /// Minimum RTT of the whole path.
     pub base: Duration,
+    /// Resolution of the capture's clock.
+    pub resolution: Duration,
     /// Largest delivery rate over two neighboring rounds, bytes per second.
     pub peak: f64,
     /// Bottleneck rate by packet dispersion, bytes per second.
@@ -83,6 +85,17 @@ pub(crate) struct Measures<'a> {
     pub duration: Duration,
 }
 
+/// What is known of a connection besides its packets of one direction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Observation<'a> {
+    /// Time of its first packet.
+    pub start: Instant,
+    /// Requests and responses, of both directions.
+    pub exchange: &'a Exchange,
+    /// Resolution of the capture's clock.
+    pub resolution: Duration,
+}
+
 /// A capture at another capture point, nearer to the receiver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair<'a> {
@@ -95,9 +108,14 @@ impl<'a> Measures<'a> {
     pub fn of(
         connection: &'a Connection,
         sender_view: &'a SenderView,
-        (start, exchange): (Instant, &'a Exchange),
+        of: Observation<'a>,
         pair: Option<Pair<'a>>,
     ) -> Self {
+        let Observation {
+            start,
+            exchange,
+            resolution,
+        } = of;
         let rounds = sender_view.rounds.as_slice();
         let (view, base) = path::view_and_base(connection, sender_view);
         let forward = OneWay::of(rounds, |round| round.data_stamp);
@@ -112,7 +130,12 @@ impl<'a> Measures<'a> {
             view,
             pair,
             base,
-            peak: path::peak_rate(rounds, sender_view.sizes().full(), base),
+            peak: path::peak_rate(
+                rounds,
+                sender_view.sizes().full(),
+                base.max(resolution * 10),
+            ),
+            resolution,
             line: path::dispersion_rate(sender_view, view, pair),
             capacity: Capacity::default(),
             train: path::train_rate(rounds, sender_view.sizes().full()),
@@ -232,9 +255,13 @@ impl<'a> Measures<'a> {
         path::rate_of(&self.rounds[index])
     }
 
-    /// Returns the delivery rate over the whole connection, in bytes per second.
+    /// Returns the delivery rate over the whole connection, in bytes per second. Zero if the
+    /// connection took no measurable time.
     pub fn mean_rate(&self) -> f64 {
         let acked: u64 = self.rounds.iter().map(|round| round.acked).sum();
+        if self.duration <= self.resolution {
+            return 0.0;
+        }
         per_second(acked, self.duration)
     }
 

@@ -85,6 +85,20 @@ impl Measures<'_> {
         (late > self.forward.tick * 2).then_some(late)
     }
 
+    /// Delay of ACKs above its minimum, from the receiver to the sender. `None` unless timestamps
+    /// show it.
+    ///
+    /// Up to the capture point the clock of the receiver shows it. Beyond, it is what the turnaround
+    /// to the sender and back takes longer than data is late by the clock of the sender.
+    pub fn reverse_delay(&self, index: usize) -> Option<Duration> {
+        let here = self.reverse.late(index)?;
+        let data = self.forward.late(index)?;
+        let coarse = self.forward.tick.max(self.reverse.tick) * 2;
+        let turn = self.turn_delay(index).unwrap_or_default();
+        let all = here + turn.saturating_sub(data);
+        Some(if all > coarse { all } else { Duration::ZERO })
+    }
+
     /// Returns the mean delays of data and of ACKs between two captures in that round. They are
     /// above their minimum.
     pub fn pair_delays(&self, index: usize) -> Option<(Duration, Duration)> {
@@ -111,6 +125,11 @@ impl Measures<'_> {
     /// Returns these fractions, or those of the median round without conclusive timestamps.
     pub fn shares(&self, index: usize) -> Option<(f64, f64)> {
         self.shares_of(index).or(self.usual_shares)
+    }
+
+    /// Whether timestamps show in which direction queues are.
+    pub const fn knows_directions(&self) -> bool {
+        self.usual_shares.is_some()
     }
 
     pub(super) fn median_shares(&self) -> Option<(f64, f64)> {

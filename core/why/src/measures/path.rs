@@ -17,10 +17,7 @@ use crate::sender_view::SenderView;
 pub enum CapacitySource {
     /// The bottleneck was busy with a queue before it: its rate.
     FullLink,
-    /// Trains of packets that are back to back behind the bottleneck. A lower bound, since other
-    /// flows may come between.
-    Dispersion,
-    /// The largest delivery rate over a round: a lower bound.
+    /// The largest delivery rate over two RTTs: a lower bound.
     #[default]
     BestRound,
 }
@@ -31,7 +28,6 @@ impl CapacitySource {
     pub const fn name(self) -> &'static str {
         match self {
             Self::FullLink => "full_link",
-            Self::Dispersion => "dispersion",
             Self::BestRound => "best_round",
         }
     }
@@ -97,22 +93,13 @@ impl Capacity {
         }
     }
 
-    /// Returns a lower bound: the highest delivery rate over a round or packet train. Neither
-    /// exceeds the rate that packets back to back show.
+    /// Returns a lower bound: the highest delivery rate over two RTTs. A train of packets that
+    /// are back to back may be faster on a link that serves in slots, or behind receive offload.
     fn at_least(measures: &Measures<'_>) -> Self {
         let line = measures.line.unwrap_or(f64::MAX);
-        let round = measures.peak.min(line).max(measures.mean_rate());
-        let train = measures.train.min(line);
-        if train > round {
-            Self {
-                bytes_per_second: train,
-                source: CapacitySource::Dispersion,
-            }
-        } else {
-            Self {
-                bytes_per_second: round,
-                source: CapacitySource::BestRound,
-            }
+        Self {
+            bytes_per_second: measures.peak.min(line).max(measures.mean_rate()),
+            source: CapacitySource::BestRound,
         }
     }
 }
@@ -142,30 +129,38 @@ pub(super) fn view_and_base(
     let handshake = connection.direction(sender_view.side).round_trips().min();
     let trip = shortest.map(|trip| handshake.map_or(trip, |other| trip.min(other)));
     let view = CapturePoint::infer(handshake.or(trip), sender_view.turn);
-    let turn = if view.is_near_sender() {
-        Duration::ZERO
-    } else {
-        sender_view.turn.unwrap_or_default()
+    if view.is_near_sender() {
+        return (view, trip.unwrap_or_default());
+    }
+    // The handshake may have waited for an address to be resolved.
+    let means = rounds.iter().filter_map(|round| round.turn.mean());
+    let usual = quartile(means.map(Duration::as_secs_f64).collect(), 2);
+    let usual = usual.map(Duration::from_secs_f64);
+    let turn = match (sender_view.turn, usual) {
+        (Some(handshake), Some(usual)) if handshake > usual * 2 + RESOLUTION => Some(usual),
+        (handshake, usual) => handshake.or(usual),
     };
-    (view, trip.unwrap_or_default() + turn)
+    (view, trip.unwrap_or_default() + turn.unwrap_or_default())
 }
 
 /// Returns the ninth decile of the delivery rates over two neighboring rounds without a loss. If
-/// one round ends early the next is longer, so two are taken together.
-pub(super) fn peak_rate(rounds: &[Round], mss: u64, base: Duration) -> f64 {
+/// one round ends early the next is longer, so two are taken together. Without such rounds it is
+/// the highest rate of a round over at least `least`, the minimum RTT or what the clock resolves:
+/// what arrives within less is a burst, and no rate.
+pub(super) fn peak_rate(rounds: &[Round], mss: u64, least: Duration) -> f64 {
     let is_whole = |round: &Round| {
         round.acked >= 4 * mss
             && round.again == 0
             && round.spent_in(State::Recovery).is_zero()
             && round.spent_in(State::Timeout).is_zero()
     };
-    let long = base + base / 2;
+    let long = least + least / 2;
     let pairs = rounds.windows(2);
     let pairs = pairs.filter(|pair| pair.iter().all(is_whole));
     let rates = pairs.filter_map(|pair| {
         let time = pair[0].length() + pair[1].length();
         let acked = (pair[0].acked + pair[1].acked) as f64;
-        let is_over = pair[1].length() * 2 >= base;
+        let is_over = pair[1].length() * 2 >= least;
         (time >= long && is_over).then(|| acked / time.as_secs_f64().max(1e-9))
     });
     let mut rates: Vec<f64> = rates.collect();
@@ -173,21 +168,42 @@ pub(super) fn peak_rate(rounds: &[Round], mss: u64, base: Duration) -> f64 {
     let peak = rates.get(rates.len() * 9 / 10).copied().unwrap_or(0.0);
     if peak > 0.0 {
         peak
+    } else if least.is_zero() {
+        0.0
     } else {
-        rounds.iter().map(rate_of).fold(0.0, f64::max)
+        let rates = rounds
+            .iter()
+            .map(|round| super::per_second(round.acked, busy(round).max(least)));
+        rates.fold(0.0, f64::max)
     }
 }
 
-/// Returns the bottleneck rate from the distances between packets behind it.
+/// Time of a round in which data was outstanding.
+fn busy(round: &Round) -> Duration {
+    let idle = round.spent_in(State::Idle) + round.spent_in(State::Opening);
+    round.length().saturating_sub(idle)
+}
+
+/// Time that a handshake may take longer than an RTT without showing another path.
+const RESOLUTION: Duration = Duration::from_millis(50);
+
+/// Returns the bottleneck rate from the distances between packets behind it: of the data, or of the
+/// ACKs that answer it.
 pub(super) fn dispersion_rate(
     sender_view: &SenderView,
     view: CapturePoint,
     pair: Option<Pair<'_>>,
 ) -> Option<f64> {
-    match pair {
-        Some(pair) => pair.sender_view.data_spacing.rate(),
-        None if view.is_near_sender() => sender_view.ack_spacing.rate(),
-        None => sender_view.data_spacing.rate(),
+    let (data, acks) = (
+        sender_view.data_spacing.rate(),
+        sender_view.ack_spacing.rate(),
+    );
+    match (pair, view) {
+        (Some(pair), _) => pair.sender_view.data_spacing.rate(),
+        (None, CapturePoint::Receiver) => data,
+        // The bottleneck may be on either side of the capture point.
+        (None, CapturePoint::Middle) => data.zip(acks).map(|(data, acks)| data.min(acks)),
+        (None, _) => acks,
     }
 }
 
@@ -229,10 +245,9 @@ pub(super) fn queue_max(measures: &Measures<'_>) -> Duration {
     max.max(before.max().unwrap_or_default())
 }
 
+/// Delivery rate of a round, in bytes per second.
 pub(super) fn rate_of(round: &Round) -> f64 {
-    let idle = round.spent_in(State::Idle) + round.spent_in(State::Opening);
-    let time = round.length().saturating_sub(idle).as_secs_f64();
-    ratio(round.acked as f64, time)
+    ratio(round.acked as f64, busy(round).as_secs_f64())
 }
 
 impl Measures<'_> {

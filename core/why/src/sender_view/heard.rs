@@ -41,6 +41,9 @@ impl SenderView {
         let ack = acked_to(data);
         let edge = data.offered_to();
         self.note_trip(shown);
+        if !self.resent.is_empty() {
+            self.note_early(ack, packet.at, data.round_trips().min());
+        }
         self.note_window(shown, ack);
         self.freeze(shown, ack, edge);
         self.keep(
@@ -53,6 +56,28 @@ impl SenderView {
             },
             shown.number,
         );
+    }
+
+    /// Counts retransmissions that an ACK covers sooner than the receiver can have answered them:
+    /// within three quarters of the minimum RTT from here to the receiver.
+    #[cold]
+    fn note_early(&mut self, ack: u64, at: Instant, trip: Option<Duration>) {
+        let soon = trip.unwrap_or_default() * 3 / 4;
+        let mut early = 0;
+        self.resent.retain(|(end, sent, segments)| {
+            let is_covered = *end <= ack;
+            if is_covered && at.saturating_since(*sent) < soon {
+                early += segments;
+            }
+            !is_covered
+        });
+        let episode = match &mut self.open {
+            Some(open) => Some(open),
+            None => self.episodes.list.last_mut(),
+        };
+        if let Some(episode) = episode {
+            episode.early += early;
+        }
     }
 
     /// Keeps an acknowledgment until the sender has received it. If very many are pending, those

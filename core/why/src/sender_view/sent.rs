@@ -236,7 +236,8 @@ impl SenderView {
         if !shown.verdict.kinds.contains(Kind::OutOfOrder) {
             self.largest = self.largest.max(octets).min(65_536);
         }
-        if octets < self.mss && octets > 0 {
+        // A packet of several segments ends with a short one if the application wrote no more.
+        if octets > 0 && !octets.is_multiple_of(self.mss.max(1)) {
             self.round.small += 1;
         }
         self.usual = vote(self.usual, octets);
@@ -492,6 +493,10 @@ impl SenderView {
         }
         self.meter.on_lost(start, old_end - start);
         self.meter.on_sent(shown.packet.at, end - start, end);
+        if self.resent.len() == MAX_RESENT {
+            self.resent.pop_front();
+        }
+        self.resent.push_back((end, shown.packet.at, segments));
         let Some(open) = &mut self.open else { return };
         open.loss_burst.on_lost(start, end, self.mss);
         open.again += segments;

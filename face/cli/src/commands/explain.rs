@@ -126,7 +126,7 @@ fn renamed(id: &str, cause: &Cause) -> String {
 fn page(cause: &Cause) -> String {
     let sections = [
         ("Meaning", cause.meaning),
-        ("Detection", cause.detection),
+        ("Detection", &cause.detection()),
         ("Confidence", cause.confidence),
         ("Capture points", cause.capture_points),
         ("Fix", cause.fix),
@@ -162,7 +162,7 @@ fn cause_json(cause: &Cause) -> Value {
         "aliases": aliases.map(|(old, _)| old).collect::<Vec<_>>(),
         "name": cause.name,
         "meaning": cause.meaning,
-        "detection": cause.detection,
+        "detection": cause.detection(),
         "confidence": cause.confidence,
         "capture_points": cause.capture_points,
         "fix": cause.fix,

@@ -1,0 +1,267 @@
+//! Physical conditions of causes: named, with values and units.
+//!
+//! A cause requires some, is refuted by others, and can be told only where a capture shows enough
+//! ([`Cause`](crate::Cause)). A cause whose requirement fails, or that is refuted, has probability
+//! zero, whatever the weights say. The text of each condition is what `explain` prints.
+//!
+//! A test returns `None` if the capture does not show it: then it neither holds nor fails.
+
+use gigatcp_units::Duration;
+
+use crate::CapturePoint;
+use crate::facts::{Facts, MIN_DATA_PACKETS, Moment};
+use crate::measures::{Measures, ratio};
+use crate::round::State;
+use crate::trigger::has_stopped_reader;
+
+/// A condition, and how it is tested.
+pub struct Condition {
+    /// Its name in records.
+    pub id: &'static str,
+    /// What is the case if it holds, as a clause.
+    pub text: &'static str,
+    pub(crate) test: Test,
+}
+
+impl core::fmt::Debug for Condition {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.id)
+    }
+}
+
+/// Test of a condition.
+pub(crate) enum Test {
+    /// Of the connection and its capture.
+    Connection(fn(&Facts<'_, '_>) -> Option<bool>),
+    /// Of a round, and the state of the sender in it.
+    Round(fn(&Moment<'_, '_, '_>) -> Option<bool>),
+}
+
+/// Declares conditions: name, id, text, and test.
+macro_rules! conditions {
+    ($($name:ident $id:literal $text:literal $scope:ident $test:expr;)*) => {
+        $(pub(crate) const $name: &Condition = &Condition {
+            id: $id,
+            text: $text,
+            test: Test::$scope($test),
+        };)*
+
+        /// Every condition.
+        #[cfg(test)]
+        pub(crate) const CONDITIONS: &[&Condition] = &[$($name,)*];
+    };
+}
+
+conditions! {
+    // The capture.
+    BOTH_DIRECTIONS "both-directions" "packets of both hosts are in the capture"
+        Connection |facts| Some(facts.has_both_directions);
+    ENOUGH_DATA "enough-data" "at least 10 packets with data passed"
+        Connection |facts| Some(facts.data_packets >= MIN_DATA_PACKETS);
+    AT_SENDER "at-sender" "the capture point is the sender"
+        Connection |facts| Some(facts.m.view == CapturePoint::Sender);
+    QUEUES_SEEN "queues-seen" "RTTs of the whole path can be measured at the capture point"
+        Connection |facts| Some(facts.m.sees_queues());
+    COUNTERS "counters" "counters of the host are known, such as CPU time"
+        Connection |_| Some(false);
+
+    // The receive window.
+    SCALING_KNOWN "scaling-known" "the window scale is known: both SYNs are in the capture"
+        Connection |facts| Some(facts.scales().is_some());
+    SCALING_MISSING "scaling-missing" "a SYN lacks the window scale option"
+        Connection |facts| facts.scales().map(|scales| !scales);
+    SCALING_USED "scaling-used" "both SYNs have the window scale option, or the largest window is below 32 KiB"
+        Connection |facts| Some(!facts.is_unscaled());
+    WINDOW_AT_LIMIT "window-at-64k" "the largest advertised window is above 32 KiB"
+        Connection |facts| Some(facts.is_unscaled());
+    WINDOW_BINDS "window-binds" "the window was at least 80 % full, or closed"
+        Round |moment| {
+            let is_bound = moment.state == State::Window || moment.zero_share() > 0.0;
+            Some(is_bound || moment.fill().is_some_and(|fill| fill >= 0.8))
+        };
+    WINDOW_FILLED "window-filled" "a window above zero was at least 80 % full"
+        Round |moment| {
+            let is_open = moment.zero_share() < 0.5;
+            let is_waiting = moment.state == State::Window;
+            moment.fill().map(|fill| is_open && (fill >= 0.8 || is_waiting))
+        };
+    WINDOW_CLOSES "window-closes" "the receiver advertised less than 60 % of its largest window, or its right window edge did not advance for 2 minimum RTTs and 5 ms while data was acknowledged"
+        Round |moment| Some(closes(moment.m(), moment.index));
+    WINDOW_ZERO "window-zero" "a zero window was advertised"
+        Round |moment| Some(moment.zero_share() > 0.0 || moment.round().zero_windows > 0);
+
+    // The path.
+    STANDING_QUEUE "standing-queue" "even the shortest RTT of the round is above the minimum by a quarter, by 3 segments, and by 200 us, and no burst of its own explains that: the bottleneck delivers 60 % of its rate, or the delay is longer than the flight takes at it, or 100 ms"
+        Round |moment| moment.has_standing_queue();
+    BOTTLENECK_BUSY "bottleneck-busy" "the bottleneck has a standing queue while data is in flight"
+        Round |moment| {
+            let is_sending = matches!(moment.state, State::Full | State::Slack | State::Window);
+            moment.has_standing_queue().map(|is_standing| is_standing && is_sending)
+        };
+    LINK_FULL "link-full" "the mean delivery rate is at least 85 % of the bottleneck rate, and a fifth of the rounds have a queue"
+        Connection |facts| {
+            let is_queued = facts.queued >= 0.2;
+            facts.m.line.map(|line| is_queued && facts.m.mean_rate() >= 0.85 * line)
+        };
+    LINE_REACHED "line-reached" "the flow itself delivered 85 % of the bottleneck rate over two RTTs, so its packets show a link that others share, not one that serves in slots"
+        Connection |facts| facts.m.line.map(|line| facts.m.peak >= 0.85 * line);
+    QUEUE_GREW "queue-grew" "the RTT was above its minimum, or packets came back to back at the bottleneck rate"
+        Round queue_grew;
+    FLIGHT_BELOW_PATH "flight-below-path" "a queue is in the RTT although less was in flight than the bottleneck alone holds"
+        Round flight_below_path;
+    UNEVEN_ACKS "uneven-acks" "distances between ACKs vary by more than half, as where other packets come between"
+        Round |moment| moment.round().ack_gaps.variation().map(|variation| variation >= 0.5);
+    ECN_ECHO "ecn-echo" "an echo of congestion came back"
+        Connection |facts| Some(facts.m.rounds.iter().any(|round| round.ece + round.ce > 0));
+
+    // Losses.
+    RETRANSMITTED "retransmitted" "data was retransmitted, or a gap showed"
+        Connection |facts| {
+            let gaps = facts.m.rounds.iter().any(|round| round.gaps > 0);
+            Some(facts.retransmitted > 0 || gaps)
+        };
+    LOSS_BEFORE "loss-before" "a loss event came before"
+        Round |moment| Some(moment.m().after[moment.index].is_some());
+    MOSTLY_SPURIOUS "mostly-spurious" "more than half of the retransmissions were of data that had arrived"
+        Connection |facts| Some(facts.spurious * 2 > facts.retransmitted && facts.spurious > 0);
+    SOME_SPURIOUS "some-spurious" "a retransmission of data that had arrived, or a packet out of order"
+        Connection |facts| {
+            let late = facts.m.rounds.iter().any(|round| round.late > 0);
+            Some(facts.spurious > 0 || late)
+        };
+    SEVERAL_EVENTS "several-loss-events" "at least 5 loss events"
+        Connection |facts| Some(facts.loss_events >= 5);
+    STEADY_RATE "steady-rate" "at least 5 loss events, between which the delivery rate varies by less than a quarter"
+        Connection |facts| {
+            let is_steady = facts.m.pattern.rate_variation.map(|variation| variation <= 0.25);
+            Some(facts.loss_events >= 5 && is_steady == Some(true))
+        };
+    DROPS_AT_LONGEST_QUEUE "drops-at-longest-queue" "the queue before losses was the longest one, each time"
+        Connection |facts| facts.m.pattern.queue_low.map(|low| low >= 0.85);
+    LOST_BEHIND_QUEUE "lost-behind-queue" "the queue before losses was longer than a third of the longest, each time"
+        Connection |facts| facts.m.pattern.queue_low.map(|low| low >= 0.34);
+    EDGE_STOOD "edge-stood" "the right window edge did not advance for half a minimum RTT and 5 ms while data was acknowledged, and the losses reach up to it"
+        Round edge_stood;
+    TIMEOUT_SEEN "timeout-seen" "data was retransmitted after a silence"
+        Round |moment| {
+            let m = moment.m();
+            let episode = m.after[moment.index].map(|index| &m.sender_view.episodes.list[index]);
+            let is_hidden = moment.state == State::Idle;
+            Some(is_hidden || moment.state == State::Timeout || episode.is_some_and(|episode| episode.timeouts > 0))
+        };
+    FULL_SIZE_NEVER_ARRIVED "full-size-never-arrived" "no segment of that size was acknowledged after its first loss"
+        Connection |facts| Some(!facts.full_acked_after_loss && !facts.m.losses.is_empty());
+    LOST_TWICE "lost-twice" "the same bytes were lost at least twice"
+        Connection |facts| Some(facts.timeouts_in_row >= 2);
+    SILENCE "silence" "data was in flight and nothing came back for 200 ms and 2 minimum RTTs"
+        Connection |facts| Some(facts.silence >= (facts.m.base * 2).max(Duration::from_millis(200)));
+    SMALLER_ARRIVED "smaller-arrived" "a smaller packet arrived meanwhile"
+        Connection |facts| Some(facts.small_acked || facts.m.receiver().data_packets() > 0);
+
+    // The sender.
+    FULL_SEGMENTS "full-segments" "at least 85 % of the packets are full segments"
+        Connection |facts| {
+            let sum = |of: fn(&crate::round::Round) -> u64| -> u64 { facts.m.rounds.iter().map(of).sum() };
+            Some(ratio(sum(|round| round.small) as f64, sum(|round| round.segments) as f64) <= 0.15)
+        };
+    LOSSY "lossy" "more than 1 in 300 segments was retransmitted"
+        Connection |facts| Some(facts.m.pattern.loss_rate > 1.0 / 300.0);
+    WINDOW_HAD_ROOM "window-had-room" "the receive window had room for a segment"
+        Round |moment| Some(moment.state != State::Window);
+    EXCHANGES "exchanges" "at least two requests were answered"
+        Connection |facts| Some(facts.m.exchange.exchanges() >= 2);
+
+    // ACKs.
+    ACKS_TIMED "acks-timed" "timestamps of both hosts or a second capture show in which direction packets wait"
+        Connection |facts| Some(facts.m.pair.is_some() || facts.m.knows_directions());
+    ACKS_LATE "acks-late" "ACKs wait on the reverse path, or are lost there: by timestamps, turnarounds or a second capture"
+        Round acks_late;
+    ACK_HELD "ack-held" "an ACK of two segments or less came 20 ms to 1 s later than the minimum RTT"
+        Round |moment| {
+            let m = moment.m();
+            let round = moment.round();
+            let path = m.data().round_trips().min().unwrap_or(m.base);
+            let held = round.trip.most.saturating_sub(path);
+            let is_small = round.flight <= 2 * m.mss();
+            Some(is_small && held >= Duration::from_millis(20) && held <= Duration::from_secs(1))
+        };
+}
+
+/// Whether the receiver held its window back in a round.
+pub(crate) fn closes(m: &Measures<'_>, index: usize) -> bool {
+    let round = &m.rounds[index];
+    let most = m.window_max[index];
+    let (least, _) = round.window.unwrap_or((most, most));
+    let is_low = ratio(least as f64, most as f64) < 0.6;
+    let is_still = round.still >= (m.base * 2).max(Duration::from_millis(5));
+    is_low || is_still || !round.zero_time.is_zero()
+}
+
+fn queue_grew(moment: &Moment<'_, '_, '_>) -> Option<bool> {
+    let m = moment.m();
+    let near = m.around(moment.index, 2, 2);
+    let first = moment.index.saturating_sub(2);
+    if m.sees_queues() {
+        let has_grown = (first..first + near.len())
+            .filter_map(|index| m.queue(index))
+            .any(|queue| queue * 2 >= m.queue_step);
+        if has_grown {
+            return Some(true);
+        }
+    }
+    // Behind the bottleneck a busy link shows in the distances of packets.
+    let is_busy = m.busy(moment.index) >= 0.7;
+    let is_far = m.view == CapturePoint::Receiver || m.view == CapturePoint::Middle;
+    Some(is_far && is_busy)
+}
+
+fn flight_below_path(moment: &Moment<'_, '_, '_>) -> Option<bool> {
+    let m = moment.m();
+    let queue = m.queue(moment.index).filter(|_| m.sees_queues())?;
+    let line = m.line?;
+    let holds = line * m.base.as_secs_f64();
+    let is_queued = queue >= m.queue_step;
+    Some(is_queued && (moment.round().flight as f64) < holds + 2.0 * m.mss() as f64)
+}
+
+fn edge_stood(moment: &Moment<'_, '_, '_>) -> Option<bool> {
+    let m = moment.m();
+    let Some(episode) = m.after[moment.index] else {
+        return Some(false);
+    };
+    let episode = &m.sender_view.episodes.list[episode];
+    Some(has_stopped_reader(m, episode))
+}
+
+pub(crate) fn acks_late(moment: &Moment<'_, '_, '_>) -> Option<bool> {
+    let m = moment.m();
+    // Without an acknowledgment, either data or ACKs are lost.
+    if moment.facts.delivered == 0 || moment.round().idle_again > Duration::ZERO {
+        return Some(moment.facts.retransmitted > 0);
+    }
+    if let Some((data, acks)) = m.pair_delays(moment.index) {
+        return Some(acks >= m.queue_step && acks >= data);
+    }
+    let queue = m
+        .queue(moment.index)
+        .filter(|queue| *queue >= m.queue_step)?;
+    let reverse = m.reverse_delay(moment.index)?;
+    Some(reverse * 2 >= queue)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_have_unique_ids_and_texts() {
+        for (index, condition) in CONDITIONS.iter().enumerate() {
+            let others = &CONDITIONS[..index];
+            assert!(
+                others
+                    .iter()
+                    .all(|other| other.id != condition.id && other.text != condition.text)
+            );
+        }
+    }
+}

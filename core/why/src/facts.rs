@@ -1,0 +1,278 @@
+//! What a capture shows of a connection, as values with units: what the conditions of causes test.
+//!
+//! A fact is measured or counted, never fitted. Whether it speaks for a cause is said in
+//! `conditions.rs`; which causes need it, in `causes/`.
+
+use alloc::vec::Vec;
+
+use gigatcp_flows::{Scaling, Side};
+use gigatcp_units::Duration;
+
+use crate::conditions::closes;
+use crate::features::hides_loss;
+use crate::measures::losses::needless;
+use crate::measures::{Measures, ratio};
+use crate::outcome::trailing_idle;
+use crate::round::{Round, State};
+use crate::trigger;
+
+/// Minimum number of data packets from which a limit can be inferred.
+pub(crate) const MIN_DATA_PACKETS: u64 = 10;
+
+/// Facts of one direction of a connection.
+pub(crate) struct Facts<'a, 'b> {
+    pub m: &'b Measures<'a>,
+    /// Packets with data of the sender, without duplicates of the capture.
+    pub data_packets: u64,
+    /// Whether packets of both hosts are in the capture.
+    pub has_both_directions: bool,
+    /// Retransmitted segments.
+    pub retransmitted: u64,
+    /// Retransmitted segments whose originals had arrived, by D-SACK, timestamps, the originals
+    /// themselves, or a second capture.
+    pub spurious: u64,
+    /// Loss events: recovery episodes that do not belong to the one before.
+    pub loss_events: usize,
+    /// Largest advertised window in bytes; `None` if the window scale is unknown.
+    pub window_max: Option<u64>,
+    /// Bytes acknowledged.
+    pub delivered: u64,
+    /// Fraction of the rounds with a mean queue of a thirty-second of the RTT and 1 ms.
+    pub queued: f64,
+    /// Time in which data was in flight and nothing came back: that of retransmission timers, and
+    /// away from the sender that of silences that hide losses.
+    pub silence: Duration,
+    /// Fraction of the time with a full window in which the receiver held it back.
+    pub closing: f64,
+    /// Fraction of an exchange in which a rest waited for a delayed ACK.
+    pub held: f64,
+    /// Whether it was as fast as slow start is.
+    pub is_slow_start: bool,
+    /// Bytes acknowledged, in full segments, after the first loss event began.
+    pub full_acked_after_loss: bool,
+    /// Bytes of less than a full segment acknowledged at any time.
+    pub small_acked: bool,
+    /// Timeouts of the same byte in a row, at most.
+    pub timeouts_in_row: usize,
+    /// What caused each recovery episode, where facts decide: index of the cause.
+    pub triggers: Vec<Option<usize>>,
+    /// Standing queue of each round: the smallest RTT of it above the minimum of the path.
+    standing: Vec<Option<Duration>>,
+}
+
+impl<'a, 'b> Facts<'a, 'b> {
+    pub fn of(m: &'b Measures<'a>) -> Self {
+        let data = m.data();
+        let list = &m.sender_view.episodes.list;
+        let delivered = m.rounds.iter().map(|round| round.acked).sum();
+        let first_loss = list.first().map(|episode| episode.at);
+        let full_acked_after_loss = first_loss.is_some_and(|at| {
+            let after = m.rounds.iter().filter(|round| round.start >= at);
+            after.map(|round| round.acked_per_ack_max).max() >= Some(m.mss())
+        });
+        let small_acked = m
+            .rounds
+            .iter()
+            .any(|round| round.acked > 0 && round.acked < m.mss());
+        Self {
+            m,
+            data_packets: data
+                .data_packets()
+                .saturating_sub(crate::features::captured_twice(m)),
+            has_both_directions: !m.connection.is_one_sided(),
+            retransmitted: data.retransmitted_segments(),
+            spurious: spurious(m),
+            loss_events: loss_events(m),
+            window_max: m
+                .receiver()
+                .windows()
+                .filter(|_| m.knows_windows())
+                .map(|windows| windows.most),
+            delivered,
+            queued: queued(m),
+            silence: silence(m),
+            closing: closing(m),
+            held: if m.exchange.exchanges() < 2 {
+                0.0
+            } else {
+                ratio(
+                    Side::BOTH
+                        .map(|side| m.exchange.turns(side).held.as_secs_f64())
+                        .iter()
+                        .sum(),
+                    m.exchange.elapsed().as_secs_f64(),
+                )
+            },
+            is_slow_start: is_slow_start(m, delivered),
+            full_acked_after_loss,
+            small_acked,
+            timeouts_in_row: trigger::timeouts_in_row(m),
+            triggers: trigger::all(m),
+            standing: (0..m.rounds.len())
+                .map(|index| standing(m, index))
+                .collect(),
+        }
+    }
+
+    /// Whether the window can have been kept small by missing window scaling.
+    pub fn is_unscaled(&self) -> bool {
+        /// A window below this was not kept small by missing scaling.
+        const HALF: u64 = 32_768;
+        self.scales() == Some(false) && self.window_max >= Some(HALF)
+    }
+
+    /// Whether window scaling was negotiated; `None` without both SYNs.
+    pub fn scales(&self) -> Option<bool> {
+        match self.m.connection.scaling() {
+            Scaling::Used => Some(true),
+            Scaling::Unused => Some(false),
+            Scaling::Unknown => None,
+        }
+    }
+}
+
+/// A round of a connection, and the state of its sender in it.
+pub(crate) struct Moment<'a, 'b, 'c> {
+    pub facts: &'c Facts<'a, 'b>,
+    pub index: usize,
+    pub state: State,
+}
+
+impl<'a> Moment<'a, '_, '_> {
+    pub fn m(&self) -> &Measures<'a> {
+        self.facts.m
+    }
+
+    pub fn round(&self) -> &Round {
+        &self.m().rounds[self.index]
+    }
+
+    /// What caused the last loss event before the end of the round, where facts decide.
+    pub fn trigger(&self) -> Option<usize> {
+        self.m().after[self.index].and_then(|episode| self.facts.triggers[episode])
+    }
+
+    /// Fraction of the round with a zero window.
+    pub fn zero_share(&self) -> f64 {
+        let round = self.round();
+        ratio(round.zero_time.as_secs_f64(), round.length().as_secs_f64())
+    }
+
+    /// Flight over the smallest window above zero; `None` if windows are not known in bytes.
+    pub fn fill(&self) -> Option<f64> {
+        let m = self.m();
+        let mut before = m.rounds[..=self.index].iter().rev().take(16);
+        let (least, most) = before
+            .find_map(|round| round.window)
+            .filter(|_| m.knows_windows())?;
+        let window = if least > 0 { least } else { most };
+        (window > 0).then(|| ratio(self.round().flight as f64, window as f64))
+    }
+
+    /// Whether the bottleneck was busy for the whole round. `None` if RTTs cannot be measured here.
+    ///
+    /// Even the shortest RTT of the round was above the minimum by a quarter, by three segments at
+    /// the rate of the round, and by 200 us, which hosts add by themselves. A burst delays its own
+    /// end too, and leaves the link idle afterwards: so the bottleneck delivered 60 % of its rate,
+    /// or the delay is longer than the flight takes at that rate, or 100 ms. At 90 % of its rate a
+    /// thirty-second of the RTT and 500 us are enough, if timestamps show that data waited. So is a mean RTT of twice the minimum, 20 ms
+    /// above it at least, at the highest rate.
+    pub fn has_standing_queue(&self) -> Option<bool> {
+        const HOSTS: Duration = Duration::from_micros(200);
+        const SHORT: Duration = Duration::from_micros(500);
+        const LONG: Duration = Duration::from_millis(100);
+        const MEAN: Duration = Duration::from_millis(20);
+        let m = self.m();
+        let standing = self.facts.standing[self.index]?;
+        let rate = m.near_rate(self.index).max(1.0);
+        let three = Duration::from_secs_f64((3 * m.mss()) as f64 / rate);
+        let is_queue = standing >= (m.base / 4).max(three).max(HOSTS);
+        let flight = self.round().flight as f64;
+        let is_busy = m.line.is_none_or(|line| {
+            rate >= 0.6 * line || standing.as_secs_f64() > 1.5 * ratio(flight, line)
+        });
+        let is_full = m.line.is_some_and(|line| rate >= 0.9 * line);
+        let is_short = standing >= (m.base / 32).max(SHORT) && m.data_delay(self.index).is_some();
+        // A link that serves in slots delivers some packets of each round at once.
+        let is_long = m.queue(self.index) >= Some(m.base.max(MEAN)) && rate >= 0.8 * m.peak;
+        Some(is_queue && (is_busy || standing >= LONG) || is_full && is_short || is_long)
+    }
+}
+
+/// Retransmissions that were not needed.
+fn spurious(m: &Measures<'_>) -> u64 {
+    let list = &m.sender_view.episodes.list;
+    let seen: u64 = list.iter().map(|episode| needless(m, episode)).sum();
+    seen.max(m.data().spurious_segments())
+}
+
+/// Fraction of the time with a full window in rounds in which the receiver held it back.
+fn closing(m: &Measures<'_>) -> f64 {
+    let spent = |index: usize| m.rounds[index].spent_in(State::Window).as_secs_f64();
+    let all = 0..m.rounds.len();
+    let closed: f64 = all
+        .clone()
+        .filter(|index| closes(m, *index))
+        .map(spent)
+        .sum();
+    ratio(closed, all.map(spent).sum())
+}
+
+/// Fraction of the rounds with a queue, of those with RTTs.
+fn queued(m: &Measures<'_>) -> f64 {
+    let least = (m.base / 32).max(Duration::from_millis(1));
+    let queues = || (0..m.rounds.len()).filter_map(|index| m.queue(index));
+    ratio(
+        queues().filter(|queue| *queue >= least).count() as f64,
+        queues().count() as f64,
+    )
+}
+
+/// Time in which data was in flight and nothing came back.
+fn silence(m: &Measures<'_>) -> Duration {
+    let is_hidden = |index: &usize| !m.view.is_near_sender() && hides_loss(m, *index);
+    let hidden = (0..m.rounds.len()).filter(is_hidden);
+    let hidden = hidden.map(|index| m.rounds[index].spent_in(State::Idle));
+    hidden.fold(m.spent(State::Timeout), |sum, idle| sum + idle)
+}
+
+/// Loss events, at least two minimum RTTs apart.
+fn loss_events(m: &Measures<'_>) -> usize {
+    let mut last = None;
+    let mut count = 0;
+    for episode in &m.sender_view.episodes.list {
+        let is_new = last.is_none_or(|at| episode.at.saturating_since(at) >= m.base * 2);
+        if is_new {
+            count += 1;
+            last = Some(episode.at);
+        }
+    }
+    count
+}
+
+/// Smallest RTT of a round above the minimum, of few samples the smallest of these.
+fn standing(m: &Measures<'_>, index: usize) -> Option<Duration> {
+    let round = &m.rounds[index];
+    let is_measured = m.sees_queues() && round.trip.count > 0;
+    m.standing_queue(index)
+        .or_else(|| m.queue(index))
+        .filter(|_| is_measured)
+}
+
+/// Whether a connection took no longer than slow start does from an initial window of 10 segments,
+/// with two RTTs for the handshake and the last ACK, and half of that again for hosts.
+fn is_slow_start(m: &Measures<'_>, delivered: u64) -> bool {
+    /// Initial window (RFC 6928), segments.
+    const INITIAL: u64 = 10;
+    let took = m.duration.saturating_sub(trailing_idle(m));
+    let is_clean = m.data().retransmitted_segments() == 0 && delivered > 0 && !m.base.is_zero();
+    let mut rounds = 2;
+    let mut window = INITIAL * m.mss().max(1);
+    let mut left = delivered;
+    while left > 0 {
+        left = left.saturating_sub(window);
+        window *= 2;
+        rounds += 1;
+    }
+    is_clean && rounds <= 8 && took <= m.base * rounds * 3 / 2
+}

@@ -1,0 +1,156 @@
+//! What is decided by rule before any limit is weighed: whether a capture can show one at all, and
+//! whether there was anything to limit.
+
+use alloc::format;
+use alloc::string::String;
+
+use gigatcp_units::grammar::{human_bytes, human_duration};
+use gigatcp_units::{Bytes, Duration};
+
+use crate::account::Account;
+use crate::causes::{CAUSES, counted};
+use crate::facts::{Facts, MIN_DATA_PACKETS};
+use crate::measures::Measures;
+use crate::round::State;
+
+/// Kind of answer that a connection has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The verdicts say what limited it.
+    Limited,
+    /// Only packets of one host are in the capture.
+    OneDirection,
+    /// Too few packets with data to infer a limit.
+    TooShort {
+        /// Packets with data.
+        packets: u64,
+    },
+    /// All packets have the same time: there is no rate.
+    NoTime,
+    /// As fast as a new connection can be: the initial window, doubled each RTT.
+    SlowStart,
+    /// All was delivered in a fraction of the time, and then the connection was idle.
+    Idle {
+        /// Time from the first packet to the last acknowledgment of data.
+        took: Duration,
+        /// Time after it.
+        idle: Duration,
+    },
+}
+
+impl Outcome {
+    pub(crate) fn of(facts: &Facts<'_, '_>, account: &Account) -> Self {
+        let m = facts.m;
+        if !facts.has_both_directions {
+            return Self::OneDirection;
+        }
+        if m.duration <= m.resolution {
+            return Self::NoTime;
+        }
+        let idle = trailing_idle(m);
+        let took = m.duration.saturating_sub(idle);
+        let is_idle = idle * 2 >= m.duration && idle >= Duration::from_secs(1);
+        if is_idle && facts.delivered > 0 && is_brief(facts, took) {
+            return Self::Idle { took, idle };
+        }
+        if facts.is_slow_start {
+            return Self::SlowStart;
+        }
+        let packets = facts.data_packets;
+        if packets < MIN_DATA_PACKETS && !waits(m, account) {
+            return Self::TooShort { packets };
+        }
+        Self::Limited
+    }
+
+    /// Its name in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Limited => "limited",
+            Self::OneDirection => "one-direction",
+            Self::TooShort { .. } => "too-short",
+            Self::NoTime => "no-time",
+            Self::SlowStart => "slow-start",
+            Self::Idle { .. } => "idle",
+        }
+    }
+
+    /// Whether nothing limited the connection; `None` if that is not decided by rule.
+    #[must_use]
+    pub const fn healthy(self) -> Option<bool> {
+        match self {
+            Self::SlowStart | Self::Idle { .. } => Some(true),
+            _ => None,
+        }
+    }
+
+    /// Whether the capture cannot show a limit.
+    #[must_use]
+    pub const fn is_unsure(self) -> bool {
+        matches!(
+            self,
+            Self::OneDirection | Self::TooShort { .. } | Self::NoTime
+        )
+    }
+
+    /// The answer in a sentence; `None` if the verdicts say it.
+    pub(crate) fn sentence(self, delivered: Bytes) -> Option<String> {
+        let bytes = human_bytes(delivered);
+        Some(match self {
+            Self::Limited | Self::SlowStart => return None,
+            Self::OneDirection => "Unsure: the capture has packets of one host only, so what \
+                                   limited it does not show; capture both directions."
+                .into(),
+            Self::TooShort { packets } => format!(
+                "Unsure: {} with data are too few to show a limit; capture a longer transfer.",
+                counted(packets, "packet")
+            ),
+            Self::NoTime => format!(
+                "Unsure: all packets have the same time, so {bytes} have no rate; capture with a \
+                 finer clock."
+            ),
+            Self::Idle { took, idle } => format!(
+                "Nothing limited it: {bytes} were delivered in {}, then the connection was idle \
+                 for {}.",
+                human_duration(took),
+                human_duration(idle)
+            ),
+        })
+    }
+}
+
+/// Time at the end with nothing in flight.
+pub(crate) fn trailing_idle(m: &Measures<'_>) -> Duration {
+    let mut idle = Duration::ZERO;
+    for round in m.rounds.iter().rev() {
+        idle += round.spent_in(State::Idle) + round.spent_in(State::Closing);
+        if round.acked > 0 || round.sent > 0 {
+            break;
+        }
+    }
+    idle
+}
+
+/// Whether the active part is not worth a diagnosis of its own: under a second, and without a loss.
+fn is_brief(facts: &Facts<'_, '_>, took: Duration) -> bool {
+    took < Duration::from_secs(1) && facts.retransmitted == 0
+}
+
+/// Whether most of the time is one that few packets show: of an application, a closed window, or a
+/// retransmission timer.
+fn waits(m: &Measures<'_>, account: &Account) -> bool {
+    const WAITING: [&str; 8] = [
+        "application-limited",
+        "client-think-time",
+        "server-think-time",
+        "request-response-rtt",
+        "slow-reader",
+        "rto-backoff",
+        "pmtu-black-hole",
+        "delayed-ack-stall",
+    ];
+    let is_long = m.duration >= Duration::from_millis(200);
+    let first = account.most().map(|index| CAUSES[index].id);
+    is_long && first.is_some_and(|id| WAITING.contains(&id))
+}

@@ -1,0 +1,122 @@
+//! What caused a recovery episode, where a protocol or physics decides.
+//!
+//! Timeouts, retransmissions and a small window afterwards are the sender's reaction; the answer
+//! is their trigger. What facts leave open (a full queue, a managed one, a policer, random loss) is
+//! weighed in `score.rs`.
+
+use alloc::vec::Vec;
+
+use gigatcp_units::Duration;
+
+use crate::causes::place;
+use crate::episode::{Frozen, RecoveryEpisode};
+use crate::measures::Measures;
+use crate::measures::losses::needless;
+use crate::round::State;
+
+/// Index of the cause of each recovery episode; `None` if facts do not decide.
+pub(crate) fn all(m: &Measures<'_>) -> Vec<Option<usize>> {
+    let list = &m.sender_view.episodes.list;
+    let of_all = is_metered(m).then(|| place("policer")).flatten();
+    let hole = is_black_hole(m).then(|| place("pmtu-black-hole")).flatten();
+    list.iter()
+        .map(|episode| hole.or_else(|| of(m, episode)).or(of_all))
+        .collect()
+}
+
+/// Whether losses keep the connection at one rate, well below that of the link behind them: a token
+/// bucket does that, whatever the window. A short queue lets the rate vary with the window.
+fn is_metered(m: &Measures<'_>) -> bool {
+    /// Minimum number of loss events after the first.
+    const MIN_EVENTS: usize = 8;
+    let p = &m.pattern;
+    let is_steady = p.rate_variation.is_some_and(|variation| variation <= 0.12);
+    let is_below = m.line.is_some_and(|line| m.mean_rate() <= 0.6 * line);
+    p.later >= MIN_EVENTS && is_steady && is_below && p.loss_rate >= 0.003
+}
+
+fn of(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<usize> {
+    let is_spurious = needless(m, episode) * 2 > episode.again;
+    let id = if is_spurious && follows_silence(m, episode) {
+        // Its ACKs had passed here, or were lost beyond.
+        if recovers(m, episode) {
+            "outage"
+        } else {
+            "ack-path"
+        }
+    } else if is_spurious && episode.timeouts == 0 {
+        "reordering-mistaken-for-loss"
+    } else if has_stopped_reader(m, episode) {
+        "rx-ring-overrun"
+    } else if is_outage(m, episode) {
+        "outage"
+    } else {
+        return None;
+    };
+    place(id)
+}
+
+/// Whether the losses are those of a receiving host whose application was not reading: its right
+/// window edge stood while data was acknowledged, for half a minimum RTT and 5 ms at least, and
+/// the lost data reaches up to that edge.
+pub(crate) fn has_stopped_reader(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
+    let is_long = |frozen: &Frozen| {
+        let stood = frozen.until.saturating_since(frozen.since);
+        stood >= (m.base / 2).max(Duration::from_millis(5))
+    };
+    let reaches = |frozen: &Frozen| {
+        let end = episode.start + episode.row;
+        episode.start <= frozen.edge && frozen.edge <= end + 2 * m.mss()
+    };
+    let frozen = episode.frozen.filter(is_long);
+    frozen.is_some_and(|frozen| reaches(&frozen)) && episode.row >= 2 * m.mss()
+}
+
+/// Whether nothing was in flight for 200 ms and two minimum RTTs before an episode.
+fn follows_silence(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
+    let until = m.rounds.partition_point(|round| round.start <= episode.at);
+    let before = &m.rounds[until.saturating_sub(2)..until];
+    let idle = before
+        .iter()
+        .map(|round| round.spent_in(State::Idle) + round.spent_in(State::Timeout));
+    idle.max() >= Some((m.base * 2).max(Duration::from_millis(200)))
+}
+
+/// Whether the connection went on after an episode, with ten segments or more.
+fn recovers(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
+    let after = m.rounds.iter().filter(|round| round.start >= episode.until);
+    after.map(|round| round.acked).sum::<u64>() >= 10 * m.mss()
+}
+
+/// Whether full segments never arrived after the first loss, although they were retransmitted.
+fn is_black_hole(m: &Measures<'_>) -> bool {
+    let list = &m.sender_view.episodes.list;
+    let Some(first) = list.first() else {
+        return false;
+    };
+    let after = m.rounds.iter().filter(|round| round.end > first.at);
+    let is_none_full = after.map(|round| round.acked_per_ack_max).max() < Some(m.mss());
+    is_none_full && list.iter().all(|episode| episode.full_sized) && timeouts_in_row(m) >= 2
+}
+
+/// Longest run of timeouts for the same byte.
+pub(crate) fn timeouts_in_row(m: &Measures<'_>) -> usize {
+    let expiries = &m.sender_view.episodes.expiries;
+    let mut longest = expiries.len().min(1);
+    let mut run = 1;
+    for pair in expiries.windows(2) {
+        let is_same = pair[0].start == pair[1].start;
+        run = if is_same { run + 1 } else { 1 };
+        longest = longest.max(run);
+    }
+    longest
+}
+
+/// Whether the whole flight was lost at once. A full queue or a policer passes a part of it, the
+/// share that its rate allows; nothing but a path that carries nothing loses all.
+fn is_outage(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
+    /// Minimum flight, segments: fewer may be the end of a burst.
+    const MIN_FLIGHT: u64 = 8;
+    let is_whole = episode.row * 10 >= episode.flight * 9;
+    is_whole && episode.flight >= MIN_FLIGHT * m.mss() && !episode.is_repeated()
+}
