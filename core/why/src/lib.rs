@@ -36,6 +36,7 @@
 //! | `account.rs`, `cost.rs` | time and cost of each cause |
 //! | `next_limit.rs` | the next limit after the primary cause |
 //! | `verdict.rs`, `sentence.rs`, `summary.rs` | the diagnosis, its first line, and its figures |
+//! | `answer.rs`, `contradictions.rs` | what every renderer prints, and what may not be printed |
 //!
 //! Out of scope: files. Properties that only a host knows (its CPU, its buffers) are inferred from
 //! its behavior on the wire, with what is indistinguishable from it.
@@ -46,12 +47,14 @@
 extern crate alloc;
 
 mod account;
+mod answer;
 mod calibration;
 mod capture_context;
 mod capture_pair;
 mod capture_point;
 mod causes;
 mod conditions;
+mod contradictions;
 #[cfg(test)]
 mod conversation;
 mod cost;
@@ -79,11 +82,13 @@ mod watcher;
 pub mod weights;
 
 pub use account::Span;
+pub use answer::{Answer, Gain, Limit};
 pub use capture_context::{CaptureContext, Outlines, data_sender};
 pub use capture_pair::{CapturePair, Delay};
 pub use capture_point::CapturePoint;
 pub use causes::{ALIASES, CAUSES, Cause, Evidence, find};
 pub use conditions::Condition;
+pub use contradictions::RULES as CONTRADICTIONS;
 pub use cost::Cost;
 pub use measures::{Capacity, CapacitySource};
 pub use next_limit::NextLimit;

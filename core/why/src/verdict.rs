@@ -118,10 +118,10 @@ impl Diagnosis {
             spans,
             joined: m.pair.map(|pair| joined(pair.between)),
         };
-        debug_assert!(
-            diagnosis.contradiction().is_none(),
-            "a diagnosis agrees with itself: {:?}",
-            diagnosis.contradiction()
+        debug_assert_eq!(
+            diagnosis.contradictions(),
+            Vec::<String>::new(),
+            "a diagnosis agrees with itself"
         );
         diagnosis
     }
@@ -173,35 +173,6 @@ impl Diagnosis {
                     && verdict.confidence >= MIN_CONFIDENCE
             })
             .filter(|_| is_path)
-    }
-
-    /// Returns a contradiction within this diagnosis, if any. For tests, fuzzing and grading. The
-    /// times add up to the duration, no rate exceeds the capacity of the path.
-    #[must_use]
-    pub fn contradiction(&self) -> Option<String> {
-        let sum = |times: &mut dyn Iterator<Item = Duration>| {
-            times.fold(Duration::ZERO, |sum, time| sum + time)
-        };
-        let told = sum(&mut self.verdicts.iter().map(|one| one.time)) + self.unknown;
-        let spans = sum(&mut self.spans.iter().map(|one| one.length));
-        if told != self.duration || spans != self.duration {
-            return Some(format!(
-                "{told:?} told and {spans:?} shown of {:?}",
-                self.duration
-            ));
-        }
-        let capacity = self.capacity.rate();
-        if capacity < self.throughput {
-            return Some(format!("{capacity:?} is less than {:?}", self.throughput));
-        }
-        let is_odd =
-            |one: &&Verdict| one.cost.rate > capacity || !(0.0..=0.99).contains(&one.confidence);
-        let odd = self.verdicts.iter().find(is_odd)?;
-        let (cost, confidence) = (odd.cost.rate, odd.confidence);
-        Some(format!(
-            "{}: cost {cost:?}, confidence {confidence}",
-            odd.cause.id
-        ))
     }
 
     /// Formats the fractions of the time by cause, in a line.

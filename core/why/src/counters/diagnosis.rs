@@ -225,10 +225,10 @@ impl CounterAccount {
             spans: sum.spans,
             joined: None,
         };
-        debug_assert!(
-            diagnosis.contradiction().is_none(),
-            "a diagnosis agrees with itself: {:?}",
-            diagnosis.contradiction()
+        debug_assert_eq!(
+            diagnosis.contradictions(),
+            Vec::<String>::new(),
+            "a diagnosis agrees with itself"
         );
         Some(diagnosis)
     }

@@ -1,0 +1,309 @@
+//! The answer for one connection: what terminal, page, JSON, Python and tester print.
+//!
+//! First a sentence; then what one would gain, the evidence, the fix, the shares of other causes,
+//! and notes. Renderers lay it out and change no word of it.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use gigatcp_units::Rate;
+use gigatcp_units::grammar::{human_duration, human_rate};
+
+use crate::causes::{Cause, Evidence};
+use crate::next_limit::{FULL, NextLimit};
+use crate::outcome::Outcome;
+use crate::verdict::{Diagnosis, Verdict, percent};
+
+/// Minimum share of the time for another cause to be listed.
+const MIN_SHARE: f64 = 0.05;
+
+/// Answer for one connection.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The first line.
+    pub sentence: String,
+    /// Cause that it names; `None` if a rule decided otherwise, or most of the time is unknown.
+    pub cause: Option<&'static Cause>,
+    /// Second cause of an unsure answer.
+    pub alternative: Option<&'static Cause>,
+    /// Probability that the cause is correct, 0 to 1.
+    pub confidence: Option<f64>,
+    /// Whether the sentence names no single cause.
+    pub is_unsure: bool,
+    /// Whether nothing that a host or its operator can change limited it; `None` if unsure.
+    pub is_healthy: Option<bool>,
+    /// What the connection would reach without the cause; `None` if that is not known.
+    pub gain: Option<Gain>,
+    /// The gain in words, after "Could be".
+    pub could_be: String,
+    /// Facts in the capture, the most telling first.
+    pub evidence: Vec<Evidence>,
+    /// What to change; `None` if unsure, or if nothing is to be changed.
+    pub fix: Option<String>,
+    /// Known limits, the lowest first: of the cause, and of what is next.
+    pub limits: Vec<Limit>,
+    /// Causes other than the one in the sentence, with their shares of the time; unknown is last.
+    pub shares: Vec<(&'static str, f64)>,
+    /// Certain faults that took no time, each as a sentence.
+    pub notes: Vec<String>,
+    /// What lies between two captures of the connection.
+    pub between: Option<String>,
+}
+
+/// A rate that a connection would reach without its cause.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Gain {
+    /// Rate of the payload.
+    pub rate: Rate,
+    /// That over the achieved rate.
+    pub times: f64,
+    /// Whether the capture does not show how much more the path carries.
+    pub is_lower_bound: bool,
+}
+
+/// A limit of a connection.
+#[derive(Clone, Debug)]
+pub struct Limit {
+    /// Its cause.
+    pub cause: &'static Cause,
+    /// Payload rate that it allows.
+    pub rate: Rate,
+    /// Whether it may allow more.
+    pub is_lower_bound: bool,
+    /// What shows it.
+    pub evidence: String,
+}
+
+impl Diagnosis {
+    /// Answer for the connection.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        let named = self.headline();
+        let shown = named.or_else(|| self.most_of_known());
+        let is_unsure = self.is_unsure();
+        let sure = named.filter(|_| !is_unsure || named.is_some_and(|first| first.is_note));
+        let gain = sure.and_then(|first| self.gain(first));
+        let contradictions = self.contradictions();
+        if let Some(first) = contradictions.first() {
+            return self.contradicting(first);
+        }
+        Answer {
+            sentence: self.sentence(),
+            cause: named.map(|first| first.cause),
+            alternative: self.alternative.filter(|_| is_unsure),
+            confidence: named.map(|first| first.confidence),
+            is_unsure,
+            is_healthy: self.is_healthy(sure),
+            could_be: self.could_be(sure, gain),
+            gain,
+            evidence: shown.map_or_else(Vec::new, evidence),
+            fix: sure
+                .filter(|first| !first.fix.is_empty())
+                .map(|first| first.fix.clone()),
+            limits: self.limits(sure, gain),
+            shares: self.shares(named),
+            notes: self.notes(named),
+            between: self.joined.clone(),
+        }
+    }
+
+    /// Answer of a diagnosis that contradicts itself: what contradicts, and no cause.
+    fn contradicting(&self, contradiction: &str) -> Answer {
+        Answer {
+            sentence: format!("Unsure: the findings contradict each other ({contradiction})."),
+            cause: None,
+            alternative: None,
+            confidence: None,
+            is_unsure: true,
+            is_healthy: None,
+            gain: None,
+            could_be: format!("unknown: {} achieved", human_rate(self.throughput)),
+            evidence: Vec::new(),
+            fix: None,
+            limits: Vec::new(),
+            shares: self.shares(None),
+            notes: Vec::new(),
+            between: self.joined.clone(),
+        }
+    }
+
+    /// The verdict with most of the known time.
+    fn most_of_known(&self) -> Option<&Verdict> {
+        let largest = self.verdicts.first();
+        largest.filter(|verdict| !verdict.time.is_zero() && self.outcome == Outcome::Limited)
+    }
+
+    /// Whether nothing that can be mended limited it.
+    fn is_healthy(&self, sure: Option<&Verdict>) -> Option<bool> {
+        if let Some(decided) = self.outcome.healthy() {
+            return Some(decided);
+        }
+        let first = sure?;
+        let is_path = FULL.contains(&first.cause.id);
+        Some(is_path && !self.verdicts.iter().any(|verdict| verdict.is_note))
+    }
+
+    /// Rate without a cause: up to the next limit. `None` for a path that is full, or if no more is
+    /// known to be possible.
+    fn gain(&self, first: &Verdict) -> Option<Gain> {
+        let is_path = FULL.contains(&first.cause.id);
+        let achieved = self.throughput.as_bps();
+        let without = achieved.saturating_add(first.cost.rate.as_bps());
+        let next = self.next.map(|next| next.rate.as_bps());
+        let rate = next.map_or(without, |next| without.min(next.max(achieved)));
+        let times = rate as f64 / achieved.max(1) as f64;
+        let is_more = achieved > 0 && times >= 1.02 && !first.time.is_zero();
+        (is_more && !is_path).then_some(Gain {
+            rate: Rate::from_bps(rate),
+            times,
+            is_lower_bound: first.cost.at_least && next.is_none_or(|next| next > rate),
+        })
+    }
+
+    fn could_be(&self, sure: Option<&Verdict>, gain: Option<Gain>) -> String {
+        let achieved = if self.duration.is_zero() {
+            String::from("no rate: all packets have the same time")
+        } else {
+            format!("{} achieved", human_rate(self.throughput))
+        };
+        let Some(first) = sure else {
+            return match self.outcome.healthy() {
+                Some(_) => achieved,
+                None => format!("unknown: {achieved}"),
+            };
+        };
+        if FULL.contains(&first.cause.id) {
+            return format!("no more: the path was full; {achieved}");
+        }
+        let next = self.next.map_or_else(String::new, next_in_words);
+        let Some(gain) = gain else {
+            return format!("unknown: {achieved}{next}");
+        };
+        let bound = if gain.is_lower_bound { "at least " } else { "" };
+        let why = if gain.is_lower_bound && next.is_empty() {
+            "; the capture does not show what the path carries"
+        } else {
+            ""
+        };
+        format!(
+            "{bound}{} ({} times): {achieved}{next}{why}",
+            human_rate(gain.rate),
+            times(gain.times)
+        )
+    }
+
+    fn limits(&self, sure: Option<&Verdict>, gain: Option<Gain>) -> Vec<Limit> {
+        let own = sure
+            .filter(|first| !first.time.is_zero())
+            .map(|first| Limit {
+                cause: first.cause,
+                rate: self.throughput,
+                is_lower_bound: false,
+                evidence: first.finding.clone(),
+            });
+        let next = self.next.map(|next| Limit {
+            cause: next.cause,
+            rate: next.rate,
+            is_lower_bound: gain.is_some_and(|gain| gain.is_lower_bound),
+            evidence: format!("{} at {}", next.cause.name, human_rate(next.rate)),
+        });
+        own.into_iter().chain(next).collect()
+    }
+
+    fn shares(&self, named: Option<&Verdict>) -> Vec<(&'static str, f64)> {
+        let named = named.map(|first| first.cause.id);
+        let unknown = self.unknown.as_secs_f64() / self.duration.as_secs_f64().max(1e-9);
+        let verdicts = self.verdicts.iter();
+        verdicts
+            .filter(|verdict| Some(verdict.cause.id) != named)
+            .map(|verdict| (verdict.cause.id, verdict.share))
+            .chain([("unknown", unknown)])
+            .filter(|(_, share)| *share >= MIN_SHARE)
+            .collect()
+    }
+
+    fn notes(&self, named: Option<&Verdict>) -> Vec<String> {
+        let named = named.map(|first| first.cause.id);
+        let is_note = |verdict: &&Verdict| {
+            verdict.is_note && verdict.time.is_zero() && Some(verdict.cause.id) != named
+        };
+        let in_words = |verdict: &Verdict| {
+            format!(
+                "{}: {} (confidence {:.2})",
+                verdict.cause.id,
+                verdict.finding.trim_end_matches('.'),
+                verdict.confidence
+            )
+        };
+        self.verdicts.iter().filter(is_note).map(in_words).collect()
+    }
+}
+
+/// Facts of a verdict, or its finding if it has none.
+fn evidence(verdict: &Verdict) -> Vec<Evidence> {
+    if verdict.evidence.is_empty() {
+        return alloc::vec![Evidence::figure(verdict.finding.clone())];
+    }
+    verdict.evidence.clone()
+}
+
+/// Next known limit, in words that follow the achieved rate.
+fn next_in_words(next: NextLimit) -> String {
+    format!(
+        "; next limit: {} at {}",
+        next.cause.name,
+        human_rate(next.rate)
+    )
+}
+
+/// A factor with two digits that count.
+fn times(factor: f64) -> String {
+    if factor >= 9.95 {
+        format!("{factor:.0}")
+    } else {
+        format!("{factor:.1}")
+    }
+}
+
+impl Evidence {
+    /// The fact with its place in the capture.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let text = &self.text;
+        match (self.packet, self.at) {
+            (Some(packet), Some(at)) if self.is_round => {
+                format!("from {} on (packet {packet}): {text}", human_duration(at))
+            }
+            (Some(packet), Some(at)) => {
+                format!("packet {packet}, {}: {text}", human_duration(at))
+            }
+            (Some(packet), None) => format!("packet {packet}: {text}"),
+            _ => text.clone(),
+        }
+    }
+}
+
+impl Answer {
+    /// Labels and texts of the lines below the sentence, in order. The first piece of evidence is
+    /// shown; the others are in [`Answer::evidence`].
+    #[must_use]
+    pub fn lines(&self) -> Vec<(&'static str, String)> {
+        let mut lines = alloc::vec![("Could be", self.could_be.clone())];
+        let evidence = self.evidence.first().map(Evidence::in_words);
+        let evidence = evidence.into_iter().chain(self.between.clone());
+        for (index, text) in evidence.enumerate() {
+            lines.push((if index == 0 { "Evidence" } else { "" }, text));
+        }
+        lines.extend(self.fix.clone().map(|fix| ("Fix", fix)));
+        if !self.shares.is_empty() {
+            let shares = self.shares.iter();
+            let shares: Vec<String> = shares
+                .map(|(id, share)| format!("{id} {}", percent(*share)))
+                .collect();
+            lines.push(("Also", shares.join(", ")));
+        }
+        lines.extend(self.notes.iter().map(|note| ("Note", note.clone())));
+        lines
+    }
+}
