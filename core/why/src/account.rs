@@ -134,7 +134,11 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
     /// Returns the cause of a slice if facts decide it.
     fn decided(&self, moment: &Moment<'_, '_, '_>) -> Option<usize> {
         let round = moment.round();
+        let is_after_edge = self.facts.lost_at_edge.is_some_and(|at| round.end > at);
         match moment.state {
+            State::Recovery | State::Timeout | State::Idle if is_after_edge => {
+                place("rx-ring-overrun")
+            }
             State::Opening => self.setup(round),
             State::Closing => self.closing(round),
             State::Window => self.window(moment),
@@ -249,7 +253,13 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
     }
 
     /// Attributes the time after the end. After a FIN or a reset there is nothing to wait for.
+    ///
+    /// The end may have been lost, and waits for a timer.
     fn closing(&self, round: &Round) -> Option<usize> {
+        let is_late = round.spent_in(State::Closing) >= self.m.base + self.m.base / 2;
+        if round.again > 0 && is_late {
+            return place("rto-backoff");
+        }
         let is_over = self.m.sender_view.over.is_some_and(|at| round.end > at);
         place("application-limited").filter(|_| !is_over)
     }

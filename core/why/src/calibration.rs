@@ -33,8 +33,11 @@ pub(crate) fn confidence(m: &Measures<'_>, attributed: &Attributed) -> f64 {
         of(knot)
     };
     let is_decided = attributed.decided * 2 >= attributed.time;
-    let calibrated = if is_decided { probability } else { calibrated };
-    let calibrated = calibrated * (1.0 - m.unseen().min(1.0));
+    let calibrated = if is_decided {
+        probability
+    } else {
+        calibrated * (1.0 - m.unseen().min(1.0))
+    };
     calibrated.clamp(
         0.0,
         if attributed.is_observable {

@@ -9,6 +9,7 @@
 use gigatcp_units::Duration;
 
 use crate::CapturePoint;
+use crate::causes::place;
 use crate::facts::{Facts, MIN_DATA_PACKETS, Moment};
 use crate::measures::{Measures, ratio};
 use crate::round::State;
@@ -98,6 +99,11 @@ conditions! {
             let is_sending = matches!(moment.state, State::Full | State::Slack | State::Window);
             moment.has_standing_queue().map(|is_standing| is_standing && is_sending)
         };
+    DELIVERING "delivering" "data was delivered, at a twentieth of the best rate or more"
+        Round |moment| {
+            let m = moment.m();
+            Some(m.near_rate(moment.index) * 20.0 >= m.peak && m.near_rate(moment.index) > 0.0)
+        };
     LINK_FULL "link-full" "the mean delivery rate is at least 85 % of the bottleneck rate, and a fifth of the rounds have a queue"
         Connection |facts| {
             let is_queued = facts.queued >= 0.2;
@@ -124,10 +130,10 @@ conditions! {
         Round |moment| Some(moment.m().after[moment.index].is_some());
     MOSTLY_SPURIOUS "mostly-spurious" "more than half of the retransmissions were of data that had arrived"
         Connection |facts| Some(facts.spurious * 2 > facts.retransmitted && facts.spurious > 0);
-    SOME_SPURIOUS "some-spurious" "a retransmission of data that had arrived, or a packet out of order"
+    REORDERED "reordered" "more than half of the retransmissions of a loss event were of data that had arrived, after duplicate ACKs, SACK or packets out of order"
         Connection |facts| {
-            let late = facts.m.rounds.iter().any(|round| round.late > 0);
-            Some(facts.spurious > 0 || late)
+            let reordering = place("reordering-mistaken-for-loss");
+            Some(facts.triggers.iter().any(|trigger| trigger.is_some() && *trigger == reordering))
         };
     SEVERAL_EVENTS "several-loss-events" "at least 5 loss events"
         Connection |facts| Some(facts.loss_events >= 5);
@@ -140,7 +146,7 @@ conditions! {
         Connection |facts| facts.m.pattern.queue_low.map(|low| low >= 0.85);
     LOST_BEHIND_QUEUE "lost-behind-queue" "the queue before losses was longer than a third of the longest, each time"
         Connection |facts| facts.m.pattern.queue_low.map(|low| low >= 0.34);
-    EDGE_STOOD "edge-stood" "the right window edge did not advance for half a minimum RTT and 5 ms while data was acknowledged, and the losses reach up to it"
+    EDGE_STOOD "edge-stood" "the right window edge did not advance for half a minimum RTT and 5 ms (or 10 minimum RTTs) while data was acknowledged, and the losses reach up to it"
         Round edge_stood;
     TIMEOUT_SEEN "timeout-seen" "data was retransmitted after a silence"
         Round |moment| {
@@ -149,8 +155,8 @@ conditions! {
             let is_hidden = moment.state == State::Idle;
             Some(is_hidden || moment.state == State::Timeout || episode.is_some_and(|episode| episode.timeouts > 0))
         };
-    FULL_SIZE_NEVER_ARRIVED "full-size-never-arrived" "no segment of that size was acknowledged after its first loss"
-        Connection |facts| Some(!facts.full_acked_after_loss && !facts.m.losses.is_empty());
+    FULL_SIZE_NEVER_ARRIVED "full-size-never-arrived" "no segment of that size was ever acknowledged"
+        Connection |facts| Some(facts.m.sender_view.largest_acked < facts.m.mss());
     LOST_TWICE "lost-twice" "the same bytes were lost at least twice"
         Connection |facts| Some(facts.timeouts_in_row >= 2);
     SILENCE "silence" "data was in flight and nothing came back for 200 ms and 2 minimum RTTs"

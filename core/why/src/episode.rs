@@ -25,6 +25,8 @@ pub(crate) struct RecoveryEpisode {
     pub start: u64,
     /// Bytes in flight when it began.
     pub flight: u64,
+    /// Whether duplicate ACKs or SACK had reported a gap when it began.
+    pub is_reported: bool,
     /// Retransmissions in it, including several of one segment.
     pub again: u64,
     /// Of the retransmissions, those proven spurious.
@@ -90,6 +92,17 @@ pub(crate) struct Standing {
 }
 
 impl Standing {
+    /// Advance of the edge that is none: a sixteenth of what is acknowledged in the stall, as long
+    /// as more is. Without more, a window that opens ends it.
+    pub const fn drift(&self, ack: u64, edge: u64) -> u64 {
+        let acked = ack.saturating_sub(self.frozen.first_ack);
+        if acked > self.frozen.acked || edge <= self.frozen.edge {
+            acked / 16
+        } else {
+            0
+        }
+    }
+
     /// Returns the stall if enough data was acknowledged for an edge to advance.
     pub fn if_long(&self, mss: u64) -> Option<Frozen> {
         let enough = (2 * mss.max(1)).max(self.unit + mss);

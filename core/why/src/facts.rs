@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 
 use gigatcp_flows::{Scaling, Side};
-use gigatcp_units::Duration;
+use gigatcp_units::{Duration, Instant};
 
 use crate::conditions::closes;
 use crate::features::hides_loss;
@@ -48,12 +48,12 @@ pub(crate) struct Facts<'a, 'b> {
     pub held: f64,
     /// Whether it was as fast as slow start is.
     pub is_slow_start: bool,
-    /// Bytes acknowledged, in full segments, after the first loss event began.
-    pub full_acked_after_loss: bool,
     /// Bytes of less than a full segment acknowledged at any time.
     pub small_acked: bool,
     /// Timeouts of the same byte in a row, at most.
     pub timeouts_in_row: usize,
+    /// When a burst of losses at the edge of the window was seen that nothing filled.
+    pub lost_at_edge: Option<Instant>,
     /// What caused each recovery episode, where facts decide: index of the cause.
     pub triggers: Vec<Option<usize>>,
     /// Standing queue of each round: the smallest RTT of it above the minimum of the path.
@@ -63,13 +63,7 @@ pub(crate) struct Facts<'a, 'b> {
 impl<'a, 'b> Facts<'a, 'b> {
     pub fn of(m: &'b Measures<'a>) -> Self {
         let data = m.data();
-        let list = &m.sender_view.episodes.list;
         let delivered = m.rounds.iter().map(|round| round.acked).sum();
-        let first_loss = list.first().map(|episode| episode.at);
-        let full_acked_after_loss = first_loss.is_some_and(|at| {
-            let after = m.rounds.iter().filter(|round| round.start >= at);
-            after.map(|round| round.acked_per_ack_max).max() >= Some(m.mss())
-        });
         let small_acked = m
             .rounds
             .iter()
@@ -104,9 +98,9 @@ impl<'a, 'b> Facts<'a, 'b> {
                 )
             },
             is_slow_start: is_slow_start(m, delivered),
-            full_acked_after_loss,
             small_acked,
             timeouts_in_row: trigger::timeouts_in_row(m),
+            lost_at_edge: trigger::lost_at_edge(m),
             triggers: trigger::all(m),
             standing: (0..m.rounds.len())
                 .map(|index| standing(m, index))

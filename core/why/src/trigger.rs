@@ -6,9 +6,9 @@
 
 use alloc::vec::Vec;
 
-use gigatcp_units::Duration;
+use gigatcp_units::{Duration, Instant};
 
-use crate::causes::place;
+use crate::causes::{place, rx_ring};
 use crate::episode::{Frozen, RecoveryEpisode};
 use crate::measures::Measures;
 use crate::measures::losses::needless;
@@ -22,6 +22,12 @@ pub(crate) fn all(m: &Measures<'_>) -> Vec<Option<usize>> {
     list.iter()
         .map(|episode| hole.or_else(|| of(m, episode)).or(of_all))
         .collect()
+}
+
+/// When a burst of losses that ends at a stalled window edge was seen, which nothing filled.
+pub(crate) fn lost_at_edge(m: &Measures<'_>) -> Option<Instant> {
+    let hole = m.sender_view.episodes.hole?;
+    rx_ring::note(m).map(|_| hole.at)
 }
 
 /// Whether losses keep the connection at one rate, well below that of the link behind them: a token
@@ -44,7 +50,7 @@ fn of(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<usize> {
         } else {
             "ack-path"
         }
-    } else if is_spurious && episode.timeouts == 0 {
+    } else if is_spurious && episode.timeouts == 0 && was_reported(episode) {
         "reordering-mistaken-for-loss"
     } else if has_stopped_reader(m, episode) {
         "rx-ring-overrun"
@@ -57,19 +63,25 @@ fn of(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<usize> {
 }
 
 /// Whether the losses are those of a receiving host whose application was not reading: its right
-/// window edge stood while data was acknowledged, for half a minimum RTT and 5 ms at least, and
-/// the lost data reaches up to that edge.
+/// window edge stood while data was acknowledged, for half a minimum RTT and 5 ms (or 10 minimum
+/// RTTs) at least, and the lost data reaches up to that edge.
 pub(crate) fn has_stopped_reader(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
-    let is_long = |frozen: &Frozen| {
-        let stood = frozen.until.saturating_since(frozen.since);
-        stood >= (m.base / 2).max(Duration::from_millis(5))
-    };
+    let least = Duration::from_millis(5).min(m.base * 10).max(m.base / 2);
+    let is_long = |frozen: &Frozen| frozen.until.saturating_since(frozen.since) >= least;
     let reaches = |frozen: &Frozen| {
         let end = episode.start + episode.row;
-        episode.start <= frozen.edge && frozen.edge <= end + 2 * m.mss()
+        episode.start <= frozen.edge && frozen.edge.abs_diff(end) <= 2 * m.mss()
+    };
+    // Without SACK the sender retransmits only the first of them, again and again.
+    let duplicates: u64 = m.rounds.iter().map(|round| round.duplicates).sum();
+    let is_stuck = |frozen: &Frozen| {
+        let window = frozen.edge.saturating_sub(frozen.first_ack);
+        let is_large = frozen.acked * 6 >= window;
+        episode.start <= frozen.edge && episode.timeouts >= 2 && duplicates >= 3 && is_large
     };
     let frozen = episode.frozen.filter(is_long);
-    frozen.is_some_and(|frozen| reaches(&frozen)) && episode.row >= 2 * m.mss()
+    let is_burst = frozen.is_some_and(|frozen| reaches(&frozen)) && episode.row >= 2 * m.mss();
+    is_burst || frozen.is_some_and(|frozen| is_stuck(&frozen))
 }
 
 /// Whether nothing was in flight for 200 ms and two minimum RTTs before an episode.
@@ -82,20 +94,25 @@ fn follows_silence(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     idle.max() >= Some((m.base * 2).max(Duration::from_millis(200)))
 }
 
+/// Whether a gap was reported before an episode: by duplicate ACKs or SACK, or by packets out of
+/// order here. A sender that retransmits without that was not misled by the path.
+const fn was_reported(episode: &RecoveryEpisode) -> bool {
+    episode.late > 0 || episode.is_reported
+}
+
 /// Whether the connection went on after an episode, with ten segments or more.
 fn recovers(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     let after = m.rounds.iter().filter(|round| round.start >= episode.until);
     after.map(|round| round.acked).sum::<u64>() >= 10 * m.mss()
 }
 
-/// Whether full segments never arrived after the first loss, although they were retransmitted.
+/// Whether no full segment ever arrived, although they were retransmitted.
 fn is_black_hole(m: &Measures<'_>) -> bool {
     let list = &m.sender_view.episodes.list;
     let Some(first) = list.first() else {
         return false;
     };
-    let after = m.rounds.iter().filter(|round| round.end > first.at);
-    let is_none_full = after.map(|round| round.acked_per_ack_max).max() < Some(m.mss());
+    let is_none_full = m.sender_view.largest_acked < m.mss() && first.full_sized;
     is_none_full && list.iter().all(|episode| episode.full_sized) && timeouts_in_row(m) >= 2
 }
 
@@ -112,11 +129,16 @@ pub(crate) fn timeouts_in_row(m: &Measures<'_>) -> usize {
     longest
 }
 
-/// Whether the whole flight was lost at once. A full queue or a policer passes a part of it, the
-/// share that its rate allows; nothing but a path that carries nothing loses all.
+/// Whether the whole flight was lost at once, and nothing came back for a while: a full queue or a
+/// policer passes a part of it, the share that its rate allows. Or several timeouts in a row had no
+/// answer for a second or more, and then the connection went on.
 fn is_outage(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     /// Minimum flight, segments: fewer may be the end of a burst.
     const MIN_FLIGHT: u64 = 8;
     let is_whole = episode.row * 10 >= episode.flight * 9;
-    is_whole && episode.flight >= MIN_FLIGHT * m.mss() && !episode.is_repeated()
+    let is_silent = episode.timeouts > 0 || follows_silence(m, episode);
+    let is_lost = is_whole && episode.flight >= MIN_FLIGHT * m.mss() && is_silent;
+    let length = episode.until.saturating_since(episode.at);
+    let is_long = episode.timeouts >= 2 && length >= Duration::from_secs(1);
+    is_lost && !episode.is_repeated() || is_long && recovers(m, episode)
 }

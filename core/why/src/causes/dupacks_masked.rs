@@ -23,7 +23,7 @@ pub(crate) const CAUSE: Cause = Cause {
     ..Cause::explained_by(explain)
 };
 
-fn note(m: &Measures<'_>) -> Option<f64> {
+pub(crate) fn note(m: &Measures<'_>) -> Option<f64> {
     let updates = m.sender_view.best_updates;
     let episodes = &m.sender_view.episodes;
     let was_repaired = m.sender_view.una > updates.ack && episodes.count == 0;

@@ -19,7 +19,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "IEEE 802.3 (rates; 38 bytes for each frame)",
     ],
     states: AFTER_LOSS,
-    requires: &[QUEUE_GREW],
+    requires: &[QUEUE_GREW, DELIVERING],
     refuted_by: &[WINDOW_ZERO, ACKS_LATE],
     observable: &[QUEUES_SEEN],
     features: &[PATH, ONE_WAY, SENDER, WINDOW, LOSS, PATTERN, ACKS, TIMES],

@@ -13,7 +13,7 @@ pub(crate) const CAUSE: Cause = Cause {
           tolerates it: RACK (RFC 8985), D-SACK undo (RFC 3708).",
     references: &["RFC 2883", "RFC 3522", "RFC 3708", "RFC 8985 section 4"],
     states: AFTER_LOSS,
-    requires: &[LOSS_BEFORE, SOME_SPURIOUS],
+    requires: &[LOSS_BEFORE, REORDERED],
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     ..Cause::explained_by(explain)
 };

@@ -31,7 +31,7 @@ pub(crate) const CAUSE: Cause = Cause {
 const MIN_BURST: u64 = 8;
 
 /// Returns the confidence from a burst of losses that ends at a stalled window edge.
-fn note(m: &Measures<'_>) -> Option<f64> {
+pub(crate) fn note(m: &Measures<'_>) -> Option<f64> {
     let hole = m.sender_view.episodes.hole?;
     let frozen = hole.frozen?;
     let is_at_edge = frozen.edge.abs_diff(hole.end) <= m.mss();

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use gigatcp_units::Duration;
 
 use super::Measures;
+use crate::CapturePoint;
 use crate::round::{Round, Stamp};
 
 /// Delay of one direction above its minimum, round by round.
@@ -89,13 +90,18 @@ impl Measures<'_> {
     /// show it.
     ///
     /// Up to the capture point the clock of the receiver shows it. Beyond, it is what the turnaround
-    /// to the sender and back takes longer than data is late by the clock of the sender.
+    /// to the sender and back takes longer than data is late by the clock of the sender. At the
+    /// receiver that is all of the RTT.
     pub fn reverse_delay(&self, index: usize) -> Option<Duration> {
         let here = self.reverse.late(index)?;
         let data = self.forward.late(index)?;
         let coarse = self.forward.tick.max(self.reverse.tick) * 2;
-        let turn = self.turn_delay(index).unwrap_or_default();
-        let all = here + turn.saturating_sub(data);
+        let beyond = match self.view {
+            CapturePoint::Sender | CapturePoint::Unknown => Duration::ZERO,
+            CapturePoint::Receiver => self.queue(index)?.saturating_sub(data),
+            _ => self.turn_delay(index)?.saturating_sub(data),
+        };
+        let all = here + beyond;
         Some(if all > coarse { all } else { Duration::ZERO })
     }
 

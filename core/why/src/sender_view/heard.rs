@@ -196,7 +196,7 @@ impl SenderView {
         }
         let at = shown.packet.at;
         if let Some(now) = &mut self.standing
-            && edge < now.first_edge + now.unit
+            && edge < now.first_edge + now.unit + now.drift(ack, edge)
         {
             let frozen = &mut now.frozen;
             frozen.edge = edge;
@@ -209,7 +209,7 @@ impl SenderView {
             return;
         }
         let done = self.standing.and_then(|done| done.if_long(self.mss));
-        self.last_frozen = done.or(self.last_frozen);
+        self.last_frozen = longest(done, self.last_frozen.filter(|last| last.edge > ack));
         self.standing = Some(Standing {
             frozen: Frozen {
                 edge,
@@ -224,10 +224,18 @@ impl SenderView {
         });
     }
 
-    /// Returns the current stall of the edge, or the last one.
+    /// The longest stall of an edge that is not acknowledged yet.
     pub(super) fn stillness(&self) -> Option<Frozen> {
-        self.standing
-            .and_then(|now| now.if_long(self.mss))
-            .or(self.last_frozen)
+        let now = self.standing.and_then(|now| now.if_long(self.mss));
+        longest(now, self.last_frozen)
+    }
+}
+
+/// The stall that lasted longer.
+fn longest(now: Option<Frozen>, last: Option<Frozen>) -> Option<Frozen> {
+    let stood = |frozen: &Frozen| frozen.until.saturating_since(frozen.since);
+    match (now, last) {
+        (Some(now), Some(last)) if stood(&last) > stood(&now) => Some(last),
+        (now, last) => now.or(last),
     }
 }

@@ -468,6 +468,7 @@ impl SenderView {
             turn: self.last_turn,
             frozen: self.stillness(),
             full_sized: true,
+            is_reported: self.updates.duplicates > 0 || self.round.sack_acks > 0,
             ..RecoveryEpisode::default()
         });
         self.recover = self.nxt;
