@@ -6,14 +6,15 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::process::Command;
 
 use gigatcp_doctor::{CostedFinding, Direction, HostFacts, Path, examine};
-use gigatcp_linux::{Namespace, device, initial_ssthresh, interface, make_pair, settings};
+use gigatcp_linux::{Namespace, device, host_route, initial_ssthresh, interface, make_pair};
 use gigatcp_meter::host;
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 const NAME: &str = "card0";
 const HERE: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
 const THERE: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 2);
-/// The route to the other end, as entered in the kernel.
+/// The route to the other end, as entered in the kernel. It sets the congestion control: the default
+/// of a namespace is the host's, and can only be one that the host allows to all users.
 const ROUTE: &str = "ip route replace 10.77.0.0/24 dev card0 src 10.77.0.1";
 
 /// Rules that the cases break; a machine may have further findings of other kinds.
@@ -33,10 +34,10 @@ const KINDS: [&str; 11] = [
 
 /// A rule, and the command that breaks it in a correct namespace.
 const CASES: [(&str, &str); 11] = [
-    ("route-window", "ROUTE window 65535"),
-    ("route-advmss", "ROUTE advmss 536"),
-    ("route-initcwnd", "ROUTE initcwnd 1"),
-    ("route-rto-min", "ROUTE rto_min 1s"),
+    ("route-window", "ROUTE congctl cubic window 65535"),
+    ("route-advmss", "ROUTE congctl cubic advmss 536"),
+    ("route-initcwnd", "ROUTE congctl cubic initcwnd 1"),
+    ("route-rto-min", "ROUTE congctl cubic rto_min 1s"),
     ("congestion-control", "ROUTE congctl reno"),
     (
         "receive-buffer-max",
@@ -150,7 +151,7 @@ fn each_wrong_setting_is_found_alone_its_fix_ends_the_finding_and_its_undo_resto
             if !has_tools() {
                 return;
             }
-            assert!(shell("sysctl -w net.ipv4.tcp_congestion_control=cubic"));
+            assert!(shell("ROUTE congctl cubic"));
             assert_eq!(ids(id), [""; 0], "before {mistune}");
             assert!(shell(mistune), "{mistune}");
             assert_eq!(ids(id), [id], "{mistune}");
@@ -173,7 +174,7 @@ fn a_threshold_that_the_kernel_remembers_of_a_peer_is_found() {
     };
     let found = here.run(|| {
         // BBR ignores it.
-        settings::write("net.ipv4.tcp_congestion_control", "cubic").expect("set");
+        host_route::set_control(NAME, THERE.into(), "cubic").expect("set");
         let before = ids("");
         initial_ssthresh::set(HERE.into(), THERE.into(), 100).expect("set");
         let read = facts().peer.expect("metrics of the peer");
