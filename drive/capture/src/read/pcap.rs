@@ -8,6 +8,11 @@
 //! from which three headers in a row are plausible. The search begins behind the header of the
 //! previous record, whose length may be the corrupted one.
 //!
+//! An odd header is nevertheless taken if plausible ones follow its record, since some programs write
+//! such headers. A corrupted length can lead to a later header by chance; so, if more was captured
+//! than was on the wire, the bytes of the record must not themselves be records. A corrupted header
+//! that is plausible in all its fields is taken for what it says: nothing else tells.
+//!
 //! Out of scope: Ixia's and the two rarer magic numbers, which no program writes any more.
 
 use std::io;
@@ -353,8 +358,13 @@ impl Pcap {
         let at = self.pending;
         let len = header.captured as usize;
         let is_possible = header.captured <= self.limit && header.captured.max(header.wire) > 0;
-        let is_whole = is_possible && context.input.has(at + self.head + len)?;
-        if is_whole && self.leads_on(at + self.head + len, header.second, context)? {
+        let (start, end) = (at + self.head, at + self.head + len);
+        let is_whole = is_possible && context.input.has(end)?;
+        if is_whole
+            && self.leads_on(end, header.second, context)?
+            && !(header.captured > header.wire
+                && self.ends_with_records(&context.input.octets()[start..end]))
+        {
             return Ok(Some(Some(self.take_odd(header, context))));
         }
         let place = context.place(at);
@@ -408,6 +418,24 @@ impl Pcap {
         self.is_chain(at, context, |header| {
             header.captured.max(header.wire) > 0 && is_near(header, near)
         })
+    }
+
+    /// Returns whether `octets` end with whole plausible records. Then the length that made them one
+    /// packet is corrupted, and led past these records.
+    fn ends_with_records(&self, octets: &[u8]) -> bool {
+        let mut at = 0;
+        while let Some(rest) = octets.get(at..).filter(|rest| rest.len() >= self.head) {
+            let header = self.header(rest);
+            if !self.is_believable(&header) {
+                at += 1;
+                continue;
+            }
+            at += self.head + header.captured as usize;
+            if at == octets.len() {
+                return true;
+            }
+        }
+        false
     }
 
     /// Returns whether several plausible records follow from `at`. Fewer suffice at the end of the
