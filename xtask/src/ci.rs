@@ -4,25 +4,33 @@
 //! listed. Tests are counted from cargo's output; each other step counts as one. The last line is
 //! `N passed, N failed`.
 //!
+//! A run tells of the change and not of chance: property tests draw from a fixed seed (`proof` draws a
+//! new one). Nor may a run change what the next finds: at the end the network settings of the host
+//! must be those of the beginning.
+//!
 //! To be fast, tests, doc tests, swarm, benchmark and the wheel of the Python module share one
 //! profile and one set of compiled crates; clippy and rustdoc only check.
 
+use std::process::Command;
 use std::time::Instant;
 
 use crate::process::{self, cargo, run_lines, spelled};
-use crate::{Failed, api, bench, ledger, python, swarm, targets, tidy, tools};
+use crate::{Failed, api, bench, host_settings, ledger, python, swarm, targets, tidy, tools};
 
 /// Seeds of the swarm, always the same. So a failure is caused by the change.
 const SEEDS: [&str; 4] = ["--seed", "1", "--count", "500"];
+
+/// Seed of property tests, always the same for the same reason. Any number serves.
+const PROPERTY_SEED: u64 = 1;
 
 /// All crates except the Python module, which the step `python` builds.
 const RUST: [&str; 3] = ["--workspace", "--exclude", "gigatcp-py"];
 
 /// Counts of tests and steps.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-struct Count {
+pub struct Count {
     passed: u64,
-    failed: u64,
+    pub failed: u64,
 }
 
 impl Count {
@@ -65,12 +73,10 @@ const STEPS: [Step; 14] = [
     }),
     ("features", || one(targets::features())),
     ("targets", || one(targets::bare())),
-    ("tests", || {
-        let words = ["test", "--no-fail-fast", "--lib", "--bins", "--tests"];
-        tests(&[&words[..], &RUST].concat())
-    }),
+    ("tests", || all_tests(PROPERTY_SEED)),
     ("doc tests", || {
-        tests(&[&["test", "--no-fail-fast", "--doc"][..], &RUST].concat())
+        let words = ["test", "--no-fail-fast", "--doc"];
+        tests(cargo(&[&words[..], &RUST].concat()))
     }),
     ("documentation", || {
         let words = ["doc", "--quiet", "--no-deps"];
@@ -90,7 +96,10 @@ const STEPS: [Step; 14] = [
 /// Runs all steps; prints the counts on the last line.
 pub fn run() -> Result<(), Failed> {
     let started = Instant::now();
-    let (count, left) = run_steps(&STEPS);
+    let settings = host_settings::read();
+    let (mut count, left) = run_steps(&STEPS);
+    // Also after a failure: it may be the reason for it.
+    count.add(host_unchanged(&settings));
     println!();
     if !left.is_empty() {
         println!("not run: {}", left.join(", "));
@@ -132,6 +141,30 @@ fn run_steps(steps: &[Step]) -> (Count, Vec<&'static str>) {
     (total, Vec::new())
 }
 
+/// Compares the network settings of the host with those before the first step.
+fn host_unchanged(before: &host_settings::Settings) -> Count {
+    println!("\n== last: network settings of the host");
+    let differences = host_settings::differences(before, &host_settings::read());
+    for line in &differences {
+        println!("{line}");
+    }
+    if differences.is_empty() {
+        println!("== all {} as before: passed", before.len());
+        return Count::PASSED;
+    }
+    println!("== {} changed on the host: FAILED", differences.len());
+    Count::FAILED
+}
+
+/// Runs all tests except doc tests. Property tests draw their cases from `seed`.
+pub fn all_tests(seed: u64) -> Result<Count, Failed> {
+    let words = ["test", "--no-fail-fast", "--lib", "--bins", "--tests"];
+    let mut command = cargo(&[&words[..], &RUST].concat());
+    command.env("PROPTEST_RNG_SEED", seed.to_string());
+    println!("property tests draw from PROPTEST_RNG_SEED={seed}");
+    tests(command)
+}
+
 /// Returns the count of a step that is one of these tasks.
 fn one(done: Result<(), Failed>) -> Result<Count, Failed> {
     match done {
@@ -155,9 +188,8 @@ fn check(words: &[&str], variable: Option<(&str, &str)>) -> Result<Count, Failed
 
 /// Runs tests and counts them by their summaries. Lines about single tests that passed are not
 /// printed.
-fn tests(words: &[&str]) -> Result<Count, Failed> {
+fn tests(command: Command) -> Result<Count, Failed> {
     let mut count = Count::default();
-    let command = cargo(words);
     println!("{}", spelled(&command));
     let status = run_lines(command, |line| {
         count.add(summary(line).unwrap_or_default());

@@ -2,7 +2,7 @@
 //!
 //! | task | what it does |
 //! |---|---|
-//! | `ci` | everything a change must pass: format, tidy, clippy, tests, documentation, the Python module, swarm, a short bench |
+//! | `ci` | everything a change must pass: format, tidy, clippy, tests, documentation, the Python module, swarm, a short bench, and the host's network settings as before |
 //! | `tidy` | the conventions that no compiler checks |
 //! | `ledger` | requirements of RFCs, with the code that meets them and its tests |
 //! | `fuzz` | libFuzzer looks for inputs that break a reader or the engine |
@@ -41,6 +41,7 @@ mod files;
 mod fink_today;
 mod fuzz;
 mod grade;
+mod host_settings;
 mod installed;
 mod ledger;
 mod links;

@@ -4,14 +4,16 @@
 //! captures of kernels (`cargo xtask grade --make`) are graded as well; without it that part is
 //! listed as not run. The statements of `gigatcp doctor` are compared with tests in network
 //! namespaces; `--doctor` does only that. `--responses` runs only the congestion controls for
-//! 10^9 packets and more, and compares them with their response functions. Sweeps of the Python
+//! 10^9 packets and more, and compares them with their response functions. Property tests, which CI
+//! runs with a fixed seed, draw new cases; `--properties` runs only them. Sweeps of the Python
 //! module run on dask and MPI. `--packages` installs the packages of `dist` in clean roots. First
 //! the command line is checked for other systems and with the oldest compiler; `--targets` does
 //! only that.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::process::Command;
 
-use crate::{Failed, files, grade, installed, process, python, targets, top};
+use crate::{Failed, ci, files, grade, installed, process, python, targets, top};
 
 /// Gradings of simulated worlds.
 const WORLDS: [&str; 7] = [
@@ -45,14 +47,20 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     if has("--responses") {
         return responses();
     }
+    let value = |option: &str| {
+        let place = words.iter().position(|word| word == option)?;
+        words.get(place + 1)
+    };
+    let seed = value("--seed").and_then(|seed| seed.parse().ok());
+    if has("--properties") {
+        return properties(seed);
+    }
     targets::systems()?;
     if has("--targets") {
         return Ok(());
     }
-    let directory = words
-        .iter()
-        .position(|word| word == "--kernels")
-        .and_then(|place| words.get(place + 1));
+    let directory = value("--kernels");
+    properties(seed)?;
     println!("\n== python on executors");
     python::run(&["--executors".to_owned()])?;
     for text in WORLDS.iter().chain(&TESTER) {
@@ -68,6 +76,18 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         graded(&format!("--kernels {directory} {text}"))?;
     }
     doctor()
+}
+
+/// Runs the tests; property tests draw their cases from `seed`, or from a new one.
+fn properties(seed: Option<u64>) -> Result<(), Failed> {
+    let seed = seed.unwrap_or_else(|| RandomState::new().build_hasher().finish());
+    println!("\n== tests with new cases");
+    let count = ci::all_tests(seed)?;
+    println!("the same cases again: cargo xtask proof --properties --seed {seed}");
+    match count.failed {
+        0 => Ok(()),
+        _ => Err(Failed::Found),
+    }
 }
 
 /// Compares costs and the gain of the first advice of `gigatcp doctor` with tests.
