@@ -375,13 +375,14 @@ proptest! {
     }
 }
 
-/// Returns whether `record` has a header in the damaged file `changed` that has a larger length and
-/// is plausible. No reader can tell, and it may lead behind any number of records.
+/// Returns whether `record` has a header in the damaged file `changed` that has a larger length within
+/// the file and is plausible. No reader can tell, and it may lead behind any number of records.
 fn is_plausibly_longer(record: &Owned, changed: &[u8]) -> bool {
     let header = &changed[record.offset as usize..][..16];
     let field = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().unwrap());
     let (fraction, captured, wire) = (field(4), field(8), field(12));
-    fraction < 1_000_000 && captured <= wire && captured as usize > record.octets.len()
+    let lengths = record.octets.len() + 1..changed.len();
+    fraction < 1_000_000 && captured <= wire && lengths.contains(&(captured as usize))
 }
 
 /// Returns how many of the records have one of the times that were written.
