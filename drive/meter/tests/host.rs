@@ -33,12 +33,17 @@ const KINDS: [&str; 11] = [
 ];
 
 /// A rule, and the command that breaks it in a correct namespace.
-const CASES: [(&str, &str); 11] = [
+const CASES: [(&str, &str); 12] = [
     ("route-window", "ROUTE congctl cubic window 65535"),
     ("route-advmss", "ROUTE congctl cubic advmss 536"),
     ("route-initcwnd", "ROUTE congctl cubic initcwnd 1"),
     ("route-rto-min", "ROUTE congctl cubic rto_min 1s"),
     ("congestion-control", "ROUTE congctl reno"),
+    // The fix depends on whether the host allows cubic to a namespace.
+    (
+        "congestion-control",
+        "ROUTE && sysctl -w net.ipv4.tcp_congestion_control=reno",
+    ),
     (
         "receive-buffer-max",
         "sysctl -w net.ipv4.tcp_rmem='4096 65536 65536'",

@@ -79,6 +79,15 @@ fn plan() -> TempDir {
     folder
 }
 
+/// Reports that nothing was proven.
+fn skip() {
+    let name = std::thread::current().name().unwrap_or("test").to_owned();
+    let _ = writeln!(
+        std::io::stderr(),
+        "\n{name}: SKIPPED, NOTHING PROVEN: it takes root, unshare and setpriv"
+    );
+}
+
 /// Checks that every command fails in the system, with all of `parts` in one error.
 fn every_command_says(system: &System, parts: &[&str]) {
     let place = plan();
@@ -87,12 +96,7 @@ fn every_command_says(system: &System, parts: &[&str]) {
         format!("run {folder}/plan.toml --on live --set sender.stack=kernel --out {folder}/runs");
     for words in ["emulate --rtt '1 ms' -- true", &run] {
         let Some((status, said)) = typed(system, words) else {
-            let name = std::thread::current().name().unwrap_or("test").to_owned();
-            let _ = writeln!(
-                std::io::stderr(),
-                "\n{name}: SKIPPED, NOTHING PROVEN: it takes root, unshare and setpriv"
-            );
-            return;
+            return skip();
         };
         assert_eq!(status, 2, "{words}: {said}");
         assert_eq!(said.matches("error:").count(), 1, "{words}: {said}");
@@ -160,4 +164,58 @@ fn where_the_tun_device_is_for_root_alone_it_says_who_must_give_leave() {
         &system,
         &["cannot open /dev/net/tun", "chmod 666 /dev/net/tun"],
     );
+}
+
+#[test]
+fn a_congestion_control_that_is_not_allowed_is_refused_with_what_to_type() {
+    let list = |name: &str| {
+        let path = format!("/proc/sys/net/ipv4/tcp_{name}_congestion_control");
+        fs::read_to_string(path).unwrap().trim().to_owned()
+    };
+    let (available, allowed) = (list("available"), list("allowed"));
+    let is_allowed = |name: &str| allowed.split(' ').any(|other| other == name);
+    let Some(refused) = available.split(' ').find(|name| !is_allowed(name)) else {
+        println!("NOTHING PROVEN: this host allows every control that it has: {allowed}");
+        return;
+    };
+    let system = System {
+        namespaces: "--mount",
+        setting: "true",
+        who: NOBODY,
+    };
+    let allow = format!(
+        "`sudo sysctl -w net.ipv4.tcp_allowed_congestion_control='{allowed} {refused}'` allows \
+         {refused}"
+    );
+    let default = format!("--sysctl net.ipv4.tcp_congestion_control={refused}");
+    let route = format!("`--control {refused}`");
+    let test = format!("test 127.0.0.1 -C {refused}");
+    for (words, parts) in [
+        (
+            test,
+            [
+                &format!("cannot use the congestion control {refused}: Operation not permitted"),
+                "effect: nothing was measured",
+                &format!(": {allowed}"),
+                &allow,
+            ],
+        ),
+        (
+            format!("emulate {default} -- true"),
+            [
+                "effect: nothing was run",
+                &route,
+                &format!(": {allowed}"),
+                &allow,
+            ],
+        ),
+    ] {
+        let Some((status, said)) = typed(&system, &words) else {
+            return skip();
+        };
+        assert_eq!(status, 2, "{words}: {said}");
+        for part in parts {
+            assert!(said.contains(part), "{words}: no `{part}` in: {said}");
+        }
+    }
 }

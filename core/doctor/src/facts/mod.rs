@@ -35,6 +35,8 @@ pub struct HostFacts {
     pub page_bytes: Option<u64>,
     /// CPUs that are online.
     pub cpus: Option<u64>,
+    /// Whether the network namespace is another than the machine's first, as in a container.
+    pub is_contained: Option<bool>,
     /// Settings below `/proc/sys`, by their dotted name.
     pub sysctls: BTreeMap<String, String>,
     /// The address that the route leads to.

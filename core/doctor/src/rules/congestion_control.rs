@@ -13,8 +13,10 @@ pub(super) const RULE: Rule = Rule {
               window of RFC 9438 for CUBIC. Without it: Reno, if one reduction takes more than 10 \
               s to recover from (mean 3/4 of the rate, if no queue keeps the path full meanwhile). The control is that of the route \
               (congctl), else of net.ipv4.tcp_congestion_control.",
-    fix: "Use CUBIC instead of Reno, or BBR where losses are not congestion. Better: find the \
-              loss. A larger MTU raises the rate in proportion.",
+    fix: "Use CUBIC instead of Reno, or BBR where losses are not congestion. The default of a \
+              network namespace (a container) can only be one of \
+              net.ipv4.tcp_allowed_congestion_control, the control of a route can be any. Better: \
+              find the loss. A larger MTU raises the rate in proportion.",
     references: &["Mathis, Semke, Mahdavi, Ott 1997", "RFC 9438 section 5", "Shalunov 2002"],
     needs: &[Fact::Sysctl("net.ipv4.tcp_congestion_control")],
     check,
@@ -46,8 +48,31 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         return Some(when(finding.ceiling(limit).overriding(words)));
     }
     let mut finding = setting(facts, Direction::Send, NAME, better, effect).ceiling(limit);
+    if !is_possible_default(facts, better) {
+        by_route(facts, better, &mut finding);
+    }
     finding.change.fix.insert_str(0, prefix);
     Some(when(finding))
+}
+
+/// Returns whether `control` can be the default. In a namespace other than the machine's first, only
+/// a control that every user may choose can.
+fn is_possible_default(facts: &HostFacts, control: &str) -> bool {
+    let allowed = facts.sysctl("net.ipv4.tcp_allowed_congestion_control");
+    facts.is_contained != Some(true)
+        || allowed.is_none_or(|names| names.split_whitespace().any(|name| name == control))
+}
+
+/// Changes the fix to the route's `congctl`, which can be any control.
+fn by_route(facts: &HostFacts, control: &str, finding: &mut Finding) {
+    let Some(route) = facts.route.as_ref().filter(|route| !route.spec.is_empty()) else {
+        return;
+    };
+    let mut metrics = route.metrics.clone();
+    metrics.congctl = Some(control.into());
+    finding.change.fix = route.replace(&metrics);
+    finding.change.undo = Some(route.restore());
+    finding.change.metrics = Some(metrics);
 }
 
 fn at_loss(control: &str, path: &Path, p: Probability) -> Option<(Rate, String)> {

@@ -537,6 +537,33 @@ fn the_control_of_a_route_overrides_that_of_the_system() {
 }
 
 #[test]
+fn where_the_better_control_cannot_be_the_default_the_route_gets_it() {
+    let mut facts = good();
+    set(&mut facts, "net.ipv4.tcp_congestion_control", "reno");
+    let allowed = "net.ipv4.tcp_allowed_congestion_control";
+    set(&mut facts, allowed, "reno bbr");
+    let fixes = |facts: &HostFacts| {
+        let change = examine(facts, &path()).findings.remove(0).finding.change;
+        (change.fix, change.undo.unwrap_or_default())
+    };
+    let by_default = (
+        "sysctl -w net.ipv4.tcp_congestion_control=cubic".to_owned(),
+        "sysctl -w net.ipv4.tcp_congestion_control=reno".to_owned(),
+    );
+    let by_route = (
+        "ip route replace default via 198.51.100.1 dev eth0 congctl cubic".to_owned(),
+        "ip route replace default via 198.51.100.1 dev eth0".to_owned(),
+    );
+    // Root of the machine may choose any.
+    facts.is_contained = Some(false);
+    assert_eq!(fixes(&facts), by_default);
+    facts.is_contained = Some(true);
+    assert_eq!(fixes(&facts), by_route);
+    set(&mut facts, allowed, "reno cubic");
+    assert_eq!(fixes(&facts), by_default);
+}
+
+#[test]
 fn several_findings_about_one_setting_have_one_command_that_changes_them_all() {
     let mut facts = good();
     set(&mut facts, "net.ipv4.tcp_rmem", "4096 16384 65536");

@@ -10,7 +10,8 @@ use gigatcp_linux::settings;
 use super::{absent, file, noted, reason};
 
 /// Settings that no rule requires but that rules take into account.
-const FURTHER: [&str; 3] = [
+const FURTHER: [&str; 4] = [
+    "net.ipv4.tcp_allowed_congestion_control",
     "net.ipv4.tcp_available_congestion_control",
     "net.ipv4.tcp_no_ssthresh_metrics_save",
     "net.core.netdev_budget",
@@ -37,11 +38,19 @@ pub(super) fn read(facts: &mut HostFacts) {
             }
         }
     }
+    facts.is_contained = is_contained();
     facts.kernel = file("/proc/sys/kernel/osrelease");
     facts.host = file("/proc/sys/kernel/hostname");
     facts.tcp_memory_pages = noted(facts, Fact::TcpMemory, tcp_memory());
     facts.softnet = noted(facts, Fact::Softnet, softnet());
     facts.conntrack = noted(facts, Fact::Conntrack, conntrack());
+}
+
+/// Returns whether the namespace is another than the machine's first. Settings of the whole machine
+/// are read-only there, for root too.
+fn is_contained() -> Option<bool> {
+    let of_machine = fs::metadata("/proc/sys/net/ipv4/tcp_allowed_congestion_control").ok()?;
+    Some(of_machine.permissions().readonly())
 }
 
 /// Returns the pages of TCP sockets.

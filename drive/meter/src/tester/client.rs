@@ -49,6 +49,7 @@ pub fn run(
     if let (Stack::Engine(_), Some((option, reason))) = (&request.stack, Engine::lacks(request)) {
         return Err(TestError::Lacks { option, reason });
     }
+    check_congestion(request)?;
     if request.protocol == Protocol::Nuttcp {
         return nuttcp::client::run(request, stops, report);
     }
@@ -372,6 +373,27 @@ fn private(transport: Transport, offload: Offload) -> Value {
         private["udp_offload"] = offload.name().into();
     }
     private
+}
+
+/// Checks that streams may have the requested congestion control: before a server waits for them,
+/// and so that the refusal is not taken for one of the connection.
+fn check_congestion(request: &Request) -> Result<(), TestError> {
+    let Some(name) = &request.parameters.congestion else {
+        return Ok(());
+    };
+    let is_of_kernel = matches!(request.stack, Stack::Kernel);
+    if !is_of_kernel || request.parameters.transport != Transport::Tcp {
+        return Ok(());
+    }
+    let domain = match request.only_v4 {
+        Some(false) => Domain::IPV6,
+        _ => Domain::IPV4,
+    };
+    let failed = |cause| TestError::CongestionControl {
+        name: name.clone(),
+        cause,
+    };
+    options::try_congestion(domain, &request.parameters).map_err(failed)
 }
 
 /// Resolves the server and connects to the first address that answers.

@@ -134,6 +134,12 @@ pub(super) fn socket(domain: Domain, parameters: &Parameters) -> io::Result<Sock
     Ok(socket)
 }
 
+/// Requests the congestion control for a socket that is not used further.
+pub(super) fn try_congestion(domain: Domain, parameters: &Parameters) -> io::Result<()> {
+    let socket = Socket::new(domain, Type::STREAM, None)?;
+    set_congestion(&SockRef::from(&socket), parameters)
+}
+
 /// Sets options that a listener's sockets inherit, or that must precede `connect`.
 pub(super) fn apply_before(socket: SockRef<'_>, parameters: &Parameters) -> io::Result<()> {
     if let Some(window) = parameters.window {

@@ -292,6 +292,14 @@ pub enum TestError {
         /// The resolver's error; `None`: only addresses of another family.
         cause: Option<io::Error>,
     },
+    /// The system does not have the requested congestion control, or does not allow it to this user.
+    #[error("cannot use the congestion control {name}: {cause}")]
+    CongestionControl {
+        /// The requested congestion control.
+        name: String,
+        /// The system's error.
+        cause: io::Error,
+    },
     /// A connection was not established.
     #[error("cannot connect to {to}: {cause}")]
     Connect {

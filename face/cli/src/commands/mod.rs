@@ -3,6 +3,8 @@
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod conform;
+#[cfg(target_os = "linux")]
+mod congestion;
 mod counters_record;
 pub(crate) mod demo;
 pub(crate) mod diff;

@@ -23,7 +23,7 @@ use super::uplink;
 use super::view::{self, MachineDrops};
 use super::{Arguments, End};
 use crate::atomic_file::{self, AtomicFile};
-use crate::commands::{Outcome, privilege};
+use crate::commands::{Outcome, congestion, privilege};
 use crate::failure::Failure;
 use crate::output;
 
@@ -318,7 +318,7 @@ fn failure(error: &EmulatorError) -> Failure {
         EmulatorError::Setup(error) if error.step == Step::Setting => setting_failure(error),
         EmulatorError::Setup(error) if error.step == Step::Control => {
             let failure = privilege::setup_failure(error);
-            failure.hint(available())
+            unavailable(failure, &error.what)
         }
         EmulatorError::Setup(error) => privilege::setup_failure(error),
         EmulatorError::Hop(_) => Failure::new(error.to_string()).effect("nothing was run"),
@@ -330,10 +330,10 @@ fn failure(error: &EmulatorError) -> Failure {
 /// The setting whose values are congestion controls.
 const CONTROL: &str = "net.ipv4.tcp_congestion_control";
 
-/// Returns the congestion controls that this machine's kernel has now.
-fn available() -> String {
-    let available = settings::read("net.ipv4.tcp_available_congestion_control");
-    format!("this kernel has: {}", available.unwrap_or_default())
+/// Adds hints about a congestion control that this machine's kernel does not have.
+fn unavailable(failure: Failure, control: &str) -> Failure {
+    let hints = congestion::unavailable(control);
+    hints.into_iter().fold(failure, Failure::hint)
 }
 
 /// Returns the error for a rejected setting, with a hint.
@@ -342,13 +342,18 @@ fn setting_failure(error: &SetupError) -> Failure {
     let (name, value) = error.what.split_once(" = ").unwrap_or((&error.what, ""));
     let is_known = settings::read(name);
     match error.cause.kind() {
-        ErrorKind::NotFound if name == CONTROL => failure.hint(available()),
-        ErrorKind::PermissionDenied if name == CONTROL => failure
-            .hint(format!(
-                "the default of a namespace can only be one of net.ipv4.tcp_allowed_congestion_control: {}",
-                settings::read("net.ipv4.tcp_allowed_congestion_control").unwrap_or_default()
-            ))
-            .hint(format!("`--control {value}` sets it for the route between both ends")),
+        ErrorKind::NotFound if name == CONTROL => unavailable(failure, value),
+        ErrorKind::PermissionDenied if name == CONTROL => {
+            let allowed = congestion::allowed();
+            failure
+                .hint(format!(
+                    "the default of a namespace can only be one of {}: {}",
+                    congestion::ALLOWED,
+                    allowed.join(" ")
+                ))
+                .hint(format!("`--control {value}` sets it for the route between both ends"))
+                .hint(congestion::allow(value, &allowed))
+        }
         ErrorKind::NotFound | ErrorKind::InvalidInput if is_known.is_err() => {
             failure.hint(sysctl::hint(name, &settings::names()))
         }

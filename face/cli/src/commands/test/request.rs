@@ -278,6 +278,8 @@ pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Fail
         return hints.into_iter().fold(failure, Failure::hint);
     }
     match error {
+        #[cfg(target_os = "linux")]
+        TestError::CongestionControl { name, cause } => refused_control(failure, name, cause),
         TestError::Connect { cause, .. } => match cause.kind() {
             std::io::ErrorKind::ConnectionRefused => {
                 let stock = match request.protocol {
@@ -307,6 +309,29 @@ pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Fail
         TestError::Protocol(ClientFailure::Violation(_)) => failure.hint(format!(
             "does port {port} of {host} belong to an iperf3 server?"
         )),
+        _ => failure,
+    }
+}
+
+/// Adds hints about a congestion control that this user may not have, or nobody.
+#[cfg(target_os = "linux")]
+fn refused_control(failure: Failure, name: &str, cause: &std::io::Error) -> Failure {
+    use crate::commands::congestion;
+    match cause.kind() {
+        std::io::ErrorKind::PermissionDenied => {
+            let allowed = congestion::allowed();
+            failure
+                .hint(format!(
+                    "without root, -C takes one of {}: {}",
+                    congestion::ALLOWED,
+                    allowed.join(" ")
+                ))
+                .hint(congestion::allow(name, &allowed))
+        }
+        std::io::ErrorKind::NotFound => {
+            let hints = congestion::unavailable(name);
+            hints.into_iter().fold(failure, Failure::hint)
+        }
         _ => failure,
     }
 }

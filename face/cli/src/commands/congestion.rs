@@ -1,0 +1,58 @@
+//! What to type if the kernel refuses a congestion control.
+
+use gigatcp_linux::settings;
+
+/// The congestion controls that every user may choose, and that a network namespace may have as its
+/// default.
+pub(crate) const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
+
+/// The allowed congestion controls.
+pub(crate) fn allowed() -> Vec<String> {
+    list(ALLOWED)
+}
+
+fn list(setting: &str) -> Vec<String> {
+    let names = settings::read(setting).unwrap_or_default();
+    names.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Hint how to allow `control` besides `allowed`.
+pub(crate) fn allow(control: &str, allowed: &[String]) -> String {
+    let names = allowed.join(" ");
+    format!("`sudo sysctl -w {ALLOWED}='{names} {control}'` allows {control} to every user")
+}
+
+/// Hints about a congestion control that the kernel does not have.
+pub(crate) fn unavailable(control: &str) -> Vec<String> {
+    let available = list("net.ipv4.tcp_available_congestion_control");
+    let mut hints = vec![format!("this kernel has: {}", available.join(" "))];
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !control.is_empty() && control.chars().all(is_plain) {
+        hints.push(format!(
+            "`sudo modprobe tcp_{control}` loads it, if the kernel has a module of this name"
+        ));
+    }
+    hints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hint_extends_the_list_and_keeps_what_is_in_it() {
+        let allowed = ["reno", "bbr"].map(str::to_owned);
+        assert_eq!(
+            allow("cubic", &allowed),
+            "`sudo sysctl -w net.ipv4.tcp_allowed_congestion_control='reno bbr cubic'` allows cubic \
+             to every user"
+        );
+    }
+
+    #[test]
+    fn a_name_that_is_no_word_is_not_put_into_a_command() {
+        assert_eq!(unavailable("nope").len(), 2);
+        assert_eq!(unavailable("x; reboot").len(), 1);
+        assert_eq!(unavailable("").len(), 1);
+    }
+}
