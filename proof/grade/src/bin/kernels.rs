@@ -113,7 +113,6 @@ fn options(words: &[&str]) -> Result<Make, String> {
 
 fn make_all(make: &Make) -> Result<(), String> {
     tools::install()?;
-    tools::allow_controls()?;
     let programs = Tools {
         gigatcp: tools::gigatcp(make.gigatcp.as_deref())?,
         own: std::env::current_exe().map_err(|error| error.to_string())?,

@@ -136,7 +136,8 @@ pub struct Spec {
     pub mtu: u32,
     /// Payload bytes of a full segment.
     pub mss: f64,
-    /// Congestion control.
+    /// Congestion control of both hosts, by their routes. The default of a namespace can only be one
+    /// that the machine allows to all users.
     pub control: &'static str,
     /// Sending program.
     pub tool: &'static str,
@@ -144,7 +145,7 @@ pub struct Spec {
     pub offloads: Offloads,
     /// Sysctls of both hosts.
     pub sysctls: Vec<(String, String)>,
-    /// Attributes of the sender's route, such as `initcwnd 4`.
+    /// Further attributes of the sender's route, such as `initcwnd 4`.
     pub route: String,
     /// Initial ssthresh of the connection, in segments; 0 for unlimited.
     pub first_threshold: u32,

@@ -81,30 +81,3 @@ pub fn gigatcp(named: Option<&Path>) -> Result<PathBuf, String> {
         found.display()
     ))
 }
-
-const ALLOWED: &str = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
-
-/// Allows the cases' congestion controls in namespaces.
-///
-/// Only the initial namespace may choose a control that the kernel does not list here. The list is
-/// extended, never shortened.
-///
-/// # Errors
-/// If the kernel refuses.
-pub fn allow_controls() -> Result<(), String> {
-    let said = |error: std::io::Error| format!("{ALLOWED}: {error}");
-    let mut list = std::fs::read_to_string(ALLOWED)
-        .map_err(said)?
-        .trim()
-        .to_owned();
-    let before = list.clone();
-    for control in ["reno", "cubic", "bbr"] {
-        if !list.split_whitespace().any(|one| one == control) {
-            list = format!("{list} {control}");
-        }
-    }
-    if list == before {
-        return Ok(());
-    }
-    std::fs::write(ALLOWED, list).map_err(said)
-}

@@ -32,6 +32,12 @@ impl Room {
     }
 }
 
+/// The router's address in the network of `host`.
+fn gateway(host: &str) -> String {
+    let prefix = host.rsplit_once('.').map_or("", |(prefix, _)| prefix);
+    format!("{prefix}.254")
+}
+
 /// Hosts of a case.
 #[derive(Debug)]
 pub struct Topology {
@@ -146,14 +152,14 @@ impl Topology {
         ];
         for (index, (host, own, peer, mac)) in ends.into_iter().enumerate() {
             let namespace = self.namespace(host);
-            let prefix = own.rsplit_once('.').map_or("", |(prefix, _)| prefix);
             if is_plain {
+                let gateway = gateway(own);
                 run(namespace, &format!("ip addr add {own}/24 dev eth0"))?;
                 run(
                     router,
-                    &format!("ip addr add {prefix}.254/24 dev {}", ROUTER[index]),
+                    &format!("ip addr add {gateway}/24 dev {}", ROUTER[index]),
                 )?;
-                run(namespace, &format!("ip route add {peer} via {prefix}.254"))?;
+                run(namespace, &format!("ip route add {peer} via {gateway}"))?;
             } else {
                 run(namespace, &format!("ip addr add {own}/16 dev eth0"))?;
                 run(namespace, &format!("ip route add {peer} dev eth0"))?;
@@ -227,6 +233,19 @@ impl Topology {
         done.map_err(|error| format!("first threshold: {error}"))
     }
 
+    /// Sets the congestion control and the attributes `further` of a host's route to the other.
+    fn route(&self, host: Host, spec: &Spec, further: &str) -> Result<(), String> {
+        let own = usize::from(host == Host::Receiver);
+        let via = if spec.net == Net::Plain {
+            format!("via {}", gateway(&self.addresses[own]))
+        } else {
+            format!("dev {}", self.interfaces[own])
+        };
+        let (peer, control) = (&self.addresses[1 - own], spec.control);
+        let line = format!("ip route replace {peer} {via} congctl {control} {further}");
+        run(self.namespace(host), &line)
+    }
+
     /// Applies sysctls, routes and shapers.
     fn settle(&self, spec: &Spec) -> Result<(), String> {
         for host in [Host::Sender, Host::Receiver] {
@@ -244,18 +263,8 @@ impl Topology {
                 }
             }
         }
-        if !spec.route.is_empty() {
-            let via = if spec.net == Net::Plain {
-                "via 10.77.1.254".to_owned()
-            } else {
-                format!("dev {}", self.interfaces[0])
-            };
-            let line = format!(
-                "ip route replace {} {via} {}",
-                self.addresses[1], spec.route
-            );
-            run(self.namespace(Host::Sender), &line)?;
-        }
+        self.route(Host::Sender, spec, &spec.route)?;
+        self.route(Host::Receiver, spec, "")?;
         if spec.first_threshold > 0 {
             self.threshold(spec.first_threshold)?;
         }

@@ -20,6 +20,8 @@ const FRAMING: Bytes = Bytes::new(38);
 pub(super) const MSS: Bytes = Bytes::new(1448);
 /// Part of a transfer excluded from its rate: slow start and autotuning.
 const WARM_UP: Duration = Duration::from_millis(2_000);
+/// Congestion control of a case that sets none.
+const CONTROL: &str = "cubic";
 /// Duration of a transfer in seconds.
 const SECONDS: u32 = 4;
 
@@ -86,7 +88,8 @@ pub struct Transfer {
 }
 
 impl Bed {
-    /// Starts two hosts with the kernel's default settings.
+    /// Starts two hosts with the kernel's default settings, and CUBIC: the machine's default may
+    /// differ.
     ///
     /// # Errors
     /// The failure, and the missing prerequisite.
@@ -96,19 +99,11 @@ impl Bed {
         let config = EmulatorConfig {
             forward: vec![forward],
             reverse: vec![link.hop("reverse")],
+            control: Some(CONTROL.into()),
             ..EmulatorConfig::default()
         };
         let emulator = Emulator::start(&config, None).map_err(|error| error.to_string())?;
-        let bed = Self { link, emulator };
-        // A machine's default may differ.
-        bed.on_both("sysctl -w net.ipv4.tcp_congestion_control=cubic")?;
-        Ok(bed)
-    }
-
-    fn on_both(&self, line: &str) -> Result<(), String> {
-        Side::ALL
-            .into_iter()
-            .try_for_each(|side| self.shell(side, line))
+        Ok(Self { link, emulator })
     }
 
     /// Applies wrong settings to a host, by commands of [`super::Setting`].
@@ -132,14 +127,16 @@ impl Bed {
     }
 
     /// Runs a command line on a host. `ROUTE` stands for the command that replaces the route to
-    /// the peer, `CARD` for the interface.
+    /// the peer, and keeps the congestion control if the line sets none; `CARD` for the interface.
     ///
     /// # Errors
     /// Error output of the command.
     pub fn shell(&self, side: Side, line: &str) -> Result<(), String> {
-        let line = line
-            .replace("ROUTE", &self.route(side))
-            .replace("CARD", NAME);
+        let mut route = self.route(side);
+        if !line.contains("congctl") {
+            route = format!("{route} congctl {CONTROL}");
+        }
+        let line = line.replace("ROUTE", &route).replace("CARD", NAME);
         let run = || Command::new("sh").args(["-c", &line]).output();
         let done = self.emulator.namespace(side).run(run);
         let done = done.map_err(|error| error.to_string())?;

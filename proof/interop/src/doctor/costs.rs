@@ -231,17 +231,13 @@ fn lossy(each: &mut dyn FnMut(&Cost)) -> Result<(), String> {
     const TRANSFERS: u32 = 5;
     // 0.93 segments over 10 ms and sqrt(p). For CUBIC, which is in its Reno mode there, 1.2
     // segments.
-    for (name, expected) in [("reno", 34.1), ("cubic", 44.0)] {
+    for (command, expected) in [("ROUTE congctl reno", 34.1), ("ROUTE congctl cubic", 44.0)] {
         let link = Link {
             rate: Rate::from_bps(100_000_000),
             rtt: Duration::from_millis(10),
             loss: Probability::try_new(1e-3),
         };
         let bed = Bed::new(link)?;
-        let command = match name {
-            "reno" => "ROUTE congctl reno",
-            _ => "sysctl -w net.ipv4.tcp_congestion_control=cubic",
-        };
         let case = Case {
             rule: Some("congestion-control"),
             side: SENDER,

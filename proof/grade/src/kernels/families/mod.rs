@@ -150,7 +150,6 @@ fn plain(family: &Family, seed: u64, rate: f64, rtt: f64, draw: &mut Draw) -> Sp
             set("tcp_wmem", "4096 65536 33554432"),
             set("tcp_timestamps", timestamps),
             set("tcp_no_metrics_save", "1"),
-            set("tcp_congestion_control", control),
         ],
         route: String::new(),
         first_threshold: 0,
@@ -204,7 +203,6 @@ impl Draft {
 
     fn control(&mut self, control: &'static str) {
         self.spec.control = control;
-        self.set("tcp_congestion_control", control);
     }
 
     fn proof(&mut self, proof: Proof) {
