@@ -4,9 +4,9 @@
 //! listed. Tests are counted from cargo's output; each other step counts as one. The last line is
 //! `N passed, N failed`.
 //!
-//! A run tells of the change and not of chance: property tests draw from a fixed seed (`proof` draws a
-//! new one). Nor may a run change what the next finds: at the end the network settings of the host
-//! must be those of the beginning.
+//! The result depends on the change and not on chance: property tests draw from a fixed seed (`proof`
+//! draws a new one). A run must leave the host as it found it: at its end the network settings of the
+//! host are compared with those before its first step.
 //!
 //! To be fast, tests, doc tests, swarm, benchmark and the wheel of the Python module share one
 //! profile and one set of compiled crates; clippy and rustdoc only check.

@@ -1,4 +1,4 @@
-//! The network settings of the host, before and after CI: nothing of ours may leave one changed.
+//! Network settings of the host before and after CI, which must leave none of them changed.
 //!
 //! Tests change settings in network namespaces of their own, which end with them. A setting that a
 //! test changes on the host would decide what later tests, and later runs, find there.
@@ -42,7 +42,7 @@ const UNSTABLE: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// Reads the settings of the host, as far as this user may; none where there is no
+/// Reads the settings of the host, as far as this user may. There are none without
 /// `/proc/sys/net`.
 pub fn read() -> Settings {
     let mut settings = Settings::new();
@@ -71,7 +71,7 @@ fn is_unstable(name: &str) -> bool {
     unstable.any(|(start, end, _)| name.starts_with(start) && name.ends_with(end))
 }
 
-/// Lists what differs, each with its value before and after. New settings come with a module that the
+/// Lists the settings that differ, with their values before and after. New settings come with a module that the
 /// kernel loaded, so they are no difference, except those of an interface that was left behind.
 pub fn differences(before: &Settings, after: &Settings) -> Vec<String> {
     let changed = before.iter().filter_map(|(name, old)| {

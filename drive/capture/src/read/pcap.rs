@@ -9,9 +9,9 @@
 //! previous record, whose length may be the corrupted one.
 //!
 //! An odd header is nevertheless taken if plausible ones follow its record, since some programs write
-//! such headers. A corrupted length can lead to a later header by chance; so, if more was captured
-//! than was on the wire, the bytes of the record must not themselves be records. A corrupted header
-//! that is plausible in all its fields is taken for what it says: nothing else tells.
+//! such headers. A corrupted length can lead to a later header by chance. So if more was captured than
+//! was on the wire, the bytes of the record must not themselves be records. A corrupted header that is
+//! plausible in all its fields is not recognized.
 //!
 //! Out of scope: Ixia's and the two rarer magic numbers, which no program writes any more.
 

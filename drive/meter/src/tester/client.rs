@@ -375,8 +375,8 @@ fn private(transport: Transport, offload: Offload) -> Value {
     private
 }
 
-/// Checks that streams may have the requested congestion control: before a server waits for them,
-/// and so that the refusal is not taken for one of the connection.
+/// Checks that streams may have the requested congestion control. Later, a server would already wait
+/// for them, and the refusal would look like one of the connection.
 fn check_congestion(request: &Request) -> Result<(), TestError> {
     let Some(name) = &request.parameters.congestion else {
         return Ok(());

@@ -292,7 +292,7 @@ pub enum TestError {
         /// The resolver's error; `None`: only addresses of another family.
         cause: Option<io::Error>,
     },
-    /// The system does not have the requested congestion control, or does not allow it to this user.
+    /// The system does not have the requested congestion control, or refuses it to this user.
     #[error("cannot use the congestion control {name}: {cause}")]
     CongestionControl {
         /// The requested congestion control.

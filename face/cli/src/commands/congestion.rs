@@ -1,9 +1,9 @@
-//! What to type if the kernel refuses a congestion control.
+//! Hints for a congestion control that the kernel refuses: the commands to type.
 
 use gigatcp_linux::settings;
 
-/// The congestion controls that every user may choose, and that a network namespace may have as its
-/// default.
+/// Lists the congestion controls that every user may choose. The default of a network namespace can
+/// only be one of them.
 pub(crate) const ALLOWED: &str = "net.ipv4.tcp_allowed_congestion_control";
 
 /// The allowed congestion controls.

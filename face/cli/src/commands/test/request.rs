@@ -306,6 +306,13 @@ pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Fail
             "wait for its test to end; `gigatcp server` takes many clients, and lets the others \
              wait",
         ),
+        // EPERM or ENOENT.
+        TestError::Protocol(ClientFailure::ServerError {
+            errno: Some(1 | 2), ..
+        }) if request.parameters.congestion.is_some() => failure.hint(format!(
+            "the server sets -C too: on {host}, `sysctl net.ipv4.tcp_allowed_congestion_control` \
+             lists what it may set without root"
+        )),
         TestError::Protocol(ClientFailure::Violation(_)) => failure.hint(format!(
             "does port {port} of {host} belong to an iperf3 server?"
         )),
@@ -313,7 +320,7 @@ pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Fail
     }
 }
 
-/// Adds hints about a congestion control that this user may not have, or nobody.
+/// Adds hints about a congestion control that the kernel refused.
 #[cfg(target_os = "linux")]
 fn refused_control(failure: Failure, name: &str, cause: &std::io::Error) -> Failure {
     use crate::commands::congestion;
@@ -338,7 +345,24 @@ fn refused_control(failure: Failure, name: &str, cause: &std::io::Error) -> Fail
 
 #[cfg(test)]
 mod tests {
+    use gigatcp_protocol::iperf3::ErrorCode;
+
     use super::*;
+
+    #[test]
+    fn a_server_without_the_congestion_control_is_named_with_the_list_to_look_at() {
+        let mut request = Request::new("far.example");
+        request.parameters.congestion = Some("cubic".into());
+        let error = ClientFailure::ServerError {
+            code: ErrorCode(201),
+            errno: Some(1),
+        };
+        let text = failure(&request, &TestError::Protocol(error)).text();
+        assert!(
+            text.contains("on far.example, `sysctl net.ipv4.tcp_allowed"),
+            "{text}"
+        );
+    }
 
     #[test]
     fn rates_with_bursts_are_read_and_zero_is_unlimited() {
