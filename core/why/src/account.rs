@@ -12,7 +12,7 @@ use gigatcp_units::{Duration, Instant};
 
 use crate::CapturePoint;
 use crate::causes::{CAUSES, Cause, place};
-use crate::conditions::{Test, acks_late, closes};
+use crate::conditions::{Test, acks_late, closes, is_dead};
 use crate::facts::{Facts, Moment};
 use crate::features::hides_loss;
 use crate::measures::Measures;
@@ -148,6 +148,7 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
             State::Idle if hides_loss(self.m, moment.index) => {
                 self.hidden_trigger(moment).or_else(|| place("rto-backoff"))
             }
+            State::Recovery if self.is_outage(moment) => place("outage"),
             State::Recovery | State::Timeout => moment.trigger(),
             State::Full | State::Slack if self.facts.is_slow_start => place("cwnd-growth-limited"),
             State::Full | State::Slack if self.is_late_acks(moment) => place("ack-path"),
@@ -176,6 +177,19 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
         list.get(next)
             .filter(|episode| episode.at <= until)
             .and(self.facts.triggers.get(next).copied().flatten())
+    }
+
+    /// Whether nothing passed for a second while a gap was open, and data did later.
+    fn is_outage(&self, moment: &Moment<'_, '_, '_>) -> bool {
+        let round = moment.round();
+        let later = self
+            .m
+            .rounds
+            .iter()
+            .filter(|other| other.start >= round.end);
+        let acked: u64 = later.map(|other| other.acked).sum();
+        let is_long = round.spent_in(State::Recovery) >= Duration::from_secs(1);
+        is_long && is_dead(self.m, moment.index) && acked >= 10 * self.m.mss()
     }
 
     /// Whether a standing queue is one of ACKs.

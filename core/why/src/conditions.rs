@@ -11,7 +11,7 @@ use gigatcp_units::Duration;
 use crate::CapturePoint;
 use crate::causes::place;
 use crate::facts::{Facts, MIN_DATA_PACKETS, Moment};
-use crate::measures::{Measures, ratio};
+use crate::measures::{Measures, per_second, ratio};
 use crate::round::State;
 use crate::trigger::has_stopped_reader;
 
@@ -102,7 +102,7 @@ conditions! {
     DELIVERING "delivering" "data was delivered, at a twentieth of the best rate or more"
         Round |moment| {
             let m = moment.m();
-            Some(m.near_rate(moment.index) * 20.0 >= m.peak && m.near_rate(moment.index) > 0.0)
+            Some(m.near_rate(moment.index) > 0.0 && !is_dead(m, moment.index))
         };
     LINK_FULL "link-full" "the mean delivery rate is at least 85 % of the bottleneck rate, and a fifth of the rounds have a queue"
         Connection |facts| {
@@ -201,6 +201,13 @@ pub(crate) fn closes(m: &Measures<'_>, index: usize) -> bool {
     let is_low = ratio(least as f64, most as f64) < 0.6;
     let is_still = round.still >= (m.base * 2).max(Duration::from_millis(5));
     is_low || is_still || !round.zero_time.is_zero()
+}
+
+/// Whether a round of four minimum RTTs and 200 ms delivered less than a twentieth of the best rate.
+pub(crate) fn is_dead(m: &Measures<'_>, index: usize) -> bool {
+    let round = &m.rounds[index];
+    let is_long = round.length() >= (m.base * 4).max(Duration::from_millis(200));
+    is_long && per_second(round.acked, round.length()) * 20.0 < m.peak
 }
 
 fn queue_grew(moment: &Moment<'_, '_, '_>) -> Option<bool> {

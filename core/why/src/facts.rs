@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use gigatcp_flows::{Scaling, Side};
 use gigatcp_units::{Duration, Instant};
 
-use crate::conditions::closes;
+use crate::conditions::{closes, is_dead};
 use crate::features::hides_loss;
 use crate::measures::losses::needless;
 use crate::measures::{Measures, ratio};
@@ -177,6 +177,10 @@ impl<'a> Moment<'a, '_, '_> {
         const LONG: Duration = Duration::from_millis(100);
         const MEAN: Duration = Duration::from_millis(20);
         let m = self.m();
+        // Away from the sender only the handshake shows the turnaround.
+        if !m.view.is_near_sender() && !m.sender_view.had_handshake {
+            return None;
+        }
         let standing = self.facts.standing[self.index]?;
         let rate = m.near_rate(self.index).max(1.0);
         let three = Duration::from_secs_f64((3 * m.mss()) as f64 / rate);
@@ -227,7 +231,11 @@ fn silence(m: &Measures<'_>) -> Duration {
     let is_hidden = |index: &usize| !m.view.is_near_sender() && hides_loss(m, *index);
     let hidden = (0..m.rounds.len()).filter(is_hidden);
     let hidden = hidden.map(|index| m.rounds[index].spent_in(State::Idle));
-    hidden.fold(m.spent(State::Timeout), |sum, idle| sum + idle)
+    let dead = (0..m.rounds.len()).filter(|index| is_dead(m, *index));
+    let dead = dead.map(|index| m.rounds[index].spent_in(State::Recovery));
+    hidden
+        .chain(dead)
+        .fold(m.spent(State::Timeout), |sum, silent| sum + silent)
 }
 
 /// Loss events, at least two minimum RTTs apart.

@@ -27,7 +27,7 @@
 //! | `capture_pair.rs` | combined findings of two captures of one connection |
 //! | `measures/` | quantities of a direction: path, losses, sending |
 //! | `features.rs` | the features of a round, their units and knots |
-//! | `trigger.rs` | what caused a loss event, where facts decide |
+//! | `trigger.rs`, `chain.rs` | what caused a loss event, where facts decide; its mechanism and effect |
 //! | `facts.rs`, `conditions.rs` | what a capture shows, and what causes require of it |
 //! | `causes/` | one cause in one file |
 //! | `score.rs`, `weights/`, `calibration.rs` | probability of each cause; the fitted numbers |
@@ -53,6 +53,7 @@ mod capture_context;
 mod capture_pair;
 mod capture_point;
 mod causes;
+mod chain;
 mod conditions;
 mod contradictions;
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::account::{Account, Attributed, Scored, Span};
 use crate::calibration::confidence;
 use crate::capture_pair::CapturePair;
 use crate::causes::{CAUSES, Cause, Evidence, counted, place, verb};
+use crate::chain;
 use crate::cost::Cost;
 use crate::facts::Facts;
 use crate::measures::{Capacity, Measures, rate};
@@ -82,6 +83,8 @@ pub struct Diagnosis {
     pub unknown: Duration,
     /// The whole duration in intervals of one cause each.
     pub spans: Vec<Span>,
+    /// From the trigger of the first cause to its effect, in sentences: what TCP did with it.
+    pub chain: Vec<String>,
     /// Contribution of a second capture of the connection, in a sentence.
     pub joined: Option<String>,
 }
@@ -100,7 +103,7 @@ impl Diagnosis {
         };
         m.capacity = Capacity::attributed(&m, &full_link(&account));
         let delivered: u64 = m.rounds.iter().map(|round| round.acked).sum();
-        let diagnosis = Self {
+        let mut diagnosis = Self {
             sender: m.side,
             capture_point: m.view,
             start: m.start,
@@ -116,7 +119,12 @@ impl Diagnosis {
             next: NextLimit::of(&m, &account),
             unknown: account.unknown,
             spans,
+            chain: Vec::new(),
             joined: m.pair.map(|pair| joined(pair.between)),
+        };
+        diagnosis.chain = match diagnosis.headline() {
+            Some(first) => chain::of(&m, first),
+            None => Vec::new(),
         };
         debug_assert_eq!(
             diagnosis.contradictions(),

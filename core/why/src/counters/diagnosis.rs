@@ -223,6 +223,7 @@ impl CounterAccount {
                 .and_then(|(entry, _)| Some(CAUSES[place(COUNTER_CAUSES[entry].id)?])),
             unknown: sum.unknown,
             spans: sum.spans,
+            chain: Vec::new(),
             joined: None,
         };
         debug_assert_eq!(

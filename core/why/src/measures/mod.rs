@@ -136,7 +136,7 @@ impl<'a> Measures<'a> {
                 base.max(resolution * 10),
             ),
             resolution,
-            line: path::dispersion_rate(sender_view, view, pair),
+            line: None,
             capacity: Capacity::default(),
             train: path::train_rate(rounds, sender_view.sizes().full()),
             trips: path::round_trips(rounds, view, sender_view.turn),
@@ -157,6 +157,7 @@ impl<'a> Measures<'a> {
             start,
             duration: sender_view.last.saturating_since(start),
         };
+        measures.line = path::dispersion_rate(sender_view, view, pair, measures.peak);
         measures.complete();
         measures
     }

@@ -188,23 +188,24 @@ fn busy(round: &Round) -> Duration {
 const RESOLUTION: Duration = Duration::from_millis(50);
 
 /// Returns the bottleneck rate from the distances between packets behind it: of the data, or of the
-/// ACKs that answer it.
+/// ACKs that answer it. A rate below the highest delivery rate is none of a link.
 pub(super) fn dispersion_rate(
     sender_view: &SenderView,
     view: CapturePoint,
     pair: Option<Pair<'_>>,
+    peak: f64,
 ) -> Option<f64> {
-    let (data, acks) = (
-        sender_view.data_spacing.rate(),
-        sender_view.ack_spacing.rate(),
-    );
-    match (pair, view) {
-        (Some(pair), _) => pair.sender_view.data_spacing.rate(),
-        (None, CapturePoint::Receiver) => data,
+    let data = sender_view.data_spacing.rate();
+    let acks = sender_view.ack_spacing.rate();
+    let all = match (pair, view) {
+        (Some(pair), _) => [pair.sender_view.data_spacing.rate(), None],
+        (None, CapturePoint::Receiver) => [data, None],
         // The bottleneck may be on either side of the capture point.
-        (None, CapturePoint::Middle) => data.zip(acks).map(|(data, acks)| data.min(acks)),
-        (None, _) => acks,
-    }
+        (None, CapturePoint::Middle) => [data, acks],
+        (None, _) => [acks, None],
+    };
+    let all = all.into_iter().flatten();
+    all.filter(|rate| *rate >= 0.9 * peak).reduce(f64::min)
 }
 
 /// Returns the RTT of the whole path in each round.
