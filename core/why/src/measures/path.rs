@@ -200,8 +200,8 @@ pub(super) fn dispersion_rate(
     let all = match (pair, view) {
         (Some(pair), _) => [pair.sender_view.data_spacing.rate(), None],
         (None, CapturePoint::Receiver) => [data, None],
-        // The bottleneck may be on either side of the capture point.
-        (None, CapturePoint::Middle) => [data, acks],
+        // The bottleneck may be on either side of the capture point: both have to show.
+        (None, CapturePoint::Middle) => [data.and(acks), acks.and(data)],
         (None, _) => [acks, None],
     };
     let all = all.into_iter().flatten();
