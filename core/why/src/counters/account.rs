@@ -8,11 +8,32 @@ use gigatcp_units::{Bytes, Duration, Instant};
 use super::host::{CardLosses, HostReading, HostUse};
 use super::host_summary::HostSummary;
 use super::loss::{LossEvent, Losses};
-use super::reading::Reading;
+use super::reading::{Reading, place};
 use super::slice::{Slice, WAITS, Wait};
 
 /// Default maximum number of slices.
 const SLICES: usize = 128;
+
+/// Bit of `tcpi_options`: both ends scale windows (`TCPI_OPT_WSCALE`).
+pub(super) const WSCALE: u64 = 4;
+
+/// Words that count since the connection began.
+const TOTALS: [&str; 14] = [
+    "tcpi_busy_time",
+    "tcpi_rwnd_limited",
+    "tcpi_sndbuf_limited",
+    "tcpi_bytes_acked",
+    "tcpi_bytes_sent",
+    "tcpi_bytes_received",
+    "tcpi_segs_out",
+    "tcpi_data_segs_out",
+    "tcpi_delivered",
+    "tcpi_delivered_ce",
+    "tcpi_total_retrans",
+    "tcpi_total_rto",
+    "tcpi_dsack_dups",
+    "tcpi_reord_seen",
+];
 
 /// Minimum length of a slice.
 const GRAIN: Duration = Duration::from_millis(100);
@@ -88,7 +109,10 @@ pub struct CounterAccount {
     pub(super) min_rtt: Option<Duration>,
     pub(super) max_window: Bytes,
     pub(super) max_send_queue: Bytes,
-    pub(super) is_unscaled: bool,
+    /// Whether the connection has no window scaling; `None` if unknown.
+    pub(super) is_unscaled: Option<bool>,
+    /// Whether the counters are those of one reading, since the connection began.
+    pub(super) is_total: bool,
 }
 
 impl Default for CounterAccount {
@@ -120,7 +144,8 @@ impl CounterAccount {
             min_rtt: None,
             max_window: Bytes::ZERO,
             max_send_queue: Bytes::ZERO,
-            is_unscaled: false,
+            is_unscaled: None,
+            is_total: false,
         }
     }
 
@@ -193,6 +218,35 @@ impl CounterAccount {
         }
     }
 
+    /// Adds the only reading of a sender. Its counters are since the connection began; the time
+    /// explained is that in which data was unsent or in flight, which they measure. What holds only
+    /// at the moment of the reading says nothing of that time and is left out. Returns whether there
+    /// was such time.
+    pub fn on_total(&mut self, reading: &Reading) -> bool {
+        let Some(busy) = reading.busy.filter(|busy| !busy.is_zero()) else {
+            return false;
+        };
+        let mut begin = Reading::default();
+        let mut end = Reading {
+            at: begin.at + busy,
+            smss: reading.smss,
+            options: reading.options,
+            snd_wnd: reading.snd_wnd.filter(|window| *window == Bytes::ZERO),
+            ..begin
+        };
+        for place in TOTALS.into_iter().filter_map(place) {
+            if let Some(number) = reading.number(place) {
+                begin.set(place, 0);
+                end.set(place, number);
+            }
+        }
+        self.bound(End::Sender, reading);
+        self.on_reading(End::Sender, &begin);
+        self.on_reading(End::Sender, &end);
+        self.is_total = true;
+        true
+    }
+
     /// Whether the sender's rwnd-limited and sndbuf-limited times are unknown. Reports of testers
     /// lack them.
     pub(super) fn is_coarse(&self) -> bool {
@@ -250,26 +304,23 @@ impl CounterAccount {
             End::Sender => reading.snd_wnd,
             End::Receiver => reading.rcv_wnd,
         };
-        let is_unscaled = reading.snd_wscale == Some(0) && reading.rcv_wscale == Some(0);
+        let shifts = (reading.snd_wscale, reading.rcv_wscale);
         // A receiver's kernel may hold a larger window than it can advertise.
-        let most = Bytes::new(if is_unscaled { 65_535 } else { u64::MAX });
+        let most = Bytes::new(if shifts == (Some(0), Some(0)) {
+            65_535
+        } else {
+            u64::MAX
+        });
         self.max_window = self.max_window.max(window.unwrap_or_default().min(most));
         if end == End::Sender {
             let queue = reading.unacknowledged.unwrap_or_default();
             self.max_send_queue = self.max_send_queue.max(queue);
         }
         if end == End::Sender || self.sender.is_none() {
-            // Without the option both shifts are zero; with it one of them nearly never is.
-            let shifts = (reading.snd_wscale, reading.rcv_wscale);
-            let is_known = shifts.0.is_some() && shifts.1.is_some();
-            let is_small = self.max_window > Bytes::ZERO && self.max_window <= Bytes::new(65_535);
-            let is_at_edge = self.max_window > Bytes::new(56_000);
-            self.is_unscaled = is_small
-                && if is_known {
-                    shifts == (Some(0), Some(0))
-                } else {
-                    is_at_edge
-                };
+            // Shifts of zero are no proof: a scale of zero is allowed.
+            let lacks_option = reading.options.map(|options| options & WSCALE == 0);
+            self.is_unscaled =
+                lacks_option.map(|lacks| lacks && (1..=65_535).contains(&self.max_window.as_u64()));
         }
     }
 
@@ -345,6 +396,8 @@ impl CounterAccount {
         slice.receive_fill.add(fill, time);
         let window = to.rcv_wnd.map(|window| window.as_u64() as f64);
         slice.window.add(window, time);
+        let is_closed = window.map(|window| f64::from(u8::from(window == 0.0)));
+        slice.zero_window.add(is_closed, time);
         slice.sample_receiver(Some(to), time, self.max_window);
         slice.socket_drops = difference(from, to, |one| one.sock_drops).unwrap_or(0);
         slice.app_not_reading.add(self.not_reading, time);
@@ -451,6 +504,8 @@ impl Slice {
         let over = |whole: Option<f64>| Some(flight? / whole.filter(|whole| *whole > 0.0)?);
         let cwnd = to.cwnd().map(octets);
         let window = to.snd_wnd.map(octets);
+        let is_closed = to.snd_wnd.map(|window| truth(window == Bytes::ZERO));
+        self.zero_window.add(is_closed, time);
         let pacing = to.pacing_rate.map(bytes_per_second);
         let cap = to.max_pacing_rate.map(bytes_per_second);
         self.rtt.add(to.rtt.map(Duration::as_secs_f64), time);

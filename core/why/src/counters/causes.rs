@@ -1,12 +1,13 @@
 //! Appearance of each cause in counters.
 //!
 //! Names, meaning and ids are those of [`CAUSES`](crate::CAUSES). A [`CounterCause`] adds the
-//! feature that it requires, and its text; its weights are in `weights.rs`. `score.rs` compares
-//! them. To add one: an entry here, and one in the table of weights, which a fit fills.
+//! feature that it requires, its physical conditions, and its text; its weights are in
+//! `weights.rs`. `score.rs` compares those whose conditions are not refuted. To add one: an entry here, and one in the table of weights, which a fit fills.
 
 use alloc::{format, vec};
 
 use super::account::End;
+use super::conditions::*;
 use super::explain::{Context, Explanation};
 use super::features::Feature::{self, *};
 use crate::causes::clauses;
@@ -17,6 +18,8 @@ pub(super) struct CounterCause {
     pub id: &'static str,
     /// Feature that must be known and above zero for it to be possible, if any.
     pub needs: Option<Feature>,
+    /// What must be the case for it to be named.
+    pub conditions: &'static [Condition],
     pub explain: fn(&Context<'_>) -> Explanation,
 }
 
@@ -26,6 +29,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "path-saturated",
         needs: None,
+        conditions: &[OTHER_THAN_WINDOW, RATE_AT_BEST, PATH_FULL],
         explain: |c| Explanation {
             figure: c.rate(),
             finding: format!("The bottleneck was busy for {}.", c.time()),
@@ -44,6 +48,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "local-queue",
         needs: Some(Local),
+        conditions: &[OTHER_THAN_WINDOW, IN_LOCAL_QUEUE],
         explain: |c| {
             Explanation {
             figure: c.rate(),
@@ -57,6 +62,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "pacing-limited",
         needs: None,
+        conditions: &[OTHER_THAN_WINDOW, RATE_PACED, PACING_FIXED],
         explain: |c| Explanation {
             figure: c.pacing(),
             finding: format!(
@@ -76,6 +82,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "receive-window-limited",
         needs: None,
+        conditions: &[WINDOW_FULL, WINDOW_OPEN, NO_QUEUE],
         explain: |c| Explanation {
             figure: c.window(),
             finding: format!("The receive window was full for {}.", c.time()),
@@ -87,6 +94,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "no-window-scaling",
         needs: Some(Unscaled),
+        conditions: &[NOT_SCALED, WINDOW_FULL, WINDOW_OPEN, NO_QUEUE],
         explain: |c| {
             Explanation {
             figure: c.window(),
@@ -100,6 +108,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "slow-reader",
         needs: None,
+        conditions: &[READER_BEHIND],
         explain: |c| {
             Explanation {
             figure: c.unread(),
@@ -113,6 +122,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "receiver-cpu-limited",
         needs: Some(ReceiverProcess),
+        conditions: &[RECEIVER_BUSY],
         explain: |c| {
             Explanation {
             figure: None,
@@ -126,6 +136,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "send-buffer-limited",
         needs: None,
+        conditions: &[OTHER_THAN_WINDOW, BUFFER_FULL],
         explain: |c| Explanation {
             figure: c.send_buffer(),
             finding: format!(
@@ -144,6 +155,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "application-limited",
         needs: None,
+        conditions: &[OTHER_THAN_WINDOW, NOTHING_TO_SEND],
         explain: |c| Explanation {
             figure: c.rate(),
             finding: format!("The application gave nothing to send for {}.", c.time()),
@@ -159,6 +171,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "cwnd-growth-limited",
         needs: None,
+        conditions: &[OTHER_THAN_WINDOW, CWND_USED, CWND_GROWS],
         explain: |c| {
             Explanation {
             figure: c.cwnd(),
@@ -172,6 +185,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "sender-cpu-limited",
         needs: None,
+        conditions: &[OTHER_THAN_WINDOW, SENDER_BUSY],
         explain: |c| {
             Explanation {
             figure: None,
@@ -185,6 +199,12 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "random-loss",
         needs: Some(LossRate),
+        conditions: &[
+            OTHER_THAN_WINDOW,
+            LOSSES,
+            NO_QUEUE_BEFORE_LOSSES,
+            NEEDED_RETRANSMISSIONS,
+        ],
         explain: |c| {
             Explanation {
             figure: c.losses(),
@@ -198,6 +218,12 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "queue-overflow",
         needs: Some(LossRate),
+        conditions: &[
+            OTHER_THAN_WINDOW,
+            LOSSES,
+            QUEUE_BEFORE_LOSSES,
+            NEEDED_RETRANSMISSIONS,
+        ],
         explain: |c| Explanation {
             figure: c.losses(),
             finding: format!(
@@ -216,6 +242,12 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "policer",
         needs: Some(LossRate),
+        conditions: &[
+            OTHER_THAN_WINDOW,
+            LOSSES,
+            NO_QUEUE_BEFORE_LOSSES,
+            NEEDED_RETRANSMISSIONS,
+        ],
         explain: |c| {
             Explanation {
             figure: c.rate(),
@@ -229,6 +261,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "ecn-marks",
         needs: Some(Marked),
+        conditions: &[OTHER_THAN_WINDOW, MARKS],
         explain: |c| {
             Explanation {
             figure: None,
@@ -242,6 +275,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "reordering-mistaken-for-loss",
         needs: Some(LossRate),
+        conditions: &[OTHER_THAN_WINDOW, LOSSES, SPURIOUS_RETRANSMISSIONS],
         explain: |c| {
             Explanation {
             figure: None,
@@ -255,6 +289,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "rto-backoff",
         needs: None,
+        conditions: &[OTHER_THAN_WINDOW, TIMER],
         explain: |c| {
             Explanation {
             figure: None,
@@ -268,6 +303,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "outage",
         needs: None,
+        conditions: &[OTHER_THAN_WINDOW, LONG_STALL],
         explain: |c| {
             Explanation {
             figure: c.longest_stall(),
@@ -281,6 +317,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "rx-ring-overrun",
         needs: Some(HostDrops),
+        conditions: &[OTHER_THAN_WINDOW, HOST_DROPPED],
         explain: |c| {
             Explanation {
             figure: None,
@@ -294,6 +331,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "ack-path",
         needs: Some(Arrived),
+        conditions: &[OTHER_THAN_WINDOW, ACKS_BEHIND],
         explain: |c| {
             Explanation {
             figure: None,

@@ -3,7 +3,7 @@
 //! Every wait of every slice goes to its most probable cause, or to "unknown". The times add up to
 //! the time between the first reading and the last one.
 
-use alloc::string::String;
+use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -12,9 +12,10 @@ use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::account::{CounterAccount, End};
 use super::causes::COUNTER_CAUSES;
+use super::conditions::open;
 use super::explain::Context;
 use super::features::{Features, Measures};
-use super::score::{confidence, probabilities};
+use super::score::{Basis, confidence, is_shown, probabilities};
 use super::slice::{Slice, WAITS, Wait};
 use crate::account::{MIN_PROBABILITY, Span, most};
 use crate::capture_point::CapturePoint;
@@ -31,12 +32,16 @@ struct Attributed {
     time: Duration,
     /// Probability times seconds.
     weight: f64,
+    /// Seconds in which all its conditions hold.
+    shown: f64,
     /// Bytes delivered in that time.
     bytes: f64,
     /// The slices with a part of it, merged.
     slices: Slice,
     /// The slice with most of it, and its part.
     largest: (usize, Duration),
+    /// The wait in which it took most of that slice.
+    wait: Option<Wait>,
 }
 
 /// Sums of the attributed slices.
@@ -62,8 +67,8 @@ impl Account {
                 let time = slice.waits[wait as usize];
                 if !time.is_zero() {
                     sum.attribute(
-                        (index, slice),
-                        (at, time),
+                        (index, slice, &features[index]),
+                        (wait, at, time),
                         &smoothed(account, features, index, wait),
                     );
                     at += time;
@@ -75,8 +80,8 @@ impl Account {
 
     fn attribute(
         &mut self,
-        (index, slice): (usize, &Slice),
-        (start, length): (Instant, Duration),
+        (index, slice, features): (usize, &Slice, &Features),
+        (wait, start, length): (Wait, Instant, Duration),
         all: &[f64],
     ) {
         let seconds = length.as_secs_f64();
@@ -100,10 +105,14 @@ impl Account {
         let to = &mut self.entries[entry];
         to.time += length;
         to.weight += probability * seconds;
+        if is_shown(entry, features, wait) {
+            to.shown += seconds;
+        }
         to.bytes += slice.acked as f64 * seconds / slice.length.as_secs_f64().max(1e-9);
         to.slices.merge(slice);
         if length > to.largest.1 {
             to.largest = (index, length);
+            to.wait = Some(wait);
         }
     }
 
@@ -228,7 +237,7 @@ impl CounterAccount {
         };
         debug_assert_eq!(
             diagnosis.contradictions(),
-            Vec::<String>::new(),
+            [""; 0],
             "a diagnosis agrees with itself"
         );
         Some(diagnosis)
@@ -252,6 +261,12 @@ impl CounterAccount {
             spent: attributed.time,
         };
         let explanation = (COUNTER_CAUSES[entry].explain)(&context);
+        let is_window = WINDOW.contains(&cause.id) && m.held.is_some();
+        let basis = Basis {
+            shown: attributed.shown / seconds.max(1e-9),
+            is_coarse: self.is_coarse() && !is_window,
+            has_both_ends: self.has_both_ends(),
+        };
         let is_path = FULL.contains(&cause.id);
         let missed = capacity.bytes_per_second * seconds - attributed.bytes;
         let missed = if is_path {
@@ -259,16 +274,22 @@ impl CounterAccount {
         } else {
             missed.max(0.0) / m.time.max(1e-9)
         };
-        let evidence = explanation.evidence.iter().filter(|text| !text.is_empty());
+        let features = &features[attributed.largest.0];
+        let conditions = COUNTER_CAUSES[entry].conditions;
+        let open = attributed.wait.map(|wait| open(conditions, features, wait));
+        let open = open
+            .into_iter()
+            .flatten()
+            .map(|name| format!("not known whether {name}"));
+        let evidence = explanation.evidence.into_iter().chain(open);
+        let evidence = evidence.filter(|text| !text.is_empty());
         Some(Verdict {
             cause,
             subject: subject(cause.name, explanation.figure),
-            evidence: evidence
-                .map(|text| Evidence::figure(String::from(text)))
-                .collect(),
+            evidence: evidence.map(Evidence::figure).collect(),
             finding: explanation.finding,
             fix: explanation.fix,
-            confidence: confidence(probability, self.is_coarse(), self.has_both_ends()),
+            confidence: confidence(probability, basis),
             probability,
             is_note: false,
             time: attributed.time,

@@ -139,7 +139,31 @@ impl Context<'_> {
     }
 
     pub fn window(&self) -> Option<String> {
-        self.slice.window.value().map(bytes)
+        self.window_bytes().map(bytes)
+    }
+
+    /// The window that was full: the one that held rate times RTT, or the mean of the readings.
+    fn window_bytes(&self) -> Option<f64> {
+        let held = self.m.held.map(|held| held.window);
+        held.or_else(|| self.slice.window.value())
+    }
+
+    /// Describes the intervals that a window held.
+    fn held_text(&self) -> Option<String> {
+        let held = self.m.held?;
+        let [intervals, all] = held.intervals;
+        let of = if held.is_advertised {
+            format!(
+                ", {} of the advertised window",
+                percent(held.in_flight / held.window)
+            )
+        } else {
+            ", although cwnd was larger; no window is reported".into()
+        };
+        Some(format!(
+            "rate times RTT was {} (median){of}, the same in {intervals} of {all} intervals",
+            bytes(held.in_flight)
+        ))
     }
 
     pub fn window_range(&self) -> Option<String> {
@@ -149,7 +173,11 @@ impl Context<'_> {
     }
 
     pub fn window_evidence(&self) -> Vec<String> {
-        let allowed = self.slice.window.value().zip(self.m.min_rtt);
+        let rtt = match self.m.held {
+            Some(_) => self.slice.rtt.value(),
+            None => self.m.min_rtt,
+        };
+        let allowed = self.window_bytes().zip(rtt);
         let allowed = allowed.and_then(|(window, rtt)| {
             Some(format!(
                 "{} per RTT of {} allows {}",
@@ -161,6 +189,7 @@ impl Context<'_> {
         vec![
             clauses([
                 self.percent(Feature::WindowShare, "of the time rwnd-limited"),
+                self.held_text(),
                 allowed,
                 self.queue_text(),
             ]),
@@ -176,7 +205,8 @@ impl Context<'_> {
     }
 
     fn default_window(&self) -> Option<String> {
-        known_default(self.account.max_window).map(String::from)
+        let held = self.m.held.map(|held| Bytes::new(held.window as u64));
+        known_default(held.unwrap_or(self.account.max_window)).map(String::from)
     }
 
     pub fn window_fix(&self) -> String {

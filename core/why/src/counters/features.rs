@@ -6,6 +6,7 @@ use gigatcp_units::{Bytes, Duration, kernel_control};
 
 use super::account::{CounterAccount, End};
 use super::default_windows::known_default;
+use super::held_window::HeldWindow;
 use super::slice::{Slice, Wait};
 use crate::measures::quartile;
 use Feature as F;
@@ -42,7 +43,7 @@ features! {
     WindowFill [0.5, 0.75, 0.9, 1.0] "Flight over the advertised window."
     WindowLow [0.1, 0.3, 0.6, 0.8, 1.0] "Advertised window over the largest before."
     DefaultWindow [0.0, 1.0] "Whether the largest window is the default maximum of a system."
-    Unscaled [0.0, 1.0] "Whether windows stay below 64 KiB without scaling."
+    Unscaled [0.0, 1.0] "Whether windows stay below 64 KiB and the connection has no scaling."
     BufferShare [0.1, 0.5, 0.9] "Share of the slice limited by the send buffer."
     SendFill [0.3, 0.5, 0.8, 0.95] "Bytes unacknowledged over the most of the connection."
     BufferFill [0.3, 0.6, 0.9, 1.5] "Memory of unacknowledged data over the send buffer."
@@ -88,6 +89,8 @@ features! {
     NotReading [0.1, 0.5] "Share of the slice in which the receiving application says that it did not read."
     HostDrops [0.02, 0.1, 0.3, 0.8] "Packets that the receiving host dropped, for each retransmission."
     Arrived [0.2, 0.45, 0.7, 0.9] "Share of the flight that has arrived at the receiver: its ACKs have not arrived."
+    ZeroWindow [0.02, 0.3] "Share of the slice in which the advertised window was zero."
+    WindowHeld [0.0, 1.0] "Whether rate times RTT was held by a window, if the kernel's counters are unknown."
     ReceiveFill [0.3, 0.7, 0.9] "Rate times the receiver's RTT, over the window that it advertises."
 }
 
@@ -139,6 +142,8 @@ pub(super) struct Measures {
     pub events: u64,
     host_drops: Option<f64>,
     pub is_model: Option<bool>,
+    /// Window that held rate times RTT, if the kernel's counters are unknown.
+    pub held: Option<HeldWindow>,
 }
 
 /// Returns the three quartiles of the samples.
@@ -198,6 +203,7 @@ impl Measures {
             events: account.losses.count,
             host_drops: of(sum(|one| one.host_drops), retransmitted as f64),
             is_model: control.map(kernel_control::is_rate_based),
+            held: HeldWindow::of(account),
         }
     }
 
@@ -212,7 +218,8 @@ impl Measures {
     pub fn features(&self, account: &CounterAccount, index: usize) -> Features {
         let slice = &account.slices[index];
         let mut features = Features([f64::NAN; FEATURES]);
-        let all = window(account, slice)
+        let all = self
+            .window(account, slice)
             .into_iter()
             .chain(application(slice))
             .chain(self.path(account, slice))
@@ -224,11 +231,43 @@ impl Measures {
         features
     }
 
+    /// Features of the receive window and the send buffer.
+    fn window(&self, account: &CounterAccount, slice: &Slice) -> [Valued; 12] {
+        let most = |bytes: Bytes| Some(bytes.as_u64() as f64);
+        let counted = |share: f64| Some(share).filter(|_| !account.is_coarse());
+        let knows_window = account.max_window > Bytes::ZERO;
+        let is_default = truth(known_default(account.max_window).is_some());
+        let held = match &self.held {
+            Some(held) => held.holds(slice),
+            None => slice.rtt.value().and(Some(0.0)),
+        };
+        let max_queue = most(account.max_send_queue);
+        [
+            (F::Coarse, truth(account.is_coarse())),
+            (F::WindowShare, counted(slice.share(Wait::Window))),
+            (F::WindowFill, slice.window_fill.value()),
+            (
+                F::WindowLow,
+                over(slice.window.value(), most(account.max_window)),
+            ),
+            (F::Unscaled, account.is_unscaled.and_then(truth)),
+            (F::DefaultWindow, is_default.filter(|_| knows_window)),
+            (F::ZeroWindow, slice.zero_window.value()),
+            (F::WindowHeld, held.filter(|_| account.is_coarse())),
+            (F::ReceiveFill, slice.receive_fill.value()),
+            (F::BufferShare, counted(slice.share(Wait::Buffer))),
+            (F::SendFill, over(slice.send_queue.value(), max_queue)),
+            (F::BufferFill, slice.buffer_fill.value()),
+        ]
+    }
+
     /// Features of cwnd, pacing and the path.
     fn path(&self, account: &CounterAccount, slice: &Slice) -> [Valued; 14] {
         let queue = added(self.min_rtt, slice);
         let rate = Some(slice.sound_rate());
-        let of_peak = over(rate, Some(self.peak));
+        // The only slice is at the best rate whatever limits it.
+        let has_others = account.slices.len() > 1;
+        let of_peak = over(rate, Some(self.peak)).filter(|_| has_others);
         let growth = slice.cwnd_ends.filter(|ends| ends.0 > 0 && ends.1 > 0);
         let growth = growth.map(|(from, to)| libm::log(to as f64 / from as f64));
         let bbr = self.is_model == Some(true);
@@ -304,33 +343,6 @@ fn truth(is: bool) -> Option<f64> {
 
 fn over(part: Option<f64>, whole: Option<f64>) -> Option<f64> {
     Some(part? / whole.filter(|whole| *whole > 0.0)?)
-}
-
-/// Features of the receive window and the send buffer.
-fn window(account: &CounterAccount, slice: &Slice) -> [Valued; 10] {
-    let most = |bytes: Bytes| Some(bytes.as_u64() as f64);
-    let counted = |share: f64| Some(share).filter(|_| !account.is_coarse());
-    let knows_window = account.max_window > Bytes::ZERO;
-    let is_default = truth(known_default(account.max_window).is_some());
-    let max_queue = most(account.max_send_queue);
-    [
-        (F::Coarse, truth(account.is_coarse())),
-        (F::WindowShare, counted(slice.share(Wait::Window))),
-        (F::WindowFill, slice.window_fill.value()),
-        (
-            F::WindowLow,
-            over(slice.window.value(), most(account.max_window)),
-        ),
-        (
-            F::Unscaled,
-            truth(account.is_unscaled).filter(|_| knows_window),
-        ),
-        (F::DefaultWindow, is_default.filter(|_| knows_window)),
-        (F::ReceiveFill, slice.receive_fill.value()),
-        (F::BufferShare, counted(slice.share(Wait::Buffer))),
-        (F::SendFill, over(slice.send_queue.value(), max_queue)),
-        (F::BufferFill, slice.buffer_fill.value()),
-    ]
 }
 
 /// Features of the data that the application provides.

@@ -55,8 +55,9 @@
 //! | `reading.rs`, `host.rs`, `ss.rs` | inputs |
 //! | `account.rs`, `slice.rs`, `loss.rs` | converts readings to slices of time and loss events |
 //! | `host_summary.rs` | a host from its first reading to its last one |
-//! | `features.rs` | quantities of a slice |
-//! | `causes.rs`, `weights.rs`, `score.rs` | evidence for each cause; its probability |
+//! | `features.rs`, `held_window.rs` | quantities of a slice; a window found by Little's law |
+//! | `causes.rs`, `conditions.rs` | each cause, and what must be the case for it |
+//! | `weights.rs`, `score.rs` | the probability of the causes that remain |
 //! | `diagnosis.rs`, `explain.rs` | the result: times and text |
 //!
 //! Out of scope: exchanges of requests and responses (their waits are the application's), delayed
@@ -64,10 +65,12 @@
 
 mod account;
 mod causes;
+mod conditions;
 mod default_windows;
 mod diagnosis;
 mod explain;
 mod features;
+mod held_window;
 mod host;
 mod host_summary;
 mod loss;

@@ -7,6 +7,7 @@
 use alloc::vec::Vec;
 
 use super::causes::{COUNTER_CAUSES, CounterCause};
+use super::conditions::Support;
 use super::features::{FEATURES, Feature, Features};
 use super::slice::Wait;
 use super::weights::{WEIGHTS, Weights};
@@ -33,6 +34,12 @@ const MAX_OF_ONE_END: f64 = 0.84;
 /// other connections half of the answers were those of captures.
 const COARSE: (&[f64], &[f64]) = (&[0.0, 0.4, 0.76, 0.87, 1.0], &[0.0, 0.38, 0.43, 0.65, 0.74]);
 
+/// Maximum confidence in a cause with a condition that is not known to hold: it is unsure.
+const MAX_OF_OPEN: f64 = 0.59;
+
+/// Minimum fraction of the time in which all conditions hold, for more confidence than that.
+const MOSTLY: f64 = 0.5;
+
 /// Score of causes that only the sender's counters show, if these are not read.
 pub const UNSEEN: f64 = 1.5;
 
@@ -54,13 +61,29 @@ fn places(features: &Features) -> Places {
     places
 }
 
+/// Waits that the kernel, or the lack of any progress, measured. In them a cause of which every
+/// condition holds excludes those of which some are unknown.
+const MEASURED: [Wait; 4] = [Wait::Idle, Wait::Window, Wait::Buffer, Wait::Stalled];
+
 /// Returns the probability of every entry in a wait of a slice. Empty if none can hold.
 pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
     let places = places(features);
     let entries = COUNTER_CAUSES.iter().zip(WEIGHTS);
-    let scores: Vec<Option<f64>> = entries
-        .map(|(entry, weights)| score((entry, weights), (features, &places), wait))
-        .collect();
+    let scored = entries.map(|(entry, weights)| {
+        let support = Support::of(entry.conditions, features, wait);
+        let score = score((entry, weights), (features, &places), wait);
+        score
+            .filter(|_| support != Support::Refuted)
+            .map(|score| (score, support))
+    });
+    let scored: Vec<Option<(f64, Support)>> = scored.collect();
+    let is_shown = |(_, support): &(f64, Support)| *support == Support::Shown;
+    let has_shown = MEASURED.contains(&wait) && scored.iter().flatten().any(is_shown);
+    let remaining = |one: &Option<(f64, Support)>| {
+        one.filter(|one| !has_shown || is_shown(one))
+            .map(|(score, _)| score)
+    };
+    let scores: Vec<Option<f64>> = scored.iter().map(remaining).collect();
     let most = scores.iter().flatten().copied().reduce(f64::max);
     let Some(most) = most else { return Vec::new() };
     let weights = scores
@@ -101,14 +124,39 @@ fn at(row: &[f64], (knot, part): (usize, f64)) -> Option<f64> {
     Some(low + (high - low) * part)
 }
 
+/// Whether every condition of the entry at this place holds in a wait of a slice.
+pub(super) fn is_shown(place: usize, features: &Features, wait: Wait) -> bool {
+    Support::of(COUNTER_CAUSES[place].conditions, features, wait) == Support::Shown
+}
+
+/// Basis of a confidence.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Basis {
+    /// Fraction of the time in which every condition of the cause holds.
+    pub shown: f64,
+    /// Whether the kernel's own counters of waits are unknown, and nothing stands for them.
+    pub is_coarse: bool,
+    pub has_both_ends: bool,
+}
+
 /// Returns the confidence for a mean probability.
-pub(super) fn confidence(probability: f64, is_coarse: bool, has_both_ends: bool) -> f64 {
+pub(super) fn confidence(probability: f64, basis: Basis) -> f64 {
+    let Basis {
+        shown,
+        is_coarse,
+        has_both_ends,
+    } = basis;
     let (knots, shares) = if is_coarse { COARSE } else { CALIBRATION };
     let (knot, part) = position(knots, probability);
     let most = if has_both_ends {
         MAX_CONFIDENCE
     } else {
         MAX_OF_ONE_END
+    };
+    let most = if shown < MOSTLY {
+        most.min(MAX_OF_OPEN)
+    } else {
+        most
     };
     let next = shares.get(knot + 1).copied().unwrap_or(shares[knot]);
     (shares[knot] * (1.0 - part) + next * part).min(most)

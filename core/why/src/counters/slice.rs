@@ -125,6 +125,8 @@ slice! {
         cwnd_fill
         /// Window advertised by the receiver, in bytes.
         window
+        /// Whether that window is zero.
+        zero_window
         /// Flight over that window.
         window_fill
         /// Pacing rate, bytes per second.

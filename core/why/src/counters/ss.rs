@@ -1,8 +1,10 @@
-//! Reads the text of `ss -tinm`, of one run or many.
+//! Reads the text of `ss -tin`, of one run or many, with or without `-m`, `-o`, `-e`, `-O`.
 //!
 //! `ss` omits counters that are zero: for a connection with any item of `tcp_info`, they are zero
-//! here. It prints no time; a line before its output may (`date +%s.%N`, `date`). Otherwise the
-//! step is assumed to be the largest growth of a connection's busy time, and at least one second.
+//! here. It prints no time; a line before its output may (`date +%s.%N`, `date`). Without one, the
+//! time between two runs follows from what `ss` prints: the time since a connection last received
+//! data, if it received none in between, or else the growth of a busy time, which is a lower bound.
+//! No other step is assumed.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -22,6 +24,34 @@ pub struct Socket {
     pub congestion: Option<String>,
     /// Its counters.
     pub reading: Reading,
+    /// Time since data was last received, or since the connection began.
+    pub last_received: Option<Duration>,
+    /// Timer that runs, if any.
+    pub timer: Option<Timer>,
+}
+
+/// Timer of a connection (`-o`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Timer {
+    /// Retransmission timer.
+    Retransmission,
+    /// Persist timer: the peer's window is closed.
+    Persist,
+    /// Another one, as keepalive and TIME-WAIT.
+    Other,
+}
+
+/// How the times of runs are known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Times {
+    /// Lines with a time.
+    Printed,
+    /// The times since data was last received.
+    Counted,
+    /// The growth of busy times: lower bounds.
+    LowerBound,
+    /// Not at all, for some step.
+    Unknown,
 }
 
 /// One run of `ss`.
@@ -104,6 +134,16 @@ const RATES: [(&str, &str); 2] = [
     ("delivery_rate", "tcpi_delivery_rate"),
 ];
 
+/// Words that stand for bits of `tcpi_options`.
+const OPTIONS: [(&str, f64); 6] = [
+    ("ts", 1.0),
+    ("sack", 2.0),
+    ("wscale", 4.0),
+    ("ecn", 8.0),
+    ("ecnseen", 16.0),
+    ("fastopen", 32.0),
+];
+
 /// Parts of `skmem:(...)`.
 const MEMORY: [(&str, &str); 7] = [
     ("rb", "SK_MEMINFO_RCVBUF"),
@@ -119,86 +159,145 @@ const MEMORY: [(&str, &str); 7] = [
 #[must_use]
 pub fn is_ss(text: &str) -> bool {
     let mut lines = text.lines().take(64);
-    lines.any(|line| line.contains(" cwnd:") && line.contains(" rto:"))
+    let has = |line: &str, item: &str| line.split_whitespace().any(|word| word.starts_with(item));
+    lines.any(|line| has(line, "cwnd:") && (has(line, "rto:") || has(line, "rtt:")))
 }
 
-/// Reads all runs of `ss` in a text; ignores unknown text.
+/// Reads all runs of `ss` in a text; ignores unknown text. The items of a socket may be wrapped over
+/// several lines.
 #[must_use]
 pub fn looks(text: &str) -> Vec<SsSnapshot> {
-    let mut looks: Vec<SsSnapshot> = Vec::new();
-    let mut at = None;
-    let mut is_new = true;
-    let mut head: Option<Socket> = None;
+    let mut runs = Runs::default();
     for line in text.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
+        let words: Vec<&str> = line
+            .trim_start_matches(['>', '|'])
+            .split_whitespace()
+            .collect();
         if words.is_empty() {
             continue;
         }
         if let Some(time) = time(&words) {
-            (at, is_new) = (Some(time), true);
-            continue;
+            runs.end_socket();
+            (runs.at, runs.is_new) = (Some(time), true);
+        } else if matches!(words[0], "State" | "Netid") {
+            runs.end_socket();
+            runs.is_new = true;
+        } else if let Some((socket, items)) = socket(&words) {
+            runs.end_socket();
+            runs.socket = Some((socket, words[items..].to_vec()));
+        } else if let Some((_, items)) = &mut runs.socket {
+            items.extend(&words);
         }
-        if matches!(words[0], "State" | "Netid") {
-            is_new = true;
-            continue;
-        }
-        let begins = socket(&words);
-        let items = begins.as_ref().map_or(0, |(_, used)| *used);
-        if let Some((socket, _)) = begins {
-            head = Some(socket);
-        }
-        let Some(mut socket) = head.clone().filter(|_| words[items..].iter().any(is_info)) else {
-            continue;
+    }
+    runs.end_socket();
+    runs.all
+}
+
+/// Runs of `ss` while they are read.
+#[derive(Default)]
+struct Runs<'a> {
+    all: Vec<SsSnapshot>,
+    /// Time of the next run, and whether the next socket begins it.
+    at: Option<Instant>,
+    is_new: bool,
+    /// A socket and its items so far.
+    socket: Option<(Socket, Vec<&'a str>)>,
+}
+
+impl Runs<'_> {
+    /// Adds the socket that was read, if it has items of `tcp_info`.
+    fn end_socket(&mut self) {
+        let Some((mut socket, items)) = self.socket.take() else {
+            return;
         };
-        socket.read(&words[items..]);
-        head = None;
-        let known = looks.last().is_some_and(|look| {
-            look.sockets
-                .iter()
-                .any(|one| one.local == socket.local && one.peer == socket.peer)
-        });
-        if core::mem::take(&mut is_new) || known || looks.is_empty() {
-            looks.push(SsSnapshot {
-                at: at.take(),
+        if !items.iter().any(is_info) {
+            return;
+        }
+        socket.read(&items);
+        let is_known = self
+            .all
+            .last()
+            .is_some_and(|run| run.find(&socket).is_some());
+        if core::mem::take(&mut self.is_new) || is_known || self.all.is_empty() {
+            self.all.push(SsSnapshot {
+                at: self.at.take(),
                 sockets: Vec::new(),
             });
         }
-        if let Some(look) = looks.last_mut() {
-            look.sockets.push(socket);
+        if let Some(run) = self.all.last_mut() {
+            run.sockets.push(socket);
         }
     }
-    looks
 }
 
-/// Sets the times of all runs, from their lines or from busy times. Returns whether the times are
-/// those of lines.
-pub fn set_times(looks: &mut [SsSnapshot]) -> bool {
-    let is_timed = looks.iter().all(|look| look.at.is_some());
+impl SsSnapshot {
+    /// The same connection in this run.
+    fn find(&self, socket: &Socket) -> Option<&Socket> {
+        let mut sockets = self.sockets.iter();
+        sockets.find(|one| one.local == socket.local && one.peer == socket.peer)
+    }
+}
+
+/// Sets the times of all runs, and returns how they are known. A time of day that goes back is on
+/// the next day.
+pub fn set_times(looks: &mut [SsSnapshot]) -> Times {
+    const DAY: Duration = Duration::from_secs(86_400);
+    let mut times = Times::Printed;
     let mut now = Instant::ZERO + Duration::from_secs(1);
+    let is_printed = looks.iter().all(|look| look.at.is_some());
     for index in 0..looks.len() {
-        let step = match index {
-            0 => Duration::ZERO,
-            _ => step(&looks[index - 1], &looks[index]),
-        };
-        now += step;
-        let look = &mut looks[index];
-        if !is_timed {
-            look.at = Some(now);
+        let before = index.checked_sub(1).map(|index| &looks[index]);
+        if let (true, Some(at)) = (is_printed, looks[index].at) {
+            let is_past = |last: Instant| last.saturating_since(at) > DAY / 2;
+            let last = before
+                .and_then(|before| before.at)
+                .filter(|last| is_past(*last));
+            let days = last.map_or(0, |last| {
+                last.saturating_since(at).as_nanos() / DAY.as_nanos() + 1
+            });
+            now = at + DAY.saturating_mul(days);
+        } else if let Some(before) = before {
+            let (step, known) = step(before, &looks[index]);
+            now += step;
+            times = match (times, known) {
+                (Times::Unknown, _) => Times::Unknown,
+                (Times::LowerBound, Times::Counted) => Times::LowerBound,
+                _ => known,
+            };
         }
-        let at = look.at.unwrap_or_default();
-        look.sockets.iter_mut().for_each(|one| one.reading.at = at);
+        let look = &mut looks[index];
+        look.at = Some(now);
+        look.sockets.iter_mut().for_each(|one| one.reading.at = now);
     }
-    is_timed
+    if is_printed || looks.len() > 1 {
+        times
+    } else {
+        Times::Unknown
+    }
 }
 
-/// Returns the largest growth of a busy time between two runs. It is at least a second.
-fn step(from: &SsSnapshot, to: &SsSnapshot) -> Duration {
-    let grown = to.sockets.iter().filter_map(|socket| {
-        let mut before = from.sockets.iter();
-        let before = before.find(|one| one.local == socket.local && one.peer == socket.peer)?;
-        Some(socket.reading.busy?.saturating_sub(before.reading.busy?))
+/// Time between two runs. It is exact if a connection received nothing in between and prints for how
+/// long it did not; else it is at least the growth of a busy time.
+fn step(from: &SsSnapshot, to: &SsSnapshot) -> (Duration, Times) {
+    let both = || {
+        let sockets = to.sockets.iter();
+        sockets.filter_map(|after| Some((from.find(after)?, after)))
+    };
+    let counted = both().find_map(|(before, after)| {
+        let is_silent = before.reading.bytes_received == after.reading.bytes_received;
+        let grown = after.last_received?.saturating_sub(before.last_received?);
+        (is_silent && !grown.is_zero()).then_some(grown)
     });
-    grown.max().unwrap_or_default().max(Duration::from_secs(1))
+    if let Some(step) = counted {
+        return (step, Times::Counted);
+    }
+    let grown = both().filter_map(|(before, after)| {
+        Some(after.reading.busy?.saturating_sub(before.reading.busy?))
+    });
+    match grown.max().filter(|grown| !grown.is_zero()) {
+        Some(step) => (step, Times::LowerBound),
+        None => (Duration::ZERO, Times::Unknown),
+    }
 }
 
 /// Reads a line that is a time: seconds since 1970, or one with `hh:mm:ss`.
@@ -247,6 +346,8 @@ fn socket(words: &[&str]) -> Option<(Socket, usize)> {
         peer: (*peer).into(),
         congestion: None,
         reading: Reading::of_words(Instant::ZERO, queues),
+        last_received: None,
+        timer: None,
     };
     Some((socket, from + 5))
 }
@@ -265,6 +366,12 @@ impl Socket {
 
     fn read(&mut self, words: &[&str]) {
         ZEROS.iter().for_each(|name| self.put(name, 0.0));
+        let options = OPTIONS.iter().filter(|(name, _)| {
+            words
+                .iter()
+                .any(|word| word.split(':').next() == Some(*name))
+        });
+        self.put("tcpi_options", options.map(|(_, bit)| bit).sum());
         self.put("tcpi_snd_ssthresh", f64::from(0x7fff_ffff));
         self.put("tcpi_delivery_rate_app_limited", 0.0);
         let mut words = words.iter().copied();
@@ -287,6 +394,15 @@ impl Socket {
                 None => {}
             }
         }
+        self.close_window();
+    }
+
+    /// A persist timer runs only while the peer's window has no room and nothing is in flight.
+    fn close_window(&mut self) {
+        let is_out = self.reading.unacked.is_some_and(|segments| segments > 0);
+        if self.timer == Some(Timer::Persist) && !is_out {
+            self.put("tcpi_snd_wnd", 0.0);
+        }
     }
 
     fn item(&mut self, item: &str, value: &str) {
@@ -301,7 +417,14 @@ impl Socket {
                 self.put(name, ms * 1e3);
             }
         } else {
-            self.pair(item, value);
+            match item {
+                "lastrcv" => {
+                    let ms = value.parse().ok();
+                    self.last_received = ms.map(Duration::from_millis);
+                }
+                "timer" => self.timer = timer(value),
+                _ => self.pair(item, value),
+            }
         }
     }
 
@@ -335,10 +458,27 @@ impl Socket {
     }
 }
 
-/// Returns the bytes per second of a rate as `ss` prints it.
+/// Returns the bytes per second of a rate as `ss` prints it: `6530715bps`, `6.5Mbps`.
 fn rate(text: &str) -> Option<f64> {
-    let bits: f64 = text.strip_suffix("bps")?.parse().ok()?;
-    Some(bits / 8.0)
+    let number = text.strip_suffix("bps")?;
+    let (number, factor) = match number.char_indices().last()? {
+        (end, 'K') => (&number[..end], 1e3),
+        (end, 'M') => (&number[..end], 1e6),
+        (end, 'G') => (&number[..end], 1e9),
+        _ => (number, 1.0),
+    };
+    Some(number.parse::<f64>().ok()? * factor / 8.0)
+}
+
+/// Reads `(persist,1min20sec,7)`.
+fn timer(text: &str) -> Option<Timer> {
+    let name = text.trim_start_matches('(').split([',', ')']).next()?;
+    Some(match name {
+        "on" => Timer::Retransmission,
+        "persist" => Timer::Persist,
+        "" | "off" => return None,
+        _ => Timer::Other,
+    })
 }
 
 /// Whether a bare word is the name of a congestion control.
@@ -364,6 +504,7 @@ fn is_control(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::borrow::ToOwned;
     use gigatcp_units::{Bytes, Rate};
 
     const HEAD: &str = "State Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n";
@@ -404,10 +545,12 @@ mod tests {
     #[test]
     fn runs_are_told_apart_by_their_heads_by_times_and_by_what_repeats() {
         let one_line = ONE.replace("\n\t", "");
+        let later = ONE.replace("busy:4900ms", "busy:5900ms");
+        let rested = ONE.replace("lastrcv:504", "lastrcv:1504");
         let clock = |second: u8| alloc::format!("Thu Nov 26 01:02:5{second} UTC 2026\n{ONE}");
         for (text, is_timed) in [
-            (alloc::format!("{HEAD}{ONE}{HEAD}{ONE}"), false),
-            (alloc::format!("{ONE}{ONE}"), false),
+            (alloc::format!("{HEAD}{ONE}{HEAD}{later}"), false),
+            (alloc::format!("{ONE}{rested}"), false),
             (
                 alloc::format!("1764118000.5\n{HEAD}{one_line}1764118001.5\n{HEAD}{one_line}"),
                 true,
@@ -416,10 +559,65 @@ mod tests {
         ] {
             let mut looks = looks(&text);
             assert_eq!(looks.len(), 2, "{text}");
-            assert_eq!(set_times(&mut looks), is_timed, "{text}");
+            assert_eq!(set_times(&mut looks) == Times::Printed, is_timed, "{text}");
             let [from, to] = [&looks[0], &looks[1]].map(|look| look.sockets[0].reading.at);
             assert_eq!(to.saturating_since(from), Duration::from_secs(1), "{text}");
         }
+    }
+
+    #[test]
+    fn steps_without_times_follow_from_counters_or_are_unknown() {
+        let later = ONE.replace("busy:4900ms", "busy:5400ms");
+        let rested = later.replace("lastrcv:504", "lastrcv:2504");
+        for (second, times, ms) in [
+            (ONE.to_owned(), Times::Unknown, 0),
+            (later, Times::LowerBound, 500),
+            (rested, Times::Counted, 2000),
+        ] {
+            let mut looks = looks(&alloc::format!("{HEAD}{ONE}{HEAD}{second}"));
+            assert_eq!(set_times(&mut looks), times, "{second}");
+            let [from, to] = [&looks[0], &looks[1]].map(|look| look.sockets[0].reading.at);
+            assert_eq!(
+                to.saturating_since(from),
+                Duration::from_millis(ms),
+                "{second}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_time_of_day_after_midnight_is_on_the_next_day() {
+        let at = |clock: &str| alloc::format!("Thu Nov 26 {clock} UTC 2026\n{ONE}");
+        let mut looks = looks(&(at("23:59:59") + &at("00:00:01") + &at("00:00:02")));
+        assert_eq!(set_times(&mut looks), Times::Printed);
+        let ends = [&looks[0], &looks[2]].map(|look| look.sockets[0].reading.at);
+        assert_eq!(ends[1].saturating_since(ends[0]), Duration::from_secs(3));
+    }
+
+    #[test]
+    fn variants_of_ss_are_read() {
+        let wrapped = ONE
+            .replace(" bytes_sent", "\n  bytes_sent")
+            .replace(" busy", "\n  busy");
+        let mut plain = looks(ONE);
+        assert_eq!(looks(&wrapped), plain);
+        assert_eq!(looks(&alloc::format!("tcp {ONE}")), plain);
+        assert_eq!(plain[0].sockets[0].reading.options, Some(7));
+        let bare = looks(&ONE.replace("wscale:7,10 ", ""));
+        assert_eq!(bare[0].sockets[0].reading.options, Some(3));
+        let head =
+            "10.2.0.1:5201 users:((\"iperf3\",pid=7,fd=5)) timer:(persist,1min20sec,7) ino:1";
+        let closed = ONE
+            .replace("10.2.0.1:5201", head)
+            .replace("unacked:45 ", "");
+        let closed = &looks(&closed)[0].sockets[0];
+        assert_eq!(closed.timer, Some(Timer::Persist));
+        assert_eq!(closed.reading.snd_wnd, Some(Bytes::ZERO));
+        let short = looks(&ONE.replace("7783664bps/8000000bps", "7.8Mbps"));
+        let socket = &mut plain[0].sockets[0];
+        socket.reading.pacing_rate = Some(Rate::from_bps(7_800_000));
+        socket.reading.max_pacing_rate = None;
+        assert_eq!(&short[0].sockets[0], socket);
     }
 
     #[test]

@@ -31,6 +31,18 @@ const BUSY: f64 = 0.85;
 /// No frame is faster, but clocks differ.
 const SAME: core::ops::Range<f64> = 0.995..1.003;
 
+/// Whether segments of this size at this payload rate, in bytes per second, fill an Ethernet. The
+/// headers are those of IPv4 or IPv6, with timestamps.
+pub(crate) fn is_ethernet_rate(rate: f64, smss: u64) -> bool {
+    [52, 72].into_iter().any(|headers| {
+        let share = (smss + headers + Ethernet::FRAME) as f64 / smss.max(1) as f64;
+        let frames = rate * 8.0 * share;
+        SPEEDS
+            .into_iter()
+            .any(|speed| SAME.contains(&(frames / speed)))
+    })
+}
+
 /// A saturated Ethernet.
 #[derive(Clone, Debug)]
 pub(crate) struct Ethernet {

@@ -26,6 +26,7 @@ use crate::round::{Round, State};
 use crate::segment_size::{SegmentSize, Sizes};
 use crate::sender_view::SenderView;
 use ethernet::Ethernet;
+pub(crate) use ethernet::is_ethernet_rate;
 use losses::{LossMeasures, LossPattern};
 use meter_fit::MeterFit;
 use one_way::OneWay;

@@ -1,22 +1,30 @@
 //! Reads `iperf3 -J`, and the lines of `--json-stream`.
 //!
-//! An interval has bytes, retransmissions, cwnd, window and RTT of the sender at its end. It lacks
-//! the bytes in flight, which are estimated as rate times RTT (Little's law). Bytes are those
-//! written to the socket. Without the sender's side (`-R` and a server without output) there are
-//! only rates.
+//! An interval has what `intervals.rs` needs, of the sender. Without the sender's side (`-R` and a
+//! server without output) there are only rates. Versions before 3.11 lack the window.
 
-use gigatcp_units::{Bytes, Duration, Instant, Rate};
-use gigatcp_why::counters::{End, Reading};
+use gigatcp_units::{Duration, Rate};
 use serde_json::Value;
 
-use super::ReportedConnection;
+use super::intervals::{Interval, SMSS, Settings, readings};
+use super::{COARSE, ReportedConnection};
 
-/// Returns the document of a text, reassembled from lines if it is a stream.
-fn document(text: &str) -> Option<Value> {
+/// A parsed text that is a report of iperf3.
+enum Document {
+    /// The report, reassembled from lines if it is a stream.
+    Whole(Value),
+    /// Not valid JSON, with the place of the error.
+    Damaged(serde_json::Error),
+}
+
+fn document(text: &str) -> Option<Document> {
     let begin = text.find('{')?;
-    if let Ok(value) = serde_json::from_str::<Value>(&text[begin..]) {
-        return value.get("intervals").is_some().then_some(value);
-    }
+    let mut values = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<Value>();
+    let error = match values.next()? {
+        Ok(value) if value.get("intervals").is_some() => return Some(Document::Whole(value)),
+        Ok(_) => None,
+        Err(error) => Some(error),
+    };
     let mut whole = serde_json::json!({ "intervals": [] });
     for line in text.lines() {
         let Ok(event) = serde_json::from_str::<Value>(line) else {
@@ -25,12 +33,15 @@ fn document(text: &str) -> Option<Value> {
         let data = event.get("data")?.clone();
         match event.get("event")?.as_str()? {
             "interval" => whole["intervals"].as_array_mut()?.push(data),
-            name @ ("start" | "end") => whole[name] = data,
+            name @ ("start" | "end" | "error") => whole[name] = data,
             _ => {}
         }
     }
-    let is_one = whole.get("start").is_some();
-    is_one.then_some(whole)
+    if whole.get("start").is_some() {
+        return Some(Document::Whole(whole));
+    }
+    let is_report = text.contains("\"start\"") && text.contains("\"connected\"");
+    error.filter(|_| is_report).map(Document::Damaged)
 }
 
 /// Returns the connections of a test and notes on them. `None` if the text is not an iperf3 report.
@@ -38,27 +49,31 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
     if !text.contains("\"intervals\"") && !text.contains("\"event\"") {
         return None;
     }
-    let whole = document(text)?;
-    let mut notes = vec![
-        "iperf3 reports few counters: the flight is taken to be rate times RTT, and no \
-         confidence is above 0.74"
-            .to_owned(),
-    ];
-    let start = &whole["start"];
-    if start["test_start"]["protocol"] == "UDP" {
+    let whole = match document(text)? {
+        Document::Whole(whole) => whole,
+        Document::Damaged(error) => {
+            let note = format!(
+                "the JSON of iperf3 cannot be read: {error}; it is cut off or changed: save it whole, \
+                 as in `iperf3 -J -c HOST > iperf3.json`"
+            );
+            return Some((Vec::new(), vec![note]));
+        }
+    };
+    let mut notes = vec![COARSE.to_owned()];
+    if let Some(error) = whole["error"].as_str() {
+        notes.push(format!("iperf3 reports an error: {error}"));
+    }
+    if whole["start"]["test_start"]["protocol"] == "UDP" {
         notes.push("a UDP test has no connection to explain".to_owned());
         return Some((Vec::new(), notes));
     }
     // In a reverse test, the server's output is the sender's side.
     let server = &whole["server_output_json"];
-    let mut connections = streams(&whole, &whole["end"]);
-    if connections
-        .iter()
-        .all(|one| one.steps.iter().all(|step| step.1.rtt.is_none()))
-    {
+    let mut streams = streams(&whole);
+    if streams.iter().all(|stream| !stream.has_rtt()) {
         if server.get("intervals").is_some() {
-            connections = streams(server, &whole["end"]);
-        } else {
+            streams = self::streams(server);
+        } else if !streams.is_empty() {
             notes.push(
                 "the sender's side is not in the report: only rates are known; add \
                  --get-server-output, or -J at the server"
@@ -66,138 +81,124 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
             );
         }
     }
-    Some((connections, notes))
+    let omitted = streams.iter().flat_map(|stream| &stream.intervals);
+    if omitted.clone().any(|interval| interval.is_omitted) {
+        notes
+            .push("the intervals that -O omits are left out here, except for their RTT".to_owned());
+    }
+    let connections = streams
+        .into_iter()
+        .map(|stream| stream.connection(&whole["end"]));
+    Some((connections.collect(), notes))
 }
 
-fn streams(whole: &Value, end: &Value) -> Vec<ReportedConnection> {
+fn streams(whole: &Value) -> Vec<Stream> {
     let start = &whole["start"];
-    let smss = start["tcp_mss_default"]
-        .as_u64()
-        .or(start["tcp_mss"].as_u64());
-    let smss = smss.filter(|smss| *smss > 0).unwrap_or(1448);
-    let mut connections: Vec<(u64, Stream)> = Vec::new();
+    let mut streams: Vec<Stream> = Vec::new();
     let intervals = whole["intervals"].as_array();
     for interval in intervals.into_iter().flatten() {
         for stream in interval["streams"].as_array().into_iter().flatten() {
             let socket = stream["socket"].as_u64().unwrap_or(0);
-            let place = connections.iter().position(|(one, _)| *one == socket);
+            let place = streams.iter().position(|known| known.socket == socket);
             let place = place.unwrap_or_else(|| {
-                connections.push((socket, Stream::new(start, socket, stream)));
-                connections.len() - 1
+                streams.push(Stream::new(start, socket, stream));
+                streams.len() - 1
             });
-            connections[place].1.add(stream, smss, start);
+            streams[place].intervals.push(read_interval(stream));
         }
     }
-    let is_reverse = start["test_start"]["reverse"].as_u64() == Some(1);
-    let cpu = &end["cpu_utilization_percent"];
-    let cpu = |name: &str| Some(cpu[name].as_f64()? / 100.0);
-    let (local, remote) = (cpu("host_total"), cpu("remote_total"));
-    let congestion = end["sender_tcp_congestion"].as_str().map(str::to_owned);
-    let all = connections
-        .into_iter()
-        .map(|(_, stream)| ReportedConnection {
-            ends: stream.ends,
-            congestion: congestion.clone(),
-            steps: stream.steps,
-            cpu: if is_reverse {
-                [remote, local]
-            } else {
-                [local, remote]
-            },
-        });
-    all.collect()
+    streams
 }
 
+fn read_interval(interval: &Value) -> Interval {
+    let number = |name: &str| interval[name].as_f64();
+    let positive = |name: &str| number(name).filter(|number| *number > 0.0);
+    Interval {
+        seconds: positive("seconds").unwrap_or(0.0),
+        bytes: positive("bytes").unwrap_or(0.0),
+        retransmits: interval["retransmits"].as_u64(),
+        cwnd: positive("snd_cwnd"),
+        window: number("snd_wnd"),
+        rtt: positive("rtt").map(|us| Duration::from_secs_f64(us / 1e6)),
+        is_omitted: interval["omitted"] == true,
+    }
+}
+
+/// A stream of a test.
 struct Stream {
+    socket: u64,
     ends: String,
-    steps: Vec<(End, Reading)>,
-    bytes: u64,
-    retransmits: u64,
-    idle: Duration,
+    settings: Settings,
+    /// Whether the tester requested the sizes of the buffers (`-w`).
+    sets_buffers: bool,
+    is_reverse: bool,
+    intervals: Vec<Interval>,
 }
 
 impl Stream {
     fn new(start: &Value, socket: u64, first: &Value) -> Self {
-        let mut connected = start["connected"].as_array().into_iter().flatten();
-        let ends = connected.find(|one| one["socket"].as_u64() == Some(socket));
-        let end = |one: &Value, which: &str| {
-            let host = one[format!("{which}_host")]
-                .as_str()
-                .unwrap_or("?")
-                .to_owned();
-            format!(
-                "{host}:{}",
-                one[format!("{which}_port")].as_u64().unwrap_or(0)
-            )
-        };
-        let ends = ends.map_or_else(
-            || format!("stream {socket}"),
-            |one| {
-                let ends = [end(one, "local"), end(one, "remote")];
-                match first["sender"] == false {
-                    true => format!("{} -> {}", ends[1], ends[0]),
-                    false => format!("{} -> {}", ends[0], ends[1]),
-                }
-            },
-        );
-        let at = first["start"].as_f64().unwrap_or(0.0);
-        let begin = Reading {
-            at: Instant::ZERO + Duration::from_secs_f64(at),
-            bytes_acked: Some(Bytes::ZERO),
-            total_retrans: Some(0),
-            app_idle: Some(Duration::ZERO),
-            ..Reading::default()
-        };
+        let test = &start["test_start"];
+        let positive = |value: &Value| value.as_f64().filter(|number| *number > 0.0);
+        let smss = positive(&start["tcp_mss_default"]).or(positive(&start["tcp_mss"]));
+        let target = positive(&test["target_bitrate"]).or(positive(&start["target_bitrate"]));
+        let pacing = positive(&test["fqrate"]).map(|rate| Rate::from_bps(rate as u64));
         Self {
-            ends,
-            steps: vec![(End::Sender, begin)],
-            bytes: 0,
-            retransmits: 0,
-            idle: Duration::ZERO,
+            socket,
+            ends: ends(start, socket, first["sender"] == false),
+            settings: Settings {
+                smss: smss.map_or(SMSS, |smss| smss as u64),
+                target,
+                pacing,
+                setup_rtt: None,
+            },
+            sets_buffers: positive(&start["sock_bufsize"]).is_some(),
+            is_reverse: test["reverse"].as_u64() == Some(1),
+            intervals: Vec::new(),
         }
     }
 
-    fn add(&mut self, interval: &Value, smss: u64, start: &Value) {
-        let number = |name: &str| interval[name].as_u64();
-        let seconds = interval["seconds"].as_f64().unwrap_or(0.0);
-        let bytes = number("bytes").unwrap_or(0);
-        self.bytes += bytes;
-        self.retransmits += number("retransmits").unwrap_or(0);
-        let rtt = number("rtt")
-            .filter(|rtt| *rtt > 0)
-            .map(Duration::from_micros);
-        let flight = rtt.map(|rtt| bytes as f64 / seconds.max(1e-6) * rtt.as_secs_f64());
-        let test = &start["test_start"];
-        let target = test["target_bitrate"]
-            .as_f64()
-            .or(start["target_bitrate"].as_f64());
-        let target = target.filter(|target| *target > 0.0);
-        // A tester that limits its rate waits between its writes.
-        if target.is_some_and(|target| bytes as f64 * 8.0 >= 0.93 * target * seconds) {
-            self.idle += Duration::from_secs_f64(0.9 * seconds);
-        }
-        let fq = test["fqrate"]
-            .as_u64()
-            .filter(|rate| *rate > 0)
-            .map(Rate::from_bps);
-        let at = interval["end"].as_f64().unwrap_or(0.0);
-        let reading = Reading {
-            at: Instant::ZERO + Duration::from_secs_f64(at),
-            smss: Some(Bytes::new(smss)),
-            bytes_acked: Some(Bytes::new(self.bytes)),
-            bytes_sent: Some(Bytes::new(self.bytes)),
-            total_retrans: Some(self.retransmits),
-            cwnd_segments: number("snd_cwnd").map(|cwnd| cwnd / smss),
-            snd_wnd: number("snd_wnd")
-                .filter(|window| *window > 0)
-                .map(Bytes::new),
-            rtt,
-            unacked: flight.map(|flight| (flight / smss as f64) as u64 + 1),
-            app_idle: target.map(|_| self.idle),
-            max_pacing_rate: fq,
-            pacing_rate: fq,
-            ..Reading::default()
-        };
-        self.steps.push((End::Sender, reading));
+    fn has_rtt(&self) -> bool {
+        self.intervals.iter().any(|interval| interval.rtt.is_some())
     }
+
+    fn connection(mut self, end: &Value) -> ReportedConnection {
+        // Of a receiver, iperf3 reports the windows and RTT of the data that it does not send.
+        if !self.has_rtt() {
+            self.intervals
+                .iter_mut()
+                .for_each(|interval| interval.window = None);
+        }
+        let cpu = &end["cpu_utilization_percent"];
+        let cpu = |name: &str| Some(cpu[name].as_f64()? / 100.0);
+        let mut ends = [cpu("host_total"), cpu("remote_total")];
+        if self.is_reverse {
+            ends.reverse();
+        }
+        ReportedConnection {
+            congestion: end["sender_tcp_congestion"].as_str().map(str::to_owned),
+            steps: readings(&self.intervals, &self.settings),
+            cpu: ends,
+            sets_buffers: self.sets_buffers,
+            ..ReportedConnection::new(self.ends)
+        }
+    }
+}
+
+/// Both ends of a stream, the sender first.
+fn ends(start: &Value, socket: u64, is_received: bool) -> String {
+    let mut connected = start["connected"].as_array().into_iter().flatten();
+    let Some(stream) = connected.find(|stream| stream["socket"].as_u64() == Some(socket)) else {
+        return format!("stream {socket}");
+    };
+    let end = |which: &str| {
+        let host = stream[format!("{which}_host")].as_str().unwrap_or("?");
+        let port = stream[format!("{which}_port")].as_u64().unwrap_or(0);
+        format!("{host}:{port}")
+    };
+    let [from, to] = if is_received {
+        [end("remote"), end("local")]
+    } else {
+        [end("local"), end("remote")]
+    };
+    format!("{from} -> {to}")
 }

@@ -32,10 +32,9 @@ pub(super) fn read(text: &str) -> Option<Vec<ReportedConnection>> {
         match connections.iter_mut().find(|one| one.ends == ends) {
             Some(known) => known.steps.push(step),
             None => connections.push(ReportedConnection {
-                ends,
                 congestion: line["congestion_control"].as_str().map(str::to_owned),
                 steps: vec![step],
-                cpu: [None; 2],
+                ..ReportedConnection::new(ends)
             }),
         }
     }

@@ -3,20 +3,25 @@
 //! | file | what |
 //! |---|---|
 //! | `iperf3.rs` | `iperf3 -J` and `--json-stream` |
+//! | `iperf_text.rs` | the plain text of iperf3 and iperf 2 |
 //! | `nuttcp.rs` | nuttcp's interval lines and its last line, also `-fparse` |
+//! | `intervals.rs` | the intervals of these testers as readings |
 //! | `lines.rs` | `gigatcp watch --json-lines` |
-//! | (`gigatcp-why`) | repeated output of `ss -tinm` |
+//! | `sockets.rs` | output of `ss -tin`, once or repeated, which `gigatcp-why` reads |
 //!
 //! A report has few counters at few moments. Its answers are less certain than those from kernel
 //! counters, which are less certain than those from packets.
 
+mod intervals;
 mod iperf3;
+mod iperf_text;
 mod lines;
 mod nuttcp;
+mod sockets;
 
 use gigatcp_units::{Duration, Instant};
 use gigatcp_why::Diagnosis;
-use gigatcp_why::counters::{CounterAccount, End, HostReading, Reading, ss};
+use gigatcp_why::counters::{CounterAccount, End, HostReading, Limits, Reading, ss};
 
 /// Diagnosis of a connection from a report.
 #[derive(Clone, Debug)]
@@ -42,10 +47,29 @@ pub struct Report {
 struct ReportedConnection {
     ends: String,
     congestion: Option<String>,
+    /// Readings in order of time. A single one has counters since the connection began.
     steps: Vec<(End, Reading)>,
     /// CPU time of sender and receiver as a share of the duration, if known.
     cpu: [Option<f64>; 2],
+    /// Whether the tester requested the sizes of the buffers.
+    sets_buffers: bool,
 }
+
+impl ReportedConnection {
+    fn new(ends: String) -> Self {
+        Self {
+            ends,
+            congestion: None,
+            steps: Vec::new(),
+            cpu: [None; 2],
+            sets_buffers: false,
+        }
+    }
+}
+
+/// Note on reports without the kernel's counters of waits.
+const COARSE: &str = "iperf3 reports few counters: the flight is taken to be rate times RTT; only a \
+                      window that this equals in most intervals is certain";
 
 /// Parses a report; `None` if the text has another form.
 #[must_use]
@@ -55,8 +79,10 @@ pub fn report(text: &str) -> Option<Report> {
     } else if let Some(connections) = lines::read(text) {
         ("gigatcp watch", connections, Vec::new())
     } else if ss::is_ss(text) {
-        let (connections, notes) = of_ss(text);
+        let (connections, notes) = sockets::read(text);
         ("ss", connections, notes)
+    } else if let Some((source, connections, notes)) = iperf_text::read(text) {
+        (source, connections, notes)
     } else {
         let (connections, notes) = nuttcp::read(text)?;
         ("nuttcp", connections, notes)
@@ -75,7 +101,21 @@ fn explained(connection: ReportedConnection) -> Option<Reported> {
     if let Some(congestion) = &connection.congestion {
         account.set_congestion(congestion);
     }
-    for (end, reading) in &connection.steps {
+    if connection.sets_buffers {
+        account.set_limits(Limits {
+            receive_buffer_is_set: Some(true),
+            send_buffer_is_set: Some(true),
+            ..Limits::default()
+        });
+    }
+    if let [(End::Sender, reading)] = &connection.steps[..] {
+        account.on_total(reading);
+    }
+    for (end, reading) in connection
+        .steps
+        .iter()
+        .filter(|_| connection.steps.len() > 1)
+    {
         for (end, cpu) in [End::Sender, End::Receiver].into_iter().zip(connection.cpu) {
             if let Some(cpu) = cpu {
                 account.on_host(end, &host(reading.at, cpu));
@@ -97,47 +137,6 @@ fn host(at: Instant, cpu: f64) -> HostReading {
         process: Some(Duration::from_secs_f64(cpu * at.as_secs_f64())),
         ..HostReading::default()
     }
-}
-
-/// Returns the connections in repeated output of `ss`. Each is listed at the end that sent more
-/// data.
-fn of_ss(text: &str) -> (Vec<ReportedConnection>, Vec<String>) {
-    let mut looks = ss::looks(text);
-    let is_timed = ss::set_times(&mut looks);
-    let mut connections: Vec<ReportedConnection> = Vec::new();
-    for socket in looks.into_iter().flat_map(|look| look.sockets) {
-        let ends = format!("{} -> {}", socket.local, socket.peer);
-        let known = connections.iter_mut().find(|one| one.ends == ends);
-        let step = (End::Sender, socket.reading);
-        match known {
-            Some(known) => known.steps.push(step),
-            None => connections.push(ReportedConnection {
-                ends,
-                congestion: socket.congestion,
-                steps: vec![step],
-                cpu: [None; 2],
-            }),
-        }
-    }
-    for one in &mut connections {
-        receive(one);
-    }
-    let mut notes = Vec::new();
-    if !is_timed {
-        notes.push(
-            "the output of ss has no times: steps of 1 s are assumed; print `date +%s.%N` before \
-             each ss to state them"
-                .to_owned(),
-        );
-    }
-    if connections.iter().all(|one| one.steps.len() < 2) {
-        notes.push(
-            "ss was run once: nothing is known of time; run it every second, as in `while sleep \
-             1; do date +%s.%N; ss -tinm; done`"
-                .to_owned(),
-        );
-    }
-    (connections, notes)
 }
 
 /// Turns a connection that mostly received into one seen from its receiver.

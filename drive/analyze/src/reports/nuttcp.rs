@@ -3,16 +3,14 @@
 //! The last line has the RTT of connection setup and the CPU load of both ends. The bytes in flight
 //! of an interval are estimated as rate times that RTT; a window is not reported.
 
-use gigatcp_units::{Bytes, Duration, Instant};
-use gigatcp_why::counters::{End, Reading, known_default};
+use gigatcp_units::{Bytes, Duration};
+use gigatcp_why::counters::known_default;
 
 use super::ReportedConnection;
+use super::intervals::{Interval, Settings, readings};
 
 /// Bytes of nuttcp's MB.
 const MB: f64 = 1_048_576.0;
-
-/// Assumed segment size, since nuttcp does not report it here.
-const SMSS: u64 = 1448;
 
 /// A line of results.
 #[derive(Clone, Copy, Default, Debug)]
@@ -96,42 +94,25 @@ pub(super) fn read(text: &str) -> Option<(Vec<ReportedConnection>, Vec<String>)>
     let last = last.copied().unwrap_or_default();
     let rtt = last.rtt_ms.map(|ms| Duration::from_secs_f64(ms / 1e3));
     let window = window(&intervals, rtt);
-    let mut steps = vec![(
-        End::Sender,
-        Reading {
-            bytes_acked: Some(Bytes::ZERO),
-            total_retrans: Some(0),
-            ..Reading::default()
-        },
-    )];
-    let (mut time, mut bytes, mut again) = (0.0, 0.0, 0.0);
-    for one in &intervals {
-        time += one.seconds;
-        bytes += one.megabytes * MB;
-        again += one.retransmits.unwrap_or(0.0);
-        let rate = one.megabytes * MB / one.seconds.max(1e-6);
-        let flight = rtt.map(|rtt| rate * rtt.as_secs_f64() / SMSS as f64);
-        let reading = Reading {
-            at: Instant::ZERO + Duration::from_secs_f64(time),
-            smss: Some(Bytes::new(SMSS)),
-            bytes_acked: Some(Bytes::new(bytes as u64)),
-            bytes_sent: Some(Bytes::new(bytes as u64)),
-            total_retrans: Some(again as u64),
-            cwnd_segments: one.cwnd_kb.map(|kb| (kb * 1024.0) as u64 / SMSS),
-            snd_wnd: window,
-            min_rtt: rtt,
-            unacked: flight.map(|flight| flight as u64 + 1),
-            ..Reading::default()
-        };
-        steps.push((End::Sender, reading));
-    }
-    let connections = ReportedConnection {
-        ends: "transmitter -> receiver".to_owned(),
-        congestion: None,
-        steps,
-        cpu: last.cpu.map(|percent| Some(percent? / 100.0)),
+    let steps = intervals.iter().map(|line| Interval {
+        seconds: line.seconds,
+        bytes: line.megabytes * MB,
+        retransmits: line.retransmits.map(|count| count as u64),
+        cwnd: line.cwnd_kb.map(|kb| kb * 1024.0),
+        window: window.map(|window| window.as_u64() as f64),
+        ..Interval::default()
+    });
+    let steps: Vec<Interval> = steps.collect();
+    let settings = Settings {
+        setup_rtt: rtt,
+        ..Settings::default()
     };
-    Some((vec![connections], notes))
+    let connection = ReportedConnection {
+        steps: readings(&steps, &settings),
+        cpu: last.cpu.map(|percent| Some(percent? / 100.0)),
+        ..ReportedConnection::new("transmitter -> receiver".to_owned())
+    };
+    Some((vec![connection], notes))
 }
 
 /// Returns a system's default window, if rate times RTT equals it in most intervals.

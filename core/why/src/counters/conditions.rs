@@ -1,0 +1,330 @@
+//! Physical conditions of the causes: what must be the case for a cause to be named.
+//!
+//! A condition holds, is refuted, or is unknown (`None`: the counters do not show it, or the value
+//! lies between the two thresholds). A cause with a refuted condition is impossible. A cause of
+//! which every condition holds is shown; any other is named at most as unsure. Weights only order
+//! the causes that remain.
+
+use super::features::{Feature, Features};
+use super::slice::Wait;
+
+/// A condition of a cause.
+pub(super) struct Condition {
+    /// What must be the case, in words that follow "not known whether".
+    pub name: &'static str,
+    /// Whether it is the case in this wait of a slice.
+    pub holds: fn(&Features, Wait) -> Option<bool>,
+}
+
+/// How far the counters support a cause.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Support {
+    /// Every condition holds.
+    Shown,
+    /// No condition is refuted, but some are unknown.
+    Open,
+    /// A condition is refuted.
+    Refuted,
+}
+
+impl Support {
+    /// Support of the cause with these conditions in a wait of a slice.
+    pub fn of(conditions: &[Condition], features: &Features, wait: Wait) -> Self {
+        let held = conditions.iter().map(|one| (one.holds)(features, wait));
+        held.fold(Self::Shown, |support, holds| match (support, holds) {
+            (Self::Refuted, _) | (_, Some(false)) => Self::Refuted,
+            (Self::Open, _) | (_, None) => Self::Open,
+            (Self::Shown, Some(true)) => Self::Shown,
+        })
+    }
+}
+
+/// Names of the conditions that the counters leave open.
+pub(super) fn open<'a>(
+    conditions: &'a [Condition],
+    features: &'a Features,
+    wait: Wait,
+) -> impl Iterator<Item = &'static str> + 'a {
+    let open = conditions
+        .iter()
+        .filter(move |one| (one.holds)(features, wait).is_none());
+    open.map(|one| one.name)
+}
+
+/// A known value against its thresholds: `None` between them.
+type Compared = Option<bool>;
+
+/// Whether a value is at least `shown`; refuted below `refuted`; `None` if it is unknown.
+fn high(value: Option<f64>, [refuted, shown]: [f64; 2]) -> Option<Compared> {
+    let value = value?;
+    Some(if value >= shown {
+        Some(true)
+    } else {
+        (value < refuted).then_some(false)
+    })
+}
+
+/// Whether a value is at most `shown`; refuted above `refuted`.
+fn low(value: Option<f64>, [shown, refuted]: [f64; 2]) -> Option<Compared> {
+    high(value.map(|value| -value), [-refuted, -shown])
+}
+
+/// Whether one of these holds; refuted if all known ones are.
+fn any<const N: usize>(facts: [Option<Compared>; N]) -> Option<bool> {
+    let known = facts.into_iter().flatten();
+    known.reduce(|a, b| match (a, b) {
+        (Some(true), _) | (_, Some(true)) => Some(true),
+        (None, _) | (_, None) => None,
+        _ => Some(false),
+    })?
+}
+
+impl Features {
+    fn high(&self, feature: Feature, thresholds: [f64; 2]) -> Option<Compared> {
+        high(self.value(feature), thresholds)
+    }
+
+    fn low(&self, feature: Feature, thresholds: [f64; 2]) -> Option<Compared> {
+        low(self.value(feature), thresholds)
+    }
+}
+
+use Feature as F;
+
+/// Little's law: rate times RTT equals a window in most intervals (`held_window.rs`). It decides
+/// where the kernel's own counters are missing.
+pub(super) const OTHER_THAN_WINDOW: Condition = Condition {
+    name: "rate times RTT was not held by a window",
+    holds: |f, wait| match wait {
+        Wait::Rest if f.value(F::WindowHeld).is_some() => {
+            f.low(F::WindowHeld, [0.5, 0.9]).flatten()
+        }
+        _ => Some(true),
+    },
+};
+
+pub(super) const WINDOW_FULL: Condition = Condition {
+    name: "data in flight filled the receive window",
+    holds: |f, wait| match wait {
+        Wait::Window => Some(true),
+        Wait::Receiving => f.high(F::ReceiveFill, [0.3, 0.7]).flatten(),
+        _ if f.value(F::Coarse) == Some(1.0) => f.high(F::WindowHeld, [0.5, 0.9]).flatten(),
+        _ => f.high(F::WindowFill, [0.6, 0.9]).flatten(),
+    },
+};
+
+/// A window of unknown size was open: a closed one is reported as zero.
+pub(super) const WINDOW_OPEN: Condition = Condition {
+    name: "the receive window stayed open",
+    holds: |f, _| {
+        let is_open = f.low(F::ZeroWindow, [0.2, 0.5]).unwrap_or(Some(true));
+        let is_wide = f.high(F::WindowLow, [0.1, 0.3]).unwrap_or(Some(true));
+        match (is_open, is_wide) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(open), Some(wide)) => Some(open && wide),
+            _ => None,
+        }
+    },
+};
+
+/// Without an RTT, the kernel's counter of the full window stands alone.
+pub(super) const NO_QUEUE: Condition = Condition {
+    name: "no queue lengthened the RTT",
+    holds: |f, _| match f.value(F::Queue) {
+        None => Some(true),
+        Some(_) => any([f.low(F::Queue, [0.5, 1.2]), f.low(F::QueueMs, [2.0, 5.0])]),
+    },
+};
+
+pub(super) const NOT_SCALED: Condition = Condition {
+    name: "the connection has no window scaling",
+    holds: |f, _| f.value(F::Unscaled).map(|is| is > 0.0),
+};
+
+pub(super) const READER_BEHIND: Condition = Condition {
+    name: "the window closed, or data waited to be read",
+    holds: |f, _| {
+        any([
+            f.high(F::ZeroWindow, [0.02, 0.3]),
+            f.low(F::WindowLow, [0.8, 0.95]),
+            f.high(F::Unread, [0.05, 0.3]),
+            f.high(F::NotReading, [0.02, 0.3]),
+        ])
+    },
+};
+
+pub(super) const RECEIVER_BUSY: Condition = Condition {
+    name: "a CPU of the receiver was busy, or its quota used up",
+    holds: |f, _| {
+        any([
+            f.high(F::ReceiverProcess, [0.4, 0.6]),
+            f.high(F::ReceiverCore, [0.7, 0.9]),
+            f.high(F::ReceiverThrottled, [0.02, 0.1]),
+        ])
+    },
+};
+
+pub(super) const SENDER_BUSY: Condition = Condition {
+    name: "a CPU of the sender was busy, or its quota used up",
+    holds: |f, _| {
+        any([
+            f.high(F::SenderProcess, [0.4, 0.6]),
+            f.high(F::SenderCore, [0.7, 0.9]),
+            f.high(F::SenderThrottled, [0.02, 0.1]),
+        ])
+    },
+};
+
+pub(super) const BUFFER_FULL: Condition = Condition {
+    name: "the send buffer was full",
+    holds: |f, wait| match wait {
+        Wait::Buffer => Some(true),
+        _ => any([
+            f.high(F::BufferFill, [0.4, 0.8]),
+            f.high(F::SendFill, [0.4, 0.8]),
+        ]),
+    },
+};
+
+pub(super) const NOTHING_TO_SEND: Condition = Condition {
+    name: "the application had nothing to send",
+    holds: |f, wait| match wait {
+        Wait::Idle => Some(true),
+        _ => any([
+            f.high(F::AppLimited, [0.1, 0.5]),
+            f.high(F::NothingUnsent, [0.2, 0.6]),
+            f.high(F::AppIdle, [0.01, 0.1]),
+        ]),
+    },
+};
+
+pub(super) const CWND_USED: Condition = Condition {
+    name: "data in flight filled cwnd",
+    holds: |f, _| f.high(F::CwndFill, [0.25, 0.6]).flatten(),
+};
+
+pub(super) const CWND_GROWS: Condition = Condition {
+    name: "cwnd grew",
+    holds: |f, _| {
+        any([
+            f.high(F::Growth, [0.0, 0.01]),
+            f.high(F::SlowStart, [0.1, 0.5]),
+        ])
+    },
+};
+
+pub(super) const RATE_AT_BEST: Condition = Condition {
+    name: "the rate was at the best of the connection",
+    holds: |f, _| f.high(F::RateOfPeak, [0.3, 0.6]).flatten(),
+};
+
+/// A sender that paces by a model keeps the queue empty.
+pub(super) const PATH_FULL: Condition = Condition {
+    name: "a queue lengthened the RTT, or segments were lost",
+    holds: |f, wait| {
+        let queue = f.high(F::Queue, [0.03, 0.15]);
+        let queue_ms = f.high(F::QueueMs, [0.1, 0.5]);
+        let queue = queue.zip(queue_ms).map(|both| match both {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            _ => None,
+        });
+        let loss = f.high(F::LossRate, [1e-9, 1e-5]);
+        match wait {
+            Wait::Window => queue.flatten(),
+            _ if f.value(F::Model) == Some(1.0) => any([queue, loss]).filter(|is| *is),
+            _ => any([queue, loss]),
+        }
+    },
+};
+
+pub(super) const IN_LOCAL_QUEUE: Condition = Condition {
+    name: "much of the data in flight was in the sender's own queue",
+    holds: |f, _| f.high(F::Local, [0.1, 0.3]).flatten(),
+};
+
+pub(super) const RATE_PACED: Condition = Condition {
+    name: "the rate was the pacing rate",
+    holds: |f, _| f.high(F::PacingUse, [0.5, 0.8]).flatten(),
+};
+
+pub(super) const PACING_FIXED: Condition = Condition {
+    name: "the pacing rate was at its upper bound, or constant",
+    holds: |f, _| {
+        any([
+            f.high(F::PacingCap, [0.5, 0.9]),
+            f.high(F::PacingStill, [0.3, 0.7]),
+        ])
+    },
+};
+
+pub(super) const LOSSES: Condition = Condition {
+    name: "segments were retransmitted",
+    holds: |f, _| f.value(F::LossRate).map(|rate| rate > 0.0),
+};
+
+pub(super) const QUEUE_BEFORE_LOSSES: Condition = Condition {
+    name: "the RTT was high before losses",
+    holds: |f, _| {
+        any([
+            f.high(F::LossQueue, [0.05, 0.5]),
+            f.high(F::LossQueueMs, [0.1, 1.0]),
+        ])
+    },
+};
+
+pub(super) const NO_QUEUE_BEFORE_LOSSES: Condition = Condition {
+    name: "the RTT was low before losses",
+    holds: |f, _| {
+        any([
+            f.low(F::LossQueue, [0.5, 0.98]),
+            f.low(F::LossQueueMs, [1.0, 30.0]),
+        ])
+    },
+};
+
+pub(super) const NEEDED_RETRANSMISSIONS: Condition = Condition {
+    name: "most retransmissions were needed",
+    holds: |f, _| match f.value(F::Spurious) {
+        None => Some(true),
+        spurious => low(spurious, [0.5, 0.9]).flatten(),
+    },
+};
+
+pub(super) const SPURIOUS_RETRANSMISSIONS: Condition = Condition {
+    name: "retransmissions were spurious, or reordering was seen",
+    holds: |f, _| {
+        any([
+            f.high(F::Spurious, [0.02, 0.2]),
+            f.high(F::Reordered, [1e-9, 0.05]),
+        ])
+    },
+};
+
+pub(super) const MARKS: Condition = Condition {
+    name: "segments were marked",
+    holds: |f, _| f.value(F::Marked).map(|marked| marked > 0.0),
+};
+
+pub(super) const TIMER: Condition = Condition {
+    name: "the sender waited for its retransmission timer",
+    holds: |f, wait| match wait {
+        Wait::Stalled => Some(true),
+        _ => f.high(F::Timeouts, [0.01, 0.3]).flatten(),
+    },
+};
+
+pub(super) const LONG_STALL: Condition = Condition {
+    name: "nothing was acknowledged for a second or longer",
+    holds: |f, _| f.high(F::StallLong, [0.3, 0.9]).flatten(),
+};
+
+pub(super) const HOST_DROPPED: Condition = Condition {
+    name: "the receiving host counted drops",
+    holds: |f, _| f.high(F::HostDrops, [1e-9, 0.1]).flatten(),
+};
+
+pub(super) const ACKS_BEHIND: Condition = Condition {
+    name: "most data in flight had arrived",
+    holds: |f, _| f.high(F::Arrived, [0.2, 0.6]).flatten(),
+};
