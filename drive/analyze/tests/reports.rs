@@ -150,6 +150,106 @@ fn the_text_of_iperf_has_rates_and_names_the_command_that_prints_more() {
 }
 
 #[test]
+fn intervals_that_iperf3_omits_are_left_out_of_time_and_rate() {
+    // 6 s after `-O 2`, over a window of 406 kB and 150 ms.
+    let report = read("omit-iperf3.json");
+    let diagnosis = &report.connections[0].diagnosis;
+    assert_eq!(diagnosis.duration.as_millis(), 5999);
+    assert_eq!(diagnosis.throughput.as_bps() / 100_000, 208);
+    assert_eq!(primary(&report).0, "receive-window-limited");
+    assert!(!diagnosis.is_unsure());
+    let subject = &diagnosis.primary().unwrap().subject;
+    assert!(subject.contains("406 kB"), "{subject}");
+    assert!(notes(&report, "-O omits"), "{:?}", report.notes);
+    // The same of its text: 4 s after `-O 1`, 43.8 MiB.
+    let text = read("omit-iperf3.txt");
+    let diagnosis = &text.connections[0].diagnosis;
+    assert_eq!(diagnosis.duration.as_millis(), 4000);
+    assert!((diagnosis.throughput.as_bps() as f64 / 91.9e6 - 1.0).abs() < 0.01);
+}
+
+#[test]
+fn the_text_of_iperf_names_the_sender_first_and_datagrams_as_such() {
+    for (name, ends) in [
+        (
+            "reverse-iperf3.txt",
+            &["198.51.100.2:5201 -> 192.0.2.1:"][..],
+        ),
+        (
+            "bidir-iperf3.txt",
+            &[
+                "192.0.2.1:33792 -> 198.51.100.2",
+                "198.51.100.2:5201 -> 192.0.2.1",
+            ],
+        ),
+        (
+            "enhanced-iperf2.txt",
+            &["192.0.2.1:52064 -> 198.51.100.2:5001"],
+        ),
+        ("udp-iperf3.txt", &[]),
+    ] {
+        let report = read(name);
+        let found = report.connections.iter().map(|one| &one.ends);
+        assert_eq!(found.clone().count(), ends.len(), "{name}");
+        for ends in ends {
+            assert!(
+                found.clone().any(|found| found.starts_with(ends)),
+                "{name}: {ends}"
+            );
+        }
+        assert_eq!(ends.is_empty(), notes(&report, "a UDP test"), "{name}");
+    }
+}
+
+#[test]
+fn the_text_of_iperf_e_has_an_rtt() {
+    let diagnosis = &read("enhanced-iperf2.txt").connections[0].diagnosis.clone();
+    assert_eq!(diagnosis.min_rtt.as_micros(), 22_127);
+    assert_eq!(diagnosis.duration.as_millis(), 4000);
+}
+
+#[test]
+fn a_loop_of_ss_without_dates_has_the_time_that_its_counters_show() {
+    // Seven runs, each half a second and its own time after the one before.
+    let report = read("loop-ss.txt");
+    let diagnosis = &report.connections[0].diagnosis;
+    let bps = diagnosis.throughput.as_bps() as f64;
+    assert!((bps / 33.5e6 - 1.0).abs() < 0.02, "{bps}");
+    let (found, confidence) = primary(&report);
+    assert_eq!(found, "receive-window-limited");
+    assert!(
+        confidence > 0.6 && notes(&report, "has no times"),
+        "{:?}",
+        report.notes
+    );
+}
+
+#[test]
+fn a_window_without_a_scale_option_is_named_only_if_the_option_is_absent() {
+    // Both SYNs may scale by zero: `wscale:0,0` is no proof, its absence is.
+    let reading = |second: u64, options: &str| {
+        format!(
+            "17000000{second:02}.0\nState Recv-Q Send-Q Local Address:Port Peer Address:Port\n\
+             ESTAB 0 200000 192.0.2.1:40000 198.51.100.2:5201\n\t ts sack cubic {options} rto:284 \
+             rtt:80.3/0.4 mss:1448 cwnd:90 bytes_sent:{0} bytes_acked:{0} data_segs_out:{1} \
+             busy:{2}ms rwnd_limited:{2}ms(99%) unacked:45 notsent:100000 minrtt:80.1 snd_wnd:65160\n",
+            812_000 * second,
+            560 * second,
+            990 * second,
+        )
+    };
+    for (options, cause) in [
+        ("wscale:0,0", "receive-window-limited"),
+        ("wscale:7,0", "receive-window-limited"),
+        ("", "no-window-scaling"),
+    ] {
+        let text: String = (10..20).map(|second| reading(second, options)).collect();
+        let report = report(&text).unwrap();
+        assert_eq!(primary(&report).0, cause, "{options}");
+    }
+}
+
+#[test]
 fn a_report_of_nuttcp_has_rates_and_is_unsure() {
     for name in ["full", "rwnd"] {
         let report = read(&format!("{name}-nuttcp.txt"));

@@ -29,7 +29,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "path-saturated",
         needs: None,
-        conditions: &[OTHER_THAN_WINDOW, RATE_AT_BEST, PATH_FULL],
+        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, RATE_AT_BEST, PATH_FULL],
         explain: |c| Explanation {
             figure: c.rate(),
             finding: format!("The bottleneck was busy for {}.", c.time()),
@@ -48,7 +48,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "local-queue",
         needs: Some(Local),
-        conditions: &[OTHER_THAN_WINDOW, IN_LOCAL_QUEUE],
+        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, IN_LOCAL_QUEUE],
         explain: |c| {
             Explanation {
             figure: c.rate(),
@@ -62,7 +62,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "pacing-limited",
         needs: None,
-        conditions: &[OTHER_THAN_WINDOW, RATE_PACED, PACING_FIXED],
+        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, RATE_PACED, PACING_FIXED],
         explain: |c| Explanation {
             figure: c.pacing(),
             finding: format!(
@@ -82,7 +82,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "receive-window-limited",
         needs: None,
-        conditions: &[WINDOW_FULL, WINDOW_OPEN, NO_QUEUE],
+        conditions: &[NOT_BUFFER, WINDOW_FULL, WINDOW_OPEN, NO_QUEUE],
         explain: |c| Explanation {
             figure: c.window(),
             finding: format!("The receive window was full for {}.", c.time()),
@@ -136,7 +136,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "send-buffer-limited",
         needs: None,
-        conditions: &[OTHER_THAN_WINDOW, BUFFER_FULL],
+        conditions: &[NOT_WINDOW, NOT_IDLE, BUFFER_FULL],
         explain: |c| Explanation {
             figure: c.send_buffer(),
             finding: format!(
@@ -144,6 +144,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
                 c.time()
             ),
             evidence: vec![clauses([
+                c.held_text(),
                 c.flight_text(),
                 c.percent(BufferFill, "of the buffer in use"),
                 c.queue_text(),
@@ -155,7 +156,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "application-limited",
         needs: None,
-        conditions: &[OTHER_THAN_WINDOW, NOTHING_TO_SEND],
+        conditions: &[NOT_WINDOW, NOT_BUFFER, NOTHING_TO_SEND],
         explain: |c| Explanation {
             figure: c.rate(),
             finding: format!("The application gave nothing to send for {}.", c.time()),
@@ -171,7 +172,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "cwnd-growth-limited",
         needs: None,
-        conditions: &[OTHER_THAN_WINDOW, CWND_USED, CWND_GROWS],
+        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, CWND_USED, CWND_GROWS],
         explain: |c| {
             Explanation {
             figure: c.cwnd(),
@@ -185,7 +186,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "sender-cpu-limited",
         needs: None,
-        conditions: &[OTHER_THAN_WINDOW, SENDER_BUSY],
+        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, SENDER_BUSY],
         explain: |c| {
             Explanation {
             figure: None,
@@ -200,7 +201,9 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
         id: "random-loss",
         needs: Some(LossRate),
         conditions: &[
-            OTHER_THAN_WINDOW,
+            NOT_WINDOW,
+            NOT_BUFFER,
+            NOT_IDLE,
             LOSSES,
             NO_QUEUE_BEFORE_LOSSES,
             NEEDED_RETRANSMISSIONS,
@@ -219,7 +222,9 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
         id: "queue-overflow",
         needs: Some(LossRate),
         conditions: &[
-            OTHER_THAN_WINDOW,
+            NOT_WINDOW,
+            NOT_BUFFER,
+            NOT_IDLE,
             LOSSES,
             QUEUE_BEFORE_LOSSES,
             NEEDED_RETRANSMISSIONS,
@@ -243,7 +248,9 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
         id: "policer",
         needs: Some(LossRate),
         conditions: &[
-            OTHER_THAN_WINDOW,
+            NOT_WINDOW,
+            NOT_BUFFER,
+            NOT_IDLE,
             LOSSES,
             NO_QUEUE_BEFORE_LOSSES,
             NEEDED_RETRANSMISSIONS,
@@ -261,7 +268,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "ecn-marks",
         needs: Some(Marked),
-        conditions: &[OTHER_THAN_WINDOW, MARKS],
+        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, MARKS],
         explain: |c| {
             Explanation {
             figure: None,
@@ -275,7 +282,13 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "reordering-mistaken-for-loss",
         needs: Some(LossRate),
-        conditions: &[OTHER_THAN_WINDOW, LOSSES, SPURIOUS_RETRANSMISSIONS],
+        conditions: &[
+            NOT_WINDOW,
+            NOT_BUFFER,
+            NOT_IDLE,
+            LOSSES,
+            SPURIOUS_RETRANSMISSIONS,
+        ],
         explain: |c| {
             Explanation {
             figure: None,
@@ -289,7 +302,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "rto-backoff",
         needs: None,
-        conditions: &[OTHER_THAN_WINDOW, TIMER],
+        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, TIMER],
         explain: |c| {
             Explanation {
             figure: None,
@@ -303,7 +316,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "outage",
         needs: None,
-        conditions: &[OTHER_THAN_WINDOW, LONG_STALL],
+        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, LONG_STALL],
         explain: |c| {
             Explanation {
             figure: c.longest_stall(),
@@ -317,7 +330,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "rx-ring-overrun",
         needs: Some(HostDrops),
-        conditions: &[OTHER_THAN_WINDOW, HOST_DROPPED],
+        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, HOST_DROPPED],
         explain: |c| {
             Explanation {
             figure: None,
@@ -331,7 +344,7 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
     CounterCause {
         id: "ack-path",
         needs: Some(Arrived),
-        conditions: &[OTHER_THAN_WINDOW, ACKS_BEHIND],
+        conditions: &[NOT_WINDOW, NOT_BUFFER, NOT_IDLE, ACKS_BEHIND],
         explain: |c| {
             Explanation {
             figure: None,

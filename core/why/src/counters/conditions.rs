@@ -91,17 +91,34 @@ impl Features {
 
 use Feature as F;
 
-/// Little's law: rate times RTT equals a window in most intervals (`held_window.rs`). It decides
-/// where the kernel's own counters are missing.
-pub(super) const OTHER_THAN_WINDOW: Condition = Condition {
+/// Little's law (`held_window.rs`) decides where the kernel's own counters are missing.
+pub(super) const NOT_WINDOW: Condition = Condition {
     name: "rate times RTT was not held by a window",
-    holds: |f, wait| match wait {
-        Wait::Rest if f.value(F::WindowHeld).is_some() => {
-            f.low(F::WindowHeld, [0.5, 0.9]).flatten()
-        }
+    holds: |f, wait| is_free(f, wait, F::WindowHeld, [0.5, 0.9]),
+};
+
+pub(super) const NOT_BUFFER: Condition = Condition {
+    name: "rate times RTT was not held by a send buffer",
+    holds: |f, wait| is_free(f, wait, F::BufferHeld, [0.5, 0.9]),
+};
+
+/// A tester that keeps to a rate says so.
+pub(super) const NOT_IDLE: Condition = Condition {
+    name: "the application had data to send",
+    holds: |f, wait| match f.value(F::Coarse) {
+        Some(1.0) => is_free(f, wait, F::AppIdle, [0.2, 0.5]),
         _ => Some(true),
     },
 };
+
+/// Whether a feature that only other causes have is low. It is if unknown, and where the kernel
+/// measured the wait.
+fn is_free(f: &Features, wait: Wait, feature: Feature, thresholds: [f64; 2]) -> Option<bool> {
+    match wait {
+        Wait::Rest => f.low(feature, thresholds).unwrap_or(Some(true)),
+        _ => Some(true),
+    }
+}
 
 pub(super) const WINDOW_FULL: Condition = Condition {
     name: "data in flight filled the receive window",
@@ -179,6 +196,7 @@ pub(super) const BUFFER_FULL: Condition = Condition {
     name: "the send buffer was full",
     holds: |f, wait| match wait {
         Wait::Buffer => Some(true),
+        _ if f.value(F::Coarse) == Some(1.0) => f.high(F::BufferHeld, [0.5, 0.9]).flatten(),
         _ => any([
             f.high(F::BufferFill, [0.4, 0.8]),
             f.high(F::SendFill, [0.4, 0.8]),
@@ -232,6 +250,8 @@ pub(super) const PATH_FULL: Condition = Condition {
         let loss = f.high(F::LossRate, [1e-9, 1e-5]);
         match wait {
             Wait::Window => queue.flatten(),
+            // Without an RTT, losses may have any cause.
+            _ if queue.is_none() => None,
             _ if f.value(F::Model) == Some(1.0) => any([queue, loss]).filter(|is| *is),
             _ => any([queue, loss]),
         }

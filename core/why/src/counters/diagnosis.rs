@@ -26,6 +26,9 @@ use crate::next_limit::{FULL, NextLimit, WINDOW};
 use crate::outcome::Outcome;
 use crate::verdict::{Diagnosis, Verdict};
 
+/// Causes that Little's law shows without the kernel's counters.
+const HELD: [&str; 2] = ["receive-window-limited", "send-buffer-limited"];
+
 /// Time attributed to an entry.
 #[derive(Clone, Default)]
 struct Attributed {
@@ -261,10 +264,10 @@ impl CounterAccount {
             spent: attributed.time,
         };
         let explanation = (COUNTER_CAUSES[entry].explain)(&context);
-        let is_window = WINDOW.contains(&cause.id) && m.held.is_some();
+        let is_held = HELD.contains(&cause.id) && m.held.is_some();
         let basis = Basis {
             shown: attributed.shown / seconds.max(1e-9),
-            is_coarse: self.is_coarse() && !is_window,
+            is_coarse: self.is_coarse() && !is_held,
             has_both_ends: self.has_both_ends(),
         };
         let is_path = FULL.contains(&cause.id);

@@ -11,6 +11,7 @@ use gigatcp_units::{Bytes, Duration};
 use super::account::{CounterAccount, End};
 use super::default_windows::known_default;
 use super::features::{Feature, Features, Measures};
+use super::held_window::Holder;
 use super::slice::Slice;
 use crate::causes::{clauses, counted, flowing};
 use crate::verdict::percent;
@@ -149,16 +150,16 @@ impl Context<'_> {
     }
 
     /// Describes the intervals that a window held.
-    fn held_text(&self) -> Option<String> {
+    pub fn held_text(&self) -> Option<String> {
         let held = self.m.held?;
         let [intervals, all] = held.intervals;
-        let of = if held.is_advertised {
+        let of = if held.holder == Holder::Advertised {
             format!(
                 ", {} of the advertised window",
                 percent(held.in_flight / held.window)
             )
         } else {
-            ", although cwnd was larger; no window is reported".into()
+            ", although cwnd was larger".into()
         };
         Some(format!(
             "rate times RTT was {} (median){of}, the same in {intervals} of {all} intervals",

@@ -91,6 +91,7 @@ features! {
     Arrived [0.2, 0.45, 0.7, 0.9] "Share of the flight that has arrived at the receiver: its ACKs have not arrived."
     ZeroWindow [0.02, 0.3] "Share of the slice in which the advertised window was zero."
     WindowHeld [0.0, 1.0] "Whether rate times RTT was held by a window, if the kernel's counters are unknown."
+    BufferHeld [0.0, 1.0] "Whether rate times RTT was held by a send buffer, if the kernel's counters are unknown."
     ReceiveFill [0.3, 0.7, 0.9] "Rate times the receiver's RTT, over the window that it advertises."
 }
 
@@ -232,15 +233,16 @@ impl Measures {
     }
 
     /// Features of the receive window and the send buffer.
-    fn window(&self, account: &CounterAccount, slice: &Slice) -> [Valued; 12] {
+    fn window(&self, account: &CounterAccount, slice: &Slice) -> [Valued; 13] {
         let most = |bytes: Bytes| Some(bytes.as_u64() as f64);
         let counted = |share: f64| Some(share).filter(|_| !account.is_coarse());
         let knows_window = account.max_window > Bytes::ZERO;
         let is_default = truth(known_default(account.max_window).is_some());
         let held = match &self.held {
             Some(held) => held.holds(slice),
-            None => slice.rtt.value().and(Some(0.0)),
+            None => slice.rtt.value().and(Some([0.0; 2])),
         };
+        let held = held.filter(|_| account.is_coarse());
         let max_queue = most(account.max_send_queue);
         [
             (F::Coarse, truth(account.is_coarse())),
@@ -253,7 +255,8 @@ impl Measures {
             (F::Unscaled, account.is_unscaled.and_then(truth)),
             (F::DefaultWindow, is_default.filter(|_| knows_window)),
             (F::ZeroWindow, slice.zero_window.value()),
-            (F::WindowHeld, held.filter(|_| account.is_coarse())),
+            (F::WindowHeld, held.map(|held| held[0])),
+            (F::BufferHeld, held.map(|held| held[1])),
             (F::ReceiveFill, slice.receive_fill.value()),
             (F::BufferShare, counted(slice.share(Wait::Buffer))),
             (F::SendFill, over(slice.send_queue.value(), max_queue)),

@@ -9,7 +9,8 @@
 //! A send buffer holds the product as well, and so do a model-based congestion control (BBR) at a
 //! saturated path, and a busy CPU. So a window is certain only if the receiver advertised it, if it
 //! is Linux's default, or if the tester requested its size. Another one is named only for a
-//! loss-based control with idle CPUs, below the default send buffer, and stays unsure.
+//! loss-based control with idle CPUs, below the default send buffer, and stays unsure. Below a
+//! larger advertised window, a product that Linux's default send buffer allows is that buffer's.
 //!
 //! A saturated path whose queue was never empty satisfies Little's law too: then the window is full
 //! and a larger one only lengthens the queue. An RTT that was much lower before, or the rate of an
@@ -44,8 +45,11 @@ const EMPTY_QUEUE: f64 = 0.6;
 /// Seconds of difference that hosts add to an RTT, in addition.
 const HOST_DELAY: f64 = 1e-3;
 
-/// Most bytes in flight that Linux's default send buffer (4 MiB with its overhead) surely holds.
-const DEFAULT_SEND_BUFFER: f64 = 3.2 * 1_048_576.0;
+/// Largest send buffer of Linux's default settings (`net.ipv4.tcp_wmem`).
+const DEFAULT_SEND_BUFFER: f64 = 4.0 * 1_048_576.0;
+
+/// Rate times RTT over that buffer, if it is full: its overhead takes the rest.
+const BUFFERED: core::ops::Range<f64> = 0.8..1.0;
 
 /// Largest window of Linux's default settings: half of the 6 MiB of `net.ipv4.tcp_rmem`.
 const DEFAULT: f64 = 3.0 * 1_048_576.0;
@@ -56,19 +60,31 @@ const FILLED: core::ops::Range<f64> = 0.94..1.02;
 /// Maximum CPU time of a process, over the time, that cannot have limited the rate.
 const IDLE_CPU: f64 = 0.6;
 
+/// What held rate times RTT.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Holder {
+    /// The window that the receiver advertised.
+    Advertised,
+    /// A window that is Linux's default, or that the tester requested.
+    Inferred,
+    /// A window, or something else.
+    Uncertain,
+    /// Linux's default send buffer.
+    SendBuffer,
+    /// That buffer, or a model of the path.
+    UncertainBuffer,
+}
+
 /// A window that held rate times RTT.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct HeldWindow {
+    pub holder: Holder,
     /// The window, in bytes.
     pub window: f64,
-    /// Whether the receiver advertised it.
-    pub is_advertised: bool,
     /// Rate times RTT, the median of the intervals that it held, in bytes.
     pub in_flight: f64,
     /// Intervals that it held, and all.
     pub intervals: [usize; 2],
-    /// Whether nothing else holds the product in this way.
-    pub is_certain: bool,
 }
 
 impl HeldWindow {
@@ -77,47 +93,69 @@ impl HeldWindow {
         if !account.is_coarse() {
             return None;
         }
-        let slices: Vec<&Slice> = account
-            .slices
-            .iter()
-            .filter(|slice| in_flight(slice).is_some())
-            .collect();
-        if slices.len() < MIN_INTERVALS {
-            return None;
-        }
-        let advertised = slices.iter().filter(|slice| slice.window.value().is_some());
-        let is_advertised = advertised.count() * 2 > slices.len();
-        let mut found = if is_advertised {
-            let ratios = slices.iter().filter_map(|slice| of_window(slice));
-            let is_window = OF_ADVERTISED[0].contains(&median(ratios.collect())?);
-            is_window.then(|| Self::over(&slices, None))??
-        } else {
-            let flights = slices.iter().filter_map(|slice| in_flight(slice));
-            Self::over(&slices, Some(median(flights.collect())?))?
+        let slices = account.slices.iter();
+        let slices: Vec<&Slice> = slices.filter(|slice| in_flight(slice).is_some()).collect();
+        let ratio = median(slices.iter().filter_map(|slice| of_window(slice)).collect());
+        let flight = median(slices.iter().filter_map(|slice| in_flight(slice)).collect())?;
+        let mut found = match ratio {
+            Some(ratio) if OF_ADVERTISED[0].contains(&ratio) => Self::over(&slices, None)?,
+            Some(ratio) if ratio >= OF_ADVERTISED[0].end => return None,
+            _ => Self::over(&slices, Some(flight))?,
         };
-        let is_default = !is_advertised && found.is_default(account);
-        if is_default {
-            found.window = DEFAULT;
-        }
-        let is_requested = account.limits.receive_buffer_is_set == Some(true);
-        let is_idle = account
-            .slices
-            .iter()
-            .any(|slice| slice.app_idle.value() > Some(0.05));
-        found.is_certain = is_advertised || (is_default || is_requested) && !is_idle;
-        let is_possible = found.is_certain || !is_idle && found.excludes_others(account);
         let is_own = !found.has_queue(account, &slices) && !found.is_line_rate(account, &slices);
-        (is_possible && is_own).then_some(found)
+        if found.holder == Holder::Uncertain {
+            found.identify(account, ratio.is_some())?;
+        }
+        is_own.then_some(found)
     }
 
-    /// How far it held an interval: 1, 0, or 0.7 if something else may have.
-    pub fn holds(&self, slice: &Slice) -> Option<f64> {
-        let reference = (!self.is_advertised).then_some(self.window);
+    /// Names what held, if it is not an advertised window; `None` if that may be anything.
+    fn identify(&mut self, account: &CounterAccount, is_window_larger: bool) -> Option<()> {
+        let slices = || account.slices.iter();
+        let is_idle = slices().any(|slice| slice.app_idle.value() > Some(0.05));
+        let control = account.congestion.as_deref();
+        let is_rate_based = control.map(kernel_control::is_rate_based);
+        let has_time = |load: Option<f64>| load.is_some_and(|load| load < IDLE_CPU);
+        let have_time = slices().all(|slice| {
+            has_time(slice.sender_process.value()) && has_time(slice.receiver_process.value())
+        });
+        let is_requested = account.limits.receive_buffer_is_set == Some(true);
+        let is_default =
+            is_rate_based != Some(true) && FILLED.contains(&(self.in_flight / DEFAULT));
+        self.holder = if is_idle {
+            return None;
+        } else if is_window_larger {
+            let is_buffer = BUFFERED.contains(&(self.in_flight / DEFAULT_SEND_BUFFER));
+            (have_time && is_buffer && !is_requested).then_some(match is_rate_based {
+                Some(false) => Holder::SendBuffer,
+                _ => Holder::UncertainBuffer,
+            })?
+        } else if is_default {
+            self.window = DEFAULT;
+            Holder::Inferred
+        } else if is_requested {
+            Holder::Inferred
+        } else {
+            let is_small = self.window < BUFFERED.start * DEFAULT_SEND_BUFFER;
+            let is_possible = have_time && is_small && is_rate_based == Some(false);
+            is_possible.then_some(Holder::Uncertain)?
+        };
+        Some(())
+    }
+
+    /// How far a window, and a send buffer, held an interval: 1, 0, or 0.7 if something else may
+    /// have. `None` if the interval shows nothing.
+    pub fn holds(&self, slice: &Slice) -> Option<[f64; 2]> {
+        let reference = (self.holder != Holder::Advertised).then_some(self.in_flight);
         in_flight(slice)?;
-        Some(match (is_held(slice, reference), self.is_certain) {
-            (false, _) => 0.0,
-            (true, true) => 1.0,
-            (true, false) => 0.7,
+        if !is_held(slice, reference) {
+            return Some([0.0; 2]);
+        }
+        Some(match self.holder {
+            Holder::Advertised | Holder::Inferred => [1.0, 0.0],
+            Holder::Uncertain => [0.7, 0.0],
+            Holder::SendBuffer => [0.0, 1.0],
+            Holder::UncertainBuffer => [0.0, 0.7],
         })
     }
 
@@ -152,30 +190,15 @@ impl HeldWindow {
         let has_room =
             least.is_none_or(|cwnd| cwnd >= above * window || is_flat && cwnd >= flat * window);
         has_room.then_some(Self {
+            holder: if reference.is_none() {
+                Holder::Advertised
+            } else {
+                Holder::Uncertain
+            },
             window,
-            is_advertised: reference.is_none(),
             in_flight,
             intervals: [held.len(), slices.len()],
-            is_certain: false,
         })
-    }
-
-    /// Whether it is Linux's default: data in flight fills it up to a few percent.
-    fn is_default(&self, account: &CounterAccount) -> bool {
-        let control = account.congestion.as_deref();
-        let is_rate_based = control.is_some_and(kernel_control::is_rate_based);
-        !is_rate_based && FILLED.contains(&(self.in_flight / DEFAULT))
-    }
-
-    /// Whether a default send buffer, a model of the path, or a CPU is unlikely to have held.
-    fn excludes_others(&self, account: &CounterAccount) -> bool {
-        let control = account.congestion.as_deref();
-        let is_loss_based = control.is_some_and(|name| !kernel_control::is_rate_based(name));
-        let is_idle = |load: Option<f64>| load.is_some_and(|load| load < IDLE_CPU);
-        let are_idle = account.slices.iter().all(|slice| {
-            is_idle(slice.sender_process.value()) && is_idle(slice.receiver_process.value())
-        });
-        self.window < DEFAULT_SEND_BUFFER && is_loss_based && are_idle
     }
 
     /// Whether an RTT was so low that a queue must have held the rest.

@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 
 use super::causes::{COUNTER_CAUSES, CounterCause};
-use super::conditions::Support;
+use super::conditions::{Support, open};
 use super::features::{FEATURES, Feature, Features};
 use super::slice::Wait;
 use super::weights::{WEIGHTS, Weights};
@@ -65,16 +65,23 @@ fn places(features: &Features) -> Places {
 /// condition holds excludes those of which some are unknown.
 const MEASURED: [Wait; 4] = [Wait::Idle, Wait::Window, Wait::Buffer, Wait::Stalled];
 
+/// Nats against a cause for each condition that a report leaves open. The weights are of kernels'
+/// counters, which leave few open.
+const OPEN: f64 = 1.0;
+
 /// Returns the probability of every entry in a wait of a slice. Empty if none can hold.
 pub(super) fn probabilities(features: &Features, wait: Wait) -> Vec<f64> {
     let places = places(features);
+    let is_coarse = features.value(Feature::Coarse) == Some(1.0);
     let entries = COUNTER_CAUSES.iter().zip(WEIGHTS);
     let scored = entries.map(|(entry, weights)| {
         let support = Support::of(entry.conditions, features, wait);
         let score = score((entry, weights), (features, &places), wait);
+        let open = open(entry.conditions, features, wait).count();
+        let doubt = if is_coarse { OPEN * open as f64 } else { 0.0 };
         score
             .filter(|_| support != Support::Refuted)
-            .map(|score| (score, support))
+            .map(|score| (score - doubt, support))
     });
     let scored: Vec<Option<(f64, Support)>> = scored.collect();
     let is_shown = |(_, support): &(f64, Support)| *support == Support::Shown;

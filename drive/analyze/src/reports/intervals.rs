@@ -34,7 +34,7 @@ pub(super) struct Interval {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub smss: u64,
-    /// Rate that the tester keeps to, bit/s.
+    /// Rate that the tester keeps to, bit/s; zero if it sends as fast as it can.
     pub target: Option<f64>,
     /// Pacing rate that it requests of the kernel.
     pub pacing: Option<Rate>,
@@ -74,9 +74,15 @@ pub(super) fn readings(intervals: &[Interval], settings: &Settings) -> Vec<(End,
         at += Duration::from_secs_f64(seconds);
         bytes += interval.bytes;
         retransmits += interval.retransmits.unwrap_or(0);
-        // A tester that limits its rate waits between its writes.
+        // A tester that limits its rate waits between its writes. These are as large as an interval
+        // may be short.
         let target = settings.target;
-        if target.is_some_and(|target| interval.bytes * 8.0 >= 0.93 * target * seconds) {
+        let elapsed = at.saturating_since(begin.at).as_secs_f64();
+        let is_kept = |target: f64| {
+            let rate = f64::max(bytes / elapsed, interval.bytes / seconds) * 8.0;
+            target > 0.0 && rate >= 0.93 * target
+        };
+        if target.is_some_and(is_kept) {
             idle += Duration::from_secs_f64(0.9 * seconds);
         }
         let smss = settings.smss;

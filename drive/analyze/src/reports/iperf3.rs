@@ -140,7 +140,8 @@ impl Stream {
         let test = &start["test_start"];
         let positive = |value: &Value| value.as_f64().filter(|number| *number > 0.0);
         let smss = positive(&start["tcp_mss_default"]).or(positive(&start["tcp_mss"]));
-        let target = positive(&test["target_bitrate"]).or(positive(&start["target_bitrate"]));
+        let target = test["target_bitrate"].as_f64();
+        let target = target.or(start["target_bitrate"].as_f64());
         let pacing = positive(&test["fqrate"]).map(|rate| Rate::from_bps(rate as u64));
         Self {
             socket,

@@ -119,7 +119,7 @@ impl Text {
                 has_retransmits: has("Retr"),
                 is_datagrams: has("Jitter") || has("Datagrams"),
             };
-            self.is_sender |= has("Retr");
+            self.is_sender |= has("Retr") && has("Cwnd");
             self.is_udp |= self.columns.is_datagrams;
             return;
         }
@@ -169,12 +169,7 @@ impl Text {
     /// Ids of the streams with rows; the sum, if the streams have none.
     fn streams(&self) -> Vec<String> {
         let mut ids: Vec<String> = Vec::new();
-        for row in self
-            .rows
-            .iter()
-            .filter(|row| !ids.contains(&row.id))
-            .collect::<Vec<_>>()
-        {
+        for row in &self.rows {
             if !ids.contains(&row.id) {
                 ids.push(row.id.clone());
             }
@@ -200,9 +195,9 @@ impl Text {
         let Some((_, [local, remote])) = self.ends.iter().find(|(known, _)| known == number) else {
             return format!("stream {id}");
         };
-        let is_sent = rows
-            .iter()
-            .any(|row| row.retransmits.is_some() || row.cwnd.is_some());
+        // iperf3's summary has the sender's retransmissions at both ends.
+        let mut intervals = rows.iter().filter(|row| row.summary.is_none());
+        let is_sent = intervals.any(|row| row.retransmits.is_some() || row.cwnd.is_some());
         let is_received = id.contains("RX") || !is_sent && (self.is_reverse != self.is_server);
         if is_received {
             format!("{remote} -> {local}")
