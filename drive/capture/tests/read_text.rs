@@ -417,6 +417,9 @@ proptest! {
             Just("<mss 1460,sack 1 {1:2}> ".to_owned()), Just("options [nop,TS val 1 ecr 2], ".to_owned()),
             Just("(DF) ".to_owned()), Just("IP (tos 0x0, ttl 1) ".to_owned()), Just("length 5\n".to_owned()),
             Just("\n> ".to_owned()), Just("...".to_owned()), "[ -~\n]{0,12}",
+            Just("\n7 1.000000 192.0.2.1 → 192.0.2.2 TCP 66 ".to_owned()), Just("1 → 2 [ACK] ".to_owned()),
+            Just("Seq=1 Ack=2 Win=70000 Len=9 ".to_owned()), Just("SLE=1 SRE=2 WS=0 ".to_owned()),
+            Just("\n8 1.000000 192.0.2.2 192.0.2.1 TLSv1 4294967295 x\n".to_owned()),
         ], 0..60),
     ) {
         let text = format!("text {}", pieces.concat());
@@ -429,8 +432,42 @@ fn text_without_a_packet_is_no_capture() {
     let text = "# A project\n\nWhat it does, in prose, at 10:30 on 192.0.2.1.\n";
     let mut reader = CaptureReader::from_octets(text.into()).unwrap();
     match reader.next_record() {
-        Err(ReadError::NoPackets { octets }) => assert_eq!(octets, text.len() as u64),
+        Err(ReadError::NoPackets { octets, .. }) => assert_eq!(octets, text.len() as u64),
         other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn text_of_another_program_is_named_with_the_command_to_type() {
+    for (text, what, hint) in [
+        (
+            "64 bytes from 192.0.2.1: icmp_seq=1 ttl=64 time=0.1 ms\n",
+            "ping",
+            "ss -tino",
+        ),
+        (
+            "ESTAB 0 0 192.0.2.1:22 192.0.2.2:4000\n",
+            "ss without -i",
+            "ss -tino",
+        ),
+        (
+            "Frame 1: 74 bytes\nTransmission Control Protocol, Src Port: 1\n",
+            "tshark -V",
+            "-w NEW",
+        ),
+    ] {
+        let mut reader = CaptureReader::from_octets(text.into()).unwrap();
+        let error = reader.next_record().unwrap_err();
+        assert!(error.to_string().contains(what), "{error}");
+        match error {
+            ReadError::NoPackets {
+                resembles: Some((_, found)),
+                ..
+            } => {
+                assert!(found.contains(hint), "{found}");
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }
 
@@ -463,4 +500,58 @@ fn fragments_in_the_words_of_verbose_tcpdump_are_put_together() {
     }
     assert_eq!(said, [0, 0, 3000]);
     assert_eq!(reader.notes().count(NoteKind::TextNotTcp), 1);
+}
+
+const LIST: &str = "\
+    1   0.000000    192.0.2.1 → 198.51.100.2 TCP 74 40000 → 443 [SYN] Seq=0 Win=64240 Len=0 MSS=1460 WS=128\n\
+    2   0.020000 198.51.100.2 → 192.0.2.1    TCP 74 443 → 40000 [SYN, ACK] Seq=0 Ack=1 Win=65160 Len=0 MSS=1460 WS=64\n\
+    3   0.020100    192.0.2.1 → 198.51.100.2 TCP 66 40000 → 443 [ACK] Seq=1 Ack=1 Win=64256 Len=0\n\
+    4   0.020200    192.0.2.1 → 198.51.100.2 TCP 1514 40000 → 443 [ACK] Seq=1 Ack=1 Win=64256 Len=1448 [TCP segment of a reassembled PDU]\n\
+    5   0.020300    192.0.2.1 → 198.51.100.2 TLSv1.3 583 Client Hello\n\
+    6   0.040000 198.51.100.2 → 192.0.2.1    TCP 66 [TCP Window Update] 443 → 40000 [ACK] Seq=1 Ack=1966 Win=4194240 Len=0\n\
+    7   0.050000    192.0.2.1 → 198.51.100.9 DNS 80 Standard query 0x1234 A example.org\n";
+
+#[test]
+fn a_packet_list_has_windows_that_are_scaled_once() {
+    let (packets, notes) = read(LIST);
+    let windows: Vec<u16> = packets.iter().map(|packet| packet.wnd).collect();
+    // Those of SYNs are not scaled; 64256 is 502 times 128, 4194240 is 65535 times 64.
+    assert_eq!(windows, [64_240, 65_160, 502, 502, 502, 65_535]);
+    assert_eq!(packets[1].options.window_scale, Some(6));
+    assert_eq!(packets[5].ack, 1966);
+    assert!(
+        packets
+            .iter()
+            .all(|packet| !packet.known.contains(KnownFields::ABSOLUTE))
+    );
+    assert_eq!(notes.count(NoteKind::TextNotTcp), 1);
+}
+
+#[test]
+fn a_line_of_a_protocol_on_tcp_is_the_next_segment_of_the_only_connection() {
+    let (packets, _) = read(LIST);
+    let hello = &packets[4];
+    assert_eq!((hello.seq, hello.len, hello.ack), (1449, 517, 1));
+    assert_eq!(
+        (hello.src.as_str(), hello.dst.as_str()),
+        ("192.0.2.1.40000", "198.51.100.2.443")
+    );
+    assert!(!hello.known.contains(KnownFields::SEQ));
+    // With two connections it may be either's, and is left out.
+    let other = LIST.lines().next().unwrap().replace("40000", "40001");
+    let (packets, notes) = read(&format!("{other}\n{LIST}"));
+    assert_eq!((packets.len(), notes.count(NoteKind::UnreadText)), (6, 1));
+    assert!(packets[5].follows_omission);
+}
+
+#[test]
+fn a_packet_list_without_syns_keeps_its_windows() {
+    let cut: String = LIST
+        .lines()
+        .skip(3)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let (packets, _) = read(&cut);
+    let windows: Vec<u16> = packets.iter().map(|packet| packet.wnd).collect();
+    assert_eq!(windows, [64_256, 64_256, 65_535]);
 }

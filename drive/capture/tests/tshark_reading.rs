@@ -10,7 +10,7 @@ use captures::{BIG, LITTLE, Writer};
 use connection::{CLIENT_ISS, PACKETS, RETRANSMISSIONS, SEGMENT_SIZE};
 use gigatcp_capture::CaptureReader;
 use gigatcp_wire::Flags;
-use reading::{compare, connection, ours, saved, theirs, v4_header, without_outer_ip};
+use reading::{compare, connection, list, ours, saved, theirs, v4_header, without_outer_ip};
 
 #[test]
 fn our_own_captures_read_as_tshark_reads_them() {
@@ -22,6 +22,52 @@ fn our_own_captures_read_as_tshark_reads_them() {
     ] {
         compare(name, &connection(is_v6, is_whole), PACKETS as usize);
     }
+}
+
+#[test]
+fn the_packet_list_of_tshark_has_the_segments_of_its_capture() {
+    for is_v6 in [false, true] {
+        let octets = connection(is_v6, true);
+        let path = saved(&format!("list-{is_v6}.pcapng"), &octets);
+        for times in ["r", "ad", "e", "d"] {
+            let Some(list) = list(&path, &["-t", times]) else {
+                return;
+            };
+            let listed = segments(CaptureReader::from_octets(list.into_bytes()).unwrap());
+            let captured = segments(CaptureReader::from_octets(octets.clone()).unwrap());
+            assert_eq!(listed, captured, "-t {times}, IPv6 {is_v6}");
+        }
+    }
+}
+
+/// Fields that a packet list has: microseconds since the first packet, numbers since the SYNs.
+fn segments(mut reader: CaptureReader) -> Vec<String> {
+    let mut first = None;
+    let mut begins = [None; 2];
+    let mut segments = Vec::new();
+    while let Some(record) = reader.next_record().unwrap() {
+        let segment = record.dissect().unwrap();
+        let time = record.time.unwrap().as_nanos() / 1000;
+        let way = usize::from(segment.src_port > segment.dst_port);
+        let begin = *begins[way].get_or_insert(segment.seq.as_u32());
+        let ack = begins[1 - way].map(|begin| segment.ack.as_u32().wrapping_sub(begin));
+        let options = segment.options();
+        segments.push(format!(
+            "{} {} {} {:?} {} {:?} {} {} {:?} {:?} {:?}",
+            time - *first.get_or_insert(time),
+            segment.src_port,
+            segment.dst_port,
+            segment.flags,
+            segment.seq.as_u32().wrapping_sub(begin),
+            ack.filter(|_| segment.flags.contains(Flags::ACK)),
+            segment.wnd.0,
+            segment.payload_len,
+            segment.timestamps(),
+            options.window_scale,
+            options.mss,
+        ));
+    }
+    segments
 }
 
 /// Returns the packets of the connection, once behind each of these link layers. It is one section

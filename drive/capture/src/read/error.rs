@@ -42,6 +42,8 @@ pub enum ReadError {
     NoPackets {
         /// Bytes of text searched.
         octets: u64,
+        /// What it looks like, and what to type instead, if that is known.
+        resembles: Option<(&'static str, &'static str)>,
     },
     /// Neither a known capture format nor text.
     Unknown {
@@ -59,10 +61,16 @@ impl fmt::Display for ReadError {
             Self::Broken { compression } => {
                 write!(f, "the {compression} stream is broken from its beginning")
             }
-            Self::NoPackets { octets } => write!(
-                f,
-                "no packet in it: {octets} bytes of text, and no line that tcpdump prints"
-            ),
+            Self::NoPackets { octets, resembles } => {
+                write!(f, "no packet in it: {octets} bytes of text")?;
+                if let Some((what, _)) = resembles {
+                    write!(f, " that look like {what}")?;
+                }
+                write!(
+                    f,
+                    ", and no line that tcpdump, tshark or Wireshark prints for a TCP segment"
+                )
+            }
             Self::Unread { what, hint } => write!(f, "{what} is not read here: {hint}"),
             Self::Unknown {
                 start: [a, b, c, d],

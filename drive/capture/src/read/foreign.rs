@@ -1,4 +1,5 @@
-//! Recognizes capture and archive formats that are not read, by their first bytes.
+//! Recognizes capture and archive formats that are not read, by their first bytes, and texts of other
+//! programs, by their words.
 
 use super::ReadError;
 
@@ -38,6 +39,62 @@ const BEGINNINGS: [(&[u8], &str, &str); 23] = [
 ];
 
 const CONVERT: &str = "convert it with `editcap FILE NEW.pcapng`, which comes with Wireshark";
+
+/// Words of texts without TCP headers, name of the text, and what to type instead.
+const TEXTS: [(&[&str], &str, &str); 12] = [
+    (
+        &["Transmission Control Protocol", "Frame "],
+        "the packet details of tshark -V",
+        "save the capture itself with `tshark -r FILE -w NEW.pcapng`",
+    ),
+    (
+        &["\"_source\"", "\"layers\""],
+        "the JSON of tshark",
+        "save the capture itself with `tshark -r FILE -w NEW.pcapng`",
+    ),
+    (
+        &["\"intervals\""],
+        "a part of `iperf3 -J`",
+        "save it whole, as in `iperf3 -J -c HOST > iperf3.json`",
+    ),
+    (
+        &["ESTAB"],
+        "the output of ss without -i",
+        "type `ss -tino`, which adds the counters of TCP",
+    ),
+    (
+        &["Active Internet connections"],
+        "the output of netstat",
+        "type `ss -tino`, which adds the counters of TCP",
+    ),
+    (
+        &["segments retransmitted"],
+        "the sums of netstat -s",
+        PER_CONNECTION,
+    ),
+    (&["TcpExtTCP"], "the sums of nstat", PER_CONNECTION),
+    (&["icmp_seq="], "the output of ping", NO_TRANSFER),
+    (&["traceroute to"], "the output of traceroute", NO_TRANSFER),
+    (&["Loss%", "Snt"], "the output of mtr", NO_TRANSFER),
+    (&["% Total", "Xferd"], "the progress of curl", NO_TRANSFER),
+    (&["0x0000:"], "a hexadecimal dump", "type `tcpdump -w FILE`"),
+];
+
+const NO_TRANSFER: &str =
+    "type `ss -tino` during the transfer, or capture it with `tcpdump -w FILE`";
+const PER_CONNECTION: &str = "type `ss -tino`, which has them for each connection";
+
+/// What the beginning of a text without packets looks like, and what to type instead.
+pub fn resembled(text: &[u8]) -> Option<(&'static str, &'static str)> {
+    let has = |word: &&str| {
+        let word = word.as_bytes();
+        text.windows(word.len()).any(|part| part == word)
+    };
+    let found = TEXTS
+        .iter()
+        .find(|(words, ..)| words.iter().all(|word| has(word)));
+    found.map(|&(_, what, hint)| (what, hint))
+}
 
 /// Length of the longest entry in bytes.
 pub const LOOKED_AT: usize = 17;

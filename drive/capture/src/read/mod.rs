@@ -287,12 +287,13 @@ impl CaptureReader {
             return Ok(None);
         };
         let found = text.next(&mut self.context);
+        let resembles = text.resembles;
         let found = found.map_err(|source| self.read_error(source))?;
         let Some(found) = found else {
             self.end();
             if self.records() == 0 && self.context.notes.is_empty() {
                 let octets = self.offset();
-                return Err(ReadError::NoPackets { octets });
+                return Err(ReadError::NoPackets { octets, resembles });
             }
             return Ok(None);
         };

@@ -58,6 +58,16 @@ pub fn theirs(path: &Path) -> Option<Vec<String>> {
     Some(said.lines().map(String::from).collect())
 }
 
+/// Returns the packet list that tshark prints; `None` without tshark.
+pub fn list(path: &Path, options: &[&str]) -> Option<String> {
+    let mut command = Command::new(find_tshark()?);
+    command.arg("-n").arg("-r").arg(path).args(options);
+    command.args(["-d", "tcp.port==0-65535,data"]);
+    let output = command.output().unwrap();
+    assert!(output.status.success());
+    Some(String::from_utf8(output.stdout).unwrap())
+}
+
 pub fn ours(path: &Path) -> Vec<String> {
     let mut reader = CaptureReader::open(path).unwrap();
     let mut lines = Vec::new();

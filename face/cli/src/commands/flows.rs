@@ -261,7 +261,12 @@ fn refused(name: &str, error: &ReadError) -> Failure {
     };
     let failure = failure.effect("nothing was read of it");
     match error {
-        ReadError::Unknown { .. } | ReadError::NoPackets { .. } | ReadError::Empty => {
+        ReadError::NoPackets { resembles, .. } => failure.hint(resembles.map_or(
+            "`gigatcp why` reads captures (`tcpdump -w FILE`), the lines of tcpdump and tshark, \
+             `iperf3 -J`, and `ss -tino`",
+            |(_, hint)| hint,
+        )),
+        ReadError::Unknown { .. } | ReadError::Empty => {
             failure.hint("captures are pcap, pcapng, snoop or printed packets, plain, gzip or zstd")
         }
         ReadError::Open { path, .. } if path.is_symlink() && !path.exists() => {

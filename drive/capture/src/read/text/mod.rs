@@ -1,5 +1,5 @@
-//! Reads packets printed by tcpdump from logs, mail or articles. Text around the packets is
-//! skipped.
+//! Reads packets printed by tcpdump, and the packet list of tshark and Wireshark, from logs, mail or
+//! articles. Text around the packets is skipped.
 //!
 //! A packet is converted to the bytes of an IP packet with its TCP header, so that all later code
 //! sees one form of capture. Fields missing in the text are zero and marked by [`KnownFields`]. Relative
@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `lines.rs` | quotation marks |
 //! | `packet.rs`, `cursor.rs` | parsing of a packet |
+//! | `list.rs` | lines of a packet list |
 //! | `endpoint.rs` | hosts, ports and their names |
 //! | `time.rs` | times |
 //! | `numbers.rs` | sequence numbers |
@@ -19,6 +20,7 @@
 mod cursor;
 mod endpoint;
 mod lines;
+mod list;
 mod numbers;
 mod octets;
 mod packet;
@@ -30,12 +32,14 @@ use std::net::{IpAddr, SocketAddr};
 use gigatcp_units::Instant;
 use gigatcp_wire::link::{LinkType, Reason};
 
+use super::foreign;
 use super::interface::{ByteRange, CapturedInterface, RawRecord, ReadContext};
 use super::notes::{NoteKind, Place};
 use super::options::Order;
 use super::record::{Direction, KnownFields};
 use endpoint::Names;
 use lines::Lines;
+use list::{ListedPayload, Lists};
 use numbers::{Connections, PrintedNumbers};
 use packet::{ParsedPacket, PrintedFragment, PrintedPacket, next_packet};
 use time::{Calendar, Printed};
@@ -67,6 +71,9 @@ pub struct Text {
     calendar: Calendar,
     names: Names,
     connections: Connections,
+    lists: Lists,
+    /// What the first piece looks like, if it has no packet.
+    pub resembles: Option<(&'static str, &'static str)>,
     /// Bytes of the last packet returned.
     pub octets: Vec<u8>,
 }
@@ -101,6 +108,8 @@ impl Text {
             calendar: Calendar::default(),
             names: Names::default(),
             connections: Connections::default(),
+            lists: Lists::default(),
+            resembles: None,
             octets: Vec::new(),
         }
     }
@@ -161,6 +170,9 @@ impl Text {
         if std::mem::take(&mut self.is_first_piece) {
             let times = first_times(&self.lines.text);
             self.calendar.are_deltas = Calendar::look_like_deltas(&times);
+            if next_packet(&self.lines.text, 0).is_none() {
+                self.resembles = foreign::resembled(&self.lines.text);
+            }
         }
         Ok(())
     }
@@ -182,7 +194,8 @@ impl Text {
                 context.notes.add_unread(kind, reason, place, 0);
             }
             ParsedPacket::Unread(..) => context.notes.add(NoteKind::UnreadText, place),
-            ParsedPacket::Packet(packet) => return self.found(&packet, place, context),
+            ParsedPacket::Packet(packet) => return self.found(*packet, place, context),
+            ParsedPacket::Payload(payload) => return self.found_payload(&payload, place, context),
             ParsedPacket::Fragment(fragment) => {
                 return Some(self.found_fragment(&fragment, place, context));
             }
@@ -202,16 +215,33 @@ impl Text {
         self.record(said, wire_len, known, place, context)
     }
 
-    fn found(
+    /// Returns the segment of a line without its TCP header. Without its connection it is left out.
+    fn found_payload(
         &mut self,
-        packet: &PrintedPacket<'_>,
+        payload: &ListedPayload,
         place: Place,
         context: &mut ReadContext,
     ) -> Option<FoundText> {
-        let Some(ends) = self.ends(packet, place, context) else {
+        let Some(packet) = self.lists.segment(payload) else {
+            self.omission = true;
             context.notes.add(NoteKind::UnreadText, place);
             return None;
         };
+        self.found(packet, place, context)
+    }
+
+    fn found(
+        &mut self,
+        mut packet: PrintedPacket<'_>,
+        place: Place,
+        context: &mut ReadContext,
+    ) -> Option<FoundText> {
+        let Some(ends) = self.ends(&packet, place, context) else {
+            context.notes.add(NoteKind::UnreadText, place);
+            return None;
+        };
+        self.lists.set_window(&mut packet, ends);
+        let packet = &packet;
         let printed = PrintedNumbers {
             flags: packet.flags,
             seq: packet.seq,

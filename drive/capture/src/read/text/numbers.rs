@@ -115,7 +115,9 @@ impl Connection {
         Numbers {
             seq,
             ack: whole_ack.unwrap_or(0),
-            are_absolute: self.base[way].is_some() || self.mode == Mode::Absolute,
+            // A packet list subtracts the number of the SYN from itself as well.
+            are_absolute: self.base[way].is_some_and(|base| base != 0)
+                || self.mode == Mode::Absolute,
         }
     }
 

@@ -19,6 +19,7 @@ use gigatcp_wire::option_kind;
 
 use super::cursor::{Cursor, is_space, parse, parse_hex, words};
 use super::endpoint::{Endpoint, is_address};
+use super::list::{self, ListedPacket, ListedPayload};
 use super::time::{self, Printed};
 use crate::Direction;
 
@@ -76,6 +77,10 @@ pub struct PrintedPacket<'a> {
     pub seq: Option<u32>,
     pub ack: Option<u32>,
     pub wnd: Option<u16>,
+    /// Window of a packet list, scaled if the list's program knew the scale.
+    pub scaled_wnd: Option<u32>,
+    /// Length of the frame in a packet list; 0 elsewhere.
+    pub frame_len: u32,
     pub urgent: Option<u16>,
     pub len: u32,
     pub options: Vec<PrintedOption>,
@@ -88,6 +93,8 @@ pub struct PrintedPacket<'a> {
 pub enum ParsedPacket<'a> {
     Packet(Box<PrintedPacket<'a>>),
     Fragment(Box<PrintedFragment>),
+    /// A segment in a packet list whose TCP header is not printed.
+    Payload(ListedPayload),
     /// Not TCP: start and end of the mark.
     NotTcp(usize, usize),
     /// TCP that cannot be read: start and end.
@@ -100,6 +107,7 @@ impl ParsedPacket<'_> {
         match self {
             Self::Packet(packet) => (packet.start, packet.end),
             Self::Fragment(fragment) => (fragment.start, fragment.end),
+            Self::Payload(payload) => (payload.start, payload.end),
             Self::NotTcp(start, end) | Self::Unread(start, end) => (*start, *end),
         }
     }
@@ -109,11 +117,24 @@ impl ParsedPacket<'_> {
 pub fn next_packet(text: &[u8], from: usize) -> Option<ParsedPacket<'_>> {
     let mut at = from;
     loop {
-        at += text[at..].iter().position(|octet| *octet == b'>')?;
-        if let Some(parsed) = packet_at(text, from, at) {
+        let len = text[at..].iter().position(|octet| *octet == b'\n');
+        let end = len.map_or(text.len(), |len| at + len);
+        let begins_line = at == 0 || text[at - 1] == b'\n';
+        if begins_line && let Some(listed) = list::read(text, at, end) {
+            return Some(match listed {
+                ListedPacket::Segment(packet) => ParsedPacket::Packet(packet),
+                ListedPacket::Payload(payload) => ParsedPacket::Payload(payload),
+                ListedPacket::NotTcp => ParsedPacket::NotTcp(at, end),
+            });
+        }
+        let marks = (at..end).filter(|place| text[*place] == b'>');
+        if let Some(parsed) = marks.filter_map(|mark| packet_at(text, from, mark)).next() {
             return Some(parsed);
         }
-        at += 1;
+        at = end + 1;
+        if at > text.len() {
+            return None;
+        }
     }
 }
 
@@ -155,6 +176,8 @@ fn packet_at(text: &[u8], from: usize, mark: usize) -> Option<ParsedPacket<'_>> 
         seq: None,
         ack: None,
         wnd: None,
+        scaled_wnd: None,
+        frame_len: 0,
         urgent: None,
         len: 0,
         options: Vec::new(),
