@@ -314,7 +314,8 @@ impl CounterAccount {
         // A path that is saturated seldom and with low probability does not show the capacity.
         let is_enough = |one: &&Attributed| {
             let seconds = one.time.as_secs_f64();
-            one.time > enough && seconds >= 0.1 * m.time && one.weight >= 0.6 * seconds
+            let is_shown = one.shown >= 0.5 * seconds;
+            one.time > enough && seconds >= 0.1 * m.time && one.weight >= 0.6 * seconds && is_shown
         };
         let full = longest
             .filter(is_enough)

@@ -113,15 +113,21 @@ impl Context<'_> {
             .or_else(|| kept.map(|kept| format!("{kept} in flight")))
     }
 
-    /// Returns the bytes of buffer that the path needs, as a multiple of 64 KiB.
-    fn needed(&self) -> u64 {
-        let bdp = self.m.bdp().unwrap_or(0.0) as u64;
-        bdp.max(1).div_ceil(65_536) * 65_536
+    /// Returns the bytes of buffer that the path needs, as a multiple of 64 KiB, and more than the
+    /// window that was full. `None` if the counters show no RTT of the time.
+    fn needed(&self) -> Option<u64> {
+        let window = self.window_bytes().unwrap_or(0.0);
+        let bdp = self.m.bdp().filter(|_| !self.account.is_total)?.max(window);
+        Some((bdp as u64).max(1).div_ceil(65_536) * 65_536)
     }
 
     pub fn send_buffer_fix(&self) -> String {
         let limits = &self.account.limits;
-        let needed = self.needed();
+        let Some(needed) = self.needed() else {
+            return "raise the third value of net.ipv4.tcp_wmem; set no SO_SNDBUF in the \
+                    application"
+                .into();
+        };
         if let Some(most) = limits.engine_send_max {
             engine_fix(limits.send_buffer_is_set, needed, most)
         } else if limits.send_buffer_is_set == Some(true) {
@@ -195,7 +201,16 @@ impl Context<'_> {
                 self.queue_text(),
             ]),
             clauses([self.default_window(), self.granted_window()]),
+            self.of_reader(),
         ]
+    }
+
+    /// Says what the sender's totals leave open; empty for other counters.
+    fn of_reader(&self) -> String {
+        if !self.account.is_total {
+            return String::new();
+        }
+        "not known whether the receiver's buffer is small or its application reads slowly".into()
     }
 
     /// Describes the receiver's buffer, by its settings.
@@ -212,7 +227,11 @@ impl Context<'_> {
 
     pub fn window_fix(&self) -> String {
         let limits = &self.account.limits;
-        let needed = self.needed();
+        let Some(needed) = self.needed() else {
+            return "at the receiver look whether data waits to be read (Recv-Q of ss). If not, raise \
+                    the third value of net.ipv4.tcp_rmem, and set no SO_RCVBUF there"
+                .into();
+        };
         if let Some(most) = limits.engine_receive_max {
             engine_fix(limits.receive_buffer_is_set, needed, most)
         } else if limits.receive_buffer_is_set == Some(true) {

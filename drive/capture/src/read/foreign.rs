@@ -41,7 +41,9 @@ const BEGINNINGS: [(&[u8], &str, &str); 23] = [
 const CONVERT: &str = "convert it with `editcap FILE NEW.pcapng`, which comes with Wireshark";
 
 /// Words of texts without TCP headers, name of the text, and what to type instead.
-const TEXTS: [(&[&str], &str, &str); 12] = [
+const TEXTS: [(&[&str], &str, &str); 14] = [
+    (&[" cwnd:", " rto:"], "the output of ss -ti", SAVE),
+    (&["Interval", "Transfer"], "the text of iperf", SAVE),
     (
         &["Transmission Control Protocol", "Frame "],
         "the packet details of tshark -V",
@@ -54,8 +56,8 @@ const TEXTS: [(&[&str], &str, &str); 12] = [
     ),
     (
         &["\"intervals\""],
-        "a part of `iperf3 -J`",
-        "save it whole, as in `iperf3 -J -c HOST > iperf3.json`",
+        "a report of `iperf3 -J`, or a part of one",
+        "save it whole in a file, as in `iperf3 -J -c HOST > iperf3.json`, and name that",
     ),
     (
         &["ESTAB"],
@@ -80,6 +82,8 @@ const TEXTS: [(&[&str], &str, &str); 12] = [
     (&["0x0000:"], "a hexadecimal dump", "type `tcpdump -w FILE`"),
 ];
 
+const SAVE: &str =
+    "save it in a file, and name that to `gigatcp why`: a report is not read from standard input";
 const NO_TRANSFER: &str =
     "type `ss -tino` during the transfer, or capture it with `tcpdump -w FILE`";
 const PER_CONNECTION: &str = "type `ss -tino`, which has them for each connection";
