@@ -21,7 +21,7 @@ struct Second {
     is_omitted: bool,
 }
 
-/// What is common to the intervals.
+/// Settings that the intervals share.
 struct Test {
     congestion: &'static str,
     has_windows: bool,
@@ -119,7 +119,7 @@ fn between(from: f64, to: f64) -> impl Strategy<Value = f64> {
     (from.ln()..to.ln()).prop_map(f64::exp)
 }
 
-/// A run that a window bounds: each second a window per RTT, the first one with the send buffer.
+/// A run that a window bounds. Each second has a window per RTT, the first one the send buffer too.
 fn bounded(window: f64, rtt: f64, noise: &[(f64, f64)], omitted: usize) -> Vec<Second> {
     let spread = 0.06;
     let seconds = noise
@@ -174,7 +174,7 @@ fn a_window_that_bounds_a_run_is_named_within_5_percent() {
     assert!(share >= 0.95, "named in {share} of the runs");
 }
 
-/// A path that cwnd fills: a sawtooth between the BDP and the BDP with its queue.
+/// A path that cwnd fills, in a sawtooth up to the BDP with its queue.
 fn full(
     rate: f64,
     rtt: f64,

@@ -220,7 +220,7 @@ impl CounterAccount {
 
     /// Adds the only reading of a sender. Its counters are since the connection began; the time
     /// explained is that in which data was unsent or in flight, which they measure. What holds only
-    /// at the moment of the reading says nothing of that time and is left out. Returns whether there
+    /// at the moment of the reading is no evidence for that time, and is left out. Returns whether there
     /// was such time.
     pub fn on_total(&mut self, reading: &Reading) -> bool {
         let Some(busy) = reading.busy.filter(|busy| !busy.is_zero()) else {

@@ -18,7 +18,7 @@ pub(super) struct CounterCause {
     pub id: &'static str,
     /// Feature that must be known and above zero for it to be possible, if any.
     pub needs: Option<Feature>,
-    /// What must be the case for it to be named.
+    /// Conditions for it to be named.
     pub conditions: &'static [Condition],
     pub explain: fn(&Context<'_>) -> Explanation,
 }

@@ -10,13 +10,13 @@ use super::slice::Wait;
 
 /// A condition of a cause.
 pub(super) struct Condition {
-    /// What must be the case, in words that follow "not known whether".
+    /// Its content, in words that follow "not known whether".
     pub name: &'static str,
     /// Whether it is the case in this wait of a slice.
     pub holds: fn(&Features, Wait) -> Option<bool>,
 }
 
-/// How far the counters support a cause.
+/// Support of a cause by the counters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Support {
     /// Every condition holds.

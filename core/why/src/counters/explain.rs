@@ -113,8 +113,8 @@ impl Context<'_> {
             .or_else(|| kept.map(|kept| format!("{kept} in flight")))
     }
 
-    /// Returns the bytes of buffer that the path needs, as a multiple of 64 KiB, and more than the
-    /// window that was full. `None` if the counters show no RTT of the time.
+    /// Bytes of buffer that the path needs, as a multiple of 64 KiB. They exceed the window that was
+    /// full. `None` if the counters show no RTT of the time.
     fn needed(&self) -> Option<u64> {
         let window = self.window_bytes().unwrap_or(0.0);
         let bdp = self.m.bdp().filter(|_| !self.account.is_total)?.max(window);
@@ -149,7 +149,8 @@ impl Context<'_> {
         self.window_bytes().map(bytes)
     }
 
-    /// The window that was full: the one that held rate times RTT, or the mean of the readings.
+    /// The window that was full, in bytes. It is the one that held rate times RTT, or the mean of the
+    /// readings.
     fn window_bytes(&self) -> Option<f64> {
         let held = self.m.held.map(|held| held.window);
         held.or_else(|| self.slice.window.value())

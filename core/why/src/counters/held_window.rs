@@ -33,7 +33,7 @@ const MOST: f64 = 0.6;
 /// Rate times RTT over an advertised window: of the median interval, and of each.
 const OF_ADVERTISED: [core::ops::Range<f64>; 2] = [0.88..1.08, 0.75..1.25];
 
-/// The same over the median interval, if no window is reported.
+/// Rate times RTT over that of the median interval, if no window is reported.
 const OF_MEDIAN: core::ops::Range<f64> = 0.94..1.06;
 
 /// Maximum fraction of the intervals with retransmissions.
@@ -60,7 +60,7 @@ const FILLED: core::ops::Range<f64> = 0.94..1.02;
 /// Maximum CPU time of a process, over the time, that cannot have limited the rate.
 const IDLE_CPU: f64 = 0.6;
 
-/// What held rate times RTT.
+/// Holder of rate times RTT.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Holder {
     /// The window that the receiver advertised.
@@ -88,7 +88,7 @@ pub(super) struct HeldWindow {
 }
 
 impl HeldWindow {
-    /// The window that held most intervals; `None` if none did, or the kernel's own counters know.
+    /// The window that held most intervals. `None` if none did, or the kernel's own counters know.
     pub fn of(account: &CounterAccount) -> Option<Self> {
         if !account.is_coarse() {
             return None;
@@ -109,7 +109,7 @@ impl HeldWindow {
         is_own.then_some(found)
     }
 
-    /// Names what held, if it is not an advertised window; `None` if that may be anything.
+    /// Names the holder, if it is not an advertised window. `None` if it may be anything.
     fn identify(&mut self, account: &CounterAccount, is_window_larger: bool) -> Option<()> {
         let slices = || account.slices.iter();
         let is_idle = slices().any(|slice| slice.app_idle.value() > Some(0.05));
@@ -143,8 +143,8 @@ impl HeldWindow {
         Some(())
     }
 
-    /// How far a window, and a send buffer, held an interval: 1, 0, or 0.7 if something else may
-    /// have. `None` if the interval shows nothing.
+    /// Values of `WindowHeld` and `BufferHeld` for an interval. They are 1, 0, or 0.7 if something
+    /// else may have held it. `None` if the interval shows nothing.
     pub fn holds(&self, slice: &Slice) -> Option<[f64; 2]> {
         let reference = (self.holder != Holder::Advertised).then_some(self.in_flight);
         in_flight(slice)?;

@@ -34,7 +34,7 @@ const MAX_OF_ONE_END: f64 = 0.84;
 /// other connections half of the answers were those of captures.
 const COARSE: (&[f64], &[f64]) = (&[0.0, 0.4, 0.76, 0.87, 1.0], &[0.0, 0.38, 0.43, 0.65, 0.74]);
 
-/// Maximum confidence in a cause with a condition that is not known to hold: it is unsure.
+/// Maximum confidence in a cause with an unknown condition: it is unsure.
 const MAX_OF_OPEN: f64 = 0.59;
 
 /// Minimum fraction of the time in which all conditions hold, for more confidence than that.
@@ -131,7 +131,7 @@ fn at(row: &[f64], (knot, part): (usize, f64)) -> Option<f64> {
     Some(low + (high - low) * part)
 }
 
-/// Whether every condition of the entry at this place holds in a wait of a slice.
+/// Whether every condition of the entry at this place holds in a wait.
 pub(super) fn is_shown(place: usize, features: &Features, wait: Wait) -> bool {
     Support::of(COUNTER_CAUSES[place].conditions, features, wait) == Support::Shown
 }

@@ -41,7 +41,7 @@ pub enum Timer {
     Other,
 }
 
-/// How the times of runs are known.
+/// Origin of the times of runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Times {
     /// Lines with a time.
@@ -231,7 +231,7 @@ impl Runs<'_> {
 }
 
 impl SsSnapshot {
-    /// The same connection in this run.
+    /// Finds the connection of a socket in this run.
     fn find(&self, socket: &Socket) -> Option<&Socket> {
         let mut sockets = self.sockets.iter();
         sockets.find(|one| one.local == socket.local && one.peer == socket.peer)
@@ -397,7 +397,8 @@ impl Socket {
         self.close_window();
     }
 
-    /// A persist timer runs only while the peer's window has no room and nothing is in flight.
+    /// Sets the window to zero if the persist timer runs. It runs only while the peer's window has no
+    /// room and nothing is in flight.
     fn close_window(&mut self) {
         let is_out = self.reading.unacked.is_some_and(|segments| segments > 0);
         if self.timer == Some(Timer::Persist) && !is_out {

@@ -31,8 +31,8 @@ const BUSY: f64 = 0.85;
 /// No frame is faster, but clocks differ.
 const SAME: core::ops::Range<f64> = 0.995..1.003;
 
-/// Whether segments of this size at this payload rate, in bytes per second, fill an Ethernet. The
-/// headers are those of IPv4 or IPv6, with timestamps.
+/// Whether segments of this size at this payload rate fill an Ethernet. The rate is in bytes
+/// per second, the headers are those of IPv4 or IPv6 with timestamps.
 pub(crate) fn is_ethernet_rate(rate: f64, smss: u64) -> bool {
     [52, 72].into_iter().any(|headers| {
         let share = (smss + headers + Ethernet::FRAME) as f64 / smss.max(1) as f64;

@@ -34,7 +34,7 @@ pub(super) struct Interval {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     pub smss: u64,
-    /// Rate that the tester keeps to, bit/s; zero if it sends as fast as it can.
+    /// Rate that the tester keeps to, bit/s. Zero if it sends as fast as it can.
     pub target: Option<f64>,
     /// Pacing rate that it requests of the kernel.
     pub pacing: Option<Rate>,

@@ -12,14 +12,14 @@ use gigatcp_units::Duration;
 use super::ReportedConnection;
 use super::intervals::{Interval, Settings, readings};
 
-/// Which program wrote a text.
+/// Program that wrote a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Program {
     Iperf2,
     Iperf3,
 }
 
-/// Which end a row is of.
+/// End that a row is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Side {
     Sender,
@@ -29,7 +29,7 @@ enum Side {
 /// A row of results.
 #[derive(Clone, PartialEq, Debug)]
 struct Row {
-    /// Number of the stream with its role, as in `5` and `5 TX-C`; `SUM` of all.
+    /// Number of the stream with its role, as in `5` and `5 TX-C`. `SUM` of all.
     id: String,
     /// Seconds.
     from: f64,
@@ -207,7 +207,7 @@ impl Text {
     }
 }
 
-/// The rows that are intervals, without those of the whole test; these if there are no others.
+/// The rows that are intervals, without those of the whole test. These if there are no others.
 fn intervals<'a>(rows: &[&'a Row]) -> Vec<&'a Row> {
     let mut intervals: Vec<&Row> = Vec::new();
     for row in rows.iter().filter(|row| row.summary.is_none()) {
@@ -244,7 +244,7 @@ impl Row {
     }
 }
 
-/// Reads the id of a line, `[  5]` or `[  5][TX-C]`; also returns the text after it.
+/// Reads the id of a line, `[  5]` or `[  5][TX-C]`. Also returns the text after it.
 fn id(line: &str) -> Option<(String, &str)> {
     let mut rest = line;
     loop {

@@ -42,7 +42,7 @@ pub enum ReadError {
     NoPackets {
         /// Bytes of text searched.
         octets: u64,
-        /// What it looks like, and what to type instead, if that is known.
+        /// Program that it looks like the output of, and what to type instead, if known.
         resembles: Option<(&'static str, &'static str)>,
     },
     /// Neither a known capture format nor text.

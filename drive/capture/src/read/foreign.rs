@@ -88,15 +88,13 @@ const NO_TRANSFER: &str =
     "type `ss -tino` during the transfer, or capture it with `tcpdump -w FILE`";
 const PER_CONNECTION: &str = "type `ss -tino`, which has them for each connection";
 
-/// What the beginning of a text without packets looks like, and what to type instead.
+/// Name of a text without packets, by its beginning, and what to type instead.
 pub fn resembled(text: &[u8]) -> Option<(&'static str, &'static str)> {
     let has = |word: &&str| {
         let word = word.as_bytes();
         text.windows(word.len()).any(|part| part == word)
     };
-    let found = TEXTS
-        .iter()
-        .find(|(words, ..)| words.iter().all(|word| has(word)));
+    let found = TEXTS.iter().find(|(words, ..)| words.iter().all(has));
     found.map(|&(_, what, hint)| (what, hint))
 }
 

@@ -23,7 +23,7 @@ use super::endpoint::{Endpoint, Host, Port};
 use super::packet::{PrintedIp, PrintedOption, PrintedPacket};
 use super::time::{self, Printed};
 
-/// Words of a line that are examined; more follow only in info that is not TCP's.
+/// Words of a line that are examined. More follow only in info that is not TCP's.
 const MAX_WORDS: usize = 80;
 
 /// Maximum connections tracked simultaneously.
@@ -121,7 +121,7 @@ fn arrow(word: &[u8]) -> bool {
     word == "→".as_bytes() || matches!(word, b"->" | b">" | b"\xe2\x86\x92")
 }
 
-/// Parses the time at the end of the words before the source, or before further columns.
+/// Parses the time before the source, or before further columns.
 fn time(words: &[&[u8]]) -> Option<Printed> {
     (1..=words.len())
         .rev()
@@ -326,7 +326,7 @@ impl Lists {
         }
     }
 
-    /// The segment of a line of a protocol on TCP; `None` if its connection is not known.
+    /// The segment of a line of a protocol on TCP. `None` if its connection is not known.
     pub fn segment(&mut self, payload: &ListedPayload) -> Option<PrintedPacket<'static>> {
         let key = (payload.src.min(payload.dst), payload.src.max(payload.dst));
         let (first, second) = (*self.hosts.get(&key)?)?;

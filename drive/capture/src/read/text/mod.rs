@@ -72,7 +72,7 @@ pub struct Text {
     names: Names,
     connections: Connections,
     lists: Lists,
-    /// What the first piece looks like, if it has no packet.
+    /// Name of the first piece, if it has no packet, and what to type instead.
     pub resembles: Option<(&'static str, &'static str)>,
     /// Bytes of the last packet returned.
     pub octets: Vec<u8>,
