@@ -144,8 +144,6 @@ conditions! {
         };
     DROPS_AT_LONGEST_QUEUE "drops-at-longest-queue" "the queue before losses was the longest one, each time"
         Connection |facts| facts.m.pattern.queue_low.map(|low| low >= 0.85);
-    LOST_BEHIND_QUEUE "lost-behind-queue" "the queue before losses was longer than a third of the longest, each time"
-        Connection |facts| facts.m.pattern.queue_low.map(|low| low >= 0.34);
     EDGE_STOOD "edge-stood" "the right window edge did not advance for half a minimum RTT and 5 ms (or 10 minimum RTTs) while data was acknowledged, and the losses reach up to it"
         Round edge_stood;
     TIMEOUT_SEEN "timeout-seen" "data was retransmitted after a silence"

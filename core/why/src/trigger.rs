@@ -70,7 +70,7 @@ pub(crate) fn has_stopped_reader(m: &Measures<'_>, episode: &RecoveryEpisode) ->
     let is_long = |frozen: &Frozen| frozen.until.saturating_since(frozen.since) >= least;
     let reaches = |frozen: &Frozen| {
         let end = episode.start + episode.row;
-        episode.start <= frozen.edge && frozen.edge.abs_diff(end) <= 2 * m.mss()
+        episode.start <= frozen.edge && frozen.edge <= end + 2 * m.mss()
     };
     // Without SACK the sender retransmits only the first of them, again and again.
     let duplicates: u64 = m.rounds.iter().map(|round| round.duplicates).sum();

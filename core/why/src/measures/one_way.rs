@@ -94,7 +94,10 @@ impl Measures<'_> {
     /// receiver that is all of the RTT.
     pub fn reverse_delay(&self, index: usize) -> Option<Duration> {
         let here = self.reverse.late(index)?;
-        let data = self.forward.late(index)?;
+        let data = self
+            .forward
+            .late(index)
+            .filter(|_| self.saw_data_without_queue())?;
         let coarse = self.forward.tick.max(self.reverse.tick) * 2;
         let beyond = match self.view {
             CapturePoint::Sender | CapturePoint::Unknown => Duration::ZERO,
@@ -103,6 +106,18 @@ impl Measures<'_> {
         };
         let all = here + beyond;
         Some(if all > coarse { all } else { Duration::ZERO })
+    }
+
+    /// Whether data was timed while there was no queue, so that its lateness has a zero.
+    fn saw_data_without_queue(&self) -> bool {
+        let is_free = |index: &usize| {
+            let is_timed = self.forward.late(*index).is_some();
+            is_timed
+                && self
+                    .queue(*index)
+                    .is_some_and(|queue| queue * 2 < self.queue_step)
+        };
+        (0..self.rounds.len()).any(|index| is_free(&index))
     }
 
     /// Returns the mean delays of data and of ACKs between two captures in that round. They are
