@@ -13,7 +13,7 @@ use gigatcp_units::grammar::{human_duration, human_rate};
 use crate::causes::{Cause, Evidence};
 use crate::next_limit::{FULL, NextLimit};
 use crate::outcome::Outcome;
-use crate::verdict::{Diagnosis, Verdict, percent};
+use crate::verdict::{Diagnosis, MIN_CONFIDENCE, Verdict, percent};
 
 /// Minimum share of the time for another cause to be listed.
 const MIN_SHARE: f64 = 0.05;
@@ -29,6 +29,8 @@ pub struct Answer {
     pub alternative: Option<&'static Cause>,
     /// Probability that the cause is correct, 0 to 1.
     pub confidence: Option<f64>,
+    /// Share of the time that the cause took; zero for a fault that took none.
+    pub share: Option<f64>,
     /// Whether the sentence names no single cause.
     pub is_unsure: bool,
     /// Whether nothing that a host or its operator can change limited it; `None` if unsure.
@@ -81,8 +83,8 @@ impl Diagnosis {
     pub fn answer(&self) -> Answer {
         let named = self.headline();
         let shown = named.or_else(|| self.most_of_known());
-        let is_unsure = self.is_unsure();
-        let sure = named.filter(|_| !is_unsure || named.is_some_and(|first| first.is_note));
+        let sure = named.filter(|first| !self.is_unsure() || first.is_note);
+        let is_unsure = self.is_unsure() && sure.is_none();
         let gain = sure.and_then(|first| self.gain(first));
         let contradictions = self.contradictions();
         if let Some(first) = contradictions.first() {
@@ -93,19 +95,27 @@ impl Diagnosis {
             cause: named.map(|first| first.cause),
             alternative: self.alternative.filter(|_| is_unsure),
             confidence: named.map(|first| first.confidence),
+            share: named.map(|first| first.share),
             is_unsure,
             is_healthy: self.is_healthy(sure),
             could_be: self.could_be(sure, gain),
             gain,
             evidence: shown.map_or_else(Vec::new, evidence),
-            fix: sure
-                .filter(|first| !first.fix.is_empty())
-                .map(|first| first.fix.clone()),
+            fix: sure.and_then(|first| self.fix_of(first)).cloned(),
             limits: self.limits(sure, gain),
             shares: self.shares(named),
             notes: self.notes(named),
             between: self.joined.clone(),
         }
+    }
+
+    /// What to change about a cause; `None` if the cause is unsure, if a rule decided the outcome,
+    /// or if nothing is to be changed.
+    #[must_use]
+    pub fn fix_of<'a>(&self, verdict: &'a Verdict) -> Option<&'a String> {
+        let is_limited = matches!(self.outcome, Outcome::Limited | Outcome::SlowStart);
+        let is_sure = is_limited && verdict.confidence >= MIN_CONFIDENCE;
+        Some(&verdict.fix).filter(|fix| is_sure && !fix.is_empty())
     }
 
     /// Answer of a diagnosis that contradicts itself: what contradicts, and no cause.
@@ -115,6 +125,7 @@ impl Diagnosis {
             cause: None,
             alternative: None,
             confidence: None,
+            share: None,
             is_unsure: true,
             is_healthy: None,
             gain: None,
