@@ -83,7 +83,7 @@ impl Diagnosis {
     pub fn answer(&self) -> Answer {
         let named = self.headline();
         let shown = named.or_else(|| self.most_of_known());
-        let sure = named.filter(|first| !self.is_unsure() || first.is_note);
+        let sure = named.filter(|first| !self.is_unsure() || first.is_certain_note());
         let is_unsure = self.is_unsure() && sure.is_none();
         let gain = sure.and_then(|first| self.gain(first));
         let contradictions = self.contradictions();

@@ -7,7 +7,7 @@ use gigatcp_units::grammar::human_duration;
 
 use crate::capture_point::CapturePoint;
 use crate::measures::CapacitySource;
-use crate::verdict::{Diagnosis, Verdict, percent};
+use crate::verdict::{Diagnosis, MIN_CONFIDENCE, Verdict, percent};
 
 impl Diagnosis {
     /// Returns the result in one sentence. It names the cause, its fraction of the time and its
@@ -19,7 +19,7 @@ impl Diagnosis {
             return decided;
         }
         match self.headline() {
-            Some(first) if first.time.is_zero() || first.is_note && self.is_unsure() => format!(
+            Some(first) if self.is_unsure() && first.is_certain_note() => format!(
                 "Fault found: {} (confidence {:.2}).",
                 first.subject, first.confidence
             ),
@@ -77,6 +77,13 @@ impl Diagnosis {
             (CapturePoint::Sender, _) => "a second capture at the receiver may decide",
             _ => "a second capture at the sender may decide",
         }
+    }
+}
+
+impl Verdict {
+    /// Whether it is a fault that the capture shows, however little time it took.
+    pub(crate) fn is_certain_note(&self) -> bool {
+        self.is_note && self.confidence >= MIN_CONFIDENCE
     }
 }
 
