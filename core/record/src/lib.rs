@@ -537,12 +537,16 @@ pub struct DatagramsRecord {
 /// Factors that limited a connection, from packets only.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WhyRecord {
-    /// Id of the cause that took most of the time; `None` if that is unknown.
+    /// Id of the cause that the sentence names; null if it names none.
     #[serde(alias = "dominant")]
     pub primary_cause: Option<String>,
     /// Diagnosis in one sentence.
     #[serde(alias = "paragraph")]
     pub sentence: String,
+    /// Lines below the sentence, each as (label, text); the label is empty if it is that of the
+    /// line before. Absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<(String, String)>,
     /// Shares of the time by cause, in one line.
     pub limited_by: String,
     /// Time whose cause the packets do not show.
@@ -567,7 +571,8 @@ pub struct WhyVerdict {
     /// Whether the cost may be higher, because the path may carry more than the packets show.
     #[serde(default)]
     pub cost_at_least: bool,
-    /// Recommended change, with figures for this path; empty in records of schema 1.
+    /// Recommended change, with figures for this path; empty if the cause is unsure, and in
+    /// records of schema 1.
     #[serde(default)]
     pub fix: String,
     /// Figures behind the verdict, the most important first. Only in tests and `watch`.

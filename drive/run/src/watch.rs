@@ -68,12 +68,14 @@ pub fn diagnose(connections: &Connections, flows: &mut [FlowRecord]) {
         let port = connection.endpoint(Side::Client).port;
         let number = usize::from(port.wrapping_sub(FIRST_PORT));
         if let Some(flow) = flows.get_mut(number) {
-            flow.why = connections.diagnose(index).map(|one| in_record(&one));
+            flow.why = connections.diagnose(index).map(|one| record(&one));
         }
     }
 }
 
-fn in_record(diagnosis: &Diagnosis) -> WhyRecord {
+/// The record of a diagnosis: its answer, and its verdicts without evidence.
+#[must_use]
+pub fn record(diagnosis: &Diagnosis) -> WhyRecord {
     let verdicts = diagnosis.verdicts.iter().map(|verdict| WhyVerdict {
         id: verdict.cause.id.to_owned(),
         finding: verdict.finding.clone(),
@@ -81,12 +83,17 @@ fn in_record(diagnosis: &Diagnosis) -> WhyRecord {
         time_ns: verdict.time.as_nanos(),
         cost_bps: verdict.cost.rate.as_bps(),
         cost_at_least: verdict.cost.at_least,
-        fix: verdict.fix.clone(),
+        fix: diagnosis.fix_of(verdict).cloned().unwrap_or_default(),
         evidence: Vec::new(),
     });
+    let answer = diagnosis.answer();
+    let lines = answer.lines().into_iter();
     WhyRecord {
-        primary_cause: diagnosis.primary().map(|first| first.cause.id.to_owned()),
-        sentence: diagnosis.sentence(),
+        primary_cause: answer.cause.map(|cause| cause.id.to_owned()),
+        lines: lines
+            .map(|(label, text)| (label.to_owned(), text))
+            .collect(),
+        sentence: answer.sentence,
         limited_by: diagnosis.limited_by(),
         unknown_ns: diagnosis.unknown.as_nanos(),
         verdicts: verdicts.collect(),

@@ -1,12 +1,11 @@
 //! The answer at the top of a page and a screen.
 //!
-//! For a test or a watched connection: cause, share, confidence, then cost, fix and evidence, as on
-//! the terminal. For a run of a plan: the rate of the flow and its largest limit. With several
+//! For a test or a watched connection: the answer of its record, as on the terminal. For a run of a plan: the rate of the flow and its largest limit. With several
 //! flows it is that of the fastest and the slowest.
 
 use std::fmt::Write;
 
-use gigatcp_record::{CeilingRecord, FlowRecord, WhyRecord, WhyVerdict};
+use gigatcp_record::{CeilingRecord, FlowRecord, WhyRecord};
 use gigatcp_units::Bytes;
 use gigatcp_units::grammar::human_bytes;
 
@@ -120,14 +119,14 @@ pub(crate) fn section(report: &Report<'_>) -> String {
         .iter()
         .filter_map(|series| series.test.as_ref());
     if let Some(ceiling) = tests.find_map(|test| test.ceiling.as_ref()) {
-        lines.push(("This host", self::ceiling(ceiling)));
+        lines.push(("This host".to_owned(), self::ceiling(ceiling)));
     }
     if lines.is_empty() {
         return String::new();
     }
     let mut out = "<section id=\"answer\">\n<dl class=\"answer\">".to_owned();
     for (label, text) in lines {
-        let _ = write!(out, "<dt>{label}</dt><dd>{}</dd>", html(&text));
+        let _ = write!(out, "<dt>{}</dt><dd>{}</dd>", html(&label), html(&text));
     }
     out.push_str("</dl>\n");
     if !others.is_empty() {
@@ -170,49 +169,11 @@ fn ceiling(ceiling: &CeilingRecord) -> String {
     )
 }
 
-/// Returns lines with their labels, as `gigatcp why` prints them.
-fn lines(flow: &FlowRecord, why: &WhyRecord) -> Vec<(&'static str, String)> {
-    let achieved = format!("{} achieved", rate(flow.goodput_bps));
-    let verdicts = || why.verdicts.iter();
-    let named = verdicts().find(|one| why.primary_cause.as_deref() == Some(one.id.as_str()));
-    let shown = named.or_else(|| verdicts().max_by_key(|one| one.time_ns));
-    let mut lines = vec![("Cost", cost(named, &achieved))];
-    if let Some(one) = named.filter(|one| !one.fix.is_empty()) {
-        lines.push(("Fix", one.fix.clone()));
-    }
-    if let Some(one) = shown {
-        let evidence = match one.evidence.is_empty() {
-            true => one.finding.clone(),
-            false => one.evidence.join("; "),
-        };
-        lines.push((
-            "Evidence",
-            match named {
-                Some(_) => evidence,
-                None => format!("{}: {evidence}", one.id),
-            },
-        ));
-    }
+/// Returns lines with their labels, as `gigatcp why` prints them. Records of earlier versions have
+/// the sentence only.
+fn lines(flow: &FlowRecord, why: &WhyRecord) -> Vec<(String, String)> {
+    let mut lines = why.lines.clone();
     let details = format!("{}, {}", flow.name, human_bytes(Bytes::new(flow.bytes)));
-    lines.push(("Details", details));
+    lines.push(("Details".to_owned(), details));
     lines
-}
-
-/// Returns the cost of the cause.
-fn cost(named: Option<&WhyVerdict>, achieved: &str) -> String {
-    match named {
-        None => format!("unknown: {achieved}"),
-        Some(one) if one.id == "path-saturated" => {
-            format!("none: the path was full; {achieved}")
-        }
-        Some(one) if one.cost_bps < 1000 => format!("none that can be measured: {achieved}"),
-        Some(one) => {
-            let about = if one.cost_at_least {
-                "at least"
-            } else {
-                "about"
-            };
-            format!("{about} {}: {achieved}", rate(one.cost_bps as f64))
-        }
-    }
 }

@@ -211,23 +211,12 @@ fn last_byte(flow: &FlowRecord) -> String {
     )
 }
 
-/// Returns a line with the cause that the packets show for most of the time. The measured limits
-/// take precedence: packets that suggest another cause are reported as such.
+/// Returns a line with the answer from packets only.
 #[must_use]
 pub fn why(flow: &FlowRecord) -> Vec<String> {
-    let measured = shares_of(&flow.limited_by).first().map(|(cause, _)| *cause);
-    let why = flow.why.iter().map(|why| {
-        let first = why.verdicts.first();
-        let finding = first.map_or("", |first| first.finding.as_str());
-        match why.primary_cause.as_deref() {
-            None => "from packets only: unsure".to_owned(),
-            Some(seen) if measured.is_some_and(|cause| cause != seen) => {
-                format!("from packets only it looks like {seen}: {finding}")
-            }
-            Some(seen) => format!("evidence of {seen}: {finding}"),
-        }
-    });
-    why.collect()
+    let why = flow.why.iter();
+    why.map(|why| format!("from packets only: {}", why.sentence))
+        .collect()
 }
 
 fn ours_alone(out: &mut String, flow: &FlowRecord, detail: Detail) {

@@ -280,6 +280,16 @@ fn the_page_of_a_test_begins_with_its_answer() {
     flow.why = Some(WhyRecord {
         primary_cause: Some("receive-window-limited".to_owned()),
         sentence: "Limited by the receive window <64 kB> for 88 % of the transfer.".to_owned(),
+        lines: [
+            (
+                "Could be",
+                "at least 3.00 Mbit/s (1.5 times): 2.00 Mbit/s achieved",
+            ),
+            ("Evidence", "88 % of the time rwnd-limited"),
+            ("Fix", "raise <net.ipv4.tcp_rmem>"),
+        ]
+        .map(|(label, text)| (label.to_owned(), text.to_owned()))
+        .to_vec(),
         verdicts: vec![WhyVerdict {
             id: "receive-window-limited".to_owned(),
             finding: "The window was full.".to_owned(),
@@ -297,8 +307,8 @@ fn the_page_of_a_test_begins_with_its_answer() {
     let sentence = "<h1 class=\"sentence\">Limited by the receive window &lt;64 kB&gt; for 88 %";
     assert!(page.contains(sentence));
     for line in [
-        "<dt>Cost</dt><dd>at least 3.00 Mbit/s",
-        "<dt>Fix</dt><dd>raise net.ipv4.tcp_rmem</dd>",
+        "<dt>Could be</dt><dd>at least 3.00 Mbit/s (1.5 times)",
+        "<dt>Fix</dt><dd>raise &lt;net.ipv4.tcp_rmem&gt;</dd>",
         "<dt>Evidence</dt><dd>88 % of the time rwnd-limited</dd>",
     ] {
         assert!(page.contains(line), "{line}");

@@ -2,8 +2,9 @@
 
 use gigatcp_record::{
     CauseShare, CauseSpan, FlowRecord, IntervalRecord, RunRecord, SCHEMA, Sample, SeriesRecord,
-    WhyRecord, WhyVerdict, growth,
+    WhyRecord, growth,
 };
+use gigatcp_run::watch;
 use gigatcp_why::counters::Reading;
 use gigatcp_why::{CAUSES, Diagnosis};
 
@@ -38,29 +39,14 @@ fn spans(diagnosis: &Diagnosis) -> Vec<CauseSpan> {
     diagnosis.spans.iter().map(span).collect()
 }
 
-/// The diagnosis and its verdicts.
+/// The diagnosis and its verdicts, with their evidence.
 fn why(diagnosis: &Diagnosis) -> WhyRecord {
-    let verdict = |one: &gigatcp_why::Verdict| WhyVerdict {
-        id: one.cause.id.to_owned(),
-        finding: one.finding.clone(),
-        confidence: one.confidence,
-        time_ns: one.time.as_nanos(),
-        cost_bps: one.cost.rate.as_bps(),
-        cost_at_least: one.cost.at_least,
-        fix: one.fix.clone(),
-        evidence: one
-            .evidence
-            .iter()
-            .map(|piece| piece.text.clone())
-            .collect(),
-    };
-    WhyRecord {
-        primary_cause: diagnosis.primary().map(|first| first.cause.id.to_owned()),
-        sentence: diagnosis.sentence(),
-        limited_by: diagnosis.limited_by(),
-        unknown_ns: diagnosis.unknown.as_nanos(),
-        verdicts: diagnosis.verdicts.iter().map(verdict).collect(),
+    let mut record = watch::record(diagnosis);
+    for (kept, verdict) in record.verdicts.iter_mut().zip(&diagnosis.verdicts) {
+        let evidence = verdict.evidence.iter();
+        kept.evidence = evidence.map(|piece| piece.text.clone()).collect();
     }
+    record
 }
 
 /// Some of the readings, evenly spaced.
