@@ -45,10 +45,35 @@ pub struct Connection {
     receiver: String,
     /// The answer in one sentence.
     sentence: String,
-    /// Shares of the time by cause, in a line.
-    limited_by: String,
-    /// Id of the cause that took most of the time; None if that is unknown.
-    primary_cause: Option<&'static str>,
+    /// Id of the cause that the sentence names; None if it names none.
+    cause: Option<&'static str>,
+    /// Id of the second cause of an unsure answer.
+    alternative: Option<&'static str>,
+    /// Probability that the cause is right, 0 to 1.
+    confidence: Option<f64>,
+    /// Share of the time that the cause took.
+    share: Option<f64>,
+    /// Whether the sentence names no single cause.
+    unsure: bool,
+    /// Whether nothing that can be changed limited it; None if unsure.
+    healthy: Option<bool>,
+    /// What it would reach without the cause, in words.
+    could_be: String,
+    gain: Option<Py<Gain>>,
+    /// Known limits, the lowest first.
+    limits: Vec<Py<Limit>>,
+    /// Facts in the capture, the most telling first.
+    evidence: Vec<Py<Evidence>>,
+    /// What to change; None if unsure, or if nothing is to be changed.
+    fix: Option<String>,
+    /// Other causes and unknown, with their shares of the time.
+    shares: Vec<(&'static str, f64)>,
+    /// Certain faults that took no time.
+    notes: Vec<String>,
+    /// What lies between two captures of the connection.
+    between: Option<String>,
+    /// Kind of the answer: limited, or what a rule decided.
+    outcome: &'static str,
     /// Where the capture was taken.
     capture_point: &'static str,
     start_ns: u64,
@@ -58,13 +83,33 @@ pub struct Connection {
     capacity_bps: u64,
     min_rtt_ns: u64,
     unknown_ns: u64,
-    /// Whether the primary cause is uncertain.
-    unsure: bool,
-    /// Second most likely cause.
-    alternative: Option<&'static str>,
     verdicts: Vec<Py<Verdict>>,
     /// Start and length (ns) of each interval, and the id of its cause.
     spans: Vec<(u64, u64, Option<&'static str>)>,
+}
+
+/// What a connection would reach without its cause.
+#[pyclass(frozen, get_all, module = "gigatcp")]
+pub struct Gain {
+    /// Payload rate.
+    bps: u64,
+    /// That over the achieved rate.
+    times: f64,
+    /// Whether it may be more.
+    at_least: bool,
+}
+
+/// A limit of a connection.
+#[pyclass(frozen, get_all, module = "gigatcp")]
+pub struct Limit {
+    /// Id of its cause.
+    cause: &'static str,
+    /// Payload rate that it allows.
+    bps: u64,
+    /// Whether it may allow more.
+    at_least: bool,
+    /// What shows it.
+    evidence: String,
 }
 
 /// A cause that was found, with its evidence.
@@ -83,8 +128,8 @@ pub struct Verdict {
     /// Whether the cost is a lower bound.
     cost_at_least: bool,
     evidence: Vec<Py<Evidence>>,
-    /// Advice, with figures for this path.
-    fix: String,
+    /// Advice, with figures for this path; None if unsure, or if nothing is to be changed.
+    fix: Option<String>,
     time_ns: u64,
     share: f64,
     /// Whether it is reported even if it took little time.
@@ -108,6 +153,21 @@ impl Evidence {
             Some(packet) => format!("<packet {packet}: {}>", self.text),
             None => format!("<{}>", self.text),
         }
+    }
+}
+
+#[pymethods]
+impl Gain {
+    fn __repr__(&self) -> String {
+        let bound = if self.at_least { "at least " } else { "" };
+        format!("<gigatcp.Gain {bound}{} bit/s>", self.bps)
+    }
+}
+
+#[pymethods]
+impl Limit {
+    fn __repr__(&self) -> String {
+        format!("<gigatcp.Limit {}: {} bit/s>", self.cause, self.bps)
     }
 }
 
@@ -395,19 +455,35 @@ fn connection(
     [sender, receiver]: [String; 2],
 ) -> PyResult<Py<Connection>> {
     let found = answer.diagnosis;
-    let verdicts = found.verdicts.iter().map(|one| verdict(py, one));
+    let said = found.answer();
+    let verdicts = found.verdicts.iter();
+    let verdicts = verdicts.map(|one| verdict(py, one, found.fix_of(one)));
     let spans = found.spans.iter().map(|span| {
         let cause = span.cause.map(|cause| CAUSES[cause].id);
         (span.start.as_nanos(), span.length.as_nanos(), cause)
     });
+    let limits = said.limits.iter().map(|one| limit(py, one));
     let connection = Connection {
         number: answer.connection + 1,
         capture: answer.capture,
         sender,
         receiver,
-        sentence: found.sentence(),
-        limited_by: found.limited_by(),
-        primary_cause: found.primary().map(|first| first.cause.id),
+        sentence: said.sentence,
+        cause: said.cause.map(|cause| cause.id),
+        alternative: said.alternative.map(|cause| cause.id),
+        confidence: said.confidence,
+        share: said.share,
+        unsure: said.is_unsure,
+        healthy: said.is_healthy,
+        could_be: said.could_be,
+        gain: said.gain.map(|gain| self::gain(py, gain)).transpose()?,
+        limits: limits.collect::<PyResult<_>>()?,
+        evidence: evidence(py, &said.evidence)?,
+        fix: said.fix,
+        shares: said.shares,
+        notes: said.notes,
+        between: said.between,
+        outcome: found.outcome.name(),
         capture_point: found.capture_point.name(),
         start_ns: found.start.as_nanos(),
         duration_ns: found.duration.as_nanos(),
@@ -416,16 +492,33 @@ fn connection(
         capacity_bps: found.capacity.rate().as_bps(),
         min_rtt_ns: found.min_rtt.as_nanos(),
         unknown_ns: found.unknown.as_nanos(),
-        unsure: found.is_unsure(),
-        alternative: found.alternative.map(|other| other.id),
         verdicts: verdicts.collect::<PyResult<_>>()?,
         spans: spans.collect(),
     };
     Py::new(py, connection)
 }
 
-fn verdict(py: Python<'_>, found: &gigatcp_why::Verdict) -> PyResult<Py<Verdict>> {
-    let evidence = found.evidence.iter().map(|piece| {
+fn gain(py: Python<'_>, gain: gigatcp_why::Gain) -> PyResult<Py<Gain>> {
+    let gain = Gain {
+        bps: gain.rate.as_bps(),
+        times: gain.times,
+        at_least: gain.is_lower_bound,
+    };
+    Py::new(py, gain)
+}
+
+fn limit(py: Python<'_>, limit: &gigatcp_why::Limit) -> PyResult<Py<Limit>> {
+    let limit = Limit {
+        cause: limit.cause.id,
+        bps: limit.rate.as_bps(),
+        at_least: limit.is_lower_bound,
+        evidence: limit.evidence.clone(),
+    };
+    Py::new(py, limit)
+}
+
+fn evidence(py: Python<'_>, pieces: &[gigatcp_why::Evidence]) -> PyResult<Vec<Py<Evidence>>> {
+    let evidence = pieces.iter().map(|piece| {
         let evidence = Evidence {
             packet: piece.packet,
             at_ns: piece.at.map(|at| at.as_nanos()),
@@ -433,6 +526,14 @@ fn verdict(py: Python<'_>, found: &gigatcp_why::Verdict) -> PyResult<Py<Verdict>
         };
         Py::new(py, evidence)
     });
+    evidence.collect()
+}
+
+fn verdict(
+    py: Python<'_>,
+    found: &gigatcp_why::Verdict,
+    fix: Option<&String>,
+) -> PyResult<Py<Verdict>> {
     let verdict = Verdict {
         cause: found.cause.id,
         name: found.cause.name,
@@ -441,8 +542,8 @@ fn verdict(py: Python<'_>, found: &gigatcp_why::Verdict) -> PyResult<Py<Verdict>
         confidence: found.confidence,
         cost_bps: found.cost.rate.as_bps(),
         cost_at_least: found.cost.at_least,
-        evidence: evidence.collect::<PyResult<_>>()?,
-        fix: found.fix.clone(),
+        evidence: evidence(py, &found.evidence)?,
+        fix: fix.cloned(),
         time_ns: found.time.as_nanos(),
         share: found.share,
         is_note: found.is_note,

@@ -37,7 +37,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::analyze::{Analysis, Connection, Evidence, Verdict, analyze};
+    use super::analyze::{Analysis, Connection, Evidence, Gain, Limit, Verdict, analyze};
     #[pymodule_export]
     use super::control::{Ack, Config, Congestion, Lost, Sent, WindowBounds};
     #[cfg(target_os = "linux")]

@@ -9,13 +9,24 @@ def test_verdicts_are_objects_with_cause_evidence_cost_and_fix(capture: Path) ->
     analysis = gigatcp.analyze(capture)
     (connection,) = analysis.connections
     first = connection.verdicts[0]
-    assert connection.primary_cause == first.cause
     assert 0 < first.confidence <= 1
-    assert first.evidence and first.fix and first.finding
+    assert first.evidence and first.finding
     assert first.cost_bps >= 0
     spans = sum(length for _, length, _ in connection.spans)
     assert spans == connection.duration_ns
     assert connection.sentence in str(analysis)
+
+
+def test_answer_of_a_connection_has_fields_of_why_json(capture: Path) -> None:
+    (connection,) = gigatcp.analyze(capture).connections
+    assert connection.outcome == "limited"
+    assert "achieved" in connection.could_be
+    assert all(0 <= share <= 1 for _, share in connection.shares)
+    if connection.unsure:
+        assert connection.fix is None and connection.gain is None
+    else:
+        assert connection.cause in {verdict.cause for verdict in connection.verdicts}
+        assert connection.evidence
 
 
 def test_bytes_are_read_as_files_are(capture: Path) -> None:

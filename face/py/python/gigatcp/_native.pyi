@@ -135,6 +135,23 @@ class Evidence:
     text: str
 
 @final
+class Gain:
+    """What a connection would reach without its cause."""
+
+    bps: int
+    times: float
+    at_least: bool
+
+@final
+class Limit:
+    """A limit of a connection."""
+
+    cause: str
+    bps: int
+    at_least: bool
+    evidence: str
+
+@final
 class Verdict:
     """A cause that was found, with its evidence."""
 
@@ -146,7 +163,7 @@ class Verdict:
     cost_bps: int
     cost_at_least: bool
     evidence: list[Evidence]
-    fix: str
+    fix: str | None
     time_ns: int
     share: float
     is_note: bool
@@ -160,8 +177,21 @@ class Connection:
     sender: str
     receiver: str
     sentence: str
-    limited_by: str
-    primary_cause: str | None
+    cause: str | None
+    alternative: str | None
+    confidence: float | None
+    share: float | None
+    unsure: bool
+    healthy: bool | None
+    could_be: str
+    gain: Gain | None
+    limits: list[Limit]
+    evidence: list[Evidence]
+    fix: str | None
+    shares: list[tuple[str, float]]
+    notes: list[str]
+    between: str | None
+    outcome: str
     capture_point: str
     start_ns: int
     duration_ns: int
@@ -170,8 +200,6 @@ class Connection:
     capacity_bps: int
     min_rtt_ns: int
     unknown_ns: int
-    unsure: bool
-    alternative: str | None
     verdicts: list[Verdict]
     spans: list[tuple[int, int, str | None]]
 
