@@ -329,7 +329,7 @@ fn why_names_its_verdicts_beneath_the_graph() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let json = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
-        .args(["why", "--json"])
+        .args(["why", "--json", "-v"])
         .arg(&file)
         .output()
         .expect("the command starts");
@@ -459,7 +459,8 @@ fn a_run_with_a_capture_says_why_beside_its_own_account_and_so_does_its_folder()
             .is_some_and(|list| !list.is_empty())
     );
     let page = fs::read_to_string(run.join("report.html")).expect("the page");
-    assert!(page.contains("evidence of ") || page.contains("from packets only"));
+    let sentence = why["sentence"].as_str().expect("a sentence");
+    assert!(page.contains(&format!("from packets only: {sentence}")));
     let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
         .arg("why")
         .arg(run)
@@ -551,7 +552,7 @@ fn flows_and_why_agree_about_the_capture_point_and_small_segments() {
     let said = |command: &str, file: &PathBuf| -> Value {
         let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
             .args([command, "--json"])
-            .args((command == "why").then_some("--all"))
+            .args((command == "why").then_some("-v"))
             .arg(file)
             .output()
             .expect("the command starts");
@@ -597,6 +598,35 @@ fn flows_and_why_agree_about_the_capture_point_and_small_segments() {
     }
     assert!(compared >= 6 && small == 1, "{compared}, {small}");
     assert_eq!(causes[causes.len() - 2..], ["path_mtu", "clusters"]);
+}
+
+#[test]
+fn json_of_one_connection_has_at_most_8000_bytes() {
+    let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cmd");
+    let directories = ["flows.in", "why.in"].map(|name| fs::read_dir(tests.join(name)));
+    let files = directories
+        .into_iter()
+        .flat_map(|files| files.expect("files"));
+    let mut measured = 0;
+    for file in files.map(|file| file.expect("a file").path()) {
+        let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+            .args(["why", "--json", "--connection", "1"])
+            .arg(&file)
+            .output()
+            .expect("the command starts");
+        if !output.status.success() {
+            continue;
+        }
+        let json: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+        let connections = json["captures"][0]["connections"].as_array();
+        if connections.is_none_or(|all| all.len() != 1) {
+            continue;
+        }
+        let size = output.stdout.len();
+        assert!(size <= 8_000, "{}: {size}", file.display());
+        measured += 1;
+    }
+    assert!(measured >= 5, "{measured}");
 }
 
 /// Returns all names of fields in a JSON document.

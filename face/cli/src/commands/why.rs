@@ -5,7 +5,7 @@
 //! | file | content |
 //! |---|---|
 //! | `order.rs` | the answered connections, largest first |
-//! | `answer.rs` | one answer: a sentence and four lines |
+//! | `answer.rs` | one answer: a sentence and its lines |
 //! | `not_shown.rs` | connections that are only counted |
 //! | `detail.rs` | all verdicts and evidence |
 //! | `fix.rs` | predicted effect of the fix |
@@ -15,7 +15,7 @@
 //! | `stored.rs` | stored runs |
 
 pub(super) mod answer;
-mod detail;
+pub(super) mod detail;
 mod fix;
 mod json;
 mod not_shown;
@@ -26,6 +26,7 @@ pub(super) mod stored;
 mod summary;
 mod text;
 
+pub(super) use json::diagnosed;
 pub(super) use stored::diagnose;
 
 use std::path::{Path, PathBuf};
@@ -76,14 +77,14 @@ A page of graphs is written to report.html in the working directory. An earlier 
 replaced, any other file of that name is not. There is no page for standard input, for several \
 captures, with --json, or with --no-report.
 
-Cost is the throughput that the connection would have gained without the cause, on average over \
-its duration. It compares the rate achieved with what the path carried at its best. With \
-\"at least\" the path may carry more than this capture shows. A full path costs nothing. The next \
-known limit is the bottleneck or the advertised window, whichever would limit first without the \
-cause; other limits of the hosts show only once they limit.
+\"Could be\" is the throughput that the connection would have reached without the cause, on \
+average over its duration: what the path carried at its best, at most the next limit. With \
+\"at least\" the path may carry more than this capture shows. The next limit is the bottleneck or \
+the advertised window, whichever would limit first without the cause; other limits of the hosts \
+show only once they limit.
 
 Confidence is how often an answer like this one is right, from 0 to 1, measured on captures of \
-kernels that the weights were not fitted to. Below 0.60 the answer is \"unsure\": it names two \
+kernels that the weights were not fitted to. Below 0.80 the answer is \"unsure\": it names two \
 causes, proposes no fix, and says which further capture may decide between them.
 
 `gigatcp explain ID` describes a cause.",
@@ -95,7 +96,7 @@ Examples:
   gigatcp why --all trace.pcap.zst               every connection
   gigatcp why --connection 3 trace.pcap          one connection, by its number
   gigatcp why --summary trace.pcap               a line for each connection
-  gigatcp why --json trace.pcap | jq .           everything, as JSON
+  gigatcp why --json trace.pcap | jq .           the answers as JSON; with -v everything
   gigatcp why iperf3.json                        a report of iperf3 -J, nuttcp -i1 or ss -tinm
   gigatcp why runs/my-0123456789abcdef           a stored run, and what the run measured
   gigatcp why trace.pcap --graph other.html      the page of graphs under another name
@@ -106,15 +107,15 @@ pub(crate) struct Arguments {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// Show all causes, all evidence, and a line for each small connection
-    #[arg(short, long, conflicts_with_all = ["json", "summary"])]
+    /// Show all causes, all evidence, and a line for each small connection; with --json intervals too
+    #[arg(short, long, conflicts_with = "summary")]
     verbose: bool,
 
     /// Show every connection that carried data, not only the largest
     #[arg(long)]
     all: bool,
 
-    /// Print everything as JSON
+    /// Print the answers as JSON
     #[arg(long)]
     json: bool,
 
@@ -158,7 +159,7 @@ impl Arguments {
 }
 
 /// The diagnosis of a connection, and its place in the captures.
-struct Answer {
+struct Diagnosed {
     /// The capture that packet numbers refer to, and the connection in it.
     capture: usize,
     index: usize,
@@ -174,7 +175,7 @@ struct Far {
     index: usize,
 }
 
-impl Answer {
+impl Diagnosed {
     /// The answer for a connection of these captures; `None` if it carried no data.
     fn of(captures: &[&LoadedCapture], pairs: &[PairedDiagnosis], place: Place) -> Option<Self> {
         let Place { capture, index, .. } = place;
@@ -204,7 +205,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.json && files.is_empty() && stored.is_empty() {
         let all: Vec<Value> = reports
             .iter()
-            .map(|(path, one)| reported::json(path, one))
+            .map(|(path, one)| reported::json(path, one, arguments.verbose))
             .collect();
         output::print_json(&json::Document::new(&all, Vec::new()))?;
         return Ok(Outcome::Done);
@@ -315,8 +316,8 @@ impl Request<'_> {
             let pairs = self.join(both)?;
             let order = order::Order::of(&both, &pairs, true);
             let joined = order.shown().iter().filter_map(|place| {
-                let one = Answer::of(&both, &pairs, *place)?;
-                json::joined(both, &one)
+                let one = Diagnosed::of(&both, &pairs, *place)?;
+                json::joined(both, &one, self.arguments.verbose)
             });
             let joined = joined.collect();
             let captures = both.iter().enumerate().map(|(capture, loaded)| {
@@ -372,6 +373,7 @@ impl Request<'_> {
             chosen,
             twins,
             account,
+            is_verbose: self.arguments.verbose,
         })
     }
 
@@ -409,6 +411,8 @@ struct LoadedCapture {
     twins: Option<fix::Twins>,
     /// Limits measured by the run, if the capture belongs to a stored run.
     account: Option<String>,
+    /// Whether JSON has all verdicts and intervals.
+    is_verbose: bool,
 }
 
 impl LoadedCapture {

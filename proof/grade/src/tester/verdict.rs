@@ -3,8 +3,6 @@
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::Value;
-
 use super::cases::Case;
 use super::run::{Peer, Run};
 
@@ -121,7 +119,7 @@ pub fn grade(case: &Case, peer: Peer, run: &Run) -> Verdict {
     let later = if case.is_reverse { case.rtt_s } else { 0.0 };
     let captured_bps = run.capture.by(seconds + later) as f64 * 8.0 / seconds;
     let explanation = &result["explanations"][0];
-    let said = explanation["primary_cause"].as_str().map(str::to_owned);
+    let said = explanation["cause"].as_str().map(str::to_owned);
     let share = captured_bps / case.payload_bps;
     let right = said
         .as_deref()
@@ -129,7 +127,7 @@ pub fn grade(case: &Case, peer: Peer, run: &Run) -> Verdict {
     Verdict {
         stated_bps,
         captured_bps,
-        confidence: confidence(explanation, said.as_deref()),
+        confidence: explanation["confidence"].as_f64().unwrap_or(0.0),
         is_right: right,
         is_binding: share > case.share[0] && share < case.share[1] && run.throttled > MOSTLY,
         said,
@@ -142,17 +140,6 @@ fn is_right(case: &Case, peer: Peer, said: &str) -> bool {
         || (peer == Peer::Iperf3
             && said == "receive-window-limited"
             && BEHIND_THE_WINDOW.contains(&case.cause))
-}
-
-fn confidence(explanation: &Value, said: Option<&str>) -> f64 {
-    let verdicts = explanation["verdicts"].as_array();
-    let found = verdicts
-        .into_iter()
-        .flatten()
-        .find(|verdict| verdict["cause"].as_str() == said);
-    found
-        .and_then(|verdict| verdict["confidence"].as_f64())
-        .unwrap_or(0.0)
 }
 
 /// Formats one graded run as a line.

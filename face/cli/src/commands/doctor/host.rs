@@ -7,7 +7,7 @@ use gigatcp_meter::host;
 use gigatcp_meter::tester::{self, Outcome, Role};
 use gigatcp_protocol::iperf3;
 
-use super::test::{Limit, Test};
+use super::test::{Test, TestAnswer};
 use crate::commands::test::request;
 use crate::failure::Failure;
 
@@ -74,16 +74,15 @@ fn summary(measured: &Outcome, role: Role) -> Test {
     let min_rtt = diagnosis
         .map(|one| one.min_rtt)
         .filter(|rtt| !rtt.is_zero());
-    let first = diagnosis.and_then(|one| one.primary());
+    let answer = diagnosis.map(|one| one.answer());
     Test {
         is_sending: role == Role::Sender,
         rate_bps: rate as u64,
         duration_ns: u64::try_from(measured.measured.as_nanos()).unwrap_or(u64::MAX),
         min_rtt_ns: min_rtt.map(|rtt| rtt.as_nanos()),
-        limit: first.map(|first| Limit {
-            cause: first.cause.id.into(),
-            subject: first.subject.clone(),
-            share: first.share,
+        answer: answer.map(|answer| TestAnswer {
+            cause: answer.cause.map(|cause| cause.id.into()),
+            sentence: answer.sentence,
         }),
     }
 }

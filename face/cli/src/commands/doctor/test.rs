@@ -13,7 +13,7 @@ use crate::atomic_file::AtomicFile;
 use crate::failure::Failure;
 
 /// The schema of stored tests.
-const SCHEMA: &str = "gigatcp.doctor-test/1";
+const SCHEMA: &str = "gigatcp.doctor-test/2";
 
 /// Maximum difference between a rate and a ceiling that agree, as a share of the ceiling.
 const AGREES: f64 = 0.2;
@@ -30,20 +30,18 @@ pub(super) struct Test {
     pub(super) duration_ns: u64,
     /// Minimum RTT, if an end measured it.
     pub(super) min_rtt_ns: Option<u64>,
-    /// The limit for most of the time.
-    pub(super) limit: Option<Limit>,
+    /// What limited it, if that was measured.
+    pub(super) answer: Option<TestAnswer>,
 }
 
-/// Limit of a test.
+/// What limited a test.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Limit {
-    /// Id of the cause (`gigatcp explain ID`).
-    pub(super) cause: String,
-    /// Text that follows "limited by".
-    pub(super) subject: String,
-    /// Share of the test.
-    pub(super) share: f64,
+pub(super) struct TestAnswer {
+    /// Id of the cause (`gigatcp explain ID`); null if the sentence names none.
+    pub(super) cause: Option<String>,
+    /// The sentence of `gigatcp why`.
+    pub(super) sentence: String,
 }
 
 /// Tests in a file.
@@ -73,7 +71,7 @@ impl Test {
         direction.overlaps(of_test)
     }
 
-    /// `send 30.4 Mbit/s, minimum RTT 40.0 ms, limited by ... for 97 % of the test`.
+    /// `send 30.4 Mbit/s, minimum RTT 40.0 ms: Limited by ...`.
     pub(super) fn line(&self) -> String {
         let rtt = self.min_rtt_ns.map(Duration::from_nanos);
         let rtt = rtt.map(|rtt| format!(", minimum RTT {}", human_duration(rtt)));
@@ -82,20 +80,14 @@ impl Test {
             self.name(),
             human_rate(self.rate()),
             rtt.unwrap_or_default(),
-            self.limited_by()
+            self.sentence()
         )
     }
 
-    fn limited_by(&self) -> String {
-        let limit = self.limit.as_ref();
-        let words = limit.map(|limit| {
-            let percent = 100.0 * limit.share;
-            format!(
-                ", limited by {} for {percent:.0} % of the test",
-                limit.subject
-            )
-        });
-        words.unwrap_or_default()
+    /// The answer after a colon; empty if there is none.
+    fn sentence(&self) -> String {
+        let answer = self.answer.as_ref();
+        answer.map_or_else(String::new, |answer| format!(": {}", answer.sentence))
     }
 }
 
@@ -157,13 +149,14 @@ pub(super) fn change(before: &[Test], after: &[Test]) -> String {
         };
         let percent = 100.0 * (new.rate_bps as f64 / old.rate_bps.max(1) as f64 - 1.0);
         text.push_str(&format!(
-            "  {} {} -> {} ({percent:+.0} %)\n    before{}\n    after{}\n",
+            "  {} {} -> {} ({percent:+.0} %)\n",
             new.name(),
             human_rate(old.rate()),
             human_rate(new.rate()),
-            old.limited_by().replacen(',', ":", 1),
-            new.limited_by().replacen(',', ":", 1),
         ));
+        for (when, test) in [("before", old), ("after", new)] {
+            text.push_str(&wrap_hanging(&format!("{when}{}", test.sentence()), 4, 6));
+        }
     }
     text
 }
@@ -216,10 +209,11 @@ mod tests {
             rate_bps: mbps * 1_000_000,
             duration_ns: 5_000_000_000,
             min_rtt_ns: Some(40_000_000),
-            limit: Some(Limit {
-                cause: "receive-window-limited".into(),
-                subject: "the receive window (160 kB)".into(),
-                share: 0.97,
+            answer: Some(TestAnswer {
+                cause: Some("receive-window-limited".into()),
+                sentence: "Limited by the receive window (160 kB) for 97 % of the transfer \
+                           (confidence 0.94)."
+                    .into(),
             }),
         }
     }

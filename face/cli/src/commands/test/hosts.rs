@@ -10,14 +10,15 @@ use super::super::why::answer::labeled;
 /// Names of the two hosts in sentences.
 const NAMES: [&str; 2] = ["here", "there"];
 
-/// Returns lines about saturated cores and drops; none for hosts without either. `has_fix`: the fix
-/// of the cause already gives the advice.
-pub(super) fn lines(outcome: &Outcome, has_fix: bool) -> String {
+/// Returns lines about saturated cores and drops; none for hosts without either. Advice that `fixes`
+/// contain is not repeated.
+pub(super) fn lines(outcome: &Outcome, fixes: &[String]) -> String {
     let mut text = String::new();
     for (name, host) in known(outcome) {
         if let Some(core) = host.saturated_text() {
             text.push_str(&labeled("", &format!("{name} {core}")));
-            if let Some(advice) = host.core_advice().filter(|_| !has_fix) {
+            let is_new = |advice: &String| !fixes.iter().any(|fix| fix.contains(advice));
+            if let Some(advice) = host.core_advice().filter(is_new) {
                 text.push_str(&labeled("", &format!("to change that {name}: {advice}")));
             }
         }

@@ -12,12 +12,12 @@ use gigatcp_report::group::by_key;
 use gigatcp_report::number;
 use serde_json::{Value, json};
 
-use super::super::why::answer;
+use super::super::why::{answer, diagnosed};
 use super::ceiling::Ceiling;
 use super::{hosts, latency, sums};
 
 /// Schema of the JSON.
-const SCHEMA: &str = "gigatcp-test/1";
+const SCHEMA: &str = "gigatcp-test/2";
 
 /// Returns the text of the answer, with the rate of the steady part if requested.
 pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>) -> String {
@@ -33,7 +33,7 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>)
             _ => tcp_facts(outcome, role),
         };
         match explained(outcome, &explanations, role) {
-            Some(one) => text.push_str(&answer::lines_with(&facts, &one.diagnosis, false)),
+            Some(one) => text.push_str(&answer::lines_with(&facts, &one.diagnosis.answer())),
             None => text.push_str(&answer::labeled("Details", &facts)),
         }
         if has_no_counters(outcome, role) {
@@ -51,9 +51,9 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>)
     }
     text.push_str(&latency::lines(outcome));
     text.push_str(&answer::labeled("CPU", &cpu(outcome)));
-    let mut causes = explanations.iter().filter_map(primary);
-    let has_fix = causes.any(|id| id.ends_with("cpu-limited"));
-    text.push_str(&hosts::lines(outcome, has_fix));
+    let answers = explanations.iter().map(|one| one.diagnosis.answer());
+    let fixes: Vec<String> = answers.filter_map(|answer| answer.fix).collect();
+    text.push_str(&hosts::lines(outcome, &fixes));
     if let Some(near) = ceiling.and_then(|ceiling| ceiling.text()) {
         text.push_str(&answer::labeled("Ceiling", &near));
     }
@@ -243,7 +243,7 @@ fn spread(outcome: &Outcome, explanations: &[Explanation], role: Role) -> Option
 }
 
 pub(super) fn primary(explanation: &Explanation) -> Option<&'static str> {
-    explanation.diagnosis.primary().map(|first| first.cause.id)
+    explanation.diagnosis.answer().cause.map(|cause| cause.id)
 }
 
 fn delay_facts(role: Role, delay: &OneWayDelay) -> String {
@@ -371,27 +371,10 @@ fn delay_values(outcome: &Outcome) -> Vec<Value> {
 }
 
 fn explanation_value(one: &Explanation) -> Value {
-    let diagnosis = &one.diagnosis;
-    let verdicts = diagnosis.verdicts.iter().map(|verdict| {
-        json!({
-            "cause": verdict.cause.id,
-            "share": verdict.share,
-            "confidence": verdict.confidence,
-            "cost_bps": verdict.cost.rate.as_bps(),
-            "finding": verdict.finding,
-            "evidence": verdict.evidence.iter().map(|piece| piece.text.as_str()).collect::<Vec<_>>(),
-            "fix": verdict.fix,
-        })
-    });
-    json!({
-        "stream": one.id,
-        "sentence": diagnosis.sentence(),
-        "primary_cause": diagnosis.primary().map(|first| first.cause.id),
-        "is_unsure": diagnosis.is_unsure(),
-        "has_both_ends": one.has_both_ends,
-        "unknown_s": diagnosis.unknown.as_secs_f64(),
-        "verdicts": verdicts.collect::<Vec<_>>(),
-    })
+    let mut value = diagnosed(&one.diagnosis, false);
+    value["stream"] = one.id.into();
+    value["has_both_ends"] = one.has_both_ends.into();
+    value
 }
 
 /// The line of an interval (`--format json-lines`).

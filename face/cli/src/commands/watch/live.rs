@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use gigatcp_linux::clock;
 use gigatcp_meter::watch::{Connection, Filter, Watch};
 use gigatcp_report::escape::terminal;
-use gigatcp_units::grammar::human_duration;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::End;
 
@@ -17,6 +16,7 @@ use super::{Arguments, json, record, table};
 use crate::atomic_file::AtomicFile;
 use crate::commands::Outcome;
 use crate::commands::why::answer::{self, ConnectionLabel};
+use crate::commands::why::detail;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -289,19 +289,9 @@ fn answer(one: &Connection, is_verbose: bool) -> String {
         place: owner,
         reset_by: None,
     };
-    let mut text = answer::lines(&label, &diagnosis, is_verbose);
+    let mut text = answer::lines(&label, &diagnosis);
     if is_verbose {
-        for verdict in diagnosis.verdicts.iter().filter(|one| one.share >= 0.0005) {
-            let share = answer::percent(verdict.share);
-            let time = human_duration(verdict.time);
-            text.push_str(&answer::labeled(
-                "Cause",
-                &format!("{} {share}, {time}: {}", verdict.cause.id, verdict.finding),
-            ));
-            for piece in &verdict.evidence {
-                text.push_str(&answer::labeled("", &piece.text));
-            }
-        }
+        text.push_str(&detail::lines(&diagnosis));
     }
     text
 }

@@ -67,17 +67,10 @@ fn row(one: &Connection) -> Vec<String> {
     };
     let diagnosis = one.diagnosis();
     let since = diagnosis.as_ref().and_then(|diagnosis| {
-        let first = diagnosis.primary()?;
-        let unsure = if diagnosis.is_unsure() {
-            " (unsure)"
-        } else {
-            ""
-        };
-        Some(format!(
-            "{} {:.0} %{unsure}",
-            first.cause.id,
-            first.share * 100.0
-        ))
+        let answer = diagnosis.answer();
+        let unsure = if answer.is_unsure { " (unsure)" } else { "" };
+        let share = answer.share? * 100.0;
+        Some(format!("{} {share:.0} %{unsure}", answer.cause?.id))
     });
     vec![
         one.id.to_string(),

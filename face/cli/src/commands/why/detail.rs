@@ -2,37 +2,49 @@
 
 use gigatcp_analyze::Diagnosis;
 use gigatcp_report::graph::DiagnosisText;
-use gigatcp_report::prose::{wrap, wrap_hanging};
-use gigatcp_units::grammar::human_duration;
-use gigatcp_why::Verdict;
+use gigatcp_report::prose::{TIE, wrap, wrap_hanging};
+use gigatcp_units::grammar::{human_duration, human_rate};
+use gigatcp_why::{Evidence, Verdict};
 
-use super::answer::{
-    ConnectionLabel, cost, details, evidence, fix, lost, notes, percent, piece, shown,
-};
+use super::answer::{ConnectionLabel, details, percent, share};
 use crate::grid::Align::{Left, Right};
 use crate::grid::{grid, line};
 
-/// Returns the verdicts in a table, and each with its finding, evidence and fix.
-pub(super) fn lines(diagnosis: &Diagnosis) -> String {
+/// Returns the verdicts and the unknown time in a table, and each verdict with its finding, evidence
+/// and fix.
+pub(in crate::commands) fn lines(diagnosis: &Diagnosis) -> String {
     if diagnosis.verdicts.is_empty() {
         return String::new();
     }
     let mut cells = vec![line(["", "duration", "share", "confidence", "cost"])];
     for verdict in &diagnosis.verdicts {
         let [name, rest @ ..] = self::cells(verdict);
-        let mut line = vec![format!("  {name}")];
-        line.extend(rest);
-        cells.push(line);
+        let mut row = vec![format!("  {name}")];
+        row.extend(rest);
+        cells.push(row);
+    }
+    if !diagnosis.unknown.is_zero() {
+        let unknown = diagnosis.unknown;
+        let share = percent(share(unknown, diagnosis.duration)).replace(TIE, " ");
+        cells.push(line([
+            "  unknown",
+            &human_duration(unknown),
+            &share,
+            "-",
+            "-",
+        ]));
     }
     let columns = [Left, Right, Right, Right, Right];
     let mut text = format!("\n{}", grid(&columns, &cells));
     for verdict in &diagnosis.verdicts {
         text.push_str(&format!("\n  {}\n", verdict.cause.id));
         text.push_str(&wrap(&verdict.finding, 4));
-        for one in &verdict.evidence {
-            text.push_str(&wrap_hanging(&piece(one), 6, 8));
+        for piece in &verdict.evidence {
+            text.push_str(&wrap_hanging(&piece.in_words(), 6, 8));
         }
-        text.push_str(&wrap_hanging(&format!("fix: {}", verdict.fix), 4, 6));
+        if let Some(fix) = diagnosis.fix_of(verdict) {
+            text.push_str(&wrap_hanging(&format!("fix: {fix}"), 4, 6));
+        }
     }
     text
 }
@@ -44,32 +56,42 @@ fn cells(verdict: &Verdict) -> [String; 5] {
     [
         verdict.cause.id.into(),
         only(human_duration(verdict.time)),
-        only(percent(verdict.share).replace('\u{a0}', " ")),
+        only(percent(verdict.share).replace(TIE, " ")),
         format!("{:.2}", verdict.confidence),
         only(lost(verdict).unwrap_or_else(|| "-".into())),
     ]
 }
 
+/// Returns the rate that a cause cost; `None` if it is too small to measure.
+fn lost(verdict: &Verdict) -> Option<String> {
+    /// Smaller costs are rounding errors.
+    const MIN_COST_BPS: u64 = 1_000;
+    let cost = &verdict.cost;
+    let is_measured = !verdict.time.is_zero() && cost.rate.as_bps() >= MIN_COST_BPS;
+    is_measured.then(|| {
+        let bound = if cost.at_least { "at least" } else { "about" };
+        format!("{bound} {}", human_rate(cost.rate))
+    })
+}
+
 /// Returns the answer and its verdicts for the page of graphs.
 pub(super) fn said(label: &ConnectionLabel, diagnosis: &Diagnosis) -> DiagnosisText {
-    let first = shown(diagnosis);
-    let mut lines = vec![("Cost".to_owned(), cost(diagnosis, first))];
-    lines.extend(fix(diagnosis).map(|fix| ("Fix".to_owned(), fix.to_owned())));
-    let evidence = first.map(|first| evidence(diagnosis, first));
-    let evidence = evidence.into_iter().chain(diagnosis.joined.clone());
-    lines.extend(evidence.map(|text| ("Evidence".to_owned(), text)));
-    lines.push(("Details".to_owned(), details(label, diagnosis)));
-    let notes = notes(diagnosis).into_iter();
-    lines.extend(notes.map(|text| ("Note".to_owned(), text)));
+    let answer = diagnosis.answer();
+    let lines = answer.lines().into_iter();
+    let lines = lines.map(|(label, text)| (label.to_owned(), text));
+    let details = ("Details".to_owned(), details(label, diagnosis));
+    let verdicts = diagnosis.verdicts.iter();
     DiagnosisText {
-        headline: diagnosis.sentence(),
-        lines,
-        findings: diagnosis.verdicts.iter().map(finding).collect(),
+        lines: lines.chain([details]).collect(),
+        headline: answer.sentence,
+        findings: verdicts
+            .map(|verdict| finding(diagnosis, verdict))
+            .collect(),
     }
 }
 
 /// Returns a verdict as a line, with its evidence.
-fn finding(verdict: &Verdict) -> (String, Vec<String>) {
+fn finding(diagnosis: &Diagnosis, verdict: &Verdict) -> (String, Vec<String>) {
     let [name, time, share, confidence, cost] = cells(verdict);
     let head = match (verdict.time.is_zero(), cost.as_str()) {
         (true, _) => format!("{name} (confidence {confidence})"),
@@ -77,7 +99,8 @@ fn finding(verdict: &Verdict) -> (String, Vec<String>) {
         _ => format!("{name}: {time}, {share} of the time, {cost} lost (confidence {confidence})"),
     };
     let mut lines = vec![verdict.finding.clone()];
-    lines.extend(verdict.evidence.iter().map(piece));
-    lines.push(format!("Fix: {}", verdict.fix));
+    lines.extend(verdict.evidence.iter().map(Evidence::in_words));
+    let fix = diagnosis.fix_of(verdict);
+    lines.extend(fix.map(|fix| format!("Fix: {fix}")));
     (head, lines)
 }

@@ -9,7 +9,7 @@ use gigatcp_report::graph::DiagnosisText;
 use gigatcp_twin::{Prediction, Transfer, Twin};
 use serde_json::{Value, json};
 
-use super::Answer;
+use super::Diagnosed;
 use crate::commands::whatif::{prediction_json, stated};
 
 /// Minimum share of the time of a cause whose fix is predicted.
@@ -37,7 +37,7 @@ impl Twins {
     }
 
     /// Returns the prediction for the fix of an answer. The error is the reason why there is none.
-    pub(super) fn tried(&self, capture: &Capture, one: &Answer) -> Result<Prediction, String> {
+    pub(super) fn tried(&self, capture: &Capture, one: &Diagnosed) -> Result<Prediction, String> {
         if one.far.is_some() {
             return Err("a twin is fitted to one capture alone".into());
         }

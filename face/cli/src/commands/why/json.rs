@@ -1,19 +1,22 @@
-//! The answers for captures as JSON, schema `gigatcp.why/2` (docs/why-json.md).
+//! The answers for captures as JSON, schema `gigatcp.why/3` (docs/why-json.md).
 
 use gigatcp_analyze::{Capture, Diagnosis};
-use gigatcp_why::{CAUSES, Cost, Evidence, Verdict};
+use gigatcp_why::{CAUSES, Evidence, Limit, Span, Verdict};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use super::answer::reset_by;
 use super::order::Order;
-use super::{Answer, LoadedCapture, fix};
+use super::{Diagnosed, LoadedCapture, fix};
 use crate::commands::flows::note_json;
 use crate::json::Each;
 
 /// The schema of `--json`.
-const SCHEMA: &str = "gigatcp.why/2";
+const SCHEMA: &str = "gigatcp.why/3";
+
+/// Maximum pieces of evidence in an answer without `-v`.
+const EVIDENCE: usize = 5;
 
 /// The JSON document.
 #[derive(Serialize)]
@@ -55,8 +58,8 @@ impl Serialize for Listed<'_> {
         let places = order.shown().iter();
         let places = places.filter(|place| !joined.contains(&place.index));
         let connections = places.filter_map(|place| {
-            let one = Answer::of(&[loaded], &[], *place)?;
-            let mut value = connection(capture, &one);
+            let one = Diagnosed::of(&[loaded], &[], *place)?;
+            let mut value = connection(capture, &one, loaded.is_verbose);
             if let Some(twins) = &loaded.twins {
                 value["whatif"] = fix::json(&twins.tried(capture, &one));
             }
@@ -82,22 +85,25 @@ impl Serialize for Listed<'_> {
 }
 
 /// Returns the answer for a connection in two captures.
-pub(super) fn joined(captures: [&LoadedCapture; 2], one: &Answer) -> Option<Value> {
+pub(super) fn joined(
+    captures: [&LoadedCapture; 2],
+    one: &Diagnosed,
+    is_verbose: bool,
+) -> Option<Value> {
     let far = one.far?;
-    let mut value = connection(&captures[one.capture].capture, one);
+    let mut value = connection(&captures[one.capture].capture, one, is_verbose);
     let mut numbers = [one.index + 1; 2];
     numbers[far.capture] = far.index + 1;
     value["connections"] = json!(numbers);
     value["near"] = json!(captures[one.capture].name);
-    value["joined"] = json!(one.diagnosis.joined);
     Some(value)
 }
 
-fn connection(capture: &Capture, one: &Answer) -> Value {
+fn connection(capture: &Capture, one: &Diagnosed, is_verbose: bool) -> Value {
     let sender = one.diagnosis.sender;
     let known = capture.connections().connection(one.index);
     let endpoint = |side| known.map(|known| known.endpoint(side).to_string());
-    let mut value = diagnosed(&one.diagnosis);
+    let mut value = diagnosed(&one.diagnosis, is_verbose);
     value["connection"] = json!(one.index + 1);
     value["reset_by"] = json!(known.and_then(|known| reset_by(known, sender)));
     value["sender"] = json!(endpoint(sender));
@@ -105,83 +111,92 @@ fn connection(capture: &Capture, one: &Answer) -> Value {
     value
 }
 
-/// Returns a connection's answer, from a capture or from counters.
-pub(super) fn diagnosed(diagnosis: &Diagnosis) -> Value {
-    let Diagnosis {
-        sender: _,
-        capture_point,
-        start,
-        duration,
-        delivered,
-        throughput,
-        capacity,
-        bottleneck: _,
-        min_rtt,
-        outcome,
-        verdicts,
-        alternative,
-        next,
-        unknown,
-        spans,
-        joined: _,
-    } = diagnosis;
-    let spans: Vec<Value> = spans
-        .iter()
-        .map(|span| {
-            json!({
-                "start_ns": span.start.as_nanos(),
-                "length_ns": span.length.as_nanos(),
-                "cause": span.cause.map(|cause| CAUSES[cause].id),
-            })
-        })
-        .collect();
-    let headline = diagnosis.headline();
-    json!({
-        "capture_point": capture_point.name(),
-        "start_ns": start.as_nanos(),
-        "duration_ns": duration.as_nanos(),
-        "delivered_bytes": delivered.as_u64(),
-        "throughput_bps": throughput.as_bps(),
+/// Returns a connection's answer, from a capture or from counters. With `is_verbose` it has all
+/// evidence, all verdicts, and the intervals.
+pub(in crate::commands) fn diagnosed(diagnosis: &Diagnosis, is_verbose: bool) -> Value {
+    let answer = diagnosis.answer();
+    let most = if is_verbose { usize::MAX } else { EVIDENCE };
+    let pieces = answer.evidence.iter().take(most);
+    let capacity = &diagnosis.capacity;
+    let mut value = json!({
+        "sentence": answer.sentence,
+        "cause": answer.cause.map(|cause| cause.id),
+        "alternative": answer.alternative.map(|cause| cause.id),
+        "confidence": answer.confidence.map(|confidence| rounded(confidence, 1e3)),
+        "share": answer.share.map(|share| rounded(share, 1e6)),
+        "unsure": answer.is_unsure,
+        "healthy": answer.is_healthy,
+        "could_be": answer.could_be,
+        "gain": answer.gain.map(|gain| json!({
+            "bps": gain.rate.as_bps(),
+            "times": rounded(gain.times, 1e3),
+            "at_least": gain.is_lower_bound,
+        })),
+        "limits": answer.limits.iter().map(limit).collect::<Vec<_>>(),
+        "evidence": pieces.map(evidence).collect::<Vec<_>>(),
+        "evidence_count": answer.evidence.len(),
+        "fix": answer.fix,
+        "shares": answer.shares.iter().map(|(cause, share)| json!({
+            "cause": cause,
+            "share": rounded(*share, 1e6),
+        })).collect::<Vec<_>>(),
+        "notes": answer.notes,
+        "between": answer.between,
+        "outcome": diagnosis.outcome.name(),
+        "capture_point": diagnosis.capture_point.name(),
+        "start_ns": diagnosis.start.as_nanos(),
+        "duration_ns": diagnosis.duration.as_nanos(),
+        "delivered_bytes": diagnosis.delivered.as_u64(),
+        "throughput_bps": diagnosis.throughput.as_bps(),
         "capacity": {
             "bps": capacity.rate().as_bps(),
             "source": capacity.source.name(),
             "lower_bound": capacity.is_lower_bound(),
         },
-        "min_rtt_ns": min_rtt.as_nanos(),
-        "outcome": outcome.name(),
-        "healthy": outcome.healthy(),
-        "sentence": diagnosis.sentence(),
-        "unsure": diagnosis.is_unsure(),
-        "primary_cause": diagnosis.primary().map(|first| first.cause.id),
-        "alternative": alternative.map(|other| other.id),
-        "next_limit": next.map(|next| json!({ "cause": next.cause.id, "bps": next.rate.as_bps() })),
-        "headline": headline.map(|first| first.cause.id),
-        "cost": headline.map(|first| cost(&first.cost)),
-        "limited_by": diagnosis.limited_by(),
-        "unknown_ns": unknown.as_nanos(),
-        "verdicts": verdicts.iter().map(verdict).collect::<Vec<_>>(),
-        "spans": spans,
+        "min_rtt_ns": diagnosis.min_rtt.as_nanos(),
+    });
+    if is_verbose {
+        let verdicts = diagnosis.verdicts.iter();
+        let verdicts = verdicts.map(|one| verdict(one, diagnosis.fix_of(one)));
+        value["verdicts"] = verdicts.collect();
+        value["spans"] = diagnosis.spans.iter().map(span).collect();
+        value["unknown_ns"] = diagnosis.unknown.as_nanos().into();
+    }
+    value
+}
+
+fn limit(limit: &Limit) -> Value {
+    json!({
+        "cause": limit.cause.id,
+        "bps": limit.rate.as_bps(),
+        "at_least": limit.is_lower_bound,
+        "evidence": limit.evidence,
     })
 }
 
-fn verdict(verdict: &Verdict) -> Value {
+fn span(span: &Span) -> Value {
+    json!({
+        "start_ns": span.start.as_nanos(),
+        "length_ns": span.length.as_nanos(),
+        "cause": span.cause.map(|cause| CAUSES[cause].id),
+    })
+}
+
+fn verdict(verdict: &Verdict, fix: Option<&String>) -> Value {
+    let cost = &verdict.cost;
     json!({
         "id": verdict.cause.id,
         "name": verdict.cause.name,
         "subject": verdict.subject,
         "finding": verdict.finding,
         "evidence": verdict.evidence.iter().map(evidence).collect::<Vec<_>>(),
-        "fix": verdict.fix,
-        "confidence": (verdict.confidence * 1000.0).round() / 1000.0,
+        "fix": fix,
+        "confidence": rounded(verdict.confidence, 1e3),
         "time_ns": verdict.time.as_nanos(),
-        "share": (verdict.share * 1e6).round() / 1e6,
-        "cost": cost(&verdict.cost),
+        "share": rounded(verdict.share, 1e6),
+        "cost": { "bps": cost.rate.as_bps(), "at_least": cost.at_least },
         "note": verdict.is_note,
     })
-}
-
-fn cost(cost: &Cost) -> Value {
-    json!({ "bps": cost.rate.as_bps(), "at_least": cost.at_least })
 }
 
 fn evidence(piece: &Evidence) -> Value {
@@ -191,4 +206,9 @@ fn evidence(piece: &Evidence) -> Value {
         "is_round": piece.is_round,
         "text": piece.text,
     })
+}
+
+/// Rounds a number to multiples of 1 / `parts`.
+fn rounded(number: f64, parts: f64) -> f64 {
+    (number * parts).round() / parts
 }

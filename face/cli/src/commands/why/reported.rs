@@ -9,6 +9,7 @@ use gigatcp_report::escape::terminal;
 use serde_json::{Value, json};
 
 use super::answer::{self, ConnectionLabel, labeled};
+use super::detail;
 use super::json::diagnosed;
 use super::order::SHOWN;
 use crate::failure::Failure;
@@ -48,7 +49,10 @@ pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bo
             place: String::new(),
             reset_by: None,
         };
-        text.push_str(&answer::lines(&label, &one.diagnosis, is_verbose));
+        text.push_str(&answer::lines(&label, &one.diagnosis));
+        if is_verbose {
+            text.push_str(&detail::lines(&one.diagnosis));
+        }
         text.push('\n');
     }
     if let Some(more @ 1..) = count.checked_sub(shown) {
@@ -67,9 +71,9 @@ pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bo
 }
 
 /// Returns the answers for the connections of a report as JSON.
-pub(super) fn json(path: &Path, report: &Report) -> Value {
+pub(super) fn json(path: &Path, report: &Report, is_verbose: bool) -> Value {
     let connection = |one: &Reported| {
-        let mut value = diagnosed(&one.diagnosis);
+        let mut value = diagnosed(&one.diagnosis, is_verbose);
         value["ends"] = one.ends.clone().into();
         value
     };

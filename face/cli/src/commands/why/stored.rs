@@ -15,9 +15,6 @@ use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap_hanging;
 use gigatcp_run::files::PlanDirectory;
 use gigatcp_run::{Job, watch};
-use gigatcp_units::Rate;
-use gigatcp_units::grammar::human_rate;
-use gigatcp_why::MIN_CONFIDENCE;
 use serde_json::{Value, json};
 
 use super::answer::labeled;
@@ -143,7 +140,7 @@ impl Stored {
                     terminal(&flow.name)
                 ));
                 match &flow.why {
-                    Some(why) => text.push_str(&sentences(flow, why)),
+                    Some(why) => text.push_str(&recorded(why)),
                     None => text.push_str("  no data was sent\n"),
                 }
                 text.push_str(&format!("  measured by the run: {}\n\n", account(flow)));
@@ -200,31 +197,12 @@ fn bare(series: &SeriesRecord) -> Value {
 }
 
 /// Returns the answer for a flow from its packets, formatted as by [`answer`](super::answer).
-fn sentences(flow: &FlowRecord, why: &WhyRecord) -> String {
-    let achieved = human_rate(Rate::from_bps(flow.goodput_bps.max(0.0) as u64));
-    let mut text = wrap_hanging(&why.sentence, 0, 2);
-    let primary = why.primary_cause.as_ref();
-    let first = why.verdicts.iter().find(|one| Some(&one.id) == primary);
-    if let Some(first) = first {
-        let bound = if first.cost_at_least {
-            "at least"
-        } else {
-            "about"
-        };
-        let cost = match first.cost_bps {
-            0 => format!("none: {achieved} achieved"),
-            bps => format!(
-                "{bound} {}: {achieved} achieved",
-                human_rate(Rate::from_bps(bps))
-            ),
-        };
-        text.push_str(&labeled("Cost", &cost));
-        if first.confidence >= MIN_CONFIDENCE && !first.fix.is_empty() {
-            text.push_str(&labeled("Fix", &first.fix));
-        }
-        text.push_str(&labeled("Evidence", &first.finding));
+fn recorded(why: &WhyRecord) -> String {
+    let mut text = wrap_hanging(&terminal(&why.sentence), 0, 2);
+    for (label, line) in &why.lines {
+        text.push_str(&labeled(&terminal(label), &terminal(line)));
     }
-    text + &labeled("Details", &format!("limited by: {}", why.limited_by))
+    text
 }
 
 /// Returns shares of the time by cause, as the run measured them. A record of schema 1 has no

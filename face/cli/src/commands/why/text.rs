@@ -10,7 +10,7 @@ use gigatcp_why::{CapturePoint, DiagnosisSummary, PrimaryCause};
 
 use super::answer::{self, ConnectionLabel, captured};
 use super::order::{MIN_SHOWN_BYTES, Order, Place};
-use super::{Answer, LoadedCapture, detail, fix, not_shown, row};
+use super::{Diagnosed, LoadedCapture, detail, fix, not_shown, row};
 use crate::failure::Failure;
 use crate::output::{Stream, counted};
 
@@ -33,14 +33,14 @@ pub(super) fn put(
     let order = Order::of(captures, pairs, detail.shows_all);
     let mut points = Points::default();
     for (rank, place) in order.shown().iter().enumerate() {
-        let Some(one) = Answer::of(captures, pairs, *place) else {
+        let Some(one) = Diagnosed::of(captures, pairs, *place) else {
             continue;
         };
         if rank > 0 {
             out.write("\n")?;
         }
         let label = label(captures, &one, rank, order.len());
-        out.write(&answer::lines(&label, &one.diagnosis, detail.is_verbose))?;
+        out.write(&answer::lines(&label, &one.diagnosis))?;
         let loaded = captures[one.capture];
         if let Some(twins) = &loaded.twins {
             let tried = twins.tried(&loaded.capture, &one);
@@ -152,7 +152,12 @@ fn row_of(captures: &[&LoadedCapture], place: Place) -> Option<SummaryRow> {
 }
 
 /// Returns the identification of a connection.
-fn label(captures: &[&LoadedCapture], one: &Answer, rank: usize, count: usize) -> ConnectionLabel {
+fn label(
+    captures: &[&LoadedCapture],
+    one: &Diagnosed,
+    rank: usize,
+    count: usize,
+) -> ConnectionLabel {
     let loaded = captures[one.capture];
     let connection = loaded.capture.connections().connection(one.index);
     let end = |side| connection.map_or_else(String::new, |known| known.endpoint(side).to_string());
@@ -210,7 +215,7 @@ struct Points {
 }
 
 impl Points {
-    fn add(&mut self, loaded: &LoadedCapture, one: &Answer) {
+    fn add(&mut self, loaded: &LoadedCapture, one: &Diagnosed) {
         if one.capture > 0 {
             return;
         }
