@@ -117,6 +117,11 @@ impl Connection {
         (is_first != (self.traits & IS_CLIENT_FIRST != 0)) as usize
     }
 
+    /// Returns the side that a packet comes from.
+    pub(crate) const fn side(&self, is_first: bool) -> Side {
+        Side::BOTH[self.index(is_first)]
+    }
+
     /// Analyzes a packet; returns its sender, its kinds and its RTT sample.
     #[inline(always)]
     pub(crate) fn handle(

@@ -76,7 +76,8 @@ impl Pair {
 
     /// Creates a pair of any endpoints.
     #[inline]
-    pub(crate) fn of(endpoints: Endpoints, src_port: u16, dst_port: u16) -> Self {
+    #[must_use]
+    pub fn of(endpoints: Endpoints, src_port: u16, dst_port: u16) -> Self {
         let ports = u32::from(src_port) << 16 | u32::from(dst_port);
         match endpoints {
             Endpoints::V4 { src, dst } => {

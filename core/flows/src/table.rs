@@ -178,6 +178,15 @@ impl FlowTable {
         self.connections.get(index)
     }
 
+    /// Returns the index of the latest connection of these endpoints, and the side that the first
+    /// of the pair is. For packets about a connection that are not of it.
+    #[must_use]
+    pub fn latest(&self, pair: &Pair) -> Option<(usize, Side)> {
+        let index = self.find(&pair.key).index();
+        let connection = self.connections.get(index)?;
+        Some((index, connection.side(pair.is_first)))
+    }
+
     /// Returns all connections, in the order of their first packets.
     pub fn connections(&self) -> impl Iterator<Item = &Connection> {
         self.connections.iter()

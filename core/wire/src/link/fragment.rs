@@ -82,6 +82,10 @@ pub(super) fn found(walk: &mut Walk<'_>, piece: Piece) -> Result<(), DissectErro
         return Ok(());
     }
     if !network::may_carry_tcp(protocol) {
+        if piece.offset > 0 {
+            // Only the first one has a header.
+            walk.octets = &[];
+        }
         return Err(DissectError::NotTcp { protocol });
     }
     // A tunnel may be fragmented and carry fragments: the outer ones come first.

@@ -19,6 +19,7 @@
 //! | `network.rs` | IPv4 and IPv6 as in captures; tunnels |
 //! | `fragment.rs`, `reassembly.rs` | fragments of either, and their reassembly |
 //! | `transport.rs` | TCP, and the state of its checksum |
+//! | `icmp.rs` | ICMP errors, and the segments that they quote |
 //! | `reason.rs` | names for packets that are not read |
 //!
 //! These functions never panic on captured data, and follow at most sixteen nested layers.
@@ -32,6 +33,7 @@ mod erspan;
 mod ethernet;
 mod fragment;
 mod gre;
+mod icmp;
 mod link_type;
 mod loopback;
 mod mpls;
@@ -44,6 +46,7 @@ mod udp;
 mod wireless;
 
 pub use fragment::{Fragment, Fragmentation};
+pub use icmp::{CapturedIcmpError, dissect_icmp_error};
 pub use link_type::LinkType;
 pub use network::LengthFrom;
 pub use reason::Reason;
@@ -98,6 +101,8 @@ pub enum Layer {
     Erspan,
     /// IEEE 802.11 or radiotap.
     Wireless,
+    /// ICMP or ICMPv6.
+    Icmp,
 }
 
 /// A set of layers.
@@ -346,13 +351,20 @@ fn begin(walk: &mut Walk<'_>, link: LinkType) -> Result<Next, DissectError> {
     Ok(next)
 }
 
-/// Walks from layer to layer.
+/// Walks from layer to layer, and reads the segment.
 #[inline]
-fn go<'a>(walk: &mut Walk<'a>, mut next: Next) -> Result<Captured<'a>, DissectError> {
+fn go<'a>(walk: &mut Walk<'a>, next: Next) -> Result<Captured<'a>, DissectError> {
+    to_tcp(walk, next)?;
+    transport::read(walk)
+}
+
+/// Walks from layer to layer up to the TCP header.
+#[inline]
+fn to_tcp(walk: &mut Walk<'_>, mut next: Next) -> Result<(), DissectError> {
     for _ in 0..MAX_LAYERS {
         next = match next {
             Next::Ip => network::step(walk)?,
-            Next::Tcp => return transport::read(walk),
+            Next::Tcp => return Ok(()),
             Next::Ethernet => ethernet::step(walk)?,
             Next::EtherType(kind) => ethernet::ether_type(walk, kind)?,
             other => rare(other, walk)?,

@@ -1,5 +1,6 @@
 //! Packets built layer by layer, and the segments found in them.
 
+mod icmp;
 mod tunnels;
 
 use alloc::string::ToString;
