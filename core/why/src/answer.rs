@@ -11,6 +11,7 @@ use gigatcp_units::Rate;
 use gigatcp_units::grammar::{human_duration, human_rate};
 
 use crate::causes::{Cause, Evidence};
+use crate::icmp_errors::IcmpErrors;
 use crate::next_limit::{FULL, NextLimit};
 use crate::outcome::Outcome;
 use crate::verdict::{Diagnosis, MIN_CONFIDENCE, Verdict, percent};
@@ -47,7 +48,7 @@ pub struct Answer {
     pub limits: Vec<Limit>,
     /// Causes other than the one in the sentence, with their shares of the time; unknown is last.
     pub shares: Vec<(&'static str, f64)>,
-    /// Certain faults that took no time, each as a sentence.
+    /// Certain faults that took no time, and ICMP errors, each as a sentence.
     pub notes: Vec<String>,
     /// What lies between two captures of the connection.
     pub between: Option<String>,
@@ -247,7 +248,9 @@ impl Diagnosis {
                 verdict.confidence
             )
         };
-        self.verdicts.iter().filter(is_note).map(in_words).collect()
+        let verdicts = self.verdicts.iter().filter(is_note).map(in_words);
+        let errors = self.icmp_errors.iter().map(IcmpErrors::in_words);
+        verdicts.chain(errors).collect()
     }
 }
 

@@ -153,14 +153,20 @@ conditions! {
             let is_hidden = moment.state == State::Idle;
             Some(is_hidden || moment.state == State::Timeout || episode.is_some_and(|episode| episode.timeouts > 0))
         };
-    FULL_SIZE_NEVER_ARRIVED "full-size-never-arrived" "no segment of that size was ever acknowledged"
-        Connection |facts| Some(facts.m.sender_view.largest_acked < facts.m.mss());
-    LOST_TWICE "lost-twice" "the same bytes were lost at least twice"
-        Connection |facts| Some(facts.timeouts_in_row >= 2);
+    FULL_SIZE_NEVER_ARRIVED "full-size-never-arrived" "no segment of that size was ever acknowledged, or ICMP named a smaller MTU"
+        Connection |facts| {
+            let is_none = facts.m.sender_view.largest_acked < facts.m.mss();
+            Some(is_none || facts.m.ignored_mtu().is_some())
+        };
+    LOST_TWICE "lost-twice" "the same bytes were lost at least twice, or the sender went on after ICMP had named a smaller MTU"
+        Connection |facts| Some(facts.timeouts_in_row >= 2 || facts.m.ignored_mtu().is_some());
     SILENCE "silence" "data was in flight and nothing came back for 200 ms and 2 minimum RTTs"
         Connection |facts| Some(facts.silence >= (facts.m.base * 2).max(Duration::from_millis(200)));
-    SMALLER_ARRIVED "smaller-arrived" "a smaller packet arrived meanwhile"
-        Connection |facts| Some(facts.small_acked || facts.m.receiver().data_packets() > 0);
+    SMALLER_ARRIVED "smaller-arrived" "a smaller packet arrived meanwhile, or ICMP names a smaller MTU"
+        Connection |facts| {
+            let is_told = facts.m.ignored_mtu().is_some();
+            Some(is_told || facts.small_acked || facts.m.receiver().data_packets() > 0)
+        };
 
     // The sender.
     FULL_SEGMENTS "full-segments" "at least 85 % of the packets are full segments"

@@ -21,6 +21,7 @@
 //! | `round.rs`, `episode.rs` | rounds; losses and their recovery |
 //! | `packed.rs`, `samples.rs` | rounds in few bytes; statistics of a round |
 //! | `exchange.rs` | requests and responses: think time, transfer, RTTs |
+//! | `icmp_errors.rs` | ICMP errors about segments of a host |
 //! | `capture_point.rs` | the capture point |
 //! | `segment_size.rs` | size of full segments, and its cause |
 //! | `capture_context.rs` | capture point and segment size, in few bytes per connection |
@@ -65,6 +66,7 @@ mod episode;
 mod exchange;
 mod facts;
 pub mod features;
+mod icmp_errors;
 mod measures;
 mod monotone;
 mod next_limit;
@@ -91,6 +93,7 @@ pub use causes::{ALIASES, CAUSES, Cause, Evidence, find};
 pub use conditions::Condition;
 pub use contradictions::RULES as CONTRADICTIONS;
 pub use cost::Cost;
+pub use icmp_errors::IcmpErrors;
 pub use measures::{Capacity, CapacitySource};
 pub use next_limit::NextLimit;
 pub use outcome::Outcome;

@@ -106,14 +106,19 @@ fn recovers(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     after.map(|round| round.acked).sum::<u64>() >= 10 * m.mss()
 }
 
-/// Whether no full segment ever arrived, although they were retransmitted.
+/// Whether no full segment ever arrived, although they were retransmitted, or ICMP says that they do
+/// not fit.
 fn is_black_hole(m: &Measures<'_>) -> bool {
     let list = &m.sender_view.episodes.list;
     let Some(first) = list.first() else {
         return false;
     };
+    let after = m.rounds.iter().filter(|round| round.end > first.at);
+    let is_none_since = after.map(|round| round.acked_per_ack_max).max() < Some(m.mss());
+    let is_told = m.ignored_mtu().is_some() && is_none_since;
     let is_none_full = m.sender_view.largest_acked < m.mss() && first.full_sized;
-    is_none_full && list.iter().all(|episode| episode.full_sized) && timeouts_in_row(m) >= 2
+    let is_repeated = timeouts_in_row(m) >= 2 && list.iter().all(|episode| episode.full_sized);
+    is_told || is_none_full && is_repeated
 }
 
 /// Longest run of timeouts for the same byte.

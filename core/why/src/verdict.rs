@@ -16,6 +16,7 @@ use crate::causes::{CAUSES, Cause, Evidence, counted, place, verb};
 use crate::chain;
 use crate::cost::Cost;
 use crate::facts::Facts;
+use crate::icmp_errors::IcmpErrors;
 use crate::measures::{Capacity, Measures, rate};
 use crate::next_limit::{FULL, NextLimit, path_rate};
 use crate::outcome::Outcome;
@@ -85,6 +86,8 @@ pub struct Diagnosis {
     pub spans: Vec<Span>,
     /// From the trigger of the first cause to its effect, in sentences: what TCP did with it.
     pub chain: Vec<String>,
+    /// ICMP errors about segments of the sender, then of the receiver, one entry for each kind.
+    pub icmp_errors: Vec<IcmpErrors>,
     /// Contribution of a second capture of the connection, in a sentence.
     pub joined: Option<String>,
 }
@@ -120,6 +123,9 @@ impl Diagnosis {
             unknown: account.unknown,
             spans,
             chain: Vec::new(),
+            icmp_errors: [m.side, m.side.other()]
+                .map(|side| m.icmp_errors[side as usize])
+                .concat(),
             joined: m.pair.map(|pair| joined(pair.between)),
         };
         diagnosis.chain = match diagnosis.headline() {

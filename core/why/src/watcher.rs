@@ -4,15 +4,17 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use gigatcp_flows::{Endpoint, FlowTable, Packet, Side, Verdict};
+use gigatcp_flows::{self as flows, Endpoint, FlowTable, Packet, Side, Verdict};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
+use gigatcp_wire::link::CapturedIcmpError;
 
 use crate::capture_context::{CaptureContext, Halves, data_sender};
 use crate::capture_pair::CapturePair;
 use crate::capture_point::CapturePoint;
 use crate::exchange::Exchange;
 use crate::features::{self, Features};
+use crate::icmp_errors::{IcmpErrorList, IcmpErrors};
 use crate::measures::{Measures, Observation, Pair};
 use crate::monotone::Monotone;
 use crate::round::State;
@@ -32,6 +34,8 @@ pub(crate) struct Followed {
     last_syn: Option<Instant>,
     sender_views: [Option<Box<SenderView>>; 2],
     pub(crate) exchange: Exchange,
+    /// ICMP errors about the segments of each side.
+    icmp_errors: Option<Box<[IcmpErrorList; 2]>>,
     /// Whether it is in the list of ended connections.
     is_listed: bool,
 }
@@ -135,6 +139,37 @@ impl Watcher {
             self.ended.push_back((captured_at, index));
         }
         verdict
+    }
+
+    /// Processes an ICMP error about a segment. It belongs to the connection that it quotes, if that
+    /// is known and has sent the sequence number.
+    #[cold]
+    pub fn handle_icmp_error(&mut self, number: u64, at: Instant, error: &CapturedIcmpError) {
+        let pair = flows::Pair::of(error.endpoints, error.src_port, error.dst_port);
+        let Some((index, side)) = self.table.latest(&pair) else {
+            return;
+        };
+        let Some((connection, followed)) = self
+            .table
+            .connection(index)
+            .zip(self.followed.get_mut(index))
+        else {
+            return;
+        };
+        let sent = connection.direction(side);
+        let position = connection.position(side, error.seq);
+        let is_sent = (sent.first_position()..=sent.next_position()).contains(&position);
+        if is_sent || sent.packets() == 0 {
+            let lists = followed.icmp_errors.get_or_insert_default();
+            lists[side as usize].add(number, at, error);
+        }
+    }
+
+    /// Returns the ICMP errors about segments of that side, one entry for each kind.
+    #[must_use]
+    pub fn icmp_errors(&self, index: usize, side: Side) -> &[IcmpErrors] {
+        let followed = self.followed.get(index);
+        followed.map_or(&[], |followed| followed.icmp_errors(side))
     }
 
     /// Returns a connection that has ended without a packet since `by`, if any. It may be
@@ -246,6 +281,7 @@ impl Watcher {
         let of = Observation {
             start,
             exchange: &followed.exchange,
+            icmp_errors: Side::BOTH.map(|side| followed.icmp_errors(side)),
             resolution: followed.clock.resolution(),
         };
         let Some(((far, far_index), between)) = second else {
@@ -294,6 +330,7 @@ impl Watcher {
         let of = Observation {
             start: followed.first?,
             exchange: &followed.exchange,
+            icmp_errors: Side::BOTH.map(|side| followed.icmp_errors(side)),
             resolution: followed.clock.resolution(),
         };
         let summary = DiagnosisSummary::of(&Measures::of(connection, &sender_view, of, None));
@@ -316,6 +353,11 @@ impl Watcher {
 }
 
 impl Followed {
+    fn icmp_errors(&self, side: Side) -> &[IcmpErrors] {
+        let lists = self.icmp_errors.as_ref();
+        lists.map_or(&[], |lists| lists[side as usize].as_slice())
+    }
+
     /// Returns the finished direction from `side`, and the connection's beginning.
     pub(crate) fn finished_view(&self, side: Side) -> Option<(Box<SenderView>, Instant)> {
         let mut sender_view = self.sender_views[side as usize].clone()?;

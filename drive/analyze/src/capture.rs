@@ -113,6 +113,12 @@ fn part(
     let selection = source.selection();
     let mut take = |found: CapturedRecord<'_>| {
         unit.add(found.at);
+        if let Some(error) = found.icmp_error
+            && selection.is_none_or(|is_kept| is_kept(found.number))
+        {
+            // Watchers of other threads do not know the connection.
+            watcher.handle_icmp_error(found.number, found.at, error);
+        }
         if let Some(segment) = &found.segment
             && share.has(segment)
             && selection.is_none_or(|is_kept| is_kept(found.number))

@@ -227,6 +227,11 @@ impl<'a> Summarizer<'a> {
     #[inline(always)]
     fn take(&mut self, found: CapturedRecord<'_>) {
         self.now = found.at;
+        if let Some(error) = found.icmp_error {
+            // Of connections that are not followed the watcher knows nothing.
+            self.watcher
+                .handle_icmp_error(found.number, found.at, error);
+        }
         let Some(segment) = &found.segment else {
             return;
         };

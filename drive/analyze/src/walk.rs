@@ -2,7 +2,7 @@
 //!
 //! Most segments are plain and parsed in place ([`gigatcp_flows::Plain`]); skipping one costs only
 //! a brief check. Fragments are reassembled ([`gigatcp_flows::Datagrams`]). Packets without
-//! readable TCP are counted by the reader.
+//! readable TCP are counted by the reader, except ICMP errors about a segment.
 
 use std::sync::atomic::Ordering;
 
@@ -11,7 +11,7 @@ use gigatcp_flows::{
     Arrival, Datagrams, FragmentIssue, Observed, Packet, PacketSummary, Pair, Plain,
 };
 use gigatcp_units::Instant;
-use gigatcp_wire::link::Reason;
+use gigatcp_wire::link::{CapturedIcmpError, Reason, dissect_icmp_error};
 
 use crate::error::Halt;
 use crate::options::{Options, Progress};
@@ -62,6 +62,21 @@ pub(crate) struct CapturedRecord<'a> {
     pub(crate) at: Instant,
     /// Its segment, if any.
     pub(crate) segment: Option<Segment<'a>>,
+    /// The ICMP error about a segment that it is, if any.
+    pub(crate) icmp_error: Option<&'a CapturedIcmpError>,
+}
+
+impl CapturedRecord<'_> {
+    /// A record without a segment.
+    #[inline(always)]
+    const fn empty(number: u64, at: Instant) -> Self {
+        Self {
+            number,
+            at,
+            segment: None,
+            icmp_error: None,
+        }
+    }
 }
 
 /// A pass over a capture, from its first record to its last.
@@ -135,9 +150,8 @@ impl<'a> Walk<'a> {
             };
             *now = at;
             to(CapturedRecord {
-                number: record.number,
-                at: record.time,
                 segment: Some(Segment::Plain(&plain)),
+                ..CapturedRecord::empty(record.number, at)
             });
             true
         });
@@ -148,15 +162,11 @@ impl<'a> Walk<'a> {
         };
         self.now = record.time.unwrap_or(self.now);
         let at = self.now;
-        let mut show = |number, segment| {
-            to(CapturedRecord {
-                number,
-                at,
-                segment,
-            });
-        };
         if let Some(plain) = Plain::read(at, record.link, record.octets, record.wire_len) {
-            show(record.number, Some(Segment::Plain(&plain)));
+            to(CapturedRecord {
+                segment: Some(Segment::Plain(&plain)),
+                ..CapturedRecord::empty(record.number, at)
+            });
             return Ok(true);
         }
         let (place, number) = (record.place(), record.number);
@@ -167,11 +177,16 @@ impl<'a> Walk<'a> {
             }
             (Ok(segment), None) => {
                 let observed = Observed::new(at, &segment);
-                show(number, Some(Segment::Other(&observed)));
+                to(CapturedRecord {
+                    segment: Some(Segment::Other(&observed)),
+                    ..CapturedRecord::empty(number, at)
+                });
             }
             (Err(error), None) => {
-                show(number, None);
-                self.reader.note_dissect_error(place, &error);
+                if !show_icmp_error(&record, at, to) {
+                    to(CapturedRecord::empty(number, at));
+                    self.reader.note_dissect_error(place, &error);
+                }
             }
         }
         Ok(true)
@@ -186,7 +201,9 @@ impl<'a> Walk<'a> {
         match &record {
             Some(record) => {
                 self.now = record.time.unwrap_or(self.now);
-                self.datagrams.handle_packet(&arrival(record, self.now));
+                if !show_icmp_error(record, self.now, to) {
+                    self.datagrams.handle_packet(&arrival(record, self.now));
+                }
             }
             None => self.datagrams.handle_end(),
         }
@@ -209,9 +226,8 @@ impl<'a> Walk<'a> {
                 None
             });
             to(CapturedRecord {
-                number,
-                at,
                 segment: observed.as_ref().map(Segment::Other),
+                ..CapturedRecord::empty(number, at)
             });
         }
         while let Some(odd) = self.datagrams.poll_odd() {
@@ -275,6 +291,24 @@ impl<'a> Walk<'a> {
             notes: self.reader.notes().iter().cloned().collect(),
         }
     }
+}
+
+/// Passes on a record that is an ICMP error about a segment; false if it is none.
+#[cold]
+#[inline(never)]
+fn show_icmp_error(
+    record: &Record<'_>,
+    at: Instant,
+    to: &mut impl FnMut(CapturedRecord<'_>),
+) -> bool {
+    let error = dissect_icmp_error(record.link, record.octets, record.wire_len);
+    if let Some(error) = &error {
+        to(CapturedRecord {
+            icmp_error: Some(error),
+            ..CapturedRecord::empty(record.number, at)
+        });
+    }
+    error.is_some()
 }
 
 fn arrival<'a>(record: &Record<'a>, at: Instant) -> Arrival<'a> {

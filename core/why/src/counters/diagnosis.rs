@@ -236,6 +236,7 @@ impl CounterAccount {
             unknown: sum.unknown,
             spans: sum.spans,
             chain: Vec::new(),
+            icmp_errors: Vec::new(),
             joined: None,
         };
         debug_assert_eq!(

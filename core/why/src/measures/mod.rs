@@ -22,6 +22,7 @@ use crate::CapturePoint;
 use crate::capture_pair::CapturePair;
 use crate::episode::RecoveryEpisode;
 use crate::exchange::Exchange;
+use crate::icmp_errors::IcmpErrors;
 use crate::round::{Round, State};
 use crate::segment_size::{SegmentSize, Sizes};
 use crate::sender_view::SenderView;
@@ -39,6 +40,8 @@ pub(crate) struct Measures<'a> {
     pub connection: &'a Connection,
     /// Requests and responses, of both directions.
     pub exchange: &'a Exchange,
+    /// ICMP errors about segments of each side.
+    pub icmp_errors: [&'a [IcmpErrors]; 2],
     pub side: Side,
     pub sender_view: &'a SenderView,
     pub rounds: &'a [Round],
@@ -93,6 +96,8 @@ pub(crate) struct Observation<'a> {
     pub start: Instant,
     /// Requests and responses, of both directions.
     pub exchange: &'a Exchange,
+    /// ICMP errors about segments of each side.
+    pub icmp_errors: [&'a [IcmpErrors]; 2],
     /// Resolution of the capture's clock.
     pub resolution: Duration,
 }
@@ -115,6 +120,7 @@ impl<'a> Measures<'a> {
         let Observation {
             start,
             exchange,
+            icmp_errors,
             resolution,
         } = of;
         let rounds = sender_view.rounds.as_slice();
@@ -124,6 +130,7 @@ impl<'a> Measures<'a> {
         let mut measures = Self {
             connection,
             exchange,
+            icmp_errors,
             side: sender_view.side,
             sender_view,
             rounds,
@@ -239,6 +246,14 @@ impl<'a> Measures<'a> {
     pub fn unseen(&self) -> f64 {
         let unseen = self.data().acked_unseen_bytes();
         ratio(unseen as f64, self.data().stream_length() as f64)
+    }
+
+    /// Returns the ICMP errors that name a smaller MTU than that of the packets which the sender
+    /// kept sending, and that MTU.
+    pub fn ignored_mtu(&self) -> Option<(&'a IcmpErrors, u32)> {
+        let patience = (self.base * 2).max(Duration::from_millis(200));
+        let mut errors = self.icmp_errors[self.side as usize].iter();
+        errors.find_map(|errors| Some((errors, errors.ignored_mtu(patience)?)))
     }
 
     /// Whether any data was acknowledged.

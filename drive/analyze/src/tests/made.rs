@@ -67,6 +67,19 @@ impl Packet {
     }
 }
 
+/// Returns the ICMP "destination unreachable" of router 0.0.0.9 about a packet.
+pub(super) fn unreachable(packet: Packet, code: u8) -> Vec<u8> {
+    let quoted = packet.frame();
+    let mut octets = quoted[..34].to_vec();
+    octets[16..18].copy_from_slice(&56_u16.to_be_bytes());
+    octets[23] = 1;
+    octets[29] = 9;
+    octets[33] = quoted[29];
+    octets.extend([3, code, 0, 0, 0, 0, 0, 0]);
+    octets.extend(&quoted[14..42]);
+    octets
+}
+
 /// Returns a pcap file without packets.
 pub(super) fn header() -> Vec<u8> {
     let words = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1];

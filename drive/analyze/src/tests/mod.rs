@@ -10,7 +10,7 @@ use gigatcp_flows::{Connection, Observed, Verdict};
 use tempfile::NamedTempFile;
 
 use super::*;
-use made::{ACK, FIN, Packet, RST, both_ends, pcap, whole};
+use made::{ACK, FIN, Packet, RST, SYN, both_ends, pcap, push, unreachable, whole};
 
 /// Returns a file, which can be mapped.
 fn file(bytes: &[u8]) -> (NamedTempFile, Source) {
@@ -379,4 +379,32 @@ fn a_key_finds_a_connection_again_whose_opening_was_not_captured() {
         ConnectionKey::of(table, place).unwrap().0
     });
     assert_eq!(whole, late);
+}
+
+#[test]
+fn icmp_error_is_named_in_the_answer_of_the_connection_that_it_quotes() {
+    let syn = Packet::new(1, 5001, true).numbers(100, 0).flags(SYN);
+    let mut packets = whole(0, 5000);
+    packets.push(syn);
+    packets.sort_by_key(|packet| packet.at);
+    let mut octets = pcap(&packets);
+    // Host unreachable and administratively prohibited; a segment that was never sent; another
+    // connection.
+    let errors = [
+        (syn, 1),
+        (syn, 13),
+        (syn.numbers(9000, 0), 13),
+        (Packet::new(0, 6000, true), 1),
+    ];
+    for (packet, code) in errors {
+        push(&mut octets, 20, &unreachable(packet, code), 70);
+    }
+    let data = whole(0, 5000)[3];
+    push(&mut octets, 21, &unreachable(data, 3), 70);
+    let capture = Capture::read(&Source::bytes("made", octets), &Options::default()).unwrap();
+    let connections = capture.connections();
+    let notes = connections.diagnose(0).unwrap().answer().notes;
+    let told = "1 ICMP error \"port unreachable\" from 0.0.0.9, first in packet 15";
+    assert!(notes.iter().any(|note| note == told), "{notes:?}");
+    assert_eq!(capture.info().unread_packets(), 0);
 }
