@@ -34,6 +34,7 @@
 //! | `score.rs`, `weights/`, `calibration.rs` | probability of each cause; the fitted numbers |
 //! | `counters/` | the same diagnosis from counters of hosts |
 //! | `outcome.rs` | what is decided by rule before a limit is weighed |
+//! | `no_data.rs` | what became of a connection without data |
 //! | `account.rs`, `cost.rs` | time and cost of each cause |
 //! | `next_limit.rs` | the next limit after the primary cause |
 //! | `verdict.rs`, `sentence.rs`, `summary.rs` | the diagnosis, its first line, and its figures |
@@ -70,6 +71,7 @@ mod icmp_errors;
 mod measures;
 mod monotone;
 mod next_limit;
+mod no_data;
 mod outcome;
 mod packed;
 mod round;
@@ -96,6 +98,7 @@ pub use cost::Cost;
 pub use icmp_errors::IcmpErrors;
 pub use measures::{Capacity, CapacitySource};
 pub use next_limit::NextLimit;
+pub use no_data::{NoData, NoDataKind};
 pub use outcome::Outcome;
 pub use round::{MAX_ROUNDS, STATES, State};
 pub use score::position;

@@ -17,6 +17,7 @@ use crate::features::{self, Features};
 use crate::icmp_errors::{IcmpErrorList, IcmpErrors};
 use crate::measures::{Measures, Observation, Pair};
 use crate::monotone::Monotone;
+use crate::no_data::NoData;
 use crate::round::State;
 use crate::sender_view::{AnalyzedPacket, SenderView};
 use crate::summary::DiagnosisSummary;
@@ -170,6 +171,13 @@ impl Watcher {
     pub fn icmp_errors(&self, index: usize, side: Side) -> &[IcmpErrors] {
         let followed = self.followed.get(index);
         followed.map_or(&[], |followed| followed.icmp_errors(side))
+    }
+
+    /// Returns what became of a connection that carried no data; `None` if it carried some.
+    #[must_use]
+    pub fn no_data(&self, index: usize) -> Option<NoData<'_>> {
+        let connection = self.table.connection(index)?;
+        NoData::of(connection, self.icmp_errors(index, Side::Client))
     }
 
     /// Returns a connection that has ended without a packet since `by`, if any. It may be

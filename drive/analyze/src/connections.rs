@@ -2,9 +2,10 @@
 //! that tracked them.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use gigatcp_flows::{Connection, FlowTable, Side};
-use gigatcp_why::{CaptureContext, Diagnosis, Watcher};
+use gigatcp_why::{CaptureContext, Diagnosis, NoData, NoDataKind, Watcher};
 
 /// The connections of a capture, in the order of their first packets.
 #[derive(Debug, Default)]
@@ -132,6 +133,28 @@ impl Connections {
     pub fn with_data(&self) -> Vec<usize> {
         let all = 0..self.len();
         all.filter(|index| self.data_bytes(*index) > 0).collect()
+    }
+
+    /// Returns what became of a connection that carried no data; `None` if it carried some.
+    #[must_use]
+    pub fn no_data(&self, index: usize) -> Option<NoData<'_>> {
+        let (watcher, place) = self.at(index)?;
+        watcher.no_data(place)
+    }
+
+    /// Returns what became of the connections without data: of each kind the indices, the kind with
+    /// most connections first.
+    #[must_use]
+    pub fn without_data(&self) -> Vec<(NoDataKind, Vec<usize>)> {
+        let mut kinds: BTreeMap<NoDataKind, Vec<usize>> = BTreeMap::new();
+        for index in 0..self.len() {
+            if let Some(found) = self.no_data(index) {
+                kinds.entry(found.kind).or_default().push(index);
+            }
+        }
+        let mut kinds: Vec<_> = kinds.into_iter().collect();
+        kinds.sort_by_key(|(_, indices)| Reverse(indices.len()));
+        kinds
     }
 
     /// Returns the connections that carried data, largest first.

@@ -382,6 +382,57 @@ fn a_key_finds_a_connection_again_whose_opening_was_not_captured() {
 }
 
 #[test]
+fn connections_without_data_are_told_by_their_handshake() {
+    let client = |at, port| Packet::new(at, port, true).numbers(100, 0);
+    let server = |at, port| Packet::new(at, port, false).numbers(900, 101);
+    let mut packets = whole(0, 5000);
+    // Never answered, twice; refused; half-open; unused; reset by the server.
+    packets.extend([0, 1000, 3000].map(|after| client(100 + after, 5001).flags(SYN)));
+    packets.push(client(101, 5002).flags(SYN));
+    packets.push(client(102, 5003).flags(SYN));
+    packets.push(server(103, 5003).flags(RST | ACK));
+    for port in [5004, 5005, 5006] {
+        packets.push(client(104, port).flags(SYN));
+        packets.push(server(105, port).flags(SYN | ACK));
+    }
+    packets.push(client(106, 5005).numbers(101, 901));
+    packets.push(client(107, 5006).numbers(101, 901));
+    packets.push(server(108, 5006).numbers(901, 101).flags(RST));
+    // The middle of a connection without data.
+    packets.push(server(109, 5007));
+    packets.sort_by_key(|packet| packet.at);
+    let capture = Capture::read(&bytes(&packets), &Options::default()).unwrap();
+    let connections = capture.connections();
+    let kinds = connections.without_data();
+    let counts: Vec<_> = kinds
+        .iter()
+        .map(|(kind, indices)| (kind.name(), indices.len()))
+        .collect();
+    assert_eq!(
+        counts,
+        [
+            ("never-answered", 2),
+            ("refused", 1),
+            ("half-open", 1),
+            ("reset", 1),
+            ("unused", 1),
+            ("handshake-unseen", 1),
+        ]
+    );
+    let sentence = |index: usize| connections.no_data(index).unwrap().sentence();
+    assert!(connections.no_data(0).is_none());
+    assert_eq!(
+        sentence(kinds[0].1[0]),
+        "0.0.0.2:80 never answered 0.0.0.1:5001: 3 SYNs over 3.00 s."
+    );
+    assert_eq!(
+        sentence(kinds[1].1[0]),
+        "0.0.0.2:80 refused 0.0.0.1:5003: a reset answered the SYN."
+    );
+    assert!(sentence(kinds[3].1[0]).contains("0.0.0.2:80 reset it"));
+}
+
+#[test]
 fn icmp_error_is_named_in_the_answer_of_the_connection_that_it_quotes() {
     let syn = Packet::new(1, 5001, true).numbers(100, 0).flags(SYN);
     let mut packets = whole(0, 5000);
@@ -403,6 +454,12 @@ fn icmp_error_is_named_in_the_answer_of_the_connection_that_it_quotes() {
     push(&mut octets, 21, &unreachable(data, 3), 70);
     let capture = Capture::read(&Source::bytes("made", octets), &Options::default()).unwrap();
     let connections = capture.connections();
+    assert_eq!(
+        connections.no_data(1).unwrap().sentence(),
+        "0.0.0.2:80 never answered 0.0.0.1:5001: 1 SYN; 1 ICMP error \"host unreachable\" from \
+         0.0.0.9, first in packet 11; 1 ICMP error \"administratively prohibited\" from 0.0.0.9, \
+         first in packet 12."
+    );
     let notes = connections.diagnose(0).unwrap().answer().notes;
     let told = "1 ICMP error \"port unreachable\" from 0.0.0.9, first in packet 15";
     assert!(notes.iter().any(|note| note == told), "{notes:?}");

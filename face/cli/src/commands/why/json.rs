@@ -69,6 +69,7 @@ impl Serialize for Listed<'_> {
         let info = capture.info();
         let notes: Vec<Value> = info.notes.iter().map(note_json).collect();
         let with_data = capture.connections().with_data().len();
+        let without_data: Vec<Value> = without_data(capture);
         let mut fields = to.serialize_map(None)?;
         // Sorted by name, as everywhere in the output.
         fields.serialize_entry("connections", &connections)?;
@@ -80,8 +81,25 @@ impl Serialize for Listed<'_> {
         fields.serialize_entry("not_shown", &(with_data - order.len()))?;
         fields.serialize_entry("notes", &notes)?;
         fields.serialize_entry("packets", &info.packets)?;
+        fields.serialize_entry("without_data", &without_data)?;
         fields.end()
     }
+}
+
+/// Returns what became of connections without data, one entry for each kind.
+fn without_data(capture: &Capture) -> Vec<Value> {
+    let connections = capture.connections();
+    let kinds = connections.without_data().into_iter();
+    let kinds = kinds.filter_map(|(kind, indices)| {
+        let first = *indices.first()?;
+        Some(json!({
+            "count": indices.len(),
+            "connection": first + 1,
+            "outcome": kind.name(),
+            "sentence": connections.no_data(first)?.sentence(),
+        }))
+    });
+    kinds.collect()
 }
 
 /// Returns the answer for a connection in two captures.

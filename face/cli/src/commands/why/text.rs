@@ -31,6 +31,13 @@ pub(super) fn put(
     out: &mut Stream,
 ) -> Result<(), Failure> {
     let order = Order::of(captures, pairs, detail.shows_all);
+    let leads = most_failed(captures);
+    if leads {
+        out.write(&silent(captures))?;
+        if !order.shown().is_empty() {
+            out.write("\n")?;
+        }
+    }
     let mut points = Points::default();
     for (rank, place) in order.shown().iter().enumerate() {
         let Some(one) = Diagnosed::of(captures, pairs, *place) else {
@@ -53,6 +60,9 @@ pub(super) fn put(
     }
     let mut last = points.same();
     last.push_str(&rest(captures, &order, detail));
+    if !leads {
+        last.push_str(&silent(captures));
+    }
     if !last.is_empty() && !order.shown().is_empty() {
         out.write("\n")?;
     }
@@ -77,7 +87,6 @@ fn rest(captures: &[&LoadedCapture], order: &Order, detail: Detail) -> String {
         ("connection", &kilobytes),
         &hint,
     ));
-    text.push_str(&silent(captures));
     if detail.is_verbose && many.len() + small.len() > 0 {
         text.push('\n');
         text.push_str(row::HEADING);
@@ -92,33 +101,53 @@ fn rest(captures: &[&LoadedCapture], order: &Order, detail: Detail) -> String {
 
 /// Returns lines about connections without data, and captures without a connection.
 fn silent(captures: &[&LoadedCapture]) -> String {
-    let line = |loaded: &&LoadedCapture| {
-        let connections = loaded.capture.connections();
-        if !loaded.chosen.is_empty() {
-            let mut lines = String::new();
-            for index in &loaded.chosen {
-                if connections.data_bytes(*index) == 0 {
-                    lines.push_str(&format!("Connection {} carried no data.\n", index + 1));
-                }
-            }
-            return lines;
-        }
-        let all = connections.len();
-        let silent = all - connections.with_data().len();
-        let info = loaded.capture.info();
-        if all == 0 {
-            let packets = counted(info.packets, "packet");
-            format!("No TCP connection in {packets} ({}).\n", info.format)
-        } else if silent > 0 {
-            format!(
-                "{} carried no data.\n",
-                counted(silent as u64, "connection")
-            )
-        } else {
-            String::new()
-        }
+    captures.iter().map(|loaded| silent_in(loaded)).collect()
+}
+
+fn silent_in(loaded: &LoadedCapture) -> String {
+    let connections = loaded.capture.connections();
+    let numbered = |index: usize| {
+        let found = connections.no_data(index)?;
+        Some(format!("Connection {}: {}", index + 1, found.sentence()))
     };
-    captures.iter().map(line).collect()
+    if !loaded.chosen.is_empty() {
+        let chosen = loaded.chosen.iter();
+        let lines = chosen.filter_map(|index| numbered(*index));
+        return lines.map(|line| wrap(&line, 0)).collect();
+    }
+    let all = connections.len();
+    if all == 0 {
+        let info = loaded.capture.info();
+        let packets = counted(info.packets, "packet");
+        return format!("No TCP connection in {packets} ({}).\n", info.format);
+    }
+    let kinds = connections.without_data().into_iter();
+    let lines = kinds.filter_map(|(kind, indices)| {
+        let first = numbered(*indices.first()?)?;
+        let count = indices.len();
+        let predicate = kind.predicate(count == 1);
+        let line = match (count, kind.is_failure()) {
+            _ if all == 1 => connections.no_data(0)?.sentence(),
+            (1, _) => first,
+            (_, true) => format!("{count} of {all} connections {predicate}. {first}"),
+            (_, false) => format!("{count} of {all} connections {predicate}."),
+        };
+        Some(wrap(&line, 0))
+    });
+    lines.collect()
+}
+
+/// Whether most connections failed, so that they lead.
+fn most_failed(captures: &[&LoadedCapture]) -> bool {
+    let (mut failed, mut all) = (0, 0);
+    for loaded in captures {
+        let connections = loaded.capture.connections();
+        all += connections.len();
+        let kinds = connections.without_data().into_iter();
+        let failures = kinds.filter(|(kind, _)| kind.is_failure());
+        failed += failures.map(|(_, indices)| indices.len()).sum::<usize>();
+    }
+    failed * 2 > all
 }
 
 /// Returns a connection as a row of `--summary`.
