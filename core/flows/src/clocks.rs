@@ -188,20 +188,14 @@ impl PacketTimes {
     }
 
     /// Compares the data bytes from that side that passed here and `other` while both captured.
-    /// `other` is downstream of this capture point. `clocks` comes from [`Self::compare`], and
-    /// `most` is the maximum delay between them above the minimum.
+    /// `other` is downstream of this capture point.
     #[must_use]
-    pub fn bytes(
-        &self,
-        from: Side,
-        other: &Self,
-        clocks: &Clocks,
-        most: Duration,
-    ) -> Option<Bytes> {
+    pub fn bytes(&self, from: Side, other: &Self, path: &PathBetween) -> Option<Bytes> {
+        let PathBetween { clocks, .. } = path;
         let (start, end) = self.span?;
         let (other_start, other_end) = other.span?;
         let drift = clocks.drift.abs() * signed(start, end).max(0) as f64;
-        let room = most + Duration::from_nanos(drift as u64) + Duration::from_micros(50);
+        let room = path.most + Duration::from_nanos(drift as u64) + Duration::from_micros(50);
         let (least, most) = (
             clocks.uncertainty_ns,
             clocks.uncertainty_ns + room.as_nanos(),
@@ -210,16 +204,19 @@ impl PacketTimes {
             |at: Instant, by: u64| shifted(at, i128::from(clocks.offset_ns) + i128::from(by));
         let back =
             |at: Instant, by: u64| shifted(at, -i128::from(clocks.offset_ns) - i128::from(by));
+        // A packet that passed both shows that both captured then.
+        let [first, last] = path.crossed;
         let overlap = Overlap {
             here: (
-                start.max(back(other_start, least)),
-                end.min(back(other_end, most)),
+                start.max(back(other_start, least)).min(first.0),
+                end.min(back(other_end, most)).max(last.0),
             ),
             there: (
-                other_start.max(there(start, most)),
-                other_end.min(there(end, least)),
+                other_start.max(there(start, most)).min(first.1),
+                other_end.min(there(end, least)).max(last.1),
             ),
             reordering: room.max(Duration::from_millis(3)),
+            segment_size: path.segment_size,
         };
         self.data[from as usize].compare(&other.data[from as usize], &overlap)
     }
@@ -291,6 +288,20 @@ pub struct Crossing {
     pub here: Instant,
     /// Time when it passed there, by that capture point's clock; `None` if never.
     pub there: Option<Instant>,
+}
+
+/// What is known of the path between two capture points.
+#[derive(Clone, Copy, Debug)]
+pub struct PathBetween {
+    /// Relation of the clocks, of [`PacketTimes::compare`].
+    pub clocks: Clocks,
+    /// Maximum delay above the minimum.
+    pub most: Duration,
+    /// Payload bytes of a full wire segment: the unit of losses, whatever super-segments they
+    /// passed in.
+    pub segment_size: u64,
+    /// Times here and there of the first and the last data packet that passed both.
+    pub crossed: [(Instant, Instant); 2],
 }
 
 /// Relation of two clocks.

@@ -62,7 +62,7 @@ mod table;
 mod transmissions;
 mod wireshark;
 
-pub use clocks::{Clocks, Crossing, PacketTimes};
+pub use clocks::{Clocks, Crossing, PacketTimes, PathBetween};
 pub use connection::{Connection, Scaling, Side};
 pub use correction::Correction;
 pub use datagrams::{Arrival, Datagrams, DissectedPacket, FragmentIssue, MAX_HELD, OddFragment};

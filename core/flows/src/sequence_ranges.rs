@@ -26,6 +26,8 @@ struct Passage {
     at: Instant,
     start: i64,
     len: u32,
+    /// Whether its packet begins, and ends, with it.
+    is_edge: [bool; 2],
 }
 
 /// The data of one direction.
@@ -55,6 +57,45 @@ pub struct Bytes {
     pub lost_before: u64,
     /// Passed there again: lost downstream of there, or a spurious retransmission.
     pub lost_behind: u64,
+    /// Wire segments that passed here, and those lost between the two.
+    pub segments: (u64, u64),
+    /// Whether the segments are estimated from a sample of blocks.
+    pub is_sampled: bool,
+}
+
+/// Counts wire segments: each run of bytes between edges of packets, in parts of their size.
+struct SegmentCounter {
+    size: u64,
+    run: u64,
+    copies: i32,
+    count: u64,
+}
+
+impl SegmentCounter {
+    const fn new(size: u64) -> Self {
+        Self {
+            size: if size == 0 { 1 } else { size },
+            run: 0,
+            copies: 0,
+            count: 0,
+        }
+    }
+
+    /// Adds bytes with that many copies.
+    fn add(&mut self, len: u64, copies: i32) {
+        if copies != self.copies {
+            self.end_run();
+            self.copies = copies;
+        }
+        self.run += len;
+    }
+
+    /// Ends a run at the edge of a packet.
+    fn end_run(&mut self) {
+        let copies = u64::from(self.copies.max(0).cast_unsigned());
+        self.count += self.run.div_ceil(self.size) * copies;
+        self.run = 0;
+    }
 }
 
 /// Limits of a comparison.
@@ -66,6 +107,8 @@ pub(crate) struct Overlap {
     pub there: (Instant, Instant),
     /// Maximum time by which reordered data is later than the data that overtook it.
     pub reordering: Duration,
+    /// Payload bytes of a full wire segment.
+    pub segment_size: u64,
 }
 
 fn hash(block: i64) -> u64 {
@@ -93,7 +136,8 @@ impl SequenceRanges {
         }
         let seq = packet.seq.as_u32();
         let first = *self.first.get_or_insert(seq);
-        let mut start = self.position(first, seq);
+        let begin = self.position(first, seq);
+        let mut start = begin;
         let end = start + i64::from(packet.payload_len);
         self.next = self.next.max(end);
         let (low, high) = self.range;
@@ -105,7 +149,13 @@ impl SequenceRanges {
                 .min(BLOCK - within);
             if self.is_kept(start, self.zeros) {
                 let at = packet.at;
-                self.list.push(Passage { at, start, len });
+                let is_edge = [start == begin, start + i64::from(len) == end];
+                self.list.push(Passage {
+                    at,
+                    start,
+                    len,
+                    is_edge,
+                });
             }
             start += i64::from(len);
         }
@@ -131,7 +181,7 @@ impl SequenceRanges {
         let high = self.range.1.min(there.range.1 + shift);
         // At each edge: the change in the number of ranges here and there, and of those that the
         // other capture point must have captured.
-        let mut edges: Vec<(i64, [i32; 4])> = Vec::new();
+        let mut edges: Vec<(i64, [i32; 4], bool)> = Vec::new();
         let mut collect = |all: &Self, by: i64, (from, until): (Instant, Instant), which: usize| {
             for one in all.list.iter().filter(|one| all.is_kept(one.start, zeros)) {
                 let (start, end) = (one.start + by, one.start + by + i64::from(one.len));
@@ -140,8 +190,9 @@ impl SequenceRanges {
                     let mut change = [0; 4];
                     change[which] = 1;
                     change[which + 1] = i32::from((from..=until).contains(&one.at));
-                    edges.push((start, change));
-                    edges.push((end, change.map(|count| -count)));
+                    let [is_first, is_last] = one.is_edge.map(|is_edge| is_edge && which == 0);
+                    edges.push((start, change, is_first));
+                    edges.push((end, change.map(|count| -count), is_last));
                 }
             }
         };
@@ -149,8 +200,10 @@ impl SequenceRanges {
         collect(there, shift, overlap.there, 2);
         edges.sort_unstable_by_key(|edge| edge.0);
         let mut bytes = Bytes::default();
+        let mut passed = SegmentCounter::new(overlap.segment_size);
+        let mut lost = SegmentCounter::new(overlap.segment_size);
         let (mut place, mut counts) = (low, [0_i32; 4]);
-        for (at, change) in edges {
+        for (at, change, is_edge) in edges {
             let len = (at - place).max(0).cast_unsigned();
             let times = |count: i32| len * u64::from(count.max(0).cast_unsigned());
             let [here, here_within, there, there_within] = counts;
@@ -159,6 +212,14 @@ impl SequenceRanges {
             bytes.lost += times(here_within - there);
             bytes.missed += times(there_within - here);
             bytes.lost_behind += times(there_within - 1);
+            if len > 0 {
+                passed.add(len, here_within);
+                lost.add(len, here_within - there);
+            }
+            if is_edge {
+                passed.end_run();
+                lost.end_run();
+            }
             place = at;
             for (count, change) in counts.iter_mut().zip(change) {
                 *count += change;
@@ -172,6 +233,10 @@ impl SequenceRanges {
             bytes.lost <= bytes.here && bytes.missed <= bytes.there,
             "more was lost or missed than passed: {bytes:?}"
         );
+        passed.end_run();
+        lost.end_run();
+        bytes.segments = (passed.count << zeros, lost.count << zeros);
+        bytes.is_sampled = zeros > 0;
         bytes.lost_before = self.filled_later(overlap);
         Some(bytes)
     }

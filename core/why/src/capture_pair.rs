@@ -6,7 +6,7 @@
 //! of their direction, so that an offset between the clocks does not matter. Their drift is removed
 //! as calculated by `gigatcp_flows`.
 //!
-//! Losses are counted by bytes, and only while both captured: a super-segment at one capture point
+//! Losses of data are counted by sequence ranges, and only while both captured: a super-segment at one capture point
 //! is several segments at the other.
 //!
 //! Out of scope: packets that a capture point saw twice (without timestamps a retransmission looks
@@ -14,7 +14,7 @@
 
 use alloc::vec::Vec;
 
-use gigatcp_flows::{Bytes, Clocks, Crossing, PacketTimes, Side};
+use gigatcp_flows::{Bytes, Clocks, Crossing, PacketTimes, PathBetween, Side};
 use gigatcp_units::{Duration, Instant};
 
 /// Packets before a loss whose delays indicate the length of the queue.
@@ -55,9 +55,15 @@ pub struct Delay {
 
 impl CapturePair {
     /// Compares the packets at the capture point near the sender with those at the other. The data
-    /// comes from `sender`. `None` if too few packets passed both.
+    /// comes from `sender`, in segments of `segment_size` bytes. `None` if too few packets passed
+    /// both.
     #[must_use]
-    pub fn new(near: &PacketTimes, far: &PacketTimes, sender: Side) -> Option<Self> {
+    pub fn new(
+        near: &PacketTimes,
+        far: &PacketTimes,
+        sender: Side,
+        segment_size: u64,
+    ) -> Option<Self> {
         let clocks = near.compare(far)?;
         let data = near.crossings(sender, far);
         let data = data.into_iter().filter(|one| one.has_data).collect();
@@ -65,7 +71,13 @@ impl CapturePair {
         let acks = far.crossings(sender.other(), near);
         let acks = acks.into_iter().filter(|one| !one.has_data).collect();
         let reverse = Way::new(acks, -clocks.drift);
-        let bytes = near.bytes(sender, far, &clocks, forward.most())?;
+        let path = PathBetween {
+            clocks,
+            most: forward.most(),
+            segment_size,
+            crossed: forward.ends()?,
+        };
+        let bytes = near.bytes(sender, far, &path)?;
         Some(Self {
             forward,
             reverse,
@@ -94,10 +106,11 @@ impl CapturePair {
         (self.forward.delay(min), self.reverse.delay(min))
     }
 
-    /// Returns the data packets at the first capture point, and those lost before the second.
+    /// Returns the wire segments with data at the first capture point, and those lost before the
+    /// second. They are counted by sequence ranges, so super-segments at either do not matter.
     #[must_use]
-    pub fn data(&self) -> (u64, u64) {
-        self.forward.count()
+    pub const fn data(&self) -> (u64, u64) {
+        self.bytes.segments
     }
 
     /// Returns the acknowledgments at the far capture point, and those lost before the near one.
@@ -214,6 +227,15 @@ impl Way {
         }
         queues.sort_unstable();
         (queues.len() >= MIN_BURST).then(|| queues[queues.len() / 10])
+    }
+
+    /// Returns the times of the first and the last packet that passed both.
+    fn ends(&self) -> Option<[(Instant, Instant); 2]> {
+        let passed = |one: &Crossing| Some((one.here, one.there?));
+        Some([
+            passed(self.crossings.first()?)?,
+            passed(self.crossings.last()?)?,
+        ])
     }
 
     fn count(&self) -> (u64, u64) {

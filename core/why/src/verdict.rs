@@ -260,6 +260,11 @@ fn alternative(account: &Account) -> Option<&'static Cause> {
 /// Describes the path between two captures.
 fn joined(between: &CapturePair) -> String {
     let (data, lost) = between.data();
+    let about = if between.bytes().is_sampled {
+        "about "
+    } else {
+        ""
+    };
     let (acks, lost_acks) = between.acknowledgments();
     let (forward, reverse) = between.queues();
     let queue = |queue: Duration, what: &str| {
@@ -273,9 +278,9 @@ fn joined(between: &CapturePair) -> String {
         format!("queues between them added {}", queues.join(" and "))
     };
     format!(
-        "Seen in both captures: of {} with data {lost} {} lost between them, of {} {lost_acks}; \
-         {queues}.",
-        counted(data, "packet"),
+        "Seen in both captures: of {about}{} with data {about}{lost} {} lost between them, of {} \
+         {lost_acks}; {queues}.",
+        counted(data, "segment"),
         verb(lost, "was", "were"),
         counted(acks, "ACK"),
     )

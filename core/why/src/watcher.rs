@@ -295,7 +295,7 @@ impl Watcher {
         let Some(((far, far_index), between)) = second else {
             return Some(then(Measures::of(connection, &sender_view, of, None)));
         };
-        let other = far.same_direction(far_index, connection.endpoint(side))?;
+        let other = far.same_direction(far_index, connection.endpoint(side), side)?;
         let pair = Pair {
             sender_view: &other,
             between,
@@ -303,14 +303,18 @@ impl Watcher {
         Some(then(Measures::of(connection, &sender_view, of, Some(pair))))
     }
 
-    /// Returns the direction of a connection that comes from that endpoint.
-    fn same_direction(&self, index: usize, from: Endpoint) -> Option<Box<SenderView>> {
+    /// Returns the direction of a connection that comes from that endpoint; from that side, if an
+    /// address translation gave it another name.
+    fn same_direction(
+        &self,
+        index: usize,
+        from: Endpoint,
+        translated: Side,
+    ) -> Option<Box<SenderView>> {
         let connection = self.table.connection(index)?;
-        let side = if connection.endpoint(Side::Client) == from {
-            Side::Client
-        } else {
-            Side::Server
-        };
+        let mut sides = Side::BOTH.into_iter();
+        let side = sides.find(|side| connection.endpoint(*side) == from);
+        let side = side.unwrap_or(translated);
         Some(self.followed.get(index)?.finished_view(side)?.0)
     }
 

@@ -157,7 +157,7 @@ impl Setting {
                 );
             }
         }
-        CapturePair::new(&near, &far, Side::Client).expect("enough passed both")
+        CapturePair::new(&near, &far, Side::Client, MSS.into()).expect("enough passed both")
     }
 }
 
@@ -196,6 +196,9 @@ fn what_was_lost_is_counted_where_it_was_lost() {
         .between();
         let bytes = between.bytes();
         assert_eq!(bytes.lost, 32 * 3 * 1000, "{here} {there} {bytes:?}");
+        let (segments, lost) = between.data();
+        assert_eq!(lost, 32 * 3, "{here} {there} {bytes:?}");
+        assert_eq!(segments * 1000, bytes.here, "{here} {there} {bytes:?}");
         assert_eq!(bytes.lost_before, 32 * 1000, "{here} {there} {bytes:?}");
         assert_eq!(bytes.lost_behind, 32 * 1000, "{here} {there} {bytes:?}");
         assert_eq!(bytes.missed, 0);

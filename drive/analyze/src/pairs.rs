@@ -3,7 +3,7 @@
 //! Both sources are read a second time, so neither can be standard input unless it is
 //! [`Source::rereadable`].
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use gigatcp_flows::{Connection, Endpoint, FlowTable, Observed, PacketTimes, Side};
 use gigatcp_why::{CapturePair, Diagnosis};
@@ -65,7 +65,8 @@ pub struct PairedDiagnosis {
 
 /// Diagnoses the `chosen` connections of the first capture that are in both captures.
 ///
-/// Connections that have too few packets in common, or no data, are left out.
+/// Endpoints may differ by an address translation between the capture points. Connections that have
+/// too few packets in common, or no data, are left out.
 ///
 /// # Errors
 /// [`Error`] if a source cannot be read a second time.
@@ -79,12 +80,15 @@ pub fn diagnose_pairs(
     if pairs.is_empty() {
         return Ok(Vec::new());
     }
-    let client = |[index, _]: &[usize; 2]| {
-        let connection = first.connection(*index)?;
-        Some(connection.endpoint(Side::Client))
+    let client = |indices: &[usize; 2], place: usize| {
+        let ends = clients(first, second, *indices)?;
+        Some(ends[place])
     };
-    let clients: Vec<Option<Endpoint>> = pairs.iter().map(client).collect();
-    let see = |place: usize| see(captures[place].source(), place, &pairs, &clients, options);
+    let see = |place: usize| {
+        let clients = pairs.iter().map(|indices| client(indices, place));
+        let clients: Vec<Option<Endpoint>> = clients.collect();
+        see(captures[place].source(), place, &pairs, &clients, options)
+    };
     let (here, there) = (see(0)?, see(1)?);
     let joined = pairs.iter().enumerate().filter_map(|(at, indices)| {
         let seen = [&here[at], &there[at]];
@@ -92,10 +96,14 @@ pub fn diagnose_pairs(
         let clocks = seen[0].compare(seen[1])?;
         let near = usize::from(clocks.is_nearer_to_client != (sender == Side::Client));
         let far = 1 - near;
-        let between = CapturePair::new(seen[near], seen[far], sender)?;
         let (watcher, index) = captures[near].connections().at(indices[near])?;
+        let context = watcher.capture_context(index, sender)?;
+        let between = CapturePair::new(seen[near], seen[far], sender, context.segments.octets)?;
         let other = captures[far].connections().at(indices[far])?;
-        let diagnosis = watcher.diagnose_with(index, other, &between)?;
+        let mut diagnosis = watcher.diagnose_with(index, other, &between)?;
+        if let Some(joined) = &mut diagnosis.joined {
+            joined.push_str(&translations(captures, *indices, near));
+        }
         Some(PairedDiagnosis {
             indices: *indices,
             near,
@@ -106,7 +114,9 @@ pub fn diagnose_pairs(
     Ok(joined.collect())
 }
 
-/// Returns the chosen connections of the first capture that are also in the second.
+/// Returns the chosen connections of the first capture that are also in the second: by their
+/// endpoints, and those that are left by their initial sequence numbers, which no address
+/// translation changes.
 fn pairs(first: &Connections, second: &Connections, chosen: &[usize]) -> Vec<[usize; 2]> {
     let key = |connections: &Connections, index: usize| {
         let (table, place) = connections.table_of(index)?;
@@ -115,11 +125,96 @@ fn pairs(first: &Connections, second: &Connections, chosen: &[usize]) -> Vec<[us
     let there: HashMap<ConnectionKey, usize> = (0..second.len())
         .filter_map(|index| Some((key(second, index)?, index)))
         .collect();
-    let pairs = chosen.iter().filter_map(|index| {
-        let key = key(first, *index)?;
-        Some([*index, *there.get(&key)?])
+    let mut taken = HashSet::new();
+    let mut pairs = Vec::new();
+    let mut left = Vec::new();
+    for index in chosen {
+        match key(first, *index).and_then(|key| there.get(&key)) {
+            Some(other) => {
+                taken.insert(*other);
+                pairs.push([*index, *other]);
+            }
+            None => left.push(*index),
+        }
+    }
+    if !left.is_empty() {
+        let here = by_initial_numbers(first, left.into_iter());
+        let there = (0..second.len()).filter(|index| !taken.contains(index));
+        let there = by_initial_numbers(second, there);
+        let translated = here.iter().filter_map(|(numbers, index)| {
+            let other = *there.get(numbers)?;
+            Some([(*index)?, other?])
+        });
+        pairs.extend(translated);
+    }
+    let ranks: HashMap<usize, usize> = chosen.iter().copied().zip(0..).collect();
+    pairs.sort_by_key(|[index, _]| ranks.get(index).copied());
+    pairs
+}
+
+/// Returns connections by the initial sequence numbers of client and server; `None` in place of
+/// several with the same. Those without both SYNs are left out.
+fn by_initial_numbers(
+    connections: &Connections,
+    indices: impl Iterator<Item = usize>,
+) -> HashMap<[u32; 2], Option<usize>> {
+    let mut found = HashMap::new();
+    for index in indices {
+        let Some(connection) = connections.connection(index) else {
+            continue;
+        };
+        let sides = Side::BOTH.map(|side| connection.direction(side));
+        if sides.iter().all(|side| side.has_syn()) {
+            let numbers = sides.map(|side| side.first_position() as u32);
+            let unique = found.entry(numbers).or_insert(Some(index));
+            if *unique != Some(index) {
+                *unique = None;
+            }
+        }
+    }
+    found
+}
+
+/// Returns the endpoint of the client of the first capture, as each capture names it.
+fn clients(
+    first: &Connections,
+    second: &Connections,
+    [here, there]: [usize; 2],
+) -> Option<[Endpoint; 2]> {
+    let client = first.connection(here)?.endpoint(Side::Client);
+    let other = second.connection(there)?;
+    let is_known = Side::BOTH
+        .iter()
+        .any(|side| other.endpoint(*side) == client);
+    let named = if is_known {
+        client
+    } else {
+        other.endpoint(Side::Client)
+    };
+    Some([client, named])
+}
+
+/// Names the endpoints that have another name at the far capture point, in sentences.
+fn translations(captures: [&Capture; 2], indices: [usize; 2], near: usize) -> String {
+    let far = 1 - near;
+    let [here, there] = [near, far].map(|place| {
+        let connection = captures[place].connections().connection(indices[place]);
+        connection.map(|known| Side::BOTH.map(|side| known.endpoint(side)))
     });
-    pairs.collect()
+    let Some((here, there)) = here.zip(there) else {
+        return String::new();
+    };
+    if here.iter().all(|end| there.contains(end)) {
+        return String::new();
+    }
+    let renamed = here
+        .iter()
+        .zip(there)
+        .filter(|(one, other)| **one != *other);
+    let renamed = renamed.map(|(one, other)| {
+        format!(" Address translation between them: {one} is {other} behind it.")
+    });
+    renamed.collect()
 }
 
 /// Reads the connections that are in both captures from one of them.

@@ -93,7 +93,7 @@ fn two_captures_of_one_connection_give_one_answer_in_either_order() {
         assert_eq!(analysis.pairs()[0].indices, [0, 0]);
         let joined = answer.diagnosis.joined.as_deref().unwrap();
         assert!(
-            joined.contains("of 41 packets with data 1 was lost between"),
+            joined.contains("of 41 segments with data 1 was lost between"),
             "{joined}"
         );
     }
@@ -109,6 +109,11 @@ fn two_captures_of_one_connection_give_one_answer_in_either_order() {
 fn captures_of_different_connections_are_answered_one_by_one() {
     let [here, _] = both_ends(5000);
     let [_, there] = both_ends(5001);
+    // With initial sequence numbers of its own.
+    let there: Vec<Packet> = there
+        .iter()
+        .map(|packet| packet.numbers(packet.seq + 70_000, packet.ack + 70_000))
+        .collect();
     let analysis = analyze(&[bytes(&here), bytes(&there)], &Options::default()).unwrap();
     assert!(analysis.pairs().is_empty());
     let captures: Vec<usize> = analysis.answers().map(|answer| answer.capture).collect();
