@@ -1,7 +1,7 @@
 //! ICMP errors that quote segments of one host: of each kind the count, the first, and the reporter.
 //!
-//! An error counts only if its quote has a sequence number that the host has sent: whoever did not
-//! see the segment can hardly know it (RFC 5927 section 4.1).
+//! An error counts only if its quote has a sequence number that the host has sent. Only those who
+//! saw the segment know it (RFC 5927 section 4.1).
 
 use alloc::format;
 use alloc::string::String;

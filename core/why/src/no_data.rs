@@ -136,7 +136,7 @@ impl NoDataKind {
         matches!(self, Self::NeverAnswered | Self::Refused | Self::HalfOpen)
     }
 
-    /// What happened to so many connections, in words that follow their number.
+    /// What happened to one or several connections, in words that follow their number.
     #[must_use]
     pub const fn predicate(self, is_one: bool) -> &'static str {
         match (self, is_one) {

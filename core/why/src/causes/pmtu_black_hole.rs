@@ -93,6 +93,12 @@ fn ignored(
         m.since_start(errors.first_at),
         errors.in_words(),
     );
+    // IPv6 hosts cannot turn it off.
+    let discovery = if reporter.is_ipv4() {
+        " and turn on its path MTU discovery (Linux: net.ipv4.ip_no_pmtu_disc=0)"
+    } else {
+        ""
+    };
     let sent = m.connection.endpoint(m.side).address;
     Explanation {
         subject: format!(
@@ -105,8 +111,8 @@ fn ignored(
         ),
         evidence: [vec![first], losses].concat(),
         fix: format!(
-            "let ICMP \"{name}\" in at the sender {sent} (its firewall) and turn on its path MTU \
-             discovery (Linux: net.ipv4.ip_no_pmtu_disc=0), or lower its MTU {below}"
+            "let ICMP \"{name}\" in at the sender {sent} (its firewall){discovery}, or lower its \
+             MTU {below}"
         ),
     }
 }
