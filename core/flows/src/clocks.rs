@@ -290,7 +290,7 @@ pub struct Crossing {
     pub there: Option<Instant>,
 }
 
-/// What is known of the path between two capture points.
+/// Path between two capture points, as far as it is known.
 #[derive(Clone, Copy, Debug)]
 pub struct PathBetween {
     /// Relation of the clocks, of [`PacketTimes::compare`].

@@ -36,13 +36,13 @@ pub struct Answer {
     pub is_unsure: bool,
     /// Whether nothing that a host or its operator can change limited it; `None` if unsure.
     pub is_healthy: Option<bool>,
-    /// What the connection would reach without the cause; `None` if that is not known.
+    /// Rate that the connection would reach without the cause; `None` if that is not known.
     pub gain: Option<Gain>,
     /// The gain in words, after "Could be".
     pub could_be: String,
     /// Facts in the capture, the most telling first.
     pub evidence: Vec<Evidence>,
-    /// What to change; `None` if unsure, or if nothing is to be changed.
+    /// The change; `None` if unsure, or if nothing is to be changed.
     pub fix: Option<String>,
     /// Known limits, the lowest first: of the cause, and of what is next.
     pub limits: Vec<Limit>,
@@ -50,7 +50,7 @@ pub struct Answer {
     pub shares: Vec<(&'static str, f64)>,
     /// Certain faults that took no time, and ICMP errors, each as a sentence.
     pub notes: Vec<String>,
-    /// What lies between two captures of the connection.
+    /// Losses and queues between two captures of the connection.
     pub between: Option<String>,
 }
 
@@ -74,7 +74,7 @@ pub struct Limit {
     pub rate: Rate,
     /// Whether it may allow more.
     pub is_lower_bound: bool,
-    /// What shows it.
+    /// Its evidence.
     pub evidence: String,
 }
 
@@ -110,7 +110,7 @@ impl Diagnosis {
         }
     }
 
-    /// What to change about a cause; `None` if the cause is unsure, if a rule decided the outcome,
+    /// The change that removes a cause; `None` if the cause is unsure, if a rule decided the outcome,
     /// or if nothing is to be changed.
     #[must_use]
     pub fn fix_of<'a>(&self, verdict: &'a Verdict) -> Option<&'a String> {
@@ -146,7 +146,7 @@ impl Diagnosis {
         largest.filter(|verdict| !verdict.time.is_zero() && self.outcome == Outcome::Limited)
     }
 
-    /// Whether nothing that can be mended limited it.
+    /// Whether no host or operator could have made it faster.
     fn is_healthy(&self, sure: Option<&Verdict>) -> Option<bool> {
         if let Some(decided) = self.outcome.healthy() {
             return Some(decided);

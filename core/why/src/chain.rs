@@ -27,7 +27,7 @@ pub(crate) fn of(m: &Measures<'_>, first: &Verdict) -> Vec<String> {
         .collect()
 }
 
-/// Why no fast retransmit came: each ACK moved the window (RFC 5681 section 2).
+/// The reason that no fast retransmit came: each ACK moved the window (RFC 5681 section 2).
 fn masked(m: &Measures<'_>) -> Option<String> {
     dupacks_masked::note(m)?;
     let count = m.sender_view.best_updates.count;
@@ -39,7 +39,7 @@ fn masked(m: &Measures<'_>) -> Option<String> {
     ))
 }
 
-/// How the sender waited for its timer (RFC 6298 section 5.5).
+/// The sender's waits for its timer (RFC 6298 section 5.5).
 fn timer(m: &Measures<'_>) -> Option<String> {
     let episodes = &m.sender_view.episodes;
     let waits = || episodes.expiries.iter().map(|expiry| expiry.waited);

@@ -19,7 +19,7 @@ use crate::trigger::has_stopped_reader;
 pub struct Condition {
     /// Its name in records.
     pub id: &'static str,
-    /// What is the case if it holds, as a clause.
+    /// The case if it holds, as a clause.
     pub text: &'static str,
     pub(crate) test: Test,
 }

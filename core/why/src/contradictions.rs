@@ -1,4 +1,4 @@
-//! What a diagnosis may not say: two of its numbers that exclude each other.
+//! Contradictions of a diagnosis: two of its numbers that exclude each other.
 //!
 //! A diagnosis that breaks a rule is not printed; its answer is unsure and says what contradicts.
 //! Tests, fuzzing and grading assert that no rule is broken.
@@ -19,7 +19,7 @@ use crate::verdict::{Diagnosis, MIN_CONFIDENCE, Verdict};
 pub struct Rule {
     /// Its name in records.
     pub id: &'static str,
-    /// What always holds.
+    /// The statement that always holds.
     pub text: &'static str,
     breaks: fn(&Diagnosis) -> Option<String>,
 }
@@ -120,7 +120,7 @@ rules! {
 }
 
 impl Diagnosis {
-    /// What of this diagnosis contradicts something else in it: one text for each broken rule.
+    /// Contradictions within this diagnosis: one text for each broken rule.
     #[must_use]
     pub fn contradictions(&self) -> Vec<String> {
         let broken = RULES.iter().filter_map(|rule| {

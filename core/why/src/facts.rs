@@ -1,7 +1,7 @@
-//! What a capture shows of a connection, as values with units: what the conditions of causes test.
+//! Facts of a connection in a capture, as values with units: the conditions of causes test them.
 //!
-//! A fact is measured or counted, never fitted. Whether it speaks for a cause is said in
-//! `conditions.rs`; which causes need it, in `causes/`.
+//! A fact is measured or counted, never fitted. `conditions.rs` states for which cause it speaks,
+//! `causes/` which causes need it.
 
 use alloc::vec::Vec;
 
@@ -54,7 +54,7 @@ pub(crate) struct Facts<'a, 'b> {
     pub timeouts_in_row: usize,
     /// When a burst of losses at the edge of the window was seen that nothing filled.
     pub lost_at_edge: Option<Instant>,
-    /// What caused each recovery episode, where facts decide: index of the cause.
+    /// Trigger of each recovery episode, where facts decide: index of the cause.
     pub triggers: Vec<Option<usize>>,
     /// Standing queue of each round: the smallest RTT of it above the minimum of the path.
     standing: Vec<Option<Duration>>,
@@ -141,7 +141,7 @@ impl<'a> Moment<'a, '_, '_> {
         &self.m().rounds[self.index]
     }
 
-    /// What caused the last loss event before the end of the round, where facts decide.
+    /// Trigger of the last loss event before the end of the round, where facts decide.
     pub fn trigger(&self) -> Option<usize> {
         self.m().after[self.index].and_then(|episode| self.facts.triggers[episode])
     }
@@ -253,12 +253,21 @@ fn loss_events(m: &Measures<'_>) -> usize {
 }
 
 /// Smallest RTT of a round above the minimum, of few samples the smallest of these.
+///
+/// Away from the sender the part to the sender counts only if ACKs clock the data, or timestamps show
+/// that data waited: an application that writes later makes it longer as well.
 fn standing(m: &Measures<'_>, index: usize) -> Option<Duration> {
     let round = &m.rounds[index];
-    let is_measured = m.sees_queues() && round.trip.count > 0;
-    m.standing_queue(index)
-        .or_else(|| m.queue(index))
-        .filter(|_| is_measured)
+    if !m.sees_queues() || round.trip.count == 0 {
+        return None;
+    }
+    if m.view.is_near_sender() {
+        return m.standing_queue(index).or_else(|| m.queue(index));
+    }
+    let trips = m.rounds.iter().filter_map(|round| round.trip.least);
+    let here = round.trip.least?.saturating_sub(trips.min()?);
+    let turn = m.turn_delay(index).or_else(|| m.data_delay(index));
+    Some(here + turn.unwrap_or_default())
 }
 
 /// Whether a connection took no longer than slow start does from an initial window of 10 segments,

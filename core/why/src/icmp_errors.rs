@@ -100,7 +100,7 @@ impl IcmpErrors {
         )
     }
 
-    /// What they report, as RFC 792 and RFC 4443 call it.
+    /// Their name in RFC 792 and RFC 4443.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match (self.kind, self.reporter) {

@@ -1,4 +1,4 @@
-//! What became of a connection that carried no data: decided by its counts and ICMP errors alone.
+//! Fate of a connection that carried no data: decided by its counts and ICMP errors alone.
 
 use alloc::format;
 use alloc::string::String;
@@ -10,7 +10,7 @@ use gigatcp_units::grammar::human_duration;
 use crate::causes::counted;
 use crate::icmp_errors::IcmpErrors;
 
-/// What became of a connection without data.
+/// Fate of a connection without data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum NoDataKind {
     /// No SYN was answered.
@@ -30,7 +30,7 @@ pub enum NoDataKind {
 /// A connection without data.
 #[derive(Clone, Copy, Debug)]
 pub struct NoData<'a> {
-    /// What became of it.
+    /// Its fate.
     pub kind: NoDataKind,
     /// The side that sent the SYN.
     pub client: Endpoint,
@@ -80,7 +80,7 @@ impl<'a> NoData<'a> {
         })
     }
 
-    /// What became of it, in a sentence.
+    /// Its fate, in a sentence.
     #[must_use]
     pub fn sentence(&self) -> String {
         let elapsed = human_duration(self.elapsed);
@@ -136,7 +136,7 @@ impl NoDataKind {
         matches!(self, Self::NeverAnswered | Self::Refused | Self::HalfOpen)
     }
 
-    /// What happened to one or several connections, in words that follow their number.
+    /// Fate of one or several connections, in words that follow their number.
     #[must_use]
     pub const fn predicate(self, is_one: bool) -> &'static str {
         match (self, is_one) {

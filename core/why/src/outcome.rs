@@ -1,4 +1,4 @@
-//! What is decided by rule before any limit is weighed: whether a capture can show one at all, and
+//! Outcomes decided by rule before any limit is weighed: whether a capture can show one at all, and
 //! whether there was anything to limit.
 
 use alloc::format;

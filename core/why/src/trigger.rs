@@ -1,4 +1,4 @@
-//! What caused a recovery episode, where a protocol or physics decides.
+//! Triggers of recovery episodes, where a protocol or physics decides.
 //!
 //! Timeouts, retransmissions and a small window afterwards are the sender's reaction; the answer
 //! is their trigger. What facts leave open (a full queue, a managed one, a policer, random loss) is
@@ -12,7 +12,7 @@ use crate::causes::{place, rx_ring};
 use crate::episode::{Frozen, RecoveryEpisode};
 use crate::measures::Measures;
 use crate::measures::losses::needless;
-use crate::round::State;
+use crate::round::{Round, State};
 
 /// Index of the cause of each recovery episode; `None` if facts do not decide.
 pub(crate) fn all(m: &Measures<'_>) -> Vec<Option<usize>> {
@@ -38,7 +38,11 @@ fn is_metered(m: &Measures<'_>) -> bool {
     let p = &m.pattern;
     let is_steady = p.rate_variation.is_some_and(|variation| variation <= 0.12);
     let is_below = m.line.is_some_and(|line| m.mean_rate() <= 0.6 * line);
-    p.later >= MIN_EVENTS && is_steady && is_below && p.loss_rate >= 0.003
+    // Where ACKs come in bunches, their distances are no rate of a link.
+    let sum = |of: fn(&Round) -> u64| -> u64 { m.rounds.iter().map(of).sum() };
+    let is_bunched = sum(|round| round.ack_bursts) * 3 > sum(|round| round.acks);
+    let is_shown = is_steady && is_below && !(is_bunched && m.view.is_near_sender());
+    p.later >= MIN_EVENTS && is_shown && p.loss_rate >= 0.003
 }
 
 fn of(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<usize> {
@@ -70,7 +74,7 @@ pub(crate) fn has_stopped_reader(m: &Measures<'_>, episode: &RecoveryEpisode) ->
     let is_long = |frozen: &Frozen| frozen.until.saturating_since(frozen.since) >= least;
     let reaches = |frozen: &Frozen| {
         let end = episode.start + episode.row;
-        episode.start <= frozen.edge && frozen.edge <= end + 2 * m.mss()
+        episode.start <= frozen.edge && frozen.edge.abs_diff(end) <= 2 * m.mss()
     };
     // Without SACK the sender retransmits only the first of them, again and again.
     let duplicates: u64 = m.rounds.iter().map(|round| round.duplicates).sum();

@@ -72,7 +72,7 @@ pub struct Diagnosis {
     pub bottleneck: Option<Rate>,
     /// Minimum RTT of the path.
     pub min_rtt: Duration,
-    /// What is decided by rule.
+    /// The kind of answer, decided by rule.
     pub outcome: Outcome,
     /// Verdicts: those that took time, the longest first, then the notes.
     pub verdicts: Vec<Verdict>,
@@ -175,8 +175,8 @@ impl Diagnosis {
         }
     }
 
-    /// The cause that can be mended, if the larger one is a saturated path. It is sure and took
-    /// three tenths of the time.
+    /// The cause that a host can remove, if the larger one is a saturated path. Its confidence is
+    /// high, and it took three tenths of the time.
     fn mendable(&self, first: &Verdict) -> Option<&Verdict> {
         let is_path = FULL.contains(&first.cause.id);
         let mut others = self.verdicts.iter();

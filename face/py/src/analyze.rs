@@ -57,20 +57,20 @@ pub struct Connection {
     unsure: bool,
     /// Whether nothing that can be changed limited it; None if unsure.
     healthy: Option<bool>,
-    /// What it would reach without the cause, in words.
+    /// Rate that it would reach without the cause, in words.
     could_be: String,
     gain: Option<Py<Gain>>,
     /// Known limits, the lowest first.
     limits: Vec<Py<Limit>>,
     /// Facts in the capture, the most telling first.
     evidence: Vec<Py<Evidence>>,
-    /// What to change; None if unsure, or if nothing is to be changed.
+    /// The change; None if unsure, or if nothing is to be changed.
     fix: Option<String>,
     /// Other causes and unknown, with their shares of the time.
     shares: Vec<(&'static str, f64)>,
     /// Certain faults that took no time.
     notes: Vec<String>,
-    /// What lies between two captures of the connection.
+    /// Losses and queues between two captures of the connection.
     between: Option<String>,
     /// Kind of the answer: limited, or what a rule decided.
     outcome: &'static str,
@@ -88,7 +88,7 @@ pub struct Connection {
     spans: Vec<(u64, u64, Option<&'static str>)>,
 }
 
-/// What a connection would reach without its cause.
+/// Rate that a connection would reach without its cause.
 #[pyclass(frozen, get_all, module = "gigatcp")]
 pub struct Gain {
     /// Payload rate.
@@ -108,7 +108,7 @@ pub struct Limit {
     bps: u64,
     /// Whether it may allow more.
     at_least: bool,
-    /// What shows it.
+    /// Its evidence.
     evidence: String,
 }
 

@@ -95,11 +95,11 @@ pub struct Cause {
     /// Whether away from the sender it can hold while nothing seems in flight. Data lost before the
     /// capture point leaves no trace there.
     pub is_hidden: bool,
-    /// What must be the case for it.
+    /// Conditions that must hold for it.
     pub requires: &'static [&'static Condition],
-    /// What must not be the case.
+    /// Conditions that must not hold.
     pub refuted_by: &'static [&'static Condition],
-    /// What a capture must show to tell it from others; elsewhere the answer is unsure.
+    /// Conditions that distinguish it from other causes; without them the answer is unsure.
     pub observable: &'static [&'static Condition],
     /// Groups of features for or against it, where conditions leave a choice.
     pub(crate) features: &'static [&'static [Feature]],
@@ -143,7 +143,7 @@ impl Cause {
         self.states.contains(&state) || may_hide && features.value(Feature::HiddenLoss) == Some(1.0)
     }
 
-    /// How it is found: its conditions, and the features that are weighed where they leave a choice.
+    /// Its conditions, and the features that are weighed where they leave a choice.
     #[must_use]
     pub fn detection(&self) -> String {
         let list = |conditions: &[&Condition]| {

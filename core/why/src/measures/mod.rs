@@ -89,7 +89,7 @@ pub(crate) struct Measures<'a> {
     pub duration: Duration,
 }
 
-/// What is known of a connection besides its packets of one direction.
+/// Properties of a connection other than its packets of one direction.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Observation<'a> {
     /// Time of its first packet.

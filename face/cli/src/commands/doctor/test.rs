@@ -30,11 +30,11 @@ pub(super) struct Test {
     pub(super) duration_ns: u64,
     /// Minimum RTT, if an end measured it.
     pub(super) min_rtt_ns: Option<u64>,
-    /// What limited it, if that was measured.
+    /// The limit, if it was measured.
     pub(super) answer: Option<TestAnswer>,
 }
 
-/// What limited a test.
+/// Limit of a test.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TestAnswer {
