@@ -80,11 +80,15 @@ conditions! {
             let is_bound = moment.state == State::Window || moment.zero_share() > 0.0;
             Some(is_bound || moment.fill().is_some_and(|fill| fill >= 0.8))
         };
-    WINDOW_FILLED "window-filled" "a window above zero was at least 80 % full"
+    WINDOW_FILLED "window-filled" "the sender waited for a window above zero, or filled 80 % of it without having 4 times as much in flight per minimum RTT as was delivered (as where data waits in a queue of its own)"
         Round |moment| {
+            let m = moment.m();
             let is_open = moment.zero_share() < 0.5;
             let is_waiting = moment.state == State::Window;
-            moment.fill().map(|fill| is_open && (fill >= 0.8 || is_waiting))
+            let allowed = per_second(moment.round().flight, m.base);
+            let is_ample = m.view.is_near_sender() && allowed >= 4.0 * m.near_rate(moment.index);
+            let is_filled = |fill| (fill >= 0.8 && !is_ample) || is_waiting;
+            moment.fill().map(|fill| is_open && is_filled(fill))
         };
     WINDOW_CLOSES "window-closes" "the receiver advertised less than 60 % of its largest window, or its right window edge did not advance for 2 minimum RTTs and 5 ms while data was acknowledged"
         Round |moment| Some(closes(moment.m(), moment.index));
@@ -135,12 +139,16 @@ conditions! {
             let reordering = place("reordering-mistaken-for-loss");
             Some(facts.triggers.iter().any(|trigger| trigger.is_some() && *trigger == reordering))
         };
-    SEVERAL_EVENTS "several-loss-events" "at least 5 loss events"
-        Connection |facts| Some(facts.loss_events >= 5);
     STEADY_RATE "steady-rate" "at least 5 loss events, between which the delivery rate varies by less than a quarter"
         Connection |facts| {
             let is_steady = facts.m.pattern.rate_variation.map(|variation| variation <= 0.25);
             Some(facts.loss_events >= 5 && is_steady == Some(true))
+        };
+    LATE_LOSS_LARGE "late-loss-large" "the last of several loss events, long after slow start, lost at least 10 segments"
+        Connection |facts| {
+            let list = &facts.m.sender_view.episodes.list;
+            let lost = list.last().map(|last| last.again.saturating_sub(last.needless));
+            Some(facts.loss_events >= 3 && lost >= Some(10))
         };
     DROPS_AT_LONGEST_QUEUE "drops-at-longest-queue" "the queue before losses was the longest one, each time"
         Connection |facts| facts.m.pattern.queue_low.map(|low| low >= 0.85);

@@ -216,7 +216,10 @@ impl CounterAccount {
         verdicts.sort_by_key(|verdict| core::cmp::Reverse(verdict.time));
         let first = sum.primary();
         let others = sum.expected.iter().enumerate();
-        let others = others.filter(|(entry, time)| Some(*entry) != first && **time > 0.0);
+        // Several entries may be of one cause.
+        let id = |entry: usize| COUNTER_CAUSES[entry].id;
+        let others =
+            others.filter(|(entry, time)| Some(id(*entry)) != first.map(id) && **time > 0.0);
         let second = others.max_by(|(_, a), (_, b)| a.total_cmp(b));
         let diagnosis = Diagnosis {
             sender: Side::Client,
@@ -272,6 +275,7 @@ impl CounterAccount {
             has_both_ends: self.has_both_ends(),
         };
         let is_path = FULL.contains(&cause.id);
+        let achieved = m.delivered as f64 / m.time.max(1e-9);
         let missed = capacity.bytes_per_second * seconds - attributed.bytes;
         let missed = if is_path {
             0.0
@@ -299,7 +303,7 @@ impl CounterAccount {
             time: attributed.time,
             share: seconds / m.time.max(1e-9),
             cost: Cost {
-                rate: rate(missed.min(capacity.bytes_per_second)),
+                rate: rate(missed.min(capacity.bytes_per_second - achieved).max(0.0)),
                 at_least: capacity.is_lower_bound(),
             },
         })
