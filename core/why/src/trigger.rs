@@ -68,17 +68,24 @@ fn of(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<usize> {
 
 /// Whether the losses are those of a receiving host whose application was not reading: its right
 /// window edge stood while data was acknowledged, for half a minimum RTT and 5 ms (or 10 minimum
-/// RTTs) at least, and the lost data begins or ends at that edge, or passes it soon afterwards.
+/// RTTs) at least, and the lost data begins or ends at that edge, or passes it soon
+/// afterwards, or is all that was sent after the last ACK of a stall.
 pub(crate) fn has_stopped_reader(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     let least = Duration::from_millis(5).min(m.base * 10).max(m.base / 2);
     let is_long = |frozen: &Frozen| frozen.until.saturating_since(frozen.since) >= least;
     let reaches = |frozen: &Frozen| {
         let end = episode.start + episode.row;
         let near = [episode.start, end];
-        let is_exact = near.iter().any(|one| frozen.edge.abs_diff(*one) <= 2 * m.mss());
+        let is_exact = near
+            .iter()
+            .any(|one| frozen.edge.abs_diff(*one) <= 2 * m.mss());
         let is_recent = episode.at.saturating_since(frozen.until) <= m.base * 4;
         let is_within = is_recent && frozen.edge <= end + 2 * m.mss();
-        episode.start <= frozen.edge && (is_exact || is_within)
+        // The whole flight after the last ACK of a long stall was lost, whatever its size.
+        let stood = frozen.until.saturating_since(frozen.since);
+        let is_next = episode.start == frozen.first_ack + frozen.acked;
+        let is_whole = is_next && episode.row >= episode.flight && stood >= m.base * 2;
+        episode.start <= frozen.edge && (is_exact || is_within || is_whole)
     };
     // Without SACK the sender retransmits only the first of them, again and again.
     let duplicates: u64 = m.rounds.iter().map(|round| round.duplicates).sum();
