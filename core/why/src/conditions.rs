@@ -144,11 +144,13 @@ conditions! {
             let is_steady = facts.m.pattern.rate_variation.map(|variation| variation <= 0.25);
             Some(facts.loss_events >= 5 && is_steady == Some(true))
         };
-    LATE_LOSS_LARGE "late-loss-large" "the last of several loss events, long after slow start, lost at least 10 segments"
+    LATE_LOSS_LARGE "late-loss-large" "the last of several loss events, long after slow start, lost at least 10 segments, or the only one lost 100 from a queue that had doubled the RTT"
         Connection |facts| {
             let list = &facts.m.sender_view.episodes.list;
             let lost = list.last().map(|last| last.again.saturating_sub(last.needless));
-            Some(facts.loss_events >= 3 && lost >= Some(10))
+            let is_late = facts.loss_events >= 3 && lost >= Some(10);
+            let is_long = facts.m.queue_max >= facts.m.base;
+            Some(is_late || (facts.loss_events == 1 && lost >= Some(100) && is_long))
         };
     DROPS_AT_LONGEST_QUEUE "drops-at-longest-queue" "the queue before losses was the longest one, each time"
         Connection |facts| facts.m.pattern.queue_low.map(|low| low >= 0.85);

@@ -120,7 +120,8 @@ fn causes_of_worlds_are_found_no_less_often_than_was_reached() {
     // The goals are 90 and 85.
     let ([right, unsure, wrong], list) = count(Paths::Usual);
     let all = right + unsure + wrong;
-    assert!(right * 100 >= all * 76, "{right} of {all}: {list:#?}");
+    assert!(right * 100 >= all * 75, "{right} of {all}: {list:#?}");
+    assert!(wrong * 10 <= all, "{wrong} of {all} wrong: {list:#?}");
     for paths in [Paths::Shared, Paths::Elements] {
         let ([right, unsure, wrong], list) = count(paths);
         let all = right + unsure + wrong;

@@ -214,12 +214,11 @@ impl CounterAccount {
             })
             .collect();
         verdicts.sort_by_key(|verdict| core::cmp::Reverse(verdict.time));
-        let first = sum.primary();
+        let first = verdicts.first().map(|verdict| verdict.cause.id);
         let others = sum.expected.iter().enumerate();
         // Several entries may be of one cause.
-        let id = |entry: usize| COUNTER_CAUSES[entry].id;
         let others =
-            others.filter(|(entry, time)| Some(id(*entry)) != first.map(id) && **time > 0.0);
+            others.filter(|(entry, time)| Some(COUNTER_CAUSES[*entry].id) != first && **time > 0.0);
         let second = others.max_by(|(_, a), (_, b)| a.total_cmp(b));
         let diagnosis = Diagnosis {
             sender: Side::Client,
