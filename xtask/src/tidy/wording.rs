@@ -450,7 +450,7 @@ mod tests {
     fn the_counts_of_documentation_and_octets_may_only_fall() {
         let long = "/// One two three four five six seven eight nine ten eleven twelve thirteen \
                     fourteen fifteen sixteen seventeen eighteen nineteen twenty and five and one \
-                    more. More.\nfn f() {}\n";
+                    more word. More.\nfn f() {}\n";
         let text =
             format!("//! What it is.\n\n{long}/// The same.\nfn g() {{\n    h(\"octets\");\n}}\n");
         let found = rules("").check(&[File::new("face/cli/src/a.rs", &text)]);
