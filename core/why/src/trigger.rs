@@ -72,7 +72,8 @@ fn of(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<usize> {
 /// afterwards, or is all that was sent after the last ACK of a stall.
 pub(crate) fn has_stopped_reader(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     let least = Duration::from_millis(5).min(m.base * 10).max(m.base / 2);
-    let is_long = |frozen: &Frozen| frozen.until.saturating_since(frozen.since) >= least;
+    let stood = |frozen: &Frozen| frozen.until.saturating_since(frozen.since);
+    let is_long = |frozen: &Frozen| stood(frozen) >= least;
     let reaches = |frozen: &Frozen| {
         let end = episode.start + episode.row;
         let near = [episode.start, end];
@@ -82,9 +83,8 @@ pub(crate) fn has_stopped_reader(m: &Measures<'_>, episode: &RecoveryEpisode) ->
         let is_recent = episode.at.saturating_since(frozen.until) <= m.base * 4;
         let is_within = is_recent && frozen.edge <= end + 2 * m.mss();
         // The whole flight after the last ACK of a long stall was lost, whatever its size.
-        let stood = frozen.until.saturating_since(frozen.since);
         let is_next = episode.start == frozen.first_ack + frozen.acked;
-        let is_whole = is_next && episode.row >= episode.flight && stood >= m.base * 2;
+        let is_whole = is_next && episode.row >= episode.flight && stood(frozen) >= m.base * 2;
         episode.start <= frozen.edge && (is_exact || is_within || is_whole)
     };
     // Without SACK the sender retransmits only the first of them, again and again.
