@@ -14,13 +14,14 @@ use crate::CapturePoint;
 use crate::causes::{CAUSES, Cause, place};
 use crate::conditions::{Test, acks_late, closes, is_dead};
 use crate::facts::{Facts, Moment};
-use crate::features::hides_loss;
+use crate::features::{self, hides_loss};
 use crate::measures::Measures;
 use crate::round::{Round, State};
 use crate::score::Scores;
+use crate::watcher::Slice;
 
 /// A slice whose most probable cause is less probable than this is unknown.
-pub(crate) const MIN_PROBABILITY: f64 = 0.4;
+pub const MIN_PROBABILITY: f64 = 0.4;
 
 /// An interval attributed to one cause.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -92,7 +93,7 @@ impl Account {
 }
 
 /// Probability of what facts decide.
-const DECIDED: f64 = 0.98;
+pub const DECIDED: f64 = 0.98;
 
 /// Facts and scores of a connection, ready to be attributed.
 pub(crate) struct Scored<'a, 'b, 'c> {
@@ -276,6 +277,28 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
         }
         let is_over = self.m.sender_view.over.is_some_and(|at| round.end > at);
         place("application-limited").filter(|_| !is_over)
+    }
+
+    /// Every slice, with what facts leave open in it.
+    pub fn slices(&self) -> Vec<Slice> {
+        let features = features::of_rounds(self.m);
+        let rounds = self.m.rounds.iter().zip(features).enumerate();
+        let slices = rounds.flat_map(|(index, (round, features))| {
+            let spent = State::ALL.map(|state| (state, round.spent_in(state)));
+            let spent = spent.into_iter().filter(|(_, time)| !time.is_zero());
+            spent.map(move |(state, time)| {
+                let moment = self.moment(index, state);
+                let decided = self.decided(&moment);
+                Slice {
+                    state,
+                    time,
+                    decided,
+                    open: decided.map_or_else(|| self.scores.open_causes(&moment), |_| 0),
+                    features,
+                }
+            })
+        });
+        slices.collect()
     }
 
     /// Attributes every slice, and passes each one to `each`.

@@ -86,7 +86,7 @@ mod verdict;
 mod watcher;
 pub mod weights;
 
-pub use account::Span;
+pub use account::{DECIDED, MIN_PROBABILITY, Span};
 pub use answer::{Answer, Gain, Limit};
 pub use capture_context::{CaptureContext, Outlines, data_sender};
 pub use capture_pair::{CapturePair, Delay};

@@ -13,7 +13,6 @@ use crate::conditions::{Condition, Test};
 use crate::facts::{Facts, Moment};
 use crate::features::{FEATURES, Feature, Features, of_rounds};
 use crate::measures::Measures;
-use crate::round::State;
 use crate::weights::{AWAY, NEAR, Table};
 
 /// A score with zero probability.
@@ -159,48 +158,46 @@ impl Scores {
         }
     }
 
+    /// The cause that a weighed one is in a state of a round; `None` if it has no weights, or a
+    /// condition or the trigger of a loss excludes it.
+    fn open(&self, cause: usize, moment: &Moment<'_, '_, '_>) -> Option<usize> {
+        let is_weighed = !CAUSES[cause].features.is_empty();
+        let features = &self.features[moment.index];
+        let holds = is_weighed && CAUSES[cause].holds(moment.state, features, self.is_away);
+        let told = self.told[cause].filter(|_| holds)?;
+        // Of a loss whose trigger is known, no other loss is the cause.
+        let trigger = moment.trigger().filter(|_| CAUSES[told].is_loss());
+        let is_open = trigger.is_none_or(|trigger| trigger == told);
+        (is_open && is_possible(CAUSES[told], moment)).then_some(told)
+    }
+
+    /// Weighed causes that nothing excludes in a state of a round, one bit each.
+    pub fn open_causes(&self, moment: &Moment<'_, '_, '_>) -> u64 {
+        (0..CAUSES.len())
+            .filter(|cause| self.open(*cause, moment).is_some())
+            .fold(0, |bits, cause| bits | 1 << cause)
+    }
+
     /// Returns the probability of every cause in a state of a round, by softmax over those that no
     /// condition excludes.
     pub fn probabilities(&self, moment: &Moment<'_, '_, '_>) -> [f64; CAUSES.len()] {
-        let (round, state) = (moment.index, moment.state);
-        let trigger = moment.trigger();
         let mut all = [IMPOSSIBLE; CAUSES.len()];
-        for (cause, place) in all.iter_mut().enumerate() {
-            let holds = CAUSES[cause].holds(state, &self.features[round], self.is_away);
-            let Some(told) = self.told[cause].filter(|_| holds) else {
-                continue;
-            };
-            // Of a loss whose trigger is known, no other loss is the cause.
-            if trigger.is_some_and(|trigger| trigger != told) && CAUSES[told].is_loss() {
-                continue;
-            }
-            let bias = bias(self.table, cause, state);
-            if let Some(bias) = bias.filter(|_| is_possible(CAUSES[told], moment)) {
-                *place = f64::from(self.smooth[round][cause]) * UNIT + bias;
+        for cause in 0..CAUSES.len() {
+            if let Some(told) = self.open(cause, moment) {
+                let bias = self.table.causes[cause].1[moment.state as usize];
+                let sum = self.smooth[moment.index][cause] + f32::from(bias);
+                all[told] = f64::from(sum) * UNIT;
             }
         }
-        let apart = softmax(all);
-        let mut merged = [0.0; CAUSES.len()];
-        for (told, probability) in self.told.iter().zip(apart) {
-            if let Some(told) = told {
-                merged[*told] += probability;
-            }
-        }
-        merged
+        softmax(all)
     }
 }
 
-/// Returns the cause that a capture can tell for this one, unless a condition of the connection
-/// excludes it.
-///
-/// A CPU shows in counters only: on the wire a receiving host that lacks it reads slowly, and a
-/// sending one has nothing to send. Which of both windows limits is a fact of the SYNs.
+/// The cause that a weighed one is in this connection, unless a condition of the connection
+/// excludes it: which of both windows limits is a fact of the SYNs.
 fn told(facts: &Facts<'_, '_>, cause: usize) -> Option<usize> {
     let told = match CAUSES[cause].id {
-        "receiver-cpu-limited" => place("slow-reader")?,
-        "sender-cpu-limited" => place("application-limited")?,
         "receive-window-limited" if facts.is_unscaled() => place("no-window-scaling")?,
-        "no-window-scaling" if !facts.is_unscaled() => place("receive-window-limited")?,
         _ => cause,
     };
     let of = |condition: &Condition| match condition.test {
@@ -254,12 +251,6 @@ fn of_all(matrix: &Matrix, features: &[Features]) -> Vec<Row> {
     let common = matrix.add(&ZERO, first, &common);
     let each = features.iter();
     each.map(|one| matrix.add(&common, one, &varying)).collect()
-}
-
-/// Returns the bias of a cause in a state; `None` if it has no weights.
-fn bias(table: &Table, cause: usize, state: State) -> Option<f64> {
-    let is_fitted = !CAUSES[cause].features.is_empty();
-    is_fitted.then(|| f64::from(table.causes[cause].1[state as usize]) * UNIT)
 }
 
 /// Returns a round's scores averaged with those of neighbors after the same loss event. Single
@@ -371,9 +362,12 @@ mod tests {
                 let scores = of_all(matrix, &[features])[0];
                 let wins = cause.states.iter().any(|state| {
                     let mut all = [IMPOSSIBLE; CAUSES.len()];
-                    for one in (0..all.len()).filter(|one| CAUSES[*one].states.contains(state)) {
-                        all[one] = bias(table, one, *state)
-                            .map_or(IMPOSSIBLE, |bias| f64::from(scores[one]) * UNIT + bias);
+                    let is_weighed = |one: &usize| {
+                        CAUSES[*one].states.contains(state) && !CAUSES[*one].features.is_empty()
+                    };
+                    for one in (0..all.len()).filter(is_weighed) {
+                        let bias = table.causes[one].1[*state as usize];
+                        all[one] = f64::from(scores[one] + f32::from(bias)) * UNIT;
                     }
                     softmax(all)[place] > 0.5
                 });

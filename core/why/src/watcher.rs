@@ -9,11 +9,13 @@ use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 use gigatcp_wire::link::CapturedIcmpError;
 
+use crate::account::Scored;
 use crate::capture_context::{CaptureContext, Halves, data_sender};
 use crate::capture_pair::CapturePair;
 use crate::capture_point::CapturePoint;
 use crate::exchange::Exchange;
-use crate::features::{self, Features};
+use crate::facts::Facts;
+use crate::features::Features;
 use crate::icmp_errors::{IcmpErrorList, IcmpErrors};
 use crate::measures::{Measures, Observation, Pair};
 use crate::monotone::Monotone;
@@ -48,6 +50,11 @@ pub struct Slice {
     pub state: State,
     /// Duration.
     pub time: Duration,
+    /// Cause that facts decide, by place in [`CAUSES`](crate::CAUSES).
+    pub decided: Option<usize>,
+    /// Causes that facts leave open, one bit each by place in [`CAUSES`](crate::CAUSES); zero
+    /// if facts decide.
+    pub open: u64,
     /// The features of the round.
     pub features: Features,
 }
@@ -254,24 +261,10 @@ impl Watcher {
         index: usize,
         second: Option<((&Self, usize), &CapturePair)>,
     ) -> Option<Slices> {
-        self.measured(index, self.sender(index)?, second, |m| {
-            let features = features::of_rounds(&m);
-            let slices = m.rounds.iter().zip(features).flat_map(|(round, features)| {
-                let spent = move |state| (state, round.spent_in(state));
-                let states = State::ALL.into_iter().map(spent);
-                states
-                    .filter(|(_, time)| !time.is_zero())
-                    .map(move |(state, time)| Slice {
-                        state,
-                        time,
-                        features,
-                    })
-            });
-            Slices {
-                view: m.view,
-                knows_windows: m.knows_windows(),
-                list: slices.collect(),
-            }
+        self.measured(index, self.sender(index)?, second, |m| Slices {
+            view: m.view,
+            knows_windows: m.knows_windows(),
+            list: Scored::of(&Facts::of(&m)).slices(),
         })
     }
 

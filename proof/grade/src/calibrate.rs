@@ -1,4 +1,4 @@
-//! Calibration of a fit's probabilities on kernel connections it was not fitted to.
+//! Calibration of a fit's probabilities on generators it was not fitted to.
 
 use std::collections::BTreeMap;
 
@@ -19,25 +19,25 @@ pub fn balanced(examples: &[&Example]) -> Vec<Example> {
     scaled.collect()
 }
 
-/// Cross-validates on kernel connections. Returns primary causes with probability and correctness.
-/// Each quarter of the seeds is tested with weights fitted to the other three. Simulated worlds
-/// are always fitted to and never tested; changed captures are tested if the change removed the
-/// window scale. A `prior` must not have been fitted to any of these seeds.
+/// Leaves one generator of captures out at a time. Returns its primary causes that facts did not
+/// decide, with their probabilities by weights fitted to the other generators and to simulated
+/// worlds, and whether they are correct. Worlds are always fitted to and never tested; changed
+/// captures are tested if the change removed the window scale. A `prior` must not have been fitted
+/// to any of these generators.
 #[must_use]
 pub fn fitted_apart(examples: &[&Example], prior: &Prior) -> Vec<Answer> {
-    /// More parts approach the final weights, which are fitted to everything.
-    const PARTS: u64 = 4;
-    let is_in = |one: &Example, part: u64| one.kernel.is_some_and(|seed| seed % PARTS == part);
+    let mut generators: Vec<usize> = examples.iter().filter_map(|one| one.generator).collect();
+    generators.sort_unstable();
+    generators.dedup();
     let mut answers = Vec::new();
-    for part in 0..PARTS {
-        if !examples.iter().any(|one| is_in(one, part)) {
-            continue;
-        }
-        let others = examples.iter().copied().filter(|one| !is_in(one, part));
-        let fitted = fit(&others.collect::<Vec<_>>(), prior, |_, _| ());
-        let asked = examples.iter().filter(|one| is_in(one, part));
-        for one in asked.filter(|one| !one.is_changed || !one.knows_windows) {
-            if let Some((said, probability)) = fitted.primary(&one.slices, one.is_away) {
+    for generator in generators {
+        let (left_out, others): (Vec<&Example>, Vec<&Example>) = examples
+            .iter()
+            .partition(|one| one.generator == Some(generator));
+        let fitted = fit(&others, prior, |_, _| ());
+        for one in left_out {
+            let is_asked = !one.is_changed || !one.knows_windows;
+            if let Some((said, probability)) = fitted.primary(&one.slices).filter(|_| is_asked) {
                 answers.push(Answer {
                     name: one.name.clone(),
                     truth: one.cause,

@@ -56,6 +56,13 @@ pub struct Observed {
     pub example: Option<Example>,
 }
 
+/// Causes that facts tell from others, and the ones whose weights they share.
+const WEIGHED_AS: [(&str, &str); 3] = [
+    ("receiver-cpu-limited", "slow-reader"),
+    ("sender-cpu-limited", "application-limited"),
+    ("no-window-scaling", "receive-window-limited"),
+];
+
 /// Truths, and what a capture shows of them: a CPU shows in counters only, and several timeouts in
 /// a row without an answer are an outage.
 const SHOWN_AS: [(&str, &str); 3] = [
@@ -84,16 +91,17 @@ impl Observed {
 
 /// Facts about a connection known before its captures are analyzed.
 #[derive(Default)]
-struct Known {
-    name: String,
-    truth: String,
-    acceptable: Vec<String>,
-    place: usize,
-    kernel: Option<u64>,
-    second: Option<String>,
+pub(crate) struct Known {
+    pub name: String,
+    pub truth: String,
+    pub acceptable: Vec<String>,
+    pub place: usize,
+    /// Index of the generator of a capture; `None` for a simulated one.
+    pub generator: Option<usize>,
+    pub second: Option<String>,
     /// Causes in time order, each with its share of the time.
-    phases: Vec<(String, f64)>,
-    rates: Option<Rates>,
+    pub phases: Vec<(String, f64)>,
+    pub rates: Option<Rates>,
 }
 
 impl Known {
@@ -115,7 +123,7 @@ impl Known {
             // The fault may be the first answer.
             acceptable: [&label.acceptable[..], &label.notes].concat(),
             place: 0,
-            kernel: Some(label.seed),
+            generator: Some(0),
             second: label.second.clone(),
             phases: phases(label),
             rates: Some(Rates {
@@ -309,7 +317,7 @@ pub fn of_cases(cases: &[CaseDir]) -> (Vec<Observed>, Vec<String>) {
     (observed, failed)
 }
 
-fn observe(sources: &[Source], known: Known) -> Result<Observed, String> {
+pub(crate) fn observe(sources: &[Source], known: Known) -> Result<Observed, String> {
     let analysis = analyze(sources, &Options::default());
     let analysis = analysis.map_err(|error| format!("{}: {error}", known.name))?;
     let answer = analysis.answers().next();
@@ -335,6 +343,8 @@ fn observe(sources: &[Source], known: Known) -> Result<Observed, String> {
 fn example(analysis: &Analysis, answer: &Answer, known: &Known) -> Option<Example> {
     // A cause without attributed time has no weights.
     let place = |id: &str| {
+        let weighed = WEIGHED_AS.iter().find(|(truth, _)| *truth == id);
+        let id = weighed.map_or(id, |(_, weighed)| weighed);
         let found = find(id).filter(|cause| cause.features().next().is_some())?;
         CAUSES.iter().position(|cause| cause.id == found.id)
     };
@@ -351,12 +361,12 @@ fn example(analysis: &Analysis, answer: &Answer, known: &Known) -> Option<Exampl
             phases.collect::<Option<Vec<_>>>()?
         },
         acceptable: known.acceptable.iter().filter_map(|id| place(id)).collect(),
-        weight: if known.kernel.is_some() {
+        weight: if known.generator.is_some() {
             KERNEL_WEIGHT
         } else {
             1.0
         },
-        kernel: known.kernel,
+        generator: known.generator,
         is_changed: false,
         is_away: !slices.view.is_near_sender(),
         knows_windows: slices.knows_windows,

@@ -13,7 +13,7 @@
 
 use gigatcp_why::features::{FEATURES, Feature};
 use gigatcp_why::weights::fitted;
-use gigatcp_why::{CAUSES, STATES, Slice, State, position};
+use gigatcp_why::{CAUSES, DECIDED, MIN_PROBABILITY, STATES, Slice, position};
 use rayon::prelude::*;
 
 /// Maximum slices used of one example: the longest ones.
@@ -51,8 +51,8 @@ pub struct Example {
     pub is_away: bool,
     /// Whether the window scale is known.
     pub knows_windows: bool,
-    /// Seed of a kernel connection; `None` for a simulated one.
-    pub kernel: Option<u64>,
+    /// Index of the generator of a captured connection; `None` for a simulated one.
+    pub generator: Option<usize>,
     /// Whether its capture was changed in a way that should not matter.
     pub is_changed: bool,
     /// Slices of the capture.
@@ -65,8 +65,8 @@ struct Prepared {
     parts: Vec<(usize, f64)>,
     weight: f64,
     state: usize,
-    /// Possible causes, one bit each.
-    possible: u64,
+    /// Causes that facts leave open, one bit each.
+    open: u64,
     /// Per feature: knot index plus one, or zero if unknown, and relative position. The position
     /// counts towards the next knot.
     at: [(u8, f32); FEATURES],
@@ -102,6 +102,14 @@ impl Layout {
         }
         Self { rows, biases, len }
     }
+}
+
+/// Seconds of a cause, those that facts decided, and the sum of probability times seconds.
+#[derive(Clone, Default)]
+struct Attributed {
+    time: f64,
+    decided: f64,
+    weight: f64,
 }
 
 /// Fitted weights.
@@ -249,10 +257,10 @@ fn prepare(example: &Example) -> Vec<Prepared> {
     slices
         .into_iter()
         .map(|(slice, own)| Prepared {
-            parts: mixture(&own, &example.acceptable, possible(slice, example.is_away)),
+            parts: mixture(&own, slice.open),
             weight: example.weight * slice.time.as_secs_f64() / time.max(1e-9),
             state: slice.state as usize,
-            possible: possible(slice, example.is_away),
+            open: slice.open,
             at: places(slice),
         })
         .collect()
@@ -268,20 +276,20 @@ fn labeled(example: &Example) -> Vec<(&Slice, Vec<usize>)> {
         let from = passed / whole;
         passed += slice.time.as_secs_f64();
         let mut own = example.causes(from, passed / whole);
-        let possible = possible(slice, example.is_away);
-        own.retain(|cause| possible >> cause & 1 == 1);
+
+        own.retain(|cause| slice.open >> cause & 1 == 1);
         (slice, own)
     });
     labeled.filter(|(_, own)| !own.is_empty()).collect()
 }
 
 impl Example {
-    /// Causes in the interval `from` to `to`, both as shares of the time.
+    /// Correct answers in the interval `from` to `to`, both as shares of the time.
     fn causes(&self, from: f64, to: f64) -> Vec<usize> {
         /// Uncertainty of the time of a change.
         const MARGIN: f64 = 0.03;
         if self.phases.is_empty() {
-            return vec![self.cause];
+            return [&[self.cause], &self.acceptable[..]].concat();
         }
         let mut begin = 0.0;
         let mut causes = Vec::new();
@@ -293,14 +301,6 @@ impl Example {
         }
         causes
     }
-}
-
-/// Causes possible in a slice, one bit each.
-fn possible(slice: &Slice, is_away: bool) -> u64 {
-    let of = |(index, cause): (usize, &&gigatcp_why::Cause)| {
-        u64::from(cause.holds(slice.state, &slice.features, is_away)) << index
-    };
-    CAUSES.iter().enumerate().map(of).sum()
 }
 
 fn places(slice: &Slice) -> [(u8, f32); FEATURES] {
@@ -318,12 +318,11 @@ fn scores(
     layout: &Layout,
     weights: &[f64],
     at: &[(u8, f32); FEATURES],
-    (state, possible): (usize, u64),
+    (state, open): (usize, u64),
 ) -> Vec<Option<f64>> {
     let of = |cause: usize| {
-        let is_possible = possible >> cause & 1 == 1;
-        let is_scored = !layout.rows[cause].is_empty();
-        (is_possible && is_scored).then(|| {
+        let is_open = open >> cause & 1 == 1;
+        is_open.then(|| {
             let mut score = weights[layout.biases[cause] + state];
             for (feature, begin) in &layout.rows[cause] {
                 let (knot, part) = at[*feature];
@@ -342,7 +341,7 @@ fn scores(
     (0..CAUSES.len()).map(of).collect()
 }
 
-/// Probabilities of the possible causes.
+/// Probabilities of the open causes.
 fn probabilities(scores: &[Option<f64>]) -> Vec<f64> {
     let most = scores.iter().flatten().copied().fold(f64::MIN, f64::max);
     let parts = scores
@@ -354,19 +353,15 @@ fn probabilities(scores: &[Option<f64>]) -> Vec<f64> {
 }
 
 /// Causes that a slice of a connection with these causes may show, with probabilities.
-fn mixture(own: &[usize], acceptable: &[usize], possible: u64) -> Vec<(usize, f64)> {
+fn mixture(own: &[usize], open: u64) -> Vec<(usize, f64)> {
     let others = [
         "cwnd-growth-limited",
         "path-saturated",
         "application-limited",
     ];
     let others = others.map(|id| CAUSES.iter().position(|cause| cause.id == id));
-    let is_possible = |cause: &usize| !own.contains(cause) && possible >> cause & 1 == 1;
-    let others = others.into_iter().flatten();
-    let mut others: Vec<usize> = others.chain(acceptable.iter().copied()).collect();
-    others.retain(is_possible);
-    others.sort_unstable();
-    others.dedup();
+    let is_other = |cause: &usize| !own.contains(cause) && open >> cause & 1 == 1;
+    let others: Vec<usize> = others.into_iter().flatten().filter(is_other).collect();
     let each = |all: &[usize], share: f64| -> Vec<(usize, f64)> {
         let share = share / all.len().max(1) as f64;
         all.iter().map(|cause| (*cause, share)).collect()
@@ -379,8 +374,7 @@ fn gradient(layout: &Layout, weights: &[f64], all: &[Prepared]) -> (f64, Vec<f64
     all.par_chunks(512)
         .fold(empty, |(mut loss, mut sum), chunk| {
             for one in chunk {
-                let given =
-                    probabilities(&scores(layout, weights, &one.at, (one.state, one.possible)));
+                let given = probabilities(&scores(layout, weights, &one.at, (one.state, one.open)));
                 let parts = &one.parts;
                 let likelihood: f64 = parts.iter().map(|(cause, part)| part * given[*cause]).sum();
                 loss -= one.weight * likelihood.max(1e-12).ln();
@@ -420,35 +414,33 @@ fn add(layout: &Layout, sum: &mut [f64], one: &Prepared, cause: usize, slope: f6
 }
 
 impl Fitted {
-    /// Returns the cause with most time of an example and its mean probability. As the product
-    /// attributes it, but without averaging over neighbors.
+    /// Returns the cause with most time of an example and its mean probability, as the product
+    /// attributes it, but without averaging over neighbors. `None` if facts decided it: then its
+    /// confidence does not rest on weights.
     #[must_use]
-    pub fn primary(&self, slices: &[Slice], is_away: bool) -> Option<(usize, f64)> {
-        let mut sums = vec![(0.0, 0.0); CAUSES.len()];
+    pub fn primary(&self, slices: &[Slice]) -> Option<(usize, f64)> {
+        let mut causes = vec![Attributed::default(); CAUSES.len()];
         for slice in slices {
-            if matches!(slice.state, State::Opening | State::Closing) {
+            let time = slice.time.as_secs_f64();
+            if let Some(cause) = slice.decided {
+                causes[cause].time += time;
+                causes[cause].decided += time;
+                causes[cause].weight += time * DECIDED;
                 continue;
             }
-            let waits = (slice.state as usize, possible(slice, is_away));
+            let waits = (slice.state as usize, slice.open);
             let scores = scores(&self.layout, &self.weights, &places(slice), waits);
-            let given = probabilities(&scores);
-            let most = given
-                .iter()
-                .copied()
-                .enumerate()
-                .max_by(|a, b| a.1.total_cmp(&b.1));
-            if let Some((cause, probability)) = most.filter(|(_, one)| one.is_finite()) {
-                let time = slice.time.as_secs_f64();
-                sums[cause].0 += time;
-                sums[cause].1 += time * probability;
+            let given = probabilities(&scores).into_iter().enumerate();
+            let most = given.max_by(|a, b| a.1.total_cmp(&b.1));
+            if let Some((cause, probability)) = most.filter(|(_, one)| *one >= MIN_PROBABILITY) {
+                causes[cause].time += time;
+                causes[cause].weight += time * probability;
             }
         }
-        let most = sums
-            .iter()
-            .enumerate()
-            .max_by(|a, b| a.1.0.total_cmp(&b.1.0));
-        most.filter(|(_, (time, _))| *time > 0.0)
-            .map(|(cause, (time, weight))| (cause, weight / time))
+        let causes = causes.iter().enumerate();
+        let most = causes.max_by(|a, b| a.1.time.total_cmp(&b.1.time));
+        most.filter(|(_, most)| most.decided * 2.0 < most.time)
+            .map(|(cause, most)| (cause, most.weight / most.time))
     }
 
     /// Returns the weights as source text of a table of `core/why/src/weights/`.

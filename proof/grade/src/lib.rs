@@ -9,6 +9,7 @@
 //! | `fit_counters.rs` | fits the weights of that diagnosis |
 //! | `draw.rs` | random parameters |
 //! | `dataset.rs` | diagnoses of their captures |
+//! | `left_out.rs` | captures of generators that share no code with the product |
 //! | `fit.rs` | fits the weights of `gigatcp-why` |
 //! | `calibrate.rs` | calibration of a fit's probabilities |
 //! | `metamorphic.rs` | changes of a capture that should not matter |
@@ -32,6 +33,8 @@ pub mod fit;
 pub mod fit_counters;
 #[cfg(target_os = "linux")]
 pub mod kernels;
+#[cfg(target_os = "linux")]
+pub mod left_out;
 pub mod matrix;
 #[cfg(target_os = "linux")]
 pub mod metamorphic;

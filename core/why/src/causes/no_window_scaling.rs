@@ -19,7 +19,6 @@ pub(crate) const CAUSE: Cause = Cause {
     states: IN_FLIGHT,
     requires: &[SCALING_MISSING, WINDOW_AT_LIMIT, WINDOW_FILLED],
     refuted_by: &[STANDING_QUEUE, WINDOW_ZERO],
-    features: &[WINDOW, PATH, SENDER, ACKS, LOSS, TIMES],
     ..Cause::explained_by(explain)
 };
 

@@ -20,7 +20,6 @@ pub(crate) const CAUSE: Cause = Cause {
     states: AFTER_LOSS,
     requires: &[WINDOW_BINDS, WINDOW_CLOSES],
     observable: &[COUNTERS],
-    features: &[WINDOW, PATH, ONE_WAY, SENDER, ACKS, LOSS, PATTERN, TIMES],
     ..Cause::explained_by(explain)
 };
 

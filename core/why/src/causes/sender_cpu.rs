@@ -19,7 +19,6 @@ pub(crate) const CAUSE: Cause = Cause {
     states: IN_FLIGHT,
     requires: &[ENOUGH_DATA],
     observable: &[COUNTERS],
-    features: &[SENDER, PATH, ONE_WAY, ACKS, WINDOW, LOSS, PATTERN, TIMES],
     ..Cause::explained_by(explain)
 };
 

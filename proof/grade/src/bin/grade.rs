@@ -10,9 +10,9 @@
 //!   changes of captures that should not matter.
 //! * `grade --two [--seeds N] [--kernels DIR]`: connections with two causes.
 //! * `grade --next [--seeds N]`: the next limit once the first limit is lifted, in worlds.
-//! * `grade --fit [--seeds N] [--kernels DIR] [--continue STRENGTH] --write DIR`: fits weights to
-//!   worlds with seeds below 1,000,000 and to the captures in DIR. It writes the weights to a
-//!   directory (`core/why/src/weights`). With `--continue` the current weights represent the
+//! * `grade --fit [--seeds N] [--kernels DIR] [--others DIR] [--continue STRENGTH] --write DIR`:
+//!   fits weights to worlds with seeds below 1,000,000, to the captures in DIR, and to those of
+//!   other generators. It writes the weights to a directory (`core/why/src/weights`). With `--continue` the current weights represent the
 //!   connections they were fitted to, and a distance from them costs STRENGTH times its square.
 //!   DIR then requires only captures with new seeds. The calibration stays.
 //!
@@ -31,6 +31,7 @@ use gigatcp_grade::dataset::{
 };
 use gigatcp_grade::fit::{Example, Prior, fit};
 use gigatcp_grade::kernels::corpus::{CaseDir, Corpus};
+use gigatcp_grade::left_out::Case;
 use gigatcp_grade::matrix::Matrix;
 use gigatcp_grade::next::NextScore;
 use gigatcp_grade::rates::RateScore;
@@ -61,6 +62,8 @@ struct Request {
     paths: Paths,
     cause: Option<String>,
     kernels: Vec<PathBuf>,
+    /// Directories of captures of other generators.
+    others: Vec<PathBuf>,
     mode: Mode,
     shows: bool,
     write: Option<PathBuf>,
@@ -91,6 +94,7 @@ fn request() -> Result<Request, String> {
         paths: Paths::Usual,
         cause: None,
         kernels: Vec::new(),
+        others: Vec::new(),
         mode: Mode::Grade,
         shows: false,
         write: None,
@@ -107,6 +111,7 @@ fn request() -> Result<Request, String> {
             "--shared" => request.paths = Paths::Shared,
             "--elements" => request.paths = Paths::Elements,
             "--kernels" => request.kernels.push(value()?.into()),
+            "--others" => request.others.push(value()?.into()),
             "--fit" => request.mode = Mode::Fit,
             "--counterfactual" => request.mode = Mode::Counterfactual,
             "--metamorphic" => request.mode = Mode::Metamorphic,
@@ -406,6 +411,13 @@ fn print(observed: &[Observed], shows: bool) {
     }
 }
 
+/// Returns the results of the captures of another generator.
+fn other_generator(directory: &Path, index: usize) -> Result<Vec<Observed>, String> {
+    let cases = Case::all(directory)?;
+    let observed = cases.par_iter().map(|case| case.observe(directory, index));
+    observed.collect()
+}
+
 /// Fits both tables: for capture points near the sender and away from it.
 fn fit_all(request: &Request) -> Result<(), String> {
     let cases = cases(&request.kernels)?;
@@ -418,6 +430,9 @@ fn fit_all(request: &Request) -> Result<(), String> {
         all.extend(worlds(request, from(300_000), Paths::Elements)?);
         let two = each_seed(1..4 * request.seeds + 1, of_two_causes)?;
         all.extend(two.into_iter().filter(is_timed));
+    }
+    for (index, directory) in request.others.iter().enumerate() {
+        all.extend(other_generator(directory, index + 1)?);
     }
     let mut examples: Vec<Example> = all.into_iter().filter_map(|one| one.example).collect();
     let changed: Result<Vec<Vec<Example>>, String> =
