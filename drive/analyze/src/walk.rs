@@ -284,11 +284,15 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns format, notes and counts of the capture itself, after the last record.
+    ///
+    /// A snap length is no note: no payload is needed. Headers that it cuts are noted by themselves.
     pub(crate) fn info(&self) -> CaptureInfo {
+        let notes = self.reader.notes().iter();
+        let notes = notes.filter(|note| note.kind != NoteKind::SnapLength);
         CaptureInfo {
             format: self.reader.format(),
             packets: self.reader.records(),
-            notes: self.reader.notes().iter().cloned().collect(),
+            notes: notes.cloned().collect(),
         }
     }
 }
