@@ -103,7 +103,7 @@ impl Diagnosis {
             gain,
             evidence: shown.map_or_else(Vec::new, evidence),
             fix: sure.and_then(|first| self.fix_of(first)).cloned(),
-            limits: self.limits(sure, gain),
+            limits: self.limits(sure),
             shares: self.shares(named),
             notes: self.notes(named),
             between: self.joined.clone(),
@@ -169,7 +169,7 @@ impl Diagnosis {
         (is_more && !is_path).then_some(Gain {
             rate: Rate::from_bps(rate),
             times,
-            is_lower_bound: first.cost.at_least && next.is_none_or(|next| next > rate),
+            is_lower_bound: first.cost.at_least,
         })
     }
 
@@ -205,7 +205,7 @@ impl Diagnosis {
         )
     }
 
-    fn limits(&self, sure: Option<&Verdict>, gain: Option<Gain>) -> Vec<Limit> {
+    fn limits(&self, sure: Option<&Verdict>) -> Vec<Limit> {
         let own = sure
             .filter(|first| !first.time.is_zero())
             .map(|first| Limit {
@@ -217,7 +217,7 @@ impl Diagnosis {
         let next = self.next.map(|next| Limit {
             cause: next.cause,
             rate: next.rate,
-            is_lower_bound: gain.is_some_and(|gain| gain.is_lower_bound),
+            is_lower_bound: next.is_lower_bound,
             evidence: format!("{} at {}", next.cause.name, human_rate(next.rate)),
         });
         own.into_iter().chain(next).collect()

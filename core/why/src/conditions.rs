@@ -6,6 +6,8 @@
 //!
 //! A test returns `None` if the capture does not show it: then it neither holds nor fails.
 
+use alloc::vec::Vec;
+
 use gigatcp_units::Duration;
 
 use crate::CapturePoint;
@@ -59,8 +61,11 @@ conditions! {
         Connection |facts| Some(facts.has_both_directions);
     ENOUGH_DATA "enough-data" "at least 10 packets with data passed"
         Connection |facts| Some(facts.data_packets >= MIN_DATA_PACKETS);
-    AT_SENDER "at-sender" "the capture point is the sender"
-        Connection |facts| Some(facts.m.view == CapturePoint::Sender);
+    AT_SENDER "at-sender" "the capture point is the sender: it answers within 300 us there"
+        Connection |facts| {
+            let is_prompt = facts.m.sender_view.turn <= Some(Duration::from_micros(300));
+            Some(facts.m.view == CapturePoint::Sender && is_prompt)
+        };
     QUEUES_SEEN "queues-seen" "RTTs of the whole path can be measured at the capture point"
         Connection |facts| Some(facts.m.sees_queues());
     COUNTERS "counters" "counters of the host are known, such as CPU time"
@@ -113,6 +118,11 @@ conditions! {
             let is_queued = facts.queued >= 0.2;
             facts.m.line.map(|line| is_queued && facts.m.mean_rate() >= 0.85 * line)
         };
+    AT_LINE_RATE "at-line-rate" "away from the sender, the mean delivery rate is at least 95 % of the bottleneck rate"
+        Connection |facts| {
+            let is_away = !facts.m.view.is_near_sender();
+            facts.m.line.map(|line| is_away && facts.m.mean_rate() >= 0.95 * line)
+        };
     LINE_REACHED "line-reached" "the flow itself delivered 85 % of the bottleneck rate over two RTTs, so its packets show a link that others share, not one that serves in slots"
         Connection |facts| facts.m.line.map(|line| facts.m.peak >= 0.85 * line);
     QUEUE_GREW "queue-grew" "the RTT was above its minimum, or packets came back to back at the bottleneck rate"
@@ -152,6 +162,8 @@ conditions! {
             let is_long = facts.m.queue_max >= facts.m.base;
             Some(is_late || (facts.loss_events == 1 && lost >= Some(100) && is_long))
         };
+    DROPS_WITHOUT_QUEUE "drops-without-queue" "the median queue before losses adds less than 4 ms and less than a thirty-second of the minimum RTT"
+        Connection drops_without_queue;
     DROPS_AT_LONGEST_QUEUE "drops-at-longest-queue" "the queue before losses was the longest one, each time"
         Connection |facts| facts.m.pattern.queue_low.map(|low| low >= 0.85);
     EDGE_STOOD "edge-stood" "the right window edge did not advance for half a minimum RTT and 5 ms (or 10 minimum RTTs) while data was acknowledged, and the losses reach up to it"
@@ -186,6 +198,14 @@ conditions! {
         };
     LOSSY "lossy" "more than 1 in 300 segments was retransmitted"
         Connection |facts| Some(facts.m.pattern.loss_rate > 1.0 / 300.0);
+    ACKS_RELEASE_IN_FLIGHT "acks-release" "data is in flight, and of at least 10 pauses of the sender 4 of 5 were ended by an ACK, without a dialog of requests"
+        Round |moment| Some(moment.state != State::Idle && moment.facts.acks_release);
+    TURN_KNOWN "turn-known" "the capture point is near the sender, or the handshake or timestamps show the time to it and back"
+        Connection |facts| {
+            let m = facts.m;
+            let is_shown = m.sender_view.had_handshake || m.pair.is_some() || m.knows_directions();
+            Some(is_shown || m.view == CapturePoint::Sender)
+        };
     WINDOW_HAD_ROOM "window-had-room" "the receive window had room for a segment"
         Round |moment| Some(moment.state != State::Window);
     EXCHANGES "exchanges" "at least two requests were answered"
@@ -240,6 +260,15 @@ fn queue_grew(moment: &Moment<'_, '_, '_>) -> Option<bool> {
     let is_busy = m.busy(moment.index) >= 0.7;
     let is_far = m.view == CapturePoint::Receiver || m.view == CapturePoint::Middle;
     Some(is_far && is_busy)
+}
+
+fn drops_without_queue(facts: &Facts<'_, '_>) -> Option<bool> {
+    let m = facts.m;
+    let list = m.sender_view.episodes.list.iter();
+    let mut queues: Vec<Duration> = list.filter_map(|episode| m.queue_before(episode)).collect();
+    queues.sort_unstable();
+    let median = queues.get(queues.len() / 2).filter(|_| m.sees_queues())?;
+    Some(*median < (m.base / 32).min(Duration::from_millis(4)))
 }
 
 fn flight_below_path(moment: &Moment<'_, '_, '_>) -> Option<bool> {

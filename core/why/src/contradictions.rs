@@ -84,11 +84,11 @@ rules! {
     "achieved-within-capacity" "the path carries at least what was achieved"
         |d| (d.capacity.rate() < d.throughput).then(|| exceeds("rate", d.throughput, d.capacity.rate()));
     "cost-within-capacity" "no cost exceeds what the path carries"
-        |d| d.verdicts.iter().find(|verdict| verdict.cost.rate > d.capacity.rate()).map(of);
+        |d| d.verdicts.iter().find(|verdict| verdict.cost.rate.as_bps() > carries(d)).map(of);
     "cost-is-a-gain" "what is achieved and a cost together are at most what the path carries"
         |d| d.verdicts.iter().find(|verdict| {
             let both = d.throughput.as_bps().saturating_add(verdict.cost.rate.as_bps());
-            both as f64 > d.capacity.rate().as_bps() as f64 * 1.01 + 8.0
+            both as f64 > carries(d) as f64 * 1.01 + 8.0
         }).map(of);
     "full-path-costs-nothing" "a saturated path has no cost"
         |d| d.verdicts.iter().find(|verdict| FULL.contains(&verdict.cause.id) && verdict.cost.rate.as_bps() > 0).map(of);
@@ -135,6 +135,12 @@ impl Diagnosis {
     pub fn contradiction(&self) -> Option<String> {
         self.contradictions().into_iter().next()
     }
+}
+
+/// Largest rate that the path is known to carry: its capacity, or the next limit.
+fn carries(d: &Diagnosis) -> u64 {
+    let next = d.next.map_or(0, |next| next.rate.as_bps());
+    d.capacity.rate().as_bps().max(next)
 }
 
 fn of(verdict: &Verdict) -> String {

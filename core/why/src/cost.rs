@@ -5,7 +5,7 @@ use gigatcp_units::Rate;
 use crate::account::Attributed;
 use crate::causes::Cause;
 use crate::measures::{Measures, rate, ratio};
-use crate::next_limit::FULL;
+use crate::next_limit::{FULL, NextLimit};
 
 /// Cost of a cause over the whole connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -17,34 +17,46 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Calculates it from the path's capacity over the time attributed to the cause. Never
-    /// negative, and zero for a path that was saturated.
-    ///
-    /// Only the delivered bytes can be delivered faster. The path needs two RTTs in addition to
-    /// transmitting the bytes: the handshake, and the last ACK. If the cause stopped the transfer,
-    /// the rest of the time remains, and an RTT for the stopped data.
-    pub(crate) fn of(m: &Measures<'_>, cause: &Cause, attributed: &Attributed) -> Self {
-        let duration = m.duration.as_secs_f64();
+    /// Calculates it from the next limit, or else from the path's capacity: what that delivers in
+    /// the time attributed to the cause, less slow start up to it, beyond what was delivered. A
+    /// pause costs only its time. Never negative, and zero for a path that was saturated.
+    pub(crate) fn of(
+        m: &Measures<'_>,
+        cause: &Cause,
+        attributed: &Attributed,
+        next: Option<NextLimit>,
+    ) -> Self {
+        let capacity = m.capacity.bytes_per_second;
+        let limit = next.map_or(capacity, |next| next.rate.as_bps() as f64 / 8.0);
         let is_path = FULL.contains(&cause.id);
         let time = attributed.time.as_secs_f64();
-        let missed = m.capacity.bytes_per_second * time - attributed.bytes;
-        let mean = m.mean_rate();
-        let delivered = mean * duration;
-        let base = m.base.as_secs_f64();
-        let carried = 2.0 * base + ratio(delivered, m.capacity.bytes_per_second);
-        let shortest = match cause.id {
-            "connection-setup" | "rto-backoff" | "outage" => carried.max(duration - time + base),
-            _ => carried,
-        };
-        let faster = ratio(delivered, shortest.max(1e-9)) - mean;
-        let missed = if is_path || duration <= 0.0 {
-            0.0
+        let starts = doublings(ratio(limit, attributed.rate())) * m.base.as_secs_f64();
+        let (duration, mean) = (m.duration.as_secs_f64(), m.mean_rate());
+        let missed = if PAUSES.contains(&cause.id) {
+            // The rest takes the time that it took, and an RTT.
+            let rest = (duration - time).max(0.0) + m.base.as_secs_f64();
+            ratio(mean * duration, rest) - mean
         } else {
-            (missed / duration).min(faster).max(0.0)
+            ratio(limit * (time - starts) - attributed.bytes, duration)
         };
+        let missed = missed.min(limit - mean);
         Self {
-            rate: rate(missed),
-            at_least: m.capacity.is_lower_bound(),
+            rate: rate(if is_path { 0.0 } else { missed.max(0.0) }),
+            at_least: next.map_or_else(|| m.capacity.is_lower_bound(), |next| next.is_lower_bound),
         }
     }
+}
+
+/// Causes whose time would vanish without them.
+const PAUSES: &[&str] = &[
+    "connection-setup",
+    "client-think-time",
+    "server-think-time",
+    "rto-backoff",
+    "outage",
+];
+
+/// RTTs in which slow start multiplies a window, less the one that it delivers in them.
+fn doublings(factor: f64) -> f64 {
+    (libm::log2(factor.max(1.0)) - 1.0).max(0.0)
 }

@@ -46,6 +46,8 @@ pub(crate) struct Facts<'a, 'b> {
     pub closing: f64,
     /// Fraction of an exchange in which a rest waited for a delayed ACK.
     pub held: f64,
+    /// Whether ACKs ended 4 of 5 of at least 10 pauses, without a dialog of requests.
+    pub acks_release: bool,
     /// Whether it was as fast as slow start is.
     pub is_slow_start: bool,
     /// Bytes of less than a full segment acknowledged at any time.
@@ -97,6 +99,7 @@ impl<'a, 'b> Facts<'a, 'b> {
                     m.exchange.elapsed().as_secs_f64(),
                 )
             },
+            acks_release: acks_release(m),
             is_slow_start: is_slow_start(m, delivered),
             small_acked,
             timeouts_in_row: trigger::timeouts_in_row(m),
@@ -236,6 +239,14 @@ fn silence(m: &Measures<'_>) -> Duration {
     hidden
         .chain(dead)
         .fold(m.spent(State::Timeout), |sum, silent| sum + silent)
+}
+
+/// Whether ACKs ended most pauses of the sender.
+fn acks_release(m: &Measures<'_>) -> bool {
+    let sum = |of: fn(&Round) -> u64| -> u64 { m.rounds.iter().map(of).sum() };
+    let free = sum(|round| round.free_starts);
+    let released = sum(|round| round.clocked_starts);
+    free + released >= 10 && released >= 4 * free && m.exchange.exchanges() < 2
 }
 
 /// Loss events, at least two minimum RTTs apart.

@@ -6,6 +6,7 @@
 
 use gigatcp_units::Rate;
 
+use crate::CapturePoint;
 use crate::account::Account;
 use crate::causes::{CAUSES, Cause, place};
 use crate::measures::{CapacitySource, Measures, rate};
@@ -17,6 +18,9 @@ pub struct NextLimit {
     pub cause: &'static Cause,
     /// Payload rate that it allows.
     pub rate: Rate,
+    /// Whether it may allow more: packets never came much closer than the primary cause let them,
+    /// or it is not known on which side of the capture point the bottleneck is.
+    pub is_lower_bound: bool,
 }
 
 /// Causes that a larger advertised window would lift.
@@ -29,6 +33,10 @@ pub(crate) const WINDOW: &[&str] = &[
 
 /// Causes of a saturated bottleneck.
 pub(crate) const FULL: &[&str] = &["path-saturated", "cross-traffic"];
+
+/// Factor above the primary limit from which distances between packets are those of the path: a
+/// sender that paces spaces its packets by its own rate, and a little less.
+const CLEAR: f64 = 1.5;
 
 impl NextLimit {
     /// Returns the lowest known limit above the rate that the primary cause allows.
@@ -55,9 +63,11 @@ impl NextLimit {
         };
         let (id, most) = known;
         let cause = CAUSES[place(id)?];
+        let is_between = m.view == CapturePoint::Middle && m.pair.is_none();
         (most > allowed).then_some(Self {
             cause,
             rate: rate(most),
+            is_lower_bound: id == "path-saturated" && (most < CLEAR * allowed || is_between),
         })
     }
 }

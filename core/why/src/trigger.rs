@@ -47,7 +47,8 @@ fn is_metered(m: &Measures<'_>) -> bool {
 
 fn of(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<usize> {
     let is_spurious = needless(m, episode) * 2 > episode.again;
-    let id = if is_spurious && follows_silence(m, episode) {
+    // A stack without SACK retransmits all behind a gap, of which duplicate ACKs had told.
+    let id = if is_spurious && follows_silence(m, episode) && !was_reported(episode) {
         // Its ACKs had passed here, or were lost beyond.
         if recovers(m, episode) {
             "outage"
@@ -149,16 +150,20 @@ pub(crate) fn timeouts_in_row(m: &Measures<'_>) -> usize {
     longest
 }
 
-/// Whether the whole flight was lost at once, and nothing came back for a while: a full queue or a
-/// policer passes a part of it, the share that its rate allows. Or several timeouts in a row had no
-/// answer for a second or more, and then the connection went on.
+/// Whether the whole flight was lost at once, and nothing came back for most of the time until it was
+/// repaired: a full queue or a policer passes a part of it, of which ACKs tell. Or several timeouts
+/// in a row for the same byte had no answer for a second or more, and then the connection went on.
 fn is_outage(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     /// Minimum flight, segments: fewer may be the end of a burst.
     const MIN_FLIGHT: u64 = 8;
-    let is_whole = episode.row * 10 >= episode.flight * 9;
-    let is_silent = episode.timeouts > 0 || follows_silence(m, episode);
-    let is_lost = is_whole && episode.flight >= MIN_FLIGHT * m.mss() && is_silent;
     let length = episode.until.saturating_since(episode.at);
-    let is_long = episode.timeouts >= 2 && length >= Duration::from_secs(1);
+    let expiries = m.sender_view.episodes.expiries.iter();
+    let waits = expiries.filter(|expiry| (episode.at..=episode.until).contains(&expiry.at));
+    let silent = waits.fold(Duration::ZERO, |sum, expiry| sum + expiry.waited);
+    let is_quiet = silent * 2 >= length;
+    let is_whole = episode.row * 10 >= episode.flight * 9 && !episode.is_reported;
+    let is_silent = (episode.timeouts > 0 && is_quiet) || follows_silence(m, episode);
+    let is_lost = is_whole && episode.flight >= MIN_FLIGHT * m.mss() && is_silent;
+    let is_long = episode.timeouts >= 2 && length >= Duration::from_secs(1) && is_quiet;
     is_lost && !episode.is_repeated() || is_long && recovers(m, episode)
 }

@@ -105,6 +105,7 @@ impl Diagnosis {
             (account, outcome)
         };
         m.capacity = Capacity::attributed(&m, &full_link(&account));
+        let next = NextLimit::of(&m, &account);
         let delivered: u64 = m.rounds.iter().map(|round| round.acked).sum();
         let mut diagnosis = Self {
             sender: m.side,
@@ -117,9 +118,9 @@ impl Diagnosis {
             bottleneck: path_rate(&m).map(rate),
             min_rtt: m.base,
             outcome,
-            verdicts: verdicts(&m, &account),
+            verdicts: verdicts(&m, &account, next),
             alternative: alternative(&account),
-            next: NextLimit::of(&m, &account),
+            next,
             unknown: account.unknown,
             spans,
             chain: Vec::new(),
@@ -206,7 +207,8 @@ impl Diagnosis {
     }
 }
 
-fn verdicts(m: &Measures<'_>, account: &Account) -> Vec<Verdict> {
+fn verdicts(m: &Measures<'_>, account: &Account, next: Option<NextLimit>) -> Vec<Verdict> {
+    let first = account.most().map(|first| CAUSES[first].id);
     let duration = m.duration.as_secs_f64().max(1e-9);
     let mut verdicts: Vec<Verdict> = CAUSES
         .iter()
@@ -231,7 +233,12 @@ fn verdicts(m: &Measures<'_>, account: &Account) -> Vec<Verdict> {
                 is_note: attributed.note.is_some(),
                 time: attributed.time,
                 share,
-                cost: Cost::of(m, cause, attributed),
+                cost: Cost::of(
+                    m,
+                    cause,
+                    attributed,
+                    next.filter(|_| Some(cause.id) == first),
+                ),
             }
         })
         .collect();
@@ -248,9 +255,16 @@ fn full_link(account: &Account) -> Vec<&Attributed> {
         .collect()
 }
 
-/// Returns the second most probable cause over the whole time.
+/// Returns the cause that the first one cannot be told from here, or else the second most probable
+/// one over the whole time.
 fn alternative(account: &Account) -> Option<&'static Cause> {
     let most = account.most()?;
+    let twin = CAUSES[most]
+        .twin
+        .filter(|_| !account.causes[most].is_observable);
+    if let Some(twin) = twin.and_then(place) {
+        return Some(CAUSES[twin]);
+    }
     let expected = account.expected.iter().enumerate();
     let others = expected.filter(|(index, time)| *index != most && **time > 0.0);
     let second = others.max_by(|(_, a), (_, b)| a.total_cmp(b));

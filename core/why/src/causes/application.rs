@@ -19,7 +19,9 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     states: &[State::Idle, State::Full, State::Slack, State::Closing],
     requires: &[BOTH_DIRECTIONS],
-    refuted_by: &[BOTTLENECK_BUSY],
+    refuted_by: &[BOTTLENECK_BUSY, ACKS_RELEASE_IN_FLIGHT, AT_LINE_RATE],
+    observable: &[TURN_KNOWN],
+    twin: Some("receive-window-limited"),
     features: &[
         SENDER, PATH, ONE_WAY, WINDOW, ACKS, TIMES, LOSS, PATTERN, EXCHANGE,
     ],

@@ -28,7 +28,12 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     states: AFTER_LOSS,
     requires: &[BOTH_DIRECTIONS, LOSS_BEFORE, RETRANSMITTED],
-    refuted_by: &[MOSTLY_SPURIOUS, DROPS_AT_LONGEST_QUEUE, LATE_LOSS_LARGE],
+    refuted_by: &[
+        MOSTLY_SPURIOUS,
+        DROPS_WITHOUT_QUEUE,
+        DROPS_AT_LONGEST_QUEUE,
+        LATE_LOSS_LARGE,
+    ],
     observable: &[QUEUES_SEEN],
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     ..Cause::explained_by(explain)

@@ -101,6 +101,8 @@ pub struct Cause {
     pub refuted_by: &'static [&'static Condition],
     /// Conditions that distinguish it from other causes; without them the answer is unsure.
     pub observable: &'static [&'static Condition],
+    /// Id of the cause that it cannot be told from without them.
+    pub twin: Option<&'static str>,
     /// Groups of features for or against it, where conditions leave a choice.
     pub(crate) features: &'static [&'static [Feature]],
     /// Confidence that it is present, for a cause that takes no time.
@@ -128,6 +130,7 @@ impl Cause {
             requires: &[],
             refuted_by: &[],
             observable: &[],
+            twin: None,
             features: &[],
             note: None,
             explain,

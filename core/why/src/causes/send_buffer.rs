@@ -23,6 +23,8 @@ pub(crate) const CAUSE: Cause = Cause {
     states: SENDING,
     requires: &[BOTH_DIRECTIONS, ENOUGH_DATA, WINDOW_HAD_ROOM],
     refuted_by: &[STANDING_QUEUE],
+    observable: &[SCALING_KNOWN],
+    twin: Some("receive-window-limited"),
     features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, LOSS, TIMES],
     ..Cause::explained_by(explain)
 };

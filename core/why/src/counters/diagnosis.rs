@@ -341,13 +341,15 @@ impl CounterAccount {
         let window = self.last(End::Sender)?.snd_wnd?.as_u64() as f64;
         let most = window / m.min_rtt.filter(|rtt| *rtt > 0.0)?;
         let own = &sum.entries[first];
-        let achieved = own.bytes / own.time.as_secs_f64().max(1e-9);
+        let mean = m.delivered as f64 / m.time.max(1e-9);
+        let achieved = (own.bytes / own.time.as_secs_f64().max(1e-9)).max(mean);
         // A window that allows a hundred times the rate is not the next limit.
         let is_near = (achieved..100.0 * achieved).contains(&most);
         let is_next = !WINDOW.contains(&COUNTER_CAUSES[first].id) && is_near;
         is_next.then_some(NextLimit {
             cause: CAUSES[place("receive-window-limited")?],
             rate: rate(most),
+            is_lower_bound: false,
         })
     }
 }
