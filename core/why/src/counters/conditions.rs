@@ -91,10 +91,17 @@ impl Features {
 
 use Feature as F;
 
-/// Little's law (`held_window.rs`) decides where the kernel's own counters are missing.
+/// Little's law (`held_window.rs`) decides where the kernel's own counters are missing. A sender that
+/// paces by a model of the path fills a window without waiting for it.
 pub(super) const NOT_WINDOW: Condition = Condition {
     name: "rate times RTT was not held by a window",
-    holds: |f, wait| is_free(f, wait, F::WindowHeld, [0.5, 0.9]),
+    holds: |f, wait| {
+        let is_full = f.value(F::WindowFill) >= Some(0.9);
+        if is_full && wait == Wait::Rest && (NO_QUEUE.holds)(f, wait) == Some(true) {
+            return Some(false);
+        }
+        is_free(f, wait, F::WindowHeld, [0.5, 0.9])
+    },
 };
 
 pub(super) const NOT_BUFFER: Condition = Condition {
