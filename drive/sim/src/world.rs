@@ -451,7 +451,7 @@ impl World {
             && let Some(connection) = connection_at(&self.hosts, self.connections[flow].places[0])
             && let Some(segment) = packet.segment()
         {
-            sequence.on_sent(self.now, segment, &connection.info());
+            sequence.on_sent(self.now, segment, connection);
         }
     }
 
@@ -459,7 +459,7 @@ impl World {
         if let Some(sequence) = &mut self.sequences[flow]
             && let Some(connection) = connection_at(&self.hosts, self.connections[flow].places[0])
         {
-            sequence.on_ack(self.now, segment, &connection.info());
+            sequence.on_ack(self.now, segment, connection);
         }
     }
 
