@@ -239,9 +239,13 @@ fn tester(reader: &Reader, duration: Duration) -> Tester {
 }
 
 fn record(reader: &Reader, duration: Duration) -> Record {
-    let sample = reader.time("sample").unwrap_or(Duration::from_millis(10));
+    let set = reader.time("sample");
+    let sample = set.unwrap_or(Duration::from_millis(10));
     check_number_of_records(reader, "sample", sample, duration);
-    Record { sample }
+    Record {
+        sample,
+        may_sample_less: set.is_none(),
+    }
 }
 
 /// Rejects steps so short that the records would not fit into memory.

@@ -5,8 +5,7 @@ use std::collections::VecDeque;
 use gigatcp_events::Phase;
 use gigatcp_path::{Counters, Tally, Waited};
 use gigatcp_tcp::Connection;
-use gigatcp_tcp::connection::Info;
-use gigatcp_units::{Duration, Instant};
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::{Payload, Phantom, Segment};
 
 /// The engine of a sender.
@@ -24,8 +23,18 @@ const STEPS: u64 = 2000;
 pub struct Sample {
     /// When.
     pub at: Instant,
-    /// State of the engine.
-    pub info: Info,
+    /// Congestion window.
+    pub cwnd: Bytes,
+    /// Slow-start threshold; `None` while unset.
+    pub ssthresh: Option<Bytes>,
+    /// Window the receiver advertises.
+    pub rwnd: Bytes,
+    /// Bytes in flight.
+    pub flight: Bytes,
+    /// Smoothed RTT; `None` before the first measurement.
+    pub srtt: Option<Duration>,
+    /// Pacing rate, if segments are paced.
+    pub pacing_rate: Option<Rate>,
     /// Wire segments retransmitted so far.
     pub retransmitted: u64,
     /// Bytes the receiving application has read so far.
@@ -35,9 +44,15 @@ pub struct Sample {
 impl Sample {
     /// Samples a sender, whose receiving application has read `delivered` bytes.
     pub(crate) fn of(sender: &Sender, at: Instant, delivered: u64) -> Self {
+        let info = sender.info();
         Self {
             at,
-            info: sender.info(),
+            cwnd: info.cwnd,
+            ssthresh: (info.ssthresh != Bytes::MAX).then_some(info.ssthresh),
+            rwnd: info.snd_wnd,
+            flight: info.flight_size,
+            srtt: info.srtt,
+            pacing_rate: info.pacing_rate,
             retransmitted: sender.counters().retransmitted_segments,
             delivered,
         }
@@ -86,6 +101,23 @@ impl LinkSamples {
         if last.map(|last| LinkSample { at: now, ..*last }) != Some(sample) {
             self.taken.push(sample);
         }
+    }
+
+    /// Returns the number of samples.
+    pub(crate) fn len(&self) -> usize {
+        self.taken.len()
+    }
+
+    /// Keeps the last sample of every `step`, which holds at its end.
+    pub(crate) fn thin(&mut self, step: Duration) {
+        let number = |sample: &LinkSample| sample.at.as_nanos().div_ceil(step.as_nanos());
+        self.taken.dedup_by(|later, kept| {
+            let is_same = number(later) == number(kept);
+            if is_same {
+                *kept = *later;
+            }
+            is_same
+        });
     }
 
     /// Returns all samples, oldest first; each holds until the next.

@@ -97,10 +97,17 @@ pub fn world(forward: HopConfig, reverse: HopConfig, flows: Vec<FlowConfig>) -> 
         end: Duration::from_secs(600),
         observe: Observe {
             sample_step: Duration::ZERO,
+            record_limit: Bytes::MAX,
             fingerprint: true,
             account: true,
         },
     }
+}
+
+/// Returns the SMSS of the first flow.
+pub fn smss(outcome: &Outcome) -> u32 {
+    let sender = outcome.flows[0].sender.connection();
+    sender.expect("a connection that was opened").info().smss
 }
 
 pub fn run(config: WorldConfig) -> (EndReason, Outcome) {

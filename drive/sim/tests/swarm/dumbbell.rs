@@ -108,6 +108,7 @@ pub fn world(seed: u64, bug: Option<InjectedBug>) -> WorldConfig {
         observe: Observe {
             // Long simulations with frequent samples are slow, not interesting.
             sample_step: draw.pick(&[Duration::ZERO, Duration::from_secs(10)]),
+            record_limit: Bytes::MAX,
             fingerprint: true,
             account: true,
         },
