@@ -383,7 +383,7 @@ impl Host {
     pub(super) fn count_drop(&mut self, socket: u32, cause: DropCause, packet: &Packet) {
         let drops = match self.sink_mut(socket) {
             Some(sink) => &mut sink.drops,
-            None => &mut self.sockets[socket as usize].drops,
+            None => &mut *self.sockets[socket as usize].drops,
         };
         drops.add(cause, tally(packet));
         self.drops.add(cause, tally(packet));
