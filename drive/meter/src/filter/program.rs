@@ -4,7 +4,7 @@
 //! instruction behind its end otherwise. [`and`], [`or`] and [`not`] join such blocks.
 //!
 //! Packets are selected by their own headers. A fragment without a TCP header has no port, nor has
-//! an IPv6 packet with extension headers. ICMP errors are always selected: they tell of segments
+//! an IPv6 packet with extension headers. ICMP errors are always selected: they report segments
 //! that did not arrive.
 
 use std::net::IpAddr;

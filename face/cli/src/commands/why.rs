@@ -497,7 +497,7 @@ struct LoadedCapture {
     is_verbose: bool,
 }
 
-/// What this host knows of a capture that it took, in addition to the packets.
+/// Facts about a live capture that are not in its packets.
 struct Live {
     /// The kernel's counters of its sockets.
     counters: Counters,
