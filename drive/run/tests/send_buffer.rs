@@ -14,7 +14,7 @@ rate = "10 Gbit/s"
 rtt = "10 ms"
 
 [sender]
-profile = "linux-6"
+profile = "linux-6.18"
 
 [flow]
 congestion_control = "cubic"
@@ -57,8 +57,8 @@ fn a_buffer_of_a_megabyte_is_no_more_than_that_in_flight() {
 fn a_host_with_a_processor_has_no_more_in_flight_than_its_buffer() {
     let plan = PLAN.replace("BUFFER", "1 MB");
     for coalesce in ["1 us", "20 us", "100 us"] {
-        let host = format!("profile = \"linux-6\"\ncoalesce = \"{coalesce}\"");
-        let ours = goodput_of(&plan.replace("profile = \"linux-6\"", &host));
+        let host = format!("profile = \"linux-6.18\"\ncoalesce = \"{coalesce}\"");
+        let ours = goodput_of(&plan.replace("profile = \"linux-6.18\"", &host));
         assert!(
             (500.0..850.0).contains(&ours),
             "{coalesce}: {ours:.1} Mbit/s"

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub const MODERN: &str = "modern";
 
 /// Profile of a host with autotuned buffers.
-pub const LINUX: &str = "linux-6";
+pub const LINUX: &str = "linux-6.18";
 
 /// A process of losses other than tail drops.
 #[derive(Clone, Copy, PartialEq, Debug)]

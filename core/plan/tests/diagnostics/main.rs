@@ -261,7 +261,8 @@ fn unknown_names_come_with_the_nearest_known_one() {
         "[flow]\ncongestion_control = \"bic-2.6.2\"",
         "\"bic-2.6.20\"",
     );
-    assert_nearest("[sender]\nprofile = \"linux\"", "\"linux-6\"");
+    assert_nearest("[sender]\nprofile = \"linux\"", "\"linux-6.18\"");
+    assert_nearest("[sender]\nprofile = \"linux-6\"", "\"linux-6.18\"");
     assert_nearest("[flow]\nslow_start = \"limitd\"", "\"limited\"");
     assert_nearest("[flow]\nslow_start = \"hystar\"", "\"hystart\"");
     assert_found("[flow]\nslow_start = \"none\"", "\"none\"", "no slow start");

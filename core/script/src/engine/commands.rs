@@ -109,7 +109,7 @@ impl Host {
 
     /// Applies the settings of the kernel's self-tests, and Linux's behavior.
     fn apply_linux_defaults(&mut self) -> Result<(), Unsupported> {
-        self.transport.setup.profile = Profile::LINUX_6;
+        self.transport.setup.profile = Profile::LINUX_6_18;
         for (name, value) in DEFAULTS {
             self.sysctl(name, value)?;
         }

@@ -1,4 +1,4 @@
-//! `linux-6`: Linux 6 and 7, where they differ from `modern`.
+//! `linux-6.18`: Linux 6 and 7, where they differ from `modern`.
 //!
 //! Sources: the behavior of `tcp_input.c`, `tcp_output.c`, `tcp_timer.c` and `tcp.h` of Linux
 //! 6.12 and 7.3, and of the packet scripts of its self-tests. Buffers count the memory of packets
@@ -15,9 +15,9 @@ use super::{
 use crate::ecn::EcnOption;
 
 impl Profile {
-    /// Linux 6.
-    pub const LINUX_6: Self = Self {
-        name: "linux-6",
+    /// Linux 6.18.
+    pub const LINUX_6_18: Self = Self {
+        name: "linux-6.18",
         opening: Opening {
             // Data on a SYN without a valid cookie is dropped.
             syn_text: false,
