@@ -3,8 +3,7 @@
 //! * Data beyond a gap, filling one, or duplicate: acknowledged immediately. With `compressed_acks`
 //!   only the first [`GAP_ACKS`] arrivals beyond a gap are; then one ACK stands for several, after
 //!   a short timer (Linux, ip-sysctl.rst, `tcp_comp_sack_nr`). Loss detection needs the first
-//!   three, and a later ACK repeats the SACK blocks of those left out, unless there are more than
-//!   [`GAP_BLOCKS`].
+//!   three. A later ACK repeats the SACK blocks of those left out, up to [`GAP_BLOCKS`] of them.
 //! * While the connection is young: immediately (quick-ACK), for a number of acknowledgments. A
 //!   receive window that still grows renews it. Therefore Linux acknowledges every segment until
 //!   its window is fully open (see [`crate::receive_window`]).

@@ -77,8 +77,8 @@ impl<P: Payload> ReceiveBuffer<P> {
             .map_or(0, |beyond| beyond.held.total())
     }
 
-    /// Number of ranges beyond gaps that changed later than the one that `range` touches; that of
-    /// all reported ranges if it touches none of them.
+    /// Number of reported SACK blocks that changed later than the one that `range` touches. All
+    /// count if it touches none.
     pub fn ranges_before(&self, range: &Range<u64>) -> usize {
         let mut blocks = self.sack_blocks();
         let count = self.sack_blocks().count();

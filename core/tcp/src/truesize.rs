@@ -63,8 +63,8 @@ pub fn received(octets: u64) -> u64 {
     CONTROL_BLOCK + PAGE + pages * PAGE
 }
 
-/// Memory for which send buffer autotuning provides per segment of `smss` octets: a separate packet
-/// with its headers, in an allocation of a power of two (Linux `tcp_sndbuf_expand`).
+/// Memory that send buffer autotuning grants per segment of `smss` octets (Linux
+/// `tcp_sndbuf_expand`). Each counts as a packet with headers, in a power of two of octets.
 pub fn send_memory_of_segment(smss: u64) -> u64 {
     (smss + SEND_HEADERS + SHARED_INFO).next_power_of_two() + CONTROL_BLOCK
 }

@@ -26,11 +26,10 @@ pub struct Acknowledgments {
     /// segments (Linux `__tcp_ack_snd_check`). RFC 5681 section 4.2 requires one at least every
     /// second full segment whatever the reader does.
     pub ack_waits_for_reader: bool,
-    /// ACKs that may be left out for arrivals beyond a gap, after three of them (Linux
-    /// `tcp_comp_sack_nr`); 0: each such arrival is acknowledged (RFC 5681 section 4.2). Needs
-    /// `sack`.
+    /// Maximum of consecutive arrivals beyond a gap without an ACK (Linux `tcp_comp_sack_nr`). The
+    /// first three are acknowledged. 0: each is (RFC 5681 section 4.2). Needs `sack`.
     pub compressed_acks: u32,
-    /// Longest wait of an ACK that stands for those left out, and at most a twentieth of the RTT
-    /// (Linux `tcp_comp_sack_delay_ns`).
+    /// Maximum wait of the ACK for such arrivals (Linux `tcp_comp_sack_delay_ns`). A twentieth of
+    /// the RTT also bounds it.
     pub compressed_ack_delay: Duration,
 }

@@ -4,9 +4,9 @@
 //! *measured*, where packets of a running 6.18 show it (`cargo xtask duel --twins`, the packet
 //! scripts of `conformance/`). Defaults are those of a machine with enough memory.
 //!
-//! Not modelled, and reported by `gigatcp check` where a plan depends on it: discarding data beyond
-//! a gap when the receive buffer is exceeded, delayed ACKs that adapt to the rate of requests, and
-//! controls that Linux does not have.
+//! Out of scope: delayed ACKs that adapt to the rate of requests, and controls that Linux does not
+//! have. `gigatcp check` warns of both. Also out of scope, without a warning: discarding data beyond
+//! a gap when the receive buffer is exceeded, and 16 immediate ACKs after each duplicate.
 
 use gigatcp_units::{Bytes, Duration};
 

@@ -5,7 +5,7 @@
 //! consecutive segments of a connection with the same ACK, window, flags and options, in order and
 //! of one size, up to 64 KiB; the last may be shorter. PSH and FIN end a super-segment.
 //!
-//! The engine receives the segments one by one, since each occupies its own memory. It is asked for
+//! The engine receives the segments one by one, since each occupies its own memory. It sends
 //! ACKs after the last of them.
 //!
 //! Out of scope: hosts that count receive buffers (`rings`, `clusters`), which keep each packet
