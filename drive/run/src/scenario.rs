@@ -223,6 +223,7 @@ fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64
         scheduling: host.scheduling,
         steal: host.steal,
         coalesce: host.coalesce,
+        receive_offload: host.profile.segments.receive_offload,
         coalesce_packets: host.coalesce_packets,
         rings: host.rings,
         reneges: host.reneges,

@@ -133,6 +133,8 @@ pub struct HostConfig {
     pub steal: Option<StealConfig>,
     /// Minimum time between two interrupts of the network card (interrupt coalescing).
     pub coalesce: Duration,
+    /// Whether segments that one interrupt delivers are joined (generic receive offload).
+    pub receive_offload: bool,
     /// Packets waiting in the network card that cause an interrupt before `coalesce` has passed.
     /// `None`: unlimited.
     pub coalesce_packets: Option<u32>,

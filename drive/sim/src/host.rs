@@ -11,6 +11,7 @@
 //! * `socket`: a connection and the application that uses it;
 //! * `processor`: scheduling and cost of CPU work;
 //! * `card`: the receive side of the network card;
+//! * `receive_offload`: segments joined into super-segments;
 //! * `clusters`: the kernel's buffer pool for received and sent data;
 //! * `listening`: the backlog of connections that clients open;
 //! * `transmit`: from the engine to the wire;
@@ -25,6 +26,7 @@ mod datagram;
 mod held;
 mod listening;
 mod processor;
+mod receive_offload;
 mod socket;
 mod transmit;
 

@@ -35,6 +35,7 @@ pub fn host(profile: Profile, mtu: u16, control: &str, buffer: u64) -> HostConfi
         scheduling: Scheduling::default(),
         steal: None,
         coalesce: Duration::ZERO,
+        receive_offload: false,
         coalesce_packets: None,
         link: None,
         tx_queue: 1000,

@@ -349,12 +349,14 @@ pub fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
             ..CpuCosts::default()
         }
     };
+    let receive_offload = tcp.profile.segments.receive_offload;
     HostConfig {
         tcp,
         costs,
         scheduling: Scheduling::default(),
         steal: None,
         coalesce: draw.pick(&[Duration::ZERO, Duration::ZERO, Duration::from_micros(100)]),
+        receive_offload,
         coalesce_packets: None,
         link: draw.chance(40).then(|| HopConfig {
             name: "card".into(),
