@@ -11,7 +11,6 @@
 //! | `tester/` | a throughput tester, client and server; its streams may be the engine's |
 //! | `host/` | settings and counters of this host that limit connections |
 //! | `watch/` | all connections of a namespace, sampled repeatedly |
-//! | `header_capture.rs` | headers of packets that pass an interface, as pcapng |
 //! | `filter.rs`, `filter/` | filter of connections, for `watch` and for captures |
 //! | `system/` | system functions for the tester: Linux, another Unix, Windows |
 //! | `limits.rs` | time by limit of the sender, from one sample to the next |
@@ -25,8 +24,6 @@
 mod ends;
 #[cfg(target_os = "linux")]
 pub mod filter;
-#[cfg(target_os = "linux")]
-pub mod header_capture;
 #[cfg(target_os = "linux")]
 pub mod host;
 mod host_sampler;

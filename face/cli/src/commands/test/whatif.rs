@@ -71,12 +71,12 @@ mod linux {
     use std::thread::{self, JoinHandle};
 
     use gigatcp_meter::filter::Filter;
-    use gigatcp_meter::header_capture::{HeaderCapture, HeaderCaptureError, INTERVAL};
     use gigatcp_meter::host::interface_towards;
 
     use super::Arguments;
     use crate::commands::why::capture_failure;
     use crate::failure::Failure;
+    use crate::header_capture::{HeaderCapture, HeaderCaptureError, INTERVAL};
 
     /// A capture in progress.
     pub(in super::super) struct Headers {

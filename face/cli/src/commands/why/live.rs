@@ -18,7 +18,6 @@ use gigatcp_flows::{Endpoint, Side, WindowScales};
 use gigatcp_linux::clock;
 use gigatcp_linux::header_ring::Headers;
 use gigatcp_meter::filter::{Filter, PACKET_WORDS};
-use gigatcp_meter::header_capture::{HeaderCapture, HeaderCaptureError, INTERVAL, MAX_PACKETS};
 use gigatcp_meter::watch::Watch;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration, Instant};
@@ -29,6 +28,7 @@ use super::{Arguments, Live};
 use crate::atomic_file::{self, AtomicFile, refused};
 use crate::failure::Failure;
 use crate::fit::fit;
+use crate::header_capture::{HeaderCapture, HeaderCaptureError, INTERVAL, MAX_PACKETS};
 use crate::interrupt::Interrupt;
 use crate::output::{self, counted};
 

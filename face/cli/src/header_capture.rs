@@ -12,7 +12,7 @@ use gigatcp_linux::header_ring::{self, HeaderRing, Headers};
 use gigatcp_linux::interface;
 use gigatcp_units::Instant;
 
-use crate::filter::Filter;
+use gigatcp_meter::filter::Filter;
 
 /// Bytes captured of each packet: the longest headers of IPv4 with TCP.
 pub const SNAP: u32 = 120;
