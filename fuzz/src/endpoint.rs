@@ -73,7 +73,7 @@ impl Network {
         let addresses = addresses.map(|text| text.parse().expect("an address"));
         let profile = choices.pick(&[
             Profile::MODERN,
-            Profile::LINUX_6,
+            Profile::LINUX_6_18,
             Profile::FREEBSD,
             Profile::BSD_4_3_RENO,
         ]);

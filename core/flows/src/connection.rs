@@ -100,6 +100,15 @@ impl Connection {
         connection
     }
 
+    /// Sets the scales of the windows that the first and the second end of its key advertise, as
+    /// its SYNs would have.
+    pub(crate) fn set_window_scales(&mut self, scales: [u8; 2]) {
+        for (is_first, scale) in [(true, scales[0]), (false, scales[1])] {
+            let index = self.index(is_first);
+            self.sides[index].set_window_scale(scale);
+        }
+    }
+
     /// Whether a SYN without ACK begins another connection of the same ports. It does if its
     /// sequence number differs, or this connection has ended.
     pub(crate) fn is_begun_anew(&self, packet: &PacketSummary, is_first: bool) -> bool {

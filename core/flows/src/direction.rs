@@ -209,6 +209,11 @@ impl Direction {
         self.scale = packet.window_scale.unwrap_or_default().min(14);
     }
 
+    pub(crate) fn set_window_scale(&mut self, scale: u8) {
+        self.seen.set(Seen::WINDOW_SCALE, true);
+        self.scale = scale.min(14);
+    }
+
     /// Maximum payload of a wire segment if nothing is known of it: a jumbo frame's.
     pub(crate) const JUMBO: u32 = 9_216;
 

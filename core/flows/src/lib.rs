@@ -10,6 +10,7 @@
 //! | `packet_summary.rs` | the few words that decide nearly everything about it |
 //! | `plain.rs` | fast reading of a common packet |
 //! | `key.rs`, `connection_map.rs`, `table.rs` | the connection of a packet |
+//! | `window_scales.rs` | window scales that the capture does not show |
 //! | `connection.rs` | both directions together: handshake, end, windows |
 //! | `predicted.rs` | fast path for expected segments: nearly all |
 //! | `direction.rs` | state and counts of one direction |
@@ -60,6 +61,7 @@ mod sequence_ranges;
 mod spread;
 mod table;
 mod transmissions;
+mod window_scales;
 mod wireshark;
 
 pub use clocks::{Clocks, Crossing, PacketTimes, PathBetween};
@@ -78,4 +80,5 @@ pub use sent::MAX_BOUNDARIES;
 pub use sequence_ranges::Bytes;
 pub use spread::Spread;
 pub use table::{FlowTable, Verdict};
+pub use window_scales::WindowScales;
 pub use wireshark::{Wireshark, WiresharkFlag, WiresharkFlags};

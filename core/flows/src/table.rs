@@ -16,6 +16,7 @@ use crate::key::{Key, Pair};
 use crate::packet_summary::{Packet, PacketSummary};
 use crate::round_trips::Sample;
 use crate::sent::Pool;
+use crate::window_scales::WindowScales;
 use crate::{Connection, Endpoint, Kinds, Side};
 
 /// Analysis of a packet.
@@ -51,6 +52,7 @@ pub struct FlowTable {
     /// Indices of retired connections.
     free: Vec<usize>,
     strays: Vec<[Endpoint; 2]>,
+    window_scales: WindowScales,
 }
 
 impl FlowTable {
@@ -66,6 +68,16 @@ impl FlowTable {
             predicts: true,
             free: Vec::new(),
             strays: Vec::new(),
+            window_scales: WindowScales::default(),
+        }
+    }
+
+    /// Returns the table with the window scales of connections that begin without a SYN.
+    #[must_use]
+    pub fn with_window_scales(self, window_scales: WindowScales) -> Self {
+        Self {
+            window_scales,
+            ..self
         }
     }
 
@@ -132,7 +144,7 @@ impl FlowTable {
     fn begin(&mut self, pair: &Pair, packet: &PacketSummary) -> usize {
         let is_syn = packet.flags.contains(Flags::SYN);
         let place = self.find(&pair.key);
-        let connection = match self.connections.get(place.index()) {
+        let mut connection = match self.connections.get(place.index()) {
             Some(latest) if !latest.is_begun_anew(packet, pair.is_first) => return place.index(),
             None if place == Place::EMPTY => Connection::new(pair, packet),
             before => {
@@ -142,6 +154,9 @@ impl FlowTable {
                 Connection::succeeding(pair, packet)
             }
         };
+        if !is_syn && let Some(scales) = self.window_scales.get(pair.ends()) {
+            connection.set_window_scales(scales);
+        }
         let index = match self.free.pop() {
             Some(index) => {
                 self.connections[index] = connection;

@@ -16,10 +16,11 @@ use gigatcp_units::Duration;
 use crate::diagnostic::{Diagnostic, Findings, Place};
 use crate::document::{Table, Value};
 use crate::keys::{self, KeyTable};
-use crate::model::{Flow, FlowKind, Host, Node, Record, Scenario, Stack, Tester};
+use crate::model::{Ends, Flow, FlowKind, Host, Node, Record, Scenario, Stack, Tester};
 use crate::reader::Reader;
 
 mod ethernet;
+mod fidelity;
 mod flow;
 mod host;
 mod over;
@@ -72,6 +73,12 @@ pub(crate) fn scenario(document: &Table, findings: &Findings) -> Scenario {
     );
     let ip = ip(&reader, [&sender.host, &receiver.host], &path);
     let record = section(&reader, "record", &keys::RECORD);
+    let of_sender = |ends: &Option<Ends>| {
+        let node = ends.as_ref().and_then(|ends| nodes.get(ends.from));
+        let draft = node.and_then(|node| node.draft.as_ref());
+        draft.map_or(sender.host.profile, |draft| draft.host.profile)
+    };
+    let senders = ends.iter().map(of_sender).collect();
     let end = reader.time("duration");
     let flows = flow::Context {
         buffers: [&sender, &receiver].map(|draft| flow::Buffer {
@@ -86,6 +93,8 @@ pub(crate) fn scenario(document: &Table, findings: &Findings) -> Scenario {
         rtt: path.rtt,
         time_sequence: record.flag("time_sequence"),
         end,
+        profile: sender.host.profile,
+        senders,
         kernel_sends: sender.host.stack == Stack::Kernel,
         routers: routers(path.forward.iter().chain(&path.sender_link).chain(&links)),
         ends,
@@ -239,9 +248,13 @@ fn tester(reader: &Reader, duration: Duration) -> Tester {
 }
 
 fn record(reader: &Reader, duration: Duration) -> Record {
-    let sample = reader.time("sample").unwrap_or(Duration::from_millis(10));
+    let set = reader.time("sample");
+    let sample = set.unwrap_or(Duration::from_millis(10));
     check_number_of_records(reader, "sample", sample, duration);
-    Record { sample }
+    Record {
+        sample,
+        may_sample_less: set.is_none(),
+    }
 }
 
 /// Rejects steps so short that the records would not fit into memory.

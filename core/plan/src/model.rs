@@ -478,4 +478,6 @@ pub struct Tester {
 pub struct Record {
     /// Time between samples of window, queue and rate.
     pub sample: Duration,
+    /// Whether a run may sample at longer intervals to limit its record: the plan sets none.
+    pub may_sample_less: bool,
 }

@@ -83,6 +83,10 @@ pub struct SeriesRecord {
     pub event_hash: String,
     /// Wire packets delivered to hosts, data and acknowledgments.
     pub packets: u64,
+    /// Interval between samples at the end, if it became longer than planned to limit the size of
+    /// this record. Spans and intervals of the tester are then no shorter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled_every_ns: Option<u64>,
     /// One per flow, in plan order.
     pub flows: Vec<FlowRecord>,
     /// One per process of arrivals: flows that began during the run.

@@ -1,6 +1,9 @@
 //! Delayed acknowledgments: RFC 9293 section 3.8.6.3, RFC 5681 section 4.2.
 //!
-//! * Data beyond a gap, filling one, or duplicate: acknowledged immediately.
+//! * Data beyond a gap, filling one, or duplicate: acknowledged immediately. With `compressed_acks`
+//!   only the first [`GAP_ACKS`] arrivals beyond a gap are; then one ACK stands for several, after
+//!   a short timer (Linux, ip-sysctl.rst, `tcp_comp_sack_nr`). Loss detection needs the first
+//!   three. A later ACK repeats the SACK blocks of those left out, up to [`GAP_BLOCKS`] of them.
 //! * While the connection is young: immediately (quick-ACK), for a number of acknowledgments. A
 //!   receive window that still grows renews it. Therefore Linux acknowledges every segment until
 //!   its window is fully open (see [`crate::receive_window`]).
@@ -18,6 +21,15 @@ use gigatcp_units::{Duration, Instant};
 
 use crate::profile::Profile;
 
+/// ACKs for arrivals beyond a gap before any is left out: fast retransmit needs three.
+const GAP_ACKS: u8 = 3;
+
+/// Recently changed SACK blocks that every ACK surely reports. An arrival elsewhere ends the wait.
+pub const GAP_BLOCKS: usize = 2;
+
+/// Part of the RTT that an ACK waits for others at most.
+const RTT_PART: u64 = 20;
+
 /// In-order data that arrived.
 #[derive(Clone, Copy, Debug)]
 pub struct Data {
@@ -33,6 +45,17 @@ pub struct Data {
     pub must_wait_for_reader: bool,
 }
 
+/// An arrival that leaves a gap.
+#[derive(Clone, Copy, Debug)]
+pub struct GapArrival {
+    /// Whether it advanced RCV.NXT, to another gap.
+    pub advanced: bool,
+    /// Whether it is outside the [`GAP_BLOCKS`] recently changed SACK blocks.
+    pub is_elsewhere: bool,
+    /// RTT, if known and with SACK.
+    pub rtt: Option<Duration>,
+}
+
 /// State of delayed acknowledgments.
 #[derive(Clone, Debug)]
 pub struct DelayedAck {
@@ -44,12 +67,16 @@ pub struct DelayedAck {
     /// Latest time at which a delayed acknowledgment leaves.
     deadline: Instant,
     /// Remaining number of quick-ACKs.
-    quick: u32,
+    quick: u16,
     /// Octets received since the last acknowledgment.
     unacked: u64,
     /// Largest segment seen: the full size.
     rcv_mss: u64,
     started: bool,
+    /// ACKs sent for the current gap.
+    gap_acks: u8,
+    /// Arrivals beyond a gap since the last ACK.
+    compressed: u16,
 }
 
 impl DelayedAck {
@@ -63,6 +90,8 @@ impl DelayedAck {
             unacked: 0,
             rcv_mss: 0,
             started: false,
+            gap_acks: 0,
+            compressed: 0,
         }
     }
 
@@ -94,6 +123,28 @@ impl DelayedAck {
     pub fn demand_alone(&mut self) {
         self.due = true;
         self.alone = true;
+    }
+
+    /// Processes an arrival that leaves a gap. It is acknowledged now, or together with others if
+    /// the profile compresses ACKs.
+    pub fn on_gap(&mut self, now: Instant, profile: &Profile, arrival: GapArrival) {
+        if arrival.advanced {
+            self.gap_acks = 0;
+        }
+        let would_hide = arrival.is_elsewhere && self.compressed > 0;
+        let most = profile.acknowledgments.compressed_acks;
+        let waits = self.gap_acks >= GAP_ACKS && u32::from(self.compressed) < most;
+        let may_wait = waits && !would_hide && self.quick == 0 && !self.due;
+        let Some(rtt) = arrival.rtt.filter(|_| may_wait) else {
+            self.gap_acks = self.gap_acks.saturating_add(1);
+            return self.demand_alone();
+        };
+        self.compressed += 1;
+        let delay = profile
+            .acknowledgments
+            .compressed_ack_delay
+            .min(rtt / RTT_PART);
+        self.deadline = self.deadline.min(now + delay);
     }
 
     /// Whether an acknowledgment must leave now, without data.
@@ -132,6 +183,7 @@ impl DelayedAck {
             self.start_quick(profile, data.wnd);
         }
         self.unacked += data.len;
+        self.gap_acks = 0;
         let enough = self.has_enough(data.ack_every) && !data.must_wait_for_reader;
         if !profile.acknowledgments.delayed_ack || self.quick > 0 || enough {
             self.due = true;
@@ -159,9 +211,8 @@ impl DelayedAck {
     fn start_quick(&mut self, profile: &Profile, wnd: u64) {
         if profile.acknowledgments.quick_ack {
             let half_window = (wnd / (2 * self.rcv_mss.max(1))).max(2);
-            self.quick = u32::try_from(half_window)
-                .unwrap_or(u32::MAX)
-                .min(profile.acknowledgments.quick_acks);
+            let quick = half_window.min(u64::from(profile.acknowledgments.quick_acks));
+            self.quick = u16::try_from(quick).unwrap_or(u16::MAX);
         }
     }
 
@@ -172,6 +223,7 @@ impl DelayedAck {
         self.alone = false;
         self.deadline = Instant::FAR_FUTURE;
         self.unacked = 0;
+        self.compressed = 0;
         self.quick = self.quick.saturating_sub(1);
     }
 
@@ -183,6 +235,7 @@ impl DelayedAck {
         );
         if self.deadline <= now {
             self.due = true;
+            self.alone |= self.compressed > 0;
             self.deadline = Instant::FAR_FUTURE;
         }
     }
@@ -243,6 +296,65 @@ mod tests {
         let pattern: [u32; 20] = core::array::from_fn(|_| arrivals_until_ack(&mut ack, &profile));
         assert_eq!(pattern[..16], [1; 16]);
         assert_eq!(pattern[16..], [2; 4]);
+    }
+
+    #[test]
+    fn beyond_a_gap_three_acks_leave_at_once_and_then_one_for_many_after_a_twentieth_of_the_rtt() {
+        let mut profile = Profile::LINUX_6_18;
+        profile.acknowledgments.quick_ack = false;
+        let arrival = |advanced| GapArrival {
+            advanced,
+            is_elsewhere: false,
+            rtt: Some(Duration::from_millis(10)),
+        };
+        let mut ack = DelayedAck::new();
+        for advanced in [true, false, false] {
+            ack.on_gap(Instant::ZERO, &profile, arrival(advanced));
+            assert!(ack.is_due_alone());
+            ack.on_ack_sent();
+        }
+        for _ in 0..44 {
+            ack.on_gap(Instant::ZERO, &profile, arrival(false));
+            assert!(!ack.is_due());
+        }
+        assert_eq!(ack.deadline(), Instant::ZERO + Duration::from_micros(500));
+        ack.on_gap(Instant::ZERO, &profile, arrival(false));
+        assert!(ack.is_due_alone(), "44 are left out at most");
+        ack.on_ack_sent();
+        ack.on_gap(Instant::ZERO, &profile, arrival(false));
+        ack.handle_timeout(ack.deadline());
+        assert!(ack.is_due_alone());
+        ack.on_ack_sent();
+        ack.on_gap(Instant::ZERO, &profile, arrival(false));
+        let elsewhere = GapArrival {
+            is_elsewhere: true,
+            ..arrival(false)
+        };
+        ack.on_gap(Instant::ZERO, &profile, elsewhere);
+        assert!(ack.is_due_alone(), "a block would be forgotten");
+        ack.on_ack_sent();
+        ack.on_gap(Instant::ZERO, &profile, arrival(true));
+        assert!(ack.is_due_alone(), "another gap");
+    }
+
+    #[test]
+    fn without_compression_or_an_rtt_every_arrival_beyond_a_gap_is_acknowledged() {
+        for (profile, rtt) in [
+            (Profile::MODERN, Some(Duration::from_millis(10))),
+            (Profile::LINUX_6_18, None),
+        ] {
+            let mut ack = DelayedAck::new();
+            for _ in 0..300 {
+                let arrival = GapArrival {
+                    advanced: false,
+                    is_elsewhere: false,
+                    rtt,
+                };
+                ack.on_gap(Instant::ZERO, &profile, arrival);
+                assert!(ack.is_due_alone());
+                ack.on_ack_sent();
+            }
+        }
     }
 
     #[test]

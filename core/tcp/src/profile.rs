@@ -14,7 +14,7 @@
 //! | `profile/path_mtu.rs`, `liveness.rs`, `defense.rs` | path MTU, keep-alives, blind attacks |
 //! | `profile/modern.rs` | `modern`, the base of the other profiles |
 //! | `profile/linux_2_6_20.rs`, `profile/bsd_4_3_reno.rs` | systems of 2007 and 2001 (feature `historic`) |
-//! | `profile/linux_6.rs`, `profile/freebsd.rs` | today's Linux and FreeBSD |
+//! | `profile/linux_6_18.rs`, `profile/freebsd.rs` | today's Linux and FreeBSD |
 //! | `profile/settings.rs` | the settings by name |
 //! | `profile/shared.rs` | one profile for many connections |
 //!
@@ -40,7 +40,7 @@ mod ecn;
 mod freebsd;
 #[cfg(feature = "historic")]
 mod linux_2_6_20;
-mod linux_6;
+mod linux_6_18;
 mod liveness;
 mod modern;
 mod opening;
@@ -124,7 +124,7 @@ impl Profile {
     /// All profiles.
     pub const ALL: &'static [Self] = &[
         Self::MODERN,
-        Self::LINUX_6,
+        Self::LINUX_6_18,
         Self::FREEBSD,
         #[cfg(feature = "historic")]
         Self::LINUX_2_6_20,

@@ -13,8 +13,13 @@
 //! Unread data does not count as read. While much is unread, the measurement waits: an application
 //! reads in pieces. Data read over several round trips counts for one. A slow application, or one
 //! that sleeps and then reads everything, is no reason for a larger buffer. Nor is a filled gap,
-//! as data beyond it counts when it arrived. Linux counts data when it is read, and thus grows
-//! with each loss.
+//! as data beyond it counts when it arrived.
+//!
+//! Linux 6.18 measures more simply, and so does [`Counting::Read`]: octets read since the last
+//! measurement count, however long it lasted, minus those unread. So a filled gap, behind which a
+//! round trip's data waited, counts as a burst, and the window grows with losses. It also grows by
+//! the span of the data that waits beyond a gap, and there are no additional segments (measured on
+//! 6.18).
 //!
 //! A host that only receives measures its RTT from the echoes of its own timestamps
 //! (`tcp_rcv_rtt_measure_ts`), and before the first of them from the handshake. An echo spans a
@@ -37,6 +42,28 @@ const MOST_UNREAD: u64 = 8;
 
 /// Assumed segments of a first window.
 const FIRST_SEGMENTS: u64 = 10;
+
+/// Octets that count as read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counting {
+    /// Those that have arrived and are not waiting to be read.
+    Arrived,
+    /// Those that the application has read.
+    Read,
+}
+
+/// Amounts at a read, in octets.
+#[derive(Clone, Copy, Debug)]
+pub struct Amounts {
+    /// Data in order that has arrived so far.
+    pub in_order: u64,
+    /// Data held beyond gaps.
+    pub held: u64,
+    /// Octets from RCV.NXT to the end of the data held.
+    pub span: u64,
+    /// Data in order that is not yet read.
+    pub unread: u64,
+}
 
 /// State of receive buffer autotuning.
 #[derive(Clone, Debug)]
@@ -117,14 +144,49 @@ impl ReceiveAutotuning {
         self.whole_window = (edge.max(nxt + 1), now);
     }
 
-    /// Processes a read. `arrived` octets have come so far, in order or not; `unread` of them are
-    /// readable. Returns the window the buffer should back, if it grew.
+    /// Processes a read. Returns the window the buffer should back, if it grew.
     #[inline]
-    pub fn on_read(&mut self, now: Instant, arrived: u64, unread: u64, mss: u64) -> Option<u64> {
+    pub fn on_read(
+        &mut self,
+        now: Instant,
+        counting: Counting,
+        amounts: Amounts,
+        mss: u64,
+    ) -> Option<u64> {
         if now < self.until {
             return None;
         }
-        self.measure(now, arrived, unread, mss)
+        match counting {
+            Counting::Arrived => {
+                self.measure(now, amounts.in_order + amounts.held, amounts.unread, mss)
+            }
+            Counting::Read => self.measure_reads(now, amounts),
+        }
+    }
+
+    fn measure_reads(&mut self, now: Instant, amounts: Amounts) -> Option<u64> {
+        let rtt = self.rtt?;
+        if now.saturating_since(self.since) < rtt {
+            self.until = self.since + rtt;
+            return None;
+        }
+        let read = amounts.in_order.saturating_sub(amounts.unread);
+        let read_since = read.saturating_sub(self.from);
+        let copied = read_since.saturating_sub(amounts.unread);
+        self.since = now;
+        self.from = read;
+        self.until = now + rtt;
+        if copied <= self.space {
+            return None;
+        }
+        let window = copied.saturating_mul(2);
+        let growth = share(window, copied - self.space, self.space);
+        self.space = copied;
+        Some(
+            window
+                .saturating_add(growth.saturating_mul(2))
+                .saturating_add(amounts.span),
+        )
     }
 
     fn measure(&mut self, now: Instant, arrived: u64, unread: u64, mss: u64) -> Option<u64> {
@@ -187,26 +249,69 @@ mod tests {
         tuning
     }
 
+    fn in_order(in_order: u64, unread: u64) -> Amounts {
+        Amounts {
+            in_order,
+            held: 0,
+            span: 0,
+            unread,
+        }
+    }
+
+    #[test]
+    fn reads_after_a_filled_gap_count_as_a_burst_where_arrivals_do_not() {
+        let after_gap = |counting| {
+            let mut tuning = ReceiveAutotuning::new(at(0), 65_535, MSS);
+            tuning.on_handshake(at(0), RTT);
+            // 10 kB of 20 waited beyond a gap, which the next round trip fills.
+            let beyond = Amounts {
+                held: 10_000,
+                span: 11_000,
+                ..in_order(10_001, 0)
+            };
+            assert_eq!(
+                tuning.on_read(at(100), counting, beyond, MSS).is_some(),
+                counting == Counting::Arrived
+            );
+            tuning.on_read(at(200), counting, in_order(40_001, 0), MSS)
+        };
+        assert_eq!(after_gap(Counting::Arrived), None);
+        // 30 kB instead of the 10 before: 2·30 + 2·60·(30 − 10)/10.
+        assert_eq!(after_gap(Counting::Read), Some(300_000));
+    }
+
     #[test]
     fn a_reader_that_doubles_gets_six_times_what_it_took_and_one_at_rest_twice() {
         let mut tuning = tuning();
-        assert_eq!(tuning.on_read(at(99), 20_001, 0, MSS), None);
+        assert_eq!(
+            tuning.on_read(at(99), Counting::Arrived, in_order(20_001, 0), MSS),
+            None
+        );
         // Ten segments were expected, twenty read.
-        let window = tuning.on_read(at(100), 20_001, 0, MSS);
+        let window = tuning.on_read(at(100), Counting::Arrived, in_order(20_001, 0), MSS);
         assert_eq!(window, Some(3 * (2 * 20_000 + 16 * MSS)));
         // The same amount again changes nothing.
-        assert_eq!(tuning.on_read(at(200), 40_001, 0, MSS), None);
-        let window = tuning.on_read(at(300), 60_201, 0, MSS);
+        assert_eq!(
+            tuning.on_read(at(200), Counting::Arrived, in_order(40_001, 0), MSS),
+            None
+        );
+        let window = tuning.on_read(at(300), Counting::Arrived, in_order(60_201, 0), MSS);
         assert_eq!(window, Some(40_400 + 16_000 + 2 * (56_400 * 200 / 20_000)));
     }
 
     #[test]
     fn what_is_not_read_and_what_took_longer_does_not_count() {
         let mut tuning = tuning();
-        assert_eq!(tuning.on_read(at(100), 20_001, 15_000, MSS), None);
+        assert_eq!(
+            tuning.on_read(at(100), Counting::Arrived, in_order(20_001, 15_000), MSS),
+            None
+        );
         // One second of sleep, then all of it: a tenth of that per round trip.
-        assert_eq!(tuning.on_read(at(1000), 100_001, 0, MSS), None);
-        let window = tuning.on_read(at(2000), 300_001, 0, MSS);
+        assert_eq!(
+            tuning.on_read(at(1000), Counting::Arrived, in_order(100_001, 0), MSS),
+            None
+        );
+        let window = tuning.on_read(at(2000), Counting::Arrived, in_order(300_001, 0), MSS);
         assert_eq!(window, Some(3 * (2 * 20_000 + 16 * MSS)));
     }
 
@@ -254,7 +359,7 @@ mod tests {
     #[test]
     fn no_amount_overflows() {
         let mut tuning = tuning();
-        let window = tuning.on_read(at(100), u64::MAX, 0, MSS);
+        let window = tuning.on_read(at(100), Counting::Arrived, in_order(u64::MAX, 0), MSS);
         assert_eq!(window, Some(u64::MAX));
     }
 }

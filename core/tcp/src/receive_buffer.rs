@@ -77,6 +77,21 @@ impl<P: Payload> ReceiveBuffer<P> {
             .map_or(0, |beyond| beyond.held.total())
     }
 
+    /// Number of reported SACK blocks that changed later than the one that `range` touches. All
+    /// count if it touches none.
+    pub fn ranges_before(&self, range: &Range<u64>) -> usize {
+        let mut blocks = self.sack_blocks();
+        let count = self.sack_blocks().count();
+        let touched = blocks.position(|block| block.start <= range.end && range.start <= block.end);
+        touched.unwrap_or(count)
+    }
+
+    /// End of the data held beyond gaps; `None` if nothing is.
+    pub fn held_end(&self) -> Option<u64> {
+        let beyond = self.beyond.touched()?;
+        beyond.held.last().map(|range| range.end)
+    }
+
     /// Appends in-order data on the fast path. `payload` starts at the edge and nothing is held
     /// beyond it.
     #[inline]

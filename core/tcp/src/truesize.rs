@@ -41,6 +41,8 @@ const PAGE: u64 = 4096;
 const HEADROOM: u64 = 64;
 const SHARED_INFO: u64 = 320;
 const CONTROL_BLOCK: u64 = 256;
+/// Space for all headers of a packet to send (`MAX_TCP_HEADER`).
+const SEND_HEADERS: u64 = 320;
 /// Headers of IP and TCP without options.
 const HEADERS: u64 = 40;
 
@@ -59,6 +61,12 @@ pub fn received(octets: u64) -> u64 {
     let in_head = PAGE - HEADROOM - SHARED_INFO;
     let pages = (packet - in_head.min(packet)).div_ceil(PAGE);
     CONTROL_BLOCK + PAGE + pages * PAGE
+}
+
+/// Memory that send buffer autotuning grants per segment of `smss` octets (Linux
+/// `tcp_sndbuf_expand`). Each counts as a packet with headers, in a power of two of octets.
+pub fn send_memory_of_segment(smss: u64) -> u64 {
+    (smss + SEND_HEADERS + SHARED_INFO).next_power_of_two() + CONTROL_BLOCK
 }
 
 /// Memory of the packets in a send queue.

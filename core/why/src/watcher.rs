@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use gigatcp_flows::{self as flows, Endpoint, FlowTable, Packet, Side, Verdict};
+use gigatcp_flows::{self as flows, Endpoint, FlowTable, Packet, Side, Verdict, WindowScales};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::Flags;
 use gigatcp_wire::link::CapturedIcmpError;
@@ -102,6 +102,15 @@ impl Watcher {
         Self {
             predicts: false,
             ..Self::over(FlowTable::without_prediction(seed))
+        }
+    }
+
+    /// Returns the watcher with the window scales of connections that begin without a SYN.
+    #[must_use]
+    pub fn with_window_scales(self, window_scales: WindowScales) -> Self {
+        Self {
+            table: self.table.with_window_scales(window_scales),
+            ..self
         }
     }
 

@@ -108,7 +108,7 @@ fn part(
     share: Share,
     seed: u64,
 ) -> Result<Part, Halt> {
-    let mut watcher = Watcher::new(seed);
+    let mut watcher = Watcher::new(seed).with_window_scales(source.window_scales());
     let (mut segments, mut unit) = (0, Unit::default());
     let selection = source.selection();
     let mut take = |found: CapturedRecord<'_>| {

@@ -50,7 +50,7 @@ pub fn follow<E: From<Error>>(
     let named = |halt: Halt| halt.of(&source.name());
     let reader = source.open().map_err(|error| named(error.into()))?;
     let mut walk = Walk::new(reader, source, options, true);
-    let mut table = FlowTable::new(seed());
+    let mut table = FlowTable::new(seed()).with_window_scales(source.window_scales());
     let mut first_packets = Vec::new();
     let mut segments = 0;
     let mut unit = Unit::default();

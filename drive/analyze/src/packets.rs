@@ -1,7 +1,9 @@
 //! Analyzes packets without a file, as simulators and tests produce them.
 
-use gigatcp_flows::Observed;
+use gigatcp_flows::{Observed, WindowScales};
+use gigatcp_units::Instant;
 use gigatcp_why::Watcher;
+use gigatcp_wire::link::{LinkType, dissect};
 
 use crate::capture::seed;
 use crate::connections::Connections;
@@ -23,8 +25,15 @@ impl Analyzer {
     /// Returns an analyzer without packets.
     #[must_use]
     pub fn new() -> Self {
+        Self::with_window_scales(WindowScales::default())
+    }
+
+    /// Returns an analyzer that knows window scales of connections that begin without a SYN.
+    #[must_use]
+    pub fn with_window_scales(window_scales: WindowScales) -> Self {
+        let watcher = Watcher::new(seed()).with_window_scales(window_scales);
         Self {
-            connections: Connections::new(vec![Watcher::new(seed())]),
+            connections: Connections::new(vec![watcher]),
             packets: 0,
         }
     }
@@ -33,6 +42,14 @@ impl Analyzer {
     pub fn handle_packet(&mut self, packet: &Observed) {
         self.packets += 1;
         self.connections.handle_packet(self.packets, packet);
+    }
+
+    /// Analyzes the next packet of a capture in progress, from its IP header on, if it is a TCP
+    /// segment. Fragments are not reassembled.
+    pub fn handle_captured(&mut self, at: Instant, octets: &[u8], wire_len: u32) {
+        if let Ok(segment) = dissect(LinkType::RAW, octets, wire_len) {
+            self.handle_packet(&Observed::new(at, &segment));
+        }
     }
 
     /// Returns the number of packets analyzed.

@@ -97,7 +97,7 @@ fn visit<V: Visitor>(
     let mut begins: Vec<u64> = visitors.keys().copied().collect();
     begins.sort_unstable_by(|a, b| b.cmp(a));
     let mut is_watched = vec![false; CLASSES as usize];
-    let mut table = FlowTable::new(seed());
+    let mut table = FlowTable::new(seed()).with_window_scales(source.window_scales());
     let selection = source.selection();
     // Visited connections, by index in the table.
     let mut places: Vec<Option<(usize, V)>> = Vec::new();

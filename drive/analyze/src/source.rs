@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gigatcp_capture::{CaptureReader, ReadError};
+use gigatcp_flows::WindowScales;
 
 use crate::error::Error;
 
@@ -21,6 +22,7 @@ type Selection = Arc<dyn Fn(u64) -> bool + Send + Sync>;
 pub struct Source {
     origin: Origin,
     selection: Option<Selection>,
+    window_scales: Option<Arc<WindowScales>>,
 }
 
 #[derive(Clone)]
@@ -66,6 +68,7 @@ impl Source {
         Self {
             origin,
             selection: None,
+            window_scales: None,
         }
     }
 
@@ -77,6 +80,15 @@ impl Source {
     pub fn keeping(self, is_kept: impl Fn(u64) -> bool + Send + Sync + 'static) -> Self {
         Self {
             selection: Some(Arc::new(is_kept)),
+            ..self
+        }
+    }
+
+    /// Returns the capture with the window scales of connections whose SYNs are not in it.
+    #[must_use]
+    pub fn with_window_scales(self, window_scales: WindowScales) -> Self {
+        Self {
+            window_scales: Some(Arc::new(window_scales)),
             ..self
         }
     }
@@ -142,6 +154,11 @@ impl Source {
     /// Returns the selection of packets to analyze; `None`: all.
     pub(crate) const fn selection(&self) -> Option<&Selection> {
         self.selection.as_ref()
+    }
+
+    /// Returns the window scales that are known without the SYNs.
+    pub(crate) fn window_scales(&self) -> WindowScales {
+        self.window_scales.as_deref().cloned().unwrap_or_default()
     }
 
     /// Opens it.

@@ -5,8 +5,26 @@ use std::io;
 use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 
-use crate::netlink_request::{self, attribute};
+use crate::netlink_request::{self, attribute, value, word};
 use crate::{device, settings};
+
+/// Bytes of `struct ifinfomsg`.
+const LINK_LENGTH: usize = 16;
+
+/// Returns number and name of each interface.
+///
+/// # Errors
+/// The kernel's error.
+pub fn list() -> io::Result<Vec<(device::Index, String)>> {
+    const NAME: u16 = 3;
+    let links = netlink_request::route(libc::RTM_GETLINK, &link(0), true)?;
+    let named = |link: Vec<u8>| {
+        let name = value(link.get(LINK_LENGTH..)?, NAME)?.strip_suffix(&[0])?;
+        let name = String::from_utf8_lossy(name).into_owned();
+        Some((word(&link, 4)?.cast_signed(), name))
+    };
+    Ok(links.into_iter().filter_map(named).collect())
+}
 
 /// Disables unsolicited packets of a device: neighbor and router discovery. Best effort: such
 /// packets are ignored anyway.
@@ -56,10 +74,9 @@ fn assign_v6(index: device::Index, address: Ipv6Addr, prefix: u8) -> io::Result<
 /// Returns the fixed part of a message about an interface (`struct ifinfomsg`). Index 0 is a new
 /// interface.
 pub(crate) fn link(index: device::Index) -> Vec<u8> {
-    const LENGTH: usize = 16;
     let mut message = vec![0; 4];
     message.extend_from_slice(&index.to_ne_bytes());
-    message.resize(LENGTH, 0);
+    message.resize(LINK_LENGTH, 0);
     message
 }
 
@@ -114,6 +131,15 @@ mod tests {
         let line = all.lines().find(|line| line.starts_with(&wanted))?;
         let flags = line.split_whitespace().nth(4)?;
         Some(u8::from_str_radix(flags, 16).unwrap())
+    }
+
+    #[test]
+    fn interfaces_of_a_new_namespace_have_the_loopback_interface() {
+        let Some(namespace) = or_skip(Namespace::new()) else {
+            return;
+        };
+        let found = namespace.run(list).unwrap().unwrap();
+        assert!(found.contains(&(1, "lo".to_owned())), "{found:?}");
     }
 
     #[test]

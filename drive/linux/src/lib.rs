@@ -29,6 +29,8 @@
 //! | `ethtool.rs` | settings and counters of a network card and its driver |
 //! | `packets.rs` | packet sockets: raw IP packets and Ethernet frames |
 //! | `sniff.rs` | packets that pass an interface, with their times |
+//! | `header_ring.rs` | headers of packets that pass an interface, through shared memory |
+//! | `socket_filter.rs` | instructions of a socket's filter |
 //! | `pair.rs` | two connected Ethernet devices |
 //! | `probe.rs` | UDP probes and the ICMP errors they cause |
 //! | `socket.rs` | the kernel's sockets and their options |
@@ -56,6 +58,7 @@ pub mod datagrams;
 pub mod device;
 mod error;
 pub mod ethtool;
+pub mod header_ring;
 pub mod host_route;
 pub mod identity;
 pub mod initial_ssthresh;
@@ -79,6 +82,7 @@ mod skip;
 pub mod sniff;
 pub mod sock_diag;
 pub mod socket;
+pub mod socket_filter;
 pub mod steal_time;
 mod steering;
 pub mod tcp_info;

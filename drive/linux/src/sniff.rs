@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::socket::Buffer;
-use crate::{check, check_size, clock, control_data, device, own, packets, socket};
+use crate::{check_size, clock, control_data, device, own, packets, socket};
 
 /// All protocols, in network byte order as packet sockets want it.
 const ALL: u16 = (libc::ETH_P_ALL as u16).to_be();
@@ -29,70 +29,6 @@ pub fn open(interface: device::Index) -> io::Result<OwnedFd> {
         .or_else(|_| socket::set_buffer(&socket, Buffer::Receive, BUFFER as u64))?;
     packets::bind(&socket, interface, libc::ETH_P_ALL as u16)?;
     Ok(socket)
-}
-
-/// Limits capture to TCP packets of a port, cut to `snap` bytes.
-///
-/// # Errors
-/// The kernel's error.
-pub fn keep_port(socket: &OwnedFd, port: u16, snap: u32) -> io::Result<()> {
-    // A program of classic BPF: code, jumps if true and if false, value. Loads count from the
-    // IP header; an IPv6 packet with extension headers is left out.
-    const fn step(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
-        let code = code as u16;
-        libc::sock_filter { code, jt, jf, k }
-    }
-    const BYTE: u32 = libc::BPF_LD | libc::BPF_B | libc::BPF_ABS;
-    const HALF: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_ABS;
-    const HALF_BEHIND: u32 = libc::BPF_LD | libc::BPF_H | libc::BPF_IND;
-    const EQUAL: u32 = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    const TCP: u32 = libc::IPPROTO_TCP as u32;
-    let port = u32::from(port);
-    let program = [
-        step(BYTE, 0, 0, 0),
-        step(libc::BPF_ALU | libc::BPF_RSH | libc::BPF_K, 0, 0, 4),
-        step(EQUAL, 0, 7, 4),
-        // IPv4: protocol, then both ports behind the header.
-        step(BYTE, 0, 0, 9),
-        step(EQUAL, 0, 13, TCP),
-        step(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, 0, 0, 0),
-        step(HALF_BEHIND, 0, 0, 0),
-        step(EQUAL, 9, 0, port),
-        step(HALF_BEHIND, 0, 0, 2),
-        step(EQUAL, 7, 8, port),
-        // IPv6.
-        step(EQUAL, 0, 7, 6),
-        step(BYTE, 0, 0, 6),
-        step(EQUAL, 0, 5, TCP),
-        step(HALF, 0, 0, 40),
-        step(EQUAL, 2, 0, port),
-        step(HALF, 0, 0, 42),
-        step(EQUAL, 0, 1, port),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, snap),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
-    ];
-    packets::attach_filter(socket, &program)
-}
-
-/// Returns how many packets the kernel dropped since the last call.
-///
-/// # Errors
-/// The kernel's error.
-pub fn dropped(socket: &OwnedFd) -> io::Result<u32> {
-    // struct tpacket_stats: packets, drops.
-    let mut counts = [0_u32; 2];
-    let mut length = size_of_val(&counts) as libc::socklen_t;
-    // SAFETY: pointer and length are those of `counts`.
-    check(unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_STATISTICS,
-            counts.as_mut_ptr().cast(),
-            &raw mut length,
-        )
-    })?;
-    Ok(counts[1])
 }
 
 /// A captured packet and its time.

@@ -19,7 +19,7 @@ use gigatcp_wire::{IpVersion, SeqNumber};
 /// # fn main() -> std::io::Result<()> {
 /// let options = Options {
 ///     receive_buffer: Some(Bytes::new(1 << 20)),
-///     ..Options::of_profile(Profile::LINUX_6).with_congestion("bbr")?
+///     ..Options::of_profile(Profile::LINUX_6_18).with_congestion("bbr")?
 /// };
 /// assert_eq!(options.congestion.name, "bbr");
 /// # Ok(())

@@ -9,7 +9,8 @@ use std::net::{TcpListener, TcpStream};
 
 use gigatcp_linux::clock;
 use gigatcp_linux::sock_diag::{SockDiag, WITH_DATA};
-use gigatcp_meter::watch::{Filter, Watch};
+use gigatcp_meter::filter::Filter;
+use gigatcp_meter::watch::Watch;
 use gigatcp_units::{Duration, Instant};
 
 const LOOKS: u64 = 20;

@@ -11,6 +11,7 @@
 //! | `tester/` | a throughput tester, client and server; its streams may be the engine's |
 //! | `host/` | settings and counters of this host that limit connections |
 //! | `watch/` | all connections of a namespace, sampled repeatedly |
+//! | `filter.rs`, `filter/` | filter of connections, for `watch` and for captures |
 //! | `system/` | system functions for the tester: Linux, another Unix, Windows |
 //! | `limits.rs` | time by limit of the sender, from one sample to the next |
 //!
@@ -21,6 +22,8 @@
 
 #[cfg(target_os = "linux")]
 mod ends;
+#[cfg(target_os = "linux")]
+pub mod filter;
 #[cfg(target_os = "linux")]
 pub mod host;
 mod host_sampler;

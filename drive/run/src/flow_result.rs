@@ -104,6 +104,8 @@ pub(crate) struct FlowResult<'a> {
     /// Time by cause until `end`.
     pub(crate) account: Option<Attribution>,
     pub(crate) samples: Vec<FlowSample>,
+    /// Shortest interval of the tester's lines in the record.
+    pub(crate) shortest_interval: Duration,
     pub(crate) theory: Option<TheoryRecord>,
     pub(crate) negotiated: Vec<Negotiated>,
     pub(crate) unavailable: Vec<String>,
@@ -143,7 +145,7 @@ impl FlowResult<'_> {
             established_ns: self.established.map_or(0, Instant::as_nanos),
             ended_ns: self.end.as_nanos(),
             clock_start_ns: clock_start.map_or(0, Instant::as_nanos),
-            intervals,
+            intervals: joined(intervals, self.shortest_interval),
             bytes: self.meter.map_or(0, |meter| meter.total().as_u64()),
             elapsed_ns: whole.as_nanos(),
             average_ns: average.as_nanos(),
@@ -251,6 +253,24 @@ impl FlowResult<'_> {
             })
             .collect()
     }
+}
+
+/// Joins intervals, of equal length, to intervals of at least `shortest`.
+fn joined(intervals: Vec<IntervalRecord>, shortest: Duration) -> Vec<IntervalRecord> {
+    let length = intervals
+        .first()
+        .map_or(1, |line| line.end_ns - line.start_ns);
+    let count = shortest.as_nanos().div_ceil(length.max(1)) as usize;
+    if count <= 1 {
+        return intervals;
+    }
+    let whole = |lines: &[IntervalRecord]| IntervalRecord {
+        start_ns: lines[0].start_ns,
+        end_ns: lines[lines.len() - 1].end_ns,
+        bytes: lines.iter().map(|line| line.bytes).sum(),
+        retransmitted_segments: lines.iter().map(|line| line.retransmitted_segments).sum(),
+    };
+    intervals.chunks(count).map(whole).collect()
 }
 
 /// Returns the rate in bit/s.

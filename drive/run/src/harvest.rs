@@ -37,11 +37,15 @@ pub fn series(
     let connections: Vec<&Flow> = flows_of(scenario, FlowKind::Connections)
         .map(|(_, flow)| flow)
         .collect();
+    // Connections of one flow stand together.
+    let mut first_of = vec![0; connections.len()];
+    for (number, result) in outcome.flows.iter().enumerate().rev() {
+        first_of[result.flow] = number;
+    }
     let flow_of = |(number, result): (usize, &FlowOutcome)| {
         let flow = connections[result.flow];
-        let before = outcome.flows[..number].iter().rev();
-        let place = before.take_while(|other| other.flow == result.flow).count();
-        let mut record = flow_record(scenario, flow, result, outcome.now);
+        let place = number - first_of[result.flow];
+        let mut record = flow_record(scenario, flow, result, outcome);
         // The first connection of an application has the name of its flow.
         if place > 0 {
             record.name = format!("{}-connection-{}", record.name, place + 1);
@@ -66,6 +70,7 @@ pub fn series(
         partial: ended == EndReason::Interrupted,
         duration_ns: outcome.now.as_nanos(),
         event_hash: format!("{:016x}", outcome.event_hash),
+        sampled_every_ns: outcome.sample_step.map(Duration::as_nanos),
         packets: outcome.packets,
         flows: flows.map(flow_of).collect(),
         arrivals: flows_of(scenario, FlowKind::Arrivals)
@@ -84,7 +89,13 @@ pub fn series(
     }
 }
 
-fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Instant) -> FlowRecord {
+fn flow_record(
+    scenario: &Scenario,
+    flow: &Flow,
+    result: &FlowOutcome,
+    outcome: &Outcome,
+) -> FlowRecord {
+    let now = outcome.now;
     let end = result.finished_at.unwrap_or(now);
     let sender = result.sender.connection();
     let receiver = result.receiver.connection();
@@ -120,6 +131,7 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
         account: result.account.clone(),
         theory: theory_of(scenario, flow, result),
         samples: result.samples.as_slice().iter().map(flow_sample).collect(),
+        shortest_interval: outcome.sample_step.unwrap_or_default(),
         negotiated: sender
             .zip(receiver)
             .map(|(sender, receiver)| {
@@ -131,7 +143,7 @@ fn flow_record(scenario: &Scenario, flow: &Flow, result: &FlowOutcome, now: Inst
             .application
             .as_ref()
             .map(|application| application_record(application, result, end)),
-        time_sequence: result.sequence.as_ref().map(time_sequence),
+        time_sequence: result.sequence.as_deref().map(time_sequence),
     };
     found.into_record()
 }
@@ -230,14 +242,13 @@ fn application_record(
 }
 
 fn flow_sample(sample: &Sample) -> FlowSample {
-    let info = &sample.info;
     FlowSample {
         at: sample.at,
-        cwnd: info.cwnd,
-        ssthresh: (info.ssthresh != Bytes::MAX).then_some(info.ssthresh),
-        rwnd: info.snd_wnd,
-        flight: info.flight_size,
-        srtt: info.srtt,
+        cwnd: sample.cwnd,
+        ssthresh: sample.ssthresh,
+        rwnd: sample.rwnd,
+        flight: sample.flight,
+        srtt: sample.srtt,
         retransmitted: sample.retransmitted,
         delivered: sample.delivered,
     }

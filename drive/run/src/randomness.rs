@@ -9,6 +9,8 @@
 //! a queue full. The first kind counts whether or not a packet was lost; the second only if one
 //! was.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use gigatcp_path::{HopConfig, LossModel};
 use gigatcp_plan::{Control, Flow, Scenario};
 use gigatcp_record::{FlowRecord, SeriesRecord};
@@ -32,11 +34,15 @@ pub struct FewLosses {
 #[must_use]
 pub fn few_losses(scenario: &Scenario, record: &SeriesRecord) -> Option<FewLosses> {
     let random = sources(scenario);
-    let events = scenario.flows.iter().flat_map(|flow| {
-        let loses = links_of(scenario, flow)[0].iter().any(|link| takes(link));
-        let own = record.flows.iter().filter(|one| is_of(one, flow));
-        own.map(loss_events)
-            .filter(move |events| loses || *events > 0)
+    let loses = |flow: &Flow| links_of(scenario, flow)[0].iter().any(|link| takes(link));
+    let flows = scenario.flows.iter();
+    let loses: BTreeMap<&str, bool> = flows.map(|flow| (&*flow.name, loses(flow))).collect();
+    let events = record.flows.iter().filter_map(|connection| {
+        let loses = flow_names(&connection.name).find_map(|name| loses.get(name));
+        let events = loss_events(connection);
+        loses
+            .is_some_and(|loses| *loses || events > 0)
+            .then_some(events)
     });
     let loss_events = events.filter(|events| *events < ENOUGH).min()?;
     (!random.is_empty()).then_some(FewLosses {
@@ -50,10 +56,10 @@ fn loss_events(flow: &FlowRecord) -> u64 {
     flow.loss_events + flow.mark_reductions
 }
 
-/// Returns whether a recorded connection belongs to `flow`.
-fn is_of(record: &FlowRecord, flow: &Flow) -> bool {
-    let rest = record.name.strip_prefix(flow.name.as_str());
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("-connection-"))
+/// Returns the names that the flow of a recorded connection may have.
+fn flow_names(connection: &str) -> impl Iterator<Item = &str> {
+    let numbered = connection.rmatch_indices("-connection-");
+    std::iter::once(connection).chain(numbered.map(|(at, _)| &connection[..at]))
 }
 
 /// Returns everything in a scenario that depends on its seed, one line each.
@@ -86,13 +92,8 @@ fn sources(scenario: &Scenario) -> Vec<String> {
     let collisions = collisions.then(|| "backoff after collisions".to_owned());
     let all = of_links.chain(of_flows).chain(of_controls);
     let all = all.chain(steal).chain(collisions);
-    let mut named: Vec<String> = Vec::new();
-    for source in all {
-        if !named.contains(&source) {
-            named.push(source);
-        }
-    }
-    named
+    let mut seen = BTreeSet::new();
+    all.filter(|source| seen.insert(source.clone())).collect()
 }
 
 /// Returns whether the link drops or marks packets at random, even if rarely.

@@ -16,6 +16,10 @@ use gigatcp_wire::{IpVersion, SeqNumber};
 /// Default receive buffer for datagrams (Linux `net.core.rmem_default`).
 const DATAGRAM_BUFFER: Bytes = Bytes::new(212_992);
 
+/// Size of the samples in `run.json` above which a run samples at longer intervals, unless its plan
+/// sets one.
+pub const RECORD_LIMIT: Bytes = Bytes::new(16_000_000);
+
 /// Port of the receiving application (nuttcp's data port).
 const PORT: u16 = 5001;
 
@@ -65,6 +69,11 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
         end: scenario.duration,
         observe: Observe {
             sample_step: scenario.record.sample,
+            record_limit: if scenario.record.may_sample_less {
+                RECORD_LIMIT
+            } else {
+                Bytes::MAX
+            },
             fingerprint: true,
             account: true,
         },
@@ -214,6 +223,7 @@ fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64
         scheduling: host.scheduling,
         steal: host.steal,
         coalesce: host.coalesce,
+        receive_offload: host.profile.segments.receive_offload,
         coalesce_packets: host.coalesce_packets,
         rings: host.rings,
         reneges: host.reneges,

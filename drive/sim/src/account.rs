@@ -130,6 +130,16 @@ pub struct Attribution {
     pub reductions_left_out: u64,
 }
 
+impl Attribution {
+    /// Makes all spans at least `step` long.
+    pub fn coarsen(&mut self, step: Duration) {
+        if let Some(last) = self.spans.last() {
+            let end = last.end;
+            self.spans = SpanBuilder::joined(&self.spans, end, step).finish(end);
+        }
+    }
+}
+
 /// Last reduction of cwnd.
 #[derive(Clone, Copy, Debug)]
 struct Reduction {
@@ -143,21 +153,22 @@ struct Reduction {
 pub struct Account {
     spent: ByCause,
     spans: SpanBuilder,
-    is_established: bool,
-    round_began: Instant,
-    round_ends: Instant,
     /// Time of this round by the cause its mechanism maps to.
     round: ByCause,
     /// Time by mechanism that is already part of a round.
     counted: ByLimit,
+    reductions: Vec<Instant>,
+    reductions_left_out: u64,
+    round_began: Instant,
+    // What `observe` reads at each event stands together.
+    round_ends: Instant,
     window: Window,
     /// cwnd at the last event outside recovery and CWR.
     open_cwnd: Bytes,
     reduction: Option<Reduction>,
-    reductions: Vec<Instant>,
-    reductions_left_out: u64,
     /// Time of the last segment that arrived at the sender.
     last_arrival: Instant,
+    is_established: bool,
 }
 
 impl Account {
@@ -278,6 +289,14 @@ impl Account {
         }
     }
 
+    /// Makes all spans at least `step` long.
+    pub fn coarsen(&mut self, step: Duration) {
+        let spans = std::mem::take(&mut self.spans.spans);
+        let recent = self.spans.open;
+        self.spans = SpanBuilder::joined(&spans, self.spans.since, step);
+        add_times(&mut self.spans.open, &recent);
+    }
+
     /// Ends the attribution at `now`: the connection ends, or no more samples are taken.
     #[must_use]
     pub fn finish(mut self, now: Instant, limits: &ByLimit, look: &Environment) -> Attribution {
@@ -349,9 +368,7 @@ impl Account {
     }
 
     fn add_round(&mut self, now: Instant, round: &ByCause) {
-        for (spent, more) in self.spent.iter_mut().zip(round) {
-            *spent += *more;
-        }
+        add_times(&mut self.spent, round);
         self.spans.add(now, round);
         self.round_began = now;
     }
@@ -361,6 +378,13 @@ impl Account {
 #[inline]
 fn is_open(phase: Phase) -> bool {
     matches!(phase, Phase::Open | Phase::Disorder)
+}
+
+/// Adds the times of `more` to those of `sum`.
+fn add_times(sum: &mut ByCause, more: &ByCause) {
+    for (sum, more) in sum.iter_mut().zip(more) {
+        *sum += *more;
+    }
 }
 
 /// Moves `amount` from one cause to another.
@@ -471,10 +495,21 @@ impl SpanBuilder {
         }
     }
 
-    fn add(&mut self, now: Instant, round: &ByCause) {
-        for (open, more) in self.open.iter_mut().zip(round) {
-            *open += *more;
+    /// Returns `spans`, which end at `now`, joined to spans of at least `step`. A shorter rest stays
+    /// open.
+    fn joined(spans: &[Span], now: Instant, step: Duration) -> Self {
+        let begin = spans.first().map_or(now, |span| span.start);
+        let mut joined = Self::new(begin, step);
+        for span in spans {
+            let mut round = [Duration::ZERO; Cause::COUNT];
+            round[span.cause.index()] = span.end.saturating_since(span.start);
+            joined.add(span.end, &round);
         }
+        joined
+    }
+
+    fn add(&mut self, now: Instant, round: &ByCause) {
+        add_times(&mut self.open, round);
         if now.saturating_since(self.since) >= self.step {
             self.close(now);
         }

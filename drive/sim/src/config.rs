@@ -133,6 +133,8 @@ pub struct HostConfig {
     pub steal: Option<StealConfig>,
     /// Minimum time between two interrupts of the network card (interrupt coalescing).
     pub coalesce: Duration,
+    /// Whether segments that one interrupt delivers are joined (generic receive offload).
+    pub receive_offload: bool,
     /// Packets waiting in the network card that cause an interrupt before `coalesce` has passed.
     /// `None`: unlimited.
     pub coalesce_packets: Option<u32>,
@@ -160,6 +162,8 @@ pub struct HostConfig {
 pub struct Observe {
     /// Interval between samples of every sender; zero: no samples.
     pub sample_step: Duration,
+    /// Size of the samples in `run.json` above which the interval between them doubles.
+    pub record_limit: Bytes,
     /// Whether to fingerprint every packet and drop.
     pub fingerprint: bool,
     /// Whether to attribute the time of every sender to causes.
@@ -217,6 +221,7 @@ impl Observe {
     /// Records nothing: for measuring the engine's own cost.
     pub const NOTHING: Self = Self {
         sample_step: Duration::ZERO,
+        record_limit: Bytes::MAX,
         fingerprint: false,
         account: false,
     };

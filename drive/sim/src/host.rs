@@ -11,6 +11,7 @@
 //! * `socket`: a connection and the application that uses it;
 //! * `processor`: scheduling and cost of CPU work;
 //! * `card`: the receive side of the network card;
+//! * `receive_offload`: segments joined into super-segments;
 //! * `clusters`: the kernel's buffer pool for received and sent data;
 //! * `listening`: the backlog of connections that clients open;
 //! * `transmit`: from the engine to the wire;
@@ -25,6 +26,7 @@ mod datagram;
 mod held;
 mod listening;
 mod processor;
+mod receive_offload;
 mod socket;
 mod transmit;
 
@@ -98,7 +100,7 @@ pub struct Host {
     /// Whether interrupts take time, or the card is polled.
     has_handler: bool,
     /// Packets the host dropped, by cause.
-    drops: Drops,
+    drops: Box<Drops>,
     /// CPU of the application call that makes the engine send, if there is one.
     in_call: Option<u16>,
     card: Card,
@@ -106,7 +108,7 @@ pub struct Host {
     reassembly: Reassembly,
     /// Segments with the time at which their processing ends.
     departures: VecDeque<(Instant, Packet)>,
-    link: Option<Hop<Packet>>,
+    link: Option<Box<Hop<Packet>>>,
     tx_queue: u64,
     /// When to poll the engine again after the network card was full.
     resume_at: Instant,
@@ -146,7 +148,10 @@ impl Host {
         name: &str,
         seed: u64,
     ) -> Result<Self, ConfigError> {
-        let link = config.link.clone().map(|link| Hop::new(link, seed));
+        let link = config
+            .link
+            .clone()
+            .map(|link| Hop::new(link, seed).map(Box::new));
         Ok(Self {
             sockets: Vec::new(),
             programs: Vec::new(),
@@ -157,7 +162,7 @@ impl Host {
             processors: Processor::of_host(config, name, seed),
             scheduling: config.scheduling,
             has_handler: config.costs.has_interrupts() || config.scheduling.polls,
-            drops: Drops::default(),
+            drops: Box::default(),
             in_call: None,
             card: Card::new(config),
             reassembly: Reassembly::default(),
@@ -319,14 +324,14 @@ impl Host {
     /// Returns the hop of the network card, if it has one.
     #[must_use]
     pub fn link(&self) -> Option<&Hop<Packet>> {
-        self.link.as_ref()
+        self.link.as_deref()
     }
 
     /// Returns whether packets wait for the CPU or the network card to send them.
     #[must_use]
     pub fn is_sending(&self) -> bool {
         let on_link = |link: &Hop<Packet>| !link.counters().inside.is_zero();
-        !self.departures.is_empty() || self.link.as_ref().is_some_and(on_link)
+        !self.departures.is_empty() || self.link().is_some_and(on_link)
     }
 
     /// Returns whether a packet is at the host: sent, received, or waiting to be read.
@@ -345,7 +350,7 @@ impl Host {
             Task::Write(..) | Task::Read(..) | Task::ReadDatagram(_) | Task::Accept => None,
         });
         let departing = self.departures.iter().map(|(_, packet)| packet);
-        let on_link = self.link.iter().flat_map(Hop::parcels);
+        let on_link = self.link().into_iter().flat_map(Hop::parcels);
         let inboxes = self.processors.iter().flat_map(|one| &one.inbox);
         let received = inboxes.chain(self.card.frames());
         departing
@@ -367,7 +372,7 @@ impl Host {
         } else if let Some(socket) = self.sockets.first() {
             next = next.min(socket.poll_timeout());
         }
-        if let Some(at) = self.link.as_ref().and_then(Hop::poll_timeout) {
+        if let Some(at) = self.link().and_then(Hop::poll_timeout) {
             next = next.min(at);
         }
         if !self.ideal {

@@ -148,6 +148,17 @@ impl Ledger {
         self.losses.on_lost(end, cause);
     }
 
+    /// Makes all spans at least `step` long.
+    pub(crate) fn coarsen(&mut self, step: Duration) {
+        self.step = step;
+        if let Some(account) = &mut self.account {
+            account.coarsen(step);
+        }
+        if let Some(finished) = &mut self.finished {
+            finished.attribution.coarsen(step);
+        }
+    }
+
     /// Ends the account with the flow.
     pub(crate) fn finish(&mut self, flow: &FlowState<'_>) {
         let Some(account) = self.account.take() else {

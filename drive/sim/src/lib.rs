@@ -32,6 +32,7 @@ pub mod packet;
 mod populate;
 mod reassembly;
 mod routes;
+mod samples;
 mod short_flows;
 pub mod world;
 

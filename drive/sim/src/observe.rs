@@ -5,9 +5,11 @@ use std::collections::VecDeque;
 use gigatcp_events::Phase;
 use gigatcp_path::{Counters, Tally, Waited};
 use gigatcp_tcp::Connection;
-use gigatcp_tcp::connection::Info;
-use gigatcp_units::{Duration, Instant};
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::{Payload, Phantom, Segment};
+
+/// The engine of a sender.
+type Sender = Connection<Phantom>;
 
 /// Number of marks kept in full detail, at the start and from an event on.
 const DETAIL: usize = 3000;
@@ -21,8 +23,18 @@ const STEPS: u64 = 2000;
 pub struct Sample {
     /// When.
     pub at: Instant,
-    /// State of the engine.
-    pub info: Info,
+    /// Congestion window.
+    pub cwnd: Bytes,
+    /// Slow-start threshold; `None` while unset.
+    pub ssthresh: Option<Bytes>,
+    /// Window the receiver advertises.
+    pub rwnd: Bytes,
+    /// Bytes in flight.
+    pub flight: Bytes,
+    /// Smoothed RTT; `None` before the first measurement.
+    pub srtt: Option<Duration>,
+    /// Pacing rate, if segments are paced.
+    pub pacing_rate: Option<Rate>,
     /// Wire segments retransmitted so far.
     pub retransmitted: u64,
     /// Bytes the receiving application has read so far.
@@ -31,10 +43,16 @@ pub struct Sample {
 
 impl Sample {
     /// Samples a sender, whose receiving application has read `delivered` bytes.
-    pub(crate) fn of(sender: &Connection<Phantom>, at: Instant, delivered: u64) -> Self {
+    pub(crate) fn of(sender: &Sender, at: Instant, delivered: u64) -> Self {
+        let info = sender.info();
         Self {
             at,
-            info: sender.info(),
+            cwnd: info.cwnd,
+            ssthresh: (info.ssthresh != Bytes::MAX).then_some(info.ssthresh),
+            rwnd: info.snd_wnd,
+            flight: info.flight_size,
+            srtt: info.srtt,
+            pacing_rate: info.pacing_rate,
             retransmitted: sender.counters().retransmitted_segments,
             delivered,
         }
@@ -83,6 +101,23 @@ impl LinkSamples {
         if last.map(|last| LinkSample { at: now, ..*last }) != Some(sample) {
             self.taken.push(sample);
         }
+    }
+
+    /// Returns the number of samples.
+    pub(crate) fn len(&self) -> usize {
+        self.taken.len()
+    }
+
+    /// Keeps the last sample of every `step`, which holds at its end.
+    pub(crate) fn thin(&mut self, step: Duration) {
+        let number = |sample: &LinkSample| sample.at.as_nanos().div_ceil(step.as_nanos());
+        self.taken.dedup_by(|later, kept| {
+            let is_same = number(later) == number(kept);
+            if is_same {
+                *kept = *later;
+            }
+            is_same
+        });
     }
 
     /// Returns all samples, oldest first; each holds until the next.
@@ -212,9 +247,9 @@ impl Sequence {
     }
 
     /// Records a segment that leaves the sender.
-    pub fn on_sent(&mut self, now: Instant, segment: &Segment<Phantom>, info: &Info) {
+    pub fn on_sent(&mut self, now: Instant, segment: &Segment<Phantom>, sender: &Sender) {
         let iss = *self.iss.get_or_insert(segment.seq);
-        self.turn(now, info);
+        self.turn(now, sender);
         let len = segment.payload.len() as u64;
         if len == 0 {
             return;
@@ -236,37 +271,37 @@ impl Sequence {
             len: len as u32,
             again,
         };
-        self.begin(Event::Start, now, info);
+        self.begin(Event::Start, now, sender);
         if again {
-            self.begin(Event::FirstLoss, now, info);
+            self.begin(Event::FirstLoss, now, sender);
         }
-        if again && info.phase == Phase::Loss {
-            self.begin(Event::Timeout, now, info);
+        if again && sender.phase() == Phase::Loss {
+            self.begin(Event::Timeout, now, sender);
         }
         self.keep(mark);
     }
 
     /// Records an acknowledgment that the sender has processed.
-    pub fn on_ack(&mut self, now: Instant, segment: &Segment<Phantom>, info: &Info) {
-        self.turn(now, info);
+    pub fn on_ack(&mut self, now: Instant, segment: &Segment<Phantom>, sender: &Sender) {
+        self.turn(now, sender);
         if let Some(start) = self.details.first_mut() {
-            start.srtt = start.srtt.or(info.srtt);
+            start.srtt = start.srtt.or(sender.srtt());
         }
-        let edge = info.snd_una + info.snd_wnd.as_u64();
+        let una = sender.snd_una();
+        let edge = una + sender.snd_wnd().as_u64();
         let Some(iss) = self.iss else {
             return;
         };
-        let una_on_wire = iss + info.snd_una as u32;
+        let una_on_wire = iss + una as u32;
         let mark = Mark::Ack {
             at: now,
-            ack: info.snd_una,
+            ack: una,
             edge,
         };
         self.keep(mark);
         for block in segment.options.sack.as_slice() {
             let offset = |seq: gigatcp_wire::SeqNumber| {
-                info.snd_una
-                    .saturating_add_signed(i64::from(seq.distance_from(una_on_wire)))
+                una.saturating_add_signed(i64::from(seq.distance_from(una_on_wire)))
             };
             let mark = Mark::Sack {
                 at: now,
@@ -278,7 +313,7 @@ impl Sequence {
     }
 
     /// Closes the steps that are over.
-    fn turn(&mut self, now: Instant, info: &Info) {
+    fn turn(&mut self, now: Instant, sender: &Sender) {
         while now >= self.open.at + self.step_length {
             let next = self.open.at + self.step_length;
             self.steps.push(self.open);
@@ -289,17 +324,17 @@ impl Sequence {
                 ..self.open
             };
         }
-        self.open.ack = info.snd_una;
-        self.open.window_edge = info.snd_una + info.snd_wnd.as_u64();
+        self.open.ack = sender.snd_una();
+        self.open.window_edge = self.open.ack + sender.snd_wnd().as_u64();
     }
 
     /// Begins the detail of an event, unless such an event occurred before.
-    fn begin(&mut self, event: Event, at: Instant, info: &Info) {
+    fn begin(&mut self, event: Event, at: Instant, sender: &Sender) {
         if self.details.iter().all(|detail| detail.event != event) {
             self.details.push(Detail {
                 event,
                 at,
-                srtt: info.srtt,
+                srtt: sender.srtt(),
                 marks: self.recent.iter().copied().collect(),
             });
         }

@@ -36,6 +36,8 @@ pub struct Outcome {
     pub hops: Vec<Hop<Packet>>,
     /// The shared media.
     pub media: Vec<SharedMedium<Packet>>,
+    /// Interval between samples at the end, if the limit on their size has made it longer.
+    pub sample_step: Option<Duration>,
     /// Queues of each hop over time.
     pub link_samples: Vec<LinkSamples>,
     /// Sojourn times of the packets that left the queue of each hop.
@@ -73,7 +75,7 @@ pub struct FlowOutcome {
     /// Samples of the sender, oldest first.
     pub samples: Vec<Sample>,
     /// Time-sequence data, if requested.
-    pub sequence: Option<Sequence>,
+    pub sequence: Option<Box<Sequence>>,
     /// Time at which the receiver had read everything; `None` if it had not.
     pub finished_at: Option<Instant>,
     /// Time by mechanism until then, or until the end; `None` without an account.

@@ -21,11 +21,12 @@ use crate::config::WorldConfig;
 use crate::ends::{Ends, Place};
 use crate::host::{Host, Socket};
 use crate::ledger::{self, End, FlowState, Ledger};
-use crate::observe::{LinkSamples, Sample, Sequence};
+use crate::observe::{Sample, Sequence};
 use crate::outcome::{Endpoint, FlowOutcome, Outcome};
 use crate::packet::{Content, Packet, headers};
 use crate::populate::Population;
 use crate::routes::Routes;
+use crate::samples::Samples;
 use crate::short_flows::ShortFlows;
 
 /// Maximum number of steps at one instant; more are a bug, not a busy instant.
@@ -72,9 +73,8 @@ pub struct World {
     short_flows: ShortFlows,
     unfinished: usize,
     finished_at: Vec<Option<Instant>>,
-    samples: Vec<Vec<Sample>>,
-    link_samples: Vec<LinkSamples>,
-    sequences: Vec<Option<Sequence>>,
+    samples: Samples,
+    sequences: Vec<Option<Box<Sequence>>>,
     /// Accounts of the senders; empty if not requested.
     ledgers: Vec<Ledger>,
     /// IP bytes delivered to each receiver, and to all.
@@ -112,12 +112,15 @@ impl World {
             network: Network::new(network, config.seed)?,
             unfinished: flows,
             finished_at: vec![None; flows],
-            samples: vec![Vec::new(); flows],
-            link_samples: vec![LinkSamples::default(); links],
+            samples: Samples::new(
+                [flows, links],
+                config.observe.sample_step,
+                config.observe.record_limit,
+            ),
             sequences: connections
                 .iter()
                 .map(|ends| config.flows[ends.flow].time_sequence)
-                .map(|is_kept| is_kept.then(|| Sequence::new(config.end)))
+                .map(|is_kept| is_kept.then(|| Box::new(Sequence::new(config.end))))
                 .collect(),
             ledgers: (0..flows)
                 .filter(|_| config.observe.account)
@@ -451,7 +454,7 @@ impl World {
             && let Some(connection) = connection_at(&self.hosts, self.connections[flow].places[0])
             && let Some(segment) = packet.segment()
         {
-            sequence.on_sent(self.now, segment, &connection.info());
+            sequence.on_sent(self.now, segment, connection);
         }
     }
 
@@ -459,7 +462,7 @@ impl World {
         if let Some(sequence) = &mut self.sequences[flow]
             && let Some(connection) = connection_at(&self.hosts, self.connections[flow].places[0])
         {
-            sequence.on_ack(self.now, segment, &connection.info());
+            sequence.on_ack(self.now, segment, connection);
         }
     }
 
@@ -515,6 +518,7 @@ impl World {
             self.with_account(flow, |ledger, state| ledger.update(state, received));
         }
         if is_over && self.finished_at[flow].is_none() && self.is_finished(flow) {
+            self.take_last_sample(flow);
             self.finished_at[flow] = Some(self.now);
             self.unfinished -= 1;
             self.close_account(flow);
@@ -569,33 +573,55 @@ impl World {
     }
 
     fn sample(&mut self) {
-        for flow in 0..self.samples.len() {
-            let [sender, receiver] = self.connections[flow].places;
-            let delivered = self.socket(receiver).meter().total().as_u64();
-            if let Some(connection) = connection_at(&self.hosts, sender)
-                && connection.established_at().is_some()
-                && self.finished_at[flow].is_none()
-            {
-                self.samples[flow].push(Sample::of(connection, self.now, delivered));
-            }
+        for flow in 0..self.connections.len() {
+            self.sample_sender(flow);
         }
         self.sample_links();
-        let next = self.now + self.config.observe.sample_step;
+        if self.samples.exceed_limit() {
+            self.samples.thin();
+            let step = self.samples.step();
+            self.ledgers
+                .iter_mut()
+                .for_each(|ledger| ledger.coarsen(step));
+        }
+        let next = self.now + self.samples.step();
         let sampler = self.sampler();
         self.schedule.set(sampler, next);
+    }
+
+    /// Samples the sender of a flow that is established and not finished.
+    fn sample_sender(&mut self, flow: usize) {
+        if self.finished_at[flow].is_some() {
+            return;
+        }
+        let [sender, receiver] = self.connections[flow].places;
+        if let Some(connection) = connection_at(&self.hosts, sender)
+            && connection.established_at().is_some()
+        {
+            let delivered = self.socket(receiver).meter().total().as_u64();
+            let sample = Sample::of(connection, self.now, delivered);
+            self.samples.senders[flow].push(sample);
+        }
+    }
+
+    /// Samples the end of a flow if the last regular sample may be long ago.
+    fn take_last_sample(&mut self, flow: usize) {
+        if self.samples.longer_step().is_some() {
+            self.sample_sender(flow);
+        }
     }
 
     /// Samples all links that can queue; links without a rate never do.
     fn sample_links(&mut self) {
         let now = self.now;
-        for link in 0..self.link_samples.len() {
+        for link in 0..self.samples.links.len() {
             if self.network.links()[link].config().never_queues() {
                 continue;
             }
             let (backlog, sojourns) = self.network.queue_at(now, link);
             let left = sojourns.sum();
             let counters = self.network.links()[link].counters();
-            self.link_samples[link].take(now, backlog, left, counters);
+            self.samples.links[link].take(now, backlog, left, counters);
         }
     }
 
@@ -617,15 +643,19 @@ impl World {
     /// Returns the results.
     #[must_use]
     pub fn outcome(mut self) -> Outcome {
+        for flow in 0..self.connections.len() {
+            self.take_last_sample(flow);
+        }
         for flow in 0..self.ledgers.len() {
             self.close_account(flow);
         }
+        let sample_step = self.samples.longer_step();
         let now = self.now;
         let inside = self.datagrams_inside();
         let mut ledgers = self.ledgers.into_iter();
         let mut flows = Vec::new();
         let hosts: Vec<Rc<Host>> = self.hosts.into_iter().map(Rc::new).collect();
-        let observed = self.samples.into_iter().zip(self.sequences);
+        let observed = self.samples.senders.into_iter().zip(self.sequences);
         let observed = observed.zip(self.finished_at).zip(self.connections);
         for (((samples, sequence), finished_at), Ends { flow, places, .. }) in observed {
             let [sender, receiver] = places.map(|place| {
@@ -662,7 +692,8 @@ impl World {
             flows,
             hosts,
             max_backlog,
-            link_samples: self.link_samples,
+            link_samples: self.samples.links,
+            sample_step,
             sojourns,
             hops,
             media,

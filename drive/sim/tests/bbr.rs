@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{flow, host, link, run, wire, world};
+use common::{flow, host, link, run, smss, wire, world};
 use gigatcp_path::{HopConfig, LossModel, RateSource, Schedule};
 use gigatcp_sim::observe::Sample;
 use gigatcp_sim::{FlowConfig, Outcome, Stop};
@@ -68,7 +68,7 @@ fn twelve_megabytes_over_4_mbit_take_30_seconds_without_a_loss() {
             "{control}: {}",
             finished(&outcome)
         );
-        let last = samples(&outcome).last().expect("sampled").info;
+        let last = outcome.flows[0].sender.connection().expect("open").info();
         let min_rtt = last.min_rtt.expect("measured").as_secs_f64();
         assert!((min_rtt / 0.075 - 1.0).abs() < 0.2, "{control}: {min_rtt}");
         let srtt = last.srtt.expect("measured").as_secs_f64();
@@ -137,7 +137,7 @@ fn probe_rtt_takes_what_each_version_says() {
         let flow = sender(control, Stop::After(seconds(60.0)));
         let outcome = alone(bottleneck(20_000_000, 0.04, 200), flow, 32.0);
         let bdp = 20e6 * 0.04 / 8.0;
-        let small = |one: &&Sample| (one.info.cwnd.as_u64() as f64) < 0.6 * bdp;
+        let small = |one: &&Sample| (one.cwnd.as_u64() as f64) < 0.6 * bdp;
         let late = samples(&outcome)
             .iter()
             .filter(|one| one.at.as_secs_f64() > 2.0);
@@ -157,7 +157,7 @@ fn probe_rtt_takes_what_each_version_says() {
         }
         let is_bare = times
             .iter()
-            .any(|one| one.info.cwnd.as_u64() <= 4 * u64::from(one.info.smss));
+            .any(|one| one.cwnd.as_u64() <= 4 * u64::from(smss(&outcome)));
         assert_eq!(is_bare, control == "bbr");
         let share = goodput(&outcome, 2.0, 32.0) / 20e6;
         assert!(share > 0.9, "{control}: {share}");

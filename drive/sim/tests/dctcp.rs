@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{flow, host, link, run, wire, world};
+use common::{flow, host, link, run, smss, wire, world};
 use gigatcp_path::queue::{QueueConfig, Settings, Value};
 use gigatcp_path::{HopConfig, queue};
 use gigatcp_sim::observe::Sample;
@@ -132,8 +132,8 @@ fn settled(outcome: &Outcome, begin: f64, base: f64) -> Vec<(f64, f64)> {
         let samples = flow.samples.as_slice();
         let samples = &samples[samples.partition_point(|one| one.at < begin)..];
         let (first, last) = (samples[0], samples[samples.len() - 1]);
-        let segments = (last.delivered - first.delivered) as f64 / f64::from(first.info.smss);
-        let srtt = |one: &Sample| one.info.srtt.expect("measured").as_secs_f64();
+        let segments = (last.delivered - first.delivered) as f64 / f64::from(smss(outcome));
+        let srtt = |one: &Sample| one.srtt.expect("measured").as_secs_f64();
         let rtt = samples.iter().map(srtt).sum::<f64>() / samples.len() as f64;
         (segments / (last.at - first.at).as_secs_f64(), rtt - base)
     };

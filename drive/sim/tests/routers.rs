@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{flow, host, link, run, wire, world};
+use common::{flow, host, link, run, smss, wire, world};
 use gigatcp_path::queue::{QueueConfig, Value};
 use gigatcp_path::{HopConfig, LossModel, queue};
 use gigatcp_sim::{FlowConfig, FlowOutcome, HostConfig, Outcome, Stop, Supply};
@@ -164,7 +164,7 @@ fn without_a_router_xcp_and_rcp_flows_are_reno() {
         let samples = outcome.flows[0].samples.as_slice();
         let segments = samples
             .iter()
-            .map(|one| one.info.cwnd.as_u64() / u64::from(one.info.smss));
+            .map(|one| one.cwnd.as_u64() / u64::from(smss(&outcome)));
         (
             segments.sum::<u64>() as f64 / samples.len() as f64,
             drops(&outcome),
@@ -203,7 +203,7 @@ fn an_rcp_flow_that_joins_has_the_fair_rate_after_16_rtts() {
         let at = Instant::ZERO + Duration::from_secs_f64(10.0 + after);
         let samples = outcome.flows[0].samples.as_slice();
         let one = &samples[samples.partition_point(|one| one.at < at)];
-        let rate = one.info.pacing_rate.expect("paced");
+        let rate = one.pacing_rate.expect("paced");
         rate.as_bps() as f64 * 2.0 / 50e6 / PAYLOAD
     };
     let steps = (0..20).map(|step| told(0.05 * f64::from(step)));
@@ -392,7 +392,7 @@ fn window_after(outcome: &Outcome, rounds: f64) -> f64 {
     let at = Instant::ZERO + Duration::from_secs_f64(rounds * 0.200);
     let samples = outcome.flows[0].samples.as_slice();
     let one = &samples[samples.partition_point(|one| one.at < at)];
-    one.info.cwnd.as_u64() as f64 / f64::from(one.info.smss)
+    one.cwnd.as_u64() as f64 / f64::from(smss(outcome))
 }
 
 /// Expected, equation of RFC 4782: 1365 segments in the second RTT after the handshake.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub const MODERN: &str = "modern";
 
 /// Profile of a host with autotuned buffers.
-pub const LINUX: &str = "linux-6";
+pub const LINUX: &str = "linux-6.18";
 
 /// A process of losses other than tail drops.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -169,6 +169,13 @@ impl Constants {
             ("receiver.sack", self.sack.to_string()),
             ("sender.window_scaling", self.window_scaling.to_string()),
             ("receiver.window_scaling", self.window_scaling.to_string()),
+            // Any control is paced if the transfer was, and opens by HyStart.
+            ("sender.pacing_by_window", self.paces().to_string()),
+            ("flow.slow_start", "hystart".into()),
+            // The segments per ACK are measured.
+            ("receiver.receive_offload", false.to_string()),
+            ("sender.coalesce", "0 s".into()),
+            ("receiver.coalesce", "0 s".into()),
             ("sender.dsack", self.sack.to_string()),
             ("receiver.dsack", self.sack.to_string()),
         ];

@@ -135,6 +135,9 @@ const SHORT: [(&str, &[&str]); 8] = [
             "no-report",
             "summary",
             "graph",
+            "interface",
+            "for",
+            "capture",
         ],
     ),
     (

@@ -33,6 +33,8 @@ mod failure;
 mod fit;
 mod grid;
 mod guide;
+#[cfg(target_os = "linux")]
+mod header_capture;
 mod interrupt;
 mod json;
 mod nearest;

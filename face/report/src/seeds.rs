@@ -1,4 +1,7 @@
-//! Notes below a table: further seeds, and values of published equations.
+//! Notes below a table: further seeds, values of published equations, longer sample intervals.
+
+use gigatcp_units::Duration;
+use gigatcp_units::grammar::human_duration;
 
 use crate::compare::Row;
 use crate::group::by_key;
@@ -18,7 +21,27 @@ pub(crate) fn lines(rows: &[Row<'_>]) -> Vec<String> {
         true => format!("theory: {model}"),
         false => format!("theory of {}: {model}", listed(&names)),
     }));
+    lines.extend(sampling(rows));
     lines
+}
+
+/// Names the series that were sampled less often than planned.
+fn sampling(rows: &[Row<'_>]) -> Vec<String> {
+    let first = rows.iter().filter(|row| row.flow == 0);
+    let sampled = first.filter_map(|row| {
+        let repeats = row.group.repeats.iter();
+        let longest = repeats.filter_map(|series| series.sampled_every_ns).max()?;
+        Some((longest, row.group.name))
+    });
+    let line = |(longest, names): (u64, Vec<&str>)| {
+        format!(
+            "sampled every {} to limit the size of the record ({}); `record.sample` of the plan \
+             sets the interval",
+            human_duration(Duration::from_nanos(longest)),
+            listed(&names),
+        )
+    };
+    by_key(sampled).into_iter().map(line).collect()
 }
 
 /// Number of further seeds, number wanted, and why there are not more.

@@ -202,7 +202,7 @@ fn count(program: &Path, (name, seconds): (&str, &str)) -> Result<(u64, u64), Fa
 }
 
 /// Returns the instructions of one run under callgrind, and its output.
-fn collect(program: &Path, options: &[&str], words: &[&str]) -> Result<(u64, Run), Failed> {
+pub fn collect(program: &Path, options: &[&str], words: &[&str]) -> Result<(u64, Run), Failed> {
     let mut command = Command::new("valgrind");
     command
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])

@@ -10,6 +10,9 @@
 //! valgrind instead, which are the same on every run and every machine of one type. It finds
 //! regressions of a percent that wall time hides.
 //!
+//! `--linear` counts them for twice the work along each axis (`linear`), and fails if anything grows
+//! faster than that.
+//!
 //! Then networks (`networks`): 100 Gbit/s, ten hops, flows that come and go, managed queues
 //! compared with FIFO, and ns-2. `--networks` runs only those.
 //!
@@ -23,6 +26,7 @@
 mod captures;
 mod figures;
 mod instructions;
+mod linear;
 mod measure;
 mod networks;
 mod summary;
@@ -73,20 +77,24 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     }
     let mut is_short = false;
     let mut count_instructions = false;
+    let mut only_linear = false;
     let mut only_networks = false;
     for word in words {
         match word.as_str() {
             "--short" => is_short = true,
             "--instructions" => count_instructions = true,
+            "--linear" => only_linear = true,
             "--networks" => only_networks = true,
             _ => {
-                let known =
-                    "--short, --instructions, --networks; --goals, --grid and --why come first";
+                let known = "--short, --instructions, --linear, --networks; --goals, --grid and --why come first";
                 return Err(Failed::Usage(format!(
                     "bench: what is {word}? known: {known}"
                 )));
             }
         }
+    }
+    if only_linear {
+        return linear::run(profile(is_short));
     }
     let runs = if is_short { 3 } else { 7 };
     let program = process::build_example("gigatcp-sim", "bench", profile(is_short))?;

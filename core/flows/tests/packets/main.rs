@@ -6,7 +6,8 @@ mod told;
 use std::net::Ipv6Addr;
 
 use gigatcp_flows::{
-    Connection, Details, FlowTable, Kind, MAX_BOUNDARIES, Observed, Scaling, Side,
+    Connection, Details, Endpoint, FlowTable, Kind, MAX_BOUNDARIES, Observed, Scaling, Side,
+    WindowScales,
 };
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::link::Fragmentation;
@@ -557,6 +558,32 @@ fn without_the_handshake_whole_numbers_of_ethernet_segments_are_such_and_jumbo_f
 }
 
 /// Returns counts of a connection with these MSSs: wire segments, the largest, retransmitted ones.
+#[test]
+fn windows_of_a_connection_without_syns_are_scaled_if_the_scales_are_known() {
+    let end = |address: &str, port| Endpoint {
+        address: address.parse().unwrap(),
+        port,
+    };
+    let [client, server] = [end("192.0.2.1", 40_000), end("192.0.2.2", 80)];
+    for (ends, scales) in [([client, server], [3, 7]), ([server, client], [7, 3])] {
+        let mut known = WindowScales::default();
+        known.insert(ends, scales);
+        let mut capture = Capture::new(1);
+        capture.table = FlowTable::new(7).with_window_scales(known);
+        capture.say(0, DATA);
+        capture.say(1000, Said { ack: 1461, ..ACK });
+        let connection = capture.connection();
+        assert_eq!(connection.scaling(), Scaling::Used);
+        assert_eq!(
+            Side::BOTH.map(|side| connection.window_unit(side)),
+            [8, 128]
+        );
+    }
+    let mut capture = Capture::new(1);
+    capture.say(0, DATA);
+    assert_eq!(capture.connection().scaling(), Scaling::Unknown);
+}
+
 /// The client sends packets of these sizes, and at the end its first packet again.
 fn segments_between(client: u16, server: u16, sizes: &[u32]) -> (u64, u32, u64) {
     let mut capture = Capture::new(1);

@@ -8,11 +8,12 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use gigatcp_app::{AppConfig, Make};
+use gigatcp_tcp::Profile;
 use gigatcp_tcp::congestion::{self, Family, REGISTRY, SlowStart};
 use gigatcp_units::grammar::human_rate;
 use gigatcp_units::{Bytes, Duration, Rate};
 
-use super::{NO_TABLE, path};
+use super::{NO_TABLE, fidelity, path};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::keys::{self, MAX_FLOWS};
 use crate::model::{Control, Ends, Flow, FlowKind, Stop, Supply};
@@ -26,7 +27,7 @@ const GRACE: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(3600);
 /// `max_ssthresh` of limited slow start, as RFC 3742 section 3 proposes.
 const MAX_SSTHRESH: u32 = 100;
-/// Control of a flow that names none.
+/// Control of a flow of the kernel that names none.
 const CONTROL: &str = "cubic";
 
 /// Values from the rest of the plan that flows depend on.
@@ -43,6 +44,10 @@ pub(crate) struct Context {
     pub(crate) end: Option<Duration>,
     /// Queue disciplines on the forward path.
     pub(crate) routers: Vec<&'static str>,
+    /// Profile of the sender.
+    pub(crate) profile: Profile,
+    /// Profiles of the senders of each table, in a plan with `[[link]]`.
+    pub(crate) senders: Vec<Profile>,
     /// Whether the kernel's TCP sends.
     pub(crate) kernel_sends: bool,
     /// Nodes and routes of the flows of each table, in a plan with `[[link]]`.
@@ -90,7 +95,8 @@ impl Context {
                 total,
             };
             let first = flows.len();
-            flows.extend(self.copies(reader, &group));
+            let profile = self.senders.get(table).unwrap_or(&self.profile);
+            flows.extend(self.copies(reader, &group, profile));
             for flow in &mut flows[first..] {
                 flow.ends = self.ends.get(table).cloned().flatten();
             }
@@ -101,7 +107,7 @@ impl Context {
     }
 
     /// Returns the flows of one table, each one step further than the last.
-    fn copies(&self, reader: &Reader, group: &FlowGroup) -> Vec<Flow> {
+    fn copies(&self, reader: &Reader, group: &FlowGroup, profile: &Profile) -> Vec<Flow> {
         let start_step = reader.time("start_step").unwrap_or(Duration::ZERO);
         let delay_step = reader.time("extra_delay_step").unwrap_or(Duration::ZERO);
         for step in ["start_step", "extra_delay_step"] {
@@ -113,7 +119,7 @@ impl Context {
             }
         }
         let stop = stop(reader);
-        let Some(flow) = self.flow(reader) else {
+        let Some(flow) = self.flow(reader, profile) else {
             return Vec::new();
         };
         check_extra_delay(reader, &flow);
@@ -140,11 +146,14 @@ impl Context {
 
     /// Reads what the flows of one table have in common. `None` only if there is no congestion
     /// control.
-    fn flow(&self, reader: &Reader) -> Option<Flow> {
+    fn flow(&self, reader: &Reader, profile: &Profile) -> Option<Flow> {
         let start = reader.time("start").unwrap_or(Duration::ZERO);
         let [send_buffer, receive_buffer] = self.buffers(reader);
-        let congestion = control(reader, self.kernel_sends)?;
+        let congestion = control(reader, self.kernel_sends, profile)?;
         self.check_routers(&congestion, reader);
+        if !self.kernel_sends {
+            fidelity::check_flow(profile, congestion.name(), reader);
+        }
         Some(Flow {
             name: String::new(),
             group: None,
@@ -384,7 +393,7 @@ fn supply(reader: &Reader) -> Option<Supply> {
     })
 }
 
-fn control(reader: &Reader, kernel_sends: bool) -> Option<Control> {
+fn control(reader: &Reader, kernel_sends: bool, profile: &Profile) -> Option<Control> {
     let key = "congestion_control";
     if kernel_sends {
         let name = reader.text(key).unwrap_or_else(|| CONTROL.into());
@@ -399,7 +408,7 @@ fn control(reader: &Reader, kernel_sends: bool) -> Option<Control> {
     }
     let names = congestion::entries().map(|entry| entry.name);
     let named = reader.choice(key, "congestion control", names, congestion::find);
-    let control = named.or_else(|| congestion::find(CONTROL));
+    let control = named.or_else(|| congestion::find(profile.congestion.default_control));
     control.or(REGISTRY.first()).map(Control::Engine)
 }
 

@@ -14,7 +14,7 @@ use gigatcp_units::settings::TextError;
 use gigatcp_units::{Bytes, Duration};
 
 use super::path::{self, Hop};
-use super::section;
+use super::{fidelity, section};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::document::{Entry, ValueKind};
 use crate::keys;
@@ -78,7 +78,9 @@ pub(crate) fn read(reader: &Reader, name: &str) -> Draft {
         costs,
         scheduling: scheduling(&cpu, &costs),
         steal: steal(&cpu),
-        coalesce: reader.time("coalesce").unwrap_or(Duration::ZERO),
+        coalesce: reader
+            .time("coalesce")
+            .unwrap_or(profile.segments.interrupt_interval),
         coalesce_packets: reader.count("coalesce_packets"),
         tx_queue: reader.whole("tx_queue").unwrap_or(TX_QUEUE),
         link: None,
@@ -87,6 +89,7 @@ pub(crate) fn read(reader: &Reader, name: &str) -> Draft {
     warn_idle(&cpu, "per_drop", pools, "the card has rings");
     let listens = host.backlog.is_some();
     warn_idle(&cpu, "per_accept", listens, "backlog is set");
+    fidelity::check_host(&host, reader);
     let moderates = !host.coalesce.is_zero();
     warn_idle(reader, "coalesce_packets", moderates, "coalesce is set");
     let buffer = reader.buffer("buffer").unwrap_or(BufferRequest::Auto);

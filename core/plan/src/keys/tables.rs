@@ -510,7 +510,7 @@ pub const RECORD: KeyTable = KeyTable {
         time_sequence = "true", "every segment and ACK of every flow":
             Kind::Flag, Is("in `gigatcp run`, of the first flow");
         sample = r#""10 ms""#, "time between samples of window, queue and rate":
-            SOME_TIME, Is("10 ms");
+            SOME_TIME, Is("10 ms, or longer so that the samples of a run stay below 16 MB");
     }],
     has_settings: false,
 };

@@ -194,6 +194,63 @@ fn a_zero_round_trip_time_is_fine_but_not_for_a_queue_of_one_bdp() {
 }
 
 #[test]
+fn a_profile_of_a_system_warns_of_what_it_does_not_model() {
+    let messages = |text: &str| {
+        let plan = parse("p", plan_with(text).as_bytes(), &[]).expect("warnings only");
+        let findings = plan.warnings.list.iter();
+        let messages: Vec<String> = findings.map(|finding| finding.message.clone()).collect();
+        messages.join("\n")
+    };
+    let linux = "[sender]\nprofile = \"linux-6.18\"\n";
+    assert_eq!(messages(linux), "");
+    for control in ["reno", "bbr", "cubic-linux"] {
+        let text = format!("{linux}[flow]\ncongestion_control = \"{control}\"");
+        assert_eq!(messages(&text), "", "{control}");
+    }
+    for (lines, words) in [
+        (
+            "[flow]\ncongestion_control = \"cubic\"",
+            "`cubic`, which Linux has not",
+        ),
+        (
+            "[flow]\ncongestion_control = \"bbr3\"",
+            "`bbr3`, which Linux has not",
+        ),
+        (
+            "[flow]\nslow_start = \"hystart++\"",
+            "slow start, which Linux has not",
+        ),
+        (
+            "[flow]\napplication = \"request-response\"",
+            "delays ACKs by 40 ms always",
+        ),
+        (
+            "[receiver]\nprofile = \"linux-6.18\"\nrings = { descriptors = 256 }",
+            "`receive_offload`",
+        ),
+        ("[receiver]\nprofile = \"freebsd\"", "never compared"),
+    ] {
+        let found = messages(&format!("{linux}{lines}"));
+        assert!(found.contains(words), "{lines}: {found}");
+    }
+    assert_eq!(messages("[flow]\ncongestion_control = \"cubic\""), "");
+}
+
+#[test]
+fn a_flow_that_names_no_control_has_that_of_its_senders_profile() {
+    let control = |lines: &str| {
+        let plan = parse("p", plan_with(lines).as_bytes(), &[]).unwrap();
+        plan.series[0].scenario.flows[0]
+            .congestion
+            .name()
+            .to_owned()
+    };
+    assert_eq!(control(""), "cubic");
+    assert_eq!(control("[sender]\nprofile = \"linux-6.18\""), "cubic-linux");
+    assert_eq!(control("[receiver]\nprofile = \"linux-6.18\""), "cubic");
+}
+
+#[test]
 fn marks_that_no_packet_can_get_are_found() {
     assert_found(
         "[sender.link]\nmark_above = \"1 ms\"",
@@ -261,7 +318,8 @@ fn unknown_names_come_with_the_nearest_known_one() {
         "[flow]\ncongestion_control = \"bic-2.6.2\"",
         "\"bic-2.6.20\"",
     );
-    assert_nearest("[sender]\nprofile = \"linux\"", "\"linux-6\"");
+    assert_nearest("[sender]\nprofile = \"linux\"", "\"linux-6.18\"");
+    assert_nearest("[sender]\nprofile = \"linux-6\"", "\"linux-6.18\"");
     assert_nearest("[flow]\nslow_start = \"limitd\"", "\"limited\"");
     assert_nearest("[flow]\nslow_start = \"hystar\"", "\"hystart\"");
     assert_found("[flow]\nslow_start = \"none\"", "\"none\"", "no slow start");

@@ -11,7 +11,7 @@ use gigatcp_tcp::Profile;
 use gigatcp_tcp::congestion::SlowStart;
 
 use super::host::Host;
-use super::settings::{Setup, congestion_named};
+use super::settings::{Setup, congestion_named, with_stated_sizes};
 use super::sysctl::{Meaning, SYSCTLS};
 use crate::stack::Unsupported;
 
@@ -79,7 +79,7 @@ impl Host {
             | ["tc", "qdisc" | "-s", "show" | "qdisc", ..]
             | ["sleep" | "sync" | "true", ..] => Ok(()),
             ["tc", "qdisc", "del" | "delete", "dev", _, "root", ..] => {
-                self.transport.setup.set("pacing", "false")
+                self.transport.setup.set("pacing_by_window", "false")
             }
             [
                 "tc",
@@ -92,7 +92,8 @@ impl Host {
                 ref rest @ ..,
             ] if !rest.contains(&"limit") => {
                 let is_paced = if queue == "fq" { "true" } else { "false" };
-                self.transport.setup.set("pacing", is_paced)
+                // A control with a rate is paced with any of them.
+                self.transport.setup.set("pacing_by_window", is_paced)
             }
             ["ethtool", "-K", _, ref features @ ..] => self.transport.setup.offload(features, line),
             ["ip", "link", "set", "dev", _, "mtu", mtu] => {
@@ -109,7 +110,7 @@ impl Host {
 
     /// Applies the settings of the kernel's self-tests, and Linux's behavior.
     fn apply_linux_defaults(&mut self) -> Result<(), Unsupported> {
-        self.transport.setup.profile = Profile::LINUX_6;
+        self.transport.setup.profile = with_stated_sizes(Profile::LINUX_6_18);
         for (name, value) in DEFAULTS {
             self.sysctl(name, value)?;
         }

@@ -142,10 +142,11 @@ impl Setup {
     fn read_profile(&mut self, line: &str) -> Result<(), Unsupported> {
         let mut words = line.split_whitespace();
         let name = words.next().unwrap_or("modern");
-        self.profile = Profile::find(name).ok_or_else(|| {
+        let found = Profile::find(name).ok_or_else(|| {
             let known = Profile::ALL.iter().map(|profile| profile.name);
             Unsupported::new("profile", with_nearest(name, known))
         })?;
+        self.profile = with_stated_sizes(found);
         for word in words {
             let (name, value) = word.split_once('=').unwrap_or((word, "true"));
             self.set(name, value)?;
@@ -247,6 +248,17 @@ pub fn congestion_named(name: &str) -> Result<&'static congestion::Entry, Unsupp
     congestion::find(name).ok_or_else(|| {
         let known = congestion::REGISTRY.iter().map(|entry| entry.name);
         Unsupported::new("congestion control", with_nearest(name, known))
+    })
+}
+
+/// Returns the profile with buffers as scripts state them. Where memory counts, they state what is
+/// granted: a sysctl's size, or twice that of a socket option.
+pub fn with_stated_sizes(profile: Profile) -> Profile {
+    profile.with(|profile| {
+        if profile.buffers.truesize {
+            profile.buffers.buffer_doubling = false;
+            profile.buffers.buffer_limit = Profile::MODERN.buffers.buffer_limit;
+        }
     })
 }
 

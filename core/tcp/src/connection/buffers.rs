@@ -14,7 +14,7 @@ use gigatcp_wire::{Payload, Segment};
 use super::Connection;
 use crate::lazy::{Lazy, Untouched};
 use crate::profile::Profile;
-use crate::receive_autotuning::ReceiveAutotuning;
+use crate::receive_autotuning::{Amounts, Counting, ReceiveAutotuning};
 use crate::space::{Offset, RightEdge};
 use crate::truesize::{self, SendMemory, SendQueue};
 
@@ -132,9 +132,14 @@ impl<P: Payload> Connection<P> {
         if !self.buffers.tunes_send() {
             return;
         }
-        let least = LEAST_SEGMENTS * u64::from(self.smss);
-        let window = self.congestion.cwnd().as_u64().max(least);
-        let wanted = window
+        let smss = u64::from(self.smss.max(1));
+        let window = self.congestion.cwnd().as_u64().max(LEAST_SEGMENTS * smss);
+        let kept = if self.buffers.send_memory.is_some() {
+            window.div_ceil(smss) * truesize::send_memory_of_segment(smss)
+        } else {
+            window
+        };
+        let wanted = kept
             .saturating_mul(WINDOWS_KEPT)
             .min(self.profile.buffers.send_buffer_max.as_u64());
         if wanted > self.send_buffer.capacity() {
@@ -171,10 +176,21 @@ impl<P: Payload> Connection<P> {
         let Some(tuning) = &mut self.buffers.receive else {
             return;
         };
-        let unread = self.receive_buffer.readable();
-        let arrived = self.rcv.nxt + self.receive_buffer.held();
+        let nxt = self.rcv.nxt;
+        let end = self.receive_buffer.held_end();
+        let amounts = Amounts {
+            in_order: nxt,
+            held: self.receive_buffer.held(),
+            span: end.map_or(0, |end| end.saturating_sub(nxt)),
+            unread: self.receive_buffer.readable(),
+        };
+        let counting = if self.profile.buffers.autotuning_counts_reads {
+            Counting::Read
+        } else {
+            Counting::Arrived
+        };
         let mss = u64::from(self.rmss);
-        if let Some(window) = tuning.on_read(now, arrived, unread, mss) {
+        if let Some(window) = tuning.on_read(now, counting, amounts, mss) {
             self.grow_receive_buffer(now, window);
         }
     }
@@ -182,12 +198,12 @@ impl<P: Payload> Connection<P> {
     /// Grows the buffer for data beyond a gap, if it counts packets. Call it once the application
     /// has the connection (Linux `tcp_data_queue_ofo`, not before `accept`).
     pub fn grow_for_gap(&mut self, now: Instant) {
-        let held = self.receive_buffer.held();
         if let Some(tuning) = &self.buffers.receive
             && self.window.counts_packets()
-            && held > 0
+            && let Some(end) = self.receive_buffer.held_end()
         {
-            self.grow_receive_buffer(now, 2 * tuning.space() + held);
+            let span = end.saturating_sub(self.rcv.nxt);
+            self.grow_receive_buffer(now, 2 * tuning.space() + span);
         }
     }
 

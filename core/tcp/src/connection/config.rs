@@ -23,7 +23,7 @@ const TCP_HEADER_LEN: u16 = 20;
 /// let local = "10.0.0.1:40000".parse().unwrap();
 /// let remote = "10.0.0.2:80".parse().unwrap();
 /// let config = Config::new(local, remote)
-///     .with_profile(Profile::LINUX_6)
+///     .with_profile(Profile::LINUX_6_18)
 ///     .with_congestion(congestion::find("bbr").unwrap())
 ///     .with_mtu(9000);
 /// assert_eq!((config.remote_port, config.mss), (80, 8960));

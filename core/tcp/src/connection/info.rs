@@ -1,8 +1,7 @@
 //! Snapshot of a connection: STATUS of RFC 9293 section 3.9.1.6, in the terms of Linux's
 //! `tcp_info`.
 //!
-//! Samplers and scripts request it; segment processing does not. Its cost grows with the number of
-//! outstanding retransmissions.
+//! Samplers and scripts request it; segment processing does not. Its cost is constant.
 //!
 //! Out of scope: segment counts of what the engine counts in octets, and `tcpi_busy_time`. Without
 //! further writes, time counts as application-limited even with data in flight.

@@ -420,6 +420,11 @@ impl<P: Payload> Connection<P> {
         self.snd.una
     }
 
+    /// Window the peer advertises.
+    pub fn snd_wnd(&self) -> Bytes {
+        Bytes::new(self.snd.wnd)
+    }
+
     /// Events not yet taken by the driver.
     #[inline]
     pub fn events(&mut self) -> &mut Outbox {

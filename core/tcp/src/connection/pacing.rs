@@ -1,7 +1,8 @@
 //! Pacing of sent segments: see [`crate::pacing`].
 //!
 //! New data and retransmissions are paced. Acknowledgments, window probes and a lone FIN are not.
-//! The first window is paced only if the control has its own rate.
+//! The first window is paced only if the control has its own rate, and not with
+//! `first_window_unpaced`.
 
 use gigatcp_events::Limit;
 use gigatcp_units::{Bytes, Instant, Rate};
@@ -161,10 +162,11 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Whether the next segment belongs to the unpaced first window. A control with a rate has
-    /// none.
+    /// none, unless the profile says otherwise.
     #[inline]
     fn is_in_first_burst(&self) -> bool {
-        self.pacing.first_window_left > 0 && self.congestion.pacing_rate().is_none()
+        self.pacing.first_window_left > 0
+            && (self.profile.pacing.first_window_unpaced || self.congestion.pacing_rate().is_none())
     }
 
     fn quantum_at(&self, pace: Pace) -> u64 {

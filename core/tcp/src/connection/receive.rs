@@ -4,11 +4,11 @@ use alloc::boxed::Box;
 use core::ops::Range;
 
 use gigatcp_events::{Event, EventMask, State};
-use gigatcp_units::Instant;
+use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Flags, Payload, Segment};
 
 use super::Connection;
-use crate::delayed_ack::{Data, ack_every};
+use crate::delayed_ack::{Data, GAP_BLOCKS, GapArrival, ack_every};
 use crate::space::{Length, Offset, Window};
 
 /// Receive-buffer octets per separate piece beyond a gap. A separate piece costs about a hundred
@@ -130,24 +130,43 @@ impl<P: Payload> Connection<P> {
         let most_pieces = LEAST_PIECES + self.window.buffer() / OCTETS_PER_PIECE;
         self.charge(seq + len, segment);
         let payload = core::mem::take(&mut segment.payload);
+        let is_elsewhere = self.profile.acknowledgments.compressed_acks > 0
+            && self.receive_buffer.ranges_before(&(seq..seq + len)) >= GAP_BLOCKS;
         let arrival = self
             .receive_buffer
             .insert(self.rcv.nxt, seq, payload, most_pieces);
         let in_order = arrival.advanced == len && !arrival.filled_hole;
         let duplicate = arrival.duplicate.clone().map_or(0, |r| r.end - r.start);
+        let is_duplicate = arrival.duplicate.is_some();
         if let Some(range) = arrival.duplicate {
             self.note_duplicate(range);
         }
+        let nxt = self.rcv.nxt + arrival.advanced;
         if in_order {
             self.count_for_ack(now, len, per_segment);
-        } else {
-            // RFC 5681 section 4.2: data beyond a gap, filling one, or duplicate. It is a
-            // duplicate ACK only if it carries no data (section 2).
+        } else if is_duplicate || self.receive_buffer.is_contiguous() {
+            // RFC 5681 section 4.2: data filling a gap, or duplicate. It is a duplicate ACK only
+            // if it carries no data (section 2).
             self.ack.demand_alone();
+        } else {
+            let gap = GapArrival {
+                advanced: arrival.advanced > 0,
+                is_elsewhere,
+                rtt: self.compression_rtt(),
+            };
+            self.ack.on_gap(now, &self.profile, gap);
         }
-        self.rcv.nxt += arrival.advanced;
-        self.rcv.edge = self.rcv.edge.max(self.rcv.nxt);
+        self.rcv.nxt = nxt;
+        self.rcv.edge = self.rcv.edge.max(nxt);
         self.put_received(now, seq, len as u32, arrival.out_of_order, duplicate as u32);
+    }
+
+    /// RTT that bounds the wait of a compressed ACK: the smaller of the receiver's and the
+    /// sender's. `None` without SACK, whose blocks a later ACK repeats.
+    fn compression_rtt(&self) -> Option<Duration> {
+        let of_sender = self.rtt.measured_srtt().filter(|_| self.handshake.sack);
+        let of_receiver = self.receiver_rtt().filter(|_| self.handshake.sack);
+        of_sender.into_iter().chain(of_receiver).min()
     }
 
     #[inline]

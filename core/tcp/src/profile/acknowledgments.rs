@@ -26,4 +26,10 @@ pub struct Acknowledgments {
     /// segments (Linux `__tcp_ack_snd_check`). RFC 5681 section 4.2 requires one at least every
     /// second full segment whatever the reader does.
     pub ack_waits_for_reader: bool,
+    /// Maximum of consecutive arrivals beyond a gap without an ACK (Linux `tcp_comp_sack_nr`). The
+    /// first three are acknowledged. 0: each is (RFC 5681 section 4.2). Needs `sack`.
+    pub compressed_acks: u32,
+    /// Maximum wait of the ACK for such arrivals (Linux `tcp_comp_sack_delay_ns`). A twentieth of
+    /// the RTT also bounds it.
+    pub compressed_ack_delay: Duration,
 }

@@ -32,6 +32,9 @@ pub struct Buffers {
     /// Receive buffer autotuning (Linux `tcp_moderate_rcvbuf`). A buffer that was not requested
     /// grows to what the path and the application need.
     pub receive_autotuning: bool,
+    /// Autotuning counts what the application reads, so that a filled gap counts as a burst
+    /// (Linux `tcp_rcv_space_adjust`). Without, it counts what arrived, whether in order or not.
+    pub autotuning_counts_reads: bool,
     /// Rule by which the receive buffer is advertised to the peer.
     pub window_policy: WindowPolicy,
     /// Share of the receive buffer not advertised, as a shift: 2 reserves a quarter. Linux

@@ -35,6 +35,8 @@ impl InitialWindow {
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct Congestion {
+    /// Name of the control of a connection that names none.
+    pub default_control: &'static str,
     /// Rule by which acknowledgments are counted when cwnd grows.
     pub counting: Counting,
     /// Initial window.

@@ -1,9 +1,11 @@
 //! `freebsd`: the default stack of FreeBSD 14, without RACK.
 //!
+//! It was never compared with a running FreeBSD, which `gigatcp check` reports.
+//!
 //! Sources: its manual pages `tcp(4)`, `cc_newreno(4)` and `ecn`-related settings. Where no
 //! manual states it (rounding of buffers, window updates of two segments, sending of half a
-//! window), the behavior is that of its ancestor ([`Profile::BSD_4_3_RENO`]). From memory, not
-//! verified against a running system: 12 retransmissions, buffers at the start.
+//! window), the behavior is that of its ancestor ([`Profile::BSD_4_3_RENO`]). From memory:
+//! 12 retransmissions, buffers at the start.
 //!
 //! Differences: FreeBSD adds a slop of 200 ms to each retransmission timeout, which is part of
 //! the minimum here. A SYN is given up by count, not after `keepinit`. FIN-WAIT-2 does not end

@@ -51,6 +51,8 @@ impl Profile {
             quick_ack: true,
             quick_acks: 16,
             ack_waits_for_reader: false,
+            compressed_acks: 0,
+            compressed_ack_delay: Duration::from_millis(1),
         },
         segments: Segments {
             nagle: true,
@@ -60,6 +62,8 @@ impl Profile {
             half_window_leaves: false,
             smss_multiple: 0,
             segmentation_offload: true,
+            receive_offload: false,
+            interrupt_interval: Duration::ZERO,
             tso_win_divisor: 0,
             header_prediction: true,
             urgent_inline: true,
@@ -99,6 +103,7 @@ impl Profile {
             eifel: true,
         },
         congestion: Congestion {
+            default_control: "cubic",
             counting: Counting::Bytes { limit: u32::MAX },
             initial_window: InitialWindow::Rfc6928,
             slow_start: SlowStart::Usual,
@@ -123,6 +128,7 @@ impl Profile {
         pacing: Pacing {
             enabled: true,
             pacing_by_window: true,
+            first_window_unpaced: false,
             pacing_ss_ratio: 200,
             pacing_ca_ratio: 120,
             max_pacing_rate: None,
@@ -131,6 +137,7 @@ impl Profile {
             receive_buffer_start: Bytes::new(131_072),
             receive_buffer_max: Bytes::new(1 << 30),
             receive_autotuning: true,
+            autotuning_counts_reads: false,
             window_policy: WindowPolicy::FreeSpace,
             window_reserve_shift: 0,
             may_shrink_window: false,

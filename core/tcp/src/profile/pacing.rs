@@ -11,6 +11,9 @@ pub struct Pacing {
     pub enabled: bool,
     /// A control without a rate is paced by its window (needs `pacing`).
     pub pacing_by_window: bool,
+    /// The first window leaves in one burst even if the control has a rate (Linux: the first ten
+    /// segments).
+    pub first_window_unpaced: bool,
     /// Pacing rate while cwnd is below half of ssthresh, in percent of cwnd / SRTT. For
     /// `pacing_by_window` (Linux `tcp_pacing_ss_ratio`).
     pub pacing_ss_ratio: u32,

@@ -1,5 +1,7 @@
 //! Segmentation on sending, and delivery of octets on receiving.
 
+use gigatcp_units::Duration;
+
 /// Segmentation on sending, and delivery of octets on receiving.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
@@ -24,6 +26,12 @@ pub struct Segments {
     pub smss_multiple: u32,
     /// Super-segments: up to 64 KiB handed to the network device in one piece.
     pub segmentation_offload: bool,
+    /// Segments that one interrupt of the network device delivers are joined (Linux generic
+    /// receive offload). A simulated host joins them; a live device does so anyway.
+    pub receive_offload: bool,
+    /// Minimum time between two interrupts of a simulated network device, unless the host sets
+    /// its own (`coalesce`).
+    pub interrupt_interval: Duration,
     /// Data waits until it is the n-th part of the window or a whole super-segment. It waits only
     /// while acknowledgments are near (Linux `tcp_tso_win_divisor`, 3 there); 0: never.
     pub tso_win_divisor: u32,

@@ -213,6 +213,8 @@ pub const SETTINGS: &[Setting] = &[
     switch!(recovery.rescue_retransmission),
     switch!(acknowledgments.delayed_ack),
     switch!(acknowledgments.ack_waits_for_reader),
+    count!(acknowledgments.compressed_acks, 0..=1000),
+    time!(acknowledgments.compressed_ack_delay, 0 s ..= 100 ms),
     switch!(acknowledgments.quick_ack),
     switch!(segments.nagle),
     switch!(segments.nagle_minshall),
@@ -223,6 +225,7 @@ pub const SETTINGS: &[Setting] = &[
     switch!(timer.backoff),
     switch!(congestion.idle_restart),
     switch!(segments.segmentation_offload),
+    switch!(segments.receive_offload),
     count!(segments.tso_win_divisor, 0..=100),
     switch!(buffers.buffer_doubling),
     switch!(timer.rto_floor_on_variance),
@@ -344,6 +347,7 @@ pub const SETTINGS: &[Setting] = &[
     // Pacing and buffers.
     switch!("pacing" => pacing.enabled),
     switch!(pacing.pacing_by_window),
+    switch!(pacing.first_window_unpaced),
     count!(pacing.pacing_ss_ratio, 100..=1000),
     count!(pacing.pacing_ca_ratio, 100..=1000),
     setting!(
@@ -357,6 +361,7 @@ pub const SETTINGS: &[Setting] = &[
         }
     ),
     switch!(buffers.receive_autotuning),
+    switch!(buffers.autotuning_counts_reads),
     switch!(buffers.send_autotuning),
     switch!(buffers.may_shrink_window),
     amount!(buffers.receive_buffer_max, 4 KiB),

@@ -75,6 +75,7 @@ impl Scoreboard {
         }
         if karn {
             revealed.note_resent(self.marks.retransmitted.take(0..una));
+            self.marks.resent.remove_below(una);
             self.marks.twice.remove_below(una);
         }
         debug_assert!(
@@ -190,6 +191,7 @@ impl Scoreboard {
             revealed.note_delivery(&sent, sent.end.min(news.end));
         }
         if !self.marks.retransmitted.is_empty() {
+            self.marks.resent.remove(news.clone());
             revealed.note_resent(self.marks.retransmitted.take(news));
         }
     }

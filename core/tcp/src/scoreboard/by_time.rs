@@ -104,6 +104,7 @@ impl Scoreboard {
             retransmitted,
             lost,
             newly_lost,
+            resent,
             twice,
             ..
         } = self.marks.make();
@@ -113,6 +114,7 @@ impl Scoreboard {
                 let start = part.start;
                 // The original was declared lost before.
                 twice.remove(part.clone());
+                resent.remove(part.clone());
                 newly_lost.extend(lost.gaps(part.clone()));
                 let octets = lost.insert(part);
                 *lost_so_far += octets;

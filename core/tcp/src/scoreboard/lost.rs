@@ -56,7 +56,7 @@ impl Scoreboard {
     pub(super) fn mark(&mut self, range: Range<u64>) -> u64 {
         let marks = self.marks.make();
         marks.newly_lost.extend(marks.lost.gaps(range.clone()));
-        let marked = marks.lost.insert(range);
+        let marked = marks.mark_lost(range);
         self.lost_so_far += marked;
         marked
     }
@@ -216,7 +216,7 @@ impl Scoreboard {
         {
             from = gap.end;
             self.marks.twice.remove(gap.clone());
-            marked += self.marks.lost.insert(gap);
+            marked += self.marks.mark_lost(gap);
         }
         self.assert_invariants();
         marked
@@ -224,7 +224,9 @@ impl Scoreboard {
 
     /// Clears all losses after a spurious timeout, until SACKs show new ones.
     pub fn forget_losses(&mut self) {
-        self.marks.lost.clear();
+        if let Some(marks) = self.marks.touched_mut() {
+            marks.clear_lost();
+        }
         self.lost_edge = self.una;
     }
 }

@@ -6,7 +6,9 @@
 
 use std::net::IpAddr;
 
-use libc::sock_filter;
+use gigatcp_linux::socket_filter::{
+    BYTE, HALF, Instruction, MAX_INSTRUCTIONS, REJECT, WORD, accept, equal, load, skip,
+};
 
 /// Offsets in a frame.
 const TYPE: u32 = 12;
@@ -23,84 +25,50 @@ const ICMPV6: u32 = libc::IPPROTO_ICMPV6 as u32;
 const SOLICITATION: u32 = 135;
 const ADVERTISEMENT: u32 = 136;
 
-/// Verdicts: the whole frame, or none.
-const PASS: sock_filter = statement(libc::BPF_RET | libc::BPF_K, u32::MAX);
-const DROP: sock_filter = statement(libc::BPF_RET | libc::BPF_K, 0);
+/// Accepts the whole frame.
+const PASS: Instruction = accept(u32::MAX);
 
 /// Returns the filter for a stack with these addresses. Above the kernel's limit of about 400 IPv6
 /// addresses the filter passes everything.
-pub fn program(addresses: &[IpAddr]) -> Vec<sock_filter> {
-    let (mut v4, mut v6) = (vec![load(libc::BPF_W, IPV4_DESTINATION)], Vec::new());
+pub fn program(addresses: &[IpAddr]) -> Vec<Instruction> {
+    let (mut v4, mut v6) = (vec![load(WORD, IPV4_DESTINATION)], Vec::new());
     for address in addresses {
         match address {
             IpAddr::V4(address) => v4.extend([equal((*address).into(), 0, 1), PASS]),
             IpAddr::V6(address) => v6.extend(is_destination(&address.octets())),
         }
     }
-    v4.push(DROP);
+    v4.push(REJECT);
     let whole = [
-        &[load(libc::BPF_H, TYPE), equal(ARP, 0, 1), PASS][..],
+        &[load(HALF, TYPE), equal(ARP, 0, 1), PASS][..],
         &[equal(IPV4, 1, 0), skip(v4.len())],
         &v4,
-        &[equal(IPV6, 1, 0), DROP],
+        &[equal(IPV6, 1, 0), REJECT],
         &v6,
-        &[
-            load(libc::BPF_B, IPV6_NEXT_HEADER),
-            equal(ICMPV6, 1, 0),
-            DROP,
-        ],
-        &[load(libc::BPF_B, ICMPV6_TYPE), equal(SOLICITATION, 1, 0)],
-        &[equal(ADVERTISEMENT, 0, 1), PASS, DROP],
+        &[load(BYTE, IPV6_NEXT_HEADER), equal(ICMPV6, 1, 0), REJECT],
+        &[load(BYTE, ICMPV6_TYPE), equal(SOLICITATION, 1, 0)],
+        &[equal(ADVERTISEMENT, 0, 1), PASS, REJECT],
     ]
     .concat();
-    if whole.len() > libc::BPF_MAXINSNS as usize {
+    if whole.len() > MAX_INSTRUCTIONS {
         return vec![PASS];
     }
     whole
 }
 
 /// Passes packets for that IPv6 address; otherwise execution continues behind.
-fn is_destination(address: &[u8; 16]) -> Vec<sock_filter> {
+fn is_destination(address: &[u8; 16]) -> Vec<Instruction> {
     let mut part = Vec::new();
     for (number, word) in address.chunks_exact(4).enumerate() {
         let behind = 2 * (3 - number as u8) + 1;
         let word = word
             .iter()
             .fold(0, |word, octet| word << 8 | u32::from(*octet));
-        part.push(load(libc::BPF_W, IPV6_DESTINATION + 4 * number as u32));
+        part.push(load(WORD, IPV6_DESTINATION + 4 * number as u32));
         part.push(equal(word, 0, behind));
     }
     part.push(PASS);
     part
-}
-
-const fn load(size: u32, place: u32) -> sock_filter {
-    statement(libc::BPF_LD | libc::BPF_ABS | size, place)
-}
-
-/// Skips `count` instructions.
-const fn skip(count: usize) -> sock_filter {
-    statement(libc::BPF_JMP | libc::BPF_JA, count as u32)
-}
-
-/// Skips `jt` instructions if equal, `jf` otherwise.
-const fn equal(value: u32, jt: u8, jf: u8) -> sock_filter {
-    let code = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
-    sock_filter {
-        code,
-        jt,
-        jf,
-        k: value,
-    }
-}
-
-const fn statement(code: u32, k: u32) -> sock_filter {
-    sock_filter {
-        code: code as u16,
-        jt: 0,
-        jf: 0,
-        k,
-    }
 }
 
 #[cfg(test)]

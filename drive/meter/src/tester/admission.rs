@@ -19,6 +19,13 @@ impl Network {
         Self { address, prefix }
     }
 
+    /// Returns the address and the length of the prefix, at most the address's length.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn parts(self) -> (IpAddr, u8) {
+        let longest = if self.address.is_ipv4() { 32 } else { 128 };
+        (self.address, self.prefix.min(longest))
+    }
+
     /// Parses `192.0.2.0/24`, `2001:db8::/32`, or a single address.
     ///
     /// # Errors

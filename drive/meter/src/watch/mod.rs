@@ -3,12 +3,6 @@
 //! A sample is one listing by the kernel ([`SockDiag`]). Connections are identified by their
 //! cookie. A connection that was idle since the last sample costs a comparison of 24 bytes. An
 //! active one is read, and its time is attributed.
-//!
-//! | file | what |
-//! |---|---|
-//! | `filter.rs` | filter of connections |
-
-mod filter;
 
 use std::collections::HashMap;
 use std::io;
@@ -20,8 +14,7 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_why::counters::{CounterAccount, End, Limits, Reading};
 use gigatcp_why::{Cause, Diagnosis};
 
-pub use filter::{ConnectionFacts, Ends, Filter, Place, Resolve};
-
+use crate::filter::{ConnectionFacts, Filter};
 use crate::sample::Sampler;
 
 /// Default maximum of time slices in the account of a connection.

@@ -15,9 +15,10 @@
 //!
 //! All figures are printed, then each ratio of each series, and the number inside the required
 //! range (`ratios`). With `--store DIR` the whole records are kept, including cwnd and RTT at the
-//! plan's sampling interval.
+//! plan's sampling interval. With `--twins N` other paths are drawn instead (`twins`).
 
 mod ratios;
+mod twins;
 mod words;
 
 use std::process::ExitCode;
@@ -95,7 +96,11 @@ impl Figures {
 }
 
 fn main() -> ExitCode {
-    let done = Words::read(std::env::args().skip(1)).and_then(|words| measure(&words));
+    let words = Words::read(std::env::args().skip(1));
+    let done = words.and_then(|words| match words.twins {
+        Some(count) => twins::measure(count, &words),
+        None => measure(&words),
+    });
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -105,12 +110,19 @@ fn main() -> ExitCode {
     }
 }
 
+impl Pairing {
+    /// Returns the overrides of a plan that select the stacks.
+    fn overrides(&self) -> Vec<String> {
+        let [sender, receiver] = self.stacks;
+        vec![
+            format!("sender.stack={sender}"),
+            format!("receiver.stack={receiver}"),
+        ]
+    }
+}
+
 fn plan(pairing: &Pairing, set: &[String]) -> Result<Plan, String> {
-    let [sender, receiver] = pairing.stacks;
-    let mut overrides = vec![
-        format!("sender.stack={sender}"),
-        format!("receiver.stack={receiver}"),
-    ];
+    let mut overrides = pairing.overrides();
     overrides.extend_from_slice(set);
     gigatcp_plan::parse("duel", PLAN.as_bytes(), &overrides).map_err(|found| found.to_string())
 }
@@ -120,8 +132,9 @@ const ATTEMPTS: u32 = 5;
 
 /// Runs one series with one pairing, with all its repeats.
 fn run(pairing: &Pairing, series: &str, words: &Words) -> Result<Vec<Run>, String> {
+    let plan = plan(pairing, &words.set)?;
     let runs: Result<Vec<Run>, String> = (0..words.repeat)
-        .map(|repeat| least_disturbed(pairing, series, repeat, words))
+        .map(|repeat| least_disturbed(pairing, &plan, Some(series), repeat, words))
         .collect();
     let runs = runs?;
     if let Some(folder) = &words.store {
@@ -136,23 +149,25 @@ fn run(pairing: &Pairing, series: &str, words: &Words) -> Result<Vec<Run>, Strin
 }
 
 /// Accepted run.
-struct Run {
+pub(crate) struct Run {
     record: SeriesRecord,
     /// Number of attempts for it.
     attempts: u32,
 }
 
-/// Returns the first run within the steal limit, or else that with the lowest steal.
+/// Returns the first run within the steal limit, or else that with the lowest steal. Without a
+/// `series` the plan has one.
 fn least_disturbed(
     pairing: &Pairing,
-    series: &str,
+    plan: &Plan,
+    series: Option<&str>,
     repeat: u32,
     words: &Words,
 ) -> Result<Run, String> {
-    let mut record = once(pairing, series, repeat, words)?;
+    let mut record = once(pairing, plan, series, repeat)?;
     let mut attempts = 1;
     while stolen(&record) > words.steal_at_most && attempts < ATTEMPTS {
-        let other = once(pairing, series, repeat, words)?;
+        let other = once(pairing, plan, series, repeat)?;
         if stolen(&other) < stolen(&record) {
             record = other;
         }
@@ -170,16 +185,15 @@ fn stolen(record: &SeriesRecord) -> f64 {
 /// Runs one repeat.
 fn once(
     pairing: &Pairing,
-    series: &str,
+    plan: &Plan,
+    series: Option<&str>,
     repeat: u32,
-    words: &Words,
 ) -> Result<SeriesRecord, String> {
-    let plan = plan(pairing, &words.set)?;
     let job = Job {
         backend: pairing.backend,
         seed: plan.seed.wrapping_add(u64::from(repeat)),
-        only: vec![series.to_owned()],
-        ..Job::of(plan)
+        only: series.map(str::to_owned).into_iter().collect(),
+        ..Job::of(plan.clone())
     };
     if let Some(refusal) = job.refusal() {
         return Err(format!("{}\n  {}", refusal.message, refusal.hint));
@@ -187,7 +201,7 @@ fn once(
     let progress = Progress::of(&job);
     let records = gigatcp_run::run(&job, &AtomicBool::new(false), &progress, &|_| {});
     let record = records.map_err(|error| error.to_string())?.pop();
-    let record = record.ok_or(format!("`{series}` left no record"))?;
+    let record = record.ok_or(format!("`{}` left no record", series.unwrap_or(&plan.name)))?;
     Ok(SeriesRecord { repeat, ..record })
 }
 

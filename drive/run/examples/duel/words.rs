@@ -17,6 +17,9 @@ pub(crate) struct Words {
     pub(crate) pairings: Vec<String>,
     /// Share of CPU time that may be stolen before a run is repeated.
     pub(crate) steal_at_most: f64,
+    /// Number of plans to draw instead of the fixed ones, and their seed.
+    pub(crate) twins: Option<u32>,
+    pub(crate) seed: u64,
 }
 
 impl Words {
@@ -29,6 +32,8 @@ impl Words {
             store: None,
             pairings: Vec::new(),
             steal_at_most: 1.0,
+            twins: None,
+            seed: 1,
         };
         let mut words = words.into_iter();
         while let Some(word) = words.next() {
@@ -39,11 +44,13 @@ impl Words {
                 "--pairing" => read.pairings.push(pairing(value()?)?),
                 "--store" => read.store = Some(value()?.into()),
                 "--repeat" => read.repeat = repeats(&value()?)?,
+                "--twins" => read.twins = Some(repeats(&value()?)?),
+                "--seed" => read.seed = u64::from(repeats(&value()?)?),
                 "--steal-at-most" => read.steal_at_most = percent(&value()?)?,
                 odd => {
                     return Err(format!(
                         "what is `{odd}`? There are --series NAME, --pairing NAME, --repeat N, \
-                         --set KEY=VALUE, --steal-at-most PERCENT and --store DIR"
+                         --set KEY=VALUE, --steal-at-most PERCENT, --store DIR, --twins N and --seed N"
                     ));
                 }
             }

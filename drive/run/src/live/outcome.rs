@@ -127,6 +127,7 @@ pub(super) fn flow_record(
         application: None,
         time_sequence: None,
         samples,
+        shortest_interval: Duration::ZERO,
         theory: None,
         meter: Some(&results.meter),
     };

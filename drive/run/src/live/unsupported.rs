@@ -206,7 +206,11 @@ fn of_machine(name: &str, host: &Host, flows: usize, left_out: &mut Vec<String>)
             host.clusters.is_some(),
             "this machine has the memory that it has",
         ),
-        ("coalesce", !host.coalesce.is_zero(), card),
+        (
+            "coalesce",
+            host.coalesce != host.profile.segments.interrupt_interval,
+            card,
+        ),
         ("coalesce_packets", host.coalesce_packets.is_some(), card),
         ("rings", host.rings.is_some(), card),
         ("tx_queue", host.link.is_some(), full),

@@ -18,7 +18,7 @@ use gigatcp_wire::Payload;
 
 use super::datagram::{FIRST, Waiting};
 use super::held::Held;
-use super::{Host, LostSegment};
+use super::{Host, LostSegment, receive_offload};
 use crate::config::HostConfig;
 use crate::packet::{Content, Packet};
 
@@ -40,6 +40,8 @@ pub(super) struct Card {
     queues: Vec<Queue>,
     coalesce: Duration,
     coalesce_packets: usize,
+    /// Whether segments are joined.
+    pub(super) joins: bool,
     reneges: bool,
     /// The kernel's clusters, if they are limited.
     pub(super) pool: Option<ClusterPool>,
@@ -94,6 +96,7 @@ impl Card {
             coalesce_packets: host
                 .coalesce_packets
                 .map_or(usize::MAX, |most| most as usize),
+            joins: host.receive_offload && host.rings.is_none() && host.clusters.is_none(),
             reneges: host.reneges,
             pool: host.clusters.map(ClusterPool::new),
             pinned: BTreeMap::new(),
@@ -274,7 +277,15 @@ impl Host {
         queue.interrupts += 1;
         if !self.card.counts() && self.scheduling.input_queue.is_none() {
             let waiting = &mut self.card.queues[number].waiting;
-            self.processors[number].inbox.append(waiting);
+            let inbox = &mut self.processors[number].inbox;
+            if self.card.joins {
+                let separate = inbox.len();
+                for frame in waiting.drain(..) {
+                    receive_offload::join(inbox, separate, frame);
+                }
+            } else {
+                inbox.append(waiting);
+            }
             return;
         }
         while let Some(frame) = self.card.queues[number].waiting.pop_front() {
@@ -358,6 +369,9 @@ impl Host {
         let inbox = &mut self.processors[frame.held.queue as usize].inbox;
         let cause = if limit.is_some_and(|limit| inbox.len() >= limit as usize) {
             DropCause::InputQueue
+        } else if self.card.joins {
+            receive_offload::join(inbox, 0, frame);
+            return;
         } else if self.card.take_clusters(&mut frame) {
             inbox.push_back(frame);
             return;
@@ -383,7 +397,7 @@ impl Host {
     pub(super) fn count_drop(&mut self, socket: u32, cause: DropCause, packet: &Packet) {
         let drops = match self.sink_mut(socket) {
             Some(sink) => &mut sink.drops,
-            None => &mut self.sockets[socket as usize].drops,
+            None => &mut *self.sockets[socket as usize].drops,
         };
         drops.add(cause, tally(packet));
         self.drops.add(cause, tally(packet));
@@ -451,7 +465,13 @@ impl Host {
         let before = self.received_and_held(number);
         let end = segment.payload.offset + segment.payload.len() as u64;
         let at = frame.at;
-        self.handle_segment(now, number, Received { at, segment });
+        if self.card.joins {
+            for segment in segment.into_wire_segments() {
+                self.handle_segment(now, number, Received { at, segment });
+            }
+        } else {
+            self.handle_segment(now, number, Received { at, segment });
+        }
         let after = self.received_and_held(number);
         if after > before && self.card.counts() {
             let key = (frame.socket, end);

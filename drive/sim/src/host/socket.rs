@@ -84,7 +84,7 @@ pub struct Socket {
     /// Stream offset up to which the application has read; used to check integrity.
     pub(super) read_offset: u64,
     /// Packets dropped for a wrong checksum.
-    pub(super) drops: Drops,
+    pub(super) drops: Box<Drops>,
     meter: Meter,
 }
 
@@ -122,7 +122,7 @@ impl Socket {
             written: 0,
             clusters: 0,
             read_offset: 0,
-            drops: Drops::default(),
+            drops: Box::default(),
             meter: Meter::new(config.interval),
         }
     }
@@ -141,7 +141,7 @@ impl Socket {
 
     /// Returns the wire packets dropped for a wrong checksum.
     #[must_use]
-    pub const fn drops(&self) -> &Drops {
+    pub fn drops(&self) -> &Drops {
         &self.drops
     }
 

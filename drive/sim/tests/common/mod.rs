@@ -35,6 +35,7 @@ pub fn host(profile: Profile, mtu: u16, control: &str, buffer: u64) -> HostConfi
         scheduling: Scheduling::default(),
         steal: None,
         coalesce: Duration::ZERO,
+        receive_offload: false,
         coalesce_packets: None,
         link: None,
         tx_queue: 1000,
@@ -97,10 +98,17 @@ pub fn world(forward: HopConfig, reverse: HopConfig, flows: Vec<FlowConfig>) -> 
         end: Duration::from_secs(600),
         observe: Observe {
             sample_step: Duration::ZERO,
+            record_limit: Bytes::MAX,
             fingerprint: true,
             account: true,
         },
     }
+}
+
+/// Returns the SMSS of the first flow.
+pub fn smss(outcome: &Outcome) -> u32 {
+    let sender = outcome.flows[0].sender.connection();
+    sender.expect("a connection that was opened").info().smss
 }
 
 pub fn run(config: WorldConfig) -> (EndReason, Outcome) {

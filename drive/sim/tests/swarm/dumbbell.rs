@@ -108,6 +108,7 @@ pub fn world(seed: u64, bug: Option<InjectedBug>) -> WorldConfig {
         observe: Observe {
             // Long simulations with frequent samples are slow, not interesting.
             sample_step: draw.pick(&[Duration::ZERO, Duration::from_secs(10)]),
+            record_limit: Bytes::MAX,
             fingerprint: true,
             account: true,
         },
@@ -348,12 +349,14 @@ pub fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
             ..CpuCosts::default()
         }
     };
+    let receive_offload = tcp.profile.segments.receive_offload;
     HostConfig {
         tcp,
         costs,
         scheduling: Scheduling::default(),
         steal: None,
         coalesce: draw.pick(&[Duration::ZERO, Duration::ZERO, Duration::from_micros(100)]),
+        receive_offload,
         coalesce_packets: None,
         link: draw.chance(40).then(|| HopConfig {
             name: "card".into(),

@@ -85,6 +85,7 @@ pub fn world(seed: u64, bug: Option<InjectedBug>) -> WorldConfig {
         end: dumbbell::PATIENCE,
         observe: Observe {
             sample_step: Duration::ZERO,
+            record_limit: Bytes::MAX,
             fingerprint: true,
             account: draw.chance(50),
         },

@@ -48,7 +48,7 @@ less certain than `why` from a capture: confidence stays below 0.90. Only the se
 show most causes; for data that this host receives, `watch` shows the window and the reader.
 
 A filter selects connections by words that `ss` has: dport, sport, dst, src, state, and, or, \
-not. A bare HOST, HOST:PORT, :PORT or address with a prefix length matches either end; pid:N and \
+not; or that tcpdump has: host A, net A/LENGTH, port N. A bare HOST, HOST:PORT, :PORT or address with a prefix length matches either end; pid:N and \
 proc:NAME match the process.",
     after_help = "\
 Examples:

@@ -13,11 +13,19 @@
 //! | `summary.rs`, `row.rs` | a table with a line for each connection |
 //! | `reported.rs` | reports of testers and of `ss` |
 //! | `stored.rs` | stored runs |
+//! | `live.rs` | a capture of this host, with the kernel's counters |
+//! | `counters.rs` | those counters next to the packets |
 
 pub(super) mod answer;
+mod counters;
 pub(super) mod detail;
 mod fix;
 mod json;
+#[cfg(target_os = "linux")]
+mod live;
+#[cfg(not(target_os = "linux"))]
+#[path = "why/no_linux.rs"]
+mod live;
 mod not_shown;
 mod order;
 mod reported;
@@ -27,19 +35,25 @@ mod summary;
 mod text;
 
 pub(super) use json::diagnosed;
+#[cfg(target_os = "linux")]
+pub(super) use live::capture_failure;
 pub(super) use stored::diagnose;
 
 use std::path::{Path, PathBuf};
 
 use gigatcp_analyze::reports::Report;
-use gigatcp_analyze::{Capture, Diagnosis, Options, PairedDiagnosis, Source, diagnose_pairs};
+use gigatcp_analyze::{
+    Capture, Diagnosis, Note, NoteKind, Options, PairedDiagnosis, Source, diagnose_pairs,
+};
 use gigatcp_flows::Side;
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph;
+use gigatcp_units::Duration;
 use gigatcp_why::CAUSES;
 use serde::Serialize;
 use serde_json::Value;
 
+use counters::Counters;
 use order::Place;
 use stored::Stored;
 
@@ -59,7 +73,7 @@ const MAX_PAIRED: usize = 64;
 #[command(
     about = "Diagnose what limited the connections in a capture",
     long_about = "\
-Diagnose what limited the connections in a capture. The answer comes first: the cause that took \
+Diagnose what limited the connections in a capture, or of this host as they run. The answer comes first: the cause that took \
 most of the time, what it cost, what to change, and the evidence. The largest connection comes \
 first. At most 8 connections are shown, of 10 kB and more unless there is only one; the others are \
 counted, with what limited most of their time.
@@ -69,6 +83,12 @@ plain, gzip or zstd; - is standard input. They may be taken at the sender, at th
 the path: `why` finds out which. Two captures of one connection give one answer: packets lost or \
 delayed between the capture points are counted, and decide. The directory of a stored run stands \
 for its captures; a run without captures is repeated in virtual time.
+
+With --interface, `why` captures by itself: the headers of TCP packets, until --for is over, \
+Ctrl-C, or 3 million packets. It needs CAP_NET_RAW. Words are then a filter, as in tcpdump: \
+host A, net A/LENGTH, port N, tcp, ip, ip6, and, or, not. The kernel's counters of the same \
+sockets are read meanwhile, and are a piece of evidence. Packets that this host was too busy to \
+capture are counted. Nothing is sent, and without --capture nothing is kept.
 
 Reports are understood as well, with less certainty: iperf3 -J and --json-stream, nuttcp's lines \
 (with -i1), repeated output of `ss -tinm`, and `gigatcp watch --json-lines`.
@@ -97,15 +117,38 @@ Examples:
   gigatcp why --connection 3 trace.pcap          one connection, by its number
   gigatcp why --summary trace.pcap               a line for each connection
   gigatcp why --json trace.pcap | jq .           the answers as JSON; with -v everything
+  sudo gigatcp why --interface eth0 --for 30s    what limits the connections of this host now
+  sudo gigatcp why --interface eth0 port 443     some of them, until Ctrl-C
   gigatcp why iperf3.json                        a report of iperf3 -J, nuttcp -i1 or ss -tinm
   gigatcp why runs/my-0123456789abcdef           a stored run, and what the run measured
   gigatcp why trace.pcap --graph other.html      the page of graphs under another name
   tcpdump -w - tcp | gigatcp why -               until Ctrl-C ends tcpdump"
 )]
 pub(crate) struct Arguments {
-    /// Captures, or directories of stored runs; - is standard input
-    #[arg(value_name = "FILE", required = true)]
+    /// Captures, or directories of stored runs; - is standard input. With --interface: a filter
+    #[arg(value_name = "FILE", required_unless_present = "interface")]
     files: Vec<PathBuf>,
+
+    /// Capture on this interface; any: on all
+    #[arg(
+        long,
+        value_name = "IFACE",
+        conflicts_with_all = ["summary", "connection"]
+    )]
+    interface: Option<String>,
+
+    /// Time to capture [default: until Ctrl-C]
+    #[arg(
+        long = "for",
+        value_name = "TIME",
+        value_parser = values::time,
+        requires = "interface"
+    )]
+    duration: Option<Duration>,
+
+    /// Keep the captured packets in a pcapng file
+    #[arg(long, alias = "write", value_name = "FILE", requires = "interface")]
+    capture: Option<PathBuf>,
 
     /// Show all causes, all evidence, and a line for each small connection; with --json intervals too
     #[arg(short, long, conflicts_with = "summary")]
@@ -149,7 +192,8 @@ impl Arguments {
 
     /// Returns the outputs, with the default report where one is possible.
     fn outputs(&self) -> Outputs {
-        let has_one = matches!(&self.files[..], [file] if file.is_file());
+        let is_file = matches!(&self.files[..], [file] if file.is_file());
+        let has_one = is_file || self.interface.is_some();
         if self.no_report || self.json || !has_one {
             self.outputs.clone()
         } else {
@@ -165,6 +209,8 @@ struct Diagnosed {
     index: usize,
     /// The connection in the other capture, if both were analyzed jointly.
     far: Option<Far>,
+    /// What the kernel's counters say of it, if they were read.
+    counters: Option<String>,
     diagnosis: Diagnosis,
 }
 
@@ -193,6 +239,7 @@ impl Diagnosed {
             capture,
             index,
             far,
+            counters: captures[capture].counters(index, &diagnosis),
             diagnosis,
         })
     }
@@ -200,6 +247,9 @@ impl Diagnosed {
 
 /// Reads the captures and prints what limited their connections.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    if let Some(interface) = &arguments.interface {
+        return run_live(interface, arguments);
+    }
     let (files, stored) = named_files(&arguments.files)?;
     let (files, reports) = reports_of(files)?;
     if arguments.json && files.is_empty() && stored.is_empty() {
@@ -236,6 +286,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         request.answer_json(&files, &bare)?;
     } else {
         request.answer(&files, &bare)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Captures on an interface and prints what limited its connections.
+fn run_live(interface: &str, arguments: &Arguments) -> Result<Outcome, Failure> {
+    let request = Request {
+        arguments,
+        outputs: &arguments.outputs(),
+        stored: &[],
+    };
+    request.outputs.check_with_text(1)?;
+    let (source, live) = live::capture(interface, arguments)?;
+    let loaded = request.analyze(source, Some(live))?;
+    if arguments.json {
+        request.finish(&loaded)?;
+        output::print_json(&json::Document::new(&[loaded], Vec::new()))?;
+    } else {
+        let mut out = Stream::new();
+        request.put(&loaded, false, &mut out)?;
+        out.finish()?;
+        request.finish(&loaded)?;
     }
     Ok(Outcome::Done)
 }
@@ -361,18 +433,24 @@ impl Request<'_> {
     /// Reads a file.
     fn load(self, file: &Path) -> Result<LoadedCapture, Failure> {
         let source = flows::source(file, self.outputs.reads_again())?;
-        let capture = Capture::read(&source, &self.options())?;
-        let name = capture.name();
-        let chosen = self.outputs.named(capture.connections().len())?;
-        let twins = self.arguments.whatif.then(fix::Twins::default);
         let account = self.stored.first().map(|run| run.account(file));
         Ok(LoadedCapture {
-            name,
-            source,
-            capture,
-            chosen,
-            twins,
             account,
+            ..self.analyze(source, None)?
+        })
+    }
+
+    /// Reads a source.
+    fn analyze(self, source: Source, live: Option<Live>) -> Result<LoadedCapture, Failure> {
+        let capture = Capture::read(&source, &self.options())?;
+        Ok(LoadedCapture {
+            name: capture.name(),
+            source,
+            chosen: self.outputs.named(capture.connections().len())?,
+            capture,
+            twins: self.arguments.whatif.then(fix::Twins::default),
+            account: None,
+            live,
             is_verbose: self.arguments.verbose,
         })
     }
@@ -393,7 +471,9 @@ impl Request<'_> {
                 known(loaded, index, side)
             })?;
         }
-        for note in &info.notes {
+        // A live capture has headers only.
+        let is_cut = |note: &&Note| note.kind == NoteKind::SnapLength && loaded.live.is_some();
+        for note in info.notes.iter().filter(|note| !is_cut(note)) {
             output::say(&format!("{}: {note}", terminal(&loaded.name)));
         }
         Ok(())
@@ -411,11 +491,27 @@ struct LoadedCapture {
     twins: Option<fix::Twins>,
     /// Limits measured by the run, if the capture belongs to a stored run.
     account: Option<String>,
+    /// What is known of a capture that this command took.
+    live: Option<Live>,
     /// Whether JSON has all verdicts and intervals.
     is_verbose: bool,
 }
 
+/// Facts about a live capture that are not in its packets.
+struct Live {
+    /// The kernel's counters of its sockets.
+    counters: Counters,
+    /// Packets that were not captured, because the host was too busy.
+    dropped: u64,
+}
+
 impl LoadedCapture {
+    /// What the kernel's counters say of a connection, next to the diagnosis of its packets.
+    fn counters(&self, index: usize, packets: &Diagnosis) -> Option<String> {
+        let connection = self.capture.connections().connection(index)?;
+        self.live.as_ref()?.counters.compare(connection, packets)
+    }
+
     /// The connections that may be answered: those requested, or all with data.
     fn candidates(&self) -> Vec<usize> {
         let with_data = self.capture.connections().with_data();
@@ -529,6 +625,7 @@ fn known(loaded: &LoadedCapture, index: usize, side: Side) -> StreamDiagnosis {
         captured: format!("captured {}", answer::captured(diagnosis.capture_point)),
         place: String::new(),
         reset_by: answer::reset_by(connection, side),
+        counters: loaded.counters(index, &diagnosis),
     };
     let mut said = detail::said(&label, &diagnosis);
     fix::put(

@@ -223,7 +223,7 @@ fn a_writer_that_found_no_room_hears_of_it_when_a_third_of_the_memory_is_free() 
     const CAPACITY: u64 = 60_000;
     let mut network = network();
     let config = Config {
-        profile: Profile::LINUX_6.into(),
+        profile: Profile::LINUX_6_18.into(),
         send_buffer: Some(gigatcp::units::Bytes::new(CAPACITY)),
         ..Config::default()
     };

@@ -116,6 +116,7 @@ pub fn one_series(shape: Shape, repeat: u32) -> SeriesRecord {
         fitted: Vec::new(),
         fit_of: None,
         partial: false,
+        sampled_every_ns: None,
         duration_ns: (shape.seconds * 1000 + RTT_MS) * MS,
         event_hash: format!("{:016x}", packets.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
         packets,

@@ -78,6 +78,9 @@ struct FlowKind {
     /// `None`: no buffer is requested.
     send_buffer_bytes: Option<u64>,
     receive_buffer_bytes: Option<u64>,
+    /// Buffers that the hosts grant for these requests; also in a connection's `info`.
+    granted_send_buffer_bytes: Option<u64>,
+    granted_receive_buffer_bytes: Option<u64>,
 }
 
 /// A node that is a host.
@@ -236,7 +239,11 @@ impl SeriesView {
             fit_of: series.fit_of.clone(),
             base_rtt_ns: scenario.base_rtt().as_nanos(),
             duration_ns: scenario.duration.as_nanos(),
-            flows: scenario.flows.iter().map(FlowView::of).collect(),
+            flows: scenario
+                .flows
+                .iter()
+                .map(|flow| FlowView::of(flow, scenario.hosts_of(flow)))
+                .collect(),
             data_path: data.map(HopView::of).chain(shared.clone()).collect(),
             ack_path: acks.map(HopView::of).chain(shared).collect(),
             nodes: NodeView::all(scenario),
@@ -410,7 +417,7 @@ impl RouteView {
 }
 
 impl FlowView {
-    fn of(flow: &Flow) -> Self {
+    fn of(flow: &Flow, hosts: [&Host; 2]) -> Self {
         let (bytes, duration) = match flow.stop {
             Stop::Bytes(bytes) => (Some(bytes.as_u64()), None),
             Stop::Duration(span) => (None, Some(span.as_nanos())),
@@ -420,13 +427,21 @@ impl FlowView {
             start_ns: flow.start.as_nanos(),
             bytes,
             duration_ns: duration,
-            kind: FlowKind::of(flow),
+            kind: FlowKind::of(flow, hosts),
         }
     }
 }
 
 impl FlowKind {
-    fn of(flow: &Flow) -> Self {
+    fn of(flow: &Flow, [sender, receiver]: [&Host; 2]) -> Self {
+        let granted_send = (flow.send_buffer)
+            .map(|requested| sender.profile.send_buffer_for(Some(requested)).as_u64());
+        let granted_receive = (flow.receive_buffer).map(|requested| {
+            receiver
+                .profile
+                .receive_buffer_for(Some(requested))
+                .as_u64()
+        });
         Self {
             congestion_control: flow.congestion.name().to_owned(),
             initial_ssthresh: flow.initial_ssthresh,
@@ -437,6 +452,8 @@ impl FlowKind {
             },
             send_buffer_bytes: flow.send_buffer.map(Bytes::as_u64),
             receive_buffer_bytes: flow.receive_buffer.map(Bytes::as_u64),
+            granted_send_buffer_bytes: granted_send,
+            granted_receive_buffer_bytes: granted_receive,
         }
     }
 
@@ -453,18 +470,19 @@ impl FlowKind {
                 Some(0) => "none".to_owned(),
                 Some(segments) => segments.to_string(),
             },
-            buffer_text(self.send_buffer_bytes),
-            buffer_text(self.receive_buffer_bytes),
+            buffer_text(self.send_buffer_bytes, self.granted_send_buffer_bytes),
+            buffer_text(self.receive_buffer_bytes, self.granted_receive_buffer_bytes),
         ]
     }
 }
 
-/// Formats a buffer size as a plan writes it.
-fn buffer_text(requested: Option<u64>) -> String {
-    requested.map_or_else(
-        || "auto".to_owned(),
-        |octets| Bytes::new(octets).to_string(),
-    )
+/// Formats a buffer size as a plan writes it, and the size granted if that differs.
+fn buffer_text(requested: Option<u64>, granted: Option<u64>) -> String {
+    match requested.map(Bytes::new).zip(granted.map(Bytes::new)) {
+        None => "auto".to_owned(),
+        Some((requested, granted)) if requested == granted => requested.to_string(),
+        Some((requested, granted)) => format!("{requested}, granted {granted}"),
+    }
 }
 
 impl HostView {

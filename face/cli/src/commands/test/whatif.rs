@@ -65,32 +65,18 @@ pub(super) use linux::Headers;
 
 #[cfg(target_os = "linux")]
 mod linux {
-    use std::error::Error;
-    use std::io;
     use std::net::{IpAddr, ToSocketAddrs};
-    use std::os::fd::{AsFd, OwnedFd};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread::{self, JoinHandle};
-    use std::time::Duration;
 
-    use gigatcp_capture::{Interface, PcapngWriter, SnapLength};
-    use gigatcp_linux::poll::{self, Interest};
-    use gigatcp_linux::{device, sniff};
+    use gigatcp_meter::filter::Filter;
     use gigatcp_meter::host::interface_towards;
-    use gigatcp_units::Instant;
 
     use super::Arguments;
+    use crate::commands::why::capture_failure;
     use crate::failure::Failure;
-
-    /// Longest headers of IPv4 and IPv6 with TCP.
-    const SNAP: u32 = 120;
-
-    /// Maximum number of packets kept: about half a gigabyte.
-    const MAX_PACKETS: u64 = 3_000_000;
-
-    /// Interval between checks whether the test has ended.
-    const CHECK_INTERVAL: Duration = Duration::from_millis(50);
+    use crate::header_capture::{HeaderCapture, HeaderCaptureError, INTERVAL};
 
     /// A capture in progress.
     pub(in super::super) struct Headers {
@@ -105,11 +91,12 @@ mod linux {
                 Some(name) => name.clone(),
                 None => towards(arguments)?,
             };
-            let socket = open(&name, port).map_err(|error| failure(&name, &error))?;
+            let capture = HeaderCapture::begin(&name, &Filter::port(port), Vec::new())
+                .map_err(|error| failure(&name, &error))?;
             let ends = Arc::new(AtomicBool::new(false));
             let seen = Arc::clone(&ends);
             let thread = thread::Builder::new().name("headers".into());
-            let thread = thread.spawn(move || keep(&socket, &name, &seen));
+            let thread = thread.spawn(move || keep(capture, &seen));
             let thread = thread.map_err(|error| Failure::io("start a thread", &error))?;
             Ok(Self { ends, thread })
         }
@@ -137,30 +124,15 @@ mod linux {
         })
     }
 
-    fn open(name: &str, port: u16) -> io::Result<OwnedFd> {
-        let index = device::index(&device::control_socket(2)?, name)?;
-        let socket = sniff::open(index)?;
-        sniff::keep_port(&socket, port, SNAP)?;
-        Ok(socket)
-    }
-
-    fn failure(name: &str, error: &io::Error) -> Failure {
-        let failure = Failure::io(&format!("capture on {name} for --whatif"), error)
-            .effect("nothing was measured");
-        if error.kind() != io::ErrorKind::PermissionDenied {
-            return failure;
-        }
-        failure
-            .hint(
-                "the capture of headers needs CAP_NET_RAW: begin the command with `sudo`, or grant \
-                 it once: `sudo setcap cap_net_raw+ep $(command -v gigatcp)`",
-            )
+    fn failure(name: &str, error: &HeaderCaptureError) -> Failure {
+        capture_failure(name, error)
+            .effect("nothing was measured")
             .hint("or leave out --whatif")
     }
 
     /// Captures packets until the test has ended, all of them or none.
-    fn keep(socket: &OwnedFd, name: &str, ends: &AtomicBool) -> Result<Vec<u8>, String> {
-        let captured = capture(socket, name, ends);
+    fn keep(capture: HeaderCapture<Vec<u8>>, ends: &AtomicBool) -> Result<Vec<u8>, String> {
+        let captured = take_all(capture, ends);
         match captured.map_err(|error| format!("the capture failed: {error}"))? {
             (packets, 0) => Ok(packets),
             (_, count) => Err(format!(
@@ -170,55 +142,17 @@ mod linux {
     }
 
     /// Returns the packets until the test has ended, and the number of those dropped.
-    fn capture(
-        socket: &OwnedFd,
-        name: &str,
+    fn take_all(
+        mut capture: HeaderCapture<Vec<u8>>,
         ends: &AtomicBool,
-    ) -> Result<(Vec<u8>, u64), Box<dyn Error>> {
-        let mut writer = PcapngWriter::new(Vec::new())?;
-        let interface = Interface {
-            snap_length: SnapLength::Octets(SNAP),
-            ..Interface::new(name)
-        };
-        let place = writer.add_interface(interface)?;
-        let readable = Interest {
-            read: true,
-            write: false,
-        };
-        // The loopback interface delivers each packet twice.
-        let is_loopback = name == "lo";
+    ) -> Result<(Vec<u8>, u64), HeaderCaptureError> {
         loop {
             let was_last = ends.load(Ordering::Relaxed);
-            poll::wait([(socket.as_fd(), readable)], Some(CHECK_INTERVAL))?;
-            while let Some(one) = sniff::receive(socket, SNAP as usize)? {
-                let is_twice = is_loopback && !one.is_outgoing;
-                if is_twice || writer.packets() >= MAX_PACKETS {
-                    continue;
-                }
-                let at = Instant::from_nanos(one.at.cast_unsigned());
-                let length = length(&one.octets).max(one.octets.len() as u32);
-                writer.write_packet(place, at, &one.octets, length)?;
-            }
+            capture.take(|_| ())?;
             if was_last {
-                break;
+                return capture.finish();
             }
-        }
-        let dropped = sniff::dropped(socket)?;
-        Ok((writer.finish()?, dropped.into()))
-    }
-
-    /// Returns the length of an IP packet from its header.
-    fn length(octets: &[u8]) -> u32 {
-        let half = |place: usize| {
-            let bytes = octets.get(place..place + 2);
-            bytes.map_or(0, |bytes| {
-                u32::from(u16::from_be_bytes([bytes[0], bytes[1]]))
-            })
-        };
-        match octets.first().map(|first| first >> 4) {
-            Some(4) => half(2),
-            Some(6) => 40 + half(4),
-            _ => 0,
+            thread::sleep(INTERVAL);
         }
     }
 }

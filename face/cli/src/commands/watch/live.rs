@@ -6,7 +6,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gigatcp_linux::clock;
-use gigatcp_meter::watch::{Connection, Filter, Watch};
+use gigatcp_meter::filter::Filter;
+use gigatcp_meter::watch::{Connection, Watch};
 use gigatcp_report::escape::terminal;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::End;
@@ -288,6 +289,7 @@ fn answer(one: &Connection, is_verbose: bool) -> String {
         captured: format!("from the counters of the {end}"),
         place: owner,
         reset_by: None,
+        counters: None,
     };
     let mut text = answer::lines(&label, &diagnosis);
     if is_verbose {

@@ -25,21 +25,40 @@ pub(in crate::commands) struct ConnectionLabel {
     pub(in crate::commands) place: String,
     /// The end that reset it.
     pub(in crate::commands) reset_by: Option<&'static str>,
+    /// What the kernel's counters say next to its packets.
+    pub(in crate::commands) counters: Option<String>,
+}
+
+impl ConnectionLabel {
+    /// The lines that follow those of the answer.
+    pub(super) fn lines(&self, diagnosis: &Diagnosis) -> Vec<(&'static str, String)> {
+        let counters = self.counters.clone().map(|text| ("Counters", text));
+        let details = ("Details", details(self, diagnosis));
+        counters.into_iter().chain([details]).collect()
+    }
 }
 
 /// Returns the answer as text.
 pub(in crate::commands) fn lines(label: &ConnectionLabel, diagnosis: &Diagnosis) -> String {
-    lines_with(&details(label, diagnosis), &diagnosis.answer())
+    let mut text = answer_lines(&diagnosis.answer());
+    for (label, line) in label.lines(diagnosis) {
+        text.push_str(&labeled(label, &line));
+    }
+    text
 }
 
 /// Returns an answer as text; `details` identifies the connection.
 pub(in crate::commands) fn lines_with(details: &str, answer: &Answer) -> String {
+    answer_lines(answer) + &labeled("Details", details)
+}
+
+fn answer_lines(answer: &Answer) -> String {
     let sentence = answer.sentence.replace("confidence ", CONFIDENCE);
     let mut text = wrap_hanging(&sentence, 0, 2);
     for (label, line) in answer.lines() {
         text.push_str(&labeled(label, &line));
     }
-    text + &labeled("Details", details)
+    text
 }
 
 /// Returns a line with a label; longer text is wrapped and indented.
@@ -50,7 +69,7 @@ pub(in crate::commands) fn labeled(label: &str, text: &str) -> String {
 }
 
 /// Returns the connection, the amount delivered, and the capture point.
-pub(super) fn details(label: &ConnectionLabel, diagnosis: &Diagnosis) -> String {
+fn details(label: &ConnectionLabel, diagnosis: &Diagnosis) -> String {
     let mut text = format!(
         "{}, {} in {}, {}",
         label.ends,

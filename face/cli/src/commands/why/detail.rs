@@ -6,7 +6,7 @@ use gigatcp_report::prose::{TIE, wrap, wrap_hanging};
 use gigatcp_units::grammar::{human_duration, human_rate};
 use gigatcp_why::{Evidence, Verdict};
 
-use super::answer::{ConnectionLabel, details, percent, share};
+use super::answer::{ConnectionLabel, percent, share};
 use crate::grid::Align::{Left, Right};
 use crate::grid::{grid, line};
 
@@ -78,11 +78,11 @@ fn lost(verdict: &Verdict) -> Option<String> {
 pub(super) fn said(label: &ConnectionLabel, diagnosis: &Diagnosis) -> DiagnosisText {
     let answer = diagnosis.answer();
     let lines = answer.lines().into_iter();
+    let lines = lines.chain(label.lines(diagnosis));
     let lines = lines.map(|(label, text)| (label.to_owned(), text));
-    let details = ("Details".to_owned(), details(label, diagnosis));
     let verdicts = diagnosis.verdicts.iter();
     DiagnosisText {
-        lines: lines.chain([details]).collect(),
+        lines: lines.collect(),
         headline: answer.sentence,
         findings: verdicts
             .map(|verdict| finding(diagnosis, verdict))

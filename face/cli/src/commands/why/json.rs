@@ -78,6 +78,9 @@ impl Serialize for Listed<'_> {
         }
         fields.serialize_entry("file", &loaded.name)?;
         fields.serialize_entry("format", &info.format.to_string())?;
+        if let Some(live) = &loaded.live {
+            fields.serialize_entry("not_captured", &live.dropped)?;
+        }
         fields.serialize_entry("not_shown", &(with_data - order.len()))?;
         fields.serialize_entry("notes", &notes)?;
         fields.serialize_entry("packets", &info.packets)?;
@@ -123,6 +126,9 @@ fn connection(capture: &Capture, one: &Diagnosed, is_verbose: bool) -> Value {
     let endpoint = |side| known.map(|known| known.endpoint(side).to_string());
     let mut value = diagnosed(&one.diagnosis, is_verbose);
     value["connection"] = json!(one.index + 1);
+    if let Some(counters) = &one.counters {
+        value["counters"] = json!(counters);
+    }
     value["reset_by"] = json!(known.and_then(|known| reset_by(known, sender)));
     value["sender"] = json!(endpoint(sender));
     value["receiver"] = json!(endpoint(sender.other()));

@@ -48,6 +48,7 @@ pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bo
             captured: format!("from a report of {}", report.source),
             place: String::new(),
             reset_by: None,
+            counters: None,
         };
         text.push_str(&answer::lines(&label, &one.diagnosis));
         if is_verbose {

@@ -227,6 +227,7 @@ fn label(
         },
         place,
         reset_by: connection.and_then(|known| answer::reset_by(known, sender)),
+        counters: one.counters.clone(),
     }
 }
 

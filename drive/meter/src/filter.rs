@@ -1,16 +1,24 @@
-//! Filter of watched connections, in the syntax of `ss`.
+//! Filter of connections, in the words of `ss` and of tcpdump.
 //!
 //! ```text
 //! filter = any { "or" any } ;  any = one { ["and"] one } ;
-//! one    = "not" one | "(" filter ")" | "state" STATE | SIDE [ "=" ] PLACE
-//!        | "pid:" NUMBER | "proc:" NAME | PLACE ;
+//! one    = "not" one | "(" filter ")" | "state" STATE | SIDE [ "=" ] [ KIND ] PLACE
+//!        | "pid:" NUMBER | "proc:" NAME | "tcp" | "ip" | "ip6" | KIND PLACE | PLACE ;
 //! SIDE   = "src" | "dst" | "sport" | "dport" ;
+//! KIND   = "host" | "net" | "port" ;
 //! PLACE  = HOST | HOST "/" LENGTH | [ HOST ] ":" PORT
 //! ```
 //!
-//! A bare place matches either end of a connection.
+//! A place without a side matches either end of a connection. [`Filter::program`] selects the
+//! packets of such connections in the kernel.
+//!
+//! | file | what |
+//! |---|---|
+//! | `program.rs` | the filter of a packet socket |
 
-use std::net::{IpAddr, SocketAddr};
+mod program;
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use gigatcp_linux::owners::Process;
 use gigatcp_linux::sock_diag::STATES;
@@ -20,7 +28,10 @@ use crate::tester::Network;
 /// Function that resolves the name of a host.
 pub type Resolve<'a> = &'a dyn Fn(&str) -> Vec<IpAddr>;
 
-/// Condition on watched connections.
+/// Words of a filter of packets, for messages.
+pub const PACKET_WORDS: &str = "host A, net A/LENGTH, port N, tcp, ip, ip6, and, or, not, ( )";
+
+/// Condition on connections.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum Filter {
     /// Any connection.
@@ -100,6 +111,21 @@ impl Filter {
         }
     }
 
+    /// The connections with this port at either end.
+    #[must_use]
+    pub const fn port(port: u16) -> Self {
+        Self::At(Ends::Either, Place::port(port))
+    }
+
+    /// The connections of the IP version that `any` address is of.
+    fn family(any: IpAddr) -> Self {
+        let place = Place {
+            networks: vec![Network::new(any, 0)],
+            port: None,
+        };
+        Self::At(Ends::Either, place)
+    }
+
     /// Returns whether the filter depends on the owner of a connection.
     #[must_use]
     pub fn needs_owner(&self) -> bool {
@@ -130,6 +156,13 @@ impl Filter {
 }
 
 impl Place {
+    const fn port(port: u16) -> Self {
+        Self {
+            networks: Vec::new(),
+            port: Some(port),
+        }
+    }
+
     fn has(&self, at: SocketAddr) -> bool {
         let is_port = self.port.is_none_or(|port| port == at.port());
         let is_in = |network: &Network| network.contains(at.ip());
@@ -192,6 +225,11 @@ impl<'a> Reader<'a> {
             "dst" => self.at(Ends::Peer, word),
             "sport" => self.port(Ends::Local, word),
             "dport" => self.port(Ends::Peer, word),
+            "host" | "net" => self.host(Ends::Either, word),
+            "port" => self.port(Ends::Either, word),
+            "tcp" => Ok(Filter::Any),
+            "ip" => Ok(Filter::family(Ipv4Addr::UNSPECIFIED.into())),
+            "ip6" => Ok(Filter::family(Ipv6Addr::UNSPECIFIED.into())),
             _ => self.bare(word),
         }
     }
@@ -210,6 +248,20 @@ impl<'a> Reader<'a> {
     }
 
     fn at(&mut self, ends: Ends, side: &str) -> Result<Filter, String> {
+        match self.words.first() {
+            Some(&("host" | "net")) => {
+                let kind = self.next().unwrap_or(side);
+                self.host(ends, kind)
+            }
+            Some(&"port") => {
+                let kind = self.next().unwrap_or(side);
+                self.port(ends, kind)
+            }
+            _ => self.host(ends, side),
+        }
+    }
+
+    fn host(&mut self, ends: Ends, side: &str) -> Result<Filter, String> {
         let word = self
             .next()
             .ok_or_else(|| format!("`{side}` names no address"))?;
@@ -222,11 +274,7 @@ impl<'a> Reader<'a> {
             .ok_or_else(|| format!("`{side}` names no port"))?;
         let port = word.trim_start_matches(':').parse();
         let port = port.map_err(|_| format!("`{word}` is not a port"))?;
-        let place = Place {
-            networks: Vec::new(),
-            port: Some(port),
-        };
-        Ok(Filter::At(ends, place))
+        Ok(Filter::At(ends, Place::port(port)))
     }
 
     fn bare(&self, word: &str) -> Result<Filter, String> {
@@ -334,6 +382,10 @@ mod tests {
             "not :80",
             "( :80 or :443 ) and not dst [::1]:443",
             ":80 or dport = :443 state established",
+            "host 10.2.0.1 and port 443",
+            "tcp port 443",
+            "src host 10.1.0.1 and dst port 443",
+            "net 10.2.0.0/16 and ip and not ip6",
         ] {
             assert!(holds(text), "{text}");
         }
@@ -348,6 +400,9 @@ mod tests {
             "10.2.0.1:80",
             "dst 10.3.0.0/16",
             "::1",
+            "host 10.3.0.1 and port 443",
+            "src port 443",
+            "ip6",
         ] {
             assert!(!holds(text), "{text}");
         }
@@ -362,6 +417,9 @@ mod tests {
             ("( :80", "("),
             (":80 )", ")"),
             ("pid:x", "pid:x"),
+            ("port http", "http"),
+            ("host", "host"),
+            ("udp port 53", "udp"),
             (":80 and", "ends"),
         ] {
             let error = Filter::parse(text, &resolve).unwrap_err();
