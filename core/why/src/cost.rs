@@ -17,8 +17,8 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Calculates it from the next limit, or else from the path's capacity: what that delivers in
-    /// the time attributed to the cause, less slow start up to it, beyond what was delivered. A
+    /// Calculates it from the next limit, or else from the path's capacity. It is what that delivers
+    /// in the time attributed to the cause, less slow start up to it, beyond what was delivered. A
     /// pause costs only its time. Never negative, and zero for a path that was saturated.
     pub(crate) fn of(
         m: &Measures<'_>,

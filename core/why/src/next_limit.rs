@@ -18,7 +18,7 @@ pub struct NextLimit {
     pub cause: &'static Cause,
     /// Payload rate that it allows.
     pub rate: Rate,
-    /// Whether it may allow more: packets never came much closer than the primary cause let them,
+    /// Whether it may allow more. Packets never came much closer than the primary cause let them,
     /// or it is not known on which side of the capture point the bottleneck is.
     pub is_lower_bound: bool,
 }
@@ -34,7 +34,7 @@ pub(crate) const WINDOW: &[&str] = &[
 /// Causes of a saturated bottleneck.
 pub(crate) const FULL: &[&str] = &["path-saturated", "cross-traffic"];
 
-/// Factor above the primary limit from which distances between packets are those of the path: a
+/// Factor above the primary limit from which distances between packets are those of the path. A
 /// sender that paces spaces its packets by its own rate, and a little less.
 const CLEAR: f64 = 1.5;
 

@@ -158,7 +158,7 @@ impl Scores {
         }
     }
 
-    /// The cause that a weighed one is in a state of a round; `None` if it has no weights, or a
+    /// The cause that a weighed one is in a state of a round. `None` if it has no weights, or a
     /// condition or the trigger of a loss excludes it.
     fn open(&self, cause: usize, moment: &Moment<'_, '_, '_>) -> Option<usize> {
         let is_weighed = !CAUSES[cause].features.is_empty();
@@ -193,8 +193,8 @@ impl Scores {
     }
 }
 
-/// The cause that a weighed one is in this connection, unless a condition of the connection
-/// excludes it: which of both windows limits is a fact of the SYNs.
+/// The cause that a weighed one is in this connection, unless a condition of it excludes that. The
+/// SYNs show which of both windows limits.
 fn told(facts: &Facts<'_, '_>, cause: usize) -> Option<usize> {
     let told = match CAUSES[cause].id {
         "receive-window-limited" if facts.is_unscaled() => place("no-window-scaling")?,

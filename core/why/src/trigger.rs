@@ -150,9 +150,9 @@ pub(crate) fn timeouts_in_row(m: &Measures<'_>) -> usize {
     longest
 }
 
-/// Whether the whole flight was lost at once, and nothing came back for most of the time until it was
-/// repaired: a full queue or a policer passes a part of it, of which ACKs tell. Or several timeouts
-/// in a row for the same byte had no answer for a second or more, and then the connection went on.
+/// Whether the whole flight was lost at once, and nothing came back until it was retransmitted. A
+/// full queue or a policer passes a part of it, and ACKs report that. Or several timeouts without an
+/// answer took most of a second or more, and then the connection went on.
 fn is_outage(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     /// Minimum flight, segments: fewer may be the end of a burst.
     const MIN_FLIGHT: u64 = 8;

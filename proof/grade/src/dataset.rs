@@ -63,7 +63,7 @@ const WEIGHED_AS: [(&str, &str); 3] = [
     ("no-window-scaling", "receive-window-limited"),
 ];
 
-/// Truths, and what a capture shows of them: a CPU shows in counters only, and several timeouts in
+/// Truths, and what a capture shows of them. A CPU shows in counters only, and several timeouts in
 /// a row without an answer are an outage.
 const SHOWN_AS: [(&str, &str); 3] = [
     ("receiver-cpu-limited", "slow-reader"),

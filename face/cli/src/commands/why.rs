@@ -209,7 +209,7 @@ struct Diagnosed {
     index: usize,
     /// The connection in the other capture, if both were analyzed jointly.
     far: Option<Far>,
-    /// What the kernel's counters say of it, if they were read.
+    /// The kernel's counters of it, if they were read.
     counters: Option<String>,
     diagnosis: Diagnosis,
 }
@@ -491,7 +491,7 @@ struct LoadedCapture {
     twins: Option<fix::Twins>,
     /// Limits measured by the run, if the capture belongs to a stored run.
     account: Option<String>,
-    /// What is known of a capture that this command took.
+    /// Facts of a capture that this command took.
     live: Option<Live>,
     /// Whether JSON has all verdicts and intervals.
     is_verbose: bool,
@@ -506,7 +506,7 @@ struct Live {
 }
 
 impl LoadedCapture {
-    /// What the kernel's counters say of a connection, next to the diagnosis of its packets.
+    /// The kernel's counters of a connection, next to the diagnosis of its packets.
     fn counters(&self, index: usize, packets: &Diagnosis) -> Option<String> {
         let connection = self.capture.connections().connection(index)?;
         self.live.as_ref()?.counters.compare(connection, packets)

@@ -25,7 +25,7 @@ pub(in crate::commands) struct ConnectionLabel {
     pub(in crate::commands) place: String,
     /// The end that reset it.
     pub(in crate::commands) reset_by: Option<&'static str>,
-    /// What the kernel's counters say next to its packets.
+    /// The kernel's counters next to its packets.
     pub(in crate::commands) counters: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What the kernel counted of the connections of a live capture, next to their packets.
+//! The kernel's counters of the connections of a live capture, next to their packets.
 //!
 //! A capture has one answer, from its packets: they show more than counters do. The counters of
 //! the same connection are a second source, and a piece of its evidence.

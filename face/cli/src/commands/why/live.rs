@@ -230,7 +230,7 @@ pub(in crate::commands) fn capture_failure(interface: &str, error: &HeaderCaptur
     }
 }
 
-/// Where the packets go.
+/// Destination of the packets.
 enum Out {
     Memory(Vec<u8>),
     File(AtomicFile),
@@ -263,13 +263,13 @@ impl Out {
     }
 }
 
-/// What is known so far, on a terminal.
+/// Answers so far, on a terminal.
 struct Screen(Option<Lines>);
 
 struct Lines {
     bar: ProgressBar,
     analyzer: Analyzer,
-    /// When they were made, since the capture began.
+    /// Time since the capture began at which they were made.
     made: Duration,
 }
 
