@@ -361,7 +361,8 @@ fn example(analysis: &Analysis, answer: &Answer, known: &Known) -> Option<Exampl
             phases.collect::<Option<Vec<_>>>()?
         },
         acceptable: known.acceptable.iter().filter_map(|id| place(id)).collect(),
-        weight: if known.generator.is_some() {
+        // The generators of others have enough cases.
+        weight: if known.generator == Some(0) {
             KERNEL_WEIGHT
         } else {
             1.0
