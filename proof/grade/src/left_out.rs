@@ -93,7 +93,7 @@ impl Case {
             .any(|truth| self.truth == *truth || self.acceptable.iter().any(|other| other == truth))
     }
 
-    /// The diagnosis of the capture, by the generator with this index (see [`Known`]).
+    /// The diagnosis of the capture, by the generator with this index, from 1.
     ///
     /// # Errors
     /// If it cannot be read.
