@@ -194,7 +194,7 @@ impl Diagnosis {
         };
         let bound = if gain.is_lower_bound { "at least " } else { "" };
         let why = if gain.is_lower_bound && next.is_empty() {
-            "; the capture does not show what the path carries"
+            "; it is not known what the path carries"
         } else {
             ""
         };
