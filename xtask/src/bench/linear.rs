@@ -6,7 +6,7 @@
 //! instructions may grow by at most [`LIMIT`] times as many. Those of the start, which are the same
 //! in all three, drop out. What grows with the square of the size grows by four times as many.
 //!
-//! Instructions of a run are the same on a busy machine and on an idle one, so CI enforces the
+//! Instructions of a run are the same on a busy machine and on an idle one, so `proof` enforces the
 //! limit. Cache misses, which many flows cost, are not among them. Without valgrind nothing is
 //! proven, and the step says so.
 
