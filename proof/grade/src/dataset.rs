@@ -56,20 +56,17 @@ pub struct Observed {
     pub example: Option<Example>,
 }
 
-/// Causes that facts tell from others, and the ones whose weights they share.
-const WEIGHED_AS: [(&str, &str); 3] = [
+/// Causes that show in counters only, and what a capture shows of them.
+const CPUS: [(&str, &str); 2] = [
     ("receiver-cpu-limited", "slow-reader"),
     ("sender-cpu-limited", "application-limited"),
-    ("no-window-scaling", "receive-window-limited"),
 ];
 
-/// Truths, and what a capture shows of them. A CPU shows in counters only, and several timeouts in
-/// a row without an answer are an outage.
-const SHOWN_AS: [(&str, &str); 3] = [
-    ("receiver-cpu-limited", "slow-reader"),
-    ("sender-cpu-limited", "application-limited"),
-    ("rto-backoff", "outage"),
-];
+/// A cause that the SYNs tell from another, and the one whose weights it shares.
+const UNSCALED: (&str, &str) = ("no-window-scaling", "receive-window-limited");
+
+/// Several timeouts in a row without an answer are an outage.
+const TIMEOUTS: (&str, &str) = ("rto-backoff", "outage");
 
 impl Observed {
     /// Whether the answer is correct.
@@ -78,7 +75,7 @@ impl Observed {
         let is_note = find(&self.truth).is_some_and(|cause| cause.states.is_empty());
         self.said == self.truth
             || self.acceptable.contains(&self.said)
-            || SHOWN_AS.contains(&(&self.truth, &self.said))
+            || [CPUS[0], CPUS[1], TIMEOUTS].contains(&(&self.truth, &self.said))
             || is_note && self.notes.contains(&self.truth.as_str())
     }
 
@@ -343,7 +340,8 @@ pub(crate) fn observe(sources: &[Source], known: Known) -> Result<Observed, Stri
 fn example(analysis: &Analysis, answer: &Answer, known: &Known) -> Option<Example> {
     // A cause without attributed time has no weights.
     let place = |id: &str| {
-        let weighed = WEIGHED_AS.iter().find(|(truth, _)| *truth == id);
+        let mut shared = CPUS.iter().chain([&UNSCALED]);
+        let weighed = shared.find(|(truth, _)| *truth == id);
         let id = weighed.map_or(id, |(_, weighed)| weighed);
         let found = find(id).filter(|cause| cause.features().next().is_some())?;
         CAUSES.iter().position(|cause| cause.id == found.id)

@@ -144,9 +144,9 @@ pub fn run(profile: &str) -> Result<(), Failed> {
         return Ok(());
     }
     let program = process::build_command(profile)?;
-    let folder = process::target().join("linear");
+    let directory = process::target().join("linear");
     // What an earlier run has left would not be run again.
-    let _ = std::fs::remove_dir_all(&folder);
+    let _ = std::fs::remove_dir_all(&directory);
     println!(
         "growth of instructions from a size to its double, to that from its half; limit {LIMIT}:"
     );
@@ -158,7 +158,7 @@ pub fn run(profile: &str) -> Result<(), Failed> {
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(axis) = AXES.get(number) else { break };
-                    let row = counts(&program, &folder, axis);
+                    let row = counts(&program, &directory, axis);
                     rows.lock().expect("no thread panics").push((number, row));
                 }
             });
@@ -182,13 +182,13 @@ pub fn run(profile: &str) -> Result<(), Failed> {
 }
 
 /// Returns the instructions of an axis: for half its size, its size, and twice that.
-fn counts(program: &Path, folder: &Path, axis: &Axis) -> Result<[u64; 3], Failed> {
+fn counts(program: &Path, directory: &Path, axis: &Axis) -> Result<[u64; 3], Failed> {
     let count = |size| {
         let name = format!("{}-{size}", axis.name.replace(' ', "-"));
-        let plan = folder.join(format!("{name}.toml"));
+        let plan = directory.join(format!("{name}.toml"));
         let text = format!("name = \"{name}\"\nseed = 1\n{}", (axis.plan)(size));
         files::write(&plan, &text)?;
-        let out = folder.join("runs").display().to_string();
+        let out = directory.join("runs").display().to_string();
         let plan = plan.display().to_string();
         let words = match axis.action {
             Action::Run => vec!["run".into(), plan, "--seed".into(), "1".into()],
@@ -196,7 +196,7 @@ fn counts(program: &Path, folder: &Path, axis: &Axis) -> Result<[u64; 3], Failed
                 let over = format!("flow.bytes=50 kB..60 kB linear {size}");
                 vec!["sweep".into(), plan, "--over".into(), over]
             }
-            Action::Why => vec!["why".into(), capture(program, folder, &plan, &name)?],
+            Action::Why => vec!["why".into(), capture(program, directory, &plan, &name)?],
         };
         let out = (axis.action != Action::Why).then(|| ["--out".into(), out]);
         let words: Vec<String> = words.into_iter().chain(out.into_iter().flatten()).collect();
@@ -211,8 +211,8 @@ fn counts(program: &Path, folder: &Path, axis: &Axis) -> Result<[u64; 3], Failed
 }
 
 /// Runs a plan and returns the path of its capture.
-fn capture(program: &Path, folder: &Path, plan: &str, name: &str) -> Result<String, Failed> {
-    let out = folder.join(format!("captured-{name}"));
+fn capture(program: &Path, directory: &Path, plan: &str, name: &str) -> Result<String, Failed> {
+    let out = directory.join(format!("captured-{name}"));
     let mut command = Command::new(program);
     command.args(["run", plan, "--seed", "1", "--capture", "--quiet", "--out"]);
     command.arg(&out).stdout(Stdio::null());

@@ -227,8 +227,8 @@ fn stored(file: &Path, draw: &Draw) -> Option<Result<SeriesRecord, String>> {
 
 fn store(file: &Path, draw: &Draw, record: &SeriesRecord) -> Result<(), String> {
     let json = serde_json::to_string(record).map_err(|error| error.to_string())?;
-    let folder = file.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)
+    let directory = file.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(directory)
         .and_then(|()| fs::write(file.with_extension("json"), json))
         .and_then(|()| fs::write(file.with_extension("toml"), &draw.text))
         .map_err(|error| format!("cannot write {}: {error}", file.display()))

@@ -175,8 +175,6 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "fin_wait_2_timeout" => SettingValue::Time(Duration::ZERO),
         "window_reserve_shift" => count(draw, 0, 14),
         "delayed_ack_timeout" => time(draw, Duration::from_micros(10), ms(499)),
-        "compressed_acks" => count(draw, 0, 100),
-        "compressed_ack_delay" => time(draw, Duration::ZERO, ms(5)),
         "paws_tolerance" => time(draw, Duration::ZERO, ms(200)),
         "rto_initial" => time(draw, ms(200), ms(4000)),
         "rto_min" => time(draw, ms(1), ms(1000)),
