@@ -15,7 +15,8 @@ use gigatcp_wire::{Ecn, Flags, MAX_OPTIONS_LEN, Options, Payload, Segment};
 
 use super::{Connection, Failure, Reset, authenticate};
 use crate::ecn::{
-    ALL_FIELDS, AckReport, Arrived, EcnOption, EcnReceiver, Feedback, Marked, OptionSeen,
+    ACE_MODULUS, ALL_FIELDS, AckReport, Arrived, EcnOption, EcnReceiver, Feedback, Marked,
+    OptionSeen,
 };
 use crate::scoreboard::Revealed;
 use crate::space::{Length, Offset};
@@ -444,6 +445,8 @@ impl<P: Payload> Connection<P> {
             nxt: self.snd.nxt,
             delivered: packets,
             marked: marked.packets,
+            may_hide_marks: segment.options.accecn.is_none()
+                && packets >= marked.packets + ACE_MODULUS,
         };
         if self.ecn.fails_sanity_check(&told) {
             return CongestionReport::default();

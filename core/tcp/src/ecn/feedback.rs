@@ -4,7 +4,8 @@
 //! packets with CE modulo 8. It may have wrapped unseen:
 //! * With an option, the octets with CE decide: the smallest count that fits both (a packet holds
 //!   one SMSS at most). That gives the results of the examples of appendix A.2.2, and is exact
-//!   for acknowledgments of whole super-segments.
+//!   for acknowledgments of whole super-segments. Packets counted since the last option hold a
+//!   part of the octets.
 //! * If options never come, the safest likely case is assumed (appendix A.2.1): up to as many as
 //!   the acknowledgment covers packets. This is skipped if acknowledgments cover four packets
 //!   or more on average. A receiver acknowledges every second packet with CE at the latest, so the
@@ -20,7 +21,7 @@ use gigatcp_wire::{AccEcn, Ecn};
 use super::counters::EcnCounters;
 
 /// Modulus of the ACE field.
-const ACE_MODULUS: u32 = 8;
+pub(crate) const ACE_MODULUS: u32 = 8;
 /// Average packets per ACK from which ACKs count as wide. "Well below 8" of appendix A.2.1 no
 /// longer holds.
 const WIDE: u32 = 4;
@@ -73,6 +74,8 @@ pub(crate) struct EcnSender {
     option: OptionSeen,
     /// Packets per acknowledgment, a moving average in 16ths.
     mean_packets: u32,
+    /// Marked packets counted since the last option.
+    since_option: u32,
 }
 
 impl EcnSender {
@@ -82,6 +85,7 @@ impl EcnSender {
             counters: EcnCounters::INITIAL,
             option: OptionSeen::Absent,
             mean_packets: 0,
+            since_option: 0,
         }
     }
 
@@ -121,13 +125,20 @@ impl EcnSender {
             .filter(|_| self.option != OptionSeen::Zeroed)
             .map(|option| self.take_option(&option));
         let packets = match ceb {
-            Some(octets) => fewest_holding(least, octets, feedback.smss),
+            Some(octets) => {
+                let counted = u64::from(core::mem::take(&mut self.since_option));
+                let held = counted * u64::from(feedback.smss);
+                fewest_holding(least, octets.saturating_sub(held), feedback.smss)
+            }
             // Options come, and this one was not due or did not fit: the next corrects an unseen
             // wrap.
             None if self.option == OptionSeen::Seen || self.are_acks_wide() => least,
             None => safest(least, feedback.packets),
         };
         self.counters.cep += u64::from(packets);
+        if ceb.is_none() {
+            self.since_option = self.since_option.saturating_add(packets);
+        }
         debug_assert!(
             self.counters.cep % u64::from(ACE_MODULUS) == u64::from(feedback.ace),
             "s.cep {} does not agree with the ACE field {} (RFC 9768 section 3.2.2.2)",
@@ -285,6 +296,31 @@ mod tests {
         let before = wide.counters.cep;
         assert_eq!(wide.on_feedback(&feedback(before, 44)).0.packets, 0);
         assert_eq!(wide.on_feedback(&feedback(before + 2, 44)).0.packets, 2);
+    }
+
+    #[test]
+    fn octets_of_several_acks_are_those_of_all_their_packets() {
+        let mut sender = EcnSender::new();
+        let first = Feedback {
+            option: Some(AccEcn::new(AccEcnOrder::Ect0First, &[1, 1000])),
+            ..feedback(6, 1)
+        };
+        assert_eq!(sender.on_feedback(&first).0.packets, 1);
+        // Without an option the field comes round unseen: 10 marks look like 2.
+        assert_eq!(sender.on_feedback(&feedback(16, 10)).0.packets, 2);
+        let next = Feedback {
+            option: Some(AccEcn::new(AccEcnOrder::Ect0First, &[1, 12_000])),
+            ..feedback(17, 1)
+        };
+        assert_eq!(sender.on_feedback(&next).0.packets, 9);
+        assert_eq!(sender.counters().cep, 17);
+        // Two marks without an option are not counted again with the next.
+        assert_eq!(sender.on_feedback(&feedback(19, 2)).0.packets, 2);
+        let last = Feedback {
+            option: Some(AccEcn::new(AccEcnOrder::Ect0First, &[1, 15_000])),
+            ..feedback(20, 1)
+        };
+        assert_eq!(sender.on_feedback(&last).0.packets, 1);
     }
 
     #[test]

@@ -27,7 +27,7 @@ mod sanity_check;
 
 pub(crate) use counters::{ALL_FIELDS, Arrived, EcnCounters, EcnReceiver};
 pub use feedback::OptionSeen;
-pub(crate) use feedback::{EcnSender, Feedback, Marked};
+pub(crate) use feedback::{ACE_MODULUS, EcnSender, Feedback, Marked};
 pub(crate) use sanity_check::AckReport;
 
 use alloc::boxed::Box;

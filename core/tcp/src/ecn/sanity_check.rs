@@ -6,7 +6,8 @@
 //! is ignored; feedback is given as before. A round with an unmarked packet ends the check: from
 //! then on every mark counts.
 //!
-//! Packets that left as Not-ECT cannot be marked, so an ACK that may cover one is ignored.
+//! Packets that left as Not-ECT cannot be marked, so an ACK that may cover one is ignored. An ACK
+//! after which the ACE field may have wrapped unseen ends no round: the next option shows it.
 //!
 //! Out of scope:
 //! * Testing later whether the path has recovered (section 3.2.2.3: might). A path that changes
@@ -49,6 +50,9 @@ pub(crate) struct AckReport {
     pub(crate) delivered: u32,
     /// Packets newly reported as marked.
     pub(crate) marked: u32,
+    /// Whether more of them may have been marked: no option tells, and the ACE field may have
+    /// wrapped.
+    pub(crate) may_hide_marks: bool,
 }
 
 impl CeSanityCheck {
@@ -89,7 +93,7 @@ impl CeSanityCheck {
             self.has_news |= report.delivered > 0;
         }
         let end = *self.end.get_or_insert(report.nxt);
-        if report.una < end {
+        if report.una < end || report.may_hide_marks {
             return false;
         }
         self.end = None;
@@ -114,6 +118,7 @@ mod tests {
             nxt,
             delivered: 5,
             marked,
+            may_hide_marks: false,
         };
         let (start, end) = (10 * number, 10 * (number + 1));
         let half = check.on_feedback(&report(start, end, marked.min(5)));
@@ -153,6 +158,26 @@ mod tests {
         assert!(!round(&mut check, 1, 0), "its first packet was repeated");
         let found = [2, 3, 4].map(|number| round(&mut check, number, 10));
         assert_eq!(found, [false, false, true]);
+    }
+
+    #[test]
+    fn an_ack_that_may_hide_marks_ends_no_round() {
+        let mut check = CeSanityCheck::new(true);
+        let mut ack = |from, delivered, marked, may_hide_marks| {
+            check.on_feedback(&AckReport {
+                from,
+                una: from + u64::from(delivered),
+                nxt: from + u64::from(delivered),
+                delivered,
+                marked,
+                may_hide_marks,
+            })
+        };
+        assert!(!ack(0, 10, 2, true), "8 marks are hidden");
+        assert!(!ack(10, 10, 18, false), "and reported now: a first round");
+        assert!(!ack(20, 10, 10, false));
+        assert!(!ack(30, 10, 10, false));
+        assert!(ack(40, 10, 10, false));
     }
 
     #[test]

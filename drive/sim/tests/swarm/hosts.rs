@@ -72,24 +72,12 @@ fn slow_start(draw: &mut Draw) -> SlowStart {
     ])
 }
 
-/// Settings that only the drawn profile decides: they came with profile `linux-6.18`, which has all of
-/// them, and drawing them by themselves would change the worlds of all seeds.
-const FROM_PROFILE: [&str; 5] = [
-    "compressed_acks",
-    "compressed_ack_delay",
-    "receive_offload",
-    "first_window_unpaced",
-    "autotuning_counts_reads",
-];
-
 /// Returns a random profile with random settings.
 fn profile(draw: &mut Draw) -> Profile {
     let mut profile = draw.pick(Profile::ALL);
     // The audit assumes this smallest MSS that an engine accepts.
     profile.path_mtu.mss_min = profile.path_mtu.mss_min.min(LEAST_MSS.into());
-    let drawn = SETTINGS.iter();
-    let drawn = drawn.filter(|setting| !FROM_PROFILE.contains(&setting.name));
-    for setting in drawn {
+    for setting in SETTINGS {
         if draw.chance(CHANGED) {
             let tries = value_for(draw, setting.name);
             let taken = tries
@@ -175,6 +163,8 @@ fn value_for(draw: &mut Draw, name: &str) -> Vec<SettingValue> {
         "fin_wait_2_timeout" => SettingValue::Time(Duration::ZERO),
         "window_reserve_shift" => count(draw, 0, 14),
         "delayed_ack_timeout" => time(draw, Duration::from_micros(10), ms(499)),
+        "compressed_acks" => count(draw, 0, 100),
+        "compressed_ack_delay" => time(draw, Duration::ZERO, ms(5)),
         "paws_tolerance" => time(draw, Duration::ZERO, ms(200)),
         "rto_initial" => time(draw, ms(200), ms(4000)),
         "rto_min" => time(draw, ms(1), ms(1000)),
