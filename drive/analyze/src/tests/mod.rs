@@ -405,6 +405,9 @@ fn connections_without_data_are_told_by_their_handshake() {
     packets.push(server(108, 5006).numbers(901, 101).flags(RST));
     // The middle of a connection without data.
     packets.push(server(109, 5007));
+    // Acknowledgments of 5,000 bytes that the capture lacks.
+    packets
+        .extend([0, 1000, 5000].map(|acked| server(110 + acked, 5008).numbers(901, 101 + acked)));
     packets.sort_by_key(|packet| packet.at);
     let capture = Capture::read(&bytes(&packets), &Options::default()).unwrap();
     let connections = capture.connections();
@@ -421,6 +424,7 @@ fn connections_without_data_are_told_by_their_handshake() {
             ("half-open", 1),
             ("reset", 1),
             ("unused", 1),
+            ("acks-only", 1),
             ("handshake-unseen", 1),
         ]
     );
@@ -435,6 +439,7 @@ fn connections_without_data_are_told_by_their_handshake() {
         "0.0.0.2:80 refused 0.0.0.1:5003: a reset answered the SYN."
     );
     assert!(sentence(kinds[3].1[0]).contains("0.0.0.2:80 reset it"));
+    assert!(sentence(kinds[5].1[0]).contains("acknowledgments of 5.00 kB in 5.00 s"));
 }
 
 #[test]
