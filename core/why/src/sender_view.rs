@@ -73,6 +73,8 @@ struct Pending {
     ts_val: Option<u32>,
     /// Whether it carries data: a request, or the response to one.
     asks: bool,
+    /// Whether it advertises no window.
+    closes: bool,
 }
 
 /// A segment that waited below TCP. It does not echo a timestamp that had passed long before.
@@ -323,6 +325,8 @@ pub(crate) struct SenderView {
     counted_again: u64,
     /// Time since when the advertised window is zero.
     zero_since: Option<Instant>,
+    /// Whether the last window that the sender has received is zero.
+    has_no_window: bool,
     /// The timestamp clock of the sender.
     host_clock: host_clock::HostClock,
     /// Idle time that is not attributed to a side yet.
@@ -458,7 +462,7 @@ impl SenderView {
     /// Whether the window has no room for a full segment.
     fn is_closed(&self) -> bool {
         let room = self.edge.saturating_sub(self.nxt);
-        self.knows_edge && room < self.mss.max(1) || self.zero_since.is_some()
+        self.knows_edge && room < self.mss.max(1) || self.has_no_window
     }
 
     /// Returns the state while nothing is outstanding. Data waits only if the sender had filled the
@@ -551,6 +555,9 @@ impl SenderView {
         if known.asks {
             self.round.idle_peer += core::mem::take(&mut self.idle);
             self.is_asked = true;
+        }
+        if core::mem::replace(&mut self.has_no_window, known.closes) && !known.closes {
+            self.is_probed = false;
         }
         if known.edge > self.edge {
             self.edge = known.edge;

@@ -318,6 +318,24 @@ fn a_closed_window_is_waited_for_only_if_it_is_probed() {
 }
 
 #[test]
+fn zero_window_of_unknown_scale_is_closed_until_its_update_has_arrived() {
+    let mut all = Conversation::opened(40_000, 20);
+    for packet in &mut all.packets[..2] {
+        packet.options_len = 20;
+        packet.uncaptured_len = 12;
+        packet.window_scale = None;
+    }
+    all.say(100_000, CLIENT, 1, 1, MSS);
+    all.say(140_000, SERVER, 1, 1 + MSS, 0).wnd = 0;
+    all.say(340_000, CLIENT, MSS, 1, 0);
+    all.say(380_000, SERVER, 1, 1 + MSS, 0).wnd = 0;
+    all.say(840_000, SERVER, 1, 1 + MSS, 0).wnd = 4000;
+    all.say(840_020, CLIENT, 1 + MSS, 1, MSS);
+    let waited = total(&all.sender_view(CLIENT), &[State::Window]).as_secs_f64();
+    assert!((waited - 0.7).abs() < 0.01, "{waited}");
+}
+
+#[test]
 fn windows_whose_scale_was_cut_off_or_not_seen_are_unknown() {
     for is_missing in [true, false] {
         let mut all = Conversation::opened(40_000, 20);
