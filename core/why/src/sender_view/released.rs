@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// Maximum turnaround that may be a host's delay and no path's.
+const OF_HOST: Duration = Duration::from_millis(2);
+
 impl SenderView {
     /// Applies the acknowledgments that the sender of the packet had received.
     pub(super) fn release(&mut self, (start, end): (u64, u64), shown: &AnalyzedPacket<'_>) {
@@ -20,10 +23,11 @@ impl SenderView {
         mut waiting: Option<(Instant, u64)>,
     ) {
         let packet = shown.packet;
-        // Packets of other sizes take a little less or more time. Near the sender the host's delay
-        // varies.
+        // Packets of other sizes take a little less or more time. A short turnaround is the host's,
+        // and varies.
         let turn = self.turn.unwrap_or_default();
-        let turn = if self.is_near() {
+        let is_near = self.is_near();
+        let turn = if is_near && turn <= OF_HOST {
             Duration::ZERO
         } else {
             turn.saturating_sub(turn / 400 + Duration::from_micros(10))
@@ -41,6 +45,9 @@ impl SenderView {
                 break;
             }
             self.pending.pop_front();
+            if due > packet.at && is_near {
+                self.bound_turn(packet.at.saturating_since(first.at));
+            }
             let at = due.min(packet.at);
             match &mut waiting {
                 Some(wait) => {
@@ -56,6 +63,13 @@ impl SenderView {
             }
             self.apply_ack(&first, shown.number);
         }
+    }
+
+    /// Bounds the turnaround: the sender had an acknowledgment `within` this time of its passing. The
+    /// handshake's may have been longer, where a host was slow to answer it.
+    #[cold]
+    fn bound_turn(&mut self, within: Duration) {
+        self.turn = self.turn.map(|turn| turn.min(within));
     }
 
     /// Whether the turnaround is small compared to the RTT.
