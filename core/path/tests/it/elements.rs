@@ -1,9 +1,6 @@
 //! The contract of all elements, tested by one generic driver.
 
-#[allow(dead_code, reason = "each test file uses its part")]
-mod common;
-
-use common::{Numbered, Sent};
+use crate::common::{Numbered, Sent};
 use gigatcp_path::queue::{QueueConfig, REGISTRY};
 use gigatcp_path::{
     Aggregate, Counters, DropCause, Dropped, Hop, HopConfig, Jitter, JitterLaw, LossModel, Network,

@@ -1,9 +1,6 @@
 //! Sojourn times, measured at packets that left, for every reason to wait.
 
-#[allow(dead_code, reason = "each test file uses its part")]
-mod common;
-
-use common::{Numbered, Outcome, run};
+use crate::common::{Numbered, Outcome, run};
 use gigatcp_path::{Aggregate, Hop, HopConfig, QueueConfig, RateSource, Shaper, Trace, queue};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 

@@ -1,9 +1,6 @@
 //! Hops that drop packets above a rate.
 
-#[allow(dead_code, reason = "each test file uses its part")]
-mod common;
-
-use common::{Numbered, run};
+use crate::common::{Numbered, run};
 use gigatcp_path::{DropCause, Hop, HopConfig, LossModel, Peak, Policer, Yellow};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 

@@ -1,10 +1,7 @@
 //! Random traffic through random hops, compared with a plain model of the
 //! same rules that keeps every wire packet in a list and searches it.
 
-#[allow(dead_code, reason = "each test file uses its part")]
-mod common;
-
-use common::{Numbered, Outcome, run};
+use crate::common::{Numbered, Outcome, run};
 use gigatcp_path::{DropCause, Hop, HopConfig, LossModel, Release, Reorder};
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 use proptest::collection::vec;

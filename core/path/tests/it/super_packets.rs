@@ -1,10 +1,7 @@
 //! Super-packets through every discipline that decides per wire packet: each has the same outcome
 //! as alone.
 
-#[allow(dead_code, reason = "each test file uses its part")]
-mod common;
-
-use common::Numbered;
+use crate::common::Numbered;
 use gigatcp_path::queue::{self, QueueConfig, Settings, Value};
 use gigatcp_path::{Counters, DropCause, Hop, HopConfig, Parcel, Release};
 use gigatcp_units::{Duration, Instant, Rate};

@@ -1,9 +1,6 @@
 //! Half-duplex Ethernet: IEEE 802.3 clause 4, from outside.
 
-#[allow(dead_code, reason = "each test file uses its part")]
-mod common;
-
-use common::{Numbered, Sent};
+use crate::common::{Numbered, Sent};
 use gigatcp_path::{
     ConfigError, DropCause, HopConfig, Network, NetworkConfig, Route, SharedMedium,
     SharedMediumConfig,

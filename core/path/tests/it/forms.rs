@@ -2,10 +2,7 @@
 //! hops whose departures are known on arrival, and through the same hops when they
 //! are not.
 
-#[allow(dead_code, reason = "each test file uses its part")]
-mod common;
-
-use common::{Numbered, Outcome, run};
+use crate::common::{Numbered, Outcome, run};
 use gigatcp_path::{Hop, HopConfig, LossModel, MarkAbove, Release, Reorder};
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 use proptest::collection::vec;

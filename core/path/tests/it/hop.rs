@@ -1,9 +1,6 @@
 //! Properties of a hop by configuration, one setting at a time.
 
-#[allow(dead_code, reason = "each test file uses its part")]
-mod common;
-
-use common::{Numbered, Outcome, run};
+use crate::common::{Numbered, Outcome, run};
 use gigatcp_path::{DropCause, Hop, HopConfig, LossModel, Release, Reorder, Tally};
 use gigatcp_units::{Bytes, Duration, Instant, Probability, Rate};
 

@@ -1,10 +1,7 @@
 //! Networks compared with hops joined by hand and polled at every relevant instant. The network
 //! itself is polled late.
 
-#[allow(dead_code, reason = "each test file uses its part")]
-mod common;
-
-use common::{Numbered, Sent};
+use crate::common::{Numbered, Sent};
 use gigatcp_path::queue::{self, QueueConfig};
 use gigatcp_path::{
     ConfigError, Delivery, DropCause, Hop, HopConfig, Jitter, JitterLaw, LossModel, Network,

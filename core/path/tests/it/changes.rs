@@ -1,12 +1,9 @@
 //! Reconfiguration of hops while packets are inside: every packet is accounted for, order holds,
 //! and unchanged parts continue.
 
-#[allow(dead_code, reason = "each test file uses its part")]
-mod common;
-
 use std::collections::BTreeSet;
 
-use common::Numbered;
+use crate::common::Numbered;
 use gigatcp_path::queue::{self, QueueConfig, Settings};
 use gigatcp_path::{
     Aggregate, DropCause, Hop, HopConfig, Jitter, JitterLaw, LossModel, Parcel, Policer,
