@@ -43,7 +43,7 @@ Held by tests (core/tcp unless named otherwise):
   Hybla: a rate that does not know the RTT    responses.rs, hyblas_rate_*
   Vegas, Copa, YeAH, NV: standing queue       responses.rs, *_queue*
   LEDBAT, LEDBAT++: target                    responses.rs, the_queue_of_*
-  DCTCP: alpha, queue around K                dctcp.rs, alpha_settles_*; drive/sim/tests/dctcp.rs
+  DCTCP: alpha, queue around K                dctcp.rs, alpha_settles_*; drive/sim/tests/it/dctcp.rs
   Prague: window under random marks           responses.rs, pragues_window_*
   Westwood+: what a loss leaves               responses.rs, westwood_is_left_*
 ";

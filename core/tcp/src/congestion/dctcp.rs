@@ -19,7 +19,7 @@
 //! As in Linux the window does not grow in the round trip in which it is reduced. If single
 //! packets are marked with probability p (DualPI2), W settles near 0.73/p, where RFC 9332
 //! appendix C counts on 2/p: with `l4s` it takes less than an equal share there
-//! (`drive/sim/tests/dctcp.rs`).
+//! (`drive/sim/tests/it/dctcp.rs`).
 
 use gigatcp_units::{Bytes, Instant};
 
