@@ -12,10 +12,10 @@ use gigatcp_wire::{
 };
 use proptest::prelude::*;
 
-#[path = "../../wire/tests/cut/mod.rs"]
+#[path = "../../../wire/tests/cut/mod.rs"]
 mod cut;
 use cut::cut;
-#[path = "../../wire/tests/ends/mod.rs"]
+#[path = "../../../wire/tests/ends/mod.rs"]
 mod ends;
 use ends::{V4, V6};
 
