@@ -78,7 +78,7 @@ fn the_senders_own_interface_is_told_from_a_slow_host() {
 
 #[test]
 fn a_window_told_in_units_stands_still_too() {
-    let plan = include_str!("../../../experiments/shalunov-stall/plan.toml");
+    let plan = include_str!("../../../../experiments/shalunov-stall/plan.toml");
     let diagnosis = at_sender(plan, &["modern-receiver"], 1).remove(0);
     check(&diagnosis);
     let share = |id: &str| {

@@ -1,9 +1,7 @@
 //! Graphs of connections: their content, the files for xplot, and a page that is small, offline and
 //! safe.
 
-mod connection;
-
-use connection::{SIZE, Told, eventful};
+use crate::connection::{SIZE, Told, eventful};
 use gigatcp_flows::{Kind, Side};
 use gigatcp_report::graph::xplot::{Picture, Xplot};
 use gigatcp_report::graph::{

@@ -1,6 +1,6 @@
 //! Captures of simulated runs, read by an independent reader.
 
-#[path = "../../capture/tests/independent_reader/mod.rs"]
+#[path = "../../../capture/tests/independent_reader/mod.rs"]
 mod independent_reader;
 
 use gigatcp_capture::{CaptureReader, NoteKind};

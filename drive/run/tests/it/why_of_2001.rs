@@ -125,7 +125,7 @@ fn print(now: Instant, segment: &Segment<Phantom>, way: usize, bases: [Option<u3
 
 /// Returns both captures of the stall, printed, with the machines of the experiment's plan.
 fn printed() -> [String; 2] {
-    let text = include_bytes!("../../../experiments/shalunov-stall/plan.toml");
+    let text = include_bytes!("../../../../experiments/shalunov-stall/plan.toml");
     let plan = gigatcp_plan::parse("plan.toml", text, &[]).expect("a plan");
     let stall = plan.series.iter().find(|series| series.name == "stall");
     let scenario = &stall.expect("the stall").scenario;

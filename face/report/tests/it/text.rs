@@ -1,7 +1,6 @@
 //! The terminal output as a whole: the snapshots are the specification.
 
-mod sample;
-
+use crate::sample;
 use gigatcp_record::RunRecord;
 use gigatcp_report::{Published, Report};
 

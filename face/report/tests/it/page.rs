@@ -1,7 +1,6 @@
 //! The page as a whole: offline, safe, small, and complete without scripts.
 
-mod sample;
-
+use crate::sample;
 use gigatcp_record::{CeilingRecord, RunRecord, TestRecord, WhyRecord, WhyVerdict};
 use gigatcp_report::{Published, Report};
 

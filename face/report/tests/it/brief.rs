@@ -1,7 +1,6 @@
 //! Shortened text of runs that are too long for a terminal.
 
-mod sample;
-
+use crate::sample;
 use gigatcp_record::{RunRecord, SeriesRecord};
 use gigatcp_report::brief::{MOST_ROWS, MOST_SERIES};
 use gigatcp_report::{Published, Report};

@@ -1,7 +1,6 @@
 //! The published numbers of the experiments, as they are in the repository.
 
-mod sample;
-
+use crate::sample;
 use std::path::{Path, PathBuf};
 
 use gigatcp_report::{Published, PublishedError, Report};

@@ -1,0 +1,10 @@
+//! Tests of `gigatcp-run` through its public interface, in one program: it is compiled and linked once.
+
+mod account;
+mod capture;
+mod determinism;
+mod further;
+mod queues;
+mod send_buffer;
+mod why_at_the_sender;
+mod why_of_2001;
