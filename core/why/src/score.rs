@@ -80,10 +80,6 @@ impl Matrix {
     }
 
     /// Adds the contributions of those features to each cause's score.
-    #[expect(
-        clippy::needless_range_loop,
-        reason = "one loop over vectors at every optimization level, which zips are not"
-    )]
     fn add(&self, scores: &Row, features: &Features, of: &[Feature]) -> Row {
         // Positions first, then sums: so these stay in registers.
         let mut places = [(0, 0.0); FEATURES];
@@ -99,6 +95,7 @@ impl Matrix {
         for (knot, part) in &places[..count] {
             // At the last knot of a feature `part` is zero, whatever the next row holds.
             let [low, next] = [&self.0[*knot], &self.0[knot + 1]];
+            // Indexed: one loop over vectors at every optimization level, which zips are not.
             for cause in 0..ZERO.len() {
                 let slope = f32::from(next[cause] - low[cause]);
                 scores[cause] += f32::from(low[cause]) + slope * part;
@@ -299,7 +296,6 @@ impl Rows {
 
 /// Returns a round's scores averaged with those of neighbors after the same loss event. Single
 /// rounds are noisy, and the limit of a connection seldom changes from one to the next.
-#[expect(clippy::needless_range_loop, reason = "see `Matrix::add`")]
 fn smoothed<'a>(
     m: &Measures<'_>,
     rounds: usize,
