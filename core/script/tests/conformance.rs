@@ -257,7 +257,7 @@ fn freebsd_rounds_a_buffer_to_segments_and_advertises_what_is_free() {
         +0 > . 1:1(0) ack 1 win 65535\n\
         +0 getsockopt(3, SOL_SOCKET, SO_RCVBUF, [65700], [4]) = 0\n\
         +0 < P. 1:11(10) ack 1 win 32767\n\
-        +.1 > . 1:1(0) ack 11 win 65535\n";
+        +.04 > . 1:1(0) ack 11 win 65535\n";
     let said = story(text, false);
     assert!(said.contains("passed"), "{said}");
 }
