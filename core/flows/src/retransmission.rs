@@ -5,6 +5,8 @@
 //! is due to a timer (RFC 6298, RFC 8985 section 7). If neither fits, the kind is
 //! `UnexplainedRetransmission`: there is no guess.
 
+use alloc::vec::Vec;
+
 use gigatcp_units::{Duration, Instant};
 
 use crate::direction::{Direction, Seen};
@@ -43,7 +45,8 @@ pub(crate) struct LossRecovery {
     pub high_sacked: u64,
     /// The end of a tail probe that is not acknowledged yet.
     probed: u64,
-    recent: [Repeat; REMEMBERED],
+    /// The latest retransmissions, in a ring. Most connections with one have few.
+    recent: Vec<Repeat>,
     next_recent: u8,
     /// The highest end of the remembered ones: an acknowledgment above it needs no search.
     recent_end: u64,
@@ -63,10 +66,17 @@ impl LossRecovery {
     }
 
     fn remember(&mut self, repeat: Repeat) {
-        let place = usize::from(self.next_recent) % REMEMBERED;
-        self.recent[place] = repeat;
+        let place = usize::from(self.next_recent);
+        if let Some(oldest) = self.recent.get_mut(place) {
+            *oldest = repeat;
+        } else {
+            if self.recent.len() == self.recent.capacity() {
+                self.recent.reserve_exact(place.max(1));
+            }
+            self.recent.push(repeat);
+        }
         self.recent_end = self.recent_end.max(repeat.end);
-        self.next_recent = (place as u8 + 1) % REMEMBERED as u8;
+        self.next_recent = (self.next_recent + 1) % REMEMBERED as u8;
     }
 
     /// Returns the time when this byte was last retransmitted.

@@ -222,3 +222,42 @@ fn a_stack_or_setting_of_freebsd_that_is_not_here_is_named() {
         );
     }
 }
+
+#[test]
+fn sysctl_lines_of_a_scripts_defaults_are_facts_and_its_other_lines_are_ignored() {
+    let text = "`../common/defaults.sh`\n\
+        0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n\
+        +0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0\n\
+        +0 connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)\n\
+        +0 > S 0:0(0) <mss 1460,nop,nop,sackOK,nop,wscale 8>\n";
+    let script = gigatcp_script::parse(text).unwrap();
+    let defaults = "#!/bin/sh\nip tcp_metrics flush all > /dev/null 2>&1\n\
+        sysctl -q net.ipv4.tcp_timestamps=0 net.ipv4.tcp_rmem=\"4096 540000 $((15*1024*1024))\"\n";
+    for (engine, passes) in [
+        (Engine::new().with_defaults(defaults.into()), true),
+        (Engine::new(), false),
+    ] {
+        let mut engine = engine;
+        let report = run(&script, text, &mut engine, &Settings::default());
+        let said = report.in_text("x.pkt", text);
+        assert_eq!(said.contains("passed"), passes, "{said}");
+    }
+}
+
+#[test]
+fn freebsd_rounds_a_buffer_to_segments_and_advertises_what_is_free() {
+    let text = "0 `sysctl net.inet.tcp.recvspace=65536`\n\
+        +0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n\
+        +0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0\n\
+        +0 getsockopt(3, SOL_SOCKET, SO_RCVBUF, [65536], [4]) = 0\n\
+        +0 connect(3, ..., ...) = -1 EINPROGRESS (Operation now in progress)\n\
+        +0 > S 0:0(0) win 65535 <mss 1460,sackOK,TS val 100 ecr 0,nop,wscale 6>\n\
+        +0 `sockstat -4 -P tcp -s | grep -c SYN_SENT | grep 1`\n\
+        +.1 < S. 0:0(0) ack 1 win 32767 <mss 1460>\n\
+        +0 > . 1:1(0) ack 1 win 65535\n\
+        +0 getsockopt(3, SOL_SOCKET, SO_RCVBUF, [65700], [4]) = 0\n\
+        +0 < P. 1:11(10) ack 1 win 32767\n\
+        +.04 > . 1:1(0) ack 11 win 65535\n";
+    let said = story(text, false);
+    assert!(said.contains("passed"), "{said}");
+}

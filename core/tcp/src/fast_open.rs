@@ -34,6 +34,8 @@ const MOST_DOUBLINGS: u32 = 10;
 pub struct FastOpenKey {
     current: Secret,
     previous: Option<Secret>,
+    /// Address of the server, if cookies are Linux's.
+    linux_server: Option<IpAddr>,
 }
 
 /// Validity of a cookie.
@@ -54,6 +56,17 @@ impl FastOpenKey {
         Self {
             current: secret,
             previous: None,
+            linux_server: None,
+        }
+    }
+
+    /// Returns the key of this secret, which has no other use, with the cookies that Linux makes of
+    /// it (`tcp_fastopen_key`): of the addresses of both hosts.
+    #[must_use]
+    pub const fn of_linux(secret: Secret, server: IpAddr) -> Self {
+        Self {
+            linux_server: Some(server),
+            ..Self::new(secret)
         }
     }
 
@@ -71,13 +84,25 @@ impl FastOpenKey {
     /// Returns the cookie of a client.
     #[must_use]
     pub fn cookie(&self, client: IpAddr) -> FastOpenCookie {
-        cookie(&self.current, client)
+        self.cookie_of(&self.current, client)
+    }
+
+    fn cookie_of(&self, secret: &Secret, client: IpAddr) -> FastOpenCookie {
+        let octets = match self.linux_server {
+            Some(server) => secret.sip_hash_of([client, server]).to_le_bytes(),
+            None => {
+                let value = secret.keyed(Purpose::FastOpenCookie).address(client);
+                value.finish().to_be_bytes()
+            }
+        };
+        FastOpenCookie::new(&octets).unwrap_or(FastOpenCookie::REQUEST)
     }
 
     /// Returns the validity of the cookie `offered` by `client`.
     #[must_use]
     pub fn check_cookie(&self, client: IpAddr, offered: FastOpenCookie) -> CookieValidity {
-        let is_of = |secret: &Secret| cookie(secret, client).as_slice() == offered.as_slice();
+        let is_of =
+            |secret: &Secret| self.cookie_of(secret, client).as_slice() == offered.as_slice();
         if is_of(&self.current) {
             CookieValidity::Good
         } else if self.previous.as_ref().is_some_and(is_of) {
@@ -86,11 +111,6 @@ impl FastOpenKey {
             CookieValidity::Bad
         }
     }
-}
-
-fn cookie(secret: &Secret, client: IpAddr) -> FastOpenCookie {
-    let value = secret.keyed(Purpose::FastOpenCookie).address(client);
-    FastOpenCookie::new(&value.finish().to_be_bytes()).unwrap_or(FastOpenCookie::REQUEST)
 }
 
 /// Number of pending Fast Open connections of a listener.
@@ -292,6 +312,7 @@ impl FastOpenCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
     use core::net::{Ipv4Addr, Ipv6Addr};
 
     fn v4(host: u8) -> IpAddr {
@@ -303,6 +324,19 @@ mod tests {
             answered: true,
             ..FastOpenOutcome::default()
         }
+    }
+
+    #[test]
+    fn cookie_of_linux_is_that_of_its_self_tests() {
+        let octets: Vec<u8> = [0xa1_u8, 0xb2, 0xc3, 0xd4]
+            .into_iter()
+            .flat_map(|octet| [octet; 4])
+            .collect();
+        let secret = Secret::new(octets.try_into().unwrap());
+        let address = |octets: [u8; 4]| IpAddr::from(octets);
+        let key = FastOpenKey::of_linux(secret, address([192, 168, 0, 1]));
+        let cookie = key.cookie(address([192, 0, 2, 1]));
+        assert_eq!(cookie.as_slice(), 0x3021_b9d8_8901_7eeb_u64.to_be_bytes());
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct ReceiveWindow {
     may_shrink: bool,
     /// Whether silly-window avoidance is on.
     avoid_silly: bool,
+    /// Whether only a window below a quarter of the buffer is silly.
+    silly_below_quarter: bool,
     /// Largest segment the peer may send.
     mss: u64,
     /// Minimum step of the right edge. It does not apply to a window of less than two such steps.
@@ -75,6 +77,7 @@ impl ReceiveWindow {
             shift,
             may_shrink: profile.buffers.may_shrink_window,
             avoid_silly: profile.segments.silly_window_avoidance,
+            silly_below_quarter: profile.segments.silly_below_quarter,
             mss,
             silly_step: mss,
             update_step: u64::from(profile.buffers.window_update_segments) * mss,
@@ -264,8 +267,12 @@ impl ReceiveWindow {
         let edge = (nxt + wnd).max(old_edge);
         // RFC 9293 section 3.8.6.2.2, applied to the current window: one that grows may be below a
         // segment while its clamp is far above.
-        let silly = self.silly_step.min(self.offer / 2);
-        if self.avoid_silly && edge - old_edge < silly {
+        let is_silly = if self.silly_below_quarter {
+            wnd < self.silly_step && wnd < self.buffer / 4
+        } else {
+            edge - old_edge < self.silly_step.min(self.offer / 2)
+        };
+        if self.avoid_silly && is_silly {
             old_edge
         } else {
             edge

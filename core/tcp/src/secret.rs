@@ -60,6 +60,19 @@ impl Secret {
         Self(octets)
     }
 
+    /// SipHash-2-4 of addresses, without a label: for a secret without another use.
+    #[cfg(feature = "fast-open")]
+    pub(crate) fn sip_hash_of(&self, addresses: [IpAddr; 2]) -> u64 {
+        let mut hasher = SipHasher24::new_with_key(&self.0);
+        for address in addresses {
+            match address {
+                IpAddr::V4(address) => hasher.write(&address.octets()),
+                IpAddr::V6(address) => hasher.write(&address.octets()),
+            }
+        }
+        hasher.finish()
+    }
+
     /// Begins a value for `purpose`; the caller adds its inputs.
     #[must_use]
     pub(crate) fn keyed(&self, purpose: Purpose) -> Keyed {

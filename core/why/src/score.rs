@@ -6,7 +6,9 @@
 //! regression). The weights are in `weights/`, in hundredths of a nat, one table for captures near
 //! the sender and one for others; only `cargo xtask grade --fit` writes them.
 
+use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::OnceCell;
 
 use crate::causes::{CAUSES, Cause, place};
 use crate::conditions::{Condition, Test};
@@ -93,8 +95,10 @@ impl Matrix {
         for (knot, part) in &places[..count] {
             // At the last knot of a feature `part` is zero, whatever the next row holds.
             let [low, next] = [&self.0[*knot], &self.0[knot + 1]];
-            for ((score, low), next) in scores.iter_mut().zip(low).zip(next) {
-                *score += f32::from(*low) + f32::from(next - low) * part;
+            // Indexed: one loop over vectors at every optimization level, which zips are not.
+            for cause in 0..ZERO.len() {
+                let slope = f32::from(next[cause] - low[cause]);
+                scores[cause] += f32::from(low[cause]) + slope * part;
             }
         }
         scores
@@ -125,8 +129,10 @@ pub(crate) struct Scores {
     table: &'static Table,
     is_away: bool,
     features: Vec<Features>,
-    /// Smoothed scores without the bias of a state.
-    smooth: Vec<Row>,
+    /// Scores without the bias of a state.
+    rows: Rows,
+    /// The same, smoothed. Most rounds have one possible cause, which needs no score.
+    smooth: Vec<OnceCell<Row>>,
     /// For each cause, the one that a capture can tell: itself, or one that it is
     /// indistinguishable from. `None` if a condition of the connection excludes it.
     told: [Option<usize>; CAUSES.len()],
@@ -142,17 +148,16 @@ impl Scores {
             (NEAR, &NEAR_MATRIX)
         };
         let features = of_rounds(m);
-        let scores = of_all(matrix, &features);
         debug_assert!(
-            scores.len() == m.rounds.len() && m.after.len() == m.rounds.len(),
-            "each of {} rounds has scores and a place among the episodes",
+            features.len() == m.rounds.len() && m.after.len() == m.rounds.len(),
+            "each of {} rounds has features and a place among the episodes",
             m.rounds.len()
         );
-        let smooth = (0..scores.len()).map(|index| smoothed(m, &scores, index));
         Self {
             table,
             is_away,
-            smooth: smooth.collect(),
+            rows: Rows::new(matrix, &features),
+            smooth: vec![OnceCell::new(); features.len()],
             features,
             told: core::array::from_fn(|cause| told(facts, cause)),
         }
@@ -182,14 +187,34 @@ impl Scores {
     /// condition excludes.
     pub fn probabilities(&self, moment: &Moment<'_, '_, '_>) -> [f64; CAUSES.len()] {
         let mut all = [IMPOSSIBLE; CAUSES.len()];
-        for cause in 0..CAUSES.len() {
-            if let Some(told) = self.open(cause, moment) {
-                let bias = self.table.causes[cause].1[moment.state as usize];
-                let sum = self.smooth[moment.index][cause] + f32::from(bias);
-                all[told] = f64::from(sum) * UNIT;
+        let mut open = [None; CAUSES.len()];
+        for (cause, told) in open.iter_mut().enumerate() {
+            *told = self.open(cause, moment);
+        }
+        let mut known = open.iter().flatten();
+        match (known.next(), known.next()) {
+            (None, _) => {}
+            (Some(told), None) => all[*told] = 0.0,
+            (Some(_), Some(_)) => {
+                let smooth = self.smooth(moment);
+                for (cause, told) in open.iter().enumerate() {
+                    let bias = self.table.causes[cause].1[moment.state as usize];
+                    if let Some(told) = told {
+                        all[*told] = f64::from(smooth[cause] + f32::from(bias)) * UNIT;
+                    }
+                }
             }
         }
         softmax(all)
+    }
+
+    /// Returns the smoothed scores of a round.
+    fn smooth(&self, moment: &Moment<'_, '_, '_>) -> &Row {
+        let index = moment.index;
+        self.smooth[index].get_or_init(|| {
+            let row = |other: usize| self.rows.row(other, &self.features[other]);
+            smoothed(moment.facts.m, self.features.len(), row, index)
+        })
     }
 }
 
@@ -234,37 +259,59 @@ fn allows(
         && !refuting.any(|condition| holds(condition) == Some(true))
 }
 
-/// Returns the scores of all rounds. A feature that is the same in all of them is added once.
-fn of_all(matrix: &Matrix, features: &[Features]) -> Vec<Row> {
-    let Some(first) = features.first() else {
-        return Vec::new();
-    };
-    let mut varies = [false; FEATURES];
-    for one in features {
-        for ((varies, value), other) in varies.iter_mut().zip(&one.0).zip(&first.0) {
-            *varies |= value.to_bits() != other.to_bits();
+/// The scores of rounds, each computed when it is needed. A feature that is the same in all of them
+/// is added once.
+struct Rows {
+    matrix: &'static Matrix,
+    common: Row,
+    varying: Vec<Feature>,
+    rows: Vec<OnceCell<Row>>,
+}
+
+impl Rows {
+    fn new(matrix: &'static Matrix, features: &[Features]) -> Self {
+        let mut varies = [false; FEATURES];
+        for one in features {
+            for ((varies, value), other) in varies.iter_mut().zip(&one.0).zip(&features[0].0) {
+                *varies |= value.to_bits() != other.to_bits();
+            }
+        }
+        let (varying, common): (Vec<Feature>, Vec<Feature>) = Feature::ALL
+            .iter()
+            .partition(|feature| varies[**feature as usize]);
+        let first = features.first();
+        Self {
+            matrix,
+            common: first.map_or(ZERO, |first| matrix.add(&ZERO, first, &common)),
+            varying,
+            rows: vec![OnceCell::new(); features.len()],
         }
     }
-    let (varying, common): (Vec<Feature>, Vec<Feature>) = Feature::ALL
-        .iter()
-        .partition(|feature| varies[**feature as usize]);
-    let common = matrix.add(&ZERO, first, &common);
-    let each = features.iter();
-    each.map(|one| matrix.add(&common, one, &varying)).collect()
+
+    /// Returns the scores of a round, which has these features.
+    fn row(&self, index: usize, features: &Features) -> &Row {
+        self.rows[index].get_or_init(|| self.matrix.add(&self.common, features, &self.varying))
+    }
 }
 
 /// Returns a round's scores averaged with those of neighbors after the same loss event. Single
 /// rounds are noisy, and the limit of a connection seldom changes from one to the next.
-fn smoothed(m: &Measures<'_>, scores: &[Row], index: usize) -> Row {
+fn smoothed<'a>(
+    m: &Measures<'_>,
+    rounds: usize,
+    row: impl Fn(usize) -> &'a Row,
+    index: usize,
+) -> Row {
     let from = index.saturating_sub(SMOOTHED);
-    let until = (index + SMOOTHED + 1).min(scores.len());
+    let until = (index + SMOOTHED + 1).min(rounds);
     let mut mean = ZERO;
     let mut total = 0.0;
     for other in (from..until).filter(|other| m.after[*other] == m.after[index]) {
         let weight = if other == index { 2.0 } else { 1.0 };
         total += weight;
-        for (sum, score) in mean.iter_mut().zip(&scores[other]) {
-            *sum += weight * score;
+        let scores = row(other);
+        for cause in 0..ZERO.len() {
+            mean[cause] += weight * scores[cause];
         }
     }
     mean.iter_mut().for_each(|sum| *sum /= total);
@@ -303,6 +350,12 @@ mod tests {
     use crate::causes::place;
     use alloc::string::String;
 
+    fn all_rows(matrix: &'static Matrix, features: &[Features]) -> Vec<Row> {
+        let rows = Rows::new(matrix, features);
+        let all = features.iter().enumerate();
+        all.map(|(index, one)| *rows.row(index, one)).collect()
+    }
+
     #[test]
     fn a_value_lies_between_its_knots_and_stays_at_the_outer_ones() {
         let knots = [0.0, 1.0, 3.0];
@@ -335,8 +388,8 @@ mod tests {
         }
         let nothing = Features([f32::NAN; FEATURES]);
         for matrix in [&NEAR_MATRIX, &AWAY_MATRIX] {
-            let alone = of_all(matrix, &[one]);
-            let both = of_all(matrix, &[nothing, one]);
+            let alone = all_rows(matrix, &[one]);
+            let both = all_rows(matrix, &[nothing, one]);
             assert_eq!(both, [ZERO, alone[0]]);
             let by_hand: f32 = (0..FEATURES)
                 .map(|feature| FIRST_KNOT[feature])
@@ -359,7 +412,7 @@ mod tests {
                     let knot = feature.knots()[best.unwrap_or(0)];
                     features.0[*feature as usize] = knot as f32;
                 }
-                let scores = of_all(matrix, &[features])[0];
+                let scores = all_rows(matrix, &[features])[0];
                 let wins = cause.states.iter().any(|state| {
                     let mut all = [IMPOSSIBLE; CAUSES.len()];
                     let is_weighed = |one: &usize| {

@@ -43,6 +43,36 @@ pub(crate) struct Followed {
     is_listed: bool,
 }
 
+/// What is known of a connection besides its counts.
+#[derive(Clone, Debug)]
+enum Slot {
+    Followed(Box<Followed>),
+    /// It has no diagnosis.
+    Released {
+        first_packet: u64,
+    },
+}
+
+impl Slot {
+    fn new() -> Self {
+        Self::Followed(Box::default())
+    }
+
+    const fn followed(&self) -> Option<&Followed> {
+        match self {
+            Self::Followed(followed) => Some(followed),
+            Self::Released { .. } => None,
+        }
+    }
+
+    const fn followed_mut(&mut self) -> Option<&mut Followed> {
+        match self {
+            Self::Followed(followed) => Some(followed),
+            Self::Released { .. } => None,
+        }
+    }
+}
+
 /// State of the sender in a part of a round, and the round's features.
 #[derive(Clone, Copy, Debug)]
 pub struct Slice {
@@ -77,7 +107,7 @@ pub struct Slices {
 pub struct Watcher {
     table: FlowTable,
     predicts: bool,
-    followed: Vec<Followed>,
+    slots: Vec<Slot>,
     /// Ended connections, with the time of their latest known packet.
     ended: VecDeque<(Instant, usize)>,
     /// Sender views whose memory is reused.
@@ -117,14 +147,14 @@ impl Watcher {
     /// Returns the state of a connection, for tests.
     #[cfg(test)]
     pub(crate) fn followed(&self, index: usize) -> &Followed {
-        &self.followed[index]
+        self.slots[index].followed().expect("it was not released")
     }
 
     const fn over(table: FlowTable) -> Self {
         Self {
             table,
             predicts: true,
-            followed: Vec::new(),
+            slots: Vec::new(),
             ended: VecDeque::new(),
             spare: VecDeque::new(),
         }
@@ -136,10 +166,12 @@ impl Watcher {
         let (verdict, mut packet, connection) = self.table.follow(packet);
         let captured_at = packet.at;
         let index = verdict.connection;
-        if self.followed.len() <= index {
-            self.followed.resize_with(index + 1, Followed::default);
+        if self.slots.len() <= index {
+            self.slots.resize_with(index + 1, Slot::new);
         }
-        let followed = &mut self.followed[index];
+        let Slot::Followed(followed) = &mut self.slots[index] else {
+            return verdict;
+        };
         packet.at = followed.clock.time(captured_at);
         let shown = AnalyzedPacket {
             packet: &packet,
@@ -169,7 +201,7 @@ impl Watcher {
         let Some((connection, followed)) = self
             .table
             .connection(index)
-            .zip(self.followed.get_mut(index))
+            .zip(self.slots.get_mut(index).and_then(Slot::followed_mut))
         else {
             return;
         };
@@ -185,7 +217,7 @@ impl Watcher {
     /// Returns the ICMP errors about segments of that side, one entry for each kind.
     #[must_use]
     pub fn icmp_errors(&self, index: usize, side: Side) -> &[IcmpErrors] {
-        let followed = self.followed.get(index);
+        let followed = self.slot(index);
         followed.map_or(&[], |followed| followed.icmp_errors(side))
     }
 
@@ -217,8 +249,39 @@ impl Watcher {
     /// another one; see [`FlowTable::retire`].
     pub fn forget(&mut self, index: usize) {
         self.table.retire(index);
-        if let Some(followed) = self.followed.get_mut(index) {
-            *followed = Followed::default();
+        if let Some(slot) = self.slots.get_mut(index) {
+            *slot = Slot::new();
+        }
+    }
+
+    /// Releases what a diagnosis of a connection needs, some kilobytes; its counts remain. A second
+    /// watcher that is given all its packets can still diagnose it. One without data needs little,
+    /// and ICMP errors about it may still come: nothing is released.
+    pub fn release(&mut self, index: usize) {
+        if let Some(slot) = self.slots.get_mut(index)
+            && let Slot::Followed(followed) = slot
+            && followed.sender_views.iter().any(Option::is_some)
+        {
+            let first_packet = followed.first_packet;
+            let sender_views = core::mem::take(&mut followed.sender_views);
+            *slot = Slot::Released { first_packet };
+            self.reuse(sender_views);
+        }
+    }
+
+    /// Whether a connection was [released](Self::release), and so has no diagnosis here.
+    #[must_use]
+    pub fn is_released(&self, index: usize) -> bool {
+        matches!(self.slots.get(index), Some(Slot::Released { .. }))
+    }
+
+    /// Keeps the memory of sender views for other connections.
+    fn reuse(&mut self, sender_views: [Option<Box<SenderView>>; 2]) {
+        for mut over in sender_views.into_iter().flatten() {
+            if self.spare.len() < MAX_SPARE {
+                over.clear();
+                self.spare.push_back(over);
+            }
         }
     }
 
@@ -277,6 +340,10 @@ impl Watcher {
         })
     }
 
+    fn slot(&self, index: usize) -> Option<&Followed> {
+        self.slots.get(index)?.followed()
+    }
+
     /// Measures the direction from `side`, and passes the measures to `then`.
     fn measured<R>(
         &self,
@@ -286,7 +353,7 @@ impl Watcher {
         then: impl FnOnce(Measures<'_>) -> R,
     ) -> Option<R> {
         let connection = self.table.connection(index)?;
-        let followed = self.followed.get(index)?;
+        let followed = self.slot(index)?;
         let (sender_view, start) = followed.finished_view(side)?;
         let of = Observation {
             start,
@@ -317,7 +384,7 @@ impl Watcher {
         let mut sides = Side::BOTH.into_iter();
         let side = sides.find(|side| connection.endpoint(*side) == from);
         let side = side.unwrap_or(translated);
-        Some(self.followed.get(index)?.finished_view(side)?.0)
+        Some(self.slot(index)?.finished_view(side)?.0)
     }
 
     /// Returns the side of a connection that sent more data.
@@ -333,7 +400,7 @@ impl Watcher {
     pub fn conclude(&mut self, index: usize) -> Option<DiagnosisSummary> {
         let sender = self.sender(index)?;
         let connection = self.table.connection(index)?;
-        let followed = self.followed.get_mut(index)?;
+        let followed = self.slots.get_mut(index)?.followed_mut()?;
         let [client, server] = core::mem::take(&mut followed.sender_views);
         let (sender_view, other) = match sender {
             Side::Client => (client, server),
@@ -348,12 +415,7 @@ impl Watcher {
             resolution: followed.clock.resolution(),
         };
         let summary = DiagnosisSummary::of(&Measures::of(connection, &sender_view, of, None));
-        for mut over in [Some(sender_view), other].into_iter().flatten() {
-            if self.spare.len() < MAX_SPARE {
-                over.clear();
-                self.spare.push_back(over);
-            }
-        }
+        self.reuse([Some(sender_view), other]);
         Some(summary)
     }
 
@@ -361,8 +423,10 @@ impl Watcher {
     /// this index any more.
     #[must_use]
     pub fn first_packet(&self, index: usize) -> Option<u64> {
-        let followed = self.followed.get(index)?;
-        followed.first.map(|_| followed.first_packet)
+        match self.slots.get(index)? {
+            Slot::Followed(followed) => followed.first.map(|_| followed.first_packet),
+            Slot::Released { first_packet } => Some(*first_packet),
+        }
     }
 }
 

@@ -3,13 +3,16 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 use gigatcp_capture::CaptureReader;
-use gigatcp_why::Watcher;
+use gigatcp_why::{Diagnosis, Watcher};
 
 use crate::connections::Connections;
+use crate::diagnoses::Diagnoses;
 use crate::error::{Error, Halt};
+use crate::held::Held;
 use crate::options::Options;
 use crate::shares::{self, Share};
 use crate::source::Source;
+use crate::tracker::Tracker;
 use crate::walk::{CaptureInfo, CapturedRecord, Unit, Walk};
 
 /// A capture that was read, and its connections.
@@ -20,6 +23,7 @@ pub struct Capture {
     segments: u64,
     unit: Unit,
     connections: Connections,
+    threads: Option<u32>,
 }
 
 impl Capture {
@@ -47,6 +51,7 @@ impl Capture {
             segments,
             unit,
             connections: Connections::new(watchers),
+            threads: options.threads,
         })
     }
 
@@ -80,6 +85,25 @@ impl Capture {
         &self.connections
     }
 
+    /// Returns what limited each of these connections, with its index, in their order. Those without
+    /// data are left out.
+    ///
+    /// Connections whose state was not [held](Options::held) are read again, thousands in one pass.
+    #[must_use]
+    pub const fn diagnoses(&self, indices: Vec<usize>) -> Diagnoses<'_> {
+        Diagnoses::new(self, self.threads, indices)
+    }
+
+    /// Returns what limited a connection; `None` if it carried no data. Reads it again if its state
+    /// was not [held](Options::held).
+    ///
+    /// # Errors
+    /// [`Error`] if it cannot be read again.
+    pub fn diagnose(&self, index: usize) -> Result<Option<Diagnosis>, Error> {
+        let diagnosed = self.diagnoses(vec![index]).next().transpose()?;
+        Ok(diagnosed.map(|(_, diagnosis)| diagnosis))
+    }
+
     /// Returns the unit of its times in nanoseconds: 1000 or 1.
     #[must_use]
     pub const fn time_unit_ns(&self) -> u64 {
@@ -108,31 +132,19 @@ fn part(
     share: Share,
     seed: u64,
 ) -> Result<Part, Halt> {
-    let mut watcher = Watcher::new(seed).with_window_scales(source.window_scales());
-    let (mut segments, mut unit) = (0, Unit::default());
-    let selection = source.selection();
-    let mut take = |found: CapturedRecord<'_>| {
-        unit.add(found.at);
-        if let Some(error) = found.icmp_error
-            && selection.is_none_or(|is_kept| is_kept(found.number))
-        {
-            // Watchers of other threads do not know the connection.
-            watcher.handle_icmp_error(found.number, found.at, error);
-        }
-        if let Some(segment) = &found.segment
-            && share.has(segment)
-            && selection.is_none_or(|is_kept| is_kept(found.number))
-        {
-            segments += 1;
-            watcher.handle_packet(found.number, segment);
-        }
-    };
     let mut walk = Walk::new(reader, source, options, share.is_first());
-    walk.all(&mut take)?;
+    let mut tracker = Tracker::new(source, seed, share);
+    let limit = options.held.filter(|_| !source.is_read_once());
+    let mut held = limit.map(Held::new);
+    while walk.next_batch(&mut |found: CapturedRecord<'_>| tracker.take(found))? {
+        if let Some(held) = &mut held {
+            held.release_small(&mut tracker);
+        }
+    }
     Ok(Part {
-        watcher,
-        segments,
-        unit,
+        watcher: tracker.watcher,
+        segments: tracker.segments,
+        unit: tracker.unit,
         info: walk.info(),
     })
 }

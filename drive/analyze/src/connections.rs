@@ -71,6 +71,21 @@ impl Connections {
         Some((&self.watchers[place.watcher], place.index))
     }
 
+    /// Returns the watcher of the connection that begins with that packet, and its index there.
+    pub(crate) fn beginning_at(&self, first_packet: u64) -> Option<(&Watcher, usize)> {
+        let place = |place: &Place| place.first_packet;
+        let index = self
+            .places
+            .binary_search_by_key(&first_packet, place)
+            .ok()?;
+        self.at(index)
+    }
+
+    /// Returns the number of a connection's first packet.
+    pub(crate) fn first_packet(&self, index: usize) -> Option<u64> {
+        Some(self.places.get(index)?.first_packet)
+    }
+
     /// Returns the table with the counts of a connection, and its index in that table.
     ///
     /// Each thread has filled a separate table.
@@ -95,7 +110,8 @@ impl Connections {
         })
     }
 
-    /// Returns what limited a connection; `None` if it carried no data.
+    /// Returns what limited a connection; `None` if it carried no data, or its state was not
+    /// [held](crate::Options::held).
     ///
     /// Each call computes it again, since a capture may have more connections than fit in memory as
     /// diagnoses.
@@ -122,10 +138,7 @@ impl Connections {
     /// Returns the unique bytes of a connection, in the direction that has more.
     #[must_use]
     pub fn data_bytes(&self, index: usize) -> u64 {
-        self.connection(index).map_or(0, |connection| {
-            let of = |side| connection.direction(side).unique_bytes();
-            of(Side::Client).max(of(Side::Server))
-        })
+        self.connection(index).map_or(0, data_bytes)
     }
 
     /// Returns the connections that carried data, in the order of their first packets.
@@ -164,4 +177,10 @@ impl Connections {
         all.sort_by_key(|index| (Reverse(self.data_bytes(*index)), *index));
         all
     }
+}
+
+/// Returns the unique bytes of a connection, in the direction that has more.
+pub(crate) fn data_bytes(connection: &Connection) -> u64 {
+    let of = |side| connection.direction(side).unique_bytes();
+    of(Side::Client).max(of(Side::Server))
 }

@@ -38,6 +38,11 @@ pub enum Error {
         /// Maximum bytes held.
         limit: u64,
     },
+    /// A capture that is read again has other packets than before.
+    Changed {
+        /// Name of its source.
+        name: String,
+    },
     /// The caller set [`crate::Options::stop`].
     Stopped,
 }
@@ -63,6 +68,10 @@ impl fmt::Display for Error {
             Self::TooLarge { name, limit } => {
                 write!(f, "{name} has more than {limit} bytes and cannot be held")
             }
+            Self::Changed { name } => write!(
+                f,
+                "{name} has changed since it was read: connections of it are missing"
+            ),
             Self::Stopped => write!(f, "stopped by the caller"),
         }
     }
@@ -73,7 +82,10 @@ impl std::error::Error for Error {
         match self {
             Self::Read { source, .. } => std::error::Error::source(source),
             Self::Hold { source, .. } => Some(source),
-            Self::NoPacket { .. } | Self::TooLarge { .. } | Self::Stopped => None,
+            Self::NoPacket { .. }
+            | Self::TooLarge { .. }
+            | Self::Changed { .. }
+            | Self::Stopped => None,
         }
     }
 }

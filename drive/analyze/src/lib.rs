@@ -22,6 +22,7 @@
 //! |---|---|---|
 //! | what limited each connection, two captures of one joined | [`analyze`] | all connections |
 //! | the same in parts, file by file | [`Capture::read`], [`diagnose_pairs`] | all connections |
+//! | the same with many connections: [`Options::held`] | [`Capture::diagnoses`] | counts of all, state of the largest |
 //! | one row per connection of a large capture | [`summarize`] | open connections |
 //! | counts and every segment, without a diagnosis | [`follow`] | counts of all connections |
 //! | the packets of chosen connections once more | [`revisit`] | the caller's |
@@ -36,7 +37,9 @@
 //! | `source.rs`, `options.rs`, `error.rs` | input, options and errors |
 //! | `walk.rs` | the segments of a capture, fragments reassembled |
 //! | `shares.rs` | threads that share connections |
+//! | `tracker.rs` | one thread's share of the connections |
 //! | `capture.rs`, `connections.rs` | a capture read to its end |
+//! | `held.rs`, `diagnoses.rs` | the state of the largest connections; others read again |
 //! | `pairs.rs` | two captures of one connection |
 //! | `summary.rs` | one row per connection |
 //! | `follow.rs`, `revisit.rs` | segment by segment; chosen connections in a second pass |
@@ -47,8 +50,10 @@
 
 mod capture;
 mod connections;
+mod diagnoses;
 mod error;
 mod follow;
+mod held;
 mod options;
 mod packets;
 mod pairs;
@@ -59,12 +64,14 @@ mod source;
 mod summary;
 #[cfg(test)]
 mod tests;
+mod tracker;
 mod walk;
 
 use std::cmp::Reverse;
 
 pub use capture::Capture;
 pub use connections::Connections;
+pub use diagnoses::Diagnoses;
 pub use error::Error;
 pub use follow::{FlowCounts, Step, check, follow};
 pub use gigatcp_capture::{Format, Note, NoteKind, ReadError};

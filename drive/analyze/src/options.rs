@@ -5,13 +5,20 @@ use std::sync::atomic::AtomicBool;
 
 /// Options of an analysis. The default suits most callers.
 ///
-/// They do not change the result: threads, progress and cancellation only.
+/// They do not change the result: threads, memory, progress and cancellation only.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// Threads that share the connections of a file. `None`: one per CPU for files from 64 MiB.
+    /// Threads that share the connections of a file. `None`: one per CPU for files from 64 MiB,
+    /// unless nearly all packets would be one thread's.
     ///
     /// Streams, compressed files and bytes in memory are read by one thread.
     pub threads: Option<u32>,
+    /// Quiet connections whose state for a diagnosis is held by each thread: the largest. Others
+    /// keep only their counts, some 1 kB, and [`crate::Capture::diagnoses`] reads them again.
+    /// `None`: all, some 8 kB each.
+    ///
+    /// It has no effect on streams, which cannot be read again.
+    pub held: Option<usize>,
     /// Called about once per MiB and at the end of each capture.
     pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
     /// Ends the analysis with [`crate::Error::Stopped`] if it becomes true.
@@ -24,6 +31,7 @@ impl fmt::Debug for Options<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options")
             .field("threads", &self.threads)
+            .field("held", &self.held)
             .field("reports_progress", &self.progress.is_some())
             .field("can_be_stopped", &self.stop.is_some())
             .finish()

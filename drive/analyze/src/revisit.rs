@@ -12,10 +12,8 @@ use crate::error::{Error, Halt};
 use crate::options::Options;
 use crate::shares::{self, Share};
 use crate::source::Source;
+use crate::tracker::CLASSES;
 use crate::walk::{CapturedRecord, Walk};
-
-/// Number of hash classes of connections, nearly all of which are skipped.
-const CLASSES: u32 = 1 << 16;
 
 /// Receives the packets of one connection.
 pub trait Visitor {

@@ -12,11 +12,14 @@ use gigatcp_flows::Packet;
 use crate::error::{Error, Halt};
 use crate::options::Options;
 use crate::source::Source;
-use crate::walk::Segment;
+use crate::walk::{CapturedRecord, Segment, Walk};
 
 /// Minimum file size for several threads, in bytes. In a smaller file their walks over the records
 /// cost more than they save.
 const WORTH_SHARING: u64 = 64 << 20;
+
+/// Records from whose connections the number of threads is decided.
+const SAMPLE: u64 = 1 << 16;
 
 /// The connections of one thread.
 #[derive(Clone, Copy)]
@@ -54,12 +57,19 @@ fn read_unnamed<T: Send>(
     work: impl Fn(CaptureReader, Share) -> Result<T, Halt> + Sync,
 ) -> Result<Vec<T>, Halt> {
     let first = source.open()?;
-    let most = match threads {
-        Some(threads) => threads,
+    let count = match threads {
+        _ if !first.is_mapped() => 1,
+        Some(threads) => threads.max(1),
         None if source.size().unwrap_or(0) < WORTH_SHARING => 1,
-        None => thread::available_parallelism().map_or(1, |count| count.get() as u32),
+        None => {
+            let most = thread::available_parallelism().map_or(1, |count| count.get() as u32);
+            if most > 1 && has_even_shares(source, most)? {
+                most
+            } else {
+                1
+            }
+        }
     };
-    let count = if first.is_mapped() { most.max(1) } else { 1 };
     if count == 1 {
         return Ok(vec![work(first, Share { index: 0, count })?]);
     }
@@ -76,6 +86,24 @@ fn read_unnamed<T: Send>(
         let begun: Vec<_> = begun.collect();
         begun.into_iter().map(joined).collect()
     })
+}
+
+/// Whether no thread would have nearly all segments, judged by the beginning of the source. With one
+/// large connection the walks of the other threads only compete for memory.
+fn has_even_shares(source: &Source, count: u32) -> Result<bool, Halt> {
+    let mut segments = vec![0_u64; count as usize];
+    let mut records = 0;
+    let mut walk = Walk::quiet(source.open()?);
+    while records < SAMPLE
+        && walk.next_batch(&mut |found: CapturedRecord<'_>| {
+            records += 1;
+            if let Some(segment) = &found.segment {
+                segments[segment.pair().share(count) as usize] += 1;
+            }
+        })?
+    {}
+    let most = segments.iter().copied().max().unwrap_or(0);
+    Ok(most * 8 <= segments.iter().sum::<u64>() * 7)
 }
 
 /// Returns the result of a thread.

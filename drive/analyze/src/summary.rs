@@ -7,24 +7,17 @@
 //! open connections only. If a packet of it comes later, the file is read once more for such
 //! connections; the rows do not depend on it.
 
-use std::collections::HashSet;
-
 use gigatcp_capture::{CaptureReader, ReadError};
-use gigatcp_flows::{Endpoint, Packet, Side};
-use gigatcp_units::{Duration, Instant};
-use gigatcp_why::{DiagnosisSummary, Watcher};
+use gigatcp_flows::{Endpoint, Side};
+use gigatcp_why::DiagnosisSummary;
 
 use crate::capture::seed;
 use crate::error::{Error, Halt};
 use crate::options::Options;
 use crate::shares::{self, Share};
 use crate::source::Source;
-use crate::walk::{CaptureInfo, CapturedRecord, Segment, Walk};
-
-/// Time without a packet after which an ended connection is concluded. ACKs arrive within an RTT.
-/// Later packets, retransmitted by a timer, are rare, and make it be concluded again. A connection
-/// that waits longer leaves the CPU's cache.
-const LINGER: Duration = Duration::from_millis(100);
+use crate::tracker::{EndsSet, LINGER, Tracker, ordered};
+use crate::walk::{CaptureInfo, CapturedRecord, Walk};
 
 /// A capture in figures: one row per connection.
 #[derive(Debug)]
@@ -97,7 +90,7 @@ fn part(
     // A source that can be read only once needs correct rows in the first pass.
     let retires = reader.is_mapped();
     let mut walk = Walk::new(reader, source, options, share.is_first());
-    let mut summarizer = Summarizer::new(source, seed, share, retires);
+    let mut summarizer = Summarizer::new(Tracker::new(source, seed, share), retires);
     let rows = summarizer.rows_of(&mut walk, || source.open())?;
     Ok(Part {
         rows,
@@ -105,45 +98,20 @@ fn part(
     })
 }
 
-/// Both endpoints of a connection, in order.
-type Ends = [Endpoint; 2];
-
-fn ends(one: Endpoint, other: Endpoint) -> Ends {
-    if one <= other {
-        [one, other]
-    } else {
-        [other, one]
-    }
-}
-
 /// Tracks connections and makes their rows.
 struct Summarizer<'a> {
-    watcher: Watcher,
-    seed: u64,
-    share: Share,
+    tracker: Tracker<'a>,
     rows: Vec<SummaryRow>,
     /// Whether ended connections are concluded and their memory is freed while others continue.
     retires: bool,
-    source: &'a Source,
-    /// Connections to track; `None`: all.
-    only: Option<HashSet<Ends>>,
-    /// Whether it skips some packets of its share.
-    is_selective: bool,
-    now: Instant,
 }
 
 impl<'a> Summarizer<'a> {
-    fn new(source: &'a Source, seed: u64, share: Share, retires: bool) -> Self {
+    const fn new(tracker: Tracker<'a>, retires: bool) -> Self {
         Self {
-            watcher: Watcher::new(seed),
-            seed,
-            share,
+            tracker,
             rows: Vec::new(),
             retires,
-            source,
-            only: None,
-            is_selective: source.selection().is_some(),
-            now: Instant::ZERO,
         }
     }
 
@@ -156,36 +124,24 @@ impl<'a> Summarizer<'a> {
     ) -> Result<Vec<SummaryRow>, Halt> {
         self.walk(walk)?;
         let mut rows = std::mem::take(&mut self.rows);
-        let strays: HashSet<Ends> = self.watcher.table().strays().iter().copied().collect();
+        let strays = self.tracker.watcher.table().strays();
         if !strays.is_empty() {
             // Reads those with a packet after their conclusion again, to the end.
-            rows.retain(|row| !strays.contains(&ends(row.from, row.to)));
-            let mut again = Self::new(self.source, self.seed, self.share, false);
-            again.only = Some(strays);
-            again.is_selective = true;
+            let strays = EndsSet::of(strays.iter().copied());
+            rows.retain(|row| !strays.contains(ordered(row.from, row.to)));
+            let mut again = Summarizer::new(self.tracker.again(&strays), false);
             again.walk(&mut Walk::quiet(open()?))?;
             rows.append(&mut again.rows);
         }
         Ok(rows)
     }
 
-    /// Returns whether it tracks the packet. Not inlined: the lookup would take registers from the
-    /// path of every packet.
-    #[cold]
-    #[inline(never)]
-    fn follows(&self, number: u64, segment: &Segment<'_>) -> bool {
-        let ends = segment.pair().ends();
-        let selection = self.source.selection();
-        self.only.as_ref().is_none_or(|only| only.contains(&ends))
-            && selection.is_none_or(|is_kept| is_kept(number))
-    }
-
     /// Analyzes all records of a capture and concludes its connections.
     fn walk(&mut self, walk: &mut Walk<'_>) -> Result<(), Halt> {
-        while walk.next_batch(&mut |found: CapturedRecord<'_>| self.take(found))? {
+        while walk.next_batch(&mut |found: CapturedRecord<'_>| self.tracker.take(found))? {
             self.conclude_ended();
         }
-        for index in 0..self.watcher.table().len() {
+        for index in 0..self.tracker.watcher.table().len() {
             self.conclude(index);
         }
         Ok(())
@@ -196,20 +152,21 @@ impl<'a> Summarizer<'a> {
         if !self.retires {
             return;
         }
-        let by = Instant::ZERO + self.now.saturating_since(Instant::ZERO + LINGER);
-        while let Some(index) = self.watcher.next_ended(by) {
+        let by = self.tracker.before(LINGER);
+        while let Some(index) = self.tracker.watcher.next_ended(by) {
             self.conclude(index);
-            self.watcher.forget(index);
+            self.tracker.watcher.forget(index);
         }
     }
 
     /// Makes the row of a connection, unless it was dropped.
     fn conclude(&mut self, index: usize) {
-        let Some(first_packet) = self.watcher.first_packet(index) else {
+        let watcher = &mut self.tracker.watcher;
+        let Some(first_packet) = watcher.first_packet(index) else {
             return;
         };
-        let diagnosis = self.watcher.conclude(index);
-        let Some(connection) = self.watcher.table().connection(index) else {
+        let diagnosis = watcher.conclude(index);
+        let Some(connection) = watcher.table().connection(index) else {
             return;
         };
         let from = diagnosis.map_or(Side::Client, |diagnosis| diagnosis.sender);
@@ -223,32 +180,16 @@ impl<'a> Summarizer<'a> {
             diagnosis,
         });
     }
-
-    #[inline(always)]
-    fn take(&mut self, found: CapturedRecord<'_>) {
-        self.now = found.at;
-        if let Some(error) = found.icmp_error {
-            // Of connections that are not followed the watcher knows nothing.
-            self.watcher
-                .handle_icmp_error(found.number, found.at, error);
-        }
-        let Some(segment) = &found.segment else {
-            return;
-        };
-        if self.share.has(segment) && (!self.is_selective || self.follows(found.number, segment)) {
-            self.watcher.handle_packet(found.number, segment);
-        }
-    }
 }
 
 /// Returns the maximum number of connections that a summary of this source held simultaneously.
 #[cfg(test)]
 pub(crate) fn most_held(source: &Source) -> usize {
     let share = Share { index: 0, count: 1 };
-    let mut summarizer = Summarizer::new(source, 1, share, true);
+    let mut summarizer = Summarizer::new(Tracker::new(source, 1, share), true);
     let mut walk = Walk::quiet(source.open().expect("a capture"));
     summarizer
         .rows_of(&mut walk, || source.open())
         .expect("it can be read");
-    summarizer.watcher.table().len()
+    summarizer.tracker.watcher.table().len()
 }

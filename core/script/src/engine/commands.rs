@@ -31,7 +31,7 @@ impl Host {
     /// Applies the command `text` to the settings of future connections.
     pub fn command(&mut self, text: &str) -> Result<(), Unsupported> {
         // Lines that end in a backslash are continued.
-        let joined = text.replace("\\\n", " ");
+        let joined = text.trim_end().trim_end_matches('\\').replace("\\\n", " ");
         for line in joined.split(['\n', ';']) {
             let line = line.split(" #").next().unwrap_or_default().trim();
             let line = line.split(" > ").next().unwrap_or_default();
@@ -55,16 +55,7 @@ impl Host {
         }
         match *words {
             [script, ..] if file_name(script) == "defaults.sh" => self.apply_linux_defaults(),
-            ["sysctl", ref rest @ ..] => {
-                let settings = rest.iter().filter(|word| !word.starts_with('-'));
-                for setting in settings {
-                    // Without a value it is only a query.
-                    if let Some((name, value)) = setting.split_once('=') {
-                        self.sysctl(name, value)?;
-                    }
-                }
-                Ok(())
-            }
+            ["sysctl", ref rest @ ..] => self.sysctls(rest),
             [script, ref rest @ ..] if file_name(script) == "set_sysctls.py" => {
                 for setting in rest {
                     let Some((path, value)) = setting.split_once('=') else {
@@ -108,7 +99,16 @@ impl Host {
         }
     }
 
-    /// Applies the settings of the kernel's self-tests, and Linux's behavior.
+    /// Applies the settings of a `sysctl` line. Without a value it is only a query.
+    fn sysctls(&mut self, words: &[&str]) -> Result<(), Unsupported> {
+        let settings = words.iter().filter_map(|word| word.split_once('='));
+        settings
+            .filter(|(name, _)| !name.starts_with('-'))
+            .try_for_each(|(name, value)| self.sysctl(name, value))
+    }
+
+    /// Applies the settings of the kernel's self-tests, Linux's behavior, and the `sysctl` lines of
+    /// the script's own `defaults.sh`, if it has one.
     fn apply_linux_defaults(&mut self) -> Result<(), Unsupported> {
         self.transport.setup.profile = with_stated_sizes(Profile::LINUX_6_18);
         for (name, value) in DEFAULTS {
@@ -120,6 +120,14 @@ impl Host {
         // Its CUBIC opens by HyStart and counts in whole numbers.
         self.transport.setup.slow_start = SlowStart::HyStart;
         self.transport.setup.congestion = congestion_named("cubic-linux")?;
+        for line in self.defaults.take().iter().flat_map(|text| text.lines()) {
+            let line = line.split(" > ").next().unwrap_or_default();
+            let words = words(line);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            if let ["sysctl", rest @ ..] = &words[..] {
+                self.sysctls(rest)?;
+            }
+        }
         Ok(())
     }
 

@@ -9,13 +9,15 @@ use crate::ast::Value;
 
 impl Host {
     /// The port to which a write opens a connection, if it does.
-    pub fn fast_connect_port(&mut self, fd: i64, flags: &Value) -> Option<u16> {
+    pub fn fast_connect_port(&mut self, fd: i64, flags: &Value, names_peer: bool) -> Option<u16> {
         let remote_port = self.transport.addresses.remote_port;
+        // FreeBSD connects whenever a call names the peer (`tcp_usr_send`).
+        let connects = names_peer && self.transport.setup.as_freebsd;
         let socket = self.socket_of(fd)?;
         if socket.state != SocketState::Fresh {
             return None;
         }
-        let asked = flags.has_word("MSG_FASTOPEN").then_some(remote_port);
+        let asked = (connects || flags.has_word("MSG_FASTOPEN")).then_some(remote_port);
         socket.deferred_connect.or(asked)
     }
 
@@ -29,6 +31,7 @@ impl Host {
         (flags, zero_copy): (&Value, bool),
     ) -> Called {
         let has_cookie = self.transport.has_cookie();
+        let never_waits = self.is_nonblocking(fd) || flags.has_word("MSG_DONTWAIT");
         let Some(index) = self.open_actively(fd, remote_port) else {
             return failed("EBADF");
         };
@@ -39,18 +42,29 @@ impl Host {
             opens: true,
             ..Writing::default()
         };
-        if has_cookie {
-            let (now, as_linux) = (self.transport.clock(), self.transport.setup.as_linux);
+        let setup = &self.transport.setup;
+        let (as_linux, as_freebsd) = (setup.as_linux, setup.as_freebsd);
+        // Linux accepts what the SYN carries, FreeBSD what the send buffer holds.
+        let accepted = match self.transport.syn_space() {
+            Some(space) if as_linux => len.min(space),
+            _ => len,
+        };
+        if has_cookie || as_freebsd {
+            let now = self.transport.clock();
             let conn = &mut self.transport.connections[index];
-            writing.written = conn.feed(now, len, false, as_linux);
+            writing.written = conn.feed(now, accepted, false, as_linux);
             self.note_written(&writing);
         }
         self.transport.offer_fast_open(index);
         self.transport.pump(index);
-        if has_cookie {
+        if as_linux && !never_waits {
+            writing.left -= writing.written;
+            return self.start(Operation::Write(writing), None);
+        }
+        if as_freebsd || writing.written > 0 || (has_cookie && !as_linux) {
             return returned(writing.written as i64);
         }
-        if self.is_nonblocking(fd) || flags.has_word("MSG_DONTWAIT") {
+        if never_waits {
             return failed("EINPROGRESS");
         }
         self.start(Operation::Write(writing), None)

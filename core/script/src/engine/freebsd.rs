@@ -3,6 +3,7 @@
 //! A script is one for FreeBSD if it sets one of them or loads a module of its kernel, and names no
 //! profile. It runs with the profile `freebsd`, and over IPv6 with an MTU of 1500.
 
+use gigatcp_events::State;
 use gigatcp_tcp::Profile;
 
 use super::host::Host;
@@ -50,6 +51,9 @@ const TCP: &[(&str, Meaning)] = &[
     ("recvbuf_max", Setting("receive_buffer_max")),
     ("recvspace", Setting("receive_buffer_start")),
     ("rexmit_initial", Millis("rto_initial")),
+    ("rexmit_drop_options", Only("0")),
+    // Part of the times here.
+    ("rexmit_slop", Only("200")),
     ("rexmit_min", Meaning::MillisAndSlop("rto_min")),
     ("rfc1323", Rfc1323),
     ("rfc3042", Setting("limited_transmit")),
@@ -88,6 +92,23 @@ pub fn is_one(words: &[&str]) -> bool {
             .iter()
             .any(|word| word.starts_with("net.inet.") || word.starts_with("kern.")),
         _ => false,
+    }
+}
+
+/// Name of a state (`tcp_fsm.h`).
+pub const fn state(state: State) -> &'static str {
+    match state {
+        State::Closed => "CLOSED",
+        State::Listen => "LISTEN",
+        State::SynSent => "SYN_SENT",
+        State::SynReceived => "SYN_RCVD",
+        State::Established => "ESTABLISHED",
+        State::CloseWait => "CLOSE_WAIT",
+        State::FinWait1 => "FIN_WAIT_1",
+        State::Closing => "CLOSING",
+        State::LastAck => "LAST_ACK",
+        State::FinWait2 => "FIN_WAIT_2",
+        State::TimeWait => "TIME_WAIT",
     }
 }
 

@@ -33,6 +33,8 @@ pub struct Host {
     pub counters_printed: BTreeMap<&'static str, u64>,
     /// Bytes in each pipe.
     pub pipes: Vec<u64>,
+    /// Text of the `defaults.sh` that the script calls.
+    pub defaults: Option<String>,
     /// Files created by commands, by name, and their sizes.
     pub disk: BTreeMap<String, u64>,
 }

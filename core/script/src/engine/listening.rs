@@ -3,6 +3,8 @@
 //! The listener is made when the first segment arrives, so that all options set until then
 //! apply.
 
+use core::net::IpAddr;
+
 use gigatcp_tcp::Secret;
 use gigatcp_tcp::listener::{Listener, ListenerConfig};
 use gigatcp_wire::bytes::Bytes;
@@ -34,10 +36,10 @@ impl Listening {
     }
 
     /// Applies `TCP_FASTOPEN_KEY`.
-    pub fn set_key(&mut self, key: [u8; 16]) {
+    pub fn set_key(&mut self, key: [u8; 16], host: IpAddr) {
         self.key = Some(key);
         if let Some(listener) = &mut self.listener {
-            listener.set_fast_open_key(Secret::new(key));
+            listener.set_linux_fast_open_key(Secret::new(key), host);
         }
     }
 
@@ -47,13 +49,18 @@ impl Listening {
         waiting.map(|tcp| tcp.counters().icmp_errors_ignored).sum()
     }
 
+    /// Number of connections whose handshake is not complete.
+    pub fn half_open(&self) -> usize {
+        self.listener.as_ref().map_or(0, Listener::half_open)
+    }
+
     /// Number of connections that wait to be accepted.
     pub fn acceptable(&self) -> usize {
         self.listener.as_ref().map_or(0, Listener::acceptable)
     }
 
     /// Returns the listener, made at the first call.
-    pub fn listener(&mut self, setup: &mut Setup) -> &mut Listener<Bytes> {
+    pub fn listener(&mut self, setup: &mut Setup, host: IpAddr) -> &mut Listener<Bytes> {
         let mut fast_open = self.fast_open;
         if setup.fast_open_unasked && fast_open == 0 {
             fast_open = self.backlog;
@@ -73,7 +80,8 @@ impl Listening {
                 fast_open_backlog: fast_open,
                 abort_on_overflow: false,
             });
-            listener.set_fast_open_key(Secret::new(self.key.unwrap_or(setup.fast_open_key)));
+            let key = Secret::new(self.key.unwrap_or(setup.fast_open_key));
+            listener.set_linux_fast_open_key(key, host);
             listener
         })
     }

@@ -72,6 +72,7 @@ use settings::Setup;
 #[derive(Debug, Default)]
 pub struct Engine {
     host: Host,
+    defaults: Option<String>,
 }
 
 impl Engine {
@@ -79,6 +80,16 @@ impl Engine {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Returns the engine with the text of the `defaults.sh` that the script calls. Its `sysctl`
+    /// lines are read as facts about the host; nothing of it is executed.
+    #[must_use]
+    pub fn with_defaults(self, text: String) -> Self {
+        Self {
+            defaults: Some(text),
+            ..self
+        }
     }
 }
 
@@ -89,6 +100,7 @@ impl Stack for Engine {
 
     fn begin(&mut self, script: &Script, addresses: &Addresses) -> Result<(), Unsupported> {
         self.host = Host::new(Setup::of_script(script, addresses)?, *addresses);
+        self.host.defaults = self.defaults.clone();
         Ok(())
     }
 

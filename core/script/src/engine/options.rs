@@ -11,6 +11,7 @@ use super::arguments::{Arguments, Called, failed, returned};
 use super::connection::Conn;
 use super::host::Host;
 use super::socket_options::SocketOptions;
+use super::sysctl::not_sent_lowat;
 use crate::ast::Value;
 use crate::stack::{Progress, Returned, Unsupported};
 use crate::symbols::FAILURES;
@@ -173,6 +174,14 @@ impl Host {
                 options.urgent_inline = Some(is_on);
                 self.on_connection(open, |conn| conn.tcp.set_urgent_inline(is_on));
             }
+            "TCP_NOTSENT_LOWAT" => {
+                // 0 asks for the system's.
+                let own = Some(size_of(number)).filter(|octets| *octets > 0);
+                options.not_sent_lowat = own.map(not_sent_lowat);
+                let of_system = self.transport.setup.profile.buffers.not_sent_lowat;
+                let lowat = options.not_sent_lowat.unwrap_or(of_system);
+                self.on_connection(open, |conn| conn.tcp.set_not_sent_lowat(lowat));
+            }
             "SO_MAX_PACING_RATE" => {
                 let most = pacing_bound(number).ok_or_else(|| args.odd(3))?;
                 options.max_pacing_rate = most;
@@ -190,7 +199,9 @@ impl Host {
         let (Some(key), 16) = (octets, args.number(4)?) else {
             return failed("EINVAL");
         };
-        self.transport.listening.entry(fd).or_default().set_key(key);
+        let host = self.transport.addresses.local;
+        let listening = self.transport.listening.entry(fd).or_default();
+        listening.set_key(key, host);
         returned(0)
     }
 
@@ -325,9 +336,18 @@ impl Host {
                 )
             }
             "SO_RCVBUF" => {
-                let granted =
-                    profile.receive_buffer_for(asked(options.receive_buffer, setup.receive_buffer));
+                let granted = match open.filter(|_| setup.as_freebsd) {
+                    // Rounded up to whole segments.
+                    Some(index) => self.transport.connections[index].tcp.info().receive_buffer,
+                    None => profile
+                        .receive_buffer_for(asked(options.receive_buffer, setup.receive_buffer)),
+                };
                 Value::Integer(granted.as_u64() as i64)
+            }
+            // The socket's own; 0 without one, or without a bound.
+            "TCP_NOTSENT_LOWAT" => {
+                let own = options.not_sent_lowat.flatten();
+                Value::Integer(own.map_or(0, |octets| octets.as_u64() as i64))
             }
             "TCP_KEEPIDLE" | "TCP_KEEPINTVL" | "TCP_KEEPCNT" => {
                 let (time, interval, probes) = options.keepalive_times(&profile);

@@ -1,13 +1,14 @@
-//! Commands that inspect the host: `nstat`, `grep` in `/proc/net/tcp` and `/proc/net/tcp6`, and
-//! pipes from them into `grep`.
+//! Commands that inspect the host: `nstat`, `grep` in `/proc/net/tcp` and `/proc/net/tcp6`,
+//! FreeBSD's `sockstat`, and pipes from them into `grep`.
 //!
 //! `grep` searches for plain text; a pattern with special characters is reported as unsupported.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::descriptor::{File, SocketState};
+use super::freebsd;
 use super::host::Host;
 use super::info;
 use super::listening::Listening;
@@ -16,7 +17,7 @@ use crate::stack::Unsupported;
 impl Host {
     /// Runs `words` if they are such a command; `line` is the command as written.
     pub fn run_query(&mut self, words: &[&str], line: &str) -> Result<bool, Unsupported> {
-        if !matches!(words.first(), Some(&("nstat" | "grep"))) {
+        if !matches!(words.first(), Some(&("nstat" | "grep" | "sockstat"))) {
             return Ok(false);
         }
         let unsupported = || Unsupported::new("command", line);
@@ -27,6 +28,9 @@ impl Host {
             let (flags, rest): (Vec<&str>, Vec<&str>) =
                 arguments.iter().partition(|word| word.starts_with('-'));
             match (*program, &rest[..]) {
+                ("sockstat", ports) => {
+                    text = Some(self.sockstat(&flags, ports).ok_or_else(unsupported)?);
+                }
                 ("nstat", []) => text = Some(self.statistics(&flags).ok_or_else(unsupported)?),
                 ("grep", [pattern, files @ ..]) => {
                     let from = match text.take() {
@@ -42,7 +46,11 @@ impl Host {
                     }
                     let lines: Vec<&str> = from.lines().filter(|l| l.contains(pattern)).collect();
                     found = !lines.is_empty();
-                    text = Some(lines.join("\n"));
+                    text = Some(if flags.contains(&"-c") {
+                        lines.len().to_string()
+                    } else {
+                        lines.join("\n")
+                    });
                 }
                 _ => return Err(unsupported()),
             }
@@ -113,6 +121,46 @@ impl Host {
             if v6 == self.transport.addresses.local.is_ipv6() {
                 self.list_sockets(&mut text);
             }
+        }
+        Some(text)
+    }
+
+    /// Returns the lines of `sockstat -4 -P tcp -p PORT -s`, with the fields that scripts use: the
+    /// name of the process, cut off, the local port and the state. Half-open connections are listed,
+    /// those that wait to be accepted are not.
+    fn sockstat(&self, flags: &[&str], rest: &[&str]) -> Option<String> {
+        let known = ["-4", "-6", "-P", "-p", "-s"];
+        if !flags.iter().all(|flag| known.contains(flag)) {
+            return None;
+        }
+        let port: Option<u16> = match rest {
+            ["tcp"] => None,
+            ["tcp", port] => Some(port.parse().ok()?),
+            _ => return None,
+        };
+        let is_listed = flags.contains(&"-6") == self.transport.addresses.local.is_ipv6();
+        let mut text = String::new();
+        for (fd, file) in self.files.iter().filter(|_| is_listed) {
+            let File::Socket(socket) = file else {
+                continue;
+            };
+            let (local, state) = match socket.state {
+                SocketState::Fresh => (socket.port.unwrap_or(0), "CLOSED"),
+                SocketState::Listening => (socket.port.unwrap_or(0), "LISTEN"),
+                SocketState::Open(index) => {
+                    let conn = &self.transport.connections[index];
+                    (conn.local_port, freebsd::state(conn.tcp.state()))
+                }
+            };
+            if port.is_none_or(|port| port == local) {
+                text += &format!("root packetdril 1 {fd} tcp *:{local} *:* {state}\n");
+            }
+        }
+        let listening = self.transport.listening.values().filter(|_| is_listed);
+        for listening in listening.filter(|listening| port.is_none() || listening.port == port) {
+            let local = listening.port.unwrap_or(0);
+            let line = format!("? ? ? ? tcp *:{local} *:* SYN_RCVD\n");
+            text += &line.repeat(listening.half_open());
         }
         Some(text)
     }

@@ -29,6 +29,8 @@ pub struct SocketOptions {
     pub user_timeout: Option<Duration>,
     /// `SO_MAX_PACING_RATE`, if it is a bound.
     pub max_pacing_rate: Option<Rate>,
+    /// `TCP_NOTSENT_LOWAT`: the octets, if it is a bound.
+    pub not_sent_lowat: Option<Option<Bytes>>,
     /// Seconds, if lingering is on.
     pub linger: Option<i64>,
     pub tos: u8,
@@ -59,6 +61,9 @@ impl SocketOptions {
         profile.liveness.keepalive_interval = interval;
         profile.liveness.keepalive_probes = probes;
         profile.liveness.user_timeout = self.user_timeout.unwrap_or(profile.liveness.user_timeout);
+        if let Some(lowat) = self.not_sent_lowat {
+            profile.buffers.not_sent_lowat = lowat;
+        }
         if let Some(most) = self.max_pacing_rate {
             profile.pacing.enabled = true;
             profile.pacing.max_pacing_rate = Some(most);

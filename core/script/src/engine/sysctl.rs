@@ -58,6 +58,8 @@ pub enum Meaning {
     SynCookies(&'static str),
     /// Proportional rate reduction.
     Prr,
+    /// Unsent octets below which an application may write.
+    NotSentLowat,
 }
 
 use Meaning::{
@@ -111,7 +113,8 @@ pub const SYSCTLS: &[(&str, Meaning)] = &[
     ("net.ipv4.tcp_min_tso_segs", Nothing),
     ("net.ipv4.tcp_pacing_ss_ratio", Nothing),
     ("net.ipv4.tcp_pacing_ca_ratio", Nothing),
-    ("net.ipv4.tcp_notsent_lowat", Only("4294967295")),
+    ("net.ipv4.tcp_notsent_lowat", Meaning::NotSentLowat),
+    ("net.ipv4.tcp_fastopen_blackhole_timeout_sec", Only("0")),
     ("net.ipv4.tcp_fastopen", FastOpen),
     ("net.ipv4.tcp_fastopen_key", FastOpenKey),
     ("net.ipv4.tcp_no_metrics_save", Nothing),
@@ -187,9 +190,10 @@ impl Setup {
                 Err(bad())
             }
             Beacon => number().map(|_| ()),
-            FastOpen => self
-                .set_fast_open(hexadecimal(value).ok_or_else(bad)?)
-                .ok_or_else(bad),
+            FastOpen => {
+                self.set_fast_open(hexadecimal(value).ok_or_else(bad)?);
+                Ok(())
+            }
             FastOpenKey => {
                 self.fast_open_key = fast_open_key(value).ok_or_else(bad)?;
                 Ok(())
@@ -249,6 +253,10 @@ impl Setup {
                     (_, false) => self.set("syn_cookies", "false"),
                 }
             }
+            Meaning::NotSentLowat => {
+                self.profile.buffers.not_sent_lowat = not_sent_lowat(number()?);
+                Ok(())
+            }
             Prr => self.set(
                 "prr",
                 if value == "0" {
@@ -262,15 +270,15 @@ impl Setup {
     }
 
     /// Linux `tcp_fastopen`: clients, servers, clients without a cookie, servers
-    /// without one, listeners that were not asked to.
-    fn set_fast_open(&mut self, bits: u64) -> Option<()> {
+    /// without one, listeners that were not asked to. Linux takes any number: the other bits have
+    /// no meaning.
+    fn set_fast_open(&mut self, bits: u64) {
         let has = |bit: u64| bits & bit != 0;
         self.profile.opening.fast_open_client = has(1);
         self.profile.opening.fast_open_server = has(2);
         self.cookieless_client = has(4);
         self.cookieless_server = has(0x200);
         self.fast_open_unasked = has(0x400);
-        (bits & !0x607 == 0).then_some(())
     }
 
     fn set_time(&mut self, name: &str, time: Duration) -> Result<(), Unsupported> {
@@ -281,6 +289,11 @@ impl Setup {
             _ => self.set(name, &nanos),
         }
     }
+}
+
+/// Unsent octets below which an application may write; Linux's largest number is no bound.
+pub fn not_sent_lowat(number: u64) -> Option<Bytes> {
+    (number < u64::from(u32::MAX)).then(|| Bytes::new(number))
 }
 
 /// A number, hexadecimal after `0x`.

@@ -126,10 +126,11 @@ impl Host {
             return failed("EFAULT");
         }
         let fd = args.number(0)?;
+        let names_peer = name == "sendto" && args.get(4).name() != Some("NULL");
         let socket = self.socket_of(fd);
         let zero_copy =
             flags.has_word("MSG_ZEROCOPY") && socket.is_some_and(|socket| socket.options.zero_copy);
-        if let Some(port) = self.fast_connect_port(fd, flags) {
+        if let Some(port) = self.fast_connect_port(fd, flags, names_peer) {
             return self.fast_connect(fd, port, len, (flags, zero_copy));
         }
         let writing = Writing {
@@ -176,7 +177,9 @@ impl Host {
             State::SynReceived if conn.tcp.is_opened_fast() => {}
             State::SynSent | State::SynReceived => return None,
             State::Established | State::CloseWait => {}
-            _ if writing.written > 0 => return Some(Returned::success(writing.written as i64)),
+            _ if writing.written > 0 && !writing.opens => {
+                return Some(Returned::success(writing.written as i64));
+            }
             _ => {
                 let errno = conn.take_failure().unwrap_or("EPIPE");
                 return Some(Returned::failure(errno));

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr};
 
 use gigatcp_events::State;
-use gigatcp_tcp::fast_open::{FastOpenCache, FastOpenKey};
+use gigatcp_tcp::fast_open::{FastOpenCache, FastOpenKey, FastOpenOffer};
 use gigatcp_tcp::listener::Listener;
 use gigatcp_tcp::{Connection, FourTuple, Received, Secret};
 use gigatcp_units::{Duration, Instant};
@@ -274,7 +274,7 @@ impl Transport {
         };
         let arriving = self.endpoints().reversed();
         if let Some(listening) = self.listening.get_mut(&fd) {
-            let listener = listening.listener(&mut self.setup);
+            let listener = listening.listener(&mut self.setup, self.addresses.local);
             let received = Received { at, segment };
             match predecessor {
                 Some(before) => listener.handle_syn_after(at, arriving, received, &before),
@@ -457,12 +457,30 @@ impl Transport {
             && (cookieless || offer.is_some_and(|offer| !offer.cookie.is_request()))
     }
 
+    /// Returns the octets of data that a SYN to the server carries: its last MSS, less the space of
+    /// all options (Linux `tcp_send_syn_data`). `None` if it is unknown.
+    pub fn syn_space(&mut self) -> Option<usize> {
+        const OPTIONS: u16 = 40;
+        let offer = self.fast_open_offer()?;
+        Some(offer.mss.min(self.setup.mss).saturating_sub(OPTIONS).into())
+    }
+
     /// Puts a cookie, or the request for one, on the SYN.
     pub fn offer_fast_open(&mut self, index: usize) {
-        let (now, server) = (self.clock(), self.addresses.remote);
-        if let Some(offer) = self.fast_open_cache.offer(now, server) {
+        if let Some(offer) = self.fast_open_offer() {
             self.connections[index].tcp.offer_fast_open(&offer);
         }
+    }
+
+    /// Returns what a SYN to the server offers. Linux takes its own MSS for that of a server that it
+    /// does not know.
+    fn fast_open_offer(&mut self) -> Option<FastOpenOffer> {
+        let (now, server) = (self.clock(), self.addresses.remote);
+        let mut offer = self.fast_open_cache.offer(now, server)?;
+        if self.setup.as_linux && offer.cookie.is_request() {
+            offer.mss = self.setup.mss;
+        }
+        Some(offer)
     }
 
     /// Stores the outcome of a fast open when it is established or closed.
@@ -483,7 +501,8 @@ impl Transport {
     /// Names in scripts that have a value here: cookies.
     pub fn definitions(&self) -> Vec<(String, Vec<u8>)> {
         let cookie = |key: [u8; 16]| {
-            let cookie = FastOpenKey::new(Secret::new(key)).cookie(self.addresses.remote);
+            let key = FastOpenKey::of_linux(Secret::new(key), self.addresses.local);
+            let cookie = key.cookie(self.addresses.remote);
             cookie.as_slice().to_vec()
         };
         let known = COOKIES.iter();

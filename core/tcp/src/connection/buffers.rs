@@ -85,7 +85,7 @@ impl Buffers {
 
 impl<P: Payload> Connection<P> {
     /// Applies route buffer sizes and rounds to whole segments, once SMSS is known (BSD
-    /// `tcp_mss`). Autotuned buffers are unaffected. The window scale was fixed by the SYN, and a
+    /// `tcp_mss`). Other autotuned buffers are unaffected. The window scale was fixed by the SYN, and a
     /// window advertised on the SYN stays advertised.
     pub(super) fn settle_buffers(&mut self) {
         let profile = &*self.profile;
@@ -103,14 +103,15 @@ impl<P: Payload> Connection<P> {
                 octets.min(most)
             }
         };
+        let is_rounded = profile.buffers.buffers_in_segments;
         let held = self.send_buffer.capacity();
         let octets = settle(held, profile.buffers.route_send_buffer, self.smss);
-        if octets != held && !self.buffers.tunes_send() {
+        if octets != held && (is_rounded || !self.buffers.tunes_send()) {
             self.send_buffer.set_capacity(octets);
         }
         let held = self.window.buffer();
         let octets = settle(held, profile.buffers.route_receive_buffer, self.smss);
-        if octets != held && self.buffers.receive.is_none() {
+        if octets != held && (is_rounded || self.buffers.receive.is_none()) {
             self.window.set_buffer(profile, Bytes::new(octets));
             if !self.handshake.active_open {
                 self.offer_first_window();
@@ -234,6 +235,12 @@ impl<P: Payload> Connection<P> {
         self.buffers.receive = None;
         let granted = self.profile.granted_buffer(requested);
         self.window.set_buffer(&self.profile, granted);
+    }
+
+    /// Sets the unsent octets below which an application may write (Linux `TCP_NOTSENT_LOWAT`);
+    /// `None`: no bound.
+    pub fn set_not_sent_lowat(&mut self, octets: Option<Bytes>) {
+        self.profile.buffers.not_sent_lowat = octets;
     }
 
     /// Octets in the send buffer, sent or not.

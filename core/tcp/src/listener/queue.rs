@@ -158,6 +158,12 @@ impl<P: Payload> Listener<P> {
         self.fast_open = FastOpenKey::new(secret);
     }
 
+    /// Sets the only valid key for Fast Open cookies, with Linux's cookies; `server` is the address
+    /// of this host.
+    pub fn set_linux_fast_open_key(&mut self, secret: Secret, server: IpAddr) {
+        self.fast_open = FastOpenKey::of_linux(secret, server);
+    }
+
     /// Returns the connections waiting to be accepted, in no particular order.
     pub fn waiting(&self) -> impl Iterator<Item = &Connection<P>> {
         self.waiting.values().map(|waiting| &*waiting.connection)

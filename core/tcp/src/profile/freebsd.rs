@@ -36,6 +36,7 @@ impl Profile {
         segments: Segments {
             nagle_minshall: false,
             half_window_leaves: true,
+            silly_below_quarter: true,
             urgent_inline: false,
             ..Self::MODERN.segments
         },

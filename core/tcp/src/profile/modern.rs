@@ -58,6 +58,7 @@ impl Profile {
             nagle: true,
             nagle_minshall: true,
             silly_window_avoidance: true,
+            silly_below_quarter: false,
             bare_window_probes: false,
             half_window_leaves: false,
             smss_multiple: 0,

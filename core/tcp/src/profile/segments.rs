@@ -14,6 +14,10 @@ pub struct Segments {
     pub nagle_minshall: bool,
     /// Silly-window avoidance at sender and receiver, RFC 9293 section 3.8.6.2.
     pub silly_window_avoidance: bool,
+    /// The receiver avoids only windows of less than a segment and a quarter of the buffer (BSD
+    /// `tcp_output`). RFC 9293 section 3.8.6.2.2 has the right edge move by a segment or half of
+    /// the buffer.
+    pub silly_below_quarter: bool,
     /// Probes of a closed window are ACKs with a sequence number just before it (Linux). RFC 9293
     /// section 3.8.6.1 has them carry an octet.
     pub bare_window_probes: bool,

@@ -221,6 +221,7 @@ pub const SETTINGS: &[Setting] = &[
     switch!(closing.delayed_fin_ack),
     switch!(segments.bare_window_probes),
     switch!(segments.silly_window_avoidance),
+    switch!(segments.silly_below_quarter),
     switch!(segments.header_prediction),
     switch!(timer.backoff),
     switch!(congestion.idle_restart),

@@ -78,6 +78,53 @@ fn no_result_depends_on_the_number_of_threads() {
 }
 
 #[test]
+fn a_limit_of_held_connections_changes_no_diagnosis() {
+    let (_file, source) = file(&pcap(&many()));
+    let complete = Capture::read(&source, &Options::default()).unwrap();
+    let all: Vec<usize> = (0..complete.connections().len()).collect();
+    let expected = texts(
+        all.iter()
+            .map(|index| complete.connections().diagnose(*index)),
+    );
+    for (threads, held) in [(1, 0), (1, 3), (2, 1)] {
+        let options = Options {
+            threads: Some(threads),
+            held: Some(held),
+            ..Options::default()
+        };
+        let capture = Capture::read(&source, &options).unwrap();
+        let connections = capture.connections();
+        let released = |index: &usize| connections.diagnose(*index).is_none();
+        assert!(all.iter().filter(|index| released(index)).count() > 20);
+        let diagnosed: Vec<_> = capture.diagnoses(all.clone()).map(Result::unwrap).collect();
+        assert!(
+            diagnosed
+                .iter()
+                .map(|(index, _)| *index)
+                .eq(all.iter().copied())
+        );
+        let diagnosed = texts(diagnosed.into_iter().map(|(_, diagnosis)| Some(diagnosis)));
+        assert_eq!(diagnosed, expected);
+        assert_eq!(
+            texts(connections.iter()),
+            texts(complete.connections().iter())
+        );
+    }
+}
+
+#[test]
+fn a_capture_that_changed_before_it_is_read_again_is_an_error() {
+    let (changed, source) = file(&pcap(&many()));
+    let options = Options {
+        held: Some(0),
+        ..Options::default()
+    };
+    let capture = Capture::read(&source, &options).unwrap();
+    std::fs::write(changed.path(), pcap(&whole(0, 9))).unwrap();
+    assert!(matches!(capture.diagnose(0), Err(Error::Changed { .. })));
+}
+
+#[test]
 fn two_captures_of_one_connection_give_one_answer_in_either_order() {
     let [mut here, there] = both_ends(5000);
     let sources = [bytes(&here), bytes(&there)];
@@ -255,6 +302,7 @@ fn an_analysis_ends_early_when_its_caller_wants_no_more() {
         threads: Some(1),
         progress: Some(&progress),
         stop: Some(&stop),
+        held: None,
     };
     let stopped = Capture::read(&source, &options);
     assert!(matches!(stopped, Err(Error::Stopped)));

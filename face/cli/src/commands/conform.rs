@@ -173,6 +173,10 @@ fn on_engine(found: &ScriptFile, settings: &Settings) -> Judged {
         Ok(script) => script,
         Err(mistake) => return Judged::unreadable(found, &mistake),
     };
-    let report = gigatcp_script::run::run(&script, &found.text, &mut Engine::new(), settings);
+    let mut engine = Engine::new();
+    if let Some(text) = found.defaults() {
+        engine = engine.with_defaults(text);
+    }
+    let report = gigatcp_script::run::run(&script, &found.text, &mut engine, settings);
     Judged::of(found, &report)
 }

@@ -177,7 +177,7 @@ fn taken(arguments: &Arguments, file: &Path) -> Result<Capture, Failure> {
     capture.say_notes();
     if arguments.outputs.reads_again() {
         graphs::write(&arguments.outputs, &source, &capture.survey(), |_, _| {
-            StreamDiagnosis::default()
+            Ok(StreamDiagnosis::default())
         })?;
     }
     Ok(capture)
@@ -243,7 +243,7 @@ impl From<Error> for Failure {
                 spoken(name)
             ))
             .hint("write it to a file, and name that"),
-            Error::Stopped => Self::caused(&error),
+            Error::Changed { .. } | Error::Stopped => Self::caused(&error),
         }
     }
 }

@@ -250,7 +250,7 @@ pub(super) fn write(
     outputs: &Outputs,
     source: &Source,
     first: &Survey<'_>,
-    known: impl Fn(usize, Side) -> StreamDiagnosis,
+    known: impl Fn(usize, Side) -> Result<StreamDiagnosis, Failure>,
 ) -> Result<(), Failure> {
     if first.connections.is_empty() && outputs.is_default_page_only() {
         return Ok(());
@@ -270,7 +270,7 @@ pub(super) fn write(
         graphs = watch(source, first, &drawn)?;
     }
     if let Some(file) = &outputs.graph {
-        let page = page(first, &graphs, &known).html(PAGE_BUDGET);
+        let page = page(first, &graphs, &known)?.html(PAGE_BUDGET);
         AtomicFile::write(file, page.as_bytes())?;
         wrote(file);
     }
@@ -279,7 +279,7 @@ pub(super) fn write(
         if !outputs.overwrite && is_foreign(file) {
             foreign(file).warn();
         } else {
-            let page = page(first, &graphs, &known).html(PAGE_BUDGET);
+            let page = page(first, &graphs, &known)?.html(PAGE_BUDGET);
             match AtomicFile::write(file, page.as_bytes()) {
                 Ok(()) => wrote(file),
                 // The other outputs can still be written.
@@ -389,12 +389,12 @@ fn ends(connection: &Connection, from: Side) -> String {
 fn page<'a>(
     first: &Survey<'_>,
     graphs: &'a [(usize, Watched)],
-    known: &impl Fn(usize, Side) -> StreamDiagnosis,
-) -> Page<'a> {
-    let plotted = graphs.iter().filter_map(|(index, watched)| {
-        let (connection, _) = *first.connections.get(*index)?;
-        let known = known(*index, watched.side);
-        Some(Plotted {
+    known: &impl Fn(usize, Side) -> Result<StreamDiagnosis, Failure>,
+) -> Result<Page<'a>, Failure> {
+    let plotted = graphs.iter().map(|(index, watched)| {
+        let (connection, _) = first.connections[*index];
+        let known = known(*index, watched.side)?;
+        Ok(Plotted {
             label: format!("{}: {}", index + 1, ends(connection, watched.side)),
             facts: stream_facts(connection, watched.side),
             graph: &watched.graph,
@@ -418,12 +418,12 @@ fn page<'a>(
         ("TCP segments", first.segments.to_string()),
         ("Connections", count.to_string()),
     ];
-    Page {
+    Ok(Page {
         title: first.name.to_owned(),
         about,
         facts: facts.map(|(name, value)| (name.into(), value)).to_vec(),
-        graphs: plotted.collect(),
-    }
+        graphs: plotted.collect::<Result<_, Failure>>()?,
+    })
 }
 
 /// Facts to show next to a graph.
@@ -458,7 +458,7 @@ fn write_xplot(
     directory: &Path,
     first: &Survey<'_>,
     graphs: &[(usize, Watched)],
-    known: &impl Fn(usize, Side) -> StreamDiagnosis,
+    known: &impl Fn(usize, Side) -> Result<StreamDiagnosis, Failure>,
 ) -> Result<(), Failure> {
     let made = fs::create_dir_all(directory);
     made.map_err(|error| {
@@ -488,7 +488,7 @@ fn write_xplot(
             title: &ends(connection, watched.side),
             first_at: connection.first_at(),
             knows_windows: watched.knows_windows,
-            spans: &longest(known(*index, watched.side).spans),
+            spans: &longest(known(*index, watched.side)?.spans),
         };
         for picture in Picture::ALL {
             let file = name(*index, watched.side, picture);

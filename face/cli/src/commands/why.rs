@@ -222,25 +222,53 @@ struct Far {
 }
 
 impl Diagnosed {
-    /// The answer for a connection of these captures; `None` if it carried no data.
-    fn of(captures: &[&LoadedCapture], pairs: &[PairedDiagnosis], place: Place) -> Option<Self> {
-        let Place { capture, index, .. } = place;
-        let mut pairs = pairs.iter();
-        let pair = pairs.find(|pair| pair.near == capture && pair.indices[capture] == index);
-        let far = pair.map(|pair| Far {
-            capture: 1 - pair.near,
-            index: pair.indices[1 - pair.near],
-        });
-        let diagnosis = match pair {
-            Some(pair) => pair.diagnosis.clone(),
-            None => captures[capture].capture.connections().diagnose(index)?,
+    /// The answers for connections of these captures, in their order. Those without data are left
+    /// out.
+    fn all<'a>(
+        captures: &'a [&'a LoadedCapture],
+        pairs: &'a [PairedDiagnosis],
+        places: &'a [Place],
+    ) -> impl Iterator<Item = Result<Self, Failure>> + 'a {
+        let pair_of = move |place: &Place| {
+            let mut pairs = pairs.iter();
+            pairs.find(|pair| pair.near == place.capture && pair.indices[pair.near] == place.index)
         };
-        Some(Self {
-            capture,
-            index,
-            far,
-            counters: captures[capture].counters(index, &diagnosis),
-            diagnosis,
+        let alone = |capture: usize| {
+            let places = places.iter().filter(|place| place.capture == capture);
+            let alone = places.filter(|place| pair_of(place).is_none());
+            alone.map(|place| place.index).collect()
+        };
+        let mut alone: Vec<_> = captures
+            .iter()
+            .enumerate()
+            .map(|(capture, loaded)| loaded.capture.diagnoses(alone(capture)).peekable())
+            .collect();
+        places.iter().filter_map(move |place| {
+            let Place { capture, index, .. } = *place;
+            let pair = pair_of(place);
+            let diagnosis = match pair {
+                Some(pair) => pair.diagnosis.clone(),
+                None => {
+                    let is_next = |next: &Result<(usize, _), _>| match next {
+                        Ok((found, _)) => *found == index,
+                        Err(_) => true,
+                    };
+                    match alone[capture].next_if(is_next)? {
+                        Ok((_, diagnosis)) => diagnosis,
+                        Err(error) => return Some(Err(error.into())),
+                    }
+                }
+            };
+            Some(Ok(Self {
+                capture,
+                index,
+                far: pair.map(|pair| Far {
+                    capture: 1 - pair.near,
+                    index: pair.indices[1 - pair.near],
+                }),
+                counters: captures[capture].counters(index, &diagnosis),
+                diagnosis,
+            }))
         })
     }
 }
@@ -387,11 +415,11 @@ impl Request<'_> {
                 .try_for_each(|loaded| self.finish(loaded))?;
             let pairs = self.join(both)?;
             let order = order::Order::of(&both, &pairs, true);
-            let joined = order.shown().iter().filter_map(|place| {
-                let one = Diagnosed::of(&both, &pairs, *place)?;
-                json::joined(both, &one, self.arguments.verbose)
+            let joined = Diagnosed::all(&both, &pairs, order.shown()).filter_map(|diagnosed| {
+                let joined = |one| json::joined(both, &one, self.arguments.verbose);
+                diagnosed.map(joined).transpose()
             });
-            let joined = joined.collect();
+            let joined = joined.collect::<Result<_, _>>()?;
             let captures = both.iter().enumerate().map(|(capture, loaded)| {
                 let joined = pairs.iter().map(|pair| pair.indices[capture]).collect();
                 Ok(Listed::Both(json::Listed { loaded, joined }))
@@ -414,10 +442,11 @@ impl Request<'_> {
         all.failed().and(printed)
     }
 
-    /// Returns the options for reading captures.
+    /// Returns the options for reading captures. Captures that are joined are held completely.
     fn options(self) -> Options<'static> {
         Options {
             threads: self.arguments.threads,
+            held: (!self.arguments.is_joined()).then_some(HELD),
             ..Options::default()
         }
     }
@@ -589,17 +618,21 @@ fn reports_of(files: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<Named>), Failure
     Ok((captures, reports))
 }
 
+/// Connections whose state each thread holds: those that are answered by default, and those of which
+/// the time is summed.
+const HELD: usize = order::SHOWN + not_shown::DIAGNOSED;
+
 /// Text shown with an interval whose cause is unknown.
 const UNKNOWN: &str = "The capture does not show what limited the connection here.";
 
 /// Returns the intervals and the answer for the graph of a connection. Each interval has one cause.
-fn known(loaded: &LoadedCapture, index: usize, side: Side) -> StreamDiagnosis {
+fn known(loaded: &LoadedCapture, index: usize, side: Side) -> Result<StreamDiagnosis, Failure> {
     let capture = &loaded.capture;
     let connections = capture.connections();
-    let diagnosis = connections.diagnose(index);
+    let diagnosis = capture.diagnose(index)?;
     let diagnosis = diagnosis.filter(|diagnosis| diagnosis.sender == side);
     let (Some(connection), Some(diagnosis)) = (connections.connection(index), diagnosis) else {
-        return StreamDiagnosis::default();
+        return Ok(StreamDiagnosis::default());
     };
     let spans = diagnosis.spans.iter().map(|span| {
         let cause = span.cause.and_then(|cause| CAUSES.get(cause));
@@ -634,8 +667,8 @@ fn known(loaded: &LoadedCapture, index: usize, side: Side) -> StreamDiagnosis {
         (index, &diagnosis),
         &mut said,
     );
-    StreamDiagnosis {
+    Ok(StreamDiagnosis {
         spans: spans.collect(),
         said,
-    }
+    })
 }

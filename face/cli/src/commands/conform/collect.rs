@@ -18,6 +18,17 @@ pub(super) struct ScriptFile {
     pub text: String,
 }
 
+impl ScriptFile {
+    /// Returns the text of the `defaults.sh` that the script calls by a relative path, if there is
+    /// one.
+    pub(super) fn defaults(&self) -> Option<String> {
+        let is_end = |c: char| c.is_whitespace() || matches!(c, '`' | ';' | '"');
+        let mut words = self.text.split(is_end);
+        let name = words.find(|word| word.ends_with("/defaults.sh") && word.starts_with('.'))?;
+        fs::read_to_string(self.path.parent()?.join(name)).ok()
+    }
+}
+
 /// Returns the scripts below `paths`, sorted by name.
 pub(super) fn collect(paths: &[PathBuf]) -> Result<Vec<ScriptFile>, Failure> {
     let mut files = Vec::new();

@@ -55,15 +55,18 @@ impl Serialize for Listed<'_> {
         let Self { loaded, joined } = self;
         let capture = &loaded.capture;
         let order = Order::of(&[loaded], &[], true);
-        let places = order.shown().iter();
-        let places = places.filter(|place| !joined.contains(&place.index));
-        let connections = places.filter_map(|place| {
-            let one = Diagnosed::of(&[loaded], &[], *place)?;
+        let places = order.shown().iter().copied();
+        let places: Vec<_> = places
+            .filter(|place| !joined.contains(&place.index))
+            .collect();
+        let captures = [*loaded];
+        let connections = Diagnosed::all(&captures, &[], &places).map(|diagnosed| {
+            let one = diagnosed?;
             let mut value = connection(capture, &one, loaded.is_verbose);
             if let Some(twins) = &loaded.twins {
                 value["whatif"] = fix::json(&twins.tried(capture, &one));
             }
-            Some(Ok(value))
+            Ok(value)
         });
         let connections = Each::new(connections);
         let info = capture.info();

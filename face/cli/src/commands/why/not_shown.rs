@@ -5,13 +5,14 @@ use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
 use gigatcp_why::CAUSES;
 
-use super::LoadedCapture;
 use super::answer::{list, share};
 use super::order::Place;
+use super::{Diagnosed, LoadedCapture};
+use crate::failure::Failure;
 use crate::output::counted;
 
 /// Maximum number of counted connections that are diagnosed, the largest ones.
-const DIAGNOSED: usize = 1_000;
+pub(super) const DIAGNOSED: usize = 1_000;
 
 /// Maximum number of causes named.
 const NAMED: usize = 3;
@@ -26,20 +27,15 @@ struct Totals {
 }
 
 impl Totals {
-    fn of(captures: &[&LoadedCapture], places: &[Place]) -> Self {
+    fn of(captures: &[&LoadedCapture], places: &[Place]) -> Result<Self, Failure> {
         let mut totals = Self {
+            bytes: places.iter().map(|place| place.bytes).sum(),
             causes: vec![Duration::ZERO; CAUSES.len() + 1],
             ..Self::default()
         };
-        for (rank, place) in places.iter().enumerate() {
-            let connections = captures[place.capture].capture.connections();
-            totals.bytes += connections.data_bytes(place.index);
-            if rank >= DIAGNOSED {
-                continue;
-            }
-            let Some(one) = connections.diagnose(place.index) else {
-                continue;
-            };
+        let diagnosed = &places[..places.len().min(DIAGNOSED)];
+        for diagnosed in Diagnosed::all(captures, &[], diagnosed) {
+            let one = diagnosed?.diagnosis;
             totals.time += one.duration;
             totals.causes[CAUSES.len()] += one.unknown;
             for verdict in &one.verdicts {
@@ -47,7 +43,7 @@ impl Totals {
                 totals.causes[cause.unwrap_or(CAUSES.len())] += verdict.time;
             }
         }
-        totals
+        Ok(totals)
     }
 
     /// Returns the causes of most of the time.
@@ -71,11 +67,11 @@ pub(super) fn line(
     places: &[Place],
     (what, which): (&str, &str),
     hint: &str,
-) -> String {
+) -> Result<String, Failure> {
     if places.is_empty() {
-        return String::new();
+        return Ok(String::new());
     }
-    let totals = Totals::of(captures, places);
+    let totals = Totals::of(captures, places)?;
     let count = counted(places.len() as u64, what);
     let limited = totals.limited_by();
     let bytes = human_bytes(Bytes::new(totals.bytes));
@@ -90,5 +86,5 @@ pub(super) fn line(
         text.push_str(&format!("{whose}: {limited} of {time}"));
     }
     text.push_str(&format!("); {hint}."));
-    wrap_hanging(&text, 0, 2)
+    Ok(wrap_hanging(&text, 0, 2))
 }

@@ -20,7 +20,7 @@ pub(super) struct Place {
     pub(super) capture: usize,
     pub(super) index: usize,
     /// Unique bytes of its data.
-    bytes: u64,
+    pub(super) bytes: u64,
 }
 
 impl Place {
@@ -79,10 +79,15 @@ impl Order {
 
     /// Returns the connections that are only counted: those beyond the limit, and the small ones.
     pub(super) fn counted(&self) -> [&[Place]; 2] {
-        let rest = &self.ranked[self.shown..];
+        let rest = self.all_counted();
         let small = rest.partition_point(|place| !place.is_small());
         let (many, small) = rest.split_at(small);
         [many, small]
+    }
+
+    /// Returns both, the largest first.
+    pub(super) fn all_counted(&self) -> &[Place] {
+        &self.ranked[self.shown..]
     }
 
     /// Connections with data.

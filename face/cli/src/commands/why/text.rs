@@ -9,7 +9,7 @@ use gigatcp_report::prose::{wrap, wrap_hanging};
 use gigatcp_why::{CapturePoint, DiagnosisSummary, PrimaryCause};
 
 use super::answer::{self, ConnectionLabel, captured};
-use super::order::{MIN_SHOWN_BYTES, Order, Place};
+use super::order::{MIN_SHOWN_BYTES, Order};
 use super::{Diagnosed, LoadedCapture, detail, fix, not_shown, row};
 use crate::failure::Failure;
 use crate::output::{Stream, counted};
@@ -39,10 +39,8 @@ pub(super) fn put(
         }
     }
     let mut points = Points::default();
-    for (rank, place) in order.shown().iter().enumerate() {
-        let Some(one) = Diagnosed::of(captures, pairs, *place) else {
-            continue;
-        };
+    for (rank, one) in Diagnosed::all(captures, pairs, order.shown()).enumerate() {
+        let one = one?;
         if rank > 0 {
             out.write("\n")?;
         }
@@ -59,7 +57,7 @@ pub(super) fn put(
         points.add(captures[0], &one);
     }
     let mut last = points.same();
-    last.push_str(&rest(captures, &order, detail));
+    last.push_str(&rest(captures, &order, detail)?);
     if !leads {
         last.push_str(&silent(captures));
     }
@@ -70,7 +68,7 @@ pub(super) fn put(
 }
 
 /// Returns lines about connections without an answer.
-fn rest(captures: &[&LoadedCapture], order: &Order, detail: Detail) -> String {
+fn rest(captures: &[&LoadedCapture], order: &Order, detail: Detail) -> Result<String, Failure> {
     let [many, small] = order.counted();
     let kilobytes = format!(" of less than {} kB", MIN_SHOWN_BYTES / 1_000);
     let mut text = not_shown::line(
@@ -78,7 +76,7 @@ fn rest(captures: &[&LoadedCapture], order: &Order, detail: Detail) -> String {
         many,
         ("further connection", ""),
         "--all shows them",
-    );
+    )?;
     let them = if small.len() == 1 { "it" } else { "them" };
     let hint = format!("-v lists {them}");
     text.push_str(&not_shown::line(
@@ -86,17 +84,18 @@ fn rest(captures: &[&LoadedCapture], order: &Order, detail: Detail) -> String {
         small,
         ("connection", &kilobytes),
         &hint,
-    ));
+    )?);
     if detail.is_verbose && many.len() + small.len() > 0 {
         text.push('\n');
         text.push_str(row::HEADING);
-        for place in many.iter().chain(small) {
-            if let Some(one) = row_of(captures, *place) {
-                row::put(&one, place.index, &mut text);
+        for diagnosed in Diagnosed::all(captures, &[], order.all_counted()) {
+            let one = diagnosed?;
+            if let Some(row) = row_of(captures, &one) {
+                row::put(&row, one.index, &mut text);
             }
         }
     }
-    text
+    Ok(text)
 }
 
 /// Returns lines about connections without data, and captures without a connection.
@@ -151,10 +150,10 @@ fn most_failed(captures: &[&LoadedCapture]) -> bool {
 }
 
 /// Returns a connection as a row of `--summary`.
-fn row_of(captures: &[&LoadedCapture], place: Place) -> Option<SummaryRow> {
-    let connections = captures[place.capture].capture.connections();
-    let connection = connections.connection(place.index)?;
-    let one = connections.diagnose(place.index)?;
+fn row_of(captures: &[&LoadedCapture], answer: &Diagnosed) -> Option<SummaryRow> {
+    let connections = captures[answer.capture].capture.connections();
+    let connection = connections.connection(answer.index)?;
+    let one = &answer.diagnosis;
     let from = connection.direction(one.sender);
     let both = Side::BOTH.map(|side| connection.direction(side).packets());
     Some(SummaryRow {
