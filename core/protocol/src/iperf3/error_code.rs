@@ -66,6 +66,10 @@ impl ErrorCode {
     pub const TOTAL_RATE: Self = Self(27);
     /// The test exceeds the server's maximum duration.
     pub const MAX_SERVER_DURATION: Self = Self(37);
+    /// The server is busy, or the client may not test now.
+    pub const ACCESS_DENIED: Self = Self(121);
+    /// No data came for too long.
+    pub const NO_DATA: Self = Self(144);
     /// The parameters are invalid.
     pub const RECEIVE_PARAMETERS: Self = Self(114);
     /// Wrong name or password.

@@ -105,9 +105,6 @@ pub(super) enum Decision {
     Refuse(ErrorCode, String),
 }
 
-/// iperf3's number of "busy running a test".
-const BUSY: ErrorCode = ErrorCode(121);
-
 impl Admission {
     /// Returns whether an address may use the server.
     pub(super) fn allows(&self, address: IpAddr) -> bool {
@@ -134,7 +131,7 @@ impl Admission {
                 "{of_address} tests of {address}, limit {}",
                 self.per_address
             );
-            return Decision::Refuse(BUSY, text);
+            return Decision::Refuse(ErrorCode::ACCESS_DENIED, text);
         }
         let rate = parameters.bandwidth.unwrap_or(0);
         let rate = rate.saturating_mul(parameters.streams().into());
@@ -147,7 +144,7 @@ impl Admission {
             return Decision::Wait;
         }
         let text = format!("{} tests running, {} waiting", running.len(), waiting.len());
-        Decision::Refuse(BUSY, text)
+        Decision::Refuse(ErrorCode::ACCESS_DENIED, text)
     }
 }
 
@@ -194,11 +191,11 @@ mod tests {
         assert_eq!(decide(&[other], &[]), Decision::Wait);
         assert!(matches!(
             decide(&[other], &[other]),
-            Decision::Refuse(BUSY, _)
+            Decision::Refuse(ErrorCode::ACCESS_DENIED, _)
         ));
         assert!(matches!(
             decide(&[same], &[same]),
-            Decision::Refuse(BUSY, _)
+            Decision::Refuse(ErrorCode::ACCESS_DENIED, _)
         ));
     }
 

@@ -1,6 +1,6 @@
 //! State of all clients of a server, owned by the thread that accepts.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
@@ -72,6 +72,16 @@ pub(super) struct Waiting {
     pub(super) parameters: Parameters,
 }
 
+impl Waiting {
+    /// Returns iperf3's identifier of the test; `None`: nuttcp's client has none.
+    fn cookie(&self) -> Option<Cookie> {
+        match &self.client {
+            Client::Iperf3 { cookie, .. } => Some(*cookie),
+            Client::Nuttcp(_) => None,
+        }
+    }
+}
+
 /// Protocol of a client, with its state.
 pub(super) enum Client {
     Iperf3 { cookie: Cookie, session: Session },
@@ -80,8 +90,8 @@ pub(super) enum Client {
 
 /// A running test.
 pub(super) struct Running {
-    test: u64,
-    cookie: Cookie,
+    /// iperf3's identifier; `None`: nuttcp's client has none.
+    cookie: Option<Cookie>,
     protocol: Protocol,
     pub(super) address: IpAddr,
     rate: u64,
@@ -115,6 +125,11 @@ impl Running {
             *is_udp == port.is_udp && ports.contains(&port.number)
         };
         self.ports.as_ref().is_some_and(has)
+    }
+
+    /// Returns whether a cookie is that of this test.
+    pub(super) fn has_cookie(&self, cookie: &Cookie) -> bool {
+        self.cookie.as_ref() == Some(cookie)
     }
 
     /// Returns whether the test still waits for a stream at a data port.
@@ -151,7 +166,8 @@ pub(super) struct ClientTable<'a> {
     pub(super) shared: Arc<Shared>,
     pending: VecDeque<Pending>,
     waiting: VecDeque<Waiting>,
-    pub(super) running: HashMap<Cookie, Running>,
+    /// Running tests by number.
+    pub(super) running: BTreeMap<u64, Running>,
     pub(super) ports: DataPorts,
     pub(super) traces: Vec<JoinHandle<()>>,
     pub(super) accepted: u64,
@@ -172,7 +188,7 @@ impl<'a> ClientTable<'a> {
             }),
             pending: VecDeque::new(),
             waiting: VecDeque::new(),
-            running: HashMap::new(),
+            running: BTreeMap::new(),
             ports: DataPorts::default(),
             traces: Vec::new(),
             accepted: 0,
@@ -358,8 +374,25 @@ impl<'a> ClientTable<'a> {
         }
     }
 
+    /// Returns whether a cookie is that of a test, or of a client that waits for one.
+    ///
+    /// Of two control connections with one cookie, the data connections could not be told apart.
+    fn has_cookie(&self, cookie: &Cookie) -> bool {
+        let mut running = self.running.values();
+        let mut waiting = self.waiting.iter();
+        running.any(|test| test.has_cookie(cookie))
+            || waiting.any(|client| client.cookie().as_ref() == Some(cookie))
+    }
+
     /// Decides about a client whose parameters are known.
     pub(super) fn decide(&mut self, client: Waiting) {
+        if client
+            .cookie()
+            .is_some_and(|cookie| self.has_cookie(&cookie))
+        {
+            let reason = "its cookie is that of another client".to_owned();
+            return self.refuse(client, ErrorCode::ACCESS_DENIED, reason);
+        }
         let refused = match &self.server.config.authorize {
             Some(authorize) => authorize(&client.parameters).err(),
             None => None,
@@ -487,12 +520,10 @@ impl<'a> ClientTable<'a> {
         client: Waiting,
         test: u64,
     ) -> Result<(), (Option<Box<Waiting>>, io::Error)> {
-        let (cookie, protocol, ports) = match &client.client {
-            Client::Iperf3 { cookie, .. } => (*cookie, Protocol::Iperf3, None),
-            Client::Nuttcp(requested) => {
-                let cookie = Cookie::from_random(random());
-                (cookie, Protocol::Nuttcp, requested.ports())
-            }
+        let cookie = client.cookie();
+        let (protocol, ports) = match &client.client {
+            Client::Iperf3 { .. } => (Protocol::Iperf3, None),
+            Client::Nuttcp(requested) => (Protocol::Nuttcp, requested.ports()),
         };
         let mailbox = match self
             .open_ports(ports.as_ref())
@@ -518,16 +549,15 @@ impl<'a> ClientTable<'a> {
             shared: self.shared.clone(),
             is_opening: is_opening.clone(),
         };
-        let served = self.served(client, cookie, mailbox.clone());
+        let served = self.served(client, mailbox.clone());
         let served = served.map_err(|error| (None, error))?;
         let builder = std::thread::Builder::new().name(format!("test {test}"));
         let thread = builder
             .spawn(move || job.run(served))
             .map_err(|error| (None, error))?;
         self.running.insert(
-            cookie,
+            test,
             Running {
-                test,
                 cookie,
                 protocol,
                 address,
@@ -547,16 +577,11 @@ impl<'a> ClientTable<'a> {
     }
 
     /// Returns the state of a client for the thread of its test.
-    fn served(
-        &self,
-        client: Waiting,
-        cookie: Cookie,
-        mailbox: Arc<Mailbox>,
-    ) -> io::Result<AnyServed> {
+    fn served(&self, client: Waiting, mailbox: Arc<Mailbox>) -> io::Result<AnyServed> {
         let wire = Wire::new(client.stream)?;
         let peer = client.peer;
         Ok(match client.client {
-            Client::Iperf3 { session, .. } => AnyServed::Iperf3(Box::new(Served {
+            Client::Iperf3 { session, cookie } => AnyServed::Iperf3(Box::new(Served {
                 session,
                 wire,
                 peer,
@@ -572,7 +597,7 @@ impl<'a> ClientTable<'a> {
                     server: requested.server,
                     wire,
                     peer,
-                    cookie,
+                    cookie: Cookie::from_random(random()),
                     wanted: requested.wanted,
                     agreed: requested.agreed,
                     mailbox,
@@ -585,14 +610,15 @@ impl<'a> ClientTable<'a> {
     /// Collects the results of threads that have ended.
     fn join_ended(&mut self) {
         self.restore_listener();
-        let ended = self.running.values().filter(|one| one.thread.is_finished());
-        let ended: Vec<Cookie> = ended.map(|one| one.cookie).collect();
-        for cookie in ended {
-            let Some(running) = self.running.remove(&cookie) else {
+        let is_ended = |running: &Running| running.thread.is_finished();
+        let ended: Vec<u64> = (self.running.iter())
+            .filter_map(|(test, running)| is_ended(running).then_some(*test))
+            .collect();
+        for test in ended {
+            let Some(running) = self.running.remove(&test) else {
                 continue;
             };
             if let Err(panic) = running.thread.join() {
-                let test = running.test;
                 let (outcome, end) = (None, "the test has failed");
                 (self.notify)(ServerNotice::Ended { test, outcome, end });
                 std::panic::resume_unwind(panic);

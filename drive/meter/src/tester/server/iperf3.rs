@@ -28,7 +28,8 @@ impl ClientTable<'_> {
             self.answer_trace(pending);
             return None;
         }
-        if let Some(running) = self.running.get(&cookie) {
+        let mut running = self.running.values();
+        if let Some(running) = running.find(|test| test.has_cookie(&cookie)) {
             let _ = pending.stream.set_nonblocking(false);
             let limit = if running.is_udp { 0 } else { running.streams };
             let socket = Socket::Tcp(pending.stream);

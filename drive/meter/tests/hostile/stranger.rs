@@ -1,0 +1,106 @@
+//! A client of iperf3's protocol that sends what it likes.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use gigatcp_meter::tester::{Admission, ServerConfig};
+use gigatcp_protocol::iperf3::{COOKIE_LENGTH, State};
+use serde_json::Value;
+
+use super::common::{LOCALHOST, Running};
+
+/// Maximum wait for an answer of a server that answers at once.
+const SOON: Duration = Duration::from_secs(5);
+
+/// Starts a server with these rules on a free port.
+pub fn server(admission: Admission) -> Running {
+    Running::start(ServerConfig {
+        bind: Some(LOCALHOST),
+        port: 0,
+        admission,
+        ..ServerConfig::default()
+    })
+}
+
+/// A control connection.
+pub struct Stranger {
+    pub control: TcpStream,
+    cookie: [u8; COOKIE_LENGTH],
+}
+
+impl Stranger {
+    /// Connects and sends a cookie.
+    pub fn connect(server: &Running, cookie: [u8; COOKIE_LENGTH]) -> Self {
+        let mut control = server.connect();
+        control.set_read_timeout(Some(SOON)).unwrap();
+        control.write_all(&cookie).unwrap();
+        Self { control, cookie }
+    }
+
+    /// Connects with a cookie of its own, and sends parameters.
+    pub fn requests(server: &Running, parameters: &Value) -> Self {
+        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let text = format!("{number:0>width$}\0", width = COOKIE_LENGTH - 1);
+        let mut stranger = Self::connect(server, text.as_bytes().try_into().unwrap());
+        stranger.send_parameters(parameters);
+        stranger
+    }
+
+    /// Sends parameters once the server asks for them.
+    pub fn send_parameters(&mut self, parameters: &Value) {
+        assert_eq!(self.state(), State::ParamExchange);
+        self.send_json(parameters.to_string().as_bytes());
+    }
+
+    pub fn send_json(&mut self, text: &[u8]) {
+        let length = (text.len() as u32).to_be_bytes();
+        self.control
+            .write_all(&[&length, text].concat())
+            .expect("the server reads a block");
+    }
+
+    /// The next state.
+    pub fn state(&mut self) -> State {
+        let mut byte = [0];
+        self.control
+            .read_exact(&mut byte)
+            .expect("a server that answers");
+        State::from_byte(byte[0]).expect("a state")
+    }
+
+    /// The next state, and iperf3's number if it is an error. `None`: the server has closed.
+    pub fn answer(&mut self) -> Option<(State, Option<i32>)> {
+        let mut byte = [0];
+        match self.control.read(&mut byte) {
+            Ok(1) => {}
+            Ok(_) => return None,
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return None,
+            Err(error) => panic!("the server is silent: {error}"),
+        }
+        let state = State::from_byte(byte[0]).expect("a state");
+        let code = (state == State::ServerError).then(|| {
+            let mut numbers = [0; 8];
+            self.control.read_exact(&mut numbers).expect("two numbers");
+            i32::from_be_bytes(numbers[..4].try_into().unwrap())
+        });
+        Some((state, code))
+    }
+
+    /// Opens data connections.
+    pub fn open_streams(&self, server: &Running, count: usize) -> Vec<TcpStream> {
+        let open = |_| {
+            let mut stream = server.connect();
+            stream.write_all(&self.cookie).unwrap();
+            stream
+        };
+        (0..count).map(open).collect()
+    }
+
+    /// Waits until data may flow.
+    pub fn await_start(&mut self) {
+        assert_eq!(self.state(), State::TestStart);
+        assert_eq!(self.state(), State::TestRunning);
+    }
+}
