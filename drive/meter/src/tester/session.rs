@@ -14,6 +14,7 @@ use socket2::SockRef;
 use super::counters::Role;
 use super::options;
 use super::outcome::Outcome;
+use super::rate_limit::StreamLimit;
 use super::request::Offload;
 use super::request::{self, Protocol};
 use super::socket::Socket;
@@ -64,6 +65,44 @@ impl Mailbox {
     }
 }
 
+/// What a server allows a test.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Allowance {
+    /// Rate.
+    pub(super) limit: StreamLimit,
+    /// Maximum duration of the data, with the omitted time; `None`: unlimited.
+    pub(super) longest: Option<Duration>,
+    /// Maximum time without data.
+    pub(super) idle: Duration,
+}
+
+/// Excess over the maximum duration before a test is ended: the client ends it first.
+const LATE: Duration = Duration::from_secs(2);
+
+/// Maximum number of intervals of streams that a server keeps of a test: 1 h of four streams.
+const MAX_INTERVALS: usize = 4 * 3600;
+
+impl Allowance {
+    /// Sets the limits of a test's streams.
+    pub(super) fn apply(&self, traffic: &mut Traffic) {
+        traffic.shared.limit = self.limit.clone();
+        traffic.kept = Some(MAX_INTERVALS);
+    }
+
+    /// Returns why a test must end now.
+    pub(super) fn exceeded(&self, traffic: &mut Traffic, now: Instant) -> Option<ErrorCode> {
+        let (start, _) = traffic.started_at?;
+        let is_late = |longest| now > start + longest + LATE;
+        if self.longest.is_some_and(is_late) {
+            return Some(ErrorCode::DURATION_EXPIRED);
+        }
+        if traffic.idle(now) > self.idle {
+            return Some(ErrorCode::NO_DATA);
+        }
+        self.limit.is_exceeded().then_some(ErrorCode::TOTAL_RATE)
+    }
+}
+
 /// A client with its test.
 #[derive(Debug)]
 pub(super) struct Served {
@@ -72,6 +111,7 @@ pub(super) struct Served {
     pub(super) peer: SocketAddr,
     pub(super) cookie: Cookie,
     pub(super) parameters: Parameters,
+    pub(super) allowance: Allowance,
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) port: u16,
 }
@@ -119,6 +159,7 @@ pub(super) fn serve(
 ) -> Ended {
     let control_mss = options::mss(&SockRef::from(served.wire.stream())).unwrap_or(0);
     let mut traffic = traffic_of(&served.parameters, control_mss, interval);
+    served.allowance.apply(&mut traffic);
     let mut peer: Option<Results> = None;
     let mut opened = Some(opened);
     let streams_by = Instant::now() + STREAMS_TIMEOUT;
@@ -171,6 +212,12 @@ pub(super) fn serve(
         }
         if opened.is_some() && Instant::now() > streams_by {
             served.session.refuse(ErrorCode::STREAM_ACCEPT, 0);
+            continue;
+        }
+        if traffic.is_flowing()
+            && let Some(code) = served.allowance.exceeded(&mut traffic, Instant::now())
+        {
+            served.session.refuse(code, 0);
             continue;
         }
         step(&mut served, &mut traffic, report);

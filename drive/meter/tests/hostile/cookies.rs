@@ -27,9 +27,10 @@ fn second_control_connection_with_the_cookie_of_a_test_is_refused() {
     // Both have sent the cookie before either is served.
     let mut first = Stranger::connect(&server, COOKIE);
     let mut second = Stranger::connect(&server, COOKIE);
+    assert_eq!(second.state(), State::ParamExchange);
     first.send_parameters(&parameters);
     assert_eq!(first.state(), State::CreateStreams);
-    second.send_parameters(&parameters);
+    second.send_json(parameters.to_string().as_bytes());
     assert_eq!(refused(second.answer()), ErrorCode::ACCESS_DENIED);
     // The refused one has not replaced the first: its streams still arrive.
     let _streams = first.open_streams(&server, 1);
@@ -44,9 +45,11 @@ fn second_control_connection_with_the_cookie_of_a_waiting_client_is_refused() {
         ..Admission::default()
     });
     let parameters = json!({"tcp": true, "time": 5, "parallel": 1});
-    let _running = Stranger::requests(&server, &parameters);
+    let mut running = Stranger::requests(&server, &parameters);
+    assert_eq!(running.state(), State::CreateStreams);
     let mut waiting = Stranger::connect(&server, COOKIE);
     waiting.send_parameters(&parameters);
+    server.wait_for(1);
     let mut second = Stranger::connect(&server, COOKIE);
     second.send_parameters(&parameters);
     assert_eq!(refused(second.answer()), ErrorCode::ACCESS_DENIED);

@@ -3,9 +3,13 @@
 //! | file | limit |
 //! |---|---|
 //! | `cookies.rs` | one test for each cookie |
+//! | `memory.rs` | memory of tests and messages |
+//! | `rates.rs` | the total rate |
 //! | `stranger.rs` | a client of iperf3's protocol that sends what it likes |
 
 #[path = "../common/mod.rs"]
 mod common;
 mod cookies;
+mod memory;
+mod rates;
 mod stranger;

@@ -55,10 +55,21 @@ impl Stranger {
     }
 
     pub fn send_json(&mut self, text: &[u8]) {
-        let length = (text.len() as u32).to_be_bytes();
-        self.control
-            .write_all(&[&length, text].concat())
-            .expect("the server reads a block");
+        self.send_length(text.len() as u32);
+        self.send(text);
+    }
+
+    /// Sends the length of a block of JSON.
+    pub fn send_length(&mut self, length: u32) {
+        self.send(&length.to_be_bytes());
+    }
+
+    pub fn send_state(&mut self, state: State) {
+        self.send(&[state.to_byte()]);
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        self.control.write_all(bytes).expect("the server reads");
     }
 
     /// The next state.

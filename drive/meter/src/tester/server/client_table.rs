@@ -14,27 +14,23 @@ use gigatcp_protocol::iperf3::{
 };
 use socket2::SockRef;
 
+use super::pending::{MAX_ACCEPTS, Pending, PendingState, PendingTable};
 use super::requested::Requested;
 use super::{Notify, Server, ServerNotice};
 use crate::system::fd::{AsFd, BorrowedFd};
 use crate::system::lock;
 use crate::system::poll::{self, EventFd};
-use crate::tester::admission::Decision;
+use crate::tester::admission::{Decision, Demand, Load};
 use crate::tester::client::random;
+use crate::tester::memory::KernelBuffers;
 use crate::tester::nuttcp::ports::{DataPorts, Port};
 use crate::tester::nuttcp::{served as nuttcp_served, session as nuttcp_session};
 use crate::tester::options;
+use crate::tester::rate_limit::{RateLimit, StreamLimit, TokenBucket};
 use crate::tester::request::Protocol;
-use crate::tester::session::{self, Ended, Mailbox, Render, Served};
+use crate::tester::session::{self, Allowance, Ended, Mailbox, Render, Served};
 use crate::tester::traffic::Progress;
 use crate::tester::wire::Wire;
-
-/// Maximum of connections whose test does not run yet. The oldest is closed for a new one.
-const MAX_PENDING: usize = 1024;
-
-/// Maximum of connections accepted before existing ones are read. A larger number would drop
-/// connections of tests that open many.
-const MAX_ACCEPTS: usize = MAX_PENDING / 4;
 
 /// Maximum wait for a cookie and for parameters.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
@@ -45,31 +41,13 @@ const SHORT_PAUSE: Duration = Duration::from_secs(10);
 /// Maximum wait of the loop.
 const STEP: Duration = Duration::from_millis(100);
 
-/// A connection whose test does not run yet.
-pub(super) struct Pending {
-    pub(super) stream: TcpStream,
-    pub(super) peer: SocketAddr,
-    /// Its position in the order of acceptance.
-    pub(super) place: u64,
-    deadline: Instant,
-    pub(super) state: PendingState,
-}
-
-pub(super) enum PendingState {
-    /// Reading iperf3's cookie; the bytes so far.
-    Cookie(Vec<u8>),
-    /// Waiting for iperf3's parameters.
-    Parameters(Cookie, Session),
-    /// Waiting for nuttcp's greeting and parameters.
-    Nuttcp(Box<gigatcp_protocol::nuttcp::Server>),
-}
-
 /// A client that waits for its turn.
 pub(super) struct Waiting {
     pub(super) stream: TcpStream,
     pub(super) peer: SocketAddr,
     pub(super) client: Client,
     pub(super) parameters: Parameters,
+    demand: Demand,
 }
 
 impl Waiting {
@@ -94,7 +72,7 @@ pub(super) struct Running {
     cookie: Option<Cookie>,
     protocol: Protocol,
     pub(super) address: IpAddr,
-    rate: u64,
+    demand: Demand,
     pub(super) is_udp: bool,
     pub(super) streams: usize,
     pub(super) mailbox: Arc<Mailbox>,
@@ -155,7 +133,7 @@ enum Source {
     Datagrams,
     Nuttcp,
     Data(Port),
-    Pending(usize),
+    Pending(u64),
     Waiting(usize),
 }
 
@@ -164,7 +142,7 @@ pub(super) struct ClientTable<'a> {
     pub(super) server: &'a Server,
     pub(super) notify: Arc<Notify>,
     pub(super) shared: Arc<Shared>,
-    pending: VecDeque<Pending>,
+    pending: PendingTable,
     waiting: VecDeque<Waiting>,
     /// Running tests by number.
     pub(super) running: BTreeMap<u64, Running>,
@@ -172,12 +150,16 @@ pub(super) struct ClientTable<'a> {
     pub(super) traces: Vec<JoinHandle<()>>,
     pub(super) accepted: u64,
     tests: u64,
+    kernel: KernelBuffers,
+    /// Rate of all tests, if it is limited.
+    bucket: Option<Arc<TokenBucket>>,
     /// Time of the last notice of a resource shortage.
     short_at: Option<Instant>,
 }
 
 impl<'a> ClientTable<'a> {
     pub(super) fn new(server: &'a Server, notify: Arc<Notify>) -> io::Result<Self> {
+        let total_rate = server.config.admission.limits.total_rate;
         Ok(Self {
             server,
             notify,
@@ -186,13 +168,15 @@ impl<'a> ClientTable<'a> {
                 stop: AtomicBool::new(false),
                 ended: Mutex::new(0),
             }),
-            pending: VecDeque::new(),
+            pending: PendingTable::default(),
             waiting: VecDeque::new(),
             running: BTreeMap::new(),
             ports: DataPorts::default(),
             traces: Vec::new(),
             accepted: 0,
             tests: 0,
+            kernel: KernelBuffers::of_host(),
+            bucket: (total_rate > 0).then(|| Arc::new(TokenBucket::new(total_rate))),
             short_at: None,
         })
     }
@@ -233,12 +217,14 @@ impl<'a> ClientTable<'a> {
                 self.read_waiting(*place);
             }
         }
-        let readable = ready.iter().filter_map(|source| match source {
-            Source::Pending(place) => Some(*place),
-            _ => None,
-        });
-        let readable: Vec<usize> = readable.collect();
-        self.read_pending(&readable);
+        for source in &ready {
+            if let Source::Pending(place) = source
+                && let Some(pending) = self.pending.remove(*place)
+                && let Some(pending) = self.read_one(pending)
+            {
+                self.pending.insert(pending);
+            }
+        }
         if ready.contains(&Source::EventFd) {
             self.shared.event_fd.clear();
         }
@@ -257,7 +243,7 @@ impl<'a> ClientTable<'a> {
             }
         }
         self.close_ports();
-        self.drop_late();
+        self.pending.close_late(Instant::now());
         self.admit_waiting();
         Ok(())
     }
@@ -275,8 +261,8 @@ impl<'a> ClientTable<'a> {
         }
         let ports = self.ports.descriptors();
         all.extend(ports.map(|(port, fd)| (Source::Data(port), fd)));
-        let pending = self.pending.iter().enumerate();
-        all.extend(pending.map(|(place, one)| (Source::Pending(place), one.stream.as_fd())));
+        let pending = self.pending.iter();
+        all.extend(pending.map(|one| (Source::Pending(one.place), one.stream.as_fd())));
         let waiting = self.waiting.iter().enumerate();
         all.extend(waiting.map(|(place, one)| (Source::Waiting(place), one.stream.as_fd())));
         let ready = poll::wait_to_read(all.iter().map(|(_, fd)| *fd), STEP)?;
@@ -299,11 +285,8 @@ impl<'a> ClientTable<'a> {
             }
             let _ = stream.set_nonblocking(true);
             let _ = options::apply_to_control(SockRef::from(&stream));
-            if self.pending.len() >= MAX_PENDING {
-                self.pending.pop_front();
-            }
             self.accepted += 1;
-            self.pending.push_back(Pending {
+            self.pending.insert(Pending {
                 stream,
                 peer,
                 place: self.accepted,
@@ -324,19 +307,6 @@ impl<'a> ClientTable<'a> {
             (self.notify)(ServerNotice::Short { cause });
         }
         std::thread::sleep(Duration::from_millis(1));
-    }
-
-    /// Reads the pending connections at these positions, in ascending order.
-    fn read_pending(&mut self, places: &[usize]) {
-        let mut kept = VecDeque::with_capacity(self.pending.len());
-        for (place, pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
-            if places.binary_search(&place).is_err() {
-                kept.push_back(pending);
-            } else if let Some(pending) = self.read_one(pending) {
-                kept.push_back(pending);
-            }
-        }
-        self.pending = kept;
     }
 
     /// Reads a connection; returns it if more data is awaited.
@@ -384,6 +354,22 @@ impl<'a> ClientTable<'a> {
             || waiting.any(|client| client.cookie().as_ref() == Some(cookie))
     }
 
+    /// Returns a client whose parameters are known.
+    pub(super) fn waiting(
+        &self,
+        (stream, peer): (TcpStream, SocketAddr),
+        client: Client,
+        parameters: Parameters,
+    ) -> Waiting {
+        Waiting {
+            demand: Demand::new(&parameters, peer.ip(), &self.kernel),
+            stream,
+            peer,
+            client,
+            parameters,
+        }
+    }
+
     /// Decides about a client whose parameters are known.
     pub(super) fn decide(&mut self, client: Waiting) {
         if client
@@ -400,8 +386,8 @@ impl<'a> ClientTable<'a> {
         if let Some(reason) = refused {
             return self.refuse(client, ErrorCode::AUTHORIZATION, reason);
         }
-        let waiting: Vec<IpAddr> = self.waiting.iter().map(|one| one.peer.ip()).collect();
-        match self.decision(&client, &waiting) {
+        let waiting = self.waiting.iter().map(|client| client.demand).collect();
+        match self.decision(&client, waiting) {
             Decision::Run => self.begin(client),
             Decision::Wait => {
                 (self.notify)(ServerNotice::Queued { peer: client.peer });
@@ -411,12 +397,17 @@ impl<'a> ClientTable<'a> {
         }
     }
 
-    fn decision(&self, client: &Waiting, waiting: &[IpAddr]) -> Decision {
-        let running: Vec<IpAddr> = self.running.values().map(|one| one.address).collect();
-        let used = self.running.values().map(|one| one.rate).sum();
-        let admission = &self.server.config.admission;
+    /// Decides about a client, behind those that wait already.
+    fn decision(&self, client: &Waiting, waiting: Vec<Demand>) -> Decision {
+        let now = Instant::now();
+        let load = Load {
+            running: self.running.values().map(|test| test.demand).collect(),
+            waiting,
+            debt: (self.bucket.as_ref()).map_or(Duration::ZERO, |bucket| bucket.debt(now)),
+        };
         let (parameters, address) = (&client.parameters, client.peer.ip());
-        let decision = admission.decide(parameters, address, (&running, waiting), used);
+        let admission = &self.server.config.admission;
+        let decision = admission.decide(parameters, &client.demand, &load);
         // Data connections do not identify their test: one test at a time per address.
         let is_ambiguous = match &client.client {
             Client::Iperf3 { .. } => {
@@ -477,7 +468,7 @@ impl<'a> ClientTable<'a> {
     fn admit_waiting(&mut self) {
         let mut place = 0;
         while let Some(client) = self.waiting.get(place) {
-            match self.decision(client, &[]) {
+            match self.decision(client, Vec::new()) {
                 Decision::Run => {
                     if let Some(client) = self.waiting.remove(place) {
                         self.begin(client);
@@ -535,12 +526,10 @@ impl<'a> ClientTable<'a> {
         let parameters = &client.parameters;
         let is_udp = parameters.transport == Transport::Udp;
         let streams = parameters.streams() as usize;
-        let rate = parameters.bandwidth.unwrap_or(0);
-        let rate = rate.saturating_mul(streams as u64);
         let has_changed_listener =
             protocol == Protocol::Iperf3 && !is_udp && self.change_listener(parameters);
         let is_opening = Arc::new(AtomicBool::new(true));
-        let address = client.peer.ip();
+        let (address, demand) = (client.peer.ip(), client.demand);
         let job = Job {
             test,
             interval: self.server.config.interval,
@@ -561,7 +550,7 @@ impl<'a> ClientTable<'a> {
                 cookie,
                 protocol,
                 address,
-                rate,
+                demand,
                 is_udp,
                 streams,
                 mailbox,
@@ -576,10 +565,24 @@ impl<'a> ClientTable<'a> {
         Ok(())
     }
 
+    /// Returns what a test may use.
+    fn allowance(&self, client: &Waiting) -> Allowance {
+        let admission = &self.server.config.admission;
+        let limit = (self.bucket.clone())
+            .map(|bucket| RateLimit::new(bucket, &client.parameters, client.peer.ip()));
+        let seconds = admission.limits.time;
+        Allowance {
+            limit: StreamLimit(limit.map(Arc::new)),
+            longest: (seconds > 0).then(|| Duration::from_secs(seconds.into())),
+            idle: admission.idle,
+        }
+    }
+
     /// Returns the state of a client for the thread of its test.
     fn served(&self, client: Waiting, mailbox: Arc<Mailbox>) -> io::Result<AnyServed> {
-        let wire = Wire::new(client.stream)?;
         let peer = client.peer;
+        let allowance = self.allowance(&client);
+        let wire = Wire::new(client.stream)?;
         Ok(match client.client {
             Client::Iperf3 { session, cookie } => AnyServed::Iperf3(Box::new(Served {
                 session,
@@ -587,6 +590,7 @@ impl<'a> ClientTable<'a> {
                 peer,
                 cookie,
                 parameters: client.parameters,
+                allowance,
                 mailbox,
                 port: self.server.at.port(),
             })),
@@ -600,6 +604,7 @@ impl<'a> ClientTable<'a> {
                     cookie: Cookie::from_random(random()),
                     wanted: requested.wanted,
                     agreed: requested.agreed,
+                    allowance,
                     mailbox,
                     port,
                 }))
@@ -625,12 +630,6 @@ impl<'a> ClientTable<'a> {
             }
             *lock(&self.shared.ended) += 1;
         }
-    }
-
-    /// Closes connections past their deadline.
-    fn drop_late(&mut self) {
-        let now = Instant::now();
-        self.pending.retain(|pending| pending.deadline > now);
     }
 }
 

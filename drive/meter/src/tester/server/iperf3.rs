@@ -8,7 +8,8 @@ use gigatcp_protocol::iperf3::{Cookie, Output, Parameters, ServerEvent, Session}
 use socket2::SockRef;
 
 use super::ServerNotice;
-use super::client_table::{Client, ClientTable, Pending, PendingState, Running, Waiting};
+use super::client_table::{Client, ClientTable, Running};
+use super::pending::{Pending, PendingState};
 use crate::system::{BUFFER_OVERHEAD, socket as kernel};
 use crate::tester::options;
 use crate::tester::socket::Socket;
@@ -31,7 +32,8 @@ impl ClientTable<'_> {
         let mut running = self.running.values();
         if let Some(running) = running.find(|test| test.has_cookie(&cookie)) {
             let _ = pending.stream.set_nonblocking(false);
-            let limit = if running.is_udp { 0 } else { running.streams };
+            let is_awaited = !running.is_udp && running.is_opening.load(Ordering::Acquire);
+            let limit = if is_awaited { running.streams } else { 0 };
             let socket = Socket::Tcp(pending.stream);
             running.mailbox.push(pending.place, socket, limit);
             return None;
@@ -74,14 +76,9 @@ impl ClientTable<'_> {
                     let PendingState::Parameters(_, session) = pending.state else {
                         return None;
                     };
-                    let (stream, peer) = (pending.stream, pending.peer);
                     let client = Client::Iperf3 { cookie, session };
-                    self.decide(Waiting {
-                        stream,
-                        peer,
-                        client,
-                        parameters,
-                    });
+                    let connection = (pending.stream, pending.peer);
+                    self.decide(self.waiting(connection, client, parameters));
                     return None;
                 }
                 Output::Event(ServerEvent::Ended(end)) => {

@@ -7,13 +7,15 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `client_table.rs` | clients that are pending, waiting and running, of either protocol |
+//! | `client_table.rs` | clients that wait and that run, of either protocol |
+//! | `pending.rs` | connections before their request is complete |
 //! | `iperf3.rs` | cookies, parameters, and data connections at the same port |
 //! | `nuttcp.rs`, `requested.rs` | requests, and data connections at separate ports |
 
 mod client_table;
 mod iperf3;
 mod nuttcp;
+mod pending;
 mod requested;
 
 use std::io::{self, ErrorKind};

@@ -9,7 +9,8 @@ use gigatcp_protocol::nuttcp::server::Event;
 use gigatcp_protocol::nuttcp::{self, Output, Parameters};
 
 use super::ServerNotice;
-use super::client_table::{Client, ClientTable, Pending, PendingState, Waiting};
+use super::client_table::{Client, ClientTable};
+use super::pending::{Pending, PendingState};
 use super::requested::Requested;
 use crate::tester::listening::udp_stream;
 use crate::tester::nuttcp::common;
@@ -55,12 +56,7 @@ impl ClientTable<'_> {
                         return None;
                     }
                     let client = Client::Nuttcp(Box::new(requested));
-                    self.decide(Waiting {
-                        stream,
-                        peer,
-                        client,
-                        parameters,
-                    });
+                    self.decide(self.waiting((stream, peer), client, parameters));
                     return None;
                 }
                 Output::Event(Event::Failed(error)) => {
@@ -95,6 +91,9 @@ impl ClientTable<'_> {
         }
         if wanted.udp && wanted.streams > 1 {
             return Some("UDP with several streams is not supported".into());
+        }
+        if wanted.third_party.is_some() && self.server.config.admission.limits.total_rate > 0 {
+            return Some("a test with a third party is not within a total rate".into());
         }
         if wanted.multicast_ttl > 0 || wanted.group.is_some() {
             return Some("multicast is not supported".into());
