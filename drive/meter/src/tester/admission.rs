@@ -185,6 +185,8 @@ pub(super) struct Load {
     pub(super) running: Vec<Demand>,
     /// Clients that wait before this one.
     pub(super) waiting: Vec<Demand>,
+    /// Clients whose name and password are being checked.
+    pub(super) checking: Vec<Demand>,
     /// Time until what was sent and received is within the total rate.
     pub(super) debt: Duration,
 }
@@ -247,7 +249,9 @@ impl Admission {
             ),
         ];
         for (network, limit) in shares {
-            let clients = load.running.iter().chain(&load.waiting);
+            let clients = (load.running.iter())
+                .chain(&load.waiting)
+                .chain(&load.checking);
             let count = clients
                 .filter(|client| network.contains(client.address.to_canonical()))
                 .count();
@@ -311,7 +315,7 @@ mod tests {
         let load = Load {
             running: running.to_vec(),
             waiting: waiting.to_vec(),
-            debt: Duration::ZERO,
+            ..Load::default()
         };
         rules.decide(&wanted, demand, &load)
     }

@@ -3,6 +3,7 @@
 //! | file | limit |
 //! |---|---|
 //! | `cookies.rs` | one test for each cookie |
+//! | `logins.rs` | names and passwords |
 //! | `memory.rs` | memory of tests and messages |
 //! | `rates.rs` | the total rate |
 //! | `stranger.rs` | a client of iperf3's protocol that sends what it likes |
@@ -10,6 +11,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod cookies;
+mod logins;
 mod memory;
 mod rates;
 mod stranger;

@@ -28,9 +28,9 @@ fn streams_beyond_the_memory_are_refused_with_the_reason() {
     let mut stranger = Stranger::requests(&server, &reverse(128, 1 << 20));
     let code = ErrorCode::NUM_STREAMS.0;
     assert_eq!(stranger.answer(), Some((State::ServerError, Some(code))));
-    let reasons = server.refusals.lock().unwrap();
-    assert!(reasons[0].contains("memory of 128 streams"), "{reasons:?}");
-    assert!(reasons[0].contains("limit 64 MiB"), "{reasons:?}");
+    let reason = server.refusal();
+    assert!(reason.contains("memory of 128 streams"), "{reason}");
+    assert!(reason.contains("limit 64 MiB"), "{reason}");
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! A client of iperf3's protocol that sends what it likes.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::Duration;
 
 use gigatcp_meter::tester::{Admission, ServerConfig};
 use gigatcp_protocol::iperf3::{COOKIE_LENGTH, State};
 use serde_json::Value;
+use socket2::{Domain, Socket, Type};
 
 use super::common::{LOCALHOST, Running};
 
@@ -32,7 +33,14 @@ pub struct Stranger {
 impl Stranger {
     /// Connects and sends a cookie.
     pub fn connect(server: &Running, cookie: [u8; COOKIE_LENGTH]) -> Self {
-        let mut control = server.connect();
+        Self::connect_from(Ipv4Addr::LOCALHOST, server, cookie)
+    }
+
+    fn connect_from(from: Ipv4Addr, server: &Running, cookie: [u8; COOKIE_LENGTH]) -> Self {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
+        socket.connect(&server.at.into()).unwrap();
+        let mut control = TcpStream::from(socket);
         control.set_read_timeout(Some(SOON)).unwrap();
         control.write_all(&cookie).unwrap();
         Self { control, cookie }
@@ -40,10 +48,16 @@ impl Stranger {
 
     /// Connects with a cookie of its own, and sends parameters.
     pub fn requests(server: &Running, parameters: &Value) -> Self {
+        Self::requests_from(Ipv4Addr::LOCALHOST, server, parameters)
+    }
+
+    /// Like [`Self::requests`], from an address of this host.
+    pub fn requests_from(from: Ipv4Addr, server: &Running, parameters: &Value) -> Self {
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
         let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         let text = format!("{number:0>width$}\0", width = COOKIE_LENGTH - 1);
-        let mut stranger = Self::connect(server, text.as_bytes().try_into().unwrap());
+        let cookie = text.as_bytes().try_into().unwrap();
+        let mut stranger = Self::connect_from(from, server, cookie);
         stranger.send_parameters(parameters);
         stranger
     }

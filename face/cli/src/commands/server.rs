@@ -143,7 +143,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = auth::TIME_SKEW)]
     time_skew_threshold: u64,
 
-    /// Refuse clients that encrypt as iperf3 since 3.17 does
+    /// Accept names and passwords of iperf3 up to 3.16 only (PKCS #1 v1.5) instead of those of 3.17
+    /// and later (OAEP)
     #[arg(long)]
     use_pkcs1_padding: bool,
 }
@@ -158,7 +159,11 @@ fn authorize(arguments: &Arguments) -> Result<Option<Arc<Authorize>>, Failure> {
         let text = std::fs::read_to_string(path);
         text.map_err(|error| Failure::io(&format!("read {}", path.display()), &error))
     };
-    let padding = arguments.use_pkcs1_padding.then_some(Padding::Pkcs1);
+    let padding = if arguments.use_pkcs1_padding {
+        Padding::Pkcs1
+    } else {
+        Padding::Oaep
+    };
     let skew = arguments.time_skew_threshold;
     let checks = auth::authorizer(&read(key)?, read(users)?, padding, skew);
     checks.map(Some).map_err(Failure::new)

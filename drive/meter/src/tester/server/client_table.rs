@@ -14,13 +14,14 @@ use gigatcp_protocol::iperf3::{
 };
 use socket2::SockRef;
 
+use super::logins::Logins;
 use super::pending::{MAX_ACCEPTS, Pending, PendingState, PendingTable};
 use super::requested::Requested;
 use super::{Notify, Server, ServerNotice};
 use crate::system::fd::{AsFd, BorrowedFd};
 use crate::system::lock;
 use crate::system::poll::{self, EventFd};
-use crate::tester::admission::{Decision, Demand, Load};
+use crate::tester::admission::{Decision, Demand, Load, Network};
 use crate::tester::client::random;
 use crate::tester::memory::KernelBuffers;
 use crate::tester::nuttcp::ports::{DataPorts, Port};
@@ -47,7 +48,7 @@ pub(super) struct Waiting {
     pub(super) peer: SocketAddr,
     pub(super) client: Client,
     pub(super) parameters: Parameters,
-    demand: Demand,
+    pub(super) demand: Demand,
 }
 
 impl Waiting {
@@ -143,11 +144,14 @@ pub(super) struct ClientTable<'a> {
     pub(super) notify: Arc<Notify>,
     pub(super) shared: Arc<Shared>,
     pending: PendingTable,
+    /// Checks of names and passwords, if they are required.
+    logins: Option<Logins>,
     waiting: VecDeque<Waiting>,
     /// Running tests by number.
     pub(super) running: BTreeMap<u64, Running>,
     pub(super) ports: DataPorts,
-    pub(super) traces: Vec<JoinHandle<()>>,
+    /// Threads that trace the path to a client, with its source.
+    pub(super) traces: Vec<(Network, JoinHandle<()>)>,
     pub(super) accepted: u64,
     tests: u64,
     kernel: KernelBuffers,
@@ -160,15 +164,20 @@ pub(super) struct ClientTable<'a> {
 impl<'a> ClientTable<'a> {
     pub(super) fn new(server: &'a Server, notify: Arc<Notify>) -> io::Result<Self> {
         let total_rate = server.config.admission.limits.total_rate;
+        let shared = Arc::new(Shared {
+            event_fd: EventFd::new()?,
+            stop: AtomicBool::new(false),
+            ended: Mutex::new(0),
+        });
+        let authorize = server.config.authorize.clone();
+        let logins = authorize.map(|authorize| Logins::start(authorize, shared.clone()));
+        let logins = logins.transpose()?;
         Ok(Self {
             server,
             notify,
-            shared: Arc::new(Shared {
-                event_fd: EventFd::new()?,
-                stop: AtomicBool::new(false),
-                ended: Mutex::new(0),
-            }),
+            shared,
             pending: PendingTable::default(),
+            logins,
             waiting: VecDeque::new(),
             running: BTreeMap::new(),
             ports: DataPorts::default(),
@@ -187,8 +196,11 @@ impl<'a> ClientTable<'a> {
         for (_, running) in self.running {
             let _ = running.thread.join();
         }
-        for thread in self.traces {
+        for (_, thread) in self.traces {
             let _ = thread.join();
+        }
+        if let Some(logins) = self.logins {
+            logins.end();
         }
     }
 
@@ -229,6 +241,7 @@ impl<'a> ClientTable<'a> {
             self.shared.event_fd.clear();
         }
         self.join_ended();
+        self.admit_checked();
         for source in ready {
             match source {
                 Source::Iperf3 => self.accept(&self.server.listener, Protocol::Iperf3),
@@ -349,7 +362,8 @@ impl<'a> ClientTable<'a> {
     /// Of two control connections with one cookie, the data connections could not be told apart.
     fn has_cookie(&self, cookie: &Cookie) -> bool {
         let mut running = self.running.values();
-        let mut waiting = self.waiting.iter();
+        let checked = self.logins.iter().flat_map(Logins::clients);
+        let mut waiting = self.waiting.iter().chain(checked);
         running.any(|test| test.has_cookie(cookie))
             || waiting.any(|client| client.cookie().as_ref() == Some(cookie))
     }
@@ -379,15 +393,35 @@ impl<'a> ClientTable<'a> {
             let reason = "its cookie is that of another client".to_owned();
             return self.refuse(client, ErrorCode::ACCESS_DENIED, reason);
         }
-        let refused = match &self.server.config.authorize {
-            Some(authorize) => authorize(&client.parameters).err(),
-            None => None,
-        };
-        if let Some(reason) = refused {
-            return self.refuse(client, ErrorCode::AUTHORIZATION, reason);
+        match self.decision(&client, self.waiting_demands()) {
+            Decision::Refuse(code, reason) => self.refuse(client, code, reason),
+            decision => match &mut self.logins {
+                // A client that could not test is not worth a check.
+                Some(logins) => {
+                    if let Err((client, reason)) = logins.check(client) {
+                        self.refuse(*client, ErrorCode::ACCESS_DENIED, reason);
+                    }
+                }
+                None => self.admit(client, decision),
+            },
         }
-        let waiting = self.waiting.iter().map(|client| client.demand).collect();
-        match self.decision(&client, waiting) {
+    }
+
+    /// Decides about clients whose names and passwords have been checked.
+    fn admit_checked(&mut self) {
+        while let Some((client, result)) = self.logins.as_mut().and_then(Logins::poll_checked) {
+            match result {
+                Ok(()) => {
+                    let decision = self.decision(&client, self.waiting_demands());
+                    self.admit(client, decision);
+                }
+                Err(reason) => self.refuse(client, ErrorCode::AUTHORIZATION, reason),
+            }
+        }
+    }
+
+    fn admit(&mut self, client: Waiting, decision: Decision) {
+        match decision {
             Decision::Run => self.begin(client),
             Decision::Wait => {
                 (self.notify)(ServerNotice::Queued { peer: client.peer });
@@ -397,12 +431,17 @@ impl<'a> ClientTable<'a> {
         }
     }
 
+    fn waiting_demands(&self) -> Vec<Demand> {
+        self.waiting.iter().map(|client| client.demand).collect()
+    }
+
     /// Decides about a client, behind those that wait already.
     fn decision(&self, client: &Waiting, waiting: Vec<Demand>) -> Decision {
         let now = Instant::now();
         let load = Load {
             running: self.running.values().map(|test| test.demand).collect(),
             waiting,
+            checking: self.logins.as_ref().map_or_else(Vec::new, Logins::demands),
             debt: (self.bucket.as_ref()).map_or(Duration::ZERO, |bucket| bucket.debt(now)),
         };
         let (parameters, address) = (&client.parameters, client.peer.ip());

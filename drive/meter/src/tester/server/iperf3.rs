@@ -4,13 +4,14 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 
 use gigatcp_protocol::iperf3::datagram::{PING, reply_to};
-use gigatcp_protocol::iperf3::{Cookie, Output, Parameters, ServerEvent, Session};
+use gigatcp_protocol::iperf3::{Cookie, Output, Parameters, ServerEvent, Session, State};
 use socket2::SockRef;
 
 use super::ServerNotice;
 use super::client_table::{Client, ClientTable, Running};
 use super::pending::{Pending, PendingState};
 use crate::system::{BUFFER_OVERHEAD, socket as kernel};
+use crate::tester::admission::Network;
 use crate::tester::options;
 use crate::tester::socket::Socket;
 use crate::trace;
@@ -45,9 +46,22 @@ impl ClientTable<'_> {
 
     /// Traces the path to a client on a thread, unless too many are running.
     fn answer_trace(&mut self, pending: Pending) {
-        self.traces.retain(|thread| !thread.is_finished());
-        if self.traces.len() >= MAX_TRACES {
-            let (peer, reason) = (pending.peer, format!("{MAX_TRACES} traces are running"));
+        self.traces.retain(|(_, thread)| !thread.is_finished());
+        let source = Network::source(pending.peer.ip());
+        let reason = if self.server.config.authorize.is_some() {
+            Some("a trace has no name and password".to_owned())
+        } else if self.traces.iter().any(|(running, _)| *running == source) {
+            Some("a trace to this address is running".to_owned())
+        } else if self.traces.len() >= MAX_TRACES {
+            Some(format!("{MAX_TRACES} traces are running"))
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
+            let peer = pending.peer;
+            let denied = [State::AccessDenied.to_byte()];
+            // A client that is gone needs no answer.
+            let _ = (&pending.stream).write_all(&denied);
             return (self.notify)(ServerNotice::Refused { peer, reason });
         }
         let shared = self.shared.clone();
@@ -59,7 +73,7 @@ impl ClientTable<'_> {
             .name("trace".into())
             .spawn(answer)
         {
-            self.traces.push(thread);
+            self.traces.push((source, thread));
         }
     }
 

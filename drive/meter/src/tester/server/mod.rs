@@ -8,12 +8,14 @@
 //! | file | what |
 //! |---|---|
 //! | `client_table.rs` | clients that wait and that run, of either protocol |
+//! | `logins.rs` | checks of names and passwords |
 //! | `pending.rs` | connections before their request is complete |
 //! | `iperf3.rs` | cookies, parameters, and data connections at the same port |
 //! | `nuttcp.rs`, `requested.rs` | requests, and data connections at separate ports |
 
 mod client_table;
 mod iperf3;
+mod logins;
 mod nuttcp;
 mod pending;
 mod requested;
