@@ -154,6 +154,12 @@ impl Client {
         }
     }
 
+    /// Whether the server has not sent anything yet.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        self.phase == Phase::ParamExchange
+    }
+
     /// Whether the server has not yet requested the data connections.
     #[must_use]
     pub fn is_queued(&self) -> bool {

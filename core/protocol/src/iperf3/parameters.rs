@@ -299,6 +299,9 @@ impl Parameters {
     /// # Errors
     /// iperf3's number for the exceeded limit, with value and limit as text.
     pub fn check(&self, limits: &Limits) -> Result<(), (ErrorCode, String)> {
+        if self.transport == Transport::Sctp {
+            return Err((ErrorCode::NO_SCTP, "SCTP is not supported".into()));
+        }
         let exceeds = |what: &str, value: u64, limit: u64| format!("{what} {value}, limit {limit}");
         let streams = self.streams();
         if streams > limits.streams {

@@ -192,6 +192,11 @@ impl<'a> Test<'a> {
             self.has_reported_queue = true;
             report(Progress::Queued);
         }
+        let waited = self.last_data.0.elapsed();
+        if self.client.is_unanswered() && waited > self.request.connect_timeout {
+            let (to, timeout) = (self.server, self.request.connect_timeout);
+            return Err(TestError::NoAnswer { to, timeout });
+        }
         if self.is_running {
             self.sample(report)?;
         }

@@ -27,6 +27,7 @@
 //! | `auth.rs` | names and passwords |
 //! | `nuttcp/` | nuttcp's protocol: client, and one test of a server |
 //! | `server/`, `admission.rs`, `session.rs` | a server of many clients |
+//! | `presence.rs` | whether a receiver of datagrams is still there |
 //! | `rate_limit.rs`, `memory.rs` | rate and memory of a server's tests |
 //! | `listening.rs` | sockets of a server |
 //!
@@ -51,6 +52,7 @@ pub mod nuttcp;
 mod offload;
 mod options;
 mod outcome;
+mod presence;
 mod rate_limit;
 mod readings;
 mod request;

@@ -14,6 +14,7 @@ use socket2::SockRef;
 use super::counters::Role;
 use super::options;
 use super::outcome::Outcome;
+use super::presence::Presence;
 use super::rate_limit::StreamLimit;
 use super::request::Offload;
 use super::request::{self, Protocol};
@@ -162,6 +163,7 @@ pub(super) fn serve(
     served.allowance.apply(&mut traffic);
     let mut peer: Option<Results> = None;
     let mut opened = Some(opened);
+    let mut presence = Presence::default();
     let streams_by = Instant::now() + STREAMS_TIMEOUT;
     served.session.create_streams(served.wire.now());
     let end = 'test: loop {
@@ -218,6 +220,11 @@ pub(super) fn serve(
             && let Some(code) = served.allowance.exceeded(&mut traffic, Instant::now())
         {
             served.session.refuse(code, 0);
+            continue;
+        }
+        if traffic.is_flowing() && presence.is_gone(served.wire.stream(), &traffic, Instant::now())
+        {
+            served.session.refuse(ErrorCode::CONTROL_CLOSED, 0);
             continue;
         }
         step(&mut served, &mut traffic, report);

@@ -60,14 +60,15 @@ pub(super) fn receive_batch(
 pub(super) fn send(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> io::Result<()> {
     let parameters = &shared.parameters;
     let size = shared.block.max(MIN_SIZE);
-    let mut source = Source::new(SourceConfig {
+    let config = SourceConfig {
         rate: parameters.bandwidth.map(Rate::from_bps),
         instantaneous: None,
         size: size as u32,
         burst: parameters.burst.unwrap_or(1).into(),
         count: None,
         span: None,
-    });
+    };
+    let mut source = Source::new(config);
     let mut batch = vec![0; size * MAX_BATCH];
     let together = shared.limit.batch(MAX_BATCH, size);
     let mut sender = BatchSender::new(socket, size, shared.offload, counters);
@@ -77,6 +78,11 @@ pub(super) fn send(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> 
     source.start(now());
     let mut seq = 0;
     while !shared.switch.is_stopped() {
+        if shared.switch.wait_for_pause() {
+            // What was not sent in the pause is not made up for.
+            source = Source::new(config);
+            source.start(now());
+        }
         let sent_at = now();
         let mut count = 0;
         for place in batch.chunks_exact_mut(size).take(together) {

@@ -6,6 +6,7 @@
 //! | `logins.rs` | names and passwords |
 //! | `memory.rs` | memory of tests and messages |
 //! | `rates.rs` | the total rate |
+//! | `slots.rs` | idle and endless tests, pending connections |
 //! | `stranger.rs` | a client of iperf3's protocol that sends what it likes |
 
 #[path = "../common/mod.rs"]
@@ -14,4 +15,5 @@ mod cookies;
 mod logins;
 mod memory;
 mod rates;
+mod slots;
 mod stranger;

@@ -37,13 +37,25 @@ impl Stranger {
     }
 
     fn connect_from(from: Ipv4Addr, server: &Running, cookie: [u8; COOKIE_LENGTH]) -> Self {
+        Self::silent_from(from, server).greets(cookie)
+    }
+
+    /// Connects from an address of this host, and sends nothing.
+    pub fn silent_from(from: Ipv4Addr, server: &Running) -> Self {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
         socket.connect(&server.at.into()).unwrap();
-        let mut control = TcpStream::from(socket);
+        let control = TcpStream::from(socket);
         control.set_read_timeout(Some(SOON)).unwrap();
-        control.write_all(&cookie).unwrap();
+        let cookie = [0; COOKIE_LENGTH];
         Self { control, cookie }
+    }
+
+    /// Sends a cookie.
+    pub fn greets(mut self, cookie: [u8; COOKIE_LENGTH]) -> Self {
+        self.cookie = cookie;
+        self.send(&cookie);
+        self
     }
 
     /// Connects with a cookie of its own, and sends parameters.

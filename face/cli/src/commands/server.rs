@@ -346,6 +346,9 @@ fn show(notice: &ServerNotice<'_>) {
         ServerNotice::Refused { peer, reason } => {
             output::say(&format!("{} refused: {reason}", canonical(peer)));
         }
+        ServerNotice::Unlisted { refusals } => {
+            output::say(&format!("{refusals} more clients refused in 10 s"));
+        }
         ServerNotice::Short { cause } => {
             output::say(&format!(
                 "connections wait unaccepted: {cause}; `ulimit -n` or LimitNOFILE= raises that limit"

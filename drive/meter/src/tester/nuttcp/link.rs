@@ -225,14 +225,15 @@ impl Link {
     ) -> io::Result<()> {
         let size = shared.block;
         let rate = shared.parameters.bandwidth.map(Rate::from_bps);
-        let mut source = Source::new(SourceConfig {
+        let config = SourceConfig {
             rate: rate.filter(|_| !self.parameters.instantaneous),
             instantaneous: rate.filter(|_| self.parameters.instantaneous),
             size: size as u32,
             burst: self.parameters.burst.max(1).into(),
             count: None,
             span: None,
-        });
+        };
+        let mut source = Source::new(config);
         let payload = tcp::payload(size);
         let mut batch = payload.repeat(datagrams::MAX_BATCH);
         let together = shared.limit.batch(datagrams::MAX_BATCH, size);
@@ -243,6 +244,11 @@ impl Link {
         source.start(now());
         let (mut sent, mut calls, mut is_done) = (0_u64, 0_u64, false);
         while !is_done && !shared.switch.is_stopped() {
+            if shared.switch.wait_for_pause() {
+                // What was not sent in the pause is not made up for.
+                source = Source::new(config);
+                source.start(now());
+            }
             let due_at = now();
             let mut count = 0;
             for place in batch.chunks_exact_mut(size).take(together) {

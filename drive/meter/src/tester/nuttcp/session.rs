@@ -14,6 +14,7 @@ use socket2::{Domain, SockRef};
 
 use super::super::counters::Role;
 use super::super::outcome::{Interval, Outcome};
+use super::super::presence::Presence;
 use super::super::session::Ended;
 use super::super::socket::Socket;
 use super::super::traffic::{Ends, Progress, Traffic};
@@ -46,6 +47,7 @@ pub(in super::super) fn serve(
         Err(error) => return Ended::without_data(error.to_string()),
     };
     let mut reporter = Reporter::default();
+    let mut presence = Presence::default();
     let streams = streams(&mut served, stops);
     opened();
     let streams = streams.and_then(|streams| transfer.open(streams));
@@ -90,6 +92,13 @@ pub(in super::super) fn serve(
             served.server.abort();
             transfer.end(report);
             break finish(&mut served, &transfer, &code.to_string());
+        }
+        if transfer.traffic.is_flowing()
+            && presence.is_gone(served.wire.stream(), &transfer.traffic, Instant::now())
+        {
+            served.server.abort();
+            transfer.end(report);
+            break finish(&mut served, &transfer, "the client is gone");
         }
         step(&mut served, &mut transfer, &mut reporter, report);
     };

@@ -16,6 +16,7 @@ use socket2::SockRef;
 
 use super::logins::Logins;
 use super::pending::{MAX_ACCEPTS, Pending, PendingState, PendingTable};
+use super::refusals::Refusals;
 use super::requested::Requested;
 use super::{Notify, Server, ServerNotice};
 use crate::system::fd::{AsFd, BorrowedFd};
@@ -153,6 +154,7 @@ pub(super) struct ClientTable<'a> {
     /// Threads that trace the path to a client, with its source.
     pub(super) traces: Vec<(Network, JoinHandle<()>)>,
     pub(super) accepted: u64,
+    refusals: Refusals,
     tests: u64,
     kernel: KernelBuffers,
     /// Rate of all tests, if it is limited.
@@ -183,6 +185,7 @@ impl<'a> ClientTable<'a> {
             ports: DataPorts::default(),
             traces: Vec::new(),
             accepted: 0,
+            refusals: Refusals::default(),
             tests: 0,
             kernel: KernelBuffers::of_host(),
             bucket: (total_rate > 0).then(|| Arc::new(TokenBucket::new(total_rate))),
@@ -255,6 +258,7 @@ impl<'a> ClientTable<'a> {
                 _ => {}
             }
         }
+        self.refusals.close_window(&*self.notify, Instant::now());
         self.close_ports();
         self.pending.close_late(Instant::now());
         self.admit_waiting();
@@ -293,7 +297,7 @@ impl<'a> ClientTable<'a> {
             };
             if !self.server.config.admission.allows(peer.ip()) {
                 let reason = "its address is not allowed".to_owned();
-                (self.notify)(ServerNotice::Refused { peer, reason });
+                self.refused(peer, reason);
                 continue;
             }
             let _ = stream.set_nonblocking(true);
@@ -462,6 +466,11 @@ impl<'a> ClientTable<'a> {
         }
     }
 
+    /// Reports a refusal.
+    pub(super) fn refused(&mut self, peer: SocketAddr, reason: String) {
+        self.refusals.report(&*self.notify, peer, reason);
+    }
+
     fn refuse(&mut self, client: Waiting, code: ErrorCode, reason: String) {
         let peer = client.peer;
         match client.client {
@@ -475,7 +484,7 @@ impl<'a> ClientTable<'a> {
             }
             Client::Nuttcp(requested) => requested.refuse(&client.stream, &reason),
         }
-        (self.notify)(ServerNotice::Refused { peer, reason });
+        self.refused(peer, reason);
     }
 
     /// Handles data or the close of a client that waits.
@@ -541,7 +550,7 @@ impl<'a> ClientTable<'a> {
                 return self.refuse(*client, code, error.to_string());
             }
             let reason = error.to_string();
-            (self.notify)(ServerNotice::Refused { peer, reason });
+            self.refused(peer, reason);
         }
     }
 

@@ -7,7 +7,6 @@ use gigatcp_protocol::iperf3::datagram::{PING, reply_to};
 use gigatcp_protocol::iperf3::{Cookie, Output, Parameters, ServerEvent, Session, State};
 use socket2::SockRef;
 
-use super::ServerNotice;
 use super::client_table::{Client, ClientTable, Running};
 use super::pending::{Pending, PendingState};
 use crate::system::{BUFFER_OVERHEAD, socket as kernel};
@@ -62,7 +61,7 @@ impl ClientTable<'_> {
             let denied = [State::AccessDenied.to_byte()];
             // A client that is gone needs no answer.
             let _ = (&pending.stream).write_all(&denied);
-            return (self.notify)(ServerNotice::Refused { peer, reason });
+            return self.refused(peer, reason);
         }
         let shared = self.shared.clone();
         let answer = move || {
@@ -97,7 +96,7 @@ impl ClientTable<'_> {
                 }
                 Output::Event(ServerEvent::Ended(end)) => {
                     let (peer, reason) = (pending.peer, end.to_string());
-                    (self.notify)(ServerNotice::Refused { peer, reason });
+                    self.refused(peer, reason);
                     return None;
                 }
                 Output::Event(_) => {}

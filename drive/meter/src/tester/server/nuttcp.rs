@@ -8,7 +8,6 @@ use gigatcp_protocol::nuttcp::parameters::Limits;
 use gigatcp_protocol::nuttcp::server::Event;
 use gigatcp_protocol::nuttcp::{self, Output, Parameters};
 
-use super::ServerNotice;
 use super::client_table::{Client, ClientTable};
 use super::pending::{Pending, PendingState};
 use super::requested::Requested;
@@ -52,7 +51,7 @@ impl ClientTable<'_> {
                     let (stream, peer) = (pending.stream, pending.peer);
                     if let Some(reason) = unserved {
                         requested.refuse(&stream, &reason);
-                        (self.notify)(ServerNotice::Refused { peer, reason });
+                        self.refused(peer, reason);
                         return None;
                     }
                     let client = Client::Nuttcp(Box::new(requested));
@@ -61,7 +60,7 @@ impl ClientTable<'_> {
                 }
                 Output::Event(Event::Failed(error)) => {
                     let (peer, reason) = (pending.peer, error.to_string());
-                    (self.notify)(ServerNotice::Refused { peer, reason });
+                    self.refused(peer, reason);
                 }
                 Output::Close => return None,
                 _ => {}
