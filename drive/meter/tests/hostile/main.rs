@@ -3,6 +3,7 @@
 //! | file | limit |
 //! |---|---|
 //! | `cookies.rs` | one test for each cookie |
+//! | `defaults.rs` | the limits by default |
 //! | `logins.rs` | names and passwords |
 //! | `memory.rs` | memory of tests and messages |
 //! | `rates.rs` | the total rate |
@@ -12,6 +13,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod cookies;
+mod defaults;
 mod logins;
 mod memory;
 mod rates;

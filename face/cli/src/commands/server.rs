@@ -57,7 +57,7 @@ Examples:
 )]
 pub(crate) struct Arguments {
     /// Port
-    #[arg(short, long, value_name = "PORT", default_value_t = 5201)]
+    #[arg(short, long, value_name = "PORT", default_value_t = 5201, value_parser = values::port)]
     port: u16,
 
     /// Port for nuttcp clients; 0: none [default: 5000, if it is free]
@@ -118,6 +118,7 @@ pub(crate) struct Arguments {
         long,
         visible_alias = "server-max-duration",
         value_name = "SECONDS",
+        value_parser = values::seconds,
         default_value_t = MAX_DURATION
     )]
     max_duration: u32,
