@@ -216,8 +216,9 @@ impl SubAssign for Duration {
 
 impl Mul<u64> for Duration {
     type Output = Duration;
+    /// Saturates at [`Duration::MAX`]: the times of a capture are whatever its writer chose.
     fn mul(self, factor: u64) -> Duration {
-        Duration(self.0 * factor)
+        Duration(self.0.saturating_mul(factor))
     }
 }
 
@@ -252,6 +253,11 @@ mod tests {
             Duration::from_secs_f64(0.0703),
             Duration::from_micros(70_300)
         );
+    }
+
+    #[test]
+    fn multiple_of_a_span_of_centuries_is_the_longest_span() {
+        assert_eq!(Duration::from_secs(3_753_000 * 3600) * 2, Duration::MAX);
     }
 
     #[test]
