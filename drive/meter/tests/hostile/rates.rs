@@ -4,12 +4,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-use gigatcp_meter::tester::Admission;
+use gigatcp_meter::tester::{Admission, NuttcpConfig, Protocol, Request, ServerConfig, run};
 use gigatcp_protocol::iperf3::datagram::CONNECT;
-use gigatcp_protocol::iperf3::{ErrorCode, Limits, State};
+use gigatcp_protocol::iperf3::{Direction, ErrorCode, Limits, State};
 use serde_json::json;
 
-use super::common::Running;
+use super::common::{LOCALHOST, Running};
 use super::stranger::{Stranger, server};
 
 /// Total rate of the server, in bit/s.
@@ -21,14 +21,18 @@ const TIME: Duration = Duration::from_millis(700);
 /// Bytes that may be ahead of the rate: 0.1 s that was saved, and what is sent at a time.
 const AHEAD: u64 = RATE / 8 / 5;
 
-fn limited() -> Running {
-    server(Admission {
+fn rules() -> Admission {
+    Admission {
         limits: Limits {
             total_rate: RATE,
             ..Limits::default()
         },
         ..Admission::default()
-    })
+    }
+}
+
+fn limited() -> Running {
+    server(rules())
 }
 
 /// Bytes at the total rate since an instant.
@@ -158,4 +162,35 @@ fn test_without_a_rate_is_refused() {
     let mut stranger = Stranger::requests(&server, &json!({"tcp": true, "parallel": 1}));
     let code = ErrorCode::TOTAL_RATE.0;
     assert_eq!(stranger.answer(), Some((State::ServerError, Some(code))));
+}
+
+#[test]
+fn burst_without_end_of_nuttcp_is_sent_at_the_announced_rate() {
+    let server = Running::start(ServerConfig {
+        bind: Some(LOCALHOST),
+        port: 0,
+        admission: rules(),
+        nuttcp: Some(NuttcpConfig {
+            port: 0,
+            ..NuttcpConfig::default()
+        }),
+        ..ServerConfig::default()
+    });
+    let mut request = Request::new("127.0.0.1");
+    request.protocol = Protocol::Nuttcp;
+    request.port = server.nuttcp_at.expect("it is served").port();
+    request.parameters.direction = Direction::Reverse;
+    request.parameters.bandwidth = Some(RATE);
+    request.parameters.burst = Some(u32::MAX);
+    request.parameters.time = 1;
+    let start = Instant::now();
+    let outcome = run(&request, &|| false, &mut |_| {}).expect("a test");
+    let received: u64 = outcome
+        .streams
+        .iter()
+        .map(|stream| stream.total.bytes)
+        .sum();
+    let limit = bytes_since(start) + AHEAD;
+    assert!(received <= limit, "{received} bytes, limit {limit}");
+    assert!(received > 0);
 }

@@ -15,7 +15,7 @@ use gigatcp_protocol::iperf3::{
 use socket2::SockRef;
 
 use super::logins::Logins;
-use super::pending::{MAX_ACCEPTS, Pending, PendingState, PendingTable};
+use super::pending::{MAX_ARRIVALS, Pending, PendingState, PendingTable};
 use super::refusals::Refusals;
 use super::requested::Requested;
 use super::{Notify, Server, ServerNotice};
@@ -286,9 +286,9 @@ impl<'a> ClientTable<'a> {
         Ok(ready.into_iter().map(|place| all[place].0).collect())
     }
 
-    /// Accepts waiting connections, up to [`MAX_ACCEPTS`].
+    /// Accepts waiting connections, up to [`MAX_ARRIVALS`].
     fn accept(&mut self, listener: &TcpListener, protocol: Protocol) {
-        for _ in 0..MAX_ACCEPTS {
+        for _ in 0..MAX_ARRIVALS {
             let (stream, peer) = match listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,

@@ -8,7 +8,7 @@ use gigatcp_protocol::iperf3::{Cookie, Output, Parameters, ServerEvent, Session,
 use socket2::SockRef;
 
 use super::client_table::{Client, ClientTable, Running};
-use super::pending::{Pending, PendingState};
+use super::pending::{MAX_ARRIVALS, Pending, PendingState};
 use crate::system::{BUFFER_OVERHEAD, socket as kernel};
 use crate::tester::admission::Network;
 use crate::tester::options;
@@ -108,7 +108,10 @@ impl ClientTable<'_> {
     /// Handles datagrams to the server's port: first messages of UDP streams, and pings.
     pub(super) fn take_datagrams(&mut self) {
         let mut buffer = [0; 64];
-        while let Ok((length, peer)) = self.server.datagrams.recv_from(&mut buffer) {
+        for _ in 0..MAX_ARRIVALS {
+            let Ok((length, peer)) = self.server.datagrams.recv_from(&mut buffer) else {
+                return;
+            };
             let datagram = &buffer[..length];
             if datagram.starts_with(&PING) && self.knows(peer.ip()) {
                 // A reply that the system refuses counts as lost.

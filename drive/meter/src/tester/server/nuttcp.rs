@@ -9,7 +9,7 @@ use gigatcp_protocol::nuttcp::server::Event;
 use gigatcp_protocol::nuttcp::{self, Output, Parameters};
 
 use super::client_table::{Client, ClientTable};
-use super::pending::{Pending, PendingState};
+use super::pending::{MAX_ARRIVALS, Pending, PendingState};
 use super::requested::Requested;
 use crate::tester::listening::udp_stream;
 use crate::tester::nuttcp::common;
@@ -130,7 +130,7 @@ impl ClientTable<'_> {
 
     /// Passes arrivals at a data port to their test.
     pub(super) fn take_data(&mut self, port: Port) {
-        loop {
+        for _ in 0..MAX_ARRIVALS {
             let (peer, tcp) = match port.is_udp {
                 true => (self.ports.receive(port), None),
                 false => match self.ports.accept(port) {

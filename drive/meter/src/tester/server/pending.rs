@@ -12,9 +12,9 @@ use crate::tester::admission::Network;
 /// Maximum of connections whose test does not run yet.
 const MAX_PENDING: usize = 1024;
 
-/// Maximum of connections accepted before existing ones are read. A larger number would drop
-/// connections of tests that open many.
-pub(super) const MAX_ACCEPTS: usize = MAX_PENDING / 4;
+/// Maximum of connections accepted, or datagrams read, before other descriptors have their turn. A
+/// larger number would drop connections of tests that open many.
+pub(super) const MAX_ARRIVALS: usize = MAX_PENDING / 4;
 
 /// A connection whose test does not run yet.
 pub(super) struct Pending {
