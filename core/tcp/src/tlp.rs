@@ -166,7 +166,12 @@ pub fn probe_at(
         Some(srtt) => srtt * 2 + delays.slack,
         None => PTO_WITHOUT_SRTT,
     };
-    (now + pto).min(retransmit_at)
+    let at = (now + pto).min(retransmit_at);
+    debug_assert!(
+        at >= now,
+        "a loss probe at {at:?} is set at {now:?}, the retransmission timer to {retransmit_at:?}"
+    );
+    at
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub fn enter_network(descriptor: &impl AsRawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// What is printed when a mapped file was truncated.
+/// Message for a mapped file that was truncated.
 const TRUNCATED: &[u8] = b"error: a file was truncated while it was read\n  \
     effect: nothing more was read, and nothing is concluded\n  \
     hint: wait until its writer has finished, or read a copy\n";

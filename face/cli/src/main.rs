@@ -56,7 +56,7 @@ use commands::Outcome;
 use failure::Failure;
 
 fn main() -> ExitCode {
-    // Without it the signal ends this process without a word.
+    // Otherwise the signal ends this process without a message.
     #[cfg(target_os = "linux")]
     let _ = gigatcp_linux::process::explain_bus_errors();
     // Answers a shell and exits, if one asks.

@@ -68,7 +68,7 @@ pub struct StreamResults {
     pub end_time: Option<f64>,
 }
 
-/// What is done with values of any size in results: the server's output, and the private value.
+/// Handling of values of any size in results: the server's output, and the private value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extras {
     /// A client keeps them.

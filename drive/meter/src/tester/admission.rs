@@ -157,7 +157,7 @@ pub(super) enum Decision {
     Refuse(ErrorCode, String),
 }
 
-/// What a test occupies.
+/// Resources that a test occupies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Demand {
     /// The client's address.
@@ -178,7 +178,7 @@ impl Demand {
     }
 }
 
-/// What all tests occupy.
+/// Resources that all tests occupy.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(super) struct Load {
     /// Running tests.
@@ -198,7 +198,7 @@ impl Admission {
         self.allow.is_empty() || self.allow.iter().any(|network| network.contains(address))
     }
 
-    /// Decides about a test beside the others.
+    /// Decides about a test in addition to the others.
     pub(super) fn decide(&self, wanted: &Parameters, demand: &Demand, load: &Load) -> Decision {
         // A test that exceeds the limits is refused. One that exceeds the current capacity waits.
         let refused = (wanted.check(&self.limits))
@@ -263,7 +263,7 @@ impl Admission {
         Ok(())
     }
 
-    /// Returns whether rate and memory suffice beside the running tests.
+    /// Returns whether rate and memory suffice in addition to the running tests.
     fn fits(&self, demand: &Demand, load: &Load) -> bool {
         let sum = |of: fn(&Demand) -> u64| load.running.iter().map(of).fold(0, u64::saturating_add);
         let rate = sum(|test| test.rate).saturating_add(demand.rate);

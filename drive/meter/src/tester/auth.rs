@@ -32,7 +32,7 @@ pub enum Padding {
 }
 
 impl Padding {
-    /// What a client does that uses the other one.
+    /// Description of clients that use the other one.
     const fn other(self) -> &'static str {
         match self {
             Self::Oaep => "the padding of iperf3 up to 3.16 (--use-pkcs1-padding)",

@@ -12,10 +12,10 @@ use super::udp::MIN_PLACE;
 use crate::system::datagrams::MAX_BATCH;
 use crate::system::{self, BUFFER_OVERHEAD};
 
-/// Bytes of a test beside its streams: messages, and the intervals that are kept.
+/// Bytes of a test in addition to its streams: messages, and the intervals that are kept.
 const TEST: u64 = 8 << 20;
 
-/// Bytes of a stream beside its buffers: stack, counters, readings.
+/// Bytes of a stream in addition to its buffers: stack, counters, readings.
 const STREAM: u64 = 128 << 10;
 
 /// Buffer of a socket on a system whose limits are unknown.

@@ -26,7 +26,7 @@ const PAUSE: Duration = Duration::from_millis(2500);
 /// Time after an answer in a pause before there is another pause.
 const TRUST: Duration = Duration::from_secs(30);
 
-/// What a test does now.
+/// Action of a test's senders.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Action {
     Send,
@@ -35,7 +35,7 @@ enum Action {
 }
 
 /// Watch over the client of a test.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Presence {
     /// No pause begins before this time.
     trusted_until: Option<Instant>,

@@ -167,7 +167,7 @@ impl StreamLimit {
         Ok(chunk)
     }
 
-    /// How many datagrams of `size` bytes may leave together, of `count`.
+    /// Number of datagrams of `size` bytes that may leave together, of `count`.
     pub(super) fn batch(&self, count: usize, size: usize) -> usize {
         match &self.0 {
             Some(limit) => (limit.chunk(count * size) / size.max(1)).clamp(1, count),

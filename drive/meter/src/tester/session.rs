@@ -1,7 +1,7 @@
 //! One test of a server, on its own thread.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -66,7 +66,7 @@ impl Mailbox {
     }
 }
 
-/// What a server allows a test.
+/// Limits of a test at a server.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Allowance {
     /// Rate.
@@ -75,6 +75,7 @@ pub(super) struct Allowance {
     pub(super) longest: Option<Duration>,
     /// Maximum time without data.
     pub(super) idle: Duration,
+    pub(super) presence: Presence,
 }
 
 /// Excess over the maximum duration before a test is ended: the client ends it first.
@@ -90,9 +91,17 @@ impl Allowance {
         traffic.kept = Some(MAX_INTERVALS);
     }
 
-    /// Returns why a test must end now.
-    pub(super) fn exceeded(&self, traffic: &mut Traffic, now: Instant) -> Option<ErrorCode> {
-        let (start, _) = traffic.started_at?;
+    /// Returns why a test with this control connection must end now.
+    pub(super) fn exceeded(
+        &mut self,
+        control: &TcpStream,
+        traffic: &mut Traffic,
+    ) -> Option<ErrorCode> {
+        let now = Instant::now();
+        let (start, _) = traffic.started_at.filter(|_| traffic.is_flowing())?;
+        if self.presence.is_gone(control, traffic, now) {
+            return Some(ErrorCode::CONTROL_CLOSED);
+        }
         let is_late = |longest| now > start + longest + LATE;
         if self.longest.is_some_and(is_late) {
             return Some(ErrorCode::DURATION_EXPIRED);
@@ -163,7 +172,6 @@ pub(super) fn serve(
     served.allowance.apply(&mut traffic);
     let mut peer: Option<Results> = None;
     let mut opened = Some(opened);
-    let mut presence = Presence::default();
     let streams_by = Instant::now() + STREAMS_TIMEOUT;
     served.session.create_streams(served.wire.now());
     let end = 'test: loop {
@@ -203,28 +211,15 @@ pub(super) fn serve(
             && let Some(opened) = opened.take()
         {
             opened();
-            match spawn(&mut traffic, streams) {
-                Ok(()) => served.session.start(served.wire.now()),
-                Err(error) => {
-                    let errno = error.raw_os_error().unwrap_or(0);
-                    served.session.refuse(ErrorCode::INIT_STREAM, errno);
-                }
-            }
+            start(&mut served, &mut traffic, streams);
             continue;
         }
         if opened.is_some() && Instant::now() > streams_by {
             served.session.refuse(ErrorCode::STREAM_ACCEPT, 0);
             continue;
         }
-        if traffic.is_flowing()
-            && let Some(code) = served.allowance.exceeded(&mut traffic, Instant::now())
-        {
+        if let Some(code) = (served.allowance).exceeded(served.wire.stream(), &mut traffic) {
             served.session.refuse(code, 0);
-            continue;
-        }
-        if traffic.is_flowing() && presence.is_gone(served.wire.stream(), &traffic, Instant::now())
-        {
-            served.session.refuse(ErrorCode::CONTROL_CLOSED, 0);
             continue;
         }
         step(&mut served, &mut traffic, report);
@@ -249,6 +244,17 @@ fn results_of(own: &Outcome, render: Option<&Render>) -> Results {
     let text = render.map(|render| render(own));
     results.server_output = text.map(ServerOutput::Text);
     results
+}
+
+/// Starts a test whose data connections exist.
+fn start(served: &mut Served, traffic: &mut Traffic, streams: Vec<Socket>) {
+    match spawn(traffic, streams) {
+        Ok(()) => served.session.start(served.wire.now()),
+        Err(error) => {
+            let errno = error.raw_os_error().unwrap_or(0);
+            served.session.refuse(ErrorCode::INIT_STREAM, errno);
+        }
+    }
 }
 
 /// Waits for the next event.

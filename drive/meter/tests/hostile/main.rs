@@ -1,4 +1,4 @@
-//! What a stranger can make a server do, at most: `docs/guide/server.md`, number by number.
+//! Limits of a server against any client: `docs/guide/server.md`, number by number.
 //!
 //! | file | limit |
 //! |---|---|

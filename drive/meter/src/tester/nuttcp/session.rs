@@ -14,7 +14,6 @@ use socket2::{Domain, SockRef};
 
 use super::super::counters::Role;
 use super::super::outcome::{Interval, Outcome};
-use super::super::presence::Presence;
 use super::super::session::Ended;
 use super::super::socket::Socket;
 use super::super::traffic::{Ends, Progress, Traffic};
@@ -47,7 +46,6 @@ pub(in super::super) fn serve(
         Err(error) => return Ended::without_data(error.to_string()),
     };
     let mut reporter = Reporter::default();
-    let mut presence = Presence::default();
     let streams = streams(&mut served, stops);
     opened();
     let streams = streams.and_then(|streams| transfer.open(streams));
@@ -86,19 +84,11 @@ pub(in super::super) fn serve(
             transfer.end(report);
             break finish(&mut served, &transfer, "no data came for too long");
         }
-        if transfer.traffic.is_flowing()
-            && let Some(code) = (served.allowance).exceeded(&mut transfer.traffic, Instant::now())
-        {
+        let control = served.wire.stream();
+        if let Some(code) = (served.allowance).exceeded(control, &mut transfer.traffic) {
             served.server.abort();
             transfer.end(report);
             break finish(&mut served, &transfer, &code.to_string());
-        }
-        if transfer.traffic.is_flowing()
-            && presence.is_gone(served.wire.stream(), &transfer.traffic, Instant::now())
-        {
-            served.server.abort();
-            transfer.end(report);
-            break finish(&mut served, &transfer, "the client is gone");
         }
         step(&mut served, &mut transfer, &mut reporter, report);
     };

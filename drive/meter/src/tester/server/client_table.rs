@@ -28,6 +28,7 @@ use crate::tester::memory::KernelBuffers;
 use crate::tester::nuttcp::ports::{DataPorts, Port};
 use crate::tester::nuttcp::{served as nuttcp_served, session as nuttcp_session};
 use crate::tester::options;
+use crate::tester::presence::Presence;
 use crate::tester::rate_limit::{RateLimit, StreamLimit, TokenBucket};
 use crate::tester::request::Protocol;
 use crate::tester::session::{self, Allowance, Ended, Mailbox, Render, Served};
@@ -623,6 +624,7 @@ impl<'a> ClientTable<'a> {
             limit: StreamLimit(limit.map(Arc::new)),
             longest: (seconds > 0).then(|| Duration::from_secs(seconds.into())),
             idle: admission.idle,
+            presence: Presence::default(),
         }
     }
 

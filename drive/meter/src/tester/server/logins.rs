@@ -109,7 +109,7 @@ impl Logins {
         self.clients.values()
     }
 
-    /// What their tests would occupy.
+    /// Resources that their tests would occupy.
     pub(super) fn demands(&self) -> Vec<Demand> {
         self.clients().map(|client| client.demand).collect()
     }
