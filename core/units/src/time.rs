@@ -186,14 +186,15 @@ impl Sub for Instant {
 
 impl Add for Duration {
     type Output = Duration;
+    /// Saturates at [`Duration::MAX`], as the product does.
     fn add(self, other: Duration) -> Duration {
-        Duration(self.0 + other.0)
+        Duration(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Duration {
     fn add_assign(&mut self, other: Duration) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -256,8 +257,10 @@ mod tests {
     }
 
     #[test]
-    fn multiple_of_a_span_of_centuries_is_the_longest_span() {
-        assert_eq!(Duration::from_secs(3_753_000 * 3600) * 2, Duration::MAX);
+    fn multiple_and_sum_of_spans_of_centuries_are_the_longest_span() {
+        let centuries = Duration::from_secs(3_753_000 * 3600);
+        assert_eq!(centuries * 2, Duration::MAX);
+        assert_eq!(centuries + centuries, Duration::MAX);
     }
 
     #[test]
