@@ -40,8 +40,9 @@ fn with_facts(known: KnownFields, facts: [(bool, KnownFields); 4]) -> KnownField
     said.fold(known, |known, (_, fact)| known.with(fact))
 }
 
-/// Writes the header of a fragment into `out`; returns the length of the packet, at least that of
-/// the header: a printed length may be any number.
+/// Writes the header of a fragment into `out`; returns the length of the packet.
+///
+/// A printed length may be any number: that of the header is the least.
 pub fn write_fragment(out: &mut Vec<u8>, fragment: &PrintedFragment) -> u32 {
     let total = fragment.ip.total.unwrap_or(0).into();
     out.clear();
