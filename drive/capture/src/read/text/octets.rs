@@ -42,7 +42,7 @@ fn with_facts(known: KnownFields, facts: [(bool, KnownFields); 4]) -> KnownField
 
 /// Writes the header of a fragment into `out`; returns the length of the packet.
 ///
-/// A printed length may be any number: that of the header is the least.
+/// The minimum is the length of the header: a printed length may be any number.
 pub fn write_fragment(out: &mut Vec<u8>, fragment: &PrintedFragment) -> u32 {
     let total = fragment.ip.total.unwrap_or(0).into();
     out.clear();
