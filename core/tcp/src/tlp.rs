@@ -147,7 +147,8 @@ pub struct Delays {
     pub slack: Duration,
 }
 
-/// Returns the time at which the probe leaves: `TLP_calc_PTO` of section 7.2.
+/// Returns the time at which the probe leaves: `TLP_calc_PTO` of section 7.2. `FAR_FUTURE`: never,
+/// as the retransmission timer is overdue.
 pub fn probe_at(
     now: Instant,
     srtt: Option<Duration>,
@@ -155,6 +156,11 @@ pub fn probe_at(
     delays: Delays,
     retransmit_at: Instant,
 ) -> Instant {
+    // An overdue retransmission timer expires before any probe (a host that served another timer
+    // late). A probe would put it off by a whole RTO.
+    if retransmit_at < now {
+        return Instant::FAR_FUTURE;
+    }
     let pto = match srtt {
         Some(srtt) if one_segment => srtt * 2 + delays.acknowledgment,
         Some(srtt) => srtt * 2 + delays.slack,
@@ -216,6 +222,18 @@ mod tests {
         };
         assert_eq!(probe_at(at(10), srtt, false, slow, at(5000)), at(112));
         assert_eq!(probe_at(at(10), srtt, true, slow, at(5000)), at(310));
+    }
+
+    #[test]
+    fn probe_beside_an_overdue_retransmission_timer_is_not_set() {
+        let delays = Delays {
+            acknowledgment: Duration::from_millis(200),
+            slack: Duration::ZERO,
+        };
+        let srtt = Some(Duration::from_millis(50));
+        let at_timer = |now| probe_at(now, srtt, true, delays, at(250));
+        assert_eq!(at_timer(at(250)), at(250));
+        assert_eq!(at_timer(at(251)), Instant::FAR_FUTURE);
     }
 
     #[test]

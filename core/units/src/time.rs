@@ -186,14 +186,15 @@ impl Sub for Instant {
 
 impl Add for Duration {
     type Output = Duration;
+    /// Saturates at [`Duration::MAX`], as the product does.
     fn add(self, other: Duration) -> Duration {
-        Duration(self.0 + other.0)
+        Duration(self.0.saturating_add(other.0))
     }
 }
 
 impl AddAssign for Duration {
     fn add_assign(&mut self, other: Duration) {
-        self.0 += other.0;
+        *self = *self + other;
     }
 }
 
@@ -216,8 +217,9 @@ impl SubAssign for Duration {
 
 impl Mul<u64> for Duration {
     type Output = Duration;
+    /// Saturates at [`Duration::MAX`]: the times of a capture are whatever its writer chose.
     fn mul(self, factor: u64) -> Duration {
-        Duration(self.0 * factor)
+        Duration(self.0.saturating_mul(factor))
     }
 }
 
@@ -252,6 +254,13 @@ mod tests {
             Duration::from_secs_f64(0.0703),
             Duration::from_micros(70_300)
         );
+    }
+
+    #[test]
+    fn multiple_and_sum_of_spans_of_centuries_are_the_longest_span() {
+        let centuries = Duration::from_secs(3_753_000 * 3600);
+        assert_eq!(centuries * 2, Duration::MAX);
+        assert_eq!(centuries + centuries, Duration::MAX);
     }
 
     #[test]

@@ -25,6 +25,44 @@ pub fn enter_network(descriptor: &impl AsRawFd) -> io::Result<()> {
     Ok(())
 }
 
+/// Message for a mapped file that was truncated.
+const TRUNCATED: &[u8] = b"error: a file was truncated while it was read\n  \
+    effect: nothing more was read, and nothing is concluded\n  \
+    hint: wait until its writer has finished, or read a copy\n";
+
+/// Status of a command that could not do what it was told.
+const TRUNCATED_STATUS: libc::c_int = 2;
+
+extern "C" fn on_bus_error(_: libc::c_int) {
+    // SAFETY: both may be called in a signal handler (signal-safety(7)); the message is static.
+    unsafe {
+        libc::write(
+            libc::STDERR_FILENO,
+            TRUNCATED.as_ptr().cast(),
+            TRUNCATED.len(),
+        );
+        libc::_exit(TRUNCATED_STATUS);
+    }
+}
+
+/// Ends this process with a message if a file that is mapped is truncated while it is read: the
+/// kernel reports the access as SIGBUS.
+///
+/// # Errors
+/// The kernel's error.
+pub fn explain_bus_errors() -> io::Result<()> {
+    let handler: extern "C" fn(libc::c_int) = on_bus_error;
+    // SAFETY: `sigaction` is integers and an empty mask: all zero is a valid one. The handler only
+    // makes calls that are allowed in one.
+    let result = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as libc::sighandler_t;
+        libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut())
+    };
+    check(result)?;
+    Ok(())
+}
+
 /// Restricts the calling thread to one CPU.
 ///
 /// # Errors

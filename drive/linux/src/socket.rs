@@ -168,6 +168,17 @@ pub fn tcp_info(socket: &impl AsRawFd) -> io::Result<Vec<u8>> {
     option(socket.as_raw_fd(), level, name, crate::tcp_info::ROOM)
 }
 
+/// Reads the time since the peer of a TCP connection last acknowledged anything, probes included.
+///
+/// # Errors
+/// The kernel's error.
+pub fn since_acknowledgment(socket: &impl AsRawFd) -> io::Result<std::time::Duration> {
+    let info = tcp_info(socket)?;
+    let word = crate::tcp_info::each(&info).find(|(name, _)| *name == "tcpi_last_ack_recv");
+    let (_, ms) = word.ok_or(io::ErrorKind::InvalidData)?;
+    Ok(std::time::Duration::from_millis(ms.unsigned_abs()))
+}
+
 /// Reads `TCP_INFO` into a buffer of the caller.
 ///
 /// # Errors

@@ -101,6 +101,7 @@ fn server() -> ExitCode {
         admission: Admission {
             tests: 1000,
             per_address: 1000,
+            memory: None,
             ..Admission::default()
         },
         ..ServerConfig::default()

@@ -9,7 +9,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use gigatcp_protocol::iperf3::COOKIE_LENGTH;
+use gigatcp_protocol::iperf3::{COOKIE_LENGTH, State};
 use serde_json::{Value, json};
 
 use crate::system::fd::AsFd;
@@ -214,6 +214,8 @@ pub enum ReverseError {
     Io(io::Error),
     /// The server is not a `gigatcp server`: it cannot trace.
     Stock,
+    /// The server is busy, or requires a name and password.
+    Refused,
 }
 
 impl From<io::Error> for ReverseError {
@@ -239,6 +241,9 @@ pub fn reverse(server: SocketAddr) -> Result<Trace, ReverseError> {
     let mut head = [0; 4];
     stream.read_exact(&mut head[..1])?;
     // The first byte of a length below 16 MiB is zero; a stock server sends a state.
+    if head[0] == State::AccessDenied.to_byte() {
+        return Err(ReverseError::Refused);
+    }
     if head[0] != 0 {
         return Err(ReverseError::Stock);
     }

@@ -56,6 +56,9 @@ use commands::Outcome;
 use failure::Failure;
 
 fn main() -> ExitCode {
+    // Otherwise the signal ends this process without a message.
+    #[cfg(target_os = "linux")]
+    let _ = gigatcp_linux::process::explain_bus_errors();
     // Answers a shell and exits, if one asks.
     clap_complete::CompleteEnv::with_factory(arguments::command).complete();
     if std::env::args_os().len() <= 1 && std::io::stdout().is_terminal() {

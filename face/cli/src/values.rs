@@ -38,6 +38,30 @@ pub(crate) fn initial_window(text: &str) -> Result<u32, String> {
     Ok(u32::try_from(iw).unwrap_or(u32::MAX))
 }
 
+/// Whole seconds, up to a year.
+pub(crate) fn seconds(text: &str) -> Result<u32, String> {
+    let seconds = whole(text, 0, 31_536_000, "--time 10")?;
+    Ok(u32::try_from(seconds).unwrap_or(u32::MAX))
+}
+
+/// A port.
+pub(crate) fn port(text: &str) -> Result<u16, String> {
+    let port = whole(text, 1, u16::MAX.into(), "--port 5201")?;
+    Ok(u16::try_from(port).unwrap_or(u16::MAX))
+}
+
+/// A time between two events, which is not zero.
+pub(crate) fn interval(text: &str) -> Result<Duration, String> {
+    let interval = time(text)?;
+    if interval < Duration::from_millis(1) {
+        return Err(with_hint(
+            "an interval is at least 1 ms",
+            "as in `--interval '200 ms'`",
+        ));
+    }
+    Ok(interval)
+}
+
 /// A rate.
 pub(crate) fn rate(text: &str) -> Result<Rate, String> {
     quantity(grammar::typed_rate(text))

@@ -106,6 +106,21 @@ fn nothing_is_left_of_the_way_after_a_kill() {
 }
 
 #[test]
+fn uplink_whose_shell_was_killed_too_is_undone_by_the_next_path() {
+    if !is_possible() {
+        return;
+    }
+    let run = "gigatcp emulate -q --uplink wan -- sleep 60 & emulator=$!; sleep 1; \
+        kill -9 $emulator $(pgrep -P $emulator sh); sleep 0.3; \
+        cat /proc/sys/net/ipv4/conf/wan/forwarding; gigatcp emulate -q -- true";
+    let output = in_a_machine_of_its_own(run);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let expected = format!("1\n{NOTHING_LEFT}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(printed, expected, "{errors}");
+}
+
+#[test]
 fn an_interface_that_does_not_exist_is_answered_with_those_that_do() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gigatcp"));
     let output = command

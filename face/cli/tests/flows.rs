@@ -670,3 +670,33 @@ fn every_field_of_the_json_of_why_explain_and_doctor_is_documented() {
     let missing: Vec<&String> = names.iter().filter(is_missing).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn capture_truncated_while_it_is_read_is_an_error_that_says_so() {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let place = folder.path().join("growing.pcap");
+    let file = fs::File::create(&place).expect("a capture");
+    // A header, and gigabytes of empty records that occupy no disk.
+    let header = [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1].map(u32::to_le_bytes);
+    (&file).write_all(header.as_flattened()).expect("a header");
+    file.set_len(8 << 30).expect("a sparse file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
+        .arg("flows")
+        .arg(&place)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command starts");
+    let maps = format!("/proc/{}/maps", command.id());
+    let is_mapped = || fs::read_to_string(&maps).is_ok_and(|maps| maps.contains("growing.pcap"));
+    while !is_mapped() {
+        assert!(command.try_wait().unwrap().is_none(), "it has ended early");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    file.set_len(24).expect("a truncated file");
+    let output = command.wait_with_output().expect("the command ends");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("truncated while it was read"), "{errors}");
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -233,9 +233,70 @@ fn a_server_that_ends_leaves_the_client_what_it_measured() {
     assert_eq!(output.status.code(), Some(1));
     let answer = text(&output.stdout);
     assert!(
-        answer.contains("Cut short the server has terminated"),
+        answer.starts_with("Cut short: the server has terminated"),
         "{answer}"
     );
+}
+
+/// Runs a test that fails, and returns its output and errors.
+fn failing(arguments: &[&str]) -> (String, String) {
+    let mut command = Command::new(GIGATCP);
+    let output = command.args(["test", "127.0.0.1"]).args(arguments).output();
+    let output = output.unwrap();
+    assert!(!output.status.success(), "{arguments:?}");
+    (text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn option_that_the_system_refuses_is_named() {
+    let server = Server::start(&[]);
+    for (option, value, expected) in [
+        (
+            "-M",
+            "5",
+            "cannot set a maximum segment size of 5 bytes (-M)",
+        ),
+        ("-B", "203.0.113.9", "cannot send from 203.0.113.9 (-B)"),
+        (
+            "--bind-dev",
+            "nosuch",
+            "cannot send through the interface nosuch",
+        ),
+        ("-t", "1e30", "whole number from 0 to"),
+        ("-O", "-1", "whole number from 0 to"),
+    ] {
+        let option = format!("{option}={value}")
+            .replace("-M=", "-M")
+            .replace("-B=", "-B");
+        let (_, errors) = failing(&["-p", &server.port, &option]);
+        assert!(errors.contains(expected), "{option}: {errors}");
+        assert!(errors.contains("hint:"), "{option}: {errors}");
+    }
+    let (_, errors) = failing(&["-p", "22x"]);
+    assert!(errors.contains("whole number from 1 to 65535"), "{errors}");
+}
+
+#[test]
+fn failure_in_a_format_of_json_is_json() {
+    for format in [
+        "--format=json",
+        "--format=json-lines",
+        "--json-stream",
+        "-J",
+    ] {
+        // Nothing listens at the discard port.
+        let (output, _) = failing(&["-p", "9", format]);
+        let value: Value = serde_json::from_str(&output).unwrap_or_else(|error| {
+            panic!("{format}: {error}: {output}");
+        });
+        let error = if format == "--json-stream" {
+            &value["data"]
+        } else {
+            &value["error"]
+        };
+        let error = error.as_str().unwrap_or_default();
+        assert!(error.contains("cannot connect"), "{format}: {output}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use gigatcp_units::{Duration, Instant};
 
 use super::clock::{self, ClockOffset, Exchange};
 use super::message::{Inbox, State, Violation, json_block};
-use super::results::{self, Results};
+use super::results::{self, Extras, Results};
 use super::{Cookie, ErrorCode, Output, Parameters};
 
 /// Maximum wait for each answer of the server.
@@ -154,6 +154,12 @@ impl Client {
         }
     }
 
+    /// Whether the server has not sent anything yet.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        self.phase == Phase::ParamExchange
+    }
+
     /// Whether the server has not yet requested the data connections.
     #[must_use]
     pub fn is_queued(&self) -> bool {
@@ -274,9 +280,9 @@ impl Client {
                 Phase::Ended => return Ok(()),
                 Phase::PeerResults => {
                     let streams = self.parameters.streams() as usize;
-                    let block = self.inbox.json("results", results::MAX_OF_SERVER)?;
-                    let Some(value) = block else { return Ok(()) };
-                    let results = Results::from_json(&value, streams)?;
+                    let block = self.inbox.block(results::MAX_OF_SERVER)?;
+                    let Some(text) = block else { return Ok(()) };
+                    let results = Results::read(&text, streams, Extras::Kept)?;
                     self.emit(ClientEvent::PeerResults(results));
                     self.expect(now, Phase::DisplayResults);
                 }

@@ -8,12 +8,13 @@ pub struct ErrorCode(pub i32);
 
 /// Numbers that an end can receive: name and meaning.
 #[rustfmt::skip]
-const KNOWN: [(i32, &str, &str); 42] = [
+const KNOWN: [(i32, &str, &str); 43] = [
     (6, "IENUMSTREAMS", "too many streams"),
     (7, "IEBLOCKSIZE", "block size too large"),
     (8, "IEBUFSIZE", "socket buffer size too large"),
     (10, "IEMSS", "maximum segment size too large"),
     (15, "IEBURST", "burst too large"),
+    (18, "IENOSCTP", "SCTP is not supported"),
     (20, "IEUDPBLOCKSIZE", "block size of UDP is invalid"),
     (25, "IEREVERSEBIDIR", "reverse and bidirectional exclude each other"),
     (27, "IETOTALRATE", "total rate is larger than the server's limit"),
@@ -60,12 +61,20 @@ impl ErrorCode {
     pub const BUFFER_SIZE: Self = Self(8);
     /// Too many streams.
     pub const NUM_STREAMS: Self = Self(6);
+    /// SCTP is not supported.
+    pub const NO_SCTP: Self = Self(18);
     /// A datagram's size is invalid.
     pub const UDP_BLOCK_SIZE: Self = Self(20);
     /// The total rate exceeds the server's limit.
     pub const TOTAL_RATE: Self = Self(27);
     /// The test exceeds the server's maximum duration.
     pub const MAX_SERVER_DURATION: Self = Self(37);
+    /// The control connection was lost.
+    pub const CONTROL_CLOSED: Self = Self(109);
+    /// The server is busy, or the client may not test now.
+    pub const ACCESS_DENIED: Self = Self(121);
+    /// No data came for too long.
+    pub const NO_DATA: Self = Self(144);
     /// The parameters are invalid.
     pub const RECEIVE_PARAMETERS: Self = Self(114);
     /// Wrong name or password.

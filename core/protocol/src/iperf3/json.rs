@@ -29,10 +29,6 @@ impl<'a> Object<'a> {
         }
     }
 
-    pub(super) fn float(&self, key: &str) -> Option<f64> {
-        self.value(key)?.as_f64()
-    }
-
     /// Returns a whole number. cJSON prints one of 10^15 and more with an exponent; iperf3 before
     /// 3.14 prints -1 as 2^64 - 1.
     pub(super) fn signed(&self, key: &str) -> Option<i64> {

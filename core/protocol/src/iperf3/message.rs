@@ -250,13 +250,22 @@ impl Inbox {
         Some(u64::from_be_bytes(bytes))
     }
 
-    /// Takes the next JSON block, once it is complete. A length above `limit` is refused before its
-    /// bytes are kept.
+    /// Takes the next JSON block, once it is complete, and reads it.
     pub(super) fn json(
         &mut self,
         what: &'static str,
         limit: usize,
     ) -> Result<Option<Value>, Violation> {
+        let Some(text) = self.block(limit)? else {
+            return Ok(None);
+        };
+        let parsed = serde_json::from_slice(&text);
+        parsed.map(Some).map_err(|error| bad_json(what, &error))
+    }
+
+    /// Takes the text of the next JSON block, once it is complete. A length above `limit` is refused
+    /// before its bytes are kept.
+    pub(super) fn block(&mut self, limit: usize) -> Result<Option<Vec<u8>>, Violation> {
         let Some(length) = self.peek_u32() else {
             return Ok(None);
         };
@@ -268,15 +277,19 @@ impl Inbox {
             return Ok(None);
         }
         self.0.drain(..4);
-        let text: Vec<u8> = self.0.drain(..size).collect();
+        let mut text: Vec<u8> = self.0.drain(..size).collect();
         // cJSON of an old peer counts the zero at the end of its text.
         let last = text.iter().rposition(|byte| *byte != 0);
-        let end = last.map_or(0, |last| last + 1);
-        let parsed = serde_json::from_slice(&text[..end]);
-        parsed.map(Some).map_err(|error| Violation::BadJson {
-            what,
-            reason: error.to_string(),
-        })
+        text.truncate(last.map_or(0, |last| last + 1));
+        Ok(Some(text))
+    }
+}
+
+/// A block that is not the JSON of `what`.
+pub(super) fn bad_json(what: &'static str, error: &serde_json::Error) -> Violation {
+    Violation::BadJson {
+        what,
+        reason: error.to_string(),
     }
 }
 

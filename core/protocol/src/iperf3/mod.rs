@@ -23,7 +23,7 @@
 //! |---|---|
 //! | `message.rs` | cookie, state bytes, and bytes that were read and not processed yet |
 //! | `parameters.rs` | the client's requests |
-//! | `results.rs` | the counts of each end |
+//! | `results.rs`, `reader.rs` | the counts of each end; reading them in bounded memory |
 //! | `error_code.rs` | error numbers of iperf3 with their names |
 //! | `client.rs`, `server.rs` | the two roles |
 //! | `clock.rs` | offset between the clocks of two ends of this project |
@@ -44,6 +44,7 @@ mod error_code;
 mod json;
 mod message;
 mod parameters;
+mod reader;
 mod results;
 mod server;
 
@@ -51,7 +52,7 @@ pub use client::{Client, ClientEvent, ClientFailure};
 pub use error_code::ErrorCode;
 pub use message::{COOKIE_LENGTH, Cookie, State, Violation};
 pub use parameters::{Direction, Limits, Parameters, Transport};
-pub use results::{Cpu, Results, ServerOutput, StreamResults, stream_id};
+pub use results::{Cpu, Extras, Results, ServerOutput, StreamResults, stream_id};
 pub use server::{ServerEnd, ServerEvent, Session};
 
 use alloc::vec::Vec;

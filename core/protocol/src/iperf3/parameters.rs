@@ -299,6 +299,9 @@ impl Parameters {
     /// # Errors
     /// iperf3's number for the exceeded limit, with value and limit as text.
     pub fn check(&self, limits: &Limits) -> Result<(), (ErrorCode, String)> {
+        if self.transport == Transport::Sctp {
+            return Err((ErrorCode::NO_SCTP, "SCTP is not supported".into()));
+        }
         let exceeds = |what: &str, value: u64, limit: u64| format!("{what} {value}, limit {limit}");
         let streams = self.streams();
         if streams > limits.streams {
@@ -318,8 +321,8 @@ impl Parameters {
             return Err((ErrorCode::BUFFER_SIZE, text));
         }
         let seconds = u64::from(self.time) + u64::from(self.omit);
-        let is_endless = self.time == 0;
-        if limits.time > 0 && (is_endless || seconds > u64::from(limits.time)) {
+        // A test without a time, such as `-n`, is ended by the server once its time is over.
+        if limits.time > 0 && seconds > u64::from(limits.time) {
             let text = exceeds("seconds", seconds, limits.time.into());
             return Err((ErrorCode::MAX_SERVER_DURATION, text));
         }
@@ -398,7 +401,12 @@ mod tests {
         };
         assert_eq!(refused(|it| it.parallel = 129).0, ErrorCode::NUM_STREAMS);
         assert_eq!(refused(|it| it.bandwidth = None).0, ErrorCode::TOTAL_RATE);
-        assert_eq!(refused(|it| it.time = 0).0, ErrorCode::MAX_SERVER_DURATION);
+        assert_eq!(refused(|it| it.time = 61).0, ErrorCode::MAX_SERVER_DURATION);
+        let endless = Parameters {
+            time: 0,
+            ..wanted.clone()
+        };
+        assert_eq!(endless.check(&limits), Ok(()));
         let (code, text) = refused(|it| it.window = Some(4 << 30));
         assert_eq!(code, ErrorCode::BUFFER_SIZE);
         assert_eq!(text, "window 4294967296, limit 536870912");

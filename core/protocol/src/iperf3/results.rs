@@ -6,15 +6,14 @@ use alloc::vec::Vec;
 use serde_json::{Map, Value, json};
 
 use super::PRIVATE;
-use super::json::Object;
-use super::message::Violation;
 
 /// Maximum length of results that a client accepts, in bytes. Enough for 128 streams, the server's
 /// own output, and samples of a server of this project.
 pub(super) const MAX_OF_SERVER: usize = 32 << 20;
 
-/// Maximum length of results that a server accepts, in bytes: many clients may send some.
-pub(super) const MAX_OF_CLIENT: usize = 4 << 20;
+/// Maximum length of results that a server accepts, in bytes: many clients may send some. Those of
+/// a stock client with 128 streams have 32 KiB.
+pub(super) const MAX_OF_CLIENT: usize = 256 << 10;
 
 /// Returns the id of a stream by its place in the order of creation. The ids are 1, 3, 4, 5, ...:
 /// iperf3 skips 2.
@@ -69,6 +68,15 @@ pub struct StreamResults {
     pub end_time: Option<f64>,
 }
 
+/// Handling of values of any size in results: the server's output, and the private value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extras {
+    /// A client keeps them.
+    Kept,
+    /// A server skips them without keeping any of their bytes.
+    Skipped,
+}
+
 /// Results of an end.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Results {
@@ -87,45 +95,6 @@ pub struct Results {
 }
 
 impl Results {
-    /// Reads the peer's results of a test with `streams` streams.
-    ///
-    /// # Errors
-    /// A required key is missing, or a stream was not opened.
-    pub fn from_json(value: &Value, streams: usize) -> Result<Self, Violation> {
-        let object = Object::of(value);
-        let missing = |key| Violation::Missing {
-            what: "results",
-            key,
-        };
-        let float = |key| object.float(key).ok_or_else(|| missing(key));
-        let has = object.signed("sender_has_retransmits");
-        let list = object.value("streams").and_then(Value::as_array);
-        let read = |value| StreamResults::from_json(value, streams);
-        let json_output = object.value("server_output_json").cloned();
-        let text_output = object.text("server_output_text");
-        Ok(Self {
-            cpu: Cpu {
-                total: float("cpu_util_total")?,
-                user: float("cpu_util_user")?,
-                system: float("cpu_util_system")?,
-            },
-            sender_has_retransmits: match has.ok_or_else(|| missing("sender_has_retransmits"))? {
-                -1 => None,
-                number => Some(number != 0),
-            },
-            congestion_used: object.text("congestion_used"),
-            server_output: json_output
-                .map(ServerOutput::Json)
-                .or_else(|| text_output.map(ServerOutput::Text)),
-            streams: list
-                .ok_or_else(|| missing("streams"))?
-                .iter()
-                .map(read)
-                .collect::<Result<_, _>>()?,
-            private: object.value(PRIVATE).cloned(),
-        })
-    }
-
     /// Returns the JSON to send.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -155,34 +124,6 @@ impl Results {
 }
 
 impl StreamResults {
-    fn from_json(value: &Value, streams: usize) -> Result<Self, Violation> {
-        let object = Object::of(value);
-        let require = |key| {
-            object.signed(key).ok_or(Violation::Missing {
-                what: "results of a stream",
-                key,
-            })
-        };
-        // A time that no test can have counts as absent.
-        let seconds = |key| object.float(key).filter(|time| (0.0..1e9).contains(time));
-        let id = require("id")?.cast_unsigned();
-        if !(0..streams).any(|place| stream_id(place) == id) {
-            return Err(Violation::UnknownStream { id });
-        }
-        Ok(Self {
-            id,
-            bytes: require("bytes")?.cast_unsigned(),
-            retransmits: u64::try_from(require("retransmits")?).ok(),
-            jitter: seconds("jitter").unwrap_or(0.0),
-            errors: object.signed("errors").unwrap_or(0),
-            packets: object.unsigned("packets").unwrap_or(0),
-            omitted_errors: object.signed("omitted_errors"),
-            omitted_packets: object.unsigned("omitted_packets"),
-            start_time: seconds("start_time"),
-            end_time: seconds("end_time"),
-        })
-    }
-
     fn to_json(&self) -> Value {
         let mut map = Map::new();
         let mut put = |key: &str, value: Value| {
@@ -210,7 +151,12 @@ impl StreamResults {
 
 #[cfg(test)]
 mod tests {
+    use super::super::message::Violation;
     use super::*;
+
+    fn read(value: &Value, streams: usize) -> Result<Results, Violation> {
+        Results::read(value.to_string().as_bytes(), streams, Extras::Kept)
+    }
 
     #[test]
     fn ids_skip_two() {
@@ -227,7 +173,7 @@ mod tests {
                 "streams": [{"id": 1, "bytes": 5_000_000_000_u64, "retransmits": minus_one,
                     "jitter": 0, "errors": 0, "packets": 0}],
             });
-            let read = Results::from_json(&value, 1).unwrap();
+            let read = read(&value, 1).unwrap();
             assert_eq!(read.sender_has_retransmits, None);
             assert_eq!(read.streams[0].retransmits, None);
             assert_eq!(read.streams[0].bytes, 5_000_000_000);
@@ -264,7 +210,7 @@ mod tests {
     #[test]
     fn results_are_read_as_they_were_written() {
         let results = results();
-        assert_eq!(Results::from_json(&results.to_json(), 2), Ok(results));
+        assert_eq!(read(&results.to_json(), 2), Ok(results));
     }
 
     #[test]
@@ -272,7 +218,7 @@ mod tests {
         let mut value = results().to_json();
         value["streams"][0]["end_time"] = json!(1e300);
         value["streams"][0]["jitter"] = json!(-1.0);
-        let read = Results::from_json(&value, 2).unwrap();
+        let read = read(&value, 2).unwrap();
         assert_eq!(
             (read.streams[0].end_time, read.streams[0].jitter),
             (None, 0.0)
@@ -283,11 +229,11 @@ mod tests {
     fn what_is_required_is_named_if_it_is_missing() {
         let mut value = Results::default().to_json();
         value.as_object_mut().unwrap().remove("cpu_util_user");
-        let refused = Results::from_json(&value, 1).unwrap_err();
+        let refused = read(&value, 1).unwrap_err();
         assert_eq!(refused.to_string(), "results without `cpu_util_user`");
         let mut value = Results::default().to_json();
         value["streams"] = json!([{"id": 2, "bytes": 1, "retransmits": 0}]);
-        let refused = Results::from_json(&value, 5).unwrap_err();
+        let refused = read(&value, 5).unwrap_err();
         assert_eq!(refused, Violation::UnknownStream { id: 2 });
     }
 }

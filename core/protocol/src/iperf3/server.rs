@@ -12,7 +12,7 @@ use gigatcp_units::{Duration, Instant};
 
 use super::clock;
 use super::message::{Inbox, State, Violation, json_block};
-use super::results::{self, Results};
+use super::results::{self, Extras, Results};
 use super::{ErrorCode, Output, Parameters, parameters};
 
 /// Maximum wait for parameters, streams, results and the end.
@@ -303,9 +303,9 @@ impl Session {
                     self.expect(now, Phase::Checking);
                 }
                 Phase::PeerResults => {
-                    let block = self.inbox.json("results", results::MAX_OF_CLIENT)?;
-                    let Some(value) = block else { return Ok(()) };
-                    let results = Results::from_json(&value, self.streams)?;
+                    let block = self.inbox.block(results::MAX_OF_CLIENT)?;
+                    let Some(text) = block else { return Ok(()) };
+                    let results = Results::read(&text, self.streams, Extras::Skipped)?;
                     self.emit(ServerEvent::PeerResults(results));
                     self.expect(now, Phase::OwnResults);
                 }

@@ -40,6 +40,17 @@ fn limits() -> io::Result<Cgroup> {
     Ok(found)
 }
 
+/// Memory that this host has, or the control group allows if that is less, in bytes.
+pub(crate) fn memory() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let total = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = total.split_whitespace().next()?.parse().ok()?;
+    let allowed = limits().ok().and_then(|group| group.memory_max_bytes);
+    Some(allowed.unwrap_or(u64::MAX).min(kib.saturating_mul(1024)))
+}
+
 /// Returns the directories of a group and its ancestors, up to the hierarchy's root.
 fn ancestors(root: &Path, path: &str) -> Vec<PathBuf> {
     let group = root.join(path.trim_start_matches('/'));

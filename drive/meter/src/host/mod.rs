@@ -21,6 +21,7 @@ mod route;
 mod sysctl;
 mod sysfs;
 
+pub(crate) use cgroup::memory;
 pub(crate) use interface::loss_counters;
 pub use route::interface_towards;
 

@@ -67,6 +67,10 @@ pub(crate) mod socket {
         super::unsupported()
     }
 
+    pub(crate) fn since_acknowledgment(_: &impl AsRawFd) -> io::Result<std::time::Duration> {
+        super::unsupported()
+    }
+
     pub(crate) fn unlock_buffers(_: &impl AsRawFd) -> io::Result<()> {
         super::unsupported()
     }

@@ -50,6 +50,7 @@ pub fn run(
         return Err(TestError::Lacks { option, reason });
     }
     check_congestion(request)?;
+    check_mss(request)?;
     if request.protocol == Protocol::Nuttcp {
         return nuttcp::client::run(request, stops, report);
     }
@@ -191,6 +192,11 @@ impl<'a> Test<'a> {
         if is_queued && !self.has_reported_queue {
             self.has_reported_queue = true;
             report(Progress::Queued);
+        }
+        let waited = self.last_data.0.elapsed();
+        if self.client.is_unanswered() && waited > self.request.connect_timeout {
+            let (to, timeout) = (self.server, self.request.connect_timeout);
+            return Err(TestError::NoAnswer { to, timeout });
         }
         if self.is_running {
             self.sample(report)?;
@@ -396,6 +402,17 @@ fn check_congestion(request: &Request) -> Result<(), TestError> {
     options::try_congestion(domain, &request.parameters).map_err(failed)
 }
 
+/// Requests the maximum segment size for a socket that is not used further.
+fn check_mss(request: &Request) -> Result<(), TestError> {
+    let Some(mss) = request.parameters.mss else {
+        return Ok(());
+    };
+    options::try_mss(mss).map_err(|cause| TestError::Socket {
+        action: format!("set a maximum segment size of {mss} bytes (-M)"),
+        cause,
+    })
+}
+
 /// Resolves the server and connects to the first address that answers.
 pub(super) fn control_connection(request: &Request) -> Result<(Wire, SocketAddr), TestError> {
     let unresolved = |cause| TestError::Unresolved {
@@ -415,16 +432,26 @@ pub(super) fn control_connection(request: &Request) -> Result<(Wire, SocketAddr)
                 options::apply_to_control(SockRef::from(&stream)).map_err(failed)?;
                 return Ok((Wire::new(stream).map_err(failed)?, to));
             }
-            Err(cause) => last = TestError::Connect { to, cause },
+            Err(error) => last = error,
         }
     }
     Err(last)
 }
 
-fn connect_control(request: &Request, to: SocketAddr) -> io::Result<TcpStream> {
-    let socket = RawSocket::new(Domain::for_address(to), Type::STREAM, None)?;
-    bind(&socket, request, to, None)?;
-    socket.connect_timeout(&to.into(), request.connect_timeout)?;
+fn connect_control(request: &Request, to: SocketAddr) -> Result<TcpStream, TestError> {
+    let failed = |cause| TestError::Connect { to, cause };
+    let socket = RawSocket::new(Domain::for_address(to), Type::STREAM, None).map_err(failed)?;
+    bind(&socket, request, to, None).map_err(|cause| TestError::Socket {
+        action: match (&request.bind_dev, request.bind) {
+            (Some(device), None) => format!("send through the interface {device} (--bind-dev)"),
+            (None, Some(address)) => format!("send from {address} (-B) to {}", to.ip()),
+            (device, address) => format!("send from {address:?} (-B) through {device:?}"),
+        },
+        cause,
+    })?;
+    socket
+        .connect_timeout(&to.into(), request.connect_timeout)
+        .map_err(failed)?;
     Ok(socket.into())
 }
 

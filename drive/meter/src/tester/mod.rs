@@ -27,6 +27,8 @@
 //! | `auth.rs` | names and passwords |
 //! | `nuttcp/` | nuttcp's protocol: client, and one test of a server |
 //! | `server/`, `admission.rs`, `session.rs` | a server of many clients |
+//! | `presence.rs` | whether a receiver of datagrams is still there |
+//! | `rate_limit.rs`, `memory.rs` | rate and memory of a server's tests |
 //! | `listening.rs` | sockets of a server |
 //!
 //! Data is sent by one blocking thread per stream. The thread of the control connection keeps time,
@@ -45,10 +47,13 @@ mod engine;
 mod explain;
 mod latency;
 mod listening;
+mod memory;
 pub mod nuttcp;
 mod offload;
 mod options;
 mod outcome;
+mod presence;
+mod rate_limit;
 mod readings;
 mod request;
 mod samples;
@@ -64,7 +69,7 @@ mod traffic;
 mod udp;
 mod wire;
 
-pub use admission::{Admission, Network};
+pub use admission::{Admission, MAX_DURATION, Network};
 pub use ceiling::loopback_ceiling;
 pub use client::run;
 pub use connection::BufferLimits;
@@ -74,6 +79,7 @@ pub use delay::OneWayDelay;
 pub use engine::Engine;
 pub use explain::{Explanation, account_of, boots, explain, host_summaries};
 pub use latency::{Latency, PingKind};
+pub use memory::default_limit as default_memory;
 pub use options::{Effective, Override, StackKind};
 pub use outcome::{CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError};
 pub use readings::Readings;

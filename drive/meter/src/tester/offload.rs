@@ -26,6 +26,9 @@ const JOINED_SIZE: usize = 1 << 16;
 /// Messages per call that receives coalesced datagrams.
 const JOINED_BATCH: usize = 8;
 
+/// Bytes of a buffer for coalesced datagrams.
+pub(super) const JOINED_BUFFER: usize = JOINED_SIZE * JOINED_BATCH;
+
 /// Sender of datagrams of one size.
 pub(super) struct BatchSender<'a> {
     socket: &'a UdpSocket,

@@ -140,6 +140,12 @@ pub(super) fn try_congestion(domain: Domain, parameters: &Parameters) -> io::Res
     set_congestion(&SockRef::from(&socket), parameters)
 }
 
+/// Requests a maximum segment size for a socket that is not used further.
+pub(super) fn try_mss(mss: u32) -> io::Result<()> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    set_mss(&SockRef::from(&socket), mss)
+}
+
 /// Sets options that a listener's sockets inherit, or that must precede `connect`.
 pub(super) fn apply_before(socket: SockRef<'_>, parameters: &Parameters) -> io::Result<()> {
     if let Some(window) = parameters.window {

@@ -308,6 +308,14 @@ pub enum TestError {
         /// The system's error.
         cause: io::Error,
     },
+    /// A server accepted the connection, and sent nothing.
+    #[error("{to} has sent nothing for {} s: it serves others, or is no iperf3 server", .timeout.as_secs())]
+    NoAnswer {
+        /// The server's address.
+        to: SocketAddr,
+        /// Time without an answer.
+        timeout: Duration,
+    },
     /// The engine could not connect a stream, although the kernel's control connection exists.
     #[error("the engine cannot connect to {to}, though the kernel can: {cause}")]
     EngineConnect {

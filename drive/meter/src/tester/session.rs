@@ -1,7 +1,7 @@
 //! One test of a server, on its own thread.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,8 @@ use socket2::SockRef;
 use super::counters::Role;
 use super::options;
 use super::outcome::Outcome;
+use super::presence::Presence;
+use super::rate_limit::StreamLimit;
 use super::request::Offload;
 use super::request::{self, Protocol};
 use super::socket::Socket;
@@ -64,6 +66,53 @@ impl Mailbox {
     }
 }
 
+/// Limits of a test at a server.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Allowance {
+    /// Rate.
+    pub(super) limit: StreamLimit,
+    /// Maximum duration of the data, with the omitted time; `None`: unlimited.
+    pub(super) longest: Option<Duration>,
+    /// Maximum time without data.
+    pub(super) idle: Duration,
+    pub(super) presence: Presence,
+}
+
+/// Excess over the maximum duration before a test is ended: the client ends it first.
+const LATE: Duration = Duration::from_secs(2);
+
+/// Maximum number of intervals of streams that a server keeps of a test: 1 h of four streams.
+const MAX_INTERVALS: usize = 4 * 3600;
+
+impl Allowance {
+    /// Sets the limits of a test's streams.
+    pub(super) fn apply(&self, traffic: &mut Traffic) {
+        traffic.shared.limit = self.limit.clone();
+        traffic.kept = Some(MAX_INTERVALS);
+    }
+
+    /// Returns why a test with this control connection must end now.
+    pub(super) fn exceeded(
+        &mut self,
+        control: &TcpStream,
+        traffic: &mut Traffic,
+    ) -> Option<ErrorCode> {
+        let now = Instant::now();
+        let (start, _) = traffic.started_at.filter(|_| traffic.is_flowing())?;
+        if self.presence.is_gone(control, traffic, now) {
+            return Some(ErrorCode::CONTROL_CLOSED);
+        }
+        let is_late = |longest| now > start + longest + LATE;
+        if self.longest.is_some_and(is_late) {
+            return Some(ErrorCode::DURATION_EXPIRED);
+        }
+        if traffic.idle(now) > self.idle {
+            return Some(ErrorCode::NO_DATA);
+        }
+        self.limit.is_exceeded().then_some(ErrorCode::TOTAL_RATE)
+    }
+}
+
 /// A client with its test.
 #[derive(Debug)]
 pub(super) struct Served {
@@ -72,6 +121,7 @@ pub(super) struct Served {
     pub(super) peer: SocketAddr,
     pub(super) cookie: Cookie,
     pub(super) parameters: Parameters,
+    pub(super) allowance: Allowance,
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) port: u16,
 }
@@ -119,6 +169,7 @@ pub(super) fn serve(
 ) -> Ended {
     let control_mss = options::mss(&SockRef::from(served.wire.stream())).unwrap_or(0);
     let mut traffic = traffic_of(&served.parameters, control_mss, interval);
+    served.allowance.apply(&mut traffic);
     let mut peer: Option<Results> = None;
     let mut opened = Some(opened);
     let streams_by = Instant::now() + STREAMS_TIMEOUT;
@@ -160,17 +211,15 @@ pub(super) fn serve(
             && let Some(opened) = opened.take()
         {
             opened();
-            match spawn(&mut traffic, streams) {
-                Ok(()) => served.session.start(served.wire.now()),
-                Err(error) => {
-                    let errno = error.raw_os_error().unwrap_or(0);
-                    served.session.refuse(ErrorCode::INIT_STREAM, errno);
-                }
-            }
+            start(&mut served, &mut traffic, streams);
             continue;
         }
         if opened.is_some() && Instant::now() > streams_by {
             served.session.refuse(ErrorCode::STREAM_ACCEPT, 0);
+            continue;
+        }
+        if let Some(code) = (served.allowance).exceeded(served.wire.stream(), &mut traffic) {
+            served.session.refuse(code, 0);
             continue;
         }
         step(&mut served, &mut traffic, report);
@@ -195,6 +244,17 @@ fn results_of(own: &Outcome, render: Option<&Render>) -> Results {
     let text = render.map(|render| render(own));
     results.server_output = text.map(ServerOutput::Text);
     results
+}
+
+/// Starts a test whose data connections exist.
+fn start(served: &mut Served, traffic: &mut Traffic, streams: Vec<Socket>) {
+    match spawn(traffic, streams) {
+        Ok(()) => served.session.start(served.wire.now()),
+        Err(error) => {
+            let errno = error.raw_os_error().unwrap_or(0);
+            served.session.refuse(ErrorCode::INIT_STREAM, errno);
+        }
+    }
 }
 
 /// Waits for the next event.

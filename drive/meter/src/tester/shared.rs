@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gigatcp_protocol::iperf3::Parameters;
 
 use super::budget::Budget;
+use super::rate_limit::StreamLimit;
 use super::request::Offload;
 use super::switch::Switch;
 
@@ -14,6 +15,8 @@ pub(super) struct Shared {
     pub(super) parameters: Arc<Parameters>,
     pub(super) switch: Arc<Switch>,
     pub(super) budget: Arc<Budget>,
+    /// Rate that a server allows.
+    pub(super) limit: StreamLimit,
     /// Bytes of a write, or of a datagram.
     pub(super) block: usize,
     /// CPU of the streams' threads (`-A`); `None`: any.

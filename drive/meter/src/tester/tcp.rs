@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::connection::{Block, Connection};
 use super::counters::{Counters, Role};
 use super::shared::Shared;
+use super::switch::Switch;
 
 /// Maximum sleep of a paced sender between checks of the switch.
 const MAX_SLEEP: Duration = Duration::from_millis(100);
@@ -41,14 +42,19 @@ fn send(connection: &dyn Connection, counters: &Counters, shared: &Shared) -> io
     while !shared.switch.is_stopped() {
         if let Some(rate) = pace
             && blocks.is_multiple_of(burst)
-            && !wait_until(start + time_for(sent, rate), counters, shared)
+            && !wait_until(start + time_for(sent, rate), counters, &shared.switch)
         {
             break;
         }
         blocks += 1;
-        let allowed = shared.budget.take(shared.block);
-        if allowed == 0 {
+        let taken = shared.budget.take(shared.block);
+        if taken == 0 {
             return drain(connection, shared);
+        }
+        let allowed = shared.limit.send(taken, counters, &shared.switch);
+        shared.budget.give_back(taken - allowed);
+        if allowed == 0 {
+            break;
         }
         match connection.write_block(&block, allowed) {
             Ok(written) => {
@@ -90,7 +96,10 @@ fn receive(connection: &dyn Connection, counters: &Counters, shared: &Shared) ->
         };
         match read {
             Ok(0) => break,
-            Ok(read) => counters.add(read),
+            Ok(read) => {
+                counters.add(read);
+                shared.limit.received(read, counters, &shared.switch);
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
@@ -115,11 +124,11 @@ pub(super) fn time_for(bytes: u64, rate: u64) -> Duration {
 }
 
 /// Sleeps until `due` and counts the sleep; returns whether the test continues.
-pub(super) fn wait_until(due: Instant, counters: &Counters, shared: &Shared) -> bool {
+pub(super) fn wait_until(due: Instant, counters: &Counters, switch: &Switch) -> bool {
     loop {
         let left = due.saturating_duration_since(Instant::now());
-        if left.is_zero() || shared.switch.is_stopped() {
-            return !shared.switch.is_stopped();
+        if left.is_zero() || switch.is_stopped() {
+            return !switch.is_stopped();
         }
         let nap = left.min(MAX_SLEEP);
         std::thread::sleep(nap);

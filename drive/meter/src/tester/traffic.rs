@@ -13,6 +13,7 @@ use super::counters::Role;
 use super::delay::DelayLog;
 use super::options::StackKind;
 use super::outcome::{Interval, Outcome, StreamInterval, StreamOutcome};
+use super::rate_limit::StreamLimit;
 use super::request::Offload;
 use super::request::{self, Protocol};
 use super::samples::{Recorder, Samples};
@@ -63,6 +64,8 @@ pub(super) struct Traffic {
     marks: Vec<[StreamInterval; 2]>,
     extremes: Vec<Extremes>,
     pub(super) intervals: Vec<Interval>,
+    /// Maximum number of intervals of streams that are kept; `None`: all.
+    pub(super) kept: Option<usize>,
     pub(super) measured: Duration,
     totals: Vec<StreamInterval>,
     pub(super) cpu: Cpu,
@@ -71,6 +74,8 @@ pub(super) struct Traffic {
     sampling: Duration,
     recorder: Recorder,
     sample_at: Option<Instant>,
+    /// Time at which the bytes of all streams last changed, and their number.
+    moved: Option<(Instant, u64)>,
     /// Time attribution of the first streams, from this end only.
     accounts: Vec<CounterAccount>,
 }
@@ -94,6 +99,7 @@ impl Traffic {
                 parameters: Arc::new(parameters),
                 switch: Arc::new(Switch::default()),
                 budget: Arc::new(Budget::new(budget)),
+                limit: StreamLimit::default(),
                 block,
                 processor: None,
                 offload: Offload::default(),
@@ -106,6 +112,7 @@ impl Traffic {
             marks: Vec::new(),
             extremes: Vec::new(),
             intervals: Vec::new(),
+            kept: None,
             measured: Duration::ZERO,
             totals: Vec::new(),
             cpu: Cpu::default(),
@@ -113,6 +120,7 @@ impl Traffic {
             sampling,
             recorder: Recorder::default(),
             sample_at: None,
+            moved: None,
             accounts: Vec::new(),
         }
     }
@@ -242,6 +250,20 @@ impl Traffic {
         self.streams.iter().map(Stream::bytes).sum()
     }
 
+    /// Returns the time for which no byte has moved on any stream, as of `now`.
+    pub(super) fn idle(&mut self, now: Instant) -> Duration {
+        let bytes = self.bytes();
+        let (since, before) = self.moved.unwrap_or((now, bytes));
+        self.moved = Some(if bytes > before {
+            (now, bytes)
+        } else {
+            (since, before)
+        });
+        self.moved.map_or(Duration::ZERO, |(since, _)| {
+            now.saturating_duration_since(since)
+        })
+    }
+
     /// Closes the interval that is over by `now`, and ends the omitted time.
     pub(super) fn handle_time(&mut self, now: Instant, report: &mut dyn FnMut(Progress<'_>)) {
         let Some((start, _)) = self.started_at else {
@@ -295,7 +317,10 @@ impl Traffic {
         self.interval_from = Some(now);
         if self.interval.is_some() {
             report(Progress::Interval(&interval));
-            self.intervals.push(interval);
+            let kept = self.intervals.len() * self.streams.len().max(1);
+            if self.kept.is_none_or(|most| kept < most) {
+                self.intervals.push(interval);
+            }
         }
     }
 

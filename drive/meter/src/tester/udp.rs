@@ -60,15 +60,17 @@ pub(super) fn receive_batch(
 pub(super) fn send(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> io::Result<()> {
     let parameters = &shared.parameters;
     let size = shared.block.max(MIN_SIZE);
-    let mut source = Source::new(SourceConfig {
+    let config = SourceConfig {
         rate: parameters.bandwidth.map(Rate::from_bps),
         instantaneous: None,
         size: size as u32,
         burst: parameters.burst.unwrap_or(1).into(),
         count: None,
         span: None,
-    });
+    };
+    let mut source = Source::new(config);
     let mut batch = vec![0; size * MAX_BATCH];
+    let together = shared.limit.batch(MAX_BATCH, size);
     let mut sender = BatchSender::new(socket, size, shared.offload, counters);
     // Without it a sleep ends up to 50 us late; the average rate holds anyway.
     let _ = clock::minimize_timer_slack();
@@ -76,9 +78,14 @@ pub(super) fn send(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> 
     source.start(now());
     let mut seq = 0;
     while !shared.switch.is_stopped() {
+        if shared.switch.wait_for_pause() {
+            // What was not sent in the pause is not made up for.
+            source = Source::new(config);
+            source.start(now());
+        }
         let sent_at = now();
         let mut count = 0;
-        for place in batch.chunks_exact_mut(size) {
+        for place in batch.chunks_exact_mut(size).take(together) {
             if source.poll_send(sent_at).is_none() {
                 break;
             }
@@ -94,6 +101,9 @@ pub(super) fn send(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> 
         let is_due = source.poll_timeout() <= now();
         if count == 0 && is_due {
             // The budget is spent.
+            break;
+        }
+        if !(shared.limit).send_datagrams((count, size), counters, &shared.switch) {
             break;
         }
         sender.send(&batch[..count * size])?;
@@ -122,11 +132,12 @@ pub(super) fn receive(socket: &UdpSocket, counters: &Counters, shared: &Shared) 
             continue;
         };
         let arrived_at = now();
-        let mut bytes = 0;
+        let (mut bytes, mut arrived) = (0, (0, 0));
         let mut delays = lock(&counters.delays);
         for message in received.messages(&buffer.bytes, buffer.place) {
             let lost_before = sink.report().lost;
             for datagram in message.datagrams() {
+                arrived = (arrived.0 + 1, arrived.1 + datagram.len() as u64);
                 let header = Header::read(datagram, is_64bit);
                 // A late reply, or an invalid sequence number.
                 let Some(header) = header.filter(|header| header.seq > 0) else {
@@ -155,6 +166,7 @@ pub(super) fn receive(socket: &UdpSocket, counters: &Counters, shared: &Shared) 
             report,
             socket_drops: drops.datagrams,
         };
+        shared.limit.received_datagrams(arrived.0, arrived.1)?;
     }
     Ok(())
 }

@@ -77,6 +77,18 @@ impl Running {
         panic!("no test has ended: {:?}", self.refusals.lock().unwrap());
     }
 
+    /// Waits for the first refusal, and returns its reason.
+    pub fn refusal(&self) -> String {
+        let deadline = Instant::now() + SOON;
+        loop {
+            if let Some(reason) = self.refusals.lock().unwrap().first() {
+                return reason.clone();
+            }
+            assert!(Instant::now() < deadline, "nobody was refused");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Waits until a client was accepted (0) or queued (1).
     pub fn wait_for(&self, which: usize) {
         let deadline = Instant::now() + SOON;

@@ -12,12 +12,12 @@ use std::time::Duration;
 use gigatcp_linux::identity::Identity;
 use gigatcp_meter::tester::auth::{self, Padding};
 use gigatcp_meter::tester::{
-    Admission, Authorize, BindError, Network, Notify, NuttcpConfig, Outcome as Measured, Role,
-    Server, ServerConfig, ServerNotice,
+    Admission, Authorize, BindError, MAX_DURATION, Network, Notify, NuttcpConfig,
+    Outcome as Measured, Role, Server, ServerConfig, ServerNotice, default_memory,
 };
 use gigatcp_protocol::iperf3::Limits;
 use gigatcp_report::number;
-use gigatcp_units::Rate;
+use gigatcp_units::{Bytes, Rate};
 
 use super::Outcome;
 use super::test::iperf3_text;
@@ -57,7 +57,7 @@ Examples:
 )]
 pub(crate) struct Arguments {
     /// Port
-    #[arg(short, long, value_name = "PORT", default_value_t = 5201)]
+    #[arg(short, long, value_name = "PORT", default_value_t = 5201, value_parser = values::port)]
     port: u16,
 
     /// Port for nuttcp clients; 0: none [default: 5000, if it is free]
@@ -102,22 +102,31 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 16)]
     queue: usize,
 
-    /// Maximum number of tests and queued clients of one address
+    /// Maximum number of tests and queued clients of one address, or one /64 of IPv6; half as many
+    /// again of one /48
     #[arg(long, value_name = "N", default_value_t = 8)]
     per_address: usize,
 
-    /// Rate of all tests together; a test must then request a rate (-b)
+    /// Rate of all tests together, both directions, UDP with its headers; a test must then request
+    /// a rate (-b), and is held to it
     #[arg(long, visible_alias = "server-bitrate-limit", value_name = "RATE", value_parser = values::rate)]
     total_rate: Option<Rate>,
 
-    /// Maximum duration of a test, in seconds
+    /// Maximum duration of a test, in seconds; 0: unlimited. A longer one is refused, one without a
+    /// time is ended
     #[arg(
         long,
         visible_alias = "server-max-duration",
         value_name = "SECONDS",
-        default_value_t = 0
+        value_parser = values::seconds,
+        default_value_t = MAX_DURATION
     )]
     max_duration: u32,
+
+    /// Memory of all tests together: their blocks, and the kernel's largest buffers for their
+    /// streams [default: half of what the host or the control group has]
+    #[arg(long, value_name = "SIZE", value_parser = values::octets)]
+    max_memory: Option<Bytes>,
 
     /// Network whose clients are served, in CIDR notation; may be repeated [default: all]
     #[arg(long, value_name = "NETWORK", value_parser = Network::parse)]
@@ -135,7 +144,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "SECONDS", default_value_t = auth::TIME_SKEW)]
     time_skew_threshold: u64,
 
-    /// Refuse clients that encrypt as iperf3 since 3.17 does
+    /// Accept names and passwords of iperf3 up to 3.16 only (PKCS #1 v1.5) instead of those of 3.17
+    /// and later (OAEP)
     #[arg(long)]
     use_pkcs1_padding: bool,
 }
@@ -150,7 +160,11 @@ fn authorize(arguments: &Arguments) -> Result<Option<Arc<Authorize>>, Failure> {
         let text = std::fs::read_to_string(path);
         text.map_err(|error| Failure::io(&format!("read {}", path.display()), &error))
     };
-    let padding = arguments.use_pkcs1_padding.then_some(Padding::Pkcs1);
+    let padding = if arguments.use_pkcs1_padding {
+        Padding::Pkcs1
+    } else {
+        Padding::Oaep
+    };
     let skew = arguments.time_skew_threshold;
     let checks = auth::authorizer(&read(key)?, read(users)?, padding, skew);
     checks.map(Some).map_err(Failure::new)
@@ -263,6 +277,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.daemon {
         return detach(arguments);
     }
+    let memory = arguments.max_memory.map(Bytes::as_u64);
+    let memory = memory.unwrap_or_else(default_memory);
     let config = ServerConfig {
         bind: arguments.bind,
         port: arguments.port,
@@ -277,6 +293,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 total_rate: arguments.total_rate.map_or(0, Rate::as_bps),
                 ..Limits::default()
             },
+            memory: Some(memory),
+            ..Admission::default()
         },
         authorize: authorize(arguments)?,
         interval: Some(Duration::from_secs(1)),
@@ -328,6 +346,9 @@ fn show(notice: &ServerNotice<'_>) {
     match notice {
         ServerNotice::Refused { peer, reason } => {
             output::say(&format!("{} refused: {reason}", canonical(peer)));
+        }
+        ServerNotice::Unlisted { refusals } => {
+            output::say(&format!("{refusals} more clients refused in 10 s"));
         }
         ServerNotice::Short { cause } => {
             output::say(&format!(

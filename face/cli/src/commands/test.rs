@@ -52,7 +52,7 @@ use super::Outcome;
 use crate::atomic_file::AtomicFile;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::output;
+use crate::{output, values};
 
 /// Output format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
@@ -157,7 +157,7 @@ pub(crate) struct Arguments {
     protocol: Protocol,
 
     /// Port of the server [default: 5201; with --protocol nuttcp 5000]
-    #[arg(short, long, value_name = "PORT")]
+    #[arg(short, long, value_name = "PORT", value_parser = values::port)]
     port: Option<u16>,
 
     /// Port of the first data stream (nuttcp)
@@ -169,7 +169,7 @@ pub(crate) struct Arguments {
     instantaneous: bool,
 
     /// Duration; 0: until Ctrl-C
-    #[arg(short, long, value_name = "SECONDS", default_value_t = 10, conflicts_with_all = ["bytes", "blockcount"])]
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 10, value_parser = values::seconds, conflicts_with_all = ["bytes", "blockcount"])]
     time: u32,
 
     /// Bytes to transfer instead of a duration
@@ -233,7 +233,7 @@ pub(crate) struct Arguments {
     tos: Option<u32>,
 
     /// Leave the first seconds out of the totals
-    #[arg(short = 'O', long, value_name = "SECONDS", default_value_t = 0)]
+    #[arg(short = 'O', long, value_name = "SECONDS", default_value_t = 0, value_parser = values::seconds)]
     omit: u32,
 
     /// Time between two reports; 0: none
@@ -273,7 +273,7 @@ pub(crate) struct Arguments {
     bind_dev: Option<String>,
 
     /// First local port of the streams
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", value_parser = values::port)]
     cport: Option<u16>,
 
     /// Connection timeout
@@ -461,9 +461,17 @@ fn failed(
         output::print_json(&iperf3_json::error(request, error))?;
         return Ok(Outcome::Missed);
     }
-    if arguments.format == Format::Pscheduler {
-        output::print_json(&pscheduler::error(error))?;
+    if arguments.json_stream {
+        output::print(&iperf3_json::error_event(error))?;
         return Ok(Outcome::Missed);
     }
-    Err(request::failure(request, error))
+    match arguments.format {
+        Format::Pscheduler => output::print_json(&pscheduler::error(error))?,
+        Format::Json => output::print_json(&native::error(request, error))?,
+        Format::JsonLines => output::print(&native::error_line(request, error))?,
+        _ => return Err(request::failure(request, error)),
+    }
+    // The hints are for people, who may read only the other stream.
+    request::failure(request, error).say();
+    Ok(Outcome::Missed)
 }

@@ -107,6 +107,12 @@ fn text(arguments: &Arguments, to: SocketAddr, there: &Trace, back: Option<&Back
         Some(Err(ReverseError::Stock)) => {
             text.push_str("\nFrom there to here: unknown; its server is not a gigatcp server.\n");
         }
+        Some(Err(ReverseError::Refused)) => {
+            text.push_str(
+                "\nFrom there to here: unknown; its server refuses: it is busy, or requires a name \
+                 and password.\n",
+            );
+        }
         Some(Err(ReverseError::Io(error))) => {
             let (host, port) = (&arguments.host, arguments.port);
             let _ = writeln!(

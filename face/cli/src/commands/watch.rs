@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     filter: Vec<String>,
 
     /// Time between two samples [default: 1 s; 10 ms with --connection]
-    #[arg(long, value_name = "TIME", value_parser = values::time)]
+    #[arg(long, value_name = "TIME", value_parser = values::interval)]
     interval: Option<Duration>,
 
     /// End after N samples

@@ -41,11 +41,13 @@ fn with_facts(known: KnownFields, facts: [(bool, KnownFields); 4]) -> KnownField
 }
 
 /// Writes the header of a fragment into `out`; returns the length of the packet.
+///
+/// The minimum is the length of the header: a printed length may be any number.
 pub fn write_fragment(out: &mut Vec<u8>, fragment: &PrintedFragment) -> u32 {
     let total = fragment.ip.total.unwrap_or(0).into();
     out.clear();
     v4(out, &fragment.ip, total, fragment.ends);
-    total
+    total.max(IPV4_HEADER_LEN as u32)
 }
 
 /// Writes the headers into `out`; returns the length of the packet.

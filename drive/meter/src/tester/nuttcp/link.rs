@@ -138,7 +138,13 @@ impl Link {
             let mut rest = &block[..length];
             while !rest.is_empty() {
                 calls += 1;
-                match socket.write(rest) {
+                let allowed = shared.limit.send(rest.len(), counters, &shared.switch);
+                // A buffer that is begun is sent to its end, even if the test is over.
+                let length = match allowed {
+                    0 => shared.limit.finish(rest.len())?,
+                    allowed => allowed,
+                };
+                match socket.write(&rest[..length]) {
                     Ok(written) => {
                         counters.add(written);
                         rest = &rest[written..];
@@ -181,6 +187,7 @@ impl Link {
                 Ok(read) => {
                     counters.add(read);
                     filled += read;
+                    shared.limit.received(read, counters, &shared.switch);
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -218,16 +225,18 @@ impl Link {
     ) -> io::Result<()> {
         let size = shared.block;
         let rate = shared.parameters.bandwidth.map(Rate::from_bps);
-        let mut source = Source::new(SourceConfig {
+        let config = SourceConfig {
             rate: rate.filter(|_| !self.parameters.instantaneous),
             instantaneous: rate.filter(|_| self.parameters.instantaneous),
             size: size as u32,
             burst: self.parameters.burst.max(1).into(),
             count: None,
             span: None,
-        });
+        };
+        let mut source = Source::new(config);
         let payload = tcp::payload(size);
         let mut batch = payload.repeat(datagrams::MAX_BATCH);
+        let together = shared.limit.batch(datagrams::MAX_BATCH, size);
         let mut sender = BatchSender::new(socket, size, shared.offload, counters);
         // Without it a sleep ends up to 50 us late; the average rate holds anyway.
         let _ = clock::minimize_timer_slack();
@@ -235,9 +244,14 @@ impl Link {
         source.start(now());
         let (mut sent, mut calls, mut is_done) = (0_u64, 0_u64, false);
         while !is_done && !shared.switch.is_stopped() {
+            if shared.switch.wait_for_pause() {
+                // What was not sent in the pause is not made up for.
+                source = Source::new(config);
+                source.start(now());
+            }
             let due_at = now();
             let mut count = 0;
-            for place in batch.chunks_exact_mut(size) {
+            for place in batch.chunks_exact_mut(size).take(together) {
                 if source.poll_send(due_at).is_none() {
                     break;
                 }
@@ -254,6 +268,9 @@ impl Link {
                 count += 1;
             }
             if count > 0 {
+                if !(shared.limit).send_datagrams((count, size), counters, &shared.switch) {
+                    break;
+                }
                 sender.send(&batch[..count * size])?;
                 calls += count as u64;
             }
@@ -281,11 +298,12 @@ impl Link {
                 continue;
             };
             let (arrived_at, clock) = (now(), realtime());
-            let mut bytes = 0;
+            let (mut bytes, mut arrived) = (0, (0, 0));
             let mut receiver = self.datagrams();
             let was_receiving = receiver.is_receiving();
             for message in received.messages(&buffer, size) {
                 let length = message.bytes().len();
+                arrived = (arrived.0 + 1, arrived.1 + length as u64);
                 receiver.on_datagram(arrived_at, Some(clock), message.bytes());
                 bytes += if length > MARKER { length } else { 0 };
                 calls += 1;
@@ -296,6 +314,7 @@ impl Link {
             let received = counts.report.received;
             counters.datagrams.store(received, Ordering::Release);
             *lock(&counters.udp) = counts;
+            shared.limit.received_datagrams(arrived.0, arrived.1)?;
             is_finished = receiver.is_finished();
             if was_receiving != receiver.is_receiving() {
                 self.event_fd.wake();
@@ -358,7 +377,7 @@ impl Pace {
     /// Waits until the next buffer is due or the test is over.
     fn wait(&mut self, counters: &Counters, shared: &Shared) {
         if self.rate.is_some() && self.buffers.is_multiple_of(self.burst) {
-            tcp::wait_until(self.due, counters, shared);
+            tcp::wait_until(self.due, counters, &shared.switch);
             if self.is_instantaneous {
                 self.due = self.due.max(Instant::now());
             }

@@ -9,7 +9,7 @@ use gigatcp_protocol::nuttcp::server::Event;
 use gigatcp_protocol::nuttcp::{Output, Parameters, Server};
 use socket2::SockRef;
 
-use super::super::session::Mailbox;
+use super::super::session::{Allowance, Mailbox};
 use super::super::wire::Wire;
 
 /// A client with its test.
@@ -21,6 +21,7 @@ pub(in super::super) struct Served {
     pub(in super::super) cookie: Cookie,
     pub(in super::super) wanted: Parameters,
     pub(in super::super) agreed: Agreed,
+    pub(in super::super) allowance: Allowance,
     pub(in super::super) mailbox: Arc<Mailbox>,
     pub(in super::super) port: u16,
 }

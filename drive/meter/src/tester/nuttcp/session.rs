@@ -84,6 +84,12 @@ pub(in super::super) fn serve(
             transfer.end(report);
             break finish(&mut served, &transfer, "no data came for too long");
         }
+        let control = served.wire.stream();
+        if let Some(code) = (served.allowance).exceeded(control, &mut transfer.traffic) {
+            served.server.abort();
+            transfer.end(report);
+            break finish(&mut served, &transfer, &code.to_string());
+        }
         step(&mut served, &mut transfer, &mut reporter, report);
     };
     transfer.end(report);
@@ -118,7 +124,8 @@ fn transfer(served: &Served, interval: Option<Duration>) -> io::Result<Transfer>
     let own = Duration::from_nanos(wanted.interval.as_nanos());
     let interval = if own.is_zero() { interval } else { Some(own) };
     let spans = (interval, request::SAMPLING);
-    let traffic = Traffic::new(super::common(wanted), block, spans);
+    let mut traffic = Traffic::new(super::common(wanted), block, spans);
+    served.allowance.apply(&mut traffic);
     let limit = wanted.buffers;
     let limit = limit.map(|buffers| buffers.saturating_mul(block as u64));
     let link = Link::new(wanted.clone(), served.agreed, limit)?;

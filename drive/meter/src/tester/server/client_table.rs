@@ -1,6 +1,6 @@
 //! State of all clients of a server, owned by the thread that accepts.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
@@ -14,27 +14,26 @@ use gigatcp_protocol::iperf3::{
 };
 use socket2::SockRef;
 
+use super::logins::Logins;
+use super::pending::{MAX_ARRIVALS, Pending, PendingState, PendingTable};
+use super::refusals::Refusals;
 use super::requested::Requested;
 use super::{Notify, Server, ServerNotice};
 use crate::system::fd::{AsFd, BorrowedFd};
 use crate::system::lock;
 use crate::system::poll::{self, EventFd};
-use crate::tester::admission::Decision;
+use crate::tester::admission::{Decision, Demand, Load, Network};
 use crate::tester::client::random;
+use crate::tester::memory::KernelBuffers;
 use crate::tester::nuttcp::ports::{DataPorts, Port};
 use crate::tester::nuttcp::{served as nuttcp_served, session as nuttcp_session};
 use crate::tester::options;
+use crate::tester::presence::Presence;
+use crate::tester::rate_limit::{RateLimit, StreamLimit, TokenBucket};
 use crate::tester::request::Protocol;
-use crate::tester::session::{self, Ended, Mailbox, Render, Served};
+use crate::tester::session::{self, Allowance, Ended, Mailbox, Render, Served};
 use crate::tester::traffic::Progress;
 use crate::tester::wire::Wire;
-
-/// Maximum of connections whose test does not run yet. The oldest is closed for a new one.
-const MAX_PENDING: usize = 1024;
-
-/// Maximum of connections accepted before existing ones are read. A larger number would drop
-/// connections of tests that open many.
-const MAX_ACCEPTS: usize = MAX_PENDING / 4;
 
 /// Maximum wait for a cookie and for parameters.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(10);
@@ -45,31 +44,23 @@ const SHORT_PAUSE: Duration = Duration::from_secs(10);
 /// Maximum wait of the loop.
 const STEP: Duration = Duration::from_millis(100);
 
-/// A connection whose test does not run yet.
-pub(super) struct Pending {
-    pub(super) stream: TcpStream,
-    pub(super) peer: SocketAddr,
-    /// Its position in the order of acceptance.
-    pub(super) place: u64,
-    deadline: Instant,
-    pub(super) state: PendingState,
-}
-
-pub(super) enum PendingState {
-    /// Reading iperf3's cookie; the bytes so far.
-    Cookie(Vec<u8>),
-    /// Waiting for iperf3's parameters.
-    Parameters(Cookie, Session),
-    /// Waiting for nuttcp's greeting and parameters.
-    Nuttcp(Box<gigatcp_protocol::nuttcp::Server>),
-}
-
 /// A client that waits for its turn.
 pub(super) struct Waiting {
     pub(super) stream: TcpStream,
     pub(super) peer: SocketAddr,
     pub(super) client: Client,
     pub(super) parameters: Parameters,
+    pub(super) demand: Demand,
+}
+
+impl Waiting {
+    /// Returns iperf3's identifier of the test; `None`: nuttcp's client has none.
+    fn cookie(&self) -> Option<Cookie> {
+        match &self.client {
+            Client::Iperf3 { cookie, .. } => Some(*cookie),
+            Client::Nuttcp(_) => None,
+        }
+    }
 }
 
 /// Protocol of a client, with its state.
@@ -80,11 +71,11 @@ pub(super) enum Client {
 
 /// A running test.
 pub(super) struct Running {
-    test: u64,
-    cookie: Cookie,
+    /// iperf3's identifier; `None`: nuttcp's client has none.
+    cookie: Option<Cookie>,
     protocol: Protocol,
     pub(super) address: IpAddr,
-    rate: u64,
+    demand: Demand,
     pub(super) is_udp: bool,
     pub(super) streams: usize,
     pub(super) mailbox: Arc<Mailbox>,
@@ -117,6 +108,11 @@ impl Running {
         self.ports.as_ref().is_some_and(has)
     }
 
+    /// Returns whether a cookie is that of this test.
+    pub(super) fn has_cookie(&self, cookie: &Cookie) -> bool {
+        self.cookie.as_ref() == Some(cookie)
+    }
+
     /// Returns whether the test still waits for a stream at a data port.
     pub(super) fn awaits(&self, port: Port) -> bool {
         self.uses(port)
@@ -140,7 +136,7 @@ enum Source {
     Datagrams,
     Nuttcp,
     Data(Port),
-    Pending(usize),
+    Pending(u64),
     Waiting(usize),
 }
 
@@ -149,34 +145,51 @@ pub(super) struct ClientTable<'a> {
     pub(super) server: &'a Server,
     pub(super) notify: Arc<Notify>,
     pub(super) shared: Arc<Shared>,
-    pending: VecDeque<Pending>,
+    pending: PendingTable,
+    /// Checks of names and passwords, if they are required.
+    logins: Option<Logins>,
     waiting: VecDeque<Waiting>,
-    pub(super) running: HashMap<Cookie, Running>,
+    /// Running tests by number.
+    pub(super) running: BTreeMap<u64, Running>,
     pub(super) ports: DataPorts,
-    pub(super) traces: Vec<JoinHandle<()>>,
+    /// Threads that trace the path to a client, with its source.
+    pub(super) traces: Vec<(Network, JoinHandle<()>)>,
     pub(super) accepted: u64,
+    refusals: Refusals,
     tests: u64,
+    kernel: KernelBuffers,
+    /// Rate of all tests, if it is limited.
+    bucket: Option<Arc<TokenBucket>>,
     /// Time of the last notice of a resource shortage.
     short_at: Option<Instant>,
 }
 
 impl<'a> ClientTable<'a> {
     pub(super) fn new(server: &'a Server, notify: Arc<Notify>) -> io::Result<Self> {
+        let total_rate = server.config.admission.limits.total_rate;
+        let shared = Arc::new(Shared {
+            event_fd: EventFd::new()?,
+            stop: AtomicBool::new(false),
+            ended: Mutex::new(0),
+        });
+        let authorize = server.config.authorize.clone();
+        let logins = authorize.map(|authorize| Logins::start(authorize, shared.clone()));
+        let logins = logins.transpose()?;
         Ok(Self {
             server,
             notify,
-            shared: Arc::new(Shared {
-                event_fd: EventFd::new()?,
-                stop: AtomicBool::new(false),
-                ended: Mutex::new(0),
-            }),
-            pending: VecDeque::new(),
+            shared,
+            pending: PendingTable::default(),
+            logins,
             waiting: VecDeque::new(),
-            running: HashMap::new(),
+            running: BTreeMap::new(),
             ports: DataPorts::default(),
             traces: Vec::new(),
             accepted: 0,
+            refusals: Refusals::default(),
             tests: 0,
+            kernel: KernelBuffers::of_host(),
+            bucket: (total_rate > 0).then(|| Arc::new(TokenBucket::new(total_rate))),
             short_at: None,
         })
     }
@@ -187,8 +200,11 @@ impl<'a> ClientTable<'a> {
         for (_, running) in self.running {
             let _ = running.thread.join();
         }
-        for thread in self.traces {
+        for (_, thread) in self.traces {
             let _ = thread.join();
+        }
+        if let Some(logins) = self.logins {
+            logins.end();
         }
     }
 
@@ -217,16 +233,19 @@ impl<'a> ClientTable<'a> {
                 self.read_waiting(*place);
             }
         }
-        let readable = ready.iter().filter_map(|source| match source {
-            Source::Pending(place) => Some(*place),
-            _ => None,
-        });
-        let readable: Vec<usize> = readable.collect();
-        self.read_pending(&readable);
+        for source in &ready {
+            if let Source::Pending(place) = source
+                && let Some(pending) = self.pending.remove(*place)
+                && let Some(pending) = self.read_one(pending)
+            {
+                self.pending.insert(pending);
+            }
+        }
         if ready.contains(&Source::EventFd) {
             self.shared.event_fd.clear();
         }
         self.join_ended();
+        self.admit_checked();
         for source in ready {
             match source {
                 Source::Iperf3 => self.accept(&self.server.listener, Protocol::Iperf3),
@@ -240,8 +259,9 @@ impl<'a> ClientTable<'a> {
                 _ => {}
             }
         }
+        self.refusals.close_window(&*self.notify, Instant::now());
         self.close_ports();
-        self.drop_late();
+        self.pending.close_late(Instant::now());
         self.admit_waiting();
         Ok(())
     }
@@ -259,17 +279,17 @@ impl<'a> ClientTable<'a> {
         }
         let ports = self.ports.descriptors();
         all.extend(ports.map(|(port, fd)| (Source::Data(port), fd)));
-        let pending = self.pending.iter().enumerate();
-        all.extend(pending.map(|(place, one)| (Source::Pending(place), one.stream.as_fd())));
+        let pending = self.pending.iter();
+        all.extend(pending.map(|one| (Source::Pending(one.place), one.stream.as_fd())));
         let waiting = self.waiting.iter().enumerate();
         all.extend(waiting.map(|(place, one)| (Source::Waiting(place), one.stream.as_fd())));
         let ready = poll::wait_to_read(all.iter().map(|(_, fd)| *fd), STEP)?;
         Ok(ready.into_iter().map(|place| all[place].0).collect())
     }
 
-    /// Accepts waiting connections, up to [`MAX_ACCEPTS`].
+    /// Accepts waiting connections, up to [`MAX_ARRIVALS`].
     fn accept(&mut self, listener: &TcpListener, protocol: Protocol) {
-        for _ in 0..MAX_ACCEPTS {
+        for _ in 0..MAX_ARRIVALS {
             let (stream, peer) = match listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
@@ -278,16 +298,13 @@ impl<'a> ClientTable<'a> {
             };
             if !self.server.config.admission.allows(peer.ip()) {
                 let reason = "its address is not allowed".to_owned();
-                (self.notify)(ServerNotice::Refused { peer, reason });
+                self.refused(peer, reason);
                 continue;
             }
             let _ = stream.set_nonblocking(true);
             let _ = options::apply_to_control(SockRef::from(&stream));
-            if self.pending.len() >= MAX_PENDING {
-                self.pending.pop_front();
-            }
             self.accepted += 1;
-            self.pending.push_back(Pending {
+            self.pending.insert(Pending {
                 stream,
                 peer,
                 place: self.accepted,
@@ -308,19 +325,6 @@ impl<'a> ClientTable<'a> {
             (self.notify)(ServerNotice::Short { cause });
         }
         std::thread::sleep(Duration::from_millis(1));
-    }
-
-    /// Reads the pending connections at these positions, in ascending order.
-    fn read_pending(&mut self, places: &[usize]) {
-        let mut kept = VecDeque::with_capacity(self.pending.len());
-        for (place, pending) in std::mem::take(&mut self.pending).into_iter().enumerate() {
-            if places.binary_search(&place).is_err() {
-                kept.push_back(pending);
-            } else if let Some(pending) = self.read_one(pending) {
-                kept.push_back(pending);
-            }
-        }
-        self.pending = kept;
     }
 
     /// Reads a connection; returns it if more data is awaited.
@@ -358,17 +362,71 @@ impl<'a> ClientTable<'a> {
         }
     }
 
+    /// Returns whether a cookie is that of a test, or of a client that waits for one.
+    ///
+    /// Of two control connections with one cookie, the data connections could not be told apart.
+    fn has_cookie(&self, cookie: &Cookie) -> bool {
+        let mut running = self.running.values();
+        let checked = self.logins.iter().flat_map(Logins::clients);
+        let mut waiting = self.waiting.iter().chain(checked);
+        running.any(|test| test.has_cookie(cookie))
+            || waiting.any(|client| client.cookie().as_ref() == Some(cookie))
+    }
+
+    /// Returns a client whose parameters are known.
+    pub(super) fn waiting(
+        &self,
+        (stream, peer): (TcpStream, SocketAddr),
+        client: Client,
+        parameters: Parameters,
+    ) -> Waiting {
+        Waiting {
+            demand: Demand::new(&parameters, peer.ip(), &self.kernel),
+            stream,
+            peer,
+            client,
+            parameters,
+        }
+    }
+
     /// Decides about a client whose parameters are known.
     pub(super) fn decide(&mut self, client: Waiting) {
-        let refused = match &self.server.config.authorize {
-            Some(authorize) => authorize(&client.parameters).err(),
-            None => None,
-        };
-        if let Some(reason) = refused {
-            return self.refuse(client, ErrorCode::AUTHORIZATION, reason);
+        if client
+            .cookie()
+            .is_some_and(|cookie| self.has_cookie(&cookie))
+        {
+            let reason = "its cookie is that of another client".to_owned();
+            return self.refuse(client, ErrorCode::ACCESS_DENIED, reason);
         }
-        let waiting: Vec<IpAddr> = self.waiting.iter().map(|one| one.peer.ip()).collect();
-        match self.decision(&client, &waiting) {
+        match self.decision(&client, self.waiting_demands()) {
+            Decision::Refuse(code, reason) => self.refuse(client, code, reason),
+            decision => match &mut self.logins {
+                // A client that could not test is not worth a check.
+                Some(logins) => {
+                    if let Err((client, reason)) = logins.check(client) {
+                        self.refuse(*client, ErrorCode::ACCESS_DENIED, reason);
+                    }
+                }
+                None => self.admit(client, decision),
+            },
+        }
+    }
+
+    /// Decides about clients whose names and passwords have been checked.
+    fn admit_checked(&mut self) {
+        while let Some((client, result)) = self.logins.as_mut().and_then(Logins::poll_checked) {
+            match result {
+                Ok(()) => {
+                    let decision = self.decision(&client, self.waiting_demands());
+                    self.admit(client, decision);
+                }
+                Err(reason) => self.refuse(client, ErrorCode::AUTHORIZATION, reason),
+            }
+        }
+    }
+
+    fn admit(&mut self, client: Waiting, decision: Decision) {
+        match decision {
             Decision::Run => self.begin(client),
             Decision::Wait => {
                 (self.notify)(ServerNotice::Queued { peer: client.peer });
@@ -378,12 +436,22 @@ impl<'a> ClientTable<'a> {
         }
     }
 
-    fn decision(&self, client: &Waiting, waiting: &[IpAddr]) -> Decision {
-        let running: Vec<IpAddr> = self.running.values().map(|one| one.address).collect();
-        let used = self.running.values().map(|one| one.rate).sum();
-        let admission = &self.server.config.admission;
+    fn waiting_demands(&self) -> Vec<Demand> {
+        self.waiting.iter().map(|client| client.demand).collect()
+    }
+
+    /// Decides about a client, behind those that wait already.
+    fn decision(&self, client: &Waiting, waiting: Vec<Demand>) -> Decision {
+        let now = Instant::now();
+        let load = Load {
+            running: self.running.values().map(|test| test.demand).collect(),
+            waiting,
+            checking: self.logins.as_ref().map_or_else(Vec::new, Logins::demands),
+            debt: (self.bucket.as_ref()).map_or(Duration::ZERO, |bucket| bucket.debt(now)),
+        };
         let (parameters, address) = (&client.parameters, client.peer.ip());
-        let decision = admission.decide(parameters, address, (&running, waiting), used);
+        let admission = &self.server.config.admission;
+        let decision = admission.decide(parameters, &client.demand, &load);
         // Data connections do not identify their test: one test at a time per address.
         let is_ambiguous = match &client.client {
             Client::Iperf3 { .. } => {
@@ -399,6 +467,11 @@ impl<'a> ClientTable<'a> {
         }
     }
 
+    /// Reports a refusal.
+    pub(super) fn refused(&mut self, peer: SocketAddr, reason: String) {
+        self.refusals.report(&*self.notify, peer, reason);
+    }
+
     fn refuse(&mut self, client: Waiting, code: ErrorCode, reason: String) {
         let peer = client.peer;
         match client.client {
@@ -412,7 +485,7 @@ impl<'a> ClientTable<'a> {
             }
             Client::Nuttcp(requested) => requested.refuse(&client.stream, &reason),
         }
-        (self.notify)(ServerNotice::Refused { peer, reason });
+        self.refused(peer, reason);
     }
 
     /// Handles data or the close of a client that waits.
@@ -444,7 +517,7 @@ impl<'a> ClientTable<'a> {
     fn admit_waiting(&mut self) {
         let mut place = 0;
         while let Some(client) = self.waiting.get(place) {
-            match self.decision(client, &[]) {
+            match self.decision(client, Vec::new()) {
                 Decision::Run => {
                     if let Some(client) = self.waiting.remove(place) {
                         self.begin(client);
@@ -478,7 +551,7 @@ impl<'a> ClientTable<'a> {
                 return self.refuse(*client, code, error.to_string());
             }
             let reason = error.to_string();
-            (self.notify)(ServerNotice::Refused { peer, reason });
+            self.refused(peer, reason);
         }
     }
 
@@ -487,12 +560,10 @@ impl<'a> ClientTable<'a> {
         client: Waiting,
         test: u64,
     ) -> Result<(), (Option<Box<Waiting>>, io::Error)> {
-        let (cookie, protocol, ports) = match &client.client {
-            Client::Iperf3 { cookie, .. } => (*cookie, Protocol::Iperf3, None),
-            Client::Nuttcp(requested) => {
-                let cookie = Cookie::from_random(random());
-                (cookie, Protocol::Nuttcp, requested.ports())
-            }
+        let cookie = client.cookie();
+        let (protocol, ports) = match &client.client {
+            Client::Iperf3 { .. } => (Protocol::Iperf3, None),
+            Client::Nuttcp(requested) => (Protocol::Nuttcp, requested.ports()),
         };
         let mailbox = match self
             .open_ports(ports.as_ref())
@@ -504,12 +575,10 @@ impl<'a> ClientTable<'a> {
         let parameters = &client.parameters;
         let is_udp = parameters.transport == Transport::Udp;
         let streams = parameters.streams() as usize;
-        let rate = parameters.bandwidth.unwrap_or(0);
-        let rate = rate.saturating_mul(streams as u64);
         let has_changed_listener =
             protocol == Protocol::Iperf3 && !is_udp && self.change_listener(parameters);
         let is_opening = Arc::new(AtomicBool::new(true));
-        let address = client.peer.ip();
+        let (address, demand) = (client.peer.ip(), client.demand);
         let job = Job {
             test,
             interval: self.server.config.interval,
@@ -518,20 +587,19 @@ impl<'a> ClientTable<'a> {
             shared: self.shared.clone(),
             is_opening: is_opening.clone(),
         };
-        let served = self.served(client, cookie, mailbox.clone());
+        let served = self.served(client, mailbox.clone());
         let served = served.map_err(|error| (None, error))?;
         let builder = std::thread::Builder::new().name(format!("test {test}"));
         let thread = builder
             .spawn(move || job.run(served))
             .map_err(|error| (None, error))?;
         self.running.insert(
-            cookie,
+            test,
             Running {
-                test,
                 cookie,
                 protocol,
                 address,
-                rate,
+                demand,
                 is_udp,
                 streams,
                 mailbox,
@@ -546,22 +614,33 @@ impl<'a> ClientTable<'a> {
         Ok(())
     }
 
+    /// Returns what a test may use.
+    fn allowance(&self, client: &Waiting) -> Allowance {
+        let admission = &self.server.config.admission;
+        let limit = (self.bucket.clone())
+            .map(|bucket| RateLimit::new(bucket, &client.parameters, client.peer.ip()));
+        let seconds = admission.limits.time;
+        Allowance {
+            limit: StreamLimit(limit.map(Arc::new)),
+            longest: (seconds > 0).then(|| Duration::from_secs(seconds.into())),
+            idle: admission.idle,
+            presence: Presence::default(),
+        }
+    }
+
     /// Returns the state of a client for the thread of its test.
-    fn served(
-        &self,
-        client: Waiting,
-        cookie: Cookie,
-        mailbox: Arc<Mailbox>,
-    ) -> io::Result<AnyServed> {
-        let wire = Wire::new(client.stream)?;
+    fn served(&self, client: Waiting, mailbox: Arc<Mailbox>) -> io::Result<AnyServed> {
         let peer = client.peer;
+        let allowance = self.allowance(&client);
+        let wire = Wire::new(client.stream)?;
         Ok(match client.client {
-            Client::Iperf3 { session, .. } => AnyServed::Iperf3(Box::new(Served {
+            Client::Iperf3 { session, cookie } => AnyServed::Iperf3(Box::new(Served {
                 session,
                 wire,
                 peer,
                 cookie,
                 parameters: client.parameters,
+                allowance,
                 mailbox,
                 port: self.server.at.port(),
             })),
@@ -572,9 +651,10 @@ impl<'a> ClientTable<'a> {
                     server: requested.server,
                     wire,
                     peer,
-                    cookie,
+                    cookie: Cookie::from_random(random()),
                     wanted: requested.wanted,
                     agreed: requested.agreed,
+                    allowance,
                     mailbox,
                     port,
                 }))
@@ -585,26 +665,21 @@ impl<'a> ClientTable<'a> {
     /// Collects the results of threads that have ended.
     fn join_ended(&mut self) {
         self.restore_listener();
-        let ended = self.running.values().filter(|one| one.thread.is_finished());
-        let ended: Vec<Cookie> = ended.map(|one| one.cookie).collect();
-        for cookie in ended {
-            let Some(running) = self.running.remove(&cookie) else {
+        let is_ended = |running: &Running| running.thread.is_finished();
+        let ended: Vec<u64> = (self.running.iter())
+            .filter_map(|(test, running)| is_ended(running).then_some(*test))
+            .collect();
+        for test in ended {
+            let Some(running) = self.running.remove(&test) else {
                 continue;
             };
             if let Err(panic) = running.thread.join() {
-                let test = running.test;
                 let (outcome, end) = (None, "the test has failed");
                 (self.notify)(ServerNotice::Ended { test, outcome, end });
                 std::panic::resume_unwind(panic);
             }
             *lock(&self.shared.ended) += 1;
         }
-    }
-
-    /// Closes connections past their deadline.
-    fn drop_late(&mut self) {
-        let now = Instant::now();
-        self.pending.retain(|pending| pending.deadline > now);
     }
 }
 

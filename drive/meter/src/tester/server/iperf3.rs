@@ -4,12 +4,13 @@ use std::io::Write;
 use std::sync::atomic::Ordering;
 
 use gigatcp_protocol::iperf3::datagram::{PING, reply_to};
-use gigatcp_protocol::iperf3::{Cookie, Output, Parameters, ServerEvent, Session};
+use gigatcp_protocol::iperf3::{Cookie, Output, Parameters, ServerEvent, Session, State};
 use socket2::SockRef;
 
-use super::ServerNotice;
-use super::client_table::{Client, ClientTable, Pending, PendingState, Running, Waiting};
+use super::client_table::{Client, ClientTable, Running};
+use super::pending::{MAX_ARRIVALS, Pending, PendingState};
 use crate::system::{BUFFER_OVERHEAD, socket as kernel};
+use crate::tester::admission::Network;
 use crate::tester::options;
 use crate::tester::socket::Socket;
 use crate::trace;
@@ -28,9 +29,11 @@ impl ClientTable<'_> {
             self.answer_trace(pending);
             return None;
         }
-        if let Some(running) = self.running.get(&cookie) {
+        let mut running = self.running.values();
+        if let Some(running) = running.find(|test| test.has_cookie(&cookie)) {
             let _ = pending.stream.set_nonblocking(false);
-            let limit = if running.is_udp { 0 } else { running.streams };
+            let is_awaited = !running.is_udp && running.is_opening.load(Ordering::Acquire);
+            let limit = if is_awaited { running.streams } else { 0 };
             let socket = Socket::Tcp(pending.stream);
             running.mailbox.push(pending.place, socket, limit);
             return None;
@@ -42,10 +45,23 @@ impl ClientTable<'_> {
 
     /// Traces the path to a client on a thread, unless too many are running.
     fn answer_trace(&mut self, pending: Pending) {
-        self.traces.retain(|thread| !thread.is_finished());
-        if self.traces.len() >= MAX_TRACES {
-            let (peer, reason) = (pending.peer, format!("{MAX_TRACES} traces are running"));
-            return (self.notify)(ServerNotice::Refused { peer, reason });
+        self.traces.retain(|(_, thread)| !thread.is_finished());
+        let source = Network::source(pending.peer.ip());
+        let reason = if self.server.config.authorize.is_some() {
+            Some("a trace has no name and password".to_owned())
+        } else if self.traces.iter().any(|(running, _)| *running == source) {
+            Some("a trace to this address is running".to_owned())
+        } else if self.traces.len() >= MAX_TRACES {
+            Some(format!("{MAX_TRACES} traces are running"))
+        } else {
+            None
+        };
+        if let Some(reason) = reason {
+            let peer = pending.peer;
+            let denied = [State::AccessDenied.to_byte()];
+            // A client that is gone needs no answer.
+            let _ = (&pending.stream).write_all(&denied);
+            return self.refused(peer, reason);
         }
         let shared = self.shared.clone();
         let answer = move || {
@@ -56,7 +72,7 @@ impl ClientTable<'_> {
             .name("trace".into())
             .spawn(answer)
         {
-            self.traces.push(thread);
+            self.traces.push((source, thread));
         }
     }
 
@@ -73,19 +89,14 @@ impl ClientTable<'_> {
                     let PendingState::Parameters(_, session) = pending.state else {
                         return None;
                     };
-                    let (stream, peer) = (pending.stream, pending.peer);
                     let client = Client::Iperf3 { cookie, session };
-                    self.decide(Waiting {
-                        stream,
-                        peer,
-                        client,
-                        parameters,
-                    });
+                    let connection = (pending.stream, pending.peer);
+                    self.decide(self.waiting(connection, client, parameters));
                     return None;
                 }
                 Output::Event(ServerEvent::Ended(end)) => {
                     let (peer, reason) = (pending.peer, end.to_string());
-                    (self.notify)(ServerNotice::Refused { peer, reason });
+                    self.refused(peer, reason);
                     return None;
                 }
                 Output::Event(_) => {}
@@ -97,7 +108,10 @@ impl ClientTable<'_> {
     /// Handles datagrams to the server's port: first messages of UDP streams, and pings.
     pub(super) fn take_datagrams(&mut self) {
         let mut buffer = [0; 64];
-        while let Ok((length, peer)) = self.server.datagrams.recv_from(&mut buffer) {
+        for _ in 0..MAX_ARRIVALS {
+            let Ok((length, peer)) = self.server.datagrams.recv_from(&mut buffer) else {
+                return;
+            };
             let datagram = &buffer[..length];
             if datagram.starts_with(&PING) && self.knows(peer.ip()) {
                 // A reply that the system refuses counts as lost.

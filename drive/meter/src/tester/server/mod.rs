@@ -7,13 +7,19 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `client_table.rs` | clients that are pending, waiting and running, of either protocol |
+//! | `client_table.rs` | clients that wait and that run, of either protocol |
+//! | `logins.rs` | checks of names and passwords |
+//! | `refusals.rs` | notices of refusals |
+//! | `pending.rs` | connections before their request is complete |
 //! | `iperf3.rs` | cookies, parameters, and data connections at the same port |
 //! | `nuttcp.rs`, `requested.rs` | requests, and data connections at separate ports |
 
 mod client_table;
 mod iperf3;
+mod logins;
 mod nuttcp;
+mod pending;
+mod refusals;
 mod requested;
 
 use std::io::{self, ErrorKind};
@@ -112,6 +118,11 @@ pub enum ServerNotice<'a> {
         peer: SocketAddr,
         /// The reason.
         reason: String,
+    },
+    /// More clients were refused in 10 s than the first 10, which were reported.
+    Unlisted {
+        /// Their number.
+        refusals: u64,
     },
     /// Connections wait unaccepted for lack of a resource; reported every 10 s at most.
     Short {

@@ -8,8 +8,8 @@ use gigatcp_protocol::nuttcp::parameters::Limits;
 use gigatcp_protocol::nuttcp::server::Event;
 use gigatcp_protocol::nuttcp::{self, Output, Parameters};
 
-use super::ServerNotice;
-use super::client_table::{Client, ClientTable, Pending, PendingState, Waiting};
+use super::client_table::{Client, ClientTable};
+use super::pending::{MAX_ARRIVALS, Pending, PendingState};
 use super::requested::Requested;
 use crate::tester::listening::udp_stream;
 use crate::tester::nuttcp::common;
@@ -51,21 +51,16 @@ impl ClientTable<'_> {
                     let (stream, peer) = (pending.stream, pending.peer);
                     if let Some(reason) = unserved {
                         requested.refuse(&stream, &reason);
-                        (self.notify)(ServerNotice::Refused { peer, reason });
+                        self.refused(peer, reason);
                         return None;
                     }
                     let client = Client::Nuttcp(Box::new(requested));
-                    self.decide(Waiting {
-                        stream,
-                        peer,
-                        client,
-                        parameters,
-                    });
+                    self.decide(self.waiting((stream, peer), client, parameters));
                     return None;
                 }
                 Output::Event(Event::Failed(error)) => {
                     let (peer, reason) = (pending.peer, error.to_string());
-                    (self.notify)(ServerNotice::Refused { peer, reason });
+                    self.refused(peer, reason);
                 }
                 Output::Close => return None,
                 _ => {}
@@ -95,6 +90,9 @@ impl ClientTable<'_> {
         }
         if wanted.udp && wanted.streams > 1 {
             return Some("UDP with several streams is not supported".into());
+        }
+        if wanted.third_party.is_some() && self.server.config.admission.limits.total_rate > 0 {
+            return Some("a test with a third party is not within a total rate".into());
         }
         if wanted.multicast_ttl > 0 || wanted.group.is_some() {
             return Some("multicast is not supported".into());
@@ -132,7 +130,7 @@ impl ClientTable<'_> {
 
     /// Passes arrivals at a data port to their test.
     pub(super) fn take_data(&mut self, port: Port) {
-        loop {
+        for _ in 0..MAX_ARRIVALS {
             let (peer, tcp) = match port.is_udp {
                 true => (self.ports.receive(port), None),
                 false => match self.ports.accept(port) {

@@ -19,9 +19,9 @@ pub(super) use super::control::send_request;
 use super::jobs::{self, Jobs};
 use super::path::{EmulatedPath, Source};
 use super::sysctl;
-use super::uplink;
 use super::view::{self, MachineDrops};
 use super::{Arguments, End};
+use super::{runtime, uplink};
 use crate::atomic_file::{self, AtomicFile};
 use crate::commands::{Outcome, congestion, privilege};
 use crate::failure::Failure;
@@ -40,6 +40,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(status) = privilege::restart_in_user_namespace()? {
         return Ok(Outcome::Exited(status));
     }
+    runtime::remove_orphans();
+    uplink::undo_orphans();
     let source = Source::of(arguments)?;
     let found = source.find_aloud()?;
     let config = config(arguments, &found)?;

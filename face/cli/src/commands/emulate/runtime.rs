@@ -68,6 +68,28 @@ fn make_folder() -> io::Result<PathBuf> {
     Ok(folder)
 }
 
+/// Returns the place of a file of this user, in the directory of the sockets.
+pub(super) fn make_file(name: &str, extension: &str) -> io::Result<PathBuf> {
+    Ok(make_folder()?.join(format!("{name}.{extension}")))
+}
+
+/// Returns the files of this user with an extension; none if others can write to the directory.
+pub(super) fn files(extension: &str) -> Vec<PathBuf> {
+    let folder = make_folder()
+        .ok()
+        .and_then(|folder| fs::read_dir(folder).ok());
+    let entries = folder.into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .filter(|place| place.extension().is_some_and(|found| found == extension))
+        .collect()
+}
+
+/// Removes the sockets of paths that were killed.
+pub(super) fn remove_orphans() {
+    drop(running());
+}
+
 fn place(folder: PathBuf, name: &str) -> PathBuf {
     folder.join(format!("{name}.{ENDING}"))
 }

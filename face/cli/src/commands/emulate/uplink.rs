@@ -12,19 +12,21 @@
 //! Requires root (a user namespace owns no interface of the machine), `ip`, and either
 //! `nft` or `iptables`. A shell undoes the changes on the machine when its standard input
 //! ends, so also after an error, Ctrl-C and `kill -9`. It is started before anything is
-//! changed.
+//! changed. If the shell is killed too, the next path of this user undoes them: the commands
+//! are kept in a file.
 //!
 //! Out of scope: IPv6, connections from outside to the path, and firewalls that drop
 //! forwarded packets; those need an additional rule.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use gigatcp_emulate::{Addresses, Emulator, Side};
 
+use super::runtime;
 use crate::failure::Failure;
 
 /// The device at the server's end.
@@ -38,6 +40,8 @@ const TOOLS: [&str; 2] = ["nft", "iptables"];
 #[derive(Debug)]
 pub(super) struct Uplink {
     undoing: Child,
+    /// The commands that undo it, locked while this process or the shell runs.
+    _undo: File,
 }
 
 impl Drop for Uplink {
@@ -63,9 +67,13 @@ struct Names {
 /// Creates an uplink over `interface` of this machine.
 pub(super) fn open(emulator: &Emulator, interface: &str) -> Result<Uplink, Failure> {
     let names = names(interface)?;
-    let undoing = begin_undoing(&names).map_err(|error| Failure::io("start `sh`", &error))?;
+    let (undoing, undo) =
+        begin_undoing(&names).map_err(|error| Failure::io("start `sh`", &error))?;
     // From here on dropping this undoes everything.
-    let uplink = Uplink { undoing };
+    let uplink = Uplink {
+        undoing,
+        _undo: undo,
+    };
     let inside = |side, run: &(dyn Fn() -> Result<(), Failure> + Sync)| {
         let done = emulator.namespace(side).run(run);
         done.map_err(|error| Failure::caused(&error))?
@@ -153,8 +161,29 @@ fn names(interface: &str) -> Result<Names, Failure> {
     })
 }
 
-/// Starts a shell that undoes everything when its input ends, however this process ends.
-fn begin_undoing(names: &Names) -> io::Result<Child> {
+/// Extension of the file with the commands that undo an uplink.
+const UNDO: &str = "undo";
+
+/// Undoes the uplinks of this network namespace whose processes were all killed, shells included.
+pub(super) fn undo_orphans() {
+    for place in runtime::files(UNDO) {
+        let orphan = OpenOptions::new().read(true).open(&place);
+        // The process and its shell hold a lock while one of them runs.
+        if let Ok(file) = orphan
+            && file.try_lock().is_ok()
+        {
+            let _ = Command::new("/bin/sh")
+                .arg(&place)
+                .stdin(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+        }
+    }
+}
+
+/// Returns the commands that undo an uplink, if it is in the network namespace that runs them, and
+/// remove the file of the commands.
+fn undo_script(names: &Names, place: &Path) -> io::Result<String> {
     let Names {
         interface,
         outer,
@@ -164,22 +193,56 @@ fn begin_undoing(names: &Names) -> io::Result<Child> {
     } = names;
     let setting = format!("/proc/sys/net/ipv4/conf/{interface}/forwarding");
     let before = fs::read_to_string(&setting)?;
-    let untranslate = match *tool {
-        "nft" => format!("nft delete table ip {table}"),
-        _ => format!("iptables -t nat -D POSTROUTING -s {near} -o {interface} -j MASQUERADE"),
+    let namespace = fs::read_link("/proc/self/ns/net")?;
+    let rule = format!("POSTROUTING -s {near} -o {interface} -j MASQUERADE");
+    let (find, untranslate) = match *tool {
+        "nft" => (
+            format!("nft list table ip {table}"),
+            format!("nft delete table ip {table}"),
+        ),
+        _ => (
+            format!("iptables -t nat -C {rule}"),
+            format!("iptables -t nat -D {rule}"),
+        ),
     };
-    let script = format!(
-        "trap '' INT TERM HUP; cat > /dev/null; exec 2> /dev/null; {untranslate}; \
-         echo {} > '{setting}'; ip link del {outer}; :",
-        before.trim()
-    );
-    Command::new("/bin/sh")
+    // Without the rules or the device nothing was changed, or the machine was started anew.
+    Ok(format!(
+        "[ \"$(readlink /proc/self/ns/net)\" = '{}' ] || exit 0\n\
+         if {find} || ip link show {outer}; then\n\
+         {untranslate}\n\
+         echo {} > '{setting}'\n\
+         ip link del {outer}\n\
+         fi > /dev/null\n\
+         rm -f '{}'\n",
+        namespace.display(),
+        before.trim(),
+        place.display()
+    ))
+}
+
+/// Starts a shell that undoes everything when its input ends, however this process ends. If the
+/// shell is killed too, the next path undoes it.
+fn begin_undoing(names: &Names) -> io::Result<(Child, File)> {
+    let place = runtime::make_file(&names.table, UNDO)?;
+    let script = undo_script(names, &place)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&place)?;
+    file.lock()?;
+    file.write_all(script.as_bytes())?;
+    let script =
+        format!("trap '' INT TERM HUP; cat > /dev/null; exec 2> /dev/null; {{ {script} }}; :");
+    let shell = Command::new("/bin/sh")
         .args(["-c", &script])
         .stdin(Stdio::piped())
-        .stdout(Stdio::null())
+        // Not written to: the shell holds the lock of the file.
+        .stdout(file.try_clone()?)
         // Keeps a Ctrl-C from the shell: it is for the command.
         .process_group(0)
-        .spawn()
+        .spawn()?;
+    Ok((shell, file))
 }
 
 /// Translates the address of packets from `source` that leave through `device`.

@@ -10,6 +10,11 @@ use serde_json::{Value, json};
 
 use super::sums;
 
+/// Returns the event of a test without data.
+pub(super) fn error_event(error: &TestError) -> String {
+    event("error", &error.to_string().into())
+}
+
 /// Returns the whole document.
 pub(in super::super) fn of(outcome: &Outcome) -> Value {
     let intervals = outcome.intervals.iter();

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use gigatcp_meter::tester::{
-    self, Explanation, Interval, OneWayDelay, Outcome, Protocol, Role, StackKind, StreamInterval,
-    StreamOutcome, UdpCounts,
+    self, Explanation, Interval, OneWayDelay, Outcome, Protocol, Request, Role, StackKind,
+    StreamInterval, StreamOutcome, TestError, UdpCounts,
 };
 use gigatcp_protocol::iperf3::{Direction, StreamResults, Transport};
 use gigatcp_report::group::by_key;
@@ -23,6 +23,9 @@ const SCHEMA: &str = "gigatcp-test/2";
 pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>) -> String {
     let explanations = tester::explain(outcome);
     let mut text = String::new();
+    if let Some(reason) = &outcome.cut_short {
+        let _ = writeln!(text, "Cut short: {reason}");
+    }
     for role in sums::roles(&outcome.streams) {
         let _ = writeln!(text, "{}", headline(outcome, role));
         if is_steady {
@@ -58,9 +61,6 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>)
         text.push_str(&answer::labeled("Ceiling", &near));
     }
     overrides(&mut text, outcome);
-    if let Some(reason) = &outcome.cut_short {
-        text.push_str(&answer::labeled("Cut short", reason));
-    }
     text + &sums::server_output(outcome)
 }
 
@@ -385,6 +385,24 @@ pub(super) fn interval_line(streams: &[StreamOutcome], interval: &Interval) -> S
 }
 
 /// Returns the last line.
+/// Returns the JSON of a test without data.
+pub(super) fn error(request: &Request, error: &TestError) -> Value {
+    json!({
+        "schema": SCHEMA,
+        "host": request.host,
+        "port": request.port,
+        "error": error.to_string(),
+    })
+}
+
+/// Returns the last line of a test without data.
+pub(super) fn error_line(request: &Request, error: &TestError) -> String {
+    let mut value = self::error(request, error);
+    value["kind"] = "end".into();
+    value.to_string()
+}
+
+/// The end, without the intervals.
 pub(super) fn end_line(outcome: &Outcome) -> String {
     let mut value = json(outcome, None);
     value["kind"] = "end".into();

@@ -193,6 +193,8 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
 pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
     check(arguments)?;
     let mut request = Request::new(arguments.host.clone());
+    // As for iperf3, 0 is the default.
+    let is_set = |bytes: &Bytes| bytes.as_u64() > 0;
     let small = |bytes: Bytes| u32::try_from(bytes.as_u64()).unwrap_or(u32::MAX);
     let has_amount = arguments.bytes.is_some() || arguments.blockcount.is_some();
     let udp_default = arguments.udp.then_some(Bitrate {
@@ -219,9 +221,9 @@ pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
             (true, 1) => RRUL_STREAMS,
             (_, count) => count,
         },
-        len: arguments.length.map(small),
-        window: arguments.window.map(Bytes::as_u64),
-        mss: arguments.set_mss.map(small),
+        len: arguments.length.filter(is_set).map(small),
+        window: arguments.window.filter(is_set).map(Bytes::as_u64),
+        mss: arguments.set_mss.filter(is_set).map(small),
         nodelay: arguments.no_delay,
         bandwidth: bitrate.and_then(|bitrate| bitrate.rate).map(Rate::as_bps),
         burst: bitrate.and_then(|bitrate| bitrate.burst),
@@ -298,6 +300,18 @@ pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Fail
         },
         TestError::Socket { action, .. } if action.starts_with("ping") => failure
             .hint("sysctl -w net.ipv4.ping_group_range='0 2147483647' allows all users to ping"),
+        TestError::Socket { action, .. } if action.contains("(-M)") => {
+            failure.hint("Linux takes 88 to 32767 bytes; the path MTU bounds it anyway")
+        }
+        TestError::Socket { action, .. } if action.contains("(-B)") => {
+            failure.hint("`ip address` lists the addresses of this host")
+        }
+        TestError::Socket { action, .. } if action.contains("(--bind-dev)") => {
+            failure.hint("`ip link` lists the interfaces")
+        }
+        TestError::NoAnswer { .. } => failure.hint(format!(
+            "wait for its test to end; does port {port} of {host} belong to an iperf3 server?"
+        )),
         TestError::Unresolved { cause: Some(_), .. } => {
             failure.hint("check the name, or give an address")
         }

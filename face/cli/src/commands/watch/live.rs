@@ -90,7 +90,7 @@ impl Schedule {
     fn new(interval: Duration, count: Option<u64>) -> Self {
         Self {
             next: now(),
-            interval: interval.max(Duration::from_millis(1)),
+            interval,
             left: count,
         }
     }

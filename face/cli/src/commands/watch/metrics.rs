@@ -3,11 +3,11 @@
 //! The 100 connections with the highest rate have series of their own, labeled with OpenTelemetry's
 //! names (dots as underscores). Totals cover all connections.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -22,6 +22,9 @@ const MAX_SERIES: usize = 100;
 
 /// Time within which a peer must send its request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Maximum number of readers at a time. For one more, the oldest is closed.
+const MAX_READERS: usize = 32;
 
 /// HTTP endpoint for the last snapshot.
 pub(super) struct Metrics {
@@ -38,13 +41,21 @@ impl Metrics {
         let text = Arc::new(Mutex::new(String::from("# EOF\n")));
         let served = Arc::clone(&text);
         thread::spawn(move || {
+            let mut readers = VecDeque::new();
             for peer in listener.incoming().flatten() {
-                let text = served
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .clone();
-                // An error means that the scraper has gone away.
-                let _ = answer(&peer, &text);
+                let peer = Arc::new(peer);
+                if readers.len() == MAX_READERS
+                    && let Some(oldest) = readers.pop_front()
+                {
+                    close(&oldest);
+                }
+                readers.push_back(Arc::downgrade(&peer));
+                let text = Arc::clone(&served);
+                thread::spawn(move || {
+                    let text = text.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                    // An error means that the scraper has gone away.
+                    let _ = answer(&peer, &text);
+                });
             }
         });
         Ok(Self { text })
@@ -53,6 +64,13 @@ impl Metrics {
     /// Replaces the snapshot that is served.
     pub(super) fn put(&self, all: &[&Connection]) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text(all);
+    }
+}
+
+/// Ends the thread of a reader that has not read its answer yet.
+fn close(reader: &Weak<TcpStream>) {
+    if let Some(peer) = reader.upgrade() {
+        let _ = peer.shutdown(Shutdown::Both);
     }
 }
 
@@ -180,4 +198,27 @@ fn labels(one: &Connection) -> String {
 fn escaped(value: &str) -> String {
     let value = value.replace('\\', "\\\\").replace('"', "\\\"");
     value.replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn idle_readers_do_not_delay_a_scraper() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        drop(listener);
+        let _metrics = Metrics::serve(at).unwrap();
+        let connect = || TcpStream::connect(at).unwrap();
+        let _idle: Vec<TcpStream> = (0..3 * MAX_READERS).map(|_| connect()).collect();
+        let start = std::time::Instant::now();
+        let mut scraper = connect();
+        scraper.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        scraper.read_to_string(&mut answer).unwrap();
+        assert!(answer.ends_with("# EOF\n"), "{answer}");
+        // One reader after the other would take 2 s each.
+        assert!(start.elapsed() < 20 * REQUEST_TIMEOUT);
+    }
 }

@@ -1,0 +1,124 @@
+//! Memory that a test can occupy at a server, at most.
+//!
+//! The blocks of its threads, and the buffers of its sockets at the kernel's limits: a client that
+//! does not read, or does not acknowledge, fills them. They are counted when the test is admitted,
+//! as nothing takes them back from a running one.
+
+use gigatcp_protocol::iperf3::{Direction, Parameters, Transport};
+use gigatcp_units::Bytes;
+
+use super::offload::JOINED_BUFFER;
+use super::udp::MIN_PLACE;
+use crate::system::datagrams::MAX_BATCH;
+use crate::system::{self, BUFFER_OVERHEAD};
+
+/// Bytes of a test in addition to its streams: messages, and the intervals that are kept.
+const TEST: u64 = 8 << 20;
+
+/// Bytes of a stream in addition to its buffers: stack, counters, readings.
+const STREAM: u64 = 128 << 10;
+
+/// Buffer of a socket on a system whose limits are unknown.
+const UNKNOWN: Bytes = Bytes::new(4 << 20);
+
+/// Memory of a host that is unknown.
+const UNKNOWN_HOST: u64 = 2 << 30;
+
+/// Limits of the kernel for a socket's buffers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct KernelBuffers {
+    /// Of TCP that tunes itself: receive and send.
+    tuned: [u64; 2],
+    /// Of a size that is set.
+    set: [u64; 2],
+}
+
+impl KernelBuffers {
+    /// Reads this host's.
+    pub(super) fn of_host() -> Self {
+        let known = system::buffer_limits().map(|limit| limit.unwrap_or(UNKNOWN).as_u64());
+        let [tuned_receive, tuned_send, set_receive, set_send] = known;
+        Self {
+            tuned: [tuned_receive, tuned_send],
+            set: [set_receive, set_send],
+        }
+    }
+
+    /// Bytes of the buffers of one stream that sends or receives.
+    fn of_stream(&self, wanted: &Parameters, is_sender: bool) -> u64 {
+        let place = usize::from(is_sender);
+        match (wanted.window, wanted.transport) {
+            (Some(window), _) => window.min(self.set[place]) * BUFFER_OVERHEAD,
+            (None, Transport::Udp) => self.set[place] * BUFFER_OVERHEAD,
+            (None, _) => self.tuned[place],
+        }
+    }
+}
+
+/// Bytes that a test can occupy.
+pub(super) fn of_test(wanted: &Parameters, kernel: &KernelBuffers) -> u64 {
+    let parallel = u64::from(wanted.parallel.max(1));
+    let (receivers, senders) = match wanted.direction {
+        Direction::Forward => (parallel, 0),
+        Direction::Reverse => (0, parallel),
+        Direction::Bidirectional => (parallel, parallel),
+    };
+    let size = super::request::block_size(wanted, 0);
+    let blocks = match wanted.transport {
+        Transport::Udp => (size.max(MIN_PLACE) * MAX_BATCH).max(JOINED_BUFFER),
+        _ => size,
+    };
+    let of = |is_sender| STREAM + blocks as u64 + kernel.of_stream(wanted, is_sender);
+    TEST + receivers * of(false) + senders * of(true)
+}
+
+/// Half of the memory that this host, or the control group of this process, allows.
+#[must_use]
+pub fn default_limit() -> u64 {
+    #[cfg(target_os = "linux")]
+    let allowed = crate::host::memory();
+    #[cfg(not(target_os = "linux"))]
+    let allowed = None;
+    allowed.unwrap_or(UNKNOWN_HOST) / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: KernelBuffers = KernelBuffers {
+        tuned: [6 << 20, 4 << 20],
+        set: [212_992, 212_992],
+    };
+
+    fn memory(change: impl Fn(&mut Parameters)) -> u64 {
+        let mut wanted = Parameters {
+            parallel: 1,
+            ..Parameters::default()
+        };
+        change(&mut wanted);
+        of_test(&wanted, &KERNEL)
+    }
+
+    #[test]
+    fn streams_that_nobody_reads_cost_their_blocks_and_the_kernels_buffers() {
+        let reverse = |wanted: &mut Parameters| {
+            wanted.direction = Direction::Reverse;
+            wanted.parallel = 128;
+        };
+        // 128 times 4 MiB of the kernel, 128 KiB of blocks and as much beside them.
+        assert_eq!(memory(reverse), TEST + 128 * ((4 << 20) + (256 << 10)));
+        let large = memory(|wanted| {
+            reverse(wanted);
+            wanted.len = Some(1 << 20);
+        });
+        assert_eq!(large - memory(reverse), 128 * (896 << 10));
+    }
+
+    #[test]
+    fn window_counts_as_the_kernel_grants_it() {
+        let one = |window| memory(|wanted| wanted.window = Some(window));
+        assert_eq!(one(100_000) - one(50_000), 50_000 * BUFFER_OVERHEAD);
+        assert_eq!(one(1 << 40), one(212_992));
+    }
+}

@@ -1,0 +1,297 @@
+//! Rate of what a server sends and receives for its clients (`--total-rate`).
+//!
+//! A token bucket for all tests, and one for each test at the rate that it announced. A byte is
+//! paid in both, in either direction:
+//!
+//! ```text
+//! paid_until <- max(paid_until, now - DEPTH) + 8 bytes / rate             (1)
+//! ```
+//!
+//! A sender pays before it sends, and waits until `paid_until` is over. A receiver pays what it has
+//! read: of TCP it reads on once the debt is small, so the receive window holds the client to its
+//! rate; of UDP, which nothing holds back, a debt of [`MAX_DEBT`] ends the test. No test begins
+//! while the server is in debt, so short tests cannot exceed the rate together.
+//!
+//! Bytes are the payload of TCP, and whole IP packets of UDP, as datagrams may be all headers. What
+//! a TCP client sends into a receive buffer that is not read counts when it is read.
+
+use std::io;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use gigatcp_protocol::iperf3::{Parameters, Transport};
+
+use super::counters::Counters;
+use super::switch::Switch;
+use super::tcp::{time_for, wait_until};
+use crate::system::lock;
+
+/// Time for which an unused rate can be saved.
+const DEPTH: Duration = Duration::from_millis(100);
+
+/// Debt that a receiver may have before it waits: a client sends its first blocks at once.
+const SLACK: (Duration, u64) = (Duration::from_secs(1), 256 << 10);
+
+/// Debt that ends a test of UDP: iperf3's server averages over 5 s.
+const MAX_DEBT: Duration = Duration::from_secs(5);
+
+/// Maximum bytes paid at a time, in time at the test's rate.
+const CHUNK: Duration = Duration::from_millis(50);
+
+/// Maximum wait for the rest of a buffer.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Maximum debt that is remembered.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// A rate that many streams share.
+#[derive(Debug)]
+pub(super) struct TokenBucket {
+    /// bit/s.
+    rate: u64,
+    paid_until: Mutex<Instant>,
+}
+
+impl TokenBucket {
+    pub(super) fn new(rate: u64) -> Self {
+        let paid_until = Mutex::new(Instant::now());
+        Self { rate, paid_until }
+    }
+
+    /// Pays for bytes, equation (1), and returns the debt.
+    fn pay(&self, bytes: u64, now: Instant) -> Duration {
+        let mut paid_until = lock(&self.paid_until);
+        let earliest = now.checked_sub(DEPTH).unwrap_or(now);
+        let latest = now + LONGEST;
+        let paid = (*paid_until).max(earliest) + time_for(bytes, self.rate).min(LONGEST);
+        *paid_until = paid.min(latest);
+        paid_until.saturating_duration_since(now)
+    }
+
+    /// Takes back a payment for bytes that were not sent.
+    fn pay_back(&self, bytes: u64) {
+        let mut paid_until = lock(&self.paid_until);
+        let time = time_for(bytes, self.rate).min(LONGEST);
+        *paid_until = paid_until.checked_sub(time).unwrap_or(*paid_until);
+    }
+
+    /// The time until everything is paid.
+    pub(super) fn debt(&self, now: Instant) -> Duration {
+        lock(&self.paid_until).saturating_duration_since(now)
+    }
+}
+
+/// Rate of one test of a server with a total rate.
+#[derive(Debug)]
+pub(super) struct RateLimit {
+    server: Arc<TokenBucket>,
+    test: TokenBucket,
+    /// Bytes of IP and UDP headers; 0: TCP.
+    headers: u64,
+    is_exceeded: AtomicBool,
+}
+
+impl RateLimit {
+    /// Returns the limit of a test that announced a rate.
+    pub(super) fn new(server: Arc<TokenBucket>, wanted: &Parameters, peer: IpAddr) -> Self {
+        Self {
+            server,
+            test: TokenBucket::new(announced(wanted, peer)),
+            headers: headers(wanted, peer),
+            is_exceeded: AtomicBool::new(false),
+        }
+    }
+
+    /// Bytes to pay at a time, of `size` to send.
+    fn chunk(&self, size: usize) -> usize {
+        let most = u128::from(self.test.rate) * CHUNK.as_millis() / 8000;
+        size.min(usize::try_from(most).unwrap_or(usize::MAX).max(1460))
+    }
+
+    fn pay(&self, bytes: u64, now: Instant) -> Duration {
+        self.server.pay(bytes, now).max(self.test.pay(bytes, now))
+    }
+
+    /// Pays for bytes about to be sent and waits; returns whether they may be sent. `false`: the
+    /// test is over.
+    fn wait_to_send(&self, bytes: u64, counters: &Counters, switch: &Switch) -> bool {
+        // First its own rate: a test of many streams does not queue at the server ahead of others.
+        for bucket in [&self.test, &*self.server] {
+            let now = Instant::now();
+            let due = now + bucket.pay(bytes, now);
+            if !wait_until(due, counters, switch) {
+                bucket.pay_back(bytes);
+                return false;
+            }
+        }
+        true
+    }
+}
+
+/// The limit of a stream: none at a client, or at a server without a total rate.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StreamLimit(pub(super) Option<Arc<RateLimit>>);
+
+impl StreamLimit {
+    /// Whether the client sent more than it announced.
+    pub(super) fn is_exceeded(&self) -> bool {
+        let limit = self.0.as_ref();
+        limit.is_some_and(|limit| limit.is_exceeded.load(Ordering::Acquire))
+    }
+
+    /// Waits until some of `bytes` may be sent; returns how many. 0: the test is over.
+    pub(super) fn send(&self, bytes: usize, counters: &Counters, switch: &Switch) -> usize {
+        let Some(limit) = &self.0 else { return bytes };
+        let chunk = limit.chunk(bytes);
+        let may_send = limit.wait_to_send(chunk as u64, counters, switch);
+        if may_send { chunk } else { 0 }
+    }
+
+    /// Like [`Self::send`] for the rest of a buffer, after the test is over.
+    ///
+    /// # Errors
+    /// If the rest is not due within [`GRACE`].
+    pub(super) fn finish(&self, bytes: usize) -> io::Result<usize> {
+        let Some(limit) = &self.0 else {
+            return Ok(bytes);
+        };
+        let (chunk, now) = (limit.chunk(bytes), Instant::now());
+        let due = limit.pay(chunk as u64, now);
+        if due > GRACE {
+            limit.server.pay_back(chunk as u64);
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        std::thread::sleep(due);
+        Ok(chunk)
+    }
+
+    /// Number of datagrams of `size` bytes that may leave together, of `count`.
+    pub(super) fn batch(&self, count: usize, size: usize) -> usize {
+        match &self.0 {
+            Some(limit) => (limit.chunk(count * size) / size.max(1)).clamp(1, count),
+            None => count,
+        }
+    }
+
+    /// Waits until a batch of datagrams may be sent; returns whether it may. `false`: the test is
+    /// over.
+    pub(super) fn send_datagrams(
+        &self,
+        (count, size): (usize, usize),
+        counters: &Counters,
+        switch: &Switch,
+    ) -> bool {
+        let Some(limit) = &self.0 else { return true };
+        let bytes = count as u64 * (size as u64 + limit.headers);
+        limit.wait_to_send(bytes, counters, switch)
+    }
+
+    /// Pays for bytes that a TCP client has sent, and waits while it is ahead of its rate.
+    pub(super) fn received(&self, bytes: usize, counters: &Counters, switch: &Switch) {
+        let Some(limit) = &self.0 else { return };
+        let now = Instant::now();
+        let (time, burst) = SLACK;
+        let slack = time + time_for(burst, limit.test.rate).min(LONGEST);
+        let debt = limit.pay(bytes as u64, now);
+        wait_until(now + debt.saturating_sub(slack), counters, switch);
+    }
+
+    /// Pays for datagrams that a client has sent.
+    ///
+    /// # Errors
+    /// If it sends more than it announced.
+    pub(super) fn received_datagrams(&self, count: u64, bytes: u64) -> io::Result<()> {
+        let Some(limit) = &self.0 else { return Ok(()) };
+        let now = Instant::now();
+        let bytes = bytes + count * limit.headers;
+        limit.server.pay(bytes, now);
+        let burst = time_for(SLACK.1, limit.test.rate).min(LONGEST);
+        if limit.test.pay(bytes, now) <= MAX_DEBT.saturating_add(burst) {
+            return Ok(());
+        }
+        limit.is_exceeded.store(true, Ordering::Release);
+        Err(io::Error::other("the client sends more than it announced"))
+    }
+}
+
+/// Bytes of the headers of IP and UDP, which a rate of datagrams includes; 0: TCP.
+fn headers(wanted: &Parameters, peer: IpAddr) -> u64 {
+    match (wanted.transport, peer.to_canonical()) {
+        (Transport::Udp, IpAddr::V4(_)) => 28,
+        (Transport::Udp, IpAddr::V6(_)) => 48,
+        _ => 0,
+    }
+}
+
+/// The rate of all streams of a test, with the headers of datagrams, in bit/s; 0: not announced.
+pub(super) fn announced(wanted: &Parameters, peer: IpAddr) -> u64 {
+    let streams = u128::from(wanted.streams());
+    let rate = streams * u128::from(wanted.bandwidth.unwrap_or(0));
+    let size = u128::from(wanted.len.unwrap_or(1460).max(1));
+    let with_headers = rate * (size + u128::from(headers(wanted, peer))) / size;
+    u64::try_from(with_headers).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V4: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
+    #[test]
+    fn bucket_unused_for_long_saves_only_its_depth() {
+        let bucket = TokenBucket::new(8_000);
+        let now = Instant::now() + Duration::from_secs(60);
+        // 1000 byte/s: 100 bytes are free, then a byte costs a millisecond.
+        assert_eq!(bucket.pay(100, now), Duration::ZERO);
+        assert_eq!(bucket.pay(50, now), Duration::from_millis(50));
+        assert_eq!(bucket.debt(now), Duration::from_millis(50));
+        bucket.pay_back(50);
+        assert_eq!(bucket.debt(now), Duration::ZERO);
+    }
+
+    #[test]
+    fn bucket_of_one_bit_per_second_does_not_overflow() {
+        let bucket = TokenBucket::new(1);
+        let now = Instant::now();
+        for _ in 0..2 {
+            assert!(bucket.pay(u64::MAX, now) <= LONGEST);
+        }
+        assert!(bucket.debt(now) > LONGEST / 2);
+    }
+
+    #[test]
+    fn rate_of_small_datagrams_includes_their_headers() {
+        let wanted = Parameters {
+            transport: Transport::Udp,
+            bandwidth: Some(1_000_000),
+            parallel: 2,
+            len: Some(28),
+            ..Parameters::default()
+        };
+        assert_eq!(announced(&wanted, V4), 4_000_000);
+        let tcp = Parameters {
+            transport: Transport::Tcp,
+            ..wanted
+        };
+        assert_eq!(announced(&tcp, V4), 2_000_000);
+    }
+
+    #[test]
+    fn datagrams_beyond_the_announced_rate_are_an_error() {
+        let wanted = Parameters {
+            transport: Transport::Udp,
+            bandwidth: Some(8_000_000),
+            len: Some(972),
+            ..Parameters::default()
+        };
+        let server = Arc::new(TokenBucket::new(1_000_000_000));
+        let limit = RateLimit::new(server, &wanted, V4);
+        let stream = StreamLimit(Some(Arc::new(limit)));
+        // 5 s at this rate, and the first blocks.
+        assert!(stream.received_datagrams(5_000, 5_000 * 972).is_ok());
+        assert!(stream.received_datagrams(1_000, 1_000 * 972).is_err());
+    }
+}

@@ -1,0 +1,21 @@
+//! Limits of a server against any client: `docs/guide/server.md`, number by number.
+//!
+//! | file | limit |
+//! |---|---|
+//! | `cookies.rs` | one test for each cookie |
+//! | `defaults.rs` | the limits by default |
+//! | `logins.rs` | names and passwords |
+//! | `memory.rs` | memory of tests and messages |
+//! | `rates.rs` | the total rate |
+//! | `slots.rs` | idle and endless tests, pending connections |
+//! | `stranger.rs` | a client of iperf3's protocol that sends what it likes |
+
+#[path = "../common/mod.rs"]
+mod common;
+mod cookies;
+mod defaults;
+mod logins;
+mod memory;
+mod rates;
+mod slots;
+mod stranger;

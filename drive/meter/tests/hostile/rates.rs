@@ -1,0 +1,196 @@
+//! `--total-rate` holds for what is sent and received, whatever a client announces.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+use gigatcp_meter::tester::{Admission, NuttcpConfig, Protocol, Request, ServerConfig, run};
+use gigatcp_protocol::iperf3::datagram::CONNECT;
+use gigatcp_protocol::iperf3::{Direction, ErrorCode, Limits, State};
+use serde_json::json;
+
+use super::common::{LOCALHOST, Running};
+use super::stranger::{Stranger, server};
+
+/// Total rate of the server, in bit/s.
+const RATE: u64 = 8_000_000;
+
+/// Duration of a transfer.
+const TIME: Duration = Duration::from_millis(700);
+
+/// Bytes that may be ahead of the rate: 0.1 s that was saved, and what is sent at a time.
+const AHEAD: u64 = RATE / 8 / 5;
+
+fn rules() -> Admission {
+    Admission {
+        limits: Limits {
+            total_rate: RATE,
+            ..Limits::default()
+        },
+        ..Admission::default()
+    }
+}
+
+fn limited() -> Running {
+    server(rules())
+}
+
+/// Bytes at the total rate since an instant.
+fn bytes_since(start: Instant) -> u64 {
+    (start.elapsed().as_secs_f64() * RATE as f64 / 8.0) as u64
+}
+
+#[test]
+fn burst_without_end_is_sent_at_the_announced_rate() {
+    let server = limited();
+    let mut stranger = Stranger::requests(
+        &server,
+        &json!({"tcp": true, "reverse": true, "parallel": 4, "bandwidth": RATE / 4,
+            "burst": u32::MAX}),
+    );
+    assert_eq!(stranger.state(), State::CreateStreams);
+    let start = Instant::now();
+    let mut streams = stranger.open_streams(&server, 4);
+    stranger.await_start();
+    let (mut received, mut buffer) = (0, vec![0; 1 << 20]);
+    while start.elapsed() < TIME {
+        for stream in &mut streams {
+            stream
+                .set_read_timeout(Some(Duration::from_millis(10)))
+                .unwrap();
+            received += stream.read(&mut buffer).unwrap_or(0) as u64;
+        }
+    }
+    let limit = bytes_since(start) + AHEAD;
+    assert!(received <= limit, "{received} bytes, limit {limit}");
+    assert!(received > 0);
+}
+
+#[test]
+fn burst_of_datagrams_without_end_is_sent_at_the_announced_rate() {
+    let server = limited();
+    let size = 1000;
+    let payload_rate = RATE * size / (size + 28);
+    let mut stranger = Stranger::requests(
+        &server,
+        &json!({"udp": true, "reverse": true, "parallel": 1, "bandwidth": payload_rate,
+            "len": size, "burst": u32::MAX}),
+    );
+    assert_eq!(stranger.state(), State::CreateStreams);
+    let start = Instant::now();
+    let socket = open_datagrams(&server);
+    stranger.await_start();
+    let (mut received, mut buffer) = (0, [0; 2000]);
+    while start.elapsed() < TIME {
+        received += socket
+            .recv(&mut buffer)
+            .map_or(0, |length| length as u64 + 28);
+    }
+    let limit = bytes_since(start) + AHEAD;
+    assert!(received <= limit, "{received} bytes, limit {limit}");
+    assert!(received > 0);
+}
+
+/// A UDP stream of the only test.
+fn open_datagrams(server: &Running) -> UdpSocket {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(server.at).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(2)))
+        .unwrap();
+    socket.send(&CONNECT).unwrap();
+    socket.recv(&mut [0; 64]).expect("the server answers");
+    socket
+}
+
+#[test]
+fn client_that_sends_more_than_it_announced_is_held_to_its_rate() {
+    let server = limited();
+    let mut stranger = Stranger::requests(
+        &server,
+        &json!({"tcp": true, "parallel": 1, "bandwidth": 1}),
+    );
+    assert_eq!(stranger.state(), State::CreateStreams);
+    let mut streams = stranger.open_streams(&server, 1);
+    stranger.await_start();
+    let start = Instant::now();
+    streams[0].set_nonblocking(true).unwrap();
+    let block = vec![0; 1 << 20];
+    while start.elapsed() < TIME {
+        match streams[0].write(&block) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            written => drop(written.expect("the server keeps the stream")),
+        }
+    }
+    drop(stranger);
+    let received = server.outcome().streams[0].total.bytes;
+    // The first blocks, and one read of 128 KiB beyond them.
+    assert!(received <= 384 << 10, "{received} bytes");
+}
+
+#[test]
+fn datagrams_beyond_the_announced_rate_end_the_test() {
+    let server = limited();
+    let mut stranger = Stranger::requests(
+        &server,
+        &json!({"udp": true, "parallel": 1, "bandwidth": 80_000, "len": 1000}),
+    );
+    assert_eq!(stranger.state(), State::CreateStreams);
+    let socket = open_datagrams(&server);
+    stranger.await_start();
+    let start = Instant::now();
+    let mut datagram = [0; 1000];
+    stranger.control.set_nonblocking(true).unwrap();
+    let mut number = 0_u32;
+    // Far more than the server's rate, until it has ended the test.
+    while stranger.control.peek(&mut [0]).is_err() {
+        assert!(start.elapsed() < Duration::from_secs(20), "it goes on");
+        number += 1;
+        datagram[8..12].copy_from_slice(&number.to_be_bytes());
+        let _ = socket.send(&datagram);
+    }
+    stranger.control.set_nonblocking(false).unwrap();
+    let code = ErrorCode::TOTAL_RATE.0;
+    assert_eq!(stranger.answer(), Some((State::ServerError, Some(code))));
+}
+
+#[test]
+fn test_without_a_rate_is_refused() {
+    let server = limited();
+    let mut stranger = Stranger::requests(&server, &json!({"tcp": true, "parallel": 1}));
+    let code = ErrorCode::TOTAL_RATE.0;
+    assert_eq!(stranger.answer(), Some((State::ServerError, Some(code))));
+}
+
+#[test]
+fn burst_without_end_of_nuttcp_is_sent_at_the_announced_rate() {
+    let server = Running::start(ServerConfig {
+        bind: Some(LOCALHOST),
+        port: 0,
+        admission: rules(),
+        nuttcp: Some(NuttcpConfig {
+            port: 0,
+            ..NuttcpConfig::default()
+        }),
+        ..ServerConfig::default()
+    });
+    let mut request = Request::new("127.0.0.1");
+    request.protocol = Protocol::Nuttcp;
+    request.port = server.nuttcp_at.expect("it is served").port();
+    request.parameters.direction = Direction::Reverse;
+    request.parameters.bandwidth = Some(RATE);
+    request.parameters.burst = Some(u32::MAX);
+    request.parameters.time = 1;
+    let start = Instant::now();
+    let outcome = run(&request, &|| false, &mut |_| {}).expect("a test");
+    let received: u64 = outcome
+        .streams
+        .iter()
+        .map(|stream| stream.total.bytes)
+        .sum();
+    let limit = bytes_since(start) + AHEAD;
+    assert!(received <= limit, "{received} bytes, limit {limit}");
+    assert!(received > 0);
+}

@@ -1,0 +1,143 @@
+//! A client of iperf3's protocol that sends what it likes.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::Duration;
+
+use gigatcp_meter::tester::{Admission, ServerConfig};
+use gigatcp_protocol::iperf3::{COOKIE_LENGTH, State};
+use serde_json::Value;
+use socket2::{Domain, Socket, Type};
+
+use super::common::{LOCALHOST, Running};
+
+/// Maximum wait for an answer of a server that answers at once.
+const SOON: Duration = Duration::from_secs(5);
+
+/// Starts a server with these rules on a free port.
+pub fn server(admission: Admission) -> Running {
+    Running::start(ServerConfig {
+        bind: Some(LOCALHOST),
+        port: 0,
+        admission,
+        ..ServerConfig::default()
+    })
+}
+
+/// A control connection.
+pub struct Stranger {
+    pub control: TcpStream,
+    cookie: [u8; COOKIE_LENGTH],
+}
+
+impl Stranger {
+    /// Connects and sends a cookie.
+    pub fn connect(server: &Running, cookie: [u8; COOKIE_LENGTH]) -> Self {
+        Self::connect_from(Ipv4Addr::LOCALHOST, server, cookie)
+    }
+
+    fn connect_from(from: Ipv4Addr, server: &Running, cookie: [u8; COOKIE_LENGTH]) -> Self {
+        Self::silent_from(from, server).greets(cookie)
+    }
+
+    /// Connects from an address of this host, and sends nothing.
+    pub fn silent_from(from: Ipv4Addr, server: &Running) -> Self {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.bind(&SocketAddr::from((from, 0)).into()).unwrap();
+        socket.connect(&server.at.into()).unwrap();
+        let control = TcpStream::from(socket);
+        control.set_read_timeout(Some(SOON)).unwrap();
+        let cookie = [0; COOKIE_LENGTH];
+        Self { control, cookie }
+    }
+
+    /// Sends a cookie.
+    pub fn greets(mut self, cookie: [u8; COOKIE_LENGTH]) -> Self {
+        self.cookie = cookie;
+        self.send(&cookie);
+        self
+    }
+
+    /// Connects with a cookie of its own, and sends parameters.
+    pub fn requests(server: &Running, parameters: &Value) -> Self {
+        Self::requests_from(Ipv4Addr::LOCALHOST, server, parameters)
+    }
+
+    /// Like [`Self::requests`], from an address of this host.
+    pub fn requests_from(from: Ipv4Addr, server: &Running, parameters: &Value) -> Self {
+        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let text = format!("{number:0>width$}\0", width = COOKIE_LENGTH - 1);
+        let cookie = text.as_bytes().try_into().unwrap();
+        let mut stranger = Self::connect_from(from, server, cookie);
+        stranger.send_parameters(parameters);
+        stranger
+    }
+
+    /// Sends parameters once the server asks for them.
+    pub fn send_parameters(&mut self, parameters: &Value) {
+        assert_eq!(self.state(), State::ParamExchange);
+        self.send_json(parameters.to_string().as_bytes());
+    }
+
+    pub fn send_json(&mut self, text: &[u8]) {
+        self.send_length(text.len() as u32);
+        self.send(text);
+    }
+
+    /// Sends the length of a block of JSON.
+    pub fn send_length(&mut self, length: u32) {
+        self.send(&length.to_be_bytes());
+    }
+
+    pub fn send_state(&mut self, state: State) {
+        self.send(&[state.to_byte()]);
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        self.control.write_all(bytes).expect("the server reads");
+    }
+
+    /// The next state.
+    pub fn state(&mut self) -> State {
+        let mut byte = [0];
+        self.control
+            .read_exact(&mut byte)
+            .expect("a server that answers");
+        State::from_byte(byte[0]).expect("a state")
+    }
+
+    /// The next state, and iperf3's number if it is an error. `None`: the server has closed.
+    pub fn answer(&mut self) -> Option<(State, Option<i32>)> {
+        let mut byte = [0];
+        match self.control.read(&mut byte) {
+            Ok(1) => {}
+            Ok(_) => return None,
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return None,
+            Err(error) => panic!("the server is silent: {error}"),
+        }
+        let state = State::from_byte(byte[0]).expect("a state");
+        let code = (state == State::ServerError).then(|| {
+            let mut numbers = [0; 8];
+            self.control.read_exact(&mut numbers).expect("two numbers");
+            i32::from_be_bytes(numbers[..4].try_into().unwrap())
+        });
+        Some((state, code))
+    }
+
+    /// Opens data connections.
+    pub fn open_streams(&self, server: &Running, count: usize) -> Vec<TcpStream> {
+        let open = |_| {
+            let mut stream = server.connect();
+            stream.write_all(&self.cookie).unwrap();
+            stream
+        };
+        (0..count).map(open).collect()
+    }
+
+    /// Waits until data may flow.
+    pub fn await_start(&mut self) {
+        assert_eq!(self.state(), State::TestStart);
+        assert_eq!(self.state(), State::TestRunning);
+    }
+}
