@@ -161,7 +161,7 @@ fn rank(random: &mut Stream) -> f64 {
 fn scaled(spread: i128, z: f64) -> i128 {
     const WHOLE: f64 = 4_294_967_296.0;
     let z = (z.clamp(-MAX_Z, MAX_Z) * WHOLE) as i128;
-    spread * z >> 32
+    (spread * z) >> 32
 }
 
 /// Returns eq. (2).
