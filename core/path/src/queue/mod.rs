@@ -77,6 +77,9 @@ pub struct Ticket {
     pub is_marked: bool,
 }
 
+/// A queue moves tickets more often than packets.
+const _: () = assert!(size_of::<Ticket>() <= 32);
+
 impl Ticket {
     /// Marks it, if it is ECN-capable; returns whether it carries a mark now.
     ///
