@@ -4,7 +4,8 @@
 //! captures of kernels (`cargo xtask grade --make`) are graded as well; without it that part is
 //! listed as not run. The statements of `gigatcp doctor` are compared with tests in network
 //! namespaces; `--doctor` does only that. `--responses` runs only the congestion controls for
-//! 10^9 packets and more, and compares them with their response functions. Property tests, which CI
+//! 10^9 packets and more, and compares them with their response functions. `--ns2` compares only
+//! their windows with Linux's code in ns-2. Property tests, which CI
 //! runs with a fixed seed, draw new cases; `--properties` runs only them. Sweeps of the Python
 //! module run on dask and MPI. Instructions grow no faster than the work (`bench --linear`). `--packages` installs the packages of `dist` in clean roots. First
 //! the command line is checked for other systems and with the oldest compiler; `--targets` does
@@ -47,6 +48,9 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     if has("--responses") {
         return responses();
     }
+    if has("--ns2") {
+        return ns2();
+    }
     let value = |option: &str| {
         let place = words.iter().position(|word| word == option)?;
         words.get(place + 1)
@@ -69,6 +73,11 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         graded(text)?;
     }
     responses()?;
+    if process::has("ns") {
+        ns2()?;
+    } else {
+        println!("not run: windows compared with ns-2 (Debian: apt install ns2)");
+    }
     let Some(directory) = directory else {
         println!("not run: captures of kernels (--kernels DIR)");
         graded("--metamorphic --seeds 1 --write")?;
@@ -100,6 +109,11 @@ fn doctor() -> Result<(), Failed> {
 /// Measures the mean windows of the congestion controls at loss rates down to 1e-8.
 fn responses() -> Result<(), Failed> {
     kept("gigatcp-tcp", "responses")
+}
+
+/// Compares the windows of the congestion controls with those of Linux's code in ns-2.
+fn ns2() -> Result<(), Failed> {
+    kept("gigatcp-sim", "ns2")
 }
 
 /// Runs an example and stores its output in `docs/`, under its name.

@@ -189,8 +189,8 @@ fn mean(trace: &Trace) -> String {
 
 fn jitter_text(jitter: &Jitter) -> String {
     let mut text = jitter.spread.to_string();
-    if jitter.law == JitterLaw::Normal {
-        text.push_str(", normal");
+    if jitter.law != JitterLaw::Uniform {
+        text.push_str(&format!(", {}", jitter.law.name()));
     }
     if jitter.hold > Duration::ZERO {
         text.push_str(&format!(", hold {}", jitter.hold));

@@ -112,6 +112,8 @@ pub(crate) struct Link<T> {
     queue: Box<dyn Discipline>,
     /// Whether the queue or `quick_start` answers requests.
     is_router: bool,
+    /// Whether the queue reads hosts and DSCP of packets.
+    classifies: bool,
     quick_start: Option<QuickStart>,
     service: Service,
     delay: Delay,
@@ -170,6 +172,7 @@ impl<T: Parcel> Link<T> {
     pub(crate) fn new(config: &HopConfig, seed: u64) -> Self {
         let mut queue = queue_of(config, seed, Instant::ZERO);
         Self {
+            classifies: queue.classifies(),
             is_router: queue.router().is_some() || config.quick_start,
             quick_start: config.quick_start.then(QuickStart::default),
             queue,
@@ -279,6 +282,15 @@ impl<T: Parcel> Link<T> {
         self.delay.set_mean(delay);
     }
 
+    /// Returns hosts and DSCP of a parcel, if the queue reads them.
+    fn class_of(&self, parcel: &T) -> ([u16; 2], u8) {
+        if self.classifies {
+            (parcel.hosts(), parcel.dscp())
+        } else {
+            ([0, 0], 0)
+        }
+    }
+
     /// Queues wire packets that arrive at `now`; at most `hold` may be inside.
     pub(crate) fn handle_arrival(
         &mut self,
@@ -300,6 +312,7 @@ impl<T: Parcel> Link<T> {
         let is_markable = parcel.is_markable() && !entrance.is_marked;
         let is_marked = entrance.is_marked && parcel.is_markable();
         let (flow, is_l4s) = (parcel.flow(), parcel.is_l4s());
+        let (hosts, dscp) = self.class_of(&parcel);
         let request = self.is_router.then(|| parcel.request());
         self.arrivals += 1;
         let mut number = self.hold(Held {
@@ -319,6 +332,8 @@ impl<T: Parcel> Link<T> {
                 octets: u32::try_from(frames.size(place)).unwrap_or(u32::MAX),
                 arrived: now,
                 flow,
+                hosts,
+                dscp,
                 is_markable,
                 is_l4s,
                 is_marked,

@@ -67,6 +67,17 @@ pub trait Parcel: Clone {
         0
     }
 
+    /// Returns numbers of source and destination. Numbers of different hosts may be equal. By
+    /// default all packets are between the same two hosts.
+    fn hosts(&self) -> [u16; 2] {
+        [0, 0]
+    }
+
+    /// Returns the DSCP (RFC 2474).
+    fn dscp(&self) -> u8 {
+        0
+    }
+
     /// Clears the ECN field of every wire packet and returns whether that changed it. Devices do
     /// this that treat the field as part of the former type of service.
     fn try_bleach(&mut self) -> bool {

@@ -175,7 +175,7 @@ where
 
 /// Reads a varying delay: `2 ms`, `2 ms, normal, hold 10 ms, overtaking`.
 pub(crate) fn jitter(text: &str) -> Result<Jitter, TextError> {
-    let hint = "a time, and perhaps normal, overtaking, \"hold 10 ms\"";
+    let hint = "a time, and perhaps normal, pareto, paretonormal, overtaking, \"hold 10 ms\"";
     let mut spread = None;
     let mut jitter = Jitter {
         spread: Duration::ZERO,
@@ -191,6 +191,8 @@ pub(crate) fn jitter(text: &str) -> Result<Jitter, TextError> {
         match part {
             "uniform" => jitter.law = JitterLaw::Uniform,
             "normal" => jitter.law = JitterLaw::Normal,
+            "pareto" => jitter.law = JitterLaw::Pareto,
+            "paretonormal" => jitter.law = JitterLaw::ParetoNormal,
             "overtaking" => jitter.overtaking = true,
             _ => match part.strip_prefix("hold ") {
                 Some(hold) => jitter.hold = hold.trim().parse().map_err(at_part)?,
@@ -374,6 +376,8 @@ mod tests {
         assert!(!plain.overtaking && plain.law == JitterLaw::Uniform);
         let all = jitter("2 ms, normal, overtaking, hold 1 s").unwrap();
         assert!(all.overtaking && all.law == JitterLaw::Normal);
+        let long_tailed = jitter("2 ms, paretonormal").unwrap();
+        assert!(long_tailed.law == JitterLaw::ParetoNormal);
         assert_eq!(all.hold, Duration::from_secs(1));
         assert!(jitter("normal").unwrap_err().why.contains("no time"));
         assert!(jitter("1 ms, wild").unwrap_err().why.contains("none of"));

@@ -233,8 +233,34 @@ fn flow_of(octets: &[u8], is_v6: bool) -> u32 {
     let has_ports = matches!(protocol, Some(6 | 17 | 33 | 132)) && !is_fragment;
     let ports = octets.get(transport..transport + 4).filter(|_| has_ports);
     let parts = [addresses, protocol.map(core::slice::from_ref), ports];
-    let all = parts.into_iter().flatten().flatten();
-    all.fold(0x811c_9dc5, |hash: u32, octet| {
+    hash_of(parts.into_iter().flatten().flatten())
+}
+
+/// Returns hashes of source and destination.
+fn hosts_of(octets: &[u8], is_v6: bool) -> [u16; 2] {
+    let sides = if is_v6 {
+        [octets.get(8..24), octets.get(24..40)]
+    } else {
+        [octets.get(12..16), octets.get(16..20)]
+    };
+    sides.map(|address| {
+        let hash = hash_of(address.into_iter().flatten());
+        (hash ^ hash >> 16) as u16
+    })
+}
+
+fn dscp_of(octets: &[u8], is_v6: bool) -> u8 {
+    let class = if is_v6 {
+        octets.get(..2).map(|first| (word(first, 0) >> 4) as u8)
+    } else {
+        octets.get(1).copied()
+    };
+    class.unwrap_or(0) >> 2
+}
+
+/// FNV-1a.
+fn hash_of<'a>(octets: impl Iterator<Item = &'a u8>) -> u32 {
+    octets.fold(0x811c_9dc5, |hash: u32, octet| {
         (hash ^ u32::from(*octet)).wrapping_mul(0x0100_0193)
     })
 }
@@ -319,6 +345,17 @@ impl Parcel for Packet {
     #[inline]
     fn flow(&self) -> u32 {
         flow_of(self.ip_octets(), self.shape.is_v6)
+    }
+
+    /// Returns hashes of source and destination address.
+    #[inline]
+    fn hosts(&self) -> [u16; 2] {
+        hosts_of(self.ip_octets(), self.shape.is_v6)
+    }
+
+    #[inline]
+    fn dscp(&self) -> u8 {
+        dscp_of(self.ip_octets(), self.shape.is_v6)
     }
 
     #[inline]
@@ -421,5 +458,43 @@ impl Parcel for Packet {
     fn try_corrupt(&mut self) -> bool {
         debug_assert_eq!(self.count, 1, "only one wire packet is damaged");
         !core::mem::replace(&mut self.is_corrupted, true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A header of IPv4 from 192.168.1.`src` to 10.0.0.`dst`.
+    fn header(src: u8, dst: u8) -> [u8; 20] {
+        let mut octets = [0; 20];
+        octets[0] = 0x45;
+        octets[12..16].copy_from_slice(&[192, 168, 1, src]);
+        octets[16..20].copy_from_slice(&[10, 0, 0, dst]);
+        octets
+    }
+
+    #[test]
+    fn hosts_are_those_of_the_addresses_and_change_sides_with_the_direction() {
+        let [source, destination] = hosts_of(&header(7, 9), false);
+        assert_eq!(hosts_of(&header(7, 8), false)[0], source);
+        assert_ne!(hosts_of(&header(7, 8), false)[1], destination);
+        assert_eq!(hosts_of(&header(6, 9), false)[1], destination);
+        let mut answer = header(0, 0);
+        answer[12..16].copy_from_slice(&header(7, 9)[16..20]);
+        answer[16..20].copy_from_slice(&header(7, 9)[12..16]);
+        assert_eq!(hosts_of(&answer, false), [destination, source]);
+    }
+
+    #[test]
+    fn dscp_is_read_from_both_versions_of_ip() {
+        let mut four = [0; 20];
+        four[..2].copy_from_slice(&[0x45, 46 << 2 | 1]);
+        assert_eq!(dscp_of(&four, false), 46);
+        let mut six = [0; 40];
+        // Version 6, traffic class 46 with ECT(0), flow label.
+        let class: u16 = 46 << 2 | 2;
+        six[..2].copy_from_slice(&(0x6000 | class << 4 | 5).to_be_bytes());
+        assert_eq!(dscp_of(&six, true), 46);
     }
 }

@@ -403,6 +403,17 @@ impl Parcel for Packet {
         self.flow << 1 | u32::from(self.reverse())
     }
 
+    /// Each flow has hosts of its own, as in captures (`address`).
+    #[inline]
+    fn hosts(&self) -> [u16; 2] {
+        let own = self.flow as u16;
+        if self.reverse() {
+            [own, own | 1 << 15]
+        } else {
+            [own | 1 << 15, own]
+        }
+    }
+
     #[inline]
     fn is_l4s(&self) -> bool {
         self.sent_segment()

@@ -42,12 +42,15 @@ impl<T: Parcel> Link<T> {
     fn take_over_one(&mut self, now: Instant, one: Served<T>, delay: Duration) {
         let (tally, is_reordered) = (one.frames.tally(), one.is_reordered);
         self.arrivals += 1;
+        let (hosts, dscp) = self.class_of(&one.parcel);
         let ticket = Ticket {
             parcel: 0,
             place: 0,
             octets: u32::try_from(one.frames.size(0)).unwrap_or(u32::MAX),
             arrived: one.arrived,
             flow: one.parcel.flow(),
+            hosts,
+            dscp,
             is_markable: one.parcel.is_markable(),
             is_l4s: one.parcel.is_l4s(),
             is_marked: false,
@@ -123,6 +126,7 @@ impl<T: Parcel> Link<T> {
             moved.sort_by_key(|ticket| ticket.arrived);
             self.move_in(now, moved, books);
         }
+        self.classifies = self.queue.classifies();
         self.is_router = self.queue.router().is_some() || self.quick_start.is_some();
         // Packets served at an infinite rate have left.
         self.advance(now, books);

@@ -22,6 +22,7 @@ macro_rules! drain_and_backlog {
     };
 }
 
+mod cake;
 mod codel;
 mod dualpi2;
 mod fifo;
@@ -64,6 +65,10 @@ pub struct Ticket {
     /// Number of its flow, the same for all packets of one five-tuple and direction. Numbers of
     /// different flows may be equal.
     pub flow: u32,
+    /// Numbers of its source and destination; zero unless [`Discipline::classifies`].
+    pub hosts: [u16; 2],
+    /// Its DSCP (RFC 2474); zero unless [`Discipline::classifies`].
+    pub dscp: u8,
     /// Whether it is ECN-capable and not yet marked.
     pub is_markable: bool,
     /// Whether its ECN field is ECT(1) or CE, the L4S identifier (RFC 9331 section 5.1).
@@ -71,6 +76,9 @@ pub struct Ticket {
     /// Whether the discipline marked it; the link writes the mark when it leaves.
     pub is_marked: bool,
 }
+
+/// A queue moves tickets more often than packets.
+const _: () = assert!(size_of::<Ticket>() <= 32);
 
 impl Ticket {
     /// Marks it, if it is ECN-capable; returns whether it carries a mark now.
@@ -128,6 +136,11 @@ pub trait Discipline: Debug + Send {
 
     /// Processes the timeout. May be called late; missed updates are then made up for.
     fn handle_timeout(&mut self, _now: Instant, _link: &Link) {}
+
+    /// Returns whether it reads hosts and DSCP of packets.
+    fn classifies(&self) -> bool {
+        false
+    }
 
     /// Returns the discipline as a router that answers senders' requests; `None` if it does not.
     fn router(&mut self) -> Option<&mut dyn Router> {
@@ -245,6 +258,7 @@ pub const REGISTRY: &[Entry] = &[
     step::ENTRY,
     codel::ENTRY,
     fq_codel::ENTRY,
+    cake::ENTRY,
     red::ENTRY,
     pie::ENTRY,
     dualpi2::ENTRY,

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! where the divisor is 2048, 512, 128, 32, 8, 2 for p below 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1,
-//! and 1 above. From p = 0.1 on a step is 0.02 at most. While d and d_old are below half the
-//! target, p also shrinks to 0.98 of itself.
+//! and 1 above. From p = 0.1 on a step is 0.02 at most. While d and d_old are zero, p also shrinks
+//! to 0.98 of itself.
 //!
 //! An arriving packet is dropped with probability p, except
 //!
@@ -25,8 +25,9 @@
 //!   that of the last departed packet, which does not change while the link is stalled. With
 //!   `departure_rate` it is backlog over the measured departure rate instead (RFC 8033 section
 //!   4.3): samples of 16 KiB, weight 1/4.
-//! * p shrinks below half the target (appendix B), in Linux and in the RFC's section
-//!   4.2 only if both delays are zero.
+//! * p shrinks only if both delays are zero (section 4.2, Linux). Appendix B has it shrink below
+//!   half the target. What that takes, (1) has to add again above the target: with 5 to 50 flows
+//!   over 10 Mbit/s and 100 ms the mean wait is then 17 to 19 ms instead of 15.5 to 17.
 //! * Two packets are two of the largest size seen, in Linux two MTUs.
 //! * With `ecn`, ECN-capable packets are marked below p = 0.1 and dropped above (RFC 8033 section
 //!   5.1). A mark resets the sum as a drop does. Off by default, as in `tc`.
@@ -148,7 +149,8 @@ impl Controller {
         step.map_or(1.0, |(_, divisor)| *divisor)
     }
 
-    /// Applies equation (1) with `delay` in seconds; returns whether both delays are short.
+    /// Applies equation (1) with `delay` in seconds; returns whether both delays are below half the
+    /// target.
     fn update(&mut self, delay: f64) -> bool {
         let error = self.alpha * (delay - self.target) + self.beta * (delay - self.old);
         let mut step = error / self.divisor();
@@ -157,7 +159,7 @@ impl Controller {
         }
         self.p += step;
         let is_short = delay < self.target / 2.0 && self.old < self.target / 2.0;
-        if is_short {
+        if delay == 0.0 && self.old == 0.0 {
             self.p *= 0.98;
         }
         self.p = self.p.clamp(0.0, 1.0);
@@ -443,6 +445,17 @@ mod tests {
                 }
             }
             assert_eq!(reached, Some(first), "{delay} ms");
+        }
+    }
+
+    #[test]
+    fn probability_shrinks_to_98_percent_only_while_both_delays_are_zero() {
+        for (old, delay, share) in [(0.0, 0.0, 0.98), (0.001, 0.001, 1.0)] {
+            let mut controller = pie(&[]).controller;
+            (controller.p, controller.old) = (0.05, old);
+            let step = 0.125 * (delay - 0.015) / 2.0;
+            controller.update(delay);
+            assert!((controller.p - (0.05 + step) * share).abs() < 1e-12);
         }
     }
 

@@ -436,7 +436,7 @@ fn run(config: &HopConfig, steps: Vec<Step>) -> (Trial, u64) {
 
 /// Returns the hop without settings that allow overtaking.
 fn in_order(hop: HopConfig) -> HopConfig {
-    let is_fair = ["fq_codel", "dualpi2"].contains(&hop.queue.discipline.name);
+    let is_fair = ["fq_codel", "cake", "dualpi2"].contains(&hop.queue.discipline.name);
     HopConfig {
         reorder: None,
         jitter: hop.jitter.map(|jitter| Jitter {

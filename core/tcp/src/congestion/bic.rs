@@ -24,9 +24,9 @@
 //! Loss reduces the window to 819/1024, up to 14 segments to a half. The maximum is then cwnd, or
 //! (1024 + 819)/2048 of it if cwnd had not returned to the last one. A timeout clears it.
 //!
-//! Not as in Linux: the kernel still estimates segments per ACK and divides the step by it. That
-//! is left out, since each segment already counts. Whether it still applies there is not
-//! verified.
+//! Not as in Linux: the kernel counts ACKs, and divides the step by an estimate of the segments per
+//! ACK. The estimate starts at 2 and in whole sixteenths cannot fall below 31/16. So with an ACK
+//! for each segment the kernel grows 1.94 times as fast as here, with delayed ACKs as here.
 
 use super::windowed::{Law, Window, Windowed};
 use super::{Ack, Config, Congestion};

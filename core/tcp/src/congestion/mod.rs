@@ -312,7 +312,7 @@ const IN_USE: &[Entry] = &[
     },
     Entry {
         name: "bbr3",
-        summary: "a model of rate, RTT and loss, version 3 (draft-ietf-ccwg-bbr)",
+        summary: "a model of rate, RTT and loss, version 3 (draft-ietf-ccwg-bbr-06)",
         family: Family::RateBased,
         reacts_to: "delivery rate and minimum RTT; losses above 2 % of a round; marks",
         deployed: "Google from 2023",

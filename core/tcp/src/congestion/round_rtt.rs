@@ -18,6 +18,8 @@ pub(super) struct RoundRtt {
     base: Option<Duration>,
     least: Option<Duration>,
     samples: u32,
+    /// Whether the round in progress began outside phase Open.
+    is_partial: bool,
 }
 
 /// Base RTT and minimum RTT of a finished round.
@@ -34,9 +36,16 @@ impl RoundRtt {
         if ack.phase != Phase::Open {
             self.least = None;
             self.samples = 0;
+            self.is_partial = true;
             return None;
         }
-        let ended = ack.round_end.then(|| self.end());
+        // What follows recovery is no whole round (Linux `tcp_vegas_enable`).
+        let was_partial = ack.round_end && core::mem::take(&mut self.is_partial);
+        if was_partial {
+            self.least = None;
+            self.samples = 0;
+        }
+        let ended = (ack.round_end && !was_partial).then(|| self.end());
         if let Some(rtt) = ack.rtt {
             self.sample(rtt);
         }
@@ -92,5 +101,34 @@ impl Measured {
     fn of(self, cwnd: u64, share: Duration, whole: Duration) -> u64 {
         let product = u128::from(cwnd) * u128::from(share.as_nanos());
         u64::try_from(product / u128::from(whole.as_nanos())).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acknowledge(rtt: &mut RoundRtt, phase: Phase, round_end: bool) -> Option<Option<Measured>> {
+        rtt.on_ack(&Ack {
+            phase,
+            round_end,
+            rtt: Some(Duration::from_millis(10)),
+            ..Ack::default()
+        })
+    }
+
+    #[test]
+    fn round_that_began_in_recovery_is_not_measured() {
+        let mut rtt = RoundRtt::default();
+        acknowledge(&mut rtt, Phase::Recovery, false);
+        for _ in 0..5 {
+            assert_eq!(acknowledge(&mut rtt, Phase::Open, false), None);
+        }
+        assert_eq!(acknowledge(&mut rtt, Phase::Open, true), None);
+        for _ in 0..2 {
+            assert_eq!(acknowledge(&mut rtt, Phase::Open, false), None);
+        }
+        let ended = acknowledge(&mut rtt, Phase::Open, true);
+        assert!(ended.is_some_and(|measured| measured.is_some()));
     }
 }

@@ -60,6 +60,16 @@ impl Window {
         }
     }
 
+    /// Returns a window of `segments` of `smss` octets, without ssthresh.
+    #[cfg(test)]
+    pub(super) fn of(segments: u64, smss: u32) -> Self {
+        Self::new(&Config {
+            smss,
+            initial_window: Bytes::new(segments * u64::from(smss)),
+            ..Config::default()
+        })
+    }
+
     /// Asserts the invariants that hold after every change. RFC 5681 section 3.1 has no window
     /// below the loss window, which is one segment.
     fn assert_invariants(&self) {

@@ -87,6 +87,20 @@ fn highspeed_has_the_windows_of_rfc_3649_table_3() {
 }
 
 #[test]
+fn highspeed_without_recovery_has_the_exact_windows_of_its_growth_and_reduction() {
+    // The mean over a cycle, by the integral in highspeed.rs, and the window after a loss, from
+    // which it begins. Whole segments, b·W of them in a cycle, and a loss within the RTT: 0.3 %.
+    for (spacing, after_loss, mean) in [
+        (10_000, 201.5, 261.96),
+        (100_000, 1494.4, 1790.7),
+        (1_000_000, 10_921.0, 12_213.8),
+    ] {
+        let got = mean_window("highspeed", after_loss, spacing, RTT);
+        assert_near(&format!("1/{spacing}"), got, mean, 0.003);
+    }
+}
+
+#[test]
 fn highspeed_opens_as_rfc_3649_table_6_has_it() {
     // From one segment without slow start. The table's recurrence holds a(w) through each
     // round trip: 2 %.

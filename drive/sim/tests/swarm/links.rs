@@ -1,6 +1,6 @@
 //! Links of random simulations that are more than a rate, a FIFO and a delay.
 
-use gigatcp_path::queue::{Parameter, REGISTRY, Settings, Value};
+use gigatcp_path::queue::{Entry, Parameter, REGISTRY, Settings, Value, find};
 use gigatcp_path::{
     Aggregate, GilbertElliott, HopConfig, Jitter, JitterLaw, LossModel, QueueConfig, RateSource,
     Schedule, Shaper, Trace,
@@ -84,7 +84,7 @@ fn trace(draw: &mut Draw) -> Trace {
 
 /// Returns any discipline, sometimes with non-default settings.
 fn queue(draw: &mut Draw) -> QueueConfig {
-    let entry = &REGISTRY[draw.between(0, REGISTRY.len() as u64 - 1) as usize];
+    let entry = discipline(draw);
     let mut settings = Settings::new();
     for parameter in entry.parameters {
         if !draw.chance(25) {
@@ -102,6 +102,16 @@ fn queue(draw: &mut Draw) -> QueueConfig {
         discipline: entry,
         settings,
     }
+}
+
+/// Returns any discipline. CAKE, which came later, takes a tenth of the draws without one of its own:
+/// the others make the worlds that they made before.
+fn discipline(draw: &mut Draw) -> &'static Entry {
+    let is_cake = draw.clone().next().is_multiple_of(10);
+    let earlier = REGISTRY.iter().filter(|entry| entry.name != "cake");
+    let number = draw.between(0, earlier.clone().count() as u64 - 1) as usize;
+    let drawn = earlier.clone().nth(number).expect("one of them");
+    find("cake").filter(|_| is_cake).unwrap_or(drawn)
 }
 
 /// Returns half to twice the default, or the other one of two values.

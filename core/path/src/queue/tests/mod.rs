@@ -1,5 +1,6 @@
 //! Test driver for one discipline, and properties that hold for all.
 
+mod cake;
 mod closed_loop;
 mod conservation;
 mod fq_codel;
@@ -76,6 +77,8 @@ impl Trial {
                 octets: 1000,
                 arrived: Instant::ZERO,
                 flow: 0,
+                hosts: [0, 0],
+                dscp: 0,
                 is_markable: true,
                 is_l4s: false,
                 is_marked: false,

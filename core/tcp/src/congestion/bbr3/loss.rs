@@ -140,6 +140,7 @@ impl Bbr3 {
             self.bounds.inflight_long = at_loss.max(kept);
         }
         if self.state == State::Up {
+            self.save_probe();
             self.start_down(lost.now);
         }
     }

@@ -1,4 +1,4 @@
-//! BBR, version 3, as in draft-ietf-ccwg-bbr.
+//! BBR, version 3, as in draft-ietf-ccwg-bbr-06 of July 2026.
 //!
 //! Names are the draft's. Octets, octets per second, gains in 1/1000. One file per mechanism:
 //! `model` (rates, rounds, RTT, aggregation), `startup`, `drain`, `probe_bw` (`down`, `cruise`,
@@ -14,6 +14,10 @@
 //! * Drain is not bounded by `inflight_long`, as in `BoundCwndForModel` and in Linux.
 //! * ProbeRTT keeps half a BDP in flight, not four packets.
 //! * `Inflight()` and the end of Drain use `max_bw`; the window uses `bw`.
+//! * The appendix has the state saved upon any loss, the pseudocode none; here the one that the loss
+//!   ended. It is saved at the first loss of a round alone: entering recovery follows that loss, and
+//!   saving there again, as in the draft, would keep what the loss has just changed.
+//! * Without SACK any loss is too much in the draft; here the 2 % apply as well.
 //! * `probe_rtt_min_delay` begins unset, `loss_round_delivered` with 0.
 //! * Restart from idle begins a new epoch of aggregation, its octets included.
 //! * CE marks count as congestion; the draft does not specify how. A round with a mark is one in

@@ -1,17 +1,19 @@
 //! Recovery and undo: the state before a spurious loss is restored.
 //!
 //! A timeout leaves what is in flight and a segment; the previous window returns at the end of
-//! recovery. A loss that proves spurious restores the bounds, and the state that probed.
+//! recovery. A loss that proves spurious restores the bounds, and the state that probed if that
+//! loss ended it.
 
 use gigatcp_units::Instant;
 
-use super::{Bbr3, State, UNBOUNDED};
+use super::{Bbr3, State};
 
 /// State before a loss.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Saved {
     prior_cwnd: u64,
     pub(super) in_recovery: bool,
+    /// `BBR.undo_state`: Startup or Up, if loss ended it.
     state: Option<State>,
     bw_short: u64,
     inflight_short: u64,
@@ -24,9 +26,9 @@ impl Saved {
             prior_cwnd: 0,
             in_recovery: false,
             state: None,
-            bw_short: UNBOUNDED,
-            inflight_short: UNBOUNDED,
-            inflight_long: UNBOUNDED,
+            bw_short: 0,
+            inflight_short: 0,
+            inflight_long: 0,
         }
     }
 }
@@ -52,33 +54,35 @@ impl Bbr3 {
 
     /// Implements `SaveStateUponLoss`.
     pub(super) fn save_state_upon_loss(&mut self) {
-        self.saved.state = Some(self.state);
+        self.saved.state = None;
         self.saved.bw_short = self.bounds.bw_short;
         self.saved.inflight_short = self.bounds.inflight_short;
         self.saved.inflight_long = self.bounds.inflight_long;
     }
 
+    /// Notes that loss ends the current state, which probes.
+    pub(super) fn save_probe(&mut self) {
+        self.saved.state = Some(self.state);
+    }
+
     /// Implements `HandleSpuriousLossDetection`.
     pub(super) fn handle_spurious_loss(&mut self, _now: Instant) {
         self.leave_recovery();
-        let Some(state) = self.saved.state.take() else {
-            return;
-        };
         let (bounds, saved) = (&mut self.bounds, &self.saved);
         bounds.loss_in_round = false;
         bounds.bw_short = bounds.bw_short.max(saved.bw_short);
         bounds.inflight_short = bounds.inflight_short.max(saved.inflight_short);
         bounds.inflight_long = bounds.inflight_long.max(saved.inflight_long);
         self.full_bw.restart(0);
-        if self.state == State::ProbeRtt || self.state == state {
-            return;
-        }
-        match state {
-            State::Startup => {
+        let state = self.saved.state.take();
+        match state.filter(|state| *state != self.state) {
+            Some(State::Startup) => {
                 self.full_bw.is_reached = false;
-                self.enter(State::Startup);
+                if self.state != State::ProbeRtt {
+                    self.enter(State::Startup);
+                }
             }
-            State::Up => self.start_refill(),
+            Some(State::Up) if self.state != State::ProbeRtt => self.start_refill(),
             _ => {}
         }
     }

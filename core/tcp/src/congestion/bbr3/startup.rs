@@ -76,6 +76,7 @@ impl Bbr3 {
         self.full_bw.lost_up_to = None;
         let is_lossy = self.is_too_high(self.sample.lost, self.sample.tx_in_flight);
         if ack.phase == Phase::Recovery && ranges >= FULL_LOSS_COUNT && is_lossy {
+            self.save_probe();
             self.full_bw.is_reached = true;
             let bdp = self.bdp_of(self.rates.bw, UNIT);
             self.bounds.inflight_long = bdp.max(self.bounds.inflight_latest);

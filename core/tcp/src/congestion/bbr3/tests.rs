@@ -183,6 +183,55 @@ fn loss_ends_up_and_bounds_the_flight() {
     assert!(share > 0.8, "{share}");
 }
 
+/// Case 6, limited by the application. Expected: loss ends Up all the same; such data does not show
+/// what the path holds, so the bound stays unset.
+#[test]
+fn loss_of_application_limited_data_ends_up_without_a_bound() {
+    let mut path = path(2.0);
+    comes(&mut path, State::Up);
+    path.run(RTT * 2);
+    assert_eq!(path.control.state, State::Up);
+    let lost = Lost {
+        app_limited: true,
+        ..heavy_loss(&path)
+    };
+    path.control.on_lost(&lost);
+    assert_eq!(path.control.state, State::Down);
+    assert!(path.control.cycle.prev_probe_too_high);
+    assert_eq!(path.control.bounds.inflight_long, UNBOUNDED);
+}
+
+/// Case 7, in Up. Expected: no round counts, so it lasts until ProbeRTT.
+#[test]
+fn without_enough_data_up_lasts() {
+    let mut path = path(2.0);
+    comes(&mut path, State::Refill);
+    path.application = Some(RATE / 2);
+    comes(&mut path, State::Up);
+    ends(&mut path, State::Up);
+    assert_eq!(path.control.state, State::ProbeRtt);
+}
+
+/// Case 15, the steps. Expected: in successive rounds a window of 200 segments grows the bound
+/// by 1, 2, 4, 8, 16, 32, 64 and 128 segments, then by one per segment acknowledged.
+#[test]
+fn steps_of_the_bound_double_each_round_of_up() {
+    let mut control = Bbr3::new(&config());
+    control.state = State::Refill;
+    control.cwnd = 200 * SIZE;
+    control.bounds.inflight_long = control.cwnd;
+    control.start_up();
+    control.cwnd_limited = true;
+    for expected in [1, 2, 4, 8, 16, 32, 64, 128, 200, 200] {
+        control.bounds.inflight_long = control.cwnd;
+        control.cycle.up_acks = 0;
+        control.rates.round_start = true;
+        control.probe_upward(200 * SIZE);
+        let grown = (control.bounds.inflight_long - control.cwnd) / SIZE;
+        assert_eq!(grown, expected);
+    }
+}
+
 /// Cases 7 and 20. Expected: no plateau is detected; ProbeRTT returns to Startup.
 #[test]
 fn without_enough_data_startup_lasts_and_probe_rtt_returns_to_it() {
@@ -350,6 +399,63 @@ fn an_undone_loss_gives_bounds_window_and_probe_back() {
     assert_eq!(path.control.bounds.inflight_long, UNBOUNDED);
     assert_eq!(path.control.state, State::Refill);
     assert!(path.control.cwnd() >= cwnd);
+}
+
+/// Case 18. Expected: what ended by its plateau does not return.
+#[test]
+fn an_undone_loss_does_not_return_to_a_probe_that_ended_otherwise() {
+    let mut path = path(2.0);
+    comes(&mut path, State::Up);
+    ends(&mut path, State::Up);
+    path.control.cycle.samples_probe = false;
+    let loss = heavy_loss(&path);
+    path.control.on_lost(&loss);
+    path.control.undo(path.now);
+    assert_eq!(path.control.state, State::Down);
+}
+
+/// Case 19, by a timeout. Expected: cwnd falls to what is in flight and a segment, and all is
+/// restored; Startup that loss ended is resumed, in ProbeRTT at its end.
+#[test]
+fn an_undone_timeout_gives_the_window_and_startup_back() {
+    for is_in_probe_rtt in [false, true] {
+        let mut path = path(2.0);
+        path.until(MINUTE, |path| path.delivered >= 100 * SIZE);
+        let cwnd = path.control.cwnd();
+        path.control.note_congestion();
+        path.control.save_probe();
+        path.control.full_bw.is_reached = true;
+        path.control.enter_drain();
+        path.control.in_flight = 0;
+        path.control.on_congestion(&Congestion {
+            now: path.now,
+            kind: CongestionKind::Timeout,
+            flight_size: cwnd,
+            pipe: Bytes::ZERO,
+        });
+        assert_eq!(path.control.cwnd().as_u64(), SIZE);
+        if is_in_probe_rtt {
+            path.control.state = State::ProbeRtt;
+        }
+        path.control.undo(path.now);
+        assert_eq!(path.control.cwnd(), cwnd);
+        assert!(!path.control.full_bw.is_reached);
+        let resumed = path.control.state == State::Startup;
+        assert_eq!(resumed, !is_in_probe_rtt);
+    }
+}
+
+/// Precaution. Expected: Up that stopped at the bound of the last probe is followed by Refill when
+/// its data is acknowledged without much loss, also if ProbeRTT came between.
+#[test]
+fn precaution_is_remembered_over_probe_rtt() {
+    let mut control = Bbr3::new(&config());
+    control.cycle.stopped_risky_probe = true;
+    control.state = State::ProbeRtt;
+    assert!(!control.end_probe());
+    control.state = State::Cruise;
+    assert!(control.end_probe());
+    assert_eq!(control.state, State::Refill);
 }
 
 /// Case 22. Expected: application-limited samples lower nothing, a round ends Refill.

@@ -1,4 +1,4 @@
-//! PIE as in RFC 8033 section 4, appendices A and B.
+//! PIE as in RFC 8033 section 4, appendices A and B; the decay of section 4.2.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -48,7 +48,7 @@ impl Pie {
         }
         self.drop_prob += p;
         let is_short = qdelay < QDELAY_REF / 2.0 && self.qdelay_old < QDELAY_REF / 2.0;
-        if is_short {
+        if qdelay == 0.0 && self.qdelay_old == 0.0 {
             self.drop_prob *= 0.98;
         }
         self.drop_prob = self.drop_prob.clamp(0.0, 1.0);

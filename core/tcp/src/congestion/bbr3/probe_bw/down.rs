@@ -14,7 +14,7 @@ const MIN_WAIT: Duration = Duration::from_secs(2);
 impl Bbr3 {
     pub(in super::super) fn start_down(&mut self, now: Instant) {
         self.bounds.reset_signals();
-        self.cycle.up_count = UNBOUNDED;
+        self.cycle.acked_per_segment = UNBOUNDED;
         self.cycle.rounds_since_probe = self.random.bits() & 1;
         self.cycle.wait = MIN_WAIT + Duration::from_secs_f64(self.random.uniform());
         self.cycle.began = now;

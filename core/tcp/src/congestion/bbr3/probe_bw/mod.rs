@@ -41,12 +41,13 @@ pub(super) struct Cycle {
     /// Whether samples show the result of a probe (`bw_probe_samples`).
     pub(super) samples_probe: bool,
     pub(super) prev_probe_too_high: bool,
-    /// Up ended by precaution, at a bound found by the previous probe.
-    stopped_risky_probe: bool,
+    /// Up ended by precaution, at a bound found by the previous probe
+    /// (`prev_probe_precautionary`).
+    pub(super) stopped_risky_probe: bool,
     up_rounds: u32,
-    up_acks: u64,
-    /// Octets acknowledged per octet by which `inflight_long` grows.
-    up_count: u64,
+    pub(super) up_acks: u64,
+    /// Octets acknowledged per segment by which `inflight_long` grows (`probe_up_acked_per_inc`).
+    acked_per_segment: u64,
 }
 
 impl Cycle {
@@ -61,7 +62,7 @@ impl Cycle {
             stopped_risky_probe: false,
             up_rounds: 0,
             up_acks: 0,
-            up_count: UNBOUNDED,
+            acked_per_segment: UNBOUNDED,
         }
     }
 }
@@ -105,14 +106,13 @@ impl Bbr3 {
 
     /// Ends the cycle of a probe for `max_bw`: the data of Up is acknowledged. Returns whether
     /// Refill begins, which it does if Up ended only by precaution.
-    fn end_probe(&mut self) -> bool {
+    pub(super) fn end_probe(&mut self) -> bool {
         self.cycle.samples_probe = false;
         self.cycle.ack_phase = AckPhase::Init;
         if self.state.is_probe_bw() && !self.sample.app_limited {
             self.rates.next_cycle();
         }
-        let was_safe =
-            core::mem::take(&mut self.cycle.stopped_risky_probe) && !self.cycle.prev_probe_too_high;
+        let was_safe = self.cycle.stopped_risky_probe && !self.cycle.prev_probe_too_high;
         if was_safe && self.state.is_probe_bw() {
             self.start_refill();
             return true;

@@ -13,7 +13,7 @@ use super::AckPhase;
 const MAX_DOUBLINGS: u32 = 30;
 
 impl Bbr3 {
-    pub(super) fn start_up(&mut self) {
+    pub(in super::super) fn start_up(&mut self) {
         self.cycle.ack_phase = AckPhase::ProbeStarting;
         self.rates.start_round(self.delivered);
         self.full_bw.restart(self.sample.rate);
@@ -34,21 +34,22 @@ impl Bbr3 {
         self.start_down(now);
     }
 
-    /// Implements `RaiseInflightLongSlope`.
+    /// Implements `RaiseInflightLongtermSlope`.
     fn raise_slope(&mut self) {
-        let growth = self.smss << self.cycle.up_rounds;
+        let acked_per_segment = self.cwnd >> self.cycle.up_rounds;
         self.cycle.up_rounds = (self.cycle.up_rounds + 1).min(MAX_DOUBLINGS);
-        self.cycle.up_count = (self.cwnd / growth).max(1);
+        self.cycle.acked_per_segment = acked_per_segment.max(self.smss);
     }
 
-    /// Implements `ProbeInflightLongUpward`.
-    pub(super) fn probe_upward(&mut self, acked: u64) {
+    /// Implements `ProbeInflightLongtermUpward`.
+    pub(in super::super) fn probe_upward(&mut self, acked: u64) {
         if !self.cwnd_limited || self.cwnd < self.bounds.inflight_long {
             return;
         }
         let acks = self.cycle.up_acks.saturating_add(acked);
-        let grown = acks / self.cycle.up_count;
-        self.cycle.up_acks = acks % self.cycle.up_count;
+        let segments = acks / self.cycle.acked_per_segment;
+        self.cycle.up_acks = acks % self.cycle.acked_per_segment;
+        let grown = segments.saturating_mul(self.smss);
         self.bounds.inflight_long = self.bounds.inflight_long.saturating_add(grown);
         if self.rates.round_start {
             self.raise_slope();
