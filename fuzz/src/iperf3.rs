@@ -120,10 +120,10 @@ fn messages(octets: &[u8]) {
             Credentials::from_text(&credentials.to_text()).is_some_and(|one| one == credentials)
         );
     }
-    if let Ok(value) = serde_json::from_slice(octets) {
-        if let Ok(parameters) = Parameters::from_json(&value) {
-            assert!(parameters.transport != Transport::Tcp || parameters.streams() > 0);
-        }
+    if let Ok(value) = serde_json::from_slice(octets)
+        && let Ok(parameters) = Parameters::from_json(&value)
+    {
+        assert!(parameters.transport != Transport::Tcp || parameters.streams() > 0);
     }
     for extras in [Extras::Kept, Extras::Skipped] {
         let _ = Results::read(octets, 4, extras);

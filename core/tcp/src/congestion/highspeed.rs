@@ -19,7 +19,7 @@
 //! | 1e-7 |  83 981 |  83 174 |      0.990 |        82 596 |      0.984 |
 //!
 //! Connections measured at 1e-4: 254.1 with an ACK for each segment, 251.8 with delayed ACKs, 0.958 of
-//! the table (`drive/sim/tests/highspeed.rs`).
+//! the table (`drive/sim/tests/it/highspeed.rs`).
 //!
 //! A loss cycle leaves 0.56 of a deviation at 1e-4 and 0.88 at 1e-7: there ten are not enough to settle.
 //!

@@ -1,8 +1,6 @@
 //! HighSpeed TCP in a connection: its mean window under periodic loss.
 
-mod common;
-
-use common::{flow, host, link, run, smss, wire, world};
+use crate::common::{flow, host, link, run, smss, wire, world};
 use gigatcp_path::LossModel;
 use gigatcp_sim::Stop;
 use gigatcp_tcp::Profile;

@@ -1,8 +1,6 @@
 //! CAKE at a bottleneck in virtual time: bulk flows share, a sparse one does not wait.
 
-mod common;
-
-use common::{flow, host, link, run, wire, world};
+use crate::common::{flow, host, link, run, wire, world};
 use gigatcp_path::queue::{self, QueueConfig};
 use gigatcp_sim::{Outcome, Stop, Supply};
 use gigatcp_tcp::Profile;
