@@ -88,7 +88,10 @@ pub(crate) struct Account {
 impl Account {
     /// Returns the cause with most time.
     pub fn most(&self) -> Option<usize> {
-        (0..CAUSES.len()).max_by_key(|index| self.causes[*index].time)
+        // Of equal ones the first, as in the order of the verdicts.
+        (0..CAUSES.len())
+            .rev()
+            .max_by_key(|index| self.causes[*index].time)
     }
 }
 

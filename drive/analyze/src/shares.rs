@@ -88,7 +88,7 @@ fn read_unnamed<T: Send>(
     })
 }
 
-/// Whether no thread would have nearly all segments, judged by the beginning of the source. With one
+/// Whether no thread would have nearly all segments of the beginning of the source. With one
 /// large connection the walks of the other threads only compete for memory.
 fn has_even_shares(source: &Source, count: u32) -> Result<bool, Halt> {
     let mut segments = vec![0_u64; count as usize];

@@ -1,15 +1,11 @@
-//! Phrases that must not occur in prose, and counts of prose that may only fall.
+//! Phrases that must not occur in prose.
 //!
 //! Prose is comments and literals of Rust outside tests, pages (`*.md`), the assets of the report
 //! and plans. Wrapped lines are joined before matching. Code in backticks, fenced code,
 //! placeholders of format strings and quotations are exempt.
 //!
-//! `wording.toml` has the phrases as regular expressions, the exceptions (a file and a phrase
-//! that is correct there), the number of hits that each directory may have, and the counts. A
-//! number that is too high is a warning, so that changes of several authors can be merged; one
-//! that is too low is an error.
-
-use std::collections::BTreeMap;
+//! `wording.toml` has the phrases as regular expressions, and the exceptions: a file and a phrase
+//! that is correct there.
 
 use regex::{Regex, RegexSet};
 use serde::Deserialize;
@@ -17,13 +13,8 @@ use serde::Deserialize;
 use super::tree::File;
 use super::{Finding, Masked};
 
-/// File with the phrases and the counts.
+/// File with the phrases.
 const RULES: &str = include_str!("wording.toml");
-
-const RULES_PATH: &str = "xtask/src/tidy/wording.toml";
-
-/// Maximum number of words of the first sentence of an item's documentation.
-const FIRST_SENTENCE: usize = 25;
 
 /// Content of `wording.toml`.
 #[derive(Deserialize)]
@@ -31,9 +22,6 @@ const FIRST_SENTENCE: usize = 25;
 struct Rules {
     phrases: Vec<String>,
     exceptions: Vec<Exception>,
-    /// Allowed number of hits, by directory.
-    allowed: BTreeMap<String, usize>,
-    counts: Counts,
 }
 
 /// Phrase that is correct in one file.
@@ -42,20 +30,6 @@ struct Rules {
 struct Exception {
     path: String,
     phrase: String,
-}
-
-/// Counts of prose that may only fall.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Counts {
-    /// Documentation that begins with What, Which, Who or How.
-    questions: usize,
-    /// Documentation that begins with "The same".
-    the_same: usize,
-    /// First sentences of items' documentation of more than [`FIRST_SENTENCE`] words.
-    long_sentences: usize,
-    /// "octet" in text for users: in `face/` and the rules of `why`.
-    octets: usize,
 }
 
 /// Kind of a piece of prose.
@@ -118,23 +92,19 @@ impl Rules {
         let each = self.phrases.iter().map(|phrase| Regex::new(phrase));
         let each: Vec<Regex> = each.map(|one| one.expect("in the set")).collect();
         let exempt = Exempt::new();
-        let mut hits: BTreeMap<&str, Vec<Finding>> = BTreeMap::new();
-        let mut counts = Counts::default();
+        let mut findings = Vec::new();
         for file in files {
             for mut prose in prose(file) {
                 exempt.blank(&mut prose);
                 self.except(&file.path, &mut prose.text);
-                counts.add(&file.path, &prose);
                 for number in set.matches(&prose.text) {
                     let found = each[number].find_iter(&prose.text);
-                    let found =
-                        found.map(|hit| finding(&file.path, &prose, hit.start(), hit.as_str()));
-                    hits.entry(directory(&file.path)).or_default().extend(found);
+                    findings.extend(
+                        found.map(|hit| finding(&file.path, &prose, hit.start(), hit.as_str())),
+                    );
                 }
             }
         }
-        let mut findings = self.compare_hits(hits);
-        findings.extend(compare_counts(self.counts, counts));
         findings
     }
 
@@ -145,83 +115,6 @@ impl Rules {
             *text = text.replace(&exception.phrase, &blank);
         }
     }
-
-    /// Returns directories with more hits than allowed, and those with fewer.
-    fn compare_hits(&self, mut hits: BTreeMap<&str, Vec<Finding>>) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for (directory, &allowed) in &self.allowed {
-            let found = hits.get(directory.as_str()).map_or(0, Vec::len);
-            if found < allowed {
-                findings.push(lower(directory, allowed, found));
-            }
-            if found <= allowed {
-                hits.remove(directory.as_str());
-            }
-        }
-        findings.extend(hits.into_values().flatten());
-        findings
-    }
-}
-
-impl Counts {
-    fn add(&mut self, path: &str, prose: &Prose) {
-        let is_doc = matches!(prose.kind, Kind::ItemDoc | Kind::ModuleDoc);
-        let first = prose.text.split_whitespace().next().unwrap_or_default();
-        if is_doc && matches!(first, "What" | "Which" | "Who" | "How") {
-            self.questions += 1;
-        }
-        if is_doc && prose.text.starts_with("The same") {
-            self.the_same += 1;
-        }
-        let sentence = prose
-            .text
-            .split_once(". ")
-            .map_or(&*prose.text, |(head, _)| head);
-        if prose.kind == Kind::ItemDoc && sentence.split_whitespace().count() > FIRST_SENTENCE {
-            self.long_sentences += 1;
-        }
-        let is_for_users = path.starts_with("face/") || path.starts_with("core/why/src/rules");
-        if is_for_users && prose.kind != Kind::Comment {
-            let words = prose.text.split(|c: char| !c.is_alphanumeric() && c != '_');
-            self.octets += words
-                .filter(|word| matches!(*word, "octet" | "octets"))
-                .count();
-        }
-    }
-
-    fn named(self) -> [(&'static str, usize); 4] {
-        [
-            ("questions", self.questions),
-            ("the_same", self.the_same),
-            ("long_sentences", self.long_sentences),
-            ("octets", self.octets),
-        ]
-    }
-}
-
-fn compare_counts(allowed: Counts, found: Counts) -> Vec<Finding> {
-    let pairs = allowed.named().into_iter().zip(found.named());
-    let compared = pairs.filter_map(|((name, allowed), (_, found))| match found {
-        _ if found < allowed => Some(lower(name, allowed, found)),
-        _ if found > allowed => Some(Finding::new(
-            (RULES_PATH, 1),
-            format!("`{name}`: {found} found, {allowed} allowed"),
-            "this count may only fall",
-            "reword what was added",
-        )),
-        _ => None,
-    });
-    compared.collect()
-}
-
-fn lower(name: &str, allowed: usize, found: usize) -> Finding {
-    let finding = Finding::new(
-        (RULES_PATH, 1),
-        format!("`{name}`: {found} found, {allowed} allowed"),
-        "a number that is too high lets new phrases in",
-        "lower the number, or delete a directory without hits",
-    );
-    finding.into_warning()
 }
 
 fn finding(path: &str, prose: &Prose, offset: usize, phrase: &str) -> Finding {
@@ -231,12 +124,6 @@ fn finding(path: &str, prose: &Prose, offset: usize, phrase: &str) -> Finding {
         "the phrase is not clear at first reading, or not the usual term",
         "say it with the usual term, one idea per sentence (GLOSSARY.md), or add an exception",
     )
-}
-
-/// Returns the directory whose hits are counted together: two levels, `core/tcp`.
-fn directory(path: &str) -> &str {
-    let ends: Vec<usize> = path.match_indices('/').map(|(at, _)| at).take(2).collect();
-    ends.last().map_or(path, |&end| &path[..end])
 }
 
 /// Text inside prose that is not prose.
@@ -349,17 +236,13 @@ fn paragraphs(text: &str) -> Vec<Prose> {
 mod tests {
     use super::*;
 
-    /// Returns rules with two phrases.
-    fn rules(more: &str) -> Rules {
-        let text = format!(
-            "phrases = ['\\b[Ff]olders?\\b', '\\bso many\\b']\nexceptions = []\n\
-             [allowed]\n{more}\n[counts]\nquestions = 0\nthe_same = 0\nlong_sentences = 0\noctets = 0\n"
-        );
-        toml::from_str(&text).expect("rules")
+    fn rules() -> Rules {
+        let text = "phrases = ['\\b[Ff]olders?\\b', '\\bso many\\b']\nexceptions = []\n";
+        toml::from_str(text).expect("rules")
     }
 
     fn found(path: &str, text: &str) -> Vec<(usize, String)> {
-        let findings = rules("").check(&[File::new(path, text)]);
+        let findings = rules().check(&[File::new(path, text)]);
         findings
             .into_iter()
             .map(|one| (one.line, one.read))
@@ -424,7 +307,7 @@ mod tests {
 
     #[test]
     fn an_exception_holds_for_one_phrase_of_one_file() {
-        let mut rules = rules("");
+        let mut rules = rules();
         rules.exceptions.push(Exception {
             path: "docs/a.md".into(),
             phrase: "folder view".into(),
@@ -432,33 +315,6 @@ mod tests {
         let page = |path| File::new(path, "the folder view of a folder\n");
         assert_eq!(rules.check(&[page("docs/a.md")]).len(), 1);
         assert_eq!(rules.check(&[page("docs/b.md")]).len(), 2);
-    }
-
-    #[test]
-    fn a_directory_fails_above_its_number_and_warns_below_it() {
-        let pages = [File::new("docs/a.md", "a folder, a folder\n")];
-        assert_eq!(rules("docs = 2").check(&pages), []);
-        let above = rules("docs = 1").check(&pages);
-        assert!(above.len() == 2 && above[0].fatal);
-        let below = rules("docs = 3").check(&pages);
-        assert!(below.len() == 1 && !below[0].fatal);
-        assert_eq!(directory("core/tcp/src/a.rs"), "core/tcp");
-        assert_eq!(directory("README.md"), "README.md");
-    }
-
-    #[test]
-    fn the_counts_of_documentation_and_octets_may_only_fall() {
-        let long = "/// One two three four five six seven eight nine ten eleven twelve thirteen \
-                    fourteen fifteen sixteen seventeen eighteen nineteen twenty and five and one \
-                    more word. More.\nfn f() {}\n";
-        let text =
-            format!("//! What it is.\n\n{long}/// The same.\nfn g() {{\n    h(\"octets\");\n}}\n");
-        let found = rules("").check(&[File::new("face/cli/src/a.rs", &text)]);
-        let read: Vec<&str> = found.iter().map(|one| one.read.as_str()).collect();
-        let one = |name: &str| format!("`{name}`: 1 found, 0 allowed");
-        let expected = ["questions", "the_same", "long_sentences", "octets"].map(one);
-        assert_eq!(read, expected);
-        assert!(found.iter().all(|finding| finding.fatal));
     }
 
     #[test]

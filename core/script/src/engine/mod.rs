@@ -83,7 +83,7 @@ impl Engine {
     }
 
     /// Returns the engine with the text of the `defaults.sh` that the script calls. Its `sysctl`
-    /// lines are read as facts about the host; nothing of it is executed.
+    /// lines are read as facts about the host; the script is not executed.
     #[must_use]
     pub fn with_defaults(self, text: String) -> Self {
         Self {
