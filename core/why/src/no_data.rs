@@ -24,7 +24,7 @@ pub enum NoDataKind {
     Reset,
     /// It was established, and neither side sent anything.
     Unused,
-    /// Only acknowledgments of the other direction's data are in the capture.
+    /// Data was acknowledged that is not in the capture.
     AcksOnly,
     /// Its handshake, or one of its directions, is not in the capture.
     Unseen,
@@ -121,8 +121,8 @@ impl<'a> NoData<'a> {
             NoDataKind::AcksOnly => {
                 let bytes = human_bytes(self.acked);
                 format!(
-                    "The capture lacks the data of {client} and {server}: acknowledgments of \
-                     {bytes} in {elapsed}, of one direction only; capture both"
+                    "The capture lacks the data of {client} and {server}: {bytes} were acknowledged in \
+                     {elapsed}; capture all packets of both directions"
                 )
             }
             NoDataKind::Unseen => {
@@ -167,8 +167,12 @@ impl NoDataKind {
             (Self::Reset, true) => "was reset before any data",
             (Self::Reset, false) => "were reset before any data",
             (Self::Unused, _) => "had a handshake and no data",
-            (Self::AcksOnly, true) => "shows acknowledgments only: capture both directions",
-            (Self::AcksOnly, false) => "show acknowledgments only: capture both directions",
+            (Self::AcksOnly, true) => {
+                "shows no data that was acknowledged: capture all packets of both directions"
+            }
+            (Self::AcksOnly, false) => {
+                "show no data that was acknowledged: capture all packets of both directions"
+            }
             (Self::Unseen, _) => "carried no data",
         }
     }

@@ -556,7 +556,11 @@ impl SenderView {
             self.round.idle_peer += core::mem::take(&mut self.idle);
             self.is_asked = true;
         }
-        if core::mem::replace(&mut self.has_no_window, known.closes) && !known.closes {
+        // The window of an old acknowledgment does not count (RFC 9293 section 3.10.7.4, SND.WL2).
+        if known.ack >= self.una
+            && core::mem::replace(&mut self.has_no_window, known.closes)
+            && !known.closes
+        {
             self.is_probed = false;
         }
         if known.edge > self.edge {

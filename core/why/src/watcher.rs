@@ -257,16 +257,23 @@ impl Watcher {
     /// Releases what a diagnosis of a connection needs, some kilobytes; its counts remain. A second
     /// watcher that is given all its packets can still diagnose it. One without data needs little,
     /// and ICMP errors about it may still come: nothing is released.
-    pub fn release(&mut self, index: usize) {
-        if let Some(slot) = self.slots.get_mut(index)
-            && let Slot::Followed(followed) = slot
-            && followed.sender_views.iter().any(Option::is_some)
-        {
+    ///
+    /// Returns whether nothing is left to release later.
+    pub fn release(&mut self, index: usize) -> bool {
+        let Some(slot) = self.slots.get_mut(index) else {
+            return true;
+        };
+        let Slot::Followed(followed) = slot else {
+            return true;
+        };
+        let holds = followed.sender_views.iter().any(Option::is_some);
+        if holds {
             let first_packet = followed.first_packet;
             let sender_views = core::mem::take(&mut followed.sender_views);
             *slot = Slot::Released { first_packet };
             self.reuse(sender_views);
         }
+        holds
     }
 
     /// Whether a connection was [released](Self::release), and so has no diagnosis here.

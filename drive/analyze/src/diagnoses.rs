@@ -83,9 +83,15 @@ impl<'a> Diagnoses<'a> {
             threads: self.threads,
             ..Options::default()
         };
+        // A capture that grows meanwhile ends where its counts do.
+        let last = self.capture.info().packets;
         let watchers = shares::read(source, &options, |reader, share: Share| {
             let mut tracker = Tracker::new(source, seed, share).only(&only);
-            Walk::quiet(reader).all(&mut |found: CapturedRecord<'_>| tracker.take(found))?;
+            Walk::quiet(reader).all(&mut |found: CapturedRecord<'_>| {
+                if found.number <= last {
+                    tracker.take(found);
+                }
+            })?;
             Ok(tracker.watcher)
         })?;
         Ok(Connections::new(watchers))
@@ -101,6 +107,10 @@ impl Iterator for Diagnoses<'_> {
             self.next += 1;
             let diagnosed = self.diagnose(index).transpose();
             if let Some(diagnosed) = diagnosed {
+                // What is missing now is missing for all others: each would read the file again.
+                if diagnosed.is_err() {
+                    self.next = self.indices.len();
+                }
                 return Some(diagnosed.map(|diagnosis| (index, diagnosis)));
             }
         }

@@ -53,14 +53,17 @@ impl Held {
             let by = if connection.has_ended() { ended } else { open };
             connection.last_at() < by
         };
-        let (mut quiet, busy): (Vec<_>, Vec<_>) = held
+        let (mut quiet, mut busy): (Vec<_>, Vec<_>) = held
             .into_iter()
             .partition(|index| is_quiet(connection(index)));
         if quiet.len() > self.limit {
             let rank = |index: &usize| (Reverse(data_bytes(connection(index))), *index);
             quiet.select_nth_unstable_by_key(self.limit, rank);
-            for index in quiet.drain(self.limit..) {
-                tracker.watcher.release(index);
+            for index in quiet.split_off(self.limit) {
+                // One without data so far may have some later.
+                if !tracker.watcher.release(index) {
+                    busy.push(index);
+                }
             }
         }
         quiet.extend(busy);

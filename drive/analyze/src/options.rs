@@ -15,7 +15,8 @@ pub struct Options<'a> {
     pub threads: Option<u32>,
     /// Quiet connections whose state for a diagnosis is held by each thread: the largest. Others
     /// keep only their counts, some 1 kB, and [`crate::Capture::diagnoses`] reads them again.
-    /// `None`: all, some 8 kB each.
+    /// `None`: all, some 8 kB each. A connection is quiet 1 s after its latest packet, by the times of
+    /// the capture.
     ///
     /// It has no effect on streams, which cannot be read again.
     pub held: Option<usize>,
@@ -23,7 +24,8 @@ pub struct Options<'a> {
     pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
     /// Ends the analysis with [`crate::Error::Stopped`] if it becomes true.
     ///
-    /// It is read about once per MiB, so a stream without new packets is not interrupted.
+    /// It is read about once per MiB, so a stream without new packets is not interrupted, and not while
+    /// [`crate::Capture::diagnoses`] reads again.
     pub stop: Option<&'a AtomicBool>,
 }
 

@@ -122,11 +122,11 @@ impl<T: Parcel> Link<T> {
             let mut moved = Vec::new();
             self.queue.drain(&mut moved);
             self.queue = queue_of(after, seed, now);
+            self.classifies = self.queue.classifies();
             // Queues with several lines drain one line after the other.
             moved.sort_by_key(|ticket| ticket.arrived);
             self.move_in(now, moved, books);
         }
-        self.classifies = self.queue.classifies();
         self.is_router = self.queue.router().is_some() || self.quick_start.is_some();
         // Packets served at an infinite rate have left.
         self.advance(now, books);
@@ -144,6 +144,9 @@ impl<T: Parcel> Link<T> {
                 && before == number
             {
                 ticket.parcel = after;
+            }
+            if let Some(held) = &self.held[ticket.parcel as usize] {
+                (ticket.hosts, ticket.dscp) = self.class_of(&held.parcel);
             }
             let view = self.view();
             self.queue.enqueue(now, &view, ticket, &mut self.drops);

@@ -120,7 +120,7 @@ impl Host {
         // Its CUBIC opens by HyStart and counts in whole numbers.
         self.transport.setup.slow_start = SlowStart::HyStart;
         self.transport.setup.congestion = congestion_named("cubic-linux")?;
-        for line in self.defaults.take().iter().flat_map(|text| text.lines()) {
+        for line in self.defaults.clone().iter().flat_map(|text| text.lines()) {
             let line = line.split(" > ").next().unwrap_or_default();
             let words = words(line);
             let words: Vec<&str> = words.iter().map(String::as_str).collect();

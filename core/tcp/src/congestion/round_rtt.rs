@@ -1,6 +1,6 @@
 //! Minimum RTT of each round, as a measure of the queue.
 //!
-//! Vegas, Veno, YeAH and their relatives compare the minimum RTT of a round with the base RTT,
+//! Vegas, YeAH and their relatives compare the minimum RTT of a round with the base RTT,
 //! the smallest ever seen. Below three samples a delayed ACK could pass for a queue, so the round
 //! is ignored (Linux `cntRTT <= 2`).
 

@@ -37,8 +37,9 @@ pub(super) struct Veno {
 /// Returns whether N = cwnd·(RTT − base RTT)/RTT is [`BETA`] segments or more.
 fn is_congested(window: &Window, rtt: Duration, base: Duration) -> bool {
     let queueing_delay = rtt.saturating_sub(base);
-    u128::from(window.cwnd) * u128::from(queueing_delay.as_nanos())
-        >= u128::from(BETA * window.smss) * u128::from(rtt.as_nanos())
+    !queueing_delay.is_zero()
+        && u128::from(window.cwnd) * u128::from(queueing_delay.as_nanos())
+            >= u128::from(BETA * window.smss) * u128::from(rtt.as_nanos())
 }
 
 impl Law for Veno {

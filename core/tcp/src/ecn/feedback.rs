@@ -74,8 +74,9 @@ pub(crate) struct EcnSender {
     option: OptionSeen,
     /// Packets per acknowledgment, a moving average in 16ths.
     mean_packets: u32,
-    /// Marked packets counted since the last option.
+    /// Marked packets counted since the last option, and the octets taken for theirs.
     since_option: u32,
+    octets_since_option: u64,
 }
 
 impl EcnSender {
@@ -86,6 +87,7 @@ impl EcnSender {
             option: OptionSeen::Absent,
             mean_packets: 0,
             since_option: 0,
+            octets_since_option: 0,
         }
     }
 
@@ -124,21 +126,16 @@ impl EcnSender {
             .option
             .filter(|_| self.option != OptionSeen::Zeroed)
             .map(|option| self.take_option(&option));
+        // Packets that were counted without an option hold so many of its octets.
+        let held = u64::from(self.since_option) * u64::from(feedback.smss);
         let packets = match ceb {
-            Some(octets) => {
-                let counted = u64::from(core::mem::take(&mut self.since_option));
-                let held = counted * u64::from(feedback.smss);
-                fewest_holding(least, octets.saturating_sub(held), feedback.smss)
-            }
+            Some(octets) => fewest_holding(least, octets.saturating_sub(held), feedback.smss),
             // Options come, and this one was not due or did not fit: the next corrects an unseen
             // wrap.
             None if self.option == OptionSeen::Seen || self.are_acks_wide() => least,
             None => safest(least, feedback.packets),
         };
         self.counters.cep += u64::from(packets);
-        if ceb.is_none() {
-            self.since_option = self.since_option.saturating_add(packets);
-        }
         debug_assert!(
             self.counters.cep % u64::from(ACE_MODULUS) == u64::from(feedback.ace),
             "s.cep {} does not agree with the ACE field {} (RFC 9768 section 3.2.2.2)",
@@ -146,15 +143,20 @@ impl EcnSender {
             feedback.ace
         );
         let contradict = least == 0
-            && ceb.is_some_and(|octets| octets > 0)
+            && ceb.is_some_and(|octets| octets > held)
             && feedback
                 .packets_at_most
                 .is_some_and(|most| most < u64::from(ACE_MODULUS));
         let estimate = (u64::from(packets) * u64::from(feedback.smss)).min(feedback.octets);
-        let marked = Marked {
-            octets: ceb.unwrap_or(estimate),
-            packets,
+        let octets = if let Some(octets) = ceb {
+            self.since_option = 0;
+            octets.saturating_sub(core::mem::take(&mut self.octets_since_option))
+        } else {
+            self.since_option = self.since_option.saturating_add(packets);
+            self.octets_since_option = self.octets_since_option.saturating_add(estimate);
+            estimate
         };
+        let marked = Marked { octets, packets };
         (marked, contradict)
     }
 
@@ -321,6 +323,14 @@ mod tests {
             ..feedback(20, 1)
         };
         assert_eq!(sender.on_feedback(&last).0.packets, 1);
+        // Octets of a packet that the counter has shown before contradict nothing.
+        assert_eq!(sender.on_feedback(&feedback(21, 1)).0.octets, 1000);
+        let late = Feedback {
+            option: Some(AccEcn::new(AccEcnOrder::Ect0First, &[1, 16_000])),
+            ..feedback(21, 1)
+        };
+        let (marked, contradict) = sender.on_feedback(&late);
+        assert_eq!((marked.octets, marked.packets, contradict), (0, 0, false));
     }
 
     #[test]

@@ -462,6 +462,9 @@ fn an_option_that_never_comes_leaves_the_counter_and_one_that_comes_late_is_take
         (ecn.delivered_ce, ecn.delivered_octets),
         (1, [0, 1000, 1000])
     );
+    t.write(1000);
+    let sent = t.leaving();
+    assert!(!sent.is_empty() && sent.iter().all(|s| s.ecn == Ecn::Ect0));
 }
 
 #[test]

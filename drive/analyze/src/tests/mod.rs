@@ -487,7 +487,7 @@ fn connections_without_data_are_told_by_their_handshake() {
         "0.0.0.2:80 refused 0.0.0.1:5003: a reset answered the SYN."
     );
     assert!(sentence(kinds[3].1[0]).contains("0.0.0.2:80 reset it"));
-    assert!(sentence(kinds[5].1[0]).contains("acknowledgments of 5.00 kB in 5.00 s"));
+    assert!(sentence(kinds[5].1[0]).contains("5.00 kB were acknowledged in 5.00 s"));
 }
 
 #[test]

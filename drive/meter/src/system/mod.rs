@@ -71,6 +71,15 @@ pub(crate) fn buffer_limits() -> [Option<Bytes>; 4] {
     })
 }
 
+/// Returns the memory that all TCP connections of this host may occupy: `tcp_mem`, in pages.
+pub(crate) fn tcp_memory() -> Option<Bytes> {
+    /// Smallest page of the systems that have this setting.
+    const PAGE: u64 = 4096;
+    let text = settings::read("net.ipv4.tcp_mem").ok()?;
+    let pages: u64 = text.split_whitespace().nth(2)?.parse().ok()?;
+    Some(Bytes::new(pages.saturating_mul(PAGE)))
+}
+
 /// Locks `mutex`, even after a thread that held it has failed.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -48,7 +48,7 @@ impl Network {
     }
 
     /// The addresses of one site: an IPv4 address, or the /48 of an IPv6 one.
-    fn site(address: IpAddr) -> Self {
+    pub(super) fn site(address: IpAddr) -> Self {
         Self::around(address, SITE)
     }
 

@@ -15,6 +15,14 @@ use crate::system::{self, BUFFER_OVERHEAD};
 /// Bytes of a test in addition to its streams: messages, and the intervals that are kept.
 const TEST: u64 = 8 << 20;
 
+/// Bytes of a reading of a socket's counters: kept, copied, and as text.
+const READING: u64 = 4 << 10;
+
+/// Readings that are kept of a stream, at most [`MAX_READINGS`] of a test.
+const READINGS: u64 = 1024;
+
+const MAX_READINGS: u64 = 16_384;
+
 /// Bytes of a stream in addition to its buffers: stack, counters, readings.
 const STREAM: u64 = 128 << 10;
 
@@ -31,16 +39,33 @@ pub(super) struct KernelBuffers {
     tuned: [u64; 2],
     /// Of a size that is set.
     set: [u64; 2],
+    /// Of all TCP connections of the host together.
+    all_tcp: u64,
 }
 
 impl KernelBuffers {
     /// Reads this host's.
     pub(super) fn of_host() -> Self {
         let known = system::buffer_limits().map(|limit| limit.unwrap_or(UNKNOWN).as_u64());
+        let all_tcp = system::tcp_memory().map_or(u64::MAX, Bytes::as_u64);
         let [tuned_receive, tuned_send, set_receive, set_send] = known;
         Self {
             tuned: [tuned_receive, tuned_send],
             set: [set_receive, set_send],
+            all_tcp,
+        }
+    }
+
+    /// Bytes of the buffers of a test's receivers and senders.
+    fn of_streams(&self, wanted: &Parameters, (receivers, senders): (u64, u64)) -> u64 {
+        let streams = [(receivers, false), (senders, true)];
+        let all = streams
+            .into_iter()
+            .map(|(count, is_sender)| count * self.of_stream(wanted, is_sender))
+            .sum();
+        match wanted.transport {
+            Transport::Udp => all,
+            _ => self.all_tcp.min(all),
         }
     }
 
@@ -68,8 +93,12 @@ pub(super) fn of_test(wanted: &Parameters, kernel: &KernelBuffers) -> u64 {
         Transport::Udp => (size.max(MIN_PLACE) * MAX_BATCH).max(JOINED_BUFFER),
         _ => size,
     };
-    let of = |is_sender| STREAM + blocks as u64 + kernel.of_stream(wanted, is_sender);
-    TEST + receivers * of(false) + senders * of(true)
+    // A second copy of the block, in a file that `sendfile` sends.
+    let copies = 1 + u64::from(wanted.zerocopy && wanted.transport == Transport::Tcp);
+    let readings = ((receivers + senders) * READINGS).min(MAX_READINGS) * READING;
+    let of = |copies: u64| STREAM + copies * blocks as u64;
+    let buffers = kernel.of_streams(wanted, (receivers, senders));
+    TEST + readings + receivers * of(1) + senders * of(copies) + buffers
 }
 
 /// Half of the memory that this host, or the control group of this process, allows.
@@ -89,6 +118,7 @@ mod tests {
     const KERNEL: KernelBuffers = KernelBuffers {
         tuned: [6 << 20, 4 << 20],
         set: [212_992, 212_992],
+        all_tcp: u64::MAX,
     };
 
     fn memory(change: impl Fn(&mut Parameters)) -> u64 {
@@ -107,12 +137,37 @@ mod tests {
             wanted.parallel = 128;
         };
         // 128 times 4 MiB of the kernel, 128 KiB of blocks and as much beside them.
-        assert_eq!(memory(reverse), TEST + 128 * ((4 << 20) + (256 << 10)));
+        let expected = TEST + MAX_READINGS * READING + 128 * ((4 << 20) + (256 << 10));
+        assert_eq!(memory(reverse), expected);
         let large = memory(|wanted| {
             reverse(wanted);
             wanted.len = Some(1 << 20);
         });
         assert_eq!(large - memory(reverse), 128 * (896 << 10));
+    }
+
+    #[test]
+    fn tcp_buffers_count_at_most_as_those_of_all_the_host() {
+        let kernel = KernelBuffers {
+            all_tcp: 100 << 20,
+            ..KERNEL
+        };
+        let wanted = Parameters {
+            parallel: 128,
+            ..Parameters::default()
+        };
+        let less = of_test(&wanted, &KERNEL) - of_test(&wanted, &kernel);
+        assert_eq!(less, 128 * (6 << 20) - (100 << 20));
+    }
+
+    #[test]
+    fn block_sent_from_a_file_counts_twice() {
+        let reverse = |wanted: &mut Parameters| wanted.direction = Direction::Reverse;
+        let copied = memory(|wanted| {
+            reverse(wanted);
+            wanted.zerocopy = true;
+        });
+        assert_eq!(copied - memory(reverse), 128 << 10);
     }
 
     #[test]

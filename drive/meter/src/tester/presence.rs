@@ -20,8 +20,12 @@ use crate::system::socket as kernel;
 /// Time without an answer after which the datagrams pause.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// Longest pause: a probe, and its answer.
-const PAUSE: Duration = Duration::from_millis(2500);
+/// Longest pause: a queue of the test's own datagrams drains, then a probe is answered.
+const PAUSE: Duration = Duration::from_secs(9);
+
+/// Lost probes after which the kernel ends the control connection: more than of any pause, as a test
+/// far above the path's rate loses most of them.
+const PROBES: u32 = 60;
 
 /// Time after an answer in a pause before there is another pause.
 const TRUST: Duration = Duration::from_secs(30);
@@ -54,7 +58,10 @@ impl Presence {
         }
         if self.trusted_until.is_none() {
             let second = Duration::from_secs(1);
-            let probes = TcpKeepalive::new().with_time(second).with_interval(second);
+            let probes = TcpKeepalive::new()
+                .with_time(second)
+                .with_interval(second)
+                .with_retries(PROBES);
             // Without probes, nothing is concluded from silence.
             if SockRef::from(control).set_tcp_keepalive(&probes).is_ok() {
                 self.trusted_until = Some(now + SILENCE);
@@ -108,8 +115,9 @@ mod tests {
         let mut presence = watched_since(start);
         assert_eq!(presence.action(start + ms(3000), ms(2900)), Action::Send);
         assert_eq!(presence.action(start + ms(3100), ms(3001)), Action::Pause);
-        assert_eq!(presence.action(start + ms(5500), ms(5400)), Action::Pause);
-        assert_eq!(presence.action(start + ms(5700), ms(5600)), Action::End);
+        let paused = presence.action(start + ms(12_000), ms(11_900));
+        assert_eq!(paused, Action::Pause);
+        assert_eq!(presence.action(start + ms(12_200), ms(12_100)), Action::End);
     }
 
     #[test]

@@ -345,7 +345,12 @@ impl Traffic {
         let shortest = self.interval.map_or(Duration::ZERO, |length| length / 10);
         let from = self.interval_from.unwrap_or(start);
         let is_short = now.saturating_duration_since(from) < shortest;
-        if is_short && !self.intervals.is_empty() {
+        // Beyond the kept ones the last is not the one before this.
+        let streams = self.streams.len().max(1);
+        let is_kept = self
+            .kept
+            .is_none_or(|most| self.intervals.len() * streams < most);
+        if is_short && is_kept && !self.intervals.is_empty() {
             self.merge_into_last(now);
         } else {
             self.close_interval(now, report);

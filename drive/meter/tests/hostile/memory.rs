@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::stranger::{Stranger, server};
 
 /// Memory of the server's tests.
-const MEMORY: u64 = 64 << 20;
+const MEMORY: u64 = 192 << 20;
 
 fn reverse(streams: u32, block: u32) -> Value {
     json!({"tcp": true, "reverse": true, "parallel": streams, "len": block, "time": 10})
@@ -30,13 +30,13 @@ fn streams_beyond_the_memory_are_refused_with_the_reason() {
     assert_eq!(stranger.answer(), Some((State::ServerError, Some(code))));
     let reason = server.refusal();
     assert!(reason.contains("memory of 128 streams"), "{reason}");
-    assert!(reason.contains("limit 64 MiB"), "{reason}");
+    assert!(reason.contains("limit 192 MiB"), "{reason}");
 }
 
 #[test]
 fn test_waits_while_others_occupy_the_memory() {
     let server = server(limited());
-    let window = json!({"tcp": true, "reverse": true, "parallel": 36, "len": 1 << 20, "time": 10,
+    let window = json!({"tcp": true, "reverse": true, "parallel": 70, "len": 1 << 20, "time": 10,
         "window": 65_536});
     let mut first = Stranger::requests(&server, &window);
     assert_eq!(first.state(), State::CreateStreams);

@@ -83,6 +83,9 @@ parameters! {
 /// Smallest default limit, octets.
 const MIN_LIMIT: u64 = 4 << 20;
 
+/// Largest default limit, octets, also where the rate is unknown: 10,240 full packets.
+const MAX_LIMIT: u64 = 10_240 * 1514;
+
 /// Checks the number of tins.
 fn check(settings: &Settings) -> Result<(), Conflict> {
     if matches!(settings.whole(&TINS), 1 | 3 | 4 | 8) {
@@ -176,6 +179,12 @@ impl Cake {
 
     /// Tunes the tins and the limit to the rate of the link.
     fn tune(&mut self, rate: Option<Rate>) {
+        // Without a rate tins have turns, and what they took before counts for nothing.
+        if rate.is_none() != self.rate.is_none() {
+            for tin in &mut self.tins {
+                tin.credit = 0;
+            }
+        }
         self.rate = rate;
         let target = self.rtt / 20;
         for (tin, (numerator, shift, _)) in self.tins.iter_mut().zip(&self.shares) {
@@ -187,7 +196,8 @@ impl Cake {
         }
         if !self.has_limit {
             let bdps = rate.map(|rate| rate.amount_in(self.rtt.saturating_mul(4)).as_u64());
-            self.limits.bytes = bdps.map(|bdps| Bytes::new(bdps.max(MIN_LIMIT)));
+            let limit = bdps.map_or(MAX_LIMIT, |bdps| bdps.clamp(MIN_LIMIT, MAX_LIMIT));
+            self.limits.bytes = Some(Bytes::new(limit));
         }
     }
 

@@ -157,10 +157,11 @@ fn voice_within_its_share_passes_a_backlog_of_best_effort() {
     assert!(longest <= 0.0008 + 1e-9, "{longest}");
 }
 
-/// 4 · 100 ms of 1 Gbit/s are 50 MB; of 10 Mbit/s 0.5 MB, where 4 MiB are the least.
+/// 4 · 100 ms of 1 Gbit/s are 50 MB, where 10,240 full frames are the most; of 10 Mbit/s 0.5 MB, where
+/// 4 MiB are the least.
 #[test]
 fn default_limit_is_four_bdps_and_4_mib_at_least() {
-    for (mbps, limit) in [(10, 4 << 20), (1000, 50_000_000)] {
+    for (mbps, limit) in [(10, 4 << 20), (1000, 10_240 * 1514)] {
         let mut trial = Trial::new("cake", &[], unlimited());
         trial.link.rate = Some(Rate::from_bps(mbps * 1_000_000));
         trial.next.octets = 1000;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 use std::net::IpAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gigatcp_protocol::nuttcp::parameters::Format;
 
@@ -94,12 +94,17 @@ fn third_party(served: &mut Served, stops: &dyn Fn() -> bool) -> String {
     request.interval = (!interval.is_zero()).then_some(interval);
     let format = wanted.format;
     let is_sender = request.parameters.direction.has_forward();
+    let over_at = served
+        .allowance
+        .longest
+        .map(|longest| Instant::now() + longest);
+    let is_over = || stops() || over_at.is_some_and(|at| Instant::now() > at);
     let mut line = |text: &str| {
         served.server.text(text);
         served.flush();
     };
     let mut begun = None;
-    let result = super::client::run(&request, stops, &mut |progress| match progress {
+    let result = super::client::run(&request, &is_over, &mut |progress| match progress {
         Progress::PeerInterval(interval) => line(&interval.line(format)),
         Progress::Started(outcome) => begun = Some(outcome.clone()),
         Progress::Interval(interval) if !is_sender && request.interval.is_some() => {

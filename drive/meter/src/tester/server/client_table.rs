@@ -162,6 +162,29 @@ pub(super) struct ClientTable<'a> {
     bucket: Option<Arc<TokenBucket>>,
     /// Time of the last notice of a resource shortage.
     short_at: Option<Instant>,
+    pub(super) pings: Pings,
+}
+
+/// Pings answered in the current second.
+#[derive(Debug, Default)]
+pub(super) struct Pings {
+    since: Option<Instant>,
+    count: u32,
+}
+
+impl Pings {
+    /// Pings answered in a second, of all clients: those of a test are 1 each 10 ms at most.
+    const MAX: u32 = 1000;
+
+    /// Whether one more is answered.
+    pub(super) fn take(&mut self, now: Instant) -> bool {
+        let is_over = |since| now.saturating_duration_since(since) >= Duration::from_secs(1);
+        if self.since.is_none_or(is_over) {
+            (self.since, self.count) = (Some(now), 0);
+        }
+        self.count += 1;
+        self.count <= Self::MAX
+    }
 }
 
 impl<'a> ClientTable<'a> {
@@ -191,6 +214,7 @@ impl<'a> ClientTable<'a> {
             kernel: KernelBuffers::of_host(),
             bucket: (total_rate > 0).then(|| Arc::new(TokenBucket::new(total_rate))),
             short_at: None,
+            pings: Pings::default(),
         })
     }
 
@@ -513,7 +537,8 @@ impl<'a> ClientTable<'a> {
         }
     }
 
-    /// Starts the tests of waiting clients in their order, as far as the limits allow.
+    /// Starts the tests of waiting clients, each as soon as the limits allow it. One that does not fit
+    /// blocks none behind it, since strangers choose its size and the duration of those before it.
     fn admit_waiting(&mut self) {
         let mut place = 0;
         while let Some(client) = self.waiting.get(place) {
@@ -523,13 +548,7 @@ impl<'a> ClientTable<'a> {
                         self.begin(client);
                     }
                 }
-                // A port awaited by another test of its address does not block other clients.
-                _ if matches!(&client.client, Client::Nuttcp(requested)
-                    if self.shares_ports(requested, client.peer.ip())) =>
-                {
-                    place += 1;
-                }
-                _ => return,
+                _ => place += 1,
             }
         }
     }

@@ -113,7 +113,8 @@ impl ClientTable<'_> {
                 return;
             };
             let datagram = &buffer[..length];
-            if datagram.starts_with(&PING) && self.knows(peer.ip()) {
+            let is_ping = datagram.starts_with(&PING) && self.knows(peer.ip());
+            if is_ping && self.pings.take(std::time::Instant::now()) {
                 // A reply that the system refuses counts as lost.
                 let _ = self.server.datagrams.send_to(datagram, peer);
             }

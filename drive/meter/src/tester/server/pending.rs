@@ -39,18 +39,18 @@ pub(super) enum PendingState {
 #[derive(Default)]
 pub(super) struct PendingTable {
     connections: BTreeMap<u64, Pending>,
-    /// Numbers of connections by source.
+    /// Numbers of connections by site.
     counts: BTreeMap<Network, usize>,
 }
 
 impl PendingTable {
-    /// Adds a connection. For one too many, the oldest of the source that has most is closed: an
+    /// Adds a connection. For one too many, the oldest of the site that has most is closed: an
     /// address that opens many closes its own.
     pub(super) fn insert(&mut self, pending: Pending) {
         if self.connections.len() >= MAX_PENDING {
             self.close_one();
         }
-        let source = Network::source(pending.peer.ip());
+        let source = Network::site(pending.peer.ip());
         *self.counts.entry(source).or_default() += 1;
         self.connections.insert(pending.place, pending);
     }
@@ -59,7 +59,7 @@ impl PendingTable {
         let most = self.counts.iter().max_by_key(|(_, count)| **count);
         let Some((source, _)) = most else { return };
         let mut connections = self.connections.iter();
-        let oldest = connections.find(|(_, pending)| Network::source(pending.peer.ip()) == *source);
+        let oldest = connections.find(|(_, pending)| Network::site(pending.peer.ip()) == *source);
         if let Some((place, _)) = oldest {
             let place = *place;
             self.remove(place);
@@ -69,7 +69,7 @@ impl PendingTable {
     /// Takes a connection out.
     pub(super) fn remove(&mut self, place: u64) -> Option<Pending> {
         let pending = self.connections.remove(&place)?;
-        let source = Network::source(pending.peer.ip());
+        let source = Network::site(pending.peer.ip());
         if let Some(count) = self.counts.get_mut(&source) {
             *count -= 1;
             if *count == 0 {
@@ -115,8 +115,8 @@ mod tests {
             });
         };
         insert(0, "192.0.2.1");
-        insert(1, "2001:db8::1");
-        // All addresses of a link count as one.
+        insert(1, "2001:db8:1::1");
+        // All addresses of a site count as one.
         for place in 2..3 * MAX_PENDING as u64 {
             insert(place, &format!("2001:db8:0:1::{place:x}"));
         }
