@@ -126,7 +126,7 @@ impl EcnSender {
             .option
             .filter(|_| self.option != OptionSeen::Zeroed)
             .map(|option| self.take_option(&option));
-        // Packets that were counted without an option hold so many of its octets.
+        // Packets that were counted without an option hold this part of its octets.
         let held = u64::from(self.since_option) * u64::from(feedback.smss);
         let packets = match ceb {
             Some(octets) => fewest_holding(least, octets.saturating_sub(held), feedback.smss),

@@ -538,7 +538,7 @@ impl<'a> ClientTable<'a> {
     }
 
     /// Starts the tests of waiting clients, each as soon as the limits allow it. One that does not fit
-    /// blocks none behind it, since strangers choose its size and the duration of those before it.
+    /// blocks none behind it: clients choose its size, and the duration of those before it.
     fn admit_waiting(&mut self) {
         let mut place = 0;
         while let Some(client) = self.waiting.get(place) {
