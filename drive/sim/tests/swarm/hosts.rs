@@ -77,7 +77,11 @@ fn profile(draw: &mut Draw) -> Profile {
     let mut profile = draw.pick(Profile::ALL);
     // The audit assumes this smallest MSS that an engine accepts.
     profile.path_mtu.mss_min = profile.path_mtu.mss_min.min(LEAST_MSS.into());
-    for setting in SETTINGS {
+    // Comes with profile `freebsd`; drawn by itself it would change the worlds of all seeds.
+    let drawn = SETTINGS
+        .iter()
+        .filter(|setting| setting.name != "silly_below_quarter");
+    for setting in drawn {
         if draw.chance(CHANGED) {
             let tries = value_for(draw, setting.name);
             let taken = tries
