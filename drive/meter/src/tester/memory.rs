@@ -8,6 +8,7 @@ use gigatcp_protocol::iperf3::{Direction, Parameters, Transport};
 use gigatcp_units::Bytes;
 
 use super::offload::JOINED_BUFFER;
+use super::samples::{MAX_KEPT, MAX_READINGS};
 use super::udp::MIN_PLACE;
 use crate::system::datagrams::MAX_BATCH;
 use crate::system::{self, BUFFER_OVERHEAD};
@@ -17,11 +18,6 @@ const TEST: u64 = 8 << 20;
 
 /// Bytes of a reading of a socket's counters: kept, copied, and as text.
 const READING: u64 = 4 << 10;
-
-/// Readings that are kept of a stream, at most [`MAX_READINGS`] of a test.
-const READINGS: u64 = 1024;
-
-const MAX_READINGS: u64 = 16_384;
 
 /// Bytes of a stream in addition to its buffers: stack, counters, readings.
 const STREAM: u64 = 128 << 10;
@@ -95,7 +91,7 @@ pub(super) fn of_test(wanted: &Parameters, kernel: &KernelBuffers) -> u64 {
     };
     // A second copy of the block, in a file that `sendfile` sends.
     let copies = 1 + u64::from(wanted.zerocopy && wanted.transport == Transport::Tcp);
-    let readings = ((receivers + senders) * READINGS).min(MAX_READINGS) * READING;
+    let readings = ((receivers + senders) * MAX_READINGS as u64).min(MAX_KEPT as u64) * READING;
     let of = |copies: u64| STREAM + copies * blocks as u64;
     let buffers = kernel.of_streams(wanted, (receivers, senders));
     TEST + readings + receivers * of(1) + senders * of(copies) + buffers
@@ -136,8 +132,8 @@ mod tests {
             wanted.direction = Direction::Reverse;
             wanted.parallel = 128;
         };
-        // 128 times 4 MiB of the kernel, 128 KiB of blocks and as much beside them.
-        let expected = TEST + MAX_READINGS * READING + 128 * ((4 << 20) + (256 << 10));
+        // 128 times 4 MiB of the kernel, 128 KiB of blocks and as much in addition.
+        let expected = TEST + MAX_KEPT as u64 * READING + 128 * ((4 << 20) + (256 << 10));
         assert_eq!(memory(reverse), expected);
         let large = memory(|wanted| {
             reverse(wanted);

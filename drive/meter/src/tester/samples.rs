@@ -16,10 +16,10 @@ use super::stream::{self, Stream};
 use crate::{Boot, CardWatch, HostSampler, Sampler};
 
 /// Maximum of readings kept of a stream, and of a host.
-const MAX_READINGS: usize = 1024;
+pub(super) const MAX_READINGS: usize = 1024;
 
 /// Maximum of readings kept of all streams together.
-const MAX_KEPT: usize = 16_384;
+pub(super) const MAX_KEPT: usize = 16_384;
 
 /// Maximum of readings sent for all streams together: some 300 bytes each.
 const MAX_SENT: usize = 8192;

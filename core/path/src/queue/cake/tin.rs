@@ -121,8 +121,8 @@ impl Tin {
             interval: (rtt + tuned.saturating_sub(target)).max(tuned * 2),
             packet_time,
         };
-        let (least, most) = QUANTUM;
-        self.quantum = rate.map_or(most, |rate| (rate.as_bps() / 8 / 4096).clamp(least, most));
+        let (min, max) = QUANTUM;
+        self.quantum = rate.map_or(max, |rate| (rate.as_bps() / 8 / 4096).clamp(min, max));
     }
 
     /// Returns whether a flow is in a round.

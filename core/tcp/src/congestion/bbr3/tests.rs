@@ -183,7 +183,7 @@ fn loss_ends_up_and_bounds_the_flight() {
     assert!(share > 0.8, "{share}");
 }
 
-/// Case 6, limited by the application. Expected: loss ends Up all the same; such data does not show
+/// Case 6, limited by the application. Expected: loss ends Up nevertheless; such data does not show
 /// what the path holds, so the bound stays unset.
 #[test]
 fn loss_of_application_limited_data_ends_up_without_a_bound() {

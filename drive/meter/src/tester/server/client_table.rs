@@ -542,13 +542,11 @@ impl<'a> ClientTable<'a> {
     fn admit_waiting(&mut self) {
         let mut place = 0;
         while let Some(client) = self.waiting.get(place) {
-            match self.decision(client, Vec::new()) {
-                Decision::Run => {
-                    if let Some(client) = self.waiting.remove(place) {
-                        self.begin(client);
-                    }
-                }
-                _ => place += 1,
+            let runs = matches!(self.decision(client, Vec::new()), Decision::Run);
+            if runs && let Some(client) = self.waiting.remove(place) {
+                self.begin(client);
+            } else {
+                place += 1;
             }
         }
     }
