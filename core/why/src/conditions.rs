@@ -65,6 +65,11 @@ conditions! {
         Connection |facts| Some(facts.m.view == CapturePoint::Sender);
     QUEUES_SEEN "queues-seen" "RTTs of the whole path can be measured at the capture point"
         Connection |facts| Some(facts.m.sees_queues());
+    PACE_SEEN "pace-seen" "RTTs of the whole path can be measured at the capture point, or packets follow each other at a quarter more than the mean rate"
+        Connection |facts| {
+            let m = facts.m;
+            Some(m.sees_queues() || m.line.is_some_and(|line| line >= 1.25 * m.mean_rate()))
+        };
     COUNTERS "counters" "counters of the host are known, such as CPU time"
         Connection |_| Some(false);
 

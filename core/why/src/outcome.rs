@@ -25,6 +25,11 @@ pub enum Outcome {
         /// Packets with data.
         packets: u64,
     },
+    /// Data was sent and retransmitted, and none of it acknowledged, without anything that shows why.
+    Undelivered {
+        /// Retransmitted segments.
+        segments: u64,
+    },
     /// All packets have the same time: there is no rate.
     NoTime,
     /// As fast as a new connection can be: the initial window, doubled each RTT.
@@ -60,6 +65,10 @@ impl Outcome {
         if packets < MIN_DATA_PACKETS && !waits(m, account) {
             return Self::TooShort { packets };
         }
+        let segments = facts.retransmitted;
+        if facts.delivered == 0 && segments > 0 && !is_explained(account) {
+            return Self::Undelivered { segments };
+        }
         Self::Limited
     }
 
@@ -70,6 +79,7 @@ impl Outcome {
             Self::Limited => "limited",
             Self::OneDirection => "one-direction",
             Self::TooShort { .. } => "too-short",
+            Self::Undelivered { .. } => "undelivered",
             Self::NoTime => "no-time",
             Self::SlowStart => "slow-start",
             Self::Idle { .. } => "idle",
@@ -90,7 +100,7 @@ impl Outcome {
     pub const fn is_unsure(self) -> bool {
         matches!(
             self,
-            Self::OneDirection | Self::TooShort { .. } | Self::NoTime
+            Self::OneDirection | Self::TooShort { .. } | Self::Undelivered { .. } | Self::NoTime
         )
     }
 
@@ -105,6 +115,12 @@ impl Outcome {
             Self::TooShort { packets } => format!(
                 "Unsure: {} with data are too few to show a limit; capture a longer transfer.",
                 counted(packets, "packet")
+            ),
+            Self::Undelivered { segments } => format!(
+                "Unsure: a path that fails, or one that drops packets of this size; none of its \
+                 data was acknowledged, and {} retransmitted. Capture for longer, or send small \
+                 and large packets (ping -M do -s 1400).",
+                counted(segments, "segment"),
             ),
             Self::NoTime => format!(
                 "Unsure: all packets have the same time, so {bytes} have no rate; capture with a \
@@ -135,6 +151,14 @@ pub(crate) fn trailing_idle(m: &Measures<'_>) -> Duration {
 /// Whether the active part is not worth a diagnosis of its own: under a second, and without a loss.
 fn is_brief(facts: &Facts<'_, '_>, took: Duration) -> bool {
     took < Duration::from_secs(1) && facts.retransmitted == 0
+}
+
+/// Whether the cause of most of the time is one that nothing delivered does not contradict: a closed
+/// window, full packets that never arrive, losses at the edge of the window.
+fn is_explained(account: &Account) -> bool {
+    const EXPLAINED: [&str; 3] = ["slow-reader", "pmtu-black-hole", "rx-ring-overrun"];
+    let first = account.most().map(|index| CAUSES[index].id);
+    first.is_some_and(|id| EXPLAINED.contains(&id))
 }
 
 /// Whether most of the time is one that few packets show: of an application, a closed window, or a

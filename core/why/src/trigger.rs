@@ -93,7 +93,8 @@ pub(crate) fn has_stopped_reader(m: &Measures<'_>, episode: &RecoveryEpisode) ->
     let is_stuck = |frozen: &Frozen| {
         let window = frozen.edge.saturating_sub(frozen.first_ack);
         let is_large = frozen.acked * 6 >= window;
-        episode.start <= frozen.edge && episode.timeouts >= 2 && duplicates >= 3 && is_large
+        let is_again = episode.timeouts >= 2 && duplicates >= 3 && !m.uses_sack();
+        episode.start <= frozen.edge && is_again && is_large
     };
     let frozen = episode.frozen.filter(is_long);
     let is_burst = frozen.is_some_and(|frozen| reaches(&frozen)) && episode.row >= 2 * m.mss();

@@ -29,11 +29,7 @@ pub(crate) fn note(m: &Measures<'_>) -> Option<f64> {
     let was_repaired = m.sender_view.una > updates.ack && episodes.count == 0;
     let has_gap = episodes.hole.is_some_and(|hole| hole.start == updates.ack)
         || episodes.list.iter().any(|one| one.start == updates.ack);
-    let permits = |options: Option<gigatcp_flows::Options>| {
-        options.is_some_and(|options| options.sack_permitted)
-    };
-    let has_sack = permits(m.data().options()) && permits(m.receiver().options());
-    (updates.count >= 3 && has_gap && !was_repaired && !has_sack).then_some(0.95)
+    (updates.count >= 3 && has_gap && !was_repaired && !m.uses_sack()).then_some(0.95)
 }
 
 fn explain(m: &Measures<'_>, _: &Attributed) -> Explanation {

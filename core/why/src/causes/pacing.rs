@@ -9,12 +9,14 @@ pub(crate) const CAUSE: Cause = Cause {
               (maxrate) or its congestion control set, although windows and path would take more.",
     confidence: "Medium: a shaper in the sending host is indistinguishable, unless timestamps \
                  show that segments waited in it. A rate that grows or is probed is BBR's.",
-    capture_points: "sender; receiver and mid-path by the even distance of segments",
+    capture_points: "sender; receiver and mid-path by the even distance of segments, with timestamps or \
+                     where packets show a faster link",
     fix: "Raise or remove the rate: SO_MAX_PACING_RATE in the application, maxrate of fq.",
     references: &["Linux socket option SO_MAX_PACING_RATE", "tc-fq(8)"],
     states: IN_FLIGHT,
     requires: &[ENOUGH_DATA, FULL_SEGMENTS, WINDOW_HAD_ROOM],
     refuted_by: &[STANDING_QUEUE, LOSSY],
+    observable: &[PACE_SEEN],
     features: &[PATH, ONE_WAY, SENDER, ACKS, WINDOW, LOSS, PATTERN, TIMES],
     ..Cause::explained_by(explain)
 };

@@ -237,6 +237,14 @@ impl<'a> Measures<'a> {
         self.connection.direction(self.side.other())
     }
 
+    /// Whether both SYNs permitted SACK (RFC 2018).
+    pub fn uses_sack(&self) -> bool {
+        let options = [self.data(), self.receiver()].map(Direction::options);
+        options
+            .iter()
+            .all(|options| options.is_some_and(|options| options.sack_permitted))
+    }
+
     /// Whether the window scale is known, or known to be absent.
     pub fn knows_windows(&self) -> bool {
         self.connection.scaling() != Scaling::Unknown

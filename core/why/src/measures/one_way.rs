@@ -94,13 +94,11 @@ impl Measures<'_> {
     /// receiver that is all of the RTT.
     pub fn reverse_delay(&self, index: usize) -> Option<Duration> {
         let here = self.reverse.late(index)?;
-        let data = self
-            .forward
-            .late(index)
-            .filter(|_| self.saw_data_without_queue())?;
+        let data = self.forward.late(index)?;
         let coarse = self.forward.tick.max(self.reverse.tick) * 2;
         let beyond = match self.view {
             CapturePoint::Sender | CapturePoint::Unknown => Duration::ZERO,
+            _ if !self.saw_data_without_queue() => return None,
             CapturePoint::Receiver => self.queue(index)?.saturating_sub(data),
             _ => self.turn_delay(index)?.saturating_sub(data),
         };

@@ -128,7 +128,10 @@ pub(super) fn view_and_base(
     let shortest = rounds.iter().filter_map(|round| round.trip.least).min();
     let handshake = connection.direction(sender_view.side).round_trips().min();
     let trip = shortest.map(|trip| handshake.map_or(trip, |other| trip.min(other)));
-    let view = CapturePoint::infer(handshake.or(trip), sender_view.turn);
+    let view = match CapturePoint::infer(handshake.or(trip), sender_view.turn) {
+        CapturePoint::Sender if waits_before(sender_view, trip) => CapturePoint::Middle,
+        view => view,
+    };
     if view.is_near_sender() {
         return (view, trip.unwrap_or_default());
     }
@@ -141,6 +144,17 @@ pub(super) fn view_and_base(
         (handshake, usual) => handshake.or(usual),
     };
     (view, trip.unwrap_or_default() + turn.unwrap_or_default())
+}
+
+/// Whether data waits between the sending host and the capture point: timestamps show that
+/// segments waited for a ninth of the RTT or longer, and no answer of the sender took as little as a
+/// host needs. Then a link lies before the capture point, however short, and its queue is the path's.
+fn waits_before(sender_view: &SenderView, trip: Option<Duration>) -> bool {
+    /// Maximum response time of a sending host to a SYN or an ACK.
+    const HOST: Duration = Duration::from_micros(200);
+    let is_far = sender_view.turn.is_some_and(|turn| turn > HOST);
+    let lag = sender_view.lag.zip(trip);
+    is_far && lag.is_some_and(|(lag, trip)| lag.waited >= trip / 9)
 }
 
 /// Returns the ninth decile of the delivery rates over two neighboring rounds without a loss. If
