@@ -58,6 +58,9 @@ struct Mark {
     has_data: bool,
     ts: (u32, u32),
     sack: u32,
+    /// IPv4 identification of a packet without data. With data it changes: pieces of a
+    /// super-segment have others.
+    ident: u16,
 }
 
 impl Mark {
@@ -66,15 +69,17 @@ impl Mark {
         let flags = packet.flags.without(Flags::PSH).without(Flags::FIN);
         let stamps = packet.timestamps;
         let sack = packet.sack.as_slice().first();
+        let has_data = packet.payload_len > 0;
         Self {
             is_client: from == Side::Client,
             seq: packet.seq.as_u32(),
             ack: packet.ack.as_u32(),
             wnd: packet.wnd,
             flags: flags.bits(),
-            has_data: packet.payload_len > 0,
+            has_data,
             ts: stamps.map_or((0, 0), |stamps| (stamps.val, stamps.ecr)),
             sack: sack.map_or(0, |block| block.right.as_u32()),
+            ident: if has_data { 0 } else { packet.ident },
         }
     }
 
@@ -83,7 +88,8 @@ impl Mark {
     fn hash(&self) -> u64 {
         let low = u64::from(self.seq) << 32 | u64::from(self.ack);
         let high = u64::from(self.ts.0) << 32 | u64::from(self.sack);
-        let rest = u64::from(self.wnd) << 1 | u64::from(self.is_client);
+        let rest =
+            u64::from(self.ident) << 32 | u64::from(self.wnd) << 1 | u64::from(self.is_client);
         let mut word = low ^ high.rotate_left(17) ^ rest.rotate_left(40);
         word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -141,6 +141,28 @@ impl Diagnosis {
         diagnosis
     }
 
+    /// Adds what a second capture of the connection says by itself, where the two cannot be compared
+    /// packet by packet. If it names another cause, this one is unsure.
+    #[must_use]
+    pub fn beside(mut self, other: &Self) -> Self {
+        let Some(said) = other.headline().filter(|_| !other.is_unsure()) else {
+            self.joined = Some("The other capture does not show a cause.".into());
+            return self;
+        };
+        let found = &said.finding;
+        let is_same = self.headline().map(|first| first.cause.id) == Some(said.cause.id);
+        self.joined = Some(if is_same || self.is_unsure() {
+            format!("The other capture adds: {found}")
+        } else {
+            self.alternative = Some(said.cause);
+            for verdict in &mut self.verdicts {
+                verdict.confidence = verdict.confidence.min(0.5);
+            }
+            format!("The other capture contradicts this: {found}")
+        });
+        self
+    }
+
     /// Returns the verdict with most time, if that is at least the unknown time. Below
     /// [`MIN_CONFIDENCE`] it is unsure.
     #[must_use]

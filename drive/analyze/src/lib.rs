@@ -178,7 +178,7 @@ impl Analysis {
             Some(pair) => {
                 let far = 1 - pair.near;
                 let other = self.captures[far].connections().at(pair.indices[far])?;
-                Some((other, &pair.between))
+                pair.between.as_ref().map(|between| (other, between))
             }
             None => None,
         };

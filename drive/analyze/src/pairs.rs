@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use gigatcp_flows::{Connection, Endpoint, FlowTable, Observed, PacketTimes, Side};
 use gigatcp_why::{CapturePair, Diagnosis};
 
+use crate::NoteKind;
 use crate::capture::Capture;
 use crate::connections::Connections;
 use crate::error::Error;
@@ -59,8 +60,9 @@ pub struct PairedDiagnosis {
     pub near: usize,
     /// Diagnosis of the connection.
     pub diagnosis: Diagnosis,
-    /// Loss and delay between the capture points.
-    pub between: CapturePair,
+    /// Loss and delay between the capture points; `None` if the writer of one left packets out, so
+    /// that what only the other shows was not lost.
+    pub between: Option<CapturePair>,
 }
 
 /// Diagnoses the `chosen` connections of the first capture that are in both captures.
@@ -97,6 +99,18 @@ pub fn diagnose_pairs(
         let near = usize::from(clocks.is_nearer_to_client != (sender == Side::Client));
         let far = 1 - near;
         let (watcher, index) = captures[near].connections().at(indices[near])?;
+        if captures.iter().any(|capture| is_excerpt(capture)) {
+            let [diagnosis, other] = [near, far].map(|place| {
+                let (watcher, index) = captures[place].connections().at(indices[place])?;
+                watcher.diagnose(index)
+            });
+            return Some(PairedDiagnosis {
+                indices: *indices,
+                near,
+                diagnosis: diagnosis?.beside(&other?),
+                between: None,
+            });
+        }
         let context = watcher.capture_context(index, sender)?;
         let between = CapturePair::new(seen[near], seen[far], sender, context.segments.octets)?;
         let other = captures[far].connections().at(indices[far])?;
@@ -108,10 +122,16 @@ pub fn diagnose_pairs(
             indices: *indices,
             near,
             diagnosis,
-            between,
+            between: Some(between),
         })
     });
     Ok(joined.collect())
+}
+
+/// Whether the writer of a text left packets out.
+fn is_excerpt(capture: &Capture) -> bool {
+    let mut notes = capture.info().notes.iter();
+    notes.any(|note| note.kind == NoteKind::Omission)
 }
 
 /// Returns the chosen connections of the first capture that are also in the second: by their

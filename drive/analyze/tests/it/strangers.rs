@@ -146,11 +146,18 @@ fn rates_stay_below_the_link_and_above_what_was_achieved() {
 
 #[test]
 fn stall_of_2001_is_lost_at_the_host_whose_application_was_not_reading() {
-    for view in ["sender", "receiver"] {
+    let text = |view: &str| {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captures/");
-        let file = Source::file(format!("{folder}stall-of-2001-{view}.txt"));
-        let analysis = analyze(&[file], &Options::default()).expect("readable");
-        let answer = analysis.answers().next().expect("data was sent");
+        Source::file(format!("{folder}stall-of-2001-{view}.txt"))
+    };
+    let views: [&[&str]; 3] = [&["sender"], &["receiver"], &["sender", "receiver"]];
+    for ends in views {
+        let view = ends.join(" and ");
+        let files: Vec<Source> = ends.iter().copied().map(text).collect();
+        let analysis = analyze(&files, &Options::default()).expect("readable");
+        let mut answers = analysis.answers();
+        let answer = answers.next().expect("data was sent");
+        assert!(answers.next().is_none(), "{view}: one answer");
         let diagnosis = answer.diagnosis;
         let first = diagnosis.headline().expect("a cause");
         assert_eq!(first.cause.id, "rx-ring-overrun", "{view}");
@@ -161,5 +168,9 @@ fn stall_of_2001_is_lost_at_the_host_whose_application_was_not_reading() {
             chain.contains("reset the connection at the edge of the window"),
             "{view}: {chain}"
         );
+        if let Some(joined) = diagnosis.joined {
+            assert!(joined.contains("384 segments"), "{view}: {joined}");
+            assert!(!joined.contains("lost between"), "{view}: {joined}");
+        }
     }
 }
