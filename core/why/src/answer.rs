@@ -40,6 +40,8 @@ pub struct Answer {
     pub gain: Option<Gain>,
     /// The gain in words, after "Could be".
     pub could_be: String,
+    /// From the trigger to the effect, in sentences, if TCP's reaction took the time.
+    pub chain: Vec<String>,
     /// Facts in the capture, the most telling first.
     pub evidence: Vec<Evidence>,
     /// The change; `None` if unsure, or if nothing is to be changed.
@@ -101,11 +103,12 @@ impl Diagnosis {
             is_healthy: self.is_healthy(sure),
             could_be: self.could_be(sure, gain),
             gain,
+            chain: sure.map_or_else(Vec::new, |_| self.chain.clone()),
             evidence: shown.map_or_else(Vec::new, evidence),
             fix: sure.and_then(|first| self.fix_of(first)).cloned(),
             limits: self.limits(sure),
             shares: self.shares(named),
-            notes: self.notes(named),
+            notes: self.notes(named, sure),
             between: self.joined.clone(),
         }
     }
@@ -131,6 +134,7 @@ impl Diagnosis {
             is_healthy: None,
             gain: None,
             could_be: format!("unknown: {} achieved", human_rate(self.throughput)),
+            chain: Vec::new(),
             evidence: Vec::new(),
             fix: None,
             limits: Vec::new(),
@@ -235,10 +239,13 @@ impl Diagnosis {
             .collect()
     }
 
-    fn notes(&self, named: Option<&Verdict>) -> Vec<String> {
+    fn notes(&self, named: Option<&Verdict>, sure: Option<&Verdict>) -> Vec<String> {
         let named = named.map(|first| first.cause.id);
+        let has_chain = sure.is_some() && !self.chain.is_empty();
         let is_note = |verdict: &&Verdict| {
-            verdict.is_note && verdict.time.is_zero() && Some(verdict.cause.id) != named
+            let is_said = has_chain && verdict.cause.is_reaction;
+            let is_other = Some(verdict.cause.id) != named && !is_said;
+            verdict.is_note && verdict.time.is_zero() && is_other
         };
         let in_words = |verdict: &Verdict| {
             format!(
@@ -306,9 +313,13 @@ impl Answer {
         let mut lines = alloc::vec![("Could be", self.could_be.clone())];
         let evidence = self.evidence.first().map(Evidence::in_words);
         let evidence = evidence.into_iter().chain(self.between.clone());
-        for (index, text) in evidence.enumerate() {
-            lines.push((if index == 0 { "Evidence" } else { "" }, text));
-        }
+        let mut list = |label, texts: &mut dyn Iterator<Item = String>| {
+            for (index, text) in texts.enumerate() {
+                lines.push((if index == 0 { label } else { "" }, text));
+            }
+        };
+        list("Chain", &mut self.chain.iter().cloned());
+        list("Evidence", &mut evidence.into_iter());
         lines.extend(self.fix.clone().map(|fix| ("Fix", fix)));
         if !self.shares.is_empty() {
             let shares = self.shares.iter();

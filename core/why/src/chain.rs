@@ -14,17 +14,19 @@ use crate::measures::Measures;
 use crate::verdict::Verdict;
 
 /// Sentences that lead from the trigger to the effect; empty if the cause triggered no loss
-/// recovery.
+/// recovery, or if that needed no timer: the finding says it all then.
 pub(crate) fn of(m: &Measures<'_>, first: &Verdict) -> Vec<String> {
     if !first.cause.is_loss() || first.time.is_zero() {
         return Vec::new();
     }
-    let trigger = first.finding.clone();
-    let effect = Some(effect(m, first));
-    [Some(trigger), masked(m), timer(m), effect]
-        .into_iter()
-        .flatten()
-        .collect()
+    let mut chain = alloc::vec![first.finding.clone()];
+    chain.extend(masked(m));
+    chain.extend(timer(m));
+    if chain.len() == 1 {
+        return Vec::new();
+    }
+    chain.push(effect(m, first));
+    chain
 }
 
 /// The reason that no fast retransmit came: each ACK moved the window (RFC 5681 section 2).

@@ -62,6 +62,8 @@ pub struct Connection {
     gain: Option<Py<Gain>>,
     /// Known limits, the lowest first.
     limits: Vec<Py<Limit>>,
+    /// From the trigger to the effect, in sentences, if TCP's reaction took the time.
+    chain: Vec<String>,
     /// Facts in the capture, the most telling first.
     evidence: Vec<Py<Evidence>>,
     /// The change; None if unsure, or if nothing is to be changed.
@@ -478,6 +480,7 @@ fn connection(
         could_be: said.could_be,
         gain: said.gain.map(|gain| self::gain(py, gain)).transpose()?,
         limits: limits.collect::<PyResult<_>>()?,
+        chain: said.chain,
         evidence: evidence(py, &said.evidence)?,
         fix: said.fix,
         shares: said.shares,

@@ -18,6 +18,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 6675 section 2",
         "experiment shalunov-stall (E10, E11)",
     ],
+    is_reaction: true,
     states: NEVER,
     note: Some(note),
     ..Cause::explained_by(explain)

@@ -95,6 +95,8 @@ pub struct Cause {
     /// Whether away from the sender it can hold while nothing seems in flight. Data lost before the
     /// capture point leaves no trace there.
     pub is_hidden: bool,
+    /// Whether it is what TCP does with a loss: no note of its own where the chain says it.
+    pub is_reaction: bool,
     /// Conditions that must hold for it.
     pub requires: &'static [&'static Condition],
     /// Conditions that must not hold.
@@ -125,6 +127,7 @@ impl Cause {
             references: &[],
             is_fault: false,
             is_mendable: false,
+            is_reaction: false,
             states: &[],
             is_hidden: false,
             requires: &[],

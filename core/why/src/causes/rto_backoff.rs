@@ -20,6 +20,7 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
     is_hidden: true,
+    is_reaction: true,
     requires: &[RETRANSMITTED, TIMEOUT_SEEN],
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     note: Some(note),

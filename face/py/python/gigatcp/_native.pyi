@@ -186,6 +186,7 @@ class Connection:
     could_be: str
     gain: Gain | None
     limits: list[Limit]
+    chain: list[str]
     evidence: list[Evidence]
     fix: str | None
     shares: list[tuple[str, float]]

@@ -146,6 +146,7 @@ mod tests {
             is_healthy: Some(false),
             gain: None,
             could_be: "at least 2.95 Mbit/s (3.4 times): 856 kbit/s achieved".into(),
+            chain: Vec::new(),
             evidence: Vec::new(),
             fix: Some("change it to 1.0 MB".into()),
             limits: Vec::new(),

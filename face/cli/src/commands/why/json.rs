@@ -160,6 +160,7 @@ pub(in crate::commands) fn diagnosed(diagnosis: &Diagnosis, is_verbose: bool) ->
             "at_least": gain.is_lower_bound,
         })),
         "limits": answer.limits.iter().map(limit).collect::<Vec<_>>(),
+        "chain": answer.chain,
         "evidence": pieces.map(evidence).collect::<Vec<_>>(),
         "evidence_count": answer.evidence.len(),
         "fix": answer.fix,
