@@ -38,7 +38,7 @@ fn kept(words: &[String]) -> String {
     let has = |option: &&str| words.iter().any(|word| word == option);
     let fits = |(options, _): &&(&[&str], &str)| options.iter().all(has);
     let ending = KEPT.iter().find(fits).map_or("", |(_, ending)| ending);
-    format!("docs/grade{ending}.txt")
+    format!("proof/results/grade{ending}.txt")
 }
 
 /// Builds a program of the crate; returns its path.

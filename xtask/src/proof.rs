@@ -116,7 +116,7 @@ fn ns2() -> Result<(), Failed> {
     kept("gigatcp-sim", "ns2")
 }
 
-/// Runs an example and stores its output in `docs/`, under its name.
+/// Runs an example and stores its output in `proof/results/`, under its name.
 fn kept(package: &str, name: &str) -> Result<(), Failed> {
     println!("\n== {name}");
     let example = process::build_example(package, name, "release")?;
@@ -124,7 +124,7 @@ fn kept(package: &str, name: &str) -> Result<(), Failed> {
     if ended.code() == Some(2) {
         return Err(Failed::Usage("nothing was tested (see above)".into()));
     }
-    files::write(&top().join(format!("docs/{name}.txt")), text)?;
+    files::write(&top().join(format!("proof/results/{name}.txt")), text)?;
     match ended.success() {
         true => Ok(()),
         false => Err(Failed::Found),

@@ -22,7 +22,7 @@ use harness::{Rounds, SMSS, modern};
 #[path = "../tests/congestion_rounds/harness.rs"]
 mod harness;
 
-/// First lines of `docs/responses.txt`.
+/// First lines of `proof/results/responses.txt`.
 const HEAD: &str = "\
 Response functions by long runs: mean window in segments at one loss in N segments.
 
