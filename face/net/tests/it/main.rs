@@ -1,0 +1,12 @@
+//! Tests of the simulated network, as a program that uses it.
+
+mod datagrams;
+mod errors;
+mod guide;
+mod hosts;
+mod http;
+mod links;
+mod matrix;
+mod streams;
+mod transfers;
+mod watchdog;
