@@ -68,6 +68,7 @@ pub use listener::{TcpListener, TcpSocket};
 #[doc(hidden)]
 pub use matrix::{Matrix, run_matrix};
 pub use net::{Crash, DEFAULT_HOST, Host, Net, NetError, Outcome, RunError, SEED_VARIABLE};
+pub use packet::{Passing, TcpFlags};
 pub use report::{ConnectionReport, Report};
 pub use scope::spawn;
 pub use stream::TcpStream;

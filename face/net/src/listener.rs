@@ -14,6 +14,8 @@ use gigatcp_tcp::listener::ListenerConfig;
 use gigatcp_tcp::{Config, Secret};
 use gigatcp_units::Bytes;
 
+use tokio::task::coop::consume_budget;
+
 use crate::address::{ToSocketAddrs, resolve};
 use crate::driver::Shared;
 use crate::host::Waiting;
@@ -26,7 +28,7 @@ use crate::world::World;
 /// Backlog of [`TcpListener::bind`], as tokio's.
 const BACKLOG: u32 = 1024;
 
-/// A listening socket, as `tokio::net::TcpListener`. Dropping it ends connections that were not
+/// A listening socket, as `tokio::net::TcpListener`. Dropping it resets connections that were not
 /// accepted.
 #[derive(Debug)]
 pub struct TcpListener {
@@ -63,6 +65,7 @@ impl TcpListener {
     /// # Errors
     /// If the host has crashed.
     pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        consume_budget().await;
         poll_fn(|context| self.poll_accept(context)).await
     }
 
@@ -144,8 +147,14 @@ impl TcpListener {
 impl Drop for TcpListener {
     fn drop(&mut self) {
         self.shared.with(|world| {
+            let now = world.now;
             let host = world.host_mut(self.node);
             if let Some(host) = host.filter(|host| host.boot == self.boot) {
+                // The kernel resets connections that were not accepted.
+                while let Some(handle) = host.endpoint.accept(now, self.at) {
+                    host.endpoint.abort(now, handle);
+                    host.endpoint.release(now, handle);
+                }
                 host.endpoint.unlisten(self.at);
                 host.listeners.remove(&self.at);
                 world.flush(self.node);

@@ -21,10 +21,11 @@ use tokio::task::LocalSet;
 
 use crate::driver::{self, Driver, Shared, Stop};
 use crate::host::addresses_of;
+use crate::packet::Passing;
 use crate::report::Report;
 use crate::scope::{self, HostScope};
 use crate::words::{Words, WordsError};
-use crate::world::{TopologyError, World};
+use crate::world::{Filter, TopologyError, World};
 
 /// Name of the host that the body of a test runs on.
 pub const DEFAULT_HOST: &str = "test";
@@ -425,6 +426,15 @@ impl Net {
     /// If there is none of that name.
     pub fn rejoin(&self, name: &str) {
         expect(self.shared.with(|world| world.set_isolated(name, false)));
+    }
+
+    /// Drops packets of hosts for which `filter` is false, from now on. It sees each wire packet as it
+    /// leaves its host, and is called with a lock held: it may not call sockets or this network.
+    ///
+    /// For losses that words of links do not describe, such as that of the first SYN.
+    pub fn filter(&self, filter: impl FnMut(&Passing) -> bool + Send + 'static) {
+        self.shared
+            .with(|world| world.filter = Some(Filter(Box::new(filter))));
     }
 
     /// Ends the program of a host: its tasks are dropped, except those of `tokio::spawn`, whose

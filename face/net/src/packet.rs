@@ -11,7 +11,9 @@ use gigatcp_path::{Middlebox, Parcel, PureAck, Request};
 use gigatcp_sim::segment_on_path;
 use gigatcp_tcp::FourTuple;
 use gigatcp_wire::bytes::Bytes;
-use gigatcp_wire::{Ecn, Endpoints, IcmpError, IcmpKind, IpVersion, Octets, Payload, Segment};
+use gigatcp_wire::{
+    Ecn, Endpoints, Flags, IcmpError, IcmpKind, IpVersion, Octets, Payload, Segment,
+};
 
 /// Bytes of a TCP header without options.
 const TCP_HEADER: u64 = 20;
@@ -80,6 +82,34 @@ pub(crate) enum Icmp {
         remote: SocketAddr,
         kind: IcmpKind,
     },
+}
+
+/// A packet that a host sends, as [`Net::filter`](crate::Net::filter) sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Passing {
+    /// Its sender.
+    pub from: SocketAddr,
+    /// Its receiver.
+    pub to: SocketAddr,
+    /// Bytes of payload.
+    pub payload_len: usize,
+    /// Control bits of a TCP segment; `None` for a UDP datagram.
+    pub tcp: Option<TcpFlags>,
+}
+
+/// Control bits of a segment that set up and end connections.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
+pub struct TcpFlags {
+    /// SYN.
+    pub syn: bool,
+    /// ACK.
+    pub ack: bool,
+    /// FIN.
+    pub fin: bool,
+    /// RST.
+    pub rst: bool,
 }
 
 impl Datagram {
@@ -219,6 +249,31 @@ impl Packet {
                 .sent_segment()
                 .map_or([0, 0], |segment| [segment.src_port, segment.dst_port]),
         }
+    }
+
+    /// The packet as a filter sees it; `None` for an ICMP error.
+    pub(crate) fn passing(&self) -> Option<Passing> {
+        let [src, dst] = self.ports();
+        let (payload_len, tcp) = match &self.content {
+            Content::Segment(segment) => {
+                let has = |flag| segment.flags.contains(flag);
+                let flags = TcpFlags {
+                    syn: has(Flags::SYN),
+                    ack: has(Flags::ACK),
+                    fin: has(Flags::FIN),
+                    rst: has(Flags::RST),
+                };
+                (segment.payload.len(), Some(flags))
+            }
+            Content::Datagram(fragments) => (fragments.datagram.payload.len(), None),
+            Content::Icmp(_) | Content::Corrupted(_) => return None,
+        };
+        Some(Passing {
+            from: (self.endpoints.src(), src).into(),
+            to: (self.endpoints.dst(), dst).into(),
+            payload_len,
+            tcp,
+        })
     }
 
     /// Which of the loopback's two ways it takes: each carries one direction of a connection.

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
 
-use crate::stream::{TcpStream, poll_read, poll_shutdown};
+use crate::stream::{TcpStream, poll_read, poll_shutdown, poll_write};
 
 /// Reading half that borrows its stream ([`TcpStream::split`]).
 #[derive(Debug)]
@@ -217,7 +217,7 @@ macro_rules! write_half {
                 octets: &[u8],
             ) -> Poll<io::Result<usize>> {
                 let socket = &self.stream().socket;
-                socket.poll_write(context.waker(), &[IoSlice::new(octets)])
+                poll_write(socket, context, &[IoSlice::new(octets)])
             }
 
             fn poll_write_vectored(
@@ -225,7 +225,7 @@ macro_rules! write_half {
                 context: &mut Context<'_>,
                 parts: &[IoSlice<'_>],
             ) -> Poll<io::Result<usize>> {
-                self.stream().socket.poll_write(context.waker(), parts)
+                poll_write(&self.stream().socket, context, parts)
             }
 
             fn is_write_vectored(&self) -> bool {

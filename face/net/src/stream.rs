@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use gigatcp_tcp::connection::Info;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready};
+use tokio::task::coop::poll_proceed;
 
 use crate::address::{ToSocketAddrs, resolve};
 use crate::socket::{Side, Socket};
@@ -310,14 +311,34 @@ pub(crate) fn poll_interest(
     }
 }
 
+/// Reads, and lets other tasks run after many reads in a row, as tokio's own sockets do.
 pub(crate) fn poll_read(
     socket: &Socket,
-    context: &Context<'_>,
+    context: &mut Context<'_>,
     buffer: &mut ReadBuf<'_>,
 ) -> Poll<io::Result<()>> {
+    let coop = ready!(poll_proceed(context));
     let max = buffer.remaining();
     let put = |octets: &[u8]| buffer.put_slice(octets);
-    socket.poll_read(context.waker(), max, put).map_ok(drop)
+    let done = socket.poll_read(context.waker(), max, put).map_ok(drop);
+    if done.is_ready() {
+        coop.made_progress();
+    }
+    done
+}
+
+/// Writes, and lets other tasks run after many writes in a row.
+pub(crate) fn poll_write(
+    socket: &Socket,
+    context: &mut Context<'_>,
+    parts: &[IoSlice<'_>],
+) -> Poll<io::Result<usize>> {
+    let coop = ready!(poll_proceed(context));
+    let done = socket.poll_write(context.waker(), parts);
+    if done.is_ready() {
+        coop.made_progress();
+    }
+    done
 }
 
 /// A shutdown of a connection that is over is none: tokio's users call it at the end.
@@ -341,8 +362,7 @@ impl AsyncWrite for TcpStream {
         context: &mut Context<'_>,
         octets: &[u8],
     ) -> Poll<io::Result<usize>> {
-        self.socket
-            .poll_write(context.waker(), &[IoSlice::new(octets)])
+        poll_write(&self.socket, context, &[IoSlice::new(octets)])
     }
 
     fn poll_write_vectored(
@@ -350,7 +370,7 @@ impl AsyncWrite for TcpStream {
         context: &mut Context<'_>,
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.socket.poll_write(context.waker(), parts)
+        poll_write(&self.socket, context, parts)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -12,6 +12,7 @@ use std::task::{Context, Poll, Waker, ready};
 use gigatcp_wire::Endpoints;
 use gigatcp_wire::bytes::Bytes;
 use tokio::io::{Interest, ReadBuf, Ready};
+use tokio::task::coop::consume_budget;
 
 use crate::address::{ToSocketAddrs, resolve};
 use crate::driver::Shared;
@@ -144,6 +145,7 @@ impl UdpSocket {
     /// `NotConnected` without a peer; `ConnectionRefused` after an ICMP error; others as
     /// [`UdpSocket::send_to`].
     pub async fn send(&self, payload: &[u8]) -> io::Result<usize> {
+        consume_budget().await;
         self.try_send(payload)
     }
 
@@ -176,8 +178,9 @@ impl UdpSocket {
     /// Sends a datagram.
     ///
     /// # Errors
-    /// `NetworkUnreachable` without a link; `InvalidInput` above 65,507 bytes.
+    /// `NetworkUnreachable` without a link; `EMSGSIZE` above 65,507 bytes.
     pub async fn send_to<A: ToSocketAddrs>(&self, payload: &[u8], to: A) -> io::Result<usize> {
+        consume_budget().await;
         let addresses = resolve(to)?;
         let to = addresses
             .into_iter()
@@ -204,10 +207,7 @@ impl UdpSocket {
     /// As [`UdpSocket::send_to`].
     pub fn try_send_to(&self, payload: &[u8], to: SocketAddr) -> io::Result<usize> {
         if payload.len() > MAX_PAYLOAD {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "message too long",
-            ));
+            return Err(too_long());
         }
         self.with(|world| {
             let unreachable = || io::Error::from(io::ErrorKind::NetworkUnreachable);
@@ -267,6 +267,7 @@ impl UdpSocket {
     /// # Errors
     /// `ConnectionRefused` after an ICMP error about a datagram to the connected peer.
     pub async fn recv_from(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        consume_budget().await;
         let (from, payload) =
             poll_fn(|context| self.poll_take(context.waker(), Datagrams::pop)).await?;
         Ok((fill(buffer, &payload), from))
@@ -469,6 +470,15 @@ impl Drop for UdpSocket {
                 host.datagrams.remove(&self.at);
             }
         });
+    }
+}
+
+/// `EMSGSIZE`, which has no [`io::ErrorKind`]: on Linux its number.
+fn too_long() -> io::Error {
+    if cfg!(target_os = "linux") {
+        io::Error::from_raw_os_error(90)
+    } else {
+        io::Error::new(io::ErrorKind::InvalidInput, "message too long")
     }
 }
 

@@ -12,18 +12,19 @@
 //! media, and clocks of hosts that differ.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
 use std::net::IpAddr;
 use std::task::Waker;
 
 use gigatcp_events::EventHash;
-use gigatcp_path::{ConfigError, DropCause, EventSchedule, Hop};
+use gigatcp_path::{ConfigError, DropCause, EventSchedule, Hop, Parcel};
 use gigatcp_units::random::mix;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::IcmpKind;
 
 use crate::host::{Host, addresses_of};
 use crate::observe::Observers;
-use crate::packet::{Content, DEFAULT_TTL, Packet};
+use crate::packet::{Content, DEFAULT_TTL, Packet, Passing};
 use crate::words::{Words, WordsError};
 
 /// Maximum steps at one instant; more are a bug, not a busy instant.
@@ -31,6 +32,15 @@ const MAX_STEPS_PER_INSTANT: u32 = 10_000_000;
 
 /// Words of the loopback of each host: the delay of Linux's.
 const LOOPBACK: &str = "rtt=20us";
+
+/// Returns whether a packet passes.
+pub(crate) struct Filter(pub(crate) Box<dyn FnMut(&Passing) -> bool + Send>);
+
+impl fmt::Debug for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Filter")
+    }
+}
 
 /// A node: a host, or a router.
 #[derive(Debug)]
@@ -81,6 +91,8 @@ pub(crate) struct World {
     /// Unique numbers of datagrams.
     pub(crate) next_datagram: u64,
     pub(crate) observers: Observers,
+    /// Decides which packets of hosts pass.
+    pub(crate) filter: Option<Filter>,
     /// Tasks to wake once the lock is released.
     pub(crate) wakers: Vec<Waker>,
     still: (Instant, u32),
@@ -117,6 +129,7 @@ impl World {
             time_limit: None,
             next_datagram: 0,
             observers: Observers::default(),
+            filter: None,
             wakers: Vec::new(),
             still: (Instant::ZERO, 0),
         }
@@ -500,7 +513,29 @@ impl World {
     }
 
     /// Sends a packet from a node.
-    pub(crate) fn send(&mut self, from: u32, packet: Packet) {
+    pub(crate) fn send(&mut self, from: u32, mut packet: Packet) {
+        if self.filter.is_none() {
+            return self.forward(from, packet);
+        }
+        // The filter sees wire packets.
+        while packet.wire_packets() > 1 {
+            let front = packet.split_front(1);
+            self.send_filtered(from, front);
+        }
+        self.send_filtered(from, packet);
+    }
+
+    fn send_filtered(&mut self, from: u32, packet: Packet) {
+        let passes = match (&mut self.filter, packet.passing()) {
+            (Some(Filter(filter)), Some(passing)) => filter(&passing),
+            _ => true,
+        };
+        if passes {
+            self.forward(from, packet);
+        }
+    }
+
+    fn forward(&mut self, from: u32, packet: Packet) {
         let is_loopback = packet.to == from;
         self.observers
             .on_departure(self.now, from, &packet, is_loopback);

@@ -89,6 +89,17 @@ fn drop_with_unread_data_resets_the_peer() {
 }
 
 #[test]
+fn dropped_listener_resets_connections_that_were_not_accepted() {
+    run(1, async {
+        let listener = TcpListener::bind("127.0.0.1:80").await.unwrap();
+        let mut near = TcpStream::connect("127.0.0.1:80").await.unwrap();
+        sleep(Duration::from_millis(5)).await;
+        drop(listener);
+        assert_eq!(read_error(&mut near).await, ErrorKind::ConnectionReset);
+    });
+}
+
+#[test]
 fn write_after_shutdown_is_a_broken_pipe() {
     run(1, async {
         let (mut near, _far) = pair().await;

@@ -141,6 +141,28 @@ fn smaller_mtu_on_the_way_is_discovered() {
 }
 
 #[test]
+fn filter_drops_the_first_syn_and_nothing_else() {
+    let net = Net::new(1);
+    net.configure("client", "profile=linux-6.18");
+    serve(&net, 1000);
+    let mut is_first = true;
+    net.filter(move |packet| {
+        let is_syn = packet.tcp.is_some_and(|flags| flags.syn && !flags.ack);
+        !is_syn || !std::mem::take(&mut is_first)
+    });
+    net.client("client", |_| async {
+        let start = Instant::now();
+        TcpStream::connect("server:80").await?;
+        // The initial RTO (RFC 6298 section 2), and a round trip.
+        let took = start.elapsed().as_secs_f64();
+        assert!((1.0..1.1).contains(&took), "{took} s");
+        io::Result::Ok(())
+    });
+    net.link("client", "server", "rtt=20ms");
+    net.run().unwrap();
+}
+
+#[test]
 fn default_link_joins_hosts_without_one() {
     let net = Net::new(1);
     net.default_link("rtt=30ms");
