@@ -35,8 +35,12 @@ impl World {
         Ok(())
     }
 
-    /// Makes a host reachable again.
+    /// Makes a host reachable again; a program that still runs is ended.
     pub(crate) fn restart(&mut self, name: &str) -> Result<u32, TopologyError> {
+        let is_running = |task: &AbortHandle| !task.is_finished();
+        if self.host_named(name)?.tasks.iter().any(is_running) {
+            self.crash(name, false)?;
+        }
         let host = self.host_named(name)?;
         host.is_up = true;
         self.known(name)

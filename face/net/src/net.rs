@@ -449,7 +449,8 @@ impl Net {
         );
     }
 
-    /// Starts a host again after [`Net::crash`], with its program from the beginning.
+    /// Starts a host of [`Net::host`] again, with its program from the beginning. The program of a
+    /// client starts once; its host becomes reachable again.
     ///
     /// # Panics
     /// Outside of a run, or if there is no such host.

@@ -92,7 +92,7 @@ pub struct Passing {
     pub from: SocketAddr,
     /// Its receiver.
     pub to: SocketAddr,
-    /// Bytes of payload.
+    /// Bytes of payload; in each fragment of a datagram, those of the whole.
     pub payload_len: usize,
     /// Control bits of a TCP segment; `None` for a UDP datagram.
     pub tcp: Option<TcpFlags>,

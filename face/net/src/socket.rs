@@ -11,19 +11,22 @@ use std::task::{Context, Poll, Waker};
 
 use gigatcp_events::State;
 use gigatcp_tcp::connection::Info;
-use gigatcp_tcp::endpoint::ConnectError;
+use gigatcp_tcp::endpoint::{ConnectError, Endpoint};
 use gigatcp_tcp::{Config, Failure, Handle, ReadError, WriteError};
 use gigatcp_units::Instant;
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Octets, Payload};
 
 use crate::driver::Shared;
-use crate::host::{Connection, Host, source_for, unspecified};
+use crate::host::{Connection, source_for, unspecified};
 use crate::scope;
 use crate::world::World;
 
 /// Maximum bytes of one write: the most that one call copies.
 const MAX_WRITTEN: usize = 1 << 20;
+
+/// The TCP of a host.
+type Engine = Endpoint<Octets>;
 
 /// A connection on a host. Dropping it closes the connection as `close(2)` does.
 #[derive(Debug)]
@@ -87,25 +90,18 @@ impl Socket {
     /// Calls `act` on the connection, and sends what it has to send after that.
     fn with<R>(
         &self,
-        act: impl FnOnce(&mut Host, &mut Connection, Instant) -> io::Result<R>,
+        act: impl FnOnce(&mut Engine, &mut Connection, Instant) -> io::Result<R>,
     ) -> io::Result<R> {
         scope::learn(self.node);
         self.shared.with(|world| {
             let now = world.now;
-            let result = match world.host_mut(self.node) {
-                Some(host) if host.boot == self.boot => {
-                    // Moved out and back: both are borrowed at once.
-                    let mut connection = host.connections.remove(&self.handle);
-                    let result = connection
-                        .as_mut()
-                        .ok_or_else(crashed)
-                        .and_then(|connection| act(host, connection, now));
-                    if let Some(connection) = connection {
-                        host.connections.insert(self.handle, connection);
-                    }
-                    result
-                }
-                _ => Err(crashed()),
+            let host = world.host_mut(self.node);
+            let result = match host.filter(|host| host.boot == self.boot) {
+                Some(host) => match host.connections.get_mut(&self.handle) {
+                    Some(connection) => act(&mut host.endpoint, connection, now),
+                    None => Err(crashed()),
+                },
+                None => Err(crashed()),
             };
             world.flush(self.node);
             result
@@ -117,13 +113,13 @@ impl Socket {
         &self,
         side: Side,
         waker: &Waker,
-        act: impl FnOnce(&mut Host, &mut Connection, Instant) -> io::Result<Option<R>>,
+        act: impl FnOnce(&mut Engine, &mut Connection, Instant) -> io::Result<Option<R>>,
     ) -> Poll<io::Result<R>> {
         let handle = self.handle;
-        let done = self.with(|host, connection, now| {
-            let done = act(host, connection, now)?;
+        let done = self.with(|endpoint, connection, now| {
+            let done = act(endpoint, connection, now)?;
             if done.is_none() {
-                connection.wait(host, handle, side, waker);
+                connection.wait(endpoint, handle, side, waker);
             }
             Ok(done)
         });
@@ -137,8 +133,8 @@ impl Socket {
     /// Waits until the connection is established.
     pub(crate) fn poll_connected(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let handle = self.handle;
-        self.poll(Side::Write, context.waker(), |host, connection, _| {
-            let Some(engine) = host.endpoint.connection(handle) else {
+        self.poll(Side::Write, context.waker(), |endpoint, connection, _| {
+            let Some(engine) = endpoint.connection(handle) else {
                 return Err(crashed());
             };
             match (engine.failure(), engine.established_at()) {
@@ -160,16 +156,16 @@ impl Socket {
         put: impl FnMut(&[u8]),
     ) -> Poll<io::Result<usize>> {
         let handle = self.handle;
-        self.poll(Side::Read, waker, |host, connection, now| {
-            read(host, connection, handle, now, max, put)
+        self.poll(Side::Read, waker, |endpoint, connection, now| {
+            read(endpoint, connection, handle, now, max, put)
         })
     }
 
     /// Reads without waiting.
     pub(crate) fn try_read(&self, max: usize, put: impl FnMut(&[u8])) -> io::Result<usize> {
         let handle = self.handle;
-        self.with(|host, connection, now| {
-            let filled = read(host, connection, handle, now, max, put)?;
+        self.with(|endpoint, connection, now| {
+            let filled = read(endpoint, connection, handle, now, max, put)?;
             filled.ok_or_else(|| io::ErrorKind::WouldBlock.into())
         })
     }
@@ -177,8 +173,8 @@ impl Socket {
     /// Copies what the next read returns.
     pub(crate) fn poll_peek(&self, waker: &Waker, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let handle = self.handle;
-        self.poll(Side::Read, waker, |host, connection, _| {
-            let pieces = host.endpoint.connection(handle).ok_or_else(crashed)?.peek();
+        self.poll(Side::Read, waker, |endpoint, connection, _| {
+            let pieces = endpoint.connection(handle).ok_or_else(crashed)?.peek();
             let mut filled = 0;
             for octets in pieces.flat_map(Octets::pieces) {
                 let len = octets.len().min(buffer.len() - filled);
@@ -188,7 +184,7 @@ impl Socket {
             if filled > 0 || buffer.is_empty() {
                 return Ok(Some(filled));
             }
-            nothing_to_read(host, connection, handle)
+            nothing_to_read(endpoint, connection, handle)
         })
     }
 
@@ -198,15 +194,15 @@ impl Socket {
         parts: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let handle = self.handle;
-        self.poll(Side::Write, waker, |host, connection, now| {
-            write(host, connection, handle, now, parts)
+        self.poll(Side::Write, waker, |endpoint, connection, now| {
+            write(endpoint, connection, handle, now, parts)
         })
     }
 
     pub(crate) fn try_write(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let handle = self.handle;
-        self.with(|host, connection, now| {
-            let written = write(host, connection, handle, now, parts)?;
+        self.with(|endpoint, connection, now| {
+            let written = write(endpoint, connection, handle, now, parts)?;
             written.ok_or_else(|| io::ErrorKind::WouldBlock.into())
         })
     }
@@ -214,8 +210,8 @@ impl Socket {
     /// Waits until a read or a write would not block. The value is whether that direction is over.
     pub(crate) fn poll_ready(&self, side: Side, waker: &Waker) -> Poll<io::Result<bool>> {
         let handle = self.handle;
-        self.poll(side, waker, |host, connection, _| {
-            let Some(engine) = host.endpoint.connection(handle) else {
+        self.poll(side, waker, |endpoint, connection, _| {
+            let Some(engine) = endpoint.connection(handle) else {
                 return Err(crashed());
             };
             let is_over = match side {
@@ -241,8 +237,8 @@ impl Socket {
             Shutdown::Write => (false, true),
             Shutdown::Both => (true, true),
         };
-        let waiting = self.with(|host, connection, now| {
-            let engine = host.endpoint.connection(handle).ok_or_else(crashed)?;
+        let waiting = self.with(|endpoint, connection, now| {
+            let engine = endpoint.connection(handle).ok_or_else(crashed)?;
             if engine.failure().is_some() || engine.state() == State::Closed {
                 return Err(io::ErrorKind::NotConnected.into());
             }
@@ -253,7 +249,7 @@ impl Socket {
             }
             if write && !connection.write_shut {
                 connection.write_shut = true;
-                host.endpoint.close(now, handle);
+                endpoint.close(now, handle);
                 connection.writers.wake_into(&mut waiting);
             }
             Ok(waiting)
@@ -277,9 +273,9 @@ impl Socket {
 
     pub(crate) fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         let handle = self.handle;
-        self.with(|host, connection, _| {
+        self.with(|endpoint, connection, _| {
             connection.nodelay = nodelay;
-            if let Some(engine) = host.endpoint.connection_mut(handle) {
+            if let Some(engine) = endpoint.connection_mut(handle) {
                 engine.set_nagle(!nodelay);
             }
             Ok(())
@@ -288,9 +284,9 @@ impl Socket {
 
     pub(crate) fn set_keepalive(&self, keepalive: bool) -> io::Result<()> {
         let handle = self.handle;
-        self.with(|host, connection, now| {
+        self.with(|endpoint, connection, now| {
             connection.keepalive = keepalive;
-            if let Some(engine) = host.endpoint.connection_mut(handle) {
+            if let Some(engine) = endpoint.connection_mut(handle) {
                 engine.set_keepalive(now, keepalive);
             }
             Ok(())
@@ -300,18 +296,21 @@ impl Socket {
     pub(crate) fn set_ttl(&self, ttl: u32) -> io::Result<()> {
         let ttl = u8::try_from(ttl).ok().filter(|ttl| *ttl > 0);
         let ttl = ttl.ok_or(io::ErrorKind::InvalidInput)?;
-        self.with(|host, connection, _| {
-            connection.ttl = ttl;
-            host.set_ttl(connection.tuple, ttl);
-            Ok(())
-        })
+        let tuple = self.get(|connection| connection.tuple)?;
+        self.set(|connection| connection.ttl = ttl)?;
+        self.shared.with(|world| {
+            if let Some(host) = world.host_mut(self.node) {
+                host.set_ttl(tuple, ttl);
+            }
+        });
+        Ok(())
     }
 
     /// The failure that no call has reported.
     pub(crate) fn take_error(&self) -> io::Result<Option<io::Error>> {
         let handle = self.handle;
-        self.with(|host, connection, _| {
-            let engine = host.endpoint.connection(handle);
+        self.with(|endpoint, connection, _| {
+            let engine = endpoint.connection(handle);
             let failure = engine.and_then(|engine| engine.failure());
             let is_new = !std::mem::replace(&mut connection.has_reported, failure.is_some());
             Ok(failure.filter(|_| is_new).map(failed))
@@ -320,8 +319,8 @@ impl Socket {
 
     pub(crate) fn info(&self) -> io::Result<Info> {
         let handle = self.handle;
-        self.with(|host, _, _| {
-            let engine = host.endpoint.connection(handle);
+        self.with(|endpoint, _, _| {
+            let engine = endpoint.connection(handle);
             engine.map(|engine| engine.info()).ok_or_else(crashed)
         })
     }
@@ -334,8 +333,8 @@ impl Socket {
     /// The peer's address; none after the end of the connection (`getpeername(2)`).
     pub(crate) fn peer_addr(&self) -> io::Result<SocketAddr> {
         let handle = self.handle;
-        self.with(|host, connection, _| {
-            let engine = host.endpoint.connection(handle);
+        self.with(|endpoint, connection, _| {
+            let engine = endpoint.connection(handle);
             if engine.is_none_or(|engine| engine.state() == State::Closed) {
                 return Err(io::ErrorKind::NotConnected.into());
             }
@@ -366,17 +365,17 @@ impl Drop for Socket {
 
 impl Connection {
     /// Records a waiting task.
-    fn wait(&mut self, host: &mut Host, handle: Handle, side: Side, waker: &Waker) {
+    fn wait(&mut self, endpoint: &mut Engine, handle: Handle, side: Side, waker: &Waker) {
         match side {
             Side::Read => {
                 self.readers.add(waker);
-                host.endpoint.await_readable(handle);
+                endpoint.await_readable(handle);
             }
             Side::Write => {
                 self.writers.add(waker);
-                let engine = host.endpoint.connection(handle);
+                let engine = endpoint.connection(handle);
                 if engine.is_some_and(|engine| engine.established_at().is_some()) {
-                    host.endpoint.await_writable(handle);
+                    endpoint.await_writable(handle);
                 }
             }
         }
@@ -455,7 +454,7 @@ fn begin(
 }
 
 fn read(
-    host: &mut Host,
+    endpoint: &mut Engine,
     connection: &mut Connection,
     handle: Handle,
     now: Instant,
@@ -466,11 +465,11 @@ fn read(
         return Ok(Some(0));
     }
     if connection.read_shut {
-        return nothing_to_read(host, connection, handle);
+        return nothing_to_read(endpoint, connection, handle);
     }
     let mut filled = 0;
     while filled < max {
-        match host.endpoint.read(now, handle, max - filled) {
+        match endpoint.read(now, handle, max - filled) {
             Ok(Some(piece)) => {
                 for octets in piece.pieces() {
                     put(octets);
@@ -480,7 +479,7 @@ fn read(
             }
             Ok(None) | Err(ReadError::Empty | ReadError::Failed(_)) if filled > 0 => break,
             Ok(None) => return Ok(Some(0)),
-            Err(_) => return nothing_to_read(host, connection, handle),
+            Err(_) => return nothing_to_read(endpoint, connection, handle),
         }
     }
     Ok(Some(filled))
@@ -488,11 +487,11 @@ fn read(
 
 /// What a read without data returns: the end, an error, or `None` to wait.
 fn nothing_to_read(
-    host: &mut Host,
+    endpoint: &mut Engine,
     connection: &mut Connection,
     handle: Handle,
 ) -> io::Result<Option<usize>> {
-    let engine = host.endpoint.connection(handle).ok_or_else(crashed)?;
+    let engine = endpoint.connection(handle).ok_or_else(crashed)?;
     let is_over = connection.read_shut
         || match engine.failure() {
             Some(_) => connection.has_peer_closed(engine),
@@ -507,13 +506,13 @@ fn nothing_to_read(
 }
 
 fn write(
-    host: &mut Host,
+    endpoint: &mut Engine,
     connection: &mut Connection,
     handle: Handle,
     now: Instant,
     parts: &[IoSlice<'_>],
 ) -> io::Result<Option<usize>> {
-    let engine = host.endpoint.connection(handle).ok_or_else(crashed)?;
+    let engine = endpoint.connection(handle).ok_or_else(crashed)?;
     if let Some(failure) = engine.failure() {
         let is_after_fin = failure == Failure::Reset && connection.has_peer_closed(engine);
         let is_first = connection.reports();
@@ -535,10 +534,7 @@ fn write(
         return Ok(None);
     }
     let len = len.min(space).min(MAX_WRITTEN);
-    match host
-        .endpoint
-        .write(now, handle, Octets::from(copied(parts, len)))
-    {
+    match endpoint.write(now, handle, Octets::from(copied(parts, len))) {
         Ok(written) => Ok(Some(written)),
         Err(WriteError::Full) => Ok(None),
         Err(WriteError::Failed(failure)) => Err(failed(failure)),
