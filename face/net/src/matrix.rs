@@ -211,3 +211,66 @@ fn end_capture(net: &Net, path: Option<PathBuf>, has_failed: bool) -> Option<Str
         Err(error) => format!("incomplete: {error}"),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MATRIX: Matrix = Matrix {
+        name: "crate_name::module::transfer_arrives",
+        link: "rate=10Mbit/s",
+        axes: &[("rtt", &["0ms", "50ms"]), ("loss", &["0", "0.01"])],
+        seeds: 20,
+    };
+
+    #[test]
+    fn cells_are_all_combinations_in_the_order_written() {
+        let words = |rtt, loss| format!("rate=10Mbit/s rtt={rtt}ms loss={loss}");
+        let expected = [
+            words(0, "0"),
+            words(0, "0.01"),
+            words(50, "0"),
+            words(50, "0.01"),
+        ];
+        assert_eq!(MATRIX.cells(), expected);
+        let plain = Matrix {
+            link: "",
+            axes: &[],
+            ..MATRIX
+        };
+        assert_eq!(plain.cells(), [""]);
+    }
+
+    #[test]
+    fn failure_names_the_cell_and_the_command_that_repeats_it() {
+        let cell = &MATRIX.cells()[3];
+        let net = Net::with_seed(7);
+        let text = describe(&MATRIX, cell, (4, 4), &net, None);
+        let expected = "crate_name::module::transfer_arrives failed in cell 4 of 4, \
+                        `rate=10Mbit/s rtt=50ms loss=0.01`, with seed 7 of 20\n\
+                        repeat: GIGATCP_SEED=7 \
+                        GIGATCP_CELL='rate=10Mbit/s rtt=50ms loss=0.01' \
+                        cargo test module::transfer_arrives -- --exact\n";
+        assert!(text.starts_with(expected), "{text}");
+    }
+
+    #[test]
+    fn first_failing_cell_ends_the_matrix() {
+        let runs = std::cell::Cell::new(0);
+        let ran = catch_unwind(AssertUnwindSafe(|| {
+            run_matrix(&MATRIX, |net| {
+                runs.set(runs.get() + 1);
+                let is_last = net.seed() == 20;
+                async move {
+                    if is_last {
+                        Err("the last seed")
+                    } else {
+                        Ok(())
+                    }
+                }
+            });
+        }));
+        assert!(ran.is_err());
+        assert_eq!(runs.get(), 20);
+    }
+}

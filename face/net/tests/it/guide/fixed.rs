@@ -1,4 +1,4 @@
-//! The mended test of the guide.
+//! The fixed test of the guide.
 
 use std::time::Duration;
 
