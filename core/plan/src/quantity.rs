@@ -109,7 +109,7 @@ pub(crate) fn queue_limit(text: &str) -> Result<QueueLimit, TextError> {
     }
     let (number, unit) = split(text);
     match unit {
-        "BDP" => scaled(number, 1_000)
+        "BDP" | "bdp" => scaled(number, 1_000)
             .map(QueueLimit::MilliBdp)
             .map_err(invalid),
         "packet" | "packets" => scaled(number, 1).map(QueueLimit::Packets).map_err(invalid),
@@ -237,6 +237,7 @@ mod tests {
         assert_eq!(queue_limit("100 packets"), Ok(QueueLimit::Packets(100)));
         assert_eq!(queue_limit("1 packet"), Ok(QueueLimit::Packets(1)));
         assert_eq!(queue_limit("0.25 BDP"), Ok(QueueLimit::MilliBdp(250)));
+        assert_eq!(queue_limit("1bdp"), Ok(QueueLimit::MilliBdp(1_000)));
         assert_eq!(
             queue_limit("2 MB"),
             Ok(QueueLimit::Bytes(Bytes::new(2_000_000)))

@@ -163,6 +163,8 @@ pub struct Endpoint<P> {
     counters: EndpointCounters,
     /// Buffer for timers, empty between uses.
     due: Vec<u32>,
+    /// Whether it may connect to its own addresses.
+    has_loopback: bool,
 }
 
 impl<P: Payload> Endpoint<P> {
@@ -186,6 +188,17 @@ impl<P: Payload> Endpoint<P> {
             events: VecDeque::new(),
             counters: EndpointCounters::default(),
             due: Vec::new(),
+            has_loopback: false,
+        }
+    }
+
+    /// Returns an endpoint that may connect to its own addresses: the driver passes segments
+    /// between two of them back to [`Endpoint::handle`].
+    #[must_use]
+    pub fn with_loopback(self) -> Self {
+        Self {
+            has_loopback: true,
+            ..self
         }
     }
 

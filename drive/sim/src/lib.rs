@@ -9,6 +9,7 @@
 //! * [`outcome`]: the results of a simulation.
 //! * [`host`]: CPUs, network card, sockets, applications.
 //! * [`packet`]: packets on the path.
+//! * [`segment_on_path`]: effects of path elements on a segment, whatever its payload.
 //! * [`meter`]: the tester's clock and intervals.
 //! * [`observe`]: samples, time-sequence data.
 //! * [`account`]: attributes each instant of a sender to a cause.
@@ -33,6 +34,7 @@ mod populate;
 mod reassembly;
 mod routes;
 mod samples;
+pub mod segment_on_path;
 mod short_flows;
 pub mod world;
 

@@ -1,12 +1,13 @@
 //! Packets on the path: a segment, a datagram or an ICMP error in an IP packet, with its route.
 
 use gigatcp_app::datagrams::Datagram;
-use gigatcp_path::{Middlebox, Parcel, PureAck, Request, RequestedValue, Routed};
+use gigatcp_path::{Middlebox, Parcel, PureAck, Request, Routed};
 use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::{
-    Ecn, Flags, IcmpError, IcmpKind, IpVersion, Options, Payload, Phantom, RequestScheme,
-    SackBlock, Segment, SeqNumber,
+    Ecn, IcmpError, IcmpKind, IpVersion, Phantom, RequestScheme, Segment, SeqNumber,
 };
+
+use crate::segment_on_path;
 
 /// Bytes of the IP header of each fragment; packets have no IP options.
 const IPV4_HEADER: u64 = 20;
@@ -437,107 +438,29 @@ impl Parcel for Packet {
         ecn.is_some_and(|ecn| core::mem::take(ecn).is_capable())
     }
 
-    /// Removes options by padding, as middleboxes do that cannot move the payload.
     #[inline(never)]
     fn try_rewrite(&mut self, middlebox: &Middlebox) -> bool {
-        let Content::Segment(segment) = &mut self.content else {
-            return false;
-        };
-        if !segment.flags.contains(Flags::SYN) {
-            return false;
+        match &mut self.content {
+            Content::Segment(segment) => segment_on_path::rewrite(segment, middlebox),
+            _ => false,
         }
-        let Options {
-            mss,
-            window_scale,
-            sack_permitted,
-            timestamps,
-            ..
-        } = segment.options;
-        let options = &mut segment.options;
-        let len = options.wire_len();
-        options.mss = mss.map(|mss| mss.min(middlebox.mss.unwrap_or(mss)));
-        options.window_scale = window_scale.and_then(|shift| middlebox.window_scale.of(shift));
-        options.sack_permitted = sack_permitted && !middlebox.clears_sack;
-        options.timestamps = timestamps.filter(|_| !middlebox.clears_timestamps);
-        options.add_padding(len.saturating_sub(options.wire_len()));
-        let after = (
-            options.mss,
-            options.window_scale,
-            options.sack_permitted,
-            options.timestamps,
-        );
-        let flags = segment.flags;
-        if middlebox.clears_ecn {
-            segment.flags = flags.without(Flags::ECE | Flags::CWR | Flags::AE);
-        }
-        after != (mss, window_scale, sack_permitted, timestamps) || segment.flags != flags
     }
 
     #[inline(never)]
     fn pure_ack(&self) -> Option<PureAck> {
-        let segment = self.segment()?;
-        let feedback = Flags::ECE | Flags::CWR | Flags::AE;
-        let Options {
-            timestamps, sack, ..
-        } = segment.options;
-        let known = Options {
-            timestamps,
-            sack,
-            ..Options::default()
-        };
-        let is_pure = segment.payload.is_empty()
-            && segment.flags.without(feedback) == Flags::ACK
-            && !segment.ecn.is_capable()
-            && segment.options == known;
-        is_pure.then(|| PureAck {
-            connection: u64::from(self.flow()),
-            ack: segment.ack.as_u32(),
-            flags: segment.flags.bits(),
-            sack: edges(sack.as_slice()),
-        })
+        segment_on_path::pure_ack(self.segment()?, u64::from(self.flow()))
     }
 
     #[inline(never)]
     fn request(&self) -> Option<Request> {
-        let request = self.segment()?.options.router_request()?;
-        let requested = match request.scheme {
-            RequestScheme::Xcp { cwnd, feedback } => RequestedValue::Window {
-                cwnd: u64::from(cwnd),
-                feedback: i64::from(feedback),
-            },
-            RequestScheme::Rcp { rate } => RequestedValue::Rate(rate),
-            RequestScheme::QuickStart { code, .. } => RequestedValue::Start(code),
-        };
-        let rtt = request.rtt().unwrap_or_default();
-        Some(Request { rtt, requested })
+        segment_on_path::request(self.segment()?)
     }
 
     #[inline(never)]
     fn answer(&mut self, answer: &Request) {
-        let Content::Segment(segment) = &mut self.content else {
-            return;
-        };
-        let Some(mut request) = segment.options.router_request() else {
-            return;
-        };
-        request.is_answered = true;
-        match (&mut request.scheme, answer.requested) {
-            (
-                RequestScheme::Xcp { feedback, .. },
-                RequestedValue::Window {
-                    feedback: granted, ..
-                },
-            ) => {
-                *feedback = granted.clamp(i32::MIN.into(), i32::MAX.into()) as i32;
-            }
-            (RequestScheme::Rcp { rate }, RequestedValue::Rate(granted)) => *rate = granted,
-            (RequestScheme::QuickStart { code, ttl, .. }, RequestedValue::Start(granted)) => {
-                *code = granted;
-                *ttl = ttl.wrapping_sub(1);
-            }
-            _ => {}
+        if let Content::Segment(segment) = &mut self.content {
+            segment_on_path::answer(segment, answer);
         }
-        segment.options.set_router_request(Some(request));
     }
 
     #[cold]
@@ -564,15 +487,6 @@ impl Parcel for Packet {
         };
         is_cut
     }
-}
-
-/// Returns the edges of SACK blocks in the form that an ACK filter compares.
-fn edges(blocks: &[SackBlock]) -> [u32; 8] {
-    let mut edges = [0; 8];
-    for (pair, block) in edges.chunks_exact_mut(2).zip(blocks) {
-        pair.copy_from_slice(&[block.left.as_u32(), block.right.as_u32()]);
-    }
-    edges
 }
 
 impl Content {

@@ -19,7 +19,8 @@ use crate::secret::Secret;
 pub enum ConnectError {
     /// The endpoint has no such address, or none of the peer's family.
     NoAddress,
-    /// The peer is not a single host, is this host, or has no port.
+    /// The peer is not a single host, is this host (without [`Endpoint::with_loopback`]), or has no
+    /// port.
     NoHost,
     /// The port is taken, or all are.
     PortTaken,
@@ -71,7 +72,7 @@ impl<P: Payload> Endpoint<P> {
         if !self.addresses.contains(&local.ip()) {
             return Err(ConnectError::NoAddress);
         }
-        let is_ours = self.addresses.contains(&remote.ip());
+        let is_ours = !self.has_loopback && self.addresses.contains(&remote.ip());
         if is_ours || !is_host(remote.ip()) || remote.port() == 0 {
             return Err(ConnectError::NoHost);
         }
@@ -244,6 +245,26 @@ impl<P: Payload> Endpoint<P> {
         slot.interest.wants_read |= filled == Err(ReadError::Empty);
         self.after_read(handle);
         filled
+    }
+
+    /// Requests [`EndpointEvent::Readable`] without reading, as a call that found nothing does.
+    ///
+    /// [`EndpointEvent::Readable`]: super::EndpointEvent::Readable
+    pub fn await_readable(&mut self, handle: Handle) {
+        if let Some(slot) = self.slot_mut(handle) {
+            slot.interest.wants_read = true;
+        }
+    }
+
+    /// Requests [`EndpointEvent::Writable`] without writing, as a call that found the buffer full
+    /// does.
+    ///
+    /// [`EndpointEvent::Writable`]: super::EndpointEvent::Writable
+    pub fn await_writable(&mut self, handle: Handle) {
+        if let Some(slot) = self.slot_mut(handle) {
+            slot.connection.wait_for_send_space();
+            slot.interest.wants_write = true;
+        }
     }
 
     /// Closes the sending direction (CLOSE, `SHUT_WR`); reading continues.

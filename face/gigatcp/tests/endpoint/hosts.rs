@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 
 use gigatcp::endpoint::{ConnectError, ListenError};
 use gigatcp::{
-    Bytes, Config, Duration, EndpointEvent, Failure, Handle, Profile, ReadError, State, WriteError,
+    Bytes, Config, Duration, Endpoint, EndpointEvent, Failure, Handle, Instant, Profile, ReadError,
+    State, WriteError,
 };
 
 use crate::network::{Network, Path, addresses};
@@ -140,6 +141,28 @@ fn ports_differ_and_what_cannot_be_opened_says_why() {
         host.connect(now, six, &config),
         Err(ConnectError::NoAddress)
     );
+}
+
+#[test]
+fn endpoint_with_loopback_connects_to_its_own_address() {
+    let now = Instant::ZERO;
+    let own = "127.0.0.1".parse().unwrap();
+    let mut host = Endpoint::new(now, [1; 16], [own]).with_loopback();
+    let at = "127.0.0.1:80".parse().unwrap();
+    host.listen(at, &Config::default()).unwrap();
+    let near = host.connect(now, at, &Config::default()).unwrap();
+    let pass_all = |host: &mut Endpoint| {
+        while let Some((endpoints, segment)) = host.poll_transmit(now) {
+            host.handle(now, endpoints, segment);
+        }
+    };
+    pass_all(&mut host);
+    let far = host.accept(now, at).unwrap();
+    host.write(now, near, &b"hello"[..]).unwrap();
+    pass_all(&mut host);
+    let mut buffer = [0; 9];
+    assert_eq!(host.read_into(now, far, &mut buffer), Ok(5));
+    assert_eq!(&buffer[..5], b"hello");
 }
 
 #[test]

@@ -1,0 +1,461 @@
+//! A host: its TCP, its UDP sockets, and the tasks that wait for them.
+//!
+//! Each has an IPv4 address in 10/8, an IPv6 address in fd00::/64, and the loopback addresses.
+//! After a crash it is a new boot: sockets of earlier boots fail.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::task::Waker;
+
+use gigatcp_tcp::{Config, Endpoint, EndpointEvent, FourTuple, Handle};
+use gigatcp_units::Instant;
+use gigatcp_wire::bytes::Bytes;
+use gigatcp_wire::{Endpoints, IcmpKind, Octets, Segment};
+use tokio::task::AbortHandle;
+
+use crate::packet::{Content, DEFAULT_TTL, Icmp, Packet, UDP_HEADER};
+use crate::world::derived_seed;
+
+/// First dynamic port and number of them (RFC 6335 section 6).
+const FIRST_PORT: u16 = 49_152;
+const PORTS: u16 = u16::MAX - FIRST_PORT + 1;
+
+/// Bytes that wait in a UDP socket to be read; Linux `net.core.rmem_default`.
+const UDP_RECEIVE_BUFFER: usize = 212_992;
+
+/// Maximum datagrams of which some fragments have arrived.
+const MAX_REASSEMBLED: usize = 64;
+
+/// A host and its sockets.
+#[derive(Debug)]
+pub(crate) struct Host {
+    node: u32,
+    seed: u64,
+    pub(crate) endpoint: Endpoint<Octets>,
+    /// Number of times that it was started.
+    pub(crate) boot: u32,
+    pub(crate) is_up: bool,
+    /// Template of its connections.
+    pub(crate) config: Config,
+    /// Limit of its listeners' queues; `None`: what the program requests.
+    pub(crate) max_backlog: Option<u32>,
+    pub(crate) connections: HashMap<Handle, Connection>,
+    pub(crate) listeners: BTreeMap<SocketAddr, Waiting>,
+    pub(crate) datagrams: BTreeMap<SocketAddr, Datagrams>,
+    /// TTLs that differ from the default.
+    ttls: HashMap<FourTuple, u8>,
+    /// Datagrams of which fragments are missing: number, and how many.
+    incomplete: VecDeque<(u64, u16)>,
+    next_port: u16,
+    /// Tasks that end with the host.
+    pub(crate) tasks: Vec<AbortHandle>,
+}
+
+/// Tasks that wait for one event.
+#[derive(Default, Debug)]
+pub(crate) struct Waiting(Vec<Waker>);
+
+/// A TCP connection as its socket keeps it.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) tuple: FourTuple,
+    pub(crate) readers: Waiting,
+    pub(crate) writers: Waiting,
+    /// Whether the failure was reported: a kernel reports it once.
+    pub(crate) has_reported: bool,
+    /// Bytes read by the program.
+    pub(crate) read: u64,
+    pub(crate) read_shut: bool,
+    pub(crate) write_shut: bool,
+    pub(crate) nodelay: bool,
+    pub(crate) linger: Option<std::time::Duration>,
+    pub(crate) keepalive: bool,
+    pub(crate) ttl: u8,
+}
+
+/// A UDP socket.
+#[derive(Debug)]
+pub(crate) struct Datagrams {
+    pub(crate) peer: Option<SocketAddr>,
+    pub(crate) queue: VecDeque<(SocketAddr, Bytes)>,
+    queued: usize,
+    pub(crate) error: Option<io::ErrorKind>,
+    pub(crate) readers: Waiting,
+    pub(crate) ttl: u8,
+    pub(crate) broadcast: bool,
+    /// Datagrams dropped because the socket's buffer was full.
+    pub(crate) overflows: u64,
+}
+
+impl Waiting {
+    /// Adds a task, unless it waits already.
+    pub(crate) fn add(&mut self, waker: &Waker) {
+        if !self.0.iter().any(|known| known.will_wake(waker)) {
+            self.0.push(waker.clone());
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn wake_into(&mut self, wakers: &mut Vec<Waker>) {
+        wakers.append(&mut self.0);
+    }
+}
+
+impl Connection {
+    pub(crate) fn new(tuple: FourTuple) -> Self {
+        Self {
+            tuple,
+            readers: Waiting::default(),
+            writers: Waiting::default(),
+            has_reported: false,
+            read: 0,
+            read_shut: false,
+            write_shut: false,
+            nodelay: false,
+            linger: None,
+            keepalive: false,
+            ttl: DEFAULT_TTL,
+        }
+    }
+}
+
+impl Datagrams {
+    pub(crate) fn new() -> Self {
+        Self {
+            peer: None,
+            queue: VecDeque::new(),
+            queued: 0,
+            error: None,
+            readers: Waiting::default(),
+            ttl: DEFAULT_TTL,
+            broadcast: false,
+            overflows: 0,
+        }
+    }
+
+    fn push(&mut self, from: SocketAddr, payload: Bytes) {
+        let len = payload.len() + UDP_HEADER;
+        if self.queued + len > UDP_RECEIVE_BUFFER {
+            self.overflows += 1;
+            return;
+        }
+        self.queued += len;
+        self.queue.push_back((from, payload));
+    }
+
+    pub(crate) fn pop(&mut self) -> Option<(SocketAddr, Bytes)> {
+        let (from, payload) = self.queue.pop_front()?;
+        self.queued -= payload.len() + UDP_HEADER;
+        Some((from, payload))
+    }
+}
+
+/// Addresses of a node that is a host, apart from its loopback.
+pub(crate) fn addresses_of(node: u32) -> [IpAddr; 2] {
+    let [_, high, middle, low] = (node + 1).to_be_bytes();
+    let v6 = Ipv6Addr::new(
+        0xfd00,
+        0,
+        0,
+        0,
+        0,
+        0,
+        (node >> 16) as u16,
+        (node + 1) as u16,
+    );
+    [Ipv4Addr::new(10, high, middle, low).into(), v6.into()]
+}
+
+/// The host's own address for packets to `remote`.
+pub(crate) fn source_for(node: u32, remote: IpAddr) -> IpAddr {
+    let [v4, v6] = addresses_of(node);
+    match remote {
+        remote if remote.is_loopback() || remote == v4 || remote == v6 => remote,
+        IpAddr::V4(_) => v4,
+        IpAddr::V6(_) => v6,
+    }
+}
+
+impl Host {
+    pub(crate) fn new(now: Instant, node: u32, seed: u64) -> Self {
+        Self {
+            node,
+            seed,
+            endpoint: endpoint(now, node, seed, 0),
+            boot: 0,
+            is_up: true,
+            config: Config::default(),
+            max_backlog: None,
+            connections: HashMap::new(),
+            listeners: BTreeMap::new(),
+            datagrams: BTreeMap::new(),
+            ttls: HashMap::new(),
+            incomplete: VecDeque::new(),
+            next_port: 0,
+            tasks: Vec::new(),
+        }
+    }
+
+    /// Whether the address is one of the host's, or the unspecified one.
+    pub(crate) fn may_bind(&self, address: IpAddr) -> bool {
+        address.is_unspecified()
+            || address == IpAddr::V4(Ipv4Addr::LOCALHOST)
+            || address == IpAddr::V6(Ipv6Addr::LOCALHOST)
+            || addresses_of(self.node).contains(&address)
+    }
+
+    /// Whether a socket of that kind has the port at that address, or at all of them.
+    pub(crate) fn is_taken(&self, at: SocketAddr, is_udp: bool) -> bool {
+        let conflicts = |other: &SocketAddr| {
+            let is_any = other.ip().is_unspecified() || at.ip().is_unspecified();
+            let is_same = other.ip() == at.ip() || is_any && other.is_ipv4() == at.is_ipv4();
+            other.port() == at.port() && is_same
+        };
+        if is_udp {
+            self.datagrams.keys().any(conflicts)
+        } else {
+            self.listeners.keys().any(conflicts)
+        }
+    }
+
+    /// A dynamic port that no socket of that kind has at this address.
+    pub(crate) fn free_port(&mut self, address: IpAddr, is_udp: bool) -> Option<u16> {
+        for _ in 0..PORTS {
+            let port = FIRST_PORT + self.next_port % PORTS;
+            self.next_port = self.next_port.wrapping_add(1);
+            if !self.is_taken(SocketAddr::new(address, port), is_udp) {
+                return Some(port);
+            }
+        }
+        None
+    }
+
+    /// Handles a packet; returns it if no socket has its port.
+    pub(crate) fn handle(
+        &mut self,
+        now: Instant,
+        packet: Packet,
+        wakers: &mut Vec<Waker>,
+    ) -> Option<Packet> {
+        let endpoints = packet.endpoints;
+        match packet.content {
+            Content::Segment(segment) => self.endpoint.handle(now, endpoints, segment),
+            Content::Datagram(ref fragments) => {
+                let datagram = &fragments.datagram;
+                if !self.is_complete(datagram.id, fragments.count, datagram.fragments()) {
+                    return None;
+                }
+                let (src, dst) = (datagram.src, datagram.dst);
+                let Some(socket) = self.socket_of(src, dst) else {
+                    return Some(packet);
+                };
+                socket.push(src, datagram.payload.clone());
+                socket.readers.wake_into(wakers);
+            }
+            Content::Icmp(icmp) => self.handle_icmp(now, *icmp, wakers),
+            Content::Corrupted(_) => {}
+        }
+        None
+    }
+
+    /// Counts fragments of a datagram; returns whether all have arrived.
+    fn is_complete(&mut self, id: u64, count: u16, total: u16) -> bool {
+        if count == total {
+            return true;
+        }
+        let place = self.incomplete.iter().position(|(known, _)| *known == id);
+        let Some(place) = place else {
+            if self.incomplete.len() == MAX_REASSEMBLED {
+                self.incomplete.pop_front();
+            }
+            self.incomplete.push_back((id, total - count));
+            return false;
+        };
+        let missing = &mut self.incomplete[place].1;
+        *missing = missing.saturating_sub(count);
+        let is_complete = *missing == 0;
+        if is_complete {
+            self.incomplete.remove(place);
+        }
+        is_complete
+    }
+
+    /// The socket for a datagram: connected ones take those of their peer only.
+    fn socket_of(&mut self, src: SocketAddr, dst: SocketAddr) -> Option<&mut Datagrams> {
+        let any: IpAddr = if dst.is_ipv4() {
+            Ipv4Addr::UNSPECIFIED.into()
+        } else {
+            Ipv6Addr::UNSPECIFIED.into()
+        };
+        let takes = |at: &SocketAddr| {
+            let socket = self.datagrams.get(at);
+            socket.is_some_and(|socket| socket.peer.is_none_or(|peer| peer == src))
+        };
+        let at = [dst, SocketAddr::new(any, dst.port())]
+            .into_iter()
+            .find(takes)?;
+        self.datagrams.get_mut(&at)
+    }
+
+    fn handle_icmp(&mut self, now: Instant, icmp: Icmp, wakers: &mut Vec<Waker>) {
+        match icmp {
+            Icmp::Tcp { tuple, error } => self.endpoint.handle_icmp(now, &tuple, error),
+            Icmp::Udp {
+                local,
+                remote,
+                kind,
+            } => {
+                // Only a connected socket is told (Linux, FreeBSD).
+                let any = SocketAddr::new(unspecified(local), local.port());
+                for at in [local, any] {
+                    if let Some(socket) = self.datagrams.get_mut(&at)
+                        && socket.peer == Some(remote)
+                        && let Some(error) = error_of(kind)
+                    {
+                        socket.error = Some(error);
+                        socket.readers.wake_into(wakers);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes the events of the engine, and the tasks that they wake.
+    pub(crate) fn collect_events(&mut self, wakers: &mut Vec<Waker>) {
+        while let Some(event) = self.endpoint.poll_event() {
+            match event {
+                EndpointEvent::Acceptable(at) => {
+                    if let Some(waiting) = self.listeners.get_mut(&at) {
+                        waiting.wake_into(wakers);
+                    }
+                }
+                EndpointEvent::Readable(handle) => {
+                    if let Some(connection) = self.connections.get_mut(&handle) {
+                        connection.readers.wake_into(wakers);
+                    }
+                }
+                EndpointEvent::Connected(handle) | EndpointEvent::Writable(handle) => {
+                    if let Some(connection) = self.connections.get_mut(&handle) {
+                        connection.writers.wake_into(wakers);
+                    }
+                }
+                EndpointEvent::Closed(handle, _) => {
+                    if let Some(connection) = self.connections.get_mut(&handle) {
+                        connection.readers.wake_into(wakers);
+                        connection.writers.wake_into(wakers);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Sets the TTL of a connection's packets.
+    pub(crate) fn set_ttl(&mut self, tuple: FourTuple, ttl: u8) {
+        self.ttls.insert(tuple, ttl);
+    }
+
+    /// Keeps the state of a new connection's socket.
+    pub(crate) fn adopt(&mut self, handle: Handle) {
+        if let Some(tuple) = self.endpoint.name(handle) {
+            self.connections.insert(handle, Connection::new(*tuple));
+        }
+    }
+
+    pub(crate) fn ttl_of(&self, endpoints: Endpoints, segment: &Segment<Octets>) -> u8 {
+        if self.ttls.is_empty() {
+            return DEFAULT_TTL;
+        }
+        let tuple = FourTuple {
+            endpoints,
+            local_port: segment.src_port,
+            remote_port: segment.dst_port,
+        };
+        self.ttls.get(&tuple).copied().unwrap_or(DEFAULT_TTL)
+    }
+
+    /// Forgets a connection whose socket is closed.
+    pub(crate) fn forget(&mut self, handle: Handle) {
+        if let Some(connection) = self.connections.remove(&handle) {
+            self.ttls.remove(&connection.tuple);
+        }
+    }
+
+    /// Ends all programs and sockets. Without `vanishes` the kernel closes connections, and peers
+    /// are told; with it, everything is gone at once.
+    pub(crate) fn crash(&mut self, now: Instant, vanishes: bool, wakers: &mut Vec<Waker>) {
+        for task in self.tasks.drain(..) {
+            task.abort();
+        }
+        let mut handles: Vec<(FourTuple, Handle)> = self
+            .connections
+            .iter()
+            .map(|(handle, connection)| (connection.tuple, *handle))
+            .collect();
+        handles.sort_unstable();
+        for (_, handle) in handles {
+            if let Some(connection) = self.connections.get_mut(&handle) {
+                connection.readers.wake_into(wakers);
+                connection.writers.wake_into(wakers);
+            }
+            if !vanishes {
+                self.endpoint.abort(now, handle);
+                self.endpoint.release(now, handle);
+            }
+            self.forget(handle);
+        }
+        for (at, waiting) in &mut self.listeners {
+            waiting.wake_into(wakers);
+            self.endpoint.unlisten(*at);
+        }
+        for socket in self.datagrams.values_mut() {
+            socket.readers.wake_into(wakers);
+        }
+        self.listeners.clear();
+        self.datagrams.clear();
+        self.incomplete.clear();
+        self.boot += 1;
+        if vanishes {
+            self.endpoint = endpoint(now, self.node, self.seed, self.boot);
+            self.is_up = false;
+        }
+    }
+}
+
+fn endpoint(now: Instant, node: u32, seed: u64, boot: u32) -> Endpoint<Octets> {
+    let words = [0, 1].map(|half| derived_seed(seed ^ half, node, boot).to_be_bytes());
+    let mut secret = [0; 16];
+    secret[..8].copy_from_slice(&words[0]);
+    secret[8..].copy_from_slice(&words[1]);
+    let loopback = [
+        IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(Ipv6Addr::LOCALHOST),
+    ];
+    let addresses = addresses_of(node).into_iter().chain(loopback);
+    Endpoint::new(now, secret, addresses).with_loopback()
+}
+
+/// The unspecified address of the same family.
+pub(crate) fn unspecified(address: SocketAddr) -> IpAddr {
+    if address.is_ipv4() {
+        Ipv4Addr::UNSPECIFIED.into()
+    } else {
+        Ipv6Addr::UNSPECIFIED.into()
+    }
+}
+
+/// The error that an ICMP error causes at a connected UDP socket (Linux `icmp_err_convert`).
+fn error_of(kind: IcmpKind) -> Option<io::ErrorKind> {
+    match kind {
+        IcmpKind::PortUnreachable | IcmpKind::ProtocolUnreachable => {
+            Some(io::ErrorKind::ConnectionRefused)
+        }
+        IcmpKind::NetworkUnreachable => Some(io::ErrorKind::NetworkUnreachable),
+        IcmpKind::HostUnreachable | IcmpKind::TimeExceeded => Some(io::ErrorKind::HostUnreachable),
+        _ => None,
+    }
+}

@@ -1,0 +1,474 @@
+//! [`TcpListener`] and [`TcpSocket`], as those of `tokio::net`.
+
+use std::cell::{Cell, RefCell};
+use std::future::poll_fn;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use gigatcp_tcp::endpoint::ListenError;
+use gigatcp_tcp::listener::ListenerConfig;
+use gigatcp_tcp::{Config, Secret};
+use gigatcp_units::Bytes;
+
+use tokio::task::coop::consume_budget;
+
+use crate::address::{ToSocketAddrs, resolve};
+use crate::driver::Shared;
+use crate::host::Waiting;
+use crate::packet::DEFAULT_TTL;
+use crate::scope;
+use crate::socket::Socket;
+use crate::stream::TcpStream;
+use crate::world::World;
+
+/// Backlog of [`TcpListener::bind`], as tokio's.
+const BACKLOG: u32 = 1024;
+
+/// A listening socket, as `tokio::net::TcpListener`. Dropping it resets connections that were not
+/// accepted.
+#[derive(Debug)]
+pub struct TcpListener {
+    shared: Arc<Shared>,
+    node: u32,
+    boot: u32,
+    at: SocketAddr,
+    ttl: AtomicU32,
+}
+
+impl TcpListener {
+    /// Listens at an address of the host, at the first that is free. Port 0 chooses one.
+    ///
+    /// # Errors
+    /// `AddrInUse`; `AddrNotAvailable` for an address of another host.
+    pub async fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<Self> {
+        let mut last = None;
+        for at in resolve(addr)? {
+            match listen(at, BACKLOG, &|_| {}) {
+                Ok(listener) => return Ok(listener),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| {
+            io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "could not resolve to any address",
+            )
+        }))
+    }
+
+    /// Waits for the next connection. Dropping the future loses none.
+    ///
+    /// # Errors
+    /// If the host has crashed.
+    pub async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        consume_budget().await;
+        poll_fn(|context| self.poll_accept(context)).await
+    }
+
+    /// Polls [`TcpListener::accept`].
+    ///
+    /// # Errors
+    /// If the host has crashed.
+    pub fn poll_accept(
+        &self,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<(TcpStream, SocketAddr)>> {
+        scope::learn(self.node);
+        let accepted = self.shared.with(|world| {
+            let now = world.now;
+            let host = world.host_mut(self.node);
+            let Some(host) = host.filter(|host| host.boot == self.boot) else {
+                return Some(Err(io::Error::new(
+                    io::ErrorKind::NotConnected,
+                    "the host of this listener has crashed",
+                )));
+            };
+            let Some(handle) = host.endpoint.accept(now, self.at) else {
+                let waiting = host.listeners.entry(self.at).or_default();
+                waiting.add(context.waker());
+                return None;
+            };
+            host.adopt(handle);
+            world.flush(self.node);
+            Some(Ok(handle))
+        });
+        let Some(accepted) = accepted else {
+            return Poll::Pending;
+        };
+        let handle = match accepted {
+            Ok(handle) => handle,
+            Err(error) => return Poll::Ready(Err(error)),
+        };
+        let socket = Socket::new(&self.shared, self.node, self.boot, handle);
+        let ttl = self.ttl.load(Ordering::Relaxed);
+        if ttl != u32::from(DEFAULT_TTL) {
+            socket.set_ttl(ttl)?;
+        }
+        let peer = socket.get(|connection| {
+            let tuple = connection.tuple;
+            SocketAddr::new(tuple.remote_address(), tuple.remote_port)
+        })?;
+        Poll::Ready(Ok((TcpStream::new(socket), peer)))
+    }
+
+    /// Address that it listens at.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.at)
+    }
+
+    /// TTL of packets of accepted connections.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn ttl(&self) -> io::Result<u32> {
+        Ok(self.ttl.load(Ordering::Relaxed))
+    }
+
+    /// Sets the TTL of connections accepted from now on, after their handshake.
+    ///
+    /// # Errors
+    /// `InvalidInput` unless it is from 1 to 255.
+    pub fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        if !(1..=255).contains(&ttl) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        self.ttl.store(ttl, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Drop for TcpListener {
+    fn drop(&mut self) {
+        self.shared.with(|world| {
+            let now = world.now;
+            let host = world.host_mut(self.node);
+            if let Some(host) = host.filter(|host| host.boot == self.boot) {
+                // The kernel resets connections that were not accepted.
+                while let Some(handle) = host.endpoint.accept(now, self.at) {
+                    host.endpoint.abort(now, handle);
+                    host.endpoint.release(now, handle);
+                }
+                host.endpoint.unlisten(self.at);
+                host.listeners.remove(&self.at);
+                world.flush(self.node);
+            }
+        });
+    }
+}
+
+/// Listens on the host of the present task.
+fn listen(at: SocketAddr, backlog: u32, adjust: &dyn Fn(&mut Config)) -> io::Result<TcpListener> {
+    let (shared, node) = scope::here()?;
+    let bound = shared.with(|world| listen_on(world, node, at, backlog, adjust));
+    let (boot, at) = bound?;
+    Ok(TcpListener {
+        shared,
+        node,
+        boot,
+        at,
+        ttl: AtomicU32::new(DEFAULT_TTL.into()),
+    })
+}
+
+fn listen_on(
+    world: &mut World,
+    node: u32,
+    mut at: SocketAddr,
+    backlog: u32,
+    adjust: &dyn Fn(&mut Config),
+) -> io::Result<(u32, SocketAddr)> {
+    let host = world
+        .host_mut(node)
+        .ok_or_else(|| io::Error::other("this task's host does not exist"))?;
+    if !host.may_bind(at.ip()) {
+        return Err(io::ErrorKind::AddrNotAvailable.into());
+    }
+    if at.port() == 0 {
+        let port = host.free_port(at.ip(), false);
+        at.set_port(port.ok_or(io::ErrorKind::AddrInUse)?);
+    }
+    if host.is_taken(at, false) {
+        return Err(io::ErrorKind::AddrInUse.into());
+    }
+    let mut template = host.config.clone();
+    adjust(&mut template);
+    let backlog = backlog.min(host.max_backlog.unwrap_or(u32::MAX)) as usize;
+    let config = ListenerConfig {
+        template,
+        // Replaced by the host's.
+        secret: Secret::new([0; 16]),
+        backlog,
+        accept_backlog: backlog,
+        fast_open_backlog: backlog,
+        abort_on_overflow: false,
+    };
+    let listening = host.endpoint.listen_with(at, config);
+    listening.map_err(|error| {
+        let kind = match error {
+            ListenError::NotLocal => io::ErrorKind::AddrNotAvailable,
+            ListenError::Taken => io::ErrorKind::AddrInUse,
+            _ => io::ErrorKind::InvalidInput,
+        };
+        io::Error::new(kind, error)
+    })?;
+    host.listeners.insert(at, Waiting::default());
+    Ok((host.boot, at))
+}
+
+/// A socket before it connects or listens, as `tokio::net::TcpSocket`.
+#[derive(Debug)]
+pub struct TcpSocket {
+    is_v4: bool,
+    local: Cell<Option<SocketAddr>>,
+    options: RefCell<Options>,
+}
+
+/// Options of a socket before it has a connection.
+#[derive(Clone, Default, Debug)]
+struct Options {
+    nodelay: bool,
+    keepalive: bool,
+    linger: Option<Duration>,
+    send_buffer: Option<u32>,
+    receive_buffer: Option<u32>,
+    reuse_address: bool,
+    reuse_port: bool,
+}
+
+impl Options {
+    fn adjust(&self, config: &mut Config) {
+        if let Some(size) = self.send_buffer {
+            config.send_buffer = Some(Bytes::new(size.into()));
+        }
+        if let Some(size) = self.receive_buffer {
+            config.receive_buffer = Some(Bytes::new(size.into()));
+        }
+    }
+}
+
+impl TcpSocket {
+    /// Creates an IPv4 socket.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn new_v4() -> io::Result<Self> {
+        Ok(Self::of_family(true))
+    }
+
+    /// Creates an IPv6 socket.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn new_v6() -> io::Result<Self> {
+        Ok(Self::of_family(false))
+    }
+
+    fn of_family(is_v4: bool) -> Self {
+        Self {
+            is_v4,
+            local: Cell::new(None),
+            options: RefCell::default(),
+        }
+    }
+
+    /// Sets the address that it connects from or listens at.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an address of the other family or a second call, `AddrNotAvailable` for
+    /// one of another host, `AddrInUse` if a listener has it.
+    pub fn bind(&self, addr: SocketAddr) -> io::Result<()> {
+        if addr.is_ipv4() != self.is_v4 || self.local.get().is_some() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let (shared, node) = scope::here()?;
+        let bound = shared.with(|world| -> io::Result<SocketAddr> {
+            let host = world.host_mut(node).ok_or(io::ErrorKind::NotFound)?;
+            if !host.may_bind(addr.ip()) {
+                return Err(io::ErrorKind::AddrNotAvailable.into());
+            }
+            let mut at = addr;
+            if at.port() == 0 {
+                let port = host.free_port(at.ip(), false);
+                at.set_port(port.ok_or(io::ErrorKind::AddrInUse)?);
+            }
+            if host.is_taken(at, false) {
+                return Err(io::ErrorKind::AddrInUse.into());
+            }
+            Ok(at)
+        });
+        self.local.set(Some(bound?));
+        Ok(())
+    }
+
+    /// Opens a connection.
+    ///
+    /// # Errors
+    /// As [`TcpStream::connect`].
+    pub async fn connect(self, addr: SocketAddr) -> io::Result<TcpStream> {
+        if addr.is_ipv4() != self.is_v4 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let options = self.options.into_inner();
+        let socket = Socket::connect(self.local.get(), addr, |config| options.adjust(config))?;
+        socket.set_nodelay(options.nodelay)?;
+        socket.set_keepalive(options.keepalive)?;
+        socket.set(|connection| connection.linger = options.linger)?;
+        poll_fn(|context| socket.poll_connected(context)).await?;
+        Ok(TcpStream::new(socket))
+    }
+
+    /// Listens at the bound address, with at most `backlog` connections that wait to be accepted.
+    ///
+    /// # Errors
+    /// As [`TcpListener::bind`].
+    pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
+        let any = if self.is_v4 {
+            Ipv4Addr::UNSPECIFIED.into()
+        } else {
+            Ipv6Addr::UNSPECIFIED.into()
+        };
+        let at = self.local.get().unwrap_or(SocketAddr::new(any, 0));
+        let options = self.options.into_inner();
+        listen(at, backlog.max(1), &|config| options.adjust(config))
+    }
+
+    /// Address that it is bound to, or the unspecified one.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        let any = if self.is_v4 {
+            SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))
+        } else {
+            SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))
+        };
+        Ok(self.local.get().unwrap_or(any))
+    }
+
+    /// Requests a send buffer size; the host's profile decides what is granted.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn set_send_buffer_size(&self, size: u32) -> io::Result<()> {
+        self.options.borrow_mut().send_buffer = Some(size);
+        Ok(())
+    }
+
+    /// Requests a receive buffer size.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn set_recv_buffer_size(&self, size: u32) -> io::Result<()> {
+        self.options.borrow_mut().receive_buffer = Some(size);
+        Ok(())
+    }
+
+    /// Requested send buffer size; 0 if none was requested.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn send_buffer_size(&self) -> io::Result<u32> {
+        Ok(self.options.borrow().send_buffer.unwrap_or(0))
+    }
+
+    /// Requested receive buffer size; 0 if none was requested.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn recv_buffer_size(&self) -> io::Result<u32> {
+        Ok(self.options.borrow().receive_buffer.unwrap_or(0))
+    }
+
+    /// Switches Nagle's algorithm off.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        self.options.borrow_mut().nodelay = nodelay;
+        Ok(())
+    }
+
+    /// Whether Nagle's algorithm is off.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn nodelay(&self) -> io::Result<bool> {
+        Ok(self.options.borrow().nodelay)
+    }
+
+    /// Switches keep-alives on, at the times of the host's profile.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn set_keepalive(&self, keepalive: bool) -> io::Result<()> {
+        self.options.borrow_mut().keepalive = keepalive;
+        Ok(())
+    }
+
+    /// Whether keep-alives are on.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn keepalive(&self) -> io::Result<bool> {
+        Ok(self.options.borrow().keepalive)
+    }
+
+    /// Sets `SO_LINGER`, as [`TcpStream::set_linger`].
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn set_linger(&self, linger: Option<Duration>) -> io::Result<()> {
+        self.options.borrow_mut().linger = linger;
+        Ok(())
+    }
+
+    /// The value of [`TcpSocket::set_linger`].
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn linger(&self) -> io::Result<Option<Duration>> {
+        Ok(self.options.borrow().linger)
+    }
+
+    /// Sets `SO_REUSEADDR`. It has no effect: connections in TIME-WAIT never keep a port from being
+    /// bound here.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn set_reuseaddr(&self, reuse: bool) -> io::Result<()> {
+        self.options.borrow_mut().reuse_address = reuse;
+        Ok(())
+    }
+
+    /// The value of [`TcpSocket::set_reuseaddr`].
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn reuseaddr(&self) -> io::Result<bool> {
+        Ok(self.options.borrow().reuse_address)
+    }
+
+    /// Sets `SO_REUSEPORT`. Listeners do not share a port here: a second one is `AddrInUse`.
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn set_reuseport(&self, reuse: bool) -> io::Result<()> {
+        self.options.borrow_mut().reuse_port = reuse;
+        Ok(())
+    }
+
+    /// The value of [`TcpSocket::set_reuseport`].
+    ///
+    /// # Errors
+    /// None: it is fallible as in tokio.
+    pub fn reuseport(&self) -> io::Result<bool> {
+        Ok(self.options.borrow().reuse_port)
+    }
+}

@@ -1,0 +1,553 @@
+//! One TCP connection as its streams and halves share it: calls, waits, errors.
+//!
+//! Errors are those of Linux: a failure is reported once, to the first call that meets it. After
+//! that reading ends and writing is a broken pipe. A write to a connection whose peer had closed
+//! and then reset it is a broken pipe at once (`tcp_reset` in CLOSE-WAIT).
+
+use std::io::{self, IoSlice};
+use std::net::{Shutdown, SocketAddr};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use gigatcp_events::State;
+use gigatcp_tcp::connection::Info;
+use gigatcp_tcp::endpoint::{ConnectError, Endpoint};
+use gigatcp_tcp::{Config, Failure, Handle, ReadError, WriteError};
+use gigatcp_units::Instant;
+use gigatcp_wire::bytes::Bytes;
+use gigatcp_wire::{Octets, Payload};
+
+use crate::driver::Shared;
+use crate::host::{Connection, source_for, unspecified};
+use crate::scope;
+use crate::world::World;
+
+/// Maximum bytes of one write: the most that one call copies.
+const MAX_WRITTEN: usize = 1 << 20;
+
+/// The TCP of a host.
+type Engine = Endpoint<Octets>;
+
+/// A connection on a host. Dropping it closes the connection as `close(2)` does.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    shared: Arc<Shared>,
+    node: u32,
+    boot: u32,
+    handle: Handle,
+}
+
+/// Error of a socket whose host has crashed.
+fn crashed() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::NotConnected,
+        "the host of this socket has crashed",
+    )
+}
+
+/// The error of a failed connection.
+fn failed(failure: Failure) -> io::Error {
+    let kind = match failure {
+        Failure::Refused => io::ErrorKind::ConnectionRefused,
+        Failure::Reset => io::ErrorKind::ConnectionReset,
+        Failure::TimedOut => io::ErrorKind::TimedOut,
+        Failure::Aborted => io::ErrorKind::ConnectionAborted,
+        Failure::Unreachable => io::ErrorKind::HostUnreachable,
+    };
+    io::Error::new(kind, failure)
+}
+
+/// One side of a connection that tasks wait for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Read,
+    Write,
+}
+
+impl Socket {
+    pub(crate) fn new(shared: &Arc<Shared>, node: u32, boot: u32, handle: Handle) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            node,
+            boot,
+            handle,
+        }
+    }
+
+    /// Begins to connect from the host of the present task. `adjust` changes the host's
+    /// configuration for this connection.
+    pub(crate) fn connect(
+        local: Option<SocketAddr>,
+        remote: SocketAddr,
+        adjust: impl FnOnce(&mut Config),
+    ) -> io::Result<Self> {
+        let (shared, node) = scope::here()?;
+        let begun = shared.with(|world| begin(world, node, local, remote, adjust));
+        let (boot, handle) = begun?;
+        Ok(Self::new(&shared, node, boot, handle))
+    }
+
+    /// Calls `act` on the connection, and sends what it has to send after that.
+    fn with<R>(
+        &self,
+        act: impl FnOnce(&mut Engine, &mut Connection, Instant) -> io::Result<R>,
+    ) -> io::Result<R> {
+        scope::learn(self.node);
+        self.shared.with(|world| {
+            let now = world.now;
+            let host = world.host_mut(self.node);
+            let result = match host.filter(|host| host.boot == self.boot) {
+                Some(host) => match host.connections.get_mut(&self.handle) {
+                    Some(connection) => act(&mut host.endpoint, connection, now),
+                    None => Err(crashed()),
+                },
+                None => Err(crashed()),
+            };
+            world.flush(self.node);
+            result
+        })
+    }
+
+    /// Calls `act`, which may have to wait.
+    fn poll<R>(
+        &self,
+        side: Side,
+        waker: &Waker,
+        act: impl FnOnce(&mut Engine, &mut Connection, Instant) -> io::Result<Option<R>>,
+    ) -> Poll<io::Result<R>> {
+        let handle = self.handle;
+        let done = self.with(|endpoint, connection, now| {
+            let done = act(endpoint, connection, now)?;
+            if done.is_none() {
+                connection.wait(endpoint, handle, side, waker);
+            }
+            Ok(done)
+        });
+        match done {
+            Ok(Some(result)) => Poll::Ready(Ok(result)),
+            Ok(None) => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+
+    /// Waits until the connection is established.
+    pub(crate) fn poll_connected(&self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let handle = self.handle;
+        self.poll(Side::Write, context.waker(), |endpoint, connection, _| {
+            let Some(engine) = endpoint.connection(handle) else {
+                return Err(crashed());
+            };
+            match (engine.failure(), engine.established_at()) {
+                (Some(failure), _) => {
+                    connection.has_reported = true;
+                    Err(failed(failure))
+                }
+                (None, Some(_)) => Ok(Some(())),
+                (None, None) => Ok(None),
+            }
+        })
+    }
+
+    /// Reads up to `max` bytes and passes them to `put` piece by piece; 0 at the end.
+    pub(crate) fn poll_read(
+        &self,
+        waker: &Waker,
+        max: usize,
+        put: impl FnMut(&[u8]),
+    ) -> Poll<io::Result<usize>> {
+        let handle = self.handle;
+        self.poll(Side::Read, waker, |endpoint, connection, now| {
+            read(endpoint, connection, handle, now, max, put)
+        })
+    }
+
+    /// Reads without waiting.
+    pub(crate) fn try_read(&self, max: usize, put: impl FnMut(&[u8])) -> io::Result<usize> {
+        let handle = self.handle;
+        self.with(|endpoint, connection, now| {
+            let filled = read(endpoint, connection, handle, now, max, put)?;
+            filled.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+        })
+    }
+
+    /// Copies what the next read returns.
+    pub(crate) fn poll_peek(&self, waker: &Waker, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
+        let handle = self.handle;
+        self.poll(Side::Read, waker, |endpoint, connection, _| {
+            let pieces = endpoint.connection(handle).ok_or_else(crashed)?.peek();
+            let mut filled = 0;
+            for octets in pieces.flat_map(Octets::pieces) {
+                let len = octets.len().min(buffer.len() - filled);
+                buffer[filled..filled + len].copy_from_slice(&octets[..len]);
+                filled += len;
+            }
+            if filled > 0 || buffer.is_empty() {
+                return Ok(Some(filled));
+            }
+            nothing_to_read(endpoint, connection, handle)
+        })
+    }
+
+    pub(crate) fn poll_write(
+        &self,
+        waker: &Waker,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let handle = self.handle;
+        self.poll(Side::Write, waker, |endpoint, connection, now| {
+            write(endpoint, connection, handle, now, parts)
+        })
+    }
+
+    pub(crate) fn try_write(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        let handle = self.handle;
+        self.with(|endpoint, connection, now| {
+            let written = write(endpoint, connection, handle, now, parts)?;
+            written.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+        })
+    }
+
+    /// Waits until a read or a write would not block. The value is whether that direction is over.
+    pub(crate) fn poll_ready(&self, side: Side, waker: &Waker) -> Poll<io::Result<bool>> {
+        let handle = self.handle;
+        self.poll(side, waker, |endpoint, connection, _| {
+            let Some(engine) = endpoint.connection(handle) else {
+                return Err(crashed());
+            };
+            let is_over = match side {
+                Side::Read => connection.read_shut || engine.is_finished_reading(),
+                Side::Write => connection.write_shut,
+            } || engine.failure().is_some();
+            let is_ready = match side {
+                Side::Read => engine.readable() > 0,
+                Side::Write => {
+                    engine.established_at().is_some()
+                        && engine.send_space() >= engine.send_wake_space().max(1)
+                }
+            };
+            Ok((is_over || is_ready).then_some(is_over))
+        })
+    }
+
+    /// Shuts a direction, or both (`shutdown(2)`).
+    pub(crate) fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        let handle = self.handle;
+        let (read, write) = match how {
+            Shutdown::Read => (true, false),
+            Shutdown::Write => (false, true),
+            Shutdown::Both => (true, true),
+        };
+        let waiting = self.with(|endpoint, connection, now| {
+            let engine = endpoint.connection(handle).ok_or_else(crashed)?;
+            if engine.failure().is_some() || engine.state() == State::Closed {
+                return Err(io::ErrorKind::NotConnected.into());
+            }
+            connection.read_shut |= read;
+            let mut waiting = Vec::new();
+            if read {
+                connection.readers.wake_into(&mut waiting);
+            }
+            if write && !connection.write_shut {
+                connection.write_shut = true;
+                endpoint.close(now, handle);
+                connection.writers.wake_into(&mut waiting);
+            }
+            Ok(waiting)
+        })?;
+        waiting.into_iter().for_each(Waker::wake);
+        Ok(())
+    }
+
+    /// Reads the socket's own state.
+    pub(crate) fn get<R>(&self, get: impl FnOnce(&Connection) -> R) -> io::Result<R> {
+        self.with(|_, connection, _| Ok(get(connection)))
+    }
+
+    /// Changes the socket's own state.
+    pub(crate) fn set(&self, set: impl FnOnce(&mut Connection)) -> io::Result<()> {
+        self.with(|_, connection, _| {
+            set(connection);
+            Ok(())
+        })
+    }
+
+    pub(crate) fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        let handle = self.handle;
+        self.with(|endpoint, connection, _| {
+            connection.nodelay = nodelay;
+            if let Some(engine) = endpoint.connection_mut(handle) {
+                engine.set_nagle(!nodelay);
+            }
+            Ok(())
+        })
+    }
+
+    pub(crate) fn set_keepalive(&self, keepalive: bool) -> io::Result<()> {
+        let handle = self.handle;
+        self.with(|endpoint, connection, now| {
+            connection.keepalive = keepalive;
+            if let Some(engine) = endpoint.connection_mut(handle) {
+                engine.set_keepalive(now, keepalive);
+            }
+            Ok(())
+        })
+    }
+
+    pub(crate) fn set_ttl(&self, ttl: u32) -> io::Result<()> {
+        let ttl = u8::try_from(ttl).ok().filter(|ttl| *ttl > 0);
+        let ttl = ttl.ok_or(io::ErrorKind::InvalidInput)?;
+        let tuple = self.get(|connection| connection.tuple)?;
+        self.set(|connection| connection.ttl = ttl)?;
+        self.shared.with(|world| {
+            if let Some(host) = world.host_mut(self.node) {
+                host.set_ttl(tuple, ttl);
+            }
+        });
+        Ok(())
+    }
+
+    /// The failure that no call has reported.
+    pub(crate) fn take_error(&self) -> io::Result<Option<io::Error>> {
+        let handle = self.handle;
+        self.with(|endpoint, connection, _| {
+            let engine = endpoint.connection(handle);
+            let failure = engine.and_then(|engine| engine.failure());
+            let is_new = !std::mem::replace(&mut connection.has_reported, failure.is_some());
+            Ok(failure.filter(|_| is_new).map(failed))
+        })
+    }
+
+    pub(crate) fn info(&self) -> io::Result<Info> {
+        let handle = self.handle;
+        self.with(|endpoint, _, _| {
+            let engine = endpoint.connection(handle);
+            engine.map(|engine| engine.info()).ok_or_else(crashed)
+        })
+    }
+
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
+        let tuple = self.get(|connection| connection.tuple)?;
+        Ok((tuple.local_address(), tuple.local_port).into())
+    }
+
+    /// The peer's address; none after the end of the connection (`getpeername(2)`).
+    pub(crate) fn peer_addr(&self) -> io::Result<SocketAddr> {
+        let handle = self.handle;
+        self.with(|endpoint, connection, _| {
+            let engine = endpoint.connection(handle);
+            if engine.is_none_or(|engine| engine.state() == State::Closed) {
+                return Err(io::ErrorKind::NotConnected.into());
+            }
+            let tuple = connection.tuple;
+            Ok((tuple.remote_address(), tuple.remote_port).into())
+        })
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let (node, boot, handle) = (self.node, self.boot, self.handle);
+        self.shared.with(|world| {
+            let now = world.now;
+            if let Some(host) = world.host_mut(node).filter(|host| host.boot == boot) {
+                let connection = host.connections.get(&handle);
+                let linger = connection.and_then(|connection| connection.linger);
+                if linger.is_some_and(|linger| linger.is_zero()) {
+                    host.endpoint.abort(now, handle);
+                }
+                host.endpoint.release(now, handle);
+                host.forget(handle);
+                world.flush(node);
+            }
+        });
+    }
+}
+
+impl Connection {
+    /// Records a waiting task.
+    fn wait(&mut self, endpoint: &mut Engine, handle: Handle, side: Side, waker: &Waker) {
+        match side {
+            Side::Read => {
+                self.readers.add(waker);
+                endpoint.await_readable(handle);
+            }
+            Side::Write => {
+                self.writers.add(waker);
+                let engine = endpoint.connection(handle);
+                if engine.is_some_and(|engine| engine.established_at().is_some()) {
+                    endpoint.await_writable(handle);
+                }
+            }
+        }
+    }
+
+    /// Whether the peer's FIN has arrived: it follows all bytes in sequence space.
+    fn has_peer_closed(&self, engine: &gigatcp_tcp::Connection<Octets>) -> bool {
+        // The SYN is at offset 0.
+        engine.info().rcv_nxt > 1 + self.read + engine.readable()
+    }
+
+    /// Whether this call reports the failure.
+    fn reports(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_reported, true)
+    }
+}
+
+/// Opens a connection on a host.
+fn begin(
+    world: &mut World,
+    node: u32,
+    local: Option<SocketAddr>,
+    remote: SocketAddr,
+    adjust: impl FnOnce(&mut Config),
+) -> io::Result<(u32, Handle)> {
+    // As on Linux, the unspecified address is the loopback's.
+    let remote = match remote.ip() {
+        ip if ip.is_unspecified() && ip.is_ipv4() => {
+            SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.into(), remote.port())
+        }
+        ip if ip.is_unspecified() => {
+            SocketAddr::new(std::net::Ipv6Addr::LOCALHOST.into(), remote.port())
+        }
+        _ => remote,
+    };
+    if remote.port() == 0 {
+        return Err(io::ErrorKind::ConnectionRefused.into());
+    }
+    let to = world.node_at(node, remote.ip());
+    let is_reachable = to.is_some_and(|to| world.has_route(node, to));
+    if !is_reachable {
+        let name = world.name_of(node);
+        let text = match to {
+            Some(to) => format!(
+                "no link leads from `{name}` to `{}`: net.link(\"{name}\", \"{}\", \"rtt=20ms\")",
+                world.name_of(to),
+                world.name_of(to)
+            ),
+            None => format!("no host has the address {}", remote.ip()),
+        };
+        return Err(io::Error::new(io::ErrorKind::NetworkUnreachable, text));
+    }
+    let now = world.now;
+    let host = world.host_mut(node).ok_or_else(crashed)?;
+    let local = local.unwrap_or_else(|| SocketAddr::new(unspecified(remote), 0));
+    let mut config = host.config.clone();
+    adjust(&mut config);
+    let from = if local.ip().is_unspecified() {
+        SocketAddr::new(source_for(node, remote.ip()), local.port())
+    } else {
+        local
+    };
+    let opened = host.endpoint.connect_from(now, from, remote, &config);
+    let handle = opened.map_err(|error| {
+        let kind = match error {
+            ConnectError::PortTaken => io::ErrorKind::AddrInUse,
+            ConnectError::NoAddress => io::ErrorKind::AddrNotAvailable,
+            _ => io::ErrorKind::InvalidInput,
+        };
+        io::Error::new(kind, error)
+    })?;
+    let boot = host.boot;
+    host.adopt(handle);
+    world.flush(node);
+    Ok((boot, handle))
+}
+
+fn read(
+    endpoint: &mut Engine,
+    connection: &mut Connection,
+    handle: Handle,
+    now: Instant,
+    max: usize,
+    mut put: impl FnMut(&[u8]),
+) -> io::Result<Option<usize>> {
+    if max == 0 {
+        return Ok(Some(0));
+    }
+    if connection.read_shut {
+        return nothing_to_read(endpoint, connection, handle);
+    }
+    let mut filled = 0;
+    while filled < max {
+        match endpoint.read(now, handle, max - filled) {
+            Ok(Some(piece)) => {
+                for octets in piece.pieces() {
+                    put(octets);
+                    filled += octets.len();
+                }
+                connection.read += piece.len() as u64;
+            }
+            Ok(None) | Err(ReadError::Empty | ReadError::Failed(_)) if filled > 0 => break,
+            Ok(None) => return Ok(Some(0)),
+            Err(_) => return nothing_to_read(endpoint, connection, handle),
+        }
+    }
+    Ok(Some(filled))
+}
+
+/// What a read without data returns: the end, an error, or `None` to wait.
+fn nothing_to_read(
+    endpoint: &mut Engine,
+    connection: &mut Connection,
+    handle: Handle,
+) -> io::Result<Option<usize>> {
+    let engine = endpoint.connection(handle).ok_or_else(crashed)?;
+    let is_over = connection.read_shut
+        || match engine.failure() {
+            Some(_) => connection.has_peer_closed(engine),
+            None => engine.is_finished_reading(),
+        };
+    match engine.failure() {
+        _ if is_over => Ok(Some(0)),
+        Some(failure) if connection.reports() => Err(failed(failure)),
+        Some(_) => Ok(Some(0)),
+        None => Ok(None),
+    }
+}
+
+fn write(
+    endpoint: &mut Engine,
+    connection: &mut Connection,
+    handle: Handle,
+    now: Instant,
+    parts: &[IoSlice<'_>],
+) -> io::Result<Option<usize>> {
+    let engine = endpoint.connection(handle).ok_or_else(crashed)?;
+    if let Some(failure) = engine.failure() {
+        let is_after_fin = failure == Failure::Reset && connection.has_peer_closed(engine);
+        let is_first = connection.reports();
+        return Err(if is_first && !is_after_fin {
+            failed(failure)
+        } else {
+            io::ErrorKind::BrokenPipe.into()
+        });
+    }
+    if connection.write_shut {
+        return Err(io::ErrorKind::BrokenPipe.into());
+    }
+    let len: usize = parts.iter().map(|part| part.len()).sum();
+    if len == 0 {
+        return Ok(Some(0));
+    }
+    let space = usize::try_from(engine.send_space()).unwrap_or(usize::MAX);
+    if space == 0 {
+        return Ok(None);
+    }
+    let len = len.min(space).min(MAX_WRITTEN);
+    match endpoint.write(now, handle, Octets::from(copied(parts, len))) {
+        Ok(written) => Ok(Some(written)),
+        Err(WriteError::Full) => Ok(None),
+        Err(WriteError::Failed(failure)) => Err(failed(failure)),
+        Err(_) => Err(io::ErrorKind::BrokenPipe.into()),
+    }
+}
+
+/// The first `len` bytes of the parts.
+fn copied(parts: &[IoSlice<'_>], len: usize) -> Bytes {
+    let mut octets = Vec::with_capacity(len);
+    for part in parts {
+        let left = len - octets.len();
+        octets.extend_from_slice(&part[..part.len().min(left)]);
+    }
+    octets.into()
+}

@@ -1,0 +1,277 @@
+//! Words for links and hosts: the keys of plans, as `rate=100Mbit/s rtt=125ms loss=0.1%`.
+//!
+//! A word is `KEY=VALUE`. What follows without a `=` belongs to the value before, so that
+//! `queue=fq_codel, 1000 packets` needs no quotes. The words become a plan, which is parsed and
+//! checked as any other: keys, values and messages are those of `gigatcp list keys`.
+//!
+//! A link has the keys of `[[path.forward]]`, for both directions, and `rtt`. A key for one
+//! direction is `forward.KEY` or `reverse.KEY`. A host has the keys of `[sender]` that concern its
+//! TCP, and `congestion_control`.
+
+use std::fmt;
+
+use gigatcp_path::HopConfig;
+use gigatcp_plan::{Diagnostics, Plan, Scenario};
+use gigatcp_tcp::Config;
+use gigatcp_units::{Bytes, Duration};
+
+/// Default queue limit of a link with a rate: the larger of one BDP and this number of packets, as
+/// in plans.
+const MIN_DEFAULT_QUEUE: u64 = 100;
+
+/// MTU that the default queue is computed with.
+const ETHERNET_MTU: u64 = 1500;
+
+/// Shortest delay: no instant contains a whole round trip.
+const MIN_DELAY: Duration = Duration::from_nanos(1);
+
+/// Error in words for a link or host.
+#[derive(Debug)]
+pub struct WordsError {
+    words: String,
+    message: String,
+    hint: Option<String>,
+}
+
+impl fmt::Display for WordsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: {}", self.words, self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, " (hint: {hint})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for WordsError {}
+
+/// Keys and values, later ones in place of earlier ones of the same key.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Words(Vec<(String, String)>);
+
+impl Words {
+    /// Reads words.
+    pub(crate) fn read(text: &str) -> Result<Self, WordsError> {
+        let mut words = Self::default();
+        for token in text.split_whitespace() {
+            match (token.split_once('='), words.0.last_mut()) {
+                (Some((key, value)), _) => words.put(key, value),
+                (None, Some((_, value))) => {
+                    value.push(' ');
+                    value.push_str(token);
+                }
+                (None, None) => {
+                    return Err(WordsError {
+                        words: text.to_owned(),
+                        message: format!("`{token}` is not KEY=VALUE"),
+                        hint: Some("as in rate=100Mbit/s rtt=125ms loss=0.1%".into()),
+                    });
+                }
+            }
+        }
+        Ok(words)
+    }
+
+    fn put(&mut self, key: &str, value: &str) {
+        self.0.retain(|(known, _)| known != key);
+        self.0.push((key.to_owned(), value.to_owned()));
+    }
+
+    /// Puts `others` in place of words with the same keys.
+    pub(crate) fn merge(&mut self, others: &Self) {
+        for (key, value) in &others.0 {
+            self.put(key, value);
+        }
+    }
+
+    /// Puts `others` in place, in one direction: 0 is forward.
+    pub(crate) fn merge_direction(&mut self, others: &Self, direction: usize) {
+        for (key, value) in &others.0 {
+            self.put(&format!("{}.{key}", DIRECTIONS[direction]), value);
+        }
+    }
+
+    /// Returns the words with their directions exchanged if `direction` is 1.
+    pub(crate) fn seen_from(mut self, direction: usize) -> Self {
+        for (key, _) in self.0.iter_mut().filter(|_| direction == 1) {
+            let exchanged = match key.split_once('.') {
+                Some(("forward", rest)) => format!("reverse.{rest}"),
+                Some(("reverse", rest)) => format!("forward.{rest}"),
+                _ => continue,
+            };
+            *key = exchanged;
+        }
+        self
+    }
+
+    fn value(&self, key: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(known, _)| known == key);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    fn error(&self, message: impl Into<String>, hint: Option<String>) -> WordsError {
+        WordsError {
+            words: self.to_string(),
+            message: message.into(),
+            hint,
+        }
+    }
+
+    /// The configuration of both directions of a link.
+    pub(crate) fn link(&self) -> Result<[HopConfig; 2], WordsError> {
+        let mut overrides = Vec::new();
+        if let Some(rtt) = self.value("rtt") {
+            let rtt: Duration = rtt
+                .parse()
+                .map_err(|error| self.error(format!("rtt={rtt}: {error}"), None))?;
+            let delays = [rtt.saturating_sub(rtt / 2), rtt / 2];
+            for (direction, delay) in DIRECTIONS.into_iter().zip(delays) {
+                overrides.push(format!("path.{direction}.delay={delay}"));
+            }
+        }
+        // Those for one direction come last: they take precedence.
+        let is_single = |key: &str| DIRECTIONS.iter().any(|name| key.starts_with(name));
+        for (key, value) in self.0.iter().filter(|(key, _)| !is_single(key)) {
+            if key != "rtt" {
+                let both = DIRECTIONS.map(|name| format!("path.{name}.{key}={value}"));
+                overrides.extend(both);
+            }
+        }
+        for (key, value) in self.0.iter().filter(|(key, _)| is_single(key)) {
+            overrides.push(format!("path.{key}={value}"));
+        }
+        let scenario = self.parse(&overrides)?;
+        let rtt = scenario.base_rtt();
+        let mut hops = [scenario.forward, scenario.reverse].map(|mut hops| hops.remove(0));
+        for (hop, direction) in hops.iter_mut().zip(DIRECTIONS) {
+            let has_queue = ["queue".to_owned(), format!("{direction}.queue")]
+                .iter()
+                .any(|key| self.value(key).is_some());
+            if let Some(rate) = hop.nominal_rate().filter(|_| !has_queue) {
+                let minimum = Bytes::new(MIN_DEFAULT_QUEUE * ETHERNET_MTU);
+                hop.limit_bytes = Some(rate.amount_in(rtt).max(minimum));
+            }
+            hop.one_way_delay = hop.one_way_delay.max(MIN_DELAY);
+        }
+        Ok(hops)
+    }
+
+    /// The TCP of a host, and the backlog of its listeners.
+    pub(crate) fn host(&self) -> Result<(Config, Option<u32>), WordsError> {
+        let overrides = self.0.iter().map(|(key, value)| match key.as_str() {
+            "congestion_control" | "initial_ssthresh" | "slow_start" => {
+                format!("flow.{key}={value}")
+            }
+            _ => format!("sender.{key}={value}"),
+        });
+        let overrides: Vec<String> = overrides.collect();
+        let scenario = self.parse(&overrides)?;
+        let (host, flow) = (&scenario.sender, &scenario.flows[0]);
+        let mtu = u16::try_from(host.mtu).unwrap_or(u16::MAX);
+        let config = Config {
+            initial_ssthresh: flow.initial_ssthresh,
+            slow_start: flow.slow_start,
+            send_buffer: flow.send_buffer,
+            receive_buffer: flow.receive_buffer,
+            ..Config::default()
+        };
+        let config = config
+            .with_profile(host.profile)
+            .with_congestion(flow.congestion.of_engine())
+            .with_mtu(mtu);
+        Ok((config, host.backlog))
+    }
+
+    fn parse(&self, overrides: &[String]) -> Result<Scenario, WordsError> {
+        let parsed = gigatcp_plan::parse("the words", BASE.as_bytes(), overrides);
+        match parsed {
+            Ok(Plan { mut series, .. }) => Ok(series.remove(0).scenario),
+            Err(Diagnostics { list, .. }) => {
+                let first = &list[0];
+                let nearest = first.nearest.as_ref().map(|text| format!("`{text}`?"));
+                Err(self.error(first.message.clone(), nearest.or(first.hint.clone())))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (key, value)) in self.0.iter().enumerate() {
+            let space = if place == 0 { "" } else { " " };
+            write!(f, "{space}{key}={value}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Names of the directions in plans.
+const DIRECTIONS: [&str; 2] = ["forward", "reverse"];
+
+/// The plan that words change.
+const BASE: &str = "\
+name = \"words\"
+flow = { duration = \"1 s\" }
+[[path.forward]]
+name = \"forward\"
+[[path.reverse]]
+name = \"reverse\"
+";
+
+#[cfg(test)]
+mod tests {
+    use gigatcp_units::Rate;
+
+    use super::*;
+
+    fn link(text: &str) -> [HopConfig; 2] {
+        Words::read(text).unwrap().link().unwrap()
+    }
+
+    #[test]
+    fn words_of_the_guide_are_those_of_plans() {
+        let [forward, reverse] = link("rate=100Mbit/s rtt=125ms loss=0.1% queue=1bdp");
+        assert_eq!(forward.rate, Some(Rate::from_bps(100_000_000)));
+        assert_eq!(
+            forward.one_way_delay + reverse.one_way_delay,
+            Duration::from_millis(125)
+        );
+        assert_eq!(forward.limit_bytes, Some(Bytes::new(1_562_500)));
+        assert_eq!((forward.loss.len(), reverse.loss.len()), (1, 1));
+    }
+
+    #[test]
+    fn values_with_spaces_need_no_quotes() {
+        let [forward, _] = link("queue=fq_codel, 1000 packets rate=10 Mbit/s");
+        assert_eq!(forward.queue.discipline.name, "fq_codel");
+        assert_eq!(forward.limit_packets, Some(1000));
+    }
+
+    #[test]
+    fn one_direction_has_its_own_words() {
+        let [forward, reverse] = link("rate=10Mbit/s reverse.rate=1Mbit/s rtt=20ms");
+        assert_eq!(forward.rate, Some(Rate::from_bps(10_000_000)));
+        assert_eq!(reverse.rate, Some(Rate::from_bps(1_000_000)));
+        // The default of plans: one BDP, at least 100 packets.
+        assert_eq!(reverse.limit_bytes, Some(Bytes::new(150_000)));
+    }
+
+    #[test]
+    fn wrong_words_are_answered_as_in_plans() {
+        let error = Words::read("lss=1%").unwrap().link().unwrap_err();
+        assert!(error.to_string().contains("loss"), "{error}");
+        let error = Words::read("rate=fast").unwrap().link().unwrap_err();
+        assert!(error.to_string().contains("fast"), "{error}");
+        let error = Words::read("rate").unwrap_err();
+        assert!(error.to_string().contains("KEY=VALUE"), "{error}");
+    }
+
+    #[test]
+    fn host_has_a_profile_and_settings() {
+        let words = Words::read("profile=freebsd congestion_control=bbr mtu=9000").unwrap();
+        let (config, _) = words.host().unwrap();
+        assert_eq!(config.congestion.name, "bbr");
+        assert_eq!(config.mss, 8960);
+        assert!(Words::read("profile=linux").unwrap().host().is_err());
+    }
+}

@@ -1,0 +1,164 @@
+//! Hosts: tasks, profiles, crash and restart.
+
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+
+use gigatcp_net::{Crash, Net, RunError, TcpListener, TcpStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::sleep;
+
+async fn greeting() -> io::Result<String> {
+    let mut text = String::new();
+    let mut stream = TcpStream::connect("server:80").await?;
+    stream.read_to_string(&mut text).await?;
+    Ok(text)
+}
+
+#[test]
+fn restarted_host_serves_again() {
+    let net = Net::new(1);
+    let boots = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&boots);
+    net.host("server", move |_| {
+        counted.set(counted.get() + 1);
+        let boot = counted.get();
+        async move {
+            let listener = TcpListener::bind("0.0.0.0:80").await?;
+            loop {
+                let (mut stream, _) = listener.accept().await?;
+                stream.write_all(format!("boot {boot}").as_bytes()).await?;
+            }
+            #[allow(unreachable_code)]
+            io::Result::Ok(())
+        }
+    });
+    net.client("client", |host| async move {
+        let net = host.net();
+        for (boot, crash) in [(1, Crash::Reset), (2, Crash::Vanish), (3, Crash::Vanish)] {
+            assert_eq!(greeting().await?, format!("boot {boot}"));
+            net.crash("server", crash);
+            sleep(Duration::from_secs(1)).await;
+            net.restart("server");
+            sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(greeting().await?, "boot 4");
+        io::Result::Ok(())
+    });
+    net.link("client", "server", "rtt=20ms");
+    net.run().unwrap();
+    assert_eq!(boots.get(), 4);
+}
+
+#[test]
+fn tasks_of_a_crashed_host_end() {
+    let net = Net::new(1);
+    let ticks = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&ticks);
+    net.host("server", move |_| {
+        let counted = Rc::clone(&counted);
+        async move {
+            tokio::task::spawn_local(async move {
+                loop {
+                    sleep(Duration::from_secs(1)).await;
+                    counted.set(counted.get() + 1);
+                }
+            });
+            std::future::pending::<()>().await;
+        }
+    });
+    net.client("client", |host| async move {
+        sleep(Duration::from_millis(5500)).await;
+        host.net().crash("server", Crash::Vanish);
+        sleep(Duration::from_secs(100)).await;
+    });
+    net.run().unwrap();
+    assert_eq!(ticks.get(), 5);
+}
+
+#[test]
+fn spawned_tasks_are_on_the_host_of_their_parent() {
+    let net = Net::new(1);
+    net.host("server", |_| async {
+        let listener = TcpListener::bind("0.0.0.0:80").await?;
+        loop {
+            let (mut stream, _) = listener.accept().await?;
+            stream.write_all(b"hello").await?;
+        }
+        #[allow(unreachable_code)]
+        io::Result::Ok(())
+    });
+    net.client("client", |host| async move {
+        assert_eq!(gigatcp_net::spawn(greeting()).await.unwrap()?, "hello");
+        assert_eq!(
+            tokio::spawn(host.scope(greeting())).await.unwrap()?,
+            "hello"
+        );
+        let local = tokio::task::spawn_local(greeting());
+        assert_eq!(local.await.unwrap()?, "hello");
+        // A plain task has no host until it uses a socket.
+        let error = tokio::spawn(greeting()).await.unwrap().unwrap_err();
+        assert!(error.to_string().contains("gigatcp_net::spawn"), "{error}");
+        let stream = TcpStream::connect("server:80").await?;
+        let learned = tokio::spawn(async move {
+            stream.readable().await?;
+            greeting().await
+        });
+        assert_eq!(learned.await.unwrap()?, "hello");
+        io::Result::Ok(())
+    });
+    net.link("client", "server", "rtt=20ms");
+    net.run().unwrap();
+}
+
+#[test]
+fn profile_of_a_host_is_as_configured() {
+    let net = Net::new(1);
+    net.configure("client", "profile=linux-6.18 congestion_control=bbr");
+    net.configure("server", "profile=freebsd mtu=1280");
+    net.client("server", |_| async {
+        let listener = TcpListener::bind("0.0.0.0:80").await?;
+        let (mut stream, _) = listener.accept().await?;
+        stream.write_all(&[1; 100_000]).await
+    });
+    net.client("client", |_| async {
+        let mut stream = TcpStream::connect("server:80").await?;
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).await?;
+        // 1280 - 40, and timestamps on each segment.
+        assert_eq!(stream.tcp_info()?.smss, 1228);
+        io::Result::Ok(())
+    });
+    net.link("client", "server", "rtt=20ms");
+    net.run().unwrap();
+}
+
+#[test]
+fn error_of_a_program_ends_the_run_with_its_name() {
+    let net = Net::new(1);
+    net.host("server", |_| async { Err::<(), _>("no disk") });
+    net.client("client", |_| std::future::pending::<()>());
+    match net.run() {
+        Err(RunError::Host { name, error }) => {
+            assert_eq!(
+                (name.as_str(), error.to_string().as_str()),
+                ("server", "no disk")
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+#[should_panic(expected = "assertion of a server")]
+fn panic_of_a_program_is_the_panic_of_the_test() {
+    let net = Net::new(1);
+    net.host("server", |_| async {
+        let start = tokio::time::Instant::now();
+        sleep(Duration::from_secs(1)).await;
+        assert!(start.elapsed().is_zero(), "assertion of a server");
+    });
+    net.client("client", |_| std::future::pending::<()>());
+    let _ = net.run();
+}

@@ -1,0 +1,13 @@
+//! Tests of the simulated network, as a program that uses it.
+
+mod collapse;
+mod datagrams;
+mod errors;
+mod guide;
+mod hosts;
+mod http;
+mod links;
+mod matrix;
+mod streams;
+mod transfers;
+mod watchdog;

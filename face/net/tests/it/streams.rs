@@ -1,0 +1,288 @@
+//! The interface of streams: halves, half-close, peek, readiness, options, cancellation.
+
+use std::io::{self, ErrorKind};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use gigatcp_net::{Net, TcpListener, TcpSocket, TcpStream, lookup_host, run};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::time::sleep;
+
+async fn pair() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let (near, far) = tokio::join!(TcpStream::connect(at), listener.accept());
+    (near.unwrap(), far.unwrap().0)
+}
+
+#[test]
+fn half_close_ends_one_direction_and_not_the_other() {
+    run(1, async {
+        let (mut near, mut far) = pair().await;
+        near.write_all(b"question").await.unwrap();
+        near.shutdown().await.unwrap();
+        let mut question = Vec::new();
+        far.read_to_end(&mut question).await.unwrap();
+        assert_eq!(question, b"question");
+        sleep(Duration::from_secs(300)).await;
+        far.write_all(b"late answer").await.unwrap();
+        drop(far);
+        let mut answer = Vec::new();
+        near.read_to_end(&mut answer).await.unwrap();
+        assert_eq!(answer, b"late answer");
+    });
+}
+
+#[test]
+fn halves_work_in_two_tasks_and_reunite() {
+    run(1, async {
+        let (near, mut far) = pair().await;
+        let (read, mut write) = near.into_split();
+        let writer = tokio::spawn(async move {
+            write.write_all(b"hello").await.unwrap();
+            write
+        });
+        let write = writer.await.unwrap();
+        let mut near = read.reunite(write).unwrap();
+        let mut buffer = [0; 5];
+        far.read_exact(&mut buffer).await.unwrap();
+        far.write_all(b"world").await.unwrap();
+        near.read_exact(&mut buffer).await.unwrap();
+        assert_eq!(&buffer, b"world");
+        let (other, _) = pair().await;
+        let (read, _write) = near.into_split();
+        let (_read, write) = other.into_split();
+        assert!(read.reunite(write).is_err());
+    });
+}
+
+#[test]
+fn dropped_write_half_ends_the_stream_and_a_dropped_read_half_does_not() {
+    run(1, async {
+        let (near, mut far) = pair().await;
+        let (read, write) = near.into_split();
+        drop(read);
+        sleep(Duration::from_millis(5)).await;
+        assert_eq!(
+            far.try_read(&mut [0; 1]).unwrap_err().kind(),
+            ErrorKind::WouldBlock
+        );
+        drop(write);
+        assert_eq!(far.read(&mut [0; 1]).await.unwrap(), 0);
+    });
+}
+
+#[test]
+fn peek_and_readiness_consume_nothing() {
+    run(1, async {
+        let (mut near, mut far) = pair().await;
+        assert_eq!(
+            far.try_read(&mut [0; 9]).unwrap_err().kind(),
+            ErrorKind::WouldBlock
+        );
+        let ready = near
+            .ready(Interest::READABLE | Interest::WRITABLE)
+            .await
+            .unwrap();
+        assert!(ready.is_writable() && !ready.is_readable());
+        near.write_all(b"hello").await.unwrap();
+        far.readable().await.unwrap();
+        let mut buffer = [0; 9];
+        assert_eq!(far.peek(&mut buffer).await.unwrap(), 5);
+        assert_eq!(far.peek(&mut buffer[..2]).await.unwrap(), 2);
+        assert_eq!(far.try_read(&mut buffer).unwrap(), 5);
+        assert_eq!(&buffer[..5], b"hello");
+        near.shutdown().await.unwrap();
+        let ready = far.ready(Interest::READABLE).await.unwrap();
+        assert!(ready.is_readable());
+        assert_eq!(far.read(&mut buffer).await.unwrap(), 0);
+        let ready = far.ready(Interest::READABLE).await.unwrap();
+        assert!(ready.is_read_closed());
+    });
+}
+
+#[test]
+fn full_send_buffer_blocks_until_the_peer_reads() {
+    run(1, async {
+        let (near, mut far) = pair().await;
+        let mut written = 0;
+        while let Ok(len) = near.try_write(&[7; 10_000]) {
+            written += len;
+            sleep(Duration::from_millis(1)).await;
+        }
+        assert!(written > 100_000, "{written} bytes");
+        let reader = tokio::spawn(async move {
+            let mut buffer = vec![0; written];
+            far.read_exact(&mut buffer).await.unwrap();
+            far
+        });
+        near.writable().await.unwrap();
+        assert!(near.try_write(&[7; 10]).is_ok());
+        reader.await.unwrap();
+    });
+}
+
+#[test]
+fn options_are_kept_and_buffers_are_as_requested() {
+    run(1, async {
+        let listener = TcpListener::bind("127.0.0.1:80").await.unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(20_000).unwrap();
+        socket.set_send_buffer_size(30_000).unwrap();
+        socket.set_nodelay(true).unwrap();
+        let stream = socket
+            .connect(listener.local_addr().unwrap())
+            .await
+            .unwrap();
+        assert!(stream.nodelay().unwrap());
+        stream.set_nodelay(false).unwrap();
+        assert!(!stream.nodelay().unwrap());
+        assert_eq!(stream.ttl().unwrap(), 64);
+        stream.set_ttl(9).unwrap();
+        assert_eq!(stream.ttl().unwrap(), 9);
+        assert!(stream.set_ttl(0).is_err());
+        stream.set_linger(Some(Duration::from_secs(1))).unwrap();
+        assert_eq!(stream.linger().unwrap(), Some(Duration::from_secs(1)));
+        let info = stream.tcp_info().unwrap();
+        let (send, receive) = info.buffers_requested;
+        assert_eq!(send.unwrap().as_u64(), 30_000);
+        assert_eq!(receive.unwrap().as_u64(), 20_000);
+        assert!(info.srtt.is_some());
+    });
+}
+
+#[test]
+fn names_of_hosts_resolve() {
+    let net = Net::new(1);
+    net.host("server", |_| async {});
+    net.client("client", |host| async move {
+        let addresses: Vec<_> = lookup_host("server:80").await.unwrap().collect();
+        let known = host.net().addresses("server");
+        assert_eq!(addresses.len(), 2);
+        assert!(addresses.iter().all(|at| known.contains(&at.ip())));
+        let local: Vec<_> = lookup_host(("localhost", 80)).await.unwrap().collect();
+        assert!(local.iter().all(|at| at.ip().is_loopback()));
+        assert!(lookup_host("example.org:80").await.is_err());
+    });
+    net.run().unwrap();
+}
+
+#[test]
+fn connection_over_ipv6_carries_bytes() {
+    let net = Net::new(1);
+    net.client("server", |_| async {
+        let listener = TcpListener::bind("[::]:80").await?;
+        let (mut stream, peer) = listener.accept().await?;
+        assert!(peer.is_ipv6());
+        stream.write_all(b"six").await
+    });
+    net.client("client", |host| async move {
+        let at = (host.net().addresses("server")[1], 80);
+        let mut text = String::new();
+        TcpStream::connect(at)
+            .await?
+            .read_to_string(&mut text)
+            .await?;
+        assert_eq!(text, "six");
+        io::Result::Ok(())
+    });
+    net.link("client", "server", "rate=10Mbit/s rtt=10ms");
+    net.run().unwrap();
+}
+
+/// Echoes and copies over a lossy path, with every future dropped after `allowed` polls and begun
+/// again.
+async fn transfer_with_drops(allowed: u32) -> io::Result<()> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let at = listener.local_addr()?;
+    let server = tokio::task::spawn_local(async move {
+        let (mut stream, _) = again(allowed, async || listener.accept().await).await?;
+        let mut received = Vec::new();
+        let mut buffer = [0; 700];
+        loop {
+            stream.readable().await?;
+            let len = again(allowed, async || stream.peek(&mut buffer).await).await?;
+            let taken = stream.try_read(&mut buffer[..len])?;
+            assert_eq!(taken, len);
+            if len == 0 {
+                break;
+            }
+            received.extend_from_slice(&buffer[..len]);
+        }
+        stream.write_all(&received).await?;
+        io::Result::Ok(())
+    });
+    let stream = again(allowed, async || TcpStream::connect(at).await).await?;
+    let sent: Vec<u8> = (0..50_000_u32).map(|place| (place % 251) as u8).collect();
+    let mut rest = &sent[..];
+    while !rest.is_empty() {
+        again(allowed, async || stream.writable().await).await?;
+        match stream.try_write(&rest[..rest.len().min(3_000)]) {
+            Ok(len) => rest = &rest[len..],
+            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
+        }
+    }
+    let mut stream = stream;
+    stream.shutdown().await?;
+    let mut echoed = Vec::new();
+    stream.read_to_end(&mut echoed).await?;
+    assert!(echoed == sent, "{} bytes", echoed.len());
+    server.await?
+}
+
+/// Awaits the call, dropping its future at its poll number `allowed` and calling again, as often as
+/// it is pending then. The last attempt is left to finish.
+async fn again<T>(allowed: u32, mut call: impl AsyncFnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 0..3 {
+        let mut polls = 0;
+        let mut future = pin!(call());
+        let done = std::future::poll_fn(|context| {
+            polls += 1;
+            match future.as_mut().poll(context) {
+                Poll::Ready(done) => Poll::Ready(Some(done)),
+                Poll::Pending if polls >= allowed => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await;
+        if let Some(done) = done {
+            return done;
+        }
+        tokio::task::yield_now().await;
+    }
+    call().await
+}
+
+#[test]
+fn futures_dropped_at_any_poll_lose_nothing() {
+    for allowed in 1..=3 {
+        for seed in 1..=5 {
+            let net = Net::new(seed);
+            net.loopback("rtt=10ms loss=2% rate=20Mbit/s");
+            let (done, _) = net.run_with(|| transfer_with_drops(allowed));
+            done.unwrap().unwrap();
+        }
+    }
+}
+
+#[test]
+fn dropped_connect_leaves_no_connection() {
+    let net = Net::new(1);
+    net.loopback("rtt=100ms");
+    let (done, _) = net.run_with(|| async {
+        let listener = TcpListener::bind("127.0.0.1:80").await.unwrap();
+        {
+            let mut connect = pin!(TcpStream::connect("127.0.0.1:80"));
+            let polled = connect
+                .as_mut()
+                .poll(&mut Context::from_waker(Waker::noop()));
+            assert!(polled.is_pending());
+        }
+        sleep(Duration::from_secs(1)).await;
+        let stream = TcpStream::connect("127.0.0.1:80").await.unwrap();
+        let (_, peer) = listener.accept().await.unwrap();
+        assert_eq!(peer, stream.local_addr().unwrap());
+    });
+    done.unwrap();
+}
