@@ -81,6 +81,7 @@ mod segment_size;
 mod sender_view;
 mod sentence;
 mod summary;
+pub mod trains;
 mod trigger;
 mod verdict;
 mod watcher;

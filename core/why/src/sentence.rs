@@ -93,6 +93,7 @@ impl CapacitySource {
     pub const fn words(self) -> &'static str {
         match self {
             Self::FullLink => "while the path was full",
+            Self::PacketTrains => "measured by packet trains",
             Self::BestRound => "in its best RTT",
         }
     }

@@ -200,7 +200,7 @@ fn kind(error: &libc::sock_extended_err) -> ProbeErrorKind {
 }
 
 /// Converts an address from the kernel's form; `None` if it is of another family.
-fn socket_address(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
+pub(crate) fn socket_address(name: &libc::sockaddr_storage) -> Option<SocketAddr> {
     match i32::from(name.ss_family) {
         libc::AF_INET => {
             // SAFETY: the family says which structure it is.

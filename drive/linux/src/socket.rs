@@ -283,15 +283,17 @@ pub fn stamp_arrivals(socket: &impl AsRawFd) -> io::Result<()> {
     Ok(())
 }
 
-/// Receives a datagram; returns its length and arrival time. The time is by
-/// [`crate::clock::realtime`], if [`stamp_arrivals`] was called.
+/// Receives a datagram; returns its length, its sender's address and its arrival time. The time is
+/// by [`crate::clock::realtime`], if [`stamp_arrivals`] was called.
 ///
 /// # Errors
 /// The kernel's error.
 pub fn receive_stamped(
     socket: &impl AsRawFd,
     octets: &mut [u8],
-) -> io::Result<(usize, Option<i64>)> {
+) -> io::Result<(usize, Option<SocketAddr>, Option<i64>)> {
+    // SAFETY: `sockaddr_storage` is integers.
+    let mut name: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
     let mut control = [0_u64; 16];
     let mut vector = libc::iovec {
         iov_base: octets.as_mut_ptr().cast(),
@@ -301,13 +303,15 @@ pub fn receive_stamped(
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = &raw mut vector;
     message.msg_iovlen = 1;
+    message.msg_name = (&raw mut name).cast();
+    message.msg_namelen = size_of_val(&name) as _;
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
     // SAFETY: every pointer of the message is to a live local of its length.
     let read = check_size(unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, 0) })?;
     // SAFETY: the kernel has filled in the control part of `message`, which is alive.
     let stamp = unsafe { crate::control_data::arrival_time(&message) };
-    Ok((read, stamp))
+    Ok((read, crate::probe::socket_address(&name), stamp))
 }
 
 /// Makes closing reset the connection (`SO_LINGER` with no time).

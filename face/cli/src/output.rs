@@ -171,7 +171,7 @@ pub(crate) fn print_lines(text: &str) -> Result<(), Failure> {
 }
 
 /// The width of the terminal that stdout is; `None` for a file or a pipe.
-fn columns() -> Option<usize> {
+pub(crate) fn columns() -> Option<usize> {
     let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
     Some(usize::from(width.0)).filter(|width| *width > 0)
 }

@@ -61,7 +61,7 @@ impl Drop for Server {
 fn client(port: &str, arguments: &[&str]) -> Output {
     Command::new(GIGATCP)
         .args(["test", "127.0.0.1", "-p", port, "-t", "1", "-C", "reno"])
-        .arg("--no-ceiling")
+        .arg("--no-probe")
         .args(arguments)
         .output()
         .unwrap()

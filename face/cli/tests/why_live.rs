@@ -71,7 +71,7 @@ fn transfer_with_a_small_receive_window_over_a_delay_is_limited_by_that_window()
     // One capture begins before the transfer, one when the SYNs have passed.
     let script = r#""$0" why --interface path0 --for 5s --json --capture "$1" port 5201 > "$2" &
         sleep 1
-        "$0" -q test "$GIGATCP_SERVER" -t 4 --no-ceiling > /dev/null 2>&1 &
+        "$0" -q test "$GIGATCP_SERVER" -t 4 --no-probe > /dev/null 2>&1 &
         sleep 1
         "$0" why --interface path0 --for 2s --json port 5201 > "$3"
         wait"#;

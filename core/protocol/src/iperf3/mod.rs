@@ -28,6 +28,7 @@
 //! | `client.rs`, `server.rs` | the two roles |
 //! | `clock.rs` | offset between the clocks of two ends of this project |
 //! | `datagram.rs` | UDP: first message of a stream, header, the receiver's counts |
+//! | `train.rs` | packet trains that measure the path, and their arrivals |
 //! | `auth.rs` | text and digest of a user's name and password; RSA is the caller's |
 //!
 //! Contract: `handle_*` takes an input, `poll_output` returns bytes to send and events until there
@@ -47,6 +48,7 @@ mod parameters;
 mod reader;
 mod results;
 mod server;
+pub mod train;
 
 pub use client::{Client, ClientEvent, ClientFailure};
 pub use error_code::ErrorCode;

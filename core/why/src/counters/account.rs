@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use gigatcp_units::{Bytes, Duration, Instant};
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use super::host::{CardLosses, HostReading, HostUse};
 use super::host_summary::HostSummary;
@@ -57,6 +57,8 @@ pub struct Limits {
     pub receive_buffer_is_set: Option<bool>,
     /// Whether the application requested the size of the sender's buffer.
     pub send_buffer_is_set: Option<bool>,
+    /// Rate that the user of a tester set for the sending application (`-b`).
+    pub requested_rate: Option<Rate>,
 }
 
 /// The end of the connection that a reading is of.
@@ -91,6 +93,8 @@ struct Host {
 pub struct CounterAccount {
     pub(super) congestion: Option<Box<str>>,
     pub(super) limits: Limits,
+    /// Payload rate that the path carries, measured.
+    pub(super) path_rate: Option<Rate>,
     sender: Option<Box<Readings>>,
     receiver: Option<Box<Readings>>,
     hosts: [Host; 2],
@@ -98,6 +102,8 @@ pub struct CounterAccount {
     spent: [Duration; WAITS],
     /// Fraction of the time in which the receiving application did not read, if known.
     not_reading: Option<f64>,
+    /// Time between the receiver's last two readings.
+    receiver_step: Duration,
     /// Time when data was last acknowledged.
     progress: Instant,
     pub(super) slices: Vec<Slice>,
@@ -130,11 +136,13 @@ impl CounterAccount {
         Self {
             congestion: None,
             limits: Limits::default(),
+            path_rate: None,
             sender: None,
             receiver: None,
             hosts: [Host::default(), Host::default()],
             spent: [Duration::ZERO; WAITS],
             not_reading: None,
+            receiver_step: Duration::MAX,
             progress: Instant::ZERO,
             slices: Vec::new(),
             max_slices: max_slices.max(2),
@@ -159,6 +167,11 @@ impl CounterAccount {
     /// Sets the settings of the hosts, which determine the fix.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
+    }
+
+    /// Sets the payload rate that the path carries, which packet trains measured.
+    pub fn set_capacity(&mut self, rate: Rate) {
+        self.path_rate = Some(rate);
     }
 
     /// Returns the last reading of an end.
@@ -206,7 +219,10 @@ impl CounterAccount {
         match end {
             End::Sender => self.on_sent([&first, &last, reading]),
             End::Receiver => {
-                let time = reading.at.saturating_since(last.at).as_secs_f64();
+                let step = reading.at.saturating_since(last.at);
+                // One that is late does not make the next ones less due.
+                self.receiver_step = step.min(self.receiver_step.saturating_mul(2));
+                let time = step.as_secs_f64();
                 let waited = difference(&last, reading, |one| {
                     one.app_not_reading.map(Duration::as_nanos)
                 });
@@ -360,7 +376,8 @@ impl CounterAccount {
         let samples = [to.delivery_rate.filter(|_| is_acked)];
         slice.best_sample = samples.into_iter().flatten().map(bytes_per_second).next();
         slice.sample_sender(from, to, time);
-        let receiver = self.readings(End::Receiver).map(|one| &one.last);
+        let receiver = self.receiver_at(to.at);
+        let is_stale = receiver.is_none();
         slice.sample_receiver(receiver, time, self.max_window);
         slice.arrived.add(
             receiver.and_then(|receiver| arrived(from, receiver, to)),
@@ -371,9 +388,19 @@ impl CounterAccount {
             let event = LossEvent::of(from, to);
             slice.events = u64::from(self.losses.add(event, from.rtt.unwrap_or_default()));
         }
-        slice.app_not_reading.add(self.not_reading, time);
+        slice
+            .app_not_reading
+            .add(self.not_reading.filter(|_| !is_stale), time);
         self.sample_hosts(&mut slice, time);
         self.push(slice);
+    }
+
+    /// The receiver's last reading, if it is not overdue: a process that is stopped reads nothing, and
+    /// what it read before is no evidence.
+    fn receiver_at(&self, now: Instant) -> Option<&Reading> {
+        let last = self.last(End::Receiver)?;
+        let longest = self.receiver_step.saturating_mul(4).max(GRAIN * 2);
+        (now.saturating_since(last.at) <= longest).then_some(last)
     }
 
     /// Adds a step of a receiver whose sender is unknown.

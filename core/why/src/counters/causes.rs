@@ -157,15 +157,26 @@ pub(super) const COUNTER_CAUSES: &[CounterCause] = &[
         id: "application-limited",
         needs: None,
         conditions: &[NOT_WINDOW, NOT_BUFFER, NOTHING_TO_SEND],
-        explain: |c| Explanation {
-            figure: c.rate(),
-            finding: format!("The application gave nothing to send for {}.", c.time()),
-            evidence: vec![clauses([
-                c.percent(IdleShare, "of the time nothing was unsent or in flight"),
-                c.percent(AppLimited, "of the readings limited by the application"),
-                c.rate_text("it offered"),
-            ])],
-            fix: "let the application write sooner or more at once: TCP and path had room".into(),
+        explain: |c| {
+            let requested = c.requested_rate();
+            let figure = requested
+                .as_ref()
+                .map(|rate| format!("-b {rate}, the user's own limit"));
+            let fix = match requested {
+                Some(_) => "raise -b, or leave it out: TCP and path had room",
+                None => "let the application write sooner or more at once: TCP and path had room",
+            };
+            Explanation {
+                figure: figure.or_else(|| c.rate()),
+                finding: format!("The application gave nothing to send for {}.", c.time()),
+                evidence: vec![clauses([
+                    c.rate_text("offered"),
+                    c.percent(AppIdle, "of the time it waited for its own rate"),
+                    c.percent(IdleShare, "of the time nothing was unsent or in flight"),
+                    c.percent(AppLimited, "of the readings limited by the application"),
+                ])],
+                fix: fix.into(),
+            }
         },
     },
     // cwnd is below what the path carries and grows: nothing else limits.

@@ -177,9 +177,20 @@ pub(super) const READER_BEHIND: Condition = Condition {
     },
 };
 
+/// A process that uses no CPU time does not wait for more: it is stopped, or waits for something
+/// else.
 pub(super) const RECEIVER_BUSY: Condition = Condition {
     name: "a CPU of the receiver was busy, or its quota used up",
     holds: |f, _| {
+        let is_still = f
+            .value(F::ReceiverProcess)
+            .is_some_and(|process| process < 0.01);
+        if is_still
+            && f.value(F::ReceiverThrottled)
+                .is_none_or(|throttled| throttled < 0.02)
+        {
+            return Some(false);
+        }
         any([
             f.high(F::ReceiverProcess, [0.4, 0.6]),
             f.high(F::ReceiverCore, [0.7, 0.9]),

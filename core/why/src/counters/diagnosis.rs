@@ -308,7 +308,16 @@ impl CounterAccount {
         })
     }
 
-    /// Returns the rate while the path was saturated, or else the best of a slice.
+    /// Returns what packet trains measured, in bytes per second. A connection that was faster
+    /// refutes it.
+    fn measured_path_rate(&self, m: &Measures) -> Option<f64> {
+        let mean = m.delivered as f64 / m.time.max(1e-9);
+        let measured = self.path_rate?.as_bps() as f64 / 8.0;
+        (measured >= 0.95 * mean).then_some(measured)
+    }
+
+    /// Returns the rate while the path was saturated, or what packet trains measured, or else the
+    /// best of a slice.
     fn capacity(&self, m: &Measures, sum: &Account) -> Capacity {
         let mean = m.delivered as f64 / m.time.max(1e-9);
         let full = COUNTER_CAUSES.iter().zip(&sum.entries);
@@ -325,9 +334,10 @@ impl CounterAccount {
             .filter(is_enough)
             .map(|one| one.bytes / one.time.as_secs_f64())
             .filter(|rate| *rate >= 0.95 * mean);
-        let (best, source) = match full {
-            Some(full) => (full, CapacitySource::FullLink),
-            None => (m.peak, CapacitySource::BestRound),
+        let (best, source) = match (full, self.measured_path_rate(m)) {
+            (Some(full), _) => (full, CapacitySource::FullLink),
+            (None, Some(measured)) => (measured, CapacitySource::PacketTrains),
+            (None, None) => (m.peak, CapacitySource::BestRound),
         };
         Capacity {
             bytes_per_second: best.max(mean),
@@ -335,8 +345,27 @@ impl CounterAccount {
         }
     }
 
-    /// Returns the advertised window over the minimum RTT, if something else limits.
+    /// Returns the lower of the advertised window over the minimum RTT, and what packet trains
+    /// measured, if something else limits.
     fn next_limit(&self, m: &Measures, sum: &Account) -> Option<NextLimit> {
+        let window = self.next_window(m, sum);
+        let first = COUNTER_CAUSES[sum.primary()?].id;
+        let mean = m.delivered as f64 / m.time.max(1e-9);
+        let path = self.measured_path_rate(m).filter(|path| *path > mean);
+        let path = path.filter(|_| !FULL.contains(&first) && first != "local-queue");
+        let path = path.and_then(|path| {
+            Some(NextLimit {
+                cause: CAUSES[place("path-saturated")?],
+                rate: rate(path),
+                is_lower_bound: false,
+            })
+        });
+        let limits = [window, path].into_iter().flatten();
+        limits.min_by_key(|next| next.rate)
+    }
+
+    /// Returns the advertised window over the minimum RTT, if something else limits.
+    fn next_window(&self, m: &Measures, sum: &Account) -> Option<NextLimit> {
         let first = sum.primary()?;
         let window = self.last(End::Sender)?.snd_wnd?.as_u64() as f64;
         let most = window / m.min_rtt.filter(|rtt| *rtt > 0.0)?;

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use gigatcp_units::grammar::{human_bytes, human_duration};
+use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
 use gigatcp_units::{Bytes, Duration};
 
 use super::account::{CounterAccount, End};
@@ -55,6 +55,13 @@ impl Context<'_> {
     pub fn percent(&self, feature: Feature, what: &str) -> Option<String> {
         let value = self.features.value(feature)?;
         Some(format!("{} {what}", percent(value)))
+    }
+
+    /// The rate that the user set, if the application waited for it.
+    pub fn requested_rate(&self) -> Option<String> {
+        let waited = self.slice.app_idle.value() > Some(0.0);
+        let requested = self.account.limits.requested_rate.filter(|_| waited);
+        requested.map(human_rate)
     }
 
     pub fn queue_text(&self) -> Option<String> {

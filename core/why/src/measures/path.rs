@@ -17,6 +17,8 @@ use crate::sender_view::SenderView;
 pub enum CapacitySource {
     /// The bottleneck was busy with a queue before it: its rate.
     FullLink,
+    /// Packet trains before the transfer measured it ([`crate::trains`]).
+    PacketTrains,
     /// The largest delivery rate over two RTTs: a lower bound.
     #[default]
     BestRound,
@@ -28,6 +30,7 @@ impl CapacitySource {
     pub const fn name(self) -> &'static str {
         match self {
             Self::FullLink => "full_link",
+            Self::PacketTrains => "packet_trains",
             Self::BestRound => "best_round",
         }
     }
@@ -52,7 +55,7 @@ impl Capacity {
     /// Whether the path may carry more.
     #[must_use]
     pub fn is_lower_bound(&self) -> bool {
-        self.source != CapacitySource::FullLink
+        self.source == CapacitySource::BestRound
     }
 
     /// Derives it from queues and delivery rates, before any cause is known.

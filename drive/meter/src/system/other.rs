@@ -60,6 +60,7 @@ pub(crate) mod process {
 pub(crate) mod socket {
     use std::fs::File;
     use std::io;
+    use std::net::{SocketAddr, UdpSocket};
 
     use super::super::fd::AsRawFd;
 
@@ -89,6 +90,19 @@ pub(crate) mod socket {
 
     pub(crate) fn limit_mss(_: &impl AsRawFd, _: Option<u32>) -> io::Result<()> {
         super::unsupported()
+    }
+
+    pub(crate) fn stamp_arrivals(_: &UdpSocket) -> io::Result<()> {
+        super::unsupported()
+    }
+
+    /// Receives a datagram without its arrival time.
+    pub(crate) fn receive_stamped(
+        socket: &UdpSocket,
+        octets: &mut [u8],
+    ) -> io::Result<(usize, Option<SocketAddr>, Option<i64>)> {
+        let (length, from) = socket.recv_from(octets)?;
+        Ok((length, Some(from), None))
     }
 }
 

@@ -12,6 +12,7 @@ use gigatcp_protocol::iperf3::{
 use serde_json::{Value, json};
 use socket2::{Domain, SockRef, Socket as RawSocket, Type};
 
+use super::capacity::{CapacityProbe, PathCapacity};
 use super::counters::Role;
 #[cfg(target_os = "linux")]
 use super::engine::Engine;
@@ -86,6 +87,9 @@ struct Test<'a> {
     failed: Option<(Instant, (u64, io::Error))>,
     /// Offsets of the server's clock before and after the data.
     clocks: Vec<ClockOffset>,
+    /// Measurement of the path's capacity, and its result.
+    probe: Option<CapacityProbe>,
+    capacity: Option<PathCapacity>,
     pings: Option<Pings>,
     latency: Vec<Latency>,
 }
@@ -104,6 +108,9 @@ impl<'a> Test<'a> {
             sent.congestion = None;
         }
         let cookie = Cookie::from_random(random());
+        let sends_tcp =
+            parameters.transport == Transport::Tcp && parameters.direction != Direction::Reverse;
+        let probe = sends_tcp.then(|| CapacityProbe::start(request, server, control_mss));
         let pings = Pings::start(server, request.latency).map_err(|cause| TestError::Socket {
             action: "ping: net.ipv4.ping_group_range excludes this user".into(),
             cause,
@@ -125,6 +132,8 @@ impl<'a> Test<'a> {
             is_running: false,
             has_reported_queue: false,
             failed: None,
+            probe: probe.flatten(),
+            capacity: None,
             pings: Some(pings),
             latency: Vec::new(),
             clocks: Vec::new(),
@@ -239,6 +248,7 @@ impl<'a> Test<'a> {
             self.is_running = false;
             self.latency = self.pings.take().map_or_else(Vec::new, Pings::finish);
             self.traffic.stop(report);
+            self.capacity = self.probe.take().and_then(CapacityProbe::finish);
         }
     }
 
@@ -270,6 +280,7 @@ impl<'a> Test<'a> {
                 _ => None,
             },
             latency: self.latency.clone(),
+            capacity: self.capacity,
             peer: self.peer.clone(),
             cut_short,
             ..self.traffic.outcome(&ends)

@@ -69,22 +69,17 @@ pub fn account_of(kept: &Readings, id: u64, role: Role) -> Option<CounterAccount
         .collect();
     let mut all: Vec<EndReading<'_>> = Vec::new();
     all.extend(own.iter().map(|one| EndReading::Socket(own_end, one)));
-    all.extend(
-        kept.own
-            .host
-            .iter()
-            .map(|one| EndReading::Host(own_end, one)),
-    );
+    all.extend(host_readings(own_end, &kept.own.host));
     if let Some(peer) = peer {
         all.extend(theirs.iter().map(|one| EndReading::Socket(peer_end, one)));
-        all.extend(peer.host.iter().map(|one| EndReading::Host(peer_end, one)));
+        all.extend(host_readings(peer_end, &peer.host));
     }
     // A stable sort keeps the order of simultaneous readings.
     all.sort_by_key(EndReading::at);
     for look in &all {
         match look {
             EndReading::Socket(end, reading) => account.on_reading(*end, reading),
-            EndReading::Host(end, reading) => account.on_host(*end, reading),
+            EndReading::Host(end, reading, _) => account.on_host(*end, reading),
         }
     }
     Some(account)
@@ -111,14 +106,22 @@ pub fn boots(outcome: &Outcome) -> [Option<Boot>; 2] {
 /// A reading of either end.
 enum EndReading<'a> {
     Socket(End, &'a Reading),
-    Host(End, &'a HostReading),
+    /// A host's reading, and the time of the one before: its use is that since then.
+    Host(End, &'a HostReading, Instant),
+}
+
+/// Readings of a host. A stopped process is read late, so the time between two may be long.
+fn host_readings(end: End, readings: &[HostReading]) -> impl Iterator<Item = EndReading<'_>> {
+    let before = readings.first().into_iter().chain(readings);
+    let pairs = before.zip(readings);
+    pairs.map(move |(before, reading)| EndReading::Host(end, reading, before.at))
 }
 
 impl EndReading<'_> {
     fn at(&self) -> Instant {
         match self {
             Self::Socket(_, reading) => reading.at,
-            Self::Host(_, reading) => reading.at,
+            Self::Host(_, _, since) => *since,
         }
     }
 }
@@ -155,7 +158,17 @@ fn account(kept: &Readings, role: Role) -> CounterAccount {
         engine_send_max: grows_to(sender, 1),
         receive_buffer_is_set: Some(kept.window_is_set),
         send_buffer_is_set: Some(kept.window_is_set),
+        requested_rate: kept.requested_rate,
     });
+    // Several streams share the path.
+    let sending = kept
+        .streams
+        .iter()
+        .filter(|(_, role)| *role == Role::Sender);
+    let has_path = role == Role::Sender && sending.count() == 1;
+    if let Some(rate) = kept.path_rate.filter(|_| has_path) {
+        account.set_capacity(rate);
+    }
     account
 }
 

@@ -37,6 +37,7 @@
 mod admission;
 pub mod auth;
 mod budget;
+mod capacity;
 mod ceiling;
 mod client;
 mod connection;
@@ -70,6 +71,7 @@ mod udp;
 mod wire;
 
 pub use admission::{Admission, MAX_DURATION, Network};
+pub use capacity::PathCapacity;
 pub use ceiling::loopback_ceiling;
 pub use client::run;
 pub use connection::BufferLimits;

@@ -13,6 +13,7 @@ use gigatcp_protocol::nuttcp::output::brief::Brief;
 
 use serde_json::{Value, json};
 
+use super::capacity::PathCapacity;
 use super::counters::{Role, UdpCounts};
 use super::delay::{self, OneWayDelay, ReceivedBy, Stratum};
 use super::latency::Latency;
@@ -115,6 +116,9 @@ pub struct Outcome {
     pub cpu: CpuShares,
     /// RTTs of pings during the test, one entry per requested and permitted kind.
     pub latency: Vec<Latency>,
+    /// What the path to the server carries; `None`: it was not measured, or packet trains did not
+    /// show it.
+    pub capacity: Option<PathCapacity>,
     /// Offsets of the server's clock; `None` unless a client of a server of this project.
     pub clocks: Option<Clocks>,
     /// Results of the peer; `None`: the test ended before they arrived.

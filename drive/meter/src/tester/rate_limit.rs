@@ -61,7 +61,7 @@ impl TokenBucket {
     }
 
     /// Pays for bytes, equation (1), and returns the debt.
-    fn pay(&self, bytes: u64, now: Instant) -> Duration {
+    pub(super) fn pay(&self, bytes: u64, now: Instant) -> Duration {
         let mut paid_until = lock(&self.paid_until);
         let earliest = now.checked_sub(DEPTH).unwrap_or(now);
         let latest = now + LONGEST;
@@ -218,10 +218,17 @@ impl StreamLimit {
 
 /// Bytes of the headers of IP and UDP, which a rate of datagrams includes; 0: TCP.
 fn headers(wanted: &Parameters, peer: IpAddr) -> u64 {
-    match (wanted.transport, peer.to_canonical()) {
-        (Transport::Udp, IpAddr::V4(_)) => 28,
-        (Transport::Udp, IpAddr::V6(_)) => 48,
+    match wanted.transport {
+        Transport::Udp => udp_headers(peer),
         _ => 0,
+    }
+}
+
+/// Bytes of the headers of IP and UDP.
+pub(super) fn udp_headers(peer: IpAddr) -> u64 {
+    match peer.to_canonical() {
+        IpAddr::V4(_) => 28,
+        IpAddr::V6(_) => 48,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Readings of both ends as a file, from which an explanation can be computed again.
 
+use gigatcp_units::Rate;
 use serde_json::{Value, json};
 
 use super::counters::Role;
@@ -24,6 +25,10 @@ pub struct Readings {
     pub server_is_later: bool,
     /// Whether socket buffers were requested.
     pub window_is_set: bool,
+    /// Rate of each stream that the user set (`-b`).
+    pub requested_rate: Option<Rate>,
+    /// Payload rate that the path from the client carries, as packet trains measured it.
+    pub path_rate: Option<Rate>,
 }
 
 impl Readings {
@@ -41,6 +46,8 @@ impl Readings {
             peer: peer.and_then(Samples::from_json),
             server_is_later: outcome.protocol == Protocol::Nuttcp,
             window_is_set: outcome.parameters.window.is_some(),
+            path_rate: outcome.capacity.map(|capacity| capacity.rate),
+            requested_rate: outcome.parameters.bandwidth.map(Rate::from_bps),
         }
     }
 
@@ -59,6 +66,8 @@ impl Readings {
             "streams": streams.collect::<Vec<_>>(),
             "server_is_later": self.server_is_later,
             "window_is_set": self.window_is_set,
+            "path_bps": self.path_rate.map(Rate::as_bps),
+            "requested_bps": self.requested_rate.map(Rate::as_bps),
             "own": self.own.to_json(),
             "peer": self.peer.as_ref().map(Samples::to_json),
         })
@@ -88,6 +97,8 @@ impl Readings {
             peer: Samples::from_json(&value["peer"]),
             server_is_later: value["server_is_later"].as_bool().unwrap_or(false),
             window_is_set: value["window_is_set"].as_bool()?,
+            path_rate: value["path_bps"].as_u64().map(Rate::from_bps),
+            requested_rate: value["requested_bps"].as_u64().map(Rate::from_bps),
         })
     }
 }

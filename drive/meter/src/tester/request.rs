@@ -102,6 +102,9 @@ pub struct Request {
     pub offload: Offload,
     /// Pings of the server before and during the test.
     pub latency: PingSet,
+    /// Whether packet trains measure what the path carries, before a test that sends TCP to a server of
+    /// this project.
+    pub measures_capacity: bool,
 }
 
 /// Kinds of pings during a test.
@@ -148,6 +151,7 @@ impl Request {
             processor: None,
             offload: Offload::default(),
             latency: PingSet::None,
+            measures_capacity: false,
         }
     }
 

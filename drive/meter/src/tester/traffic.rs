@@ -33,6 +33,8 @@ pub enum Progress<'a> {
     Started(&'a Outcome),
     /// An interval has ended.
     Interval(&'a Interval),
+    /// The rest of the test, after the last interval; the outcome has it in that interval.
+    Rest(&'a Interval),
     /// An interval measured by a nuttcp server as receiver.
     PeerInterval(&'a PeerInterval),
     /// A note for the user, such as an option that the server does not support.
@@ -351,7 +353,7 @@ impl Traffic {
             .kept
             .is_none_or(|most| self.intervals.len() * streams < most);
         if is_short && is_kept && !self.intervals.is_empty() {
-            self.merge_into_last(now);
+            self.merge_into_last(now, report);
         } else {
             self.close_interval(now, report);
         }
@@ -367,13 +369,14 @@ impl Traffic {
     /// Merges the rest of the test into the last interval.
     ///
     /// A test never ends exactly at an interval's end.
-    fn merge_into_last(&mut self, now: Instant) {
+    fn merge_into_last(&mut self, now: Instant, report: &mut dyn FnMut(Progress<'_>)) {
         let mut ignored = |_: Progress<'_>| {};
         let last = self.intervals.pop();
         self.close_interval(now, &mut ignored);
         let (Some(mut last), Some(rest)) = (last, self.intervals.pop()) else {
             return;
         };
+        report(Progress::Rest(&rest));
         if last.omitted != rest.omitted {
             self.intervals.extend([last, rest]);
             return;
@@ -462,6 +465,7 @@ impl Traffic {
             intervals: self.intervals.clone(),
             samples: self.samples(),
             cpu: self.cpu,
+            capacity: None,
             clocks: None,
             latency: Vec::new(),
             peer: None,

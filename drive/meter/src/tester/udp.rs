@@ -8,7 +8,7 @@ use std::time;
 use gigatcp_app::datagrams::{Datagram, Sink, Source, SourceConfig};
 use gigatcp_protocol::iperf3::clock as clock_exchange;
 use gigatcp_protocol::iperf3::datagram::{Header, MIN_SIZE, StockCounts};
-use gigatcp_units::{Instant, Rate};
+use gigatcp_units::{Duration, Instant, Rate};
 
 use super::counters::Counters;
 use super::counters::UdpCounts;
@@ -29,9 +29,17 @@ pub(super) fn now() -> Instant {
     Instant::from_nanos(clock::monotonic().unsigned_abs())
 }
 
+/// Time between two wakeups of a sender of many datagrams: those that are due together leave
+/// together, up to this time late.
+const WAKEUP: Duration = Duration::from_micros(500);
+
 /// Sleeps until the source's next datagram is due, at most [`MAX_WAIT`].
 pub(super) fn sleep_until_due(source: &Source) {
-    let left = source.poll_timeout().saturating_since(now());
+    sleep_until(source.poll_timeout());
+}
+
+fn sleep_until(due: Instant) {
+    let left = due.saturating_since(now());
     std::thread::sleep(time::Duration::from_nanos(left.as_nanos()).min(MAX_WAIT));
 }
 
@@ -108,7 +116,7 @@ pub(super) fn send(socket: &UdpSocket, counters: &Counters, shared: &Shared) -> 
         }
         sender.send(&batch[..count * size])?;
         if !is_due {
-            sleep_until_due(&source);
+            sleep_until(source.poll_timeout().max(sent_at + WAKEUP));
         }
     }
     Ok(())

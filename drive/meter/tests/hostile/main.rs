@@ -19,3 +19,4 @@ mod memory;
 mod rates;
 mod slots;
 mod stranger;
+mod trains;

@@ -308,9 +308,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     latency: bool,
 
-    /// Do not measure the loopback ceiling of this host, which takes 0.6 s once
-    #[arg(long)]
-    no_ceiling: bool,
+    /// Measure neither what the path carries (packet trains to a `gigatcp server`, 0.3 s) nor the
+    /// loopback ceiling of this host (0.6 s once)
+    #[arg(long, alias = "no-ceiling")]
+    no_probe: bool,
 
     /// Streams both ways (4 each, or -P), with pings of ICMP, UDP and TCP before and during: flent's
     /// rrul, all best effort
@@ -441,7 +442,10 @@ fn print(
         Format::Iperf3 => output::print(&iperf3_text::end(measured)),
         Format::Nuttcp => output::print(&nuttcp_text::end(measured)),
         Format::Json => output::print_json(&native::json(measured, ceiling)),
-        Format::JsonLines => output::print(&native::end_line(measured)),
+        Format::JsonLines => {
+            let end = native::reading_lines(measured) + &native::end_line(measured);
+            output::print(&end)
+        }
         Format::Csv => output::print(&csv::totals(measured)),
         Format::Pscheduler => output::print_json(&pscheduler::of(measured)),
     }

@@ -18,6 +18,7 @@ use super::logins::Logins;
 use super::pending::{MAX_ARRIVALS, Pending, PendingState, PendingTable};
 use super::refusals::Refusals;
 use super::requested::Requested;
+use super::trains::Trains;
 use super::{Notify, Server, ServerNotice};
 use crate::system::fd::{AsFd, BorrowedFd};
 use crate::system::lock;
@@ -159,10 +160,14 @@ pub(super) struct ClientTable<'a> {
     tests: u64,
     kernel: KernelBuffers,
     /// Rate of all tests, if it is limited.
-    bucket: Option<Arc<TokenBucket>>,
+    pub(super) bucket: Option<Arc<TokenBucket>>,
     /// Time of the last notice of a resource shortage.
     short_at: Option<Instant>,
     pub(super) pings: Pings,
+    /// Packet trains of clients.
+    pub(super) trains: Trains,
+    /// Buffer of a datagram to the server's port.
+    pub(super) datagram: Vec<u8>,
 }
 
 /// Pings answered in the current second.
@@ -215,6 +220,8 @@ impl<'a> ClientTable<'a> {
             bucket: (total_rate > 0).then(|| Arc::new(TokenBucket::new(total_rate))),
             short_at: None,
             pings: Pings::default(),
+            trains: Trains::default(),
+            datagram: vec![0; 1 << 16],
         })
     }
 

@@ -1,17 +1,20 @@
 //! Clients of iperf3's protocol: cookies, parameters, and data connections at the same port.
 
 use std::io::Write;
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
 use gigatcp_protocol::iperf3::datagram::{PING, reply_to};
+use gigatcp_protocol::iperf3::train::Message;
 use gigatcp_protocol::iperf3::{Cookie, Output, Parameters, ServerEvent, Session, State};
 use socket2::SockRef;
 
 use super::client_table::{Client, ClientTable, Running};
 use super::pending::{MAX_ARRIVALS, Pending, PendingState};
-use crate::system::{BUFFER_OVERHEAD, socket as kernel};
+use crate::system::{BUFFER_OVERHEAD, clock, socket as kernel};
 use crate::tester::admission::Network;
 use crate::tester::options;
+use crate::tester::rate_limit::udp_headers;
 use crate::tester::socket::Socket;
 use crate::trace;
 
@@ -107,35 +110,76 @@ impl ClientTable<'_> {
 
     /// Handles datagrams to the server's port: first messages of UDP streams, and pings.
     pub(super) fn take_datagrams(&mut self) {
-        let mut buffer = [0; 64];
+        let mut buffer = std::mem::take(&mut self.datagram);
         for _ in 0..MAX_ARRIVALS {
-            let Ok((length, peer)) = self.server.datagrams.recv_from(&mut buffer) else {
-                return;
+            let read = kernel::receive_stamped(&self.server.datagrams, &mut buffer);
+            let Ok((length, peer, at)) = read else {
+                break;
             };
-            let datagram = &buffer[..length];
-            let is_ping = datagram.starts_with(&PING) && self.knows(peer.ip());
-            if is_ping && self.pings.take(std::time::Instant::now()) {
-                // A reply that the system refuses counts as lost.
-                let _ = self.server.datagrams.send_to(datagram, peer);
-            }
-            let Some(reply) = reply_to(datagram) else {
-                continue;
-            };
-            let server = self.server;
-            let mut running = self.running.values_mut();
-            let Some(running) = running.find(|one| one.awaits_datagram(peer.ip())) else {
-                continue;
-            };
-            let Ok(socket) = server.udp_stream(peer) else {
-                continue;
-            };
-            self.accepted += 1;
-            if socket.send(&reply).is_ok() {
-                let socket = Socket::Udp(socket);
-                running.handed += 1;
-                running.mailbox.push(self.accepted, socket, running.streams);
+            if let Some(peer) = peer {
+                self.take_datagram(&buffer[..length], peer, at);
             }
         }
+        self.datagram = buffer;
+    }
+
+    fn take_datagram(&mut self, datagram: &[u8], peer: SocketAddr, at: Option<i64>) {
+        if let Some(message) = Message::read(datagram) {
+            self.take_train(message, datagram.len(), peer, at);
+            return;
+        }
+        let is_ping = datagram.starts_with(&PING) && self.knows(peer.ip());
+        if is_ping && self.pings.take(std::time::Instant::now()) {
+            // A reply that the system refuses counts as lost.
+            let _ = self.server.datagrams.send_to(datagram, peer);
+        }
+        let Some(reply) = reply_to(datagram) else {
+            return;
+        };
+        let server = self.server;
+        let mut running = self.running.values_mut();
+        let Some(running) = running.find(|one| one.awaits_datagram(peer.ip())) else {
+            return;
+        };
+        let Ok(socket) = server.udp_stream(peer) else {
+            return;
+        };
+        self.accepted += 1;
+        if socket.send(&reply).is_ok() {
+            let socket = Socket::Udp(socket);
+            running.handed += 1;
+            running.mailbox.push(self.accepted, socket, running.streams);
+        }
+    }
+
+    /// Handles a message of a packet train.
+    fn take_train(&mut self, message: Message, length: usize, peer: SocketAddr, at: Option<i64>) {
+        let number = match message {
+            Message::Train(number) => number,
+            Message::Ask(number) => {
+                if let Some(answer) = self.trains.answer(peer, number) {
+                    // A client without an answer asks again.
+                    let _ = self.server.datagrams.send_to(&answer, peer);
+                }
+                return;
+            }
+        };
+        let now = std::time::Instant::now();
+        let is_known = self.trains.has(peer) || self.knows(peer.ip());
+        if is_known && self.pays_for_train(length as u64, peer, now) {
+            let at = at.unwrap_or_else(clock::realtime);
+            self.trains.push(peer, number, at, now);
+        }
+    }
+
+    /// Pays for a datagram of a train. Without room in the total rate the train is not recorded.
+    fn pays_for_train(&self, length: u64, peer: SocketAddr, now: std::time::Instant) -> bool {
+        self.bucket.as_ref().is_none_or(|bucket| {
+            bucket.debt(now).is_zero() && {
+                bucket.pay(length + udp_headers(peer.ip()), now);
+                true
+            }
+        })
     }
 
     /// Sets the listener's options that must precede acceptance. Returns whether there were any.

@@ -21,6 +21,7 @@ mod nuttcp;
 mod pending;
 mod refusals;
 mod requested;
+mod trains;
 
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
@@ -197,6 +198,8 @@ impl Server {
                 Ok(listener) => {
                     let at = listener.local_addr().map_err(failed)?;
                     let datagrams = udp_socket(at).map_err(failed)?;
+                    // Without it arrivals have the time at which they are read.
+                    let _ = crate::system::socket::stamp_arrivals(&datagrams);
                     let buffers = buffers(&listener).map_err(failed)?;
                     let nuttcp = match config.nuttcp {
                         Some(nuttcp) => listen_for_nuttcp(address, nuttcp)?,

@@ -124,6 +124,42 @@ fn against_ceiling(test: &Test, found: &CostedFinding) -> String {
     format!("{name} {rate}, {percent:.0} % of the calculated {ceiling}: {meaning}")
 }
 
+/// Returns the limits that the tests found, if the settings are not what limited them; else empty.
+/// They come before what the settings allow.
+pub(super) fn headline(report: &Report, tests: &[Test]) -> String {
+    let certain = || report.findings.iter().filter(|found| found.is_certain());
+    let is_setting = |test: &Test| {
+        let mut ceilings = certain()
+            .filter(|found| test.is_about(found.finding.direction))
+            .filter_map(|found| found.finding.ceiling);
+        ceilings.any(|ceiling| {
+            let share = test.rate_bps as f64 / ceiling.as_bps().max(1) as f64;
+            (1.0 - AGREES..=1.0 + AGREES).contains(&share)
+        })
+    };
+    let mut text = String::new();
+    for test in tests.iter().filter(|test| !is_setting(test)) {
+        let found = match &test.answer {
+            Some(answer) => answer.sentence.clone(),
+            None => "What limited it was not measured.".into(),
+        };
+        let words = format!(
+            "Tested: {} {}. {found}",
+            test.name(),
+            human_rate(test.rate())
+        );
+        text.push_str(&wrap_hanging(&words, 0, 2));
+    }
+    if !text.is_empty() && certain().next().is_some() {
+        text.push_str(&wrap_hanging(
+            "The settings below did not limit this test; they are calculated for the path:",
+            0,
+            2,
+        ));
+    }
+    text
+}
+
 /// Returns a line for each test, then one for each finding that always limits. The latter compares
 /// its ceiling with the tests.
 pub(super) fn text(tests: &[Test], report: &Report) -> String {

@@ -20,7 +20,10 @@ pub(super) fn text(
     tests: &[Test],
     is_verbose: bool,
 ) -> String {
-    let mut blocks = vec![answer(question, report, tests)];
+    let mut blocks = vec![
+        test::headline(report, tests),
+        answer(question, report, tests),
+    ];
     let advised = report.advice(&question.path);
     let advised = advised.iter().flat_map(|advice| &advice.findings);
     let advised: Vec<&str> = advised.map(|found| found.rule.id).collect();

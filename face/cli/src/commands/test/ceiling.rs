@@ -84,7 +84,7 @@ pub(super) fn of(arguments: &Arguments, outcome: &Outcome) -> Option<Ceiling> {
         && !arguments.json
         && !arguments.json_stream;
     let is_shown = is_printed || arguments.report.is_some() || arguments.save.is_some();
-    if arguments.no_ceiling || is_other || !is_shown {
+    if arguments.no_probe || is_other || !is_shown {
         return None;
     }
     let roles = sums::roles(&outcome.streams).into_iter();
@@ -104,7 +104,7 @@ fn known_or_measured(outcome: &Outcome) -> Option<f64> {
     if let Some(known) = known.filter(|known| *known > 0.0) {
         return Some(known);
     }
-    output::say("measuring the loopback ceiling of this host, 0.6 s, once (--no-ceiling: never)");
+    output::say("measuring the loopback ceiling of this host, 0.6 s, once (--no-probe: never)");
     let measured = tester::loopback_ceiling(&outcome.parameters, outcome.block).ok()?;
     if entries.len() >= MAX_ENTRIES {
         entries.clear();

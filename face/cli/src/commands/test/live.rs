@@ -41,6 +41,7 @@ impl<'a> Live<'a> {
                 self.start(begun);
                 self.begun = Some(begun.clone());
             }
+            Progress::Rest(rest) => self.rest(rest),
             Progress::Note(note) => output::say(&terminal(&note)),
             Progress::PeerInterval(interval) => {
                 if self.arguments.format == Format::Nuttcp {
@@ -100,6 +101,19 @@ impl<'a> Live<'a> {
                     return self.line(streams, interval);
                 }
             }
+        };
+        let _ = output::print(&text);
+    }
+
+    /// Prints the rest of the test in formats whose intervals add up to the totals.
+    fn rest(&self, rest: &Interval) {
+        let Some(begun) = self.begun.as_ref().filter(|_| !self.arguments.json) else {
+            return;
+        };
+        let text = match self.arguments.format {
+            Format::Csv => csv::interval(&begun.streams, rest),
+            Format::JsonLines => native::interval_line(&begun.streams, rest),
+            _ => return,
         };
         let _ = output::print(&text);
     }

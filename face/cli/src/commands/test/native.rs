@@ -4,12 +4,13 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use gigatcp_meter::tester::{
-    self, Explanation, Interval, OneWayDelay, Outcome, Protocol, Request, Role, StackKind,
-    StreamInterval, StreamOutcome, TestError, UdpCounts,
+    self, Explanation, Interval, OneWayDelay, Outcome, PathCapacity, Protocol, Request, Role,
+    StackKind, StreamInterval, StreamOutcome, TestError, UdpCounts,
 };
 use gigatcp_protocol::iperf3::{Direction, StreamResults, Transport};
 use gigatcp_report::group::by_key;
 use gigatcp_report::number;
+use gigatcp_units::grammar::human_rate;
 use serde_json::{Value, json};
 
 use super::super::why::{answer, diagnosed};
@@ -31,6 +32,9 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>)
         if is_steady {
             let _ = writeln!(text, "{}", steady_line(outcome, role));
         }
+        if let Some(shares) = shares(outcome, role) {
+            text.push_str(&answer::labeled("Streams", &shares));
+        }
         let facts = match outcome.parameters.transport {
             Transport::Udp => udp_facts(outcome, role),
             _ => tcp_facts(outcome, role),
@@ -39,12 +43,22 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>)
             Some(one) => text.push_str(&answer::lines_with(&facts, &one.diagnosis.answer())),
             None => text.push_str(&answer::labeled("Details", &facts)),
         }
+        if let Some(capacity) = outcome.capacity.filter(|_| role == Role::Sender) {
+            text.push_str(&answer::labeled("Path", &capacity_text(&capacity)));
+        }
         if has_no_counters(outcome, role) {
             let unknown = "unknown: this system's counters of connections are not read";
             text.push_str(&answer::labeled("Cause", unknown));
         }
-        if let Some(note) = spread(outcome, &explanations, role) {
-            text.push_str(&answer::labeled("Streams", &note));
+        if let Some(others) = other_causes(outcome, &explanations, role) {
+            text.push_str(&answer::labeled("Streams", &others));
+        }
+        if needs_server_counters(outcome, &explanations, role) {
+            let hint = format!(
+                "run `gigatcp server` on {}: its counters of that end decide",
+                outcome.host
+            );
+            text.push_str(&answer::labeled("Hint", &hint));
         }
     }
     for role in sums::roles(&outcome.streams) {
@@ -62,6 +76,35 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>)
     }
     overrides(&mut text, outcome);
     text + &sums::server_output(outcome)
+}
+
+/// Whether a direction is unsure, and the server is a stock one, which keeps its counters.
+fn needs_server_counters(outcome: &Outcome, explanations: &[Explanation], role: Role) -> bool {
+    let is_stock = tester::Readings::of(outcome).peer.is_none();
+    let explained = explained(outcome, explanations, role);
+    is_stock && explained.is_some_and(|one| one.diagnosis.answer().is_unsure)
+}
+
+/// `carries 91.3 Mbit/s of payload (90.9 to 92.0), measured ...`.
+fn capacity_text(capacity: &PathCapacity) -> String {
+    let trains = number::counted(capacity.trains.into(), "packet train");
+    format!(
+        "carries {} of payload ({} to {}), measured before the test with {trains} of {}",
+        human_rate(capacity.rate),
+        human_rate(capacity.low),
+        human_rate(capacity.high),
+        bytes(capacity.bytes)
+    )
+}
+
+fn capacity_value(capacity: &PathCapacity) -> Value {
+    json!({
+        "bps": capacity.rate.as_bps(),
+        "low_bps": capacity.low.as_bps(),
+        "high_bps": capacity.high.as_bps(),
+        "trains": capacity.trains,
+        "bytes": capacity.bytes,
+    })
 }
 
 /// Whether a direction has TCP streams without counters at this end.
@@ -145,20 +188,36 @@ fn tcp_facts(outcome: &Outcome, role: Role) -> String {
     if let Some(count) = retransmits {
         facts.push(number::counted(count, "segment") + " retransmitted");
     }
+    let ms = |time: Duration| time.as_secs_f64() * 1000.0;
     let first = sums::streams(outcome, role).next();
-    if let Some([min, mean, max]) = first.and_then(|stream| stream.rtt) {
-        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+    let sender = first.and_then(|stream| match role {
+        Role::Sender => Some((stream.rtt?, stream.max_cwnd)),
+        Role::Receiver => sender_extremes(&tester::Readings::of(outcome).peer?, stream.id),
+    });
+    if let Some(([min, mean, max], cwnd)) = sender {
+        let (min, mean, max) = (ms(min), ms(mean), ms(max));
         facts.push(format!(
-            "SRTT min {:.2}, mean {:.2}, max {:.2} ms",
-            ms(min),
-            ms(mean),
-            ms(max)
+            "SRTT min {min:.2}, mean {mean:.2}, max {max:.2} ms"
         ));
-    }
-    if let Some(stream) = first.filter(|stream| stream.role == Role::Sender) {
-        facts.push(format!("max cwnd {}", bytes(stream.max_cwnd)));
+        facts.push(format!("max cwnd {}", bytes(cwnd)));
+    } else if let Some([min, ..]) = first.and_then(|stream| stream.rtt) {
+        // A receiver measures the RTT of the handshake only.
+        facts.push(format!("handshake RTT {:.2} ms", ms(min)));
     }
     facts.join("; ")
+}
+
+/// Minimum, mean and maximum of the smoothed RTT, and the largest cwnd in bytes, of a peer that
+/// sends. `None`: it sent no readings of the stream.
+fn sender_extremes(peer: &tester::Samples, id: u64) -> Option<([Duration; 3], u64)> {
+    let (_, readings) = peer.streams.iter().find(|(of, _)| *of == id)?;
+    let rtts = readings.iter().filter_map(|reading| reading.rtt);
+    let nanos: Vec<u64> = rtts.map(|rtt| rtt.as_nanos()).collect();
+    let (min, max) = (nanos.iter().min()?, nanos.iter().max()?);
+    let mean = nanos.iter().sum::<u64>() / nanos.len() as u64;
+    let cwnds = readings.iter().filter_map(|reading| reading.cwnd());
+    let cwnd = cwnds.map(gigatcp_units::Bytes::as_u64).max()?;
+    Some(([*min, mean, *max].map(Duration::from_nanos), cwnd))
 }
 
 /// Describes the UDP counts of a direction.
@@ -216,9 +275,12 @@ fn bytes(amount: u64) -> String {
     gigatcp_units::grammar::human_bytes(gigatcp_units::Bytes::new(amount))
 }
 
-/// Describes how the streams of a direction shared the rate, and their other causes. `None` if
-/// there is one stream.
-fn spread(outcome: &Outcome, explanations: &[Explanation], role: Role) -> Option<String> {
+/// Number of streams whose shares are listed one by one.
+const MAX_SHARES: usize = 8;
+
+/// Describes how the streams of a direction shared the rate, and which of them the answer is about.
+/// `None` if there is one stream.
+fn shares(outcome: &Outcome, role: Role) -> Option<String> {
     let rate = |stream| {
         let (bytes, time) = sums::received(outcome, stream);
         sums::rate(bytes, time)
@@ -227,19 +289,41 @@ fn spread(outcome: &Outcome, explanations: &[Explanation], role: Role) -> Option
     if rates.len() < 2 {
         return None;
     }
+    let sum: f64 = rates.iter().sum();
+    let percent = |rate: f64| format!("{:.0} %", 100.0 * rate / sum.max(1e-9));
     let min = rates.iter().copied().fold(f64::MAX, f64::min);
     let max = rates.iter().copied().fold(0.0, f64::max);
-    let mean = rates.iter().sum::<f64>() / rates.len() as f64;
-    let [min, mean, max] = [min, mean, max].map(number::rate);
-    let mut text = format!("min {min}, mean {mean}, max {max}");
+    let shares = if rates.len() <= MAX_SHARES {
+        let shares: Vec<String> = rates.iter().map(|rate| percent(*rate)).collect();
+        shares.join(", ")
+    } else {
+        format!("{} to {} each", percent(min), percent(max))
+    };
+    let tcp = outcome.parameters.transport == Transport::Tcp;
+    let answer = if tcp { "; the largest in detail:" } else { "" };
+    Some(format!(
+        "sum {}: {shares}; min {}, mean {}, max {}{answer}",
+        number::rate(sum),
+        number::rate(min),
+        number::rate(sum / rates.len() as f64),
+        number::rate(max)
+    ))
+}
+
+/// Lists the causes of streams of a direction that differ from that of the largest. `None` without
+/// any.
+fn other_causes(outcome: &Outcome, explanations: &[Explanation], role: Role) -> Option<String> {
+    let count = sums::streams(outcome, role).count();
     let first = explained(outcome, explanations, role).and_then(primary);
     let others = explanations
         .iter()
         .filter(|one| one.role == role && primary(one) != first);
-    for (id, streams) in by_key(others.filter_map(primary).map(|id| (id, ()))) {
-        let _ = write!(text, "; {id} in {} of {}", streams.len(), rates.len());
-    }
-    Some(text)
+    let others = by_key(others.filter_map(primary).map(|id| (id, ())));
+    let others: Vec<String> = others
+        .into_iter()
+        .map(|(id, streams)| format!("{id} in {} of {count}", streams.len()))
+        .collect();
+    (!others.is_empty()).then(|| others.join("; "))
 }
 
 pub(super) fn primary(explanation: &Explanation) -> Option<&'static str> {
@@ -323,6 +407,7 @@ pub(super) fn json(outcome: &Outcome, ceiling: Option<Ceiling>) -> Value {
         "cpu_percent": {"total": outcome.cpu.total, "user": outcome.cpu.user, "system": outcome.cpu.system},
         "one_way_delay": delay_values(outcome),
         "hosts": hosts::values(outcome),
+        "path_capacity": outcome.capacity.as_ref().map(capacity_value),
         "ceiling": ceiling.map(|ceiling| ceiling.value()),
         "latency": icmp,
         "pings": pings,
@@ -384,7 +469,32 @@ pub(super) fn interval_line(streams: &[StreamOutcome], interval: &Interval) -> S
     value.to_string()
 }
 
-/// Returns the last line.
+/// Lines of the readings of both ends' sockets, each 10 ms, by the clock of each end's test.
+pub(super) fn reading_lines(outcome: &Outcome) -> String {
+    let readings = tester::Readings::of(outcome);
+    let ends = [
+        ("here", Some(&readings.own)),
+        ("there", readings.peer.as_ref()),
+    ];
+    let mut text = String::new();
+    for (end, samples) in ends {
+        for (stream, readings) in samples.map_or(&[][..], |samples| &samples.streams) {
+            for reading in readings {
+                let mut value: Value = reading
+                    .words()
+                    .map(|(name, number)| (name.to_owned(), Value::from(number)))
+                    .collect();
+                value["kind"] = "reading".into();
+                value["end"] = end.into();
+                value["stream"] = (*stream).into();
+                value["at_s"] = reading.at.as_secs_f64().into();
+                let _ = writeln!(text, "{value}");
+            }
+        }
+    }
+    text
+}
+
 /// Returns the JSON of a test without data.
 pub(super) fn error(request: &Request, error: &TestError) -> Value {
     json!({

@@ -256,6 +256,7 @@ pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
         (_, true) => PingSet::Icmp,
         _ => PingSet::None,
     };
+    request.measures_capacity = !arguments.no_probe;
     request.processor = arguments.affinity.map(|affinity| affinity.client);
     request.bind = arguments.bind;
     request.bind_dev.clone_from(&arguments.bind_dev);

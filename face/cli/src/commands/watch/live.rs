@@ -120,7 +120,7 @@ fn list(
     let interval = arguments.interval.unwrap_or(Duration::from_secs(1));
     // The first snapshot has no rates and is not shown.
     let mut schedule = Schedule::new(interval, arguments.count.map(|count| count + 1));
-    let metrics = arguments.open_metrics.map(Metrics::serve).transpose()?;
+    let mut metrics = arguments.open_metrics.map(Metrics::serve).transpose()?;
     let refreshes = io::stdout().is_terminal() && !arguments.json_lines;
     let shown = arguments.lines.unwrap_or(LINES);
     let mut is_first = true;
@@ -130,13 +130,14 @@ fn list(
             continue;
         }
         let all = watch.connections();
-        if let Some(metrics) = &metrics {
-            metrics.put(&all);
+        if let Some(metrics) = &mut metrics {
+            metrics.put(&all, at);
         }
         if arguments.json_lines {
             output::print(&json::lines(&all))?;
         } else {
-            output::print(&table::snapshot(&all, shown, refreshes))?;
+            let width = output::columns();
+            output::print(&table::snapshot(&all, shown, refreshes, width))?;
         }
     }
     if !arguments.json_lines {
@@ -165,7 +166,7 @@ fn deep(
     let mut since = Since::default();
     let mut kept = record::Kept::default();
     if !arguments.json_lines {
-        output::print(&table::timeline_head())?;
+        output::print(&table::timeline_head(output::columns()))?;
     }
     while let Some(at) = schedule.next(interrupt.stop()) {
         if !watch.sample_one(id, at).map_err(|error| cannot(&error))? {
@@ -184,6 +185,7 @@ fn deep(
                 one,
                 since.rates(one, at),
                 since.started(at),
+                output::columns(),
             ))?;
             next_line += LINE_EVERY;
         } else {

@@ -12,8 +12,10 @@ use std::thread;
 use std::time::Duration;
 
 use gigatcp_meter::watch::Connection;
+use gigatcp_units::Instant;
 use gigatcp_why::counters::Reading;
 
+use super::table;
 use crate::failure::Failure;
 use crate::output;
 
@@ -29,6 +31,29 @@ const MAX_READERS: usize = 32;
 /// HTTP endpoint for the last snapshot.
 pub(super) struct Metrics {
     text: Arc<Mutex<String>>,
+    limited: Limited,
+}
+
+/// Seconds by cause of the connections with series of their own: counters, which only grow.
+#[derive(Default)]
+struct Limited {
+    at: Option<Instant>,
+    /// By the connection's ID.
+    seconds: BTreeMap<u32, BTreeMap<&'static str, f64>>,
+}
+
+impl Limited {
+    /// Adds the time since the last snapshot to the present cause of each connection.
+    fn add(&mut self, shown: &[&Connection], at: Instant) {
+        let last = self.at.replace(at).unwrap_or(at);
+        let time = at.saturating_since(last).as_secs_f64();
+        self.seconds
+            .retain(|id, _| shown.iter().any(|one| one.id == *id));
+        for one in shown {
+            let causes = self.seconds.entry(one.id).or_default();
+            *causes.entry(table::limit(one)).or_default() += time;
+        }
+    }
 }
 
 impl Metrics {
@@ -58,12 +83,15 @@ impl Metrics {
                 });
             }
         });
-        Ok(Self { text })
+        let limited = Limited::default();
+        Ok(Self { text, limited })
     }
 
     /// Replaces the snapshot that is served.
-    pub(super) fn put(&self, all: &[&Connection]) {
-        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text(all);
+    pub(super) fn put(&mut self, all: &[&Connection], at: Instant) {
+        self.limited.add(&all[..all.len().min(MAX_SERIES)], at);
+        let text = text(all, &self.limited);
+        *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 }
 
@@ -124,7 +152,7 @@ const FAMILIES: [Family; 7] = families! {
 };
 
 /// Formats a snapshot in the OpenMetrics format.
-fn text(all: &[&Connection]) -> String {
+fn text(all: &[&Connection], limited: &Limited) -> String {
     let mut text = String::new();
     let mut states: BTreeMap<&str, usize> = BTreeMap::new();
     all.iter()
@@ -153,30 +181,24 @@ fn text(all: &[&Connection]) -> String {
             }
         }
     }
-    limits(&mut text, shown);
+    limits(&mut text, shown, limited);
     text.push_str("# EOF\n");
     text
 }
 
 /// Appends the time of each connection by cause.
-fn limits(text: &mut String, shown: &[&Connection]) {
+fn limits(text: &mut String, shown: &[&Connection], limited: &Limited) {
     let name = "tcp_connection_limited_seconds";
     let _ = writeln!(
         text,
-        "# TYPE {name} gauge\n# UNIT {name} seconds\n# HELP {name} Time limited by a cause since \
-         it is watched."
+        "# TYPE {name} counter\n# UNIT {name} seconds\n# HELP {name} Time limited by a cause, as \
+         seen at each snapshot."
     );
     for one in shown {
-        let Some(diagnosis) = one.diagnosis() else {
-            continue;
-        };
         let labels = labels(one);
-        for verdict in &diagnosis.verdicts {
-            let (cause, time) = (verdict.cause.id, verdict.time.as_secs_f64());
-            let _ = writeln!(text, "{name}{{{labels},cause=\"{cause}\"}} {time}");
+        for (cause, time) in limited.seconds.get(&one.id).into_iter().flatten() {
+            let _ = writeln!(text, "{name}_total{{{labels},cause=\"{cause}\"}} {time}");
         }
-        let unknown = diagnosis.unknown.as_secs_f64();
-        let _ = writeln!(text, "{name}{{{labels},cause=\"unknown\"}} {unknown}");
     }
 }
 

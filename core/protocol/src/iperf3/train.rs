@@ -1,0 +1,179 @@
+//! Packet trains to a server of this project, which returns their arrival times.
+//!
+//! All messages are UDP datagrams to the server's port, from a host with a control connection. A
+//! client sends a train of equal datagrams, then asks for its arrivals until it has an answer.
+//! Integers have their most significant byte first.
+//!
+//! | message | content |
+//! |---|---|
+//! | datagram of a train | [`TRAIN`], number of the train (2 bytes), any more bytes |
+//! | question | [`ASK`], number of the train |
+//! | answer | [`ARRIVALS`], number of the train, packets (4), time of the last (4), then deliveries: place (4), time (4) |
+//!
+//! Times are in units of 100 ns since the first arrival. A delivery is the last packet of those that
+//! arrived together. An answer is never longer than the datagrams that it is about.
+
+use alloc::vec::Vec;
+
+use gigatcp_units::Duration;
+
+/// First bytes of a datagram of a train.
+pub const TRAIN: [u8; 16] = *b"gigatcp train...";
+/// First bytes of a question.
+pub const ASK: [u8; 16] = *b"gigatcp arrived?";
+/// First bytes of an answer.
+pub const ARRIVALS: [u8; 16] = *b"gigatcp arrived!";
+
+/// Bytes of a question, and minimum of a datagram of a train.
+pub const MIN_LENGTH: usize = 18;
+
+/// Maximum of deliveries in an answer, which fits into a packet of 1280 bytes.
+pub const MAX_DELIVERIES: usize = 150;
+
+/// Unit of times.
+const UNIT: u64 = 100;
+
+/// A message to the server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Message {
+    /// A datagram of a train with this number.
+    Train(u16),
+    /// The question for the arrivals of that train.
+    Ask(u16),
+}
+
+impl Message {
+    /// Writes it to the front of a datagram of at least [`MIN_LENGTH`].
+    pub fn write(self, datagram: &mut [u8]) {
+        let (prefix, number) = match self {
+            Self::Train(number) => (TRAIN, number),
+            Self::Ask(number) => (ASK, number),
+        };
+        datagram[..16].copy_from_slice(&prefix);
+        datagram[16..MIN_LENGTH].copy_from_slice(&number.to_be_bytes());
+    }
+
+    /// Parses a datagram; `None` if it is of another kind.
+    #[must_use]
+    pub fn read(datagram: &[u8]) -> Option<Self> {
+        let (prefix, rest) = datagram.split_first_chunk()?;
+        let number = u16::from_be_bytes(*rest.first_chunk()?);
+        match *prefix {
+            TRAIN => Some(Self::Train(number)),
+            ASK => Some(Self::Ask(number)),
+            _ => None,
+        }
+    }
+}
+
+/// Arrivals of a train.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arrivals {
+    /// Number of the train.
+    pub train: u16,
+    /// Packets that arrived.
+    pub packets: u32,
+    /// Time from the first to the last.
+    pub arrived_in: Duration,
+    /// Place and time of the last packet of each delivery, at most [`MAX_DELIVERIES`].
+    pub deliveries: Vec<(u32, Duration)>,
+}
+
+impl Arrivals {
+    /// The answer. Of too many deliveries, some evenly spaced ones and the last are sent.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = ARRIVALS.to_vec();
+        bytes.extend(self.train.to_be_bytes());
+        bytes.extend(self.packets.to_be_bytes());
+        bytes.extend(units(self.arrived_in));
+        let count = self.deliveries.len();
+        let sent = count.min(MAX_DELIVERIES);
+        for index in 0..sent {
+            // From the first to the last.
+            let place = index * (count - 1) / (sent - 1).max(1);
+            let (packet, at) = self.deliveries[place];
+            bytes.extend(packet.to_be_bytes());
+            bytes.extend(units(at));
+        }
+        bytes
+    }
+
+    /// Parses an answer; `None` if it is of another kind, or its times run backwards.
+    #[must_use]
+    pub fn read(datagram: &[u8]) -> Option<Self> {
+        let rest = datagram.strip_prefix(&ARRIVALS)?;
+        let (train, rest) = rest.split_first_chunk()?;
+        let (packets, rest) = rest.split_first_chunk()?;
+        let (arrived_in, rest) = rest.split_first_chunk()?;
+        let deliveries = rest.chunks_exact(8).take(MAX_DELIVERIES).filter_map(|one| {
+            let (packet, at) = one.split_first_chunk()?;
+            Some((u32::from_be_bytes(*packet), time(*at.first_chunk()?)))
+        });
+        let deliveries: Vec<(u32, Duration)> = deliveries.collect();
+        let is_ordered = deliveries.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1);
+        is_ordered.then(|| Self {
+            train: u16::from_be_bytes(*train),
+            packets: u32::from_be_bytes(*packets),
+            arrived_in: time(*arrived_in),
+            deliveries,
+        })
+    }
+}
+
+fn units(time: Duration) -> [u8; 4] {
+    let units = time.as_nanos() / UNIT;
+    u32::try_from(units).unwrap_or(u32::MAX).to_be_bytes()
+}
+
+fn time(units: [u8; 4]) -> Duration {
+    Duration::from_nanos(u64::from(u32::from_be_bytes(units)) * UNIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_read_as_they_were_written() {
+        for message in [Message::Train(7), Message::Ask(65_535)] {
+            let mut datagram = [0; 40];
+            message.write(&mut datagram);
+            assert_eq!(Message::read(&datagram), Some(message));
+            assert_eq!(Message::read(&datagram[..MIN_LENGTH - 1]), None);
+        }
+        assert_eq!(Message::read(b"gigatcp udp ping........"), None);
+    }
+
+    #[test]
+    fn long_answer_keeps_first_and_last_delivery_and_fits_into_a_packet() {
+        let at = |n: u32| (n, Duration::from_micros(u64::from(n) * 12));
+        let arrivals = Arrivals {
+            train: 3,
+            packets: 2000,
+            arrived_in: Duration::from_millis(24),
+            deliveries: (0..2000).map(at).collect(),
+        };
+        let bytes = arrivals.to_bytes();
+        assert!(bytes.len() <= 1232, "{}", bytes.len());
+        let read = Arrivals::read(&bytes).unwrap();
+        assert_eq!(read.deliveries.len(), MAX_DELIVERIES);
+        assert_eq!(read.deliveries.first(), Some(&at(0)));
+        assert_eq!(read.deliveries.last(), Some(&at(1999)));
+        assert_eq!((read.train, read.packets), (3, 2000));
+        assert_eq!(read.arrived_in, Duration::from_millis(24));
+    }
+
+    #[test]
+    fn answer_whose_times_run_backwards_is_refused() {
+        let at = |n: u32, ms: u64| (n, Duration::from_millis(ms));
+        let arrivals = Arrivals {
+            train: 3,
+            packets: 2,
+            arrived_in: Duration::ZERO,
+            deliveries: alloc::vec![at(1, 2), at(2, 1)],
+        };
+        assert_eq!(Arrivals::read(&arrivals.to_bytes()), None);
+        assert_eq!(Arrivals::read(&ARRIVALS), None);
+    }
+}
