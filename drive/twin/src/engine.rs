@@ -17,8 +17,8 @@ const MIN_ROUNDS: f64 = 60.0;
 /// Bytes that an Ethernet link adds to a packet.
 const FRAME: f64 = 38.0;
 
-/// Payload of a segment above which a receive buffer is given, not tuned.
-const JUMBO: f64 = 4096.0;
+/// Payload of segments for which a receive buffer is tuned; for others it is given.
+const ETHERNET: std::ops::Range<f64> = 1000.0..2000.0;
 
 /// Such a buffer, in bytes.
 const AMPLE: f64 = 16e6;
@@ -103,11 +103,11 @@ pub fn plan(model: &Model, draw: &Draw) -> String {
         sender.push(("pacing", "true".into()));
     }
     put("[sender]", &sender);
-    // The engine does not tune a buffer for the packets of jumbo frames as Linux does.
-    let window = if model.mss > JUMBO {
-        model.window.mid.min(AMPLE)
-    } else {
+    // The engine does not tune a buffer for other packets than those of Ethernet as Linux does.
+    let window = if ETHERNET.contains(&model.mss) {
         model.window.mid
+    } else {
+        model.window.mid.min(AMPLE)
     };
     put("[receiver]", &host(window, None));
     let mut flow = vec![

@@ -105,10 +105,10 @@ const WINDOW_OF_BUFFER: f64 = 0.625;
 const WINDOW_ERROR: f64 = 0.12;
 /// Share of a full send buffer that is in flight on average: a blocked write waits until a third of
 /// it is free.
-const FLIGHT_OF_BUFFER: f64 = 0.74;
-const FLIGHT_ERROR: f64 = 0.12;
+const FLIGHT_OF_BUFFER: f64 = 0.8;
+const FLIGHT_ERROR: f64 = 0.18;
 /// Mean flight of a smaller buffer: the kernel queues a whole super-segment of 64 KiB at once.
-const MIN_FLIGHT: f64 = 50e3;
+const MIN_FLIGHT: f64 = 48e3;
 /// Part of a super-segment that waits for the rest of it on the path, in bytes.
 const BURST: f64 = 20e3;
 /// Relative error of a window that was advertised.
@@ -125,6 +125,8 @@ const TRAIN: u64 = 10;
 const UNSCALED: f64 = 65_535.0;
 /// Minimum queue of a router in packets.
 const PACKETS: f64 = 100.0;
+/// Flight after losses over that before them above which a control does not respond.
+const UNMOVED: f64 = 0.9;
 /// Minimum loss events that show how a control responds.
 const MIN_EVENTS: u64 = 3;
 
@@ -250,10 +252,18 @@ impl Model {
         let is_held = is_buffer || share(WINDOW) >= HELD;
         let path = path(diagnosis, host.is_some(), is_held, goodput);
         let segments = (diagnosis.delivered.as_u64() as f64 / mss).max(1.0);
-        let is_overflow = q.overflows >= 0.5
-            || share(&["queue-overflow", "path-saturated"]) >= share(&["random-loss"]).max(HELD);
+        // A control that does not respond to losses fills the path despite random ones.
+        let is_unmoved =
+            q.loss_events >= MIN_EVENTS && q.decrease.is_some_and(|decrease| decrease > UNMOVED);
+        let full: &[&str] = if is_unmoved {
+            &["queue-overflow"]
+        } else {
+            &["queue-overflow", "path-saturated"]
+        };
+        let is_overflow = q.overflows >= 0.5 || share(full) >= share(&["random-loss"]).max(HELD);
         let is_policed = share(&["policer"]) >= HELD;
-        let lost = q.lost as f64;
+        // The bursts among its losses are those of its own queue.
+        let lost = if is_unmoved { q.loss_events } else { q.lost } as f64;
         let carried = if path.mid.is_finite() {
             path.mid
         } else {
@@ -316,7 +326,7 @@ impl Model {
         let rtt = format!("{:.3} ms", self.base * 1e3);
         let of_bytes = |bytes: &Estimate| bytes.times(8.0 / self.base * self.flows as f64);
         let burst = if self.path.mid.is_finite() {
-            BURST * 8.0 / self.path.mid
+            8.0 * BURST / self.path.mid
         } else {
             0.0
         };
@@ -371,6 +381,16 @@ impl Model {
                 .unwrap_or(std::cmp::Ordering::Equal)
         });
         limits
+    }
+
+    /// Bandwidth-delay product in bytes; zero if the path's rate is unknown.
+    #[must_use]
+    pub fn bdp(&self) -> f64 {
+        if self.path.mid.is_finite() {
+            self.path.mid * self.base / 8.0
+        } else {
+            0.0
+        }
     }
 
     /// Rate at which random losses hold the controls; `None` without losses, or for BBR, which
@@ -547,7 +567,7 @@ fn controls(diagnosis: &Diagnosis) -> Vec<String> {
     }
     let likely: &[&str] = match q.decrease.filter(|_| q.loss_events >= MIN_EVENTS) {
         Some(decrease) if decrease < 0.58 => &["reno"],
-        Some(decrease) if decrease > 0.9 => &["bbr", "cubic-linux"],
+        Some(decrease) if decrease > UNMOVED => &["bbr"],
         _ => &["cubic-linux"],
     };
     likely.iter().map(|name| (*name).to_owned()).collect()

@@ -79,6 +79,9 @@ const DEVIATES: [[f64; 3]; 5] = [
 /// Duration below which a transfer ends by its bytes, in seconds: longer ones may be a test's.
 const SHORT: f64 = 2.0;
 
+/// Queue limit in BDPs below which the engine overestimated two of five transfers by a third or more.
+const SHORT_QUEUE: f64 = 0.4;
+
 /// Share of its limit that a transfer achieves, at most and at least.
 const EFFICIENCY: [f64; 2] = [0.3, 1.05];
 
@@ -147,8 +150,10 @@ impl Model {
             bps.low
         };
         let ratio = bps.high / bps.low.max(1.0);
+        let is_short = after.queue != self.queue && after.queue.mid < SHORT_QUEUE * after.bdp();
         let certainty = match ratio {
             _ if is_open => Certainty::AtLeast,
+            _ if is_short => Certainty::Unsure,
             ..=NUMBER => Certainty::Number,
             ..=RANGE => Certainty::Range,
             _ => Certainty::Unsure,
@@ -165,7 +170,11 @@ impl Model {
             interval_bps: [low, bps.high],
             gain: goodput_bps / self.goodput,
             limit: lowest.cause,
-            reason: self.reason(after, lowest.cause, is_open),
+            reason: if is_short {
+                "bursts of the hosts decide what a queue far below the BDP drops".into()
+            } else {
+                self.reason(after, lowest.cause, is_open)
+            },
             runs,
         })
     }
