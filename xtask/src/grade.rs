@@ -20,7 +20,6 @@ const WEIGHTS: &str = "core/why/src/weights";
 const KEPT: [(&[&str], &str); 13] = [
     (&["--tester", "iperf3"], "-tester-stock"),
     (&["--tester"], "-tester"),
-    (&["--whatif", "--kernels"], "-whatif-kernels"),
     (&["--whatif"], "-whatif"),
     (&["--counterfactual"], "-counterfactual"),
     (&["--metamorphic"], "-metamorphic"),

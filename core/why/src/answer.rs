@@ -12,6 +12,7 @@ use gigatcp_units::grammar::{human_duration, human_rate};
 
 use crate::causes::{Cause, Evidence};
 use crate::icmp_errors::IcmpErrors;
+use crate::limits::Limit;
 use crate::next_limit::{FULL, NextLimit};
 use crate::outcome::Outcome;
 use crate::verdict::{Diagnosis, MIN_CONFIDENCE, Verdict, percent};
@@ -46,7 +47,7 @@ pub struct Answer {
     pub evidence: Vec<Evidence>,
     /// The change; `None` if unsure, or if nothing is to be changed.
     pub fix: Option<String>,
-    /// Known limits, the lowest first: of the cause, and of what is next.
+    /// Known limits, the lowest first: of the cause, and those above it.
     pub limits: Vec<Limit>,
     /// Causes other than the one in the sentence, with their shares of the time; unknown is last.
     pub shares: Vec<(&'static str, f64)>,
@@ -65,19 +66,6 @@ pub struct Gain {
     pub times: f64,
     /// Whether the capture does not show how much more the path carries.
     pub is_lower_bound: bool,
-}
-
-/// A limit of a connection.
-#[derive(Clone, Debug)]
-pub struct Limit {
-    /// Its cause.
-    pub cause: &'static Cause,
-    /// Payload rate that it allows.
-    pub rate: Rate,
-    /// Whether it may allow more.
-    pub is_lower_bound: bool,
-    /// Its evidence.
-    pub evidence: String,
 }
 
 impl Diagnosis {
@@ -215,16 +203,11 @@ impl Diagnosis {
             .map(|first| Limit {
                 cause: first.cause,
                 rate: self.throughput,
+                spread: 0.0,
                 is_lower_bound: false,
                 evidence: first.finding.clone(),
             });
-        let next = self.next.map(|next| Limit {
-            cause: next.cause,
-            rate: next.rate,
-            is_lower_bound: next.is_lower_bound,
-            evidence: format!("{} at {}", next.cause.name, human_rate(next.rate)),
-        });
-        own.into_iter().chain(next).collect()
+        own.into_iter().chain(self.limits.iter().cloned()).collect()
     }
 
     fn shares(&self, named: Option<&Verdict>) -> Vec<(&'static str, f64)> {

@@ -36,6 +36,7 @@
 //! | `outcome.rs` | what is decided by rule before a limit is weighed |
 //! | `no_data.rs` | what became of a connection without data |
 //! | `account.rs`, `cost.rs` | time and cost of each cause |
+//! | `limits.rs` | limits other than the primary cause, and the quantities that they follow from |
 //! | `next_limit.rs` | the next limit after the primary cause |
 //! | `verdict.rs`, `sentence.rs`, `summary.rs` | the diagnosis, its first line, and its figures |
 //! | `answer.rs`, `contradictions.rs` | what every renderer prints, and what may not be printed |
@@ -68,6 +69,7 @@ mod exchange;
 mod facts;
 pub mod features;
 mod icmp_errors;
+mod limits;
 mod measures;
 mod monotone;
 mod next_limit;
@@ -88,7 +90,7 @@ mod watcher;
 pub mod weights;
 
 pub use account::{DECIDED, MIN_PROBABILITY, Span};
-pub use answer::{Answer, Gain, Limit};
+pub use answer::{Answer, Gain};
 pub use capture_context::{CaptureContext, Outlines, data_sender};
 pub use capture_pair::{CapturePair, Delay};
 pub use capture_point::CapturePoint;
@@ -97,6 +99,7 @@ pub use conditions::Condition;
 pub use contradictions::RULES as CONTRADICTIONS;
 pub use cost::Cost;
 pub use icmp_errors::IcmpErrors;
+pub use limits::{Limit, Quantities};
 pub use measures::{Capacity, CapacitySource};
 pub use next_limit::NextLimit;
 pub use no_data::{NoData, NoDataKind};

@@ -74,7 +74,7 @@ impl NextLimit {
 
 /// Returns the rate that the largest advertised window allows, in bytes per second. `None` if
 /// windows grow with the flight (receive buffer tuning), so that a larger one can be expected.
-fn window_rate(m: &Measures<'_>) -> Option<f64> {
+pub(crate) fn window_rate(m: &Measures<'_>) -> Option<f64> {
     let rounds = m.rounds.len();
     let most = *m.window_max.last().filter(|_| m.knows_windows())? as f64;
     let early = *m.window_max.get(rounds / 4)? as f64;

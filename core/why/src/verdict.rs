@@ -17,6 +17,7 @@ use crate::chain;
 use crate::cost::Cost;
 use crate::facts::Facts;
 use crate::icmp_errors::IcmpErrors;
+use crate::limits::{self, Limit, Quantities};
 use crate::measures::{Capacity, Measures, rate};
 use crate::next_limit::{FULL, NextLimit, path_rate};
 use crate::outcome::Outcome;
@@ -80,6 +81,10 @@ pub struct Diagnosis {
     pub alternative: Option<&'static Cause>,
     /// The next limit if the primary cause is lifted, if the capture shows it.
     pub next: Option<NextLimit>,
+    /// Known limits other than the primary cause, the lowest first.
+    pub limits: Vec<Limit>,
+    /// Quantities that the limits follow from.
+    pub quantities: Quantities,
     /// Time whose cause the capture does not show.
     pub unknown: Duration,
     /// The whole duration in intervals of one cause each.
@@ -106,6 +111,8 @@ impl Diagnosis {
         };
         m.capacity = Capacity::attributed(&m, &full_link(&account));
         let next = NextLimit::of(&m, &account);
+        let quantities = Quantities::of(&m);
+        let first = account.most().map(|first| CAUSES[first].id);
         let delivered: u64 = m.rounds.iter().map(|round| round.acked).sum();
         let mut diagnosis = Self {
             sender: m.side,
@@ -121,6 +128,8 @@ impl Diagnosis {
             verdicts: verdicts(&m, &account, next),
             alternative: alternative(&account),
             next,
+            limits: limits::others(&m, first, next, &quantities),
+            quantities,
             unknown: account.unknown,
             spans,
             chain: Vec::new(),

@@ -1,80 +1,84 @@
-//! Settings that a user can change, ranked by predicted gain.
+//! Settings that a user can change, ranked by predicted gain; the advice of `why` as changes.
 
-use rayon::prelude::*;
+use crate::model::Model;
+use crate::predict::Prediction;
+use crate::transfer::Transfer;
 
-use crate::constants::Buffer;
-use crate::fit::Twin;
-use crate::predict::{PARALLEL, Prediction};
+/// Congestion controls to try: those of Linux.
+const CONTROLS: [&str; 3] = ["cubic", "reno", "bbr"];
 
 /// Jumbo frames.
 const JUMBO: u64 = 9000;
 
-/// Returns the settings to try for a twin, each as changes `KEY=VALUE`.
+/// Bytes of a buffer that is ample for a path.
+fn ample(model: &Model) -> u64 {
+    let path = if model.path.mid.is_finite() {
+        model.path.mid
+    } else {
+        model.path.low
+    };
+    (4.0 * path * model.base / 8.0).max(1e6) as u64
+}
+
+/// Settings to try, each as changes `KEY=VALUE`.
 #[must_use]
-pub fn levers(twin: &Twin) -> Vec<Vec<String>> {
-    let now = &twin.fits[0].constants;
-    let mut all: Vec<Vec<String>> = Vec::new();
-    let mut one = |change: String| all.push(vec![change]);
-    for (key, buffer) in [
-        ("receiver.buffer", now.receive),
-        ("sender.buffer", now.send),
-    ] {
-        if let Buffer::Bytes(bytes) = buffer {
-            one(format!("{key}={} B", 2 * bytes));
-            one(format!("{key}={} B", 8 * bytes));
-        }
-    }
-    for control in crate::candidates::CONTROLS {
-        if control != now.control {
-            one(format!("flow.congestion_control={control}"));
-        }
-    }
-    for window in [2 * now.initial_window, 10 * now.initial_window] {
-        one(format!("sender.initial_window={}", window.min(1000)));
-    }
-    if now.mtu < JUMBO {
-        all.push(
-            ["sender", "receiver"]
-                .map(|host| format!("{host}.mtu={JUMBO}"))
-                .into(),
-        );
-    }
-    for flows in [2, 4, 8] {
-        all.push(vec![format!("{PARALLEL}={flows}")]);
-    }
+pub fn levers(model: &Model) -> Vec<Vec<String>> {
+    let ample = ample(model);
+    let mut all = vec![
+        vec![format!("receiver.buffer={ample} B")],
+        vec![format!("sender.buffer={ample} B")],
+        vec![format!("sender.initial_window={}", 40)],
+        ["sender", "receiver"]
+            .map(|host| format!("{host}.mtu={JUMBO}"))
+            .into(),
+    ];
+    all.extend(CONTROLS.map(|name| vec![format!("flow.congestion_control={name}")]));
+    all.extend([2, 4, 8].map(|count| vec![format!("flow.count={count}")]));
     all
 }
 
-impl Twin {
-    /// Predicts every setting, and the best two together. Largest stated gain first.
-    ///
-    /// # Errors
-    /// If no setting can be predicted.
-    pub fn best(&self) -> Result<Vec<Prediction>, String> {
-        let tried: Vec<Result<Prediction, String>> = levers(self)
-            .par_iter()
-            .map(|changes| self.predict(changes))
-            .collect();
-        let failed = tried.iter().find_map(|one| one.as_ref().err().cloned());
-        let mut all: Vec<Prediction> = tried.into_iter().flatten().collect();
-        let Some(first) = rank(&mut all).cloned() else {
-            return Err(failed.unwrap_or_else(|| "there is no lever".into()));
-        };
-        let is_other = |one: &&Prediction| key(&one.changes[0]) != key(&first.changes[0]);
-        if let Some(second) = all.iter().find(is_other) {
-            let both = [first.changes, second.changes.clone()].concat();
-            all.extend(self.predict(&both));
-            rank(&mut all);
+/// The changes that implement the advice for a cause; empty if none.
+#[must_use]
+pub fn advice(cause: &str, model: &Model) -> Vec<String> {
+    let one = |key: &str, value: String| vec![format!("{key}={value}")];
+    match cause {
+        "receive-window-limited" | "no-window-scaling" => {
+            one("receiver.buffer", format!("{} B", ample(model)))
         }
-        Ok(all)
+        "send-buffer-limited" => one("sender.buffer", format!("{} B", ample(model))),
+        "random-loss" => one("flow.congestion_control", "bbr".into()),
+        "queue-overflow" => one("path.queue", "1 BDP".into()),
+        "cwnd-growth-limited" => one("sender.initial_window", "40".into()),
+        "pacing-limited" => one("sender.max_pacing_rate", "unlimited".into()),
+        "local-queue" => one("sender.link.rate", "unlimited".into()),
+        "policer" => one("path.policer", "none".into()),
+        _ => Vec::new(),
     }
 }
 
-fn key(change: &str) -> &str {
-    change.split('=').next().unwrap_or(change)
-}
+impl Transfer {
+    /// Predicts every setting, the largest stated gain first.
+    ///
+    /// # Errors
+    /// If no setting can be predicted.
+    pub fn best(&self, known: &[String]) -> Result<Vec<Prediction>, String> {
+        let model = self.model(known)?;
+        let tried = levers(&model);
+        let tried = tried.iter().map(|changes| self.predict(changes, known));
+        let mut all = tried.collect::<Result<Vec<Prediction>, String>>()?;
+        all.sort_by(|a, b| b.gain_stated().total_cmp(&a.gain_stated()));
+        Ok(all)
+    }
 
-fn rank(all: &mut [Prediction]) -> Option<&Prediction> {
-    all.sort_by(|a, b| b.gain_stated().total_cmp(&a.gain_stated()));
-    all.first()
+    /// Predicts the effect of the advice for a cause.
+    ///
+    /// # Errors
+    /// Why it cannot be predicted.
+    pub fn fix_of(&self, cause: &str) -> Result<Prediction, String> {
+        let changes = advice(cause, &self.model(&[])?);
+        if changes.is_empty() {
+            return Err(format!("no setting removes {cause}"));
+        }
+        self.predict(&changes, &[])
+    }
 }

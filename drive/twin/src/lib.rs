@@ -1,44 +1,34 @@
-//! Digital twin of a transfer: a simulation fitted to it that predicts the effect of other
-//! settings.
+//! Goodput of a transfer with other settings: which limit is lowest then.
 //!
 //! ```text
-//! capture -> measures -> candidates -> runs like the original? -> variations -> prediction
+//! diagnosis -> model: its limits, each with an interval -> changes move limits -> the lowest
+//!                                                       -> control, queue, losses: simulated
 //! ```
 //!
-//! The fit rests on what the capture shows. Its constants are named and counted. If the refitted
-//! run does not repeat the original, there is no fit and no prediction.
+//! A window, a buffer, pacing, an RTT or a rate has a closed form. Where the dynamics of the
+//! congestion control decide (losses, a queue that overflows, another control, a short transfer),
+//! the engine runs with the profile of Linux, without and with the changes, over everything that the
+//! evidence leaves open.
 //!
 //! | file | what |
 //! |---|---|
-//! | `measured.rs` | one transfer, measured from its packets |
-//! | `trains.rs` | bottleneck rate, from trains of segments that it stretched |
-//! | `transfer.rs` | a transfer in a capture, with its diagnosis |
-//! | `constants.rs` | the fitted constants, and the plan made of them |
-//! | `candidates.rs` | hypotheses, each with constants from the measures |
-//! | `world.rs` | runs a plan and measures it in the same way |
-//! | `likeness.rs` | how well a run repeats the original |
-//! | `fit.rs` | the search |
-//! | `predict.rs` | variations, with an interval |
-//! | `fixes.rs` | advice of `why`, as changes |
-//! | `levers.rs` | settings that a user can change, ranked by gain |
+//! | `transfer.rs` | a connection of a capture or of a report, with its diagnosis |
+//! | `change.rs` | changes `KEY=VALUE`: keys of a plan, and sysctls |
+//! | `model.rs` | the limits of a transfer, and what a change does to them |
+//! | `engine.rs` | the same model as a plan, simulated |
+//! | `predict.rs` | a goodput, its interval and the reason for its width |
+//! | `levers.rs` | settings that a user can change, and the advice of `why` as changes |
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-pub mod candidates;
-pub mod constants;
-pub mod fit;
-pub mod fixes;
+pub mod change;
+pub mod engine;
 pub mod levers;
-pub mod likeness;
-pub mod measured;
+pub mod model;
 pub mod predict;
-pub mod trains;
 pub mod transfer;
-pub mod world;
 
-pub use constants::Constants;
-pub use fit::{Fit, NoFit, Twin};
-pub use likeness::Likeness;
-pub use measured::Measured;
+pub use change::Change;
+pub use model::Model;
 pub use predict::{Certainty, Prediction};
 pub use transfer::Transfer;

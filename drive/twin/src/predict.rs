@@ -1,92 +1,14 @@
-//! Predictions for other settings: variations of every fit, over seeds, with an interval.
+//! Predictions: the lowest limit after the changes, by its closed form or simulated.
 //!
-//! Each variation runs with the same seeds and the same losses as the twin without it (common
-//! random numbers). A prediction is the original's goodput times the gain between the two runs. The
-//! interval covers what the capture leaves open: the kept fits, and the seeds, each with another
-//! loss rate within what the number of losses allows. What such a draw also changes in the run
-//! without the changes is removed (`regression`). If they disagree by much there is no number: a
-//! lower bound if all of them gain, otherwise none.
+//! A closed form is scaled by how much of its limit the transfer achieved. A simulation runs without
+//! and with the changes, over everything that the evidence leaves open, with the same random losses
+//! (common random numbers); the prediction is the transfer's goodput times the gain. The interval
+//! covers all of these, and an error of the model.
 
-use rayon::prelude::*;
-
-use crate::constants::{Constants, LossProcess, needs_pacing};
-use crate::fit::{Fit, SMALL_QUEUE, Twin};
-use crate::world;
-
-/// Standard deviation of the RTT of a draw, relative: overflowing queues are chaotic.
-const JITTER: f64 = 0.01;
-
-/// Standard deviation of the rate of a draw, relative.
-///
-/// A window near the BDP plus queue limit overflows the queue, or does not.
-const RATE_JITTER: f64 = 0.03;
-
-/// Share of the time above which a limit of a host prevents some predictions.
-const UNSHARED: f64 = 0.15;
-
-/// Limits that connections of one host may have separately or in common.
-const HOST_LIMITS: [&str; 7] = [
-    "application-limited",
-    "pacing-limited",
-    "sender-cpu-limited",
-    "receiver-cpu-limited",
-    "slow-reader",
-    "local-queue",
-    "delayed-ack-stall",
-];
-
-/// Limits by packets, by bytes or by both.
-const PACKET_COSTS: [&str; 4] = [
-    "sender-cpu-limited",
-    "receiver-cpu-limited",
-    "slow-reader",
-    "pacing-limited",
-];
-
-/// Segments per ACK above which the receiver may count bytes or time.
-const MOST_ACK_EVERY: u64 = 4;
-
-/// Minimum flight for a new packet size, in packets of that size.
-const MIN_FLIGHT: f64 = 8.0;
-
-/// Key of parallel connections: together they carry the bytes of the original.
-pub const PARALLEL: &str = "flow.count";
-
-/// Standard normal deviates, one for each draw.
-const DEVIATES: [f64; 5] = [0.0, 1.64, 0.84, -1.64, -0.84];
-
-/// Additional relative half-width of every interval.
-///
-/// From simulations with seeds below 3,500,000, which the proof does not use.
-const MARGIN: f64 = 0.07;
-
-/// Additional relative half-width if goodput changes by a tenth.
-///
-/// Another limit then applies, which the capture has not shown.
-const MARGIN_OF_CHANGE: f64 = 0.15;
-
-/// Quantiles of the weighted runs that bound the interval.
-const TAILS: [f64; 2] = [0.02, 0.98];
-
-/// Maximum ratio of largest to smallest goodput of the runs for a number.
-const MAX_SPREAD: f64 = 1.6;
-
-/// Maximum such ratio if goodput changes by a tenth.
-const MAX_SPREAD_OF_CHANGE: f64 = 1.4;
-
-/// Maximum such ratio if packets do not show the rate of the path either.
-const MAX_SPREAD_OPEN: f64 = 1.25;
-
-/// Maximum distance of a fit that gives a number if goodput changes by a tenth.
-const MAX_DISTANCE_OF_CHANGE: f64 = 0.3;
-
-/// Maximum ratio of largest to smallest goodput of the runs for a range.
-///
-/// Runs that gain by a rate not shown by packets give no range either: the upper end is open.
-const MAX_RANGE: f64 = 3.0;
-
-/// Minimum ratio of a lower bound to the original.
-const MIN_GAIN: f64 = 1.1;
+use crate::change::Change;
+use crate::engine::{self, Draw};
+use crate::model::{Estimate, LimitedRate, Model};
+use crate::transfer::Transfer;
 
 /// Certainty of a prediction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,14 +17,14 @@ pub enum Certainty {
     Number,
     /// An interval, too wide for a number.
     Range,
-    /// A lower bound only: the fits agree in a gain, but not in its size.
+    /// A lower bound: the evidence does not show the next limit.
     AtLeast,
-    /// No prediction: the fits contradict one another.
+    /// The evidence does not decide.
     Unsure,
 }
 
 impl Certainty {
-    /// Returns the name in records.
+    /// Its name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -121,19 +43,50 @@ pub struct Prediction {
     pub changes: Vec<String>,
     /// Certainty of the prediction.
     pub certainty: Certainty,
-    /// Median goodput in bits per second.
+    /// Goodput in bit/s.
     pub goodput_bps: f64,
-    /// Bounds of the interval, in bits per second.
+    /// Bounds of the interval, in bit/s.
     pub interval_bps: [f64; 2],
-    /// Goodput as a multiple of the original's.
+    /// Goodput as a multiple of the transfer's.
     pub gain: f64,
-    /// Number of runs, those without the changes included.
+    /// Id of the limit that holds then.
+    pub limit: &'static str,
+    /// Why the interval is as wide as it is, and what would narrow it.
+    pub reason: String,
+    /// Simulations that it took.
     pub runs: usize,
 }
 
+/// Ratio of the interval's ends up to which a prediction is a number.
+const NUMBER: f64 = 2.0;
+
+/// Ratio up to which it is a range.
+const RANGE: f64 = 5.0;
+
+/// Relative error of a closed form, and of the engine.
+const FORM_ERROR: f64 = 0.05;
+const ENGINE_ERROR: f64 = 0.1;
+
+/// Choices that a simulation tries, as deviates of rate, queue and losses from -1 to 1.
+const DEVIATES: [[f64; 3]; 5] = [
+    [0.0, 0.0, 0.0],
+    [1.0, -1.0, 0.5],
+    [-1.0, 1.0, -0.5],
+    [0.5, 0.5, 1.0],
+    [-0.5, -0.5, -1.0],
+];
+
+/// Duration below which a transfer ends by its bytes, in seconds: longer ones may be a test's.
+const SHORT: f64 = 2.0;
+
+/// Queue limit in BDPs below which the engine overestimated two of five transfers by a third or more.
+const SHORT_QUEUE: f64 = 0.4;
+
+/// Share of its limit that a transfer achieves, at most and at least.
+const EFFICIENCY: [f64; 2] = [0.3, 1.05];
+
 impl Prediction {
-    /// Returns the stated gain. For a range that is its point nearest to 1, for a lower bound the
-    /// bound, for no prediction 1.
+    /// The stated gain: of a range its point nearest to 1, of a lower bound the bound.
     #[must_use]
     pub fn gain_stated(&self) -> f64 {
         let [low, high] = self
@@ -148,239 +101,263 @@ impl Prediction {
     }
 }
 
-impl Twin {
-    /// Predicts the goodput with these changes.
+impl Transfer {
+    /// Predicts the goodput with these changes. `known` are settings of the transfer as it was.
     ///
     /// # Errors
-    /// The fault of a change, or why it cannot be predicted.
-    pub fn predict(&self, changes: &[String]) -> Result<Prediction, String> {
-        if let Some(reason) = self.objection(changes) {
-            return Err(reason);
-        }
-        let draws = 0..=DEVIATES.len();
-        let jobs: Vec<(&Fit, usize)> = self
-            .fits
-            .iter()
-            .flat_map(|fit| draws.clone().map(move |draw| (fit, draw)))
-            .collect();
-        let runs: Result<Vec<(f64, f64)>, String> = jobs
-            .par_iter()
-            .map(|(fit, draw)| self.pair(fit, *draw, changes))
-            .collect();
-        let runs = runs?;
-        let original = self.transfer.measured.goodput_bps();
-        let best = self.fits[0].likeness.distance;
-        let beta = regression(runs.chunks(DEVIATES.len() + 1));
-        let mut samples: Vec<(f64, f64)> = Vec::new();
-        for (fit, all) in self.fits.iter().zip(runs.chunks(DEVIATES.len() + 1)) {
-            let weight = (-2.0 * (fit.likeness.distance - best)).exp();
-            for (draw, (without, with)) in all.iter().enumerate() {
-                let share = if draw == 0 { DEVIATES.len() } else { 1 };
-                let luck = (without / all[0].0).powf(beta);
-                let value = original * with / all[0].0 / luck;
-                samples.push((value, weight * share as f64));
-            }
-        }
-        samples.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let goodput_bps = weighted(&samples, 0.5);
-        let [low, high] = TAILS.map(|share| weighted(&samples, share));
-        let changes_little = (goodput_bps / original.max(1.0) - 1.0).abs() <= MIN_GAIN - 1.0;
-        let margin = if changes_little {
-            MARGIN
+    /// The fault of a change, or what the evidence lacks.
+    pub fn predict(&self, changes: &[String], known: &[String]) -> Result<Prediction, String> {
+        let before = self.model(known)?;
+        let parsed = Change::parse_all(changes)?;
+        let after = before.changed(&parsed);
+        before.predict(&after, changes)
+    }
+
+    /// The limits of the transfer after these changes, the lowest first. `known` are settings of the
+    /// transfer as it was.
+    ///
+    /// # Errors
+    /// The fault of a change, or what the evidence lacks.
+    pub fn limits(&self, changes: &[String], known: &[String]) -> Result<Vec<LimitedRate>, String> {
+        let model = self.model(known)?;
+        Ok(model.changed(&Change::parse_all(changes)?).limits())
+    }
+
+    /// The model of the transfer. `known` are settings of it.
+    ///
+    /// # Errors
+    /// The fault of a setting, or what the evidence lacks.
+    pub fn model(&self, known: &[String]) -> Result<Model, String> {
+        Ok(Model::of(&self.diagnosis)?.changed(&Change::parse_all(known)?))
+    }
+}
+
+impl Model {
+    /// Goodput of `after`, a change of this model.
+    fn predict(&self, after: &Self, changes: &[String]) -> Result<Prediction, String> {
+        let limits = after.limits();
+        let lowest = limits.first().ok_or("no limit of the transfer is known")?;
+        let (bps, runs) = if self.is_closed(after) {
+            (self.closed(after), 0)
         } else {
-            MARGIN_OF_CHANGE
+            self.simulated(after)?
         };
-        let interval_bps = [low * (1.0 - margin), high * (1.0 + margin)];
-        // After a change another limit may apply, which the original hardly shows.
-        let most = match (changes_little, self.shows_rate) {
-            (true, _) => MAX_SPREAD,
-            (false, true) => MAX_SPREAD_OF_CHANGE,
-            (false, false) => MAX_SPREAD_OPEN,
-        };
-        let is_near = changes_little || best <= MAX_DISTANCE_OF_CHANGE;
-        let certainty = if high <= most * low && is_near {
-            Certainty::Number
-        } else if high <= MAX_RANGE * low && (self.shows_rate || high <= original) {
-            Certainty::Range
-        } else if interval_bps[0] >= MIN_GAIN * original {
-            Certainty::AtLeast
+        let is_open = bps.is_open() || lowest.bps.is_open();
+        // Of a limit whose upper end is unknown the transfer has shown what it allows at least.
+        let low = if is_open {
+            bps.low.max(self.goodput.min(bps.mid) / (1.0 + FORM_ERROR))
         } else {
-            Certainty::Unsure
+            bps.low
+        };
+        let ratio = bps.high / bps.low.max(1.0);
+        let is_short = after.queue != self.queue && after.queue.mid < SHORT_QUEUE * after.bdp();
+        let certainty = match ratio {
+            _ if is_open => Certainty::AtLeast,
+            _ if is_short => Certainty::Unsure,
+            ..=NUMBER => Certainty::Number,
+            ..=RANGE => Certainty::Range,
+            _ => Certainty::Unsure,
+        };
+        let goodput_bps = if bps.mid.is_finite() {
+            bps.mid
+        } else {
+            bps.low
         };
         Ok(Prediction {
             changes: changes.to_vec(),
             certainty,
             goodput_bps,
-            interval_bps,
-            gain: goodput_bps / original.max(1.0),
-            runs: 2 * runs.len(),
+            interval_bps: [low, bps.high],
+            gain: goodput_bps / self.goodput,
+            limit: lowest.cause,
+            reason: if is_short {
+                "bursts of the hosts decide what a queue far below the BDP drops".into()
+            } else {
+                self.reason(after, lowest.cause, is_open)
+            },
+            runs,
         })
     }
 
-    /// Returns the goodput of a fit without and with the changes.
-    ///
-    /// Draw 0 has exactly the losses of the original, the others differ by a deviate.
-    fn pair(&self, fit: &Fit, draw: usize, changes: &[String]) -> Result<(f64, f64), String> {
-        let mut constants = fit.constants.clone();
-        if let Some(deviate) = draw.checked_sub(1).map(|index| DEVIATES[index]) {
-            let lost = constants.lost.len().max(1) as f64;
-            constants.loss = constants.loss.scaled((deviate / lost.sqrt()).exp());
-            constants.replays = false;
-            constants.rtt *= 1.0 + JITTER * deviate;
-            constants.rate_bps *= 1.0 + RATE_JITTER * DEVIATES[DEVIATES.len() - draw];
+    /// Whether a closed form gives the goodput after the change: a window, a buffer or a host limits,
+    /// clearly below what the path and the losses allow, or nothing that matters changes.
+    #[must_use]
+    pub fn is_closed(&self, after: &Self) -> bool {
+        if !after.others.is_empty() || after.initial_window != self.initial_window {
+            return false;
         }
-        let plan = constants.to_toml();
-        let all = [fit.known.as_slice(), &completed(changes, &constants)].concat();
-        let seed = 100 + draw as u64;
-        let without = world::run(&plan, &fit.known, seed)?.goodput_bps;
-        let with = world::run(&plan, &all, seed)?.goodput_bps;
-        Ok((without.max(1.0), with.max(1.0)))
-    }
-
-    /// Returns why a prediction is not possible; `None` if it is.
-    fn objection(&self, changes: &[String]) -> Option<String> {
-        let limited = |causes: &[&str]| {
-            let verdicts = self.transfer.diagnosis.verdicts.iter();
-            verdicts
-                .filter(|one| one.share > UNSHARED)
-                .find(|one| causes.contains(&one.cause.id))
+        let limits = after.limits();
+        let Some(lowest) = limits.first() else {
+            return true;
         };
-        let sets = |key: &str| changes.iter().any(|one| one.starts_with(key));
-        if sets(PARALLEL)
-            && let Some(one) = limited(&HOST_LIMITS)
-        {
-            let name = one.cause.name;
-            return Some(format!(
-                "limited by {name}, which parallel connections may share or not"
-            ));
+        if lowest.bps.is_open() {
+            return true;
         }
-        let (best, overflows) = (
-            &self.fits[0].constants,
-            !self.transfer.measured.losses.is_empty(),
-        );
-        if sets(PARALLEL) && overflows && best.loss == LossProcess::None && best.queue < SMALL_QUEUE
-        {
-            return Some(
-                "bursts of the hosts decide how they share a queue of a few packets".into(),
-            );
+        let is_dynamic =
+            |cause: &str| matches!(cause, "path-saturated" | "policer" | "random-loss");
+        let others = limits.iter().filter(|limit| is_dynamic(limit.cause));
+        let nearest = others
+            .map(|limit| limit.bps.mid)
+            .fold(f64::INFINITY, f64::min);
+        !is_dynamic(lowest.cause) && lowest.bps.mid < 0.8 * nearest
+    }
+
+    /// Goodput after a change by the closed form of the lowest limit.
+    #[must_use]
+    pub fn closed(&self, after: &Self) -> Estimate {
+        let bound = |model: &Self| {
+            let limits = model.limits();
+            limits
+                .iter()
+                .fold(Estimate::UNLIMITED, |sum, limit| sum.min(&limit.bps))
+        };
+        let first = |model: &Self| model.limits().first().map(|limit| limit.cause);
+        let (own, then) = (bound(self), bound(after));
+        let is_same = first(self) == first(after);
+        let achieved = if own.mid.is_finite() {
+            (self.goodput / own.mid).clamp(EFFICIENCY[0], EFFICIENCY[1])
+        } else {
+            1.0
+        };
+        // Another limit is reached after its own slow start.
+        let efficiency = if is_same {
+            achieved
+        } else {
+            after.after_start(then.mid)
+        };
+        let Estimate { low, mid, high } = then.times(efficiency);
+        Estimate {
+            low: low / (1.0 + FORM_ERROR),
+            mid,
+            high: high * (1.0 + FORM_ERROR),
         }
-        let sets_mtu = changes.iter().any(|one| one.contains(".mtu="));
-        if sets_mtu && let Some(one) = limited(&PACKET_COSTS) {
-            let name = one.cause.name;
-            return Some(format!(
-                "limited by {name}: what a larger packet costs does not show"
-            ));
+    }
+
+    /// Share of a rate that is left after slow start up to it.
+    fn after_start(&self, bps: f64) -> f64 {
+        let segments = bps * self.base / 8.0 / self.mss / self.flows as f64;
+        let initial = self.initial_window.unwrap_or(10) as f64;
+        let rounds = (segments / initial).max(1.0).log2();
+        if !rounds.is_finite() {
+            return 1.0;
         }
-        let every = self.fits[0].constants.ack_every;
-        if sets_mtu && every > MOST_ACK_EVERY {
-            return Some(format!(
-                "the receiver acknowledges {every} segments at once: how many larger ones does not show"
-            ));
+        (1.0 - rounds * self.base / self.elapsed.max(1e-3)).clamp(EFFICIENCY[0], 1.0)
+    }
+
+    /// Goodput after a change by simulations, and their number.
+    ///
+    /// If the same limit holds before and after, the result is the transfer's goodput times the
+    /// median gain over runs with the same losses: an error of the model is in both. The interval has
+    /// all runs with the change, over the mean without it. Another limit has another error, and its
+    /// goodput stands for itself.
+    ///
+    /// # Errors
+    /// The fault of a key that only the engine knows.
+    pub fn simulated(&self, after: &Self) -> Result<(Estimate, usize), String> {
+        let cause = |model: &Self| model.limits().first().map(|limit| limit.cause);
+        let is_same = cause(self) == cause(after) && self.queue == after.queue;
+        let with = after.runs()?;
+        let all = |scale: f64| {
+            let sorted = with.iter().map(|bps| bps * scale);
+            let [low, high] =
+                [f64::min, f64::max].map(|end| sorted.clone().reduce(end).unwrap_or(0.0));
+            [low / (1.0 + ENGINE_ERROR), high * (1.0 + ENGINE_ERROR)]
+        };
+        if !is_same {
+            let [low, high] = all(1.0);
+            let mid = median(with.clone());
+            return Ok((Estimate { low, mid, high }, with.len()));
         }
-        let mtu = changes
+        let without = self.runs()?;
+        let mean = without.iter().map(|bps| bps.ln()).sum::<f64>() / without.len() as f64;
+        let [low, high] = all(self.goodput / mean.exp());
+        let gains = with
             .iter()
-            .filter_map(|one| one.split_once(".mtu=")?.1.parse::<f64>().ok())
-            .fold(0.0, f64::max);
-        if self.transfer.measured.flight_p95 < MIN_FLIGHT * mtu {
-            return Some(
-                "the flight is a few packets of that size: how hosts fill it decides".into(),
-            );
+            .zip(&without)
+            .map(|(with, without)| with / without);
+        let mid = (self.goodput * median(gains.collect())).clamp(low, high);
+        Ok((Estimate { low, mid, high }, with.len() + without.len()))
+    }
+
+    /// The model as a plan, with the most likely choices.
+    #[must_use]
+    pub fn plan(&self) -> String {
+        engine::plan(self, &self.draw(0))
+    }
+
+    /// Goodput of runs over what the evidence leaves open.
+    fn runs(&self) -> Result<Vec<f64>, String> {
+        let draws = (0..DEVIATES.len()).map(|index| self.draw(index));
+        draws
+            .map(|draw| Ok(engine::goodput(self, &draw)?.max(1.0)))
+            .collect()
+    }
+
+    /// Choice of everything that the evidence leaves open; the first is the most likely one.
+    fn draw(&self, index: usize) -> Draw {
+        let [rate, queue, losses] = DEVIATES[index];
+        let path = if self.path.is_open() {
+            self.unlimited()
+        } else {
+            pick(&self.path, rate)
+        };
+        Draw {
+            path,
+            queue: pick(&self.queue, queue),
+            loss: self.loss * (losses / self.lost.max(1.0).sqrt()).exp(),
+            control: self.controls[index % self.controls.len()].clone(),
+            seed: 100 + index as u64,
+            time: engine::time(self, path),
+            ends_by_bytes: self.elapsed < SHORT,
         }
-        if sets("sender.buffer")
-            && let Some(one) = limited(&["sender-cpu-limited", "slow-reader"])
-        {
-            let name = one.cause.name;
-            return Some(format!(
-                "limited by {name}: how a smaller flight meets it does not show"
-            ));
+    }
+
+    /// Rate at which a path whose rate is unknown does not limit, in bit/s.
+    fn unlimited(&self) -> f64 {
+        let limits = self.limits().into_iter().map(|limit| limit.bps.mid);
+        let known = limits
+            .filter(|bps| bps.is_finite())
+            .fold(self.path.low, f64::max);
+        4.0 * known
+    }
+
+    /// Reason for the width of the interval.
+    fn reason(&self, after: &Self, limit: &str, is_open: bool) -> String {
+        if is_open {
+            return "the path's rate does not show: a capture in which it is full, or `gigatcp test`, would".into();
         }
-        let mut queues = changes
-            .iter()
-            .filter_map(|one| one.strip_prefix("path.queue=")?.strip_suffix(" packets"));
-        if queues.any(|packets| {
-            packets
-                .parse::<u64>()
-                .is_ok_and(|count| count < SMALL_QUEUE)
-        }) {
-            return Some("bursts of the hosts decide what a queue of a few packets drops".into());
+        match limit {
+            "path-saturated" | "random-loss" if !after.is_queue_known => {
+                "the queue of the path is not known: --known path.queue=SIZE narrows it".into()
+            }
+            "random-loss" if self.lost < 100.0 => {
+                format!(
+                    "{:.0} losses leave their probability open: a longer capture narrows it",
+                    self.lost
+                )
+            }
+            "receive-window-limited" => {
+                "how much of a buffer becomes window depends on the driver".into()
+            }
+            _ => "the error of the model".into(),
         }
-        if sets("receiver.buffer")
-            && let Some(one) = limited(&["slow-reader", "receiver-cpu-limited"])
-        {
-            let name = one.cause.name;
-            return Some(format!(
-                "limited by {name}: how the window follows its reads does not show"
-            ));
-        }
-        None
     }
 }
 
-/// Returns the changes and those that follow from them.
-///
-/// A control may need pacing; parallel connections share the bytes.
-fn completed(changes: &[String], constants: &Constants) -> Vec<String> {
-    let value = |key: &str| {
-        let mut pairs = changes.iter().filter_map(|one| one.split_once('='));
-        pairs.find_map(|(found, value)| (found == key).then(|| value.trim_matches('"')))
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Value at a deviate from -1 to 1.
+fn pick(of: &Estimate, deviate: f64) -> f64 {
+    if of.mid.is_infinite() {
+        return of.low;
+    }
+    let end = if deviate < 0.0 {
+        of.low
+    } else {
+        of.high.min(4.0 * of.mid)
     };
-    let mut all = Vec::new();
-    if value("flow.congestion_control").is_some_and(needs_pacing) {
-        all.push("sender.pacing=true".to_owned());
-    }
-    let count: Option<u64> = value(PARALLEL).and_then(|count| count.parse().ok());
-    if let Some(count) = count {
-        let each = (constants.bytes / count.max(1)).max(1);
-        all.push(format!("flow.bytes={each} B"));
-    }
-    for host in ["sender", "receiver"] {
-        if value(&format!("{host}.buffer")).is_some() {
-            all.push(format!("{host}.profile=modern"));
-        }
-    }
-    all.extend(changes.iter().cloned());
-    all
-}
-
-/// Returns how far runs with the changes follow those without, over draws.
-///
-/// It is the slope of the logarithms through each fit's first draw: 1 if the changes do not matter,
-/// 0 if other losses decide there. It removes the random part of a draw, since the original shows
-/// which losses it had (a control variate).
-fn regression<'a>(fits: impl Iterator<Item = &'a [(f64, f64)]>) -> f64 {
-    let (mut product, mut square) = (0.0, 1e-9);
-    for all in fits {
-        for (without, with) in &all[1..] {
-            let step = (without / all[0].0).ln();
-            product += step * (with / all[0].1).ln();
-            square += step * step;
-        }
-    }
-    (product / square).clamp(0.0, 1.0)
-}
-
-/// Returns the value that `share` of the weight is below, of sorted samples.
-fn weighted(samples: &[(f64, f64)], share: f64) -> f64 {
-    let all: f64 = samples.iter().map(|(_, weight)| weight).sum();
-    let mut sum = 0.0;
-    for (value, weight) in samples {
-        sum += weight;
-        if sum >= share * all {
-            return *value;
-        }
-    }
-    samples.last().map_or(0.0, |(value, _)| *value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::weighted;
-
-    #[test]
-    fn a_quantile_of_weighted_samples_counts_weights_and_not_samples() {
-        let samples = [(1.0, 1.0), (2.0, 8.0), (3.0, 1.0)];
-        assert_eq!(weighted(&samples, 0.05), 1.0);
-        assert_eq!(weighted(&samples, 0.5), 2.0);
-        assert_eq!(weighted(&samples, 0.98), 3.0);
-    }
+    of.mid * (end / of.mid).powf(deviate.abs())
 }

@@ -1,20 +1,41 @@
 //! Captures of simulated transfers: compares the prediction for a change with its effect.
 
 use gigatcp_analyze::{Options, Source};
-use gigatcp_run::Job;
-use gigatcp_twin::{Certainty, NoFit, Transfer, Twin, world};
+use gigatcp_run::{Job, scenario};
+use gigatcp_twin::{Certainty, Change, Transfer, engine};
 
-/// A transfer that fills 24 kB of 100 kB: limited by the receive buffer.
+/// A transfer of Linux hosts that fills its receive window.
 const WINDOW: &str = r#"
 name = "window"
 [path]
-rate = "20 Mbit/s"
+rate = "40 Mbit/s"
 rtt = "40 ms"
-queue = "60 packets"
+queue = "200 packets"
+[sender]
+profile = "linux-6.18"
 [receiver]
-buffer = "24000 B"
+profile = "linux-6.18"
+buffer = "30000 B"
 [[flow]]
-bytes = "1 MB"
+congestion_control = "cubic-linux"
+duration = "5 s"
+"#;
+
+/// The same transfer, limited by its send buffer.
+const SEND_BUFFER: &str = r#"
+name = "send-buffer"
+[path]
+rate = "40 Mbit/s"
+rtt = "40 ms"
+queue = "200 packets"
+[sender]
+profile = "linux-6.18"
+buffer = "40000 B"
+[receiver]
+profile = "linux-6.18"
+[[flow]]
+congestion_control = "cubic-linux"
+duration = "5 s"
 "#;
 
 /// A transfer over random losses.
@@ -25,56 +46,35 @@ rate = "40 Mbit/s"
 rtt = "20 ms"
 queue = "200 packets"
 loss = 0.004
+[sender]
+profile = "linux-6.18"
+[receiver]
+profile = "linux-6.18"
 [[flow]]
 congestion_control = "reno"
-bytes = "3 MB"
+duration = "5 s"
 "#;
 
-/// A transfer that is paced at a twentieth of the rate of its path.
+/// A transfer that is paced at a fifth of the rate of its path.
 const PACED: &str = r#"
 name = "paced"
 [path]
-rate = "60 Mbit/s"
+rate = "40 Mbit/s"
 rtt = "20 ms"
 queue = "200 packets"
 [sender]
+profile = "linux-6.18"
 pacing = true
-max_pacing_rate = "3 Mbit/s"
-[[flow]]
-bytes = "1 MB"
-"#;
-
-/// A transfer whose window is a small part of its BDP, without a burst.
-const SMALL_WINDOW: &str = r#"
-name = "small-window"
-[path]
-rate = "400 Mbit/s"
-rtt = "20 ms"
-queue = "900 packets"
-[sender]
-pacing = true
-initial_window = 4
+max_pacing_rate = "8 Mbit/s"
 [receiver]
-buffer = "30000 B"
+profile = "linux-6.18"
 [[flow]]
-bytes = "1 MB"
+congestion_control = "cubic-linux"
+duration = "5 s"
 "#;
 
-/// A transfer interrupted for two seconds.
-const OUTAGE: &str = r#"
-name = "outage"
-[path]
-rate = "20 Mbit/s"
-rtt = "40 ms"
-loss = 1.0
-loss_from = "300 ms"
-loss_until = "2300 ms"
-[[flow]]
-bytes = "2 MB"
-"#;
-
-/// Captures the transfer of a plan at its sender and fits it.
-fn fitted(plan: &str) -> Result<Twin, NoFit> {
+/// Captures the transfer of a plan at its sender.
+fn captured(plan: &str) -> Transfer {
     let directory = tempfile::tempdir().expect("a directory");
     let parsed = gigatcp_plan::parse("original", plan.as_bytes(), &[]).expect("a plan");
     let name = format!("{}.pcapng", parsed.series[0].name);
@@ -84,16 +84,22 @@ fn fitted(plan: &str) -> Result<Twin, NoFit> {
     };
     job.records().expect("it runs");
     let source = Source::file(directory.path().join(name));
-    let transfer = Transfer::read(&source, &Options::default(), None).expect("a transfer");
-    Twin::fit(transfer, &[])
+    Transfer::read(&source, &Options::default(), None).expect("a transfer")
+}
+
+/// Goodput of a plan with a change, in bit/s.
+fn goodput(plan: &str, change: &str) -> f64 {
+    let plan = gigatcp_plan::parse("changed", plan.as_bytes(), &[change.to_owned()]);
+    let config = scenario::world_of(&plan.expect("a plan"), None, 1).expect("a series");
+    engine::measure(config, 1).expect("it runs")
 }
 
 /// Asserts that a change is predicted within 10 % and inside of the interval.
-fn assert_predicted(plan: &str, change: &str) {
-    let changes = [change.to_owned()];
-    let twin = fitted(plan).expect("a fit");
-    let predicted = twin.predict(&changes).expect("a prediction");
-    let truth = world::run(plan, &changes, 1).expect("it runs").goodput_bps;
+fn assert_predicted(plan: &str, change: &str, limit: &str) {
+    let predicted = captured(plan)
+        .predict(&[change.to_owned()], &[])
+        .expect("a prediction");
+    let truth = goodput(plan, change);
     let error = predicted.goodput_bps / truth - 1.0;
     assert!(error.abs() < 0.1, "{predicted:?}, it is {truth}");
     let [low, high] = predicted.interval_bps;
@@ -101,68 +107,89 @@ fn assert_predicted(plan: &str, change: &str) {
         (low..=high).contains(&truth),
         "{predicted:?}, it is {truth}"
     );
+    assert_eq!(predicted.limit, limit, "{predicted:?}");
 }
 
 #[test]
-fn a_larger_receive_buffer_brings_what_is_predicted() {
-    assert_predicted(WINDOW, "receiver.buffer=64 kB");
+fn requested_receive_buffer_doubled_predicts_the_window_that_linux_advertises() {
+    assert_predicted(WINDOW, "receiver.buffer=60000 B", "receive-window-limited");
 }
 
 #[test]
-fn what_the_twin_has_no_model_of_is_refused_with_the_reason() {
-    let refused = fitted(OUTAGE).expect_err("no fit");
-    assert!(refused.reason.contains("no model"), "{}", refused.reason);
+fn ample_receive_buffer_is_limited_by_the_path_next() {
+    assert_predicted(WINDOW, "receiver.buffer=1 MB", "path-saturated");
 }
 
 #[test]
-fn random_losses_are_replayed_and_what_bbr_brings_over_them_is_bounded() {
-    let twin = fitted(LOSSY).expect("a fit");
-    let likeness = &twin.fits[0].likeness;
-    assert!((0.97..1.03).contains(&likeness.goodput), "{likeness:?}");
-    let changes = ["flow.congestion_control=bbr".to_owned()];
-    let predicted = twin.predict(&changes).expect("a prediction");
-    let truth = world::run(LOSSY, &changes, 1).expect("it runs").goodput_bps;
-    assert!(predicted.certainty != Certainty::Unsure, "{predicted:?}");
-    assert!(
-        predicted.interval_bps[0] < truth,
-        "{predicted:?}, it is {truth}"
-    );
-    assert!(
-        predicted.gain_stated() > 1.1,
-        "{predicted:?}, it is {truth}"
-    );
+fn longer_rtt_divides_the_rate_of_a_window() {
+    assert_predicted(WINDOW, "path.rtt=80 ms", "receive-window-limited");
 }
 
 #[test]
-fn where_the_capture_does_not_show_the_rate_there_is_a_lower_bound_at_most() {
-    let twin = fitted(SMALL_WINDOW).expect("a fit");
-    let changes = ["receiver.buffer=4 MB".to_owned()];
-    let predicted = twin.predict(&changes).expect("a prediction");
-    assert!(!twin.shows_rate);
+fn larger_send_buffer_predicts_the_mean_flight_between_writes() {
+    assert_predicted(SEND_BUFFER, "sender.buffer=80000 B", "send-buffer-limited");
+}
+
+#[test]
+fn losses_removed_leave_the_path() {
+    assert_predicted(LOSSY, "path.loss=0", "path-saturated");
+}
+
+#[test]
+fn bbr_over_random_losses_fills_the_path() {
+    assert_predicted(LOSSY, "flow.congestion_control=bbr", "path-saturated");
+}
+
+#[test]
+fn higher_pacing_rate_is_achieved_below_the_path() {
+    assert_predicted(PACED, "sender.max_pacing_rate=12 Mbit/s", "pacing-limited");
+}
+
+#[test]
+fn path_behind_a_pacing_rate_is_a_lower_bound_if_no_burst_shows_it() {
+    let mut transfer = captured(PACED);
+    transfer.diagnosis.bottleneck = None;
+    let change = ["sender.max_pacing_rate=unlimited".to_owned()];
+    let predicted = transfer.predict(&change, &[]).expect("a prediction");
     assert_eq!(predicted.certainty, Certainty::AtLeast, "{predicted:?}");
-    let truth = world::run(SMALL_WINDOW, &changes, 1).expect("it runs");
-    assert!(
-        predicted.interval_bps[0] <= truth.goodput_bps,
-        "{predicted:?}, it is {}",
-        truth.goodput_bps
-    );
+    assert!(predicted.interval_bps[0] <= goodput(PACED, "sender.max_pacing_rate=1 Gbit/s"));
 }
 
 #[test]
-fn parallel_connections_of_a_limited_host_are_refused() {
-    let twin = fitted(PACED).expect("a fit");
-    let changes = ["flow.count=4".to_owned()];
-    let refused = twin.predict(&changes).expect_err("no prediction");
-    assert!(refused.contains("parallel connections"), "{refused}");
+fn closed_form_and_engine_agree_where_both_apply() {
+    for (plan, change) in [
+        (WINDOW, "path.rtt=60 ms"),
+        (WINDOW, "flow.count=2"),
+        (WINDOW, "receiver.buffer=50000 B"),
+        (SEND_BUFFER, "path.rtt=80 ms"),
+        (PACED, "sender.max_pacing_rate=12 Mbit/s"),
+    ] {
+        let before = captured(plan).model(&[]).expect("a model");
+        let after = before.changed(&[Change::parse(change).expect("a change")]);
+        assert!(before.is_closed(&after), "{change}: {:?}", after.limits());
+        let closed = before.closed(&after).mid;
+        let (simulated, _) = before.simulated(&after).expect("it runs");
+        let error = closed / simulated.mid - 1.0;
+        assert!(
+            error.abs() < 0.1,
+            "{change}: {closed} by its closed form, {} simulated",
+            simulated.mid
+        );
+    }
 }
 
 #[test]
-fn the_first_burst_of_a_paced_transfer_shows_what_its_path_carries() {
-    let twin = fitted(PACED).expect("a fit");
-    assert!(twin.shows_rate);
-    let changes = ["sender.max_pacing_rate=100 Mbit/s".to_owned()];
-    let predicted = twin.predict(&changes).expect("a prediction");
-    let truth = world::run(PACED, &changes, 1).expect("it runs").goodput_bps;
-    let [low, high] = predicted.interval_bps;
-    assert!((low..high).contains(&truth), "{predicted:?}, it is {truth}");
+fn faults_of_a_change_are_named() {
+    for (change, fault) in [
+        ("path.rtt", "is not KEY=VALUE"),
+        ("path.rtt=banana", "a time"),
+        ("flow.congestion_control=banana", "a congestion control"),
+        ("path.loss=2", "a probability"),
+        ("path.banana=2", "banana"),
+    ] {
+        let reason = captured(WINDOW)
+            .predict(&[change.to_owned()], &[])
+            .expect_err(change);
+        assert!(reason.contains(fault), "{change}: {reason}");
+    }
 }

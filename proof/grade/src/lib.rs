@@ -16,7 +16,7 @@
 //! | `stability.rs` | whether answers stay the same after them |
 //! | `rates.rs` | whether stated rates agree with counters |
 //! | `shares.rs`, `next.rs` | two causes in one connection; the next limit |
-//! | `whatif.rs` | predictions of the twin, compared to runs |
+//! | `whatif.rs` | predictions for other settings, compared to runs |
 //! | `matrix.rs` | confusion matrix, and precision by confidence |
 #![deny(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Grades the twin: a world is captured, a change is predicted, and the changed world runs.
+//! Grades predictions: a world is captured, a change is predicted, and the changed world runs.
 //!
 //! The change is one that a user can make, drawn by seed. With even seeds it changes goodput, if a
 //! dozen draws find such a change. The transfer has a fixed number of bytes, so that the changed
@@ -7,12 +7,9 @@
 use std::fmt;
 
 use gigatcp_analyze::{Options, Source};
-use gigatcp_twin::constants::needs_pacing;
-use gigatcp_twin::predict::{Certainty, PARALLEL};
-use gigatcp_twin::{Fit, Prediction, Transfer, Twin, world};
+use gigatcp_twin::{Certainty, Prediction, Transfer, engine};
 
 use crate::draw::Draw;
-use crate::kernels::corpus::{CaseDir, Place as KernelPlace};
 use crate::worlds::{Base, Draft, GradedWorld, Paths, Value, first_draw};
 
 /// Maximum relative error of a correct prediction.
@@ -24,7 +21,7 @@ const SHARE: f64 = 0.5;
 /// Maximum draws in search of a lever that matters.
 const MAX_LEVERS: usize = 12;
 
-/// Bounds of the transfer size: a fit requires a hundred runs.
+/// Bounds of the transfer size: every change that is drawn is run.
 const MIN_BYTES: f64 = 300e3;
 const MAX_BYTES: f64 = 6e6;
 
@@ -39,8 +36,6 @@ pub struct Graded {
     pub truth_bps: f64,
     /// The prediction, or the reason there is none.
     pub predicted: Result<Prediction, String>,
-    /// Best fit, as one line.
-    pub fit: String,
 }
 
 impl Graded {
@@ -107,11 +102,11 @@ impl fmt::Display for Graded {
             }
             Err(reason) => write!(f, "no prediction: {reason}")?,
         }
-        write!(f, " [{}]", self.fit)
+        Ok(())
     }
 }
 
-/// A change of both a world and its twin.
+/// A change of a world, and in the words of a user.
 struct Lever {
     edit: Box<dyn Fn(&mut Draft)>,
     changes: Vec<String>,
@@ -122,8 +117,8 @@ fn lever(draw: &mut Draw, base: &Base) -> Lever {
     match draw.pick(&[
         "receive", "send", "control", "control", "window", "flows", "queue", "mtu",
     ]) {
-        "receive" => buffer(draw, base, "receive_buffer", "receiver.buffer"),
-        "send" => buffer(draw, base, "send_buffer", "sender.buffer"),
+        "receive" => buffer(draw, base, "receive_buffer", ("tcp_rmem", 1.6)),
+        "send" => buffer(draw, base, "send_buffer", ("tcp_wmem", 1.35)),
         "control" => control(draw.pick(&["cubic", "reno", "bbr", "bbr3"])),
         "window" => {
             let window = draw.pick(&[3, 20, 50, 100]);
@@ -157,14 +152,18 @@ fn lever(draw: &mut Draw, base: &Base) -> Lever {
     }
 }
 
-fn buffer(draw: &mut Draw, base: &Base, key: &'static str, plan: &str) -> Lever {
+/// A buffer of so many bytes in flight. Linux needs `factor` times as much memory for them.
+fn buffer(draw: &mut Draw, base: &Base, key: &'static str, (sysctl, factor): (&str, f64)) -> Lever {
     let share = draw.pick(&[0.2, 0.5, 1.0, 2.0, 8.0]);
     let bytes = (base.bdp * share).max(20e3) as u64;
     Lever {
         edit: Box::new(move |draft| {
             draft.flow().set(key, Value::Bytes(bytes));
         }),
-        changes: vec![format!("{plan}={bytes} B")],
+        changes: vec![format!(
+            "net.ipv4.{sysctl}=4096 131072 {:.0}",
+            bytes as f64 * factor
+        )],
     }
 }
 
@@ -174,7 +173,7 @@ fn control(name: &'static str) -> Lever {
             draft
                 .flow()
                 .set("congestion_control", Value::Word(name.into()));
-            if needs_pacing(name) {
+            if matches!(name, "bbr" | "bbr3") {
                 draft.sender.flag("pacing", true);
             }
         }),
@@ -189,7 +188,7 @@ fn flows(count: u64) -> Lever {
             draft.flow().scale("bytes", 1.0 / count as f64);
             draft.flow().set("count", Value::Count(count));
         }),
-        changes: vec![format!("{PARALLEL}={count}")],
+        changes: vec![format!("flow.count={count}")],
     }
 }
 
@@ -222,7 +221,7 @@ fn drawn(transfer: &GradedWorld, seed: u64, before_bps: f64) -> Result<(Lever, f
 /// count.
 fn goodput(world: &GradedWorld) -> Result<f64, String> {
     let count = world.draft.flows[0].number("count").unwrap_or(1.0) as usize;
-    Ok(world::measure(world.config()?, count).map_or(0.0, |ran| ran.goodput_bps))
+    Ok(engine::measure(world.config()?, count).unwrap_or(0.0))
 }
 
 /// Captures the world of this cause and seed, predicts a change, and runs it.
@@ -242,15 +241,8 @@ pub fn graded(cause: &str, seed: u64, paths: Paths) -> Result<Graded, String> {
     let (lever, truth_bps) = drawn(&transfer, seed, before_bps)?;
     let [capture, _, _] = transfer.captures()?;
     let source = Source::bytes("capture", capture);
-    let mut about = String::new();
-    let predicted = Transfer::read(&source, &Options::default(), None).and_then(|transfer| {
-        let twin = Twin::fit(transfer, &[]).map_err(|no| {
-            about = no.best.as_deref().map(line).unwrap_or_default();
-            no.reason
-        })?;
-        about = format!("{} of {}", line(&twin.fits[0]), twin.fits.len());
-        twin.predict(&lever.changes)
-    });
+    let predicted = Transfer::read(&source, &Options::default(), None)
+        .and_then(|transfer| transfer.predict(&lever.changes, &[]));
     Ok(Graded {
         name: format!(
             "{cause} {seed} {} [{:.2} Mbit/s, {:.1} ms, {}]",
@@ -262,54 +254,7 @@ pub fn graded(cause: &str, seed: u64, paths: Paths) -> Result<Graded, String> {
         before_bps,
         truth_bps,
         predicted,
-        fit: about,
     })
-}
-
-fn line(fit: &Fit) -> String {
-    let named = fit.constants.named().into_iter();
-    let named: Vec<String> = named.map(|(key, value)| format!("{key}={value}")).collect();
-    format!(
-        "{:.2}: {:?} {} {:?}",
-        fit.likeness.distance,
-        fit.constants.loss,
-        named.join(" "),
-        fit.likeness
-    )
-}
-
-/// Returns whether a fit reproduces a kernel transfer and its path.
-///
-/// The congestion control comes from the label.
-#[must_use]
-pub fn kernel_fit(case: &CaseDir) -> (bool, String) {
-    let label = &case.label;
-    let name = format!("{}-{}", label.family, label.seed);
-    let mut captures = case.captures.iter();
-    let Some((_, path)) = captures.find(|(place, _)| *place == KernelPlace::Sender) else {
-        return (false, format!("{name}: no capture at the sender"));
-    };
-    let known = format!("flow.congestion_control={}", label.parameters.control);
-    let transfer = Transfer::read(&Source::file(path), &Options::default(), None);
-    let twin = transfer.and_then(|transfer| {
-        Twin::fit(transfer, &[known]).map_err(|no| {
-            let best = no.best.as_deref().map(line).unwrap_or_default();
-            format!("{} [{best}]", no.reason)
-        })
-    });
-    match twin {
-        Err(reason) => (false, format!("{name}: no fit: {reason}")),
-        Ok(twin) => {
-            let best = &twin.fits[0];
-            let rate = best.constants.rate_bps / label.parameters.rate_bps;
-            let rtt = best.constants.rtt * 1e3 / label.parameters.rtt_ms;
-            let fit = line(best);
-            (
-                true,
-                format!("{name}: rate x {rate:.2}, RTT x {rtt:.2} [{fit}]"),
-            )
-        }
-    }
 }
 
 /// Results of many predictions.

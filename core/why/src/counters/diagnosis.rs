@@ -21,6 +21,7 @@ use crate::account::{MIN_PROBABILITY, Span, most};
 use crate::capture_point::CapturePoint;
 use crate::causes::{CAUSES, Cause, Evidence, place, subject};
 use crate::cost::Cost;
+use crate::limits::{Limit, Quantities};
 use crate::measures::{Capacity, CapacitySource, rate};
 use crate::next_limit::{FULL, NextLimit, WINDOW};
 use crate::outcome::Outcome;
@@ -220,6 +221,7 @@ impl CounterAccount {
         let others =
             others.filter(|(entry, time)| Some(COUNTER_CAUSES[*entry].id) != first && **time > 0.0);
         let second = others.max_by(|(_, a), (_, b)| a.total_cmp(b));
+        let next = self.next_limit(&m, &sum);
         let diagnosis = Diagnosis {
             sender: Side::Client,
             capture_point: CapturePoint::Counters,
@@ -231,7 +233,9 @@ impl CounterAccount {
             bottleneck: None,
             min_rtt: self.min_rtt.unwrap_or_default(),
             outcome: Outcome::Limited,
-            next: self.next_limit(&m, &sum),
+            next,
+            limits: next.map(Limit::of_counters).into_iter().collect(),
+            quantities: self.quantities(&m),
             verdicts,
             alternative: second
                 .and_then(|(entry, _)| Some(CAUSES[place(COUNTER_CAUSES[entry].id)?])),
@@ -342,6 +346,28 @@ impl CounterAccount {
         Capacity {
             bytes_per_second: best.max(mean),
             source,
+        }
+    }
+
+    /// Quantities that the limits follow from, as far as counters show them.
+    fn quantities(&self, m: &Measures) -> Quantities {
+        let last = self.last(End::Sender);
+        let flights = self.losses.events.iter().filter_map(|event| event.flight);
+        let flight = flights.fold(self.max_send_queue.as_u64() as f64, f64::max);
+        Quantities {
+            mss: last.and_then(|last| last.smss).unwrap_or_default(),
+            headers: 52,
+            rtt: last
+                .and_then(|last| last.rtt)
+                .or(self.min_rtt)
+                .unwrap_or_default(),
+            window: Some(self.max_window).filter(|window| *window > Bytes::ZERO),
+            flight: Bytes::new(flight as u64),
+            lost: m.retransmitted,
+            loss_events: m.events,
+            queue: Duration::from_secs_f64(m.loss_queue.unwrap_or(0.0)),
+            control: self.congestion.as_deref().map(Into::into),
+            ..Quantities::default()
         }
     }
 

@@ -1,63 +1,71 @@
-//! `gigatcp whatif`: predicts the result of other settings for a captured transfer.
+//! `gigatcp whatif`: predicts the result of other settings for a transfer.
 //!
-//! `gigatcp-twin` fits and runs; this module prints the answers.
+//! `gigatcp-twin` predicts; this module reads the evidence and prints the answers.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use gigatcp_analyze::{Capture, Options, Source};
+use gigatcp_analyze::{Capture, Options, Source, diagnose_pairs};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap;
-use gigatcp_twin::{Certainty, Fit, NoFit, Prediction, Transfer, Twin};
+use gigatcp_twin::model::{Estimate, LimitedRate};
+use gigatcp_twin::{Certainty, Prediction, Transfer};
 use gigatcp_units::Rate;
 use gigatcp_units::grammar::human_rate;
+use gigatcp_why::find;
 use serde_json::{Value, json};
 
 use super::Outcome;
 use super::why::answer::labeled;
+use super::why::reported;
 use crate::failure::Failure;
 use crate::output;
 
 /// The schema of `--json`.
-const SCHEMA: &str = "gigatcp.whatif/1";
+const SCHEMA: &str = "gigatcp.whatif/2";
 
 /// Maximum number of changes that `--best` shows.
 const MAX_SHOWN: usize = 12;
 
-/// Exit status for a transfer that cannot be fitted.
-const NO_FIT: u8 = 1;
+/// Exit status for evidence that has no data.
+const NO_DATA: u8 = 1;
 
 /// Command-line arguments of `whatif`.
 #[derive(clap::Args, Debug)]
 #[command(
-    about = "Predict the goodput of a captured transfer with other settings",
+    about = "Predict the goodput of a transfer with other settings",
     long_about = "\
-Predict the goodput of a captured transfer with other settings. A path and two hosts are fitted \
-to the capture, which must be taken near the sender: base RTT, bottleneck rate, queue, losses, \
-windows, ACKs, application and congestion control. The fitted simulation must reproduce the \
-original; otherwise the reason is given instead of a prediction. The changes are then simulated \
-over every remaining fit, with the same losses with and without them.
+Predict the goodput of a transfer with other settings, from a capture at either end, two captures, \
+`iperf3 -J`, or the text of `ss -tin`.
 
-The interval covers what the capture does not determine. A setting outside the range of the \
-capture is predicted from the model alone, which has no other traffic and no links with a \
-smaller MTU. docs/guide/whatif.md states how often predictions are correct.",
+The limits of the transfer are listed as `why` finds them: windows and buffers per RTT, pacing, the \
+application, the path, the response of the congestion control to losses. A change moves one of them, \
+and the lowest limit is the answer. Where the dynamics of the congestion control decide, the engine \
+simulates them. The interval covers what the evidence leaves open, and the answer says why it is as \
+wide as it is. docs/guide/whatif.md states how often predictions are correct.",
     after_help = "\
 Examples:
   gigatcp whatif transfer.pcap --set receiver.buffer='64 MB'
                                        would a larger receive buffer help?
-  gigatcp whatif transfer.pcap --set flow.congestion_control=bbr3 --set sender.initial_window=32
+  gigatcp whatif transfer.pcap --set net.ipv4.tcp_rmem='4096 131072 67108864'
+                                       the setting that `why` advises
+  gigatcp whatif transfer.pcap --set flow.congestion_control=bbr --set sender.initial_window=32
                                        both together, then each alone
+  gigatcp whatif transfer.pcap --limits
+                                       its limits, the lowest first
   gigatcp whatif transfer.pcap --best  which setting brings most
-  gigatcp whatif transfer.pcap --known flow.congestion_control=cubic --best
-                                       the sender is known to use CUBIC
-  gigatcp whatif transfer.pcap --plan > twin.toml
-                                       the fitted plan, for `gigatcp run`"
+  gigatcp whatif transfer.pcap --known path.queue='100 packets' --set flow.congestion_control=reno
+                                       the queue of the path is known
+  gigatcp whatif transfer.pcap --plan > transfer.toml
+                                       the model as a plan, for `gigatcp run`"
 )]
 pub(crate) struct Arguments {
-    /// The capture; - is standard input
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    /// The capture or report; - is standard input. A second capture of the transfer from another
+    /// place may follow
+    #[arg(value_name = "FILE", required = true, num_args = 1..=2)]
+    files: Vec<PathBuf>,
 
-    /// A change to predict, a key of a plan: see `gigatcp list keys`. May be repeated
+    /// A change to predict, a key of a plan (see `gigatcp list keys`) or a sysctl of Linux. May be
+    /// repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 
@@ -65,7 +73,11 @@ pub(crate) struct Arguments {
     #[arg(long)]
     best: bool,
 
-    /// A known setting of the original, in place of a fit. May be repeated
+    /// Print the limits of the transfer, the lowest first; with --set, those after the changes
+    #[arg(long)]
+    limits: bool,
+
+    /// A known setting of the transfer, in place of what the evidence shows. May be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     known: Vec<String>,
 
@@ -73,8 +85,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     connection: Option<u32>,
 
-    /// Print the fitted plan and predict nothing
-    #[arg(long, conflicts_with_all = ["set", "best", "json"])]
+    /// Print the plan of the transfer and predict nothing
+    #[arg(long, conflicts_with_all = ["set", "best", "json", "limits"])]
     plan: bool,
 
     /// Print everything as JSON
@@ -82,43 +94,77 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Fits, predicts and prints.
+/// Predicts and prints.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let source = Source::named(&arguments.file);
-    let name = terminal(&arguments.file.display().to_string());
+    let name = terminal(&arguments.files[0].display().to_string());
     let index = arguments.connection.map(|number| number as usize - 1);
-    let source = source.rereadable()?;
-    let options = Options::default();
-    let capture = Capture::read(&source, &options)?;
-    let transfer = Transfer::within(&capture, &options, index);
-    let transfer = transfer.map_err(|reason| refused(&name, &reason, None))?;
-    let twin = Twin::fit(transfer, &arguments.known);
-    let twin = twin.map_err(|no| {
-        let NoFit { reason, best } = no;
-        refused(&name, &reason, best.as_deref())
-    })?;
+    let transfer = read(&arguments.files, index)?;
+    let transfer = transfer.map_err(|reason| no_data(&name, &reason))?;
+    let model = transfer.model(&arguments.known);
+    let model = model.map_err(|reason| no_data(&name, &reason))?;
     if arguments.plan {
-        output::print(&twin.fits[0].constants.to_toml())?;
+        output::print(&model.plan())?;
         return Ok(Outcome::Done);
     }
-    let predictions = predictions(arguments, &twin)?;
+    let mut predictions =
+        together_and_alone(&transfer, &arguments.set, &arguments.known).map_err(unpredicted)?;
+    if arguments.best {
+        predictions.extend(transfer.best(&arguments.known).map_err(unpredicted)?);
+    }
+    let limits = transfer.limits(&arguments.set, &arguments.known);
+    let limits = limits.map_err(unpredicted)?;
     if arguments.json {
-        output::print_json(&document(&twin, &predictions))?;
+        output::print_json(&document(&transfer, &predictions, &limits))?;
+    } else if arguments.limits {
+        output::print(&list(&transfer, &limits))?;
     } else {
-        output::print(&text(&twin, &predictions))?;
+        output::print(&text(&transfer, &predictions))?;
     }
     Ok(Outcome::Done)
 }
 
-/// Fits a twin and returns its predictions for changes in words. The error is the reason why there
-/// is none.
-pub(super) fn answer(transfer: Transfer, changes: &[String]) -> Result<String, String> {
-    let twin = Twin::fit(transfer, &[]).map_err(|no| no.reason)?;
-    Ok(text(&twin, &together_and_alone(&twin, changes)?))
+/// Reads the transfer from a report, a capture, or two captures. The inner error is the reason why
+/// the evidence has no transfer.
+fn read(files: &[PathBuf], index: Option<usize>) -> Result<Result<Transfer, String>, Failure> {
+    if let [file] = files
+        && let Some(report) = reported::find(file)?
+    {
+        let connection = report.connections.get(index.unwrap_or(0));
+        return Ok(connection
+            .map(Transfer::from)
+            .ok_or_else(|| "it has no connection with data".into()));
+    }
+    let capture = |file: &Path| -> Result<Capture, Failure> {
+        let source = Source::named(file).rereadable()?;
+        Ok(Capture::read(&source, &Options::default())?)
+    };
+    let first = capture(&files[0])?;
+    let Some(second) = files.get(1) else {
+        return Ok(Transfer::within(&first, index));
+    };
+    let second = capture(second)?;
+    let largest = first.connections().largest_first().first().copied();
+    let Some(index) = index.or(largest) else {
+        return Ok(Err("no connection carried data".into()));
+    };
+    let pairs = diagnose_pairs([&first, &second], &[index], &Options::default())?;
+    Ok(match pairs.into_iter().next() {
+        Some(pair) => Transfer::of(&first, index, pair.diagnosis),
+        None => Err("the connection is not in both captures".into()),
+    })
+}
+
+/// Predictions for changes in words. The error is the reason why there is none.
+pub(super) fn answer(transfer: &Transfer, changes: &[String]) -> Result<String, String> {
+    Ok(text(transfer, &together_and_alone(transfer, changes, &[])?))
 }
 
 /// Predicts all changes together, then each alone.
-fn together_and_alone(twin: &Twin, changes: &[String]) -> Result<Vec<Prediction>, String> {
+fn together_and_alone(
+    transfer: &Transfer,
+    changes: &[String],
+    known: &[String],
+) -> Result<Vec<Prediction>, String> {
     let mut wanted: Vec<&[String]> = Vec::new();
     if !changes.is_empty() {
         wanted.push(changes);
@@ -126,66 +172,56 @@ fn together_and_alone(twin: &Twin, changes: &[String]) -> Result<Vec<Prediction>
     if changes.len() > 1 {
         wanted.extend(changes.chunks(1));
     }
-    wanted.into_iter().map(|one| twin.predict(one)).collect()
-}
-
-/// Returns the requested predictions.
-fn predictions(arguments: &Arguments, twin: &Twin) -> Result<Vec<Prediction>, Failure> {
-    let mut all = together_and_alone(twin, &arguments.set).map_err(unpredicted)?;
-    if arguments.best {
-        all.extend(twin.best().map_err(unpredicted)?);
-    }
-    Ok(all)
+    wanted
+        .into_iter()
+        .map(|one| transfer.predict(one, known))
+        .collect()
 }
 
 fn unpredicted(reason: String) -> Failure {
     Failure::new(reason).effect("nothing was predicted")
 }
 
-fn refused(name: &str, reason: &str, best: Option<&Fit>) -> Failure {
-    let failure = Failure::new(format!("{name}: no fit, no prediction: {reason}"))
+fn no_data(name: &str, reason: &str) -> Failure {
+    Failure::new(format!("{name}: {reason}"))
         .effect("nothing was predicted")
-        .status(NO_FIT);
-    match best {
-        Some(fit) => failure.hint(format!(
-            "state a known setting of the original, as in --known flow.congestion_control={}",
-            fit.constants.control
-        )),
-        None => failure.hint("`gigatcp why` says what limited it"),
-    }
+        .hint("`gigatcp why` says what the file shows")
+        .status(NO_DATA)
 }
 
 fn rate(bps: f64) -> String {
-    human_rate(Rate::from_bps(bps.max(0.0) as u64))
+    human_rate(Rate::from_bps(bps.clamp(0.0, 1e15) as u64))
 }
 
-/// Returns a prediction as a sentence.
+/// Name of a cause.
+fn cause(id: &str) -> &str {
+    find(id).map_or(id, |cause| cause.name)
+}
+
+/// A prediction as a sentence.
 pub(super) fn stated(one: &Prediction) -> String {
     let [low, high] = one.interval_bps.map(rate);
     match one.certainty {
         Certainty::Number => format!("{} ({low} to {high})", rate(one.goodput_bps)),
         Certainty::Range => format!("{low} to {high}"),
-        Certainty::AtLeast => {
-            format!("at least {low}; the capture does not show how much more, up to {high}")
-        }
-        Certainty::Unsure => format!("unsure, {low} to {high}: the capture does not decide"),
+        Certainty::AtLeast => format!("at least {low}"),
+        Certainty::Unsure => format!("unsure, {low} to {high}"),
     }
 }
 
-/// Returns the answer: the first prediction, the others in lines, the fit.
-fn text(twin: &Twin, predictions: &[Prediction]) -> String {
-    let original = rate(twin.transfer.measured.goodput_bps());
-    let mut text = match predictions.first() {
-        Some(first) => wrap(
-            &format!(
-                "Now {original}. With {}: {}.",
-                first.changes.join(" and "),
-                stated(first)
-            ),
-            0,
-        ),
-        None => format!("Now {original}. Nothing to predict: add --set or --best.\n"),
+/// The answer: the first prediction, the others in lines.
+fn text(transfer: &Transfer, predictions: &[Prediction]) -> String {
+    let original = human_rate(transfer.diagnosis.throughput);
+    let Some(first) = predictions.first() else {
+        return format!("Now {original}. Nothing to predict: add --set, --best or --limits.\n");
     };
+    let changes = first.changes.join(" and ");
+    let mut text = wrap(
+        &format!("Now {original}. With {changes}: {}.", stated(first)),
+        0,
+    );
+    text.push_str(&labeled("Limit", &format!("then {}", cause(first.limit))));
+    text.push_str(&labeled("Interval", &first.reason));
     for one in predictions.iter().skip(1).take(MAX_SHOWN) {
         let gain = match one.certainty {
             Certainty::Number => format!("x {:.2}", one.gain),
@@ -196,90 +232,67 @@ fn text(twin: &Twin, predictions: &[Prediction]) -> String {
         let line = format!("{}: {}", one.changes.join(" and "), stated(one));
         text.push_str(&labeled(&gain, &line));
     }
-    text.push_str(&labeled("Fit", &fit_line(twin)));
-    let named = twin.fits[0].constants.named();
-    let named: Vec<String> = named
-        .iter()
-        .map(|(key, value)| format!("{key}={value}"))
-        .collect();
-    let constants = format!("{} constants: {}", named.len(), named.join(", "));
-    text.push_str(&labeled("Constants", &constants));
-    text.push_str(&labeled("Details", &twin.transfer.ends));
+    text.push_str(&labeled("Details", &transfer.ends));
     text
 }
 
-/// Returns the likeness of the best fit, and the controls of the others.
-fn fit_line(twin: &Twin) -> String {
-    let best = &twin.fits[0];
-    let like = &best.likeness;
-    let percent = |ratio: f64| format!("{:+.1} %", (ratio - 1.0) * 100.0);
-    let controls: Vec<&str> = twin.fits.iter().map(|fit| fit.constants.control).collect();
-    let mut distinct = controls.clone();
-    distinct.sort_unstable();
-    distinct.dedup();
-    format!(
-        "refitted run: goodput {}, {:.0} retransmissions for {}, RTT p50 {}, p95 {}; {} kept after {} runs, with {}",
-        percent(like.goodput),
-        like.retransmitted,
-        twin.transfer.measured.retransmitted,
-        percent(like.rtt[1]),
-        percent(like.rtt[3]),
-        output::counted(twin.fits.len() as u64, "fit"),
-        twin.runs,
-        distinct.join(", "),
-    )
+/// The limits as lines, the lowest first.
+fn list(transfer: &Transfer, limits: &[LimitedRate]) -> String {
+    let original = human_rate(transfer.diagnosis.throughput);
+    let mut text = format!("Achieved {original}. Limits, the lowest first:\n");
+    for limit in limits {
+        let Estimate { low, mid, high } = limit.bps;
+        let bound = if high.is_infinite() {
+            format!("at least {}", rate(low))
+        } else {
+            format!("{} ({} to {})", rate(mid), rate(low), rate(high))
+        };
+        let line = format!("{bound}: {}", limit.evidence);
+        text.push_str(&wrap(&format!("{}: {line}", cause(limit.cause)), 2));
+    }
+    text.push_str(&labeled("Details", &transfer.ends));
+    text
 }
 
-/// Returns everything as JSON.
-fn document(twin: &Twin, predictions: &[Prediction]) -> Value {
-    let prediction = |one| {
-        let mut value = prediction_json(one);
-        value["runs"] = json!(one.runs);
-        value
+/// Everything as JSON.
+fn document(transfer: &Transfer, predictions: &[Prediction], limits: &[LimitedRate]) -> Value {
+    let diagnosis = &transfer.diagnosis;
+    let open = |bps: f64| Some(bps).filter(|bps| bps.is_finite());
+    let limit = |limit: &LimitedRate| {
+        json!({
+            "cause": limit.cause,
+            "bps": open(limit.bps.mid),
+            "evidence": limit.evidence,
+            "interval_bps": [open(limit.bps.low), open(limit.bps.high)],
+        })
     };
-    let predictions: Vec<Value> = predictions.iter().map(prediction).collect();
-    let measured = &twin.transfer.measured;
     json!({
-        "connection": twin.transfer.ends,
-        "fits": twin.fits.iter().map(fit_json).collect::<Vec<Value>>(),
+        "connection": transfer.ends,
+        "limits": limits.iter().map(limit).collect::<Vec<Value>>(),
         "original": {
-            "bytes": measured.bytes,
-            "goodput_bps": measured.goodput_bps(),
-            "retransmitted_segments": measured.retransmitted,
-            "rtt_p50_s": measured.rtt.p50,
-            "rtt_p95_s": measured.rtt.p95,
+            "bytes": diagnosis.delivered.as_u64(),
+            "goodput_bps": diagnosis.throughput.as_bps(),
+            "retransmitted_segments": diagnosis.quantities.lost,
+            "rtt_min_s": diagnosis.min_rtt.as_secs_f64(),
+            "rtt_p50_s": diagnosis.quantities.rtt.as_secs_f64(),
         },
-        "predictions": predictions,
-        "runs": twin.runs,
+        "predictions": predictions.iter().map(prediction_json).collect::<Vec<Value>>(),
+        "runs": predictions.iter().map(|one| one.runs).sum::<usize>(),
         "schema": SCHEMA,
     })
 }
 
-/// Returns a prediction as JSON.
+/// A prediction as JSON. The upper bound is null if it is unknown.
 pub(super) fn prediction_json(one: &Prediction) -> Value {
+    let [low, high] = one.interval_bps;
     json!({
         "certainty": one.certainty.name(),
         "changes": one.changes,
         "gain": one.gain,
         "goodput_bps": one.goodput_bps,
-        "interval_bps": one.interval_bps,
-    })
-}
-
-fn fit_json(fit: &Fit) -> Value {
-    let named = fit.constants.named().into_iter();
-    let constants: serde_json::Map<String, Value> = named
-        .map(|(key, value)| (key.to_owned(), json!(value)))
-        .collect();
-    let like = &fit.likeness;
-    json!({
-        "constants": constants,
-        "delivery_difference": like.delivery,
-        "distance": like.distance,
-        "flight_ratios": like.flight,
-        "goodput_ratio": like.goodput,
-        "known": fit.known,
-        "retransmitted_segments": like.retransmitted,
-        "rtt_ratios": like.rtt,
+        "interval_bps": [Some(low), Some(high).filter(|bps| bps.is_finite())],
+        "limit": one.limit,
+        "reason": one.reason,
+        "runs": one.runs,
     })
 }

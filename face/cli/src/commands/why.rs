@@ -28,7 +28,7 @@ mod live;
 mod live;
 mod not_shown;
 mod order;
-mod reported;
+pub(super) mod reported;
 mod row;
 pub(super) mod stored;
 mod summary;
@@ -477,7 +477,7 @@ impl Request<'_> {
             source,
             chosen: self.outputs.named(capture.connections().len())?,
             capture,
-            twins: self.arguments.whatif.then(fix::Twins::default),
+            predicts: self.arguments.whatif,
             account: None,
             live,
             is_verbose: self.arguments.verbose,
@@ -516,8 +516,8 @@ struct LoadedCapture {
     capture: Capture,
     /// The indices of connections that were requested by number; empty if none was.
     chosen: Vec<usize>,
-    /// Twins that predict the effect of fixes, if requested.
-    twins: Option<fix::Twins>,
+    /// Whether the effect of fixes is predicted.
+    predicts: bool,
     /// Limits measured by the run, if the capture belongs to a stored run.
     account: Option<String>,
     /// Facts of a capture that this command took.
@@ -661,12 +661,7 @@ fn known(loaded: &LoadedCapture, index: usize, side: Side) -> Result<StreamDiagn
         counters: loaded.counters(index, &diagnosis),
     };
     let mut said = detail::said(&label, &diagnosis);
-    fix::put(
-        loaded.twins.as_ref(),
-        capture,
-        (index, &diagnosis),
-        &mut said,
-    );
+    fix::put(loaded.predicts, &diagnosis, &mut said);
     Ok(StreamDiagnosis {
         spans: spans.collect(),
         said,

@@ -37,7 +37,7 @@ use gigatcp_grade::next::NextScore;
 use gigatcp_grade::rates::RateScore;
 use gigatcp_grade::shares::Shares;
 use gigatcp_grade::stability::Stability;
-use gigatcp_grade::whatif::{WhatifScore, graded, kernel_fit};
+use gigatcp_grade::whatif::{WhatifScore, graded};
 use gigatcp_grade::worlds::{CAUSES, Paths, world};
 use gigatcp_why::CAUSES as ALL;
 use gigatcp_why::weights::calibrations;
@@ -334,29 +334,8 @@ fn next(request: &Request) -> Result<(), String> {
     Ok(())
 }
 
-/// Prints how many kernel transfers a twin repeats.
-fn kernel_fits(request: &Request) -> Result<(), String> {
-    let mut cases = cases(&request.kernels)?;
-    if let Some(cause) = &request.cause {
-        cases.retain(|case| case.label.cause == *cause);
-    }
-    let fits: Vec<(bool, String)> = cases.par_iter().map(kernel_fit).collect();
-    let fitted = fits.iter().filter(|(is_fit, _)| *is_fit).count();
-    if request.shows {
-        fits.iter().for_each(|(_, line)| println!("{line}"));
-    }
-    println!(
-        "whatif: {fitted} of {} transfers of kernels are repeated",
-        fits.len()
-    );
-    Ok(())
-}
-
 /// Prints how often a prediction and its interval are correct.
 fn whatif(request: &Request) -> Result<(), String> {
-    if !request.kernels.is_empty() {
-        return kernel_fits(request);
-    }
     let jobs = jobs(request, request.seeds())?.into_iter();
     let jobs: Vec<_> = jobs.filter(|(id, _)| *id != "capture-artifact").collect();
     let mut score = WhatifScore::default();

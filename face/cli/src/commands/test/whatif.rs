@@ -1,7 +1,7 @@
-//! `--whatif`: captures the headers of the test's connection and fits a twin.
+//! `--whatif`: captures the headers of the test's connection.
 //!
-//! The fit needs the rate of the path and the lost packets, which `TCP_INFO` does not contain. The
-//! packets show both. They are kept in memory and never written.
+//! A prediction is narrow if the rate of the path and the lost packets are known, which `TCP_INFO` does
+//! not contain. The packets show both. They are kept in memory and never written.
 
 use gigatcp_analyze::{Options, Source};
 use gigatcp_twin::Transfer;
@@ -54,7 +54,7 @@ pub(super) fn answer(headers: Headers, changes: &[String]) -> String {
         let source = Source::bytes("the test's headers", capture);
         Transfer::read(&source, &Options::default(), None)
     });
-    match read.and_then(|transfer| whatif::answer(transfer, changes)) {
+    match read.and_then(|transfer| whatif::answer(&transfer, changes)) {
         Ok(text) => format!("\n{text}"),
         Err(reason) => labeled("What if", &format!("no prediction: {reason}")),
     }

@@ -63,8 +63,8 @@ impl Serialize for Listed<'_> {
         let connections = Diagnosed::all(&captures, &[], &places).map(|diagnosed| {
             let one = diagnosed?;
             let mut value = connection(capture, &one, loaded.is_verbose);
-            if let Some(twins) = &loaded.twins {
-                value["whatif"] = fix::json(&twins.tried(capture, &one));
+            if loaded.predicts {
+                value["whatif"] = fix::json(&fix::tried(&one.diagnosis));
             }
             Ok(value)
         });

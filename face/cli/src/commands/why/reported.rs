@@ -18,7 +18,7 @@ use crate::failure::Failure;
 const MAX_SIZE: u64 = 256 << 20;
 
 /// Returns the report in a file; `None` if it is something else.
-pub(super) fn find(path: &Path) -> Result<Option<Report>, Failure> {
+pub(in crate::commands) fn find(path: &Path) -> Result<Option<Report>, Failure> {
     let is_small = |path: &Path| path.metadata().is_ok_and(|about| about.len() <= MAX_SIZE);
     if !path.is_file() || !is_small(path) || !is_text(path) {
         return Ok(None);

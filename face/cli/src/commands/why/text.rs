@@ -47,8 +47,8 @@ pub(super) fn put(
         let label = label(captures, &one, rank, order.len());
         out.write(&answer::lines(&label, &one.diagnosis))?;
         let loaded = captures[one.capture];
-        if let Some(twins) = &loaded.twins {
-            let tried = twins.tried(&loaded.capture, &one);
+        if loaded.predicts {
+            let tried = fix::tried(&one.diagnosis);
             out.write(&answer::labeled("What if", &fix::words(&tried)))?;
         }
         if detail.is_verbose {

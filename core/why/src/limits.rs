@@ -1,0 +1,213 @@
+//! Known limits of a connection other than the one that held, the lowest first, and the quantities
+//! that they follow from.
+//!
+//! ```text
+//! receive window   largest window / minimum RTT          (windows that do not grow)
+//! path             rate of a saturated link, or of packets back to back
+//! losses           C MSS / (RTT sqrt(p))                 (Mathis et al. 1997; random losses only)
+//! ```
+//!
+//! A limit of a host (a send buffer, pacing, a CPU) leaves no trace while another one is lower. It is
+//! in the list only if it held.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
+use gigatcp_units::{Bytes, Duration, Rate};
+
+use crate::causes::{CAUSES, Cause, place};
+use crate::measures::{Measures, quartile, rate, ratio};
+use crate::next_limit::{FULL, NextLimit, WINDOW, path_rate, window_rate};
+
+/// A limit of a connection.
+#[derive(Clone, Debug)]
+pub struct Limit {
+    /// Its cause.
+    pub cause: &'static Cause,
+    /// Payload rate that it allows.
+    pub rate: Rate,
+    /// Relative half-width of the interval around that rate.
+    pub spread: f64,
+    /// Whether it may allow more.
+    pub is_lower_bound: bool,
+    /// Its evidence.
+    pub evidence: String,
+}
+
+/// Relative error of a window over an RTT, and of a rate that a queue or dispersion shows.
+const SPREAD: f64 = 0.05;
+
+/// Relative error of the response to losses whose control is unknown.
+const SPREAD_OF_LOSSES: f64 = 0.4;
+
+/// Constant of the square-root law for a loss at random and an ACK for every second segment.
+const MATHIS: f64 = 0.93;
+
+/// Minimum loss events for a response to them.
+const MIN_LOSSES: u64 = 4;
+
+/// Share of the loss events behind a long queue above which losses are those of the queue.
+const OVERFLOWS: f64 = 0.5;
+
+/// Quantities of a connection that its limits follow from; `None` and zero if unknown.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Quantities {
+    /// Payload of a full segment.
+    pub mss: Bytes,
+    /// Bytes of headers of a full segment, IP's included.
+    pub headers: u64,
+    /// Median RTT.
+    pub rtt: Duration,
+    /// Largest advertised window.
+    pub window: Option<Bytes>,
+    /// Whether it grew with the data in flight: the receiver tunes it.
+    pub window_grows: bool,
+    /// Maximum bytes in flight.
+    pub flight: Bytes,
+    /// Bytes sent in the first RTT.
+    pub first_flight: Bytes,
+    /// Retransmitted segments that were not proven spurious.
+    pub lost: u64,
+    /// Loss events.
+    pub loss_events: u64,
+    /// Share of them behind a long queue.
+    pub overflows: f64,
+    /// Largest queueing delay.
+    pub queue: Duration,
+    /// Median of the flight after a loss event, over that before it.
+    pub decrease: Option<f64>,
+    /// Congestion control of the sender, by the kernel's name.
+    pub control: Option<String>,
+}
+
+impl Limit {
+    /// The next limit that counters show.
+    pub(crate) fn of_counters(next: NextLimit) -> Self {
+        Self {
+            cause: next.cause,
+            rate: next.rate,
+            spread: SPREAD,
+            is_lower_bound: next.is_lower_bound,
+            evidence: format!("{} at {}", next.cause.name, human_rate(next.rate)),
+        }
+    }
+}
+
+impl Quantities {
+    pub(crate) fn of(m: &Measures<'_>) -> Self {
+        let trips = m.trips.iter().flatten().map(|trip| trip.as_secs_f64());
+        let lost = m
+            .rounds
+            .iter()
+            .map(|round| round.again - round.spurious.min(round.again));
+        let first = m.rounds.iter().find(|round| round.sent > 0);
+        Self {
+            mss: Bytes::new(m.mss()),
+            headers: m.headers(),
+            rtt: Duration::from_secs_f64(quartile(trips.collect(), 2).unwrap_or_default()),
+            window: m
+                .window_max
+                .last()
+                .copied()
+                .filter(|_| m.knows_windows())
+                .map(Bytes::new),
+            window_grows: window_rate(m).is_none(),
+            flight: Bytes::new(m.sending.flight_max),
+            first_flight: Bytes::new(first.map_or(0, |round| round.sent)),
+            lost: lost.sum(),
+            loss_events: m.sender_view.episodes.count,
+            overflows: m.pattern.queued,
+            queue: m.queue_max,
+            decrease: decrease(m),
+            control: None,
+        }
+    }
+}
+
+/// Median of the flight in the first whole round after a loss event, over the flight before it.
+fn decrease(m: &Measures<'_>) -> Option<f64> {
+    let episodes = m.sender_view.episodes.list.iter();
+    let ratios = episodes.filter_map(|episode| {
+        let next = m
+            .rounds
+            .partition_point(|round| round.start < episode.until);
+        let after = m
+            .rounds
+            .get(next)
+            .filter(|round| round.again == 0 && round.count == 1)?;
+        Some(ratio(after.flight as f64, episode.flight as f64))
+    });
+    quartile(ratios.collect(), 2)
+}
+
+/// Limits other than the cause `first` that allow more than was achieved, the lowest first.
+pub(crate) fn others(
+    m: &Measures<'_>,
+    first: Option<&'static str>,
+    next: Option<NextLimit>,
+    quantities: &Quantities,
+) -> Vec<Limit> {
+    let trip = human_duration(m.base);
+    let known = |id: &str, of: f64, evidence: String| {
+        Some(Limit {
+            cause: CAUSES[place(id)?],
+            rate: rate(of),
+            spread: SPREAD,
+            is_lower_bound: false,
+            evidence,
+        })
+    };
+    let window = window_rate(m).and_then(|of| {
+        let window = human_bytes(Bytes::new(*m.window_max.last()?));
+        known(
+            "receive-window-limited",
+            of,
+            format!("a window of {window} per RTT of {trip}"),
+        )
+    });
+    let path = path_rate(m).and_then(|of| {
+        let text = format!("the path carries {}", human_rate(rate(of)));
+        known("path-saturated", of, text)
+    });
+    let losses = loss_rate(m, quantities).and_then(|of| {
+        let lost = quantities.lost;
+        let limit = known("random-loss", of, format!("{lost} losses, RTT {trip}"))?;
+        Some(Limit {
+            spread: SPREAD_OF_LOSSES,
+            ..limit
+        })
+    });
+    let is_first = |id: &str| {
+        let of_group =
+            |group: &[&str]| group.contains(&id) && first.is_some_and(|of| group.contains(&of));
+        first == Some(id) || of_group(WINDOW) || of_group(FULL)
+    };
+    let achieved = rate(m.mean_rate());
+    let mut limits: Vec<Limit> = [window, path, losses]
+        .into_iter()
+        .flatten()
+        .filter(|limit| !is_first(limit.cause.id) && limit.rate > achieved)
+        .map(|limit| match next {
+            Some(next) if next.cause.id == limit.cause.id => Limit {
+                rate: next.rate,
+                is_lower_bound: next.is_lower_bound,
+                ..limit
+            },
+            _ => limit,
+        })
+        .collect();
+    limits.sort_by_key(|limit| limit.rate);
+    limits
+}
+
+/// Payload rate of the square-root law, in bytes per second, if the losses are not those of a queue.
+fn loss_rate(m: &Measures<'_>, quantities: &Quantities) -> Option<f64> {
+    let segments = m.data().stream_length() as f64 / m.mss().max(1) as f64;
+    let events = quantities.loss_events;
+    let is_random = events >= MIN_LOSSES && quantities.overflows < OVERFLOWS;
+    let p = ratio(events as f64, segments);
+    let trip = m.base.as_secs_f64();
+    (is_random && trip > 0.0 && p > 0.0).then(|| MATHIS * m.mss() as f64 / (trip * libm::sqrt(p)))
+}

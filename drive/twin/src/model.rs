@@ -1,0 +1,584 @@
+//! The limits of a transfer, each with an interval, and what a change does to them.
+//!
+//! ```text
+//! receive window   W / RTT          send buffer   F / RTT
+//! pacing, shaper, application, CPU  the rate that they held
+//! path             payload rate of the bottleneck
+//! losses           C MSS / (RTT sqrt(p))   Reno; CUBIC's curve where it is above; none for BBR
+//! ```
+//!
+//! Linux grants twice the buffer that a program requests, and `tcp_rmem` and `tcp_wmem` bound what
+//! it grants. Of a receive buffer about five eighths become window, since packets take more memory
+//! than their bytes; of a send buffer nearly all can be in flight.
+
+use gigatcp_analyze::Diagnosis;
+use gigatcp_theory::cubic::Cubic;
+use gigatcp_theory::mathis::{MathisConstant, mean_window};
+use gigatcp_units::{Duration, Probability};
+
+use crate::change::{Buffer, Change, Queue};
+
+/// A value and the interval that the evidence leaves.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Estimate {
+    /// Lower end.
+    pub low: f64,
+    /// The most likely value.
+    pub mid: f64,
+    /// Upper end; infinite if it is open.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// No limit.
+    pub const UNLIMITED: Self = Self {
+        low: f64::INFINITY,
+        mid: f64::INFINITY,
+        high: f64::INFINITY,
+    };
+
+    /// A value with a relative error.
+    #[must_use]
+    pub fn about(mid: f64, error: f64) -> Self {
+        Self {
+            low: mid / (1.0 + error),
+            mid,
+            high: mid * (1.0 + error),
+        }
+    }
+
+    /// A value of which only a lower bound is known.
+    #[must_use]
+    pub const fn at_least(low: f64) -> Self {
+        Self {
+            low,
+            mid: f64::INFINITY,
+            high: f64::INFINITY,
+        }
+    }
+
+    /// Whether the upper end is unknown.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.high.is_infinite() && self.low.is_finite()
+    }
+
+    /// The estimate, each end times a factor.
+    #[must_use]
+    pub fn times(&self, factor: f64) -> Self {
+        Self {
+            low: self.low * factor,
+            mid: self.mid * factor,
+            high: self.high * factor,
+        }
+    }
+
+    /// The smaller of two, end by end.
+    #[must_use]
+    pub const fn min(&self, other: &Self) -> Self {
+        Self {
+            low: self.low.min(other.low),
+            mid: self.mid.min(other.mid),
+            high: self.high.min(other.high),
+        }
+    }
+}
+
+/// A limit of the list.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LimitedRate {
+    /// Id of its cause.
+    pub cause: &'static str,
+    /// Payload rate that it allows, in bit/s.
+    pub bps: Estimate,
+    /// What it follows from.
+    pub evidence: String,
+}
+
+/// Bytes that an Ethernet link adds to a packet.
+const FRAME: f64 = 38.0;
+/// Bytes that a queueing discipline counts beyond the packet: an Ethernet header.
+const HEADER_OF_LINK: f64 = 14.0;
+/// Share of a receive buffer that becomes window, less a segment, and its relative error over
+/// drivers.
+const WINDOW_OF_BUFFER: f64 = 0.625;
+const WINDOW_ERROR: f64 = 0.12;
+/// Share of a full send buffer that is in flight on average: a blocked write waits until a third of
+/// it is free.
+const FLIGHT_OF_BUFFER: f64 = 0.8;
+const FLIGHT_ERROR: f64 = 0.18;
+/// Mean flight of a smaller buffer: the kernel queues a whole super-segment of 64 KiB at once.
+const MIN_FLIGHT: f64 = 48e3;
+/// Part of a super-segment that waits for the rest of it on the path, in bytes.
+const BURST: f64 = 20e3;
+/// Relative error of a window that was advertised.
+const SHOWN_ERROR: f64 = 0.02;
+/// Relative error of a bottleneck rate that a queue or dispersion shows.
+const RATE_ERROR: f64 = 0.06;
+/// Share of the time from which a cause counts as the limit of its kind.
+const HELD: f64 = 0.3;
+/// Factor above what was achieved from which distances of packets are those of the path.
+const CLEAR: f64 = 1.5;
+/// Packets of a flight from which their distances are those of the path.
+const TRAIN: u64 = 10;
+/// Largest window without window scaling.
+const UNSCALED: f64 = 65_535.0;
+/// Minimum queue of a router in packets.
+const PACKETS: f64 = 100.0;
+/// Flight after losses over that before them above which a control does not respond.
+const UNMOVED: f64 = 0.9;
+/// Minimum loss events that show how a control responds.
+const MIN_EVENTS: u64 = 3;
+
+/// Share of a window that is in flight if it is full.
+const FULL: f64 = 0.8;
+
+/// Causes of a full window.
+const WINDOW: &[&str] = &["receive-window-limited", "no-window-scaling"];
+
+/// Causes of a rate that the hosts or their applications set.
+const HOST: &[&str] = &[
+    "application-limited",
+    "pacing-limited",
+    "local-queue",
+    "sender-cpu-limited",
+    "receiver-cpu-limited",
+    "slow-reader",
+    "delayed-ack-stall",
+    "client-think-time",
+    "server-think-time",
+];
+
+/// The limits of a transfer. Rates are in bit/s of payload, times in seconds.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Model {
+    /// Goodput of the transfer.
+    pub goodput: f64,
+    /// Its duration.
+    pub elapsed: f64,
+    /// Its bytes.
+    pub bytes: f64,
+    /// Minimum RTT.
+    pub base: f64,
+    /// Payload of a full segment.
+    pub mss: f64,
+    /// Bytes of its headers.
+    pub headers: f64,
+    /// Rate of the bottleneck.
+    pub path: Estimate,
+    /// Rate of the path behind a policer, if that limits.
+    pub behind_policer: Option<Estimate>,
+    /// Receive window in bytes.
+    pub window: Estimate,
+    /// Flight that the send buffer allows, in bytes.
+    pub flight: Estimate,
+    /// Send buffer that a program would have to request for that, in bytes, if it changes.
+    pub send_request: Option<f64>,
+    /// Rate of an application, of pacing, a shaper or a CPU, with its cause.
+    pub host: Option<(&'static str, Estimate)>,
+    /// Probability of a random loss, and number of those seen.
+    pub loss: f64,
+    /// Losses seen.
+    pub lost: f64,
+    /// Queue limit in bytes.
+    pub queue: Estimate,
+    /// Whether losses show the queue limit.
+    pub is_queue_known: bool,
+    /// Congestion controls that the evidence leaves.
+    pub controls: Vec<String>,
+    /// Parallel connections.
+    pub flows: u64,
+    /// Initial window in segments, if it changes.
+    pub initial_window: Option<u64>,
+    /// Whether windows are scaled.
+    pub is_scaled: bool,
+    /// Further keys, which only the engine knows.
+    pub others: Vec<String>,
+    /// Id of the cause with most time.
+    pub first: &'static str,
+}
+
+impl Model {
+    /// The model of a diagnosed transfer.
+    ///
+    /// # Errors
+    /// What the evidence lacks, in a sentence.
+    pub fn of(diagnosis: &Diagnosis) -> Result<Self, String> {
+        let goodput = diagnosis.throughput.as_bps() as f64;
+        let base = diagnosis.min_rtt.as_secs_f64();
+        if goodput <= 0.0 {
+            return Err("no data was delivered in a measurable time".into());
+        }
+        if base <= 0.0 {
+            return Err("no RTT is known: capture both directions, the handshake included".into());
+        }
+        let q = &diagnosis.quantities;
+        let mss = (q.mss.as_u64() as f64).max(88.0);
+        let share = |ids: &[&str]| {
+            let verdicts = diagnosis.verdicts.iter();
+            verdicts
+                .filter(|verdict| ids.contains(&verdict.cause.id))
+                .map(|verdict| verdict.share)
+                .sum::<f64>()
+        };
+        let first = diagnosis
+            .verdicts
+            .first()
+            .map_or("unknown", |verdict| verdict.cause.id);
+        let is_buffer = share(&["send-buffer-limited"]) >= HELD;
+        // A full send buffer stops the application as well.
+        let is_host = |id: &str| HOST.contains(&id) && !(is_buffer && id == "application-limited");
+        let host = diagnosis
+            .verdicts
+            .iter()
+            .find(|verdict| is_host(verdict.cause.id) && verdict.share >= HELD)
+            .map(|verdict| (verdict.cause.id, Estimate::about(goodput, RATE_ERROR)));
+        let shown = q.window.map_or(0.0, |window| window.as_u64() as f64);
+        // A window that is never full may be one that the receiver tunes.
+        let is_full = q.flight.as_u64() as f64 >= FULL * shown || share(WINDOW) >= HELD;
+        let window = if shown > 0.0 && is_full && !q.window_grows {
+            Estimate::about(shown, SHOWN_ERROR)
+        } else {
+            Estimate::at_least(shown.max(q.flight.as_u64() as f64))
+        };
+        let seen = (q.flight.as_u64() as f64).max(goodput * base / 8.0);
+        let flight = if is_buffer {
+            // Little's law.
+            let rtt = q.rtt.as_secs_f64().max(base);
+            Estimate::about(goodput * rtt / 8.0, SHOWN_ERROR)
+        } else {
+            Estimate::at_least(seen)
+        };
+        let is_held = is_buffer || share(WINDOW) >= HELD;
+        let path = path(diagnosis, host.is_some(), is_held, goodput);
+        let segments = (diagnosis.delivered.as_u64() as f64 / mss).max(1.0);
+        // A control that does not respond to losses fills the path despite random ones.
+        let is_unmoved =
+            q.loss_events >= MIN_EVENTS && q.decrease.is_some_and(|decrease| decrease > UNMOVED);
+        let full: &[&str] = if is_unmoved {
+            &["queue-overflow"]
+        } else {
+            &["queue-overflow", "path-saturated"]
+        };
+        let is_overflow = q.overflows >= 0.5 || share(full) >= share(&["random-loss"]).max(HELD);
+        let is_policed = share(&["policer"]) >= HELD;
+        // The bursts among its losses are those of its own queue.
+        let lost = if is_unmoved { q.loss_events } else { q.lost } as f64;
+        let carried = if path.mid.is_finite() {
+            path.mid
+        } else {
+            path.low
+        };
+        let queued = q.queue.as_secs_f64() * carried / 8.0;
+        let bdp = carried * base / 8.0;
+        let is_queue_known = is_overflow && lost > 0.0;
+        let queue = if is_queue_known {
+            Estimate::about(queued.max(4.0 * mss), 0.15)
+        } else {
+            let packets = PACKETS * (mss + q.headers as f64);
+            Estimate {
+                low: queued.max(0.25 * bdp).max(10.0 * mss),
+                mid: queued.max(bdp).max(packets),
+                high: queued.max(4.0 * bdp).max(2.0 * packets),
+            }
+        };
+        Ok(Self {
+            goodput,
+            elapsed: diagnosis.duration.as_secs_f64(),
+            bytes: diagnosis.delivered.as_u64() as f64,
+            base,
+            mss,
+            headers: q.headers as f64,
+            behind_policer: is_policed.then(|| {
+                let behind = diagnosis
+                    .bottleneck
+                    .map(|rate| rate.as_bps() as f64)
+                    .filter(|rate| *rate > 1.1 * goodput);
+                behind.map_or(Estimate::at_least(goodput), |rate| {
+                    Estimate::about(rate, RATE_ERROR)
+                })
+            }),
+            path,
+            window,
+            flight,
+            send_request: None,
+            host,
+            loss: if is_overflow || is_policed {
+                0.0
+            } else {
+                lost / segments
+            },
+            lost,
+            queue,
+            is_queue_known,
+            controls: controls(diagnosis),
+            flows: 1,
+            initial_window: None,
+            is_scaled: first != "no-window-scaling",
+            others: Vec::new(),
+            first,
+        })
+    }
+
+    /// The limits, the lowest first.
+    #[must_use]
+    pub fn limits(&self) -> Vec<LimitedRate> {
+        let rtt = format!("{:.3} ms", self.base * 1e3);
+        let of_bytes = |bytes: &Estimate| bytes.times(8.0 / self.base * self.flows as f64);
+        let burst = if self.path.mid.is_finite() {
+            8.0 * BURST / self.path.mid
+        } else {
+            0.0
+        };
+        let mut limits = vec![
+            LimitedRate {
+                cause: if self.is_scaled {
+                    "receive-window-limited"
+                } else {
+                    "no-window-scaling"
+                },
+                bps: of_bytes(&self.window),
+                evidence: format!("a window of {} per RTT of {rtt}", bytes(&self.window)),
+            },
+            LimitedRate {
+                cause: "send-buffer-limited",
+                bps: self
+                    .flight
+                    .times(8.0 / (self.base + burst) * self.flows as f64),
+                evidence: format!("{} in flight per RTT of {rtt}", bytes(&self.flight)),
+            },
+            LimitedRate {
+                cause: if self.behind_policer.is_some() {
+                    "policer"
+                } else {
+                    "path-saturated"
+                },
+                bps: self.path,
+                evidence: "the rate of the path".into(),
+            },
+        ];
+        if let Some((cause, bps)) = self.host {
+            limits.push(LimitedRate {
+                cause,
+                bps,
+                evidence: "the rate that it held".into(),
+            });
+        }
+        if let Some(bps) = self.response() {
+            limits.push(LimitedRate {
+                cause: "random-loss",
+                bps: bps.times(self.flows as f64),
+                evidence: format!(
+                    "{:.3} % of the packets are lost, RTT {rtt}",
+                    self.loss * 100.0
+                ),
+            });
+        }
+        limits.retain(|limit| limit.bps.low.is_finite());
+        limits.sort_by(|a, b| {
+            (a.bps.mid, a.bps.low)
+                .partial_cmp(&(b.bps.mid, b.bps.low))
+                .unwrap_or(std::cmp::Ordering::Equal)
+        });
+        limits
+    }
+
+    /// Bandwidth-delay product in bytes; zero if the path's rate is unknown.
+    #[must_use]
+    pub fn bdp(&self) -> f64 {
+        if self.path.mid.is_finite() {
+            self.path.mid * self.base / 8.0
+        } else {
+            0.0
+        }
+    }
+
+    /// Rate at which random losses hold the controls; `None` without losses, or for BBR, which
+    /// does not respond to few.
+    #[must_use]
+    pub fn response(&self) -> Option<Estimate> {
+        if self.loss <= 0.0 {
+            return None;
+        }
+        let p = Probability::try_new(self.loss)?;
+        let rtt = Duration::from_secs_f64(self.base);
+        let reno = mean_window(MathisConstant::RandomDelayed, p);
+        let rates = self.controls.iter().filter_map(|control| {
+            let window = match control.as_str() {
+                "reno" => reno,
+                "bbr" | "bbr3" => return None,
+                _ => reno.max(1.2 * Cubic::default().mean_window(rtt, p)),
+            };
+            Some(window * self.mss * 8.0 / self.base)
+        });
+        let rates: Vec<f64> = rates.collect();
+        let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = rates.iter().copied().fold(0.0, f64::max);
+        let error = 0.2 + 1.0 / self.lost.max(1.0).sqrt();
+        (high > 0.0).then(|| Estimate {
+            low: low / (1.0 + error),
+            mid: (low * high).sqrt(),
+            high: high * (1.0 + error),
+        })
+    }
+
+    /// The model after the changes.
+    #[must_use]
+    pub fn changed(&self, changes: &[Change]) -> Self {
+        let mut after = self.clone();
+        let mtus = changes.iter().filter_map(|change| match change {
+            Change::Mtu(mtu) => Some(*mtu),
+            _ => None,
+        });
+        let mtus: Vec<f64> = mtus.collect();
+        let smallest = mtus.iter().copied().fold(f64::INFINITY, f64::min);
+        let mtu = self.mss + self.headers;
+        // A larger MTU of one host alone changes nothing.
+        if smallest < mtu || (mtus.len() == 2 && smallest.is_finite()) {
+            after.set_mss(smallest - self.headers);
+        }
+        for change in changes {
+            after.change(change);
+        }
+        after
+    }
+
+    fn set_mss(&mut self, mss: f64) {
+        if !self.is_queue_known {
+            // Routers limit queues by packets.
+            let factor = (mss / self.mss).max(1.0);
+            self.queue = self.queue.times(factor);
+        }
+        let wire = |mss: f64| mss / (mss + self.headers + FRAME);
+        self.path = self.path.times(wire(mss) / wire(self.mss));
+        self.mss = mss;
+    }
+
+    fn change(&mut self, change: &Change) {
+        match change {
+            Change::Receive(buffer) => {
+                let granted = granted(*buffer);
+                let most = match buffer {
+                    _ if !self.is_scaled => UNSCALED,
+                    Buffer::Requested(_) => scaled(granted),
+                    Buffer::Tuned(_) => f64::INFINITY,
+                };
+                let window = (WINDOW_OF_BUFFER * granted - self.mss).max(self.mss);
+                self.window = Estimate::about(window.min(most), WINDOW_ERROR);
+            }
+            Change::Send(buffer) => {
+                let granted = granted(*buffer);
+                self.send_request = Some(granted / 2.0);
+                self.flight =
+                    Estimate::about((FLIGHT_OF_BUFFER * granted).max(MIN_FLIGHT), FLIGHT_ERROR);
+            }
+            Change::Control(name) => self.controls = vec![name.clone()],
+            Change::Rate(bps) => {
+                let payload = bps * self.mss / (self.mss + self.headers + FRAME);
+                self.path = Estimate::about(payload, 0.01);
+            }
+            Change::Rtt(base) => self.base = *base,
+            Change::Queue(queue) => {
+                let bytes = match queue {
+                    Queue::Packets(packets) => *packets as f64 * (self.mss + self.headers),
+                    Queue::Bytes(bytes) => *bytes as f64,
+                    Queue::Bdp(count) => count * self.path.mid.min(1e12) * self.base / 8.0,
+                };
+                self.queue = Estimate::about(bytes.max(2.0 * self.mss), 0.02);
+                self.is_queue_known = true;
+            }
+            Change::Loss(p) => self.loss = *p,
+            Change::NoPolicer => {
+                if let Some(behind) = self.behind_policer.take() {
+                    self.path = behind;
+                }
+            }
+            Change::Mss(mss) => self.set_mss(mss - (self.headers - 40.0).clamp(0.0, 40.0)),
+            Change::Flows(count) => self.flows = *count,
+            Change::Pacing(bps) => {
+                self.set_host("pacing-limited", *bps, &["pacing-limited", "local-queue"])
+            }
+            Change::Shaper(bps) => {
+                let payload = bps * self.mss / (self.mss + self.headers + HEADER_OF_LINK);
+                self.set_host("local-queue", payload, &["pacing-limited", "local-queue"]);
+            }
+            Change::InitialWindow(segments) => self.initial_window = Some(*segments),
+            Change::IdleRestart(_) | Change::Mtu(_) => {}
+            Change::Other(text) => self.others.push(text.clone()),
+        }
+    }
+
+    /// Replaces a rate of the sender's host by another one. One of these causes is lifted by it.
+    fn set_host(&mut self, cause: &'static str, bps: f64, lifted: &[&str]) {
+        let kept = self.host.filter(|(cause, _)| !lifted.contains(cause));
+        let own = bps.is_finite().then(|| (cause, Estimate::about(bps, 0.02)));
+        self.host = match (kept, own) {
+            (Some(kept), Some(own)) if kept.1.mid < own.1.mid => Some(kept),
+            (kept, None) => kept,
+            (_, own) => own,
+        };
+    }
+}
+
+/// Buffer that Linux grants.
+fn granted(buffer: Buffer) -> f64 {
+    match buffer {
+        Buffer::Requested(bytes) => 2.0 * bytes as f64,
+        Buffer::Tuned(bytes) => bytes as f64,
+    }
+}
+
+/// Largest window of a buffer that a program requested: the shift is chosen for half of the buffer.
+fn scaled(granted: f64) -> f64 {
+    let shift = (granted / 2.0 / UNSCALED).log2().ceil().clamp(0.0, 14.0);
+    UNSCALED * shift.exp2()
+}
+
+fn path(diagnosis: &Diagnosis, is_host: bool, is_held: bool, goodput: f64) -> Estimate {
+    let carried = diagnosis.capacity.rate().as_bps() as f64;
+    let shown = diagnosis.bottleneck.map(|rate| rate.as_bps() as f64);
+    let q = &diagnosis.quantities;
+    let is_clear = |rate: &f64| *rate >= CLEAR * goodput;
+    let is_train = q.flight.as_u64() >= TRAIN * q.mss.as_u64();
+    match shown {
+        // Packets of a window that is nearly sent at the path's rate, or of few packets, are spaced by
+        // the hosts.
+        Some(rate) if is_held && !(is_clear(&rate) && is_train) => Estimate {
+            high: f64::INFINITY,
+            ..Estimate::about(rate.max(goodput), RATE_ERROR)
+        },
+        Some(rate) if !is_host || is_clear(&rate) => Estimate::about(rate.max(goodput), RATE_ERROR),
+        _ if !diagnosis.capacity.is_lower_bound() && !is_host => {
+            Estimate::about(carried, RATE_ERROR)
+        }
+        _ => Estimate::at_least(goodput.max(if is_host { 0.0 } else { carried })),
+    }
+}
+
+/// Congestion controls, by name or by how the flight falls after losses.
+fn controls(diagnosis: &Diagnosis) -> Vec<String> {
+    let q = &diagnosis.quantities;
+    let named = q
+        .control
+        .as_deref()
+        .map(|name| if name == "cubic" { "cubic-linux" } else { name });
+    if let Some(entry) = named.and_then(gigatcp_tcp::congestion::find) {
+        return vec![entry.name.to_owned()];
+    }
+    let likely: &[&str] = match q.decrease.filter(|_| q.loss_events >= MIN_EVENTS) {
+        Some(decrease) if decrease < 0.58 => &["reno"],
+        Some(decrease) if decrease > UNMOVED => &["bbr"],
+        _ => &["cubic-linux"],
+    };
+    likely.iter().map(|name| (*name).to_owned()).collect()
+}
+
+fn bytes(of: &Estimate) -> String {
+    let count = if of.mid.is_finite() { of.mid } else { of.low };
+    let text = gigatcp_units::grammar::human_bytes(gigatcp_units::Bytes::new(count as u64));
+    if of.is_open() {
+        format!("at least {text}")
+    } else {
+        text
+    }
+}
