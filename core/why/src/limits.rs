@@ -198,6 +198,8 @@ pub(crate) fn others(
             _ => limit,
         })
         .collect();
+    // The response to losses is too uncertain to be named in place of the next limit.
+    limits.retain(|limit| next.is_none_or(|next| limit.rate >= next.rate));
     limits.sort_by_key(|limit| limit.rate);
     limits
 }

@@ -735,17 +735,7 @@ fn a_prediction_rests_on_the_headers_of_the_connection_or_names_what_to_grant() 
     let answer = text(&output.stdout);
     let words: Vec<&str> = answer.split_whitespace().collect();
     let answer = words.join(" ");
-    // Whether a transfer over loopback can be simulated depends on the host; that its data was
-    // captured does not.
-    let is_read = [
-        "With receiver.buffer=64 kB: ",
-        "the refitted run",
-        "no model",
-    ];
-    assert!(
-        is_read.iter().any(|words| answer.contains(words)),
-        "{answer}"
-    );
+    assert!(answer.contains("With receiver.buffer=64 kB: "), "{answer}");
 }
 
 #[test]
