@@ -303,7 +303,8 @@ fn the_page_of_a_test_begins_with_its_answer() {
         unknown_ns: 0,
     });
     let page = Report::new(&run, None).html();
-    let sentence = "<h1 class=\"sentence\">Limited by the receive window &lt;64 kB&gt; for 88 %";
+    // The rate comes first.
+    let sentence = "bit/s: limited by the receive window &lt;64 kB&gt; for 88 %";
     assert!(page.contains(sentence));
     for line in [
         "<dt>Could be</dt><dd>at least 3.00 Mbit/s (1.5 times)",
