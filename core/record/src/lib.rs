@@ -108,6 +108,9 @@ pub struct SeriesRecord {
     /// Start times of a test between two hosts; absent for other runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub test: Option<TestRecord>,
+    /// Pings before and during a test, by kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub latency: Vec<LatencyRecord>,
     /// Runs of this series with further seeds, if one seed saw too few loss events. Absent if the
     /// series was not repeated for that reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -429,6 +432,10 @@ pub struct FlowRecord {
     pub limits: Vec<LimitShare>,
     /// State of the connection over time, evenly sampled (`record.sample` of the plan).
     pub samples: Vec<Sample>,
+    /// End whose kernel counted the samples and intervals, `sender` or `receiver`. Absent in runs
+    /// of a plan, where samples are the sender's and intervals the receiver's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_by: Option<String>,
     /// Requested, granted and effective values: for a kernel all, for an engine those that differ.
     pub negotiated: Vec<Negotiated>,
     /// Fields of this record that the sender's stack does not report. Their values are meaningless.
@@ -536,6 +543,63 @@ pub struct DatagramsRecord {
     pub jitter_ns: u64,
     /// Maximum interarrival jitter.
     pub max_jitter_ns: u64,
+    /// Intervals of a test, as this end counted them. Absent in runs of a plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub intervals: Vec<DatagramsInterval>,
+    /// One-way delays of consecutive datagrams. Absent without clocks at both ends.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delays: Vec<DelayRecord>,
+}
+
+/// One interval of a stream of datagrams.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DatagramsInterval {
+    /// Start, from the start of the test.
+    pub start_ns: u64,
+    /// End, from the start of the test.
+    pub end_ns: u64,
+    /// Bytes of payload sent or received in it.
+    pub bytes: u64,
+    /// Datagrams sent, or received, in it.
+    pub datagrams: u64,
+    /// Counts of the receiver; absent if this end sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received: Option<DatagramsQuality>,
+}
+
+/// What a receiver of datagrams found in an interval.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DatagramsQuality {
+    /// Datagrams lost, less late ones that were counted as lost before.
+    pub lost: i64,
+    /// Reordered datagrams (RFC 4737 section 3).
+    pub reordered: u64,
+    /// Interarrival jitter at its end, RFC 3550 section 6.4.1.
+    pub jitter_ns: u64,
+}
+
+/// One-way delay of consecutive datagrams.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct DelayRecord {
+    /// Arrival of the first, from that of the first of the test.
+    pub at_ns: u64,
+    /// Smallest delay. Negative if the clocks' offset is less certain than the delay.
+    pub min_ns: i64,
+    /// Largest delay.
+    pub max_ns: i64,
+}
+
+/// RTTs of pings before and during a test.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct LatencyRecord {
+    /// `icmp`, `udp` or `tcp`, which is a handshake.
+    pub kind: String,
+    /// RTTs before data flowed, in the order of the replies.
+    pub idle_ns: Vec<u64>,
+    /// RTTs while data flowed, in the order of the replies.
+    pub loaded_ns: Vec<u64>,
+    /// Pings without a reply while data flowed.
+    pub lost: u64,
 }
 
 /// Factors that limited a connection, from packets only.
@@ -641,8 +705,12 @@ pub struct Sample {
     pub flight_bytes: u64,
     /// Smoothed round-trip time; null before the first sample.
     pub srtt_ns: Option<u64>,
-    /// Bytes the receiving application has read so far.
+    /// Bytes the receiving application has read so far. By counters of a kernel: acknowledged, if
+    /// they are the sender's, or received.
     pub delivered_bytes: u64,
+    /// Segments retransmitted so far; absent if they are not sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmitted_segments: Option<u64>,
 }
 
 /// A requested value, and the granted and effective ones.

@@ -172,6 +172,7 @@ impl FlowResult<'_> {
             limited_by_timeline: spans.iter().map(span).collect(),
             limits: self.limits.map(|spent| shares(&spent)).unwrap_or_default(),
             samples: self.samples.iter().map(record_of).collect(),
+            counted_by: None,
             congestion_control: self.congestion,
             sender_profile,
             receiver_profile,
@@ -336,5 +337,6 @@ fn record_of(sample: &FlowSample) -> Sample {
         flight_bytes: sample.flight.as_u64(),
         srtt_ns: sample.srtt.map(Duration::as_nanos),
         delivered_bytes: sample.delivered,
+        retransmitted_segments: Some(sample.retransmitted),
     }
 }

@@ -208,6 +208,8 @@ fn datagrams_record(flow: &Flow, result: &DatagramsOutcome) -> DatagramsRecord {
         host_drops: drops_by_cause(&result.drops, true),
         jitter_ns: received.jitter.as_nanos(),
         max_jitter_ns: received.max_jitter.as_nanos(),
+        intervals: Vec::new(),
+        delays: Vec::new(),
     }
 }
 

@@ -44,6 +44,8 @@ pub struct FlowRow {
     pub average_ns: u64,
     pub completion_ns: Option<u64>,
     pub goodput_bps: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub theory_bps: Option<f64>,
     pub segments_sent: u64,
     pub retransmitted_segments: u64,
     pub fast_retransmits: u64,
@@ -173,6 +175,7 @@ fn of_flow(flow: &FlowRecord, detail: Detail) -> FlowRow {
         average_ns: flow.average_ns,
         completion_ns: flow.completion_ns,
         goodput_bps: flow.goodput_bps,
+        theory_bps: flow.theory.as_ref().map(|theory| theory.goodput_bps),
         segments_sent: flow.segments_sent,
         retransmitted_segments: flow.retransmitted_segments,
         fast_retransmits: flow.fast_retransmits,
@@ -301,6 +304,7 @@ pub const CELL: &[Column<CellRow>] = columns! { row: CellRow;
     flows "" Whole "connections" = row.flows.len() as u64;
     bytes "bytes" Whole "application data delivered, all flows" = sum(row, |flow| flow.bytes);
     goodput_bps "bit/s" Number "sum of the goodput of all flows" = goodput(row);
+    theory_bps "bit/s" Number "sum of the goodput that equations predict for all flows" = theory(row);
     fairness "" Number "Jain's index of the goodput of all flows" = fairness(row);
     completion_ns "ns" Whole "time until the last flow had delivered everything" = row.flows.iter().map(|flow| flow.completion_ns).max().flatten();
     segments_sent "segments" Whole "segments of data sent" = sum(row, |flow| flow.segments_sent);
@@ -386,6 +390,12 @@ fn sum(row: &CellRow, value: fn(&FlowRow) -> u64) -> u64 {
 
 fn largest(row: &CellRow, value: fn(&FlowRow) -> f64) -> Option<f64> {
     row.flows.iter().map(value).reduce(f64::max)
+}
+
+fn theory(row: &CellRow) -> Option<f64> {
+    let all: Option<Vec<f64>> = row.flows.iter().map(|flow| flow.theory_bps).collect();
+    all.filter(|all| !all.is_empty())
+        .map(|all| all.iter().sum())
 }
 
 fn goodput(row: &CellRow) -> Option<f64> {

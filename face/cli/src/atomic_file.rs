@@ -76,6 +76,18 @@ impl AtomicFile {
         Ok(())
     }
 
+    /// Checks that `place` can be written and has no file that would be lost. Called before long
+    /// work.
+    pub(crate) fn check_new(place: &Path) -> Result<(), Failure> {
+        if place.is_file() {
+            let name = place.display();
+            return Err(Failure::new(format!("{name} exists already"))
+                .effect("nothing was written")
+                .hint("name another file, or remove this one"));
+        }
+        Self::check(place)
+    }
+
     fn open(place: &Path) -> io::Result<Self> {
         if place.exists() && !place.is_file() {
             let out = OpenOptions::new().write(true).open(place)?;

@@ -116,7 +116,7 @@ fn of_a_thousand_short_connections_one_is_answered_and_the_rest_are_summed_up() 
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("many.pcap"), many(1_000)).expect("the capture is written");
     let why = |words: &[&str]| {
-        let words = [&["why", "--no-report", "many.pcap"], words].concat();
+        let words = [&["why", "many.pcap"], words].concat();
         String::from_utf8(printed(&words, folder.path()).0).expect("UTF-8")
     };
     let text = why(&[]);

@@ -128,7 +128,7 @@ fn ctrl_c_ends_the_capture_with_the_answers_for_what_the_filter_selects() {
         .run(|| {
             let left_out = transfer();
             let mut command = Command::new(GIGATCP);
-            command.args(["why", "--interface", "lo", "--no-report"]);
+            command.args(["why", "--interface", "lo"]);
             command.args(["host", "127.0.0.1", "and", "not", "port", &left_out]);
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
             let mut child = command.spawn().unwrap();

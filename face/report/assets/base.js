@@ -38,7 +38,7 @@ function applyTheme() {
   button.hidden = false;
   button.textContent = theme === "dark" ? "Light theme" : "Dark theme";
   const style = getComputedStyle(document.documentElement);
-  const names = ["paper", "panel", "ink", "soft", "rule", "grid", "accent", "sent", "again", "ack", "edge", "sack"];
+  const names = ["paper", "panel", "ink", "soft", "rule", "grid", "accent", "sent", "again", "late", "ack", "edge", "sack"];
   colours = Object.fromEntries(names.map((name) => [name, style.getPropertyValue("--" + name).trim()]));
   colours.lines = Array.from({ length: 8 }, (_, i) => style.getPropertyValue("--c" + i).trim());
 }

@@ -54,6 +54,13 @@ function ticksThatFit(g, axis, length, horizontal) {
   }
 }
 
+// The unit that fits the visible span, unless it makes the numbers too long.
+function unitOf(low, high, units) {
+  let index = units.indexOf(unitFor((high - low) * 1.0001, units));
+  while (index > 0 && Math.abs(high) / units[index].size >= 1e5) index -= 1;
+  return units[index];
+}
+
 class Plot {
   constructor(canvas) {
     this.canvas = canvas;

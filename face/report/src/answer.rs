@@ -1,19 +1,20 @@
 //! The answer at the top of a page and a screen.
 //!
-//! For a test or a watched connection: the answer of its record, as on the terminal. For a run of a plan: the rate of the flow and its largest limit. With several
-//! flows it is that of the fastest and the slowest.
+//! For a test or a watched connection: its rate, and the answer of its record, as on the terminal.
+//! For a run of a plan: the rate of the flow and its largest limit. With several flows it is that
+//! of the fastest and the slowest.
 
 use std::fmt::Write;
 
-use gigatcp_record::{CeilingRecord, FlowRecord, WhyRecord};
-use gigatcp_units::Bytes;
-use gigatcp_units::grammar::human_bytes;
+use gigatcp_record::{CeilingRecord, FlowRecord, SeriesRecord, WhyRecord};
+use gigatcp_units::grammar::{human_bytes, human_duration};
+use gigatcp_units::{Bytes, Duration};
 
 use crate::compare::Row;
 use crate::escape::html;
-use crate::number::rate;
+use crate::number::{fixed, rate};
 use crate::table::shares_of_row;
-use crate::{Report, shares};
+use crate::{Report, cause_phrase, shares};
 
 /// Maximum number of other connections whose sentences are listed.
 const MAX_OTHERS: usize = 16;
@@ -32,20 +33,62 @@ fn answered<'a>(report: &Report<'a>) -> Vec<(&'a FlowRecord, &'a WhyRecord)> {
 /// Returns the sentence at the top of the page; `None` without an answer. For a test it is that of
 /// the connection that moved most data.
 pub(crate) fn headline(report: &Report<'_>, rows: &[Row<'_>]) -> Option<String> {
+    let series = report.run.series.first().filter(|_| report.run.is_test());
     if let Some((_, why)) = answered(report).first() {
-        return Some(why.sentence.clone());
+        let rates = series.map_or_else(String::new, rates);
+        let mut sentence = why.sentence.clone();
+        sentence[..1].make_ascii_lowercase();
+        return Some(format!("{rates}: {sentence}"));
     }
-    let answers = of_flows(rows);
+    if let Some(series) = series.filter(|series| !series.datagrams.is_empty()) {
+        return Some(of_datagrams(series));
+    }
+    let answers = of_flows(rows, |id| format!("limited by {}", cause_phrase(id)));
     (!answers.is_empty()).then(|| answers.join(". "))
 }
 
-/// Returns the answers for a run of a plan.
+/// Returns the rates of a test, in each direction.
+fn rates(series: &SeriesRecord) -> String {
+    let sum = |is_received: bool| {
+        let flows = series.flows.iter();
+        let own = flows.filter(|flow| flow.name.ends_with("from the server") == is_received);
+        own.map(|flow| flow.goodput_bps).sum::<f64>()
+    };
+    match (sum(false), sum(true)) {
+        (sent, received) if sent > 0.0 && received > 0.0 => {
+            format!("{} sent and {} received", rate(sent), rate(received))
+        }
+        (sent, received) => rate(sent + received),
+    }
+}
+
+/// Returns the rates, losses and jitter of a test with datagrams.
+fn of_datagrams(series: &SeriesRecord) -> String {
+    let all = || series.datagrams.iter();
+    let (bytes, sent) = (
+        all().map(|one| one.bytes).sum::<u64>(),
+        all().map(|one| one.sent).sum::<u64>(),
+    );
+    let (lost, reordered) = (
+        all().map(|one| one.lost).sum::<u64>(),
+        all().map(|one| one.reordered).sum::<u64>(),
+    );
+    let received = rate(bytes as f64 * 8e9 / series.duration_ns.max(1) as f64);
+    let percent = fixed(100.0 * lost as f64 / sent.max(1) as f64, 2);
+    let jitter = all().map(|one| one.jitter_ns).max().unwrap_or(0);
+    let jitter = human_duration(Duration::from_nanos(jitter));
+    format!(
+        "{received} of datagrams received: {percent} % lost, {reordered} reordered, jitter {jitter}"
+    )
+}
+
+/// Returns the answers for a run of a plan; `named` puts a cause, by its id, in words.
 ///
 /// Of several flows they are of the fastest and the slowest, or one for all if none is 5 % faster
 /// than another.
-pub(crate) fn of_flows(rows: &[Row<'_>]) -> Vec<String> {
+pub(crate) fn of_flows(rows: &[Row<'_>], named: fn(&str) -> String) -> Vec<String> {
     if let [row] = rows {
-        return of_flow(row).into_iter().collect();
+        return of_flow(row, named).into_iter().collect();
     }
     let mut known: Vec<_> = rows
         .iter()
@@ -56,16 +99,18 @@ pub(crate) fn of_flows(rows: &[Row<'_>]) -> Vec<String> {
         return Vec::new();
     };
     if fastest.0 < 1.05 * slowest.0 {
-        return vec![of_alike(rows.len(), (slowest.0, fastest.0), rows)];
+        return vec![of_alike((slowest.0, fastest.0), rows, named)];
     }
     [("Fastest", fastest), ("Slowest", slowest)]
         .into_iter()
-        .filter_map(|(name, (_, row))| Some(format!("{name}: {}, {}", row.label, of_flow(row)?)))
+        .filter_map(|(name, (_, row))| {
+            Some(format!("{name}: {}, {}", row.label, of_flow(row, named)?))
+        })
         .collect()
 }
 
 /// One answer for rows of about the same rate, Mbit/s: the largest limits.
-fn of_alike(count: usize, (slowest, fastest): (f64, f64), rows: &[Row<'_>]) -> String {
+fn of_alike((slowest, fastest): (f64, f64), rows: &[Row<'_>], named: fn(&str) -> String) -> String {
     let mut causes: Vec<&str> = Vec::new();
     for row in rows {
         let cause = shares_of_row(row).first().map(|(cause, _)| *cause);
@@ -73,14 +118,17 @@ fn of_alike(count: usize, (slowest, fastest): (f64, f64), rows: &[Row<'_>]) -> S
     }
     let limits = match causes.is_empty() {
         true => String::new(),
-        false => format!(", mostly {}", causes.join(" or ")),
+        false => {
+            let causes: Vec<String> = causes.into_iter().map(named).collect();
+            format!(", mostly {}", causes.join(" or "))
+        }
     };
     let (low, high) = (rate(slowest * 1e6), rate(fastest * 1e6));
     let rates = match low == high {
         true => low,
         false => format!("{low} to {high}"),
     };
-    let all = match count {
+    let all = match rows.len() {
         2 => "Both".to_owned(),
         count => format!("All {count}"),
     };
@@ -88,11 +136,11 @@ fn of_alike(count: usize, (slowest, fastest): (f64, f64), rows: &[Row<'_>]) -> S
 }
 
 /// The rate of a flow and its largest limit; `None` where neither is known.
-fn of_flow(row: &Row<'_>) -> Option<String> {
+fn of_flow(row: &Row<'_>, named: fn(&str) -> String) -> Option<String> {
     let limits = shares_of_row(row);
     let limit = limits.first().map(|(cause, share)| {
         let share = shares::text(*share);
-        format!("{cause} for {share} % of the time")
+        format!("{} for {share} % of the time", named(cause))
     });
     let rate = median(row).map(|median| rate(median * 1e6));
     let parts: Vec<String> = rate.into_iter().chain(limit).collect();

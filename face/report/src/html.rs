@@ -23,14 +23,13 @@ const STYLE: &str = include_str!("../assets/page.css");
 const DARK: &str = include_str!("../assets/dark.css");
 
 /// The renderer's files in order; they form one script, so that names are shared.
-const SCRIPT: [&str; 10] = [
+const SCRIPT: [&str; 9] = [
     include_str!("../assets/link.js"),
     include_str!("../assets/base.js"),
     include_str!("../assets/plot.js"),
     include_str!("../assets/causes.js"),
-    include_str!("../assets/lines.js"),
-    include_str!("../assets/queues.js"),
-    include_str!("../assets/timeline.js"),
+    include_str!("../assets/series.js"),
+    include_str!("../assets/picture.js"),
     include_str!("../assets/sequence.js"),
     include_str!("../assets/tables.js"),
     include_str!("../assets/main.js"),
@@ -44,16 +43,20 @@ pub fn page(report: &Report<'_>) -> String {
     head(PageKind::Report, &report.run.name, "", &mut out);
     header(report, &rows, &mut out);
     out.push_str("<main>\n");
+    let data = page::page(report);
+    if data.has_picture() {
+        out.push_str(include_str!("../assets/picture.html"));
+    }
     out.push_str(&answer::section(report));
     if !rows.is_empty() {
-        out.push_str(&picture(&rows));
         let summary = scroll(&tables::summary(report, &rows));
-        section(&mut out, "summary", "Summary", &summary);
-        out.push_str(&charts(&rows));
+        let _ = write!(
+            out,
+            "<section id=\"summary\">\n<h2>Summary</h2>\n{summary}\n</section>\n"
+        );
     }
-    let data = page::page(report);
-    if !data.queues.is_empty() {
-        out.push_str(include_str!("../assets/queues.html"));
+    if !data.sequences.is_empty() {
+        out.push_str(include_str!("../assets/sequence.html"));
     }
     let shares = tables::where_the_time_went(&rows);
     if !shares.is_empty() {
@@ -142,14 +145,6 @@ impl PageKind {
             Self::Sweep => "<meta name=\"generator\" content=\"GigaTCP sweep\">",
         }
     }
-
-    /// Returns whether a file that begins with these bytes is a page of this kind.
-    #[must_use]
-    pub fn is_of(self, start: &[u8]) -> bool {
-        let text = String::from_utf8_lossy(&start[..start.len().min(4096)]);
-        let head = text.split_once("<title>").map_or("", |(head, _)| head);
-        text.starts_with("<!doctype html>") && head.contains(self.marker())
-    }
 }
 
 /// Writes everything before the body; `style` follows the common style.
@@ -219,31 +214,6 @@ fn source(source: &Source) -> String {
     text
 }
 
-/// The graph that follows the answer: an empty frame that the script fills.
-fn picture(rows: &[Row<'_>]) -> String {
-    let compared = rows.iter().any(|row| row.published.is_some());
-    let marks = if compared {
-        " Hollow marks without a line are the published values."
-    } else {
-        ""
-    };
-    include_str!("../assets/picture.html").replace("{marks}", marks)
-}
-
-/// The other graphs: empty frames too.
-fn charts(rows: &[Row<'_>]) -> String {
-    let sequence = rows
-        .iter()
-        .flat_map(|row| row.group.repeats.iter())
-        .flat_map(|series| &series.flows)
-        .any(|flow| flow.time_sequence.is_some());
-    let mut out = include_str!("../assets/charts.html").to_owned();
-    if sequence {
-        out.push_str(include_str!("../assets/sequence.html"));
-    }
-    out
-}
-
 fn provenance(report: &Report<'_>) -> String {
     let run = report.run;
     let mut out = facts(report) + &scroll(&tables::provenance(report));
@@ -283,10 +253,11 @@ fn facts(report: &Report<'_>) -> String {
     out + "</dl>\n"
 }
 
+/// Writes a section that unfolds.
 fn section(out: &mut String, id: &str, title: &str, body: &str) {
     let _ = write!(
         out,
-        "<section id=\"{id}\">\n<h2>{title}</h2>\n{body}\n</section>\n"
+        "<details id=\"{id}\" class=\"fold\"><summary><h2>{title}</h2></summary>\n{body}\n</details>\n"
     );
 }
 
@@ -298,6 +269,16 @@ pub(crate) fn scroll(table: &str) -> String {
     )
 }
 
+/// Writes the files of a script, without comments and indentation: the page stays small.
+pub(crate) fn script(parts: &[&str], out: &mut String) {
+    let lines = parts.iter().flat_map(|part| part.lines());
+    let lines = lines.map(str::trim_start);
+    for line in lines.filter(|line| !line.is_empty() && !line.starts_with("//")) {
+        out.push_str(line);
+        out.push('\n');
+    }
+}
+
 fn tail(data: &page::Page, out: &mut String) {
     let data = serde_json::to_string(data)
         .expect("integers, strings and finite or null numbers always serialize");
@@ -306,8 +287,6 @@ fn tail(data: &page::Page, out: &mut String) {
         "<script type=\"application/json\" id=\"data\">{}</script>\n<script>\n\"use strict\";\n",
         json_in_script(&data)
     );
-    for part in SCRIPT {
-        out.push_str(part);
-    }
+    script(&SCRIPT, out);
     out.push_str("</script>\n</body>\n</html>\n");
 }

@@ -7,7 +7,6 @@ use std::fmt::Write;
 
 use gigatcp_record::{FlowRecord, HostRecord, SeriesRecord};
 
-use crate::Report;
 use crate::compare::{Comparison, Quantity, Row, causes_met};
 use crate::escape::html;
 use crate::group::{Spread, groups};
@@ -15,6 +14,7 @@ use crate::number::{ABSENT, fixed, grouped, maybe, ratio, seconds};
 use crate::nuttcp::{BYTES_PER_MB, mbps};
 use crate::published::{Extremes, PublishedInterval, PublishedSeries};
 use crate::table::shares_of_row;
+use crate::{Report, cause_name};
 use crate::{applications, hop_columns, hosts, seeds, shares};
 
 /// Maximum number of rows in a table of intervals; `run.json` has the rest.
@@ -102,7 +102,7 @@ fn limits_cell(row: &Row<'_>, named: u32) -> String {
     let shares = shares_of_row(row);
     let texts = shares
         .iter()
-        .map(|(cause, share)| format!("{cause} {} %", shares::text(*share)));
+        .map(|(cause, share)| format!("{} {} %", cause_name(cause), shares::text(*share)));
     let texts: Vec<String> = texts.collect();
     let mut out = format!(
         "<td class=\"first limits\"><span class=\"divided\" role=\"img\" aria-label=\"{}\">",
@@ -111,7 +111,7 @@ fn limits_cell(row: &Row<'_>, named: u32) -> String {
     for ((cause, share), text) in shares.iter().zip(&texts) {
         let (cause, width) = (html(cause), f64::from(*share) / 10.0);
         let name = match *share >= named {
-            true => format!("<b>{cause}</b>"),
+            true => format!("<b>{}</b>", html(&cause_name(&cause))),
             false => String::new(),
         };
         let _ = write!(
@@ -223,7 +223,12 @@ pub(crate) fn where_the_time_went(rows: &[Row<'_>]) -> String {
     }
     let mut out = String::from("<table class=\"numbers wide shares\"><thead><tr><th>Series</th>");
     for cause in &causes {
-        let _ = write!(out, "<th>{}</th>", html(cause));
+        let _ = write!(
+            out,
+            "<th title=\"{}\">{}</th>",
+            html(cause),
+            html(&cause_name(cause))
+        );
     }
     out.push_str("<th>sum</th></tr></thead><tbody>\n");
     for row in rows {

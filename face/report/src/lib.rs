@@ -58,6 +58,23 @@ use gigatcp_record::{RunRecord, SeriesRecord};
 
 pub use published::{Published, PublishedError, PublishedSeries};
 
+/// Returns the name of a cause for labels, without an article; the id of an unlisted one.
+#[must_use]
+pub fn cause_name(id: &str) -> String {
+    let name = cause_phrase(id);
+    let articles = ["the ", "a ", "an "].iter();
+    let bare = articles
+        .filter_map(|article| name.strip_prefix(article))
+        .next();
+    bare.unwrap_or(name).to_owned()
+}
+
+/// Returns the words for a cause that follow "limited by"; the id of an unlisted one.
+pub(crate) fn cause_phrase(id: &str) -> &str {
+    let known = gigatcp_why::CAUSES.iter().find(|cause| cause.id == id);
+    known.map_or(id, |cause| cause.name)
+}
+
 /// A run, with the numbers published for it if there are any.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'a> {

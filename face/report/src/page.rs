@@ -9,7 +9,8 @@
 //! The throughput of the others is shown as minimum and maximum of every interval.
 
 use gigatcp_record::{
-    CauseSpan, FlowRecord, IntervalRecord, Sample, SequenceDetail, SequenceStep, TimeSequence,
+    CauseSpan, DatagramsRecord, FlowRecord, IntervalRecord, LatencyRecord, Sample, SequenceDetail,
+    SequenceStep, TimeSequence,
 };
 use serde::Serialize;
 
@@ -26,10 +27,18 @@ pub(crate) const MAX_LINES: usize = 64;
 /// Maximum number of connections with a time-sequence graph; the rest is counted.
 const MAX_SEQUENCES: usize = 12;
 /// Maximum number of points of sampled quantities on the page.
-const SAMPLE_POINTS: usize = 60_000;
+const SAMPLE_POINTS: usize = 20_000;
 /// Maximum number of points in a line of throughput. More would overlap on most screens, and show
 /// only noise in long runs.
 const INTERVAL_POINTS: usize = 240;
+/// Maximum number of points of throughput by samples: of one line, and of all.
+const RATE_POINTS: [usize; 2] = [600, 6_000];
+/// Least time between two points of throughput by samples.
+const RATE_STEP_NS: u64 = 100_000_000;
+/// Maximum number of ticks of a line.
+const TICKS: usize = 400;
+/// Maximum number of points of one-way delay on the page.
+const DELAY_POINTS: usize = 4_000;
 /// Maximum number of spans of the limited-by timelines on the page.
 const LIMIT_SPANS: usize = 12_000;
 /// Maximum number of steps of all time-sequence overviews.
@@ -48,12 +57,25 @@ pub struct Page {
     pub lines_left_out: usize,
     /// Ids of all causes, in order of appearance.
     pub limits: Vec<String>,
+    /// Names of these causes.
+    pub names: Vec<String>,
+    /// Streams of datagrams of a test.
+    pub datagrams: Vec<Datagrams>,
+    /// Pings of a test, by kind.
+    pub pings: Vec<Pings>,
     /// Queues of path elements.
     pub queues: Vec<Queue>,
     /// Time-sequence graphs.
     pub sequences: Vec<Sequence>,
     /// Time-sequence graphs beyond the budget.
     pub sequences_left_out: usize,
+}
+
+impl Page {
+    /// Returns whether there is anything to draw over time.
+    pub(crate) const fn has_picture(&self) -> bool {
+        !self.lines.is_empty() || !self.queues.is_empty() || !self.datagrams.is_empty()
+    }
 }
 
 /// A drawn flow.
@@ -74,6 +96,8 @@ pub struct Line {
     pub claim: Option<String>,
     /// Sampled quantities.
     pub samples: Samples,
+    /// Times of retransmissions, µs, as differences.
+    pub again: Vec<i64>,
     /// Start (difference to the end before) and length in µs, index into
     /// [`Page::limits`].
     pub timeline: Vec<(i64, u64, usize)>,
@@ -95,12 +119,49 @@ pub struct Rates {
 pub struct Throughput {
     /// The drawn repeat.
     pub drawn: Rates,
+    /// Whose bytes they are.
+    pub of: &'static str,
     /// Number of the tester's intervals averaged in a point.
     pub joined: usize,
     /// Minimum over all repeats at the same interval; empty with one repeat.
     pub low: Vec<f64>,
     /// Maximum over all repeats at the same interval; empty with one repeat.
     pub high: Vec<f64>,
+}
+
+/// A stream of datagrams over time.
+#[derive(Debug, Serialize)]
+pub struct Datagrams {
+    /// Name of the stream.
+    pub label: String,
+    /// Whether this end received it, and counted what is missing.
+    pub received: bool,
+    /// Starts of the intervals, ms.
+    pub t: Vec<f64>,
+    /// End of the last one, ms.
+    pub end: f64,
+    /// Mbit/s of payload.
+    pub rate: Vec<f64>,
+    /// Datagrams lost, %.
+    pub lost: Vec<f64>,
+    /// Datagrams reordered.
+    pub reordered: Vec<u64>,
+    /// Jitter, ms.
+    pub jitter: Vec<f64>,
+    /// One-way delay: time, smallest, largest, µs, as differences.
+    pub delay: [Vec<i64>; 3],
+}
+
+/// RTTs of pings, ms: median before the data, median and 99th percentile during it. Null without
+/// replies.
+#[derive(Debug, Serialize)]
+pub struct Pings {
+    /// Kind of the pings.
+    pub label: &'static str,
+    /// Median before data flowed.
+    pub idle: Option<f64>,
+    /// Median and 99th percentile while data flowed.
+    pub loaded: [Option<f64>; 2],
 }
 
 /// Samples of one flow, thinned; times in µs and values as differences.
@@ -202,6 +263,10 @@ pub fn page(report: &Report<'_>) -> Page {
         .map(|row| line(row, drawn.len(), &mut limits))
         .collect();
     let (sequences, sequences_left_out) = sequences(report);
+    let names = limits.iter().map(|id| crate::cause_name(id)).collect();
+    let series = || report.run.series.iter();
+    let streams = series().flat_map(|series| &series.datagrams);
+    let streams: Vec<_> = streams.filter(|one| !one.intervals.is_empty()).collect();
     let is_live = report.run.series.iter().any(|series| series.live.is_some());
     let is_live = is_live || report.run.is_test();
     Page {
@@ -209,6 +274,14 @@ pub fn page(report: &Report<'_>) -> Page {
         lines,
         lines_left_out: rows.len() - drawn.len(),
         limits,
+        names,
+        datagrams: (streams.iter().take(MAX_LINES))
+            .map(|stream| datagrams(stream, streams.len()))
+            .collect(),
+        pings: series()
+            .flat_map(|series| &series.latency)
+            .map(pings)
+            .collect(),
         queues: queues::queues(report, drawn),
         sequences,
         sequences_left_out,
@@ -219,28 +292,177 @@ fn line(row: &Row<'_>, lines: usize, limits: &mut Vec<String>) -> Line {
     let flow = row.representative();
     let spans = flow.map_or(&[][..], |flow| &flow.limited_by_timeline);
     Line {
-        label: row.label.clone(),
+        // The only series of a test has no name of its own.
+        label: row
+            .label
+            .strip_prefix("test / ")
+            .unwrap_or(&row.label)
+            .to_owned(),
         title: row.group.title().to_owned(),
         fitted: row.is_fitted(),
-        throughput: throughput(&row.group, row.flow, flow),
-        published: row.published.map(published_rates),
+        throughput: throughput(&row.group, row.flow, flow, lines),
+        published: row
+            .published
+            .map(|series| published_rates(series, clock_start_ns(flow))),
         claim: row.published.map(|series| series.id.clone()),
-        samples: samples(flow.map_or(&[], |flow| &flow.samples), lines),
+        samples: samples(flow.map_or(&[], sent_samples), lines),
+        again: flow.map_or_else(Vec::new, retransmissions),
         timeline: timeline(spans, LIMIT_SPANS / lines, limits),
         timeline_spans: spans.len(),
     }
+}
+
+/// Returns the start of the tester's clock on the clock of samples.
+fn clock_start_ns(flow: Option<&FlowRecord>) -> u64 {
+    flow.map_or(0, |flow| flow.clock_start_ns)
 }
 
 /// Returns a point for every `joined` intervals: their middle and their mean rate.
 fn rate_points(flow: &FlowRecord, joined: usize) -> Vec<(f64, f64)> {
     let point = |lines: &[IntervalRecord]| {
         let (first, last) = (&lines[0], &lines[lines.len() - 1]);
-        let middle_ms = (first.start_ns as f64 + last.end_ns as f64) / 2e6;
+        let start_ns = flow.clock_start_ns as f64;
+        let middle_ms = start_ns / 1e6 + (first.start_ns as f64 + last.end_ns as f64) / 2e6;
         let length_ns = last.end_ns.saturating_sub(first.start_ns);
         let bytes = lines.iter().map(|line| line.bytes).sum();
         (middle_ms, nuttcp::mbps(bytes, length_ns))
     };
     flow.intervals.chunks(joined).map(point).collect()
+}
+
+/// Returns points of the bytes delivered between samples, 100 ms or more apart; few without
+/// samples of them.
+fn sampled_rates(samples: &[Sample], lines: usize) -> Vec<(f64, f64)> {
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
+        return Vec::new();
+    };
+    let points = RATE_POINTS[0].min(RATE_POINTS[1] / lines.max(1)).max(2);
+    let step = RATE_STEP_NS.max(last.at_ns.saturating_sub(first.at_ns) / points as u64);
+    let mut from = first;
+    let mut rates = Vec::new();
+    for sample in samples {
+        let length_ns = sample.at_ns.saturating_sub(from.at_ns);
+        if length_ns >= step {
+            let bytes = sample.delivered_bytes.saturating_sub(from.delivered_bytes);
+            let middle_ms = (from.at_ns as f64 + length_ns as f64 / 2.0) / 1e6;
+            rates.push((middle_ms, nuttcp::mbps(bytes, length_ns)));
+            from = sample;
+        }
+    }
+    rates
+}
+
+/// Returns whose bytes the rates of a flow are.
+fn rates_of(flow: &FlowRecord, is_sampled: bool) -> &'static str {
+    match (flow.counted_by.as_deref(), is_sampled) {
+        (Some("sender"), true) => "acknowledged, by the sender's counters",
+        (Some("sender"), false) => "written to its socket by the sender",
+        (Some(_), true) => "received, by the receiver's counters",
+        _ => "read by the receiving application",
+    }
+}
+
+/// Returns the times of retransmissions: of the samples that show more, otherwise the middles of
+/// intervals with some.
+fn retransmissions(flow: &FlowRecord) -> Vec<i64> {
+    let mut times = Vec::new();
+    let first = flow.samples.first();
+    let mut before = first
+        .and_then(|one| one.retransmitted_segments)
+        .unwrap_or(0);
+    for sample in &flow.samples {
+        let count = sample.retransmitted_segments.unwrap_or(0);
+        if count > before {
+            times.push(sample.at_ns / 1000);
+        }
+        before = before.max(count);
+    }
+    if flow
+        .samples
+        .iter()
+        .all(|one| one.retransmitted_segments.is_none())
+    {
+        let some = flow
+            .intervals
+            .iter()
+            .filter(|line| line.retransmitted_segments > 0);
+        times.extend(
+            some.map(|line| (flow.clock_start_ns + line.start_ns.midpoint(line.end_ns)) / 1000),
+        );
+    }
+    let step = times.last().map_or(1, |last| last / TICKS as u64 + 1);
+    times.dedup_by_key(|time| *time / step);
+    deltas(times)
+}
+
+fn datagrams(record: &DatagramsRecord, streams: usize) -> Datagrams {
+    let lines = || record.intervals.iter();
+    let quality = || lines().filter_map(|line| Some((line, line.received.as_ref()?)));
+    let lost = quality().map(|(line, found)| {
+        let expected = line
+            .datagrams
+            .cast_signed()
+            .saturating_add(found.lost)
+            .max(1);
+        rounded(100.0 * found.lost.max(0) as f64 / expected as f64)
+    });
+    let step = record
+        .delays
+        .len()
+        .div_ceil(DELAY_POINTS / streams.max(1))
+        .max(1);
+    let delays = || record.delays.chunks(step);
+    let differences = |values: Vec<i64>| {
+        let mut before = 0;
+        let one = |value: i64| value - std::mem::replace(&mut before, value);
+        values.into_iter().map(one).collect::<Vec<_>>()
+    };
+    let lowest = delays().map(|all| all.iter().map(|one| one.min_ns).min().unwrap_or(0) / 1000);
+    let highest = delays().map(|all| all.iter().map(|one| one.max_ns).max().unwrap_or(0) / 1000);
+    Datagrams {
+        label: record.name.clone(),
+        received: quality().next().is_some(),
+        t: lines()
+            .map(|line| (line.start_ns as f64 / 1e5).round() / 10.0)
+            .collect(),
+        end: lines().last().map_or(0.0, |line| line.end_ns as f64 / 1e6),
+        rate: lines()
+            .map(|line| {
+                rounded(nuttcp::mbps(
+                    line.bytes,
+                    line.end_ns.saturating_sub(line.start_ns),
+                ))
+            })
+            .collect(),
+        lost: lost.collect(),
+        reordered: quality().map(|(_, found)| found.reordered).collect(),
+        jitter: quality()
+            .map(|(_, found)| found.jitter_ns as f64 / 1e6)
+            .collect(),
+        delay: [
+            deltas(delays().map(|all| all[0].at_ns / 1000)),
+            differences(lowest.collect()),
+            differences(highest.collect()),
+        ],
+    }
+}
+
+fn pings(record: &LatencyRecord) -> Pings {
+    let at = |times: &[u64], share: f64| {
+        let mut sorted = times.to_vec();
+        sorted.sort_unstable();
+        let rank = (share * sorted.len() as f64).ceil() as usize;
+        sorted.get(rank.max(1) - 1).map(|ns| *ns as f64 / 1e6)
+    };
+    Pings {
+        label: match &*record.kind {
+            "icmp" => "ICMP pings",
+            "udp" => "UDP pings",
+            _ => "TCP handshakes",
+        },
+        idle: at(&record.idle_ns, 0.5),
+        loaded: [0.5, 0.99].map(|share| at(&record.loaded_ns, share)),
+    }
 }
 
 /// Returns how many of `intervals` make a point. It is the first of 1, 2, 5, 10, 20 … that
@@ -273,13 +495,32 @@ fn rounded(mbps: f64) -> f64 {
     (mbps * 1e4).round() / 1e4
 }
 
-fn throughput(group: &Group<'_>, index: usize, drawn: Option<&FlowRecord>) -> Throughput {
+fn throughput(
+    group: &Group<'_>,
+    index: usize,
+    drawn: Option<&FlowRecord>,
+    lines: usize,
+) -> Throughput {
+    let sampled = drawn.map_or_else(Vec::new, |flow| sampled_rates(&flow.samples, lines));
+    // Ranges of repeats are those of the same intervals.
+    if let Some(flow) = drawn
+        && group.repeats.len() == 1
+        && sampled.len() >= flow.intervals.len().max(2)
+    {
+        return Throughput {
+            drawn: rates(&sampled),
+            of: rates_of(flow, true),
+            joined: 1,
+            ..Throughput::default()
+        };
+    }
     let joined = joined(drawn.map_or(0, |flow| flow.intervals.len()));
     let points = drawn.map_or_else(Vec::new, |flow| rate_points(flow, joined));
     let all = group.flows(index).map(|flow| rate_points(flow, joined));
     let all: Vec<Vec<(f64, f64)>> = all.collect();
     let mut result = Throughput {
         drawn: rates(&points),
+        of: drawn.map_or("", |flow| rates_of(flow, false)),
         joined,
         ..Throughput::default()
     };
@@ -295,14 +536,22 @@ fn throughput(group: &Group<'_>, index: usize, drawn: Option<&FlowRecord>) -> Th
     result
 }
 
-fn published_rates(series: &PublishedSeries) -> Rates {
-    let mut start = 0.0;
+fn published_rates(series: &PublishedSeries, clock_start_ns: u64) -> Rates {
+    let mut start = clock_start_ns as f64 / 1e9;
     let mut points = Vec::with_capacity(series.intervals.len());
     for line in &series.intervals {
         points.push(((start + line.seconds / 2.0) * 1e3, line.mbps));
         start += line.seconds;
     }
     rates(&points)
+}
+
+/// Returns the samples of a sender. A receiver's counters do not have its state.
+fn sent_samples(flow: &FlowRecord) -> &[Sample] {
+    match flow.counted_by.as_deref() {
+        Some("receiver") => &[],
+        _ => &flow.samples,
+    }
 }
 
 fn samples(samples: &[Sample], lines: usize) -> Samples {

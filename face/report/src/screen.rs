@@ -79,7 +79,7 @@ fn keep(rows: &mut Vec<Row<'_>>, most: usize) -> usize {
 
 /// Returns rate and limit of the fastest and the slowest flow.
 fn answers(rows: &[Row<'_>]) -> String {
-    let answers = answer::of_flows(rows);
+    let answers = answer::of_flows(rows, str::to_owned);
     let lines = answers.iter().map(|answer| terminal(answer) + "\n");
     let out: String = lines.collect();
     if out.is_empty() { out } else { out + "\n" }

@@ -33,6 +33,8 @@ pub struct SweepReport<'a> {
     pub title: &'a str,
     /// The values.
     pub grid: &'a Grid,
+    /// What equations predict for the same cells; `None` if they predict another quantity.
+    pub theory: Option<&'a Grid>,
     /// Unit of the values; empty: none.
     pub unit: &'a str,
     /// Meaning of the values.

@@ -4,6 +4,7 @@
 
 mod connection;
 mod driver;
+mod layout;
 mod pages;
 mod sample;
 
@@ -224,46 +225,42 @@ fn what_was_found_is_read_above_the_graph_and_unfolds() {
     browser.script("document.querySelector('#said summary').click()");
     let shown = browser.script("return document.querySelector('#said li').innerText");
     assert_eq!(shown.as_str(), Some("found <b>"));
-    let name = browser.script("return document.querySelector('#causes button').innerText");
-    assert_eq!(name.as_str(), Some("receive-window-limited 66 %"));
+    let name = browser.script("return document.querySelector('.picture button').innerText");
+    assert_eq!(name.as_str(), Some("receive window 66 %"));
 }
 
 #[test]
 fn an_interval_is_shown_by_the_button_of_its_cause_and_by_its_place_in_the_strip() {
     let Some(browser) = browser() else { return };
     browser.open(&small(), "light");
-    let causes = browser.text("causes");
-    let [loss, window] = ["random-loss", "receive-window-limited"]
+    let causes = browser.text("picture");
+    let [loss, window] = ["random loss", "receive window"]
         .map(|cause| causes.find(cause).unwrap_or_else(|| panic!("{causes}")));
     assert!(
         window < loss,
         "the cause of most of the time is first: {causes}"
     );
-    browser.script("document.querySelectorAll('#causes button')[1].click()");
+    browser.script("document.querySelectorAll('.picture button')[1].click()");
     browser.settle();
     let shown = view(&browser);
     assert!(
         (shown.x0 - 20.34).abs() < 0.1 && (shown.x1 - 34.86).abs() < 0.1,
         "{shown:?}"
     );
-    let said = browser.text("strip-text");
+    let said = browser.text("picture-text");
     assert!(
-        said.contains("random-loss") && said.contains("All about random-loss."),
+        said.contains("random loss") && said.contains("All about random-loss."),
         "{said}"
     );
     browser.script("sequence.whole()");
     browser.settle();
     let place = browser.script(
-        "const box = document.getElementById('strip').getBoundingClientRect(); \
-         const { x, w } = strip.boxes[1]; return [box.x + x + w / 2, box.y + box.height / 2]",
+        "const box = document.querySelector('.picture .strip').getBoundingClientRect(); \
+         const [x, w] = picture.boxes[0][1].place; return [box.x + x + w / 2, box.y + box.height / 2]",
     );
     browser.click(place[0].as_f64().unwrap(), place[1].as_f64().unwrap());
     browser.settle();
-    assert!(
-        browser
-            .text("strip-text")
-            .contains("receive-window-limited")
-    );
+    assert!(browser.text("picture-text").contains("receive window"));
     assert!(view(&browser).x0 > 30.0);
 }
 
@@ -276,13 +273,15 @@ fn the_answer_heads_the_page_and_panels_without_anything_to_show_are_absent() {
         let script = format!("return document.getElementById('{id}').offsetParent === null");
         browser.script(&script).as_bool().unwrap()
     };
-    let frames = ["strip-frame", "throughput-frame", "owin-frame", "rtt-frame"];
-    assert_eq!(frames.map(is_hidden), [false; 4]);
+    assert!(!is_hidden("picture"));
     assert!(is_hidden("choose"), "there is one stream");
+    let kinds = browser.script("return picture.parts.map(({ kind }) => kind)");
+    let all = ["strip", "row", "row", "row", "ticks", "time"];
+    assert_eq!(kinds, serde_json::json!(all));
 
     let graph = GraphBuilder::new(1_000, 1).finish();
     browser.open(&saved("nothing.html", &graph, Vec::new()), "light");
-    assert_eq!(frames.map(is_hidden), [true; 4]);
+    assert!(is_hidden("picture"));
 }
 
 #[test]
@@ -298,7 +297,7 @@ fn intervals_too_narrow_to_be_seen_are_drawn_as_one_until_the_view_is_near() {
     });
     browser.open(&saved("narrow.html", &graph, spans.collect()), "light");
     let boxes = || {
-        let found = browser.script("return strip.boxes.map(({ w }) => w)");
+        let found = browser.script("return picture.boxes[0].map(({ place }) => place[1])");
         let widths: Vec<f64> = found
             .as_array()
             .unwrap()
@@ -431,13 +430,13 @@ fn a_long_run_is_lines_and_not_a_smear_on_a_telephone() {
     assert!(overflow.as_i64().unwrap() <= 0, "{overflow} too wide");
     // Pixels of the graph that are not background.
     let inked = browser.script(
-        "const c = document.getElementById('throughput'), g = c.getContext('2d');
+        "const c = document.querySelector('.picture .row'), g = c.getContext('2d');
          const d = g.getImageData(0, 0, c.width, c.height).data; let n = 0;
          for (let i = 0; i < d.length; i += 4) n += d[i] !== d[0] || d[i + 1] !== d[1];
          return n / (d.length / 4)",
     );
     assert!(inked.as_f64().unwrap() < 0.2, "{inked} of it is ink");
-    let notes = browser.script("return document.getElementById('graphs').textContent");
+    let notes = browser.script("return document.getElementById('over-time').textContent");
     assert!(notes.as_str().unwrap().contains("of up to 20"), "{notes}");
 }
 
@@ -445,8 +444,11 @@ fn a_long_run_is_lines_and_not_a_smear_on_a_telephone() {
 fn series_too_short_for_a_graph_are_named_and_very_different_ones_get_axes_that_show_both() {
     let Some(browser) = browser() else { return };
     let mut run = sample::run(1);
+    // Rates of fewer than a quarter of the series are not drawn.
+    run.series.truncate(8);
     for (index, series) in run.series.iter_mut().enumerate() {
         let flow = &mut series.flows[0];
+        flow.samples.clear();
         // The first alone is long enough, and a thousand times slower than the second.
         flow.intervals.truncate(if index < 2 { 5 } else { 2 });
         for line in &mut flow.intervals {
@@ -460,14 +462,14 @@ fn series_too_short_for_a_graph_are_named_and_very_different_ones_get_axes_that_
     };
     page("report-short.html", &run);
     let script = |text: &str| browser.script(&format!("return {text}"));
-    let lines = script("throughputLines().map((line) => DATA.lines[line.index].label)");
+    let lines = script("pictureData(null).rows[0].lines.map(({ label }) => label)");
     assert_eq!(
         lines,
         serde_json::json!([run.series[0].name, run.series[1].name])
     );
-    let note = browser.text("throughput-note");
+    let note = browser.text("picture-text");
     assert!(note.contains(&run.series[2].name), "{note}");
-    assert_eq!(script("pressed('throughput-scale')"), true);
+    assert_eq!(script("pictureData(null).rows[0].log"), true);
     let painted = script(
         "document.querySelector('[data-cause] canvas').getContext('2d').getImageData(1, 1, 1, 1).data[3]",
     );
@@ -478,8 +480,8 @@ fn series_too_short_for_a_graph_are_named_and_very_different_ones_get_axes_that_
         .for_each(|series| series.flows[0].intervals.truncate(2));
     page("report-shorter.html", &run);
     assert_eq!(
-        script("document.getElementById('graphs').offsetParent === null"),
-        true
+        script("pictureData(null).rows.filter(({ title }) => title === 'rate').length"),
+        0
     );
 }
 
@@ -502,20 +504,22 @@ fn a_page_of_many_series_begins_with_some_and_shows_the_others_when_asked() {
     fs::write(&file, gigatcp_report::Report::new(&run, None).html()).unwrap();
     browser.open(&file, "");
     let script = |text: &str| browser.script(&format!("return {text}"));
-    let shown = || script("throughputLines().map((line) => line.index)");
+    let shown =
+        || script("LINES.map(({ index }) => index).filter((index) => !hiddenLines.has(index))");
     // The slowest, the fastest, and between them.
     assert_eq!(shown(), serde_json::json!([0, 6, 11, 17, 22, 28, 33, 39]));
-    assert_eq!(script("timeline.used.length"), 8);
+    assert_eq!(script("picture.data.strips.length"), 8);
     let note = browser.text("legend-note");
     assert!(note.starts_with("8 of 40 are shown: the fastest"), "{note}");
     // The picture comes before the tables.
-    let order = "document.getElementById('graphs').compareDocumentPosition(\
+    let order = "document.getElementById('over-time').compareDocumentPosition(\
                  document.getElementById('summary')) & Node.DOCUMENT_POSITION_FOLLOWING";
     assert_eq!(script(order), 4);
 
     browser.script("[...document.querySelectorAll('#legend button')].find((b) => b.textContent === 'All').click()");
-    assert_eq!(script("throughputLines().length"), 40);
-    assert_eq!(script("timeline.used.length"), 40);
+    assert_eq!(script("picture.data.rows[0].lines.length"), 40);
+    let head = script("document.querySelector('.picture .head b').textContent");
+    assert_eq!(head, "Limited by (the first 8 of 40)");
     assert_eq!(browser.text("legend-note"), "");
     browser.open(&file, "show=series-7&show=series-9");
     assert_eq!(shown(), serde_json::json!([7, 9]));
@@ -523,29 +527,46 @@ fn a_page_of_many_series_begins_with_some_and_shows_the_others_when_asked() {
 
 /// The page of a sweep over RTTs and two controls. Goodput falls from 90 Mbit/s by 60 in all.
 fn sweep_page(name: &str, rtts: &[&str]) -> PathBuf {
-    let scale = |name: &str, labels: &[&str]| grid::Scale {
-        name: name.into(),
+    let axes = [
+        ("path.rtt", rtts),
+        ("flow.congestion_control", &["cubic", "reno"]),
+    ];
+    sweep_of(name, &axes)
+}
+
+/// The page of a sweep over any axes.
+fn sweep_of(name: &str, axes: &[(&str, &[&str])]) -> PathBuf {
+    let scales = axes.iter().map(|(name, labels)| grid::Scale {
+        name: (*name).into(),
         labels: labels.iter().map(|label| (*label).into()).collect(),
-    };
-    let count = 2 * rtts.len() as u32;
-    let arms = (0..count).map(|cell| grid::Arm {
-        cell: cell.into(),
-        levels: vec![Some(cell / 2), Some(cell % 2)],
-        values: vec![f64::from(90 - 60 / count * cell) * 1e6],
-        failures: 0,
+    });
+    let count: usize = axes.iter().map(|(_, labels)| labels.len()).product();
+    let arms = (0..count as u32).map(|cell| {
+        let mut rest = cell;
+        let levels = axes.iter().rev().map(|(_, labels)| {
+            let level = rest % labels.len() as u32;
+            rest /= labels.len() as u32;
+            Some(level)
+        });
+        let mut levels: Vec<_> = levels.collect();
+        levels.reverse();
+        grid::Arm {
+            cell: cell.into(),
+            levels,
+            values: vec![f64::from(90 - 60 / count as u32 * cell) * 1e6],
+            failures: 0,
+        }
     });
     let grid = grid::Grid {
         metric: "goodput_bps".into(),
-        scales: vec![
-            scale("path.rtt", rtts),
-            scale("flow.congestion_control", &["cubic", "reno"]),
-        ],
+        scales: scales.collect(),
         arms: arms.collect(),
     };
     let report = SweepReport {
         name: "two",
         title: "Two controls",
         grid: &grid,
+        theory: Some(&grid),
         unit: "bit/s",
         meaning: "goodput",
         missing: 0,
@@ -554,7 +575,7 @@ fn sweep_page(name: &str, rtts: &[&str]) -> PathBuf {
     };
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let one = "gigatcp show runs/two --cell";
-    fs::write(&file, report.page(&SweepView::default(), "", one, &[])).unwrap();
+    fs::write(&file, report.page(&SweepView::default(), "", one)).unwrap();
     file
 }
 

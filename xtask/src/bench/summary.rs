@@ -2,7 +2,7 @@
 //!
 //! All run in the same session, and so does `cat`, which only reads.
 //!
-//! Then the time to a first graph to zoom into: `gigatcp why FILE --graph PAGE`, from its start
+//! Then the time to a first graph to zoom into: `gigatcp why FILE --report PAGE`, from its start
 //! to its end, with two threads, by wall time. Then the whole page is on the disk: all packets of
 //! the largest connections, and what limited each of these at each time. The findings for all
 //! connections are printed too.
@@ -187,14 +187,14 @@ fn compare(
 fn first_graph(gigatcp: &Path, file: &Path, runs: usize, is_short: bool) -> Result<(), Failed> {
     let page = file.with_extension("html");
     let mut command = Command::new(gigatcp);
-    command.args(["why", "--threads", "2", "--overwrite", "--graph"]);
+    command.args(["why", "--threads", "2", "--overwrite", "--report"]);
     command.arg(&page).arg(file);
     let run = best(runs, &command)?;
     let mb = std::fs::metadata(&page).map_or(0, |about| about.len()) as f64 / 1e6;
     std::fs::remove_file(&page)
         .map_err(|error| Failed::Usage(format!("{}: {error}", page.display())))?;
     println!(
-        "  gigatcp why --graph, two threads: {:.3} s until the page is there, {mb:.2} MB",
+        "  gigatcp why --report, two threads: {:.3} s until the page is there, {mb:.2} MB",
         run.elapsed_s
     );
     if !is_short {

@@ -168,6 +168,17 @@ pub(super) enum ReceivedBy {
     Server,
 }
 
+impl ReceivedBy {
+    /// Returns what a difference of both clocks lacks to be a delay, in nanoseconds. At a server
+    /// the difference is too large by the offset, at a client too small.
+    pub(super) fn shift(self, at: Instant, clocks: &Clocks) -> f64 {
+        match self {
+            Self::Server => -clocks.offset_at_server(at),
+            Self::Client => clocks.offset_at(at),
+        }
+    }
+}
+
 /// One-way delays of the datagrams of one direction, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct OneWayDelay {
@@ -201,11 +212,7 @@ impl OneWayDelay {
         let (mut min, mut max, mut datagrams) = (f64::INFINITY, f64::NEG_INFINITY, 0_u64);
         let mut drawn = Vec::new();
         for stratum in strata {
-            // At a server the difference is too large by the offset, at a client too small.
-            let shift = match received_by {
-                ReceivedBy::Server => -clocks.offset_at_server(stratum.at),
-                ReceivedBy::Client => clocks.offset_at(stratum.at),
-            };
+            let shift = received_by.shift(stratum.at, clocks);
             min = min.min(stratum.min_ns as f64 + shift);
             max = max.max(stratum.max_ns as f64 + shift);
             datagrams = datagrams.saturating_add(stratum.count);

@@ -11,6 +11,7 @@ use gigatcp_protocol::iperf3::{
 };
 use gigatcp_protocol::nuttcp::output::brief::Brief;
 
+use gigatcp_units::Instant;
 use serde_json::{Value, json};
 
 use super::capacity::PathCapacity;
@@ -186,6 +187,27 @@ impl Outcome {
         let private = self.peer.as_ref()?.private.as_ref()?;
         let mut streams = private["datagrams"].as_array()?.iter();
         streams.find(|one| one["id"].as_u64() == Some(stream.id))
+    }
+
+    /// Returns the one-way delays of a stream's datagrams over time, in nanoseconds: the arrival of
+    /// the first of some consecutive ones by their receiver's clock, the smallest, the largest.
+    #[must_use]
+    pub fn delay_over_time(&self, stream: &StreamOutcome) -> Vec<(Instant, i64, i64)> {
+        let Some(clocks) = &self.clocks else {
+            return Vec::new();
+        };
+        let theirs = self.peer_private(stream);
+        let theirs = theirs.map_or_else(Vec::new, |one| delay::from_json(&one["delays"]));
+        let (strata, received_by) = match stream.role {
+            Role::Sender => (&theirs, ReceivedBy::Server),
+            Role::Receiver => (&stream.delays, ReceivedBy::Client),
+        };
+        let shifted = strata.iter().map(|stratum| {
+            let shift = received_by.shift(stratum.at, clocks) as i64;
+            let [min, max] = [stratum.min_ns, stratum.max_ns].map(|one| one.saturating_add(shift));
+            (stratum.at, min, max)
+        });
+        shifted.collect()
     }
 
     /// Returns one-way delays of the datagrams that this end sent, or received.

@@ -8,8 +8,8 @@ use gigatcp_run::watch;
 use gigatcp_why::counters::Reading;
 use gigatcp_why::{CAUSES, Diagnosis};
 
-/// Samples of a connection that a record keeps.
-const MAX_SAMPLES: usize = 512;
+/// Samples of a connection that a record keeps: a minute of one every 50 ms.
+const MAX_SAMPLES: usize = 1200;
 
 /// The time of each cause.
 fn shares(diagnosis: &Diagnosis) -> Vec<CauseShare> {
@@ -61,6 +61,7 @@ fn samples(readings: &[Reading]) -> Vec<Sample> {
         flight_bytes: bytes(reading.flight_size()),
         srtt_ns: reading.rtt.map(|rtt| rtt.as_nanos()),
         delivered_bytes: bytes(reading.bytes_acked).max(bytes(reading.bytes_received)),
+        retransmitted_segments: reading.total_retrans,
     };
     readings.iter().step_by(step).map(sample).collect()
 }

@@ -46,7 +46,7 @@ Examples:
   gigatcp flows --long trace.pcap.zst            everything that is known of each
   gigatcp flows --json a.pcap b.pcap | jq .      the same for programs
   gigatcp flows --flags wireshark trace.pcap     what tshark says of packets, and where it is wrong
-  gigatcp flows trace.pcap --graph trace.html    its largest connections as graphs to zoom into
+  gigatcp flows trace.pcap --report trace.html   its largest connections as graphs to zoom into
   gigatcp flows --clocks a.pcap b.pcap           how far the clocks of two captures are apart
   tcpdump -w - tcp | gigatcp flows -             what passes, until Ctrl-C ends tcpdump"
 )]
@@ -68,11 +68,11 @@ pub(crate) struct Arguments {
     json: bool,
 
     /// Show the analysis flags that another tool gives each packet, with corrections
-    #[arg(long, value_name = "TOOL", conflicts_with_all = ["long", "graph", "xplot", "csv"])]
+    #[arg(long, value_name = "TOOL", conflicts_with_all = ["long", "report", "xplot", "csv"])]
     flags: Option<Tool>,
 
     /// Compare the clocks of two captures by the connections that are in both
-    #[arg(long, conflicts_with_all = ["long", "flags", "graph", "xplot", "csv"])]
+    #[arg(long, conflicts_with_all = ["long", "flags", "report", "xplot", "csv"])]
     clocks: bool,
 
     #[command(flatten)]

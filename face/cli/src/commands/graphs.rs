@@ -2,11 +2,10 @@
 //!
 //! The capture is read twice. The first pass finds the largest connections and the size of their
 //! graphs. In the second, threads share the connections that are drawn and skip all others. No
-//! existing file is overwritten without `--overwrite`, except that the page written by default
-//! replaces an older page of graphs.
+//! existing file is overwritten without `--overwrite`.
 
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Read};
+use std::fs;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use gigatcp_analyze::{CaptureInfo, Chosen, Options, Source, Visitor};
@@ -15,7 +14,6 @@ use gigatcp_report::escape::terminal;
 use gigatcp_report::graph::csv::Csv;
 use gigatcp_report::graph::xplot::{self, Picture, Xplot};
 use gigatcp_report::graph::{DiagnosisText, PAGE_BUDGET, Page, Plotted, Span, Watch, Watched};
-use gigatcp_report::html::PageKind;
 use gigatcp_units::Bytes;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 
@@ -30,15 +28,12 @@ const MAX_DRAWN: usize = 8;
 /// Maximum number of intervals named in graphs for xplot, the longest ones.
 const MAX_NAMED: usize = 200;
 
-/// Name of the page that is written by default.
-pub(super) const REPORT: &str = "report.html";
-
 /// Files a command can write in addition to its output.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Outputs {
-    /// Write a page of graphs to zoom into: time and sequence, throughput, bytes in flight, RTTs
-    #[arg(long, value_name = "HTML", help_heading = "Graphs")]
-    graph: Option<PathBuf>,
+    /// Write the report page: causes, rate, RTT, bytes in flight and losses over time, to zoom into
+    #[arg(long, alias = "graph", value_name = "FILE", help_heading = "Graphs")]
+    report: Option<PathBuf>,
 
     /// Write the same graphs for xplot, into this directory
     #[arg(long, value_name = "DIR", help_heading = "Graphs")]
@@ -55,38 +50,12 @@ pub(crate) struct Outputs {
     /// Replace files that exist and are named here
     #[arg(long, help_heading = "Graphs")]
     overwrite: bool,
-
-    /// The page to write by default, if `--graph` is not given.
-    #[arg(skip)]
-    default_page: Option<PathBuf>,
 }
 
 impl Outputs {
-    /// Returns these outputs with [`REPORT`] in the working directory, unless a page is named. An
-    /// earlier page of graphs is replaced. Any other file stays, with a warning, even with
-    /// `--overwrite`: that applies to files named by `--graph` only.
-    pub(crate) fn with_report(&self) -> Self {
-        let mut outputs = self.clone();
-        let file = Path::new(REPORT);
-        if self.graph.is_some() {
-            return outputs;
-        }
-        if is_foreign(file) {
-            foreign(file).warn();
-            // `--overwrite` then concerned the page only, and is ignored.
-            outputs.overwrite &= outputs.reads_again();
-            return outputs;
-        }
-        outputs.default_page = Some(file.to_owned());
-        outputs
-    }
-
     /// Whether the capture has to be read a second time.
     pub(crate) fn reads_again(&self) -> bool {
-        self.graph.is_some()
-            || self.default_page.is_some()
-            || self.xplot.is_some()
-            || self.csv.is_some()
+        self.report.is_some() || self.xplot.is_some() || self.csv.is_some()
     }
 
     /// Checks that the outputs can be written, before long work begins.
@@ -96,9 +65,9 @@ impl Outputs {
                 return Ok(());
             }
             return Err(Failure::new(
-                "--connection and --overwrite apply to --graph, --xplot and --csv, and none is given",
+                "--connection and --overwrite apply to --report, --xplot and --csv, and none is given",
             )
-            .hint("as in `--graph page.html --overwrite`"));
+            .hint("as in `--report page.html --overwrite`"));
         }
         if captures != 1 {
             return Err(Failure::new(format!(
@@ -106,7 +75,7 @@ impl Outputs {
             ))
             .hint("call it once for each"));
         }
-        for file in self.graph.iter().chain(&self.csv) {
+        for file in self.report.iter().chain(&self.csv) {
             if file.is_file() && !self.overwrite {
                 return Err(exists(file));
             }
@@ -128,11 +97,6 @@ impl Outputs {
             .hint("name a directory; one of that name is `./-`")),
             _ => Ok(()),
         }
-    }
-
-    /// Whether the default page is the only output.
-    fn is_default_page_only(&self) -> bool {
-        self.default_page.is_some() && self.xplot.is_none() && self.csv.is_none()
     }
 
     /// Returns the connections to draw, the largest first.
@@ -187,30 +151,6 @@ impl Outputs {
     }
 }
 
-/// Whether `file` exists and is not a page of graphs that this program wrote.
-fn is_foreign(file: &Path) -> bool {
-    // A dangling symbolic link counts too.
-    if fs::symlink_metadata(file).is_err() {
-        return false;
-    }
-    let mut start = Vec::new();
-    let read = File::open(file).and_then(|file| file.take(4096).read_to_end(&mut start));
-    read.is_err() || !PageKind::Graphs.is_of(&start)
-}
-
-/// Returns the error that the default page is not written.
-fn foreign(file: &Path) -> Failure {
-    let name = file.display();
-    Failure::new(format!(
-        "{name} exists and is not a page of graphs that gigatcp wrote"
-    ))
-    .effect("the file stays as it is, and no page is written")
-    .hint("`--graph other.html` writes the page under another name")
-    .hint(format!(
-        "`--graph {name} --overwrite` replaces it, --no-report leaves the page out"
-    ))
-}
-
 fn exists(file: &Path) -> Failure {
     Failure::new(format!("{} exists already", file.display()))
         .effect("nothing was written")
@@ -252,9 +192,6 @@ pub(super) fn write(
     first: &Survey<'_>,
     known: impl Fn(usize, Side) -> Result<StreamDiagnosis, Failure>,
 ) -> Result<(), Failure> {
-    if first.connections.is_empty() && outputs.is_default_page_only() {
-        return Ok(());
-    }
     if first.connections.is_empty() {
         return Err(Failure::new(format!(
             "{} has no TCP connection to draw",
@@ -266,26 +203,13 @@ pub(super) fn write(
         write_csv(outputs, source, file, &drawn)?;
     }
     let mut graphs = Vec::new();
-    if outputs.graph.is_some() || outputs.default_page.is_some() || outputs.xplot.is_some() {
+    if outputs.report.is_some() || outputs.xplot.is_some() {
         graphs = watch(source, first, &drawn)?;
     }
-    if let Some(file) = &outputs.graph {
+    if let Some(file) = &outputs.report {
         let page = page(first, &graphs, &known)?.html(PAGE_BUDGET);
         AtomicFile::write(file, page.as_bytes())?;
         wrote(file);
-    }
-    if let Some(file) = &outputs.default_page {
-        // The file may have been created while the capture was read.
-        if !outputs.overwrite && is_foreign(file) {
-            foreign(file).warn();
-        } else {
-            let page = page(first, &graphs, &known)?.html(PAGE_BUDGET);
-            match AtomicFile::write(file, page.as_bytes()) {
-                Ok(()) => wrote(file),
-                // The other outputs can still be written.
-                Err(failure) => failure.hint("--no-report wants none").warn(),
-            }
-        }
     }
     if let Some(directory) = &outputs.xplot {
         for (_, watched) in &mut graphs {
@@ -404,6 +328,9 @@ fn page<'a>(
             notes: Vec::new(),
         })
     });
+    let mut plotted = plotted.collect::<Result<Vec<_>, Failure>>()?;
+    // The page opens on the first: a direction with a verdict.
+    plotted.sort_by_key(|graph: &Plotted<'_>| graph.said.headline.is_empty());
     let count = first.connections.len();
     let drawn = graphs.iter().map(|(index, _)| index);
     let drawn = drawn.collect::<std::collections::BTreeSet<_>>().len();
@@ -422,7 +349,7 @@ fn page<'a>(
         title: first.name.to_owned(),
         about,
         facts: facts.map(|(name, value)| (name.into(), value)).to_vec(),
-        graphs: plotted.collect::<Result<_, Failure>>()?,
+        graphs: plotted,
     })
 }
 

@@ -7,8 +7,8 @@ use gigatcp_design::Cell;
 use gigatcp_design::grid::Grid;
 use gigatcp_design::space::Memory;
 use gigatcp_report::sweep::SweepReport;
-use gigatcp_report::sweep::page::{CellLine, MOST_CELLS};
 use gigatcp_sweep::Sweep;
+use gigatcp_sweep::rows::find_metric;
 use serde::Serialize;
 
 use super::run::quoted;
@@ -170,10 +170,15 @@ pub(crate) fn show(sweep: &Sweep, view: &View, command: &str) -> Result<(), Fail
         drawn.collect::<Vec<_>>().join("  ")
     });
     let draws: Vec<String> = draws.collect();
+    let theory = (column.name == "goodput_bps").then(|| find_metric("theory_bps"));
+    let theory = theory
+        .flatten()
+        .and_then(|theory| sweep.results().grid(theory).ok());
     let report = SweepReport {
         name: &stored.name,
         title: &stored.title,
         grid: &grid,
+        theory: theory.as_ref().map(|(grid, _)| grid),
         unit: column.unit,
         meaning: column.meaning,
         missing,
@@ -203,7 +208,7 @@ pub(crate) fn show(sweep: &Sweep, view: &View, command: &str) -> Result<(), Fail
             "gigatcp show {} --cell",
             quoted(&directory.to_string_lossy())
         );
-        write(&page, &report.page(&table, command, &one, &cells(sweep)))?;
+        write(&page, &report.page(&table, command, &one))?;
         text.push_str(&format!("\npage in {}", page.display()));
     }
     let plots = view.plot.then_some(directory).into_iter();
@@ -316,40 +321,6 @@ fn run_cell(sweep: &Sweep, number: u64, arguments: &Arguments) -> Result<Outcome
     let seed = question.seed_of(repetition);
     let cell = alone::Arguments::of_cell(plan, (series, changes), seed, arguments.json);
     alone::run(&cell)
-}
-
-/// Returns the list of the first cells.
-fn cells(sweep: &Sweep) -> Vec<CellLine> {
-    let (stored, space, memory) = (sweep.question(), sweep.space(), Memory::default());
-    let cells = (0..space.count()).filter_map(|number| space.cell(number, stored, &memory));
-    let lines = cells.take(MOST_CELLS).map(|cell| {
-        let labels = space
-            .factors()
-            .iter()
-            .zip(&cell.levels)
-            .filter_map(|(factor, level)| {
-                let label = &factor.levels[(*level)? as usize].label;
-                Some(format!("{} {label}", factor.name))
-            });
-        let (plan, series, changes) = parts(sweep, &space.in_batch(&cell, 0));
-        let option = |name: &str, values: &[String]| {
-            let values = values
-                .iter()
-                .map(|value| format!(" --{name} {}", quoted(value)));
-            values.collect::<String>()
-        };
-        let [plan, seed] = [
-            quoted(&plan.to_string_lossy()),
-            stored.question.seed.to_string(),
-        ];
-        let (series, changes) = (option("series", &series), option("set", &changes));
-        CellLine {
-            number: cell.number,
-            name: labels.collect::<Vec<_>>().join(", "),
-            command: format!("gigatcp run {plan}{series}{changes} --seed {seed}"),
-        }
-    });
-    lines.collect()
 }
 
 /// Warns about data in a store that is not part of whole rows.

@@ -367,6 +367,10 @@ pub(crate) struct Arguments {
 /// Runs the test.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let mut request = request::of(arguments)?;
+    arguments
+        .report
+        .iter()
+        .try_for_each(|place| AtomicFile::check_new(place))?;
     stack::open(arguments, &mut request)?;
     if campaign::is_requested(arguments) {
         return campaign::run(arguments, &request);

@@ -45,10 +45,11 @@ use gigatcp_analyze::reports::Report;
 use gigatcp_analyze::{
     Capture, Diagnosis, Note, NoteKind, Options, PairedDiagnosis, Source, diagnose_pairs,
 };
-use gigatcp_flows::Side;
+use gigatcp_flows::{Connection, Side};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph;
-use gigatcp_units::Duration;
+use gigatcp_units::grammar::human_rate;
+use gigatcp_units::{Bytes, Duration, Rate};
 use gigatcp_why::CAUSES;
 use serde::Serialize;
 use serde_json::Value;
@@ -93,9 +94,8 @@ capture are counted. Nothing is sent, and without --capture nothing is kept.
 Reports are understood as well, with less certainty: iperf3 -J and --json-stream, nuttcp's lines \
 (with -i1), repeated output of `ss -tinm`, and `gigatcp watch --json-lines`.
 
-A page of graphs is written to report.html in the working directory. An earlier page of `why` is \
-replaced, any other file of that name is not. There is no page for standard input, for several \
-captures, with --json, or with --no-report.
+--report writes a page of one capture: causes, rate, RTT, bytes in flight and losses over one time \
+axis, and every packet.
 
 \"Could be\" is the throughput that the connection would have reached without the cause, on \
 average over its duration: what the path carried at its best, at most the next limit. With \
@@ -121,7 +121,7 @@ Examples:
   sudo gigatcp why --interface eth0 port 443     some of them, until Ctrl-C
   gigatcp why iperf3.json                        a report of iperf3 -J, nuttcp -i1 or ss -tinm
   gigatcp why runs/my-0123456789abcdef           a stored run, and what the run measured
-  gigatcp why trace.pcap --graph other.html      the page of graphs under another name
+  gigatcp why trace.pcap --report why.html       its page, with the packets to zoom into
   tcpdump -w - tcp | gigatcp why -               until Ctrl-C ends tcpdump"
 )]
 pub(crate) struct Arguments {
@@ -166,12 +166,8 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "summary")]
     whatif: bool,
 
-    /// Write no report.html
-    #[arg(long, conflicts_with = "graph")]
-    no_report: bool,
-
     /// Print a line for each connection: what it did, and what limited it most
-    #[arg(long, conflicts_with_all = ["all", "json", "graph", "xplot", "csv"])]
+    #[arg(long, conflicts_with_all = ["all", "json", "report", "xplot", "csv"])]
     summary: bool,
 
     /// Number of threads that share the connections of a file [default: one per CPU if the file is
@@ -188,17 +184,6 @@ impl Arguments {
     fn is_joined(&self) -> bool {
         let is_file = |file: &PathBuf| file.is_file() && !file.ends_with("run.json");
         self.files.len() == 2 && self.files.iter().all(is_file)
-    }
-
-    /// Returns the outputs, with the default report where one is possible.
-    fn outputs(&self) -> Outputs {
-        let is_file = matches!(&self.files[..], [file] if file.is_file());
-        let has_one = is_file || self.interface.is_some();
-        if self.no_report || self.json || !has_one {
-            self.outputs.clone()
-        } else {
-            self.outputs.with_report()
-        }
     }
 }
 
@@ -303,7 +288,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.is_joined() && is_same(&files[0], &files[1]) {
         return Err(named_twice(&files[0]));
     }
-    let outputs = &arguments.outputs();
+    let outputs = &arguments.outputs;
     outputs.check_with_text(files.len())?;
     let request = Request {
         arguments,
@@ -322,7 +307,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 fn run_live(interface: &str, arguments: &Arguments) -> Result<Outcome, Failure> {
     let request = Request {
         arguments,
-        outputs: &arguments.outputs(),
+        outputs: &arguments.outputs,
         stored: &[],
     };
     request.outputs.check_with_text(1)?;
@@ -625,6 +610,24 @@ const HELD: usize = order::SHOWN + not_shown::DIAGNOSED;
 /// Text shown with an interval whose cause is unknown.
 const UNKNOWN: &str = "The capture does not show what limited the connection here.";
 
+/// Returns a headline with the rate of a stream before it.
+fn with_rate(connection: &Connection, side: Side, sentence: &str) -> String {
+    let bytes = connection.direction(side).unique_bytes();
+    let elapsed = connection.elapsed();
+    if elapsed.is_zero() || sentence.is_empty() {
+        return sentence.to_owned();
+    }
+    let rate = human_rate(Rate::from_amount(Bytes::new(bytes), elapsed));
+    format!("{rate}: {}", lowercase_first(sentence))
+}
+
+/// Returns a sentence as the rest of another.
+fn lowercase_first(sentence: &str) -> String {
+    let mut letters = sentence.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_lowercase());
+    first.into_iter().chain(letters).collect()
+}
+
 /// Returns the intervals and the answer for the graph of a connection. Each interval has one cause.
 fn known(loaded: &LoadedCapture, index: usize, side: Side) -> Result<StreamDiagnosis, Failure> {
     let capture = &loaded.capture;
@@ -661,6 +664,7 @@ fn known(loaded: &LoadedCapture, index: usize, side: Side) -> Result<StreamDiagn
         counters: loaded.counters(index, &diagnosis),
     };
     let mut said = detail::said(&label, &diagnosis);
+    said.headline = with_rate(connection, side, &said.headline);
     fix::put(loaded.predicts, &diagnosis, &mut said);
     Ok(StreamDiagnosis {
         spans: spans.collect(),

@@ -3,10 +3,12 @@
 
 const trees = [];
 const sequence = new SequencePanel(byId("sequence-plot"), redraw);
-const sides = [["throughput", drawThroughput], ["owin", drawOwin], ["rtt", drawRoundTrips]].map(
-  ([id, draw]) => ({ id, draw, panel: new Panel(byId(`${id}-plot`)), frame: byId(`${id}-frame`) }),
-);
-const strip = new Strip(byId("strip"), ([from, to]) => sequence.show(from, to));
+const picture = new Picture(byId("picture"), () => treeData(sequence.tree, sequence.view, byId("picture").clientWidth / unitPixels()), {
+  span: () => null,
+  show: (from, to) => sequence.exactly(from * 1e9, to * 1e9),
+  whole: () => sequence.whole(),
+  selected: () => sequence.selected && sequence.selected.p.t[sequence.selected.i] / 1e9,
+});
 let isWaiting = false;
 
 // Changes within one frame of the screen cause one redraw.
@@ -23,12 +25,7 @@ function drawNow() {
   if (!sequence.tree) return;
   const started = performance.now();
   sequence.draw();
-  strip.draw(sequence.panel);
-  for (const { draw, panel, frame } of sides) {
-    if (frame.hidden) continue;
-    draw(panel, sequence.view, sequence.tree);
-    if (sequence.selected) panel.upright(sequence.selected.p.t[sequence.selected.i], colours.ink);
-  }
+  picture.draw();
   byId("fit").setAttribute("aria-pressed", String(sequence.fits));
   const { x0, x1, y0, y1 } = sequence.view, isWhole = sequence.isWhole();
   link.write({ t: isWhole ? null : spanPart(x0 / 1e9, x1 / 1e9), offsets: sequence.fits ? null : spanPart(y0, y1) });
@@ -41,7 +38,6 @@ function drawNow() {
 function drawAll() {
   applyTheme();
   buildSequenceLegend();
-  strip.legend();
   drawNow();
 }
 
@@ -67,9 +63,7 @@ async function choose(index) {
   const { meta } = tree;
   facts(meta.facts);
   said(meta.said);
-  strip.choose(meta);
-  const filled = panelsOf(tree);
-  for (const { id, frame } of sides) frame.hidden = !filled[id];
+  picture.chosen = null;
   sequence.choose(tree);
   byId("kept").textContent = meta.kept < meta.points
     ? `Of the ${digits(meta.points, 0)} packets of this stream ${digits(meta.kept, 0)} are in this page one by one: where something happens, and evenly in between. The others are summed up in blocks of up to ${digits(Math.max(...tree.levels[0].count), 0)}, drawn as broad pale lines when zoomed in.`

@@ -4,7 +4,6 @@
 const LEFT = 92, RIGHT = 26;
 const LINE = 13; // height of letters
 const NANOS = [{ name: "s", size: 1e9 }, { name: "ms", size: 1e6 }, { name: "µs", size: 1e3 }, { name: "ns", size: 1 }];
-const RATES = [{ name: "Tbit/s", size: 1e12 }, { name: "Gbit/s", size: 1e9 }, { name: "Mbit/s", size: 1e6 }, { name: "kbit/s", size: 1e3 }, { name: "bit/s", size: 1 }];
 
 // An axis from `low` to `high`. Long numbers are shown relative to a round one, which the title
 // names.

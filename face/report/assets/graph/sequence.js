@@ -90,7 +90,7 @@ class SequencePanel {
     const una = new Steps(panel), edge = new Steps(panel);
     const sent = new Bars(panel, 1.5), again = new Bars(panel, 3.5), late = new Bars(panel, 2.5), sacks = new Bars(panel, 2);
     const letters = {
-      again: new Letters(panel, "R", colours.again), late: new Letters(panel, "O", colours.again), sack: new Letters(panel, "S", colours.sack),
+      again: new Letters(panel, "R", colours.again), late: new Letters(panel, "O", colours.late), sack: new Letters(panel, "S", colours.sack),
       zero: new Letters(panel, "Z", colours.edge), syn: new Letters(panel, "SYN", colours.ink), fin: new Letters(panel, "FIN", colours.ink), rst: new Letters(panel, "RST", colours.again),
     };
     const ticks = [], slopes = [];
@@ -162,7 +162,7 @@ class SequencePanel {
     for (const [px, py] of ticks) g.fillRect(px - 0.5, py, 1, 5);
     sacks.fill(colours.sack);
     sent.fill(colours.sent);
-    late.fill(colours.again);
+    late.fill(colours.late);
     again.fill(colours.again);
     const taken = [];
     for (const set of Object.values(letters)) set.draw(taken);
@@ -438,7 +438,7 @@ function buildSequenceLegend() {
     g.stroke();
   };
   const entries = [
-    ["data", bar(colours.sent, 2)], ["retransmission, R", bar(colours.again, 4)], ["out of order, O", bar(colours.again, 2.5)],
+    ["data", bar(colours.sent, 2)], ["retransmission, R", bar(colours.again, 4)], ["out of order, O", bar(colours.late, 2.5)],
     ["SACK block, S", bar(colours.sack, 2.5)], ["acknowledged", flat(colours.ack, [])], ["window edge", flat(colours.edge, [7, 4])],
   ];
   byId("legend").replaceChildren(...entries.map(([text, draw]) => {

@@ -14,7 +14,7 @@ use super::builder::Graph;
 use super::pack::{Packed, Part, pack};
 use super::point::Point;
 use crate::escape::{html, json_in_script};
-use crate::html::{PageKind, head};
+use crate::html::{PageKind, head, script};
 
 /// Approximate maximum size in bytes of a page with large graphs.
 pub const PAGE_BUDGET: usize = 2_900_000;
@@ -26,16 +26,17 @@ const STYLE: &str = include_str!("../../assets/graph/graph.css");
 const BODY: &str = include_str!("../../assets/graph/body.html");
 
 /// The renderer's files in order; they form one script, so that names are shared.
-const SCRIPT: [&str; 11] = [
+const SCRIPT: [&str; 12] = [
     include_str!("../../assets/link.js"),
     include_str!("../../assets/base.js"),
     include_str!("../../assets/plot.js"),
     include_str!("../../assets/causes.js"),
+    include_str!("../../assets/picture.js"),
     include_str!("../../assets/graph/octets.js"),
     include_str!("../../assets/graph/tree.js"),
     include_str!("../../assets/graph/panel.js"),
     include_str!("../../assets/graph/sequence.js"),
-    include_str!("../../assets/graph/sides.js"),
+    include_str!("../../assets/graph/columns.js"),
     include_str!("../../assets/graph/moments.js"),
     include_str!("../../assets/graph/main.js"),
 ];
@@ -104,7 +105,7 @@ impl Page<'_> {
         let mut out = String::with_capacity(budget + FRAME);
         head(PageKind::Graphs, &self.title, STYLE, &mut out);
         self.header(&mut out);
-        out.push_str(BODY);
+        out.push_str(&BODY.replace("{facts}", &facts(&self.facts)));
         let graphs: Vec<Value> = self
             .graphs
             .iter()
@@ -131,7 +132,7 @@ impl Page<'_> {
             out.push_str("</script>\n");
         }
         out.push_str("<script>\n\"use strict\";\n");
-        SCRIPT.into_iter().for_each(|part| out.push_str(part));
+        script(&SCRIPT, &mut out);
         out.push_str("</script>\n</body>\n</html>\n");
         out
     }
@@ -166,7 +167,6 @@ impl Page<'_> {
             html(headline),
             html(&title),
         );
-        facts(&self.facts, out);
         out.push_str(
             "<noscript><p class=\"partial\">The graphs need script, which is part of this file \
              and loads nothing.</p></noscript>\n</header>\n",
@@ -174,13 +174,13 @@ impl Page<'_> {
     }
 }
 
-fn facts(facts: &[(String, String)], out: &mut String) {
-    out.push_str("<dl class=\"facts\">");
+fn facts(facts: &[(String, String)]) -> String {
+    let mut out = "<dl class=\"facts\">".to_owned();
     for (name, value) in facts {
         let (name, value) = (html(name), html(value));
         let _ = write!(out, "<div><dt>{name}</dt><dd>{value}</dd></div>");
     }
-    out.push_str("</dl>\n");
+    out + "</dl>\n"
 }
 
 fn described(plotted: &Plotted<'_>, packed: &Packed) -> Value {
@@ -243,10 +243,14 @@ fn strip(spans: &[Span]) -> (Vec<Value>, Vec<(u64, u64, usize)>) {
         spent[cause] += span.to_ns - span.from_ns;
         all.push((span.from_ns, span.to_ns, cause));
     }
-    let causes = names
-        .iter()
-        .zip(&spent)
-        .map(|(span, spent)| json!({ "name": span.name, "text": span.text, "spent": spent }));
+    let causes = names.iter().zip(&spent).map(|(span, spent)| {
+        json!({
+            "name": span.name,
+            "title": crate::cause_name(&span.name),
+            "text": span.text,
+            "spent": spent,
+        })
+    });
     (causes.collect(), merged(&all, names.len()))
 }
 

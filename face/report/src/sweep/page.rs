@@ -11,21 +11,10 @@ use super::plot::Plot;
 use super::svg::STYLE;
 use super::{SweepReport, View, percent, with_interval};
 use crate::escape::html;
-use crate::html::{PageKind, head, scroll};
-
-/// A line of the list of cells.
-#[derive(Clone, Debug)]
-pub struct CellLine {
-    /// Its number.
-    pub number: u64,
-    /// Its levels.
-    pub name: String,
-    /// Command that runs the plan with the cell's changes.
-    pub command: String,
-}
+use crate::html::{PageKind, head, script, scroll};
 
 /// Maximum number of cells in the list.
-pub const MOST_CELLS: usize = 500;
+const MOST_CELLS: usize = 500;
 
 /// Maximum number of axes that the answer names.
 const NAMED_AXES: usize = 4;
@@ -49,9 +38,9 @@ fn name(metric: &str) -> String {
 
 impl SweepReport<'_> {
     /// Returns the page. `command` is the command that made it, `one` a command that runs a cell if
-    /// its number is appended, and `cells` lists the first cells.
+    /// its number is appended.
     #[must_use]
-    pub fn page(&self, view: &View, command: &str, one: &str, cells: &[CellLine]) -> String {
+    pub fn page(&self, view: &View, command: &str, one: &str) -> String {
         let style = format!("{PAGE_STYLE}{STYLE}\n");
         let mut page = String::new();
         head(PageKind::Sweep, self.name, &style, &mut page);
@@ -75,12 +64,12 @@ impl SweepReport<'_> {
              <script type=\"application/json\" id=\"data\">{{}}</script>\n\
              <script>\n\"use strict\";\n",
             html(one),
-            self.cell_table(cells),
+            self.cell_table(),
             html(&self.tables(view)),
             html(command),
             html(one),
         );
-        SCRIPT.into_iter().for_each(|part| page.push_str(part));
+        script(&SCRIPT, &mut page);
         page.push_str("</script>\n</body>\n</html>\n");
         page
     }
@@ -133,7 +122,7 @@ impl SweepReport<'_> {
     }
 
     /// Returns the table of the first cells with levels and values. Headings sort, a field filters.
-    fn cell_table(&self, cells: &[CellLine]) -> String {
+    fn cell_table(&self) -> String {
         let (scale, varying) = (self.scale(), self.varying());
         let factors = varying.iter().map(|factor| &self.grid.scales[*factor].name);
         let factors =
@@ -142,8 +131,7 @@ impl SweepReport<'_> {
         let has_intervals = self.grid.arms.iter().any(|arm| arm.values.len() > 1);
         let mut table = format!(
             "<table class=\"numbers\"><thead><tr><th scope=\"col\">Cell</th>{}<th scope=\"col\">{}</th>\
-             {}<th scope=\"col\">runs</th><th scope=\"col\">failed</th>\
-             <th scope=\"col\" class=\"text\">the cell alone</th></tr></thead><tbody>\n",
+             {}<th scope=\"col\">runs</th><th scope=\"col\">failed</th></tr></thead><tbody>\n",
             factors.collect::<String>(),
             html(metric.trim_end_matches(", ")),
             if has_intervals {
@@ -173,14 +161,12 @@ impl SweepReport<'_> {
                 true => value(summary.map(|one| one.half_width), half),
                 false => String::new(),
             };
-            let line = cells.iter().find(|line| line.number == number);
-            let command = html(line.map_or("", |line| &line.command));
             let (runs, failures) = (arm.values.len(), arm.failures);
             let _ = writeln!(
                 table,
                 "<tr><th scope=\"row\"><button type=\"button\" data-cell=\"{number}\" data-cells=\"1\" \
                  data-title=\"{name}\">{number}</button></th>{levels}{mean}{half}<td>{runs}</td>\
-                 <td>{failures}</td><td class=\"text\"><code>{command}</code></td></tr>"
+                 <td>{failures}</td></tr>"
             );
         }
         table.push_str("</tbody></table>");
@@ -203,7 +189,7 @@ fn figure(plot: &Plot) -> String {
             "<div class=\"on-wide\">{}</div><div class=\"on-narrow\">{narrow}</div>",
             plot.element
         ),
-        None => format!("<div class=\"as-wide\">{}</div>", plot.element),
+        None => plot.element.clone(),
     };
     format!(
         "<section id=\"{name}\"><figure>{drawn}<figcaption class=\"note\">{caption} <a \

@@ -43,7 +43,13 @@ struct Panel<'a> {
 }
 
 /// Width of a plot on a page, and on a telephone.
-const WIDTHS: [f64; 2] = [900.0, 328.0];
+const WIDTHS: [f64; 2] = [1180.0, 328.0];
+
+/// Height of a line of a title.
+const TITLE_LINE: f64 = 15.0;
+
+/// Multiple of the largest mean up to which intervals are drawn.
+const MOST_ABOVE: f64 = 1.6;
 
 /// Height of a line of a legend.
 const LEGEND_LINE: f64 = 20.0;
@@ -75,9 +81,9 @@ impl SweepReport<'_> {
         };
         let all = [
             both(&|wide| self.lines(wide)),
-            self.heat_map(),
-            self.surface(),
-            self.parallel(),
+            both(&|wide| self.heat_map(wide)),
+            both(&|wide| self.surface(wide)),
+            both(&|wide| self.parallel(wide)),
             both(&|wide| self.distributions(wide)),
         ];
         all.into_iter().flatten().collect()
@@ -143,12 +149,17 @@ impl SweepReport<'_> {
         }
         let left_out = groups.len().saturating_sub(MOST_PANELS);
         groups.truncate(MOST_PANELS);
+        let theory = self
+            .theory
+            .map(|grid| grid.pivot(&rows, Some(along.factor)));
         let (columns, size) = match groups.len() {
-            _ if wide < WIDTHS[0] => (1, (wide, 240.0)),
+            _ if wide < WIDTHS[0] => (1, (wide, 226.0)),
             0 | 1 => (1, (wide, 380.0)),
-            2 => (2, (590.0, 300.0)),
-            _ => (3, (393.0, 250.0)),
+            2 => (2, (wide / 2.0, 286.0)),
+            _ => (3, (wide / 3.0, 236.0)),
         };
+        let head = TITLE_LINE * panels.len().max(1) as f64;
+        let size = (size.0, size.1 + head);
         let lines = groups.len().div_ceil(columns);
         let wide = size.0 * columns as f64;
         let (places, legend) = self.legend_places(curves, wide);
@@ -159,8 +170,11 @@ impl SweepReport<'_> {
             let corner = (size.0 * column as f64, legend + size.1 * line as f64);
             let names = panels.iter().zip(&panel.levels);
             let names = names.map(|(factor, level)| self.level(*factor, *level));
-            let title = names.collect::<Vec<_>>().join(", ");
-            let frame = self.frame(&mut svg, corner, size, &title, &along, &pivot);
+            let titles: Vec<String> = names.collect();
+            let frame = self.frame(&mut svg, (corner, size, head), &titles, &along, &pivot);
+            if let Some(theory) = &theory {
+                self.theory(&mut svg, theory, panel, &along, &frame);
+            }
             for (curve, cells) in &panel.curves {
                 let cells = pivot.columns.iter().copied().zip(*cells);
                 let cells: Vec<(Option<u32>, &Pooled)> = cells.collect();
@@ -172,11 +186,43 @@ impl SweepReport<'_> {
             more => format!(" {more} panels are left out."),
         };
         let name = &self.grid.scales[along.factor].name;
+        let theory = match theory.is_some_and(|theory| has_values(&theory)) {
+            true => " Dotted and hollow: theory, by the measured loss and RTT.",
+            false => "",
+        };
         let caption = format!(
-            "{} over {name}: means, and their 95 % confidence intervals as bands.{more}",
+            "{} over {name}: means, and their 95 % confidence intervals as bands.{theory}{more}",
             self.grid.metric
         );
         Some(plot("lines", caption, &svg))
+    }
+
+    /// Draws what equations predict for the curves of a panel.
+    fn theory(
+        &self,
+        svg: &mut Svg,
+        theory: &Pivot,
+        panel: &Panel<'_>,
+        along: &Along,
+        (x, y): &(Axis, Axis),
+    ) {
+        for (curve, _) in &panel.curves {
+            let levels: Vec<Option<u32>> = match curve {
+                Some(_) => panel.levels.iter().copied().chain([*curve]).collect(),
+                None => panel.levels.clone(),
+            };
+            let cells = theory.cells.iter().find(|(own, _)| *own == levels);
+            let cells = cells
+                .into_iter()
+                .flat_map(|(_, cells)| theory.columns.iter().zip(cells));
+            let points = cells.filter_map(|(place, cell)| {
+                let at = x.at(along.places[(*place)? as usize]);
+                Some((at, y.at(cell.summary?.mean / self.scale().factor)))
+            });
+            let mut points: Vec<(f64, f64)> = points.collect();
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            svg.dotted(&points, curve.unwrap_or(0) as usize);
+        }
     }
 
     /// Draws a mean at each position with its interval as a band.
@@ -260,9 +306,8 @@ impl SweepReport<'_> {
     fn frame(
         &self,
         svg: &mut Svg,
-        (left, top): (f64, f64),
-        (wide, high): (f64, f64),
-        title: &str,
+        ((left, top), (wide, high), head): ((f64, f64), (f64, f64), f64),
+        titles: &[String],
         along: &Along,
         pivot: &Pivot,
     ) -> (Axis, Axis) {
@@ -272,16 +317,29 @@ impl SweepReport<'_> {
             let (low, high) = ends(&one);
             [low / unit.factor, high / unit.factor]
         });
-        let bounds: Vec<f64> = bounds.chain([0.0]).collect();
+        let means = pivot.cells.iter().flat_map(|(_, cells)| cells);
+        let means = means.filter_map(|cell| Some(cell.summary?.mean / unit.factor));
+        let most = MOST_ABOVE * means.fold(0.0, f64::max);
+        // An interval of two runs that differ would press all lines to the foot.
+        let bounds: Vec<f64> = bounds.map(|value| value.min(most)).chain([0.0]).collect();
         let (begin, right, bottom) = (left + 70.0, left + wide - 20.0, top + high - 42.0);
         let x = Axis::new(&along.places, along.is_log, begin, right);
-        let y = Axis::new(&bounds, false, bottom, top + 26.0);
-        svg.text(begin, top + 16.0, "start", "head", title);
+        let y = Axis::new(&bounds, false, bottom, top + head + 22.0);
+        for (line, title) in titles.iter().enumerate() {
+            let baseline = top + 14.0 + TITLE_LINE * line as f64;
+            svg.text(
+                left + 8.0,
+                baseline,
+                "start",
+                "head",
+                &fitting(title, wide - 16.0),
+            );
+        }
         for tick in y.ticks(5.0) {
             svg.line((begin, y.at(tick)), (right, y.at(tick)), "grid");
             svg.text(left + 64.0, y.at(tick) + 4.0, "end", "", &plain(tick));
         }
-        svg.text(left + 8.0, top + 16.0, "start", "", unit.unit);
+        svg.text(left + 64.0, top + head + 12.0, "end", "", unit.unit);
         svg.line((begin, bottom), (right, bottom), "frame");
         let scale = &self.grid.scales[along.factor];
         let places = along.places.iter().map(|at| x.at(*at));
@@ -293,7 +351,7 @@ impl SweepReport<'_> {
     }
 
     /// Draws means over the two factors with the most levels.
-    fn heat_map(&self) -> Option<Plot> {
+    fn heat_map(&self, wide: f64) -> Option<Plot> {
         let mut factors = self.varying();
         let count = |factor: &usize| self.grid.scales[*factor].labels.len();
         factors.sort_by_key(|factor| std::cmp::Reverse(count(factor)));
@@ -313,13 +371,13 @@ impl SweepReport<'_> {
         let labels = self.grid.scales[row].labels.iter();
         let longest = labels.map(|label| label.chars().count()).max()?;
         let left = (30.0 + 7.2 * longest as f64).max(90.0);
+        let room = wide - left - 10.0;
         let size = (
-            ((1100.0 - left) / pivot.columns.len() as f64).min(110.0),
+            room / pivot.columns.len() as f64,
             (560.0 / pivot.cells.len() as f64).clamp(3.0, 30.0),
         );
-        let wide = size.0 * pivot.columns.len() as f64;
         let high = size.1 * pivot.cells.len() as f64;
-        let mut svg = Svg::new((left + wide + 10.0).max(400.0), high + 74.0);
+        let mut svg = Svg::new(wide, high + 74.0);
         svg.text(8.0, 16.0, "start", "head", &self.grid.scales[row].name);
         let mut last = f64::NEG_INFINITY;
         for (at, (levels, cells)) in pivot.cells.iter().enumerate() {
@@ -358,7 +416,7 @@ impl SweepReport<'_> {
             .map(|level| self.grid.label(column, *level));
         labels_apart(&mut svg, centers.zip(labels).collect(), high + 44.0);
         let name = &self.grid.scales[column].name;
-        svg.text(left + wide / 2.0, high + 64.0, "middle", "head", name);
+        svg.text(left + room / 2.0, high + 64.0, "middle", "head", name);
         let range = (
             means.iter().copied().fold(f64::INFINITY, f64::min),
             means.iter().copied().fold(0.0, f64::max),
@@ -460,6 +518,31 @@ impl SweepReport<'_> {
         let caption = format!("{}: share of all values up to each.", self.grid.metric);
         Some(plot("distribution", caption, &svg))
     }
+}
+
+/// Returns whether a pivot has any value.
+fn has_values(pivot: &Pivot) -> bool {
+    let mut cells = pivot.cells.iter().flat_map(|(_, cells)| cells);
+    cells.any(|cell| cell.summary.is_some())
+}
+
+/// Shortens a name in bold letters to a width: first to its last part, then with an ellipsis.
+pub(super) fn fitting(name: &str, wide: f64) -> String {
+    let most = (wide / 7.4) as usize;
+    if name.chars().count() <= most {
+        return name.to_owned();
+    }
+    let (key, level) = name.split_once(' ').unwrap_or((name, ""));
+    let last = key.rsplit('.').next().unwrap_or(key);
+    let short = format!("{last} {level}").trim_end().to_owned();
+    if short.chars().count() <= most {
+        return short;
+    }
+    short
+        .chars()
+        .take(most.saturating_sub(1))
+        .chain(['\u{2026}'])
+        .collect()
 }
 
 /// Draws labels at their positions, without those that would overlap the one before.

@@ -4,7 +4,7 @@ use gigatcp_design::statistics::Summary;
 use gigatcp_design::surface::{Numeric, Surface};
 
 use super::SweepReport;
-use super::plot::{Plot, plain, plot};
+use super::plot::{Plot, fitting, plain, plot};
 use super::svg::{Axis, Mark, Svg};
 
 /// Maximum number of lines of parallel coordinates.
@@ -18,7 +18,7 @@ const TILES: u32 = 40;
 
 impl SweepReport<'_> {
     /// Draws a line for each cell over all factors to its mean. Requires three or more factors.
-    pub(super) fn parallel(&self) -> Option<Plot> {
+    pub(super) fn parallel(&self, wide: f64) -> Option<Plot> {
         let varying = self.varying();
         if varying.len() < 3 {
             return None;
@@ -36,9 +36,11 @@ impl SweepReport<'_> {
         if means.len() < 4 {
             return None;
         }
-        let (wide, tall, top, bottom) = (1100.0, 420.0, 46.0, 396.0);
-        let step = (wide - 220.0) / factors.len() as f64;
-        let x = |axis: usize| 70.0 + step * axis as f64;
+        // Names alternate between two rows, so that each has the room of two axes.
+        let (tall, top, bottom) = (420.0, 46.0, 396.0);
+        let margin = (wide * 0.06).max(16.0);
+        let step = (wide - 2.0 * margin - 44.0) / factors.len() as f64;
+        let x = |axis: usize| margin + step * axis as f64;
         let value = Axis::new(&means, false, bottom, top);
         let shade = Axis::new(&means, false, 0.0, 1.0);
         let mut svg = Svg::new(wide, tall);
@@ -69,12 +71,19 @@ impl SweepReport<'_> {
             svg.shaded_path(&line, shade.at(*mean), Mark { title, cells });
         }
         for (at, (factor, axis)) in factors.iter().zip(&axes).enumerate() {
-            self.upright(&mut svg, *factor, axis, (x(at), top, bottom), at % 2);
+            self.upright(&mut svg, *factor, axis, (x(at), top, bottom), (at, step));
         }
         let at = x(factors.len());
         svg.line((at, top), (at, bottom), "frame");
-        svg.text(at, 16.0, "middle", "head", &self.grid.metric);
-        svg.text(at, 32.0, "middle", "", scale.unit);
+        let row = 14.0 * (factors.len() % 2) as f64;
+        let name = format!("{} {}", self.grid.metric, scale.unit);
+        svg.text(
+            wide - 2.0,
+            16.0 + row,
+            "end",
+            "head",
+            &fitting(&name, 1.6 * step),
+        );
         for tick in value.ticks(6.0) {
             svg.text(at + 6.0, value.at(tick) + 4.0, "start", "", &plain(tick));
         }
@@ -101,11 +110,16 @@ impl SweepReport<'_> {
         factor: usize,
         axis: &Axis,
         (x, top, bottom): (f64, f64, f64),
-        row: usize,
+        (number, step): (usize, f64),
     ) {
         let scale = &self.grid.scales[factor];
         svg.line((x, top), (x, bottom), "frame");
-        svg.text(x, 16.0 + 14.0 * row as f64, "middle", "head", &scale.name);
+        let name = fitting(&scale.name, 1.8 * step);
+        let row = 16.0 + 14.0 * (number % 2) as f64;
+        match number {
+            0 => svg.text(2.0, row, "start", "head", &name),
+            _ => svg.text(x, row, "middle", "head", &name),
+        }
         let mut last = f64::INFINITY;
         for (level, label) in scale.labels.iter().enumerate() {
             let y = axis.at(self.height(factor, level as u32));
@@ -138,7 +152,7 @@ impl SweepReport<'_> {
 
     /// Draws the fitted quadratic over the two factors with the largest effect. The others are at
     /// their middle.
-    pub(super) fn surface(&self) -> Option<Plot> {
+    pub(super) fn surface(&self, wide: f64) -> Option<Plot> {
         let surface = Surface::fit(self.grid)?;
         let scale = self.scale();
         let middle = vec![0.0; surface.factors.len()];
@@ -156,16 +170,17 @@ impl SweepReport<'_> {
         let below = fitted.iter().filter(|value| **value < 0.0).count();
         let all: Vec<f64> = fitted.iter().map(|value| value.max(0.0)).collect();
         let shade = Axis::new(&all, false, 0.0, 1.0);
-        let (left, top, side) = (110.0, 34.0, 440.0);
-        let mut svg = Svg::new(left + side + 40.0, top + side + 60.0);
-        let size = side / f64::from(TILES);
+        let (left, top) = (if wide < 400.0 { 70.0 } else { 110.0 }, 34.0);
+        let sides = (wide - left - 40.0, (wide - left - 40.0).min(420.0));
+        let mut svg = Svg::new(wide, top + sides.1 + 60.0);
+        let size = (sides.0 / f64::from(TILES), sides.1 / f64::from(TILES));
         let [across, up] = [&surface.factors[0], &surface.factors[1]];
         let names = [across, up].map(|one| self.grid.scales[one.factor].name.as_str());
         for (number, mean) in all.iter().enumerate() {
             let (column, row) = (number as u32 % TILES, number as u32 / TILES);
             let corner = (
-                left + f64::from(column) * size,
-                top + side - f64::from(row + 1) * size,
+                left + f64::from(column) * size.0,
+                top + sides.1 - f64::from(row + 1) * size.1,
             );
             let title = format!(
                 "{} {}, {} {}: {} {}",
@@ -178,9 +193,9 @@ impl SweepReport<'_> {
             );
             let (title, cells) = (title.as_str(), (0, 0));
             let mark = Mark { title, cells };
-            svg.tile(corner, (size + 0.3, size + 0.3), shade.at(*mean), mark);
+            svg.tile(corner, (size.0 + 0.3, size.1 + 0.3), shade.at(*mean), mark);
         }
-        self.surface_labels(&mut svg, [across, up], (left, top, side));
+        self.surface_labels(&mut svg, [across, up], (left, top), sides);
         let ends = all
             .iter()
             .fold((f64::INFINITY, f64::NEG_INFINITY), |ends, one| {
@@ -221,7 +236,8 @@ impl SweepReport<'_> {
         &self,
         svg: &mut Svg,
         [across, up]: [&Numeric; 2],
-        (left, top, side): (f64, f64, f64),
+        (left, top): (f64, f64),
+        (side, high): (f64, f64),
     ) {
         let [below, beyond] = [across, up].map(|one| &self.grid.scales[one.factor]);
         let x = Axis::new(&across.places, across.is_log, left, left + side);
@@ -229,13 +245,13 @@ impl SweepReport<'_> {
         for (place, label) in across.places.iter().zip(&below.labels) {
             let half = 3.6 * label.chars().count() as f64;
             if x.at(*place) - half > end + 6.0 {
-                svg.text(x.at(*place), top + side + 18.0, "middle", "", label);
+                svg.text(x.at(*place), top + high + 18.0, "middle", "", label);
                 end = x.at(*place) + half;
             }
         }
         let middle = left + side / 2.0;
-        svg.text(middle, top + side + 40.0, "middle", "head", &below.name);
-        let y = Axis::new(&up.places, up.is_log, top + side, top);
+        svg.text(middle, top + high + 40.0, "middle", "head", &below.name);
+        let y = Axis::new(&up.places, up.is_log, top + high, top);
         let mut last = f64::INFINITY;
         for (place, label) in up.places.iter().zip(&beyond.labels) {
             if (last - y.at(*place)).abs() >= 13.0 {

@@ -144,6 +144,21 @@ impl Svg {
         );
     }
 
+    /// Draws a dotted line through positions, with hollow marks, in a color by number.
+    pub(super) fn dotted(&mut self, places: &[(f64, f64)], color: usize) {
+        let (color, points) = (color % 8, points(places));
+        for (x, y) in places {
+            let _ = write!(
+                self.body,
+                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4.5\" class=\"curve\" style=\"stroke:var(--c{color})\"/>"
+            );
+        }
+        let _ = write!(
+            self.body,
+            "<polyline points=\"{points}\" class=\"curve dotted\" style=\"stroke:var(--c{color})\"/>"
+        );
+    }
+
     /// Draws a line through positions, with an opacity that grows with `share`.
     pub(super) fn shaded_path(&mut self, places: &[(f64, f64)], share: f64, mark: Mark<'_>) {
         let (points, title, cells) = (points(places), html(mark.title), mark.attributes());
@@ -241,7 +256,7 @@ const COLORS: [(&str, &str); 13] = [
 pub(super) const STYLE: &str = "text{font:12px system-ui,\"Segoe UI\",Arial,sans-serif;\
     fill:var(--soft)}text.head{font-weight:600;fill:var(--ink)}text.value{fill:var(--ink);\
     font-size:11px}text.on-solid{fill:var(--paper)}.grid{stroke:var(--grid)}.frame{stroke:var(--rule)}.curve{fill:none;\
-    stroke-width:1.8}.cell{stroke:var(--c0);stroke-width:1.2}.cell~text{paint-order:stroke;stroke:var(--paper);stroke-width:3px}.cell:hover{stroke:var(--c1);stroke-opacity:1!important;stroke-width:2.4}.band{opacity:.18}.tile{fill:var(--c0);stroke:none}";
+    stroke-width:1.8}.dotted{stroke-dasharray:2 4}.cell{stroke:var(--c0);stroke-width:1.2}.cell~text{paint-order:stroke;stroke:var(--paper);stroke-width:3px}.cell:hover{stroke:var(--c1);stroke-opacity:1!important;stroke-width:2.4}.band{opacity:.18}.tile{fill:var(--c0);stroke:none}";
 
 fn points(places: &[(f64, f64)]) -> String {
     let places = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}"));

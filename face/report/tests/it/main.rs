@@ -3,6 +3,7 @@
 mod brief;
 #[path = "../connection/mod.rs"]
 mod connection;
+mod contrast;
 mod graph;
 mod page;
 mod published;

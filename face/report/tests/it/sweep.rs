@@ -1,7 +1,6 @@
 //! Tables and plots of sweeps, from values that are known.
 
 use gigatcp_design::grid::{Arm, Grid, Scale};
-use gigatcp_report::sweep::page::CellLine;
 use gigatcp_report::sweep::{self, SweepReport, View};
 
 fn scale(name: &str, labels: &[&str]) -> Scale {
@@ -50,6 +49,7 @@ fn report(grid: &Grid) -> SweepReport<'_> {
         name: "two",
         title: "Two controls",
         grid,
+        theory: None,
         unit: "bit/s",
         meaning: "sum of the goodput of all flows",
         missing: 0,
@@ -169,22 +169,15 @@ fn plots_show_every_mean_and_a_page_needs_no_network() {
         assert!(plot.file.starts_with("<svg xmlns=") && plot.file.ends_with("</svg>\n"));
         assert!(!plot.file.contains("var("), "{}", plot.name);
     }
-    let cell = CellLine {
-        number: 0,
-        name: "path.rtt 10 ms".to_owned(),
-        command: "gigatcp run two --set 'path.rtt=10 ms'".to_owned(),
-    };
     let one = "gigatcp show runs/two --cell";
-    let page = report.page(&View::default(), "gigatcp sweep two.toml", one, &[cell]);
+    let page = report.page(&View::default(), "gigatcp sweep two.toml", one);
     assert!(page.contains("&lt;reno&gt;") && !page.contains("<reno>"));
     assert!(!page.contains("http://") && !page.contains("https://"));
-    assert!(page.contains("gigatcp run two --set &#39;path.rtt=10 ms&#39;"));
     assert!(page.contains("data-command=\"gigatcp show runs/two --cell \""));
-    // Every mean is a dot, a second dot for narrow screens, a tile and a row; each refers to a
-    // cell.
+    // Every mean is a dot, a tile, both again for narrow screens, and a row; each refers to a cell.
     for cell in 0..6 {
         let mark = format!("data-cell=\"{cell}\" data-cells=\"1\"");
-        assert_eq!(page.matches(&mark).count(), 4, "{mark}");
+        assert_eq!(page.matches(&mark).count(), 5, "{mark}");
     }
     assert!(page.contains(
         "<h1 class=\"sentence\">Highest goodput: 81.50 ± 2.05 Mbit/s with path.rtt 10 ms, \

@@ -59,18 +59,16 @@ fn a_drag_over_one_graph_zooms_all_and_the_address_shows_the_same_again() {
     assert_eq!(span(&browser), Value::Null);
     let place = |seconds: f64| {
         let found = browser.script(&format!(
-            "const canvas = document.getElementById('throughput'); \
+            "const canvas = document.querySelector('.picture .row'); \
              canvas.scrollIntoView({{ block: 'center' }}); const box = canvas.getBoundingClientRect(); \
-             return [box.x + throughputChart.plot.x.position({seconds}), box.y + box.height / 2]"
+             return [box.x + picture.x.position({seconds}), box.y + box.height / 2]"
         ));
         (found[0].as_f64().unwrap(), found[1].as_f64().unwrap())
     };
     browser.drag(place(2.0), place(5.0));
     assert_eq!(span(&browser), json!([2, 5]));
-    let axes = browser.script(
-        "return [throughputChart, stateChart].map(({ plot }) => [plot.x.low, plot.x.high].map(Math.round))",
-    );
-    assert_eq!(axes, json!([[2, 5], [2, 5]]));
+    let axis = browser.script("return [picture.x.low, picture.x.high].map(Math.round)");
+    assert_eq!(axis, json!([2, 5]));
     browser.script("document.querySelector('#legend button').click()");
     let kept = address(&browser);
     assert!(
@@ -87,7 +85,7 @@ fn a_drag_over_one_graph_zooms_all_and_the_address_shows_the_same_again() {
         "{said}"
     );
     // By keys: zoom in, and the whole; the address then has no span.
-    browser.script("document.getElementById('window').focus()");
+    browser.script("document.getElementById('picture').focus()");
     browser.keys("+");
     let near = browser.script("return shown.span[1] - shown.span[0]");
     assert!((near.as_f64().unwrap() - 1.5).abs() < 0.05, "{near}");
@@ -143,11 +141,6 @@ fn the_page_of_a_test_has_its_answer_first_and_every_control_has_a_name() {
          return parts.filter((one) => !name(one)?.trim()).map((one) => one.outerHTML.slice(0, 80))",
     );
     assert_eq!(nameless, json!([]));
-    // Two series share one graph: neither has its own panel.
-    assert_eq!(
-        browser.script("return document.getElementById('each').hidden"),
-        true
-    );
     // Letters grow with the screen.
     browser.resize(3_840, 2_160);
     let letters = browser.script("return parseFloat(getComputedStyle(document.body).fontSize)");

@@ -123,6 +123,7 @@ pub fn one_series(shape: Shape, repeat: u32) -> SeriesRecord {
         live: None,
         test: None,
         further: None,
+        latency: Vec::new(),
         arrivals: Vec::new(),
         datagrams: Vec::new(),
         hosts: Vec::new(),
@@ -232,6 +233,7 @@ fn flow(shape: Shape, repeat: u32) -> FlowRecord {
             flight_bytes: (before as u64).min((CEILING_BPS / 8.0 * 0.082) as u64),
             srtt_ns: (step > 0).then_some((82_000 + (step * 37) % 900) * 1000),
             delivered_bytes: state.delivered as u64,
+            retransmitted_segments: None,
         });
     }
     finish(shape, samples, spans, hole, speed)
@@ -283,6 +285,7 @@ fn finish(
         average_ns: elapsed_ns,
         completion_ns: None,
         group: None,
+        counted_by: None,
         goodput_bps: bytes as f64 * 8e9 / elapsed_ns as f64,
         plateau_bps: Some(CEILING_BPS * speed),
         time_to_90_ns: intervals

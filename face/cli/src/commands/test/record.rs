@@ -2,10 +2,11 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gigatcp_meter::tester::{self, Explanation, Outcome, Role, StreamOutcome};
+use gigatcp_meter::tester::{self, Explanation, Latency, Outcome, Role, Samples, StreamOutcome};
 use gigatcp_protocol::iperf3::Transport;
 use gigatcp_record::{
-    DatagramsRecord, FlowRecord, IntervalRecord, Negotiated, RunRecord, SeriesRecord, TestRecord,
+    DatagramsInterval, DatagramsQuality, DatagramsRecord, DelayRecord, FlowRecord, IntervalRecord,
+    LatencyRecord, Negotiated, RunRecord, SeriesRecord, TestRecord,
 };
 use gigatcp_why::counters::Reading;
 
@@ -17,15 +18,16 @@ use crate::commands::counters_record;
 /// run of the command.
 pub(super) fn of(outcome: &Outcome, batch: SystemTime, ceiling: Option<Ceiling>) -> RunRecord {
     let explanations = tester::explain(outcome);
+    let theirs = tester::Readings::of(outcome).peer;
     let is_tcp = outcome.parameters.transport == Transport::Tcp;
     let streams = outcome.streams.iter().enumerate();
     let flows = streams.clone().filter(|_| is_tcp).map(|(index, stream)| {
         let explanation = explanations.iter().find(|one| one.id == stream.id);
-        flow(outcome, index, stream, explanation)
+        flow(outcome, index, stream, explanation, theirs.as_ref())
     });
     let datagrams = streams
         .filter(|_| !is_tcp)
-        .map(|(_, stream)| datagrams(outcome, stream));
+        .map(|(index, stream)| datagrams(outcome, index, stream));
     let title = outcome.parameters.title.clone();
     let title = title.unwrap_or_else(|| format!("Test with {}:{}", outcome.host, outcome.port));
     let series = SeriesRecord {
@@ -36,6 +38,7 @@ pub(super) fn of(outcome: &Outcome, batch: SystemTime, ceiling: Option<Ceiling>)
         flows: flows.collect(),
         datagrams: datagrams.collect(),
         hosts: hosts::records(outcome),
+        latency: outcome.latency.iter().map(latency).collect(),
         test: Some(TestRecord {
             ceiling: ceiling.map(|ceiling| ceiling.record()),
             ..times(outcome.started_at, batch)
@@ -101,7 +104,17 @@ fn flow(
     index: usize,
     stream: &StreamOutcome,
     explanation: Option<&Explanation>,
+    theirs: Option<&Samples>,
 ) -> FlowRecord {
+    // A sender's counters have the state of a connection, on either side. The server's clock is
+    // ahead by a one-way delay.
+    let theirs = theirs.filter(|_| stream.role == Role::Receiver);
+    let theirs = theirs.and_then(|all| all.streams.iter().find(|(id, _)| *id == stream.id));
+    let sampled = theirs.map(|(_, readings)| &readings[..]);
+    let counted_by = match (stream.role, sampled) {
+        (Role::Receiver, None) => "receiver",
+        _ => "sender",
+    };
     let (bytes, time) = sums::received(outcome, stream);
     let retransmits = match stream.role {
         Role::Sender => stream.total.retransmits,
@@ -113,6 +126,7 @@ fn flow(
         .iter()
         .find(|(id, _)| *id == stream.id);
     let readings = readings.map_or(&[][..], |(_, readings)| readings);
+    let samples = sampled.unwrap_or(readings);
     let last = readings.last();
     let count = |of: fn(&Reading) -> Option<u64>| last.and_then(of).unwrap_or(0);
     let diagnosis = explanation.map(|one| &one.diagnosis);
@@ -133,10 +147,21 @@ fn flow(
         sender_cpu_fraction: cpu(outcome, stream.role == Role::Sender),
         receiver_cpu_fraction: cpu(outcome, stream.role == Role::Receiver),
         negotiated: negotiated(stream),
-        ..counters_record::flow(readings, intervals(outcome, index), diagnosis)
+        counted_by: Some(counted_by.to_owned()),
+        ..counters_record::flow(samples, intervals(outcome, index), diagnosis)
     };
     flow.unavailable.extend(unread(retransmits, last));
     flow
+}
+
+fn latency(latency: &Latency) -> LatencyRecord {
+    let nanos = |times: &[Duration]| times.iter().map(|time| nanos(*time)).collect();
+    LatencyRecord {
+        kind: latency.kind.name().to_owned(),
+        idle_ns: nanos(&latency.idle),
+        loaded_ns: nanos(&latency.loaded),
+        lost: latency.lost,
+    }
 }
 
 /// Lists counters that were not read at this end; the record holds zero for them.
@@ -189,7 +214,7 @@ fn negotiated(stream: &StreamOutcome) -> Vec<Negotiated> {
         .collect()
 }
 
-fn datagrams(outcome: &Outcome, stream: &StreamOutcome) -> DatagramsRecord {
+fn datagrams(outcome: &Outcome, index: usize, stream: &StreamOutcome) -> DatagramsRecord {
     let own = &stream.total;
     let counts = match stream.role {
         Role::Receiver => Some(own.udp),
@@ -207,7 +232,10 @@ fn datagrams(outcome: &Outcome, stream: &StreamOutcome) -> DatagramsRecord {
         application: "datagrams".to_owned(),
         sent,
         received: counts.report.received,
-        bytes: counts.report.octets,
+        bytes: match stream.role {
+            Role::Receiver => counts.report.octets,
+            Role::Sender => outcome.peer_of(stream).map_or(0, |peer| peer.bytes),
+        },
         lost: counts.report.lost,
         duplicates: counts.report.duplicates,
         reordered: counts.report.reordered,
@@ -217,7 +245,47 @@ fn datagrams(outcome: &Outcome, stream: &StreamOutcome) -> DatagramsRecord {
             .collect(),
         jitter_ns: counts.report.jitter.as_nanos(),
         max_jitter_ns: counts.report.max_jitter.as_nanos(),
+        intervals: datagram_intervals(outcome, index, stream.role),
+        delays: delays(outcome, stream),
     }
+}
+
+/// Returns the intervals of a stream of datagrams, except omitted ones.
+fn datagram_intervals(outcome: &Outcome, index: usize, role: Role) -> Vec<DatagramsInterval> {
+    let mut reordered_before = 0;
+    let mut intervals = Vec::new();
+    for interval in &outcome.intervals {
+        let stream = &interval.streams[index];
+        let reordered = stream.udp.report.reordered;
+        let quality = DatagramsQuality {
+            lost: stream.lost,
+            reordered: reordered.saturating_sub(reordered_before),
+            jitter_ns: stream.udp.report.jitter.as_nanos(),
+        };
+        reordered_before = reordered;
+        if !interval.omitted {
+            intervals.push(DatagramsInterval {
+                start_ns: nanos(interval.start),
+                end_ns: nanos(interval.end),
+                bytes: stream.bytes,
+                datagrams: stream.datagrams,
+                received: (role == Role::Receiver).then_some(quality),
+            });
+        }
+    }
+    intervals
+}
+
+/// Returns the one-way delays of a stream, from the arrival of its first datagram on.
+fn delays(outcome: &Outcome, stream: &StreamOutcome) -> Vec<DelayRecord> {
+    let delays = outcome.delay_over_time(stream);
+    let first = delays.iter().map(|(at, ..)| *at).min();
+    let delays = delays.iter().map(|(at, min_ns, max_ns)| DelayRecord {
+        at_ns: first.map_or(0, |first| at.saturating_since(first).as_nanos()),
+        min_ns: *min_ns,
+        max_ns: *max_ns,
+    });
+    delays.collect()
 }
 
 #[cfg(test)]

@@ -154,6 +154,10 @@ fn deep(
     interrupt: &Interrupt,
 ) -> Result<Outcome, Failure> {
     let interval = arguments.interval.unwrap_or(Duration::from_millis(10));
+    arguments
+        .report
+        .iter()
+        .try_for_each(|place| AtomicFile::check_new(place))?;
     watch.sample(now()).map_err(|error| cannot(&error))?;
     if watch.connection(id).is_none() {
         return Err(

@@ -61,9 +61,9 @@ impl Kept {
     pub(super) fn record(self, one: &Connection) -> Option<RunRecord> {
         let (first, last) = (*self.readings.first()?, *self.readings.last()?);
         let length = last.at.saturating_since(first.at);
-        let (from, to) = match one.role() {
-            End::Sender => (one.local, one.peer),
-            End::Receiver => (one.peer, one.local),
+        let (from, to, counted_by) = match one.role() {
+            End::Sender => (one.local, one.peer, "sender"),
+            End::Receiver => (one.peer, one.local, "receiver"),
         };
         let grown = |of: fn(&Reading) -> Option<u64>| {
             of(&last)
@@ -73,7 +73,7 @@ impl Kept {
         let diagnosis = one.diagnosis();
         let bytes = one.total().as_u64();
         let title = format!("{from} -> {to}");
-        let flow = FlowRecord {
+        let mut flow = FlowRecord {
             name: title.clone(),
             congestion_control: one.congestion.clone(),
             ended_ns: length.as_nanos(),
@@ -85,8 +85,15 @@ impl Kept {
             retransmitted_segments: grown(|reading| reading.total_retrans),
             timeouts: grown(|reading| reading.total_rto),
             marked_segments: grown(|reading| reading.delivered_ce),
+            counted_by: Some(counted_by.to_owned()),
             ..counters_record::flow(&self.readings, self.intervals, diagnosis.as_ref())
         };
+        // The diagnosis has the times of the host's clock, the record those of the watch.
+        let started_ns = self.start.unwrap_or(Instant::ZERO).as_nanos();
+        for span in &mut flow.limited_by_timeline {
+            span.start_ns = span.start_ns.saturating_sub(started_ns);
+            span.end_ns = span.end_ns.saturating_sub(started_ns);
+        }
         let series = SeriesRecord {
             name: "watch".to_owned(),
             title: title.clone(),

@@ -92,7 +92,8 @@ pub(super) fn said(label: &ConnectionLabel, diagnosis: &Diagnosis) -> DiagnosisT
 
 /// Returns a verdict as a line, with its evidence.
 fn finding(diagnosis: &Diagnosis, verdict: &Verdict) -> (String, Vec<String>) {
-    let [name, time, share, confidence, cost] = cells(verdict);
+    let [_, time, share, confidence, cost] = cells(verdict);
+    let name = gigatcp_report::cause_name(verdict.cause.id);
     let head = match (verdict.time.is_zero(), cost.as_str()) {
         (true, _) => format!("{name} (confidence {confidence})"),
         (_, "-") => format!("{name}: {time}, {share} of the time (confidence {confidence})"),
@@ -102,5 +103,9 @@ fn finding(diagnosis: &Diagnosis, verdict: &Verdict) -> (String, Vec<String>) {
     lines.extend(verdict.evidence.iter().map(Evidence::in_words));
     let fix = diagnosis.fix_of(verdict);
     lines.extend(fix.map(|fix| format!("Fix: {fix}")));
+    lines.push(format!(
+        "`gigatcp explain {}` describes it",
+        verdict.cause.id
+    ));
     (head, lines)
 }
