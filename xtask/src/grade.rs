@@ -17,7 +17,7 @@ use crate::{Failed, files, process, top};
 const WEIGHTS: &str = "core/why/src/weights";
 
 /// Stored grades: options that select one, and the ending of its file. The first that fits counts.
-const KEPT: [(&[&str], &str); 13] = [
+const KEPT: [(&[&str], &str); 12] = [
     (&["--tester", "iperf3"], "-tester-stock"),
     (&["--tester"], "-tester"),
     (&["--whatif"], "-whatif"),
