@@ -166,8 +166,8 @@ conditions! {
         };
     DROPS_WITHOUT_QUEUE "drops-without-queue" "the median queue before losses adds less than 4 ms and less than a thirty-second of the minimum RTT"
         Connection drops_without_queue;
-    DROPS_AT_LONGEST_QUEUE "drops-at-longest-queue" "the queue before losses was the longest one, each time"
-        Connection |facts| facts.m.pattern.queue_low.map(|low| low >= 0.85);
+    DROPS_BETWEEN "drops-between" "two loss events and a third of them at least met a queue that was neither empty nor the longest"
+        Connection drops_between;
     EDGE_STOOD "edge-stood" "the right window edge did not advance for half a minimum RTT and 5 ms (or 10 minimum RTTs) while data was acknowledged, and the losses reach up to it"
         Round edge_stood;
     TIMEOUT_SEEN "timeout-seen" "data was retransmitted after a silence"
@@ -270,7 +270,26 @@ fn drops_without_queue(facts: &Facts<'_, '_>) -> Option<bool> {
     let mut queues: Vec<Duration> = list.filter_map(|episode| m.queue_before(episode)).collect();
     queues.sort_unstable();
     let median = queues.get(queues.len() / 2).filter(|_| m.sees_queues())?;
-    Some(*median < (m.base / 32).min(Duration::from_millis(4)))
+    Some(*median < no_queue(m))
+}
+
+/// A managed queue drops between its target and the longest queue that it lets pass. Losses at the
+/// longest are those of a full one, and those without a queue come from elsewhere.
+fn drops_between(facts: &Facts<'_, '_>) -> Option<bool> {
+    let m = facts.m;
+    if !m.sees_queues() {
+        return None;
+    }
+    let list = m.sender_view.episodes.list.iter();
+    let queues: Vec<Duration> = list.filter_map(|episode| m.queue_before(episode)).collect();
+    let is_between = |queue: &&Duration| **queue >= no_queue(m) && **queue * 20 < m.queue_max * 17;
+    let between = queues.iter().filter(is_between).count();
+    (!queues.is_empty()).then(|| between >= 2 && between * 3 >= queues.len())
+}
+
+/// A delay below this is no queue.
+fn no_queue(m: &Measures<'_>) -> Duration {
+    (m.base / 32).min(Duration::from_millis(4))
 }
 
 fn flight_below_path(moment: &Moment<'_, '_, '_>) -> Option<bool> {

@@ -5,7 +5,7 @@
 //! cargo run --release -p gigatcp-twin --example kernel_pairs -- grade DIR shown
 //! ```
 //!
-//! `make` runs every family with so many seeds: 5 s over an emulated path, then again with one
+//! `make` runs every family with that number of seeds: 5 s over an emulated path, then again with one
 //! change. It keeps the captures at the sender, and `iperf3 -J`.
 //! Needs root, `iperf3`, `tc`, and a machine without other load. `grade` predicts the second goodput
 //! from the first capture. The model was developed on the families that are `shown`; those that are

@@ -198,6 +198,115 @@ pub struct Model {
     pub first: &'static str,
 }
 
+/// Share of the time that these causes took.
+fn share(diagnosis: &Diagnosis, ids: &[&str]) -> f64 {
+    let verdicts = diagnosis.verdicts.iter();
+    verdicts
+        .filter(|verdict| ids.contains(&verdict.cause.id))
+        .map(|verdict| verdict.share)
+        .sum()
+}
+
+/// The receive window, in bytes. One that is never full may be one that the receiver tunes.
+fn window(diagnosis: &Diagnosis) -> Estimate {
+    let q = &diagnosis.quantities;
+    let flight = q.flight.as_u64() as f64;
+    let shown = q.window.map_or(0.0, |window| window.as_u64() as f64);
+    let is_full = flight >= FULL * shown || share(diagnosis, WINDOW) >= HELD;
+    if shown > 0.0 && is_full && !q.window_grows {
+        Estimate::about(shown, SHOWN_ERROR)
+    } else {
+        Estimate::at_least(shown.max(flight))
+    }
+}
+
+/// Bytes in flight that the send buffer allows: by Little's law, if it limits.
+fn flight(diagnosis: &Diagnosis, is_buffer: bool) -> Estimate {
+    let q = &diagnosis.quantities;
+    let goodput = diagnosis.throughput.as_bps() as f64;
+    let base = diagnosis.min_rtt.as_secs_f64();
+    if is_buffer {
+        let rtt = q.rtt.as_secs_f64().max(base);
+        Estimate::about(goodput * rtt / 8.0, SHOWN_ERROR)
+    } else {
+        Estimate::at_least((q.flight.as_u64() as f64).max(goodput * base / 8.0))
+    }
+}
+
+/// The rate of the path behind a policer.
+fn behind_policer(diagnosis: &Diagnosis) -> Estimate {
+    let goodput = diagnosis.throughput.as_bps() as f64;
+    let line = diagnosis.bottleneck.map(|rate| rate.as_bps() as f64);
+    let behind = line.filter(|rate| *rate > 1.1 * goodput);
+    behind.map_or(Estimate::at_least(goodput), |rate| {
+        Estimate::about(rate, RATE_ERROR)
+    })
+}
+
+/// Losses of a transfer, and the queue that they show.
+struct Losses {
+    /// Probability of a random one.
+    random: f64,
+    /// Those seen.
+    lost: f64,
+    /// Queue limit in bytes.
+    queue: Estimate,
+    /// Whether they show it.
+    is_queue_known: bool,
+    /// Whether a policer dropped them.
+    is_policed: bool,
+}
+
+impl Losses {
+    fn of(diagnosis: &Diagnosis, path: &Estimate) -> Self {
+        let q = &diagnosis.quantities;
+        let mss = (q.mss.as_u64() as f64).max(88.0);
+        let segments = (diagnosis.delivered.as_u64() as f64 / mss).max(1.0);
+        // A control that does not respond to losses fills the path despite random ones.
+        let is_unmoved =
+            q.loss_events >= MIN_EVENTS && q.decrease.is_some_and(|decrease| decrease > UNMOVED);
+        let full: &[&str] = if is_unmoved {
+            &["queue-overflow"]
+        } else {
+            &["queue-overflow", "path-saturated"]
+        };
+        let is_overflow = q.overflows >= 0.5
+            || share(diagnosis, full) >= share(diagnosis, &["random-loss"]).max(HELD);
+        let is_policed = share(diagnosis, &["policer"]) >= HELD;
+        // The bursts among its losses are those of its own queue.
+        let lost = if is_unmoved { q.loss_events } else { q.lost } as f64;
+        let carried = if path.mid.is_finite() {
+            path.mid
+        } else {
+            path.low
+        };
+        let queued = q.queue.as_secs_f64() * carried / 8.0;
+        let bdp = carried * diagnosis.min_rtt.as_secs_f64() / 8.0;
+        let is_queue_known = is_overflow && lost > 0.0;
+        let queue = if is_queue_known {
+            Estimate::about(queued.max(4.0 * mss), 0.15)
+        } else {
+            let packets = PACKETS * (mss + q.headers as f64);
+            Estimate {
+                low: queued.max(0.25 * bdp).max(10.0 * mss),
+                mid: queued.max(bdp).max(packets),
+                high: queued.max(4.0 * bdp).max(2.0 * packets),
+            }
+        };
+        Self {
+            random: if is_overflow || is_policed {
+                0.0
+            } else {
+                lost / segments
+            },
+            lost,
+            queue,
+            is_queue_known,
+            is_policed,
+        }
+    }
+}
+
 impl Model {
     /// The model of a diagnosed transfer.
     ///
@@ -214,18 +323,11 @@ impl Model {
         }
         let q = &diagnosis.quantities;
         let mss = (q.mss.as_u64() as f64).max(88.0);
-        let share = |ids: &[&str]| {
-            let verdicts = diagnosis.verdicts.iter();
-            verdicts
-                .filter(|verdict| ids.contains(&verdict.cause.id))
-                .map(|verdict| verdict.share)
-                .sum::<f64>()
-        };
         let first = diagnosis
             .verdicts
             .first()
             .map_or("unknown", |verdict| verdict.cause.id);
-        let is_buffer = share(&["send-buffer-limited"]) >= HELD;
+        let is_buffer = share(diagnosis, &["send-buffer-limited"]) >= HELD;
         // A full send buffer stops the application as well.
         let is_host = |id: &str| HOST.contains(&id) && !(is_buffer && id == "application-limited");
         let host = diagnosis
@@ -233,55 +335,10 @@ impl Model {
             .iter()
             .find(|verdict| is_host(verdict.cause.id) && verdict.share >= HELD)
             .map(|verdict| (verdict.cause.id, Estimate::about(goodput, RATE_ERROR)));
-        let shown = q.window.map_or(0.0, |window| window.as_u64() as f64);
-        // A window that is never full may be one that the receiver tunes.
-        let is_full = q.flight.as_u64() as f64 >= FULL * shown || share(WINDOW) >= HELD;
-        let window = if shown > 0.0 && is_full && !q.window_grows {
-            Estimate::about(shown, SHOWN_ERROR)
-        } else {
-            Estimate::at_least(shown.max(q.flight.as_u64() as f64))
-        };
-        let seen = (q.flight.as_u64() as f64).max(goodput * base / 8.0);
-        let flight = if is_buffer {
-            // Little's law.
-            let rtt = q.rtt.as_secs_f64().max(base);
-            Estimate::about(goodput * rtt / 8.0, SHOWN_ERROR)
-        } else {
-            Estimate::at_least(seen)
-        };
-        let is_held = is_buffer || share(WINDOW) >= HELD;
+        let (window, flight) = (window(diagnosis), flight(diagnosis, is_buffer));
+        let is_held = is_buffer || share(diagnosis, WINDOW) >= HELD;
         let path = path(diagnosis, host.is_some(), is_held, goodput);
-        let segments = (diagnosis.delivered.as_u64() as f64 / mss).max(1.0);
-        // A control that does not respond to losses fills the path despite random ones.
-        let is_unmoved =
-            q.loss_events >= MIN_EVENTS && q.decrease.is_some_and(|decrease| decrease > UNMOVED);
-        let full: &[&str] = if is_unmoved {
-            &["queue-overflow"]
-        } else {
-            &["queue-overflow", "path-saturated"]
-        };
-        let is_overflow = q.overflows >= 0.5 || share(full) >= share(&["random-loss"]).max(HELD);
-        let is_policed = share(&["policer"]) >= HELD;
-        // The bursts among its losses are those of its own queue.
-        let lost = if is_unmoved { q.loss_events } else { q.lost } as f64;
-        let carried = if path.mid.is_finite() {
-            path.mid
-        } else {
-            path.low
-        };
-        let queued = q.queue.as_secs_f64() * carried / 8.0;
-        let bdp = carried * base / 8.0;
-        let is_queue_known = is_overflow && lost > 0.0;
-        let queue = if is_queue_known {
-            Estimate::about(queued.max(4.0 * mss), 0.15)
-        } else {
-            let packets = PACKETS * (mss + q.headers as f64);
-            Estimate {
-                low: queued.max(0.25 * bdp).max(10.0 * mss),
-                mid: queued.max(bdp).max(packets),
-                high: queued.max(4.0 * bdp).max(2.0 * packets),
-            }
-        };
+        let losses = Losses::of(diagnosis, &path);
         Ok(Self {
             goodput,
             elapsed: diagnosis.duration.as_secs_f64(),
@@ -289,28 +346,16 @@ impl Model {
             base,
             mss,
             headers: q.headers as f64,
-            behind_policer: is_policed.then(|| {
-                let behind = diagnosis
-                    .bottleneck
-                    .map(|rate| rate.as_bps() as f64)
-                    .filter(|rate| *rate > 1.1 * goodput);
-                behind.map_or(Estimate::at_least(goodput), |rate| {
-                    Estimate::about(rate, RATE_ERROR)
-                })
-            }),
+            behind_policer: losses.is_policed.then(|| behind_policer(diagnosis)),
             path,
             window,
             flight,
             send_request: None,
             host,
-            loss: if is_overflow || is_policed {
-                0.0
-            } else {
-                lost / segments
-            },
-            lost,
-            queue,
-            is_queue_known,
+            loss: losses.random,
+            lost: losses.lost,
+            queue: losses.queue,
+            is_queue_known: losses.is_queue_known,
             controls: controls(diagnosis),
             flows: 1,
             initial_window: None,

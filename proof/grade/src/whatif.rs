@@ -152,7 +152,7 @@ fn lever(draw: &mut Draw, base: &Base) -> Lever {
     }
 }
 
-/// A buffer of so many bytes in flight. Linux needs `factor` times as much memory for them.
+/// A buffer for a number of bytes in flight. Linux needs `factor` times as much memory for them.
 fn buffer(draw: &mut Draw, base: &Base, key: &'static str, (sysctl, factor): (&str, f64)) -> Lever {
     let share = draw.pick(&[0.2, 0.5, 1.0, 2.0, 8.0]);
     let bytes = (base.bdp * share).max(20e3) as u64;

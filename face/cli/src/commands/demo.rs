@@ -124,7 +124,7 @@ fn transfers() -> Result<Outcome, Failure> {
     }
     output::print(
         "\n2. The cure: they request nothing, and the kernel fits the buffers to the path. Measured, \
-         beside what was predicted:\n   $ gigatcp test SERVER\n",
+         with what was predicted:\n   $ gigatcp test SERVER\n",
     )?;
     let outcome = ended(Command::new(program()?).args(test))?;
     output::print(NEXT)?;

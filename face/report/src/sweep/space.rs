@@ -73,20 +73,8 @@ impl SweepReport<'_> {
         for (at, (factor, axis)) in factors.iter().zip(&axes).enumerate() {
             self.upright(&mut svg, *factor, axis, (x(at), top, bottom), (at, step));
         }
-        let at = x(factors.len());
-        svg.line((at, top), (at, bottom), "frame");
-        let row = 14.0 * (factors.len() % 2) as f64;
-        let name = format!("{} {}", self.grid.metric, scale.unit);
-        svg.text(
-            wide - 2.0,
-            16.0 + row,
-            "end",
-            "head",
-            &fitting(&name, 1.6 * step),
-        );
-        for tick in value.ticks(6.0) {
-            svg.text(at + 6.0, value.at(tick) + 4.0, "start", "", &plain(tick));
-        }
+        let place = (x(factors.len()), wide, (top, bottom));
+        self.result_axis(&mut svg, &value, place, (factors.len(), step));
         let mut caption = format!(
             "Each line is a cell: its levels and its mean {}, faint where it is small.",
             self.grid.metric
@@ -101,6 +89,30 @@ impl SweepReport<'_> {
             ));
         }
         Some(plot("parallel", caption, &svg))
+    }
+
+    /// Draws the axis of the means, at the right.
+    fn result_axis(
+        &self,
+        svg: &mut Svg,
+        value: &Axis,
+        (at, wide, (top, bottom)): (f64, f64, (f64, f64)),
+        (number, step): (usize, f64),
+    ) {
+        let scale = self.scale();
+        svg.line((at, top), (at, bottom), "frame");
+        let row = 14.0 * (number % 2) as f64;
+        let name = format!("{} {}", self.grid.metric, scale.unit);
+        svg.text(
+            wide - 2.0,
+            16.0 + row,
+            "end",
+            "head",
+            &fitting(&name, 1.6 * step),
+        );
+        for tick in value.ticks(6.0) {
+            svg.text(at + 6.0, value.at(tick) + 4.0, "start", "", &plain(tick));
+        }
     }
 
     /// Draws an axis of parallel coordinates with its levels; names alternate between two rows.
