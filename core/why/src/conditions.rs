@@ -166,7 +166,9 @@ conditions! {
         };
     DROPS_WITHOUT_QUEUE "drops-without-queue" "the median queue before losses adds less than 4 ms and less than a thirty-second of the minimum RTT"
         Connection drops_without_queue;
-    DROPS_BETWEEN "drops-between" "two loss events and a third of them at least met a queue that was neither empty nor the longest"
+    DROPS_AT_LONGEST_QUEUE "drops-at-longest-queue" "the queue before losses was the longest one, each time"
+        Connection |facts| facts.m.pattern.queue_low.map(|low| low >= 0.85);
+    DROPS_BETWEEN "drops-between" "more than a third of the loss events met a queue that was neither empty nor the longest"
         Connection drops_between;
     EDGE_STOOD "edge-stood" "the right window edge did not advance for half a minimum RTT and 5 ms (or 10 minimum RTTs) while data was acknowledged, and the losses reach up to it"
         Round edge_stood;
@@ -284,7 +286,7 @@ fn drops_between(facts: &Facts<'_, '_>) -> Option<bool> {
     let queues: Vec<Duration> = list.filter_map(|episode| m.queue_before(episode)).collect();
     let is_between = |queue: &&Duration| **queue >= no_queue(m) && **queue * 20 < m.queue_max * 17;
     let between = queues.iter().filter(is_between).count();
-    (!queues.is_empty()).then(|| between >= 2 && between * 3 >= queues.len())
+    (!queues.is_empty()).then(|| between * 3 > queues.len())
 }
 
 /// A delay below this is no queue.

@@ -17,6 +17,7 @@ use crate::exchange::Exchange;
 use crate::facts::Facts;
 use crate::features::Features;
 use crate::icmp_errors::{IcmpErrorList, IcmpErrors};
+use crate::measures::path::inferred_view;
 use crate::measures::{Measures, Observation, Pair};
 use crate::monotone::Monotone;
 use crate::no_data::NoData;
@@ -310,7 +311,7 @@ impl Watcher {
     #[must_use]
     pub fn capture_context(&self, index: usize, side: Side) -> Option<CaptureContext> {
         self.measured(index, side, None, |m| CaptureContext {
-            view: m.view,
+            view: inferred_view(m.connection, m.sender_view),
             segments: m.segment_size(),
         })
     }

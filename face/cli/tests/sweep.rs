@@ -86,10 +86,11 @@ fn a_command_of_the_page_runs_its_cell_alone() {
     let questions = std::fs::read_dir(directory.path().join("runs/short-sweep")).unwrap();
     let mut pages = questions.map(|entry| entry.unwrap().path().join("sweep.html"));
     let page = std::fs::read_to_string(pages.find(|page| page.exists()).unwrap()).unwrap();
-    let begin = page.find("<code>gigatcp run ").unwrap() + "<code>gigatcp ".len();
+    let begin = page.find("<code>gigatcp show ").unwrap() + "<code>gigatcp ".len();
     let command = &page[begin..begin + page[begin..].find("</code>").unwrap()];
+    let command = command.strip_suffix(" N").expect("a number to fill in");
     let mut words: Vec<&str> = command.split(' ').collect();
-    words.push("--json");
+    words.extend(["0", "--json"]);
     let (status, run, said) = gigatcp(directory.path(), &words);
     assert_eq!(status, 0, "{command}: {said}");
     let run: serde_json::Value = serde_json::from_str(&run).unwrap();

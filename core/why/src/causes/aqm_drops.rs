@@ -27,9 +27,15 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 8033 (PIE)",
     ],
     states: AFTER_LOSS,
-    requires: &[BOTH_DIRECTIONS, LOSS_BEFORE, RETRANSMITTED, DROPS_BETWEEN],
-    refuted_by: &[MOSTLY_SPURIOUS, DROPS_WITHOUT_QUEUE, LATE_LOSS_LARGE],
-    observable: &[QUEUES_SEEN],
+    requires: &[BOTH_DIRECTIONS, LOSS_BEFORE, RETRANSMITTED],
+    refuted_by: &[
+        MOSTLY_SPURIOUS,
+        DROPS_WITHOUT_QUEUE,
+        DROPS_AT_LONGEST_QUEUE,
+        LATE_LOSS_LARGE,
+    ],
+    observable: &[QUEUES_SEEN, DROPS_BETWEEN],
+    twin: Some("queue-overflow"),
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     ..Cause::explained_by(explain)
 };

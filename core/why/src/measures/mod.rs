@@ -9,7 +9,7 @@ pub(crate) mod loss_burst;
 pub(crate) mod losses;
 pub(crate) mod meter_fit;
 mod one_way;
-mod path;
+pub(crate) mod path;
 mod reverse_path;
 mod sending;
 

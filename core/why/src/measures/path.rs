@@ -122,6 +122,14 @@ pub(super) fn train_rate(rounds: &[Round], mss: u64) -> f64 {
     quartile(trains.collect(), 2).unwrap_or(0.0)
 }
 
+/// Returns the capture point by the two halves of the RTT alone.
+pub(crate) fn inferred_view(connection: &Connection, sender_view: &SenderView) -> CapturePoint {
+    let handshake = connection.direction(sender_view.side).round_trips().min();
+    let rounds = sender_view.rounds.as_slice().iter();
+    let trip = handshake.or_else(|| rounds.filter_map(|round| round.trip.least).min());
+    CapturePoint::infer(trip, sender_view.turn)
+}
+
 /// Returns the capture point, and the minimum RTT of the whole path.
 pub(super) fn view_and_base(
     connection: &Connection,
@@ -131,7 +139,7 @@ pub(super) fn view_and_base(
     let shortest = rounds.iter().filter_map(|round| round.trip.least).min();
     let handshake = connection.direction(sender_view.side).round_trips().min();
     let trip = shortest.map(|trip| handshake.map_or(trip, |other| trip.min(other)));
-    let view = match CapturePoint::infer(handshake.or(trip), sender_view.turn) {
+    let view = match inferred_view(connection, sender_view) {
         CapturePoint::Sender if waits_before(sender_view, trip) => CapturePoint::Middle,
         view => view,
     };

@@ -310,7 +310,7 @@ pub(crate) struct Arguments {
 
     /// Measure neither what the path carries (packet trains to a `gigatcp server`, 0.3 s) nor the
     /// loopback ceiling of this host (0.6 s once)
-    #[arg(long, alias = "no-ceiling")]
+    #[arg(long)]
     no_probe: bool,
 
     /// Streams both ways (4 each, or -P), with pings of ICMP, UDP and TCP before and during: flent's

@@ -49,7 +49,7 @@ use gigatcp_flows::{Connection, Side};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph;
 use gigatcp_units::grammar::human_rate;
-use gigatcp_units::{Bytes, Duration, Rate};
+use gigatcp_units::{Duration, Rate};
 use gigatcp_why::CAUSES;
 use serde::Serialize;
 use serde_json::Value;
@@ -610,15 +610,12 @@ const HELD: usize = order::SHOWN + not_shown::DIAGNOSED;
 /// Text shown with an interval whose cause is unknown.
 const UNKNOWN: &str = "The capture does not show what limited the connection here.";
 
-/// Returns a headline with the rate of a stream before it.
-fn with_rate(connection: &Connection, side: Side, sentence: &str) -> String {
-    let bytes = connection.direction(side).unique_bytes();
-    let elapsed = connection.elapsed();
-    if elapsed.is_zero() || sentence.is_empty() {
+/// Returns a headline with the achieved rate before it.
+fn with_rate(rate: Rate, sentence: &str) -> String {
+    if rate == Rate::ZERO || sentence.is_empty() {
         return sentence.to_owned();
     }
-    let rate = human_rate(Rate::from_amount(Bytes::new(bytes), elapsed));
-    format!("{rate}: {}", lowercase_first(sentence))
+    format!("{}: {}", human_rate(rate), lowercase_first(sentence))
 }
 
 /// Returns a sentence as the rest of another.
@@ -664,7 +661,7 @@ fn known(loaded: &LoadedCapture, index: usize, side: Side) -> Result<StreamDiagn
         counters: loaded.counters(index, &diagnosis),
     };
     let mut said = detail::said(&label, &diagnosis);
-    said.headline = with_rate(connection, side, &said.headline);
+    said.headline = with_rate(diagnosis.throughput, &said.headline);
     fix::put(loaded.predicts, &diagnosis, &mut said);
     Ok(StreamDiagnosis {
         spans: spans.collect(),

@@ -213,7 +213,7 @@ fn a_band_does_not_go_below_zero_where_no_value_does_and_a_legend_stays_inside()
     let lowest = places.skip(1).step_by(2).map(|y| y.parse::<f64>().unwrap());
     assert_eq!(lowest.fold(0.0, f64::max), axis);
     let narrow = lines.narrow.as_ref().unwrap();
-    for (drawn, wide) in [(&lines.element, 900.0), (narrow, 328.0)] {
+    for (drawn, wide) in [(&lines.element, 1180.0), (narrow, 328.0)] {
         let texts = drawn
             .split("<text ")
             .filter(|text| text.contains(">a control"));

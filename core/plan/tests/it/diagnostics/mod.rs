@@ -106,7 +106,7 @@ fn a_quantity_without_its_unit_or_with_another_is_refused() {
         "BDP",
         "not a marking threshold",
     );
-    assert_nearest("[sender.link]\nqueue = \"1 bdp\"", "BDP");
+    assert_nearest("[sender.link]\nqueue = \"1 BDPs\"", "BDP");
     assert_nearest("[sender.link]\nqueue = \"10 pakets\"", "packets");
     assert_found(
         "[sender.cpu]\nper_byte_copied = \"450 pm\"",
