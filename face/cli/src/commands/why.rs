@@ -45,7 +45,7 @@ use gigatcp_analyze::reports::Report;
 use gigatcp_analyze::{
     Capture, Diagnosis, Note, NoteKind, Options, PairedDiagnosis, Source, diagnose_pairs,
 };
-use gigatcp_flows::{Connection, Side};
+use gigatcp_flows::Side;
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph;
 use gigatcp_units::grammar::human_rate;
