@@ -8,7 +8,7 @@
 //! | interrupts, offloads and slots deliver several packets at once | time runs from the last packet of one delivery to the last of another |
 //! | a token bucket passes its burst at another rate | only the last half of the train counts if its halves differ |
 //! | a busy host delays packets | the median of pieces and the mean differ: nothing is found |
-//! | cross traffic, a rate that varies | quarters, or trains, that differ by more than [`MAX_SPREAD`]: nothing is found |
+//! | cross traffic, a rate that varies | quarters, or trains, that differ by more than `MAX_SPREAD`: nothing is found |
 //! | the sender is slower than the bottleneck | a train that arrives as it was sent: nothing is found |
 //! | losses | arrivals are counted, whatever their numbers |
 //!
