@@ -157,8 +157,13 @@ fn is_brief(facts: &Facts<'_, '_>, took: Duration) -> bool {
 /// window, full packets that never arrive, losses at the edge of the window.
 fn is_explained(account: &Account) -> bool {
     const EXPLAINED: [&str; 3] = ["slow-reader", "pmtu-black-hole", "rx-ring-overrun"];
+    leads(account, &EXPLAINED)
+}
+
+/// Whether one of these causes took most of the time.
+fn leads(account: &Account, ids: &[&str]) -> bool {
     let first = account.most().map(|index| CAUSES[index].id);
-    first.is_some_and(|id| EXPLAINED.contains(&id))
+    first.is_some_and(|id| ids.contains(&id))
 }
 
 /// Whether most of the time is one that few packets show: of an application, a closed window, or a
@@ -175,6 +180,5 @@ fn waits(m: &Measures<'_>, account: &Account) -> bool {
         "delayed-ack-stall",
     ];
     let is_long = m.duration >= Duration::from_millis(200);
-    let first = account.most().map(|index| CAUSES[index].id);
-    is_long && first.is_some_and(|id| WAITING.contains(&id))
+    is_long && leads(account, &WAITING)
 }

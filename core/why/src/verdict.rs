@@ -153,7 +153,7 @@ impl Diagnosis {
     /// Adds what a second capture of the connection says by itself, where the two cannot be compared
     /// packet by packet. If it names another cause, this one is unsure.
     #[must_use]
-    pub fn beside(mut self, other: &Self) -> Self {
+    pub fn joined_with(mut self, other: &Self) -> Self {
         let Some(said) = other.headline().filter(|_| !other.is_unsure()) else {
             self.joined = Some("The other capture does not show a cause.".into());
             return self;

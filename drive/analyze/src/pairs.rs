@@ -107,7 +107,7 @@ pub fn diagnose_pairs(
             return Some(PairedDiagnosis {
                 indices: *indices,
                 near,
-                diagnosis: diagnosis?.beside(&other?),
+                diagnosis: diagnosis?.joined_with(&other?),
                 between: None,
             });
         }
