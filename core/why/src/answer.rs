@@ -203,7 +203,6 @@ impl Diagnosis {
             .map(|first| Limit {
                 cause: first.cause,
                 rate: self.throughput,
-                spread: 0.0,
                 is_lower_bound: false,
                 evidence: first.finding.clone(),
             });

@@ -28,19 +28,11 @@ pub struct Limit {
     pub cause: &'static Cause,
     /// Payload rate that it allows.
     pub rate: Rate,
-    /// Relative half-width of the interval around that rate.
-    pub spread: f64,
     /// Whether it may allow more.
     pub is_lower_bound: bool,
     /// Its evidence.
     pub evidence: String,
 }
-
-/// Relative error of a window over an RTT, and of a rate that a queue or dispersion shows.
-const SPREAD: f64 = 0.05;
-
-/// Relative error of the response to losses whose control is unknown.
-const SPREAD_OF_LOSSES: f64 = 0.4;
 
 /// Constant of the square-root law for a loss at random and an ACK for every second segment.
 const MATHIS: f64 = 0.93;
@@ -66,8 +58,6 @@ pub struct Quantities {
     pub window_grows: bool,
     /// Maximum bytes in flight.
     pub flight: Bytes,
-    /// Bytes sent in the first RTT.
-    pub first_flight: Bytes,
     /// Retransmitted segments that were not proven spurious.
     pub lost: u64,
     /// Loss events.
@@ -88,7 +78,6 @@ impl Limit {
         Self {
             cause: next.cause,
             rate: next.rate,
-            spread: SPREAD,
             is_lower_bound: next.is_lower_bound,
             evidence: format!("{} at {}", next.cause.name, human_rate(next.rate)),
         }
@@ -102,7 +91,6 @@ impl Quantities {
             .rounds
             .iter()
             .map(|round| round.again - round.spurious.min(round.again));
-        let first = m.rounds.iter().find(|round| round.sent > 0);
         Self {
             mss: Bytes::new(m.mss()),
             headers: m.headers(),
@@ -115,7 +103,6 @@ impl Quantities {
                 .map(Bytes::new),
             window_grows: window_rate(m).is_none(),
             flight: Bytes::new(m.sending.flight_max),
-            first_flight: Bytes::new(first.map_or(0, |round| round.sent)),
             lost: lost.sum(),
             loss_events: m.sender_view.episodes.count,
             overflows: m.pattern.queued,
@@ -154,7 +141,6 @@ pub(crate) fn others(
         Some(Limit {
             cause: CAUSES[place(id)?],
             rate: rate(of),
-            spread: SPREAD,
             is_lower_bound: false,
             evidence,
         })
@@ -173,11 +159,7 @@ pub(crate) fn others(
     });
     let losses = loss_rate(m, quantities).and_then(|of| {
         let lost = quantities.lost;
-        let limit = known("random-loss", of, format!("{lost} losses, RTT {trip}"))?;
-        Some(Limit {
-            spread: SPREAD_OF_LOSSES,
-            ..limit
-        })
+        known("random-loss", of, format!("{lost} losses, RTT {trip}"))
     });
     let is_first = |id: &str| {
         let of_group =
