@@ -114,11 +114,13 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
         }
     }
 
-    const fn moment(&self, index: usize, state: State) -> Moment<'a, 'b, 'c> {
+    /// A round with the sender in a state. While a recovery changes nothing the sender sends on.
+    fn moment(&self, index: usize, state: State) -> Moment<'a, 'b, 'c> {
+        let sends_on = state == State::Recovery && self.m.is_last_episode_harmless(index);
         Moment {
             facts: self.facts,
             index,
-            state,
+            state: if sends_on { State::Full } else { state },
         }
     }
 

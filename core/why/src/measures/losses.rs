@@ -14,7 +14,7 @@ use super::{Measures, quartile, ratio};
 use crate::CapturePoint;
 use crate::capture_pair::LossOutcome;
 use crate::episode::RecoveryEpisode;
-use crate::round::State;
+use crate::round::{Round, State};
 use crate::sender_view::{Gap, SenderView};
 
 /// Measures of one recovery episode. Fractions are from 0 to 1.
@@ -234,6 +234,20 @@ pub(crate) fn needless(m: &Measures<'_>, one: &RecoveryEpisode) -> u64 {
     } else {
         proven
     }
+}
+
+/// Whether an episode changed nothing: most of its retransmissions were needless, and as much was
+/// in flight afterwards as before. Then something else holds the flight at that level.
+pub(crate) fn is_harmless(m: &Measures<'_>, index: usize) -> bool {
+    let list = &m.sender_view.episodes.list;
+    let episode = &list[index];
+    let next = list.get(index + 1);
+    let later = m.rounds.partition_point(|round| round.start < episode.until);
+    let is_before_next = |round: &&Round| next.is_none_or(|next| round.end <= next.at);
+    let rounds = m.rounds[later..].iter().take_while(is_before_next);
+    let flights = rounds.map(|round| round.flight).chain(next.map(|next| next.flight));
+    let is_needless = episode.timeouts == 0 && needless(m, episode) * 2 > episode.again;
+    is_needless && flights.min().is_some_and(|flight| flight * 10 >= episode.flight * 9)
 }
 
 /// Losses of data that was in flight together.

@@ -74,7 +74,7 @@ pub(crate) struct Measures<'a> {
     /// Maximum RTT above the minimum.
     pub queue_max: Duration,
     pub ethernet: Option<Ethernet>,
-    /// For each round, the last recovery episode that began before its end.
+    /// For each round, the last recovery episode that began before its end, without harmless ones.
     pub after: Vec<Option<usize>>,
     /// One entry for each recovery episode.
     pub losses: Vec<LossMeasures>,
@@ -182,14 +182,7 @@ impl<'a> Measures<'a> {
         self.queue_step = path::queue_step(self);
         self.queue_max = path::queue_max(self);
         self.usual_shares = self.median_shares();
-        self.after = self
-            .rounds
-            .iter()
-            .map(|round| {
-                let until = episodes.partition_point(|one| one.at < round.end);
-                until.checked_sub(1)
-            })
-            .collect();
+        self.after = self.last_episodes();
         let mut max = 0;
         self.window_max = self
             .rounds
@@ -210,6 +203,24 @@ impl<'a> Measures<'a> {
                 .collect();
             self.pattern = LossPattern::of(self);
         }
+    }
+
+    fn last_episodes(&self) -> Vec<Option<usize>> {
+        let list = &self.sender_view.episodes.list;
+        let harmful: Vec<usize> =
+            (0..list.len()).filter(|index| !losses::is_harmless(self, *index)).collect();
+        let last = |round: &Round| {
+            let until = harmful.partition_point(|index| list[*index].at < round.end);
+            until.checked_sub(1).map(|place| harmful[place])
+        };
+        self.rounds.iter().map(last).collect()
+    }
+
+    /// Whether the last recovery episode that began before the end of a round changed nothing.
+    pub fn is_last_episode_harmless(&self, index: usize) -> bool {
+        let list = &self.sender_view.episodes.list;
+        let until = list.partition_point(|episode| episode.at < self.rounds[index].end);
+        until.checked_sub(1) != self.after[index]
     }
 
     /// Returns the bytes of a full segment: the usual size if that is clear.
