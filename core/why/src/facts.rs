@@ -111,6 +111,32 @@ impl<'a, 'b> Facts<'a, 'b> {
         }
     }
 
+    /// Whether the flow can have made the queue that its packets waited in: more in flight, a
+    /// longer queue. A full window is as slow behind the queue of others.
+    pub fn has_own_queue(&self) -> bool {
+        let Some(line) = self.m.line.filter(|line| self.m.peak * 2.0 < *line) else {
+            return true;
+        };
+        let (mut own, mut others, mut windowed) = (Duration::ZERO, Duration::ZERO, Duration::ZERO);
+        for (index, round) in self.m.rounds.iter().enumerate() {
+            let Some(standing) = self.standing[index].filter(|wait| *wait >= self.m.queue_step)
+            else {
+                continue;
+            };
+            let is_own = standing.as_secs_f64() * line <= 2.0 * round.flight as f64;
+            *(if is_own { &mut own } else { &mut others }) += round.length();
+            let moment = Moment {
+                facts: self,
+                index,
+                state: State::Full,
+            };
+            if moment.fill() >= Some(0.8) {
+                windowed += round.length();
+            }
+        }
+        own >= others || windowed * 2 < own + others
+    }
+
     /// Whether the window can have been kept small by missing window scaling.
     pub fn is_unscaled(&self) -> bool {
         /// A window below this was not kept small by missing scaling.

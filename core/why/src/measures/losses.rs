@@ -242,12 +242,19 @@ pub(crate) fn is_harmless(m: &Measures<'_>, index: usize) -> bool {
     let list = &m.sender_view.episodes.list;
     let episode = &list[index];
     let next = list.get(index + 1);
-    let later = m.rounds.partition_point(|round| round.start < episode.until);
+    let later = m
+        .rounds
+        .partition_point(|round| round.start < episode.until);
     let is_before_next = |round: &&Round| next.is_none_or(|next| round.end <= next.at);
     let rounds = m.rounds[later..].iter().take_while(is_before_next);
-    let flights = rounds.map(|round| round.flight).chain(next.map(|next| next.flight));
+    let flights = rounds
+        .map(|round| round.flight)
+        .chain(next.map(|next| next.flight));
     let is_needless = episode.timeouts == 0 && needless(m, episode) * 2 > episode.again;
-    is_needless && flights.min().is_some_and(|flight| flight * 10 >= episode.flight * 9)
+    is_needless
+        && flights
+            .min()
+            .is_some_and(|flight| flight * 10 >= episode.flight * 9)
 }
 
 /// Losses of data that was in flight together.

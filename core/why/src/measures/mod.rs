@@ -207,8 +207,9 @@ impl<'a> Measures<'a> {
 
     fn last_episodes(&self) -> Vec<Option<usize>> {
         let list = &self.sender_view.episodes.list;
-        let harmful: Vec<usize> =
-            (0..list.len()).filter(|index| !losses::is_harmless(self, *index)).collect();
+        let harmful: Vec<usize> = (0..list.len())
+            .filter(|index| !losses::is_harmless(self, *index))
+            .collect();
         let last = |round: &Round| {
             let until = harmful.partition_point(|index| list[*index].at < round.end);
             until.checked_sub(1).map(|place| harmful[place])
