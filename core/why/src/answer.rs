@@ -13,7 +13,7 @@ use gigatcp_units::grammar::{human_duration, human_rate};
 use crate::causes::{Cause, Evidence};
 use crate::icmp_errors::IcmpErrors;
 use crate::limits::Limit;
-use crate::next_limit::{FULL, NextLimit};
+use crate::next_limit::NextLimit;
 use crate::outcome::Outcome;
 use crate::verdict::{Diagnosis, MIN_CONFIDENCE, Verdict, percent};
 
@@ -144,14 +144,14 @@ impl Diagnosis {
             return Some(decided);
         }
         let first = sure?;
-        let is_path = FULL.contains(&first.cause.id);
+        let is_path = first.cause.is_path;
         Some(is_path && !self.verdicts.iter().any(|verdict| verdict.is_note))
     }
 
     /// Rate without a cause: up to the next limit. `None` for a path that is full, or if no more is
     /// known to be possible.
     fn gain(&self, first: &Verdict) -> Option<Gain> {
-        let is_path = FULL.contains(&first.cause.id);
+        let is_path = first.cause.is_path;
         let achieved = self.throughput.as_bps();
         let without = achieved.saturating_add(first.cost.rate.as_bps());
         let next = self.next.map(|next| next.rate.as_bps());
@@ -177,7 +177,7 @@ impl Diagnosis {
                 None => format!("unknown: {achieved}"),
             };
         };
-        if FULL.contains(&first.cause.id) {
+        if first.cause.is_path {
             return format!("no more: the path was full; {achieved}");
         }
         let next = self.next.map_or_else(String::new, next_in_words);

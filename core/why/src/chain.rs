@@ -16,7 +16,7 @@ use crate::verdict::Verdict;
 /// Sentences that lead from the trigger to the effect; empty if the cause triggered no loss
 /// recovery, or if that needed no timer: the finding says it all then.
 pub(crate) fn of(m: &Measures<'_>, first: &Verdict) -> Vec<String> {
-    if !first.cause.is_loss() || first.time.is_zero() {
+    if !first.cause.is_loss || first.time.is_zero() {
         return Vec::new();
     }
     let mut chain = alloc::vec![first.finding.clone()];

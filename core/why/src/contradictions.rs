@@ -11,7 +11,6 @@ use gigatcp_units::{Duration, Rate};
 
 use crate::CapturePoint;
 use crate::causes::CAUSES;
-use crate::next_limit::{FULL, WINDOW};
 use crate::outcome::Outcome;
 use crate::verdict::{Diagnosis, MIN_CONFIDENCE, Verdict};
 
@@ -91,7 +90,7 @@ rules! {
             both as f64 > carries(d) as f64 * 1.01 + 8.0
         }).map(of);
     "full-path-costs-nothing" "a saturated path has no cost"
-        |d| d.verdicts.iter().find(|verdict| FULL.contains(&verdict.cause.id) && verdict.cost.rate.as_bps() > 0).map(of);
+        |d| d.verdicts.iter().find(|verdict| verdict.cause.is_path && verdict.cost.rate.as_bps() > 0).map(of);
     "note-costs-nothing" "a cause without time has no cost"
         |d| d.verdicts.iter().find(|verdict| verdict.time.is_zero() && verdict.cost.rate.as_bps() > 0).map(of);
     "next-above-achieved" "the next limit is above what was achieved"
@@ -99,7 +98,7 @@ rules! {
     "next-is-another" "the next limit is another cause than the first"
         |d| { let first = d.primary()?; d.next.filter(|next| next.cause.id == first.cause.id).map(|_| of(first)) };
     "window-is-not-next" "after a window no window is next"
-        |d| { let first = d.primary()?; d.next.filter(|next| WINDOW.contains(&first.cause.id) && WINDOW.contains(&next.cause.id)).map(|_| of(first)) };
+        |d| { let first = d.primary()?; d.next.filter(|next| first.cause.is_window && next.cause.is_window).map(|_| of(first)) };
     "headline-is-a-verdict" "the headline has time, or is a note"
         |d| d.headline().filter(|first| first.time.is_zero() && !first.is_note).map(of);
     "headline-is-sure" "a sure headline has the confidence for it"

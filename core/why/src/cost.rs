@@ -5,7 +5,7 @@ use gigatcp_units::Rate;
 use crate::account::Attributed;
 use crate::causes::Cause;
 use crate::measures::{Measures, rate, ratio};
-use crate::next_limit::{FULL, NextLimit};
+use crate::next_limit::NextLimit;
 
 /// Cost of a cause over the whole connection.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -28,11 +28,10 @@ impl Cost {
     ) -> Self {
         let capacity = m.capacity.bytes_per_second;
         let limit = next.map_or(capacity, |next| next.rate.as_bps() as f64 / 8.0);
-        let is_path = FULL.contains(&cause.id);
         let time = attributed.time.as_secs_f64();
         let starts = doublings(ratio(limit, attributed.rate())) * m.base.as_secs_f64();
         let (duration, mean) = (m.duration.as_secs_f64(), m.mean_rate());
-        let missed = if PAUSES.contains(&cause.id) {
+        let missed = if cause.is_pause {
             // The rest takes the time that it took, and an RTT.
             let rest = (duration - time).max(0.0) + m.base.as_secs_f64();
             ratio(mean * duration, rest) - mean
@@ -41,20 +40,11 @@ impl Cost {
         };
         let missed = missed.min(limit - mean);
         Self {
-            rate: rate(if is_path { 0.0 } else { missed.max(0.0) }),
+            rate: rate(if cause.is_path { 0.0 } else { missed.max(0.0) }),
             at_least: next.map_or_else(|| m.capacity.is_lower_bound(), |next| next.is_lower_bound),
         }
     }
 }
-
-/// Causes whose time would vanish without them.
-const PAUSES: &[&str] = &[
-    "connection-setup",
-    "client-think-time",
-    "server-think-time",
-    "rto-backoff",
-    "outage",
-];
 
 /// RTTs in which slow start multiplies a window, less the one that it delivers in them.
 fn doublings(factor: f64) -> f64 {

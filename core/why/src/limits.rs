@@ -19,7 +19,7 @@ use gigatcp_units::{Bytes, Duration, Rate};
 
 use crate::causes::{CAUSES, Cause, place};
 use crate::measures::{Measures, quartile, rate, ratio};
-use crate::next_limit::{FULL, NextLimit, WINDOW, path_rate, window_rate};
+use crate::next_limit::{NextLimit, path_rate, window_rate};
 
 /// A limit of a connection.
 #[derive(Clone, Debug)]
@@ -132,7 +132,7 @@ fn decrease(m: &Measures<'_>) -> Option<f64> {
 /// Limits other than the cause `first` that allow more than was achieved, the lowest first.
 pub(crate) fn others(
     m: &Measures<'_>,
-    first: Option<&'static str>,
+    first: Option<&'static Cause>,
     next: Option<NextLimit>,
     quantities: &Quantities,
 ) -> Vec<Limit> {
@@ -161,16 +161,18 @@ pub(crate) fn others(
         let lost = quantities.lost;
         known("random-loss", of, format!("{lost} losses, RTT {trip}"))
     });
-    let is_first = |id: &str| {
-        let of_group =
-            |group: &[&str]| group.contains(&id) && first.is_some_and(|of| group.contains(&of));
-        first == Some(id) || of_group(WINDOW) || of_group(FULL)
+    let is_first = |cause: &Cause| {
+        let is_same = |first: &Cause| {
+            let is_window = first.is_window && cause.is_window;
+            first.id == cause.id || is_window || (first.is_path && cause.is_path)
+        };
+        first.is_some_and(is_same)
     };
     let achieved = rate(m.mean_rate());
     let mut limits: Vec<Limit> = [window, path, losses]
         .into_iter()
         .flatten()
-        .filter(|limit| !is_first(limit.cause.id) && limit.rate > achieved)
+        .filter(|limit| !is_first(limit.cause) && limit.rate > achieved)
         .map(|limit| match next {
             Some(next) if next.cause.id == limit.cause.id => Limit {
                 rate: next.rate,

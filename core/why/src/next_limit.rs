@@ -23,17 +23,6 @@ pub struct NextLimit {
     pub is_lower_bound: bool,
 }
 
-/// Causes that a larger advertised window would lift.
-pub(crate) const WINDOW: &[&str] = &[
-    "receive-window-limited",
-    "no-window-scaling",
-    "slow-reader",
-    "receiver-cpu-limited",
-];
-
-/// Causes of a saturated bottleneck.
-pub(crate) const FULL: &[&str] = &["path-saturated", "cross-traffic"];
-
 /// Factor above the primary limit from which distances between packets are those of the path. A
 /// sender that paces spaces its packets by its own rate, and a little less.
 const CLEAR: f64 = 1.5;
@@ -46,18 +35,18 @@ impl NextLimit {
         if limited.time <= account.unknown {
             return None;
         }
-        let first = CAUSES[first].id;
-        if first == "local-queue" {
+        let first = CAUSES[first];
+        if first.is_busy_link && !first.is_path {
             // After a shaper of the sender nothing shows the path's rate.
             return None;
         }
-        let window = window_rate(m).filter(|_| !WINDOW.contains(&first));
-        let path = path_rate(m).filter(|_| !FULL.contains(&first));
+        let window = window_rate(m).filter(|_| !first.is_window);
+        let path = path_rate(m).filter(|_| !first.is_path);
         let allowed = limited.rate().max(m.mean_rate());
         // Without a known bottleneck rate a window is next only if the path was saturated.
         let known = match (window, path) {
             (Some(window), Some(path)) if window < path => ("receive-window-limited", window),
-            (Some(window), None) if FULL.contains(&first) => ("receive-window-limited", window),
+            (Some(window), None) if first.is_path => ("receive-window-limited", window),
             (_, Some(path)) => ("path-saturated", path),
             _ => return None,
         };

@@ -153,32 +153,19 @@ fn is_brief(facts: &Facts<'_, '_>, took: Duration) -> bool {
     took < Duration::from_secs(1) && facts.retransmitted == 0
 }
 
-/// Whether the cause of most of the time is one that nothing delivered does not contradict: a closed
-/// window, full packets that never arrive, losses at the edge of the window.
+/// Whether the cause of most of the time is one that nothing delivered does not contradict.
 fn is_explained(account: &Account) -> bool {
-    const EXPLAINED: [&str; 3] = ["slow-reader", "pmtu-black-hole", "rx-ring-overrun"];
-    leads(account, &EXPLAINED)
-}
-
-/// Whether one of these causes took most of the time.
-fn leads(account: &Account, ids: &[&str]) -> bool {
-    let first = account.most().map(|index| CAUSES[index].id);
-    first.is_some_and(|id| ids.contains(&id))
+    account
+        .most()
+        .is_some_and(|index| CAUSES[index].delivers_nothing)
 }
 
 /// Whether most of the time is one that few packets show: of an application, a closed window, or a
 /// retransmission timer.
 fn waits(m: &Measures<'_>, account: &Account) -> bool {
-    const WAITING: [&str; 8] = [
-        "application-limited",
-        "client-think-time",
-        "server-think-time",
-        "request-response-rtt",
-        "slow-reader",
-        "rto-backoff",
-        "pmtu-black-hole",
-        "delayed-ack-stall",
-    ];
     let is_long = m.duration >= Duration::from_millis(200);
-    is_long && leads(account, &WAITING)
+    is_long
+        && account
+            .most()
+            .is_some_and(|index| CAUSES[index].shows_in_few_packets)
 }

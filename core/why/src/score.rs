@@ -171,7 +171,7 @@ impl Scores {
         let holds = is_weighed && CAUSES[cause].holds(moment.state, features, self.is_away);
         let told = self.told[cause].filter(|_| holds)?;
         // Of a loss whose trigger is known, no other loss is the cause.
-        let trigger = moment.trigger().filter(|_| CAUSES[told].is_loss());
+        let trigger = moment.trigger().filter(|_| CAUSES[told].is_loss);
         let is_open = trigger.is_none_or(|trigger| trigger == told);
         (is_open && is_possible(CAUSES[told], moment)).then_some(told)
     }

@@ -19,7 +19,7 @@ use crate::facts::Facts;
 use crate::icmp_errors::IcmpErrors;
 use crate::limits::{self, Limit, Quantities};
 use crate::measures::{Capacity, Measures, rate};
-use crate::next_limit::{FULL, NextLimit, path_rate};
+use crate::next_limit::{NextLimit, path_rate};
 use crate::outcome::Outcome;
 
 /// Minimum confidence for a sure diagnosis. Below it the diagnosis names two causes.
@@ -112,7 +112,7 @@ impl Diagnosis {
         m.capacity = Capacity::attributed(&m, &full_link(&account));
         let next = NextLimit::of(&m, &account);
         let quantities = Quantities::of(&m);
-        let first = account.most().map(|first| CAUSES[first].id);
+        let first = account.most().map(|first| CAUSES[first]);
         let delivered: u64 = m.rounds.iter().map(|round| round.acked).sum();
         let mut diagnosis = Self {
             sender: m.side,
@@ -210,7 +210,7 @@ impl Diagnosis {
     /// The cause that a host can remove, if the larger one is a saturated path. Its confidence is
     /// high, and it took three tenths of the time.
     fn mendable(&self, first: &Verdict) -> Option<&Verdict> {
-        let is_path = FULL.contains(&first.cause.id);
+        let is_path = first.cause.is_path;
         let mut others = self.verdicts.iter();
         others
             .find(|verdict| {
@@ -279,11 +279,9 @@ fn verdicts(m: &Measures<'_>, account: &Account, next: Option<NextLimit>) -> Vec
 
 /// Returns the attributions to a permanently busy link or local queue.
 fn full_link(account: &Account) -> Vec<&Attributed> {
-    let of = |id: &str| place(id).map(|place| &account.causes[place]);
-    ["path-saturated", "local-queue"]
-        .into_iter()
-        .filter_map(of)
-        .collect()
+    let causes = CAUSES.iter().zip(&account.causes);
+    let links = causes.filter(|(cause, _)| cause.is_busy_link);
+    links.map(|(_, attributed)| attributed).collect()
 }
 
 /// Returns the cause that the first one cannot be told from here, or else the second most probable

@@ -17,6 +17,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 4898 (SndLimTimeSnd)",
         "T-RAT, SIGCOMM 2002",
     ],
+    shows_in_few_packets: true,
     states: &[State::Idle, State::Full, State::Slack, State::Closing],
     requires: &[BOTH_DIRECTIONS],
     refuted_by: &[BOTTLENECK_BUSY, ACKS_RELEASE_IN_FLIGHT, AT_LINE_RATE],

@@ -26,6 +26,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 8289 section 4 (CoDel)",
         "RFC 8033 (PIE)",
     ],
+    is_loss: true,
     states: AFTER_LOSS,
     requires: &[BOTH_DIRECTIONS, LOSS_BEFORE, RETRANSMITTED],
     refuted_by: &[

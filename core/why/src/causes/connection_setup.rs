@@ -11,6 +11,7 @@ pub(crate) const CAUSE: Cause = Cause {
     capture_points: "sender, receiver, mid-path",
     fix: "Keep connections open, or use TCP Fast Open (RFC 7413), where this is a large share.",
     references: &["RFC 9293 section 3.5", "RFC 7413"],
+    is_pause: true,
     states: &[State::Opening],
     ..Cause::explained_by(explain)
 };

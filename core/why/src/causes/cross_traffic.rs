@@ -12,6 +12,7 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "More rate at the bottleneck, fewer or shaped competing flows; per-flow queueing (fq_codel, \
           cake) gives each flow its share.",
     references: &["RFC 8290", "RFC 7567", "RFC 5166 section 2.3"],
+    is_path: true,
     states: AFTER_LOSS,
     requires: &[QUEUE_GREW, FLIGHT_BELOW_PATH, UNEVEN_ACKS, LINE_REACHED],
     refuted_by: &[WINDOW_ZERO],

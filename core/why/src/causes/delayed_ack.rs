@@ -20,6 +20,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "Shalunov 2001, the start of the WAN trace (E27)",
     ],
     is_mendable: true,
+    shows_in_few_packets: true,
     states: IN_FLIGHT,
     requires: &[BOTH_DIRECTIONS, ACK_HELD],
     features: &[EXCHANGE, ACKS, SENDER, PATH, WINDOW, TIMES],

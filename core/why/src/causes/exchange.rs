@@ -22,6 +22,8 @@ pub(crate) const CLIENT_THINK: Cause = Cause {
     fix: "Send requests without waiting (pipelining, several at a time), or look at what the client \
           does between them.",
     references: &["RFC 9112 section 9.3.2", "RFC 9293 section 3.9.1"],
+    is_pause: true,
+    shows_in_few_packets: true,
     ..exchange(|m, attributed| {
         let fix = "send requests without waiting for each response (pipelining, parallel requests), or find what the client does between them";
         explain(m, attributed, "the client's think time", fix)
@@ -36,6 +38,8 @@ pub(crate) const SERVER_THINK: Cause = Cause {
     fix: "Look at what the server does for a request; answer from a cache; send several requests at \
           a time.",
     references: &["RFC 9112 section 9.3.2"],
+    is_pause: true,
+    shows_in_few_packets: true,
     ..exchange(|m, attributed| {
         let fix = "find what the server does for a request (its own log; Linux: strace, FreeBSD: truss), or answer from a cache";
         explain(m, attributed, "the server's think time", fix)
@@ -49,6 +53,7 @@ pub(crate) const RTT: Cause = Cause {
               exchange costs an RTT in which the path carries next to nothing.",
     fix: "Fewer and larger exchanges: pipelining, batches, several requests at a time.",
     references: &["RFC 9112 section 9.3.2", "RFC 9113 section 5"],
+    shows_in_few_packets: true,
     ..exchange(|m, attributed| {
         let fix = "fewer and larger exchanges: pipelining, batches, or several requests at a time";
         explain(m, attributed, "round trips of requests and responses", fix)

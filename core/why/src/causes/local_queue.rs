@@ -18,6 +18,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 7323 section 3.2",
         "Linux TCP small queues (net.ipv4.tcp_limit_output_bytes)",
     ],
+    is_busy_link: true,
     states: IN_FLIGHT,
     requires: &[AT_SENDER, ENOUGH_DATA],
     refuted_by: &[WINDOW_ZERO, STANDING_QUEUE],

@@ -90,6 +90,20 @@ pub struct Cause {
     pub is_fault: bool,
     /// Whether a host or its operator can remove it, so that it leads over a saturated path.
     pub is_mendable: bool,
+    /// Whether it is a cause of losses: it can hold during loss recovery and rests on a loss event.
+    pub(crate) is_loss: bool,
+    /// Whether a larger advertised window would lift it.
+    pub(crate) is_window: bool,
+    /// Whether it is a saturated bottleneck of the path.
+    pub(crate) is_path: bool,
+    /// Whether the delivery rate in its time is that of a link.
+    pub(crate) is_busy_link: bool,
+    /// Whether its time would vanish without it.
+    pub(crate) is_pause: bool,
+    /// Whether fewer packets show it than a limit needs.
+    pub(crate) shows_in_few_packets: bool,
+    /// Whether it can hold although nothing was delivered.
+    pub(crate) delivers_nothing: bool,
     /// States of the sender in which this cause can hold.
     pub states: &'static [State],
     /// Whether away from the sender it can hold while nothing seems in flight. Data lost before the
@@ -128,6 +142,13 @@ impl Cause {
             is_fault: false,
             is_mendable: false,
             is_reaction: false,
+            is_loss: false,
+            is_window: false,
+            is_path: false,
+            is_busy_link: false,
+            is_pause: false,
+            shows_in_few_packets: false,
+            delivers_nothing: false,
             states: &[],
             is_hidden: false,
             requires: &[],
@@ -172,22 +193,6 @@ impl Cause {
             Some(weighed),
         ];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
-    }
-
-    /// Whether it is a cause of losses: it can hold during loss recovery and rests on a loss event.
-    pub(crate) fn is_loss(&self) -> bool {
-        const LOSSES: [&str; 9] = [
-            "random-loss",
-            "queue-overflow",
-            "aqm-drops",
-            "policer",
-            "reordering-mistaken-for-loss",
-            "rto-backoff",
-            "outage",
-            "rx-ring-overrun",
-            "pmtu-black-hole",
-        ];
-        LOSSES.contains(&self.id)
     }
 
     /// Returns the features for or against it.
@@ -263,27 +268,9 @@ pub const CAUSES: &[&Cause] = &[
     &dupacks_masked::CAUSE,
 ];
 
-/// Old ids of why/1, with their replacements.
-pub const ALIASES: &[(&str, &str)] = &[
-    ("rto-ladder", "rto-backoff"),
-    ("window-clamped", "no-window-scaling"),
-    ("cpu-limited-receiver", "receiver-cpu-limited"),
-    ("cpu-limited-sender", "sender-cpu-limited"),
-    ("reordering-taken-for-loss", "reordering-mistaken-for-loss"),
-    ("slow-start-too-slow", "cwnd-growth-limited"),
-    ("capture-artefact", "capture-artifact"),
-    (
-        "window-updates-not-duplicates",
-        "dupacks-masked-by-window-updates",
-    ),
-    ("opening", "connection-setup"),
-];
-
-/// Returns the cause with this id, or with this alias.
+/// The cause with this id.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Cause> {
-    let alias = ALIASES.iter().find(|(old, _)| *old == id);
-    let id = alias.map_or(id, |(_, new)| new);
     CAUSES.iter().copied().find(|cause| cause.id == id)
 }
 
@@ -373,13 +360,6 @@ mod tests {
             let is_idle = |state: &State| matches!(state, State::Idle | State::Closing);
             let holds = cause.states.iter().any(is_idle);
             assert!(!holds || may.contains(&cause.id), "{}", cause.id);
-        }
-    }
-
-    #[test]
-    fn old_ids_find_what_became_of_them() {
-        for (old, new) in ALIASES {
-            assert_eq!(find(old).map(|cause| cause.id), Some(*new));
         }
     }
 }

@@ -16,6 +16,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "experiment shalunov-lan-sweep (E05, E06)",
     ],
     is_mendable: true,
+    is_window: true,
     states: IN_FLIGHT,
     requires: &[SCALING_MISSING, WINDOW_AT_LIMIT, WINDOW_FILLED],
     refuted_by: &[STANDING_QUEUE, WINDOW_ZERO],

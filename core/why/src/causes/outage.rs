@@ -14,6 +14,8 @@ pub(crate) const CAUSE: Cause = Cause {
           the wait after it.",
     references: &["RFC 6298 section 5", "RFC 6069"],
     is_mendable: true,
+    is_loss: true,
+    is_pause: true,
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
     is_hidden: true,
     requires: &[BOTH_DIRECTIONS, RETRANSMITTED, SILENCE],

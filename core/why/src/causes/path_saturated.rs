@@ -18,6 +18,8 @@ pub(crate) const CAUSE: Cause = Cause {
         "Cardwell and others, BBR, 2016",
         "IEEE 802.3 (rates; 38 bytes for each frame)",
     ],
+    is_path: true,
+    is_busy_link: true,
     states: AFTER_LOSS,
     requires: &[QUEUE_GREW, DELIVERING],
     refuted_by: &[WINDOW_ZERO, ACKS_LATE],

@@ -18,6 +18,9 @@ pub(crate) const CAUSE: Cause = Cause {
           arrives, let the sender obey it.",
     references: &["RFC 2923 section 2.1", "RFC 1191", "RFC 4821", "RFC 8899"],
     is_mendable: true,
+    is_loss: true,
+    shows_in_few_packets: true,
+    delivers_nothing: true,
     states: AFTER_LOSS,
     requires: &[
         BOTH_DIRECTIONS,

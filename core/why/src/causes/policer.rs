@@ -13,6 +13,7 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "Send below the rate (SO_MAX_PACING_RATE, a shaper at the sender), or have a shaper in \
           place of the policer.",
     references: &["RFC 2475 section 2.3.3.3", "Flach and others, SIGCOMM 2016"],
+    is_loss: true,
     states: AFTER_LOSS,
     requires: &[
         BOTH_DIRECTIONS,

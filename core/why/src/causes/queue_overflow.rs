@@ -14,6 +14,7 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "A queue of one bandwidth-delay product at the bottleneck (or active queue management with \
           ECN), pacing at the sender so that bursts fit, fewer connections at a time.",
     references: &["RFC 7567 section 2", "RFC 5681 section 3.1", "RFC 3168"],
+    is_loss: true,
     states: AFTER_LOSS,
     requires: &[BOTH_DIRECTIONS, ENOUGH_DATA, LOSS_BEFORE, RETRANSMITTED],
     refuted_by: &[MOSTLY_SPURIOUS],

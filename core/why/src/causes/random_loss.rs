@@ -19,6 +19,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 5681 section 3.1",
         "Shalunov 2002 (E30)",
     ],
+    is_loss: true,
     states: AFTER_LOSS,
     requires: &[BOTH_DIRECTIONS, ENOUGH_DATA, LOSS_BEFORE, RETRANSMITTED],
     refuted_by: &[MOSTLY_SPURIOUS, LINK_FULL, BOTTLENECK_BUSY],

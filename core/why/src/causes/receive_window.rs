@@ -20,6 +20,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "experiment shalunov-stall",
     ],
     is_mendable: true,
+    is_window: true,
     states: IN_FLIGHT,
     requires: &[SCALING_KNOWN, SCALING_USED, WINDOW_FILLED],
     refuted_by: &[STANDING_QUEUE, WINDOW_ZERO],

@@ -17,6 +17,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "Fink 2007, receiver at 53 % of a CPU",
         "experiment fink-slow-start",
     ],
+    is_window: true,
     states: AFTER_LOSS,
     requires: &[WINDOW_BINDS, WINDOW_CLOSES],
     observable: &[COUNTERS],

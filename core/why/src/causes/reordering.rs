@@ -12,6 +12,7 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "Find what reorders (load sharing packet by packet, parallel links), or use a sender that \
           tolerates it: RACK (RFC 8985), D-SACK undo (RFC 3708).",
     references: &["RFC 2883", "RFC 3522", "RFC 3708", "RFC 8985 section 4"],
+    is_loss: true,
     states: AFTER_LOSS,
     requires: &[LOSS_BEFORE, REORDERED],
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],

@@ -19,6 +19,8 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     is_fault: true,
     is_mendable: true,
+    is_loss: true,
+    delivers_nothing: true,
     states: AFTER_LOSS,
     is_hidden: true,
     requires: &[BOTH_DIRECTIONS, LOSS_BEFORE, RETRANSMITTED, EDGE_STOOD],

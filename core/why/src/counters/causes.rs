@@ -10,7 +10,7 @@ use super::account::End;
 use super::conditions::*;
 use super::explain::{Context, Explanation};
 use super::features::Feature::{self, *};
-use crate::causes::clauses;
+use crate::causes::{Cause, clauses, find};
 
 /// Appearance of a cause in counters.
 pub(super) struct CounterCause {
@@ -21,6 +21,13 @@ pub(super) struct CounterCause {
     /// Conditions for it to be named.
     pub conditions: &'static [Condition],
     pub explain: fn(&Context<'_>) -> Explanation,
+}
+
+impl CounterCause {
+    /// What it is called, and its properties, as of packets.
+    pub fn cause(&self) -> &'static Cause {
+        find(self.id).expect("a test asserts that the ids of counters are those of causes")
+    }
 }
 
 /// Every cause that counters show.

@@ -23,7 +23,7 @@ use crate::causes::{CAUSES, Cause, Evidence, place, subject};
 use crate::cost::Cost;
 use crate::limits::{Limit, Quantities};
 use crate::measures::{Capacity, CapacitySource, rate};
-use crate::next_limit::{FULL, NextLimit, WINDOW};
+use crate::next_limit::NextLimit;
 use crate::outcome::Outcome;
 use crate::verdict::{Diagnosis, Verdict};
 
@@ -191,7 +191,7 @@ impl CounterAccount {
         let all = probabilities(&features, wait);
         let best = all.into_iter().enumerate();
         let (entry, probability) = best.max_by(|a, b| a.1.total_cmp(&b.1))?;
-        let cause = CAUSES[place(COUNTER_CAUSES[entry].id)?];
+        let cause = COUNTER_CAUSES[entry].cause();
         (probability >= MIN_PROBABILITY).then_some((cause, probability))
     }
 
@@ -237,8 +237,7 @@ impl CounterAccount {
             limits: next.map(Limit::of_counters).into_iter().collect(),
             quantities: self.quantities(&m),
             verdicts,
-            alternative: second
-                .and_then(|(entry, _)| Some(CAUSES[place(COUNTER_CAUSES[entry].id)?])),
+            alternative: second.map(|(entry, _)| COUNTER_CAUSES[entry].cause()),
             unknown: sum.unknown,
             spans: sum.spans,
             chain: Vec::new(),
@@ -260,7 +259,7 @@ impl CounterAccount {
         (entry, features): (usize, &[Features]),
         capacity: &Capacity,
     ) -> Option<Verdict> {
-        let cause = CAUSES[place(COUNTER_CAUSES[entry].id)?];
+        let cause = COUNTER_CAUSES[entry].cause();
         let seconds = attributed.time.as_secs_f64();
         let probability = attributed.weight / seconds.max(1e-9);
         let context = Context {
@@ -277,10 +276,9 @@ impl CounterAccount {
             is_coarse: self.is_coarse() && !is_held,
             has_both_ends: self.has_both_ends(),
         };
-        let is_path = FULL.contains(&cause.id);
         let achieved = m.delivered as f64 / m.time.max(1e-9);
         let missed = capacity.bytes_per_second * seconds - attributed.bytes;
-        let missed = if is_path {
+        let missed = if cause.is_path {
             0.0
         } else {
             missed.max(0.0) / m.time.max(1e-9)
@@ -325,7 +323,7 @@ impl CounterAccount {
     fn capacity(&self, m: &Measures, sum: &Account) -> Capacity {
         let mean = m.delivered as f64 / m.time.max(1e-9);
         let full = COUNTER_CAUSES.iter().zip(&sum.entries);
-        let full = full.filter(|(entry, _)| matches!(entry.id, "path-saturated" | "local-queue"));
+        let full = full.filter(|(entry, _)| entry.cause().is_busy_link);
         let longest = full.map(|(_, one)| one).max_by_key(|one| one.time);
         let enough = self.min_rtt.unwrap_or_default() * 4;
         // A path that is saturated seldom and with low probability does not show the capacity.
@@ -375,10 +373,10 @@ impl CounterAccount {
     /// measured, if something else limits.
     fn next_limit(&self, m: &Measures, sum: &Account) -> Option<NextLimit> {
         let window = self.next_window(m, sum);
-        let first = COUNTER_CAUSES[sum.primary()?].id;
+        let first = COUNTER_CAUSES[sum.primary()?].cause();
         let mean = m.delivered as f64 / m.time.max(1e-9);
         let path = self.measured_path_rate(m).filter(|path| *path > mean);
-        let path = path.filter(|_| !FULL.contains(&first) && first != "local-queue");
+        let path = path.filter(|_| !first.is_busy_link && !first.is_path);
         let path = path.and_then(|path| {
             Some(NextLimit {
                 cause: CAUSES[place("path-saturated")?],
@@ -400,7 +398,7 @@ impl CounterAccount {
         let achieved = (own.bytes / own.time.as_secs_f64().max(1e-9)).max(mean);
         // A window that allows a hundred times the rate is not the next limit.
         let is_near = (achieved..100.0 * achieved).contains(&most);
-        let is_next = !WINDOW.contains(&COUNTER_CAUSES[first].id) && is_near;
+        let is_next = !COUNTER_CAUSES[first].cause().is_window && is_near;
         is_next.then_some(NextLimit {
             cause: CAUSES[place("receive-window-limited")?],
             rate: rate(most),
