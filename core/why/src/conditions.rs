@@ -129,7 +129,7 @@ conditions! {
         Connection |facts| facts.m.line.map(|line| facts.m.peak >= 0.85 * line);
     QUEUE_GREW "queue-grew" "the RTT was above its minimum, or packets came back to back at the bottleneck rate"
         Round queue_grew;
-    QUEUE_IS_OWN "queue-is-own" "the flow itself delivered half of the bottleneck rate, or twice what it had in flight takes as long at that rate as its packets waited; otherwise the receive window was not 80 % full for most of the time with a queue"
+    QUEUE_IS_OWN "queue-is-own" "the flow itself delivered half of the bottleneck rate, or twice what it had in flight takes as long at that rate as its packets waited; otherwise the receive window grew, or was not 80 % full for most of the time with a queue"
         Connection |facts| Some(facts.has_own_queue());
     FLIGHT_BELOW_PATH "flight-below-path" "a queue is in the RTT although less was in flight than the bottleneck alone holds"
         Round flight_below_path;

@@ -12,6 +12,7 @@ use crate::conditions::{closes, is_dead};
 use crate::features::hides_loss;
 use crate::measures::losses::needless;
 use crate::measures::{Measures, ratio};
+use crate::next_limit::window_rate;
 use crate::outcome::trailing_idle;
 use crate::round::{Round, State};
 use crate::trigger;
@@ -134,7 +135,7 @@ impl<'a, 'b> Facts<'a, 'b> {
                 windowed += round.length();
             }
         }
-        own >= others || windowed * 2 < own + others
+        own >= others || windowed * 2 < own + others || window_rate(self.m).is_none()
     }
 
     /// Whether the window can have been kept small by missing window scaling.

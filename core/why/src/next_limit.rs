@@ -6,7 +6,6 @@
 
 use gigatcp_units::Rate;
 
-use crate::CapturePoint;
 use crate::account::Account;
 use crate::causes::{CAUSES, Cause, place};
 use crate::measures::{CapacitySource, Measures, rate};
@@ -18,8 +17,7 @@ pub struct NextLimit {
     pub cause: &'static Cause,
     /// Payload rate that it allows.
     pub rate: Rate,
-    /// Whether it may allow more. Packets never came much closer than the primary cause let them,
-    /// or it is not known on which side of the capture point the bottleneck is.
+    /// Whether it may allow more: packets never came much closer than the primary cause let them.
     pub is_lower_bound: bool,
 }
 
@@ -52,11 +50,10 @@ impl NextLimit {
         };
         let (id, most) = known;
         let cause = CAUSES[place(id)?];
-        let is_between = m.view == CapturePoint::Middle && m.pair.is_none();
         (most > allowed).then_some(Self {
             cause,
             rate: rate(most),
-            is_lower_bound: id == "path-saturated" && (most < CLEAR * allowed || is_between),
+            is_lower_bound: id == "path-saturated" && most < CLEAR * allowed,
         })
     }
 }

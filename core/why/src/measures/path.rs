@@ -75,14 +75,19 @@ impl Capacity {
         )
     }
 
-    /// Returns the rate while the link was saturated, if enough time was attributed to it.
-    /// Otherwise a lower bound.
+    /// Returns the rate while the link was saturated, if that was for three tenths of the time, or
+    /// packets behind the bottleneck follow each other at that rate. Otherwise a lower bound.
     pub(crate) fn attributed(measures: &Measures<'_>, full: &[&Attributed]) -> Self {
         let enough = measures.base * 4;
         let mean = measures.mean_rate();
         let longest = full.iter().max_by_key(|one| one.time);
+        let is_shown = |one: &&&Attributed| {
+            let is_line = |line: f64| (0.85..1.15).contains(&ratio(one.rate(), line));
+            one.time * 10 >= measures.duration * 3 || measures.line.is_some_and(is_line)
+        };
         longest
             .filter(|one| one.time >= enough && one.rate() > 0.0 && one.rate() >= 0.95 * mean)
+            .filter(is_shown)
             .map_or_else(
                 || Self::at_least(measures),
                 |one| Self::full_link(one.rate().max(mean)),
