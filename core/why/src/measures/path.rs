@@ -174,9 +174,10 @@ fn waits_before(sender_view: &SenderView, trip: Option<Duration>) -> bool {
 }
 
 /// Returns the ninth decile of the delivery rates over two neighboring rounds without a loss. If
-/// one round ends early the next is longer, so two are taken together. Without such rounds it is
-/// the highest rate of a round over at least `least`, the minimum RTT or what the clock resolves:
-/// what arrives within less is a burst, and no rate.
+/// one round ends early the next is longer, so two are taken together, and not the last one of a
+/// burst, after which nothing was sent. Without such rounds it is the highest rate of a round over
+/// at least `least`, the minimum RTT or what the clock resolves: what arrives within less is a
+/// burst, and no rate.
 pub(super) fn peak_rate(rounds: &[Round], mss: u64, least: Duration) -> f64 {
     let is_whole = |round: &Round| {
         round.acked >= 4 * mss
@@ -190,7 +191,7 @@ pub(super) fn peak_rate(rounds: &[Round], mss: u64, least: Duration) -> f64 {
     let rates = pairs.filter_map(|pair| {
         let time = pair[0].length() + pair[1].length();
         let acked = (pair[0].acked + pair[1].acked) as f64;
-        let is_over = pair[1].length() * 2 >= least;
+        let is_over = pair[1].length() * 2 >= least && pair[1].sent > 0;
         (time >= long && is_over).then(|| acked / time.as_secs_f64().max(1e-9))
     });
     let mut rates: Vec<f64> = rates.collect();
