@@ -22,6 +22,11 @@ impl WindowScales {
         self.0.insert(ends, scales);
     }
 
+    /// Adds all connections of another set. Its scales replace those of the same connection.
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
     /// The scales of these ends, in their order.
     pub(crate) fn get(&self, ends: [Endpoint; 2]) -> Option<[u8; 2]> {
         match ends {

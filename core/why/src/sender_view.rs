@@ -17,6 +17,7 @@ mod overtaken;
 #[cfg(test)]
 mod properties;
 mod released;
+mod scale;
 mod sent;
 pub(crate) mod spacing;
 #[cfg(test)]
@@ -73,6 +74,8 @@ struct Pending {
     ts_val: Option<u32>,
     /// Whether it carries data: a request, or the response to one.
     asks: bool,
+    /// Its window, as advertised.
+    window: u16,
     /// Whether it advertises no window.
     closes: bool,
 }
@@ -238,6 +241,8 @@ pub(crate) struct SenderView {
     pub una: u64,
     pub edge: u64,
     knows_edge: bool,
+    /// The window scale that the flight shows, where it is unknown.
+    scale: Option<Box<scale::ScaleFit>>,
     /// Time from here to the sender and back.
     pub turn: Option<Duration>,
     pub had_handshake: bool,
@@ -388,6 +393,11 @@ impl SenderView {
         self.note_round_trip();
     }
 
+    /// The scale of the receiver's windows, if it is unknown and the flight shows it.
+    pub fn shown_scale(&self) -> Option<u8> {
+        self.scale.as_ref()?.scale(self.mss)
+    }
+
     /// Returns the observed segment sizes.
     pub fn sizes(&self) -> Sizes {
         let rounds = self.rounds.as_slice().iter();
@@ -503,6 +513,9 @@ impl SenderView {
 
     /// Applies an acknowledgment that the sender has received.
     fn apply_ack(&mut self, known: &Pending, number: u64) {
+        if let Some(scale) = &mut self.scale {
+            scale.on_ack(self.nxt, known.ack, known.window, self.mss);
+        }
         if known.ack > self.una {
             let acked = known.ack - self.una;
             let gap = known.at.saturating_since(self.ack_passed);

@@ -348,6 +348,19 @@ impl Watcher {
         })
     }
 
+    /// The window scales of a connection that begins without a SYN, if a sender filled the windows
+    /// so often that they show: its ends, and the scale of the windows that each advertises. A
+    /// window that nobody filled is given the scale of the other.
+    #[must_use]
+    pub fn shown_window_scales(&self, index: usize) -> Option<([Endpoint; 2], [u8; 2])> {
+        let connection = self.table.connection(index)?;
+        let views = &self.slot(index)?.sender_views;
+        let of = |peer: Side| views[peer.other() as usize].as_ref()?.shown_scale();
+        let [client, server] = Side::BOTH.map(of);
+        let scales = [client.or(server)?, server.or(client)?];
+        Some((Side::BOTH.map(|side| connection.endpoint(side)), scales))
+    }
+
     fn slot(&self, index: usize) -> Option<&Followed> {
         self.slots.get(index)?.followed()
     }

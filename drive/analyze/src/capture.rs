@@ -27,11 +27,21 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Reads a capture and tracks its connections.
+    /// Reads a capture and tracks its connections. It is read again if senders filled windows of
+    /// unknown scale, and so showed it.
     ///
     /// # Errors
     /// [`Error`] if it cannot be read, is cut off before its first packet, or was stopped.
     pub fn read(source: &Source, options: &Options<'_>) -> Result<Self, Error> {
+        let first = Self::read_once(source, options)?;
+        let shown = first.connections.shown_window_scales();
+        if shown.is_empty() || source.is_read_once() {
+            return Ok(first);
+        }
+        Self::read_once(&source.clone().with_more_window_scales(shown), options)
+    }
+
+    fn read_once(source: &Source, options: &Options<'_>) -> Result<Self, Error> {
         let seed = seed();
         let work = |reader, share| part(source, options, reader, share, seed);
         let parts = shares::read(source, options, work)?;

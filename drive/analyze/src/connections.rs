@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use gigatcp_flows::{Connection, FlowTable, Side};
+use gigatcp_flows::{Connection, Endpoint, FlowTable, Side};
 use gigatcp_why::{CaptureContext, Diagnosis, NoData, NoDataKind, Watcher};
 
 /// The connections of a capture, in the order of their first packets.
@@ -69,6 +69,12 @@ impl Connections {
     pub(crate) fn at(&self, index: usize) -> Option<(&Watcher, usize)> {
         let place = self.places.get(index)?;
         Some((&self.watchers[place.watcher], place.index))
+    }
+
+    /// The window scales that the packets show of connections that begin without a SYN.
+    pub(crate) fn shown_window_scales(&self) -> Vec<([Endpoint; 2], [u8; 2])> {
+        let shown = |place: &Place| self.watchers[place.watcher].shown_window_scales(place.index);
+        self.places.iter().filter_map(shown).collect()
     }
 
     /// Returns the watcher of the connection that begins with that packet, and its index there.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gigatcp_capture::{CaptureReader, ReadError};
-use gigatcp_flows::WindowScales;
+use gigatcp_flows::{Endpoint, WindowScales};
 
 use crate::error::Error;
 
@@ -91,6 +91,19 @@ impl Source {
             window_scales: Some(Arc::new(window_scales)),
             ..self
         }
+    }
+
+    /// The capture with further window scales. Those that were given before stay.
+    pub(crate) fn with_more_window_scales(
+        self,
+        more: impl IntoIterator<Item = ([Endpoint; 2], [u8; 2])>,
+    ) -> Self {
+        let mut all = WindowScales::default();
+        for (ends, scales) in more {
+            all.insert(ends, scales);
+        }
+        all.extend(self.window_scales());
+        self.with_window_scales(all)
     }
 
     /// Returns a source that can be read several times. Standard input and pipes are read into

@@ -53,6 +53,7 @@ impl SenderView {
                 edge,
                 ts_val: packet.timestamps.map(|stamps| stamps.val),
                 asks: packet.payload_len > 0 && !is_old(shown.verdict.kinds),
+                window: packet.wnd,
                 closes: shown.verdict.kinds.contains(Kind::ZeroWindow),
             },
             shown.number,

@@ -4,6 +4,7 @@ use crate::echoes::Tick;
 use crate::measures::loss_burst::LossBurst;
 
 use super::overtaken::ReorderResult;
+use super::scale::ScaleFit;
 use super::*;
 
 /// Maximum time of an immediate response of a host.
@@ -130,6 +131,7 @@ impl SenderView {
         self.nxt = self.una;
         self.recover = self.una;
         self.knows_edge = shown.connection.scaling() != Scaling::Unknown;
+        self.scale = (!self.knows_edge).then(ScaleFit::new);
         if data.offered_to() > data.first_position() {
             self.edge = self.edge.max(data.offered_to());
         }
