@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use gigatcp_units::Duration;
 
 use crate::CapturePoint;
-use crate::causes::place;
+use crate::causes::{mss_clamped::are_messages, place};
 use crate::facts::{Facts, MIN_DATA_PACKETS, Moment};
 use crate::measures::{Measures, per_second, ratio};
 use crate::round::State;
@@ -202,6 +202,8 @@ conditions! {
             let sum = |of: fn(&crate::round::Round) -> u64| -> u64 { facts.m.rounds.iter().map(of).sum() };
             Some(ratio(sum(|round| round.small) as f64, sum(|round| round.segments) as f64) <= 0.15)
         };
+    MESSAGES "messages" "most segments are messages of one size, smaller than both SYNs allow, which ACKs do not release: a sender with data waiting would fill its segments"
+        Connection |facts| Some(are_messages(facts.m));
     LOSSY "lossy" "more than 1 in 300 segments was retransmitted"
         Connection |facts| Some(facts.m.pattern.loss_rate > 1.0 / 300.0);
     ACKS_RELEASE_IN_FLIGHT "acks-release" "data is in flight, and of at least 10 pauses of the sender 4 of 5 were ended by an ACK, without a dialog of requests"

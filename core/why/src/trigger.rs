@@ -36,7 +36,12 @@ fn is_metered(m: &Measures<'_>) -> bool {
     /// Minimum number of loss events after the first.
     const MIN_EVENTS: usize = 8;
     let p = &m.pattern;
-    let is_steady = p.rate_variation.is_some_and(|variation| variation <= 0.12);
+    // The times between losses at random vary as much as they are long.
+    let is_random = p
+        .interval_variation
+        .is_some_and(|variation| (0.5..1.2).contains(&variation));
+    let most = if is_random { 0.08 } else { 0.12 };
+    let is_steady = p.rate_variation.is_some_and(|variation| variation <= most);
     let is_below = m.line.is_some_and(|line| m.mean_rate() <= 0.6 * line);
     // Where ACKs come in bunches, their distances are no rate of a link.
     let sum = |of: fn(&Round) -> u64| -> u64 { m.rounds.iter().map(of).sum() };

@@ -21,7 +21,7 @@ pub(crate) const CAUSE: Cause = Cause {
     ],
     states: SENDING,
     requires: &[BOTH_DIRECTIONS, ENOUGH_DATA],
-    refuted_by: &[STANDING_QUEUE, LOSS_BEFORE],
+    refuted_by: &[MESSAGES, STANDING_QUEUE, LOSS_BEFORE],
     features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, LOSS, TIMES, EXCHANGE],
     ..Cause::explained_by(explain)
 };

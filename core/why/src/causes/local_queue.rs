@@ -21,7 +21,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_busy_link: true,
     states: IN_FLIGHT,
     requires: &[AT_SENDER, ENOUGH_DATA],
-    refuted_by: &[WINDOW_ZERO, STANDING_QUEUE],
+    refuted_by: &[MESSAGES, WINDOW_ZERO, STANDING_QUEUE],
     features: &[PATH, ONE_WAY, SENDER, ACKS, WINDOW, TIMES],
     note: Some(note),
     ..Cause::explained_by(explain)

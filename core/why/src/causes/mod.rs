@@ -17,7 +17,7 @@ mod ecn_marks;
 mod exchange;
 mod local_queue;
 mod losses;
-mod mss_clamped;
+pub(crate) mod mss_clamped;
 mod no_window_scaling;
 mod outage;
 mod pacing;

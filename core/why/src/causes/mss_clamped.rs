@@ -52,6 +52,13 @@ fn shown(m: &Measures<'_>) -> Option<SmallSegments> {
     (is_small && is_multiple(m, size)).then_some(SmallSegments::Offered { least, most, size })
 }
 
+/// Whether the usual segment is a message of the application: smaller than both SYNs allow, no
+/// plateau, and not released by ACKs one after the other, as full segments are.
+pub(crate) fn are_messages(m: &Measures<'_>) -> bool {
+    let size = m.segment_size();
+    size.cause == SizeCause::PathMtu && in_flights(m, &size) < MIN_FULL
+}
+
 /// Whether the rounds sent multiples of that size, as with segments of that size. By chance one
 /// round in `size` does. Super-segments do not hide it.
 fn is_multiple(m: &Measures<'_>, size: u64) -> bool {

@@ -15,7 +15,7 @@ pub(crate) const CAUSE: Cause = Cause {
     references: &["Linux socket option SO_MAX_PACING_RATE", "tc-fq(8)"],
     states: IN_FLIGHT,
     requires: &[ENOUGH_DATA, FULL_SEGMENTS, WINDOW_HAD_ROOM],
-    refuted_by: &[STANDING_QUEUE, LOSSY],
+    refuted_by: &[MESSAGES, STANDING_QUEUE, LOSSY],
     observable: &[PACE_SEEN],
     features: &[PATH, ONE_WAY, SENDER, ACKS, WINDOW, LOSS, PATTERN, TIMES],
     ..Cause::explained_by(explain)

@@ -22,7 +22,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_mendable: true,
     states: SENDING,
     requires: &[BOTH_DIRECTIONS, ENOUGH_DATA, WINDOW_HAD_ROOM],
-    refuted_by: &[STANDING_QUEUE],
+    refuted_by: &[MESSAGES, STANDING_QUEUE],
     observable: &[SCALING_KNOWN],
     twin: Some("receive-window-limited"),
     features: &[SENDER, PATH, ONE_WAY, WINDOW, ACKS, LOSS, TIMES],

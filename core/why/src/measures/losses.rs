@@ -257,6 +257,16 @@ pub(crate) fn is_harmless(m: &Measures<'_>, index: usize) -> bool {
             .is_some_and(|flight| flight * 10 >= episode.flight * 9)
 }
 
+/// Time in which a window grows back to the flight before a loss event, at most: half of it at half
+/// a segment per RTT (RFC 5681 section 3.1, with delayed ACKs), and twice for controls that grow
+/// more slowly, or CUBIC's K (RFC 9438 section 4.2).
+pub(crate) fn regrowth(m: &Measures<'_>, episode: &RecoveryEpisode) -> Duration {
+    let segments = episode.flight.div_ceil(m.sender_view.mss.max(1));
+    let linear = (m.base + m.queue_max) * (2 * segments + 10);
+    let cubic = libm::cbrt(segments as f64 * 0.3 / 0.4);
+    linear.max(Duration::from_secs_f64(cubic))
+}
+
 /// Losses of data that was in flight together.
 struct LossEvent<'a> {
     first: &'a RecoveryEpisode,

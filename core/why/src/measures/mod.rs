@@ -74,7 +74,8 @@ pub(crate) struct Measures<'a> {
     /// Maximum RTT above the minimum.
     pub queue_max: Duration,
     pub ethernet: Option<Ethernet>,
-    /// For each round, the last recovery episode that began before its end, without harmless ones.
+    /// For each round, the last recovery episode that began before its end, without harmless ones,
+    /// and none once the window has had time to grow back.
     pub after: Vec<Option<usize>>,
     /// One entry for each recovery episode.
     pub losses: Vec<LossMeasures>,
@@ -212,7 +213,9 @@ impl<'a> Measures<'a> {
             .collect();
         let last = |round: &Round| {
             let until = harmful.partition_point(|index| list[*index].at < round.end);
-            until.checked_sub(1).map(|place| harmful[place])
+            let last = until.checked_sub(1).map(|place| harmful[place])?;
+            let grown = list[last].until + losses::regrowth(self, &list[last]);
+            (round.start < grown).then_some(last)
         };
         self.rounds.iter().map(last).collect()
     }
@@ -221,7 +224,9 @@ impl<'a> Measures<'a> {
     pub fn is_last_episode_harmless(&self, index: usize) -> bool {
         let list = &self.sender_view.episodes.list;
         let until = list.partition_point(|episode| episode.at < self.rounds[index].end);
-        until.checked_sub(1) != self.after[index]
+        until
+            .checked_sub(1)
+            .is_some_and(|last| losses::is_harmless(self, last))
     }
 
     /// Returns the bytes of a full segment: the usual size if that is clear.
