@@ -92,8 +92,15 @@ const CASES: &[(&str, Right)] = &[
 ];
 
 fn diagnose(name: &str) -> Diagnosis {
+    diagnose_source(name, file(name))
+}
+
+fn file(name: &str) -> Source {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/strangers/");
-    let file = Source::file(format!("{folder}{name}.zst"));
+    Source::file(format!("{folder}{name}.zst"))
+}
+
+fn diagnose_source(name: &str, file: Source) -> Diagnosis {
     let analysis = analyze(&[file], &Options::default()).expect(name);
     let largest = analysis.answers().next().expect(name);
     largest.diagnosis
@@ -120,6 +127,18 @@ fn strangers_captures_get_the_right_answer_and_no_contradiction() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn full_receive_window_is_named_although_the_capture_began_after_the_syns() {
+    for name in ["k14-rcv.pcap", "k18-rcv.pcap", "k18-snd.pcap"] {
+        let late = file(name).keeping(|number| number > 100);
+        let diagnosis = diagnose_source(name, late);
+        let first = diagnosis.headline().map(|first| first.cause.id);
+        let text = diagnosis.sentence();
+        assert_eq!(first, Some("receive-window-limited"), "{name}: {text}");
+        assert!(!diagnosis.is_unsure(), "{name}: {text}");
+    }
 }
 
 #[test]
