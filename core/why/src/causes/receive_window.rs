@@ -8,8 +8,8 @@ pub(crate) const CAUSE: Cause = Cause {
     name: "the receive window",
     meaning: "The receiver advertises less window than rate times RTT. All of it is in flight, and \
               the sender waits for the window to move.",
-    confidence: "Very high if the window scale was seen. Without the SYNs it is only concluded \
-                 from closed windows.",
+    confidence: "Very high if the window scale was seen, or if the flight filled the windows so \
+                 often that only one scale fits.",
     capture_points: "sender, receiver, mid-path",
     fix: "Raise the receive buffer above rate times RTT, and let the system tune it: no SO_RCVBUF \
           in the application.",
@@ -65,6 +65,13 @@ pub(super) fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation 
         let flight = round.and_then(|round| in_flight(round.flight));
         let text = clauses([Some(windows(least, most)), flight]);
         evidence.push(Evidence::of_round(m, attributed.round, text));
+    }
+    if m.receiver().options().is_none() && m.knows_windows() {
+        let unit = m.connection.window_unit(m.side.other());
+        evidence.push(Evidence::figure(format!(
+            "windows in units of {unit} bytes: no SYN is in the capture; what was in flight, or \
+             the socket, shows it"
+        )));
     }
     let mut parts: Vec<String> = vec![];
     let advertised = format!("at most {} were advertised", bytes(most));
