@@ -46,7 +46,7 @@ const DRIVE: [&str; 11] = [
 const FACE: [&str; 6] = ["cli", "gigatcp", "net", "net-macro", "report", "py"];
 
 /// Crates that grade and test the others; no other crate may use them.
-const PROOF: [&str; 2] = ["grade", "interop"];
+const PROOF: [&str; 3] = ["conformance", "grade", "interop"];
 
 const WHY: &str = "dependencies point inward only: face -> drive -> core, and in the core \
                    units <- wire <- events <- tcp; path, app and theory see units alone; nothing depends on proof; drive crates \

@@ -3,9 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use crate::failure::Failure;
-use crate::nearest;
-
 /// A script that was found.
 #[derive(Debug)]
 pub(super) struct ScriptFile {
@@ -30,23 +27,13 @@ impl ScriptFile {
 }
 
 /// Returns the scripts below `paths`, sorted by name.
-pub(super) fn collect(paths: &[PathBuf]) -> Result<Vec<ScriptFile>, Failure> {
+pub(super) fn collect(paths: &[PathBuf]) -> Result<Vec<ScriptFile>, String> {
     let mut files = Vec::new();
     for path in paths {
         let before = files.len();
-        walk(path, &mut files).map_err(|error| {
-            let failure = Failure::io(&format!("read {}", path.display()), &error)
-                .effect("no script was run");
-            match nearest::neighbor(path, "") {
-                Some(meant) if error.kind() == io::ErrorKind::NotFound => {
-                    failure.hint(format!("did you mean `{}`?", meant.display()))
-                }
-                _ => failure,
-            }
-        })?;
+        walk(path, &mut files).map_err(|error| unreadable(path, &error))?;
         if files.len() == before {
-            let said = format!("no packet script in {}", path.display());
-            return Err(Failure::new(said).hint("scripts are files with the ending .pkt"));
+            return Err(format!("{}: contains no file `*.pkt`", path.display()));
         }
     }
     files.sort();
@@ -74,9 +61,8 @@ fn walk(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-fn read(path: PathBuf) -> Result<ScriptFile, Failure> {
-    let octets = fs::read(&path)
-        .map_err(|error| Failure::io(&format!("read {}", path.display()), &error))?;
+fn read(path: PathBuf) -> Result<ScriptFile, String> {
+    let octets = fs::read(&path).map_err(|error| unreadable(&path, &error))?;
     let folder = path
         .parent()
         .map_or_else(String::new, |folder| folder.display().to_string());
@@ -85,4 +71,8 @@ fn read(path: PathBuf) -> Result<ScriptFile, Failure> {
         path,
         text: String::from_utf8_lossy(&octets).into_owned(),
     })
+}
+
+pub(super) fn unreadable(path: &Path, error: &io::Error) -> String {
+    format!("cannot read {}: {error}", path.display())
 }

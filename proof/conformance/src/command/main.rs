@@ -1,29 +1,28 @@
-//! `gigatcp conform`: runs packet scripts against a stack and reports which pass.
+//! Runs packet scripts against a stack and reports which pass.
 
 mod collect;
-#[cfg(target_os = "linux")]
-mod kernel;
-#[cfg(not(target_os = "linux"))]
-#[path = "conform/no_kernel.rs"]
 mod kernel;
 mod view;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::process::ExitCode;
 
+use clap::Parser;
 use gigatcp_script::engine::Engine;
 use gigatcp_script::run::{Leniency, Pace, Settings, Tolerance};
 use rayon::prelude::*;
 
 use self::collect::{ScriptFile, collect};
 use self::view::{Judged, Summary};
-use super::Outcome;
-use crate::failure::Failure;
-use crate::output;
 
-/// Command-line arguments of `conform`.
-#[derive(clap::Args, Debug)]
+/// Exit status for invalid usage or environment.
+const USAGE: u8 = 2;
+
+/// Command-line arguments.
+#[derive(Parser, Debug)]
 #[command(
+    name = "gigatcp-conformance",
     about = "Run packet scripts against the engine or the kernel",
     long_about = "\
 Run packet scripts in packetdrill's notation (see conformance/README.md). The result has per \
@@ -42,16 +41,15 @@ counted separately.
 Exit status: 0 no script failed (unsupported ones are reported and do not count as failed); 1 a \
 script failed or cannot be read; 2 invalid usage.",
     after_help = "\
-Examples:
-  gigatcp conform conformance/script               all scripts of this checkout
-  gigatcp conform conformance/script/close/we-close-first.pkt
-                                                   one, with its story if it fails
-  gigatcp conform ~/linux/packetdrill --lenient time,push
-  gigatcp conform conformance/script --stack kernel
-  gigatcp conform ~/linux/packetdrill --stack kernel --every-version
-  gigatcp conform conformance/script --json | jq '.failed[].file'"
+Examples (after `cargo run -p gigatcp-conformance --`):
+  conformance/script                               all scripts of this checkout
+  conformance/script/close/we-close-first.pkt      one, with its story if it fails
+  ~/linux/packetdrill --lenient time,push
+  conformance/script --stack kernel
+  ~/linux/packetdrill --stack kernel --every-version
+  conformance/script --json | jq '.failed[].file'"
 )]
-pub(crate) struct Arguments {
+struct Arguments {
     /// Scripts, or directories of scripts
     #[arg(value_name = "DIR|FILE.pkt", required = true)]
     paths: Vec<PathBuf>,
@@ -105,15 +103,24 @@ enum Lenient {
     Layout,
 }
 
-/// Runs the scripts.
-pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+fn main() -> ExitCode {
+    run(&Arguments::parse()).unwrap_or_else(|error| {
+        eprintln!("error: {error}");
+        ExitCode::from(USAGE)
+    })
+}
+
+/// Runs the scripts and prints their results.
+fn run(arguments: &Arguments) -> Result<ExitCode, String> {
     let settings = settings(arguments)?;
     let found = collect(&arguments.paths)?;
     let judged: Vec<Judged> = match arguments.stack {
         Which::Engine if arguments.every_version => {
-            let said =
-                "the engine has no sockets of two versions: --every-version is for the kernel";
-            return Err(Failure::new(said).hint("add --stack kernel, or --ipv6 instead"));
+            return Err(
+                "--every-version requires --stack kernel: the engine has no sockets \
+                        of two IP versions\n  hint: add --stack kernel, or use --ipv6"
+                    .to_owned(),
+            );
         }
         Which::Engine => found
             .par_iter()
@@ -122,31 +129,31 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Which::Kernel => match kernel::judge(&found, arguments, &settings)? {
             Ok(judged) => judged,
             // A second process with the privilege has run and reported everything.
-            Err(status) => return Ok(Outcome::Exited(status)),
+            Err(status) => return Ok(ExitCode::from(status)),
         },
     };
     let summary = Summary::of(&judged);
     if arguments.json {
-        output::print_json(&summary)?;
+        println!("{}", summary.json()?);
     } else {
         for judged in judged.iter().filter(|judged| judged.is_failure()) {
-            output::say(&judged.story);
+            eprintln!("{}", judged.story);
         }
-        output::print(&summary.text())?;
+        print!("{}", summary.text());
     }
-    Ok(match summary.has_failures() {
-        true => Outcome::Missed,
-        false => Outcome::Done,
+    Ok(if summary.has_failures() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
     })
 }
 
-fn settings(arguments: &Arguments) -> Result<Settings, Failure> {
+fn settings(arguments: &Arguments) -> Result<Settings, String> {
     let is_lenient = |what| arguments.lenient.contains(&what);
     let mut defines = Vec::new();
     for define in &arguments.defines {
         let Some((name, value)) = define.split_once('=') else {
-            let said = format!("`-D {define}` defines nothing");
-            return Err(Failure::new(said).hint("write -D NAME=VALUE"));
+            return Err(format!("`-D {define}` is not -D NAME=VALUE"));
         };
         defines.push((name.to_owned(), value.to_owned()));
     }

@@ -10,13 +10,10 @@ use gigatcp_kernel::privilege;
 use gigatcp_kernel::runner::{self, Case, IpVersion};
 use gigatcp_script::run::{Report, Settings, Verdict};
 use gigatcp_script::stack::Unsupported;
-use indicatif::{ProgressBar, ProgressStyle};
 
-use super::Arguments;
-use super::collect::ScriptFile;
+use super::collect::{ScriptFile, unreadable};
 use super::view::Judged;
-use crate::failure::Failure;
-use crate::output;
+use super::{Arguments, USAGE};
 
 /// The file that lists where Linux differs, in the parent of the script directory.
 const LIST: &str = "differences.toml";
@@ -30,36 +27,36 @@ pub(super) fn judge(
     found: &[ScriptFile],
     arguments: &Arguments,
     settings: &Settings,
-) -> Result<Result<Vec<Judged>, u8>, Failure> {
+) -> Result<Result<Vec<Judged>, u8>, String> {
     if let Some(status) = privilege::restart_in_user_namespace().map_err(failure)? {
         let status = status.code().and_then(|code| u8::try_from(code).ok());
-        return Ok(Err(status.unwrap_or(crate::failure::USAGE)));
+        return Ok(Err(status.unwrap_or(USAGE)));
     }
     let lists = Lists::of(found)?;
     let mut judged = Vec::new();
     let mut places: Vec<(usize, &ScriptFile)> = Vec::new();
     let mut cases = Vec::new();
-    for one in found {
-        let script = match gigatcp_script::parse(&one.text) {
+    for file in found {
+        let script = match gigatcp_script::parse(&file.text) {
             Ok(script) => script,
             Err(mistake) => {
-                judged.push(Judged::unreadable(one, &mistake));
+                judged.push(Judged::unreadable(file, &mistake));
                 continue;
             }
         };
-        if lists.of_script(&one.path).is_some() && !is_shared(&script) {
-            judged.push(Judged::of(one, &not_asked()));
+        if lists.of_script(&file.path).is_some() && !is_shared(&script) {
+            judged.push(Judged::of(file, &not_asked()));
             continue;
         }
         let chosen = script.option("ip_version").map(|option| &option.value);
         for version in versions(arguments, chosen.map(String::as_str)) {
             // The index keeps results in the order of the scripts.
-            places.push((judged.len(), one));
-            judged.push(Judged::of(one, &not_asked()));
+            places.push((judged.len(), file));
+            judged.push(Judged::of(file, &not_asked()));
             cases.push(Case {
                 script: script.clone(),
-                text: one.text.clone(),
-                folder: one.path.parent().unwrap_or(Path::new(".")).to_owned(),
+                text: file.text.clone(),
+                folder: file.path.parent().unwrap_or(Path::new(".")).to_owned(),
                 version,
                 settings: settings.clone(),
             });
@@ -68,11 +65,11 @@ pub(super) fn judge(
     let results = ask(&cases, &places, arguments)?;
     for (((place, found), case), result) in places.into_iter().zip(&cases).zip(results) {
         let name = arguments.every_version.then(|| case.version.name());
-        let one = Judged::of_kernel(found, name, &result);
+        let result_of_script = Judged::of_kernel(found, name, &result);
         judged[place] = match lists.compare(found, &result.report) {
-            Some(Comparison::AsListed(difference)) => one.listed(&difference.why),
-            Some(Comparison::Stale(_)) => one.stale(),
-            _ => one,
+            Some(Comparison::AsListed(difference)) => result_of_script.listed(&difference.why),
+            Some(Comparison::Stale(_)) => result_of_script.stale(),
+            _ => result_of_script,
         };
     }
     Ok(Ok(judged))
@@ -99,46 +96,31 @@ fn not_asked() -> Report {
     }
 }
 
-/// Runs the cases against the kernel and shows progress.
+/// Runs the cases against the kernel and prints a line for each.
 fn ask(
     cases: &[Case],
     places: &[(usize, &ScriptFile)],
     arguments: &Arguments,
-) -> Result<Vec<runner::ScriptResult>, Failure> {
-    let bar = ProgressBar::new(cases.len() as u64).with_style(style());
-    let on_terminal = output::draws_progress();
-    let settled = AtomicUsize::new(0);
-    let tell = |index: usize, judged: &runner::ScriptResult| {
-        bar.inc(1);
-        let settled = settled.fetch_add(1, Ordering::Relaxed) + 1;
-        if !on_terminal {
-            let how = match judged.report.verdict {
-                Verdict::Passed => "passed",
-                Verdict::Failed(_) => "failed",
-                Verdict::Unsupported { .. } => "unsupported",
-            };
-            let file = places[index].1.path.display();
-            let version = cases[index].version.name();
-            let all = cases.len();
-            output::say(&format!("[{settled}/{all}] {file} over {version}: {how}"));
-        }
+) -> Result<Vec<runner::ScriptResult>, String> {
+    let finished = AtomicUsize::new(0);
+    let print = |index: usize, judged: &runner::ScriptResult| {
+        let finished = finished.fetch_add(1, Ordering::Relaxed) + 1;
+        let how = match judged.report.verdict {
+            Verdict::Passed => "passed",
+            Verdict::Failed(_) => "failed",
+            Verdict::Unsupported { .. } => "unsupported",
+        };
+        let file = places[index].1.path.display();
+        let version = cases[index].version.name();
+        eprintln!("[{finished}/{}] {file} over {version}: {how}", cases.len());
     };
-    let results = runner::run_scripts(cases, arguments.jobs.get(), &tell);
-    bar.finish_and_clear();
-    results.map_err(failure)
+    runner::run_scripts(cases, arguments.jobs.get(), &print).map_err(failure)
 }
 
-fn style() -> ProgressStyle {
-    ProgressStyle::with_template("scripts  [{bar:24}] {pos} of {len}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
-        .progress_chars("=> ")
-}
-
-fn failure(error: SetupError) -> Failure {
-    let failure = Failure::new(error.to_string()).effect("no script was run");
+fn failure(error: SetupError) -> String {
     match error.hint() {
-        Some(hint) => failure.hint(hint),
-        None => failure,
+        Some(hint) => format!("{error}\n  effect: no script was run\n  hint: {hint}"),
+        None => format!("{error}\n  effect: no script was run"),
     }
 }
 
@@ -148,17 +130,17 @@ struct Lists {
 }
 
 impl Lists {
-    fn of(found: &[ScriptFile]) -> Result<Self, Failure> {
+    fn of(found: &[ScriptFile]) -> Result<Self, String> {
         let mut lists = BTreeMap::new();
-        for one in found {
-            if let Some(folder) = list_folder(&one.path)
+        for file in found {
+            if let Some(folder) = list_folder(&file.path)
                 && !lists.contains_key(&folder)
             {
                 let path = folder.join(LIST);
-                let text = std::fs::read_to_string(&path)
-                    .map_err(|error| Failure::io(&format!("read {}", path.display()), &error))?;
+                let text =
+                    std::fs::read_to_string(&path).map_err(|error| unreadable(&path, &error))?;
                 let list = Differences::read(&text, &folder.join(SCRIPTS))
-                    .map_err(|fault| Failure::new(format!("{}: {fault}", path.display())))?;
+                    .map_err(|fault| format!("{}: {fault}", path.display()))?;
                 lists.insert(folder, list);
             }
         }

@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use gigatcp_report::escape::terminal;
 use gigatcp_script::run::{Report, Verdict};
 use gigatcp_script::source::{Mistake, line_column};
 use serde::Serialize;
 
 use super::collect::ScriptFile;
-use crate::grid::{Align, grid};
 
 /// The schema of `--json`.
-const SCHEMA: &str = "gigatcp.conform/1";
+const SCHEMA: &str = "gigatcp.conformance/1";
 
 /// A script that was run.
 #[derive(Debug)]
@@ -34,7 +32,6 @@ enum Result {
     /// Aspect that failed.
     Failed(String),
     /// In what respect, and why that is known and right.
-    #[cfg(target_os = "linux")]
     Listed(String, String),
     /// Feature that the script requires.
     Unsupported(String),
@@ -76,23 +73,21 @@ impl Judged {
     }
 
     /// Result of the kernel. `version` is the IP version, if several are tried.
-    #[cfg(target_os = "linux")]
     pub(super) fn of_kernel(
         found: &ScriptFile,
         version: Option<&str>,
         judged: &gigatcp_kernel::runner::ScriptResult,
     ) -> Self {
-        let mut one = Self::of(found, &judged.report);
-        one.attempts = judged.attempts;
+        let mut result = Self::of(found, &judged.report);
+        result.attempts = judged.attempts;
         if let Some(version) = version {
-            one.file = format!("{} over {version}", one.file);
-            one.story = judged.report.in_text(&one.file, &found.text);
+            result.file = format!("{} over {version}", result.file);
+            result.story = judged.report.in_text(&result.file, &found.text);
         }
-        one
+        result
     }
 
     /// Marks a failure as a listed difference, with its reason.
-    #[cfg(target_os = "linux")]
     pub(super) fn listed(mut self, why: &str) -> Self {
         if let Result::Failed(respect) = self.result {
             self.result = Result::Listed(respect, why.to_owned());
@@ -101,7 +96,6 @@ impl Judged {
     }
 
     /// Marks a listed difference that no longer occurs as a failure.
-    #[cfg(target_os = "linux")]
     pub(super) fn stale(mut self) -> Self {
         self.result = Result::Failed("listed as a difference, and none".to_owned());
         self.story = format!(
@@ -177,7 +171,6 @@ impl Summary {
                         summary.retried.push(line(&reason));
                     }
                 }
-                #[cfg(target_os = "linux")]
                 Result::Listed(respect, why) => {
                     folder.listed += 1;
                     summary.listed.push(line(&format!("{respect}: {why}")));
@@ -206,6 +199,10 @@ impl Summary {
         !self.failed.is_empty()
     }
 
+    pub(super) fn json(&self) -> std::result::Result<String, String> {
+        serde_json::to_string_pretty(self).map_err(|error| error.to_string())
+    }
+
     pub(super) fn text(&self) -> String {
         let with_listed = !self.listed.is_empty();
         let heading = ["directory", "passed", "failed", "listed", "unsupported"];
@@ -219,14 +216,12 @@ impl Summary {
             total.failed += folder.failed;
             total.listed += folder.listed;
             total.unsupported += folder.unsupported;
-            cells.push(folder.cells(&terminal(&folder.folder), with_listed));
+            cells.push(folder.cells(&folder.folder, with_listed));
         }
         if self.folders.len() > 1 {
             cells.push(total.cells("all", with_listed));
         }
-        let mut columns = vec![Align::Right; cells[0].len()];
-        columns[0] = Align::Left;
-        let mut text = grid(&columns, &cells);
+        let mut text = aligned(&cells);
         let groups = [
             ("failed", &self.failed),
             ("unsupported", &self.unsupported),
@@ -240,12 +235,12 @@ impl Summary {
             let mut reasons: Vec<_> = reasons.into_iter().collect();
             reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
             for (reason, count) in reasons {
-                text.push_str(&format!("\n{count:>4} {what}: {}", terminal(reason)));
+                text.push_str(&format!("\n{count:>4} {what}: {}", reason));
             }
         }
         for line in &self.listed {
             let respect = line.reason.split(':').next().unwrap_or_default();
-            let file = terminal(&line.file);
+            let file = &line.file;
             text.push_str(&format!("\n  listed: {file}:{}: {respect}", line.line));
         }
         text.push('\n');
@@ -271,4 +266,19 @@ impl Folder {
         );
         cells
     }
+}
+
+/// Lines of cells: the first column to the left, the others, numbers, to the right.
+fn aligned(lines: &[Vec<String>]) -> String {
+    let width = |column: usize| lines.iter().map(|line| line[column].len()).max();
+    let widths: Vec<usize> = (0..lines[0].len()).filter_map(width).collect();
+    let mut text = String::new();
+    for line in lines {
+        text.push_str(&format!("{:<1$}", line[0], widths[0]));
+        for (cell, width) in line.iter().zip(&widths).skip(1) {
+            text.push_str(&format!("  {cell:>width$}"));
+        }
+        text.push('\n');
+    }
+    text
 }
