@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gigatcp_kernel::SetupError;
-use gigatcp_kernel::differences::{Comparison, Differences, is_shared};
-use gigatcp_kernel::privilege;
-use gigatcp_kernel::runner::{self, Case, IpVersion};
-use gigatcp_script::run::{Report, Settings, Verdict};
-use gigatcp_script::stack::Unsupported;
+use gigatcp_conformance::kernel::SetupError;
+use gigatcp_conformance::kernel::differences::{Comparison, Differences, is_shared};
+use gigatcp_conformance::kernel::privilege;
+use gigatcp_conformance::kernel::runner::{self, Case, IpVersion};
+use gigatcp_conformance::run::{Report, Settings, Verdict};
+use gigatcp_conformance::stack::Unsupported;
 
 use super::collect::{ScriptFile, unreadable};
 use super::view::Judged;
@@ -37,7 +37,7 @@ pub(super) fn judge(
     let mut places: Vec<(usize, &ScriptFile)> = Vec::new();
     let mut cases = Vec::new();
     for file in found {
-        let script = match gigatcp_script::parse(&file.text) {
+        let script = match gigatcp_conformance::parse(&file.text) {
             Ok(script) => script,
             Err(mistake) => {
                 judged.push(Judged::unreadable(file, &mistake));

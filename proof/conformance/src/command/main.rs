@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use gigatcp_script::engine::Engine;
-use gigatcp_script::run::{Leniency, Pace, Settings, Tolerance};
+use gigatcp_conformance::engine::Engine;
+use gigatcp_conformance::run::{Leniency, Pace, Settings, Tolerance};
 use rayon::prelude::*;
 
 use self::collect::{ScriptFile, collect};
@@ -176,7 +176,7 @@ fn settings(arguments: &Arguments) -> Result<Settings, String> {
 
 /// Runs a script in virtual time.
 fn on_engine(found: &ScriptFile, settings: &Settings) -> Judged {
-    let script = match gigatcp_script::parse(&found.text) {
+    let script = match gigatcp_conformance::parse(&found.text) {
         Ok(script) => script,
         Err(mistake) => return Judged::unreadable(found, &mistake),
     };
@@ -184,6 +184,6 @@ fn on_engine(found: &ScriptFile, settings: &Settings) -> Judged {
     if let Some(text) = found.defaults() {
         engine = engine.with_defaults(text);
     }
-    let report = gigatcp_script::run::run(&script, &found.text, &mut engine, settings);
+    let report = gigatcp_conformance::run::run(&script, &found.text, &mut engine, settings);
     Judged::of(found, &report)
 }

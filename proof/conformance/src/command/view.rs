@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use gigatcp_script::run::{Report, Verdict};
-use gigatcp_script::source::{Mistake, line_column};
+use gigatcp_conformance::run::{Report, Verdict};
+use gigatcp_conformance::source::{Mistake, line_column};
 use serde::Serialize;
 
 use super::collect::ScriptFile;
@@ -76,7 +76,7 @@ impl Judged {
     pub(super) fn of_kernel(
         found: &ScriptFile,
         version: Option<&str>,
-        judged: &gigatcp_kernel::runner::ScriptResult,
+        judged: &gigatcp_conformance::kernel::runner::ScriptResult,
     ) -> Self {
         let mut result = Self::of(found, &judged.report);
         result.attempts = judged.attempts;
