@@ -94,7 +94,7 @@ pub use answer::{Answer, Gain};
 pub use capture_context::{CaptureContext, Outlines, data_sender};
 pub use capture_pair::{CapturePair, Delay};
 pub use capture_point::CapturePoint;
-pub use causes::{ALIASES, CAUSES, Cause, Evidence, find};
+pub use causes::{CAUSES, Cause, Evidence, find};
 pub use conditions::Condition;
 pub use contradictions::RULES as CONTRADICTIONS;
 pub use cost::Cost;

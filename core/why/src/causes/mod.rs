@@ -263,27 +263,9 @@ pub const CAUSES: &[&Cause] = &[
     &dupacks_masked::CAUSE,
 ];
 
-/// Old ids of why/1, with their replacements.
-pub const ALIASES: &[(&str, &str)] = &[
-    ("rto-ladder", "rto-backoff"),
-    ("window-clamped", "no-window-scaling"),
-    ("cpu-limited-receiver", "receiver-cpu-limited"),
-    ("cpu-limited-sender", "sender-cpu-limited"),
-    ("reordering-taken-for-loss", "reordering-mistaken-for-loss"),
-    ("slow-start-too-slow", "cwnd-growth-limited"),
-    ("capture-artefact", "capture-artifact"),
-    (
-        "window-updates-not-duplicates",
-        "dupacks-masked-by-window-updates",
-    ),
-    ("opening", "connection-setup"),
-];
-
-/// Returns the cause with this id, or with this alias.
+/// The cause with this id.
 #[must_use]
 pub fn find(id: &str) -> Option<&'static Cause> {
-    let alias = ALIASES.iter().find(|(old, _)| *old == id);
-    let id = alias.map_or(id, |(_, new)| new);
     CAUSES.iter().copied().find(|cause| cause.id == id)
 }
 
@@ -373,13 +355,6 @@ mod tests {
             let is_idle = |state: &State| matches!(state, State::Idle | State::Closing);
             let holds = cause.states.iter().any(is_idle);
             assert!(!holds || may.contains(&cause.id), "{}", cause.id);
-        }
-    }
-
-    #[test]
-    fn old_ids_find_what_became_of_them() {
-        for (old, new) in ALIASES {
-            assert_eq!(find(old).map(|cause| cause.id), Some(*new));
         }
     }
 }

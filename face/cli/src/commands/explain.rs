@@ -3,7 +3,7 @@
 use clap_complete::engine::ArgValueCompleter;
 use gigatcp_doctor::{RULES, Rule};
 use gigatcp_report::prose::wrap;
-use gigatcp_why::{ALIASES, CAUSES, Cause, find};
+use gigatcp_why::{CAUSES, Cause, find};
 use serde_json::{Value, json};
 
 use super::Outcome;
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         return Ok(Outcome::Done);
     }
     output::print(&match (&arguments.id, &causes[..], &rules[..]) {
-        (Some(id), [cause], _) => renamed(id, cause) + &page(cause),
+        (Some(_), [cause], _) => page(cause),
         (Some(_), _, [rule]) => rule_page(rule),
         _ => list(&causes, &rules, arguments.verbose),
     })?;
@@ -101,9 +101,8 @@ fn in_columns(names: &[(&str, &str)], columns: usize) -> Vec<Vec<String>> {
 
 fn unknown(id: &str) -> Failure {
     let ids = CAUSES.iter().map(|cause| cause.id);
-    let old = ALIASES.iter().map(|(old, _)| *old);
     let rules = RULES.iter().map(|rule| rule.id);
-    let meant = match nearest::nearest(id, ids.chain(old).chain(rules)) {
+    let meant = match nearest::nearest(id, ids.chain(rules)) {
         Some(meant) => format!("did you mean `{meant}`? "),
         None => String::new(),
     };
@@ -112,15 +111,6 @@ fn unknown(id: &str) -> Failure {
         .effect("nothing was explained")
         .hint(format!("{meant}there are {counts}"))
         .hint("`gigatcp explain` lists them")
-}
-
-/// Returns the note for an id that was renamed. It is empty for other ids.
-fn renamed(id: &str, cause: &Cause) -> String {
-    if id == cause.id {
-        String::new()
-    } else {
-        format!("{id} is now called {}.\n\n", cause.id)
-    }
 }
 
 fn page(cause: &Cause) -> String {
@@ -156,10 +146,8 @@ fn described(id: &str, name: &str, sections: &[(&str, &str)], references: &[&str
 }
 
 fn cause_json(cause: &Cause) -> Value {
-    let aliases = ALIASES.iter().filter(|(_, new)| *new == cause.id);
     json!({
         "id": cause.id,
-        "aliases": aliases.map(|(old, _)| old).collect::<Vec<_>>(),
         "name": cause.name,
         "meaning": cause.meaning,
         "detection": cause.detection(),
