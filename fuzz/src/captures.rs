@@ -9,7 +9,7 @@ use std::net::Ipv4Addr;
 
 use gigatcp_analyze::{Analyzer, Options, Source, summarize};
 use gigatcp_capture::{CaptureReader, NoteKind, ReadError, Record};
-use gigatcp_flows::{Connection, FlowTable, Observed, Side, Wireshark};
+use gigatcp_flows::{Connection, FlowTable, Observed, Side};
 use gigatcp_units::Instant;
 use gigatcp_why::Outlines;
 use gigatcp_wire::link::{Fragmentation, LinkType, dissect};
@@ -72,7 +72,6 @@ pub fn flows(octets: &[u8]) {
     let mut tables = [FlowTable::new(1), FlowTable::new(u64::MAX)];
     let mut analyzer = Analyzer::new();
     let mut outlines = Outlines::new();
-    let mut wireshark = Wireshark::new();
     let mut packets = 0;
     for piece in octets.chunks_exact(16) {
         let word = |at: usize| u32::from_be_bytes([0, 0, piece[at], piece[at + 1]]);
@@ -118,7 +117,6 @@ pub fn flows(octets: &[u8]) {
         assert_eq!(verdict, again, "the seed shows");
         outlines.handle_packet(&tables[0], &verdict, &packet);
         analyzer.handle_packet(&packet);
-        wireshark.handle_packet(verdict.connection, false, verdict.from, &packet);
         packets += 1;
     }
     let count = |found: &Connection| {

@@ -93,7 +93,7 @@ fn checksum(octets: &[u8], start: u32) -> u16 {
 /// Feeds scripts: any text is valid or has an error at a position inside it.
 fn script(octets: &[u8]) {
     let text = String::from_utf8_lossy(octets);
-    if let Err(mistake) = gigatcp_script::parse(&text) {
+    if let Err(mistake) = gigatcp_conformance::parse(&text) {
         let said = mistake.in_text("fuzz.pkt", &text);
         assert!(said.starts_with("fuzz.pkt:"), "a mistake without a place");
     }

@@ -12,7 +12,7 @@
 //! * [`grid`]: values of one metric by cell and repetition; tables of any axes.
 //! * [`statistics`], [`effects`]: intervals, bootstrap, paired differences; effects,
 //!   interactions and shares of variance.
-//! * [`surface`]: a quadratic in all factors.
+//! * [`numeric`]: factors whose levels are numbers.
 //!
 //! Not included: designs that depend on results. The one exception: repetitions continue until an
 //! interval is narrow enough.
@@ -27,11 +27,11 @@ mod arms;
 pub mod effects;
 pub mod fractional;
 pub mod grid;
+pub mod numeric;
 pub mod question;
 pub mod sampling;
 pub mod space;
 pub mod statistics;
-pub mod surface;
 
 pub use gigatcp_plan::axis::Amount;
 pub use question::{Question, QuestionError};

@@ -484,7 +484,7 @@ fn of_batches(text: &str, question: &Question) -> Result<Axis, QuestionError> {
         ),
         true if question.batches < 2 => wrong(
             "one batch draws once, and nothing varies",
-            "more batches, as in `--batches 10`",
+            "more batches, as in sweep.batches=10",
         ),
         true => Ok(axis),
     }

@@ -24,7 +24,6 @@ macro_rules! named {
         }
     };
 }
-pub(crate) use named;
 
 named! {
     /// Kind of a packet.

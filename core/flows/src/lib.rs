@@ -21,8 +21,6 @@
 //! | `sent.rs`, `round_trips.rs` | times of sending; RTTs |
 //! | `kinds.rs` | names of the kinds of packets |
 //! | `clocks.rs` | the clocks of two captures of one connection |
-//! | `wireshark.rs` | tshark's flags, to compare with |
-//! | `correction.rs` | corrections of tshark's flags |
 //! | `detail.rs`, `transmissions.rs` | counts that only the detailed view has |
 //! | `spread.rs` | min, max, mean and deviation |
 //!
@@ -42,7 +40,6 @@ mod acknowledgment;
 mod clocks;
 mod connection;
 mod connection_map;
-mod correction;
 mod datagrams;
 mod detail;
 mod direction;
@@ -62,11 +59,9 @@ mod spread;
 mod table;
 mod transmissions;
 mod window_scales;
-mod wireshark;
 
 pub use clocks::{Clocks, Crossing, PacketTimes, PathBetween};
 pub use connection::{Connection, Scaling, Side};
-pub use correction::Correction;
 pub use datagrams::{Arrival, Datagrams, DissectedPacket, FragmentIssue, MAX_HELD, OddFragment};
 pub use detail::{Detail, Details};
 pub use direction::{Direction, MinMaxMean, Options};
@@ -81,4 +76,3 @@ pub use sequence_ranges::Bytes;
 pub use spread::Spread;
 pub use table::{FlowTable, Verdict};
 pub use window_scales::WindowScales;
-pub use wireshark::{Wireshark, WiresharkFlag, WiresharkFlags};

@@ -606,10 +606,8 @@ pub struct LatencyRecord {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WhyRecord {
     /// Id of the cause that the sentence names; null if it names none.
-    #[serde(alias = "dominant")]
     pub primary_cause: Option<String>,
     /// Diagnosis in one sentence.
-    #[serde(alias = "paragraph")]
     pub sentence: String,
     /// Lines below the sentence, each as (label, text); the label is empty if it is that of the
     /// line before. Absent in records of earlier versions.

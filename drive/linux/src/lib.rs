@@ -2,8 +2,7 @@
 //! settings.
 //!
 //! Every system call is wrapped once. Functions take and return Rust types and turn `-1` into the
-//! error number of the thread. With the few calls that only `gigatcp-kernel` needs
-//! (`drive/kernel/src/sys`), this is the only unsafe code of the product.
+//! error number of the thread. Nearly all unsafe code of the product is here.
 //!
 //! | file | what |
 //! |---|---|

@@ -281,7 +281,8 @@ fn policer(base: &mut Base) -> Pair {
     let rate = format!("{:.2} Mbit/s", base.rate / 1e6);
     let burst = format!("{:.0} B", (base.bdp() * 0.3).max(20e3));
     base.rate *= base.draw.between(1.5, 3.0);
-    let before = base.path(&["--policer", &rate, "--policer-burst", &burst]);
+    let (rate, burst) = (format!("policer={rate}"), format!("policer_burst={burst}"));
+    let before = base.path(&[&rate, &burst]);
     pair(before, base.path(&[]), &["path.policer=none".into()])
 }
 

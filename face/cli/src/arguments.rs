@@ -3,8 +3,8 @@
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    Outcome, check, completions, conform, demo, diff, doctor, emulate, explain, flows, list, man,
-    new, run, server, show, sweep, test, theory, trace, watch, whatif, why,
+    Outcome, check, completions, demo, diff, doctor, emulate, explain, flows, list, man, new, run,
+    server, show, sweep, test, theory, trace, watch, whatif, why,
 };
 use crate::failure::Failure;
 use crate::output;
@@ -190,7 +190,6 @@ pub(crate) enum Command {
     Theory(theory::Arguments),
     Explain(explain::Arguments),
     Demo(demo::Arguments),
-    Conform(conform::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }
@@ -218,7 +217,6 @@ impl Command {
             Self::Theory(arguments) => theory::run(arguments),
             Self::Explain(arguments) => explain::run(arguments),
             Self::Demo(arguments) => demo::run(arguments),
-            Self::Conform(arguments) => conform::run(arguments),
             Self::Completions(arguments) => completions::run(arguments),
             Self::Man(arguments) => man::run(arguments),
         }

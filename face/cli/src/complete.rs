@@ -7,10 +7,11 @@ use std::ffi::OsStr;
 
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 use gigatcp_path::queue;
-use gigatcp_plan::keys::{Key, Kind, TABLES};
+use gigatcp_plan::keys::{HOP, Key, Kind, TABLES};
 use gigatcp_tcp::congestion;
 use gigatcp_tcp::profile::{Profile, SETTINGS};
 
+use crate::commands::emulate::hop_keys;
 use crate::experiments::Experiments;
 use crate::plan_file::PlanFile;
 
@@ -40,6 +41,20 @@ pub(crate) fn changes(current: &OsStr) -> Vec<CompletionCandidate> {
         .into_iter()
         .map(|value| format!("{typed_key}={value}"));
     beginning_with(current, values)
+}
+
+/// Offers plans, and keys of an emulated path with their values.
+pub(crate) fn emulated(current: &OsStr) -> Vec<CompletionCandidate> {
+    let typed = current.to_string_lossy();
+    let Some((typed_key, _)) = typed.split_once('=') else {
+        let keys = hop_keys::names().map(|name| format!("{name}="));
+        let mut offered = plans(current);
+        offered.extend(beginning_with(current, keys));
+        return offered;
+    };
+    let key = HOP.find(typed_key.rsplit('.').next().unwrap_or_default());
+    let values = key.map(values).unwrap_or_default().into_iter();
+    beginning_with(current, values.map(|value| format!("{typed_key}={value}")))
 }
 
 /// Offers the series of the experiment that is named on the same line.

@@ -87,17 +87,6 @@ pub(crate) fn probability(text: &str) -> Result<Probability, String> {
     quantity(grammar::parse_probability(text))
 }
 
-/// Reads whole numbers separated by commas.
-pub(crate) fn numbers(text: &str) -> Result<String, String> {
-    let is_fine = text
-        .split(',')
-        .all(|number| number.trim().parse::<u64>().is_ok());
-    match is_fine {
-        true => Ok(text.to_owned()),
-        false => Err("whole numbers between commas, as in '1000, 1001'".into()),
-    }
-}
-
 /// Names of published constants of the square-root law.
 const CONSTANTS: [(&str, MathisConstant); 6] = [
     ("slides", MathisConstant::Slides),

@@ -138,9 +138,9 @@ fn counters_and_capture_tell_of_the_same_packets() {
             "3",
             "--server",
             SERVE,
-            "--write",
+            "--capture",
             &capture,
-            "--write-at",
+            "--capture-at",
             end,
             "--json",
             &counters,
@@ -204,7 +204,7 @@ fn what_the_capture_shows_sent_again_is_what_the_kernel_says_it_sent_again() {
     let folder = tempfile::tempdir().unwrap();
     let capture = folder.path().join("sender.pcapng");
     let capture = capture.to_str().unwrap();
-    let late = ["--reorder", "0.02", "--reorder-delay", "5 ms"];
+    let late = ["reorder=0.02", "reorder_delay=5 ms"];
     for (control, loss, more) in [
         ("reno", "0.05", &[][..]),
         ("cubic", "0.02", &late[..]),
@@ -213,8 +213,8 @@ fn what_the_capture_shows_sent_again_is_what_the_kernel_says_it_sent_again() {
         let mut words = vec!["--rate", "50 Mbit/s", "--rtt", "20 ms", "--loss", loss];
         words.extend(more);
         let server = SERVE.replace("300000", "1500000");
-        words.extend(["--server", &server, "--write", capture]);
-        words.extend(["--write-at", "client", "--", "python3", "-c", SEND]);
+        words.extend(["--server", &server, "--capture", capture]);
+        words.extend(["--capture-at", "client", "--", "python3", "-c", SEND]);
         words.extend(["1500000", control]);
         let output = run(&words);
         assert!(output.status.success(), "{output:?}");
@@ -282,10 +282,8 @@ fn a_policer_of_the_options_drops_what_exceeds_it() {
     let output = run(&[
         "--rtt",
         "4 ms",
-        "--policer",
-        "20 Mbit/s",
-        "--policer-burst",
-        "8 KiB",
+        "policer=20 Mbit/s",
+        "policer_burst=8 KiB",
         "--server",
         SERVE,
         "--json",
@@ -403,7 +401,13 @@ fn ctrl_c_leaves_the_files_that_were_asked_for_and_all_of_them() {
     fs::write(&packets, "before").unwrap();
     let seconds = unusual(5);
     let words = [
-        "--json", &json, "--write", &packets, "--", "sleep", &seconds,
+        "--json",
+        &json,
+        "--capture",
+        &packets,
+        "--",
+        "sleep",
+        &seconds,
     ];
     let child = gigatcp(&words).spawn().unwrap();
     until_running(&format!("sleep {seconds}"), 1);
@@ -422,7 +426,7 @@ fn ctrl_c_leaves_the_files_that_were_asked_for_and_all_of_them() {
 
     // If it is killed, the old file stays.
     fs::write(&packets, "before").unwrap();
-    let words = ["-q", "--write", &packets, "--", "sleep", &seconds];
+    let words = ["-q", "--capture", &packets, "--", "sleep", &seconds];
     let mut child = gigatcp(&words).spawn().unwrap();
     until_running(&format!("sleep {seconds}"), 1);
     kill(&child, "-KILL");
@@ -432,7 +436,7 @@ fn ctrl_c_leaves_the_files_that_were_asked_for_and_all_of_them() {
     // The next run removes the partial capture.
     let names = || fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(names(), 3);
-    let output = run(&["-q", "--write", &packets, "--", "true"]);
+    let output = run(&["-q", "--capture", &packets, "--", "true"]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(
         said.starts_with("removed ") && said.contains(".part"),

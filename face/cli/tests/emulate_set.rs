@@ -156,7 +156,7 @@ fn a_path_is_changed_by_the_options_it_is_started_with() {
         said.contains("reverse: queue 150 kB -> fq_codel, 500 packets"),
         "{said}"
     );
-    let said = site.done(&["--direction", "reverse", "--loss", "0.5"]);
+    let said = site.done(&["reverse.loss=0.5"]);
     assert_eq!(said, "reverse: loss none -> 0.5\n");
     assert_eq!(
         site.done(&["--unset", "loss"]),
@@ -195,26 +195,21 @@ fn what_cannot_be_is_told_to_who_typed_it_and_changes_nothing() {
     let _lab = site.start("lab", &["--rate", "8 Mbit/s", "--", "sleep", "60"]);
     let before = site.done(&[]);
     assert!(site.refused(&["--rate", "banana"]).contains("banana"));
-    let said = site.refused(&["--policer", "5 Mbit/s"]);
-    assert!(said.contains("--policer-burst"), "{said}");
-    assert!(said.contains("effect: the path is as it was"), "{said}");
+    let said = site.refused(&["policer=5 Mbit/s"]);
+    assert!(said.contains("policer_burst"), "{said}");
     let said = site.refused(&["--queue", "0 packets"]);
     assert!(
         said.contains("a queue of 0 packets lets nothing through"),
         "{said}"
     );
-    let said = site.refused(&["--mtu", "9000"]);
-    assert!(
-        said.contains("the MTU cannot change while the path runs"),
-        "{said}"
-    );
-    let said = site.refused(&["--rate-trace", "lte.trace"]);
-    assert!(said.contains("--unset rate"), "{said}");
+    let said = site.refused(&["rate_trace=lte.trace"]);
+    assert!(said.contains("lte.trace"), "{said}");
     let said = site.refused(&["path.rate=5 Mbit/s"]);
     assert!(
-        said.contains("gigatcp emulate set --rate '5 Mbit/s'"),
+        said.contains("gigatcp emulate set rate='5 Mbit/s'"),
         "{said}"
     );
+    assert!(said.contains("effect: the path is as it was"), "{said}");
     let said = site.refused(&["--unset", "los"]);
     assert!(said.contains("`loss`"), "{said}");
     assert_eq!(site.done(&[]), before);
@@ -280,10 +275,8 @@ fn steps_of_schedules_are_in_the_record_with_their_instant() {
     let words = [
         "--rate",
         "10 Mbit/s",
-        "--rate-schedule",
-        "50 ms: 1 Mbit/s, 100 ms: 5 Mbit/s",
-        "--delay-schedule",
-        "75 ms: 3 ms",
+        "rate_schedule=50 ms: 1 Mbit/s, 100 ms: 5 Mbit/s",
+        "delay_schedule=75 ms: 3 ms",
         "--json",
         record.to_str().unwrap(),
         "-q",
@@ -320,74 +313,57 @@ fn whatever_a_plan_says_of_a_link_can_be_typed() {
     let Some(site) = Site::new() else { return };
     let trace = site.file("two.trace");
     fs::write(&trace, "1\n2\n").unwrap();
-    // Options typed, and the description of the path afterwards.
+    // Settings, and the description of the path afterwards.
     let typed = [
-        ("--packet-rate", "1000 packet/s", "per_packet         1 ms"),
-        ("--hold-limit", "20000", "hold_limit         20000"),
-        ("--lose-every", "1000", "every 1000 packets"),
-        ("--lose-packets", "7, 9", "2 listed packets"),
-        ("--loss-from", "2 s", "loss_from          2 s"),
-        ("--loss-until", "3 s", "loss_until         3 s"),
-        ("--aggregate", "64", "aggregate          64 packets"),
+        ("packet_rate=1000 packet/s", "per_packet         1 ms"),
+        ("hold_limit=20000", "hold_limit         20000"),
+        ("lose_every=1000", "every 1000 packets"),
+        ("lose_packets=7, 9", "2 listed packets"),
+        ("loss_from=2 s", "loss_from          2 s"),
+        ("loss_until=3 s", "loss_until         3 s"),
+        ("aggregate=64", "aggregate          64 packets"),
+        ("aggregate_overhead=200 us", "aggregate_overhead 200 us"),
+        ("mark_above=65 packets", "mark_above         65 packets"),
+        ("mark=0.001", "mark               1e-3"),
+        ("mtu=1400", "mtu                1400 B"),
         (
-            "--aggregate-overhead",
-            "200 us",
-            "aggregate_overhead 200 us",
-        ),
-        (
-            "--mark-above",
-            "65 packets",
-            "mark_above         65 packets",
-        ),
-        ("--mark", "0.001", "mark               1e-3"),
-        ("--link-mtu", "1400", "mtu                1400 B"),
-        (
-            "--rate-schedule",
-            "9 s: 1 Mbit/s, every 20 s",
+            "rate_schedule=9 s: 1 Mbit/s, every 20 s",
             "rate_schedule      9 s: 1 Mbit/s, every 20 s",
         ),
+        ("delay_schedule=9 s: 10 ms", "delay_schedule     9 s: 10 ms"),
         (
-            "--delay-schedule",
-            "9 s: 10 ms",
-            "delay_schedule     9 s: 10 ms",
-        ),
-        (
-            "--jitter",
-            "2 ms, overtaking",
+            "jitter=2 ms, overtaking",
             "jitter             2 ms, overtaking",
         ),
-        ("--reorder", "0.001", "reorder            1e-3"),
-        ("--reorder-delay", "1 ms", "reorder_delay      1 ms"),
-        ("--policer", "80 Mbit/s", "policer            80 Mbit/s"),
-        ("--policer-burst", "256 KiB", "policer_burst"),
-        ("--shaper", "90 Mbit/s", "shaper             90 Mbit/s"),
-        ("--shaper-burst", "256 KiB", "shaper_burst"),
-        ("--duplicate", "0.001", "duplicate          1e-3"),
+        ("reorder=0.001", "reorder            1e-3"),
+        ("reorder_delay=1 ms", "reorder_delay      1 ms"),
+        ("policer=80 Mbit/s", "policer            80 Mbit/s"),
+        ("policer_burst=256 KiB", "policer_burst"),
+        ("shaper=90 Mbit/s", "shaper             90 Mbit/s"),
+        ("shaper_burst=256 KiB", "shaper_burst"),
+        ("duplicate=0.001", "duplicate          1e-3"),
         (
-            "--corrupt-every",
-            "1000",
+            "corrupt_every=1000",
             "corrupt            every 1000 packets",
         ),
-        ("--ack-filter", "queue", "ack_filter         queue"),
+        ("ack_filter=queue", "ack_filter         queue"),
         (
-            "--middlebox",
-            "mss 1400, no timestamps",
+            "middlebox=mss 1400, no timestamps",
             "middlebox          mss 1400, no timestamps",
         ),
-        ("--reverse-rate", "5 Mbit/s", "rate               5 Mbit/s"),
+        ("reverse.rate=5 Mbit/s", "rate               5 Mbit/s"),
         (
-            "--queue",
-            "codel, 1000 packets, target 9 ms",
+            "queue=codel, 1000 packets, target 9 ms",
             "codel, 1000 packets, target 9 ms",
         ),
     ];
-    let mut words = vec!["--rate", "10 Mbit/s", "--no-icmp", "--fragment"];
-    words.extend(typed.iter().flat_map(|(name, value, _)| [*name, *value]));
+    let mut words = vec!["--rate", "10 Mbit/s", "icmp=false", "fragment=true"];
+    words.extend(typed.iter().map(|(setting, _)| *setting));
     words.extend(["--", "sleep", "60"]);
     let _all = site.start("all", &words);
     let shown = site.done(&[]);
-    for (name, _, told) in typed {
-        assert!(shown.contains(told), "{name}: {shown}");
+    for (setting, told) in typed {
+        assert!(shown.contains(told), "{setting}: {shown}");
     }
     assert!(shown.contains("icmp               false"), "{shown}");
     assert!(shown.contains("fragments          true"), "{shown}");
@@ -396,20 +372,16 @@ fn whatever_a_plan_says_of_a_link_can_be_typed() {
         "--unset",
         "rate",
         "--unset",
-        "reverse-rate",
+        "rate_schedule",
         "--unset",
-        "rate-schedule",
-        "--unset",
-        "packet-rate",
+        "packet_rate",
         "--unset",
         "mark",
         "--unset",
-        "mark-above",
-        "--rate-trace",
-        trace.to_str().unwrap(),
-        "--loss-burst",
-        "0.01:4",
-        "--ecn-bleach",
+        "mark_above",
+        &format!("rate_trace={}", trace.display()),
+        "loss_burst=0.01:4",
+        "ecn_bleach=true",
     ]);
     assert!(
         said.contains("forward: rate_trace none -> mean 12.032 Mbit/s, every 2 ms"),

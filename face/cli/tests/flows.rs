@@ -1,8 +1,4 @@
-//! `gigatcp flows` on a capture of a run: tshark's flags against the installed
-//! tshark.
-
-#[path = "../../../drive/capture/tests/independent_reader/mod.rs"]
-mod independent_reader;
+//! `gigatcp flows` on captures of runs and on printed packets.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +6,6 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use independent_reader::find_tshark;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -72,81 +67,6 @@ fn captured(plan: &str, series: &str) -> (TempDir, PathBuf) {
         }
     }
     (folder, found.expect("a capture"))
-}
-
-fn gigatcp(words: &[&str], file: &PathBuf) -> Vec<u8> {
-    let output = Command::new(env!("CARGO_BIN_EXE_gigatcp"))
-        .arg("flows")
-        .args(words)
-        .arg(file)
-        .output()
-        .expect("the command starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    output.stdout
-}
-
-#[test]
-fn the_flags_of_every_packet_are_those_of_the_installed_tshark() {
-    let Some(tshark) = find_tshark() else {
-        // Written to stderr directly: the test runner captures `eprintln!`.
-        let line = "SKIPPED: tshark is not installed, its flags are not compared\n";
-        let _ = std::io::stderr().write_all(line.as_bytes());
-        return;
-    };
-    let (_folder, file) = captured(PLAN, "one");
-    let said = gigatcp(&["--flags", "wireshark", "--json"], &file);
-    let said: Value = serde_json::from_slice(&said).expect("it is JSON");
-    let capture = &said["captures"][0];
-    let mut ours = Vec::new();
-    for packet in capture["packets"].as_array().expect("a list") {
-        let flags = packet["tshark"].as_array().expect("a list");
-        let mut flags: Vec<&str> = flags.iter().filter_map(Value::as_str).collect();
-        flags.sort_unstable();
-        if !flags.is_empty() {
-            ours.push(format!("{} {}", packet["frame"], flags.join(" ")));
-        }
-    }
-    assert!(ours.len() > 20, "{} packets with flags", ours.len());
-    let names = [
-        "ack_lost_segment",
-        "duplicate_ack",
-        "fast_retransmission",
-        "keep_alive",
-        "keep_alive_ack",
-        "lost_segment",
-        "out_of_order",
-        "retransmission",
-        "reused_ports",
-        "spurious_retransmission",
-        "window_full",
-        "window_update",
-        "zero_window",
-        "zero_window_probe",
-        "zero_window_probe_ack",
-    ];
-    let mut command = Command::new(tshark);
-    command.args(["-n", "-d", "tcp.port==0-65535,data", "-T", "fields"]);
-    command.args(["-E", "separator=;", "-e", "frame.number"]);
-    for name in names {
-        command.arg("-e").arg(format!("tcp.analysis.{name}"));
-    }
-    let output = command.arg("-r").arg(&file).output().expect("tshark runs");
-    let text = String::from_utf8(output.stdout).expect("text");
-    let theirs: Vec<String> = text
-        .lines()
-        .filter_map(|line| {
-            let (frame, fields) = line.split_once(';')?;
-            let flags: Vec<&str> = fields
-                .split(';')
-                .zip(names)
-                .filter(|(field, _)| !field.is_empty())
-                .map(|(_, name)| name)
-                .collect();
-            (!flags.is_empty()).then(|| format!("{frame} {}", flags.join(" ")))
-        })
-        .collect();
-    assert_eq!(ours, theirs);
 }
 
 /// Runs `gigatcp flows` in a directory with a printed trace.

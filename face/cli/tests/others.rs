@@ -20,20 +20,6 @@ fn json(words: &[&str]) -> Value {
 }
 
 #[test]
-fn scripts_that_the_examples_name_are_there() {
-    let top = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let help = printed(&["conform", "--help"]);
-    let named = help.split_whitespace();
-    let named: Vec<&str> = named
-        .filter(|word| word.starts_with("conformance/script"))
-        .collect();
-    assert!(named.iter().any(|word| word.ends_with(".pkt")), "{help}");
-    for word in named {
-        assert!(std::path::Path::new(top).join(word).exists(), "{word}");
-    }
-}
-
-#[test]
 fn the_experiments_of_this_repository_are_listed_and_can_be_read() {
     let list = json(&["list", "--json"]);
     let experiments = list["experiments"].as_array().expect("a list");

@@ -12,7 +12,6 @@ use crate::prose::wrap;
 
 pub mod page;
 pub mod plot;
-mod space;
 mod svg;
 
 /// Maximum number of columns of a table: a terminal has few.

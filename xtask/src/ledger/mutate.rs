@@ -234,7 +234,7 @@ fn run_cited(copy: &Path, requirement: &Requirement) -> Result<Outcome, Failed> 
         }
     }
     if !requirement.script.is_empty() {
-        let mut cargo = test_command(copy, "core/script/tests/conformance.rs")?;
+        let mut cargo = test_command(copy, "proof/conformance/tests/conformance.rs")?;
         let names = requirement.script.join(",");
         cargo.env("GIGATCP_SCRIPTS", &names);
         cargo.args(["--", "the_engine_passes_every_script"]);

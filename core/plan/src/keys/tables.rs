@@ -543,7 +543,7 @@ pub const SERIES: KeyTable = KeyTable {
 /// A sweep.
 pub const SWEEP: KeyTable = KeyTable {
     heading: "[sweep]",
-    summary: "what `gigatcp sweep` varies, and how; each key is an option of the command too",
+    summary: "what `gigatcp sweep` varies, and how; the common keys are options of the command too",
     groups: &[keys! {
         over = r#"["path.rtt = 10 ms..160 ms log 5", "flow.window = 0.5*bdp, 2*bdp"]"#, "axes, the first varying slowest: KEY=LEVELS, `KEY+KEY=LEVELS` together, `... when KEY=VALUE` nested":
             Kind::Texts, Is("none");

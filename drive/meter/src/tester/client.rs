@@ -454,7 +454,7 @@ fn connect_control(request: &Request, to: SocketAddr) -> Result<TcpStream, TestE
     let socket = RawSocket::new(Domain::for_address(to), Type::STREAM, None).map_err(failed)?;
     bind(&socket, request, to, None).map_err(|cause| TestError::Socket {
         action: match (&request.bind_dev, request.bind) {
-            (Some(device), None) => format!("send through the interface {device} (--bind-dev)"),
+            (Some(device), None) => format!("send through the interface {device} (bind_dev)"),
             (None, Some(address)) => format!("send from {address} (-B) to {}", to.ip()),
             (device, address) => format!("send from {address:?} (-B) through {device:?}"),
         },

@@ -133,7 +133,7 @@ impl Stream {
         let refusal = lock(&self.counters.offload_refusal);
         if let (Offload::Requested, Some(cause)) = (offload, &*refusal) {
             options.overrides.push(Override {
-                option: "GSO and GRO of UDP (--gsro)",
+                option: "GSO and GRO of UDP (gsro)",
                 requested: Offload::Requested.name().into(),
                 effective: Offload::Off.name().into(),
                 cause: cause.clone(),

@@ -158,7 +158,7 @@ pub(super) fn not_modelled(scenario: &Scenario) -> Vec<String> {
     {
         left_out.push(
             "record.time_sequence: no segments are recorded; `--capture` writes them, and \
-             `gigatcp flows --graph` draws them"
+             `gigatcp flows --report` draws them"
                 .to_owned(),
         );
     }

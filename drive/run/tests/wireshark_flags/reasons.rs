@@ -1,7 +1,8 @@
-//! Reasons for differences between tshark's flags and our model of them, and between its flags and
-//! the actual events. `docs/notes/tshark.md` explains each under its name.
+//! Reasons for differences between tshark's flags and the actual events. `docs/notes/tshark.md` explains each under its name.
 
-use gigatcp_flows::{Kind, Kinds, Observed, WiresharkFlag};
+use gigatcp_flows::{Kind, Kinds, Observed};
+
+use crate::flag::WiresharkFlag;
 
 /// A flag that does not apply to a packet, or a kind without a flag.
 #[derive(Clone, Copy, Debug)]
@@ -13,15 +14,6 @@ pub struct Disagreement<'a> {
     pub kinds: Kinds,
     pub packet: Observed,
 }
-
-/// Reason for flags that differ from our model of tshark, by the capture's name.
-pub type Otherwise = (&'static str, fn(&str) -> bool);
-
-/// All of them; the first match applies.
-pub const FLAGS_OF_OTHERS: &[Otherwise] = &[
-    ("random-order", |name| name.contains("randomized")),
-    ("longer-than-its-frame", |name| name.starts_with("kday")),
-];
 
 /// A reason: its name, and whether it explains a disagreement.
 pub type Reason = (&'static str, fn(&Disagreement<'_>) -> bool);

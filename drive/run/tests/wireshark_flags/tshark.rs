@@ -5,8 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use gigatcp_flows::{WiresharkFlag, WiresharkFlags};
-
+use super::flag::{NAMES, WiresharkFlags};
 use super::independent_reader::find_tshark;
 
 /// Where it is; where it is nowhere, that is said.
@@ -26,8 +25,8 @@ pub fn flags(program: &Path, path: &Path) -> BTreeMap<u64, WiresharkFlags> {
     // The content of segments does not matter, and may be malformed.
     command.args(["-n", "-Y", "tcp", "-d", "tcp.port==0-65535,data"]);
     command.args(["-T", "fields", "-E", "separator=;", "-e", "frame.number"]);
-    for flag in WiresharkFlag::ALL {
-        let field = format!("tcp.analysis.{}", flag.name());
+    for (_, name) in NAMES {
+        let field = format!("tcp.analysis.{name}");
         command.args(["-e", &field]);
     }
     let output = command.arg("-r").arg(path).output().unwrap();
@@ -37,7 +36,10 @@ pub fn flags(program: &Path, path: &Path) -> BTreeMap<u64, WiresharkFlags> {
 
 fn line(line: &str) -> (u64, WiresharkFlags) {
     let (frame, fields) = line.split_once(';').unwrap();
-    let fields = fields.split(';').zip(WiresharkFlag::ALL);
+    let fields = fields.split(';').zip(NAMES);
     let set = fields.filter(|(field, _)| !field.is_empty());
-    (frame.parse().unwrap(), set.map(|(_, flag)| flag).collect())
+    (
+        frame.parse().unwrap(),
+        set.map(|(_, (flag, _))| flag).collect(),
+    )
 }

@@ -6,14 +6,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 
-use crate::common::{flow, host, link, wire, world};
-use crate::{names, ours, tshark};
+use crate::common::{flow, host, wire, world};
 use gigatcp_capture::{Interface, InterfaceId, PcapngWriter};
-use gigatcp_path::{HopConfig, LossModel, Reorder};
+use gigatcp_path::HopConfig;
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{Stop, Tap, World};
 use gigatcp_tcp::Profile;
-use gigatcp_units::{Bytes, Duration, Instant, Probability};
+use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{Endpoints, IpHeader};
 
 const MB: u64 = 1_000_000;
@@ -72,54 +71,4 @@ pub fn capture(path: &Path, profile: Profile, forward: HopConfig, at_sender: boo
     drop(world);
     let door = Arc::into_inner(tap.0).unwrap().into_inner().unwrap();
     door.writer.finish().unwrap();
-}
-
-#[test]
-fn every_packet_has_the_flags_that_the_installed_tshark_gives_it() {
-    let Some(program) = tshark::find() else {
-        return;
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let no_sack = Profile::MODERN.with(|profile| {
-        profile.recovery.sack = false;
-        profile.recovery.rack = false;
-        profile.recovery.tlp = false;
-    });
-    let profiles = [
-        ("modern", Profile::MODERN),
-        ("no-sack", no_sack),
-        ("2.6.20", Profile::LINUX_2_6_20),
-    ];
-    let mut wrong = 0;
-    for (name, profile) in profiles {
-        for (loss, reorder) in [(0.0, 0.01), (0.01, 0.0), (0.05, 0.01), (0.1, 0.02)] {
-            let forward = HopConfig {
-                loss: vec![LossModel::Bernoulli(Probability::try_new(loss).unwrap())],
-                reorder: (reorder > 0.0).then(|| Reorder {
-                    probability: Probability::try_new(reorder).unwrap(),
-                    extra_delay: Duration::from_millis(3),
-                }),
-                ..link("forward", 100 * MB, Duration::from_millis(10), 10_000)
-            };
-            for at_sender in [true, false] {
-                let path = folder.path().join("door.pcapng");
-                capture(&path, profile, forward.clone(), at_sender);
-                let (ours, theirs) = (ours(&path), tshark::flags(&program, &path));
-                assert_eq!(ours.len(), theirs.len());
-                let differ = ours.iter().zip(&theirs);
-                for ((frame, ours), (_, theirs)) in differ.filter(|(a, b)| a.1.flags != *b.1) {
-                    wrong += 1;
-                    if wrong < 40 {
-                        println!(
-                            "{name} loss {loss} reorder {reorder} sender {at_sender}, frame {frame}: \
-                             tshark says [{}], we [{}]",
-                            names(*theirs),
-                            names(ours.flags)
-                        );
-                    }
-                }
-            }
-        }
-    }
-    assert_eq!(wrong, 0, "packets with other flags than tshark's");
 }

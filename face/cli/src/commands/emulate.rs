@@ -5,6 +5,7 @@
 
 #[cfg(target_os = "linux")]
 mod control;
+pub(crate) mod hop_keys;
 #[cfg(target_os = "linux")]
 mod jobs;
 #[cfg(target_os = "linux")]
@@ -22,16 +23,15 @@ mod sysctl;
 mod uplink;
 #[cfg(target_os = "linux")]
 mod view;
-mod words;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap_complete::engine::ArgValueCompleter;
-use gigatcp_units::{Bytes, Duration, Probability, Rate};
+use gigatcp_units::Bytes;
 
+use self::hop_keys::Common;
 use self::set::Set;
-use self::words::Described;
 use super::Outcome;
 use crate::failure::Failure;
 use crate::plan_file::PlanFile;
@@ -41,7 +41,7 @@ use crate::{complete, values};
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Run a command over an emulated path in real time",
-    override_usage = "gigatcp emulate [OPTIONS] [NAME|PLAN.toml] -- <CMD>...\n       \
+    override_usage = "gigatcp emulate [OPTIONS] [NAME|PLAN.toml] [KEY=VALUE]... -- <CMD>...\n       \
                       gigatcp emulate set [OPTIONS] [KEY=VALUE]...",
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true,
@@ -52,11 +52,14 @@ Creates two network namespaces with the path between them. The command runs in o
 of --server in the other. Without --uplink they reach only each other. Both find the addresses \
 in $GIGATCP_CLIENT, $GIGATCP_SERVER, $GIGATCP_CLIENT_V6 and $GIGATCP_SERVER_V6.
 
-The path is defined by a plan or by options. Options apply to both directions, each independent \
-of the other. From a plan, path, links and MTUs are used; hosts and flows are not. `forward` is \
-from client to server. Segmentation offloads stay on: super-segments pass whole, and rate, \
-queue, loss and reordering apply to the packets in them. A rate includes 38 bytes of link \
-overhead per packet, as Ethernet has; --link-overhead changes that.
+Without a plan the path has one hop in each direction. KEY=VALUE sets a key of both (`gigatcp \
+list keys path.forward`), forward.KEY=VALUE and reverse.KEY=VALUE of one; `forward` is from client \
+to server. --rate, --loss, --jitter and --queue are the keys of that name. With a plan, path, links \
+and MTUs are used, hosts and flows are not, and KEY=VALUE changes the plan.
+
+Segmentation offloads stay on: super-segments pass whole, and rate, queue, loss and reordering \
+apply to the packets in them. A rate includes 38 bytes of link overhead per packet, as Ethernet \
+has; link_overhead changes that.
 
 Output of the server's command goes to stderr. Counters are shown on stderr at the end and, on a \
 terminal, during the run. When the command ends, all processes end, background processes \
@@ -71,9 +74,9 @@ Examples:
   gigatcp emulate --rate '1 Gbit/s' --rtt '80 ms' --loss 1e-5 -- bash
   gigatcp emulate --rtt '20 ms' --server 'iperf3 -s' -- sh -c 'iperf3 -c $GIGATCP_SERVER'
   gigatcp emulate fink-slow-start --server 'iperf3 -s' -- sh -c 'iperf3 -c $GIGATCP_SERVER -t 30'
-  gigatcp emulate --rate '20 Mbit/s' --reverse-rate '5 Mbit/s' --queue fq_codel -- bash
+  gigatcp emulate --rate '20 Mbit/s' reverse.rate='5 Mbit/s' --queue fq_codel -- bash
   gigatcp emulate --rate '100 Mbit/s' --queue '50 packets' --capture client.pcapng -- ./my-client
-  gigatcp emulate --rtt '20 ms' --policer '80 Mbit/s' --policer-burst '256 KiB' -- bash
+  gigatcp emulate --rtt '20 ms' policer='80 Mbit/s' policer_burst='256 KiB' -- bash
   gigatcp emulate --rate '2 Mbit/s' --rtt '600 ms' --uplink eth0 -- curl -O http://example.org/
   gigatcp emulate --name lab --rate '50 Mbit/s' -- bash   # see `gigatcp emulate set --help`
   gigatcp emulate --rate '100 Mbit/s' --rtt '80 ms' --control bbr -- bash
@@ -83,21 +86,20 @@ pub(crate) struct Arguments {
     #[command(subcommand)]
     action: Option<Action>,
 
-    /// Name of an experiment (see `gigatcp list`), or path of a plan, instead of --rate and so on
-    #[arg(value_name = "NAME|PLAN.toml", add = ArgValueCompleter::new(complete::plans))]
-    plan: Option<PathBuf>,
-
-    /// Change the plan: dotted key and value, as in path.rtt='20 ms'. May be repeated
-    #[arg(long = "set", value_name = "KEY=VALUE", requires = "plan",
-        add = ArgValueCompleter::new(complete::changes))]
-    overrides: Vec<String>,
+    /// Name of an experiment (see `gigatcp list`) or path of a plan, and settings of the path
+    #[arg(value_name = "NAME|PLAN.toml|KEY=VALUE", add = ArgValueCompleter::new(complete::emulated))]
+    words: Vec<String>,
 
     /// Series of the plan whose path is used [default: the first]
-    #[arg(long, value_name = "NAME", requires = "plan", add = ArgValueCompleter::new(complete::series))]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(complete::series))]
     series: Option<String>,
 
     #[command(flatten)]
-    path: Described,
+    common: Common,
+
+    /// MTU of both ends [default: 1500]
+    #[arg(long, value_name = "BYTES", value_parser = values::octets)]
+    mtu: Option<Bytes>,
 
     /// Root of every random stream [default: the plan's, or 1]
     #[arg(long, value_name = "N", value_parser = values::seed, allow_hyphen_values = true)]
@@ -137,13 +139,12 @@ pub(crate) struct Arguments {
     memory: Bytes,
 
     /// Capture packets to a pcapng file
-    #[arg(long, alias = "write", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
 
     /// Where packets are captured
     #[arg(
         long,
-        alias = "write-at",
         value_name = "END",
         value_enum,
         default_value = "client",
@@ -159,10 +160,6 @@ pub(crate) struct Arguments {
         requires = "capture"
     )]
     snaplen: u32,
-
-    /// As --snaplen 0
-    #[arg(long, hide = true, requires = "capture", conflicts_with = "snaplen")]
-    whole: bool,
 
     /// Write the counters to a JSON file at the end
     #[arg(long, value_name = "FILE")]
@@ -188,191 +185,6 @@ fn name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// A path without a plan: one hop in each direction.
-#[derive(clap::Args, Debug)]
-#[allow(
-    dead_code,
-    reason = "known to be right, most are read as they were typed (words.rs)"
-)]
-#[command(group = clap::ArgGroup::new("bottleneck").multiple(true)
-    .args(["rate", "reverse_rate", "rate_trace", "shaper", "packet_rate"]))]
-struct Link {
-    /// Rate of the path, as in 1G or '1 Gbit/s' [default: unlimited]
-    #[arg(long, value_parser = values::rate)]
-    rate: Option<Rate>,
-
-    /// Round-trip time, half of it each way
-    #[arg(long, value_name = "TIME", value_parser = values::time)]
-    rtt: Option<Duration>,
-
-    /// Probability that a packet is lost
-    #[arg(long, value_name = "P", value_parser = values::probability)]
-    loss: Option<Probability>,
-
-    /// Rate from server to client [default: --rate]
-    #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "rate")]
-    reverse_rate: Option<Rate>,
-
-    /// Schedule of the rate, as in '10 s: 1 Mbit/s, 20 s: 5 Mbit/s, every 40 s'
-    #[arg(long, value_name = "CHANGES", requires = "rate")]
-    rate_schedule: Option<String>,
-
-    /// File of transmission opportunities in mahimahi's format, instead of a rate
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["rate", "rate_schedule"])]
-    rate_trace: Option<String>,
-
-    /// Schedule of the one-way delay, as in '15 s: 60 ms, 30 s: 35 ms'
-    #[arg(long, value_name = "CHANGES")]
-    delay_schedule: Option<String>,
-
-    /// Delay variation, as in '2 ms' or '2 ms, normal, hold 10 ms, overtaking'
-    #[arg(long, value_name = "TIME")]
-    jitter: Option<String>,
-
-    /// Share of packets lost and mean length of a burst, as in '0.01:4'
-    #[arg(long, value_name = "P:N")]
-    loss_burst: Option<String>,
-
-    /// Probability that a packet is corrupted: its checksum fails at the receiver
-    #[arg(long, value_name = "P", value_parser = values::probability)]
-    corrupt: Option<Probability>,
-
-    /// Probability that a packet is reordered
-    #[arg(long, value_name = "P", value_parser = values::probability, requires = "reorder_delay")]
-    reorder: Option<Probability>,
-
-    /// Extra delay of a reordered packet
-    #[arg(long, value_name = "TIME", value_parser = values::time, requires = "reorder")]
-    reorder_delay: Option<Duration>,
-
-    /// Probability that a packet is duplicated
-    #[arg(long, value_name = "P", value_parser = values::probability)]
-    duplicate: Option<Probability>,
-
-    /// Rate beyond which packets are dropped, without a queue, as in '80 Mbit/s'
-    #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "policer_burst")]
-    policer: Option<Rate>,
-
-    /// Burst size of the policer, as in '256 KiB'
-    #[arg(long, value_name = "SIZE", value_parser = values::amount, requires = "policer")]
-    policer_burst: Option<Bytes>,
-
-    /// Peak rate of a two-rate policer (RFC 2698); packets above it are dropped
-    #[arg(long, value_name = "RATE", value_parser = values::rate,
-        requires_all = ["policer", "policer_peak_burst"])]
-    policer_peak: Option<Rate>,
-
-    /// Burst size of the peak rate
-    #[arg(long, value_name = "SIZE", value_parser = values::amount, requires = "policer_peak")]
-    policer_peak_burst: Option<Bytes>,
-
-    /// Action on packets between the two rates: pass, mark (ECN) or drop [default: pass]
-    #[arg(long, value_name = "ACTION", requires = "policer_peak")]
-    policer_yellow: Option<String>,
-
-    /// Drop ACKs that a newer one makes redundant: 'queue', or all but one in n, as 'every 4'
-    #[arg(long, value_name = "FILTER")]
-    ack_filter: Option<String>,
-
-    /// Changes of a middlebox to segments with SYN, as in 'mss 1400, no timestamps'
-    #[arg(long, value_name = "CHANGES")]
-    middlebox: Option<String>,
-
-    /// Token rate of a shaper, as in '80 Mbit/s'
-    #[arg(long, value_name = "RATE", value_parser = values::rate, requires = "shaper_burst")]
-    shaper: Option<Rate>,
-
-    /// Burst size of the shaper, as in '256 KiB'
-    #[arg(long, value_name = "SIZE", value_parser = values::amount, requires = "shaper")]
-    shaper_burst: Option<Bytes>,
-
-    /// Queue limit, as in '100 packets', '1 MB' or '0.5 BDP', discipline, as in fq_codel (see
-    /// `gigatcp list queues`), or both with settings, as in 'codel, 1000 packets, target 5 ms'
-    /// [default: 1 BDP, at least 100 packets, FIFO]
-    #[arg(long, value_name = "QUEUE", requires = "bottleneck", add = ArgValueCompleter::new(complete::queues))]
-    queue: Option<String>,
-
-    /// Corrupt every N-th packet
-    #[arg(long, value_name = "N")]
-    corrupt_every: Option<u64>,
-
-    /// Corrupt these packets, counted from 1 in order of arrival
-    #[arg(long, value_name = "LIST", value_parser = values::numbers)]
-    corrupt_packets: Option<String>,
-
-    /// Share of packets corrupted and mean length of a burst, as in '0.001:4'
-    #[arg(long, value_name = "P:N")]
-    corrupt_burst: Option<String>,
-
-    /// Maximum packets served per second, as in '130600 packet/s'
-    #[arg(long, value_name = "RATE")]
-    packet_rate: Option<String>,
-
-    /// Maximum packets in the hop, propagating ones included, as netem's `limit`
-    #[arg(long, value_name = "N")]
-    hold_limit: Option<u64>,
-
-    /// Drop every N-th packet
-    #[arg(long, value_name = "N")]
-    lose_every: Option<u64>,
-
-    /// Drop these packets, counted from 1 in order of arrival, as in '1000, 1001'
-    #[arg(long, value_name = "LIST", value_parser = values::numbers)]
-    lose_packets: Option<String>,
-
-    /// Probabilities of a Gilbert-Elliott chain, as in netem's gemodel: '0.001 0.1 1 0'
-    #[arg(long, value_name = "P R H K")]
-    loss_gemodel: Option<String>,
-
-    /// Start of the interval with loss
-    #[arg(long, value_name = "TIME", value_parser = values::time)]
-    loss_from: Option<Duration>,
-
-    /// End of the interval with loss
-    #[arg(long, value_name = "TIME", value_parser = values::time)]
-    loss_until: Option<Duration>,
-
-    /// Maximum packets per aggregate, as in Wi-Fi
-    #[arg(long, value_name = "N", requires = "aggregate_overhead")]
-    aggregate: Option<u64>,
-
-    /// Overhead time of each aggregate
-    #[arg(long, value_name = "TIME", value_parser = values::time, requires = "aggregate")]
-    aggregate_overhead: Option<Duration>,
-
-    /// Backlog above which ECN-capable packets are marked, as in '65 packets' or '1 ms'
-    #[arg(long, value_name = "BACKLOG")]
-    mark_above: Option<String>,
-
-    /// Probability that an ECN-capable packet is marked
-    #[arg(long, value_name = "P", value_parser = values::probability)]
-    mark: Option<Probability>,
-
-    /// Clear the ECN field of every packet
-    #[arg(long)]
-    ecn_bleach: bool,
-
-    /// MTU of the link; larger packets are dropped
-    #[arg(long, value_name = "BYTES", value_parser = values::octets)]
-    link_mtu: Option<Bytes>,
-
-    /// Send no ICMP message about packets that are too large
-    #[arg(long, requires = "link_mtu")]
-    no_icmp: bool,
-
-    /// Cut larger IPv4 packets without DF into fragments
-    #[arg(long, requires = "link_mtu")]
-    fragment: bool,
-
-    /// MTU of both ends [default: 1500]
-    #[arg(long, value_name = "BYTES", value_parser = values::octets)]
-    mtu: Option<Bytes>,
-
-    /// Link overhead per packet, in bytes [default: 38]
-    #[arg(long, value_name = "BYTES", value_parser = values::octets, requires = "rate")]
-    link_overhead: Option<Bytes>,
-}
-
 /// An end of the path.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
@@ -383,41 +195,59 @@ enum End {
 }
 
 impl Arguments {
+    /// The plan, which is the word without `=`, and the settings.
+    fn plan(&self) -> Result<(Option<&Path>, Vec<String>), Failure> {
+        let (settings, plans): (Vec<&String>, Vec<&String>) =
+            self.words.iter().partition(|word| word.contains('='));
+        if let [first, second, ..] = plans[..] {
+            return Err(
+                Failure::new(format!("`{first}` and `{second}` are two plans"))
+                    .effect("nothing was run")
+                    .hint("a setting is KEY=VALUE; what to run comes after `--`"),
+            );
+        }
+        let settings = settings.into_iter().cloned().collect();
+        Ok((plans.first().copied().map(Path::new), settings))
+    }
+
     /// Checks that there is one path and a command to run. Without `--`, clap takes a command for a
     /// plan.
     fn check(&self) -> Result<(), Failure> {
-        let plan = self.plan.as_ref().map(|plan| plan.display().to_string());
+        let (plan, _) = self.plan()?;
         if self.command.is_empty() {
-            let is_plan = |plan: &PathBuf| PlanFile::find(plan).is_ok();
-            let failure = match &plan {
-                Some(plan) if !self.plan.as_ref().is_some_and(is_plan) => {
-                    let what = format!("no command is given: `{plan}` stands where a plan does");
-                    let hint = format!("what to run comes after `--`, as in `-- {plan}`");
-                    Failure::new(what).hint(hint)
+            let failure = match plan {
+                Some(plan) if PlanFile::find(plan).is_err() => {
+                    let plan = plan.display();
+                    Failure::new(format!(
+                        "no command is given: `{plan}` stands where a plan does"
+                    ))
+                    .hint(format!("what to run comes after `--`, as in `-- {plan}`"))
                 }
                 _ => Failure::new("no command is given")
                     .hint("what to run comes after `--`, as in `-- bash`"),
             };
             return Err(failure.effect("nothing was run"));
         }
-        let given = self.path.words.names();
-        match (plan, given.split_last()) {
-            (Some(plan), Some((last, others))) => {
-                let (joint, verb) = if others.is_empty() {
-                    ("", "tells")
-                } else {
-                    (" and ", "tell")
-                };
-                let message = format!(
-                    "the path is that of the plan `{plan}`, and {}{joint}{last} {verb} of another",
-                    others.join(", ")
-                );
-                Err(Failure::new(message).effect("nothing was run").hint(
-                    "a plan is changed by `--set`, as in `--set path.rtt='20 ms'`; or leave it out",
-                ))
-            }
-            _ => Ok(()),
+        let Some(plan) = plan else {
+            return match &self.series {
+                Some(series) => Err(Failure::new(format!("--series {series} requires a plan"))
+                    .effect("nothing was run")),
+                None => Ok(()),
+            };
+        };
+        let mtu = self.mtu.map(|_| "--mtu");
+        let options = self.common.given().into_iter().map(|(option, _)| option);
+        let options: Vec<&str> = options.chain(mtu).collect();
+        if options.is_empty() {
+            return Ok(());
         }
+        let options = options.join(" and ");
+        let plan = plan.display();
+        Err(Failure::new(format!(
+            "{options} cannot change the path of the plan `{plan}`"
+        ))
+        .effect("nothing was run")
+        .hint("a plan is changed by its keys, as in path.rtt='20 ms'"))
     }
 }
 

@@ -5,7 +5,6 @@
 
 pub(super) mod clocks;
 pub(super) mod facts;
-mod flags;
 mod view;
 
 pub(super) use view::note_json;
@@ -45,7 +44,6 @@ Examples:
   gigatcp flows trace.pcapng                     a line for each of the 32 largest
   gigatcp flows --long trace.pcap.zst            everything that is known of each
   gigatcp flows --json a.pcap b.pcap | jq .      the same for programs
-  gigatcp flows --flags wireshark trace.pcap     what tshark says of packets, and where it is wrong
   gigatcp flows trace.pcap --report trace.html   its largest connections as graphs to zoom into
   gigatcp flows --clocks a.pcap b.pcap           how far the clocks of two captures are apart
   tcpdump -w - tcp | gigatcp flows -             what passes, until Ctrl-C ends tcpdump"
@@ -56,7 +54,7 @@ pub(crate) struct Arguments {
     files: Vec<PathBuf>,
 
     /// A line for every connection, not only for the largest
-    #[arg(long, short, conflicts_with_all = ["json", "long", "flags", "clocks"])]
+    #[arg(long, short, conflicts_with_all = ["json", "long", "clocks"])]
     verbose: bool,
 
     /// Show all facts of each connection, one per line
@@ -67,12 +65,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     json: bool,
 
-    /// Show the analysis flags that another tool gives each packet, with corrections
-    #[arg(long, value_name = "TOOL", conflicts_with_all = ["long", "report", "xplot", "csv"])]
-    flags: Option<Tool>,
-
     /// Compare the clocks of two captures by the connections that are in both
-    #[arg(long, conflicts_with_all = ["long", "flags", "report", "xplot", "csv"])]
+    #[arg(long, conflicts_with_all = ["long", "report", "xplot", "csv"])]
     clocks: bool,
 
     #[command(flatten)]
@@ -81,13 +75,6 @@ pub(crate) struct Arguments {
 
 /// Connections with a line, unless all are wanted.
 const MOST_LINES: usize = 32;
-
-/// Whose flags.
-#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-enum Tool {
-    /// The tcp.analysis flags of Wireshark and tshark
-    Wireshark,
-}
 
 /// A capture that was read.
 pub(super) struct Capture {
@@ -100,10 +87,10 @@ pub(super) struct Capture {
 
 /// Reads the captures and prints their connections.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    match arguments.flags {
-        Some(Tool::Wireshark) => flags::show(arguments)?,
-        None if arguments.clocks => clocks::show(arguments)?,
-        None => show(arguments)?,
+    if arguments.clocks {
+        clocks::show(arguments)?;
+    } else {
+        show(arguments)?;
     }
     Ok(Outcome::Done)
 }

@@ -32,7 +32,7 @@ const MAX_NAMED: usize = 200;
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Outputs {
     /// Write the report page: causes, rate, RTT, bytes in flight and losses over time, to zoom into
-    #[arg(long, alias = "graph", value_name = "FILE", help_heading = "Graphs")]
+    #[arg(long, value_name = "FILE", help_heading = "Graphs")]
     report: Option<PathBuf>,
 
     /// Write the same graphs for xplot, into this directory

@@ -2,7 +2,6 @@
 
 pub(crate) mod check;
 pub(crate) mod completions;
-pub(crate) mod conform;
 #[cfg(target_os = "linux")]
 mod congestion;
 mod counters_record;

@@ -40,9 +40,10 @@ An axis is KEY=LEVELS: a list (10ms,20ms), a range (`10 ms..160 ms log 5`, `0..1
 `1..9 step 2`), values in quotes where they hold commas, `name: value` for a level with a name. \
 KEY+KEY=LEVELS varies keys together, with one value for all or one for each in parentheses. A \
 level that names another key or `bdp` is computed for each cell: flow.window=0.5*bdp,2*bdp. \
-`KEY=LEVELS when KEY=VALUE` varies only where that holds. Axes, designs and the rest can stand \
-in the plan under [sweep] (keys: `gigatcp list keys`). A plan with several series is swept over \
-them.
+`KEY=LEVELS when KEY=VALUE` varies only where that holds. All of it can stand in the plan under \
+[sweep], where further keys exclude combinations, draw values for batches and bound the \
+repetitions (`gigatcp list keys sweep`); --set sweep.batches=10 sets one. A plan with several \
+series is swept over them.
 
 Repetition k has the same seed in every cell, so that cells meet the same losses and arrivals, \
 and differences are compared pair by pair. Every cell equals `gigatcp run` with the same --set \
@@ -73,11 +74,6 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEY=LEVELS")]
     over: Vec<String>,
 
-    /// Combinations to exclude: KEY=VALUE (also != < <= > >=), with ` and ` between. May be
-    /// repeated
-    #[arg(long, value_name = "CONDITION")]
-    exclude: Vec<String>,
-
     /// Disable switches one at a time: KEY for one that is true, or KEY=VALUE
     #[arg(long, value_name = "KEY,KEY", value_delimiter = ',')]
     ablate: Vec<String>,
@@ -87,31 +83,14 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DESIGN")]
     design: Option<String>,
 
-    /// Order in which cells run [default: random, by the seed]
-    #[arg(long, value_name = "ORDER", value_parser = ["random", "written"])]
-    order: Option<String>,
-
     /// Repetitions of each cell
     #[arg(long, value_name = "N", value_parser = values::repeat, allow_hyphen_values = true)]
     repeat: Option<u32>,
 
-    /// A draw of each batch, the same in all cells: KEY=FROM..TO, or one of KEY=LEVELS. May be
-    /// repeated
-    #[arg(long, value_name = "KEY=LEVELS")]
-    draw: Vec<String>,
-
-    /// Batches of repetitions, each with seeds of its own; shows the variance within and between
-    #[arg(long, value_name = "N", value_parser = values::repeat, allow_hyphen_values = true)]
-    batches: Option<u32>,
-
     /// Repeat each cell until half the 95 % confidence interval of the metric is below this share of
-    /// its mean
+    /// its mean, at most 200 times (sweep.most)
     #[arg(long, value_name = "METRIC=SHARE")]
     until: Option<String>,
-
-    /// Maximum repetitions of a cell [default: 200]
-    #[arg(long, value_name = "N", value_parser = values::repeat, requires = "until")]
-    most: Option<u32>,
 
     /// Metric of tables and plots [default: goodput_bps]
     #[arg(long, value_name = "NAME")]
@@ -223,16 +202,11 @@ fn too_many(sweep: &Sweep, count: u64) -> Result<(), Failure> {
 fn section(arguments: &Arguments) -> Result<Section, Failure> {
     let mut section = Section {
         over: arguments.over.clone(),
-        exclude: arguments.exclude.clone(),
         ablate: arguments.ablate.clone(),
         design: arguments.design.clone(),
-        order: arguments.order.clone(),
         repeat: arguments.repeat,
-        batches: arguments.batches,
-        draw: arguments.draw.clone(),
         metric: arguments.metric.clone(),
-        until: None,
-        most: arguments.most,
+        ..Section::default()
     };
     if let Some(text) = &arguments.until {
         let (name, share) = text.rsplit_once('=').unwrap_or(("", text));

@@ -6,6 +6,7 @@
 //! | file | content |
 //! |---|---|
 //! | `request.rs` | from options to a request |
+//! | `settings.rs` | rare settings, as `KEY=VALUE` |
 //! | `live.rs` | output while a test runs |
 //! | `native.rs` | the answer |
 //! | `hosts.rs` | CPU and drops of both hosts |
@@ -16,7 +17,6 @@
 //! | `iperf3_text.rs`, `iperf3_json.rs` | iperf3's text, and its `-J` |
 //! | `record.rs` | a result as the record of a run |
 //! | `nuttcp_text.rs` | nuttcp's text |
-//! | `pscheduler.rs` | the result of perfSONAR's scheduler |
 //! | `stack.rs` | the engine's device, and hints for its errors |
 //! | `whatif.rs` | predictions for other settings |
 //! | `csv.rs` | a line for each stream and interval |
@@ -31,9 +31,9 @@ mod latency;
 mod live;
 mod native;
 mod nuttcp_text;
-mod pscheduler;
 mod record;
 pub(super) mod request;
+mod settings;
 #[cfg(target_os = "linux")]
 mod stack;
 #[cfg(not(target_os = "linux"))]
@@ -43,11 +43,12 @@ mod sums;
 mod whatif;
 
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use gigatcp_meter::tester::{self, Outcome as Measured, TestError};
-use gigatcp_units::{Bytes, Duration, Rate};
+use gigatcp_units::{Bytes, Duration};
 
+use self::settings::Settings;
 use super::Outcome;
 use crate::atomic_file::AtomicFile;
 use crate::failure::Failure;
@@ -69,8 +70,6 @@ pub(crate) enum Format {
     JsonLines,
     /// A line for each stream and interval
     Csv,
-    /// The result of pScheduler's throughput test (perfSONAR), as JSON
-    Pscheduler,
 }
 
 /// Protocol of the server.
@@ -82,17 +81,6 @@ pub(crate) enum Protocol {
     Nuttcp,
 }
 
-/// Use of the kernel's UDP segmentation and aggregation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-pub(crate) enum Gsro {
-    /// If the kernel supports it
-    Auto,
-    /// If the kernel supports it; report a refusal
-    On,
-    /// Never, at both ends
-    Off,
-}
-
 /// The TCP of the streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub(crate) enum StackChoice {
@@ -101,6 +89,24 @@ pub(crate) enum StackChoice {
     /// The engine of gigatcp, on a TUN device
     Engine,
 }
+
+/// Examples at the end of the help.
+const EXAMPLES: &str = "\
+Examples:
+  gigatcp test dtn2.example                      10 s of TCP to a server
+  gigatcp test dtn2.example -R -P 4              from there to here, four streams
+  gigatcp test dtn2.example -C bbr -w 64M        congestion control and socket buffers
+  gigatcp test dtn2.example -u -b 1G             UDP at a rate: loss, reordering, jitter
+  gigatcp test dtn2.example -n 10G               an amount instead of a time
+  gigatcp test dtn2.example --until 2%           repeated until the mean is known within 2 %
+  gigatcp test dtn2.example --compare cc=cubic,bbr
+                                                 which is faster, and is that certain?
+  sudo gigatcp test dtn2.example --whatif flow.congestion_control=bbr3
+                                                 and what BBR would have brought
+  gigatcp test dtn2.example --rrul               latency under load in both directions
+  gigatcp test dtn2.example --protocol nuttcp    to a stock `nuttcp -S`
+  gigatcp test localhost --stack engine          gigatcp's own TCP, to a server on this host
+  gigatcp test dtn2.example -J | jq .end         iperf3's JSON";
 
 /// Command-line arguments of `test`.
 #[derive(clap::Args, Debug)]
@@ -130,27 +136,16 @@ directly. For another host this host has to forward and to translate the engine'
 
 (Without the second command the server needs a route to 10.85.0.0/16 over this host.) The \
 control connection is the kernel's.",
-    after_help = "\
-Examples:
-  gigatcp test dtn2.example                      10 s of TCP to a server
-  gigatcp test dtn2.example -R -P 4              from there to here, four streams
-  gigatcp test dtn2.example -C bbr -w 64M        congestion control and socket buffers
-  gigatcp test dtn2.example -u -b 1G             UDP at a rate: loss, reordering, jitter
-  gigatcp test dtn2.example -n 10G               an amount instead of a time
-  gigatcp test dtn2.example --until 2%           repeated until the mean is known within 2 %
-  gigatcp test dtn2.example --compare cc=cubic,bbr
-                                                 which is faster, and is that certain?
-  sudo gigatcp test dtn2.example --whatif flow.congestion_control=bbr3
-                                                 and what BBR would have brought
-  gigatcp test dtn2.example --rrul               latency under load in both directions
-  gigatcp test dtn2.example --protocol nuttcp    to a stock `nuttcp -S`
-  gigatcp test localhost --stack engine          gigatcp's own TCP, to a server on this host
-  gigatcp test dtn2.example -J | jq .end         iperf3's JSON"
+    after_help = format!("{}\n{EXAMPLES}", settings::help())
 )]
 pub(crate) struct Arguments {
     /// Host that runs a server: name or address
     #[arg(value_name = "HOST")]
     host: String,
+
+    /// Rare settings, listed below
+    #[arg(value_name = "KEY=VALUE")]
+    settings: Vec<String>,
 
     /// Protocol of the server
     #[arg(long, value_name = "PROTOCOL", value_enum, default_value_t = Protocol::Iperf3)]
@@ -159,14 +154,6 @@ pub(crate) struct Arguments {
     /// Port of the server [default: 5201; with --protocol nuttcp 5000]
     #[arg(short, long, value_name = "PORT", value_parser = values::port)]
     port: Option<u16>,
-
-    /// Port of the first data stream (nuttcp)
-    #[arg(long, value_name = "PORT", default_value_t = 5101, value_parser = clap::value_parser!(u16).range(1024..))]
-    data_port: u16,
-
-    /// Never exceed the rate: do not catch up after a delay (nuttcp's -Ri)
-    #[arg(long, requires = "bitrate")]
-    instantaneous: bool,
 
     /// Duration; 0: until Ctrl-C
     #[arg(short, long, value_name = "SECONDS", default_value_t = 10, value_parser = values::seconds, conflicts_with_all = ["bytes", "blockcount"])]
@@ -183,10 +170,6 @@ pub(crate) struct Arguments {
     /// Rate of each stream [default: unlimited for TCP, 1 Mbit/s for UDP; 0: unlimited]
     #[arg(short = 'b', long, visible_alias = "bandwidth", value_name = "RATE", value_parser = request::bitrate)]
     bitrate: Option<request::Bitrate>,
-
-    /// Pacing rate of each stream, kept by the kernel
-    #[arg(long, value_name = "RATE", value_parser = request::rate)]
-    fq_rate: Option<Rate>,
 
     /// UDP instead of TCP
     #[arg(short, long)]
@@ -248,14 +231,6 @@ pub(crate) struct Arguments {
     #[arg(short = 'A', long, value_name = "N[,M]", value_parser = request::affinity)]
     affinity: Option<request::Affinity>,
 
-    /// Discard received data in the kernel (MSG_TRUNC) instead of copying it
-    #[arg(long)]
-    skip_rx_copy: bool,
-
-    /// GSO and GRO of UDP: auto, on (report a refusal) or off
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Gsro::Auto, default_missing_value = "on", num_args = 0..=1, require_equals = true)]
-    gsro: Gsro,
-
     /// IPv4 only
     #[arg(short = '4', long, conflicts_with = "version6")]
     version4: bool,
@@ -267,42 +242,6 @@ pub(crate) struct Arguments {
     /// Address to send from
     #[arg(short = 'B', long, value_name = "ADDRESS")]
     bind: Option<IpAddr>,
-
-    /// Interface to send through
-    #[arg(long, value_name = "NAME")]
-    bind_dev: Option<String>,
-
-    /// First local port of the streams
-    #[arg(long, value_name = "PORT", value_parser = values::port)]
-    cport: Option<u16>,
-
-    /// Connection timeout
-    #[arg(long, value_name = "TIME", default_value = "30 s", value_parser = request::timeout)]
-    connect_timeout: Duration,
-
-    /// Timeout without data
-    #[arg(long, value_name = "TIME", default_value = "120 s", value_parser = request::timeout)]
-    rcv_timeout: Duration,
-
-    /// User name for a server that requires one; the password is in $IPERF3_PASSWORD
-    #[arg(long, value_name = "NAME", requires = "rsa_public_key_path")]
-    username: Option<String>,
-
-    /// The server's RSA public key, which encrypts name and password
-    #[arg(long, value_name = "FILE", requires = "username")]
-    rsa_public_key_path: Option<PathBuf>,
-
-    /// Encrypt for an iperf3 before 3.17
-    #[arg(long)]
-    use_pkcs1_padding: bool,
-
-    /// Title stored with the result
-    #[arg(short = 'T', long, value_name = "TEXT")]
-    title: Option<String>,
-
-    /// Also show the server's output
-    #[arg(long)]
-    get_server_output: bool,
 
     /// Ping the server before and during the test: latency under load
     #[arg(long)]
@@ -347,10 +286,6 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
 
-    /// Store the readings of both ends' counters, from which the diagnosis is made
-    #[arg(long, value_name = "FILE")]
-    readings: Option<PathBuf>,
-
     /// Output format
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Native)]
     format: Format,
@@ -366,7 +301,8 @@ pub(crate) struct Arguments {
 
 /// Runs the test.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let mut request = request::of(arguments)?;
+    let settings = Settings::read(&arguments.settings)?;
+    let mut request = request::of(arguments, &settings)?;
     arguments
         .report
         .iter()
@@ -375,7 +311,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if campaign::is_requested(arguments) {
         return campaign::run(arguments, &request);
     }
-    let headers = whatif::begin(arguments)?;
+    let headers = whatif::begin(arguments, &request)?;
     let interrupt = Interrupt::listen()?;
     let stops = || interrupt.signal().is_some();
     let mut live = live::Live::new(arguments, &request);
@@ -390,7 +326,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(headers) = headers {
         output::print(&whatif::answer(headers, &arguments.whatif))?;
     }
-    store(arguments, &measured, ceiling)?;
+    store(arguments, settings.readings.as_deref(), &measured, ceiling)?;
     if let Some(signal) = interrupt.signal() {
         return Ok(Outcome::Interrupted(signal));
     }
@@ -403,10 +339,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 /// Writes the requested files.
 fn store(
     arguments: &Arguments,
+    readings_place: Option<&Path>,
     measured: &Measured,
     ceiling: Option<ceiling::Ceiling>,
 ) -> Result<(), Failure> {
-    if let Some(place) = &arguments.readings {
+    if let Some(place) = readings_place {
         let readings = tester::Readings::of(measured).to_json();
         AtomicFile::write(place, readings.to_string().as_bytes())?;
         output::say(&format!("readings: {}", place.display()));
@@ -451,7 +388,6 @@ fn print(
             output::print(&end)
         }
         Format::Csv => output::print(&csv::totals(measured)),
-        Format::Pscheduler => output::print_json(&pscheduler::of(measured)),
     }
 }
 
@@ -474,7 +410,6 @@ fn failed(
         return Ok(Outcome::Missed);
     }
     match arguments.format {
-        Format::Pscheduler => output::print_json(&pscheduler::error(error))?,
         Format::Json => output::print_json(&native::error(request, error))?,
         Format::JsonLines => output::print(&native::error_line(request, error))?,
         _ => return Err(request::failure(request, error)),

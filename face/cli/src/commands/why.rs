@@ -147,7 +147,7 @@ pub(crate) struct Arguments {
     duration: Option<Duration>,
 
     /// Keep the captured packets in a pcapng file
-    #[arg(long, alias = "write", value_name = "FILE", requires = "interface")]
+    #[arg(long, value_name = "FILE", requires = "interface")]
     capture: Option<PathBuf>,
 
     /// Show all causes, all evidence, and a line for each small connection; with --json intervals too

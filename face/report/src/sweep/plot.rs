@@ -1,8 +1,8 @@
 //! The plots of a sweep: lines with bands, a heat map, distributions.
 
 use gigatcp_design::grid::{Pivot, Pooled};
+use gigatcp_design::numeric::Numeric;
 use gigatcp_design::statistics::Summary;
-use gigatcp_design::surface::Numeric;
 
 use super::svg::{Axis, Mark, Svg};
 use super::{Scale, SweepReport};
@@ -82,8 +82,6 @@ impl SweepReport<'_> {
         let all = [
             both(&|wide| self.lines(wide)),
             both(&|wide| self.heat_map(wide)),
-            both(&|wide| self.surface(wide)),
-            both(&|wide| self.parallel(wide)),
             both(&|wide| self.distributions(wide)),
         ];
         all.into_iter().flatten().collect()
@@ -94,7 +92,7 @@ impl SweepReport<'_> {
         let factors = self.varying().into_iter();
         let alongs = factors.map(|factor| {
             let scale = &self.grid.scales[factor];
-            match Numeric::of(factor, scale) {
+            match Numeric::of(scale) {
                 Some(numeric) => Along {
                     factor,
                     is_log: numeric.is_log,

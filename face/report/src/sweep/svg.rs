@@ -159,17 +159,6 @@ impl Svg {
         );
     }
 
-    /// Draws a line through positions, with an opacity that grows with `share`.
-    pub(super) fn shaded_path(&mut self, places: &[(f64, f64)], share: f64, mark: Mark<'_>) {
-        let (points, title, cells) = (points(places), html(mark.title), mark.attributes());
-        let _ = write!(
-            self.body,
-            "<polyline points=\"{points}\" class=\"curve cell\"{cells} style=\"stroke-opacity:{:.3}\">\
-             <title>{title}</title></polyline>",
-            0.12 + 0.7 * share.clamp(0.0, 1.0)
-        );
-    }
-
     /// Draws a filled area with a border through positions, in a color by number.
     pub(super) fn band(&mut self, places: &[(f64, f64)], color: usize) {
         let color = color % 8;

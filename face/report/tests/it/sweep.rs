@@ -252,51 +252,8 @@ fn wide_grid() -> Grid {
 }
 
 #[test]
-fn three_factors_have_parallel_coordinates_and_numbers_a_response_surface() {
-    let grid = wide_grid();
-    let plots = report(&grid).plots();
-    let named = |name: &str| plots.iter().find(|plot| plot.name == name);
-    let parallel = named("parallel").unwrap();
-    assert_eq!(parallel.file.matches("<polyline").count(), 18);
-    assert!(
-        parallel
-            .file
-            .contains("flow.congestion_control &lt;reno&gt;: 38.00 Mbit/s")
-    );
-    let surface = named("surface").unwrap();
-    assert!(
-        surface.caption.contains("explains 100 %"),
-        "{}",
-        surface.caption
-    );
-    assert_eq!(surface.file.matches("class=\"tile\"").count(), 1600);
-
-    let two = self::grid();
-    assert!(
-        report(&two)
-            .plots()
-            .iter()
-            .all(|plot| plot.name != "parallel")
-    );
-}
-
-#[test]
-fn a_surface_below_zero_is_drawn_at_zero_and_no_caption_depends_on_the_color_scheme() {
-    let grid = changed(wide_grid(), |arms| {
-        for arm in arms {
-            let is_corner = arm.levels[..2] == [Some(0), Some(0)];
-            arm.values = vec![if is_corner { 90e6 } else { 0.0 }];
-        }
-    });
-    let plots = report(&grid).plots();
-    let surface = plots.iter().find(|plot| plot.name == "surface").unwrap();
-    assert!(
-        surface.caption.contains("faint 0 to solid") && surface.caption.contains("below zero ("),
-        "{}",
-        surface.caption
-    );
-    assert!(!surface.file.contains(": -"));
-    for plot in &plots {
+fn captions_do_not_depend_on_the_color_scheme() {
+    for plot in report(&wide_grid()).plots() {
         for word in ["light", "dark"] {
             assert!(!plot.caption.contains(word), "{}", plot.caption);
         }

@@ -56,7 +56,7 @@ impl Emulated {
         let json = at.join("emulate.json");
         let mut command = Command::new(gigatcp);
         command.arg("emulate").args(arguments).arg("--quiet");
-        command.arg("--write").arg(at.join("emulate.pcapng"));
+        command.arg("--capture").arg(at.join("emulate.pcapng"));
         command.arg("--json").arg(&json);
         command
             .arg("--server")

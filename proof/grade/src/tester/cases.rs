@@ -250,8 +250,8 @@ fn rare_loss(draft: &mut Draft) {
 fn rare_reordering(draft: &mut Draft) {
     let chance = rare(draft) * 4.0;
     let late = draft.case.rtt_s * draft.draw.between(0.2, 0.9) * 1e3;
-    draft.path(format!("--reorder={chance:.7}"));
-    draft.path(format!("--reorder-delay={late:.3} ms"));
+    draft.path(format!("reorder={chance:.7}"));
+    draft.path(format!("reorder_delay={late:.3} ms"));
     draft.case.share = [0.85, 1.01];
 }
 
@@ -278,7 +278,7 @@ fn paced_writes(draft: &mut Draft) {
 
 fn fq_rate(draft: &mut Draft) {
     let rate = draft.rate_bps * draft.draw.between(0.1, 0.6);
-    draft.test(format!("--fq-rate={rate:.0}"));
+    draft.test(format!("fq_rate={rate:.0}"));
 }
 
 fn loss(draft: &mut Draft) {
@@ -292,7 +292,7 @@ fn loss(draft: &mut Draft) {
 fn loss_bursts(draft: &mut Draft) {
     let chance = draft.probability(0.12, 0.35);
     let length = draft.draw.between(2.0, 5.0);
-    draft.path(format!("--loss-burst={:.6}:{length:.1}", chance * length));
+    draft.path(format!("loss_burst={:.6}:{length:.1}", chance * length));
     draft.test("-Creno".into());
     draft.test("-t5".into());
 }
@@ -300,8 +300,8 @@ fn loss_bursts(draft: &mut Draft) {
 fn policer(draft: &mut Draft) {
     let rate = draft.rate_bps * draft.draw.between(0.25, 0.7);
     let burst = (rate / 8.0 * draft.draw.magnitude(0.003, 0.08)).max(9000.0);
-    draft.path(format!("--policer={rate:.0} bit/s"));
-    draft.path(format!("--policer-burst={burst:.0} B"));
+    draft.path(format!("policer={rate:.0} bit/s"));
+    draft.path(format!("policer_burst={burst:.0} B"));
 }
 
 fn short_queue(draft: &mut Draft) {
@@ -317,8 +317,8 @@ fn reordering(draft: &mut Draft) {
     let window = draft.draw.between(0.1, 0.3) * draft.bdp() / MSS;
     let chance = (10.0 / (window * window)).clamp(0.004, 0.06);
     let late = draft.case.rtt_s * draft.draw.between(0.3, 0.9) * 1e3;
-    draft.path(format!("--reorder={chance:.5}"));
-    draft.path(format!("--reorder-delay={late:.3} ms"));
+    draft.path(format!("reorder={chance:.5}"));
+    draft.path(format!("reorder_delay={late:.3} ms"));
     draft.path("--queue=8 BDP".into());
     for setting in [
         "tcp_recovery=0",
@@ -332,7 +332,7 @@ fn reordering(draft: &mut Draft) {
 fn marks(draft: &mut Draft) {
     draft.sysctl("tcp_ecn=1");
     let chance = draft.probability(0.12, 0.4);
-    draft.path(format!("--mark={chance:.6}"));
+    draft.path(format!("mark={chance:.6}"));
     draft.test("-Creno".into());
     draft.test("-t5".into());
 }
@@ -340,8 +340,8 @@ fn marks(draft: &mut Draft) {
 fn outage(draft: &mut Draft) {
     let length = draft.draw.between(2.0, 3.0);
     draft.path("--loss=1".into());
-    draft.path("--loss-from=1 s".into());
-    draft.path(format!("--loss-until={:.2} s", 1.0 + length));
+    draft.path("loss_from=1 s".into());
+    draft.path(format!("loss_until={:.2} s", 1.0 + length));
     draft.test("-t5".into());
     draft.case.acceptable = vec!["rto-backoff"];
 }
@@ -394,10 +394,10 @@ fn slow_acks(draft: &mut Draft) {
     let option = if draft.case.is_reverse {
         "--rate"
     } else {
-        "--reverse-rate"
+        "reverse.rate"
     };
     if draft.case.is_reverse {
-        let forward = draft.case.path[0].replace("--rate=", "--reverse-rate=");
+        let forward = draft.case.path[0].replace("--rate=", "reverse.rate=");
         draft.case.path[0] = forward;
     }
     draft.path(format!("{option}={rate:.0} bit/s"));

@@ -59,7 +59,7 @@ pub fn run(case: &Case, peer: Peer, gigatcp: &Path, at: &Path) -> Result<Run, St
     );
     let words: Vec<String> = case.test.iter().map(|word| format!("'{word}'")).collect();
     let test = format!(
-        "{}\n{}{tool} test $GIGATCP_SERVER {} --readings {} --format json\nsleep 0.3",
+        "{}\n{}{tool} test $GIGATCP_SERVER {} readings={} --format json\nsleep 0.3",
         client.setup,
         enter(&groups[0]),
         words.join(" "),

@@ -47,7 +47,7 @@ impl Engine {
             ),
             (
                 request.bind_dev.is_some(),
-                "--bind-dev",
+                "bind_dev",
                 "the engine has a device of its own",
             ),
             (

@@ -143,7 +143,6 @@ impl CaptureInProgress {
 impl Arguments {
     fn snap_length(&self) -> SnapLength {
         match self.snaplen {
-            _ if self.whole => SnapLength::Whole,
             0 => SnapLength::Whole,
             octets => SnapLength::Octets(octets),
         }

@@ -1,4 +1,4 @@
-//! Turns arguments into hops. The arguments become a plan first, so that a queue or a rate is
+//! Turns arguments into hops. Without a plan the arguments become one, so that a queue or a rate is
 //! parsed, checked and reported as in any plan.
 
 use std::path::Path;
@@ -6,12 +6,12 @@ use std::path::Path;
 use gigatcp_path::HopConfig;
 use gigatcp_plan::{Plan, Scenario, Series};
 use gigatcp_run::files::PlanDirectory;
-use gigatcp_units::{Bytes, Duration, Rate};
+use gigatcp_units::Bytes;
 
+use super::Arguments;
+use super::hop_keys::HopKeys;
 #[cfg(target_os = "linux")]
-use super::set::{Direction, Request};
-use super::words::Words;
-use super::{Arguments, Link};
+use super::set::Request;
 use crate::failure::Failure;
 use crate::plan_file::PlanFile;
 use crate::{nearest, output};
@@ -33,12 +33,7 @@ pub(super) struct EmulatedPath {
     pub(super) seed: u64,
 }
 
-/// Default queue limit in packets of a path, as in plans.
-const LEAST_DEFAULT_QUEUE: u64 = 100;
-/// The default MTU.
-const DEFAULT_MTU: u64 = 1500;
-
-/// Description of the path: a plan or options.
+/// Description of the path: a plan or keys of hops.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     said: Said,
@@ -46,7 +41,7 @@ pub(super) struct Source {
     seed: Option<u64>,
 }
 
-/// A plan with its overrides, or options.
+/// A plan with its overrides, or keys of hops.
 #[derive(Clone, Debug)]
 enum Said {
     Plan {
@@ -54,20 +49,33 @@ enum Said {
         overrides: Vec<String>,
         series: Option<String>,
     },
-    /// Options of each direction.
-    Options([Words; 2]),
+    /// A path without a plan.
+    Hops { keys: HopKeys, mtu: Option<Bytes> },
 }
 
 impl Source {
     /// Returns the description in the arguments. Only the file of a plan is read.
     pub(super) fn of(arguments: &Arguments) -> Result<Self, Failure> {
-        let said = match &arguments.plan {
+        let (plan, settings) = arguments.plan()?;
+        let said = match plan {
             Some(name) => Said::Plan {
                 file: PlanFile::find(name)?,
-                overrides: arguments.overrides.clone(),
+                overrides: settings,
                 series: arguments.series.clone(),
             },
-            None => Said::Options([(); 2].map(|()| arguments.path.words.clone())),
+            None => {
+                let mut keys = HopKeys::default();
+                let common = arguments.common.given().into_iter();
+                for setting in common
+                    .flat_map(|(_, assignments)| assignments)
+                    .chain(settings)
+                {
+                    keys.set(&setting)
+                        .map_err(|failure| failure.effect("nothing was run"))?;
+                }
+                let mtu = arguments.mtu;
+                Said::Hops { keys, mtu }
+            }
         };
         Ok(Self {
             said,
@@ -77,7 +85,9 @@ impl Source {
 
     /// Returns the path, and prints the plan's warnings.
     pub(super) fn find_aloud(&self) -> Result<EmulatedPath, Failure> {
-        let plan = self.plan(true)?;
+        let plan = self
+            .plan(true)
+            .map_err(|failure| failure.effect("nothing was run"))?;
         let series = self.series(&plan, false)?;
         found(&series.scenario, self.seed.unwrap_or(plan.seed))
     }
@@ -98,8 +108,9 @@ impl Source {
             Said::Plan {
                 file, overrides, ..
             } => file.parse_silently(overrides),
-            Said::Options([forward, reverse]) => {
-                let text = text([forward, reverse], [&forward.read()?, &reverse.read()?]);
+            Said::Hops { keys, mtu } => {
+                keys.check()?;
+                let text = keys.plan(*mtu);
                 let here = PlanDirectory(Path::new("."));
                 let name = "the arguments, as a plan";
                 let plan = gigatcp_plan::parse_with(name, text.as_bytes(), &[], &here);
@@ -111,7 +122,7 @@ impl Source {
     fn series<'a>(&self, plan: &'a Plan, is_quiet: bool) -> Result<&'a Series, Failure> {
         match &self.said {
             Said::Plan { series, .. } => self::series(plan, series.as_deref(), is_quiet),
-            Said::Options(_) => Ok(&plan.series[0]),
+            Said::Hops { .. } => Ok(&plan.series[0]),
         }
     }
 
@@ -119,46 +130,31 @@ impl Source {
     #[cfg(target_os = "linux")]
     pub(super) fn changed(&self, request: &Request) -> Result<Self, Failure> {
         let mut changed = self.clone();
-        let Request {
-            keys,
-            direction,
-            unset,
-            words,
-        } = request;
         match &mut changed.said {
             Said::Plan { overrides, .. } => {
-                let mut names = words.names();
-                names.extend(unset.iter().map(|name| format!("--unset {name}")));
-                names.extend(direction.map(|_| "--direction".to_owned()));
-                if !names.is_empty() {
-                    let message = format!(
-                        "the path is that of a plan, and {} is not",
-                        names.join(", ")
-                    );
-                    return Err(Failure::new(message).hint(
-                        "a plan is changed by its keys, as in `gigatcp emulate set path.rate='5 Mbit/s'` \
-                         (`gigatcp list keys`)",
+                if let Some(foreign) = request.of_hops().next() {
+                    return Err(Failure::new(format!(
+                        "the path is that of a plan, and `{foreign}` is no key of a plan"
+                    ))
+                    .hint(
+                        "as in `gigatcp emulate set path.rate='5 Mbit/s'` (`gigatcp list keys`); \
+                         nothing can be unset",
                     ));
                 }
-                overrides.extend(keys.iter().cloned());
+                overrides.extend(request.settings.iter().cloned());
             }
-            Said::Options(directions) => {
-                if let Some(key) = keys.first() {
-                    let message = format!("`{key}` is a key of a plan, and the path is of none");
-                    return Err(Failure::new(message)
-                        .hint("options change it, as in `gigatcp emulate set --rate '5 Mbit/s'`"));
+            Said::Hops { keys, .. } => {
+                if let Some(key) = request.of_plan().next() {
+                    return Err(Failure::new(format!(
+                        "the path is of no plan, and `{key}` is a key of one"
+                    ))
+                    .hint("as in `gigatcp emulate set rate='5 Mbit/s'`"));
                 }
-                let meant = match direction {
-                    None => &mut directions[..],
-                    Some(Direction::Forward) => &mut directions[..1],
-                    Some(Direction::Reverse) => &mut directions[1..],
-                };
-                for known in meant {
-                    if *direction == Some(Direction::Reverse) && words.has("rate") {
-                        known.remove("reverse-rate");
-                    }
-                    unset.iter().for_each(|name| known.remove(name));
-                    known.merge(words);
+                for key in &request.unset {
+                    keys.unset(key)?;
+                }
+                for setting in &request.settings {
+                    keys.set(setting)?;
                 }
             }
         }
@@ -232,72 +228,4 @@ fn found(scenario: &Scenario, seed: u64) -> Result<EmulatedPath, Failure> {
         mtu: [mtu(scenario.sender.mtu)?, mtu(scenario.receiver.mtu)?],
         seed,
     })
-}
-
-/// Returns the plan for the options of both directions.
-fn text(words: [&Words; 2], links: [&Link; 2]) -> String {
-    let mtu = links[0].mtu.map_or(DEFAULT_MTU, Bytes::as_u64);
-    let mut text = format!(
-        "name = \"emulate\"\nflow = {{ duration = \"1 s\" }}\nsender.mtu = {mtu}\n\
-         receiver.mtu = {mtu}\n"
-    );
-    let [there, back] = links.map(|link| link.rtt.unwrap_or_default());
-    let delays = [there.saturating_sub(there / 2), back / 2];
-    let rtt = delays[0] + delays[1];
-    let names = ["forward", "reverse"];
-    for (((direction, link), words), delay) in names.into_iter().zip(links).zip(words).zip(delays) {
-        text.push_str(&format!(
-            "[[path.{direction}]]\nname = \"{direction}\"\ndelay = \"{delay}\"\n"
-        ));
-        let is_reverse = direction == "reverse";
-        let rate = link.reverse_rate.filter(|_| is_reverse).or(link.rate);
-        if let Some(rate) = rate {
-            text.push_str(&format!("rate = \"{rate}\"\n"));
-            if link.queue.is_none() {
-                text.push_str(&format!("queue = \"{}\"\n", default_queue(rate, rtt, mtu)));
-            }
-        }
-        for (name, value) in words.iter() {
-            match name.as_str() {
-                // Written above.
-                "rate" | "reverse_rate" | "rtt" | "mtu" => {}
-                "no_icmp" => text.push_str("icmp = false\n"),
-                "link_mtu" => text.push_str(&number("mtu", link.link_mtu)),
-                "link_overhead" => text.push_str(&number("link_overhead", link.link_overhead)),
-                "lose_packets" | "corrupt_packets" => {
-                    text.push_str(&format!("{name} = [{value}]\n"));
-                }
-                "lose_every" | "corrupt_every" | "hold_limit" | "aggregate" => {
-                    text.push_str(&format!("{name} = {value}\n"));
-                }
-                _ if value.is_empty() => text.push_str(&format!("{name} = true\n")),
-                _ => text.push_str(&format!("{name} = {}\n", quoted(value))),
-            }
-        }
-    }
-    text
-}
-
-fn number(key: &str, value: Option<Bytes>) -> String {
-    value.map_or_else(String::new, |value| format!("{key} = {}\n", value.as_u64()))
-}
-
-/// Returns one bandwidth-delay product, the default of a plan without hops.
-fn default_queue(rate: Rate, rtt: Duration, mtu: u64) -> Bytes {
-    let bdp = rate.amount_in(rtt);
-    bdp.max(Bytes::new(LEAST_DEFAULT_QUEUE * mtu))
-}
-
-/// A string of TOML.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }

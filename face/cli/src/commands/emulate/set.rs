@@ -1,23 +1,24 @@
 //! `gigatcp emulate set`: changes a path that runs in another terminal.
 
+use clap_complete::engine::ArgValueCompleter;
 use serde::{Deserialize, Serialize};
 
+use super::hop_keys::Common;
 use super::linux;
-use super::words::{self, Anew, Words};
 use crate::commands::Outcome;
+use crate::complete;
 use crate::failure::Failure;
 
 /// Command-line arguments of `emulate set`.
 #[derive(clap::Args, Debug)]
 #[command(
     about = "Change a path while it runs in another terminal",
-    override_usage = "gigatcp emulate set [--name NAME] [OPTIONS] [KEY=VALUE]...",
+    override_usage = "gigatcp emulate set [OPTIONS] [KEY=VALUE]...",
     long_about = "\
 Change a path while it runs in another terminal.
 
-Options have the same meaning as for `gigatcp emulate` and replace those of the start. A path of \
-a plan is changed by the plan's keys, as with `--set` at the start. Without a change the current \
-path is printed.
+Options and KEY=VALUE have the same meaning as for `gigatcp emulate` and replace what was set \
+before; --rate replaces the rate of both directions. Without a change the current path is printed.
 
 A change loses no packet. Propagating packets arrive on time and are not reordered. The packet \
 in service continues at the new rate. Queued packets move to the new queue; those above its \
@@ -28,64 +29,82 @@ hops cannot change. Changes are comments on the next packet of the capture, and 
 Examples:
   gigatcp emulate set
   gigatcp emulate set --rate '5 Mbit/s' --rtt '80 ms'
-  gigatcp emulate set --direction reverse --loss 0.01
+  gigatcp emulate set reverse.loss=0.01
   gigatcp emulate set --queue 'fq_codel, 1000 packets'
-  gigatcp emulate set --unset policer --unset policer-burst
+  gigatcp emulate set --unset policer --unset policer_burst
   gigatcp emulate set --name lab path.rate='2 Mbit/s'"
 )]
 pub(crate) struct Set {
-    /// Keys of the plan, for a path of a plan, as in path.rate='5 Mbit/s'
-    #[arg(value_name = "KEY=VALUE")]
-    keys: Vec<String>,
+    /// Settings of the path; for a path of a plan its keys, as in path.rate='5 Mbit/s'
+    #[arg(value_name = "KEY=VALUE", add = ArgValueCompleter::new(complete::emulated))]
+    settings: Vec<String>,
 
     /// Name of the path, as `--name` gave it at the start [default: the only one]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 
-    /// Change one direction only
-    #[arg(long, value_name = "DIRECTION", value_enum)]
-    direction: Option<Direction>,
-
-    /// Remove an option, as in `--unset policer`. May be repeated
-    #[arg(long, value_name = "OPTION")]
+    /// Remove a key, as in `--unset policer`. May be repeated
+    #[arg(long, value_name = "KEY")]
     unset: Vec<String>,
 
     #[command(flatten)]
-    path: Anew,
-}
-
-/// A direction of the path.
-#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Direction {
-    /// From client to server
-    Forward,
-    /// From server to client
-    Reverse,
+    common: Common,
 }
 
 /// Requested changes of a path: one line of JSON.
 #[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub(super) struct Request {
-    pub(super) keys: Vec<String>,
-    pub(super) direction: Option<Direction>,
+    /// Settings, as `KEY=VALUE`.
+    pub(super) settings: Vec<String>,
+    /// Keys to be removed.
     pub(super) unset: Vec<String>,
-    pub(super) words: Words,
+}
+
+#[cfg(target_os = "linux")]
+impl Request {
+    /// Settings and removals of hops' keys, which a plan does not have at its top.
+    pub(super) fn of_hops(&self) -> impl Iterator<Item = &str> {
+        let settings = self.settings.iter().filter(|setting| !is_of_plan(setting));
+        settings.chain(&self.unset).map(String::as_str)
+    }
+
+    /// Settings and removals of a plan's keys.
+    pub(super) fn of_plan(&self) -> impl Iterator<Item = &str> {
+        let named = self.settings.iter().chain(&self.unset);
+        named.filter(|name| is_of_plan(name)).map(String::as_str)
+    }
+}
+
+/// Whether a setting names the way to its value in a plan.
+#[cfg(target_os = "linux")]
+fn is_of_plan(setting: &str) -> bool {
+    let key = setting.split_once('=').map_or(setting, |(key, _)| key);
+    let top = key.split_once('.').map(|(top, _)| top);
+    top.is_some_and(|top| !matches!(top, "forward" | "reverse"))
 }
 
 /// Sends the request to the path and prints the reply.
 pub(crate) fn run(set: &Set) -> Result<Outcome, Failure> {
-    let unset = set.unset.iter().map(|name| words::check_name(name));
-    let mut request = Request {
-        keys: set.keys.clone(),
-        direction: set.direction,
-        unset: unset.collect::<Result<_, _>>()?,
-        words: set.path.0.clone(),
+    let common = set.common.given().into_iter();
+    let common = common.flat_map(|(_, assignments)| assignments);
+    let request = Request {
+        settings: common
+            .chain(set.settings.iter().map(|setting| with_whole_path(setting)))
+            .collect(),
+        unset: set.unset.clone(),
     };
-    // The path may run in another working directory.
-    request.words.adjust("rate-trace", |file| {
-        let whole = std::path::absolute(file);
-        whole.map_or_else(|_| file.to_owned(), |whole| whole.display().to_string())
-    });
     linux::send_request(set.name.as_deref(), &request)
+}
+
+/// Makes the file of a rate trace absolute: the path may run in another working directory.
+fn with_whole_path(setting: &str) -> String {
+    match setting.split_once('=') {
+        Some((key, file)) if key.ends_with("rate_trace") => {
+            match std::path::absolute(file.trim()) {
+                Ok(file) => format!("{key}={}", file.display()),
+                Err(_) => setting.to_owned(),
+            }
+        }
+        _ => setting.to_owned(),
+    }
 }

@@ -309,7 +309,7 @@ fn print(arguments: &Arguments, variants: &[Variant]) -> Result<(), Failure> {
     match arguments.format {
         Format::Json | Format::JsonLines => output::print_json(&value(variants)),
         Format::Csv => output::print(&csv(variants)),
-        Format::Native | Format::Iperf3 | Format::Nuttcp | Format::Pscheduler => {
+        Format::Native | Format::Iperf3 | Format::Nuttcp => {
             output::print(&text(arguments, variants))
         }
     }

@@ -74,11 +74,7 @@ impl<'a> Live<'a> {
             match self.arguments.format {
                 Format::Iperf3 => iperf3_text::start(to, &begun.parameters, &begun.streams),
                 Format::Csv => csv::HEAD.to_owned(),
-                Format::Native
-                | Format::Nuttcp
-                | Format::Json
-                | Format::JsonLines
-                | Format::Pscheduler => return,
+                Format::Native | Format::Nuttcp | Format::Json | Format::JsonLines => return,
             }
         };
         let _ = output::print(&text);
@@ -97,7 +93,7 @@ impl<'a> Live<'a> {
                 Format::Nuttcp => nuttcp_text::interval(streams, interval),
                 Format::Csv => csv::interval(streams, interval),
                 Format::JsonLines => native::interval_line(streams, interval),
-                Format::Native | Format::Json | Format::Pscheduler => {
+                Format::Native | Format::Json => {
                     return self.line(streams, interval);
                 }
             }

@@ -2,12 +2,13 @@
 
 use std::time;
 
-use gigatcp_meter::tester::auth::{self, Padding};
-use gigatcp_meter::tester::{Offload, PingSet, Protocol, Request, TestError};
+use gigatcp_meter::tester::auth;
+use gigatcp_meter::tester::{PingSet, Protocol, Request, TestError};
 use gigatcp_protocol::iperf3::{ClientFailure, Direction, Parameters, Transport};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::Arguments;
+use super::settings::Settings;
 use crate::failure::Failure;
 use crate::values;
 
@@ -111,12 +112,19 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// Name and password, encrypted for the server; `None` if none are requested.
-fn token(arguments: &Arguments) -> Result<Option<String>, Failure> {
-    let (Some(user), Some(path)) = (&arguments.username, &arguments.rsa_public_key_path) else {
-        return Ok(None);
+fn token(arguments: &Arguments, settings: &Settings) -> Result<Option<String>, Failure> {
+    let (user, path) = match (&settings.username, &settings.rsa_public_key) {
+        (Some(user), Some(path)) => (user, path),
+        (None, None) => return Ok(None),
+        _ => {
+            return Err(
+                Failure::new("username and rsa_public_key require each other")
+                    .effect("nothing was measured"),
+            );
+        }
     };
     let password = std::env::var("IPERF3_PASSWORD").map_err(|_| {
-        Failure::new("--username without a password: $IPERF3_PASSWORD is unset")
+        Failure::new("username without a password: $IPERF3_PASSWORD is unset")
             .effect("nothing was measured")
             .hint(format!(
                 "IPERF3_PASSWORD=... gigatcp test {}",
@@ -125,11 +133,7 @@ fn token(arguments: &Arguments) -> Result<Option<String>, Failure> {
     })?;
     let pem = std::fs::read_to_string(path)
         .map_err(|error| Failure::io(&format!("read {}", path.display()), &error))?;
-    let padding = match arguments.use_pkcs1_padding {
-        true => Padding::Pkcs1,
-        false => Padding::Oaep,
-    };
-    let token = auth::token(user, &password, &pem, padding);
+    let token = auth::token(user, &password, &pem, settings.padding);
     token.map(Some).map_err(Failure::new)
 }
 
@@ -149,15 +153,15 @@ fn protocol(arguments: &Arguments) -> Protocol {
 }
 
 /// Refuses options that the protocol does not have.
-fn check(arguments: &Arguments) -> Result<(), Failure> {
+fn check(arguments: &Arguments, settings: &Settings) -> Result<(), Failure> {
     let without: &[(bool, &str)] = match protocol(arguments) {
-        Protocol::Iperf3 => &[(arguments.instantaneous, "--instantaneous")],
+        Protocol::Iperf3 => &[(settings.is_instantaneous, "instantaneous")],
         Protocol::Nuttcp => &[
             (arguments.bidir, "--bidir"),
             (arguments.latency, "--latency"),
             (arguments.rrul, "--rrul"),
             (arguments.omit > 0, "--omit"),
-            (arguments.username.is_some(), "--username"),
+            (settings.username.is_some(), "username"),
             (arguments.json, "--json"),
             (arguments.json_stream, "--json-stream"),
             (
@@ -166,14 +170,10 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
             ),
         ],
     };
-    let is_one_way = arguments.format == super::Format::Pscheduler;
-    if is_one_way && (arguments.bidir || arguments.rrul || super::campaign::is_requested(arguments))
-    {
-        return Err(
-            Failure::new("--format pscheduler: its result has one test of one direction")
-                .effect("nothing was measured")
-                .hint("leave out --bidir, --until, --repeat and --compare, or take --format json"),
-        );
+    if settings.is_instantaneous && arguments.bitrate.is_none() {
+        return Err(Failure::new("instantaneous requires a rate")
+            .effect("nothing was measured")
+            .hint("as in -b 100M"));
     }
     let Some((_, option)) = without.iter().find(|(is_given, _)| *is_given) else {
         return Ok(());
@@ -190,8 +190,8 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Returns the request for the options.
-pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
-    check(arguments)?;
+pub(super) fn of(arguments: &Arguments, settings: &Settings) -> Result<Request, Failure> {
+    check(arguments, settings)?;
     let mut request = Request::new(arguments.host.clone());
     // As for iperf3, 0 is the default.
     let is_set = |bytes: &Bytes| bytes.as_u64() > 0;
@@ -227,30 +227,26 @@ pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
         nodelay: arguments.no_delay,
         bandwidth: bitrate.and_then(|bitrate| bitrate.rate).map(Rate::as_bps),
         burst: bitrate.and_then(|bitrate| bitrate.burst),
-        fqrate: arguments.fq_rate.map(Rate::as_bps),
+        fqrate: settings.fq_rate.map(Rate::as_bps),
         tos: arguments.tos,
-        title: arguments.title.clone(),
+        title: settings.title.clone(),
         congestion: arguments.congestion.clone(),
-        get_server_output: arguments.get_server_output,
-        skip_rx_copy: arguments.skip_rx_copy,
+        get_server_output: settings.gets_server_output,
+        skip_rx_copy: settings.skips_rx_copy,
         zerocopy: arguments.zerocopy,
         server_affinity: arguments.affinity.and_then(|affinity| affinity.server),
         udp_counters_64bit: arguments.udp,
-        authtoken: token(arguments)?,
+        authtoken: token(arguments, settings)?,
         ..request.parameters
     };
     request.port = port(arguments);
     request.protocol = protocol(arguments);
-    request.data_port = arguments.data_port;
-    request.instantaneous = arguments.instantaneous;
+    request.data_port = settings.data_port;
+    request.instantaneous = settings.is_instantaneous;
     request.interval = (!arguments.interval.is_zero()).then(|| std_time(arguments.interval));
-    request.connect_timeout = std_time(arguments.connect_timeout);
-    request.receive_timeout = std_time(arguments.rcv_timeout);
-    request.offload = match arguments.gsro {
-        super::Gsro::Auto => Offload::Automatic,
-        super::Gsro::On => Offload::Requested,
-        super::Gsro::Off => Offload::Off,
-    };
+    request.connect_timeout = std_time(settings.connect_timeout);
+    request.receive_timeout = std_time(settings.receive_timeout);
+    request.offload = settings.gsro;
     request.latency = match (arguments.rrul, arguments.latency) {
         (true, _) => PingSet::All,
         (_, true) => PingSet::Icmp,
@@ -259,8 +255,8 @@ pub(super) fn of(arguments: &Arguments) -> Result<Request, Failure> {
     request.measures_capacity = !arguments.no_probe;
     request.processor = arguments.affinity.map(|affinity| affinity.client);
     request.bind = arguments.bind;
-    request.bind_dev.clone_from(&arguments.bind_dev);
-    request.client_port = arguments.cport;
+    request.bind_dev.clone_from(&settings.bind_dev);
+    request.client_port = settings.client_port;
     request.only_v4 = match (arguments.version4, arguments.version6) {
         (true, _) => Some(true),
         (_, true) => Some(false),
@@ -307,7 +303,7 @@ pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Fail
         TestError::Socket { action, .. } if action.contains("(-B)") => {
             failure.hint("`ip address` lists the addresses of this host")
         }
-        TestError::Socket { action, .. } if action.contains("(--bind-dev)") => {
+        TestError::Socket { action, .. } if action.contains("(bind_dev)") => {
             failure.hint("`ip link` lists the interfaces")
         }
         TestError::NoAnswer { .. } => failure.hint(format!(

@@ -4,11 +4,12 @@
 //! not contain. The packets show both. They are kept in memory and never written.
 
 use gigatcp_analyze::{Options, Source};
+use gigatcp_meter::tester::{Protocol, Request};
 use gigatcp_twin::Transfer;
 
 use super::super::whatif;
 use super::super::why::answer::labeled;
-use super::{Arguments, Format, Protocol, StackChoice};
+use super::{Arguments, Format, StackChoice};
 use crate::failure::Failure;
 
 /// Hint for tests that cannot be captured.
@@ -32,20 +33,20 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// Port of the data connection.
-fn port(arguments: &Arguments) -> u16 {
-    match arguments.protocol {
-        Protocol::Iperf3 => super::request::port(arguments),
-        Protocol::Nuttcp => arguments.data_port,
+fn port(request: &Request) -> u16 {
+    match request.protocol {
+        Protocol::Iperf3 => request.port,
+        Protocol::Nuttcp => request.data_port,
     }
 }
 
 /// Starts the capture, if a prediction is requested.
-pub(super) fn begin(arguments: &Arguments) -> Result<Option<Headers>, Failure> {
+pub(super) fn begin(arguments: &Arguments, request: &Request) -> Result<Option<Headers>, Failure> {
     if arguments.whatif.is_empty() {
         return Ok(None);
     }
     check(arguments)?;
-    Headers::begin(arguments, port(arguments)).map(Some)
+    Headers::begin(arguments, request).map(Some)
 }
 
 /// Returns the predictions in words, or the reason why there is none.
@@ -73,7 +74,7 @@ mod linux {
     use gigatcp_meter::filter::Filter;
     use gigatcp_meter::host::interface_towards;
 
-    use super::Arguments;
+    use super::{Arguments, Request};
     use crate::commands::why::capture_failure;
     use crate::failure::Failure;
     use crate::header_capture::{HeaderCapture, HeaderCaptureError, INTERVAL};
@@ -86,13 +87,14 @@ mod linux {
 
     impl Headers {
         /// Opens the socket and starts a thread that reads it.
-        pub(super) fn begin(arguments: &Arguments, port: u16) -> Result<Self, Failure> {
-            let name = match &arguments.bind_dev {
+        pub(super) fn begin(arguments: &Arguments, request: &Request) -> Result<Self, Failure> {
+            let name = match &request.bind_dev {
                 Some(name) => name.clone(),
                 None => towards(arguments)?,
             };
-            let capture = HeaderCapture::begin(&name, &Filter::port(port), Vec::new())
-                .map_err(|error| failure(&name, &error))?;
+            let capture =
+                HeaderCapture::begin(&name, &Filter::port(super::port(request)), Vec::new())
+                    .map_err(|error| failure(&name, &error))?;
             let ends = Arc::new(AtomicBool::new(false));
             let seen = Arc::clone(&ends);
             let thread = thread::Builder::new().name("headers".into());
@@ -162,14 +164,14 @@ pub(super) use other::Headers;
 
 #[cfg(not(target_os = "linux"))]
 mod other {
-    use super::Arguments;
+    use super::{Arguments, Request};
     use crate::failure::Failure;
 
     /// Uninhabited: this system has no capture.
     pub(in super::super) enum Headers {}
 
     impl Headers {
-        pub(super) fn begin(_: &Arguments, _: u16) -> Result<Self, Failure> {
+        pub(super) fn begin(_: &Arguments, _: &Request) -> Result<Self, Failure> {
             Err(Failure::new("--whatif: its capture needs Linux")
                 .effect("nothing was measured")
                 .hint(super::OTHERWISE))

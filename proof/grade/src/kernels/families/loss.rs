@@ -116,8 +116,8 @@ pub(super) const FAMILIES: &[Family] = &[
             emulate(
                 draft,
                 &[
-                    format!("--policer={mbits:.3} Mbit/s"),
-                    format!("--policer-burst={bytes:.0} B"),
+                    format!("policer={mbits:.3} Mbit/s"),
+                    format!("policer_burst={bytes:.0} B"),
                 ],
             );
             draft.proof(Proof::Policed(rate * 1448.0 / 1500.0));
