@@ -350,8 +350,9 @@ fn settings_of_a_profile_are_checked_by_their_own_rules() {
 #[test]
 fn values_of_a_wrong_type_are_refused() {
     assert_found("title = 3", "3", "`title` cannot be a whole number");
-    assert_found("claims = \"E43\"", "\"E43\"", "cannot be text");
-    assert_found("claims = [43]", "43", "cannot be a whole number");
+    let claims = |value: &str| format!("fitted = []\nclaims = {value}");
+    assert_found(&claims("\"E43\""), "\"E43\"", "cannot be text");
+    assert_found(&claims("[43]"), "43", "cannot be a whole number");
     assert_found("flow = 3", "3", "where a table is wanted");
     assert_found("flow = [3]", "3", "where a table is wanted");
     assert_found("sender = []", "[]", "where a table is wanted");
@@ -465,6 +466,25 @@ fn names_must_be_unique_and_fit_for_files() {
     assert_found(hops, "\"a\"", "two hops are called `a`");
     let flows = "[[flow]]\nname = \"a\"\n[[flow]]\nname = \"a\"";
     assert_found(flows, "\"a\"", "two flows are called `a`");
+}
+
+#[test]
+fn claims_without_a_declaration_of_fitted_inputs_are_refused() {
+    let claims = "claims = [\"E43\"]";
+    assert_found(claims, "claims", "does not declare its fitted inputs");
+    let plan = |fitted: &str| plan_with(&format!("{claims}\nfitted = [{fitted}]"));
+    let fitted = |text: String| {
+        parse("p", text.as_bytes(), &[]).unwrap().series[0]
+            .fitted
+            .clone()
+    };
+    assert!(fitted(plan("")).is_empty());
+    assert_eq!(fitted(plan("\"sender.cpu\"")), ["sender.cpu"]);
+    assert_found(
+        "fitted = [\"sedner.cpu\"]",
+        "[\"sedner.cpu\"]",
+        "no input that could be fitted",
+    );
 }
 
 #[test]
