@@ -256,7 +256,7 @@ const HOST_KEYS: &[Key] = keys! {
         stack = r#""kernel""#, "whose TCP it has; the kernel's runs with `--on live` alone":
             Kind::OneOf(&Stack::NAMES), Is(r#""engine""#);
         mtu = "9000", "largest IP packet":
-            Kind::Octets(576, 65_535), Is("1500");
+            Kind::Octets(68, 65_535), Is("1500");
         profile = r#""modern""#, "switches and constants of its TCP":
             Kind::Profile, Is(r#""modern""#);
         buffer = r#""60 MiB""#, "socket buffer requested where a flow requests none":

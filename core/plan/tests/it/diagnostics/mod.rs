@@ -131,7 +131,7 @@ fn negative_values_are_refused() {
 
 #[test]
 fn absurd_values_are_refused() {
-    assert_found("[sender]\nmtu = 575", "575", "below 576 bytes");
+    assert_found("[sender]\nmtu = 67", "67", "below 68 bytes");
     assert_found("[sender]\nmtu = 65536", "65536", "above 65535 bytes");
     assert_found(
         "[sender]\nmtu = \"70 kB\"",
@@ -568,7 +568,7 @@ fn a_mistake_in_the_common_part_is_found_once() {
     let series: String = (0..50)
         .map(|n| format!("[[series]]\nname = \"s{n}\"\n"))
         .collect();
-    assert_found(&format!("{series}[sender]\nmtu = 1"), "1", "below 576");
+    assert_found(&format!("{series}[sender]\nmtu = 1"), "1", "below 68");
 }
 
 #[test]
@@ -737,6 +737,33 @@ fn the_one_line_form_names_file_line_and_column() {
         "{text}"
     );
     assert_eq!(findings.name_of(Source::Override(0)), "--set 1");
+}
+
+#[test]
+fn links_below_the_smallest_segment_are_found() {
+    let hop = |mtu: u16, more: &str| {
+        format!("path = {{ forward = {{ mtu = {mtu} }}, reverse = {{}} }}\n{more}")
+    };
+    let warnings = |lines: &str| {
+        let plan = parse("p", format!("name = \"p\"\n{lines}").as_bytes(), &[]);
+        let warnings = plan.unwrap().warnings.list;
+        let messages = warnings.into_iter().map(|warning| warning.message);
+        messages.collect::<Vec<_>>()
+    };
+    // 20 + 20 + 48.
+    let [finding] = &warnings(&hop(87, ""))[..] else {
+        panic!("no warning, or several")
+    };
+    assert!(finding.contains("packets of 88"), "{finding}");
+    assert!(warnings(&hop(88, "")).is_empty());
+    assert!(warnings(&hop(68, "sender = { mss_min = 28 }")).is_empty());
+    assert!(warnings(&hop(68, "sender = { mtu = 68 }")).is_empty());
+    let freebsd = warnings(&hop(215, "sender = { profile = \"freebsd\" }"));
+    assert!(
+        freebsd
+            .iter()
+            .any(|finding| finding.contains("packets of 256"))
+    );
 }
 
 #[test]
