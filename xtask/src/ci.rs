@@ -53,7 +53,7 @@ impl Count {
 type Step = (&'static str, fn() -> Result<Count, Failed>);
 
 /// All steps, the cheap ones first.
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 15] = [
     ("tools", || {
         tools::install();
         Ok(Count::PASSED)
@@ -91,6 +91,9 @@ const STEPS: [Step; 14] = [
     }),
     ("swarm", || one(swarm::run(&SEEDS.map(String::from)))),
     ("bench", || one(bench::run(&["--short".into()]))),
+    ("linear", || {
+        one(bench::run(&["--linear".into(), "--short".into()]))
+    }),
 ];
 
 /// Runs all steps; prints the counts on the last line.

@@ -7,14 +7,14 @@
 //! 10^9 packets and more, and compares them with their response functions. `--ns2` compares only
 //! their windows with Linux's code in ns-2. Property tests, which CI
 //! runs with a fixed seed, draw new cases; `--properties` runs only them. Sweeps of the Python
-//! module run on dask and MPI. Instructions grow no faster than the work (`bench --linear`). `--packages` installs the packages of `dist` in clean roots. First
-//! the command line is checked for other systems and with the oldest compiler; `--targets` does
-//! only that.
+//! module run on dask and MPI. `--packages` installs the packages of `dist` in clean roots. First the
+//! command line is checked for other systems and with the oldest compiler; `--targets` does only
+//! that.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::process::Command;
 
-use crate::{Failed, bench, ci, files, grade, installed, process, python, targets, top};
+use crate::{Failed, ci, files, grade, installed, process, python, targets, top};
 
 /// Gradings of simulated worlds.
 const WORLDS: [&str; 7] = [
@@ -65,8 +65,6 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     }
     let directory = value("--kernels");
     properties(seed)?;
-    println!("\n== growth of instructions");
-    bench::run(&["--linear".to_owned()])?;
     println!("\n== python on executors");
     python::run(&["--executors".to_owned()])?;
     for text in WORLDS.iter().chain(&TESTER) {

@@ -4,7 +4,8 @@
 //! * `tshark`: comparison with Wireshark's reading of a packet,
 //! * `tcptrace`: comparison of counts,
 //! * `chromedriver`: use of a page as by a person,
-//! * `iperf3` and `nuttcp`: throughput with stock peers.
+//! * `iperf3` and `nuttcp`: throughput with stock peers,
+//! * `valgrind`: growth of instructions with the work.
 //!
 //! This module installs them if that is possible without a question, and otherwise names them.
 //! Nothing fails because of it.
@@ -19,7 +20,7 @@ use crate::{Failed, debian};
 const PATIENCE: &str = "240";
 
 /// A program, its package, and what is skipped without it.
-const WANTED: [(&str, &str, &str); 5] = [
+const WANTED: [(&str, &str, &str); 6] = [
     (
         "tshark",
         "tshark",
@@ -44,6 +45,11 @@ const WANTED: [(&str, &str, &str); 5] = [
         "nuttcp",
         "nuttcp",
         "the tester is not tried with a stock nuttcp",
+    ),
+    (
+        "valgrind",
+        "valgrind",
+        "nothing proves that instructions grow no faster than the work",
     ),
 ];
 

@@ -8,6 +8,7 @@ use alloc::boxed::Box;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::SeqNumber;
 
+use crate::gaps::Opener;
 use crate::packet_summary::PacketSummary;
 use crate::retransmission::LossRecovery;
 use crate::sent::InFlight;
@@ -408,6 +409,21 @@ impl Direction {
             self.next.saturating_sub(self.una)
         } else {
             0
+        }
+    }
+
+    /// Whether some of the data between two positions was never seen.
+    pub(crate) fn has_gap(&self, start: u64, end: u64) -> bool {
+        let in_flight = self.in_flight.as_ref();
+        in_flight.is_some_and(|in_flight| in_flight.gaps.overlap(start, end))
+    }
+
+    /// Fills gaps between two positions. Returns the bytes filled, and the packet that showed the
+    /// first of these gaps.
+    pub(crate) fn fill_gaps(&mut self, start: u64, end: u64) -> (u64, Option<Opener>) {
+        match &mut self.in_flight {
+            Some(in_flight) if start < end => in_flight.gaps.fill(start, end),
+            _ => (0, None),
         }
     }
 

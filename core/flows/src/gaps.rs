@@ -74,6 +74,12 @@ impl Gaps {
         );
     }
 
+    /// Whether a gap has positions between `start` and `end`.
+    pub fn overlap(&self, start: u64, end: u64) -> bool {
+        let first = self.0.partition_point(|gap| gap.end <= start);
+        self.0.get(first).is_some_and(|gap| gap.start < end)
+    }
+
     /// Fills gaps between `start` and `end`. Returns the bytes filled, and the packet that showed
     /// the first of these gaps.
     pub fn fill(&mut self, start: u64, end: u64) -> (u64, Option<Opener>) {

@@ -1,5 +1,7 @@
 //! Classifies a segment by its sequence numbers.
 
+use core::ops::Range;
+
 use gigatcp_units::Duration;
 use gigatcp_wire::Flags;
 
@@ -40,7 +42,7 @@ pub(crate) fn on_segment(
     let len = u64::from(packet.seq_len());
     let start = data.position(packet.seq);
     let end = start + len;
-    if is_captured_twice(data, peer, packet, end) {
+    if is_captured_twice(data, peer, packet, (start, end)) {
         kinds.add(Kind::CapturedTwice);
         data.rare().repeated += u64::from(packet.payload_len);
         return kinds;
@@ -59,13 +61,22 @@ pub(crate) fn on_segment(
 
 /// Whether the last packet of this side was captured again. SYN and FIN count: a retransmission has
 /// another IPv4 identification. Without one (IPv6, and the SYN-ACKs of Linux) it is a copy if it
-/// comes sooner than any timer retransmits. A single byte may be a probe.
-fn is_captured_twice(data: &Direction, peer: &Direction, packet: &Observed, end: u64) -> bool {
+/// comes sooner than any timer retransmits. A single byte may be a probe. What fills a gap is no
+/// copy.
+fn is_captured_twice(
+    data: &Direction,
+    peer: &Direction,
+    packet: &Observed,
+    (start, end): (u64, u64),
+) -> bool {
     const BEFORE_ANY_TIMER: Duration = Duration::from_millis(1);
     let is_same =
         packet.ident == data.ident && packet.seq.as_u32() == data.last_seq && data.packets() > 0;
     if !is_same || packet.seq_len() == 0 {
         return is_same && packet.ident != 0 && says_nothing_new(data, peer, packet);
+    }
+    if end > data.next || data.has_gap(start, end) {
+        return false;
     }
     packet.ident != 0
         || end == data.next
@@ -124,11 +135,11 @@ fn on_odd(
             // A receiver often refuses the byte of a probe.
             data.first_sample_position = data.first_sample_position.max(end);
         } else {
-            data.rare().repeated += u64::from(packet.payload_len);
+            on_byte_again(data, packet, start, end);
         }
     } else if is_before_next && all_acked && data.packets() > 0 {
         kinds.add(Kind::KeepAlive);
-        data.rare().repeated += u64::from(packet.payload_len);
+        on_byte_again(data, packet, start, end);
     } else if start > data.next {
         kinds.add(Kind::AfterGap);
         open_gap(data, packet, start, pool);
@@ -138,6 +149,12 @@ fn on_odd(
     } else if end > start {
         on_old(data, peer, packet, (start, end), around, pool, kinds);
     }
+}
+
+/// Counts the byte of a probe that was sent before, or fills the gap left by it.
+fn on_byte_again(data: &mut Direction, packet: &Observed, start: u64, end: u64) {
+    let (filled, _) = data.fill_gaps(start, end);
+    data.rare().repeated += u64::from(packet.payload_len) - filled;
 }
 
 fn open_gap(data: &mut Direction, packet: &Observed, start: u64, pool: &mut Pool) {
@@ -155,6 +172,13 @@ fn open_gap(data: &mut Direction, packet: &Observed, start: u64, pool: &mut Pool
     data.next = start;
 }
 
+/// Returns the positions of the payload, up to `old_end`. SYN and FIN have positions of their own.
+fn payload_range(packet: &Observed, start: u64, old_end: u64) -> Range<u64> {
+    let from = start + u64::from(packet.flags.contains(Flags::SYN));
+    let to = from + u64::from(packet.payload_len);
+    from.min(old_end)..to.min(old_end)
+}
+
 /// Handles a segment that begins before SND.NXT: retransmitted or reordered.
 fn on_old(
     data: &mut Direction,
@@ -166,22 +190,20 @@ fn on_old(
     kinds: &mut Kinds,
 ) {
     let old_end = end.min(data.next);
-    let (filled, opener) = match &mut data.in_flight {
-        Some(in_flight) => in_flight.gaps.fill(start, old_end),
-        None => (0, None),
-    };
-    let before_capture = if data.has_syn() {
-        0
-    } else {
-        data.base.clamp(start, old_end) - start
-    };
-    let seen_before = old_end - start - filled - before_capture;
+    let payload = payload_range(packet, start, old_end);
+    let (filled, opener) = data.fill_gaps(payload.start, payload.end);
+    let (filled_by_fin, opener_of_fin) = data.fill_gaps(payload.end, old_end);
+    let opener = opener.or(opener_of_fin);
+    let base = if data.has_syn() { start } else { data.base };
+    let before_capture = base.clamp(start, old_end) - start;
+    let seen_before = old_end - start - filled - filled_by_fin - before_capture;
+    let payload_from = base.clamp(payload.start, payload.end);
+    let payload_again = payload.end - payload_from - filled;
     if before_capture > 0 {
         data.base = start;
     }
-    let payload = u64::from(packet.payload_len);
-    if seen_before > 0 {
-        data.rare().repeated += seen_before.min(payload);
+    if payload_again > 0 {
+        data.rare().repeated += payload_again;
     }
     let is_again = seen_before > 0
         || match &opener {
@@ -206,7 +228,11 @@ fn on_old(
             start,
             end: old_end,
             segments,
-            octets: octets.min(payload),
+            octets: if seen_before > 0 {
+                payload_again
+            } else {
+                payload.end - payload.start
+            },
         };
         let kind = retransmission::on_again(data, packet, again, peer.last_at, around.round_trip);
         kinds.add(kind);

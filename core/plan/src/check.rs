@@ -72,6 +72,7 @@ pub(crate) fn scenario(document: &Table, findings: &Findings) -> Scenario {
         findings,
     );
     let ip = ip(&reader, [&sender.host, &receiver.host], &path);
+    check_small_links(&reader, ip, [&sender.host, &receiver.host], &path);
     let record = section(&reader, "record", &keys::RECORD);
     let of_sender = |ends: &Option<Ends>| {
         let node = ends.as_ref().and_then(|ends| nodes.get(ends.from));
@@ -189,6 +190,39 @@ fn ip(plan: &Reader, hosts: [&Host; 2], path: &path::Path) -> IpVersion {
             .report(plan.findings());
     }
     ip
+}
+
+/// Warns about hops of data whose MTU is below that of the smallest segment: a sender has an MSS of
+/// at least `mss_min` (Linux `tcp_min_snd_mss`, 48), or that of the smaller interface.
+fn check_small_links(
+    plan: &Reader,
+    ip: IpVersion,
+    [sender, receiver]: [&Host; 2],
+    path: &path::Path,
+) {
+    let headers = ip.header_len() + TCP_HEADER;
+    let mss_min = sender.profile.path_mtu.mss_min;
+    let least = (headers + mss_min).min(sender.mtu).min(receiver.mtu);
+    for hop in path.forward.iter().chain(&path.sender_link) {
+        let Some(mtu) = hop.mtu.and_then(|mtu| u32::try_from(mtu.as_u64()).ok()) else {
+            continue;
+        };
+        if mtu < least && !hop.fragments {
+            let message = format!(
+                "the MTU of hop `{}` is {mtu} bytes, and an MSS of `mss_min` = {mss_min} makes \
+                 packets of {least}",
+                hop.name
+            );
+            let mut finding = Diagnostic::warning(plan.place_of("path"), message)
+                .label("no full segment passes")
+                .effect("the transfer makes no progress");
+            finding = match mtu.checked_sub(headers) {
+                Some(mss) if mss >= 28 => finding.hint(format!("sender.mss_min = {mss}")),
+                _ => finding.hint(format!("mtu = {least}")),
+            };
+            finding.report(plan.findings());
+        }
+    }
 }
 
 /// Warns about ECN marks that no packet on their path is capable of.

@@ -26,11 +26,12 @@ pub struct Template {
 }
 
 /// Top-level keys of a plan that do not change a simulation.
-const DESCRIPTIVE_KEYS: [&str; 8] = [
+const DESCRIPTIVE_KEYS: [&str; 9] = [
     "name",
     "title",
     "description",
     "claims",
+    "fitted",
     "seed",
     "repeat",
     "series",

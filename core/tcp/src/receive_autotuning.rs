@@ -84,15 +84,16 @@ pub struct ReceiveAutotuning {
 }
 
 impl ReceiveAutotuning {
-    /// Begins measuring at `now`, with a window of `window` octets.
-    pub fn new(now: Instant, window: u64, mss: u64) -> Self {
+    /// Begins measuring at `now`. A round trip's octets count as growth if they exceed ten segments,
+    /// or `most` if that is less.
+    pub fn new(now: Instant, most: u64, mss: u64) -> Self {
         Self {
             rtt: None,
             last_echo: 0,
             since: now,
             from: 1,
             until: now,
-            space: window.min(FIRST_SEGMENTS * mss).max(1),
+            space: most.min(FIRST_SEGMENTS * mss).max(1),
             whole_window: (u64::MAX, now),
         }
     }

@@ -85,7 +85,8 @@ impl ReceiveWindow {
         };
         window.set_buffer(profile, granted);
         if profile.buffers.truesize {
-            let memory = ReceiveMemory::new(granted.as_u64(), mss);
+            let largest = profile.buffers.receive_buffer_max.as_u64();
+            let memory = ReceiveMemory::new(granted.as_u64(), largest, mss);
             // Linux `tcp_select_initial_window`: a requested buffer bounds the window.
             let most = match requested {
                 Some(_) => memory.window_of(granted.as_u64()),
@@ -217,6 +218,16 @@ impl ReceiveWindow {
     #[inline]
     pub fn counts_packets(&self) -> bool {
         self.memory.is_some()
+    }
+
+    /// Maximum octets per round trip from which autotuning measures growth. The first windows exceed
+    /// it, otherwise no round trip would: where packets count, the window grows beyond it by
+    /// itself (Linux `tcp_init_buffer_space`); elsewhere it is half of the window.
+    pub fn first_measure(&self) -> u64 {
+        match &self.memory {
+            Some(memory) => memory.ssthresh(),
+            None => self.clamp / 2,
+        }
     }
 
     /// Whether the buffer accepts an arrival of any size.

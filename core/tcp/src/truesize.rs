@@ -7,7 +7,8 @@
 //! * Receiving: [`received`] of each arrival counts until it is read. The window is ratio·(buffer
 //!   − used)/256. The ratio is 256·octets/occupied of the last arrival with larger segments than
 //!   before, 128 at first (`tcp_measure_rcv_mss`). The window does not exceed `ssthresh`, which
-//!   grows by twice what arrives (`tcp_grow_window`).
+//!   grows by twice what arrives (`tcp_grow_window`); with packets that occupy more than the ratio
+//!   says, up to a part of the largest window.
 //!
 //! Sizes are those of a 64-bit kernel 6.3 or later, for arrivals those of its TUN device; a
 //! driver's own buffers may be larger. Out of scope: coalescing arrivals, and discarding data
@@ -194,6 +195,8 @@ pub struct ReceiveMemory {
     /// Largest segment received so far, and the limit our SYN set.
     rcv_mss: u64,
     advertised_mss: u64,
+    /// Largest size that autotuning gives the buffer.
+    largest_buffer: u64,
     /// Largest window to advertise now.
     ssthresh: u64,
     clamp: u64,
@@ -203,14 +206,16 @@ pub struct ReceiveMemory {
 }
 
 impl ReceiveMemory {
-    /// Returns an empty buffer of `buffer` octets, for segments of up to `mss`.
-    pub fn new(buffer: u64, mss: u64) -> Self {
+    /// Returns an empty buffer of `buffer` octets that grows to `largest_buffer`, for segments of up
+    /// to `mss`.
+    pub fn new(buffer: u64, largest_buffer: u64, mss: u64) -> Self {
         let mut memory = Self {
             waiting: VecDeque::new(),
             used: 0,
             ratio: WHOLE / 2,
             rcv_mss: SMALL_WINDOW.min(mss),
             advertised_mss: mss,
+            largest_buffer,
             ssthresh: 0,
             clamp: 0,
             said: 0,
@@ -273,17 +278,40 @@ impl ReceiveMemory {
             self.rcv_mss = segment.min(self.advertised_mss);
         }
         let room = self.clamp.min(self.free(buffer));
-        let fits = self.window_of(occupied) <= octets;
-        let grows = octets >= 128 && fits && room > self.ssthresh;
+        let step = if octets >= 128 && room > self.ssthresh {
+            self.step(octets, occupied)
+        } else {
+            0
+        };
+        let grows = step > 0;
         if grows {
-            let step = (2 * self.advertised_mss).max(2 * octets);
-            self.ssthresh = (self.ssthresh + step).min(room);
+            self.ssthresh = (self.ssthresh + step.max(2 * octets)).min(room);
         }
         let at = self.waiting.partition_point(|(other, _)| *other <= end);
         self.waiting.insert(at, (end, occupied));
         self.used += occupied;
         self.assert_invariants();
         grows
+    }
+
+    /// Growth of the window by an arrival: two segments, if the window of what it occupies is no
+    /// larger than its octets. If that is at most 2^n times as large, the window still grows up to a
+    /// 2^n-th of the largest (`__tcp_grow_window`).
+    fn step(&self, octets: u64, occupied: u64) -> u64 {
+        let mut window = self.window_of(occupied);
+        if window <= octets {
+            return 2 * self.advertised_mss;
+        }
+        let mut most = self.window_of(self.largest_buffer);
+        while window > octets {
+            window /= 2;
+            most /= 2;
+        }
+        if self.ssthresh <= most {
+            2 * self.rcv_mss
+        } else {
+            0
+        }
     }
 
     /// Asserts the invariants.
@@ -337,6 +365,11 @@ impl ReceiveMemory {
     /// Largest window that the buffer backs.
     pub fn clamp(&self) -> u64 {
         self.clamp
+    }
+
+    /// Bound of the window that grows with arrivals.
+    pub fn ssthresh(&self) -> u64 {
+        self.ssthresh
     }
 
     /// Largest segment received so far.
@@ -448,9 +481,9 @@ mod tests {
     #[test]
     fn the_window_follows_what_arrivals_occupy() {
         // Half of the buffer at first, minus a segment to grow from.
-        let mut memory = ReceiveMemory::new(40_000, 1460);
+        let mut memory = ReceiveMemory::new(40_000, 1 << 20, 1460);
         assert_eq!(memory.first(), 13 * 1460);
-        let mut memory_of_20_000 = ReceiveMemory::new(20_000, 1460);
+        let mut memory_of_20_000 = ReceiveMemory::new(20_000, 1 << 20, 1460);
         assert!(memory_of_20_000.on_arrival(20_000, Offset(4001), Length(4000), 1000));
         // ratio 4000·256/8448 = 121; (20,000 − 8448)·121/256 = 5460, in whole segments.
         assert_eq!(memory_of_20_000.window(20_000, 0, false), 5000);
@@ -460,6 +493,23 @@ mod tests {
         memory.on_arrival(40_000, Offset(60_001), Length(60_000), 1000);
         assert_eq!(memory.window(40_000, 0, false), 0);
         assert!(!memory.has_room(40_000));
+    }
+
+    #[test]
+    fn the_window_grows_with_small_packets_up_to_a_part_of_the_largest() {
+        // 524 octets occupy 1280, whose window is 640 at first: more than they are.
+        let (buffer, largest) = (4 << 20, 1 << 20);
+        let mut memory = ReceiveMemory::new(131_072, largest, 536);
+        memory.on_buffer(buffer);
+        let mut end = 1;
+        for _ in 0..1000 {
+            end += 524;
+            memory.on_arrival(buffer, Offset(end), Length(524), 524);
+            memory.on_read(end);
+        }
+        // Half of the window of 1 MiB, in steps of two segments.
+        let most = largest / 4;
+        assert!((most..=most + 2 * 536).contains(&memory.ssthresh()));
     }
 
     #[test]

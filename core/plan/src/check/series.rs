@@ -34,6 +34,8 @@ pub(crate) fn plan(
     let reader = Reader::new(&keys::PLAN, &top, &place, findings);
     let name = reader.name("name").unwrap_or_default();
     let title = reader.text("title").unwrap_or_else(|| name.clone());
+    check_fitted(&reader);
+    check_declared(&reader);
     let (series, documents) = match reader.tables("series") {
         Some(tables) => {
             let mut common = document;
@@ -49,7 +51,7 @@ pub(crate) fn plan(
             let series = Series {
                 name: name.clone(),
                 title: title.clone(),
-                fitted: vec![],
+                fitted: reader.texts("fitted"),
                 fit_of: None,
                 scenario: super::scenario(&top, findings),
             };
@@ -116,7 +118,7 @@ impl Variations<'_> {
             flows += scenario.flows.len();
             all.0.push(Series {
                 title: reader.text("title").unwrap_or_else(|| name.clone()),
-                fitted: reader.texts("fitted"),
+                fitted: [plan.texts("fitted"), reader.texts("fitted")].concat(),
                 fit_of: reader.name("fit_of"),
                 scenario,
                 name,
@@ -250,6 +252,19 @@ fn check_fitted(reader: &Reader) {
             .label("fitted what?")
             .hint("fitted = [\"receiver.ack_every\"]")
             .report(reader.findings());
+    }
+}
+
+/// Checks that a plan that tests claims declares which inputs were fitted to them. A comment that
+/// says so is not in the report.
+fn check_declared(plan: &Reader) {
+    if plan.has("claims") && !plan.has("fitted") {
+        let message = "the plan tests claims and does not declare its fitted inputs";
+        Diagnostic::error(plan.place_of("claims"), message)
+            .label("were inputs chosen to match what was published?")
+            .effect("a reader could take a fit for a prediction")
+            .hint("fitted = [], or the keys of these inputs")
+            .report(plan.findings());
     }
 }
 

@@ -56,6 +56,8 @@ pub const PLAN: KeyTable = KeyTable {
             Kind::Text, Is("none");
         claims = r#"["E43"]"#, "ids of the published claims it tests":
             Kind::Texts, Is("none");
+        fitted = r#"["sender.cpu"]"#, "inputs of all series that were chosen to match what was published, or []; required with `claims`":
+            Kind::Texts, Is("none");
         seed = "7", "root of every random stream":
             Kind::Whole(0, u64::MAX), Is("1");
         repeat = "5", "runs per series, each with its own seed":
@@ -254,7 +256,7 @@ const HOST_KEYS: &[Key] = keys! {
         stack = r#""kernel""#, "whose TCP it has; the kernel's runs with `--on live` alone":
             Kind::OneOf(&Stack::NAMES), Is(r#""engine""#);
         mtu = "9000", "largest IP packet":
-            Kind::Octets(576, 65_535), Is("1500");
+            Kind::Octets(68, 65_535), Is("1500");
         profile = r#""modern""#, "switches and constants of its TCP":
             Kind::Profile, Is(r#""modern""#);
         buffer = r#""60 MiB""#, "socket buffer requested where a flow requests none":
@@ -524,7 +526,7 @@ pub const SERIES: KeyTable = KeyTable {
             Kind::Name, Required;
         title = r#""Reno, 60 MB""#, "one line for people":
             Kind::Text, Is("the name");
-        fitted = r#"["receiver.ack_every"]"#, "inputs that were chosen to match what was published":
+        fitted = r#"["receiver.ack_every"]"#, "inputs that were chosen to match what was published, in addition to the plan's":
             Kind::Texts, Is("none");
         fit_of = r#""reno-60MB""#, "the series this one is a fit of":
             Kind::Name, Is("none");

@@ -38,6 +38,7 @@ fn plan_with(heading: &str, key: &str, example: &str) -> String {
         "reorder_delay" => "reorder = 0.1\n",
         "max_ssthresh" => "slow_start = \"limited\"\n",
         "fit_of" => "fitted = [\"receiver.ack_every\"]\n",
+        "claims" => "fitted = []\n",
         _ => "",
     };
     let line = line + partner;

@@ -152,7 +152,7 @@ fn a_wrong_override_is_refused_at_its_place() {
         "no congestion control `cubix`",
     );
     assert_refused("path.rtt = 5 sec", "sec", "not one of its units");
-    assert_refused("sender.mtu=  1", "1", "below 576");
+    assert_refused("sender.mtu=  1", "1", "below 68");
     assert_refused("sendr.mtu=9000", "sendr.mtu", "`sendr` is not a key");
     assert_refused("seed", "seed", "is not KEY=VALUE");
     assert_refused("", "", "is not KEY=VALUE");

@@ -15,6 +15,7 @@ use super::Connection;
 use crate::lazy::{Lazy, Untouched};
 use crate::profile::Profile;
 use crate::receive_autotuning::{Amounts, Counting, ReceiveAutotuning};
+use crate::receive_window::ReceiveWindow;
 use crate::space::{Offset, RightEdge};
 use crate::truesize::{self, SendMemory, SendQueue};
 
@@ -51,11 +52,13 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    /// Returns the state of a connection with these requested sizes.
+    /// Returns the state of a connection with these requested sizes. `window` is that of the receive
+    /// buffer, for segments of up to `mss` octets.
     pub(super) fn new(
         now: Instant,
         profile: &Profile,
         requested: (Option<Bytes>, Option<Bytes>),
+        window: &ReceiveWindow,
         mss: u32,
     ) -> Self {
         let (send_requested, receive_requested) = requested;
@@ -67,12 +70,11 @@ impl Buffers {
         let grows = profile.buffers.send_autotuning && send_requested.is_none();
         let tunes_send = grows && profile.buffers.send_buffer_max > Bytes::new(0);
         let tunes_receive = profile.buffers.receive_autotuning && receive_requested.is_none();
-        let window = profile.window_of(profile.receive_buffer_for(receive_requested));
         Self {
             requested,
             tunes_send,
             receive: tunes_receive
-                .then(|| ReceiveAutotuning::new(now, window.as_u64(), u64::from(mss))),
+                .then(|| ReceiveAutotuning::new(now, window.first_measure(), u64::from(mss))),
             send_memory: profile.buffers.truesize.then(Box::default),
         }
     }

@@ -333,7 +333,7 @@ impl<P: Payload> Connection<P> {
             established_at: None,
             snd: SendSpace::new(config.iss),
             rcv: first_receive_space(profile, &window),
-            buffers: buffers::Buffers::new(now, profile, config.requested_buffers(), rmss),
+            buffers: buffers::Buffers::new(now, profile, config.requested_buffers(), &window, rmss),
             send_buffer: first_send_buffer(config),
             receive_buffer: ReceiveBuffer::new(),
             board: Scoreboard::new(),

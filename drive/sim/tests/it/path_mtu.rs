@@ -43,6 +43,43 @@ fn a_router_that_tells_costs_one_round_trip_to_it_and_no_timeout() {
     assert!((1..=10).contains(&dropped), "the initial window: {dropped}");
 }
 
+/// Transfers 20 kB between hosts of MTU 1500 over a link with a smaller one.
+fn transfer_over_small_link(profile: &Profile, mtu: u64) -> (EndReason, Outcome) {
+    let delay = Duration::from_millis(10);
+    let narrow = HopConfig {
+        mtu: Some(Bytes::new(mtu)),
+        notifies_too_big: true,
+        ..wire("narrow", delay)
+    };
+    let host = host(profile.clone(), 1500, "reno", MB);
+    let flow = flow("one", &host, Stop::Bytes(Bytes::new(20_000)));
+    let mut config = world(narrow, wire("back", delay), vec![flow]);
+    config.end = Duration::from_secs(30);
+    run(config)
+}
+
+#[test]
+fn links_below_576_bytes_carry_segments_of_their_size_down_to_the_smallest_mss() {
+    for profile in [Profile::MODERN, Profile::LINUX_6_18] {
+        let smaller = profile.with(|profile| profile.path_mtu.mss_min = 28);
+        // Headers of 40 bytes, and 12 of timestamps.
+        for (profile, mtu, smss) in [
+            (&profile, 296, 244),
+            (&profile, 88, 36),
+            (&smaller, 87, 35),
+            (&smaller, 68, 16),
+        ] {
+            let (ended, outcome) = transfer_over_small_link(profile, mtu);
+            assert_eq!(ended, EndReason::Finished, "{}, MTU {mtu}", profile.name);
+            let info = outcome.flows[0].sender.connection().unwrap().info();
+            assert_eq!((u64::from(info.path_mtu), info.smss), (mtu, smss));
+        }
+        // No segment is small enough, as with Linux's `tcp_min_snd_mss` of 48.
+        let (_, outcome) = transfer_over_small_link(&profile, 87);
+        assert_eq!(outcome.flows[0].bytes(), Bytes::new(0), "{}", profile.name);
+    }
+}
+
 #[test]
 fn over_ipv6_headers_are_larger_and_the_error_quotes_more() {
     let (ended, outcome) = transfer_over(IpVersion::V6, Profile::MODERN, true);

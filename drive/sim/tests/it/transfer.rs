@@ -116,6 +116,34 @@ fn buffers_that_fit_themselves_fill_a_long_fat_path_as_soon_as_the_largest_ones(
     }
 }
 
+#[test]
+fn autotuned_buffers_fill_a_path_at_any_mtu() {
+    // The path holds 500 kB, an initial window of ten jumbo segments 90 kB.
+    let delay = Duration::from_millis(20);
+    let mut forward = link("forward", 100_000_000, delay, 1);
+    forward.limit_packets = None;
+    for profile in [Profile::MODERN, Profile::LINUX_6_18, Profile::FREEBSD] {
+        for mtu in [576, 1500, 9000, 65_535] {
+            let mut host = host(profile.clone(), mtu, "reno", 0);
+            host.tcp.send_buffer = None;
+            host.tcp.receive_buffer = None;
+            let mut flow = flow("one", &host, Stop::After(Duration::from_millis(1500)));
+            flow.interval = Duration::from_millis(500);
+            let (ended, outcome) = run(world(forward.clone(), wire("reverse", delay), vec![flow]));
+            assert_eq!(ended, EndReason::Finished);
+            let receiver = &outcome.flows[0].receiver;
+            let last = receiver.meter().unwrap().finished()[1].as_bits_f64();
+            let ceiling = 50e6 * f64::from(mtu - 52) / f64::from(mtu);
+            let buffer = receiver.connection().unwrap().info().receive_buffer;
+            let name = profile.name;
+            assert!(
+                last > 0.95 * ceiling,
+                "{name}, MTU {mtu}: {last} of {ceiling} bit, buffer {buffer}"
+            );
+        }
+    }
+}
+
 /// Returns the losses in two seconds at a queue of 70 packets.
 ///
 /// The path holds 83 packets. The window fits into path and queue; `steal` applies to the sender's

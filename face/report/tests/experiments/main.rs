@@ -11,6 +11,7 @@ mod coexistence;
 mod collapse;
 mod cost_budget;
 mod estimators;
+mod fat_pipe;
 mod gateways;
 mod high_speed;
 mod incast;
@@ -29,6 +30,7 @@ mod shalunov_lan_sweep;
 mod shalunov_mss;
 mod shalunov_mtu;
 mod shalunov_wan;
+mod sosend;
 mod wifi;
 mod workloads;
 

@@ -78,7 +78,9 @@ fn what_a_terminal_shows_of_the_examples() {
         "boots",
         "cost-budget",
         "estimators",
+        "fat-pipe",
         "questions",
+        "sosend",
     ] {
         Experiment::run(name).assert_output();
     }

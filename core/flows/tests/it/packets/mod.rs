@@ -452,6 +452,100 @@ fn anything() -> impl Strategy<Value = Observed> {
     })
 }
 
+/// Length of the stream of [`unique_bytes_are_the_distinct_bytes_of_all_segments`].
+const STREAM: u32 = 40;
+
+/// One packet of that stream: its kind, place, length, window, and the microseconds before it.
+type Step = (u8, u32, u32, bool, u64);
+
+/// Returns the packet of a step. `acked` is the first place that was not seen.
+fn packet_of(
+    &(kind, place, len, is_open, _): &Step,
+    acked: u32,
+    after_fin: bool,
+    ident: u16,
+) -> Said {
+    let wnd = if is_open { 100 } else { 0 };
+    let seq = 1 + place % STREAM;
+    let len = len.min(STREAM + 1 - seq);
+    let fin = if seq + len == STREAM + 1 {
+        Flags::FIN
+    } else {
+        Flags::ACK
+    };
+    match kind {
+        0..=3 => Said {
+            seq,
+            len,
+            ident,
+            ..DATA
+        },
+        4 => Said {
+            seq,
+            len,
+            ident,
+            flags: Flags::ACK | fin,
+            ..DATA
+        },
+        // Fast Open: a SYN, first or retransmitted, that carries data. After a FIN it would open
+        // another connection.
+        5 if !after_fin => Said {
+            seq: 0,
+            len,
+            ident,
+            flags: Flags::SYN,
+            ..DATA
+        },
+        6 => Said {
+            seq,
+            len: 0,
+            ident,
+            ..DATA
+        },
+        _ => Said {
+            ack: acked,
+            wnd,
+            ..ACK
+        },
+    }
+}
+
+proptest! {
+    #[test]
+    fn unique_bytes_are_the_distinct_bytes_of_all_segments(
+        steps in prop::collection::vec(
+            (0_u8..10, 0..STREAM, 0_u32..12, any::<bool>(), 0_u64..3000),
+            0..100,
+        ),
+        has_idents in any::<bool>(),
+        iss in any::<u32>(),
+    ) {
+        let mut capture = Capture::open(iss);
+        let mut seen = std::collections::BTreeSet::from([0]);
+        let mut us = 2000;
+        let mut last = None;
+        for (index, step) in steps.iter().enumerate() {
+            let acked = (0..).find(|place| !seen.contains(place)).unwrap_or(0);
+            let ident = if has_idents { 1 + index as u16 } else { 0 };
+            let said = match last {
+                Some(said) if step.0 == 9 => said,
+                _ => packet_of(step, acked, seen.contains(&(STREAM + 1)), ident),
+            };
+            us += step.4;
+            capture.say(us, said);
+            if said.from == Side::Client {
+                last = Some(said);
+                let syn = u32::from(said.flags.contains(Flags::SYN));
+                let fin = u32::from(said.flags.contains(Flags::FIN));
+                seen.extend(said.seq..said.seq + syn + said.len + fin);
+            }
+        }
+        let unique = seen.iter().filter(|place| (1..=STREAM).contains(*place)).count();
+        let client = capture.connection().direction(Side::Client);
+        prop_assert_eq!(client.unique_bytes(), unique as u64);
+    }
+}
+
 #[test]
 fn a_retired_connection_leaves_its_place_and_whatever_comes_of_it_is_told() {
     let mut capture = Capture::open(5);

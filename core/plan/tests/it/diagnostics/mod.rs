@@ -131,7 +131,7 @@ fn negative_values_are_refused() {
 
 #[test]
 fn absurd_values_are_refused() {
-    assert_found("[sender]\nmtu = 575", "575", "below 576 bytes");
+    assert_found("[sender]\nmtu = 67", "67", "below 68 bytes");
     assert_found("[sender]\nmtu = 65536", "65536", "above 65535 bytes");
     assert_found(
         "[sender]\nmtu = \"70 kB\"",
@@ -350,8 +350,9 @@ fn settings_of_a_profile_are_checked_by_their_own_rules() {
 #[test]
 fn values_of_a_wrong_type_are_refused() {
     assert_found("title = 3", "3", "`title` cannot be a whole number");
-    assert_found("claims = \"E43\"", "\"E43\"", "cannot be text");
-    assert_found("claims = [43]", "43", "cannot be a whole number");
+    let claims = |value: &str| format!("fitted = []\nclaims = {value}");
+    assert_found(&claims("\"E43\""), "\"E43\"", "cannot be text");
+    assert_found(&claims("[43]"), "43", "cannot be a whole number");
     assert_found("flow = 3", "3", "where a table is wanted");
     assert_found("flow = [3]", "3", "where a table is wanted");
     assert_found("sender = []", "[]", "where a table is wanted");
@@ -468,6 +469,25 @@ fn names_must_be_unique_and_fit_for_files() {
 }
 
 #[test]
+fn claims_without_a_declaration_of_fitted_inputs_are_refused() {
+    let claims = "claims = [\"E43\"]";
+    assert_found(claims, "claims", "does not declare its fitted inputs");
+    let plan = |fitted: &str| plan_with(&format!("{claims}\nfitted = [{fitted}]"));
+    let fitted = |text: String| {
+        parse("p", text.as_bytes(), &[]).unwrap().series[0]
+            .fitted
+            .clone()
+    };
+    assert!(fitted(plan("")).is_empty());
+    assert_eq!(fitted(plan("\"sender.cpu\"")), ["sender.cpu"]);
+    assert_found(
+        "fitted = [\"sedner.cpu\"]",
+        "[\"sedner.cpu\"]",
+        "no input that could be fitted",
+    );
+}
+
+#[test]
 fn a_fit_names_another_series_and_what_was_fitted() {
     let fit = |of: &str, fitted: &str| {
         format!(
@@ -548,7 +568,7 @@ fn a_mistake_in_the_common_part_is_found_once() {
     let series: String = (0..50)
         .map(|n| format!("[[series]]\nname = \"s{n}\"\n"))
         .collect();
-    assert_found(&format!("{series}[sender]\nmtu = 1"), "1", "below 576");
+    assert_found(&format!("{series}[sender]\nmtu = 1"), "1", "below 68");
 }
 
 #[test]
@@ -717,6 +737,33 @@ fn the_one_line_form_names_file_line_and_column() {
         "{text}"
     );
     assert_eq!(findings.name_of(Source::Override(0)), "--set 1");
+}
+
+#[test]
+fn links_below_the_smallest_segment_are_found() {
+    let hop = |mtu: u16, more: &str| {
+        format!("path = {{ forward = {{ mtu = {mtu} }}, reverse = {{}} }}\n{more}")
+    };
+    let warnings = |lines: &str| {
+        let plan = parse("p", format!("name = \"p\"\n{lines}").as_bytes(), &[]);
+        let warnings = plan.unwrap().warnings.list;
+        let messages = warnings.into_iter().map(|warning| warning.message);
+        messages.collect::<Vec<_>>()
+    };
+    // 20 + 20 + 48.
+    let [finding] = &warnings(&hop(87, ""))[..] else {
+        panic!("no warning, or several")
+    };
+    assert!(finding.contains("packets of 88"), "{finding}");
+    assert!(warnings(&hop(88, "")).is_empty());
+    assert!(warnings(&hop(68, "sender = { mss_min = 28 }")).is_empty());
+    assert!(warnings(&hop(68, "sender = { mtu = 68 }")).is_empty());
+    let freebsd = warnings(&hop(215, "sender = { profile = \"freebsd\" }"));
+    assert!(
+        freebsd
+            .iter()
+            .any(|finding| finding.contains("packets of 256"))
+    );
 }
 
 #[test]
