@@ -29,5 +29,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let metric = format!("advmss = {advmss} B");
     let finding = route_metric(facts, Direction::Receive, &metric, words, |metrics| metrics.advmss_bytes = None);
     let overrides = format!("the route's advmss overrides {usual} B, which the MTU allows");
-    Some(finding.ceiling(limit).overriding(overrides))
+    Some(finding.ceiling(limit).overriding(overrides).whatif([format!("flow.mss={usual}")]))
 }

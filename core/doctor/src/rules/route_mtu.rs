@@ -26,5 +26,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let metric = format!("mtu = {metric} B");
     let finding = route_metric(facts, Direction::Both, &metric, words, |metrics| metrics.mtu_bytes = None);
     let overrides = format!("the route's mtu overrides the interface's, {mtu} B");
-    Some(finding.ceiling(limit).overriding(overrides))
+    Some(finding.ceiling(limit).overriding(overrides).whatif(both_mtus(mtu)))
 }
