@@ -134,13 +134,19 @@ impl Transfer {
 
 impl Model {
     /// Goodput of `after`, a change of this model.
-    fn predict(&self, after: &Self, changes: &[String]) -> Result<Prediction, String> {
+    ///
+    /// # Errors
+    /// If no limit is known, or the fault of a key that only the engine knows.
+    pub fn predict(&self, after: &Self, changes: &[String]) -> Result<Prediction, String> {
         let limits = after.limits();
         let lowest = limits.first().ok_or("no limit of the transfer is known")?;
         let (bps, runs) = if self.is_closed(after) {
             (self.closed(after), 0)
         } else {
-            self.simulated(after)?
+            let (bps, runs) = self.simulated(after)?;
+            // The simulated hosts do not have these limits.
+            let settings = after.settings.iter();
+            (settings.fold(bps, |sum, limit| sum.min(&limit.bps)), runs)
         };
         let is_open = bps.is_open() || lowest.bps.is_open();
         // Of a limit whose upper end is unknown the transfer has shown what it allows at least.
@@ -183,7 +189,7 @@ impl Model {
     /// clearly below what the path and the losses allow, or nothing that matters changes.
     #[must_use]
     pub fn is_closed(&self, after: &Self) -> bool {
-        if !after.others.is_empty() || after.initial_window != self.initial_window {
+        if after.others != self.others || after.initial_window != self.initial_window {
             return false;
         }
         let limits = after.limits();
