@@ -270,9 +270,16 @@ fn has_advice(report: &Value) -> bool {
 fn next_limits(attempts: &Value) -> (u32, u32) {
     let kept = attempts.as_array().into_iter().flatten();
     let kept: Vec<&Value> = kept.filter(|attempt| attempt["is_kept"] == true).collect();
+    let is_size = |id: &Value| {
+        ["small-mtu", "route-mtu", "route-advmss"]
+            .iter()
+            .any(|of| id == of)
+    };
     let is_as_said = |place: &usize| {
         let said = &kept[*place]["next_limit"];
         match kept.get(place + 1).and_then(|next| next["ids"].as_array()) {
+            // Larger packets carry more over a path that is full.
+            Some(ids) if *said == "path-saturated" => ids.iter().any(is_size),
             Some(ids) => ids.contains(said),
             None => gigatcp_doctor::find(said.as_str().unwrap_or_default()).is_none(),
         }

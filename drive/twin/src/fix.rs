@@ -97,12 +97,17 @@ pub struct FixPlan {
     pub limits: Vec<LimitedRate>,
     /// The changes.
     pub fixes: Vec<Fix>,
+    /// All of this host at once: what to try if one alone did not bring what was predicted, since an
+    /// effect that no law gives, such as that of missing SACK, may hold it back.
+    pub everything: Option<Fix>,
 }
 
 /// Minimum predicted gain of a change that is worth a try.
 const MIN_GAIN: f64 = 1.05;
 /// Ratio of the goodput to a ceiling from which that is not a limit of the transfer.
 const REFUTED: f64 = 1.2;
+/// The rule whose ceiling is the least that such a queue allows.
+const LOWER_BOUND: &str = "short-queue";
 /// Relative error of a ceiling: the tolerance with which it is compared with tests.
 const CEILING_ERROR: f64 = 0.2;
 /// Relative error of a rate that the user states.
@@ -155,6 +160,10 @@ impl Evidence<'_> {
             .as_ref()
             .map_or_else(Vec::new, |report| by_command(report, &model));
         together(&mut fixes, &model);
+        let everything = everything(&fixes, &model);
+        let has_worth = fixes.iter().any(|fix| fix.is_worth && fix.can_be_tried());
+        // Each of them alone leaves another limit that is as low.
+        fixes.extend(everything.clone().filter(|fix| fix.is_worth && !has_worth));
         fixes.extend(elsewhere(&model, direction, &fixes));
         fixes.sort_by(|a, b| {
             let order = |fix: &Fix| (fix.is_worth, fix.goodput());
@@ -166,6 +175,7 @@ impl Evidence<'_> {
             goodput_bps: model.goodput,
             limits: model.limits(),
             fixes,
+            everything,
         })
     }
 
@@ -211,7 +221,8 @@ impl Evidence<'_> {
         if shaped.is_some_and(|bps| {
             (model.path.low / bps - 1.0).abs() < SAME || model.goodput > bps * (1.0 - SAME)
         }) {
-            model.path = Estimate::at_least(model.goodput);
+            // What passed the shaper, passed the path as well.
+            model.path = Estimate::at_least(model.path.low.max(model.goodput));
             // It dropped and delayed the packets, and the path did not.
             model.host = None;
         }
@@ -283,7 +294,7 @@ fn ceilings(report: &Report, model: &Model) -> Vec<LimitedRate> {
         .filter(|found| found.is_certain() && !is_in_model(found));
     let limits = certain.filter_map(|found| {
         let ceiling = found.finding.ceiling?.as_bps() as f64;
-        let is_refuted = model.goodput > REFUTED * ceiling;
+        let is_refuted = model.goodput > REFUTED * ceiling && found.rule.id != LOWER_BOUND;
         let bps = at_least_goodput(Estimate::about(ceiling, CEILING_ERROR), model.goodput);
         (!is_refuted).then(|| LimitedRate {
             cause: found.rule.id,
@@ -312,7 +323,21 @@ fn predicted(
     ids: &[&'static str],
     changes: &[String],
 ) -> Result<Prediction, String> {
-    model.predict(&changed(model, ids, changes)?, changes)
+    let after = changed(model, ids, changes)?;
+    let prediction = model.predict(&after, changes)?;
+    // Another limit far above is not what holds next if nothing shows the path.
+    if prediction.certainty != Certainty::Unsure || !after.path.is_open() {
+        return Ok(prediction);
+    }
+    let low = prediction.interval_bps[0];
+    Ok(Prediction {
+        certainty: Certainty::AtLeast,
+        goodput_bps: low,
+        gain: low / model.goodput,
+        limit: "path-saturated",
+        reason: "nothing shows what the path carries; --rate states it".into(),
+        ..prediction
+    })
 }
 
 /// Whether a gain is predicted, or that the limit is lifted and the next one is unknown.
@@ -374,35 +399,60 @@ fn together(fixes: &mut Vec<Fix>, model: &Model) {
         let is_low = |limit: &LimitedRate| limit.bps.mid <= held * (1.0 + CEILING_ERROR);
         fix.can_be_tried() && fix.only_if.is_none() && ceilings.into_iter().any(is_low)
     };
-    if fixes.iter().filter(|fix| is_as_low(fix)).count() < 2 {
+    join_if(fixes, model, is_as_low);
+    // The smallest of several sizes of packets holds.
+    join_if(fixes, model, |fix| {
+        let keys = ["sender.mtu", "flow.mss"];
+        let mut changes = fix.changes.iter();
+        fix.can_be_tried() && changes.any(|change| keys.iter().any(|key| change.starts_with(key)))
+    });
+}
+
+/// Joins the changes that meet a condition, if there are several.
+fn join_if(fixes: &mut Vec<Fix>, model: &Model, is_meant: impl Fn(&Fix) -> bool) {
+    if fixes.iter().filter(|fix| is_meant(fix)).count() < 2 {
         return;
     }
-    let (joined, others): (Vec<Fix>, Vec<Fix>) = fixes.drain(..).partition(is_as_low);
+    let (joined, others): (Vec<Fix>, Vec<Fix>) = fixes.drain(..).partition(|fix| is_meant(fix));
     *fixes = others;
-    let ids: Vec<&'static str> = joined
+    fixes.push(join(&joined, model));
+}
+
+/// Several changes of this host as one.
+fn join(fixes: &[Fix], model: &Model) -> Fix {
+    let ids: Vec<&'static str> = fixes
         .iter()
         .flat_map(|fix| fix.ids.iter().copied())
         .collect();
-    let changes: Vec<String> = joined
+    let changes: Vec<String> = fixes
         .iter()
         .flat_map(|fix| fix.changes.iter().cloned())
         .collect();
     let prediction = predicted(model, &ids, &changes);
-    fixes.push(Fix {
+    Fix {
         place: Place::Here,
-        steps: joined
+        steps: fixes
             .iter()
             .flat_map(|fix| fix.steps.iter().cloned())
             .collect(),
         is_command: true,
-        is_of_machine: joined.iter().any(|fix| fix.is_of_machine),
+        is_of_machine: fixes.iter().any(|fix| fix.is_of_machine),
         lacks: None,
-        only_if: None,
+        only_if: fixes.iter().find_map(|fix| fix.only_if),
         is_worth: is_worth(model, &prediction),
         ids,
         changes,
         prediction,
-    });
+    }
+}
+
+/// All changes of this host that always apply and can be tried, if there are several.
+fn everything(fixes: &[Fix], model: &Model) -> Option<Fix> {
+    let always = fixes
+        .iter()
+        .filter(|fix| fix.only_if.is_none() && fix.can_be_tried());
+    let always: Vec<Fix> = always.cloned().collect();
+    (always.len() > 1).then(|| join(&always, model))
 }
 
 /// Advice for what limited the transfer if no setting of this host explains it: on the other host, or

@@ -205,7 +205,22 @@ impl Model {
         let nearest = others
             .map(|limit| limit.bps.mid)
             .fold(f64::INFINITY, f64::min);
-        !is_dynamic(lowest.cause) && lowest.bps.mid < 0.8 * nearest
+        self.is_full_with_other_packets(after)
+            || (!is_dynamic(lowest.cause) && lowest.bps.mid < 0.8 * nearest)
+    }
+
+    /// Whether the path is full before and after, and only the size of packets differs: the share of
+    /// their payload decides.
+    fn is_full_with_other_packets(&self, after: &Self) -> bool {
+        let is_full = |model: &Self| {
+            let first = model.limits().first().map(|limit| limit.cause);
+            first == Some("path-saturated") && model.loss == 0.0
+        };
+        self.mss != after.mss
+            && is_full(self)
+            && is_full(after)
+            && (self.base, self.flows) == (after.base, after.flows)
+            && self.controls == after.controls
     }
 
     /// Goodput after a change by the closed form of the lowest limit.
@@ -221,7 +236,7 @@ impl Model {
         let (own, then) = (bound(self), bound(after));
         let is_same = first(self) == first(after);
         let achieved = if own.mid.is_finite() {
-            (self.goodput / own.mid).clamp(EFFICIENCY[0], EFFICIENCY[1])
+            (self.goodput / own.mid).min(EFFICIENCY[1])
         } else {
             1.0
         };

@@ -16,9 +16,13 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
+/// MTU of Ethernet.
+const ETHERNET: u64 = 1500;
+
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let metric = facts.metrics().mtu_bytes?;
-    let mtu = facts.interface.as_ref()?.mtu_bytes?;
+    // A smaller MTU of the interface is a finding of its own, and hides this one.
+    let mtu = facts.interface.as_ref()?.mtu_bytes?.max(ETHERNET);
     if metric == 0 || metric >= mtu {
         return None;
     }
