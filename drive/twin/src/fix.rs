@@ -106,7 +106,7 @@ pub struct FixPlan {
 const MIN_GAIN: f64 = 1.05;
 /// Ratio of the goodput to a ceiling from which that is not a limit of the transfer.
 const REFUTED: f64 = 1.2;
-/// The rule whose ceiling is the least that such a queue allows.
+/// The rule whose ceiling is a lower bound of what its queue allows.
 const LOWER_BOUND: &str = "short-queue";
 /// Relative error of a ceiling: the tolerance with which it is compared with tests.
 const CEILING_ERROR: f64 = 0.2;
