@@ -1,6 +1,7 @@
 //! A finding: the value read, the ceiling it imposes, and the command that changes it.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Rate};
 
@@ -16,6 +17,12 @@ pub struct Change {
     pub undo: Option<String>,
     /// Whether there is a command; all of them require root.
     pub is_command: bool,
+    /// The change as `KEY=VALUE` of `gigatcp whatif`; empty if a prediction has no key for it.
+    pub whatif: Vec<String>,
+    /// Whether it concerns the whole machine, not only the network namespace.
+    pub is_of_machine: bool,
+    /// What the kernel lacks for the change.
+    pub lacks: Option<String>,
     /// Metrics of the route after the change, if it is one of the route.
     pub(crate) metrics: Option<RouteMetrics>,
     /// A command that must follow a change of the route.
@@ -67,6 +74,9 @@ impl Finding {
                 fix: fix.into(),
                 undo: None,
                 is_command: true,
+                whatif: Vec::new(),
+                is_of_machine: false,
+                lacks: None,
                 metrics: None,
                 further: None,
             },
@@ -95,6 +105,18 @@ impl Finding {
 
     pub(crate) fn undo(mut self, command: impl Into<String>) -> Self {
         self.change.undo = Some(command.into());
+        self
+    }
+
+    /// States the change as `KEY=VALUE` of `gigatcp whatif`.
+    pub(crate) fn whatif(mut self, changes: impl IntoIterator<Item = String>) -> Self {
+        self.change.whatif = changes.into_iter().collect();
+        self
+    }
+
+    /// Marks the change as one of the whole machine.
+    pub(crate) fn of_machine(mut self) -> Self {
+        self.change.is_of_machine = true;
         self
     }
 

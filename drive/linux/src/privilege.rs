@@ -5,11 +5,24 @@
 //! namespaces are forbidden, root is required, and the error says so.
 
 use std::env;
+use std::fs;
 use std::io;
 use std::process::{Command, ExitStatus};
 
 use crate::process;
 use crate::{SetupError, Step};
+
+/// Number of CAP_NET_ADMIN (`linux/capability.h`).
+const NET_ADMIN: u32 = 12;
+
+/// Whether the calling thread may change the network's settings: it has CAP_NET_ADMIN.
+#[must_use]
+pub fn has_net_admin() -> bool {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+    effective.is_some_and(|bits| bits >> NET_ADMIN & 1 == 1)
+}
 
 /// Restarts this program as root of a new user namespace, and waits for it. It has the same
 /// arguments. Does nothing for root, of the machine or of a namespace, so the second process does

@@ -209,7 +209,10 @@ fn what_is_read_of_a_namespace_is_its_own() {
             .contains_key("rx_missed_errors")
     );
     let route = read.route.expect("a route");
-    assert_eq!(route.spec, "10.77.0.0/24 dev card0 src 10.77.0.1");
+    assert_eq!(
+        route.spec,
+        "10.77.0.0/24 dev card0 proto kernel src 10.77.0.1"
+    );
     // The machine's `/sys` has no such interface.
     assert!(read.unreadable["packet steering"].grant.is_some());
     assert!(read.unreadable["ring sizes"].grant.is_none());

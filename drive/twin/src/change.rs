@@ -56,6 +56,10 @@ pub enum Change {
     InitialWindow(u64),
     /// Whether slow start follows a pause.
     IdleRestart(bool),
+    /// Whether windows are scaled.
+    WindowScaling(bool),
+    /// Whether loss recovery has selective acknowledgments.
+    Sack(bool),
     /// Another key of a plan: only the engine knows it.
     Other(String),
 }
@@ -113,6 +117,8 @@ impl Change {
             "net.ipv4.tcp_congestion_control" | "flow.congestion_control" => {
                 Self::Control(control(value).ok_or_else(|| fault("a congestion control"))?)
             }
+            "net.ipv4.tcp_window_scaling" => Self::WindowScaling(value != "0"),
+            "net.ipv4.tcp_sack" => Self::Sack(value != "0"),
             "net.ipv4.tcp_slow_start_after_idle" => Self::IdleRestart(value != "0"),
             "sender.idle_restart" => Self::IdleRestart(value == "true"),
             "path.rate" => Self::Rate(rate()?),

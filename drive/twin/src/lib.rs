@@ -17,18 +17,21 @@
 //! | `model.rs` | the limits of a transfer, and what a change does to them |
 //! | `engine.rs` | the same model as a plan, simulated |
 //! | `predict.rs` | a goodput, its interval and the reason for its width |
+//! | `fix.rs` | the changes of a host that would help, by its settings and a transfer |
 //! | `levers.rs` | settings that a user can change, and the advice of `why` as changes |
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
 pub mod change;
 pub mod engine;
+pub mod fix;
 pub mod levers;
 pub mod model;
 pub mod predict;
 pub mod transfer;
 
 pub use change::Change;
+pub use fix::{Evidence, Fix, FixPlan, Place};
 pub use model::Model;
 pub use predict::{Certainty, Prediction};
 pub use transfer::Transfer;

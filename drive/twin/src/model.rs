@@ -123,6 +123,10 @@ const CLEAR: f64 = 1.5;
 const TRAIN: u64 = 10;
 /// Largest window without window scaling.
 const UNSCALED: f64 = 65_535.0;
+/// Largest receive buffer of Linux by default.
+const USUAL_BUFFER: f64 = 6_291_456.0;
+/// A sender without selective acknowledgments, as a key of a plan.
+const WITHOUT_SACK: &str = "sender.sack=false";
 /// Minimum queue of a router in packets.
 const PACKETS: f64 = 100.0;
 /// Flight after losses over that before them above which a control does not respond.
@@ -192,6 +196,8 @@ pub struct Model {
     pub initial_window: Option<u64>,
     /// Whether windows are scaled.
     pub is_scaled: bool,
+    /// Limits by settings of a host, which the transfer need not have shown.
+    pub settings: Vec<LimitedRate>,
     /// Further keys, which only the engine knows.
     pub others: Vec<String>,
     /// Id of the cause with most time.
@@ -360,6 +366,7 @@ impl Model {
             flows: 1,
             initial_window: None,
             is_scaled: first != "no-window-scaling",
+            settings: Vec::new(),
             others: Vec::new(),
             first,
         })
@@ -419,6 +426,7 @@ impl Model {
                 ),
             });
         }
+        limits.extend(self.settings.iter().cloned());
         limits.retain(|limit| limit.bps.low.is_finite());
         limits.sort_by(|a, b| {
             (a.bps.mid, a.bps.low)
@@ -548,6 +556,20 @@ impl Model {
                 self.set_host("local-queue", payload, &["pacing-limited", "local-queue"]);
             }
             Change::InitialWindow(segments) => self.initial_window = Some(*segments),
+            Change::WindowScaling(is_on) => {
+                self.is_scaled = *is_on;
+                self.window = if *is_on {
+                    Estimate::about(WINDOW_OF_BUFFER * USUAL_BUFFER, WINDOW_ERROR)
+                } else {
+                    self.window.min(&Estimate::about(UNSCALED, SHOWN_ERROR))
+                };
+            }
+            Change::Sack(is_on) => {
+                self.others.retain(|text| text != WITHOUT_SACK);
+                if !is_on {
+                    self.others.push(WITHOUT_SACK.to_owned());
+                }
+            }
             Change::IdleRestart(_) | Change::Mtu(_) => {}
             Change::Other(text) => self.others.push(text.clone()),
         }

@@ -134,13 +134,19 @@ impl Transfer {
 
 impl Model {
     /// Goodput of `after`, a change of this model.
-    fn predict(&self, after: &Self, changes: &[String]) -> Result<Prediction, String> {
+    ///
+    /// # Errors
+    /// If no limit is known, or the fault of a key that only the engine knows.
+    pub fn predict(&self, after: &Self, changes: &[String]) -> Result<Prediction, String> {
         let limits = after.limits();
         let lowest = limits.first().ok_or("no limit of the transfer is known")?;
         let (bps, runs) = if self.is_closed(after) {
             (self.closed(after), 0)
         } else {
-            self.simulated(after)?
+            let (bps, runs) = self.simulated(after)?;
+            // The simulated hosts do not have these limits.
+            let settings = after.settings.iter();
+            (settings.fold(bps, |sum, limit| sum.min(&limit.bps)), runs)
         };
         let is_open = bps.is_open() || lowest.bps.is_open();
         // Of a limit whose upper end is unknown the transfer has shown what it allows at least.
@@ -183,7 +189,7 @@ impl Model {
     /// clearly below what the path and the losses allow, or nothing that matters changes.
     #[must_use]
     pub fn is_closed(&self, after: &Self) -> bool {
-        if !after.others.is_empty() || after.initial_window != self.initial_window {
+        if after.others != self.others || after.initial_window != self.initial_window {
             return false;
         }
         let limits = after.limits();
@@ -199,7 +205,22 @@ impl Model {
         let nearest = others
             .map(|limit| limit.bps.mid)
             .fold(f64::INFINITY, f64::min);
-        !is_dynamic(lowest.cause) && lowest.bps.mid < 0.8 * nearest
+        self.is_full_with_other_packets(after)
+            || (!is_dynamic(lowest.cause) && lowest.bps.mid < 0.8 * nearest)
+    }
+
+    /// Whether the path is full before and after, and only the size of packets differs: the share of
+    /// their payload decides.
+    fn is_full_with_other_packets(&self, after: &Self) -> bool {
+        let is_full = |model: &Self| {
+            let first = model.limits().first().map(|limit| limit.cause);
+            first == Some("path-saturated") && model.loss == 0.0
+        };
+        self.mss != after.mss
+            && is_full(self)
+            && is_full(after)
+            && (self.base, self.flows) == (after.base, after.flows)
+            && self.controls == after.controls
     }
 
     /// Goodput after a change by the closed form of the lowest limit.
@@ -215,7 +236,7 @@ impl Model {
         let (own, then) = (bound(self), bound(after));
         let is_same = first(self) == first(after);
         let achieved = if own.mid.is_finite() {
-            (self.goodput / own.mid).clamp(EFFICIENCY[0], EFFICIENCY[1])
+            (self.goodput / own.mid).min(EFFICIENCY[1])
         } else {
             1.0
         };

@@ -31,7 +31,6 @@ static IS_HEARD: AtomicBool = AtomicBool::new(false);
 /// Records that the caller handles Ctrl-C and SIGTERM.
 ///
 /// After this they do not end the process within a file; the caller ends it in order.
-#[cfg(target_os = "linux")]
 pub(crate) fn signals_are_heard() {
     IS_HEARD.store(true, Ordering::SeqCst);
 }

@@ -46,6 +46,7 @@ struct Shared {
     stop: AtomicBool,
     signal: AtomicI32,
     is_aborted: AtomicBool,
+    ignores_second: AtomicBool,
     made: Mutex<Made>,
 }
 
@@ -65,6 +66,16 @@ impl Interrupt {
         let shared = interrupt.shared.clone();
         signals::hear(move |signal| shared.on_signal(signal))
             .map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
+        Ok(interrupt)
+    }
+
+    /// Starts the signal handler for work that must be undone: a second signal changes nothing.
+    pub(crate) fn listen_until_undone() -> Result<Self, Failure> {
+        let interrupt = Self::listen()?;
+        interrupt
+            .shared
+            .ignores_second
+            .store(true, Ordering::SeqCst);
         Ok(interrupt)
     }
 
@@ -123,6 +134,9 @@ impl Shared {
     fn on_signal(&self, signal: i32) {
         if !self.stop.swap(true, Ordering::SeqCst) {
             self.signal.store(signal, Ordering::SeqCst);
+            return;
+        }
+        if self.ignores_second.load(Ordering::SeqCst) {
             return;
         }
         self.is_aborted.store(true, Ordering::SeqCst);

@@ -110,6 +110,8 @@ pub struct Qdisc {
     pub limit_packets: Option<u64>,
     /// Bytes it holds.
     pub limit_bytes: Option<u64>,
+    /// Bytes that may pass at once (TBF).
+    pub burst_bytes: Option<u64>,
     /// Rate that it shapes to.
     pub rate_bps: Option<u64>,
     /// Whether the rate applies to each flow.

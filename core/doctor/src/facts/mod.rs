@@ -137,6 +137,8 @@ pub struct Cgroup {
     pub cpu_quota_us: Option<u64>,
     /// The period.
     pub cpu_period_us: Option<u64>,
+    /// Whether that group is one of version 1, with the quota in a file of its own.
+    pub is_cpu_version_1: bool,
     /// Directory of the group with the memory limit.
     pub memory_path: Option<String>,
     /// The memory limit.

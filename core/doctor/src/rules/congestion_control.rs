@@ -36,14 +36,18 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         Some(_) => finding,
         None => finding.only_if("queues of the path hold less than half a bandwidth-delay product"),
     };
-    let (better, prefix) = better(facts, &control, path);
+    let (better, is_loaded) = better(facts, &control, path);
+    let other = [format!("flow.congestion_control={better}")];
+    let lacks = (!is_loaded).then(|| format!("{better} is not among net.ipv4.tcp_available_congestion_control"));
     let of_route = facts.metrics().congctl;
     let system = facts.sysctl(NAME).unwrap_or("unset");
     if let Some(name) = of_route {
         let metric = format!("congctl = {name}");
-        let finding = route_metric(facts, Direction::Send, &metric, effect, |metrics| {
+        let mut finding = route_metric(facts, Direction::Send, &metric, effect, |metrics| {
             metrics.congctl = Some(better.into());
         });
+        finding.change.lacks = lacks;
+        let finding = finding.whatif(other);
         let words = format!("the route's congctl overrides {NAME} = {system} and setsockopt()");
         return Some(when(finding.ceiling(limit).overriding(words)));
     }
@@ -51,8 +55,11 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     if !is_possible_default(facts, better) {
         by_route(facts, better, &mut finding);
     }
-    finding.change.fix.insert_str(0, prefix);
-    Some(when(finding))
+    if lacks.is_some() {
+        finding.change.fix.insert_str(0, &format!("modprobe tcp_{better} && "));
+    }
+    finding.change.lacks = lacks;
+    Some(when(finding.whatif(other)))
 }
 
 /// Returns whether `control` can be the default. In a namespace other than the machine's first, only
@@ -71,7 +78,7 @@ fn by_route(facts: &HostFacts, control: &str, finding: &mut Finding) {
     let mut metrics = route.metrics.clone();
     metrics.congctl = Some(control.into());
     finding.change.fix = route.replace(&metrics);
-    finding.change.undo = Some(route.restore());
+    finding.change.undo = route_undo(route);
     finding.change.metrics = Some(metrics);
 }
 
@@ -99,14 +106,12 @@ fn after_one_loss(control: &str, path: &Path) -> Option<(Rate, String)> {
     Some((law::scaled(path.rate, 0.75), words))
 }
 
-/// Returns a control that reaches more, and the command that makes it available.
-fn better(facts: &HostFacts, control: &str, path: &Path) -> (&'static str, &'static str) {
+/// Returns a control that reaches more, and whether the kernel has it.
+fn better(facts: &HostFacts, control: &str, path: &Path) -> (&'static str, bool) {
     let cubic = path.loss.and_then(|p| law::rate_at_loss("cubic", path, p));
     let is_enough = cubic.is_none_or(|rate| rate >= path.rate);
-    if control == "reno" && is_enough {
-        return ("cubic", "");
-    }
+    let better = if control == "reno" && is_enough { "cubic" } else { "bbr" };
     let available = facts.sysctl("net.ipv4.tcp_available_congestion_control");
-    let has_bbr = available.is_none_or(|names| names.split_whitespace().any(|name| name == "bbr"));
-    ("bbr", if has_bbr { "" } else { "modprobe tcp_bbr && " })
+    let is_loaded = available.is_none_or(|names| names.split_whitespace().any(|name| name == better));
+    (better, is_loaded)
 }

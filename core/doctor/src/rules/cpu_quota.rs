@@ -25,13 +25,19 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     }
     let core = Work::of_host(facts).core_rate(path.mss);
     let limit = path.limit(law::scaled(core, share))?;
-    let file = format!("{}/cpu.max", group.cpu_path.as_deref().unwrap_or_default());
+    let directory = group.cpu_path.as_deref().unwrap_or_default();
+    let (name, read, unlimited) = if group.is_cpu_version_1 {
+        ("cpu.cfs_quota_us", quota.to_string(), "-1")
+    } else {
+        ("cpu.max", format!("{quota} {period}"), "max")
+    };
+    let file = format!("{directory}/{name}");
     let finding = Finding::new(
         Direction::Both,
-        format!("cpu.max = {quota} {period}"),
+        format!("{name} = {read}"),
         file.clone(),
         format!("{:.0} % of a core handle about {}", share * 100.0, human_rate(limit)),
-        format!("echo max > {file}"),
+        format!("echo {unlimited} > {file}"),
     );
-    Some(finding.ceiling(limit).undo(format!("echo '{quota} {period}' > {file}")))
+    Some(finding.of_machine().ceiling(limit).undo(format!("echo '{read}' > {file}")))
 }

@@ -48,5 +48,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         ),
         format!("echo performance | tee {all}"),
     );
-    Some(finding.ceiling(limit).undo(format!("echo {governor} | tee {all}")))
+    Some(finding.of_machine().ceiling(limit).undo(format!("echo {governor} | tee {all}")))
 }

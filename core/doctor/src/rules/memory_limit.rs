@@ -33,5 +33,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         effect,
         format!("echo {wanted} > {file}"),
     );
-    Some(finding.ceiling(limit).undo(format!("echo {max} > {file}")))
+    Some(finding.of_machine().ceiling(limit).undo(format!("echo {max} > {file}")))
 }

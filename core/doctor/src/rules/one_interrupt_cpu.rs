@@ -41,7 +41,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("echo {} > {file}", mask(facts.cpus.unwrap_or(per_cpu.len() as u64))),
     );
     let undo = old.map_or("0", String::as_str);
-    Some(finding.ceiling(limit).undo(format!("echo {undo} > {file}")))
+    Some(finding.of_machine().ceiling(limit).undo(format!("echo {undo} > {file}")))
 }
 
 /// Maximum number of CPUs of a kernel.

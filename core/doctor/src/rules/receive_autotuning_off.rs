@@ -27,5 +27,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let overrides = format!("the buffer stays at the second value of tcp_rmem, {default} B");
     let effect = window_over_rtt(window, path);
     let finding = setting(facts, Direction::Receive, NAME, "1", effect);
-    Some(finding.ceiling(limit).overriding(overrides))
+    Some(finding.ceiling(limit).overriding(overrides).whatif(autotuned_window(facts)))
 }

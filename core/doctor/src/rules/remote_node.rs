@@ -43,5 +43,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("one core handles about {} through remote memory", human_rate(limit)),
         format!("echo {} | tee {}", node.cpus, lines.join(" ")),
     );
-    Some(finding.ceiling(limit))
+    Some(finding.of_machine().ceiling(limit))
 }

@@ -16,9 +16,13 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
+/// MTU of Ethernet.
+const ETHERNET: u64 = 1500;
+
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let advmss = facts.metrics().advmss_bytes?;
-    let mtu = facts.interface.as_ref()?.mtu_bytes?;
+    // A smaller MTU of the interface is a finding of its own, and hides this one.
+    let mtu = facts.interface.as_ref()?.mtu_bytes?.max(ETHERNET);
     let is_v6 = facts.destination.as_ref().is_some_and(|to| to.contains(':'));
     let headers = if is_v6 { 60 } else { 40 };
     let usual = mtu.checked_sub(headers)?;
@@ -29,5 +33,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let metric = format!("advmss = {advmss} B");
     let finding = route_metric(facts, Direction::Receive, &metric, words, |metrics| metrics.advmss_bytes = None);
     let overrides = format!("the route's advmss overrides {usual} B, which the MTU allows");
-    Some(finding.ceiling(limit).overriding(overrides))
+    Some(finding.ceiling(limit).overriding(overrides).whatif([format!("flow.mss={usual}")]))
 }

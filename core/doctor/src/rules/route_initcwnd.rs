@@ -22,5 +22,6 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let metric = format!("initcwnd = {segments} segments");
     let effect = format!("connections begin with {instead}");
     let finding = route_metric(facts, Direction::Send, &metric, effect, |metrics| metrics.initcwnd_segments = None);
+    let finding = finding.whatif([format!("sender.initial_window={}", law::INITIAL_WINDOW)]);
     Some(finding.delay(delay).overriding("the route's initcwnd overrides the default of 10 segments (RFC 6928)"))
 }

@@ -16,9 +16,13 @@ pub(super) const RULE: Rule = Rule {
     check,
 };
 
+/// MTU of Ethernet.
+const ETHERNET: u64 = 1500;
+
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let metric = facts.metrics().mtu_bytes?;
-    let mtu = facts.interface.as_ref()?.mtu_bytes?;
+    // A smaller MTU of the interface is a finding of its own, and hides this one.
+    let mtu = facts.interface.as_ref()?.mtu_bytes?.max(ETHERNET);
     if metric == 0 || metric >= mtu {
         return None;
     }
@@ -26,5 +30,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let metric = format!("mtu = {metric} B");
     let finding = route_metric(facts, Direction::Both, &metric, words, |metrics| metrics.mtu_bytes = None);
     let overrides = format!("the route's mtu overrides the interface's, {mtu} B");
-    Some(finding.ceiling(limit).overriding(overrides))
+    Some(finding.ceiling(limit).overriding(overrides).whatif(both_mtus(mtu)))
 }

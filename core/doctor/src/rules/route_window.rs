@@ -34,5 +34,5 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let effect = window_over_rtt(window, path);
     let finding = route_metric(facts, Direction::Receive, &metric, effect, |metrics| metrics.window_bytes = None);
     let words = format!("the route's window overrides the maximum of net.ipv4.tcp_rmem, {max} B");
-    Some(finding.ceiling(limit).overriding(words))
+    Some(finding.ceiling(limit).overriding(words).whatif(autotuned_window(facts)))
 }

@@ -30,6 +30,6 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         words,
         format!("ip link set {name} mtu {ETHERNET}"),
     );
-    let finding = finding.only_if("the network carries 1500 bytes");
+    let finding = finding.whatif(both_mtus(ETHERNET)).only_if("the network carries 1500 bytes");
     Some(finding.ceiling(limit).undo(format!("ip link set {name} mtu {mtu}")))
 }

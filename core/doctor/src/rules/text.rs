@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
-use crate::facts::{HostFacts, Interface, RouteMetrics};
+use crate::facts::{HostFacts, Interface, Route, RouteMetrics};
 use crate::finding::Finding;
 use crate::law::{self, Work};
 use crate::path::{Direction, Path};
@@ -37,17 +37,42 @@ pub(super) fn setting(
     let read = facts.sysctl(sysctl).unwrap_or("unset");
     let read: Vec<&str> = read.split_whitespace().collect();
     let subject = format!("{sysctl} = {}", read.join(" "));
-    let finding = Finding::new(
+    let mut finding = Finding::new(
         direction,
         subject,
         place(sysctl),
         effect,
         set(sysctl, value),
     );
+    finding.change.whatif = Vec::from([format!("{sysctl}={value}")]);
+    finding.change.is_of_machine = OF_MACHINE.contains(&sysctl);
     match facts.sysctl(sysctl) {
         Some(value) => finding.undo(set(sysctl, value)),
         None => finding,
     }
+}
+
+/// Settings that the kernel keeps once for all network namespaces.
+const OF_MACHINE: [&str; 7] = [
+    "net.core.netdev_budget",
+    "net.core.netdev_budget_usecs",
+    "net.core.netdev_max_backlog",
+    "net.core.rmem_max",
+    "net.core.wmem_max",
+    "net.ipv4.tcp_mem",
+    "net.netfilter.nf_conntrack_max",
+];
+
+/// The receive buffer that autotuning may reach as it is set, for `gigatcp whatif`: what holds once
+/// another limit of the window is gone.
+pub(super) fn autotuned_window(facts: &HostFacts) -> Option<String> {
+    let [min, default, max] = facts.triple("net.ipv4.tcp_rmem")?;
+    Some(format!("net.ipv4.tcp_rmem={min} {default} {max}"))
+}
+
+/// The MTU of both hosts, for `gigatcp whatif`.
+pub(super) fn both_mtus(mtu: u64) -> [String; 2] {
+    ["sender", "receiver"].map(|host| format!("{host}.mtu={mtu}"))
 }
 
 /// Returns a value of `tcp_rmem` without findings. Its default is large enough for a first flight,
@@ -138,21 +163,27 @@ pub(super) fn route_metric(
     if let Some(to) = &facts.destination {
         place = format!("{place} {to}");
     }
-    let finding = Finding::new(direction, format!("route {metric}"), place, effect, "");
+    let mut finding = Finding::new(direction, format!("route {metric}"), place, effect, "");
     let Some(route) = &facts.route else {
         return finding;
     };
     let mut metrics = route.metrics.clone();
     change(&mut metrics);
     if route.spec.is_empty() {
-        let mut finding = finding.advice();
+        finding = finding.advice();
         finding.change.fix = "change the metric of the route, which has several hops".into();
         return finding;
     }
-    let mut finding = finding.undo(route.restore());
+    finding.change.undo = route_undo(route);
     finding.change.fix = route.replace(&metrics);
     finding.change.metrics = Some(metrics);
     finding
+}
+
+/// The command that restores a route; `None` for one of router advertisements, whose lifetime no
+/// command restores.
+pub(super) fn route_undo(route: &Route) -> Option<String> {
+    (!route.spec.contains(" proto ra")).then(|| route.restore())
 }
 
 /// Returns the segments of a route's initial window, if fewer than in RFC 6928.

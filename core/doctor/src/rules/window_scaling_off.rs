@@ -21,5 +21,8 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let window = Bytes::new(law::UNSCALED_WINDOW);
     let limit = path.limit_of_window(window).filter(|_| facts.is_off(NAME))?;
     let effect = window_over_rtt(window, path);
-    Some(setting(facts, Direction::Both, NAME, "1", effect).ceiling(limit))
+    let finding = setting(facts, Direction::Both, NAME, "1", effect).ceiling(limit);
+    // The other end's buffer is not known.
+    let own = autotuned_window(facts).filter(|_| path.direction == Direction::Receive);
+    Some(finding.whatif([format!("{NAME}=1")].into_iter().chain(own)))
 }

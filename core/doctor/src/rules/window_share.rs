@@ -32,5 +32,6 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         share * 100.0,
         window_over_rtt(window, path)
     );
-    Some(setting(facts, Direction::Receive, NAME, "1", effect).ceiling(limit))
+    let finding = setting(facts, Direction::Receive, NAME, "1", effect);
+    Some(finding.ceiling(limit).whatif(autotuned_window(facts)))
 }

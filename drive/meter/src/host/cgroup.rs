@@ -70,6 +70,7 @@ fn take_cpu(found: &mut Cgroup, directory: &Path) {
         found.cpu_quota_us = Some(quota);
         found.cpu_period_us = Some(period);
         found.cpu_path = Some(directory.display().to_string());
+        found.is_cpu_version_1 = !directory.join("cpu.max").exists();
     }
 }
 

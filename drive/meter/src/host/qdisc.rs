@@ -17,6 +17,8 @@ const KIND: u16 = 1;
 const OPTIONS: u16 = 2;
 const STATISTICS: u16 = 3;
 const ROOT: u32 = u32::MAX;
+/// Nanoseconds of a tick of the packet scheduler.
+const TICK_NS: u64 = 64;
 
 pub(super) fn read(facts: &mut HostFacts, name: &str) {
     let length = facts
@@ -81,6 +83,10 @@ fn qdisc(message: &[u8], queue: Option<u64>) -> Option<Qdisc> {
             qdisc.rate_bps = rate(parameters, 0, large);
             // After rate and peak rate.
             qdisc.limit_bytes = packets(word(parameters, 24));
+            // The kernel keeps the burst as its time at the rate.
+            let ticks = word(parameters, 28).map(u64::from);
+            let burst = |bps: u64| Some(bps.saturating_mul(ticks? * TICK_NS) / 8_000_000_000);
+            qdisc.burst_bytes = qdisc.rate_bps.and_then(burst);
         }
         "htb" => {
             let class = value(options, 2).and_then(|value| word(value, 8));

@@ -15,6 +15,9 @@ const ROUTE_HEADER: usize = 12;
 /// Flag for the route as it was entered, not the result of the lookup.
 const FIB_MATCH: u32 = 0x2000;
 
+/// Family of addresses (`AF_INET6`).
+const IPV6: u8 = 10;
+
 const DESTINATION: u16 = 1;
 const INTERFACE: u16 = 4;
 const GATEWAY: u16 = 5;
@@ -100,6 +103,7 @@ fn spec(message: &[u8], device: &str) -> String {
     let to = value(attributes, DESTINATION).and_then(address);
     let to = match to {
         Some(to) if bits > 0 => format!("{to}/{bits}"),
+        _ if message[0] == IPV6 => "::/0".into(),
         _ => "default".into(),
     };
     let mut words = match message[7] {
@@ -114,6 +118,15 @@ fn spec(message: &[u8], device: &str) -> String {
         MAIN => {}
         LOCAL => words.push_str(" table local"),
         table => words.push_str(&format!(" table {table}")),
+    }
+    // `ip route` takes a number for each; 3 is its own.
+    match message[5] {
+        3 => {}
+        2 => words.push_str(" proto kernel"),
+        4 => words.push_str(" proto static"),
+        9 => words.push_str(" proto ra"),
+        16 => words.push_str(" proto dhcp"),
+        protocol => words.push_str(&format!(" proto {protocol}")),
     }
     if let Some(source) = value(attributes, SOURCE).and_then(address) {
         words.push_str(&format!(" src {source}"));

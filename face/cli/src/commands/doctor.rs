@@ -1,13 +1,24 @@
 //! `gigatcp doctor`: finds settings of a host that limit TCP over a path.
 //!
 //! The rules are in `gigatcp-doctor`; the facts they read come from `host` in `gigatcp-meter`. This
-//! module completes the path from what the kernel remembers, and prints the report. With `--verify`
-//! it adds a test with the peer. Nothing is changed without `--apply`.
+//! module completes the path from what the kernel remembers, and prints the report.
+//!
+//! | file | what |
+//! |---|---|
+//! | `host.rs` | facts of this host, and tests from it |
+//! | `stored.rs` | facts in a file |
+//! | `test.rs` | results of tests, stored and compared |
+//! | `observed.rs` | a transfer, and the changes that are predicted to help it |
+//! | `trial.rs` | those changes, made one at a time, measured, kept or undone |
+//! | `undo.rs` | commands that change this host, and the file that undoes them |
+//! | `view.rs`, `json.rs` | the report |
 
-mod apply;
 mod json;
+mod observed;
 mod stored;
 mod test;
+mod trial;
+mod undo;
 mod view;
 
 #[cfg(not(target_os = "linux"))]
@@ -19,14 +30,18 @@ mod host;
 use std::path::PathBuf;
 
 use gigatcp_doctor::{Direction, HostFacts, Path, examine, law};
+use gigatcp_twin::FixPlan;
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use self::observed::Observed;
 use self::test::Test;
+use self::undo::Changes;
 use super::Outcome;
 use crate::failure::Failure;
-use crate::{output, values};
+use crate::interrupt::Interrupt;
+use crate::{atomic_file, output, values};
 
 /// Command-line arguments of `doctor`.
 #[derive(clap::Args, Debug)]
@@ -42,20 +57,32 @@ overrides another, the command that changes it and, with -v, the one that restor
 `gigatcp explain ID` describes a rule.
 
 With --verify a test with a server at HOST (`gigatcp server`, or a stock `iperf3 -s`) comes \
-first: the report has its rate next to the rate that each rule calculated. --apply then runs the \
-commands of findings that always limit and can be undone, and tests again.
+first, with --from a capture or a report is read: the answer is then which changes would help that \
+transfer, each with its predicted goodput. Changes on the other host and in the program are \
+printed as well.
 
-Exit status: 0 nothing found (with --apply: nothing left); 1 something found; 2 invalid usage or \
-facts, or no test.",
+--try makes the changes of this host one at a time, after a question for each, tests again, keeps \
+what helps and undoes what does not. It changes nothing that it cannot undo. Before each change it \
+writes a file for --undo; Ctrl-C undoes everything.
+
+Exit status: 0 nothing found (with --verify, --from and --try: nothing left that would help); 1 \
+something found; 2 invalid usage or facts, or no test.",
     after_help = "\
 Examples:
   gigatcp doctor server.example --rtt 80ms --rate 10G
                                        what limits connections to and from this host
   gigatcp doctor --rtt 80ms --rate 1G --loss 1e-5 --direction send
                                        which congestion control, at that loss
-  gigatcp doctor server.example --rate 1G --verify --save-test before.json
-                                       what limits, and what a test reaches ...
-  gigatcp doctor server.example --rate 1G --verify --against before.json
+  gigatcp doctor server.example --verify
+                                       which change would help, by a test
+  gigatcp doctor --from transfer.pcap  ... by a capture at this host
+  sudo gigatcp doctor server.example --try
+                                       make these changes, and measure each
+  sudo gigatcp doctor --undo gigatcp-undo.json
+                                       undo what --try kept
+  gigatcp doctor server.example --verify --save-test before.json
+                                       what a test reaches ...
+  gigatcp doctor server.example --verify --against before.json
                                        ... and after you have changed something
   gigatcp doctor --save facts.json     store what was read, here or elsewhere ...
   gigatcp doctor --facts facts.json --rtt 20ms
@@ -91,16 +118,20 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", conflicts_with = "facts")]
     save: Option<PathBuf>,
 
-    /// Test with HOST first, and show its rate next to the calculated ones
+    /// Test with HOST first, and predict what changes would bring
     #[arg(long, requires = "host", conflicts_with = "facts")]
     verify: bool,
 
+    /// Predict what changes would bring to the transfer of a capture or report in place of a test
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["verify", "facts"])]
+    from: Option<PathBuf>,
+
     /// Port of the server at HOST
-    #[arg(long, value_name = "PORT", default_value_t = PORT, requires = "verify")]
+    #[arg(long, value_name = "PORT", default_value_t = PORT)]
     port: u16,
 
     /// Duration of a test in seconds
-    #[arg(short, long, value_name = "SECONDS", default_value_t = 5, requires = "verify",
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 5,
         value_parser = clap::value_parser!(u32).range(2..=3600))]
     time: u32,
 
@@ -112,10 +143,22 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE", requires = "verify")]
     against: Option<PathBuf>,
 
-    /// Run the commands of findings that always limit and can be undone, and test again; requires
-    /// root
-    #[arg(long, requires = "verify")]
-    apply: bool,
+    /// Test with HOST, make the changes that would help one at a time, and keep those that do;
+    /// requires root or CAP_NET_ADMIN
+    #[arg(long = "try", requires = "host", conflicts_with_all = ["facts", "from"])]
+    tries: bool,
+
+    /// Agree to every change of --try
+    #[arg(long, requires = "tries")]
+    yes: bool,
+
+    /// Where --try writes how to undo its changes; no file that exists is replaced
+    #[arg(long, value_name = "FILE", requires = "tries", default_value = UNDO)]
+    undo_file: PathBuf,
+
+    /// Undo the changes of --try
+    #[arg(long, value_name = "FILE", exclusive = true)]
+    undo: Option<PathBuf>,
 
     /// Show every finding in full, and the commands that undo what is changed
     #[arg(short, long)]
@@ -128,6 +171,9 @@ pub(crate) struct Arguments {
 
 /// Port of iperf3's protocol.
 const PORT: u16 = gigatcp_protocol::iperf3::PORT;
+
+/// File of `--undo-file` by default.
+const UNDO: &str = "gigatcp-undo.json";
 
 /// Values of `--direction`.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -185,47 +231,71 @@ struct Question {
 
 /// Examines the host and prints what limits it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let old = arguments.against.as_deref().map(test::read).transpose()?;
-    let before = tests(arguments)?;
-    if let Some(file) = &arguments.save_test {
-        test::write(file, arguments.host.as_deref().unwrap_or_default(), &before)?;
+    if let Some(file) = &arguments.undo {
+        return undo::restore(file, arguments.json);
     }
+    if arguments.tries {
+        trial::check(arguments)?;
+    }
+    let old = arguments.against.as_deref().map(test::read).transpose()?;
+    let interrupt = Interrupt::listen_until_undone()?;
+    let observed = observe(arguments, &interrupt)?;
+    let tests: Vec<Test> = observed
+        .iter()
+        .filter_map(|observed| observed.test.clone())
+        .collect();
+    if let Some(file) = &arguments.save_test {
+        test::write(file, arguments.host.as_deref().unwrap_or_default(), &tests)?;
+    }
+    let peer = arguments.host.clone().or_else(|| observed.first()?.peer());
     let facts = match &arguments.facts {
         Some(file) => stored::read(file)?,
-        None => host::read(arguments.host.as_deref())?,
+        None => host::read(peer.as_deref())?,
     };
     if let Some(file) = &arguments.save {
         stored::write(file, &facts)?;
     }
-    let question = question(arguments, &facts, &before);
+    let question = question(arguments, &facts, &tests);
     let report = examine(&facts, &question.path);
-    let mut document = json::document(&facts, &question, &report, &before);
+    let plans: Vec<Planned> = observed
+        .iter()
+        .map(|observed| observed.plan(&facts, arguments.rate))
+        .collect();
+    let mut document = json::document(&facts, &question, &report, &tests);
     document["before"] = json!(old);
+    let transfers = observed.iter().zip(&plans);
+    document["transfers"] = transfers
+        .clone()
+        .map(|(observed, plan)| observed::json(observed, plan))
+        .collect();
     if !arguments.json {
-        let mut text = view::text(&facts, &question, &report, &before, arguments.verbose);
+        let mut text: String = transfers
+            .map(|(observed, plan)| observed::text(observed, plan))
+            .collect();
+        if observed.is_empty() || arguments.verbose {
+            text.push_str(&view::text(&facts, &question, &report, arguments.verbose));
+        }
         if let Some(old) = &old {
-            text = format!("{text}\n\n{}", test::change(old, &before));
+            text = format!("{text}\n{}", test::change(old, &tests));
         }
         output::print(&text)?;
     }
-    let mut is_good = report.findings.is_empty();
-    if arguments.apply {
-        let applied = apply::apply(&report);
-        if !arguments.json {
-            // Printed first, so that the undo commands are there even if the test is interrupted.
-            output::print(&format!("\n{}", apply::text(&applied)))?;
-        }
-        let after = tests(arguments)?;
-        let left = examine(&host::read(arguments.host.as_deref())?, &question.path);
-        is_good = left.advice(&question.path).is_none();
-        if !arguments.json {
-            output::print(&format!("\n{}", test::change(&before, &after)))?;
-        }
-        document["applied"] = json!(applied);
-        document["after"] = json!(after);
+    let helps = |plan: &Planned| {
+        plan.as_ref()
+            .is_ok_and(|plan| plan.fixes.iter().any(|fix| fix.is_worth))
+    };
+    let mut is_good = match plans.is_empty() {
+        true => report.findings.is_empty(),
+        false => !plans.iter().any(helps),
+    };
+    if arguments.tries && interrupt.signal().is_none() {
+        is_good = try_all(arguments, observed, &facts, &interrupt, &mut document)?;
     }
     if arguments.json {
         output::print_json(&document)?;
+    }
+    if let Some(signal) = interrupt.signal() {
+        return Ok(Outcome::Interrupted(signal));
     }
     Ok(match is_good {
         true => Outcome::Done,
@@ -233,17 +303,69 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     })
 }
 
-/// Runs the tests for `--verify`; returns none without it.
-fn tests(arguments: &Arguments) -> Result<Vec<Test>, Failure> {
-    match &arguments.host {
-        Some(host) if arguments.verify => host::test(
-            host,
-            arguments.port,
-            arguments.time,
-            arguments.direction.into(),
-        ),
-        _ => Ok(Vec::new()),
+/// Changes that would help, or why that is unknown.
+type Planned = Result<FixPlan, String>;
+
+/// Tries the changes in each direction that was tested. Returns whether none is left that would help.
+fn try_all(
+    arguments: &Arguments,
+    observed: Vec<Observed>,
+    facts: &HostFacts,
+    interrupt: &Interrupt,
+    document: &mut Value,
+) -> Result<bool, Failure> {
+    atomic_file::signals_are_heard();
+    let place = &arguments.undo_file;
+    let mut changes = Changes::begin(place, arguments.host.as_deref(), facts)?;
+    let mut is_good = true;
+    let mut trials = Vec::new();
+    for observed in observed {
+        let before = observed.goodput();
+        let trial = trial::run(arguments, observed, &mut changes, interrupt)?;
+        if interrupt.signal().is_some() {
+            trial::undo_all(&mut changes)?;
+            break;
+        }
+        is_good &= !trial.is_left;
+        if !arguments.json {
+            let place = place.display().to_string();
+            output::print(&trial::summary(before, &trial, &place, changes.count()))?;
+        }
+        trials.push(json!({
+            "direction": trial.last.direction.map(Direction::name),
+            "before_bps": before,
+            "after_bps": trial.last.goodput(),
+            "attempts": trial.attempts,
+        }));
     }
+    document["tried"] = json!(trials);
+    document["undo_file"] = json!((changes.count() > 0).then_some(place));
+    Ok(is_good)
+}
+
+/// Tests with the host in each direction, or reads a file; nothing without `--verify`, `--try` and
+/// `--from`.
+fn observe(arguments: &Arguments, interrupt: &Interrupt) -> Result<Vec<Observed>, Failure> {
+    if let Some(file) = &arguments.from {
+        return Ok(vec![Observed::read(file, arguments.direction.into())?]);
+    }
+    let Some(name) = arguments
+        .host
+        .as_deref()
+        .filter(|_| arguments.verify || arguments.tries)
+    else {
+        return Ok(Vec::new());
+    };
+    let wanted = Direction::from(arguments.direction);
+    let directions = [Direction::Send, Direction::Receive].into_iter();
+    let stops = || interrupt.signal().is_some();
+    directions
+        .filter(|direction| wanted.overlaps(*direction))
+        .map(|direction| {
+            let measured = host::test(name, arguments.port, arguments.time, direction, &stops)?;
+            Ok(measured.into())
+        })
+        .collect()
 }
 
 fn question(arguments: &Arguments, facts: &HostFacts, tests: &[Test]) -> Question {

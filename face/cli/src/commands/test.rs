@@ -40,7 +40,7 @@ mod stack;
 #[path = "test/no_stack.rs"]
 mod stack;
 mod sums;
-mod whatif;
+pub(super) mod whatif;
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};

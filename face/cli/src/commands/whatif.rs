@@ -125,7 +125,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 /// Reads the transfer from a report, a capture, or two captures. The inner error is the reason why
 /// the evidence has no transfer.
-fn read(files: &[PathBuf], index: Option<usize>) -> Result<Result<Transfer, String>, Failure> {
+pub(super) fn read(
+    files: &[PathBuf],
+    index: Option<usize>,
+) -> Result<Result<Transfer, String>, Failure> {
     if let [file] = files
         && let Some(report) = reported::find(file)?
     {

@@ -1,14 +1,21 @@
 //! Facts of this host, and tests from it.
 
-use std::net::{IpAddr, ToSocketAddrs};
+use std::fs;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use gigatcp_doctor::{Direction, HostFacts};
+use gigatcp_linux::sock_diag::SockDiag;
+use gigatcp_linux::{owners, privilege, process};
 use gigatcp_meter::host;
 use gigatcp_meter::tester::{self, Outcome, Role};
 use gigatcp_protocol::iperf3;
+use gigatcp_twin::Transfer;
+use gigatcp_twin::model::Estimate;
+use gigatcp_units::Rate;
 
-use super::test::{Test, TestAnswer};
+use super::test::{Measured, Test, TestAnswer};
 use crate::commands::test::request;
+use crate::commands::test::whatif::{self, Headers};
 use crate::failure::Failure;
 
 /// Reads the facts that concern connections to `name`.
@@ -29,26 +36,55 @@ fn resolve(name: &str) -> Result<IpAddr, Failure> {
         .hint("give an address, or omit HOST to examine the default route"))
 }
 
-/// Runs a test with the server at `name` in each requested direction.
+/// Identity of the network namespace.
+pub(super) fn namespace() -> String {
+    let link = fs::read_link("/proc/thread-self/ns/net");
+    link.map_or_else(|_| String::new(), |link| link.display().to_string())
+}
+
+/// Number of the user that this process acts as.
+pub(super) fn user() -> Option<u32> {
+    Some(process::user())
+}
+
+/// Whether this process may change the network's settings.
+pub(super) fn may_change() -> bool {
+    privilege::has_net_admin()
+}
+
+/// The program that has the connection with this address of this host open, if it still is.
+pub(super) fn program(local: SocketAddr) -> Option<String> {
+    const ALL_STATES: u32 = u32::MAX;
+    let mut inode = None;
+    let mut sockets = SockDiag::open().ok()?;
+    let is_it = |address: SocketAddr| {
+        address.port() == local.port() && address.ip().to_canonical() == local.ip().to_canonical()
+    };
+    sockets
+        .list(ALL_STATES, |socket| {
+            if is_it(socket.local()) {
+                inode = Some(socket.inode());
+            }
+        })
+        .ok()?;
+    let owner = owners::of_sockets().remove(&inode?)?;
+    Some(format!("{} (process {})", owner.name, owner.id))
+}
+
+/// Runs a test with the server at `name` in one direction. Headers of its connection are captured if
+/// that is permitted: they show more than counters do.
 pub(super) fn test(
     name: &str,
     port: u16,
     seconds: u32,
     direction: Direction,
-) -> Result<Vec<Test>, Failure> {
-    let roles = [
-        (Role::Sender, Direction::Send),
-        (Role::Receiver, Direction::Receive),
-    ];
-    let roles = roles
-        .into_iter()
-        .filter(|(_, of_role)| direction.overlaps(*of_role));
-    roles
-        .map(|(role, _)| test_as(name, port, seconds, role))
-        .collect()
-}
-
-fn test_as(name: &str, port: u16, seconds: u32, role: Role) -> Result<Test, Failure> {
+    stops: &dyn Fn() -> bool,
+) -> Result<Measured, Failure> {
+    let role = if direction == Direction::Receive {
+        Role::Receiver
+    } else {
+        Role::Sender
+    };
     let mut wanted = tester::Request::new(name);
     wanted.port = port;
     wanted.interval = None;
@@ -56,33 +92,59 @@ fn test_as(name: &str, port: u16, seconds: u32, role: Role) -> Result<Test, Fail
     if role == Role::Receiver {
         wanted.parameters.direction = iperf3::Direction::Reverse;
     }
-    let measured = tester::run(&wanted, &|| false, &mut |_| {});
+    let interface = resolve(name).ok().and_then(host::interface_towards);
+    let headers = interface.and_then(|interface| Headers::begin(&interface, port).ok());
+    let measured = tester::run(&wanted, &stops, &mut |_| {});
     let measured = measured.map_err(|error| request::failure(&wanted, &error))?;
     if let Some(reason) = &measured.cut_short {
         let failure = Failure::new(format!("the test ended early: {reason}"));
         return Err(failure.effect("nothing was compared"));
     }
-    Ok(summary(&measured, role))
+    let packets = headers.and_then(|headers| whatif::transfer(headers).ok());
+    Ok(summary(&measured, role, packets))
 }
 
-fn summary(measured: &Outcome, role: Role) -> Test {
+fn summary(measured: &Outcome, role: Role, packets: Option<Transfer>) -> Measured {
     let bytes = measured.received(role).or_else(|| measured.sent(role));
     let mean = bytes.unwrap_or(0) as f64 * 8.0 / measured.measured.as_secs_f64().max(1e-9);
     let rate = tester::steady(measured, role).map_or(mean, |steady| steady.rate);
     let explained = tester::explain(measured);
-    let diagnosis = explained.first().map(|one| &one.diagnosis);
+    let diagnosis = explained.first().map(|stream| &stream.diagnosis);
     let min_rtt = diagnosis
-        .map(|one| one.min_rtt)
+        .map(|diagnosis| diagnosis.min_rtt)
         .filter(|rtt| !rtt.is_zero());
-    let answer = diagnosis.map(|one| one.answer());
-    Test {
-        is_sending: role == Role::Sender,
-        rate_bps: rate as u64,
-        duration_ns: u64::try_from(measured.measured.as_nanos()).unwrap_or(u64::MAX),
-        min_rtt_ns: min_rtt.map(|rtt| rtt.as_nanos()),
-        answer: answer.map(|answer| TestAnswer {
-            cause: answer.cause.map(|cause| cause.id.into()),
-            sentence: answer.sentence,
-        }),
+    let answer = diagnosis.map(|diagnosis| diagnosis.answer());
+    let counters = diagnosis.map(|diagnosis| Transfer {
+        ends: String::new(),
+        diagnosis: diagnosis.clone(),
+    });
+    // Predictions are compared with the goodput of tests, without connection setup and closing.
+    let transfer = packets.or(counters).map(|mut transfer| {
+        transfer.diagnosis.throughput = Rate::from_bps(mean as u64);
+        transfer
+    });
+    let bps = |rate: Rate| rate.as_bps() as f64;
+    let is_sending = role == Role::Sender;
+    Measured {
+        test: Test {
+            is_sending,
+            rate_bps: rate as u64,
+            goodput_bps: mean as u64,
+            duration_ns: u64::try_from(measured.measured.as_nanos()).unwrap_or(u64::MAX),
+            min_rtt_ns: min_rtt.map(|rtt| rtt.as_nanos()),
+            answer: answer.map(|answer| TestAnswer {
+                cause: answer.cause.map(|cause| cause.id.into()),
+                sentence: answer.sentence,
+            }),
+        },
+        transfer,
+        capacity: measured
+            .capacity
+            .filter(|_| is_sending)
+            .map(|path| Estimate {
+                low: bps(path.low),
+                mid: bps(path.rate),
+                high: bps(path.high),
+            }),
     }
 }

@@ -7,7 +7,7 @@ use super::Question;
 use super::test::Test;
 
 /// The schema of `--json`.
-const SCHEMA: &str = "gigatcp.doctor/2";
+const SCHEMA: &str = "gigatcp.doctor/3";
 
 /// Returns the report and its path as JSON.
 pub(super) fn document(

@@ -2,7 +2,7 @@
 
 use gigatcp_doctor::{Direction, HostFacts};
 
-use super::test::Test;
+use super::test::Measured;
 use crate::failure::Failure;
 
 /// Refuses: facts are read on Linux only.
@@ -12,12 +12,33 @@ pub(super) fn read(_name: Option<&str>) -> Result<HostFacts, Failure> {
         .hint("on the Linux host: `gigatcp doctor --save facts.json`; here: `--facts facts.json`"))
 }
 
+/// Identity of the network namespace: there is one.
+pub(super) fn namespace() -> String {
+    String::new()
+}
+
+/// Number of the user: unknown.
+pub(super) fn user() -> Option<u32> {
+    None
+}
+
+/// The program that has a connection open: unknown.
+pub(super) fn program(_: std::net::SocketAddr) -> Option<String> {
+    None
+}
+
+/// Whether this process may change the host: it does not.
+pub(super) fn may_change() -> bool {
+    false
+}
+
 /// Refuses: the tester exists on Linux only.
 pub(super) fn test(
     _name: &str,
     _port: u16,
     _seconds: u32,
     _direction: Direction,
-) -> Result<Vec<Test>, Failure> {
+    _stops: &dyn Fn() -> bool,
+) -> Result<Measured, Failure> {
     Err(Failure::new("the tester is there on Linux only").effect("nothing was tested"))
 }

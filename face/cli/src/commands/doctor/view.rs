@@ -5,7 +5,6 @@ use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::{wrap, wrap_hanging};
 use gigatcp_units::grammar::{human_duration, human_probability, human_rate};
 
-use super::test::{self, Test};
 use super::{Question, Source};
 use crate::grid::{Align, grid};
 
@@ -17,13 +16,9 @@ pub(super) fn text(
     facts: &HostFacts,
     question: &Question,
     report: &Report,
-    tests: &[Test],
     is_verbose: bool,
 ) -> String {
-    let mut blocks = vec![
-        test::headline(report, tests),
-        answer(question, report, tests),
-    ];
+    let mut blocks = vec![answer(question, report)];
     let advised = report.advice(&question.path);
     let advised = advised.iter().flat_map(|advice| &advice.findings);
     let advised: Vec<&str> = advised.map(|found| found.rule.id).collect();
@@ -33,13 +28,10 @@ pub(super) fn text(
                 .findings
                 .iter()
                 .filter(|found| !advised.contains(&found.rule.id))
-                .map(|found| full(found, question, tests)),
+                .map(|found| full(found, question)),
         );
     }
     blocks.push(heading(facts, question) + &table(report));
-    if !tests.is_empty() {
-        blocks.push(test::text(tests, report));
-    }
     blocks.push(commands("Fix, as root", &report.fixes(false)));
     let in_some_cases = commands("Fix in the cases above only, as root", &report.fixes(true));
     blocks.push(in_some_cases);
@@ -58,7 +50,7 @@ pub(super) fn text(
 }
 
 /// Returns the answer: the costliest finding that always limits, or that there is none.
-fn answer(question: &Question, report: &Report, tests: &[Test]) -> String {
+fn answer(question: &Question, report: &Report) -> String {
     let path = &question.path;
     let Some(advice) = report.advice(path) else {
         let over = format!("{} over an RTT of {}", path.rate, human_duration(path.rtt));
@@ -77,7 +69,7 @@ fn answer(question: &Question, report: &Report, tests: &[Test]) -> String {
             let words = "This allows as much within the tolerance of 20 %. Change both:";
             text.push_str(&wrap(words, 0));
         }
-        text.push_str(&full(found, question, tests));
+        text.push_str(&full(found, question));
     }
     let after = advice.after;
     let next = match after < path.rate {
@@ -89,7 +81,7 @@ fn answer(question: &Question, report: &Report, tests: &[Test]) -> String {
 }
 
 /// One finding in full.
-fn full(found: &CostedFinding, question: &Question, tests: &[Test]) -> String {
+fn full(found: &CostedFinding, question: &Question) -> String {
     let finding = &found.finding;
     let when = match finding.direction {
         Direction::Send => " when sending",
@@ -120,9 +112,6 @@ fn full(found: &CostedFinding, question: &Question, tests: &[Test]) -> String {
         None => finding.effect.clone(),
     };
     text.push_str(&labeled("Cost", &cost));
-    if let Some(shown) = test::shown(found, tests) {
-        text.push_str(&labeled("Test", &shown));
-    }
     if let Some(overrides) = &finding.overrides {
         text.push_str(&labeled("Override", overrides));
     }

@@ -46,23 +46,31 @@ pub(super) fn begin(arguments: &Arguments, request: &Request) -> Result<Option<H
         return Ok(None);
     }
     check(arguments)?;
-    Headers::begin(arguments, request).map(Some)
+    let name = match &request.bind_dev {
+        Some(name) => name.clone(),
+        None => towards(arguments)?,
+    };
+    Headers::begin(&name, port(request)).map(Some)
+}
+
+/// Ends the capture and reads the transfer from it.
+pub(in crate::commands) fn transfer(headers: Headers) -> Result<Transfer, String> {
+    let source = Source::bytes("the test's headers", headers.end()?);
+    Transfer::read(&source, &Options::default(), None)
 }
 
 /// Returns the predictions in words, or the reason why there is none.
 pub(super) fn answer(headers: Headers, changes: &[String]) -> String {
-    let read = headers.end().and_then(|capture| {
-        let source = Source::bytes("the test's headers", capture);
-        Transfer::read(&source, &Options::default(), None)
-    });
-    match read.and_then(|transfer| whatif::answer(&transfer, changes)) {
+    match transfer(headers).and_then(|transfer| whatif::answer(&transfer, changes)) {
         Ok(text) => format!("\n{text}"),
         Err(reason) => labeled("What if", &format!("no prediction: {reason}")),
     }
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::Headers;
+pub(in crate::commands) use linux::Headers;
+#[cfg(target_os = "linux")]
+use linux::towards;
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -74,27 +82,22 @@ mod linux {
     use gigatcp_meter::filter::Filter;
     use gigatcp_meter::host::interface_towards;
 
-    use super::{Arguments, Request};
+    use super::Arguments;
     use crate::commands::why::capture_failure;
     use crate::failure::Failure;
     use crate::header_capture::{HeaderCapture, HeaderCaptureError, INTERVAL};
 
     /// A capture in progress.
-    pub(in super::super) struct Headers {
+    pub(in crate::commands) struct Headers {
         ends: Arc<AtomicBool>,
         thread: JoinHandle<Result<Vec<u8>, String>>,
     }
 
     impl Headers {
         /// Opens the socket and starts a thread that reads it.
-        pub(super) fn begin(arguments: &Arguments, request: &Request) -> Result<Self, Failure> {
-            let name = match &request.bind_dev {
-                Some(name) => name.clone(),
-                None => towards(arguments)?,
-            };
-            let capture =
-                HeaderCapture::begin(&name, &Filter::port(super::port(request)), Vec::new())
-                    .map_err(|error| failure(&name, &error))?;
+        pub(in crate::commands) fn begin(name: &str, port: u16) -> Result<Self, Failure> {
+            let capture = HeaderCapture::begin(name, &Filter::port(port), Vec::new())
+                .map_err(|error| failure(name, &error))?;
             let ends = Arc::new(AtomicBool::new(false));
             let seen = Arc::clone(&ends);
             let thread = thread::Builder::new().name("headers".into());
@@ -111,8 +114,8 @@ mod linux {
         }
     }
 
-    /// Returns the interface on the route to the server.
-    fn towards(arguments: &Arguments) -> Result<String, Failure> {
+    /// The interface on the route to the server.
+    pub(super) fn towards(arguments: &Arguments) -> Result<String, Failure> {
         let port = super::super::request::port(arguments);
         let is_meant = |address: &IpAddr| match address.to_canonical() {
             IpAddr::V4(_) => !arguments.version6,
@@ -160,21 +163,28 @@ mod linux {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) use other::Headers;
+pub(in crate::commands) use other::Headers;
+#[cfg(not(target_os = "linux"))]
+use other::towards;
 
 #[cfg(not(target_os = "linux"))]
 mod other {
-    use super::{Arguments, Request};
+    use super::Arguments;
     use crate::failure::Failure;
 
     /// Uninhabited: this system has no capture.
-    pub(in super::super) enum Headers {}
+    pub(in crate::commands) enum Headers {}
+
+    /// Refuses: the capture needs Linux.
+    pub(super) fn towards(_: &Arguments) -> Result<String, Failure> {
+        Err(Failure::new("--whatif: its capture needs Linux")
+            .effect("nothing was measured")
+            .hint(super::OTHERWISE))
+    }
 
     impl Headers {
-        pub(super) fn begin(_: &Arguments, _: &Request) -> Result<Self, Failure> {
-            Err(Failure::new("--whatif: its capture needs Linux")
-                .effect("nothing was measured")
-                .hint(super::OTHERWISE))
+        pub(in crate::commands) fn begin(_: &str, _: u16) -> Result<Self, Failure> {
+            Err(Failure::new("a capture of headers needs Linux"))
         }
 
         pub(super) fn end(self) -> Result<Vec<u8>, String> {

@@ -1,0 +1,207 @@
+//! From a transfer and the facts of a host to changes with predictions.
+
+use gigatcp_analyze::{Options, Source};
+use gigatcp_doctor::Direction;
+use gigatcp_doctor::facts::{HostFacts, Route, RouteMetrics};
+use gigatcp_run::Job;
+use gigatcp_twin::model::Estimate;
+use gigatcp_twin::{Evidence, Fix, FixPlan, Place, Transfer};
+
+/// Payload rate of a path of 40 Mbit/s.
+const PATH: f64 = 37.7e6;
+
+/// A transfer over 40 Mbit/s and 40 ms, with further keys of sender and receiver.
+fn transfer(sender: &str, receiver: &str) -> Transfer {
+    let plan = format!(
+        "name = \"transfer\"\n[path]\nrate = \"40 Mbit/s\"\nrtt = \"40 ms\"\nqueue = \"200 packets\"\n\
+         [sender]\nprofile = \"linux-6.18\"\n{sender}\n[receiver]\nprofile = \"linux-6.18\"\n{receiver}\n\
+         [[flow]]\ncongestion_control = \"cubic-linux\"\nduration = \"5 s\"\n"
+    );
+    let directory = tempfile::tempdir().expect("a directory");
+    let parsed = gigatcp_plan::parse("original", plan.as_bytes(), &[]).expect("a plan");
+    let name = format!("{}.pcapng", parsed.series[0].name);
+    let job = Job {
+        captures: Some(directory.path().into()),
+        ..Job::of(parsed)
+    };
+    job.records().expect("it runs");
+    let source = Source::file(directory.path().join(name));
+    Transfer::read(&source, &Options::default(), None).expect("a transfer")
+}
+
+/// A host with the defaults of Linux, but for these settings.
+fn host(settings: &[(&str, &str)]) -> HostFacts {
+    let usual = [
+        ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
+        ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
+        ("net.ipv4.tcp_congestion_control", "cubic"),
+        ("net.ipv4.tcp_window_scaling", "1"),
+        ("net.ipv4.tcp_moderate_rcvbuf", "1"),
+        ("net.ipv4.tcp_sack", "1"),
+        ("net.ipv4.tcp_slow_start_after_idle", "1"),
+    ];
+    let all = usual.iter().chain(settings);
+    HostFacts {
+        kernel: Some("6.18.1".into()),
+        sysctls: all
+            .map(|(name, value)| ((*name).into(), (*value).into()))
+            .collect(),
+        destination: Some("192.0.2.7".into()),
+        route: Some(Route {
+            spec: "default via 198.51.100.1 dev eth0".into(),
+            device: "eth0".into(),
+            ..Route::default()
+        }),
+        ..HostFacts::default()
+    }
+}
+
+fn plan(transfer: &Transfer, facts: &HostFacts, direction: Direction) -> FixPlan {
+    let evidence = Evidence {
+        transfer,
+        host: Some((facts, direction)),
+        capacity: Some(Estimate::about(PATH, 0.02)),
+        wanted: None,
+    };
+    evidence.plan().expect("a plan")
+}
+
+/// The first change that is worth a try.
+fn first(plan: &FixPlan) -> &Fix {
+    let first = plan.fixes.first().expect("a change");
+    assert!(first.is_worth, "{plan:#?}");
+    first
+}
+
+fn predicted(fix: &Fix) -> f64 {
+    fix.prediction.as_ref().expect("a prediction").goodput_bps
+}
+
+#[test]
+fn capped_receive_buffer_is_raised_with_the_path_as_the_next_limit() {
+    let slow = transfer("", "buffer = \"30000 B\"");
+    let facts = host(&[("net.ipv4.tcp_rmem", "4096 60000 60000")]);
+    let plan = plan(&slow, &facts, Direction::Receive);
+    let fix = first(&plan);
+    assert_eq!(fix.ids, ["receive-buffer-max"], "{plan:#?}");
+    assert!(fix.can_be_tried());
+    assert_eq!(
+        fix.steps[0].undo.as_deref(),
+        Some("sysctl -w net.ipv4.tcp_rmem='4096 60000 60000'")
+    );
+    let prediction = fix.prediction.as_ref().expect("a prediction");
+    assert_eq!(prediction.limit, "path-saturated");
+    assert!(predicted(fix) > 0.8 * PATH, "{prediction:?}");
+}
+
+#[test]
+fn of_two_limits_the_lower_is_lifted_first_and_the_other_is_predicted() {
+    let slow = transfer("", "buffer = \"20000 B\"");
+    // 40 segments over 40 ms: 11.6 Mbit/s.
+    let mut facts = host(&[("net.ipv4.tcp_rmem", "4096 40000 40000")]);
+    let route = facts.route.as_mut().expect("a route");
+    route.metrics = RouteMetrics {
+        cwnd_segments: Some(40),
+        locks: 1 << RouteMetrics::CWND,
+        ..RouteMetrics::default()
+    };
+    let both = plan(&slow, &facts, Direction::Both);
+    let fix = first(&both);
+    assert_eq!(fix.ids, ["receive-buffer-max"], "{both:#?}");
+    let prediction = fix.prediction.as_ref().expect("a prediction");
+    assert_eq!(prediction.limit, "route-cwnd");
+    assert!((10e6..13e6).contains(&predicted(fix)), "{prediction:?}");
+}
+
+#[test]
+fn two_ceilings_of_the_same_height_are_lifted_together() {
+    let slow = transfer("", "buffer = \"30000 B\"");
+    // 26 segments over 40 ms are 7.5 Mbit/s, about the rate of the buffer.
+    let mut facts = host(&[("net.ipv4.tcp_rmem", "4096 60000 60000")]);
+    let route = facts.route.as_mut().expect("a route");
+    route.metrics.cwnd_segments = Some(26);
+    route.metrics.locks = 1 << RouteMetrics::CWND;
+    let both = plan(&slow, &facts, Direction::Both);
+    let fix = first(&both);
+    assert_eq!(fix.steps.len(), 2, "{both:#?}");
+    assert!(predicted(fix) > 0.8 * PATH, "{fix:#?}");
+}
+
+#[test]
+fn healthy_host_on_a_full_path_gets_no_advice() {
+    let full = transfer("", "");
+    for direction in [Direction::Send, Direction::Receive] {
+        let plan = plan(&full, &host(&[]), direction);
+        assert!(plan.fixes.iter().all(|fix| !fix.is_worth), "{plan:#?}");
+    }
+}
+
+#[test]
+fn setting_that_the_transfer_refutes_is_not_advised() {
+    let full = transfer("", "");
+    // It would allow 8 Mbit/s: the program requested another buffer.
+    let facts = host(&[("net.ipv4.tcp_rmem", "4096 60000 60000")]);
+    let plan = plan(&full, &facts, Direction::Receive);
+    assert!(plan.fixes.iter().all(|fix| !fix.is_worth), "{plan:#?}");
+}
+
+#[test]
+fn window_of_the_other_host_is_advice_for_that_host() {
+    let slow = transfer("", "buffer = \"30000 B\"");
+    let plan = plan(&slow, &host(&[]), Direction::Send);
+    let fix = first(&plan);
+    assert_eq!((fix.place, fix.can_be_tried()), (Place::Far, false));
+    assert!(
+        fix.steps[0]
+            .command
+            .starts_with("sysctl -w net.ipv4.tcp_rmem="),
+        "{fix:?}"
+    );
+    assert!(predicted(fix) > 2.0 * plan.goodput_bps, "{fix:?}");
+}
+
+#[test]
+fn window_without_a_setting_that_explains_it_is_advice_for_the_program() {
+    let slow = transfer("", "buffer = \"30000 B\"");
+    let plan = plan(&slow, &host(&[]), Direction::Receive);
+    let fix = first(&plan);
+    assert_eq!(fix.place, Place::Program);
+    assert!(fix.steps[0].command.contains("SO_RCVBUF"), "{fix:?}");
+}
+
+#[test]
+fn transfer_of_other_hosts_gets_advice_that_names_the_end() {
+    let slow = transfer("", "buffer = \"30000 B\"");
+    let evidence = Evidence {
+        transfer: &slow,
+        host: None,
+        capacity: None,
+        wanted: None,
+    };
+    let plan = evidence.plan().expect("a plan");
+    let fix = first(&plan);
+    assert!(
+        fix.steps[0].command.starts_with("on the receiver: sysctl"),
+        "{fix:?}"
+    );
+}
+
+#[test]
+fn control_that_the_kernel_lacks_is_named_and_not_tried() {
+    let mut slow = transfer("", "");
+    slow.diagnosis.quantities.lost = 40;
+    slow.diagnosis.quantities.loss_events = 40;
+    slow.diagnosis.quantities.overflows = 0.0;
+    slow.diagnosis.verdicts.clear();
+    let facts = host(&[
+        ("net.ipv4.tcp_congestion_control", "reno"),
+        ("net.ipv4.tcp_available_congestion_control", "reno"),
+    ]);
+    let plan = plan(&slow, &facts, Direction::Send);
+    let lacking = plan
+        .fixes
+        .iter()
+        .find(|fix| fix.ids == ["congestion-control"]);
+    let fix = lacking.expect("a change of the control");
+    assert!(fix.lacks.is_some() && !fix.can_be_tried(), "{fix:?}");
+}
