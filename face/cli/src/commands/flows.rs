@@ -8,8 +8,6 @@ pub(super) mod facts;
 mod flags;
 mod view;
 
-pub(super) use view::note_json;
-
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -4,6 +4,7 @@ use clap_complete::engine::ArgValueCompleter;
 use gigatcp_path::queue;
 use gigatcp_plan::keys::{Fallback, KeyTable, LINK, TABLES};
 use gigatcp_report::escape::terminal;
+use gigatcp_report::grid::{Align, grid};
 use gigatcp_tcp::congestion;
 use gigatcp_units::settings::Parameter;
 use serde::Serialize;
@@ -13,7 +14,6 @@ mod keys;
 use super::Outcome;
 use crate::experiments::{Experiments, Place};
 use crate::failure::Failure;
-use crate::grid::{Align, grid};
 use crate::plan_file::PlanFile;
 use crate::{complete, nearest, output, profiles};
 

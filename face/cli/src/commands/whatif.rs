@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use gigatcp_analyze::{Capture, Options, Source, diagnose_pairs};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap;
+use gigatcp_report::why::answer::labeled;
 use gigatcp_twin::model::{Estimate, LimitedRate};
 use gigatcp_twin::{Certainty, Prediction, Transfer};
 use gigatcp_units::Rate;
@@ -15,7 +16,6 @@ use gigatcp_why::find;
 use serde_json::{Value, json};
 
 use super::Outcome;
-use super::why::answer::labeled;
 use super::why::reported;
 use crate::failure::Failure;
 use crate::output;

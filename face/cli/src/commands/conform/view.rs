@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use gigatcp_report::escape::terminal;
+use gigatcp_report::grid::{Align, grid};
 use gigatcp_script::run::{Report, Verdict};
 use gigatcp_script::source::{Mistake, line_column};
 use serde::Serialize;
 
 use super::collect::ScriptFile;
-use crate::grid::{Align, grid};
 
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.conform/1";

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 
 use gigatcp_flows::{Connection, Correction, Kinds, Wireshark, WiresharkFlag, WiresharkFlags};
 use gigatcp_report::escape::terminal;
+use gigatcp_report::grid::Align::{Left, Right};
+use gigatcp_report::grid::{grid, line};
 use gigatcp_units::Instant;
 use serde_json::{Value, json};
 
 use super::{Arguments, Source, Step, read};
 use crate::failure::Failure;
-use crate::grid::Align::{Left, Right};
-use crate::grid::{grid, line};
 use crate::output::{self, counted};
 
 /// The schema of `--json`.

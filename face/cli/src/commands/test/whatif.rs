@@ -4,10 +4,10 @@
 //! not contain. The packets show both. They are kept in memory and never written.
 
 use gigatcp_analyze::{Options, Source};
+use gigatcp_report::why::answer::labeled;
 use gigatcp_twin::Transfer;
 
 use super::super::whatif;
-use super::super::why::answer::labeled;
 use super::{Arguments, Format, Protocol, StackChoice};
 use crate::failure::Failure;
 

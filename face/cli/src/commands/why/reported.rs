@@ -6,12 +6,11 @@ use std::path::Path;
 
 use gigatcp_analyze::reports::{self, Report, Reported};
 use gigatcp_report::escape::terminal;
+use gigatcp_report::why::answer::{self, ConnectionLabel, labeled};
+use gigatcp_report::why::json::diagnosed;
+use gigatcp_report::why::{SHOWN, detail};
 use serde_json::{Value, json};
 
-use super::answer::{self, ConnectionLabel, labeled};
-use super::detail;
-use super::json::diagnosed;
-use super::order::SHOWN;
 use crate::failure::Failure;
 
 /// Maximum bytes of a report; a longer text is read as printed packets.
