@@ -383,11 +383,15 @@ fn controls_text(some: &[Control], is_full: bool) -> String {
         std::iter::once(first).chain(second).collect::<Vec<_>>()
     };
     let cells: Vec<_> = some.iter().flat_map(lines).collect();
-    let note = match is_full {
-        true => "With sender.stack = \"kernel\", live: any that the kernel has.\n",
-        false => "gigatcp list controls NAME, or -v: what it reacts to, where it is deployed\n",
+    let note = if is_full {
+        "With sender.stack = \"kernel\", live: any that the kernel has.\n".to_owned()
+    } else {
+        format!(
+            "{} congestion controls, and `fixed`: none. `gigatcp list controls NAME` says more\n",
+            congestion::REGISTRY.len()
+        )
     };
-    grid(&[Align::Left, Align::Left], &cells) + note
+    grid(&[Align::Left, Align::Left], &cells) + &note
 }
 
 fn queues() -> impl Iterator<Item = Choice> {
