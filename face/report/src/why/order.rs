@@ -88,7 +88,7 @@ impl Order {
     }
 
     /// Connections with data.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.ranked.len()
     }
 }
