@@ -15,7 +15,7 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// Directories with captures.
 const CAPTURES: [&str; 2] = ["drive/analyze/tests", "proof/grade/kept"];
 
-/// Directory of files that are no captures.
+/// Directory of reports of testers, which `why` reads too.
 const REPORTS: &str = "reports";
 
 /// Makes the page, and compares its answers if requested.

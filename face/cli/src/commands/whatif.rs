@@ -133,9 +133,8 @@ fn check_keys(changes: &[String]) -> Result<(), Failure> {
         [[series]]\nname = \"one\"\n";
     let mut others = Vec::new();
     for change in changes {
-        match Change::parse(change).map_err(unpredicted)? {
-            Change::Other(text) => others.push(text),
-            _ => {}
+        if let Change::Other(text) = Change::parse(change).map_err(unpredicted)? {
+            others.push(text);
         }
     }
     let plan = gigatcp_plan::parse("the transfer", PLAN, &others);
