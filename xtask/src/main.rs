@@ -17,6 +17,8 @@
 //! | `proof` | the gradings that take too long for CI, each stored in `docs/` |
 //! | `python` | the wheel of the Python module, and its tests |
 //! | `docs` | the pages as a book, with a reference generated from the program |
+//! | `page` | the page that answers in the browser |
+//! | `pictures` | the pictures of the README, from today's pages |
 //! | `dist` | the packages of the program |
 //! | `record-doc` | writes the tables of `docs/run-json.md` from the types |
 //! | `controls-table` | puts an experiment's series under every congestion control into its README |
@@ -48,6 +50,8 @@ mod links;
 mod live;
 mod machine;
 mod materials;
+mod page;
+mod pictures;
 mod process;
 mod proof;
 mod python;

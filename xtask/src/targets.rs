@@ -16,6 +16,9 @@ const FEATURES: [&str; 4] = ["", "authentication", "fast-open", "historic"];
 /// 32-bit targets without an operating system.
 const BARE: [&str; 2] = ["thumbv7em-none-eabihf", "wasm32-unknown-unknown"];
 
+/// The target of the page in a browser.
+const BROWSER: &str = "wasm32-unknown-unknown";
+
 /// Other systems that the command line is built for.
 const SYSTEMS: [&str; 3] = [
     "x86_64-pc-windows-gnu",
@@ -36,12 +39,12 @@ pub fn features() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Checks the engine for targets without a standard library.
+/// Checks the engine for targets without a standard library, and the page for browsers.
 pub fn bare() -> Result<(), Failed> {
     for target in BARE {
         check("gigatcp", target)?;
     }
-    Ok(())
+    check("gigatcp-web", BROWSER)
 }
 
 /// Checks the command line for other systems, and everything with the oldest compiler.

@@ -4,7 +4,7 @@
 
 use crate::{
     Failed, api, bench, bench_live, ci, controls_table, dist, docs, duel, fink_today, fuzz, grade,
-    ledger, live, proof, python, record_doc, swarm, tidy,
+    ledger, live, page, pictures, proof, python, record_doc, swarm, tidy,
 };
 
 /// Usage of all tasks: the forms of each command, each with lines that explain it.
@@ -23,7 +23,7 @@ const fn task(name: &'static str, run: fn(&[String]) -> Result<(), Failed>) -> T
 }
 
 /// All tasks.
-pub const TASKS: [Task; 20] = [
+pub const TASKS: [Task; 22] = [
     task("ci", |_| ci::run()),
     task("tidy", |_| tidy::run()),
     task("ledger", ledger::run),
@@ -40,6 +40,8 @@ pub const TASKS: [Task; 20] = [
     task("proof", proof::run),
     task("python", python::run),
     task("docs", |_| docs::run()),
+    task("page", page::run),
+    task("pictures", |_| pictures::run()),
     task("dist", dist::run),
     task("record-doc", |_| record_doc::run()),
     task("controls-table", controls_table::run),

@@ -47,6 +47,16 @@ pub struct Level {
     settings: Vec<(String, Setting)>,
 }
 
+impl Level {
+    /// Its changes as overrides `KEY=VALUE`; `None` if it has none, or some are computed.
+    fn overrides(&self) -> Option<Vec<String>> {
+        let changes = self.settings.iter();
+        let changes = changes.map(|(key, setting)| Some(format!("{key}={}", setting.as_text()?)));
+        let changes: Vec<String> = changes.collect::<Option<_>>()?;
+        (!changes.is_empty()).then_some(changes)
+    }
+}
+
 /// Levels that correspond to the numbers of cells.
 #[derive(Clone, Debug)]
 enum Points {
@@ -96,6 +106,12 @@ impl Cell {
             .collect()
     }
 }
+
+/// Maximum levels of a factor that are checked.
+const MAX_CHECKED_LEVELS: usize = 1_000;
+
+/// Maximum cells in which a level is tried that the plan refuses alone.
+const MAX_CHECKED_CELLS: usize = 64;
 
 /// Maximum number of cached BDPs: a path may differ in every cell.
 const MAX_BDPS: usize = 4_096;
@@ -413,6 +429,40 @@ impl Space {
     /// Every fault of the plan after the changes.
     pub fn scenario(&self, cell: &Cell, files: &dyn Files) -> Result<Series, Diagnostics> {
         self.template.cell(cell.series, &cell.overrides(), files)
+    }
+
+    /// Checks the levels of all factors, the first [`MAX_CHECKED_LEVELS`] of each. A level is invalid
+    /// if the plan refuses it alone, and in each of up to [`MAX_CHECKED_CELLS`] cells that have it.
+    ///
+    /// # Errors
+    /// The findings about the first invalid level.
+    pub fn check_levels(&self, files: &dyn Files) -> Result<(), Diagnostics> {
+        let memory = Memory::default();
+        for (place, factor) in self.factors.iter().enumerate() {
+            for (number, level) in factor.levels.iter().take(MAX_CHECKED_LEVELS).enumerate() {
+                let Some(changes) = level.overrides() else {
+                    continue;
+                };
+                let refused = self.series.iter().map(|series| {
+                    let changed = self.template.cell(*series, &changes, files);
+                    changed.err()
+                });
+                let Some(findings) = refused.collect::<Option<Vec<_>>>() else {
+                    continue;
+                };
+                let cells = (0..self.count)
+                    .filter(|cell| self.chosen(*cell)[place] as usize == number)
+                    .filter_map(|cell| self.cell(cell, files, &memory))
+                    .take(MAX_CHECKED_CELLS);
+                let outcomes: Vec<bool> = cells
+                    .map(|cell| cell.refused.is_none() && self.scenario(&cell, files).is_ok())
+                    .collect();
+                if !outcomes.is_empty() && !outcomes.contains(&true) {
+                    return findings.into_iter().next().map_or(Ok(()), Err);
+                }
+            }
+        }
+        Ok(())
     }
 
     fn chosen(&self, number: u64) -> Vec<u32> {

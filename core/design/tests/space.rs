@@ -354,3 +354,31 @@ fn a_batch_draws_once_for_all_cells_and_only_from_its_range_or_list() {
     assert!(refused("path.rtt=flow.window", 2).contains("no other key"));
     assert!(refused("flow.window=1 MB..2 MB", 2).contains("is set by"));
 }
+
+#[test]
+fn level_that_no_cell_can_have_is_refused_with_its_key() {
+    for (axes, key) in [
+        (&["path.rtt=10ms,abc"][..], "abc"),
+        (
+            &["path.rtt=10ms", "flow.congestion_control=cubic,nope"],
+            "nope",
+        ),
+        (&["path.rtt=-3ms,10ms"], "rtt"),
+    ] {
+        let space = space_of(PLAN, &asked(axes)).unwrap();
+        let refused = space.check_levels(&NoFiles).unwrap_err().to_string();
+        assert!(refused.contains(key), "{axes:?}: {refused}");
+    }
+}
+
+#[test]
+fn level_that_only_a_combination_refuses_is_no_error() {
+    let axes = ["path.rtt=10ms,20ms", "flow.window=1 MB,64 kB"];
+    let space = space_of(PLAN, &asked(&axes)).unwrap();
+    assert!(space.check_levels(&NoFiles).is_ok());
+    // Datagrams have no window: the plan refuses the application alone, and a cell does not.
+    let plan = PLAN.replace(", window = \"1 MB\"", "");
+    let axes = ["flow.application='datagrams, rate 1 Mbit/s',bulk"];
+    let space = space_of(&plan, &asked(&axes)).unwrap();
+    assert!(space.check_levels(&NoFiles).is_ok());
+}

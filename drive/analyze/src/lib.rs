@@ -26,6 +26,7 @@
 //! | one row per connection of a large capture | [`summarize`] | open connections |
 //! | counts and every segment, without a diagnosis | [`follow`] | counts of all connections |
 //! | the packets of chosen connections once more | [`revisit`] | the caller's |
+//! | a copy with the findings as comments of packets | [`annotate`] | the comments |
 //! | a diagnosis of packets that are in no file | [`analyze_packets`], [`Analyzer`] | all connections |
 //!
 //! Threads share the connections of an uncompressed file; results do not depend on their number.
@@ -43,11 +44,13 @@
 //! | `pairs.rs` | two captures of one connection |
 //! | `summary.rs` | one row per connection |
 //! | `follow.rs`, `revisit.rs` | segment by segment; chosen connections in a second pass |
+//! | `annotate.rs` | a copy with comments |
 //! | `packets.rs` | packets without a file |
 //! | `reports/` | reports of testers and of `ss` in place of a capture |
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
+mod annotate;
 mod capture;
 mod connections;
 mod diagnoses;
@@ -69,6 +72,7 @@ mod walk;
 
 use std::cmp::Reverse;
 
+pub use annotate::{AnnotateError, Annotated, MARK, annotate};
 pub use capture::Capture;
 pub use connections::Connections;
 pub use diagnoses::Diagnoses;

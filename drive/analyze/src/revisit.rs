@@ -44,7 +44,7 @@ pub struct Chosen<'a> {
 
 /// Reads these connections again and returns the result of each visitor, in their order.
 ///
-/// `begin` creates the visitor of a connection.
+/// `begin` creates the visitor of a connection, given its place in `chosen`.
 ///
 /// # Errors
 /// [`Error`] if the source cannot be read again.
@@ -52,13 +52,13 @@ pub fn revisit<V: Visitor>(
     source: &Source,
     options: &Options<'_>,
     chosen: &[Chosen<'_>],
-    begin: impl Fn(&Connection) -> V + Sync,
+    begin: impl Fn(usize, &Connection) -> V + Sync,
 ) -> Result<Vec<V::Output>, Error> {
     let work = |reader, share: Share| {
         let dealt = dealt(chosen, share.count as usize);
         let visitors = dealt[share.index as usize].iter().map(|&index| {
             let one = chosen[index];
-            (one.first_packet, (index, begin(one.connection)))
+            (one.first_packet, (index, begin(index, one.connection)))
         });
         let walk = Walk::new(reader, source, options, share.is_first());
         visit(walk, source, visitors.collect())

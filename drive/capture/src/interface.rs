@@ -3,6 +3,8 @@
 //! A run may be captured at several points simultaneously, such as sender and receiver. Each is an
 //! interface of the one file.
 
+use gigatcp_wire::link::LinkType;
+
 /// Default snap length: bytes kept of each packet.
 pub const DEFAULT_SNAP_LENGTH: u32 = 96;
 
@@ -26,8 +28,10 @@ impl Default for SnapLength {
 /// A capture point and its settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interface {
-    /// Name shown by readers (`if_name`), such as `sender`.
+    /// Name shown by readers (`if_name`), such as `sender`; empty: none.
     pub name: String,
+    /// Link type of its packets. Segments are written as bare IP.
+    pub link: LinkType,
     /// Number of bytes kept of each packet.
     pub snap_length: SnapLength,
     /// Whether a super-segment is written as its wire segments. They then have the same time and
@@ -37,11 +41,13 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// Returns an interface with the default snap length that keeps super-segments.
+    /// Returns an interface of bare IP packets with the default snap length that keeps
+    /// super-segments.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
+            link: LinkType::RAW,
             snap_length: SnapLength::default(),
             expand_super_segments: false,
         }

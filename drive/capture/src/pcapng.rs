@@ -1,14 +1,15 @@
 //! Writes pcapng (IETF draft-ietf-opsawg-pcapng): section header (section 4.1), interface
 //! description (4.2), enhanced packet (4.3) blocks.
 //!
-//! Packets are bare IP, link type `LINKTYPE_RAW` 101. Times are in nanoseconds (`if_tsresol` 9)
+//! Packets that are encoded here are bare IP, link type `LINKTYPE_RAW` 101; copied ones keep the link
+//! type of their interface. Times are in nanoseconds (`if_tsresol` 9)
 //! since the start of the run, which readers show as seconds after 1970. Byte order is
 //! little-endian everywhere; the format leaves the choice to the writer.
 //!
 //! The same calls write the same file: it contains no host name and no wall clock time.
 //!
 //! Out of scope: compression, name resolution and decryption blocks. A statistics block is written
-//! only for the last comments.
+//! only for the last comments, and for packets that an interface is known to have lost.
 
 use std::io::{self, BufWriter, Write};
 
@@ -18,7 +19,7 @@ use gigatcp_wire::{
     encode_front, packet_len,
 };
 
-use crate::{CaptureError, Interface, InterfaceId, SnapLength};
+use crate::{CaptureError, Direction, Interface, InterfaceId, Record, SnapLength};
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
@@ -26,11 +27,12 @@ const INTERFACE_STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
-const LINKTYPE_RAW: u16 = 101;
-
 const OPTION_END: u16 = 0;
 const OPTION_COMMENT: u16 = 1;
 const OPTION_IF_NAME: u16 = 2;
+const OPTION_PACKET_FLAGS: u16 = 2;
+const OPTION_PACKET_DROPS: u16 = 4;
+const OPTION_INTERFACE_DROPS: u16 = 5;
 const OPTION_USER_APPLICATION: u16 = 4;
 const OPTION_IF_TSRESOL: u16 = 9;
 const NANOSECONDS: u8 = 9;
@@ -116,10 +118,12 @@ impl<W: Write> PcapngWriter<W> {
         };
         let block = &mut self.block;
         block.start(INTERFACE_DESCRIPTION);
-        block.put_u16(LINKTYPE_RAW);
+        block.put_u16(interface.link.0);
         block.put_u16(0);
         block.put_u32(snap_length);
-        block.put_option(OPTION_IF_NAME, interface.name.as_bytes());
+        if !interface.name.is_empty() {
+            block.put_option(OPTION_IF_NAME, interface.name.as_bytes());
+        }
         block.put_option(OPTION_IF_TSRESOL, &[NANOSECONDS]);
         block.put_option(OPTION_END, &[]);
         self.write_block(|| format!("interface {}", interface.name))?;
@@ -210,6 +214,48 @@ impl<W: Write> PcapngWriter<W> {
         self.finish_packet(original_len)
     }
 
+    /// Copies a packet that was read: its captured bytes, its direction, and how many packets were
+    /// lost before it. A packet without a time has that of the one before.
+    ///
+    /// # Errors
+    /// [`CaptureError`].
+    pub fn write_record(
+        &mut self,
+        interface: InterfaceId,
+        record: &Record<'_>,
+    ) -> Result<(), CaptureError> {
+        self.interface(interface)?;
+        self.start_packet(interface, record.time.unwrap_or(self.last));
+        self.block.put(record.octets);
+        self.finish_packet_with(record.wire_len as usize, |block| {
+            if let Some(direction) = record.direction {
+                let flags: u32 = match direction {
+                    Direction::Inbound => 1,
+                    Direction::Outbound => 2,
+                };
+                block.put_option(OPTION_PACKET_FLAGS, &flags.to_le_bytes());
+            }
+            if record.dropped > 0 {
+                block.put_option(OPTION_PACKET_DROPS, &record.dropped.to_le_bytes());
+            }
+        })
+    }
+
+    /// Writes that the capturing host lost `lost` packets of an interface, in a statistics block.
+    ///
+    /// # Errors
+    /// [`CaptureError`].
+    pub fn write_lost(&mut self, interface: InterfaceId, lost: u64) -> Result<(), CaptureError> {
+        self.interface(interface)?;
+        let block = &mut self.block;
+        block.start(INTERFACE_STATISTICS);
+        block.put_u32(interface.index());
+        block.put_time(self.last);
+        block.put_option(OPTION_INTERFACE_DROPS, &lost.to_le_bytes());
+        block.put_option(OPTION_END, &[]);
+        self.write_block(|| "the count of lost packets".into())
+    }
+
     /// Returns the number of packets written.
     #[must_use]
     pub const fn packets(&self) -> u64 {
@@ -246,6 +292,7 @@ impl<W: Write> PcapngWriter<W> {
         block.put_u32(0);
         block.put_time(self.last);
         block.put_comments(&mut self.next_comments);
+        block.put_option(OPTION_END, &[]);
         self.write_block(|| "the last comments".into())
     }
 
@@ -278,12 +325,26 @@ impl<W: Write> PcapngWriter<W> {
     }
 
     fn finish_packet(&mut self, original_len: usize) -> Result<(), CaptureError> {
+        self.finish_packet_with(original_len, |_| {})
+    }
+
+    /// Completes a packet with the options that `put_options` appends, and its comments.
+    fn finish_packet_with(
+        &mut self,
+        original_len: usize,
+        put_options: impl FnOnce(&mut Block),
+    ) -> Result<(), CaptureError> {
         let block = &mut self.block;
         let captured_len = (block.octets.len() - PACKET_AT) as u32;
         block.set_u32(20, captured_len);
         block.set_u32(24, original_len as u32);
         block.pad();
+        let options_at = block.octets.len();
+        put_options(block);
         block.put_comments(&mut self.next_comments);
+        if block.octets.len() > options_at {
+            block.put_option(OPTION_END, &[]);
+        }
         let packet = self.packets + 1;
         self.write_block(|| format!("packet {packet}"))?;
         self.packets = packet;
@@ -352,15 +413,11 @@ impl Block {
         self.put_u32(nanoseconds as u32);
     }
 
-    /// Appends and clears the comments, then the end of the options.
+    /// Appends and clears the comments.
     fn put_comments(&mut self, comments: &mut Vec<String>) {
-        if comments.is_empty() {
-            return;
-        }
         for comment in comments.drain(..) {
             self.put_option(OPTION_COMMENT, comment.as_bytes());
         }
-        self.put_option(OPTION_END, &[]);
     }
 
     fn set_u32(&mut self, at: usize, value: u32) {

@@ -1,61 +1,17 @@
-//! JSON lists whose elements are created while they are written, so that one element is in memory
-//! at a time.
+//! Writes JSON documents.
 
-use std::cell::RefCell;
-use std::io::{self, BufWriter, Write};
-
-use serde::ser::{Error as _, SerializeSeq};
-use serde::{Serialize, Serializer};
+pub(crate) use gigatcp_report::json_list::write;
 
 use crate::failure::Failure;
 
-/// A list that creates each element when it is written. It can be written once.
-pub(crate) struct Each<I> {
-    elements: RefCell<I>,
-    failure: RefCell<Option<Failure>>,
-}
-
-impl<I> Each<I> {
-    /// Returns a list of `elements`, up to the first that fails.
-    pub(crate) const fn new(elements: I) -> Self {
-        Self {
-            elements: RefCell::new(elements),
-            failure: RefCell::new(None),
-        }
-    }
-
-    /// Returns the error of the element that failed, if any.
-    pub(crate) fn failed(self) -> Result<(), Failure> {
-        self.failure.into_inner().map_or(Ok(()), Err)
-    }
-}
-
-impl<T: Serialize, I: Iterator<Item = Result<T, Failure>>> Serialize for Each<I> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut list = to.serialize_seq(None)?;
-        for element in &mut *self.elements.borrow_mut() {
-            match element {
-                Ok(element) => list.serialize_element(&element)?,
-                Err(failure) => {
-                    *self.failure.borrow_mut() = Some(failure);
-                    return Err(S::Error::custom("an element could not be made"));
-                }
-            }
-        }
-        list.end()
-    }
-}
-
-/// Writes `value` as JSON with one key per line, and a newline.
-pub(crate) fn write(value: &impl Serialize, to: impl Write) -> io::Result<()> {
-    let mut to = BufWriter::with_capacity(1 << 16, to);
-    serde_json::to_writer_pretty(&mut to, value)?;
-    to.write_all(b"\n")?;
-    to.flush()
-}
+/// A list that creates each element when it is written.
+pub(crate) type Each<I> = gigatcp_report::json_list::Each<I, Failure>;
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
+    use serde::Serialize;
     use serde_json::{Value, json};
 
     use super::*;

@@ -31,7 +31,6 @@ mod config;
 mod experiments;
 mod failure;
 mod fit;
-mod grid;
 mod guide;
 #[cfg(target_os = "linux")]
 mod header_capture;

@@ -8,6 +8,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use anstream::ColorChoice;
+pub(crate) use gigatcp_report::prose::counted;
 
 use serde::Serialize;
 
@@ -15,12 +16,6 @@ use crate::config;
 use crate::failure::Failure;
 use crate::fit::fit;
 use crate::json;
-
-/// A count with its noun: `1 packet`, `2 packets`.
-pub(crate) fn counted(count: u64, noun: &str) -> String {
-    let end = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{end}")
-}
 
 /// Environment variable that sets the [`Level`].
 const LOG: &str = "GIGATCP_LOG";

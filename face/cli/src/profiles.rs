@@ -1,9 +1,8 @@
 //! Lists host profiles and their settings.
 
+use gigatcp_report::grid::{Align, grid};
 use gigatcp_tcp::profile::{Profile, SETTINGS};
 use serde::Serialize;
-
-use crate::grid::{Align, grid};
 
 /// A profile with its settings, in the order of [`SETTINGS`].
 #[derive(Serialize, Debug)]

@@ -19,6 +19,84 @@ fn json(words: &[&str]) -> Value {
     serde_json::from_str(&printed(words)).expect("JSON and nothing else")
 }
 
+/// A capture of the repository.
+const CAPTURE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../drive/analyze/tests/captures/policed-snd.pcap.zst"
+);
+
+/// Standard error of a command that fails with this status.
+fn refused(words: &[&str], status: i32) -> String {
+    let output = gigatcp(words);
+    let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(status), "{words:?}: {printed}");
+    printed
+}
+
+#[test]
+fn diff_of_captures_names_the_commands_that_compare_them() {
+    let printed = refused(&["diff", CAPTURE, CAPTURE], 2);
+    for part in [
+        "is a capture, and `diff` compares stored results",
+        "effect: nothing was compared",
+        "gigatcp why A.pcap B.pcap",
+        "gigatcp why --summary A.pcap B.pcap",
+    ] {
+        assert!(printed.contains(part), "{printed}");
+    }
+}
+
+#[test]
+fn whatif_names_an_unknown_key_before_it_reads_the_capture() {
+    for option in ["--set", "--known"] {
+        let printed = refused(&["whatif", "no.pcap", option, "reciever.buffer=4 MB"], 2);
+        assert!(printed.contains("reciever"), "{printed}");
+        assert!(!printed.contains("no.pcap"), "{printed}");
+    }
+    let printed = refused(&["whatif", "no.pcap", "--set", "path.rate=fast"], 2);
+    assert!(printed.contains("`fast` is not a rate"), "{printed}");
+    let printed = refused(&["whatif", "no.pcap", "--set", "receiver.buffer=4 MB"], 2);
+    assert!(printed.contains("no.pcap"), "{printed}");
+}
+
+#[test]
+fn why_of_foreign_json_says_what_it_reads() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("other.json");
+    std::fs::write(&file, r#"{"schema": "somebody/7", "rows": []}"#).expect("a file");
+    let printed = refused(&["why", file.to_str().expect("UTF-8")], 2);
+    for part in ["`somebody/7`", "iperf3 -J", "watch --json-lines"] {
+        assert!(printed.contains(part), "{printed}");
+    }
+}
+
+#[test]
+fn numbers_of_controls_in_documents_and_list_are_those_of_the_registry() {
+    let controls = gigatcp_tcp::congestion::REGISTRY.len();
+    let top = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let read = |file: &str| std::fs::read_to_string(format!("{top}/{file}")).expect("a page");
+    for (text, before, after) in [
+        (read("README.md"), "any of ", " congestion controls"),
+        (
+            read("docs/guide/status.md"),
+            "| congestion controls | ",
+            " (`gigatcp",
+        ),
+        (read("CHANGELOG.md"), "and ", " congestion controls"),
+        (
+            printed(&["list", "controls"]),
+            "",
+            " congestion controls, and",
+        ),
+    ] {
+        let expected = format!("{before}{controls}{after}");
+        assert!(
+            text.contains(&expected),
+            "`{expected}` is missing in:\n{text}"
+        );
+    }
+}
+
 #[test]
 fn the_experiments_of_this_repository_are_listed_and_can_be_read() {
     let list = json(&["list", "--json"]);

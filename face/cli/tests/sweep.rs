@@ -210,3 +210,15 @@ fn an_interrupted_sweep_goes_on_where_it_was() {
     assert!(out.contains("80 cells, 80 runs\n"), "{out}");
     assert!(!said.contains("; 0 known before"), "{said}");
 }
+
+#[test]
+fn invalid_level_is_an_error_before_anything_runs_and_in_a_dry_run() {
+    let directory = directory();
+    for more in [&[][..], &["--dry-run"]] {
+        let line = ["sweep", "short.toml", "--over", "path.rtt=2ms,abc"];
+        let (status, out, printed) = gigatcp(directory.path(), &[&line[..], more].concat());
+        assert_eq!(status, 2, "{out}{printed}");
+        assert!(printed.contains("path.rtt"), "{printed}");
+        assert!(!directory.path().join("runs").exists());
+    }
+}

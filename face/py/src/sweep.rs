@@ -116,6 +116,9 @@ impl Sweep {
         asked.series = plan.chosen(series)?;
         asked.intervals = keep.iter().any(|table| table == "intervals");
         asked.samples = keep.iter().any(|table| table == "samples");
+        let space = asked.space().map_err(|error| unreadable(py, error))?;
+        let checked = space.check_levels(&asked);
+        checked.map_err(|findings| plan_error(py, &findings))?;
         let base = out.join(format!("{name}-sweep"));
         let stored = Stored::open(&base, asked).map_err(|error| unreadable(py, error))?;
         Ok(Self {

@@ -51,6 +51,12 @@ def test_a_cell_is_the_same_run_alone(small: Plan, in_process: gigatcp.SweepResu
         assert run.summary["goodput_bps"] == [cells["goodput_bps"][row]]
 
 
+def test_an_invalid_level_raises_before_anything_runs(small: Plan, tmp_path: Path) -> None:
+    with pytest.raises(gigatcp.Error, match="nope"):
+        gigatcp.sweep(small, {"flow.congestion_control": ["cubic", "nope"]}, out=tmp_path)
+    assert not any(tmp_path.iterdir())
+
+
 def test_the_same_question_again_runs_nothing(small: Plan, tmp_path: Path) -> None:
     first = gigatcp.sweep(small, {"path.rtt": ["10 ms", "20 ms"]}, out=tmp_path)
     again = gigatcp.sweep(small, {"path.rtt": ["10 ms", "20 ms"]}, out=tmp_path)

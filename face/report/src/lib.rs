@@ -17,6 +17,7 @@
 //! * [`sweep`]: many runs: tables of any axes, effects, plots.
 //! * [`diagnostics`]: errors in a plan, with carets. [`theory`]: figures of a path by published
 //!   equations.
+//! * [`why`]: the answers of `gigatcp why`, as text and as JSON.
 //! * [`graph`]: connections of captures as time-sequence graphs: a page, xplot's files, CSV.
 //!
 //! A value that was not reproduced is shown like every other one. Out of scope: grades; the
@@ -32,11 +33,13 @@ pub mod compare;
 pub mod diagnostics;
 pub mod escape;
 pub mod graph;
+pub mod grid;
 pub mod group;
 mod hop_columns;
 mod hosts;
 pub mod html;
 mod html_tables;
+pub mod json_list;
 pub mod live;
 pub mod many_flows;
 pub mod number;
@@ -52,6 +55,7 @@ pub mod sweep;
 pub mod table;
 pub mod theory;
 pub mod thin;
+pub mod why;
 
 use brief::Detail;
 use gigatcp_record::{RunRecord, SeriesRecord};

@@ -6,6 +6,13 @@ pub const WIDTH: usize = 80;
 /// Stands for a space at which no line may end.
 pub const TIE: char = '\u{a0}';
 
+/// A count with its noun: `1 packet`, `2 packets`.
+#[must_use]
+pub fn counted(count: u64, noun: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{end}")
+}
+
 /// Wraps `text` to lines of at most [`WIDTH`] columns, all indented by `indent`. Longer words stay
 /// whole, and a number and its unit share a line.
 #[must_use]

@@ -385,7 +385,7 @@ fn a_second_look_shows_the_packets_of_the_chosen_connections_alone() {
             threads: Some(threads),
             ..Options::default()
         };
-        let seen = revisit(&source, &options, &chosen, |_| Count(Vec::new())).unwrap();
+        let seen = revisit(&source, &options, &chosen, |_, _| Count(Vec::new())).unwrap();
         assert_eq!(seen[0], (19..28).collect::<Vec<u64>>());
         let numbers = (1..)
             .zip(&packets)

@@ -6,7 +6,9 @@ mod variance;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use gigatcp_capture::{CaptureReader, Format};
 use gigatcp_record::{CauseShare, FlowRecord, RunRecord};
+use gigatcp_report::escape::terminal;
 use gigatcp_report::number;
 use gigatcp_report::prose::wrap_hanging;
 use serde_json::{Value, json};
@@ -97,7 +99,28 @@ fn read(place: &Path) -> Result<RunRecord, Failure> {
     } else {
         place.to_path_buf()
     };
-    stored::read(&file)
+    stored::read(&file).map_err(|failure| {
+        if is_capture(&file) {
+            not_compared(place)
+        } else {
+            failure
+        }
+    })
+}
+
+/// Whether a file is a capture by its first bytes.
+fn is_capture(file: &Path) -> bool {
+    CaptureReader::open(file).is_ok_and(|reader| reader.format() != Format::Text)
+}
+
+fn not_compared(capture: &Path) -> Failure {
+    let name = terminal(&capture.display().to_string());
+    Failure::new(format!(
+        "{name} is a capture, and `diff` compares stored results: run.json of `run` and `test`"
+    ))
+    .effect("nothing was compared")
+    .hint("`gigatcp why A.pcap B.pcap` joins two captures of one connection")
+    .hint("`gigatcp why --summary A.pcap B.pcap` lists the connections of both: rate, RTT, limit")
 }
 
 /// Flows by series, repeat and name.

@@ -2,13 +2,13 @@
 
 use clap_complete::engine::ArgValueCompleter;
 use gigatcp_doctor::{RULES, Rule};
+use gigatcp_report::grid::{Align, grid};
 use gigatcp_report::prose::wrap;
 use gigatcp_why::{CAUSES, Cause, find};
 use serde_json::{Value, json};
 
 use super::Outcome;
 use crate::failure::Failure;
-use crate::grid::{Align, grid};
 use crate::{complete, nearest, output};
 
 /// The schema of `--json`.

@@ -7,8 +7,6 @@ pub(super) mod clocks;
 pub(super) mod facts;
 mod view;
 
-pub(super) use view::note_json;
-
 use std::io;
 use std::path::{Path, PathBuf};
 

@@ -50,12 +50,34 @@ pub(crate) struct Outputs {
     /// Replace files that exist and are named here
     #[arg(long, help_heading = "Graphs")]
     overwrite: bool,
+
+    /// A copy of the capture with comments, which only some commands write.
+    #[arg(skip)]
+    annotated: Option<PathBuf>,
 }
 
 impl Outputs {
     /// Whether the capture has to be read a second time.
     pub(crate) fn reads_again(&self) -> bool {
+        self.draws() || self.annotated.is_some()
+    }
+
+    /// Whether a graph or table of packets is written.
+    pub(super) fn draws(&self) -> bool {
         self.report.is_some() || self.xplot.is_some() || self.csv.is_some()
+    }
+
+    /// The same outputs with a copy of the capture with comments.
+    pub(super) fn with_annotated(&self, file: Option<&PathBuf>) -> Self {
+        Self {
+            annotated: file.cloned(),
+            ..self.clone()
+        }
+    }
+
+    /// The copy of the capture with comments, if it is requested.
+    pub(super) fn annotated(&self) -> Option<&Path> {
+        self.annotated.as_deref()
     }
 
     /// Checks that the outputs can be written, before long work begins.
@@ -70,12 +92,17 @@ impl Outputs {
             .hint("as in `--report page.html --overwrite`"));
         }
         if captures != 1 {
-            return Err(Failure::new(format!(
-                "graphs are of one capture, and {captures} are named"
-            ))
-            .hint("call it once for each"));
+            let what = if self.draws() {
+                "graphs are"
+            } else {
+                "an annotated copy is"
+            };
+            return Err(
+                Failure::new(format!("{what} of one capture, and {captures} are named"))
+                    .hint("call it once for each"),
+            );
         }
-        for file in self.report.iter().chain(&self.csv) {
+        for file in self.report.iter().chain(&self.csv).chain(&self.annotated) {
             if file.is_file() && !self.overwrite {
                 return Err(exists(file));
             }
@@ -260,7 +287,7 @@ fn watch(
         }
     });
     let chosen: Vec<Chosen<'_>> = chosen.collect();
-    let begin = |connection: &Connection| Drawing(Watch::new(connection, first.unit_ns));
+    let begin = |_, connection: &Connection| Drawing(Watch::new(connection, first.unit_ns));
     let graphs = gigatcp_analyze::revisit(source, &options, &chosen, begin)?;
     let graphs = drawn.iter().zip(graphs).flat_map(|(index, graphs)| {
         let graphs = graphs.into_iter();
@@ -291,7 +318,7 @@ impl Visitor for Drawing {
 }
 
 /// Completes a file that was written in parts.
-fn finish(out: BufWriter<AtomicFile>, file: &Path) -> Result<(), Failure> {
+pub(super) fn finish(out: BufWriter<AtomicFile>, file: &Path) -> Result<(), Failure> {
     let all = out.into_inner().map_err(io::IntoInnerError::into_error);
     let finished = all.and_then(AtomicFile::finish);
     finished.map_err(|error| refused(file, &error))?;

@@ -4,6 +4,7 @@ use clap_complete::engine::ArgValueCompleter;
 use gigatcp_path::queue;
 use gigatcp_plan::keys::{Fallback, KeyTable, LINK, TABLES};
 use gigatcp_report::escape::terminal;
+use gigatcp_report::grid::{Align, grid};
 use gigatcp_tcp::congestion;
 use gigatcp_units::settings::Parameter;
 use serde::Serialize;
@@ -13,7 +14,6 @@ mod keys;
 use super::Outcome;
 use crate::experiments::{Experiments, Place};
 use crate::failure::Failure;
-use crate::grid::{Align, grid};
 use crate::plan_file::PlanFile;
 use crate::{complete, nearest, output, profiles};
 
@@ -383,11 +383,15 @@ fn controls_text(some: &[Control], is_full: bool) -> String {
         std::iter::once(first).chain(second).collect::<Vec<_>>()
     };
     let cells: Vec<_> = some.iter().flat_map(lines).collect();
-    let note = match is_full {
-        true => "With sender.stack = \"kernel\", live: any that the kernel has.\n",
-        false => "gigatcp list controls NAME, or -v: what it reacts to, where it is deployed\n",
+    let note = if is_full {
+        "With sender.stack = \"kernel\", live: any that the kernel has.\n".to_owned()
+    } else {
+        format!(
+            "{} congestion controls, and `fixed`: none. `gigatcp list controls NAME` says more\n",
+            congestion::REGISTRY.len()
+        )
     };
-    grid(&[Align::Left, Align::Left], &cells) + note
+    grid(&[Align::Left, Align::Left], &cells) + &note
 }
 
 fn queues() -> impl Iterator<Item = Choice> {

@@ -154,6 +154,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     asked.intervals = arguments.keep.iter().any(|table| table == "intervals");
     asked.samples = arguments.keep.iter().any(|table| table == "samples");
     let space = Space::new(template, &question, &asked.series).map_err(refused)?;
+    space
+        .check_levels(&file)
+        .map_err(|findings| Failure::Plan(Box::new(findings)))?;
     if arguments.dry_run {
         return dry_run(&space, &question, &file);
     }

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use gigatcp_analyze::{Capture, Options, Source, diagnose_pairs};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap;
+use gigatcp_report::why::answer::labeled;
 use gigatcp_twin::model::{Estimate, LimitedRate};
-use gigatcp_twin::{Certainty, Prediction, Transfer};
+use gigatcp_twin::{Certainty, Change, Prediction, Transfer};
 use gigatcp_units::Rate;
 use gigatcp_units::grammar::human_rate;
 use gigatcp_why::find;
 use serde_json::{Value, json};
 
 use super::Outcome;
-use super::why::answer::labeled;
 use super::why::reported;
 use crate::failure::Failure;
 use crate::output;
@@ -96,6 +96,7 @@ pub(crate) struct Arguments {
 
 /// Predicts and prints.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    check_keys(&[&arguments.set[..], &arguments.known[..]].concat())?;
     let name = terminal(&arguments.files[0].display().to_string());
     let index = arguments.connection.map(|number| number as usize - 1);
     let transfer = read(&arguments.files, index)?;
@@ -121,6 +122,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         output::print(&text(&transfer, &predictions))?;
     }
     Ok(Outcome::Done)
+}
+
+/// Checks that the changes can be read, before the evidence is. Keys that only the engine knows are
+/// those of a plan.
+fn check_keys(changes: &[String]) -> Result<(), Failure> {
+    const PLAN: &[u8] = b"name = \"transfer\"\n\
+        path = { rate = \"100 Mbit/s\", rtt = \"20 ms\" }\n\
+        flow = { duration = \"1 s\" }\n\
+        [[series]]\nname = \"one\"\n";
+    let mut others = Vec::new();
+    for change in changes {
+        if let Change::Other(text) = Change::parse(change).map_err(unpredicted)? {
+            others.push(text);
+        }
+    }
+    let plan = gigatcp_plan::parse("the transfer", PLAN, &others);
+    plan.map(drop)
+        .map_err(|findings| Failure::Plan(Box::new(findings)))
 }
 
 /// Reads the transfer from a report, a capture, or two captures. The inner error is the reason why

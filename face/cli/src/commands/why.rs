@@ -1,53 +1,45 @@
 //! `gigatcp why`: diagnoses what limited the connections of a capture.
 //!
-//! `gigatcp-analyze` analyzes; this module prints the answers.
+//! `gigatcp-analyze` analyzes, and `gigatcp_report::why` words the answers. This module reads what
+//! the command line names, and prints.
 //!
 //! | file | content |
 //! |---|---|
-//! | `order.rs` | the answered connections, largest first |
-//! | `answer.rs` | one answer: a sentence and its lines |
-//! | `not_shown.rs` | connections that are only counted |
-//! | `detail.rs` | all verdicts and evidence |
 //! | `fix.rs` | predicted effect of the fix |
-//! | `text.rs`, `json.rs` | all answers for captures |
-//! | `summary.rs`, `row.rs` | a table with a line for each connection |
+//! | `summary.rs` | a table with a line for each connection |
 //! | `reported.rs` | reports of testers and of `ss` |
 //! | `stored.rs` | stored runs |
 //! | `live.rs` | a capture of this host, with the kernel's counters |
 //! | `counters.rs` | those counters next to the packets |
 
-pub(super) mod answer;
 mod counters;
-pub(super) mod detail;
 mod fix;
-mod json;
 #[cfg(target_os = "linux")]
 mod live;
 #[cfg(not(target_os = "linux"))]
 #[path = "why/no_linux.rs"]
 mod live;
-mod not_shown;
-mod order;
 pub(super) mod reported;
-mod row;
 pub(super) mod stored;
 mod summary;
-mod text;
 
-pub(super) use json::diagnosed;
 #[cfg(target_os = "linux")]
 pub(super) use live::capture_failure;
 pub(super) use stored::diagnose;
 
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 use gigatcp_analyze::reports::Report;
 use gigatcp_analyze::{
-    Capture, Diagnosis, Note, NoteKind, Options, PairedDiagnosis, Source, diagnose_pairs,
+    AnnotateError, Capture, Error, Note, NoteKind, Options, PairedDiagnosis, Source, annotate,
+    diagnose_pairs,
 };
+use gigatcp_capture::CaptureError;
 use gigatcp_flows::Side;
 use gigatcp_report::escape::terminal;
 use gigatcp_report::graph;
+use gigatcp_report::why::{AnsweredCapture, Diagnosed, HELD, Order, answer, detail, json, text};
 use gigatcp_units::grammar::human_rate;
 use gigatcp_units::{Duration, Rate};
 use gigatcp_why::CAUSES;
@@ -55,12 +47,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use counters::Counters;
-use order::Place;
 use stored::Stored;
 
 use super::Outcome;
 use super::flows;
 use super::graphs::{self, Outputs, StreamDiagnosis, Survey};
+use crate::atomic_file::{AtomicFile, refused};
 use crate::failure::Failure;
 use crate::json::Each;
 use crate::output::{self, Stream};
@@ -94,6 +86,10 @@ capture are counted. Nothing is sent, and without --capture nothing is kept.
 Reports are understood as well, with less certainty: iperf3 -J and --json-stream, nuttcp's lines \
 (with -i1), repeated output of `ss -tinm`, and `gigatcp watch --json-lines`.
 
+--annotate copies a capture for Wireshark: the answers are the comment of the file (Statistics > \
+Capture File Properties), and the packets that an answer rests on have comments. The display filter \
+`frame.comment` shows those.
+
 --report writes a page of one capture: causes, rate, RTT, bytes in flight and losses over one time \
 axis, and every packet.
 
@@ -121,6 +117,7 @@ Examples:
   sudo gigatcp why --interface eth0 port 443     some of them, until Ctrl-C
   gigatcp why iperf3.json                        a report of iperf3 -J, nuttcp -i1 or ss -tinm
   gigatcp why runs/my-0123456789abcdef           a stored run, and what the run measured
+  gigatcp why trace.pcap --annotate t.pcapng     a copy for Wireshark, with comments
   gigatcp why trace.pcap --report why.html       its page, with the packets to zoom into
   tcpdump -w - tcp | gigatcp why -               until Ctrl-C ends tcpdump"
 )]
@@ -170,6 +167,10 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["all", "json", "report", "xplot", "csv"])]
     summary: bool,
 
+    /// Write a copy of the capture, as pcapng, with the answers as comments that Wireshark shows
+    #[arg(long, value_name = "FILE", conflicts_with = "summary")]
+    annotate: Option<PathBuf>,
+
     /// Number of threads that share the connections of a file [default: one per CPU if the file is
     /// large]
     #[arg(long, value_name = "N", value_parser = values::threads)]
@@ -184,77 +185,6 @@ impl Arguments {
     fn is_joined(&self) -> bool {
         let is_file = |file: &PathBuf| file.is_file() && !file.ends_with("run.json");
         self.files.len() == 2 && self.files.iter().all(is_file)
-    }
-}
-
-/// The diagnosis of a connection, and its place in the captures.
-struct Diagnosed {
-    /// The capture that packet numbers refer to, and the connection in it.
-    capture: usize,
-    index: usize,
-    /// The connection in the other capture, if both were analyzed jointly.
-    far: Option<Far>,
-    /// The kernel's counters of it, if they were read.
-    counters: Option<String>,
-    diagnosis: Diagnosis,
-}
-
-/// A connection in the capture that is farther from the sender.
-#[derive(Clone, Copy)]
-struct Far {
-    capture: usize,
-    index: usize,
-}
-
-impl Diagnosed {
-    /// The answers for connections of these captures, in their order. Those without data are left
-    /// out.
-    fn all<'a>(
-        captures: &'a [&'a LoadedCapture],
-        pairs: &'a [PairedDiagnosis],
-        places: &'a [Place],
-    ) -> impl Iterator<Item = Result<Self, Failure>> + 'a {
-        let pair_of = move |place: &Place| {
-            let mut pairs = pairs.iter();
-            pairs.find(|pair| pair.near == place.capture && pair.indices[pair.near] == place.index)
-        };
-        let alone = |capture: usize| {
-            let places = places.iter().filter(|place| place.capture == capture);
-            let alone = places.filter(|place| pair_of(place).is_none());
-            alone.map(|place| place.index).collect()
-        };
-        let mut alone: Vec<_> = captures
-            .iter()
-            .enumerate()
-            .map(|(capture, loaded)| loaded.capture.diagnoses(alone(capture)).peekable())
-            .collect();
-        places.iter().filter_map(move |place| {
-            let Place { capture, index, .. } = *place;
-            let pair = pair_of(place);
-            let diagnosis = match pair {
-                Some(pair) => pair.diagnosis.clone(),
-                None => {
-                    let is_next = |next: &Result<(usize, _), _>| match next {
-                        Ok((found, _)) => *found == index,
-                        Err(_) => true,
-                    };
-                    match alone[capture].next_if(is_next)? {
-                        Ok((_, diagnosis)) => diagnosis,
-                        Err(error) => return Some(Err(error.into())),
-                    }
-                }
-            };
-            Some(Ok(Self {
-                capture,
-                index,
-                far: pair.map(|pair| Far {
-                    capture: 1 - pair.near,
-                    index: pair.indices[1 - pair.near],
-                }),
-                counters: captures[capture].counters(index, &diagnosis),
-                diagnosis,
-            }))
-        })
     }
 }
 
@@ -288,11 +218,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.is_joined() && is_same(&files[0], &files[1]) {
         return Err(named_twice(&files[0]));
     }
-    let outputs = &arguments.outputs;
+    let outputs = arguments
+        .outputs
+        .with_annotated(arguments.annotate.as_ref());
     outputs.check_with_text(files.len())?;
     let request = Request {
         arguments,
-        outputs,
+        outputs: &outputs,
         stored: &stored,
     };
     if arguments.json {
@@ -305,9 +237,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 /// Captures on an interface and prints what limited its connections.
 fn run_live(interface: &str, arguments: &Arguments) -> Result<Outcome, Failure> {
+    let outputs = arguments
+        .outputs
+        .with_annotated(arguments.annotate.as_ref());
     let request = Request {
         arguments,
-        outputs: &arguments.outputs,
+        outputs: &outputs,
         stored: &[],
     };
     request.outputs.check_with_text(1)?;
@@ -351,7 +286,7 @@ impl Request<'_> {
                 }
                 out.write(&text::nothing_joined(both))?;
             } else {
-                text::put(&both, &pairs, self.detail(), &mut out)?;
+                text::put(&both, &pairs, self.detail(), &mut |part| out.write(part))?;
             }
             out.finish()?;
             return both.into_iter().try_for_each(|loaded| self.finish(loaded));
@@ -370,11 +305,16 @@ impl Request<'_> {
     }
 
     /// Writes the answers for one capture.
-    fn put(self, loaded: &LoadedCapture, is_named: bool, out: &mut Stream) -> Result<(), Failure> {
+    fn put(
+        self,
+        loaded: &AnsweredCapture,
+        is_named: bool,
+        out: &mut Stream,
+    ) -> Result<(), Failure> {
         if is_named {
-            out.write(&format!("{}:\n\n", terminal(&loaded.name)))?;
+            out.write(&format!("{}:\n\n", terminal(&loaded.capture.name())))?;
         }
-        text::put(&[loaded], &[], self.detail(), out)?;
+        text::put(&[loaded], &[], self.detail(), &mut |part| out.write(part))?;
         match &loaded.account {
             Some(account) => out.write(account),
             None => Ok(()),
@@ -384,6 +324,7 @@ impl Request<'_> {
     const fn detail(self) -> text::Detail {
         text::Detail {
             shows_all: self.arguments.all,
+            predicts: true,
             is_verbose: self.arguments.verbose,
         }
     }
@@ -399,10 +340,10 @@ impl Request<'_> {
             both.into_iter()
                 .try_for_each(|loaded| self.finish(loaded))?;
             let pairs = self.join(both)?;
-            let order = order::Order::of(&both, &pairs, true);
+            let order = Order::of(&both, &pairs, true);
             let joined = Diagnosed::all(&both, &pairs, order.shown()).filter_map(|diagnosed| {
                 let joined = |one| json::joined(both, &one, self.arguments.verbose);
-                diagnosed.map(joined).transpose()
+                diagnosed.map_err(Failure::from).map(joined).transpose()
             });
             let joined = joined.collect::<Result<_, _>>()?;
             let captures = both.iter().enumerate().map(|(capture, loaded)| {
@@ -437,7 +378,7 @@ impl Request<'_> {
     }
 
     /// Returns the connections that both captures contain.
-    fn join(self, both: [&LoadedCapture; 2]) -> Result<Vec<PairedDiagnosis>, Failure> {
+    fn join(self, both: [&AnsweredCapture; 2]) -> Result<Vec<PairedDiagnosis>, Failure> {
         let captures = both.map(|loaded| &loaded.capture);
         let mut chosen = captures[0].connections().largest_first();
         chosen.truncate(MAX_PAIRED);
@@ -445,70 +386,91 @@ impl Request<'_> {
     }
 
     /// Reads a file.
-    fn load(self, file: &Path) -> Result<LoadedCapture, Failure> {
+    fn load(self, file: &Path) -> Result<AnsweredCapture, Failure> {
         let source = flows::source(file, self.outputs.reads_again())?;
         let account = self.stored.first().map(|run| run.account(file));
-        Ok(LoadedCapture {
+        Ok(AnsweredCapture {
             account,
             ..self.analyze(source, None)?
         })
     }
 
     /// Reads a source.
-    fn analyze(self, source: Source, live: Option<Live>) -> Result<LoadedCapture, Failure> {
+    fn analyze(self, source: Source, live: Option<Live>) -> Result<AnsweredCapture, Failure> {
         let capture = Capture::read(&source, &self.options())?;
-        Ok(LoadedCapture {
-            name: capture.name(),
-            source,
+        let not_captured = live.as_ref().map(|live| live.dropped);
+        let counters = live.map(|live| live.counters.into_comparison());
+        Ok(AnsweredCapture {
             chosen: self.outputs.named(capture.connections().len())?,
-            capture,
-            predicts: self.arguments.whatif,
-            account: None,
-            live,
             is_verbose: self.arguments.verbose,
+            predict: self.arguments.whatif.then_some(fix::predicted as _),
+            counters,
+            not_captured,
+            ..AnsweredCapture::new(capture)
         })
     }
 
+    /// Writes a copy of a capture with the answers as comments.
+    fn annotate(self, loaded: &AnsweredCapture, file: &Path) -> Result<(), Failure> {
+        let detail = text::Detail {
+            predicts: false,
+            is_verbose: false,
+            ..self.detail()
+        };
+        let mut summary = String::new();
+        text::put::<Error>(&[loaded], &[], detail, &mut |part| {
+            summary.push_str(part);
+            Ok(())
+        })?;
+        let order = Order::of(&[loaded], &[], detail.shows_all);
+        let mut connections: Vec<usize> = order.shown().iter().map(|place| place.index).collect();
+        connections.sort_unstable();
+        let mut out = BufWriter::with_capacity(1 << 16, AtomicFile::begin(file)?);
+        let copied = annotate(&loaded.capture, connections, &summary, &mut out);
+        copied.map_err(|error| match error {
+            AnnotateError::Read(error) => error.into(),
+            AnnotateError::Write(CaptureError::Write { source, .. }) => refused(file, &source),
+            AnnotateError::Printed => Failure::new(format!(
+                "{} has printed packets, which lack parts of real ones",
+                loaded.capture.name()
+            ))
+            .effect("no copy was written")
+            .hint("--annotate needs the capture itself: pcap, pcapng or snoop"),
+            AnnotateError::Write(error) => Failure::caused(&error).effect("no copy was written"),
+        })?;
+        graphs::finish(out, file)
+    }
+
     /// Writes the graphs of a capture and reports its oddities. Called after the answers.
-    fn finish(self, loaded: &LoadedCapture) -> Result<(), Failure> {
+    fn finish(self, loaded: &AnsweredCapture) -> Result<(), Failure> {
         let info = loaded.capture.info();
-        if self.outputs.reads_again() {
+        if let Some(file) = self.outputs.annotated() {
+            self.annotate(loaded, file)?;
+        }
+        if self.outputs.draws() {
             let survey = Survey {
-                name: &loaded.name,
+                name: &loaded.capture.name(),
                 info,
                 segments: loaded.capture.segments(),
                 connections: loaded.capture.connections().iter().collect(),
                 unit_ns: loaded.capture.time_unit_ns(),
                 threads: self.arguments.threads,
             };
-            graphs::write(self.outputs, &loaded.source, &survey, |index, side| {
-                known(loaded, index, side)
-            })?;
+            graphs::write(
+                self.outputs,
+                loaded.capture.source(),
+                &survey,
+                |index, side| known(loaded, index, side),
+            )?;
         }
         // A live capture has headers only.
-        let is_cut = |note: &&Note| note.kind == NoteKind::SnapLength && loaded.live.is_some();
+        let is_cut =
+            |note: &&Note| note.kind == NoteKind::SnapLength && loaded.not_captured.is_some();
         for note in info.notes.iter().filter(|note| !is_cut(note)) {
-            output::say(&format!("{}: {note}", terminal(&loaded.name)));
+            output::say(&format!("{}: {note}", terminal(&loaded.capture.name())));
         }
         Ok(())
     }
-}
-
-/// A capture that was read, and which of its connections were requested.
-struct LoadedCapture {
-    name: String,
-    source: Source,
-    capture: Capture,
-    /// The indices of connections that were requested by number; empty if none was.
-    chosen: Vec<usize>,
-    /// Whether the effect of fixes is predicted.
-    predicts: bool,
-    /// Limits measured by the run, if the capture belongs to a stored run.
-    account: Option<String>,
-    /// Facts of a capture that this command took.
-    live: Option<Live>,
-    /// Whether JSON has all verdicts and intervals.
-    is_verbose: bool,
 }
 
 /// Facts about a live capture that are not in its packets.
@@ -519,32 +481,12 @@ struct Live {
     dropped: u64,
 }
 
-impl LoadedCapture {
-    /// The kernel's counters of a connection, next to the diagnosis of its packets.
-    fn counters(&self, index: usize, packets: &Diagnosis) -> Option<String> {
-        let connection = self.capture.connections().connection(index)?;
-        self.live.as_ref()?.counters.compare(connection, packets)
-    }
-
-    /// The connections that may be answered: those requested, or all with data.
-    fn candidates(&self) -> Vec<usize> {
-        let with_data = self.capture.connections().with_data();
-        if self.chosen.is_empty() {
-            return with_data;
-        }
-        let chosen = self.chosen.iter().copied();
-        chosen
-            .filter(|index| with_data.binary_search(index).is_ok())
-            .collect()
-    }
-}
-
 /// An element of the list of captures in JSON.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Listed<'a> {
     Run(Value),
-    One(Box<LoadedCapture>),
+    One(Box<AnsweredCapture>),
     Both(json::Listed<'a>),
 }
 
@@ -603,10 +545,6 @@ fn reports_of(files: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<Named>), Failure
     Ok((captures, reports))
 }
 
-/// Connections whose state each thread holds: those that are answered by default, and those of which
-/// the time is summed.
-const HELD: usize = order::SHOWN + not_shown::DIAGNOSED;
-
 /// Text shown with an interval whose cause is unknown.
 const UNKNOWN: &str = "The capture does not show what limited the connection here.";
 
@@ -626,7 +564,7 @@ fn lowercase_first(sentence: &str) -> String {
 }
 
 /// Returns the intervals and the answer for the graph of a connection. Each interval has one cause.
-fn known(loaded: &LoadedCapture, index: usize, side: Side) -> Result<StreamDiagnosis, Failure> {
+fn known(loaded: &AnsweredCapture, index: usize, side: Side) -> Result<StreamDiagnosis, Failure> {
     let capture = &loaded.capture;
     let connections = capture.connections();
     let diagnosis = capture.diagnose(index)?;
@@ -662,7 +600,7 @@ fn known(loaded: &LoadedCapture, index: usize, side: Side) -> Result<StreamDiagn
     };
     let mut said = detail::said(&label, &diagnosis);
     said.headline = with_rate(diagnosis.throughput, &said.headline);
-    fix::put(loaded.predicts, &diagnosis, &mut said);
+    fix::put(loaded.predict.is_some(), &diagnosis, &mut said);
     Ok(StreamDiagnosis {
         spans: spans.collect(),
         said,

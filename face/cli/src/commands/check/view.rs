@@ -4,13 +4,13 @@ mod hop;
 
 use gigatcp_path::CpuCosts;
 use gigatcp_plan::{Flow, Host, Node, Plan, Scenario, Series, Stop};
+use gigatcp_report::grid::{Align, grid, line};
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration};
 use serde::Serialize;
 
 use self::hop::HopView;
 use super::processor;
-use crate::grid::{Align, grid, line};
 use crate::output::counted;
 use crate::profiles;
 

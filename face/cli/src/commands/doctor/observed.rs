@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use super::host;
 use super::test::{Measured, Test};
 use crate::commands::whatif::{self, prediction_json, stated};
-use crate::commands::why::answer::labeled;
 use crate::failure::Failure;
+use gigatcp_report::why::answer::labeled;
 
 /// A transfer over the path.
 pub(super) struct Observed {

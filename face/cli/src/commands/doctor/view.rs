@@ -2,11 +2,11 @@
 
 use gigatcp_doctor::{CostedFinding, Direction, HostFacts, Missing, Report};
 use gigatcp_report::escape::terminal;
+use gigatcp_report::grid::{Align, grid};
 use gigatcp_report::prose::{wrap, wrap_hanging};
 use gigatcp_units::grammar::{human_duration, human_probability, human_rate};
 
 use super::{Question, Source};
-use crate::grid::{Align, grid};
 
 /// Column at which the text of a labeled line begins.
 const LABEL: usize = 12;

@@ -5,14 +5,14 @@ use std::iter;
 
 use gigatcp_emulate::{Changed, Direction, HopCounters, Side, Snapshot};
 use gigatcp_path::{Difference, DropCause, Drops, Tally};
+use gigatcp_report::grid::Align::{Left, Right};
+use gigatcp_report::grid::grid;
 use gigatcp_report::number::{self, counted};
 use gigatcp_units::Instant;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use serde::Serialize;
 
 use super::control::describe;
-use crate::grid::Align::{Left, Right};
-use crate::grid::grid;
 
 /// Names of both directions.
 const WAYS: [&str; 2] = ["client -> server", "server -> client"];

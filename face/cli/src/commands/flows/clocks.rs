@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use gigatcp_analyze::ConnectionKey as Key;
 use gigatcp_flows::{Clocks, Connection, FlowTable, PacketTimes, Side};
+use gigatcp_report::grid::Align::{Left, Right};
+use gigatcp_report::grid::{grid, line};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 use serde_json::{Value, json};
 
 use super::{Arguments, Source, Step, read, source};
 use crate::failure::Failure;
-use crate::grid::Align::{Left, Right};
-use crate::grid::{grid, line};
 use crate::output;
 
 /// The schema of `--json`.

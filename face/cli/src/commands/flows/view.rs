@@ -2,18 +2,18 @@
 
 use std::cmp::Reverse;
 
-use gigatcp_analyze::Note;
 use gigatcp_flows::{Connection, Kind, Scaling, Side};
+use gigatcp_report::grid::{Align, grid, line};
+use gigatcp_report::why::json::note_json;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
 use gigatcp_why::{CaptureContext, CapturePoint, data_sender};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Capture;
 use super::facts::{self, Whose};
-use crate::grid::{Align, grid, line};
 use crate::json::Each;
 use crate::output::counted;
 
@@ -260,25 +260,6 @@ impl Serialize for Capture {
         };
         fields.serialize(to)
     }
-}
-
-/// Returns a note as JSON, with the reasons where packets were not read.
-pub(crate) fn note_json(note: &Note) -> Value {
-    let mut fields = json!({
-        "what": note.to_string(),
-        "count": note.count,
-        "first_offset": note.first_offset,
-        "first_record": note.first_record,
-    });
-    let reasons: Vec<Value> = note
-        .reasons()
-        .iter()
-        .map(|(reason, count)| json!({ "what": reason.to_string(), "count": count }))
-        .collect();
-    if !reasons.is_empty() {
-        fields["reasons"] = reasons.into();
-    }
-    fields
 }
 
 /// A connection as JSON.

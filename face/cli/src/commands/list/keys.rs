@@ -1,12 +1,12 @@
 //! Keys of a plan: its tables, the keys of one table, or one key in full.
 
 use gigatcp_plan::keys::{Fallback, Key, KeyTable, LINK, TABLES};
+use gigatcp_report::grid::{Align, grid};
 
 use gigatcp_report::prose::wrap;
 
 use crate::complete::sections;
 use crate::failure::Failure;
-use crate::grid::{Align, grid};
 
 /// The tables; with a name the keys of a table, or one key.
 pub(super) fn text(name: Option<&str>, is_full: bool) -> Result<String, Failure> {

@@ -2,10 +2,9 @@
 
 use gigatcp_meter::tester::{self, Outcome};
 use gigatcp_record::{HostRecord, ProcessorRecord};
+use gigatcp_report::why::answer::labeled;
 use gigatcp_why::counters::{CoreShares, HostSummary};
 use serde_json::{Value, json};
-
-use super::super::why::answer::labeled;
 
 /// Names of the two hosts in sentences.
 const NAMES: [&str; 2] = ["here", "there"];

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use gigatcp_meter::tester::{Latency, Outcome, PingKind, Role};
 use gigatcp_report::number;
+use gigatcp_report::why::answer::labeled;
 use serde_json::{Map, Value, json};
 
-use super::super::why::answer::labeled;
 use super::sums;
 
 /// Percentiles shown, with their names.

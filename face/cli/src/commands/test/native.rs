@@ -10,10 +10,11 @@ use gigatcp_meter::tester::{
 use gigatcp_protocol::iperf3::{Direction, StreamResults, Transport};
 use gigatcp_report::group::by_key;
 use gigatcp_report::number;
+use gigatcp_report::why::answer;
+use gigatcp_report::why::json::diagnosed;
 use gigatcp_units::grammar::human_rate;
 use serde_json::{Value, json};
 
-use super::super::why::{answer, diagnosed};
 use super::ceiling::Ceiling;
 use super::{hosts, latency, sums};
 

@@ -5,10 +5,10 @@
 
 use gigatcp_analyze::{Options, Source};
 use gigatcp_meter::tester::{Protocol, Request};
+use gigatcp_report::why::answer::labeled;
 use gigatcp_twin::Transfer;
 
 use super::super::whatif;
-use super::super::why::answer::labeled;
 use super::{Arguments, Format, StackChoice};
 use crate::failure::Failure;
 

@@ -1,5 +1,6 @@
 //! The figures as a table, one column per path, and as JSON.
 
+use gigatcp_report::grid::{Align, grid};
 use gigatcp_report::theory::{Expected, Questions, Row, Section};
 use gigatcp_theory::{BudgetError, Path, PathBudget};
 use gigatcp_units::Bytes;
@@ -9,7 +10,6 @@ use serde_json::{Map, Value, json};
 
 use super::buffers::Buffers;
 use crate::failure::Failure;
-use crate::grid::{Align, grid};
 
 /// Lines shown without `--verbose`, except requested answers.
 const MAX_LINES: usize = 39;

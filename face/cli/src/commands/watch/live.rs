@@ -9,6 +9,8 @@ use gigatcp_linux::clock;
 use gigatcp_meter::filter::Filter;
 use gigatcp_meter::watch::{Connection, Watch};
 use gigatcp_report::escape::terminal;
+use gigatcp_report::why::answer::{self, ConnectionLabel};
+use gigatcp_report::why::detail;
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::End;
 
@@ -16,8 +18,6 @@ use super::metrics::Metrics;
 use super::{Arguments, json, record, table};
 use crate::atomic_file::AtomicFile;
 use crate::commands::Outcome;
-use crate::commands::why::answer::{self, ConnectionLabel};
-use crate::commands::why::detail;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;

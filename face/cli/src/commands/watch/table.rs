@@ -2,11 +2,11 @@
 
 use gigatcp_meter::watch::Connection;
 use gigatcp_report::escape::terminal;
+use gigatcp_report::grid::Align::{self, Left, Right};
+use gigatcp_report::grid::{grid, line};
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
 use gigatcp_units::{Duration, Rate};
 
-use crate::grid::Align::{self, Left, Right};
-use crate::grid::{grid, line};
 use crate::output::counted;
 
 /// Moves to the beginning of the screen and clears it.

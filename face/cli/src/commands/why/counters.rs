@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 
 use gigatcp_analyze::Diagnosis;
 use gigatcp_flows::{Connection, Endpoint};
+use gigatcp_report::why;
 use gigatcp_why::Answer;
 use gigatcp_why::counters::End;
 
@@ -25,9 +26,14 @@ impl Counters {
         self.sockets.entry(ends).or_insert((role, diagnosis));
     }
 
+    /// The comparison of these counters with diagnoses of packets.
+    pub(super) fn into_comparison(self) -> why::Counters {
+        Box::new(move |connection, packets| self.compare(connection, packets))
+    }
+
     /// Compares the counters with the diagnosis of a connection's packets, in a sentence. `None` if
     /// neither end is a socket of this host that was counted in the same direction.
-    pub(super) fn compare(&self, connection: &Connection, packets: &Diagnosis) -> Option<String> {
+    fn compare(&self, connection: &Connection, packets: &Diagnosis) -> Option<String> {
         let [from, to] =
             [packets.sender, packets.sender.other()].map(|side| address(connection.endpoint(side)));
         // Only the sender's counters show most causes.

@@ -2,6 +2,7 @@
 
 use gigatcp_analyze::Diagnosis;
 use gigatcp_report::graph::DiagnosisText;
+use gigatcp_report::why::PredictedFix;
 use gigatcp_twin::{Prediction, Transfer};
 use serde_json::{Value, json};
 
@@ -20,8 +21,17 @@ fn transfer(diagnosis: &Diagnosis) -> Transfer {
     }
 }
 
+/// The prediction for the fix of an answer, or the reason why there is none.
+pub(super) fn predicted(diagnosis: &Diagnosis) -> PredictedFix {
+    let tried = tried(diagnosis);
+    PredictedFix {
+        text: words(&tried),
+        json: json(&tried),
+    }
+}
+
 /// Prediction for the fix of an answer. The error is the reason why there is none.
-pub(super) fn tried(diagnosis: &Diagnosis) -> Result<Prediction, String> {
+fn tried(diagnosis: &Diagnosis) -> Result<Prediction, String> {
     let headline = diagnosis.headline().ok_or("the cause is unsure")?;
     transfer(diagnosis).fix_of(headline.cause.id)
 }
@@ -51,7 +61,7 @@ pub(super) fn put(is_requested: bool, diagnosis: &Diagnosis, said: &mut Diagnosi
 }
 
 /// The prediction in words that follow the label `What if`.
-pub(super) fn words(tried: &Result<Prediction, String>) -> String {
+fn words(tried: &Result<Prediction, String>) -> String {
     match tried {
         Ok(one) => format!("with {}: {}", one.changes.join(" and "), stated(one)),
         Err(reason) => format!("no prediction: {reason}"),
@@ -59,7 +69,7 @@ pub(super) fn words(tried: &Result<Prediction, String>) -> String {
 }
 
 /// The prediction as JSON.
-pub(super) fn json(tried: &Result<Prediction, String>) -> Value {
+fn json(tried: &Result<Prediction, String>) -> Value {
     match tried {
         Ok(one) => prediction_json(one),
         Err(reason) => json!({ "refused": reason }),

@@ -6,12 +6,11 @@ use std::path::Path;
 
 use gigatcp_analyze::reports::{self, Report, Reported};
 use gigatcp_report::escape::terminal;
+use gigatcp_report::why::answer::{self, ConnectionLabel, labeled};
+use gigatcp_report::why::json::diagnosed;
+use gigatcp_report::why::{SHOWN, detail};
 use serde_json::{Value, json};
 
-use super::answer::{self, ConnectionLabel, labeled};
-use super::detail;
-use super::json::diagnosed;
-use super::order::SHOWN;
 use crate::failure::Failure;
 
 /// Maximum bytes of a report; a longer text is read as printed packets.
@@ -25,7 +24,25 @@ pub(in crate::commands) fn find(path: &Path) -> Result<Option<Report>, Failure> 
     }
     let bytes =
         fs::read(path).map_err(|error| Failure::io(&format!("read {}", path.display()), &error))?;
-    Ok(reports::report(&String::from_utf8_lossy(&bytes)))
+    let report = reports::report(&String::from_utf8_lossy(&bytes));
+    match serde_json::from_slice::<Value>(&bytes) {
+        Ok(document @ (Value::Object(_) | Value::Array(_))) if report.is_none() => {
+            Err(foreign(path, &document))
+        }
+        _ => Ok(report),
+    }
+}
+
+/// The error for JSON of a program that is not known.
+fn foreign(path: &Path, document: &Value) -> Failure {
+    let name = terminal(&path.display().to_string());
+    let schema = document["schema"].as_str().map_or_else(String::new, |one| {
+        format!(", with the schema `{}`", terminal(one))
+    });
+    Failure::new(format!("{name} is JSON that shows no connection{schema}"))
+        .effect("nothing was explained")
+        .hint("of JSON, `why` reads `iperf3 -J`, `--json-stream` and `gigatcp watch --json-lines`")
+        .hint("it also reads captures, the text of iperf3, nuttcp and `ss -tinm`, and stored runs")
 }
 
 /// Whether a file begins as text does.

@@ -13,11 +13,11 @@ use gigatcp_analyze::{Capture, Options, Source};
 use gigatcp_record::{FlowRecord, RunRecord, SeriesRecord, WhyRecord};
 use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap_hanging;
+use gigatcp_report::why::answer::labeled;
 use gigatcp_run::files::PlanDirectory;
 use gigatcp_run::{Job, watch};
 use serde_json::{Value, json};
 
-use super::answer::labeled;
 use crate::failure::Failure;
 use crate::output;
 

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use gigatcp_analyze::{Options, Source, SummaryRow, summarize};
 use gigatcp_report::escape::terminal;
+use gigatcp_report::why::row::{self, HEADING};
 
-use super::row::{self, HEADING};
 use crate::commands::in_order::in_order;
 use crate::failure::Failure;
 use crate::output::{self, Stream, counted};

@@ -2,57 +2,60 @@
 
 use std::collections::HashMap;
 
-use gigatcp_analyze::{PairedDiagnosis, SummaryRow};
+use gigatcp_analyze::{Error, PairedDiagnosis, SummaryRow};
 use gigatcp_flows::{Endpoint, Side};
-use gigatcp_report::escape::terminal;
-use gigatcp_report::prose::{wrap, wrap_hanging};
 use gigatcp_why::{CapturePoint, DiagnosisSummary, PrimaryCause};
 
 use super::answer::{self, ConnectionLabel, captured};
 use super::order::{MIN_SHOWN_BYTES, Order};
-use super::{Diagnosed, LoadedCapture, detail, fix, not_shown, row};
-use crate::failure::Failure;
-use crate::output::{Stream, counted};
+use super::{AnsweredCapture, Diagnosed, detail, not_shown, row};
+use crate::escape::terminal;
+use crate::prose::{counted, wrap, wrap_hanging};
 
 /// Amount of detail to write.
 #[derive(Clone, Copy)]
-pub(super) struct Detail {
+pub struct Detail {
     /// Every connection with data is answered.
-    pub(super) shows_all: bool,
+    pub shows_all: bool,
     /// All causes, all evidence, and a line for each connection that is only counted.
-    pub(super) is_verbose: bool,
+    pub is_verbose: bool,
+    /// Effects of fixes are predicted, if [`AnsweredCapture::predict`] can.
+    pub predicts: bool,
 }
 
-/// Writes the answers for one capture, or for two that are analyzed jointly.
-pub(super) fn put(
-    captures: &[&LoadedCapture],
+/// Writes the answers for one capture, or for two that are analyzed jointly, in parts.
+///
+/// # Errors
+/// Those of `write`, and [`Error`] if a capture cannot be read again.
+pub fn put<E: From<Error>>(
+    captures: &[&AnsweredCapture],
     pairs: &[PairedDiagnosis],
     detail: Detail,
-    out: &mut Stream,
-) -> Result<(), Failure> {
+    write: &mut impl FnMut(&str) -> Result<(), E>,
+) -> Result<(), E> {
     let order = Order::of(captures, pairs, detail.shows_all);
     let leads = most_failed(captures);
     if leads {
-        out.write(&silent(captures))?;
+        write(&silent(captures))?;
         if !order.shown().is_empty() {
-            out.write("\n")?;
+            write("\n")?;
         }
     }
     let mut points = Points::default();
     for (rank, one) in Diagnosed::all(captures, pairs, order.shown()).enumerate() {
         let one = one?;
         if rank > 0 {
-            out.write("\n")?;
+            write("\n")?;
         }
         let label = label(captures, &one, rank, order.len());
-        out.write(&answer::lines(&label, &one.diagnosis))?;
-        let loaded = captures[one.capture];
-        if loaded.predicts {
-            let tried = fix::tried(&one.diagnosis);
-            out.write(&answer::labeled("What if", &fix::words(&tried)))?;
+        write(&answer::lines(&label, &one.diagnosis))?;
+        let predict = captures[one.capture].predict;
+        if let Some(predict) = predict.filter(|_| detail.predicts) {
+            let predicted = predict(&one.diagnosis);
+            write(&answer::labeled("What if", &predicted.text))?;
         }
         if detail.is_verbose {
-            out.write(&detail::lines(&one.diagnosis))?;
+            write(&detail::lines(&one.diagnosis))?;
         }
         points.add(captures[0], &one);
     }
@@ -62,13 +65,13 @@ pub(super) fn put(
         last.push_str(&silent(captures));
     }
     if !last.is_empty() && !order.shown().is_empty() {
-        out.write("\n")?;
+        write("\n")?;
     }
-    out.write(&last)
+    write(&last)
 }
 
 /// Returns lines about connections without an answer.
-fn rest(captures: &[&LoadedCapture], order: &Order, detail: Detail) -> Result<String, Failure> {
+fn rest(captures: &[&AnsweredCapture], order: &Order, detail: Detail) -> Result<String, Error> {
     let [many, small] = order.counted();
     let kilobytes = format!(" of less than {} kB", MIN_SHOWN_BYTES / 1_000);
     let mut text = not_shown::line(
@@ -99,11 +102,11 @@ fn rest(captures: &[&LoadedCapture], order: &Order, detail: Detail) -> Result<St
 }
 
 /// Returns lines about connections without data, and captures without a connection.
-fn silent(captures: &[&LoadedCapture]) -> String {
+fn silent(captures: &[&AnsweredCapture]) -> String {
     captures.iter().map(|loaded| silent_in(loaded)).collect()
 }
 
-fn silent_in(loaded: &LoadedCapture) -> String {
+fn silent_in(loaded: &AnsweredCapture) -> String {
     let connections = loaded.capture.connections();
     let numbered = |index: usize| {
         let found = connections.no_data(index)?;
@@ -137,7 +140,7 @@ fn silent_in(loaded: &LoadedCapture) -> String {
 }
 
 /// Whether most connections failed, so that they lead.
-fn most_failed(captures: &[&LoadedCapture]) -> bool {
+fn most_failed(captures: &[&AnsweredCapture]) -> bool {
     let (mut failed, mut all) = (0, 0);
     for loaded in captures {
         let connections = loaded.capture.connections();
@@ -150,7 +153,7 @@ fn most_failed(captures: &[&LoadedCapture]) -> bool {
 }
 
 /// Returns a connection as a row of `--summary`.
-fn row_of(captures: &[&LoadedCapture], answer: &Diagnosed) -> Option<SummaryRow> {
+fn row_of(captures: &[&AnsweredCapture], answer: &Diagnosed) -> Option<SummaryRow> {
     let connections = captures[answer.capture].capture.connections();
     let connection = connections.connection(answer.index)?;
     let one = &answer.diagnosis;
@@ -181,7 +184,7 @@ fn row_of(captures: &[&LoadedCapture], answer: &Diagnosed) -> Option<SummaryRow>
 
 /// Returns the identification of a connection.
 fn label(
-    captures: &[&LoadedCapture],
+    captures: &[&AnsweredCapture],
     one: &Diagnosed,
     rank: usize,
     count: usize,
@@ -205,7 +208,7 @@ fn label(
         _ => format!("connection {number}"),
     };
     if captures.len() > 1 {
-        let name = terminal(&loaded.name);
+        let name = terminal(&loaded.capture.name());
         let of = if one.far.is_some() {
             format!("packets numbered as in {name}")
         } else {
@@ -244,7 +247,7 @@ struct Points {
 }
 
 impl Points {
-    fn add(&mut self, loaded: &LoadedCapture, one: &Diagnosed) {
+    fn add(&mut self, loaded: &AnsweredCapture, one: &Diagnosed) {
         if one.capture > 0 {
             return;
         }
@@ -285,8 +288,8 @@ impl Points {
 }
 
 /// Returns the message that two captures share no connection for a joint analysis.
-pub(super) fn nothing_joined(captures: [&LoadedCapture; 2]) -> String {
-    let names = captures.map(|loaded| terminal(&loaded.name));
+pub fn nothing_joined(captures: [&AnsweredCapture; 2]) -> String {
+    let names = captures.map(|loaded| terminal(&loaded.capture.name()));
     let line = format!(
         "No connection is in {} and in {} with enough packets to analyze both jointly.",
         names[0], names[1]

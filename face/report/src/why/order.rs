@@ -5,22 +5,23 @@
 
 use gigatcp_analyze::PairedDiagnosis;
 
-use super::LoadedCapture;
+use super::AnsweredCapture;
 
 /// Default maximum number of connections answered.
-pub(super) const SHOWN: usize = 8;
+pub const SHOWN: usize = 8;
 
 /// Minimum bytes of an answered connection, except the largest.
-pub(super) const MIN_SHOWN_BYTES: u64 = 10_000;
+pub const MIN_SHOWN_BYTES: u64 = 10_000;
 
 /// A connection of one of the captures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Place {
-    /// The index of the capture, and of the connection in it.
-    pub(super) capture: usize,
-    pub(super) index: usize,
+pub struct Place {
+    /// Index of the capture.
+    pub capture: usize,
+    /// Index of the connection in it.
+    pub index: usize,
     /// Unique bytes of its data.
-    pub(super) bytes: u64,
+    pub bytes: u64,
 }
 
 impl Place {
@@ -31,7 +32,7 @@ impl Place {
 
 /// Connections sorted by size, and how many of them are answered.
 #[derive(Debug)]
-pub(super) struct Order {
+pub struct Order {
     ranked: Vec<Place>,
     shown: usize,
 }
@@ -39,11 +40,7 @@ pub(super) struct Order {
 impl Order {
     /// Ranks the connections that carried data. A pair is listed in the capture that its packet
     /// numbers refer to.
-    pub(super) fn of(
-        captures: &[&LoadedCapture],
-        pairs: &[PairedDiagnosis],
-        shows_all: bool,
-    ) -> Self {
+    pub fn of(captures: &[&AnsweredCapture], pairs: &[PairedDiagnosis], shows_all: bool) -> Self {
         let mut ranked = Vec::new();
         for (capture, loaded) in captures.iter().enumerate() {
             let connections = loaded.capture.connections();
@@ -73,12 +70,12 @@ impl Order {
     }
 
     /// Returns the answered connections.
-    pub(super) fn shown(&self) -> &[Place] {
+    pub fn shown(&self) -> &[Place] {
         &self.ranked[..self.shown]
     }
 
     /// Returns the connections that are only counted: those beyond the limit, and the small ones.
-    pub(super) fn counted(&self) -> [&[Place]; 2] {
+    pub fn counted(&self) -> [&[Place]; 2] {
         let rest = self.all_counted();
         let small = rest.partition_point(|place| !place.is_small());
         let (many, small) = rest.split_at(small);
@@ -86,7 +83,7 @@ impl Order {
     }
 
     /// Returns both, the largest first.
-    pub(super) fn all_counted(&self) -> &[Place] {
+    pub fn all_counted(&self) -> &[Place] {
         &self.ranked[self.shown..]
     }
 

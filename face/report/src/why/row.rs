@@ -11,15 +11,15 @@ use gigatcp_flows::Endpoint;
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
 
 /// Heading of the table; endpoints come last because their width varies.
-pub(super) const HEADING: &str = "     #   packets  delivered  duration          rate     min RTT  \
+pub const HEADING: &str = "     #   packets  delivered  duration          rate     min RTT  \
                                   retrans  limited by                    share  confidence  \
                                   sender > receiver\n";
 
 /// Approximate bytes of a line.
-pub(super) const USUAL: usize = 160;
+pub const USUAL: usize = 160;
 
 /// Appends the line of a connection, which has this `index`.
-pub(super) fn put(row: &SummaryRow, index: usize, out: &mut String) {
+pub fn put(row: &SummaryRow, index: usize, out: &mut String) {
     const NOTHING: &str = "-";
     let mut line = Line { out };
     line.right(&(index + 1).to_string(), 6);

@@ -4,10 +4,11 @@
 
 use gigatcp_analyze::Diagnosis;
 use gigatcp_flows::{Connection, Side};
-use gigatcp_report::prose::{TIE, wrap_hanging};
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_why::{Answer, CapturePoint};
+
+use crate::prose::{TIE, wrap_hanging};
 
 /// Width of a label, with the space around it.
 const LABEL: usize = 12;
@@ -16,22 +17,22 @@ const LABEL: usize = 12;
 const CONFIDENCE: &str = "confidence\u{a0}";
 
 /// Identification of a connection, for the line `Details`.
-pub(in crate::commands) struct ConnectionLabel {
+pub struct ConnectionLabel {
     /// Both endpoints, the sender of the data first.
-    pub(in crate::commands) ends: String,
+    pub ends: String,
     /// Source of the data, as in "captured at the sender".
-    pub(in crate::commands) captured: String,
+    pub captured: String,
     /// Its number and its place among the connections; empty if there is only one.
-    pub(in crate::commands) place: String,
+    pub place: String,
     /// The end that reset it.
-    pub(in crate::commands) reset_by: Option<&'static str>,
+    pub reset_by: Option<&'static str>,
     /// The kernel's counters next to its packets.
-    pub(in crate::commands) counters: Option<String>,
+    pub counters: Option<String>,
 }
 
 impl ConnectionLabel {
     /// The lines that follow those of the answer.
-    pub(super) fn lines(&self, diagnosis: &Diagnosis) -> Vec<(&'static str, String)> {
+    pub fn lines(&self, diagnosis: &Diagnosis) -> Vec<(&'static str, String)> {
         let counters = self.counters.clone().map(|text| ("Counters", text));
         let details = ("Details", details(self, diagnosis));
         counters.into_iter().chain([details]).collect()
@@ -39,7 +40,7 @@ impl ConnectionLabel {
 }
 
 /// Returns the answer as text.
-pub(in crate::commands) fn lines(label: &ConnectionLabel, diagnosis: &Diagnosis) -> String {
+pub fn lines(label: &ConnectionLabel, diagnosis: &Diagnosis) -> String {
     let mut text = answer_lines(&diagnosis.answer());
     for (label, line) in label.lines(diagnosis) {
         text.push_str(&labeled(label, &line));
@@ -48,7 +49,7 @@ pub(in crate::commands) fn lines(label: &ConnectionLabel, diagnosis: &Diagnosis)
 }
 
 /// Returns an answer as text; `details` identifies the connection.
-pub(in crate::commands) fn lines_with(details: &str, answer: &Answer) -> String {
+pub fn lines_with(details: &str, answer: &Answer) -> String {
     answer_lines(answer) + &labeled("Details", details)
 }
 
@@ -62,7 +63,7 @@ fn answer_lines(answer: &Answer) -> String {
 }
 
 /// Returns a line with a label; longer text is wrapped and indented.
-pub(in crate::commands) fn labeled(label: &str, text: &str) -> String {
+pub fn labeled(label: &str, text: &str) -> String {
     let wrapped = wrap_hanging(text, LABEL, LABEL);
     let rest = wrapped.get(LABEL..).unwrap_or_default();
     format!("  {label:<width$}{rest}", width = LABEL - 2)
@@ -89,7 +90,7 @@ fn details(label: &ConnectionLabel, diagnosis: &Diagnosis) -> String {
 }
 
 /// Returns names with their shares; none is broken between two lines.
-pub(in crate::commands) fn list<'a>(shares: impl Iterator<Item = (&'a str, f64)>) -> String {
+pub fn list<'a>(shares: impl Iterator<Item = (&'a str, f64)>) -> String {
     let parts = shares.map(|(name, share)| format!("{name}{TIE}{}", percent(share)));
     parts.collect::<Vec<_>>().join(", ")
 }
@@ -99,7 +100,7 @@ pub(super) fn share(part: Duration, whole: Duration) -> f64 {
 }
 
 /// Formats a share in percent, with one decimal if it is small.
-pub(in crate::commands) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent >= 9.95 {
         format!("{percent:.0}{TIE}%")
@@ -109,7 +110,7 @@ pub(in crate::commands) fn percent(share: f64) -> String {
 }
 
 /// Returns the end that sent a reset, named relative to the data.
-pub(super) fn reset_by(connection: &Connection, sender: Side) -> Option<&'static str> {
+pub fn reset_by(connection: &Connection, sender: Side) -> Option<&'static str> {
     let has_reset = |side| connection.direction(side).has_reset();
     match (has_reset(sender), has_reset(sender.other())) {
         (true, true) => Some("both ends"),
@@ -120,7 +121,7 @@ pub(super) fn reset_by(connection: &Connection, sender: Side) -> Option<&'static
 }
 
 /// Returns the capture point, in words that follow "captured".
-pub(super) const fn captured(point: CapturePoint) -> &'static str {
+pub const fn captured(point: CapturePoint) -> &'static str {
     match point {
         CapturePoint::Sender => "at the sender",
         CapturePoint::Receiver => "at the receiver",

@@ -1,18 +1,18 @@
 //! All verdicts of a connection with all evidence, for `-v` and for the page of graphs.
 
 use gigatcp_analyze::Diagnosis;
-use gigatcp_report::graph::DiagnosisText;
-use gigatcp_report::prose::{TIE, wrap, wrap_hanging};
 use gigatcp_units::grammar::{human_duration, human_rate};
 use gigatcp_why::{Evidence, Verdict};
 
 use super::answer::{ConnectionLabel, percent, share};
+use crate::graph::DiagnosisText;
 use crate::grid::Align::{Left, Right};
 use crate::grid::{grid, line};
+use crate::prose::{TIE, wrap, wrap_hanging};
 
 /// Returns the verdicts and the unknown time in a table, and each verdict with its finding, evidence
 /// and fix.
-pub(in crate::commands) fn lines(diagnosis: &Diagnosis) -> String {
+pub fn lines(diagnosis: &Diagnosis) -> String {
     if diagnosis.verdicts.is_empty() {
         return String::new();
     }
@@ -75,7 +75,7 @@ fn lost(verdict: &Verdict) -> Option<String> {
 }
 
 /// Returns the answer and its verdicts for the page of graphs.
-pub(super) fn said(label: &ConnectionLabel, diagnosis: &Diagnosis) -> DiagnosisText {
+pub fn said(label: &ConnectionLabel, diagnosis: &Diagnosis) -> DiagnosisText {
     let answer = diagnosis.answer();
     let lines = answer.lines().into_iter();
     let lines = lines.chain(label.lines(diagnosis));
@@ -93,7 +93,7 @@ pub(super) fn said(label: &ConnectionLabel, diagnosis: &Diagnosis) -> DiagnosisT
 /// Returns a verdict as a line, with its evidence.
 fn finding(diagnosis: &Diagnosis, verdict: &Verdict) -> (String, Vec<String>) {
     let [_, time, share, confidence, cost] = cells(verdict);
-    let name = gigatcp_report::cause_name(verdict.cause.id);
+    let name = crate::cause_name(verdict.cause.id);
     let head = match (verdict.time.is_zero(), cost.as_str()) {
         (true, _) => format!("{name} (confidence {confidence})"),
         (_, "-") => format!("{name}: {time}, {share} of the time (confidence {confidence})"),

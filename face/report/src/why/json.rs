@@ -1,6 +1,6 @@
 //! The answers for captures as JSON, schema `gigatcp.why/3` (docs/why-json.md).
 
-use gigatcp_analyze::{Capture, Diagnosis};
+use gigatcp_analyze::{Capture, Diagnosis, Error, Note};
 use gigatcp_why::{CAUSES, Evidence, Limit, Span, Verdict};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -8,9 +8,8 @@ use serde_json::{Value, json};
 
 use super::answer::reset_by;
 use super::order::Order;
-use super::{Diagnosed, LoadedCapture, fix};
-use crate::commands::flows::note_json;
-use crate::json::Each;
+use super::{AnsweredCapture, Diagnosed};
+use crate::json_list::Each;
 
 /// The schema of `--json`.
 const SCHEMA: &str = "gigatcp.why/3";
@@ -20,14 +19,15 @@ const EVIDENCE: usize = 5;
 
 /// The JSON document.
 #[derive(Serialize)]
-pub(super) struct Document<L> {
+pub struct Document<L> {
     captures: L,
     joined: Vec<Value>,
     schema: &'static str,
 }
 
 impl<L> Document<L> {
-    pub(super) const fn new(captures: L, joined: Vec<Value>) -> Self {
+    /// A document of captures, and of the connections that two of them answer jointly.
+    pub const fn new(captures: L, joined: Vec<Value>) -> Self {
         Self {
             captures,
             joined,
@@ -37,12 +37,14 @@ impl<L> Document<L> {
 }
 
 /// A capture, and its connections that are answered jointly with another capture.
-pub(super) struct Listed<'a> {
-    pub(super) loaded: &'a LoadedCapture,
-    pub(super) joined: Vec<usize>,
+pub struct Listed<'a> {
+    /// The capture.
+    pub loaded: &'a AnsweredCapture,
+    /// Indices of the connections that are not listed with it.
+    pub joined: Vec<usize>,
 }
 
-impl Serialize for LoadedCapture {
+impl Serialize for AnsweredCapture {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let loaded = self;
         let joined = Vec::new();
@@ -63,10 +65,10 @@ impl Serialize for Listed<'_> {
         let connections = Diagnosed::all(&captures, &[], &places).map(|diagnosed| {
             let one = diagnosed?;
             let mut value = connection(capture, &one, loaded.is_verbose);
-            if loaded.predicts {
-                value["whatif"] = fix::json(&fix::tried(&one.diagnosis));
+            if let Some(predict) = loaded.predict {
+                value["whatif"] = predict(&one.diagnosis).json;
             }
-            Ok(value)
+            Ok::<_, Error>(value)
         });
         let connections = Each::new(connections);
         let info = capture.info();
@@ -79,10 +81,10 @@ impl Serialize for Listed<'_> {
         if let Some(account) = &loaded.account {
             fields.serialize_entry("engine_account", account)?;
         }
-        fields.serialize_entry("file", &loaded.name)?;
+        fields.serialize_entry("file", &capture.name())?;
         fields.serialize_entry("format", &info.format.to_string())?;
-        if let Some(live) = &loaded.live {
-            fields.serialize_entry("not_captured", &live.dropped)?;
+        if let Some(not_captured) = &loaded.not_captured {
+            fields.serialize_entry("not_captured", not_captured)?;
         }
         fields.serialize_entry("not_shown", &(with_data - order.len()))?;
         fields.serialize_entry("notes", &notes)?;
@@ -109,17 +111,13 @@ fn without_data(capture: &Capture) -> Vec<Value> {
 }
 
 /// Returns the answer for a connection in two captures.
-pub(super) fn joined(
-    captures: [&LoadedCapture; 2],
-    one: &Diagnosed,
-    is_verbose: bool,
-) -> Option<Value> {
+pub fn joined(captures: [&AnsweredCapture; 2], one: &Diagnosed, is_verbose: bool) -> Option<Value> {
     let far = one.far?;
     let mut value = connection(&captures[one.capture].capture, one, is_verbose);
     let mut numbers = [one.index + 1; 2];
     numbers[far.capture] = far.index + 1;
     value["connections"] = json!(numbers);
-    value["near"] = json!(captures[one.capture].name);
+    value["near"] = json!(captures[one.capture].capture.name());
     Some(value)
 }
 
@@ -140,7 +138,7 @@ fn connection(capture: &Capture, one: &Diagnosed, is_verbose: bool) -> Value {
 
 /// Returns a connection's answer, from a capture or from counters. With `is_verbose` it has all
 /// evidence, all verdicts, and the intervals.
-pub(in crate::commands) fn diagnosed(diagnosis: &Diagnosis, is_verbose: bool) -> Value {
+pub fn diagnosed(diagnosis: &Diagnosis, is_verbose: bool) -> Value {
     let answer = diagnosis.answer();
     let most = if is_verbose { usize::MAX } else { EVIDENCE };
     let pieces = answer.evidence.iter().take(most);
@@ -234,6 +232,26 @@ fn evidence(piece: &Evidence) -> Value {
         "is_round": piece.is_round,
         "text": piece.text,
     })
+}
+
+/// Returns a note as JSON, with the reasons where packets were not read.
+#[must_use]
+pub fn note_json(note: &Note) -> Value {
+    let mut fields = json!({
+        "what": note.to_string(),
+        "count": note.count,
+        "first_offset": note.first_offset,
+        "first_record": note.first_record,
+    });
+    let reasons: Vec<Value> = note
+        .reasons()
+        .iter()
+        .map(|(reason, count)| json!({ "what": reason.to_string(), "count": count }))
+        .collect();
+    if !reasons.is_empty() {
+        fields["reasons"] = reasons.into();
+    }
+    fields
 }
 
 /// Rounds a number to multiples of 1 / `parts`.

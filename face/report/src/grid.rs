@@ -5,7 +5,7 @@
 
 /// Alignment of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Align {
+pub enum Align {
     /// Names and sentences.
     Left,
     /// Numbers.
@@ -14,7 +14,7 @@ pub(crate) enum Align {
 
 /// Formats `cells` as lines. Two spaces separate columns; lines have none at the end. Lines may be
 /// shorter than `columns`.
-pub(crate) fn grid(columns: &[Align], cells: &[Vec<String>]) -> String {
+pub fn grid(columns: &[Align], cells: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let lengths = cells.iter().filter_map(|line| line.get(column));
         lengths.map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -34,7 +34,7 @@ pub(crate) fn grid(columns: &[Align], cells: &[Vec<String>]) -> String {
 }
 
 /// A line of cells.
-pub(crate) fn line<const N: usize>(cells: [&str; N]) -> Vec<String> {
+pub fn line<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()
 }
 

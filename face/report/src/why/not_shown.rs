@@ -1,18 +1,17 @@
 //! Connections that are only counted: their number, bytes, and most frequent limits.
 
-use gigatcp_report::prose::wrap_hanging;
+use gigatcp_analyze::Error;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
 use gigatcp_why::CAUSES;
 
 use super::answer::{list, share};
 use super::order::Place;
-use super::{Diagnosed, LoadedCapture};
-use crate::failure::Failure;
-use crate::output::counted;
+use super::{AnsweredCapture, Diagnosed};
+use crate::prose::{counted, wrap_hanging};
 
 /// Maximum number of counted connections that are diagnosed, the largest ones.
-pub(super) const DIAGNOSED: usize = 1_000;
+pub const DIAGNOSED: usize = 1_000;
 
 /// Maximum number of causes named.
 const NAMED: usize = 3;
@@ -27,7 +26,7 @@ struct Totals {
 }
 
 impl Totals {
-    fn of(captures: &[&LoadedCapture], places: &[Place]) -> Result<Self, Failure> {
+    fn of(captures: &[&AnsweredCapture], places: &[Place]) -> Result<Self, Error> {
         let mut totals = Self {
             bytes: places.iter().map(|place| place.bytes).sum(),
             causes: vec![Duration::ZERO; CAUSES.len() + 1],
@@ -62,12 +61,12 @@ impl Totals {
 
 /// Returns a line about connections without an answer; empty if there are none. `what` names one of
 /// them and what follows, `hint` the option that shows them.
-pub(super) fn line(
-    captures: &[&LoadedCapture],
+pub fn line(
+    captures: &[&AnsweredCapture],
     places: &[Place],
     (what, which): (&str, &str),
     hint: &str,
-) -> Result<String, Failure> {
+) -> Result<String, Error> {
     if places.is_empty() {
         return Ok(String::new());
     }
