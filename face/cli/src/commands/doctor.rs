@@ -157,7 +157,7 @@ pub(crate) struct Arguments {
     undo_file: PathBuf,
 
     /// Undo the changes of --try
-    #[arg(long, value_name = "FILE", exclusive = true)]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "facts", "from", "verify", "tries"])]
     undo: Option<PathBuf>,
 
     /// Show every finding in full, and the commands that undo what is changed
