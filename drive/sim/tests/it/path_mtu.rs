@@ -51,7 +51,7 @@ fn transfer_over_small_link(profile: &Profile, mtu: u64) -> (EndReason, Outcome)
         notifies_too_big: true,
         ..wire("narrow", delay)
     };
-    let host = host(profile.clone(), 1500, "reno", MB);
+    let host = host(*profile, 1500, "reno", MB);
     let flow = flow("one", &host, Stop::Bytes(Bytes::new(20_000)));
     let mut config = world(narrow, wire("back", delay), vec![flow]);
     config.end = Duration::from_secs(30);

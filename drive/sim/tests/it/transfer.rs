@@ -124,7 +124,7 @@ fn autotuned_buffers_fill_a_path_at_any_mtu() {
     forward.limit_packets = None;
     for profile in [Profile::MODERN, Profile::LINUX_6_18, Profile::FREEBSD] {
         for mtu in [576, 1500, 9000, 65_535] {
-            let mut host = host(profile.clone(), mtu, "reno", 0);
+            let mut host = host(profile, mtu, "reno", 0);
             host.tcp.send_buffer = None;
             host.tcp.receive_buffer = None;
             let mut flow = flow("one", &host, Stop::After(Duration::from_millis(1500)));

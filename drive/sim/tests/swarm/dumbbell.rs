@@ -296,11 +296,14 @@ pub fn flow(
     let carried = share.map_or(u64::MAX, |rate| rate.amount_in(LONGEST).as_u64());
     let most = hosts::most_octets(&sender.tcp, &receiver.tcp, segments).min(carried);
     let octets = draw.amount(most);
-    let stop = stop(draw, octets, share);
+    let mut stop = stop(draw, octets, share);
     if matches!(stop, Stop::After(_)) {
         // Data that fits the send buffer is written immediately, at any time.
         let all = Bytes::new(octets.max(1));
         sender.tcp.send_buffer = Some(sender.tcp.send_buffer.map_or(all, |room| room.min(all)));
+        if hosts::granted_send_buffer(&sender.tcp) > most {
+            stop = Stop::Bytes(Bytes::new(octets));
+        }
     }
     FlowConfig {
         name: format!("flow-{number}"),

@@ -77,11 +77,7 @@ fn profile(draw: &mut Draw) -> Profile {
     let mut profile = draw.pick(Profile::ALL);
     // The audit assumes this smallest MSS that an engine accepts.
     profile.path_mtu.mss_min = profile.path_mtu.mss_min.min(LEAST_MSS.into());
-    // Comes with profile `freebsd`; drawn by itself it would change the worlds of all seeds.
-    let drawn = SETTINGS
-        .iter()
-        .filter(|setting| setting.name != "silly_below_quarter");
-    for setting in drawn {
+    for setting in SETTINGS {
         if draw.chance(CHANGED) {
             let tries = value_for(draw, setting.name);
             let taken = tries
@@ -227,6 +223,22 @@ fn buffer(draw: &mut Draw, mss: u16) -> Bytes {
         3..=5 => draw.magnitude(4096, 65_536),
         _ => draw.magnitude(65_536, 1 << 24),
     })
+}
+
+/// Returns the maximum bytes that the send buffer holds: a route may grant more than was requested.
+pub fn granted_send_buffer(sender: &Config) -> u64 {
+    let profile = &sender.profile;
+    let requested = profile.send_buffer_for(sender.send_buffer);
+    let granted = match profile.buffers.route_send_buffer {
+        Some(of_route) if profile.buffers.route_buffers_override => of_route,
+        Some(of_route) => requested.max(of_route),
+        None => requested,
+    };
+    if profile.buffers.buffers_in_segments {
+        granted.as_u64().next_multiple_of(sender.mss.into())
+    } else {
+        granted.as_u64()
+    }
 }
 
 /// Returns the maximum bytes of a transfer that ends within reasonable time.
