@@ -74,7 +74,7 @@ conditions! {
         Connection |_| Some(false);
 
     // The receive window.
-    SCALING_KNOWN "scaling-known" "the window scale is known: both SYNs are in the capture, a socket told it, or one scale fits what was in flight"
+    SCALING_KNOWN "scaling-known" "the window scale is known: both SYNs are in the capture, a socket of this host has it, or one scale fits what was in flight"
         Connection |facts| Some(facts.scales().is_some());
     SCALING_MISSING "scaling-missing" "a SYN lacks the window scale option"
         Connection |facts| facts.scales().map(|scales| !scales);

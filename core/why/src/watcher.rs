@@ -350,7 +350,7 @@ impl Watcher {
 
     /// The window scales of a connection that begins without a SYN, if a sender filled the windows
     /// so often that they show: its ends, and the scale of the windows that each advertises. A
-    /// window that nobody filled is given the scale of the other.
+    /// window that was never filled is given the scale of the other.
     #[must_use]
     pub fn shown_window_scales(&self, index: usize) -> Option<([Endpoint; 2], [u8; 2])> {
         let connection = self.table.connection(index)?;

@@ -236,7 +236,7 @@ pub(crate) fn needless(m: &Measures<'_>, one: &RecoveryEpisode) -> u64 {
     }
 }
 
-/// Whether an episode changed nothing: most of its retransmissions were needless, and as much was
+/// Whether an episode changed nothing: most of its retransmissions were spurious, and as much was
 /// in flight afterwards as before. Then something else holds the flight at that level.
 pub(crate) fn is_harmless(m: &Measures<'_>, index: usize) -> bool {
     let list = &m.sender_view.episodes.list;
