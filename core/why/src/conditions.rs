@@ -105,10 +105,11 @@ conditions! {
     // The path.
     STANDING_QUEUE "standing-queue" "even the shortest RTT of the round is above the minimum by a quarter, by 3 segments, and by 200 us, and no burst of its own explains that: the bottleneck delivers 60 % of its rate, or the delay is longer than the flight takes at it, or 100 ms"
         Round |moment| moment.has_standing_queue();
-    BOTTLENECK_BUSY "bottleneck-busy" "the bottleneck has a standing queue while data is in flight"
+    BOTTLENECK_BUSY "bottleneck-busy" "the bottleneck has a standing queue while data is in flight that an ACK or a pace released"
         Round |moment| {
             let is_sending = matches!(moment.state, State::Full | State::Slack | State::Window);
-            moment.has_standing_queue().map(|is_standing| is_standing && is_sending)
+            let is_waiting = is_sending && !moment.facts.writes_release;
+            moment.has_standing_queue().map(|is_standing| is_standing && is_waiting)
         };
     DELIVERING "delivering" "data was delivered, at a twentieth of the best rate or more"
         Round |moment| {
@@ -206,6 +207,8 @@ conditions! {
         Connection |facts| Some(are_messages(facts.m));
     LOSSY "lossy" "more than 1 in 300 segments was retransmitted"
         Connection |facts| Some(facts.m.pattern.loss_rate > 1.0 / 300.0);
+    WRITES_RELEASE "writes-release" "of at least 10 pauses of the sender 4 of 5 were ended by no ACK, and all written data had been sent for two fifths of the time: it sends when the application writes"
+        Connection |facts| Some(facts.writes_release);
     ACKS_RELEASE_IN_FLIGHT "acks-release" "data is in flight, and of at least 10 pauses of the sender 4 of 5 were ended by an ACK, without a dialog of requests"
         Round |moment| Some(moment.state != State::Idle && moment.facts.acks_release);
     TURN_KNOWN "turn-known" "the capture point is near the sender, or the handshake or timestamps show the time to it and back"

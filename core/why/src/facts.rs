@@ -49,6 +49,9 @@ pub(crate) struct Facts<'a, 'b> {
     pub held: f64,
     /// Whether ACKs ended 4 of 5 of at least 10 pauses, without a dialog of requests.
     pub acks_release: bool,
+    /// Whether no ACK ended 4 of 5 of at least 10 pauses, and all written data had been sent for two
+    /// fifths of the time.
+    pub writes_release: bool,
     /// Whether it was as fast as slow start is.
     pub is_slow_start: bool,
     /// Bytes of less than a full segment acknowledged at any time.
@@ -101,6 +104,7 @@ impl<'a, 'b> Facts<'a, 'b> {
                 )
             },
             acks_release: acks_release(m),
+            writes_release: writes_release(m),
             is_slow_start: is_slow_start(m, delivered),
             small_acked,
             timeouts_in_row: trigger::timeouts_in_row(m),
@@ -269,10 +273,23 @@ fn silence(m: &Measures<'_>) -> Duration {
 }
 
 /// Whether ACKs ended most pauses of the sender.
-fn acks_release(m: &Measures<'_>) -> bool {
+fn writes_release(m: &Measures<'_>) -> bool {
+    let (free, released) = starts(m);
+    let sum = |of: fn(&Round) -> Duration| -> f64 {
+        m.rounds.iter().map(|round| of(round).as_secs_f64()).sum()
+    };
+    let is_dry = sum(|round| round.dry) >= 0.4 * sum(Round::length);
+    free >= 10 && free >= 4 * released && is_dry
+}
+
+/// Pauses of the sender that no ACK ended, and those that one ended.
+fn starts(m: &Measures<'_>) -> (u64, u64) {
     let sum = |of: fn(&Round) -> u64| -> u64 { m.rounds.iter().map(of).sum() };
-    let free = sum(|round| round.free_starts);
-    let released = sum(|round| round.clocked_starts);
+    (sum(|round| round.free_starts), sum(|round| round.clocked_starts))
+}
+
+fn acks_release(m: &Measures<'_>) -> bool {
+    let (free, released) = starts(m);
     free + released >= 10 && released >= 4 * free && m.exchange.exchanges() < 2
 }
 

@@ -15,7 +15,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_path: true,
     states: AFTER_LOSS,
     requires: &[QUEUE_GREW, FLIGHT_BELOW_PATH, UNEVEN_ACKS, LINE_REACHED],
-    refuted_by: &[WINDOW_ZERO],
+    refuted_by: &[WRITES_RELEASE, WINDOW_ZERO],
     observable: &[QUEUES_SEEN, ENOUGH_DATA],
     features: &[PATH, ONE_WAY, SENDER, LOSS, PATTERN, TIMES],
     ..Cause::explained_by(explain)

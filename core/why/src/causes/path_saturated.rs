@@ -22,7 +22,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_busy_link: true,
     states: AFTER_LOSS,
     requires: &[QUEUE_GREW, DELIVERING],
-    refuted_by: &[MESSAGES, WINDOW_ZERO, ACKS_LATE],
+    refuted_by: &[MESSAGES, WRITES_RELEASE, WINDOW_ZERO, ACKS_LATE],
     observable: &[QUEUES_SEEN, QUEUE_IS_OWN],
     features: &[PATH, ONE_WAY, SENDER, WINDOW, LOSS, PATTERN, ACKS, TIMES],
     ..Cause::explained_by(explain)
