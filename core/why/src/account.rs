@@ -116,7 +116,7 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
 
     /// A round with the sender in a state. While a recovery changes nothing the sender sends on.
     fn moment(&self, index: usize, state: State) -> Moment<'a, 'b, 'c> {
-        let sends_on = state == State::Recovery && self.m.is_last_episode_harmless(index);
+        let sends_on = state == State::Recovery && self.m.is_recovery_harmless(index);
         Moment {
             facts: self.facts,
             index,

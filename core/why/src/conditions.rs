@@ -130,7 +130,7 @@ conditions! {
         Connection |facts| facts.m.line.map(|line| facts.m.peak >= 0.85 * line);
     QUEUE_GREW "queue-grew" "the RTT was above its minimum, or packets came back to back at the bottleneck rate"
         Round queue_grew;
-    QUEUE_IS_OWN "queue-is-own" "the flow itself delivered half of the bottleneck rate, or twice what it had in flight takes as long at that rate as its packets waited; otherwise the receive window grew, or was not 80 % full for most of the time with a queue"
+    QUEUE_IS_OWN "queue-is-own" "no full window waited behind the queue of others: for most of the time with a queue a window that does not grow was 80 % full, packets waited longer than twice the flight takes at the bottleneck rate, and the flow never delivered half of that"
         Connection |facts| Some(facts.has_own_queue());
     FLIGHT_BELOW_PATH "flight-below-path" "a queue is in the RTT although less was in flight than the bottleneck alone holds"
         Round flight_below_path;
@@ -203,7 +203,7 @@ conditions! {
             let sum = |of: fn(&crate::round::Round) -> u64| -> u64 { facts.m.rounds.iter().map(of).sum() };
             Some(ratio(sum(|round| round.small) as f64, sum(|round| round.segments) as f64) <= 0.15)
         };
-    MESSAGES "messages" "most segments are messages of one size, smaller than both SYNs allow, which ACKs do not release: a sender with data waiting would fill its segments"
+    MESSAGES "messages" "most segments are messages of one size, at most three quarters of what both SYNs allow and below 1280 bytes with headers, which ACKs do not release: a sender with data waiting would fill its segments"
         Connection |facts| Some(are_messages(facts.m));
     LOSSY "lossy" "more than 1 in 300 segments was retransmitted"
         Connection |facts| Some(facts.m.pattern.loss_rate > 1.0 / 300.0);

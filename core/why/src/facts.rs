@@ -285,7 +285,10 @@ fn writes_release(m: &Measures<'_>) -> bool {
 /// Pauses of the sender that no ACK ended, and those that one ended.
 fn starts(m: &Measures<'_>) -> (u64, u64) {
     let sum = |of: fn(&Round) -> u64| -> u64 { m.rounds.iter().map(of).sum() };
-    (sum(|round| round.free_starts), sum(|round| round.clocked_starts))
+    (
+        sum(|round| round.free_starts),
+        sum(|round| round.clocked_starts),
+    )
 }
 
 fn acks_release(m: &Measures<'_>) -> bool {

@@ -348,17 +348,17 @@ impl Watcher {
         })
     }
 
-    /// The window scales of a connection that begins without a SYN, if a sender filled the windows
-    /// so often that they show: its ends, and the scale of the windows that each advertises. A
-    /// window that was never filled is given the scale of the other.
+    /// The window scales of a connection without a SYN, if the side that sent more filled the
+    /// windows of the other so often that their scale shows: its ends, and the scale of the windows
+    /// that each advertises. The windows of that side limit nothing here, and get the same scale.
     #[must_use]
     pub fn shown_window_scales(&self, index: usize) -> Option<([Endpoint; 2], [u8; 2])> {
         let connection = self.table.connection(index)?;
-        let views = &self.slot(index)?.sender_views;
-        let of = |peer: Side| views[peer.other() as usize].as_ref()?.shown_scale();
-        let [client, server] = Side::BOTH.map(of);
-        let scales = [client.or(server)?, server.or(client)?];
-        Some((Side::BOTH.map(|side| connection.endpoint(side)), scales))
+        let view = &self.slot(index)?.sender_views[data_sender(connection) as usize];
+        let scale = view.as_ref()?.shown_scale()?;
+        let has_syn = |side| connection.direction(side).options().is_some();
+        let is_without = !Side::BOTH.into_iter().any(has_syn);
+        is_without.then(|| (Side::BOTH.map(|side| connection.endpoint(side)), [scale; 2]))
     }
 
     fn slot(&self, index: usize) -> Option<&Followed> {

@@ -1,8 +1,8 @@
 //! Copies a capture as pcapng, with what was found in it as comments that any Wireshark shows.
 //!
 //! The file has the answers as its comment. The first packet of each diagnosed connection has its
-//! answer, the packet at which another cause begins has that cause, and packets that prove a cause
-//! have the evidence. Every comment begins with [`MARK`], so `frame.comment contains "GigaTCP"`
+//! answer, a packet about where another cause begins has that cause (within an RTT, or within the
+//! RTTs that were merged in a long transfer), and packets that prove a cause have the evidence. Every comment begins with [`MARK`], so `frame.comment contains "GigaTCP"`
 //! finds them.
 //!
 //! Packets keep their bytes, times, order, interfaces, directions and earlier comments. What is
@@ -192,7 +192,7 @@ fn timeline(diagnosis: &Diagnosis) -> Vec<(Instant, String)> {
         let length = human_duration(span.length);
         (
             span.start,
-            format!("{MARK}{cause} from here on, for {length}"),
+            format!("{MARK}{cause} from about here, for {length}"),
         )
     });
     spans.collect()

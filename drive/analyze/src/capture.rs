@@ -38,6 +38,8 @@ impl Capture {
         if shown.is_empty() || source.is_read_once() {
             return Ok(first);
         }
+        // Both would be in memory.
+        drop(first);
         Self::read_once(&source.clone().with_more_window_scales(shown), options)
     }
 

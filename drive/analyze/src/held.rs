@@ -2,8 +2,9 @@
 //!
 //! That state is several kilobytes for each, ten times its counts. With a limit only the largest
 //! connections keep it. The state of others is released once they are quiet, in groups, so that the
-//! work grows with the number of connections only. Which ones are released changes no answer:
-//! [`crate::Capture::diagnoses`] reads them once more.
+//! work grows with the number of connections only. [`crate::Capture::diagnoses`] reads them once
+//! more. Which ones are released changes no answer but one: a window scale that no SYN shows is read
+//! from connections that are held.
 
 use std::cmp::Reverse;
 

@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 /// Options of an analysis. The default suits most callers.
 ///
-/// They do not change the result: threads, memory, progress and cancellation only.
+/// They are about threads, memory, progress and cancellation. Only `held` can change a result: a
+/// window scale that no SYN shows is read from connections that are held.
 #[derive(Clone, Copy, Default)]
 pub struct Options<'a> {
     /// Threads that share the connections of a file. `None`: one per CPU for files from 64 MiB,
@@ -20,7 +21,8 @@ pub struct Options<'a> {
     ///
     /// It has no effect on streams, which cannot be read again.
     pub held: Option<usize>,
-    /// Called about once per MiB and at the end of each capture.
+    /// Called about once per MiB and at the end of each capture, again from its start if it is read
+    /// again.
     pub progress: Option<&'a (dyn Fn(Progress) + Sync)>,
     /// Ends the analysis with [`crate::Error::Stopped`] if it becomes true.
     ///

@@ -49,7 +49,8 @@ pub struct SummaryRow {
 
 /// Summarizes all connections of a capture, with memory for the open ones only.
 ///
-/// Figures are those of [`crate::Connections::diagnose`], without sentences and evidence.
+/// Figures are those of [`crate::Connections::diagnose`], without sentences and evidence, and without
+/// window scales that no SYN shows.
 ///
 /// # Errors
 /// [`Error`] if the capture cannot be read, is cut off before its first packet, or was stopped.

@@ -52,11 +52,18 @@ fn shown(m: &Measures<'_>) -> Option<SmallSegments> {
     (is_small && is_multiple(m, size)).then_some(SmallSegments::Offered { least, most, size })
 }
 
-/// Whether the usual segment is a message of the application: smaller than both SYNs allow, no
+/// Whether the usual segment is a message of the application: at most three quarters of what both
+/// SYNs allow, in a packet smaller than any path of IPv6 carries (RFC 8200 section 5) and no
 /// plateau, and not released by ACKs one after the other, as full segments are.
 pub(crate) fn are_messages(m: &Measures<'_>) -> bool {
+    /// Minimum MTU of IPv6.
+    const LEAST_MTU: u64 = 1280;
     let size = m.segment_size();
-    size.cause == SizeCause::PathMtu && in_flights(m, &size) < MIN_FULL
+    let is_small = size
+        .allowed
+        .is_some_and(|allowed| size.octets * 4 <= allowed * 3);
+    let is_below = is_small && size.packet < LEAST_MTU && size.cause == SizeCause::PathMtu;
+    is_below && in_flights(m, &size) < MIN_FULL
 }
 
 /// Whether the rounds sent multiples of that size, as with segments of that size. By chance one

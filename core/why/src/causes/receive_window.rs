@@ -69,8 +69,7 @@ pub(super) fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation 
     if m.receiver().options().is_none() && m.knows_windows() {
         let unit = m.connection.window_unit(m.side.other());
         evidence.push(Evidence::figure(format!(
-            "windows in units of {unit} bytes: no SYN is in the capture; what was in flight, or \
-             the socket, shows it"
+            "windows are read in units of {unit} B, which no SYN in the capture shows"
         )));
     }
     let mut parts: Vec<String> = vec![];

@@ -236,25 +236,39 @@ pub(crate) fn needless(m: &Measures<'_>, one: &RecoveryEpisode) -> u64 {
     }
 }
 
-/// Whether an episode changed nothing: most of its retransmissions were spurious, and as much was
-/// in flight afterwards as before. Then something else holds the flight at that level.
+/// Whether an episode changed nothing: most of its retransmissions were spurious, as much was in
+/// flight until the next one as before, and in several rounds without a loss too, so something else
+/// holds the flight at that level. Rounds that were merged hide a smaller flight, and show nothing.
 pub(crate) fn is_harmless(m: &Measures<'_>, index: usize) -> bool {
+    /// Rounds without growth or loss that show a flight which something holds.
+    const MIN_ROUNDS: usize = 4;
     let list = &m.sender_view.episodes.list;
     let episode = &list[index];
+    let is_spurious = episode.timeouts == 0 && needless(m, episode) * 2 > episode.again;
+    if !is_spurious {
+        return false;
+    }
     let next = list.get(index + 1);
     let later = m
         .rounds
         .partition_point(|round| round.start < episode.until);
     let is_before_next = |round: &&Round| next.is_none_or(|next| round.end <= next.at);
-    let rounds = m.rounds[later..].iter().take_while(is_before_next);
-    let flights = rounds
-        .map(|round| round.flight)
-        .chain(next.map(|next| next.flight));
-    let is_needless = episode.timeouts == 0 && needless(m, episode) * 2 > episode.again;
-    is_needless
-        && flights
-            .min()
-            .is_some_and(|flight| flight * 10 >= episode.flight * 9)
+    let between = || m.rounds[later..].iter().take_while(is_before_next);
+    let flights = between().map(|round| round.flight);
+    let flights = flights.chain(next.map(|next| next.flight));
+    let is_kept = flights
+        .min()
+        .is_some_and(|flight| flight * 10 >= episode.flight * 9);
+    let is_level = |round: &Round| {
+        let is_clean = round.count == 1 && round.again == 0;
+        is_clean && (episode.flight * 9..=episode.flight * 11).contains(&(round.flight * 10))
+    };
+    let is_held = || {
+        m.rounds
+            .windows(MIN_ROUNDS)
+            .any(|near| near.iter().all(is_level))
+    };
+    is_kept && between().all(|round| round.count == 1) && is_held()
 }
 
 /// Time in which a window grows back to the flight before a loss event, at most: half of it at half

@@ -77,6 +77,8 @@ pub(crate) struct Measures<'a> {
     /// For each round, the last recovery episode that began before its end, without harmless ones,
     /// and none once the window has had time to grow back.
     pub after: Vec<Option<usize>>,
+    /// For each recovery episode, whether it changed nothing.
+    harmless: Vec<bool>,
     /// One entry for each recovery episode.
     pub losses: Vec<LossMeasures>,
     pub pattern: LossPattern,
@@ -157,6 +159,7 @@ impl<'a> Measures<'a> {
             queue_max: Duration::ZERO,
             ethernet: None,
             after: Vec::new(),
+            harmless: Vec::new(),
             losses: Vec::new(),
             pattern: LossPattern::default(),
             meter: None,
@@ -183,6 +186,9 @@ impl<'a> Measures<'a> {
         self.queue_step = path::queue_step(self);
         self.queue_max = path::queue_max(self);
         self.usual_shares = self.median_shares();
+        self.harmless = (0..episodes.len())
+            .map(|index| losses::is_harmless(self, index))
+            .collect();
         self.after = self.last_episodes();
         let mut max = 0;
         self.window_max = self
@@ -209,24 +215,33 @@ impl<'a> Measures<'a> {
     fn last_episodes(&self) -> Vec<Option<usize>> {
         let list = &self.sender_view.episodes.list;
         let harmful: Vec<usize> = (0..list.len())
-            .filter(|index| !losses::is_harmless(self, *index))
+            .filter(|index| !self.harmless[*index])
             .collect();
+        // After several losses the window may still grow to what it was before the first.
+        let mut latest = self.start;
+        let grown = |index: &usize| {
+            let own = list[*index].until + losses::regrowth(self, &list[*index]);
+            latest = latest.max(own);
+            latest
+        };
+        let grown: Vec<Instant> = harmful.iter().map(grown).collect();
         let last = |round: &Round| {
             let until = harmful.partition_point(|index| list[*index].at < round.end);
-            let last = until.checked_sub(1).map(|place| harmful[place])?;
-            let grown = list[last].until + losses::regrowth(self, &list[last]);
-            (round.start < grown).then_some(last)
+            let place = until.checked_sub(1)?;
+            (round.start < grown[place]).then_some(harmful[place])
         };
         self.rounds.iter().map(last).collect()
     }
 
-    /// Whether the last recovery episode that began before the end of a round changed nothing.
-    pub fn is_last_episode_harmless(&self, index: usize) -> bool {
-        let list = &self.sender_view.episodes.list;
-        let until = list.partition_point(|episode| episode.at < self.rounds[index].end);
-        until
-            .checked_sub(1)
-            .is_some_and(|last| losses::is_harmless(self, last))
+    /// Whether the recovery episodes of a round changed nothing.
+    pub fn is_recovery_harmless(&self, index: usize) -> bool {
+        let (list, round) = (&self.sender_view.episodes.list, &self.rounds[index]);
+        let until = list.partition_point(|episode| episode.at < round.end);
+        let before = list[..until].iter().zip(&self.harmless).rev();
+        let mut here = before
+            .take_while(|(episode, _)| episode.until >= round.start)
+            .map(|(_, is_harmless)| *is_harmless);
+        here.next() == Some(true) && here.all(|is_harmless| is_harmless)
     }
 
     /// Returns the bytes of a full segment: the usual size if that is clear.

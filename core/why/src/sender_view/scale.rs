@@ -9,23 +9,31 @@ use alloc::boxed::Box;
 const MAX_SCALE: usize = 14;
 
 /// Minimum number of times that the sender had sent before an ACK came.
-const MIN_SEEN: u32 = 12;
+const MIN_SEEN: u64 = 12;
 
 /// How often the flight fitted the window of each scale, and how often it exceeded it.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct ScaleFit {
-    seen: u32,
-    full: [u32; MAX_SCALE + 1],
-    /// Filled to the unit of the scale, with a segment cut short.
-    exact: [u32; MAX_SCALE + 1],
-    over: [u32; MAX_SCALE + 1],
+    seen: u64,
+    fits: [Fit; MAX_SCALE + 1],
     /// The last acknowledgment that the sender received: its position, and its window as advertised.
     last: Option<(u64, u64)>,
     /// Highest position sent when the one before came.
     sent: u64,
-    /// Smallest and largest window of those that were compared.
+}
+
+/// The windows of one scale.
+#[derive(Clone, Copy, Default, Debug)]
+struct Fit {
+    /// Windows that the flight exceeded.
+    over: u64,
+    /// Windows that it filled up to less than a segment.
+    full: u64,
+    /// Of these, windows that it filled to the unit, with a segment cut short.
+    exact: u64,
+    /// Smallest and largest of the filled windows, as advertised.
     windows: Option<(u64, u64)>,
-    /// Sum of the flights that were compared.
+    /// Sum of the flights that filled them.
     flights: u64,
 }
 
@@ -44,29 +52,39 @@ impl ScaleFit {
             return;
         };
         let flight = nxt - from;
-        let (least, most) = self.windows.unwrap_or((window, window));
-        self.windows = Some((least.min(window), most.max(window)));
         self.seen += 1;
-        self.flights += flight;
-        for scale in 0..=MAX_SCALE {
-            let room = (window << scale).checked_sub(flight);
-            self.over[scale] += u32::from(room.is_none());
-            self.exact[scale] += u32::from(room.is_some_and(|room| room < 1 << scale));
-            self.full[scale] += u32::from(room.is_some_and(|room| room < mss + (1 << scale)));
+        for (scale, fit) in self.fits.iter_mut().enumerate() {
+            let Some(room) = (window << scale).checked_sub(flight) else {
+                fit.over += 1;
+                continue;
+            };
+            if room < mss + (1 << scale) {
+                fit.full += 1;
+                fit.exact += u64::from(room < 1 << scale);
+                fit.flights += flight;
+                let (least, most) = fit.windows.unwrap_or((window, window));
+                fit.windows = Some((least.min(window), most.max(window)));
+            }
         }
     }
 
-    /// The scale, if the flight fitted the window half of the time and exceeded it in none of 50
-    /// cases; and the windows varied by two segments or more, one of 16 segments or more was filled
-    /// up to less than one, or half of the time the last segment was cut to fit.
+    /// The scale, if the flight exceeded its windows in none of 50 cases and filled them in half of
+    /// all, and that is no chance: the filled windows varied by two segments or more. A constant
+    /// flight fits some scale of a constant window by chance: then it has to be 64 segments or
+    /// more, or to be cut to the unit, and no round number, as both buffers may be.
     pub fn scale(&self, mss: u64) -> Option<u8> {
-        let scale = self.over.iter().position(|over| over * 50 <= self.seen)?;
-        let (least, most) = self.windows?;
+        const LONG: u64 = 64;
+        let is_allowed = |fit: &Fit| fit.over * 50 <= self.seen;
+        let scale = self.fits.iter().position(is_allowed)?;
+        let fit = &self.fits[scale];
+        let (least, most) = fit.windows?;
         let is_followed = (most - least) << scale >= 2 * mss;
-        let is_long = self.flights >= 16 * mss * u64::from(self.seen);
-        let is_full = self.full[scale] * 2 >= self.seen && self.seen >= MIN_SEEN;
-        let is_cut = self.exact[scale] * 2 >= self.seen && mss >= 16 << scale;
-        (is_full && (is_followed || is_long || is_cut)).then_some(scale as u8)
+        let is_round = (most << scale) % 1024 == 0;
+        let is_long = fit.flights >= LONG * mss * fit.full;
+        let is_cut = fit.exact * 2 >= self.seen && mss >= 16 << scale;
+        let is_full = fit.full * 2 >= self.seen && self.seen >= MIN_SEEN;
+        let is_shown = is_followed || (is_long || is_cut) && !is_round;
+        (is_full && is_shown).then_some(scale as u8)
     }
 }
 
@@ -93,13 +111,17 @@ mod tests {
     fn a_filled_window_shows_its_scale() {
         let varying = (0..60).map(|index| 4000 + 150 * (index % 7));
         assert_eq!(fit(varying, |window| window), Some(3));
-        assert_eq!(fit((0..60).map(|_| 8000), |window| window), Some(3));
+        assert_eq!(fit((0..60).map(|_| 13_001), |window| window), Some(3));
     }
 
     #[test]
     fn a_window_that_is_not_filled_shows_no_scale() {
         assert_eq!(fit((0..60).map(|_| 8000), |window| window * 7 / 10), None);
-        // A small flight fits some power of two by chance.
+        // A small flight fits some power of two by chance, and so do two round buffers.
         assert_eq!(fit((0..60).map(|_| 1500), |window| window), None);
+        assert_eq!(fit((0..60).map(|_| 1024), |_| 65_536), None);
+        // The windows vary, and the flight does not.
+        let varying = || (0..60).map(|index| if index < 40 { 740 } else { 1000 });
+        assert_eq!(fit(varying(), |_| 8 * MSS), None);
     }
 }
