@@ -74,11 +74,12 @@ impl<'a, 'b> Facts<'a, 'b> {
             .rounds
             .iter()
             .any(|round| round.acked > 0 && round.acked < m.mss());
+        let data_packets = data
+            .data_packets()
+            .saturating_sub(crate::features::captured_twice(m));
         Self {
             m,
-            data_packets: data
-                .data_packets()
-                .saturating_sub(crate::features::captured_twice(m)),
+            data_packets,
             has_both_directions: !m.connection.is_one_sided(),
             retransmitted: data.retransmitted_segments(),
             spurious: spurious(m),
@@ -105,7 +106,7 @@ impl<'a, 'b> Facts<'a, 'b> {
             },
             acks_release: acks_release(m),
             writes_release: writes_release(m),
-            is_slow_start: is_slow_start(m, delivered),
+            is_slow_start: data_packets > 0 && is_slow_start(m, delivered),
             small_acked,
             timeouts_in_row: trigger::timeouts_in_row(m),
             lost_at_edge: trigger::lost_at_edge(m),

@@ -136,7 +136,8 @@ directly. For another host this host has to forward and to translate the engine'
 
 (Without the second command the server needs a route to 10.85.0.0/16 over this host.) The \
 control connection is the kernel's.",
-    after_help = format!("{}\n{EXAMPLES}", settings::help())
+    after_help = EXAMPLES,
+    after_long_help = format!("{}\n{EXAMPLES}", settings::help())
 )]
 pub(crate) struct Arguments {
     /// Host that runs a server: name or address
