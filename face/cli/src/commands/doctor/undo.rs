@@ -431,3 +431,94 @@ fn differ(name: &str, before: &Value, now: &Value, found: &mut Vec<Difference>) 
         _ => {}
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    const SACK: &str = "net.ipv4.tcp_sack";
+
+    fn begin(directory: &tempfile::TempDir) -> Changes {
+        let facts = host::read(None).unwrap();
+        Changes::begin(&directory.path().join("undo.json"), &facts).unwrap()
+    }
+
+    fn step(command: &str, undo: &str) -> Step {
+        Step {
+            command: command.into(),
+            undo: Some(undo.into()),
+        }
+    }
+
+    #[test]
+    fn refused_change_is_not_undone() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut changes = begin(&directory);
+        let undone = directory.path().join("undone");
+        let refused = step("echo no >&2; false", &format!("touch {}", undone.display()));
+        assert_eq!(changes.make(&refused).unwrap(), Err("no".into()));
+        assert_eq!(changes.count(), 0);
+        assert!(!undone.exists() && !changes.place.exists());
+    }
+
+    #[test]
+    fn undo_goes_on_after_a_failure_and_keeps_what_failed_in_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut changes = begin(&directory);
+        changes
+            .stored
+            .before
+            .sysctls
+            .insert(SACK.into(), "9".into());
+        let undone = directory.path().join("undone");
+        let first = step("true", &format!("touch {}", undone.display()));
+        changes.make(&first).unwrap().unwrap();
+        changes.make(&step("true", "false")).unwrap().unwrap();
+        let said = changes.undo_all().unwrap_err().text();
+        assert!(
+            said.contains("not undone: `false`") && said.contains("1 change still made"),
+            "{said}"
+        );
+        assert!(undone.exists());
+        let left = read(&changes.place).unwrap().stored.changes;
+        assert_eq!(left.len(), 1);
+        assert_eq!(left[0].undo, "false");
+    }
+
+    #[test]
+    fn setting_that_something_else_changed_since_is_named_before_the_undo() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut changes = begin(&directory);
+        changes.make(&step("true", "true")).unwrap().unwrap();
+        assert_eq!(changes.overwritten().unwrap(), []);
+        changes
+            .stored
+            .before
+            .sysctls
+            .insert(SACK.into(), "8".into());
+        let after = changes.stored.after.as_mut().unwrap();
+        after.sysctls.insert(SACK.into(), "9".into());
+        changes.write().unwrap();
+        let said = restore(&changes.place, false, false).unwrap_err().text();
+        assert!(
+            said.contains("sysctl net.ipv4.tcp_sack: \"9\", now"),
+            "{said}"
+        );
+        assert!(said.contains("nothing was undone"), "{said}");
+    }
+
+    #[test]
+    fn file_of_another_boot_or_behind_a_link_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut changes = begin(&directory);
+        changes.make(&step("true", "true")).unwrap().unwrap();
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&changes.place, &link).unwrap();
+        assert!(read(&changes.place).is_ok() && read(&link).is_err());
+        assert!(read(Path::new("/dev/null")).is_err());
+        changes.stored.boot = "another".into();
+        changes.write().unwrap();
+        let said = read(&changes.place).err().unwrap().text();
+        assert!(said.contains("is of another boot"), "{said}");
+    }
+}
