@@ -299,7 +299,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         is_good = try_all(arguments, observed, &facts, &interrupt, &mut document)?;
     }
     if arguments.json {
-        output::print_json(&document)?;
+        output::print_json(&document).inspect_err(|_| {
+            if let Some(place) = document["undo_file"].as_str() {
+                output::warn(&format!(
+                    "changes were kept: `gigatcp doctor --undo {place}`"
+                ));
+            }
+        })?;
     }
     if let Some(signal) = interrupt.signal() {
         return Ok(Outcome::Interrupted(signal));
