@@ -231,19 +231,16 @@ struct Question {
 
 /// Examines the host and prints what limits it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    if arguments.tries {
+        trial::check(arguments)?;
+    }
+    let changes = arguments.tries || arguments.undo.is_some();
+    let _alone = changes.then(host::claim_changes).transpose()?;
     if let Some(file) = &arguments.undo {
-        let _alone = host::claim_changes()?;
         // A signal does not stop it halfway.
         Interrupt::listen_until_undone()?;
         return undo::restore(file, arguments.yes, arguments.json);
     }
-    let _alone = match arguments.tries {
-        true => {
-            trial::check(arguments)?;
-            Some(host::claim_changes()?)
-        }
-        false => None,
-    };
     let old = arguments.against.as_deref().map(test::read).transpose()?;
     let interrupt = Interrupt::listen_until_undone()?;
     let observed = observe(arguments, &interrupt)?;
@@ -287,25 +284,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
         output::print(&text)?;
     }
-    let helps = |plan: &Planned| {
-        plan.as_ref()
-            .is_ok_and(|plan| plan.fixes.iter().any(|fix| fix.is_worth))
-    };
     let mut is_good = match plans.is_empty() {
         true => report.findings.is_empty(),
-        false => !plans.iter().any(helps),
+        false => !plans.iter().any(has_worth),
     };
     if arguments.tries && interrupt.signal().is_none() {
         is_good = try_all(arguments, observed, &facts, &interrupt, &mut document)?;
     }
     if arguments.json {
-        output::print_json(&document).inspect_err(|_| {
-            if let Some(place) = document["undo_file"].as_str() {
-                output::warn(&format!(
-                    "changes were kept: `gigatcp doctor --undo {place}`"
-                ));
-            }
-        })?;
+        output::print_json(&document).inspect_err(|_| warn_of_kept(&document))?;
     }
     if let Some(signal) = interrupt.signal() {
         return Ok(Outcome::Interrupted(signal));
@@ -316,8 +303,23 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     })
 }
 
+/// Says on stderr where changes are that were kept, if the report could not be printed.
+fn warn_of_kept(document: &Value) {
+    if let Some(place) = document["undo_file"].as_str() {
+        output::warn(&format!(
+            "changes were kept: `gigatcp doctor --undo {place}`"
+        ));
+    }
+}
+
 /// Changes that would help, or why that is unknown.
 type Planned = Result<FixPlan, String>;
+
+/// Whether one of these changes is worth a try.
+fn has_worth(plan: &Planned) -> bool {
+    plan.as_ref()
+        .is_ok_and(|plan| plan.fixes.iter().any(|fix| fix.is_worth))
+}
 
 /// Tries the changes in each direction that was tested. Returns whether none is left that would help.
 /// After a signal everything is undone, after a failure what was not kept.

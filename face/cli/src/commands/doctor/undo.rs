@@ -462,6 +462,18 @@ mod tests {
     }
 
     #[test]
+    fn change_whose_undo_cannot_be_stored_is_not_made() {
+        let directory = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let mut changes = begin(&directory);
+        drop(directory);
+        let made = elsewhere.path().join("made");
+        let change = step(&format!("touch {}", made.display()), "true");
+        assert!(changes.make(&change).is_err());
+        assert!(changes.count() == 0 && !made.exists());
+    }
+
+    #[test]
     fn undo_goes_on_after_a_failure_and_keeps_what_failed_in_the_file() {
         let directory = tempfile::tempdir().unwrap();
         let mut changes = begin(&directory);
