@@ -21,6 +21,7 @@ pub mod law;
 mod path;
 mod report;
 mod rules;
+pub mod shell;
 
 pub use facts::HostFacts;
 pub use finding::{Change, Finding};

@@ -36,7 +36,8 @@
 //! | `sock_diag.rs` | the TCP sockets of a namespace with their counters |
 //! | `owners.rs` | processes that have a socket open |
 //! | `tcp_info.rs` | `TCP_INFO` of a connection, word by word |
-//! | `terminal.rs` | owner and width of the terminal |
+//! | `file.rs` | opening a file that others may have placed |
+//! | `terminal.rs` | owner, width and input of the terminal |
 //! | `ping.rs` | ICMP echo without privileges |
 //! | `poll.rs` | waiting for descriptors, and waking the waiting thread |
 //! | `clock.rs` | clocks, sleeping to an instant, the kernel's tick |
@@ -57,6 +58,7 @@ pub mod datagrams;
 pub mod device;
 mod error;
 pub mod ethtool;
+pub mod file;
 pub mod header_ring;
 pub mod host_route;
 pub mod identity;

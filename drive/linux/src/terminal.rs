@@ -1,4 +1,4 @@
-//! Owner and width of a terminal.
+//! Owner, width and input of a terminal.
 
 use std::os::fd::AsRawFd;
 
@@ -17,4 +17,10 @@ pub fn columns(terminal: &impl AsRawFd) -> Option<usize> {
     // SAFETY: the request writes a `struct winsize`, which outlives the call.
     let asked = unsafe { libc::ioctl(terminal.as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) };
     (asked == 0 && size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// Discards what was typed on `terminal` and not read; on anything else nothing happens.
+pub fn discard_input(terminal: &impl AsRawFd) {
+    // SAFETY: plain integers; the call can do no more than fail.
+    let _ = unsafe { libc::tcflush(terminal.as_raw_fd(), libc::TCIFLUSH) };
 }

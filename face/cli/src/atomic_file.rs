@@ -79,10 +79,16 @@ impl AtomicFile {
     /// work.
     pub(crate) fn check_new(place: &Path) -> Result<(), Failure> {
         if place.is_file() {
-            let name = place.display();
-            return Err(Failure::new(format!("{name} exists already"))
-                .effect("nothing was written")
-                .hint("name another file, or remove this one"));
+            return Err(exists(place));
+        }
+        Self::check(place)
+    }
+
+    /// Checks that `place` can be written and that nothing is there: neither a device nor a symbolic
+    /// link that leads nowhere. Called before long work.
+    pub(crate) fn check_absent(place: &Path) -> Result<(), Failure> {
+        if fs::symlink_metadata(place).is_ok() {
+            return Err(exists(place));
         }
         Self::check(place)
     }
@@ -102,12 +108,31 @@ impl AtomicFile {
             // Fails if the file is write-protected; the rename would replace it anyway.
             OpenOptions::new().write(true).open(&place)?;
         }
+        Self::create(place, &mut OpenOptions::new())
+    }
+
+    /// Creates the temporary file that is renamed to `place`.
+    fn create(place: PathBuf, options: &mut OpenOptions) -> io::Result<Self> {
         let name = place.file_name().unwrap_or_default().to_string_lossy();
         clear(&place, &name);
         let hidden = format!(".{name}.{}{PART}", process::id());
         let temporary = place.with_file_name(hidden);
         remember(&temporary);
-        let out = File::create(&temporary).inspect_err(|_| forget(&temporary))?;
+        // In a directory of others a symbolic link of that name may lead anywhere.
+        options.write(true).create_new(true);
+        let out = options
+            .open(&temporary)
+            .or_else(|error| {
+                // Of a process with the same ID, as in a container that starts again.
+                let is_left = error.kind() == io::ErrorKind::AlreadyExists
+                    && leftover::is_abandoned(&temporary, u32::MAX);
+                if !is_left {
+                    return Err(error);
+                }
+                fs::remove_file(&temporary)?;
+                options.open(&temporary)
+            })
+            .inspect_err(|_| forget(&temporary))?;
         Ok(Self {
             lock: leftover::lock(&temporary),
             out,
@@ -138,6 +163,23 @@ impl AtomicFile {
             .and_then(|()| file.finish())
             .map_err(|error| refused(place, &error))
     }
+
+    /// Writes `octets` to `place` atomically, so that only this user reads them and a crash of the
+    /// system does not lose them. Replaces a symbolic link, and does not follow it.
+    pub(crate) fn write_private(place: &Path, octets: &[u8]) -> Result<(), Failure> {
+        let mut options = OpenOptions::new();
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let written = Self::create(place.to_owned(), &mut options).and_then(|mut file| {
+            file.write_all(octets)?;
+            file.out.sync_all()?;
+            file.finish()
+        });
+        written.map_err(|error| refused(place, &error))?;
+        // The new name. Some file systems refuse this for directories.
+        let _ = File::open(folder(place)).and_then(|folder| folder.sync_all());
+        Ok(())
+    }
 }
 
 impl Write for AtomicFile {
@@ -158,6 +200,18 @@ impl Drop for AtomicFile {
             forget(&temporary);
         }
     }
+}
+
+fn exists(place: &Path) -> Failure {
+    Failure::new(format!("{} exists already", place.display()))
+        .effect("nothing was written")
+        .hint("name another file, or remove this one")
+}
+
+/// The directory of `place`.
+fn folder(place: &Path) -> &Path {
+    let folder = place.parent().filter(|path| !path.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
 }
 
 /// Returns the error for a file that could not be written.
@@ -181,8 +235,7 @@ const PART: &str = ".part";
 
 /// Removes temporary files of `place`, with file name `name`, that no process writes anymore.
 fn clear(place: &Path, name: &str) {
-    let folder = place.parent().filter(|path| !path.as_os_str().is_empty());
-    let entries = fs::read_dir(folder.unwrap_or(Path::new(".")));
+    let entries = fs::read_dir(folder(place));
     for entry in entries.into_iter().flatten().flatten() {
         let hidden = entry.file_name();
         let maker = hidden.to_str().and_then(|hidden| {
@@ -208,7 +261,10 @@ fn remember(temporary: &Path) {
     }
     LISTENS.call_once(|| {
         // If this fails, Ctrl-C ends the process without removing the files.
-        let _ = signals::hear(|signal| {
+        let _ = signals::hear(signals::USUAL, |signal| {
+            if IS_HEARD.load(Ordering::SeqCst) {
+                return;
+            }
             temporaries(|all| {
                 for temporary in all.iter() {
                     let _ = fs::remove_file(temporary);
@@ -293,5 +349,38 @@ mod tests {
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         AtomicFile::write(Path::new("/dev/null"), b"nobody").unwrap();
         assert!(Path::new("/dev/null").exists());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_or_device_is_no_place_for_a_new_private_file() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let (place, link) = (folder.path().join("a.json"), folder.path().join("link"));
+        symlink(folder.path().join("none"), &link).unwrap();
+        assert!(AtomicFile::check_absent(&link).is_err());
+        assert!(AtomicFile::check_absent(Path::new("/dev/null")).is_err());
+        assert!(AtomicFile::check_absent(&place).is_ok());
+        AtomicFile::write_private(&link, b"mine").unwrap();
+        let about = fs::symlink_metadata(&link).unwrap();
+        assert!(about.is_file() && about.permissions().mode() & 0o777 == 0o600);
+        assert_eq!(names(folder.path()), ["link"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn temporary_file_of_the_same_process_id_is_replaced_and_a_link_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("a.csv");
+        let temporary = folder
+            .path()
+            .join(format!(".a.csv.{}{PART}", process::id()));
+        fs::write(&temporary, "half").unwrap();
+        AtomicFile::write(&place, b"new").unwrap();
+        let other = folder.path().join("other");
+        fs::write(&other, "theirs").unwrap();
+        std::os::unix::fs::symlink(&other, &temporary).unwrap();
+        assert!(AtomicFile::write(&place, b"newer").is_err());
+        assert_eq!(fs::read(&other).unwrap(), b"theirs");
     }
 }

@@ -1,7 +1,7 @@
 //! Handles Ctrl-C and SIGTERM. The first signal ends a run and keeps its results so far; the second
 //! ends it immediately and removes them, unless they are already stored.
 //!
-//! SIGHUP is not handled: `nohup` ignores it for programs that must outlive their terminal.
+//! SIGHUP and SIGQUIT are handled only by work that must be undone; under `nohup` SIGHUP stays ignored.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use std::thread;
 
 use signal_hook::consts::SIGTERM;
 
+use crate::atomic_file;
 use crate::failure::Failure;
 use crate::output;
 use crate::signals;
@@ -30,6 +31,10 @@ impl Signal {
     pub(crate) fn name(self) -> &'static str {
         match self.0 {
             SIGTERM => "SIGTERM",
+            #[cfg(unix)]
+            signal_hook::consts::SIGHUP => "SIGHUP",
+            #[cfg(unix)]
+            signal_hook::consts::SIGQUIT => "SIGQUIT",
             _ => "Ctrl-C",
         }
     }
@@ -62,21 +67,26 @@ struct Made {
 impl Interrupt {
     /// Starts the signal handler.
     pub(crate) fn listen() -> Result<Self, Failure> {
-        let interrupt = Self::default();
-        let shared = interrupt.shared.clone();
-        signals::hear(move |signal| shared.on_signal(signal))
-            .map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
-        Ok(interrupt)
+        Self::default().listening(signals::USUAL)
     }
 
-    /// Starts the signal handler for work that must be undone: a second signal changes nothing.
+    /// Starts the signal handler for work that must be undone: every signal is heard, and a second
+    /// one changes nothing.
     pub(crate) fn listen_until_undone() -> Result<Self, Failure> {
-        let interrupt = Self::listen()?;
+        let interrupt = Self::default();
         interrupt
             .shared
             .ignores_second
             .store(true, Ordering::SeqCst);
-        Ok(interrupt)
+        atomic_file::signals_are_heard();
+        interrupt.listening(signals::ALL)
+    }
+
+    fn listening(self, wanted: &[i32]) -> Result<Self, Failure> {
+        let shared = self.shared.clone();
+        signals::hear(wanted, move |signal| shared.on_signal(signal))
+            .map_err(|error| Failure::io("listen for Ctrl-C", &error))?;
+        Ok(self)
     }
 
     /// Returns the flag that is set when a run should end.

@@ -133,6 +133,11 @@ pub(crate) fn say(text: &str) {
     write_at(Level::Note, text);
 }
 
+/// Writes a question to stderr, whatever is suppressed: an answer is awaited.
+pub(crate) fn ask(text: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
 /// Writes a warning to stderr.
 pub(crate) fn warn(text: &str) {
     write_at(Level::Warning, text);

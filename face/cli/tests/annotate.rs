@@ -87,6 +87,49 @@ fn annotated_copy_has_the_same_answers_as_its_capture() {
     }
 }
 
+/// What the command says when it refuses.
+fn refused(words: &[&str], folder: &Path) -> String {
+    let output = gigatcp(words, folder);
+    assert_eq!(output.status.code(), Some(2), "{words:?}");
+    String::from_utf8(output.stderr).expect("UTF-8")
+}
+
+#[test]
+fn output_that_is_an_input_or_another_output_is_refused_with_overwrite_too() {
+    let folder = tempfile::tempdir().expect("a directory");
+    fs::copy(POLICED, folder.path().join("a.pcap.zst")).expect("a capture");
+    let link = folder.path().join("link.pcapng");
+    std::os::unix::fs::symlink("a.pcap.zst", link).expect("a link");
+    let wrong: [&[&str]; 4] = [
+        &["--annotate", "a.pcap.zst"],
+        &["--annotate", "link.pcapng"],
+        &["--annotate", "out", "--csv", "./out"],
+        &["--report", "a.pcap.zst"],
+    ];
+    for outputs in wrong {
+        let words = [&["why", "a.pcap.zst", "--overwrite"], outputs].concat();
+        let said = refused(&words, folder.path());
+        assert!(said.contains("has another use"), "{outputs:?}: {said}");
+    }
+    let [before, after] = [Path::new(POLICED), &folder.path().join("a.pcap.zst")];
+    assert_eq!(
+        fs::read(before).expect("read"),
+        fs::read(after).expect("read")
+    );
+    assert!(!folder.path().join("out").exists());
+}
+
+#[test]
+fn copy_of_a_report_of_another_tool_is_refused() {
+    let folder = tempfile::tempdir().expect("a directory");
+    let report = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../drive/analyze/tests/reports/full-iperf3.json"
+    );
+    let said = refused(&["why", report, "--annotate", "out"], folder.path());
+    assert!(said.contains("which have no packets"), "{said}");
+}
+
 /// The fields of all packets that tshark reads, a line each.
 fn fields(tshark: &str, file: &Path, fields: &[&str], filter: &str) -> String {
     let mut command = Command::new(tshark);

@@ -76,14 +76,14 @@ fn try_keeps_the_change_that_helps_and_undo_restores_the_setting() {
     );
 }
 
-#[test]
-fn interrupt_during_the_measurement_of_a_change_undoes_it() {
+/// Sends `signal` twice while a change is measured.
+fn interrupt_trial(signal: &str, status: &str) {
     let directory = tempfile::tempdir().expect("a directory");
     let script = format!(
         "{SMALL}$GIGATCP doctor $GIGATCP_SERVER --try --yes -t 3 --direction receive \
-         --undo-file $DIRECTORY/undo.json > $DIRECTORY/text 2>&1 & PID=$!\n\
+         --save $DIRECTORY/facts.json --undo-file $DIRECTORY/undo.json > $DIRECTORY/text 2>&1 & PID=$!\n\
          I=0; while [ ! -e $DIRECTORY/undo.json -a $I -lt 600 ]; do sleep 0.1; I=$((I+1)); done\n\
-         sleep 1; sysctl -n net.ipv4.tcp_rmem; kill -INT $PID; kill -INT $PID; wait $PID; echo $?\n\
+         sleep 1; sysctl -n net.ipv4.tcp_rmem; kill -{signal} $PID; kill -{signal} $PID; wait $PID; echo $?\n\
          sysctl -n net.ipv4.tcp_rmem; ls $DIRECTORY"
     );
     let Some(done) = at_client(&script, &directory) else {
@@ -97,26 +97,38 @@ fn interrupt_during_the_measurement_of_a_change_undoes_it() {
     );
     assert_eq!(
         lines[1..],
-        ["130", "4096\t65536\t65536", "text"],
+        [status, "4096\t65536\t65536", "facts.json", "text"],
         "{printed}"
     );
 }
 
 #[test]
-fn killed_trial_leaves_a_file_that_undoes_it() {
+fn interrupt_during_the_measurement_of_a_change_undoes_it() {
+    interrupt_trial("INT", "130");
+}
+
+#[test]
+fn closed_terminal_during_the_measurement_of_a_change_undoes_it() {
+    interrupt_trial("HUP", "129");
+}
+
+#[test]
+fn killed_trial_leaves_a_file_that_undoes_it_and_a_running_one_is_alone() {
     let directory = tempfile::tempdir().expect("a directory");
     let script = format!(
         "{SMALL}$GIGATCP doctor $GIGATCP_SERVER --try --yes -t 3 --direction receive \
          --undo-file $DIRECTORY/undo.json > $DIRECTORY/text 2>&1 & PID=$!\n\
          I=0; while [ ! -e $DIRECTORY/undo.json -a $I -lt 600 ]; do sleep 0.1; I=$((I+1)); done\n\
-         sleep 1; kill -KILL $PID; wait $PID\n\
+         sleep 1; $GIGATCP doctor --undo $DIRECTORY/undo.json 2>&1 | grep -o 'another.*runs'\n\
+         kill -KILL $PID; wait $PID\n\
          $GIGATCP doctor --undo $DIRECTORY/undo.json > /dev/null; echo $?; sysctl -n net.ipv4.tcp_rmem"
     );
     let Some(done) = at_client(&script, &directory) else {
         return;
     };
     let printed = String::from_utf8_lossy(&done.stdout);
-    assert_eq!(printed, "0\n4096\t65536\t65536\n");
+    let alone = "another `gigatcp doctor --try` or `--undo` runs";
+    assert_eq!(printed, format!("{alone}\n0\n4096\t65536\t65536\n"));
 }
 
 #[test]

@@ -5,11 +5,14 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
+use crate::shell::word;
+
 /// A route, as `ip route get` and `ip route get fibmatch` show it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Route {
-    /// Arguments of `ip route` without metrics; empty if the route has several hops.
+    /// Arguments of `ip route` without metrics, quoted for a shell; empty if the route has several
+    /// hops, or attributes that a command made of this would lose.
     pub spec: String,
     /// The interface.
     pub device: String,
@@ -81,7 +84,10 @@ impl RouteMetrics {
             let lock = if self.is_locked(lock) { "lock " } else { "" };
             value.map(|value| format!(" {name} {lock}{value}"))
         };
-        let control = self.congctl.as_ref().map(|name| format!(" congctl {name}"));
+        let control = self
+            .congctl
+            .as_ref()
+            .map(|name| format!(" congctl {}", word(name)));
         // `ip route` locks it implicitly, and has no word for that.
         let rto_min = self.rto_min_ms.map(|millis| format!(" rto_min {millis}ms"));
         let all = [

@@ -32,8 +32,8 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("interrupt delay of {name} = {micros} us"),
         format!("ethtool -c {name}"),
         format!("each RTT of {} grows by up to {micros} us", human_duration(path.rtt)),
-        format!("ethtool -C {name} adaptive-rx on"),
+        format!("ethtool -C {} adaptive-rx on", word(name)),
     );
-    let finding = finding.undo(format!("ethtool -C {name} adaptive-rx off rx-usecs {micros}"));
+    let finding = finding.undo(format!("ethtool -C {} adaptive-rx off rx-usecs {micros}", word(name)));
     Some(finding.ceiling(limit))
 }

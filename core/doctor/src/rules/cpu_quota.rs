@@ -37,7 +37,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("{name} = {read}"),
         file.clone(),
         format!("{:.0} % of a core handle about {}", share * 100.0, human_rate(limit)),
-        format!("echo {unlimited} > {file}"),
+        format!("echo {unlimited} > {}", word(&file)),
     );
-    Some(finding.of_machine().ceiling(limit).undo(format!("echo '{read}' > {file}")))
+    Some(finding.of_machine().ceiling(limit).undo(format!("echo '{read}' > {}", word(&file))))
 }

@@ -22,13 +22,13 @@ pub(super) const RULE: Rule = Rule {
 const SCALING: [&str; 3] = ["intel_pstate", "amd-pstate-epp", "amd-pstate"];
 
 fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
-    let policies = facts.frequencies.as_deref()?.iter();
+    let policies = facts.frequencies.as_deref()?;
     let slow = |policy: &&Frequency| {
         let driver = policy.driver.as_deref().unwrap_or_default();
         let governor = policy.governor.as_deref();
         governor == Some("userspace") || governor == Some("powersave") && !SCALING.contains(&driver)
     };
-    let slow: Vec<&Frequency> = policies.filter(slow).collect();
+    let slow: Vec<&Frequency> = policies.iter().filter(slow).collect();
     let policy = slow.first()?;
     let (min, max) = (policy.min_khz?, policy.max_khz.filter(|max| *max > 0)?);
     let core = Work::of_host(facts).core_rate(path.mss);
@@ -48,5 +48,11 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         ),
         format!("echo performance | tee {all}"),
     );
-    Some(finding.of_machine().ceiling(limit).undo(format!("echo {governor} | tee {all}")))
+    let finding = finding.of_machine().ceiling(limit);
+    // One command for all policies restores one governor.
+    let is_common = policies.iter().all(|other| other.governor == policy.governor);
+    Some(match is_common {
+        true => finding.undo(format!("echo {} | tee {all}", word(governor))),
+        false => finding,
+    })
 }

@@ -26,7 +26,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("duplex of {name} = half"),
         format!("ethtool {name}"),
         "data and ACKs share the medium and collide",
-        format!("ethtool -s {name} autoneg on"),
+        format!("ethtool -s {} autoneg on", word(name)),
     );
     Some(finding.ceiling(path.limit(Rate::from_bps(speed / 2))))
 }

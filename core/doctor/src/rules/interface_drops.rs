@@ -35,7 +35,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let name = &card.name;
     let named = counters(COUNTERS.into_iter().map(|counter| (counter, card.count(&[counter]))));
     let fix = match card.rings.filter(|rings| rings.rx < rings.rx_max) {
-        Some(rings) => format!("ethtool -G {name} rx {}", rings.rx_max),
+        Some(rings) => format!("ethtool -G {} rx {}", word(name), rings.rx_max),
         None => format!("spread the interrupts of {name} over CPUs (rule one-interrupt-cpu)"),
     };
     let finding = Finding::new(
@@ -46,7 +46,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         fix,
     );
     let finding = match card.rings.filter(|rings| rings.rx < rings.rx_max) {
-        Some(rings) => finding.undo(format!("ethtool -G {name} rx {}", rings.rx)),
+        Some(rings) => finding.undo(format!("ethtool -G {} rx {}", word(name), rings.rx)),
         None => finding.advice(),
     };
     Some(finding.ceiling(limit).only_if(GOES_ON))

@@ -39,10 +39,11 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         ),
         format!("ethtool -c {name}"),
         format!("one core handles about {} with an interrupt per packet", human_rate(limit)),
-        format!("ethtool -C {name} adaptive-rx on"),
+        format!("ethtool -C {} adaptive-rx on", word(name)),
     );
     let undo = format!(
-        "ethtool -C {name} adaptive-rx off rx-usecs {} rx-frames {}",
+        "ethtool -C {} adaptive-rx off rx-usecs {} rx-frames {}",
+        word(name),
         coalescing.rx_us, coalescing.rx_frames
     );
     let finding = finding.only_if("packets arrive singly; in a burst the kernel polls");

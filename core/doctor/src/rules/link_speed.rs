@@ -26,7 +26,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("speed of {name} = {}", human_rate(speed)),
         format!("ethtool {name}"),
         format!("{} of it is payload", human_rate(limit)),
-        format!("ethtool -s {name} autoneg on"),
+        format!("ethtool -s {} autoneg on", word(name)),
     );
     Some(finding.ceiling(limit))
 }

@@ -31,7 +31,7 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("memory.max = {max}"),
         file.clone(),
         effect,
-        format!("echo {wanted} > {file}"),
+        format!("echo {wanted} > {}", word(&file)),
     );
-    Some(finding.of_machine().ceiling(limit).undo(format!("echo {max} > {file}")))
+    Some(finding.of_machine().ceiling(limit).undo(format!("echo {max} > {}", word(&file))))
 }

@@ -29,6 +29,7 @@ mod prelude {
     pub(super) use crate::finding::Finding;
     pub(super) use crate::law::{self, Work};
     pub(super) use crate::path::{Direction, Path};
+    pub(super) use crate::shell::word;
 }
 
 use crate::facts::{Fact, HostFacts};

@@ -32,16 +32,17 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
     let limit = path.limit(Work::of_receiver(facts).core_rate(path.mss))?;
     let name = &card.name;
     let file = format!("/sys/class/net/{name}/queues/rx-0/rps_cpus");
+    let path = word(&file);
     let old = card.rps_cpus.as_ref().and_then(|masks| masks.first());
     let finding = Finding::new(
         Direction::Receive,
         format!("interrupts of {name}: {most} of {total} on CPU {cpu}"),
         "/proc/interrupts",
         format!("one core receives about {}", human_rate(limit)),
-        format!("echo {} > {file}", mask(facts.cpus.unwrap_or(per_cpu.len() as u64))),
+        format!("echo {} > {path}", mask(facts.cpus.unwrap_or(per_cpu.len() as u64))),
     );
     let undo = old.map_or("0", String::as_str);
-    Some(finding.of_machine().ceiling(limit).undo(format!("echo {undo} > {file}")))
+    Some(finding.of_machine().ceiling(limit).undo(format!("echo {undo} > {path}")))
 }
 
 /// Maximum number of CPUs of a kernel.

@@ -39,10 +39,10 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         human_rate(path.rate),
     );
     let (fix, undo) = if rings.rx < rings.rx_max {
-        let size = |descriptors: u64| format!("ethtool -G {name} rx {descriptors}");
+        let size = |descriptors: u64| format!("ethtool -G {} rx {descriptors}", word(name));
         (size(rings.rx_max), size(rings.rx))
     } else {
-        let wait = |micros: u64| format!("ethtool -C {name} rx-usecs {micros}");
+        let wait = |micros: u64| format!("ethtool -C {} rx-usecs {micros}", word(name));
         (wait(50), wait(delay.as_micros()))
     };
     let finding = Finding::new(

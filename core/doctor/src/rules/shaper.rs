@@ -33,21 +33,24 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("qdisc {kind} {handle} of {name}: rate {}", human_rate(rate)),
         format!("tc -s qdisc show dev {name}"),
         format!("{scope} may send {}; {} of it is payload", human_rate(rate), human_rate(limit)),
-        format!("tc qdisc del dev {name} {}", at(&qdisc.parent)),
+        format!("tc qdisc del dev {} {}", word(name), at(&qdisc.parent)),
     );
     let finding = finding.whatif(["sender.link.rate=unlimited".to_string()]);
-    let finding = match undo(qdisc, name) {
+    let finding = match undo(qdisc, all, name) {
         Some(command) => finding.undo(command),
         None => finding,
     };
     Some(finding.ceiling(limit))
 }
 
-/// The command that restores a token bucket filter. Others have parameters that are not read.
-fn undo(qdisc: &Qdisc, device: &str) -> Option<String> {
+/// The command that restores a token bucket filter. Others have parameters that are not read, and
+/// what is attached to it is deleted with it.
+fn undo(qdisc: &Qdisc, all: &[Qdisc], device: &str) -> Option<String> {
     let [rate, burst, limit] = [qdisc.rate_bps, qdisc.burst_bytes, qdisc.limit_bytes].map(Option::unwrap_or_default);
     let (handle, parent) = (&qdisc.handle, at(&qdisc.parent));
-    let is_known = qdisc.kind == "tbf" && [rate, burst, limit].iter().all(|value| *value > 0);
+    let has_child = all.iter().any(|child| child.parent != "root" && same_major(&child.parent, handle));
+    let device = word(device);
+    let is_known = qdisc.kind == "tbf" && !has_child && [rate, burst, limit].iter().all(|value| *value > 0);
     is_known.then(|| {
         format!("tc qdisc replace dev {device} {parent} handle {handle} tbf rate {rate}bit burst {burst}b limit {limit}b")
     })

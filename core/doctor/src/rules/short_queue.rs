@@ -80,17 +80,18 @@ fn finding(card: &Interface, qdisc: &Qdisc, wanted: u64, effect: String) -> Find
     let (name, kind, parent) = (&card.name, &qdisc.kind, at(&qdisc.parent));
     let place = format!("tc -s qdisc show dev {name}");
     let subject = format!("qdisc {kind} {} of {name}: limit", qdisc.handle);
+    let device = word(name);
     let Some(packets) = qdisc.limit_packets else {
         let bytes = qdisc.limit_bytes.unwrap_or(0);
-        let set = |bytes| format!("tc qdisc replace dev {name} {parent} {kind} limit {bytes}");
+        let set = |bytes| format!("tc qdisc replace dev {device} {parent} {kind} limit {bytes}");
         let subject = format!("{subject} {bytes} B");
         let fix = set(wanted.saturating_mul(law::SUPER_PACKET));
         return Finding::new(Direction::Send, subject, place, effect, fix).undo(set(bytes));
     };
     let of_device = Some(packets) == card.tx_queue_packets;
     let set = |packets: u64| {
-        let length = format!("ip link set {name} txqueuelen {packets}");
-        let limit = format!("tc qdisc replace dev {name} {parent} {kind} limit {packets}");
+        let length = format!("ip link set {device} txqueuelen {packets}");
+        let limit = format!("tc qdisc replace dev {device} {parent} {kind} limit {packets}");
         match kind.as_str() {
             "pfifo_fast" => length,
             _ if of_device => format!("{length} && {limit}"),

@@ -28,8 +28,8 @@ fn check(facts: &HostFacts, path: &Path) -> Option<Finding> {
         format!("MTU of {name} = {mtu} B"),
         format!("ip link show dev {name}"),
         words,
-        format!("ip link set {name} mtu {ETHERNET}"),
+        format!("ip link set {} mtu {ETHERNET}", word(name)),
     );
     let finding = finding.whatif(both_mtus(ETHERNET)).only_if("the network carries 1500 bytes");
-    Some(finding.ceiling(limit).undo(format!("ip link set {name} mtu {mtu}")))
+    Some(finding.ceiling(limit).undo(format!("ip link set {} mtu {mtu}", word(name))))
 }

@@ -11,6 +11,7 @@ use crate::facts::{HostFacts, Interface, Route, RouteMetrics};
 use crate::finding::Finding;
 use crate::law::{self, Work};
 use crate::path::{Direction, Path};
+use crate::shell::word;
 
 /// Returns the place where a setting was read.
 pub(super) fn place(sysctl: &str) -> String {
@@ -20,10 +21,7 @@ pub(super) fn place(sysctl: &str) -> String {
 /// Returns the command that sets a setting.
 pub(super) fn set(sysctl: &str, value: &str) -> String {
     let words: Vec<&str> = value.split_whitespace().collect();
-    match words.as_slice() {
-        [one] => format!("sysctl -w {sysctl}={one}"),
-        several => format!("sysctl -w {sysctl}='{}'", several.join(" ")),
-    }
+    format!("sysctl -w {sysctl}={}", word(&words.join(" ")))
 }
 
 /// Creates a finding about a setting, which `value` changes.
@@ -171,7 +169,8 @@ pub(super) fn route_metric(
     change(&mut metrics);
     if route.spec.is_empty() {
         finding = finding.advice();
-        finding.change.fix = "change the metric of the route, which has several hops".into();
+        finding.change.fix =
+            "change the metric of the route, which has more than a command here restores".into();
         return finding;
     }
     finding.change.undo = route_undo(route);
@@ -280,7 +279,7 @@ pub(super) fn offload_finding(
     let name = &card.name;
     let set = |to: &str| {
         let words: Vec<String> = offloads.iter().map(|one| format!("{one} {to}")).collect();
-        format!("ethtool -K {name} {}", words.join(" "))
+        format!("ethtool -K {} {}", word(name), words.join(" "))
     };
     let finding = Finding::new(
         direction,

@@ -621,3 +621,60 @@ fn facts_are_the_same_after_they_were_stored_and_read() {
             .contains("unknown field `sysctl`")
     );
 }
+
+#[test]
+fn name_that_a_shell_would_run_is_quoted_in_every_command() {
+    const NAME: &str = "a$(b)";
+    for case in cases() {
+        let (mut facts, mut path) = (good(), path());
+        (case.mistune)(&mut facts, &mut path);
+        card_of(&mut facts).name = NAME.into();
+        if let Some(group) = &mut facts.cgroup {
+            group.cpu_path = Some(NAME.into());
+            group.memory_path = Some(NAME.into());
+        }
+        if let Some(control) = &mut route_of(&mut facts).metrics.congctl {
+            control.push_str(NAME);
+        }
+        for found in examine(&facts, &path).findings {
+            let change = found.finding.change;
+            let commands = [Some(change.fix).filter(|_| change.is_command), change.undo];
+            for command in commands.into_iter().flatten() {
+                let mut parts = command.split('\'').step_by(2);
+                assert!(parts.all(|bare| !bare.contains('$')), "{command}");
+            }
+        }
+    }
+}
+
+#[test]
+fn change_whose_undo_would_lose_something_has_none() {
+    let undo = |facts: &HostFacts| {
+        let mut findings = examine(facts, &path()).findings;
+        findings.remove(0).finding.change.undo
+    };
+    let mut facts = good();
+    let mut tbf = Qdisc {
+        rate_bps: Some(1_000_000_000),
+        limit_bytes: Some(1_000_000),
+        burst_bytes: Some(100_000),
+        ..queue("tbf", None)
+    };
+    facts.qdiscs = Some(vec![tbf.clone()]);
+    assert!(undo(&facts).is_some());
+    tbf.handle = "1:".into();
+    let mut child = queue("fq_codel", Some(10_000));
+    child.parent = "1:1".into();
+    facts.qdiscs = Some(vec![tbf, child]);
+    assert_eq!(undo(&facts), None);
+
+    let mut facts = good();
+    facts.frequencies = Some(vec![frequency("powersave", "acpi-cpufreq")]);
+    assert!(undo(&facts).is_some());
+    let fast = frequency("performance", "acpi-cpufreq");
+    facts
+        .frequencies
+        .iter_mut()
+        .for_each(|all| all.push(fast.clone()));
+    assert_eq!(undo(&facts), None);
+}

@@ -86,7 +86,10 @@ fn qdisc(message: &[u8], queue: Option<u64>) -> Option<Qdisc> {
             // The kernel keeps the burst as its time at the rate.
             let ticks = word(parameters, 28).map(u64::from);
             let burst = |bps: u64| Some(bps.saturating_mul(ticks? * TICK_NS) / 8_000_000_000);
-            qdisc.burst_bytes = qdisc.rate_bps.and_then(burst);
+            qdisc.burst_bytes = qdisc
+                .rate_bps
+                .and_then(burst)
+                .filter(|_| is_plain_bucket(parameters));
         }
         "htb" => {
             let class = value(options, 2).and_then(|value| word(value, 8));
@@ -109,6 +112,17 @@ fn qdisc(message: &[u8], queue: Option<u64>) -> Option<Qdisc> {
         _ => {}
     }
     Some(qdisc)
+}
+
+/// Whether a TBF has neither a peak rate nor a model of the link layer (overhead, minimum size).
+fn is_plain_bucket(parameters: &[u8]) -> bool {
+    const ETHERNET: u8 = 1;
+    // Two `struct tc_ratespec`: size of cells, layer, overhead, alignment, minimum size, rate.
+    let Some(&[_, layer, over_1, over_2, _, _, min_1, min_2]) = parameters.first_chunk() else {
+        return false;
+    };
+    let peak = word(parameters, 20);
+    layer <= ETHERNET && [over_1, over_2, min_1, min_2] == [0; 4] && peak == Some(0)
 }
 
 fn rate_of_netem(parameters: &[u8], large: Option<u64>) -> Option<u64> {

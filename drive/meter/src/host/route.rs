@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use gigatcp_doctor::HostFacts;
 use gigatcp_doctor::facts::{Fact, PeerMetrics, Route, RouteMetrics, Unreadable};
+use gigatcp_doctor::shell;
 use gigatcp_linux::netlink_request::{self, attribute, attributes, value, word};
 
 use super::{absent, noted, number, text};
@@ -24,7 +25,6 @@ const GATEWAY: u16 = 5;
 const PRIORITY: u16 = 6;
 const SOURCE: u16 = 7;
 const METRICS: u16 = 8;
-const SEVERAL_HOPS: u16 = 9;
 const TABLE: u16 = 15;
 
 /// An address that no network uses (RFC 5737), to find the default route.
@@ -93,11 +93,12 @@ fn lookup(to: IpAddr, flags: u32) -> io::Result<Vec<u8>> {
     answer.filter(is_whole).ok_or_else(|| absent("route"))
 }
 
-/// Returns the route as arguments of `ip route`, without metrics. Empty for a route of several
-/// hops, which has no short form.
+/// Returns the route as arguments of `ip route`, without metrics. Empty for a route with more than
+/// these arguments and the metrics that are read say, as one of several hops: `ip route replace`
+/// would lose the rest.
 fn spec(message: &[u8], device: &str) -> String {
     let (bits, attributes) = (message[1], &message[ROUTE_HEADER..]);
-    if value(attributes, SEVERAL_HOPS).is_some() {
+    if !is_modelled(message) {
         return String::new();
     }
     let to = value(attributes, DESTINATION).and_then(address);
@@ -113,7 +114,7 @@ fn spec(message: &[u8], device: &str) -> String {
     if let Some(gateway) = value(attributes, GATEWAY).and_then(address) {
         words.push_str(&format!(" via {gateway}"));
     }
-    words.push_str(&format!(" dev {device}"));
+    words.push_str(&format!(" dev {}", shell::word(device)));
     match number(attributes, TABLE).unwrap_or(MAIN) {
         MAIN => {}
         LOCAL => words.push_str(" table local"),
@@ -135,6 +136,58 @@ fn spec(message: &[u8], device: &str) -> String {
         words.push_str(&format!(" metric {priority}"));
     }
     words
+}
+
+/// Whether the words of [`spec`] and the metrics of [`metrics_of`] are all that a route has.
+fn is_modelled(message: &[u8]) -> bool {
+    /// Last used, number of users and expiry.
+    const CACHE: u16 = 12;
+    const PREFERENCE: u16 = 20;
+    const PADDING: u16 = 24;
+    /// The answer's own flags (`RTM_F_LOOKUP_TABLE`, `RTM_F_FIB_MATCH`), and state that the driver
+    /// reports (`RTNH_F_OFFLOAD`, `RTM_F_OFFLOAD`).
+    const FLAGS: u32 = 0x1000 | FIB_MATCH | 0x8 | 0x4000;
+    const UNIVERSE: u8 = 0;
+    const LINK: u8 = 253;
+    const HOST: u8 = 254;
+    const UNICAST: u8 = 1;
+    let all = &message[ROUTE_HEADER..];
+    let [source_bits, tos, scope, kind] = [2, 3, 6, 7].map(|offset| message[offset]);
+    // As `ip route` derives it.
+    let usual_scope = match kind {
+        _ if message[0] == IPV6 => UNIVERSE,
+        LOCAL_ROUTE => HOST,
+        _ if value(all, GATEWAY).is_some() => UNIVERSE,
+        _ => LINK,
+    };
+    let flags = word(message, 8).unwrap_or(u32::MAX);
+    let is_known = |(kind, value): (u16, &[u8])| match kind {
+        DESTINATION | INTERFACE | GATEWAY | PRIORITY | SOURCE | TABLE | PADDING => true,
+        METRICS => attributes(value).all(|(kind, value)| is_modelled_metric(kind, value)),
+        // Clients, last use, and the time until it expires.
+        CACHE => word(value, 8) == Some(0),
+        PREFERENCE => value == [0],
+        _ => false,
+    };
+    (source_bits, tos) == (0, 0)
+        && scope == usual_scope
+        && matches!(kind, UNICAST | LOCAL_ROUTE)
+        && flags & !FLAGS == 0
+        && attributes(all).all(is_known)
+}
+
+/// Whether [`metrics_of`] reads a metric, or it is unset.
+fn is_modelled_metric(kind: u16, value: &[u8]) -> bool {
+    const LOCKS: u16 = 1;
+    const READ: [u16; 9] = [2, 3, 6, 7, 8, 11, 13, 14, 16];
+    let number = word(value, 0);
+    match kind {
+        LOCKS => number.is_some_and(|locks| {
+            let read = READ.iter().fold(0, |bits, kind| bits | 1_u32 << kind);
+            locks & !read == 0
+        }),
+        kind => READ.contains(&kind) || number == Some(0),
+    }
 }
 
 /// Returns the metrics by their numbers (`RTAX_*` of linux/rtnetlink.h).
@@ -203,3 +256,72 @@ fn peer(to: IpAddr) -> io::Result<PeerMetrics> {
 
 /// "No such process".
 const ESRCH: i32 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An IPv4 route by a gateway, as the kernel answers with it.
+    fn route(flags: u32, further: &[(u16, &[u8])]) -> Vec<u8> {
+        let mut message = vec![2, 24, 0, 0, 254, 4, 0, 1];
+        message.extend_from_slice(&(flags | FIB_MATCH).to_ne_bytes());
+        attribute(&mut message, TABLE, &254_u32.to_ne_bytes());
+        attribute(&mut message, DESTINATION, &[192, 0, 2, 0]);
+        attribute(&mut message, GATEWAY, &[198, 51, 100, 1]);
+        for (kind, value) in further {
+            attribute(&mut message, *kind, value);
+        }
+        message
+    }
+
+    /// The attribute of one metric.
+    fn metric(kind: u16, number: u32) -> Vec<u8> {
+        let mut metrics = Vec::new();
+        attribute(&mut metrics, kind, &number.to_ne_bytes());
+        metrics
+    }
+
+    #[test]
+    fn route_that_its_words_describe_has_a_command_with_its_device_quoted() {
+        let plain = route(0, &[(METRICS, &metric(2, 1400)), (20, &[0])]);
+        let words = "192.0.2.0/24 via 198.51.100.1 dev eth0 proto static";
+        assert_eq!(spec(&plain, "eth0"), words);
+        let quoted = words.replace("eth0", "'$(x)'");
+        assert_eq!(spec(&plain, "$(x)"), quoted);
+    }
+
+    #[test]
+    fn route_with_more_than_its_words_say_has_no_command() {
+        let (several_hops, via, realms, encapsulated, next_hop) = (9, 18, 11, 22, 30);
+        for kind in [several_hops, via, realms, encapsulated, next_hop] {
+            assert_eq!(
+                spec(&route(0, &[(kind, &[1, 0, 0, 0])]), "eth0"),
+                "",
+                "{kind}"
+            );
+        }
+        let (hop_limit, features, quick_ack) = (10, 12, 15);
+        for kind in [hop_limit, features, quick_ack] {
+            let metrics = metric(kind, 1);
+            assert_eq!(
+                spec(&route(0, &[(METRICS, &metrics)]), "eth0"),
+                "",
+                "{kind}"
+            );
+        }
+        let locked = metric(1, 1 << hop_limit);
+        assert_eq!(spec(&route(0, &[(METRICS, &locked)]), "eth0"), "");
+        let preferred = route(0, &[(20, &[1])]);
+        let expiring = route(0, &[(12, &[7; 32])]);
+        const ON_LINK: u32 = 4;
+        for other in [preferred, expiring, route(ON_LINK, &[])] {
+            assert_eq!(spec(&other, "eth0"), "");
+        }
+        // Type of service, and scope.
+        for (offset, wrong) in [(3, 8), (6, 253)] {
+            let mut other = route(0, &[]);
+            other[offset] = wrong;
+            assert_eq!(spec(&other, "eth0"), "", "{offset}");
+        }
+    }
+}

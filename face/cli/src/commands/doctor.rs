@@ -41,7 +41,7 @@ use self::undo::Changes;
 use super::Outcome;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
-use crate::{atomic_file, output, values};
+use crate::{output, values};
 
 /// Command-line arguments of `doctor`.
 #[derive(clap::Args, Debug)]
@@ -63,7 +63,7 @@ printed as well.
 
 --try makes the changes of this host one at a time, after a question for each, tests again, keeps \
 what helps and undoes what does not. It changes nothing that it cannot undo. Before each change it \
-writes a file for --undo; Ctrl-C undoes everything.
+writes a file for --undo; Ctrl-C, SIGTERM, SIGHUP and SIGQUIT undo everything.
 
 Exit status: 0 nothing found (with --verify, --from and --try: nothing left that would help); 1 \
 something found; 2 invalid usage or facts, or no test.",
@@ -145,11 +145,11 @@ pub(crate) struct Arguments {
 
     /// Test with HOST, make the changes that would help one at a time, and keep those that do;
     /// requires root or CAP_NET_ADMIN
-    #[arg(long = "try", requires = "host", conflicts_with_all = ["facts", "from"])]
+    #[arg(long = "try", group = "changes", requires = "host", conflicts_with_all = ["facts", "from"])]
     tries: bool,
 
-    /// Agree to every change of --try
-    #[arg(long, requires = "tries")]
+    /// Agree to every change of --try, or of --undo though something else changed a setting since
+    #[arg(long, requires = "changes")]
     yes: bool,
 
     /// Where --try writes how to undo its changes; no file that exists is replaced
@@ -157,7 +157,7 @@ pub(crate) struct Arguments {
     undo_file: PathBuf,
 
     /// Undo the changes of --try
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["host", "facts", "from", "verify", "tries"])]
+    #[arg(long, group = "changes", value_name = "FILE", conflicts_with_all = ["host", "facts", "from", "verify", "tries"])]
     undo: Option<PathBuf>,
 
     /// Show every finding in full, and the commands that undo what is changed
@@ -231,11 +231,15 @@ struct Question {
 
 /// Examines the host and prints what limits it.
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    if let Some(file) = &arguments.undo {
-        return undo::restore(file, arguments.json);
-    }
     if arguments.tries {
         trial::check(arguments)?;
+    }
+    let changes = arguments.tries || arguments.undo.is_some();
+    let _alone = changes.then(host::claim_changes).transpose()?;
+    if let Some(file) = &arguments.undo {
+        // A signal does not stop it halfway.
+        Interrupt::listen_until_undone()?;
+        return undo::restore(file, arguments.yes, arguments.json);
     }
     let old = arguments.against.as_deref().map(test::read).transpose()?;
     let interrupt = Interrupt::listen_until_undone()?;
@@ -280,19 +284,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         }
         output::print(&text)?;
     }
-    let helps = |plan: &Planned| {
-        plan.as_ref()
-            .is_ok_and(|plan| plan.fixes.iter().any(|fix| fix.is_worth))
-    };
     let mut is_good = match plans.is_empty() {
         true => report.findings.is_empty(),
-        false => !plans.iter().any(helps),
+        false => !plans.iter().any(has_worth),
     };
     if arguments.tries && interrupt.signal().is_none() {
         is_good = try_all(arguments, observed, &facts, &interrupt, &mut document)?;
     }
     if arguments.json {
-        output::print_json(&document)?;
+        output::print_json(&document).inspect_err(|_| warn_of_kept(&document))?;
     }
     if let Some(signal) = interrupt.signal() {
         return Ok(Outcome::Interrupted(signal));
@@ -303,10 +303,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     })
 }
 
+/// Says on stderr where changes are that were kept, if the report could not be printed.
+fn warn_of_kept(document: &Value) {
+    if let Some(place) = document["undo_file"].as_str() {
+        output::warn(&format!(
+            "changes were kept: `gigatcp doctor --undo {place}`"
+        ));
+    }
+}
+
 /// Changes that would help, or why that is unknown.
 type Planned = Result<FixPlan, String>;
 
+/// Whether one of these changes is worth a try.
+fn has_worth(plan: &Planned) -> bool {
+    plan.as_ref()
+        .is_ok_and(|plan| plan.fixes.iter().any(|fix| fix.is_worth))
+}
+
 /// Tries the changes in each direction that was tested. Returns whether none is left that would help.
+/// After a signal everything is undone, after a failure what was not kept.
 fn try_all(
     arguments: &Arguments,
     observed: Vec<Observed>,
@@ -314,22 +330,46 @@ fn try_all(
     interrupt: &Interrupt,
     document: &mut Value,
 ) -> Result<bool, Failure> {
-    atomic_file::signals_are_heard();
+    let mut changes = Changes::begin(&arguments.undo_file, facts)?;
+    let tried = try_each(arguments, observed, &mut changes, interrupt, document);
+    if interrupt.signal().is_some() {
+        if let Err(failure) = &tried {
+            failure.warn();
+        }
+        trial::undo_all(&mut changes)?;
+        return Ok(false);
+    }
+    tried.map_err(|failure| {
+        if let Err(failure) = changes.undo_unkept() {
+            failure.say();
+        }
+        changes.holding(failure)
+    })
+}
+
+fn try_each(
+    arguments: &Arguments,
+    observed: Vec<Observed>,
+    changes: &mut Changes,
+    interrupt: &Interrupt,
+    document: &mut Value,
+) -> Result<bool, Failure> {
     let place = &arguments.undo_file;
-    let mut changes = Changes::begin(place, arguments.host.as_deref(), facts)?;
     let mut is_good = true;
     let mut trials = Vec::new();
     for observed in observed {
         let before = observed.goodput();
-        let trial = trial::run(arguments, observed, &mut changes, interrupt)?;
+        let trial = trial::run(arguments, observed, changes, interrupt)?;
         if interrupt.signal().is_some() {
-            trial::undo_all(&mut changes)?;
             break;
         }
         is_good &= !trial.is_left;
         if !arguments.json {
             let place = place.display().to_string();
-            output::print(&trial::summary(before, &trial, &place, changes.count()))?;
+            let summary = trial::summary(before, &trial, &place, changes.count());
+            if output::print(&summary).is_err() {
+                output::warn(&summary);
+            }
         }
         trials.push(json!({
             "direction": trial.last.direction.map(Direction::name),

@@ -95,6 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 
 /// Prints the connections of each file.
 fn show(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.outputs.check_distinct(&arguments.files)?;
     arguments.outputs.check(arguments.files.len())?;
     if arguments.json {
         return show_json(arguments);

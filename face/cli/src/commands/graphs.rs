@@ -126,6 +126,29 @@ impl Outputs {
         }
     }
 
+    /// Checks that no output would replace one of `inputs` or another output, which `--overwrite`
+    /// does not allow either.
+    pub(super) fn check_distinct(&self, inputs: &[PathBuf]) -> Result<(), Failure> {
+        let outputs = [&self.report, &self.csv, &self.annotated]
+            .into_iter()
+            .flatten();
+        let mut places: Vec<PathBuf> = inputs.iter().map(|file| resolved(file)).collect();
+        // A device can have several uses.
+        for file in outputs.filter(|file| file.is_file() || !file.exists()) {
+            let place = resolved(file);
+            if places.contains(&place) {
+                let name = file.display();
+                return Err(
+                    Failure::new(format!("{name} has another use in this command"))
+                        .effect("nothing was written")
+                        .hint("name a file for each output that is no input"),
+                );
+            }
+            places.push(place);
+        }
+        Ok(())
+    }
+
     /// Returns the connections to draw, the largest first.
     fn drawn(&self, survey: &Survey<'_>) -> Result<Vec<usize>, Failure> {
         let count = survey.connections.len();
@@ -175,6 +198,21 @@ impl Outputs {
             "--connection is a number in one capture, and {captures} are named"
         ))
         .hint("call it once for each"))
+    }
+}
+
+/// The place of a file that may not exist, symbolic links followed.
+fn resolved(file: &Path) -> PathBuf {
+    if let Ok(place) = file.canonicalize() {
+        return place;
+    }
+    let folder = file
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+    match (folder, file.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => file.to_owned(),
     }
 }
 

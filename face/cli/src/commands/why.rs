@@ -193,8 +193,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(interface) = &arguments.interface {
         return run_live(interface, arguments);
     }
+    let outputs = arguments
+        .outputs
+        .with_annotated(arguments.annotate.as_ref());
     let (files, stored) = named_files(&arguments.files)?;
+    outputs.check_distinct(&arguments.files)?;
+    outputs.check_distinct(&files)?;
     let (files, reports) = reports_of(files)?;
+    if files.is_empty() && !reports.is_empty() && outputs.reads_again() {
+        return Err(
+            Failure::new("only reports of other tools are named, which have no packets")
+                .effect("nothing was written")
+                .hint("name a capture, or leave out --annotate, --report, --xplot and --csv"),
+        );
+    }
     if arguments.json && files.is_empty() && stored.is_empty() {
         let all: Vec<Value> = reports
             .iter()
@@ -218,9 +230,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.is_joined() && is_same(&files[0], &files[1]) {
         return Err(named_twice(&files[0]));
     }
-    let outputs = arguments
-        .outputs
-        .with_annotated(arguments.annotate.as_ref());
     outputs.check_with_text(files.len())?;
     let request = Request {
         arguments,
@@ -245,6 +254,7 @@ fn run_live(interface: &str, arguments: &Arguments) -> Result<Outcome, Failure> 
         outputs: &outputs,
         stored: &[],
     };
+    outputs.check_distinct(arguments.capture.as_slice())?;
     request.outputs.check_with_text(1)?;
     let (source, live) = live::capture(interface, arguments)?;
     let loaded = request.analyze(source, Some(live))?;

@@ -1,11 +1,15 @@
 //! Facts of this host, and tests from it.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
+use std::path::Path;
 
 use gigatcp_doctor::{Direction, HostFacts};
 use gigatcp_linux::sock_diag::SockDiag;
-use gigatcp_linux::{owners, privilege, process};
+use gigatcp_linux::{owners, privilege, process, terminal};
 use gigatcp_meter::host;
 use gigatcp_meter::tester::{self, Outcome, Role};
 use gigatcp_protocol::iperf3;
@@ -40,6 +44,39 @@ fn resolve(name: &str) -> Result<IpAddr, Failure> {
 pub(super) fn namespace() -> String {
     let link = fs::read_link("/proc/thread-self/ns/net");
     link.map_or_else(|_| String::new(), |link| link.display().to_string())
+}
+
+/// Identity of this boot of the machine.
+pub(super) fn boot() -> String {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_owned()
+}
+
+/// Makes this the only process that changes settings of this network namespace, while the value
+/// lives.
+pub(super) fn claim_changes() -> Result<UnixListener, Failure> {
+    let name = UnixAddress::from_abstract_name(b"gigatcp-doctor-changes");
+    let claimed = name.and_then(|name| UnixListener::bind_addr(&name));
+    claimed.map_err(|error| {
+        let failure = match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                Failure::new("another `gigatcp doctor --try` or `--undo` runs on this host")
+                    .hint("wait until it ends")
+            }
+            _ => Failure::io("claim the settings of this host", &error),
+        };
+        failure.effect("nothing was tested or changed")
+    })
+}
+
+/// Opens a file, and not what a symbolic link leads to.
+pub(super) fn open(place: &Path) -> io::Result<File> {
+    gigatcp_linux::file::open_no_link(place)
+}
+
+/// Forgets what was typed before a question.
+pub(super) fn discard_input() {
+    terminal::discard_input(&io::stdin());
 }
 
 /// Number of the user that this process acts as.

@@ -1,7 +1,7 @@
 //! `--try`: makes the changes that are predicted to help, one at a time, and keeps those that do.
 //!
 //! After each change the test is run again. What did not help is undone, and the next change follows
-//! from the new test. Ctrl-C and SIGTERM undo everything.
+//! from the new test. Ctrl-C, SIGTERM, SIGHUP and SIGQUIT undo everything.
 
 use std::collections::HashSet;
 use std::io::{IsTerminal, stdin};
@@ -9,6 +9,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use gigatcp_report::escape::terminal;
 use gigatcp_report::prose::wrap_hanging;
 use gigatcp_twin::{Fix, FixPlan};
 use gigatcp_units::Rate;
@@ -16,8 +17,9 @@ use gigatcp_units::grammar::human_rate;
 use serde::Serialize;
 
 use super::observed::Observed;
-use super::undo::Changes;
+use super::undo::{Changes, joined};
 use super::{Arguments, host};
+use crate::atomic_file::AtomicFile;
 use crate::commands::whatif::stated;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
@@ -65,6 +67,8 @@ pub(super) fn check(arguments: &Arguments) -> Result<(), Failure> {
         .effect("nothing was tested or changed")
         .hint("without --try the commands are printed; or run it with sudo"));
     }
+    AtomicFile::check_absent(&arguments.undo_file)
+        .map_err(|failure| failure.effect("nothing was tested or changed"))?;
     if !arguments.yes && !stdin().is_terminal() {
         return Err(Failure::new(
             "--try asks before each change, and standard input is not a terminal",
@@ -102,10 +106,7 @@ pub(super) fn run(
         tried.insert(key(&fix));
         let mut attempt = Attempt::of(&fix, observed.goodput());
         if arguments.yes || consents(&fix, &attempt, interrupt) {
-            say(
-                arguments,
-                &format!("trying {}", attempt.commands.join(" && ")),
-            );
+            say(arguments, &format!("trying {}", attempt.commands(" && ")));
             if let Some(better) = attempt.make(&fix, arguments, &observed, changes, interrupt)? {
                 observed = better;
             }
@@ -113,7 +114,8 @@ pub(super) fn run(
             attempt.error = Some("declined".into());
         }
         if !arguments.json {
-            output::print(&attempt.text())?;
+            // A reader of stdout that is gone must not leave a change without its undo.
+            let _ = output::print(&attempt.text());
         }
         attempts.push(attempt);
     }
@@ -176,11 +178,10 @@ impl Attempt {
         changes: &mut Changes,
         interrupt: &Interrupt,
     ) -> Result<Option<Observed>, Failure> {
-        let kept = changes.count();
         for step in &fix.steps {
             if let Err(error) = changes.make(step)? {
                 self.error = Some(error);
-                changes.undo_to(kept)?;
+                changes.undo_unkept()?;
                 return Ok(None);
             }
         }
@@ -189,6 +190,7 @@ impl Attempt {
                 self.measured_bps = Some(after.goodput());
                 self.is_kept = after.goodput() >= KEPT * self.before_bps;
                 if self.is_kept {
+                    changes.keep();
                     return Ok(Some(after));
                 }
             }
@@ -197,15 +199,21 @@ impl Attempt {
                 self.error = Some(failure.text().lines().next().unwrap_or_default().to_owned())
             }
         }
-        changes.undo_to(kept)?;
+        changes.undo_unkept()?;
         Ok(None)
+    }
+
+    /// The commands for a terminal.
+    fn commands(&self, separator: &str) -> String {
+        let commands = self.commands.iter().map(|command| terminal(command));
+        commands.collect::<Vec<_>>().join(separator)
     }
 
     /// Predicted next to measured, and what was done.
     fn text(&self) -> String {
         let rate = |bps: f64| human_rate(Rate::from_bps(bps as u64));
         let did = match (&self.error, self.measured_bps) {
-            (Some(error), _) => format!("not made: {error}"),
+            (Some(error), _) => format!("not made: {}", terminal(error)),
             (None, Some(bps)) if self.is_kept => format!("measured {}: kept", rate(bps)),
             (None, Some(bps)) => format!("measured {}: undone", rate(bps)),
             (None, None) => "not measured: undone".into(),
@@ -216,7 +224,7 @@ impl Attempt {
         };
         let words = format!(
             "{}: {} before, predicted {point}, {did}",
-            self.commands.join(" && "),
+            self.commands(" && "),
             rate(self.before_bps)
         );
         wrap_hanging(&words, 0, 2)
@@ -247,9 +255,10 @@ fn consents(fix: &Fix, attempt: &Attempt, interrupt: &Interrupt) -> bool {
     } else {
         ""
     };
-    output::say(&format!(
+    host::discard_input();
+    output::ask(&format!(
         "\n  {}\npredicted {predicted}.{machine} Make this change? It is undone if it does not help. [y/N]",
-        attempt.commands.join("\n  ")
+        attempt.commands("\n  ")
     ));
     let (answered, answers) = mpsc::channel();
     thread::spawn(move || {
@@ -287,7 +296,7 @@ pub(super) fn summary(before: f64, trial: &Trial, place: &str, count: usize) -> 
 /// Undoes everything after a signal, and says so.
 pub(super) fn undo_all(changes: &mut Changes) -> Result<(), Failure> {
     let count = changes.count();
-    changes.undo_to(0)?;
+    changes.undo_all()?;
     let differences = changes.differences()?;
     output::say(&format!(
         "interrupted: {} undone",
@@ -297,7 +306,7 @@ pub(super) fn undo_all(changes: &mut Changes) -> Result<(), Failure> {
         return Ok(());
     }
     Err(
-        Failure::new(format!("not as before: {}", differences.join("; ")))
+        Failure::new(format!("not as before: {}", joined(&differences)))
             .effect("something else changed these settings meanwhile"),
     )
 }

@@ -4,11 +4,15 @@
 //! has the facts that were read before the first change: after the undo they are read again, and what
 //! differs is named.
 
+use std::collections::HashSet;
+use std::fmt;
 use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use gigatcp_doctor::HostFacts;
+use gigatcp_report::escape::terminal;
 use gigatcp_twin::fix::Step;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -38,12 +42,14 @@ struct Change {
 #[serde(deny_unknown_fields)]
 struct Stored {
     schema: String,
+    /// Boot of the machine that the changes are of: none outlives it.
+    boot: String,
     /// Network namespace of the changes.
     namespace: String,
-    /// The host to whose path they apply.
-    destination: Option<String>,
     /// The facts before the first change.
     before: HostFacts,
+    /// The facts after the last one; `None` while one is made or undone.
+    after: Option<HostFacts>,
     /// The changes, the first one first.
     changes: Vec<Change>,
 }
@@ -52,27 +58,27 @@ struct Stored {
 pub(super) struct Changes {
     place: PathBuf,
     stored: Stored,
+    /// Number of changes, the first ones, that are kept.
+    kept: usize,
 }
 
 impl Changes {
-    /// Begins without a change. `place` must not exist.
-    pub(super) fn begin(
-        place: &Path,
-        host: Option<&str>,
-        before: &HostFacts,
-    ) -> Result<Self, Failure> {
+    /// Begins without a change. Nothing may be at `place`.
+    pub(super) fn begin(place: &Path, before: &HostFacts) -> Result<Self, Failure> {
         let said = |failure: Failure| failure.effect("nothing was changed");
-        AtomicFile::check_new(place).map_err(said)?;
+        AtomicFile::check_absent(place).map_err(said)?;
         let stored = Stored {
             schema: SCHEMA.into(),
+            boot: host::boot(),
             namespace: host::namespace(),
-            destination: host.map(str::to_owned),
             before: before.clone(),
+            after: None,
             changes: Vec::new(),
         };
         Ok(Self {
             place: place.to_owned(),
             stored,
+            kept: 0,
         })
     }
 
@@ -81,76 +87,151 @@ impl Changes {
         self.stored.changes.len()
     }
 
-    /// Makes a change, after the file that undoes it was written. The inner error is the command's.
+    /// Keeps the changes that hold now.
+    pub(super) const fn keep(&mut self) {
+        self.kept = self.count();
+    }
+
+    /// Makes a change, after the file that undoes it was written. The inner error is the command's,
+    /// of which a part may hold.
     pub(super) fn make(&mut self, step: &Step) -> Result<Result<(), String>, Failure> {
         let Some(undo) = &step.undo else {
             return Ok(Err("no command undoes it".into()));
         };
+        let before = self.facts()?;
         self.stored.changes.push(Change {
             command: step.command.clone(),
             undo: undo.clone(),
         });
-        self.write()?;
-        let before = host::read(self.stored.destination.as_deref())?;
-        let ran = run(&step.command);
-        if ran.is_err() {
-            // A command of several parts may have done the first of them.
-            let undone = run(undo);
-            let now = host::read(self.stored.destination.as_deref())?;
-            if let (Err(error), false) = (undone, differences(&before, &now).is_empty()) {
-                return Err(failed(undo, &error, &self.place));
-            }
+        self.stored.after = None;
+        if let Err(failure) = self.write() {
             self.stored.changes.pop();
-            self.write()?;
+            return Err(failure);
         }
+        let ran = run(&step.command);
+        let now = self.facts()?;
+        if ran.is_err() && differences(&before, &now).is_empty() {
+            // It was refused: there is nothing to undo.
+            self.stored.changes.pop();
+        }
+        self.stored.after = Some(now);
+        self.write()?;
         Ok(ran)
     }
 
-    /// Undoes the changes after the first `count`, the last one first.
-    pub(super) fn undo_to(&mut self, count: usize) -> Result<(), Failure> {
-        while self.count() > count {
-            let Some(change) = self.stored.changes.last() else {
-                break;
-            };
-            run(&change.undo).map_err(|error| failed(&change.undo, &error, &self.place))?;
-            self.stored.changes.pop();
-            self.write()?;
+    /// Undoes the changes that are not kept.
+    pub(super) fn undo_unkept(&mut self) -> Result<(), Failure> {
+        self.undo_after(self.kept)
+    }
+
+    /// Undoes every change.
+    pub(super) fn undo_all(&mut self) -> Result<(), Failure> {
+        self.undo_after(0)
+    }
+
+    /// Undoes the changes after the first `count`, the last one first. Those that cannot be undone
+    /// stay in the file.
+    fn undo_after(&mut self, count: usize) -> Result<(), Failure> {
+        let mut errors = Vec::new();
+        self.stored.after = None;
+        for index in (count..self.count()).rev() {
+            match run(&self.stored.changes[index].undo) {
+                Ok(()) => {
+                    self.stored.changes.remove(index);
+                    self.kept = self.kept.min(self.count());
+                    // The last one written counts.
+                    let _ = self.write();
+                }
+                Err(error) => {
+                    errors.push(format!("`{}`: {error}", self.stored.changes[index].undo))
+                }
+            }
         }
-        Ok(())
+        let now = self.facts();
+        let is_as_before = now
+            .as_ref()
+            .is_ok_and(|now| differences(&self.stored.before, now).is_empty());
+        if is_as_before {
+            // The undo of an earlier change restored what that of a later one could not.
+            self.stored.changes.clear();
+            errors.clear();
+        }
+        self.stored.after = now.ok();
+        let written = self.write();
+        if errors.is_empty() {
+            return written;
+        }
+        let failure = Failure::new(format!("not undone: {}", errors.join("; ")));
+        Err(self.holding(failure))
+    }
+
+    /// A failure with the changes that hold nevertheless.
+    pub(super) fn holding(&self, failure: Failure) -> Failure {
+        match self.count() {
+            0 => failure.effect("every change is undone"),
+            count => {
+                let changes = output::counted(count as u64, "change");
+                let place = self.place.display();
+                failure
+                    .effect(format!("{changes} still made, and in {place}"))
+                    .hint(format!(
+                        "`gigatcp doctor --undo {place}` undoes what is left"
+                    ))
+            }
+        }
     }
 
     /// Writes the file; removes it if nothing is left to undo.
     fn write(&self) -> Result<(), Failure> {
         if self.stored.changes.is_empty() {
-            return fs::remove_file(&self.place)
-                .map_err(|error| Failure::io(&format!("remove {}", self.place.display()), &error));
+            return match fs::remove_file(&self.place) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::io(
+                    &format!("remove {}", self.place.display()),
+                    &error,
+                )),
+                _ => Ok(()),
+            };
         }
         let text = serde_json::to_string_pretty(&self.stored)
             .map_err(|error| Failure::fault(format!("changes cannot be stored: {error}")))?;
-        AtomicFile::write(&self.place, (text + "\n").as_bytes())
+        AtomicFile::write_private(&self.place, (text + "\n").as_bytes())
+    }
+
+    /// The facts now. The address of the other host is known, and not looked up again.
+    fn facts(&self) -> Result<HostFacts, Failure> {
+        host::read(self.stored.before.destination.as_deref())
     }
 
     /// Settings that differ from those before the first change.
-    pub(super) fn differences(&self) -> Result<Vec<String>, Failure> {
-        Ok(differences(
-            &self.stored.before,
-            &host::read(self.stored.destination.as_deref())?,
-        ))
+    pub(super) fn differences(&self) -> Result<Vec<Difference>, Failure> {
+        Ok(differences(&self.stored.before, &self.facts()?))
+    }
+
+    /// Settings that were changed here and have another value now.
+    fn overwritten(&self) -> Result<Vec<Difference>, Failure> {
+        let Some(after) = &self.stored.after else {
+            return Ok(Vec::new());
+        };
+        let changed = differences(&self.stored.before, after).into_iter();
+        let changed: HashSet<String> = changed.map(|setting| setting.name).collect();
+        let mut found = differences(after, &self.facts()?);
+        found.retain(|setting| changed.contains(&setting.name));
+        Ok(found)
     }
 }
 
-fn failed(command: &str, error: &str, place: &Path) -> Failure {
-    Failure::new(format!("`{command}` failed: {error}"))
-        .effect("this setting and those changed before it are not restored")
-        .hint(format!(
-            "`gigatcp doctor --undo {}` tries again",
-            place.display()
-        ))
-}
-
 /// Undoes the changes of a file.
-pub(super) fn restore(place: &Path, is_json: bool) -> Result<Outcome, Failure> {
+pub(super) fn restore(place: &Path, is_agreed: bool, is_json: bool) -> Result<Outcome, Failure> {
     let mut changes = read(place)?;
+    let overwritten = changes.overwritten()?;
+    if !overwritten.is_empty() && !is_agreed {
+        let settings = joined(&overwritten);
+        return Err(
+            Failure::new(format!("something else changed since --try: {settings}"))
+                .effect("nothing was undone")
+                .hint("--yes sets what was there before --try nevertheless"),
+        );
+    }
     let commands: Vec<String> = changes
         .stored
         .changes
@@ -158,11 +239,11 @@ pub(super) fn restore(place: &Path, is_json: bool) -> Result<Outcome, Failure> {
         .rev()
         .map(|change| change.undo.clone())
         .collect();
-    changes.undo_to(0)?;
+    changes.undo_all()?;
     let differences = changes.differences()?;
     if is_json {
         output::print_json(
-            &json!({ "schema": SCHEMA, "undone": commands, "different": differences }),
+            &json!({ "schema": SCHEMA, "undone": commands, "different": differences.iter().map(Difference::to_string).collect::<Vec<_>>() }),
         )?;
     } else {
         output::print(&text(&commands, &differences))?;
@@ -174,17 +255,17 @@ pub(super) fn restore(place: &Path, is_json: bool) -> Result<Outcome, Failure> {
     })
 }
 
-fn text(commands: &[String], differences: &[String]) -> String {
+fn text(commands: &[String], differences: &[Difference]) -> String {
     let mut text = String::from("Undone\n");
     for command in commands {
-        text.push_str(&format!("  {command}\n"));
+        text.push_str(&format!("  {}\n", terminal(command)));
     }
     if differences.is_empty() {
         return text + "Every setting that doctor reads is as before.\n";
     }
     text.push_str("Not as before; something else changed them meanwhile\n");
     for difference in differences {
-        text.push_str(&format!("  {difference}\n"));
+        text.push_str(&format!("  {}\n", terminal(&difference.to_string())));
     }
     text
 }
@@ -194,20 +275,24 @@ fn text(commands: &[String], differences: &[String]) -> String {
 fn read(place: &Path) -> Result<Changes, Failure> {
     let name = place.display();
     let refused = |failure: Failure| failure.effect("nothing was undone");
-    let about = fs::metadata(place)
-        .map_err(|error| refused(Failure::io(&format!("read {name}"), &error)))?;
-    if about.len() > MAX_SIZE {
-        return Err(refused(Failure::new(format!(
-            "{name} has {} bytes, more than any undo file",
-            about.len()
-        ))));
+    let unread = |error: io::Error| refused(Failure::io(&format!("read {name}"), &error));
+    let file = host::open(place).map_err(unread)?;
+    let about = file.metadata().map_err(unread)?;
+    if !about.is_file() {
+        return Err(refused(Failure::new(format!("{name} is not a file"))));
     }
     if let Some(reason) = foreign(&about) {
         return Err(refused(Failure::new(format!("{name} {reason}")))
             .hint("read its commands, and run them yourself"));
     }
-    let text =
-        fs::read(place).map_err(|error| refused(Failure::io(&format!("read {name}"), &error)))?;
+    let mut text = Vec::new();
+    let mut limited = file.take(MAX_SIZE + 1);
+    limited.read_to_end(&mut text).map_err(unread)?;
+    if text.len() as u64 > MAX_SIZE {
+        return Err(refused(Failure::new(format!(
+            "{name} has more than {MAX_SIZE} bytes, and no undo file has"
+        ))));
+    }
     let stored: Stored = serde_json::from_slice(&text).map_err(|error| {
         refused(Failure::new(format!("{name} is not an undo file: {error}")))
             .hint("`gigatcp doctor HOST --try` writes one")
@@ -218,15 +303,23 @@ fn read(place: &Path) -> Result<Changes, Failure> {
             stored.schema
         ))));
     }
+    if stored.boot != host::boot() {
+        return Err(refused(Failure::new(format!("{name} is of another boot")))
+            .hint("after a reboot nothing is left to undo: remove the file"));
+    }
     let here = host::namespace();
     if stored.namespace != here {
         let there = &stored.namespace;
-        return Err(refused(Failure::new(format!("{name} is of the network namespace {there}, and this is {here}")))
-            .hint("enter that namespace (`ip netns exec`, `nsenter --net`); after a reboot nothing is left to undo"));
+        return Err(refused(Failure::new(format!(
+            "{name} is of the network namespace {there}, and this is {here}"
+        )))
+        .hint("enter that namespace (`ip netns exec`, `nsenter --net`)"));
     }
+    let kept = stored.changes.len();
     Ok(Changes {
         place: place.to_owned(),
         stored,
+        kept,
     })
 }
 
@@ -263,8 +356,28 @@ fn run(command: &str) -> Result<(), String> {
     })
 }
 
-/// Settings that differ, each with both values.
-pub(super) fn differences(before: &HostFacts, now: &HostFacts) -> Vec<String> {
+/// A setting with another value than before.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) struct Difference {
+    name: String,
+    before: Value,
+    now: Value,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}, now {}", self.name, self.before, self.now)
+    }
+}
+
+/// Settings that differ, as text.
+pub(super) fn joined(differences: &[Difference]) -> String {
+    let settings: Vec<String> = differences.iter().map(Difference::to_string).collect();
+    settings.join("; ")
+}
+
+/// Settings that differ.
+fn differences(before: &HostFacts, now: &HostFacts) -> Vec<Difference> {
     let [before, now] = [before, now].map(settings);
     let mut found = Vec::new();
     differ("", &before, &now, &mut found);
@@ -290,6 +403,7 @@ fn settings(facts: &HostFacts) -> Value {
         "txqueuelen": card.map(|card| card.tx_queue_packets),
         "ring": card.map(|card| card.rings),
         "coalescing": card.map(|card| card.coalescing),
+        "rps": card.map(|card| &card.rps_cpus),
         "offload": card.map(|card| card.offloads),
         "qdisc": qdiscs,
         "governor": facts.frequencies.iter().flatten().map(|policy| &policy.governor).collect::<Vec<_>>(),
@@ -297,7 +411,7 @@ fn settings(facts: &HostFacts) -> Value {
     })
 }
 
-fn differ(name: &str, before: &Value, now: &Value, found: &mut Vec<String>) {
+fn differ(name: &str, before: &Value, now: &Value, found: &mut Vec<Difference>) {
     match (before, now) {
         (Value::Object(before), Value::Object(now)) => {
             for (key, value) in before {
@@ -309,7 +423,114 @@ fn differ(name: &str, before: &Value, now: &Value, found: &mut Vec<String>) {
                 differ(&inner, value, now.get(key).unwrap_or(&Value::Null), found);
             }
         }
-        _ if before != now => found.push(format!("{name}: {before}, now {now}")),
+        _ if before != now => found.push(Difference {
+            name: name.to_owned(),
+            before: before.clone(),
+            now: now.clone(),
+        }),
         _ => {}
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    const SACK: &str = "net.ipv4.tcp_sack";
+
+    fn begin(directory: &tempfile::TempDir) -> Changes {
+        let facts = host::read(None).unwrap();
+        Changes::begin(&directory.path().join("undo.json"), &facts).unwrap()
+    }
+
+    fn step(command: &str, undo: &str) -> Step {
+        Step {
+            command: command.into(),
+            undo: Some(undo.into()),
+        }
+    }
+
+    #[test]
+    fn refused_change_is_not_undone() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut changes = begin(&directory);
+        let undone = directory.path().join("undone");
+        let refused = step("echo no >&2; false", &format!("touch {}", undone.display()));
+        assert_eq!(changes.make(&refused).unwrap(), Err("no".into()));
+        assert_eq!(changes.count(), 0);
+        assert!(!undone.exists() && !changes.place.exists());
+    }
+
+    #[test]
+    fn change_whose_undo_cannot_be_stored_is_not_made() {
+        let directory = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let mut changes = begin(&directory);
+        drop(directory);
+        let made = elsewhere.path().join("made");
+        let change = step(&format!("touch {}", made.display()), "true");
+        assert!(changes.make(&change).is_err());
+        assert!(changes.count() == 0 && !made.exists());
+    }
+
+    #[test]
+    fn undo_goes_on_after_a_failure_and_keeps_what_failed_in_the_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut changes = begin(&directory);
+        changes
+            .stored
+            .before
+            .sysctls
+            .insert(SACK.into(), "9".into());
+        let undone = directory.path().join("undone");
+        let first = step("true", &format!("touch {}", undone.display()));
+        changes.make(&first).unwrap().unwrap();
+        changes.make(&step("true", "false")).unwrap().unwrap();
+        let said = changes.undo_all().unwrap_err().text();
+        assert!(
+            said.contains("not undone: `false`") && said.contains("1 change still made"),
+            "{said}"
+        );
+        assert!(undone.exists());
+        let left = read(&changes.place).unwrap().stored.changes;
+        assert_eq!(left.len(), 1);
+        assert_eq!(left[0].undo, "false");
+    }
+
+    #[test]
+    fn setting_that_something_else_changed_since_is_named_before_the_undo() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut changes = begin(&directory);
+        changes.make(&step("true", "true")).unwrap().unwrap();
+        assert_eq!(changes.overwritten().unwrap(), []);
+        changes
+            .stored
+            .before
+            .sysctls
+            .insert(SACK.into(), "8".into());
+        let after = changes.stored.after.as_mut().unwrap();
+        after.sysctls.insert(SACK.into(), "9".into());
+        changes.write().unwrap();
+        let said = restore(&changes.place, false, false).unwrap_err().text();
+        assert!(
+            said.contains("sysctl net.ipv4.tcp_sack: \"9\", now"),
+            "{said}"
+        );
+        assert!(said.contains("nothing was undone"), "{said}");
+    }
+
+    #[test]
+    fn file_of_another_boot_or_behind_a_link_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut changes = begin(&directory);
+        changes.make(&step("true", "true")).unwrap().unwrap();
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&changes.place, &link).unwrap();
+        assert!(read(&changes.place).is_ok() && read(&link).is_err());
+        assert!(read(Path::new("/dev/null")).is_err());
+        changes.stored.boot = "another".into();
+        changes.write().unwrap();
+        let said = read(&changes.place).err().unwrap().text();
+        assert!(said.contains("is of another boot"), "{said}");
     }
 }
