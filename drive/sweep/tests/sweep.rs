@@ -140,7 +140,7 @@ fn a_cell_that_cannot_run_is_a_row_that_says_why() {
     let asked = asked(
         PLAN,
         &[
-            "sender.mtu=100,1500",
+            "sender.mtu=50,1500",
             "flow.window=1 MB,2*flow.bytes,path.rtt*path.rtt",
         ],
         |_| {},
@@ -160,7 +160,7 @@ fn a_cell_that_cannot_run_is_a_row_that_says_why() {
         Ok(())
     });
     each.unwrap();
-    assert!(why[0].contains("`mtu` cannot be 100"), "{}", why[0]);
+    assert!(why[0].contains("`mtu` cannot be 50"), "{}", why[0]);
     assert!(why[15].contains("neither data, a time"), "{}", why[15]);
 }
 
