@@ -106,7 +106,7 @@ impl<'a, 'b> Facts<'a, 'b> {
             },
             acks_release: acks_release(m),
             writes_release: writes_release(m),
-            is_slow_start: data_packets > 0 && is_slow_start(m, delivered),
+            is_slow_start: is_slow_start(m, delivered),
             small_acked,
             timeouts_in_row: trigger::timeouts_in_row(m),
             lost_at_edge: trigger::lost_at_edge(m),
@@ -335,7 +335,9 @@ fn is_slow_start(m: &Measures<'_>, delivered: u64) -> bool {
     /// Initial window (RFC 6928), segments.
     const INITIAL: u64 = 10;
     let took = m.duration.saturating_sub(trailing_idle(m));
-    let is_clean = m.data().retransmitted_segments() == 0 && delivered > 0 && !m.base.is_zero();
+    // A FIN alone is no transfer.
+    let payload = delivered.saturating_sub(u64::from(m.data().has_fin()));
+    let is_clean = m.data().retransmitted_segments() == 0 && payload > 0 && !m.base.is_zero();
     let mut rounds = 2;
     let mut window = INITIAL * m.mss().max(1);
     let mut left = delivered;
