@@ -77,18 +77,8 @@ const SHORT: [(&str, &[&str]); 8] = [
     (
         "emulate",
         &[
-            "rate",
-            "rtt",
-            "loss",
-            "jitter",
-            "queue",
-            "mtu",
-            "server",
-            "sysctl",
-            "control",
-            "uplink",
-            "capture",
-            "json",
+            "rate", "rtt", "loss", "jitter", "queue", "mtu", "server", "sysctl", "control",
+            "uplink", "capture", "json",
         ],
     ),
     (
