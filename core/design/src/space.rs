@@ -431,8 +431,8 @@ impl Space {
         self.template.cell(cell.series, &cell.overrides(), files)
     }
 
-    /// Checks the levels of all factors, the first [`MAX_CHECKED_LEVELS`] of each. A level is invalid
-    /// if the plan refuses it alone, and in each of up to [`MAX_CHECKED_CELLS`] cells that have it.
+    /// Checks the levels of all factors, the first 1,000 of each. A level is invalid if the plan
+    /// refuses it alone, and in each of up to 64 cells that have it.
     ///
     /// # Errors
     /// The findings about the first invalid level.
