@@ -144,7 +144,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "HOST")]
     host: String,
 
-    /// Rare settings, listed below
+    /// Rare settings; `--help` lists them
     #[arg(value_name = "KEY=VALUE")]
     settings: Vec<String>,
 
