@@ -1,9 +1,10 @@
 //! From a transfer and the facts of a host to changes with predictions.
 
-use gigatcp_analyze::{Options, Source};
+mod captured;
+
+use captured::captured;
 use gigatcp_doctor::Direction;
 use gigatcp_doctor::facts::{HostFacts, Route, RouteMetrics};
-use gigatcp_run::Job;
 use gigatcp_twin::model::Estimate;
 use gigatcp_twin::{Evidence, Fix, FixPlan, Place, Transfer};
 
@@ -17,16 +18,7 @@ fn transfer(sender: &str, receiver: &str) -> Transfer {
          [sender]\nprofile = \"linux-6.18\"\n{sender}\n[receiver]\nprofile = \"linux-6.18\"\n{receiver}\n\
          [[flow]]\ncongestion_control = \"cubic-linux\"\nduration = \"5 s\"\n"
     );
-    let directory = tempfile::tempdir().expect("a directory");
-    let parsed = gigatcp_plan::parse("original", plan.as_bytes(), &[]).expect("a plan");
-    let name = format!("{}.pcapng", parsed.series[0].name);
-    let job = Job {
-        captures: Some(directory.path().into()),
-        ..Job::of(parsed)
-    };
-    job.records().expect("it runs");
-    let source = Source::file(directory.path().join(name));
-    Transfer::read(&source, &Options::default(), None).expect("a transfer")
+    captured(&plan)
 }
 
 /// A host with the defaults of Linux, but for these settings.

@@ -1,8 +1,10 @@
 //! Captures of simulated transfers: compares the prediction for a change with its effect.
 
-use gigatcp_analyze::{Options, Source};
-use gigatcp_run::{Job, scenario};
-use gigatcp_twin::{Certainty, Change, Transfer, engine};
+mod captured;
+
+use captured::captured;
+use gigatcp_run::scenario;
+use gigatcp_twin::{Certainty, Change, engine};
 
 /// A transfer of Linux hosts that fills its receive window.
 const WINDOW: &str = r#"
@@ -72,20 +74,6 @@ profile = "linux-6.18"
 congestion_control = "cubic-linux"
 duration = "5 s"
 "#;
-
-/// Captures the transfer of a plan at its sender.
-fn captured(plan: &str) -> Transfer {
-    let directory = tempfile::tempdir().expect("a directory");
-    let parsed = gigatcp_plan::parse("original", plan.as_bytes(), &[]).expect("a plan");
-    let name = format!("{}.pcapng", parsed.series[0].name);
-    let job = Job {
-        captures: Some(directory.path().into()),
-        ..Job::of(parsed)
-    };
-    job.records().expect("it runs");
-    let source = Source::file(directory.path().join(name));
-    Transfer::read(&source, &Options::default(), None).expect("a transfer")
-}
 
 /// Goodput of a plan with a change, in bit/s.
 fn goodput(plan: &str, change: &str) -> f64 {

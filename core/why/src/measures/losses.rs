@@ -272,8 +272,8 @@ pub(crate) fn is_harmless(m: &Measures<'_>, index: usize) -> bool {
 }
 
 /// Time in which a window grows back to the flight before a loss event, at most: half of it at half
-/// a segment per RTT (RFC 5681 section 3.1, with delayed ACKs), and twice for controls that grow
-/// more slowly, or CUBIC's K (RFC 9438 section 4.2).
+/// a segment per RTT (RFC 5681 section 3.1, with delayed ACKs), twice that for controls that grow
+/// more slowly, and ten RTTs; or CUBIC's K if that is longer (RFC 9438 section 4.2).
 pub(crate) fn regrowth(m: &Measures<'_>, episode: &RecoveryEpisode) -> Duration {
     let segments = episode.flight.div_ceil(m.sender_view.mss.max(1));
     let linear = (m.base + m.queue_max) * (2 * segments + 10);
