@@ -15,6 +15,7 @@ use crate::capture_pair::CapturePair;
 use crate::causes::{CAUSES, Cause, Evidence, counted, place, verb};
 use crate::chain;
 use crate::cost::Cost;
+use crate::cut::Cut;
 use crate::facts::Facts;
 use crate::icmp_errors::IcmpErrors;
 use crate::limits::{self, Limit, Quantities};
@@ -89,6 +90,8 @@ pub struct Diagnosis {
     pub unknown: Duration,
     /// The whole duration in intervals of one cause each.
     pub spans: Vec<Span>,
+    /// The reset that ended it, if data was in flight.
+    pub cut: Option<Cut>,
     /// From the trigger of the first cause to its effect, in sentences: what TCP did with it.
     pub chain: Vec<String>,
     /// ICMP errors about segments of the sender, then of the receiver, one entry for each kind.
@@ -132,6 +135,7 @@ impl Diagnosis {
             quantities,
             unknown: account.unknown,
             spans,
+            cut: Cut::of(&m),
             chain: Vec::new(),
             icmp_errors: [m.side, m.side.other()]
                 .map(|side| m.icmp_errors[side as usize])
@@ -207,18 +211,27 @@ impl Diagnosis {
         }
     }
 
-    /// The cause that a host can remove, if the larger one is a saturated path. Its confidence is
-    /// high, and it took three tenths of the time.
+    /// The cause that a host or its application can remove, if the larger one is a saturated path
+    /// and this one is certain and took a fair part of the time.
     fn mendable(&self, first: &Verdict) -> Option<&Verdict> {
-        let is_path = first.cause.is_path;
-        let mut others = self.verdicts.iter();
-        others
-            .find(|verdict| {
-                verdict.cause.is_mendable
-                    && verdict.share >= 0.3
-                    && verdict.confidence >= MIN_CONFIDENCE
+        let leads = |verdict: &&Verdict| {
+            verdict.cause.leads_from.is_some_and(|fraction| {
+                let share = verdict.share - self.trailing_share(verdict);
+                share >= fraction * first.share && verdict.confidence >= MIN_CONFIDENCE
             })
-            .filter(|_| is_path)
+        };
+        let is_path = first.cause.is_path;
+        self.verdicts.iter().find(leads).filter(|_| is_path)
+    }
+
+    /// Share of the time that a cause took at the very end, when nothing was transferred any more.
+    fn trailing_share(&self, verdict: &Verdict) -> f64 {
+        let last = self.spans.iter().rev();
+        let last = last.take_while(|span| {
+            span.cause.is_some_and(|cause| CAUSES[cause].id == verdict.cause.id)
+        });
+        let trailing = last.fold(Duration::ZERO, |sum, span| sum + span.length);
+        trailing.as_secs_f64() / self.duration.as_secs_f64().max(1e-9)
     }
 
     /// Formats the fractions of the time by cause, in a line.

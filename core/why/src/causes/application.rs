@@ -26,6 +26,7 @@ pub(crate) const CAUSE: Cause = Cause {
     features: &[
         SENDER, PATH, ONE_WAY, WINDOW, ACKS, TIMES, LOSS, PATTERN, EXCHANGE,
     ],
+    leads_from: Some(0.66),
     ..Cause::explained_by(explain)
 };
 

@@ -19,7 +19,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 896 (Nagle)",
         "Shalunov 2001, the start of the WAN trace (E27)",
     ],
-    is_mendable: true,
+    leads_from: Some(0.4),
     shows_in_few_packets: true,
     states: IN_FLIGHT,
     requires: &[BOTH_DIRECTIONS, ACK_HELD],

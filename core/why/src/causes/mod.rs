@@ -88,8 +88,9 @@ pub struct Cause {
     pub references: &'static [&'static str],
     /// Whether it is the first thing to examine even if it took little time.
     pub is_fault: bool,
-    /// Whether a host or its operator can remove it, so that it leads over a saturated path.
-    pub is_mendable: bool,
+    /// Minimum of its time, as a fraction of a saturated path's, for it to lead over that path:
+    /// a host, its operator or its application can remove it. `None` if it never leads.
+    pub leads_from: Option<f64>,
     /// Whether it is a cause of losses: it can hold during loss recovery and rests on a loss event.
     pub(crate) is_loss: bool,
     /// Whether a larger advertised window would lift it.
@@ -140,7 +141,7 @@ impl Cause {
             fix: "",
             references: &[],
             is_fault: false,
-            is_mendable: false,
+            leads_from: None,
             is_reaction: false,
             is_loss: false,
             is_window: false,

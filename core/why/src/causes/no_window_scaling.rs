@@ -15,7 +15,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 7323 section 2",
         "experiment shalunov-lan-sweep (E05, E06)",
     ],
-    is_mendable: true,
+    leads_from: Some(0.4),
     is_window: true,
     states: IN_FLIGHT,
     requires: &[SCALING_MISSING, WINDOW_AT_LIMIT, WINDOW_FILLED],

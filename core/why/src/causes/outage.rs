@@ -13,7 +13,7 @@ pub(crate) const CAUSE: Cause = Cause {
     fix: "Find what failed at that time (interface and routing logs). A lower maximum RTO shortens \
           the wait after it.",
     references: &["RFC 6298 section 5", "RFC 6069"],
-    is_mendable: true,
+    leads_from: Some(0.4),
     is_loss: true,
     is_pause: true,
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],

@@ -17,7 +17,7 @@ pub(crate) const CAUSE: Cause = Cause {
           MSS at the tunnel, or let the sender probe (Linux: net.ipv4.tcp_mtu_probing = 1). If ICMP \
           arrives, let the sender obey it.",
     references: &["RFC 2923 section 2.1", "RFC 1191", "RFC 4821", "RFC 8899"],
-    is_mendable: true,
+    leads_from: Some(0.4),
     is_loss: true,
     shows_in_few_packets: true,
     delivers_nothing: true,

@@ -19,7 +19,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "RFC 4898 (SndLimTimeRwin)",
         "experiment shalunov-stall",
     ],
-    is_mendable: true,
+    leads_from: Some(0.4),
     is_window: true,
     states: IN_FLIGHT,
     requires: &[SCALING_KNOWN, SCALING_USED, WINDOW_FILLED],

@@ -18,7 +18,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "experiment shalunov-stall (E08 to E16)",
     ],
     is_fault: true,
-    is_mendable: true,
+    leads_from: Some(0.4),
     is_loss: true,
     delivers_nothing: true,
     states: AFTER_LOSS,

@@ -19,7 +19,7 @@ pub(crate) const CAUSE: Cause = Cause {
         "Villamizar 1998",
         "Linux bug 6032",
     ],
-    is_mendable: true,
+    leads_from: Some(0.4),
     states: SENDING,
     requires: &[BOTH_DIRECTIONS, ENOUGH_DATA, WINDOW_HAD_ROOM],
     refuted_by: &[MESSAGES, STANDING_QUEUE],
