@@ -109,8 +109,20 @@ pub(crate) struct Resets {
     pub sent: u64,
     /// From its receiver.
     pub heard: u64,
-    /// Side that sent the first.
-    pub first: Option<Side>,
+    pub first: Option<FirstReset>,
+}
+
+/// The first reset of either side, and the state of the sender then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstReset {
+    pub by: Side,
+    pub at: Instant,
+    /// Bytes in flight.
+    pub flight: u64,
+    /// Time since new data was acknowledged.
+    pub since_ack: Duration,
+    /// Whether its side went on all the same: another host sent the reset.
+    pub is_ignored: bool,
 }
 
 /// Window updates while there was a gap; they do not count as duplicates.
@@ -406,6 +418,28 @@ impl SenderView {
             usual: self.usual,
             segments: rounds.map(|round| round.segments).sum(),
             has_stamps: self.newest[0].is_some(),
+        }
+    }
+
+    fn note_reset(&mut self, by: Side, shown: &AnalyzedPacket<'_>) {
+        let at = shown.packet.at;
+        let since_ack = at.saturating_since(self.ack_passed);
+        // ACKs that passed count, whether they have reached the sender or not.
+        let acked = acked_to(shown.connection.direction(self.side));
+        let flight = self.nxt.saturating_sub(acked);
+        self.resets.first.get_or_insert(FirstReset {
+            by,
+            at,
+            flight,
+            since_ack,
+            is_ignored: false,
+        });
+    }
+
+    /// Notes that a side sent something other than a reset.
+    fn goes_on(&mut self, side: Side) {
+        if let Some(first) = self.resets.first.as_mut().filter(|first| first.by == side) {
+            first.is_ignored = true;
         }
     }
 

@@ -12,9 +12,17 @@ use crate::verdict::{Diagnosis, MIN_CONFIDENCE, Verdict, percent};
 impl Diagnosis {
     /// Returns the result in one sentence. It names the cause, its fraction of the time and its
     /// confidence. Or it states that the diagnosis is unsure, the two most probable causes, and
-    /// what to capture to decide.
+    /// what to capture to decide. A reset that ended the transfer is stated first.
     #[must_use]
     pub fn sentence(&self) -> String {
+        let limited = self.limited();
+        match &self.cut {
+            Some(cut) => format!("{} {limited}", cut.sentence()),
+            None => limited,
+        }
+    }
+
+    fn limited(&self) -> String {
         if let Some(decided) = self.outcome.sentence(self.delivered) {
             return decided;
         }

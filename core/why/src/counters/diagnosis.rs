@@ -243,6 +243,7 @@ impl CounterAccount {
             chain: Vec::new(),
             icmp_errors: Vec::new(),
             joined: None,
+            cut: None,
         };
         debug_assert_eq!(
             diagnosis.contradictions(),

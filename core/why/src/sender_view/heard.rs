@@ -25,12 +25,13 @@ impl SenderView {
             self.pass(packet.at, End::Event);
             self.over.get_or_insert(packet.at);
             self.resets.heard += 1;
-            self.resets.first.get_or_insert(self.side.other());
+            self.note_reset(self.side.other(), shown);
             self.steady = 0;
         }
         if packet.flags.intersects(Flags::RST) || !packet.flags.contains(Flags::ACK) {
             return;
         }
+        self.goes_on(self.side.other());
         let data = shown.connection.direction(self.side);
         if let Some(stamps) = packet.timestamps {
             self.echoes.on_val(stamps.val, packet.at, shown.number);

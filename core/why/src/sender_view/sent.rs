@@ -232,6 +232,7 @@ impl SenderView {
         let octets = u64::from(packet.payload_len);
         // The connection continues: the reset came from neither of the two hosts.
         self.over = None;
+        self.goes_on(self.side);
         self.mss = self
             .mss
             .max(wire_segment(shown.connection, self.side, packet));
@@ -543,7 +544,7 @@ impl SenderView {
         self.pass(shown.packet.at, End::Event);
         self.over.get_or_insert(shown.packet.at);
         self.resets.sent += 1;
-        self.resets.first.get_or_insert(self.side);
+        self.note_reset(self.side, shown);
         let data = shown.connection.direction(self.side);
         self.reset.get_or_insert(Reset {
             at: shown.packet.at,

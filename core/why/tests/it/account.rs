@@ -202,19 +202,22 @@ proptest! {
     }
 }
 
-/// Returns a transfer of one segment per millisecond, each acknowledged 10 ms later.
-fn steady(rounds: u64) -> Watcher {
-    let mut watcher = Watcher::new(1);
-    let mut number = 0;
-    let mut say = |at_us: u64, back: bool, seq: u32, ack: u32, len: u32, flags: Flags| {
-        number += 1;
+/// A conversation of which a watcher sees every packet.
+struct Conversation {
+    watcher: Watcher,
+    number: u64,
+}
+
+impl Conversation {
+    fn say(&mut self, at_us: u64, back: bool, seq: u32, ack: u32, len: u32, flags: Flags) {
+        self.number += 1;
         let client = Endpoints::V4 {
             src: Ipv4Addr::new(192, 0, 2, 1),
             dst: Ipv4Addr::new(192, 0, 2, 2),
         };
         let is_syn = flags.contains(Flags::SYN);
-        watcher.handle_packet(
-            number,
+        self.watcher.handle_packet(
+            self.number,
             &Observed {
                 at: Instant::from_nanos(at_us * 1000),
                 endpoints: if back { client.reversed() } else { client },
@@ -238,28 +241,94 @@ fn steady(rounds: u64) -> Watcher {
                 fragmentation: Fragmentation::Whole,
             },
         );
+    }
+
+    fn sentence(self) -> String {
+        let diagnosis = self.watcher.diagnose(0).expect("data was sent");
+        check(&diagnosis);
+        diagnosis.answer().sentence
+    }
+}
+
+fn assert_begins(conversation: Conversation, beginning: &str) {
+    let sentence = conversation.sentence();
+    assert!(sentence.starts_with(beginning), "{sentence}");
+}
+
+/// Returns rounds of 8 segments that fill the window, each round acknowledged 10 ms later.
+fn steady(rounds: u64) -> Conversation {
+    let mut conversation = Conversation {
+        watcher: Watcher::new(1),
+        number: 0,
     };
-    say(0, false, 0, 0, 0, Flags::SYN);
-    say(10_000, true, 0, 1, 0, Flags::SYN | Flags::ACK);
-    say(10_001, false, 1, 1, 0, Flags::ACK);
-    // A window of 8 segments: all of them, and then the next eight.
+    conversation.say(0, false, 0, 0, 0, Flags::SYN);
+    conversation.say(10_000, true, 0, 1, 0, Flags::SYN | Flags::ACK);
+    conversation.say(10_001, false, 1, 1, 0, Flags::ACK);
     for round in 0..rounds {
         let start = 20_000 + round * 10_100;
         for segment in 0..8 {
             let seq = 1 + (round * 8 + segment) as u32 * 1000;
-            say(start + segment, false, seq, 1, 1000, Flags::ACK);
+            conversation.say(start + segment, false, seq, 1, 1000, Flags::ACK);
         }
         for segment in 1..=4 {
             let ack = 1 + (round * 8 + segment * 2) as u32 * 1000;
-            say(start + 10_000 + segment, true, 1, ack, 0, Flags::ACK);
+            conversation.say(start + 10_000 + segment, true, 1, ack, 0, Flags::ACK);
         }
     }
-    watcher
+    conversation
+}
+
+#[test]
+fn a_reset_with_data_in_flight_is_the_first_sentence() {
+    let (next, end) = (400_001, 20_000 + 50 * 10_100);
+    let by_receiver = "The receiver reset it after 527 ms, with 1.00 kB in flight. ";
+    let by_sender = "The sender reset it after 527 ms, with 1.00 kB in flight. ";
+
+    let mut aborted = steady(50);
+    aborted.say(end, false, next, 1, 1000, Flags::ACK);
+    aborted.say(end + 2000, true, 1, 0, 0, Flags::RST);
+    assert_begins(aborted, by_receiver);
+
+    // Its ACKs arrive after the sender's reset.
+    let mut aborted = steady(50);
+    aborted.say(end, false, next, 1, 1000, Flags::ACK);
+    aborted.say(end + 2000, false, next + 1000, 1, 0, Flags::RST | Flags::ACK);
+    aborted.say(end + 10_000, true, 1, next + 1000, 0, Flags::ACK);
+    assert_begins(aborted, by_sender);
+
+    // At the receiver what was in flight arrives after its reset.
+    let mut aborted = steady(50);
+    aborted.say(end + 2000, true, 1, 0, 0, Flags::RST);
+    aborted.say(end + 3000, false, next, 1, 1000, Flags::ACK);
+    assert_begins(aborted, by_receiver);
+}
+
+#[test]
+fn a_reset_that_ends_no_transfer_is_not_in_the_sentence() {
+    let (next, end) = (400_001, 20_000 + 50 * 10_100);
+    let limited = "Limited by the receive window";
+
+    let mut complete = steady(50);
+    complete.say(end, true, 1, 0, 0, Flags::RST);
+    assert_begins(complete, limited);
+
+    // Another host's: both sides go on.
+    let mut ignored = steady(50);
+    ignored.say(end, false, next, 1, 1000, Flags::ACK);
+    ignored.say(end + 2000, true, 1, 0, 0, Flags::RST);
+    ignored.say(end + 10_000, true, 1, next + 1000, 0, Flags::ACK);
+    assert_begins(ignored, limited);
+
+    // Nothing was acknowledged for a minute: the silence is the fault.
+    let mut silent = steady(50);
+    silent.say(end, false, next, 1, 1000, Flags::ACK);
+    silent.say(end + 60_000_000, false, next + 1000, 1, 0, Flags::RST);
+    assert!(!silent.sentence().contains("reset it"));
 }
 
 #[test]
 fn a_window_that_is_always_full_is_the_limit() {
-    let diagnosis = steady(50).diagnose(0).expect("data was sent");
+    let diagnosis = steady(50).watcher.diagnose(0).expect("data was sent");
     check(&diagnosis);
     let dominant = diagnosis.primary().expect("a cause");
     assert_eq!(dominant.cause.id, "receive-window-limited");
@@ -269,7 +338,7 @@ fn a_window_that_is_always_full_is_the_limit() {
 
 #[test]
 fn a_long_transfer_keeps_few_rounds_and_all_of_its_time() {
-    let diagnosis = steady(20_000).diagnose(0).expect("data was sent");
+    let diagnosis = steady(20_000).watcher.diagnose(0).expect("data was sent");
     check(&diagnosis);
     assert!(diagnosis.spans.len() <= 8 * gigatcp_why::MAX_ROUNDS);
     assert_eq!(
