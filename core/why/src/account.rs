@@ -23,6 +23,10 @@ use crate::watcher::Slice;
 /// A slice whose most probable cause is less probable than this is unknown.
 pub const MIN_PROBABILITY: f64 = 0.4;
 
+/// A first retransmission timeout is hardly longer than this and two RTTs: many stacks wait at least
+/// a second (RFC 6298 section 2.4), some with a timer that ticks every half a second.
+const MAX_FIRST_TIMEOUT: Duration = Duration::from_millis(1500);
+
 /// An interval attributed to one cause.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Span {
@@ -171,10 +175,8 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
     fn hidden_trigger(&self, moment: &Moment<'_, '_, '_>) -> Option<usize> {
         /// Missing packets that are a flight, and not the end of a burst.
         const FLIGHT: u64 = 4;
-        /// A first retransmission timeout is hardly longer (RFC 6298 section 2).
-        const TIMEOUT: Duration = Duration::from_secs(1);
         let silence = moment.round().spent_in(State::Idle);
-        if moment.round().hidden >= FLIGHT || silence >= TIMEOUT + self.m.base * 2 {
+        if moment.round().hidden >= FLIGHT || silence >= MAX_FIRST_TIMEOUT + self.m.base * 2 {
             return place("outage");
         }
         let until = moment.round().end + self.m.base * 2;
@@ -185,7 +187,8 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
             .and(self.facts.triggers.get(next).copied().flatten())
     }
 
-    /// Whether nothing passed for a second while a gap was open, and data did later.
+    /// Whether nothing passed for longer than a first retransmission timeout takes while a gap was
+    /// open, and data did later.
     fn is_outage(&self, moment: &Moment<'_, '_, '_>) -> bool {
         let round = moment.round();
         let later = self
@@ -194,7 +197,7 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
             .iter()
             .filter(|other| other.start >= round.end);
         let acked: u64 = later.map(|other| other.acked).sum();
-        let is_long = round.spent_in(State::Recovery) >= Duration::from_secs(1);
+        let is_long = round.spent_in(State::Recovery) >= MAX_FIRST_TIMEOUT + self.m.base * 2;
         is_long && is_dead(self.m, moment.index) && acked >= 10 * self.m.mss()
     }
 

@@ -15,7 +15,7 @@ use crate::causes::{mss_clamped::are_messages, place};
 use crate::facts::{Facts, MIN_DATA_PACKETS, Moment};
 use crate::measures::{Measures, per_second, ratio};
 use crate::round::State;
-use crate::trigger::has_stopped_reader;
+use crate::trigger::{has_stopped_reader, meets_queue};
 
 /// A condition, and how it is tested.
 pub struct Condition {
@@ -171,10 +171,21 @@ conditions! {
         Connection drops_without_queue;
     DROPS_AT_LONGEST_QUEUE "drops-at-longest-queue" "the queue before losses was the longest one, each time"
         Connection |facts| facts.m.pattern.queue_low.map(|low| low >= 0.85);
+    DROPS_MEET_QUEUE "drops-meet-queue" "most loss events met a queue of half a minimum RTT beyond the capture point"
+        Connection |facts| Some(meets_queue(facts.m));
+    DROPS_AT_ONE_FLIGHT "drops-at-one-flight" "of at least 8 loss events after the first quarter 4 of 5 met the same amount in flight within a tenth, and a third of the rounds with that much in flight met one: a limit is there"
+        Connection |facts| Some(drops_at_one_flight(facts.m));
     DROPS_BETWEEN "drops-between" "more than a third of the loss events met a queue that was neither empty nor the longest"
         Connection drops_between;
     EDGE_STOOD "edge-stood" "the right window edge did not advance for half a minimum RTT and 5 ms (or 10 minimum RTTs) while data was acknowledged, and the losses reach up to it"
         Round edge_stood;
+    OUTAGE_BEFORE "outage-before" "the sender waits for a retransmission timer or recovers, or facts show that the last loss event was of an outage"
+        Round |moment| {
+            let outage = place("outage");
+            let is_of_one = |episode: usize| moment.facts.triggers[episode] == outage;
+            let is_waiting = !matches!(moment.state, State::Full | State::Slack);
+            Some(is_waiting || moment.m().after[moment.index].is_some_and(is_of_one))
+        };
     TIMEOUT_SEEN "timeout-seen" "data was retransmitted after a silence"
         Round |moment| {
             let m = moment.m();
@@ -184,7 +195,7 @@ conditions! {
         };
     FULL_SIZE_NEVER_ARRIVED "full-size-never-arrived" "no segment of that size was ever acknowledged, or ICMP named a smaller MTU"
         Connection |facts| {
-            let is_none = facts.m.sender_view.largest_acked < facts.m.mss();
+            let is_none = facts.m.sender_view.largest_acked < facts.m.sender_view.mss;
             Some(is_none || facts.m.ignored_mtu().is_some())
         };
     LOST_TWICE "lost-twice" "the same bytes were lost at least twice, or the sender went on after ICMP had named a smaller MTU"
@@ -217,6 +228,8 @@ conditions! {
             let is_shown = m.sender_view.had_handshake || m.pair.is_some() || m.knows_directions();
             Some(is_shown || m.view == CapturePoint::Sender)
         };
+    FLIGHT_STEADY "flight-steady" "the flight of at least 5 rounds around it reaches the same maximum within 2 segments, or a packet of the capture, in every second of them"
+        Round flight_steady;
     WINDOW_HAD_ROOM "window-had-room" "the receive window had room for a segment"
         Round |moment| Some(moment.state != State::Window);
     EXCHANGES "exchanges" "at least two requests were answered"
@@ -241,9 +254,11 @@ conditions! {
 /// Whether the receiver held its window back in a round.
 pub(crate) fn closes(m: &Measures<'_>, index: usize) -> bool {
     let round = &m.rounds[index];
-    let most = m.window_max[index];
-    let (least, _) = round.window.unwrap_or((most, most));
-    let is_low = ratio(least as f64, most as f64) < 0.6;
+    // A window that grows within a round is smaller at its beginning, and does not close.
+    let before = m.window_max[index.saturating_sub(1)];
+    let is_low = round
+        .window
+        .is_some_and(|(least, _)| ratio(least as f64, before as f64) < 0.6);
     let is_still = round.still >= (m.base * 2).max(Duration::from_millis(5));
     is_low || is_still || !round.zero_time.is_zero()
 }
@@ -253,6 +268,24 @@ pub(crate) fn is_dead(m: &Measures<'_>, index: usize) -> bool {
     let round = &m.rounds[index];
     let is_long = round.length() >= (m.base * 4).max(Duration::from_millis(200));
     is_long && per_second(round.acked, round.length()) * 20.0 < m.peak
+}
+
+/// A buffer that is full has one size. The flight of an application that writes by its own clock
+/// differs from round to round.
+fn flight_steady(moment: &Moment<'_, '_, '_>) -> Option<bool> {
+    const MIN_ROUNDS: usize = 5;
+    let m = moment.m();
+    let sending = m.around(moment.index, 4, 4).iter();
+    let sending = sending.filter(|round| round.acked > 0 && round.count == 1);
+    let mut flights: Vec<u64> = sending.map(|round| round.flight).collect();
+    if flights.len() < MIN_ROUNDS {
+        return None;
+    }
+    flights.sort_unstable();
+    // The largest of all may be an accident.
+    let most = flights[flights.len() - 2];
+    let unit = (2 * m.mss()).max(m.sender_view.largest);
+    Some(most - flights[flights.len() / 2] <= unit)
 }
 
 fn queue_grew(moment: &Moment<'_, '_, '_>) -> Option<bool> {
@@ -294,6 +327,28 @@ fn drops_between(facts: &Facts<'_, '_>) -> Option<bool> {
     let is_between = |queue: &&Duration| **queue >= no_queue(m) && **queue * 20 < m.queue_max * 17;
     let between = queues.iter().filter(is_between).count();
     (!queues.is_empty()).then(|| between * 3 > queues.len())
+}
+
+/// Losses at random come at any flight, and most often at the one that is there most often.
+fn drops_at_one_flight(m: &Measures<'_>) -> bool {
+    const MIN_EVENTS: usize = 8;
+    let list = &m.sender_view.episodes.list;
+    let later = &list[list.len() / 4..];
+    let mut flights: Vec<u64> = later.iter().map(|episode| episode.flight).collect();
+    if flights.len() < MIN_EVENTS {
+        return false;
+    }
+    flights.sort_unstable();
+    let usual = flights[flights.len() / 2];
+    let at_level = |flight: u64| flight * 10 >= usual * 9 && flight * 10 <= usual * 11;
+    let same = flights.iter().filter(|flight| at_level(**flight)).count();
+    let from = later[0].at;
+    let rounds = m.rounds.iter().filter(|round| round.start >= from);
+    let full: u64 = rounds
+        .filter(|round| at_level(round.flight))
+        .map(|round| u64::from(round.count))
+        .sum();
+    usual > 0 && same * 5 >= flights.len() * 4 && same as u64 * 3 >= full
 }
 
 /// A delay below this is no queue.

@@ -24,10 +24,14 @@ impl Cut {
     /// ends a wait: what the connection waited for is the fault then.
     pub(crate) fn of(m: &Measures<'_>) -> Option<Self> {
         let view = m.sender_view;
-        let first = view.resets.first.filter(|first| !first.is_ignored)?;
-        // Behind the receiver's reset arrives what was in flight.
+        let first = view.resets.first?;
+        // What was in flight arrives after the reset, at a capture point before or behind it.
+        let patience = ((m.base + m.queue_max) * 4).max(Duration::from_secs(1));
+        let is_ignored = first.latest_data.is_some_and(|at| at > first.at + patience);
+        if is_ignored {
+            return None;
+        }
         let unacked = first.flight.max(view.nxt.saturating_sub(view.una));
-        let patience = (m.base * 4).max(Duration::from_secs(1));
         (unacked > 0 && first.since_ack <= patience).then(|| Self {
             is_by_sender: first.by == m.side,
             after: first.at.saturating_since(m.start),

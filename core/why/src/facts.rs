@@ -70,10 +70,10 @@ impl<'a, 'b> Facts<'a, 'b> {
     pub fn of(m: &'b Measures<'a>) -> Self {
         let data = m.data();
         let delivered = m.rounds.iter().map(|round| round.acked).sum();
-        let small_acked = m
-            .rounds
-            .iter()
-            .any(|round| round.acked > 0 && round.acked < m.mss());
+        let view = m.sender_view;
+        let is_below = |round: &Round| round.acked > 0 && round.acked < m.mss();
+        let fits = view.largest_acked > 0 && view.largest_acked < view.mss;
+        let small_acked = fits || m.rounds.iter().any(is_below);
         let data_packets = data
             .data_packets()
             .saturating_sub(crate::features::captured_twice(m));

@@ -55,7 +55,7 @@ impl Outcome {
         let idle = trailing_idle(m);
         let took = m.duration.saturating_sub(idle);
         let is_idle = idle * 2 >= m.duration && idle >= Duration::from_secs(1);
-        if is_idle && facts.delivered > 0 && is_brief(facts, took) {
+        if is_idle && facts.delivered > 0 && (facts.is_slow_start || is_brief(facts, took)) {
             return Self::Idle { took, idle };
         }
         if facts.is_slow_start {

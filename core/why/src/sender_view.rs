@@ -121,8 +121,9 @@ pub(crate) struct FirstReset {
     pub flight: u64,
     /// Time since new data was acknowledged.
     pub since_ack: Duration,
-    /// Whether its side went on all the same: another host sent the reset.
-    pub is_ignored: bool,
+    /// When the sender last sent new data after it: at once, that was in flight; later, another host
+    /// sent the reset.
+    pub latest_data: Option<Instant>,
 }
 
 /// Window updates while there was a gap; they do not count as duplicates.
@@ -309,6 +310,9 @@ pub(crate) struct SenderView {
     pub usual: (u64, u64),
     /// Largest segment that was acknowledged.
     pub largest_acked: u64,
+    /// Start and end of a full segment that is not acknowledged, nor sent again in smaller ones;
+    /// kept until one of that size was acknowledged.
+    unacked_full: Option<(u64, u64)>,
     pub unseen_acked: u64,
     /// Newest timestamps of both hosts.
     newest: [Option<u32>; 2],
@@ -432,15 +436,8 @@ impl SenderView {
             at,
             flight,
             since_ack,
-            is_ignored: false,
+            latest_data: None,
         });
-    }
-
-    /// Notes that a side sent something other than a reset.
-    fn goes_on(&mut self, side: Side) {
-        if let Some(first) = self.resets.first.as_mut().filter(|first| first.by == side) {
-            first.is_ignored = true;
-        }
     }
 
     fn flight(&self) -> u64 {
@@ -575,11 +572,14 @@ impl SenderView {
                 self.first_learned.get_or_insert(self.last);
             }
             self.una = known.ack;
-            if acked >= self.mss {
-                self.largest_acked = self.mss;
+            // An ACK of a full segment's size may be of several smaller ones.
+            let single = if self.unacked_full.is_some_and(|(_, end)| known.ack >= end) {
+                self.unacked_full = None;
+                self.mss
             } else {
-                self.largest_acked = self.largest_acked.max(acked);
-            }
+                acked.min(self.usual.0).min(self.mss.saturating_sub(1))
+            };
+            self.largest_acked = self.largest_acked.max(single);
             self.round.acked += acked;
             self.round.acked_per_ack_max = self.round.acked_per_ack_max.max(acked);
             if self.nxt < self.una {

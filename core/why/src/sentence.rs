@@ -3,10 +3,11 @@
 use alloc::format;
 use alloc::string::String;
 
-use gigatcp_units::grammar::human_duration;
+use gigatcp_units::grammar::{human_bytes, human_duration};
 
 use crate::capture_point::CapturePoint;
 use crate::measures::CapacitySource;
+use crate::outcome::Outcome;
 use crate::verdict::{Diagnosis, MIN_CONFIDENCE, Verdict, percent};
 
 impl Diagnosis {
@@ -38,6 +39,12 @@ impl Diagnosis {
                 first.confidence
             ),
             Some(first) => self.unsure(first),
+            None if self.outcome == Outcome::SlowStart => format!(
+                "Nothing limited it: {} in {} is what a new connection delivers at an RTT of {}.",
+                human_bytes(self.delivered),
+                human_duration(self.duration),
+                human_duration(self.min_rtt)
+            ),
             None => self.unknown(),
         }
     }

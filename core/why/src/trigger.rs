@@ -8,8 +8,9 @@ use alloc::vec::Vec;
 
 use gigatcp_units::{Duration, Instant};
 
+use crate::CapturePoint;
 use crate::causes::{place, rx_ring};
-use crate::episode::{Frozen, RecoveryEpisode};
+use crate::episode::{Expiry, Frozen, RecoveryEpisode};
 use crate::measures::Measures;
 use crate::measures::losses::needless;
 use crate::round::{Round, State};
@@ -19,8 +20,9 @@ pub(crate) fn all(m: &Measures<'_>) -> Vec<Option<usize>> {
     let list = &m.sender_view.episodes.list;
     let of_all = is_metered(m).then(|| place("policer")).flatten();
     let hole = is_black_hole(m).then(|| place("pmtu-black-hole")).flatten();
+    let hole = |episode: &RecoveryEpisode| hole.filter(|_| episode.full_sized || !fits(m));
     list.iter()
-        .map(|episode| hole.or_else(|| of(m, episode)).or(of_all))
+        .map(|episode| hole(episode).or_else(|| of(m, episode)).or(of_all))
         .collect()
 }
 
@@ -47,13 +49,32 @@ fn is_metered(m: &Measures<'_>) -> bool {
     let sum = |of: fn(&Round) -> u64| -> u64 { m.rounds.iter().map(of).sum() };
     let is_bunched = sum(|round| round.ack_bursts) * 3 > sum(|round| round.acks);
     let is_shown = is_steady && is_below && !(is_bunched && m.view.is_near_sender());
-    p.later >= MIN_EVENTS && is_shown && p.loss_rate >= 0.003
+    p.later >= MIN_EVENTS && is_shown && p.loss_rate >= 0.003 && !meets_queue(m)
+}
+
+/// Whether most loss events met a queue of half a minimum RTT beyond the capture point: it held what
+/// a policer drops.
+pub(crate) fn meets_queue(m: &Measures<'_>) -> bool {
+    let list = &m.sender_view.episodes.list;
+    let Some(shortest) = m.data().round_trips().min() else {
+        return false;
+    };
+    let is_queued = |episode: &&RecoveryEpisode| {
+        let until = m.rounds.partition_point(|round| round.start <= episode.at);
+        let before = &m.rounds[until.saturating_sub(4)..until];
+        let longest = before.iter().map(|round| round.trip.most).max();
+        longest >= Some(shortest + m.base / 2)
+    };
+    list.iter().filter(is_queued).count() * 2 > list.len()
 }
 
 fn of(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<usize> {
     let is_spurious = needless(m, episode) * 2 > episode.again;
+    // What arrives twice had its ACK lost, or its ACK had not come yet.
+    let is_copy = m.view == CapturePoint::Receiver && episode.needless * 2 > episode.again;
     // A stack without SACK retransmits all behind a gap, of which duplicate ACKs had told.
-    let id = if is_spurious && follows_silence(m, episode) && !was_reported(episode) {
+    let is_unheard = (is_spurious || is_copy) && !was_reported(episode);
+    let id = if is_unheard && follows_silence(m, episode) {
         // Its ACKs had passed here, or were lost beyond.
         if recovers(m, episode) {
             "outage"
@@ -77,9 +98,15 @@ fn of(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<usize> {
 /// RTTs) at least, and the lost data begins or ends at that edge, or passes it soon
 /// afterwards, or is all that was sent after the last ACK of a stall.
 pub(crate) fn has_stopped_reader(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
+    // A host that lives takes a segment that comes alone, whatever its application does.
+    let is_dark = episode.row >= episode.flight && repeats(m, episode) >= 2;
+    if is_dark && m.uses_sack() {
+        return false;
+    }
     let least = Duration::from_millis(5).min(m.base * 10).max(m.base / 2);
     let stood = |frozen: &Frozen| frozen.until.saturating_since(frozen.since);
-    let is_long = |frozen: &Frozen| stood(frozen) >= least;
+    // An edge may wait for two segments by itself: a window is a multiple of its unit and of the MSS.
+    let is_long = |frozen: &Frozen| stood(frozen) >= least && frozen.acked >= 4 * m.mss();
     let reaches = |frozen: &Frozen| {
         let end = episode.start + episode.row;
         let near = [episode.start, end];
@@ -106,12 +133,20 @@ pub(crate) fn has_stopped_reader(m: &Measures<'_>, episode: &RecoveryEpisode) ->
     is_burst || frozen.is_some_and(|frozen| is_stuck(&frozen))
 }
 
-/// Whether nothing was in flight for 200 ms and two minimum RTTs before an episode.
+/// Whether nothing was in flight for 200 ms and two minimum RTTs before an episode, and no other
+/// timeout explains that.
 fn follows_silence(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     let until = m.rounds.partition_point(|round| round.start <= episode.at);
     let before = &m.rounds[until.saturating_sub(2)..until];
+    let list = &m.sender_view.episodes.list;
+    let earlier = list.partition_point(|other| other.at < episode.at);
+    let last = list[..earlier]
+        .last()
+        .filter(|last| last.timeouts > 0)
+        .map(|last| last.until);
     let idle = before
         .iter()
+        .filter(|round| last.is_none_or(|last| round.start >= last))
         .map(|round| round.spent_in(State::Idle) + round.spent_in(State::Timeout));
     idle.max() >= Some((m.base * 2).max(Duration::from_millis(200)))
 }
@@ -128,8 +163,8 @@ fn recovers(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     after.map(|round| round.acked).sum::<u64>() >= 10 * m.mss()
 }
 
-/// Whether no full segment ever arrived, although they were retransmitted, or ICMP says that they do
-/// not fit.
+/// Whether no segment of the largest size ever arrived, although they were retransmitted, or ICMP
+/// says that they do not fit.
 fn is_black_hole(m: &Measures<'_>) -> bool {
     let list = &m.sender_view.episodes.list;
     let Some(first) = list.first() else {
@@ -138,9 +173,16 @@ fn is_black_hole(m: &Measures<'_>) -> bool {
     let after = m.rounds.iter().filter(|round| round.end > first.at);
     let is_none_since = after.map(|round| round.acked_per_ack_max).max() < Some(m.mss());
     let is_told = m.ignored_mtu().is_some() && is_none_since;
-    let is_none_full = m.sender_view.largest_acked < m.mss() && first.full_sized;
-    let is_repeated = timeouts_in_row(m) >= 2 && list.iter().all(|episode| episode.full_sized);
-    is_told || is_none_full && is_repeated
+    let is_none_full = m.sender_view.largest_acked < m.sender_view.mss && first.full_sized;
+    let is_repeated = timeouts_in_row(m) >= 2;
+    let is_explained = fits(m) || list.iter().all(|episode| episode.full_sized);
+    is_told || is_none_full && is_repeated && is_explained
+}
+
+/// Whether smaller segments than the largest were sent and arrived: the sender found a size that
+/// fits (RFC 4821), and losses of that size have another cause.
+fn fits(m: &Measures<'_>) -> bool {
+    m.mss() < m.sender_view.mss && m.sender_view.largest_acked > 0
 }
 
 /// Longest run of timeouts for the same byte.
@@ -156,9 +198,22 @@ pub(crate) fn timeouts_in_row(m: &Measures<'_>) -> usize {
     longest
 }
 
+/// Number of timeouts within an episode that repeat the one before: retransmissions of the same
+/// byte were lost too.
+fn repeats(m: &Measures<'_>, episode: &RecoveryEpisode) -> usize {
+    let within = |expiry: &&Expiry| (episode.at..=episode.until).contains(&expiry.at);
+    let expiries = &m.sender_view.episodes.expiries;
+    let starts: Vec<u64> = expiries
+        .iter()
+        .filter(within)
+        .map(|expiry| expiry.start)
+        .collect();
+    starts.windows(2).filter(|pair| pair[0] == pair[1]).count()
+}
+
 /// Whether the whole flight was lost at once, and nothing came back until it was retransmitted. A
 /// full queue or a policer passes a part of it, and ACKs report that. Or several timeouts without an
-/// answer took most of a second or more, and then the connection went on.
+/// answer to the same byte took most of a second or more, and then the connection went on.
 fn is_outage(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     /// Minimum flight, segments: fewer may be the end of a burst.
     const MIN_FLIGHT: u64 = 8;
@@ -170,6 +225,7 @@ fn is_outage(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     let is_whole = episode.row * 10 >= episode.flight * 9 && !episode.is_reported;
     let is_silent = (episode.timeouts > 0 && is_quiet) || follows_silence(m, episode);
     let is_lost = is_whole && episode.flight >= MIN_FLIGHT * m.mss() && is_silent;
-    let is_long = episode.timeouts >= 2 && length >= Duration::from_secs(1) && is_quiet;
+    // Two losses have two timeouts as well, of different bytes.
+    let is_long = repeats(m, episode) >= 1 && length >= Duration::from_secs(1) && is_quiet;
     is_lost && !episode.is_repeated() || is_long && recovers(m, episode)
 }

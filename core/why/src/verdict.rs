@@ -188,7 +188,8 @@ impl Diagnosis {
     #[must_use]
     pub fn is_unsure(&self) -> bool {
         match self.outcome {
-            Outcome::Limited | Outcome::SlowStart => self
+            Outcome::SlowStart => false,
+            Outcome::Limited => self
                 .primary()
                 .is_none_or(|first| first.confidence < MIN_CONFIDENCE),
             decided => decided.is_unsure(),
@@ -205,10 +206,24 @@ impl Diagnosis {
         let is_certain = |verdict: &&Verdict| {
             verdict.cause.is_fault && verdict.is_note && verdict.confidence >= 0.85
         };
+        if self.outcome == Outcome::SlowStart {
+            return self.startup();
+        }
         match self.primary() {
             Some(first) if !self.is_unsure() => Some(self.mendable(first).unwrap_or(first)),
             unsure => self.verdicts.iter().find(is_certain).or(unsure),
         }
+    }
+
+    /// What a connection that was as fast as slow start is waited for: the growth of its window, if
+    /// that took a fair part of the time.
+    fn startup(&self) -> Option<&Verdict> {
+        const MIN_SHARE: f64 = 0.2;
+        let mut verdicts = self.verdicts.iter();
+        verdicts.find(|verdict| {
+            let is_growth = verdict.cause.id == "cwnd-growth-limited";
+            is_growth && verdict.share >= MIN_SHARE && verdict.confidence >= MIN_CONFIDENCE
+        })
     }
 
     /// The cause that a host or its application can remove, if the larger one is a saturated path
@@ -228,7 +243,8 @@ impl Diagnosis {
     fn trailing_share(&self, verdict: &Verdict) -> f64 {
         let last = self.spans.iter().rev();
         let last = last.take_while(|span| {
-            span.cause.is_some_and(|cause| CAUSES[cause].id == verdict.cause.id)
+            span.cause
+                .is_some_and(|cause| CAUSES[cause].id == verdict.cause.id)
         });
         let trailing = last.fold(Duration::ZERO, |sum, span| sum + span.length);
         trailing.as_secs_f64() / self.duration.as_secs_f64().max(1e-9)

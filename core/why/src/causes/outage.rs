@@ -18,7 +18,7 @@ pub(crate) const CAUSE: Cause = Cause {
     is_pause: true,
     states: &[State::Timeout, State::Recovery, State::Full, State::Slack],
     is_hidden: true,
-    requires: &[BOTH_DIRECTIONS, RETRANSMITTED, SILENCE],
+    requires: &[BOTH_DIRECTIONS, RETRANSMITTED, SILENCE, OUTAGE_BEFORE],
     features: &[LOSS, PATTERN, TIMES, PATH, SENDER],
     ..Cause::explained_by(explain)
 };
@@ -36,7 +36,7 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     Explanation {
         subject: format!("an outage of the path ({})", time(waited)),
         finding: format!(
-            "The path delivered nothing for a while;{timeouts} the connection waited {} for it.",
+            "The path delivered nothing for a while;{timeouts} that and the growth after it took {}.",
             time(waited),
         ),
         evidence,

@@ -39,19 +39,21 @@ fn explain(m: &Measures<'_>, attributed: &Attributed) -> Explanation {
     if let Some((errors, mtu)) = m.ignored_mtu() {
         return ignored(m, errors, mtu, losses.or_round(m, attributed), &lost);
     }
-    let packet = m.mss() + m.headers();
+    // A sender that found what fits sent most of its data in smaller segments.
+    let full = m.mss().max(m.sender_view.mss);
+    let packet = full + m.headers();
     let finding = if losses.segments > 0 {
         format!(
             "Segments of {} bytes never arrive: {} retransmitted without success, {lost} lost, \
              while smaller packets pass.",
-            m.mss(),
+            full,
             counted(losses.segments, "segment"),
         )
     } else {
         format!(
             "For {lost} segments of {} bytes seem not to have arrived, while smaller packets \
              passed.",
-            m.mss(),
+            full,
         )
     };
     Explanation {

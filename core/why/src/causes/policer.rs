@@ -22,7 +22,7 @@ pub(crate) const CAUSE: Cause = Cause {
         RETRANSMITTED,
         STEADY_RATE,
     ],
-    refuted_by: &[MOSTLY_SPURIOUS, STANDING_QUEUE],
+    refuted_by: &[MOSTLY_SPURIOUS, STANDING_QUEUE, DROPS_MEET_QUEUE],
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     ..Cause::explained_by(explain)
 };

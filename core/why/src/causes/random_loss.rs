@@ -22,7 +22,12 @@ pub(crate) const CAUSE: Cause = Cause {
     is_loss: true,
     states: AFTER_LOSS,
     requires: &[BOTH_DIRECTIONS, ENOUGH_DATA, LOSS_BEFORE, RETRANSMITTED],
-    refuted_by: &[MOSTLY_SPURIOUS, LINK_FULL, BOTTLENECK_BUSY],
+    refuted_by: &[
+        MOSTLY_SPURIOUS,
+        LINK_FULL,
+        BOTTLENECK_BUSY,
+        DROPS_AT_ONE_FLIGHT,
+    ],
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     ..Cause::explained_by(explain)
 };

@@ -31,7 +31,6 @@ impl SenderView {
         if packet.flags.intersects(Flags::RST) || !packet.flags.contains(Flags::ACK) {
             return;
         }
-        self.goes_on(self.side.other());
         let data = shown.connection.direction(self.side);
         if let Some(stamps) = packet.timestamps {
             self.echoes.on_val(stamps.val, packet.at, shown.number);

@@ -232,10 +232,15 @@ impl SenderView {
         let octets = u64::from(packet.payload_len);
         // The connection continues: the reset came from neither of the two hosts.
         self.over = None;
-        self.goes_on(self.side);
+        if let Some(first) = &mut self.resets.first {
+            first.latest_data = Some(packet.at);
+        }
         self.mss = self
             .mss
             .max(wire_segment(shown.connection, self.side, packet));
+        if self.largest_acked < self.mss && octets >= self.mss {
+            self.unacked_full.get_or_insert((start, end));
+        }
         if !shown.verdict.kinds.contains(Kind::OutOfOrder) {
             self.largest = self.largest.max(octets).min(65_536);
         }
@@ -503,8 +508,14 @@ impl SenderView {
         self.resent.push_back((end, shown.packet.at, segments));
         let Some(open) = &mut self.open else { return };
         open.loss_burst.on_lost(start, end, self.mss);
+        let is_part = end - start < self.mss;
+        self.unacked_full = self
+            .unacked_full
+            .filter(|full| !is_part || end <= full.0 || start >= full.1);
+        if open.again == 0 {
+            open.full_sized = end - start >= self.mss;
+        }
         open.again += segments;
-        open.full_sized &= end - start >= self.mss;
         if is_expiry {
             open.timeouts += 1;
         }

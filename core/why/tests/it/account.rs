@@ -292,9 +292,23 @@ fn a_reset_with_data_in_flight_is_the_first_sentence() {
     // Its ACKs arrive after the sender's reset.
     let mut aborted = steady(50);
     aborted.say(end, false, next, 1, 1000, Flags::ACK);
-    aborted.say(end + 2000, false, next + 1000, 1, 0, Flags::RST | Flags::ACK);
+    aborted.say(
+        end + 2000,
+        false,
+        next + 1000,
+        1,
+        0,
+        Flags::RST | Flags::ACK,
+    );
     aborted.say(end + 10_000, true, 1, next + 1000, 0, Flags::ACK);
     assert_begins(aborted, by_sender);
+
+    // Another host's, which ends the connection all the same: the receiver knows nothing of it.
+    let mut aborted = steady(50);
+    aborted.say(end, false, next, 1, 1000, Flags::ACK);
+    aborted.say(end + 2000, true, 1, 0, 0, Flags::RST);
+    aborted.say(end + 10_000, true, 1, next + 1000, 0, Flags::ACK);
+    assert_begins(aborted, by_receiver);
 
     // At the receiver what was in flight arrives after its reset.
     let mut aborted = steady(50);
@@ -312,12 +326,13 @@ fn a_reset_that_ends_no_transfer_is_not_in_the_sentence() {
     complete.say(end, true, 1, 0, 0, Flags::RST);
     assert_begins(complete, limited);
 
-    // Another host's: both sides go on.
+    // Another host's, which the sender ignores.
     let mut ignored = steady(50);
     ignored.say(end, false, next, 1, 1000, Flags::ACK);
     ignored.say(end + 2000, true, 1, 0, 0, Flags::RST);
-    ignored.say(end + 10_000, true, 1, next + 1000, 0, Flags::ACK);
-    assert_begins(ignored, limited);
+    ignored.say(end + 2_000_000, false, next + 1000, 1, 1000, Flags::ACK);
+    ignored.say(end + 2_010_000, true, 1, next + 2000, 0, Flags::ACK);
+    assert!(!ignored.sentence().contains("reset it"));
 
     // Nothing was acknowledged for a minute: the silence is the fault.
     let mut silent = steady(50);
