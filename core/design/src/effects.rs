@@ -10,10 +10,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use gigatcp_theory::distribution::f_tail;
-use gigatcp_theory::sample::mean;
+use gigatcp_theory::sample::{Summary, mean};
 
 use crate::grid::Grid;
-use crate::statistics::Summary;
 
 /// Variance explained by the factors of a grid.
 #[derive(Clone, PartialEq, Debug)]

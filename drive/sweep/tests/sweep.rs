@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gigatcp_design::Question;
+use gigatcp_design::statistics::{CONFIDENCE, Summary};
 use gigatcp_plan::{NoFiles, Sweep as Section, Template, parse};
 use gigatcp_sweep::execute::Round;
 use gigatcp_sweep::rows::find_metric;
@@ -182,9 +183,8 @@ fn repetitions_go_on_until_the_interval_is_narrow_and_no_longer() {
     assert_eq!(lossless.len(), 5);
     assert!(lossy.len() > 5 && lossy.len() < 60, "{}", lossy.len());
     let width = |values: &[f64]| {
-        gigatcp_design::statistics::Summary::of(values)
-            .unwrap()
-            .relative()
+        let summary = Summary::of(values).unwrap();
+        summary.half_width(CONFIDENCE).unwrap() / summary.mean
     };
     assert!(width(lossy) <= 0.2 && width(&lossy[..lossy.len() * 4 / 5]) > 0.2);
     assert_eq!(

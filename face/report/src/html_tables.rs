@@ -6,10 +6,11 @@
 use std::fmt::Write;
 
 use gigatcp_record::{FlowRecord, HostRecord, SeriesRecord};
+use gigatcp_theory::sample::Summary;
 
 use crate::compare::{Comparison, Quantity, Row, causes_met};
 use crate::escape::html;
-use crate::group::{Spread, groups};
+use crate::group::groups;
 use crate::number::{ABSENT, fixed, grouped, maybe, ratio, seconds};
 use crate::nuttcp::{BYTES_PER_MB, mbps};
 use crate::published::{Extremes, PublishedInterval, PublishedSeries};
@@ -161,7 +162,7 @@ fn comparison_cells(comparison: &Comparison, row: &Row<'_>, compared: bool) -> S
 }
 
 /// Returns the median; with several repeats also the range and the number of values.
-fn spread_cell(quantity: Quantity, ours: Option<Spread>, repeats: usize) -> String {
+fn spread_cell(quantity: Quantity, ours: Option<Summary>, repeats: usize) -> String {
     let Some(spread) = ours else {
         return ABSENT.to_owned();
     };

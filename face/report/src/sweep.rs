@@ -6,7 +6,8 @@
 
 use gigatcp_design::effects::{Effects, Unbalanced};
 use gigatcp_design::grid::{Grid, Pooled};
-use gigatcp_design::statistics::{self, Summary};
+use gigatcp_design::statistics::{self, CONFIDENCE};
+use gigatcp_theory::sample::Summary;
 
 use crate::prose::wrap;
 
@@ -286,7 +287,7 @@ impl SweepReport<'_> {
             });
             let difference = with_interval(&summary, scale);
             let unit = scale.unit;
-            let count = format!("n {}", summary.count);
+            let count = format!("n {}", summary.n);
             lines.push(vec![
                 label.clone(),
                 format!("{difference} {unit}"),
@@ -427,16 +428,16 @@ fn value(cell: &Pooled, scale: Scale) -> String {
 
 fn with_interval(summary: &Summary, scale: Scale) -> String {
     let mean = scale.number(summary.mean);
-    if !summary.half_width.is_finite() {
+    let Some(half) = summary.half_width(CONFIDENCE) else {
         return mean;
-    }
+    };
     // The same number of decimals as the mean.
     let decimals = mean
         .split_once('.')
         .map_or(0, |(_, decimals)| decimals.len());
     let half = match mean.contains('e') {
-        true => scale.number(summary.half_width),
-        false => scale.fixed(summary.half_width, decimals),
+        true => scale.number(half),
+        false => scale.fixed(half, decimals),
     };
     format!("{mean} ± {half}")
 }

@@ -8,12 +8,12 @@ use std::fmt::Write;
 use std::iter::once;
 
 use gigatcp_record::{CauseShare, FlowRecord, HopRecord, HostRecord, Negotiated, SeriesRecord};
+use gigatcp_theory::sample::Summary;
 
 use crate::Report;
 use crate::brief::{self, Detail};
 use crate::compare::{Quantity, Row, causes_met, rows_by_kind};
 use crate::escape::terminal;
-use crate::group::Spread;
 use crate::many_flows;
 use crate::number::{ABSENT, rate, ratio};
 use crate::prose::{TIE, wrap_hanging};
@@ -380,7 +380,7 @@ fn summary_rows(row: &Row<'_>, cells: &mut Vec<Vec<String>>) {
         line.extend(values);
         cells.push(line);
     };
-    let ours = |pick: fn(&Spread) -> f64| {
+    let ours = |pick: fn(&Summary) -> f64| {
         comparisons.map(|c| {
             c.ours
                 .as_ref()
