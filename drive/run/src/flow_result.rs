@@ -204,7 +204,7 @@ impl FlowResult<'_> {
         }
         let stop = match self.flow.stop {
             Stop::Bytes(_) => self.end,
-            Stop::Duration(span) => (Instant::ZERO + self.flow.start + span).min(self.end),
+            Stop::After(span) => (Instant::ZERO + self.flow.start + span).min(self.end),
         };
         let started = self.meter.and_then(Meter::started_at);
         started.map_or(read, |started| stop.saturating_since(started).max(read))

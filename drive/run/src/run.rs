@@ -132,7 +132,7 @@ impl Progress {
 /// Returns the expected end of a series: the last flow's stop, else the maximum duration.
 fn longest_run(series: &Series) -> u64 {
     let stops = series.scenario.flows.iter().map(|flow| match flow.stop {
-        gigatcp_plan::Stop::Duration(span) => (flow.start + span).as_nanos(),
+        gigatcp_plan::Stop::After(span) => (flow.start + span).as_nanos(),
         gigatcp_plan::Stop::Bytes(_) => series.scenario.duration.as_nanos(),
     });
     stops.max().unwrap_or(0)

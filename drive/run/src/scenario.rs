@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use gigatcp_app::AppConfig;
 use gigatcp_events::EventMask;
 use gigatcp_path::HopConfig;
-use gigatcp_plan::{Ends, Flow, FlowKind, Host, Plan, Scenario, Series, Stop};
+use gigatcp_plan::{Ends, Flow, FlowKind, Host, Plan, Scenario, Series};
 use gigatcp_sim::config::{ArrivalsConfig, DatagramsConfig, Via};
 use gigatcp_sim::packet::headers;
-use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, WorldConfig, config};
+use gigatcp_sim::{FlowConfig, HostConfig, Observe, WorldConfig};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};
@@ -173,16 +173,9 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
             .flatten(),
         from: None,
         to: None,
-        stop: match flow.stop {
-            Stop::Bytes(bytes) => config::Stop::Bytes(bytes),
-            Stop::Duration(span) => config::Stop::After(span),
-        },
+        stop: flow.stop,
         write_size: sends.profile.buffers.write_size,
-        supply: flow.supply.map(|supply| config::Supply {
-            amount: supply.amount,
-            every: supply.every,
-            until: supply.until,
-        }),
+        supply: flow.supply,
         sender,
         receiver,
         interval: scenario.tester.interval,
@@ -229,11 +222,7 @@ fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64
         reneges: host.reneges,
         backlog: host.backlog,
         clusters: host.clusters,
-        reader: Reader {
-            read_size: host.application.read_size,
-            pause: host.application.pause,
-            rate: host.application.rate,
-        },
+        reader: host.reader,
         link: host.link.clone(),
         tx_queue: host.tx_queue,
     }

@@ -420,7 +420,7 @@ impl FlowView {
     fn of(flow: &Flow, hosts: [&Host; 2]) -> Self {
         let (bytes, duration) = match flow.stop {
             Stop::Bytes(bytes) => (Some(bytes.as_u64()), None),
-            Stop::Duration(span) => (None, Some(span.as_nanos())),
+            Stop::After(span) => (None, Some(span.as_nanos())),
         };
         Self {
             name: flow.name.clone(),
