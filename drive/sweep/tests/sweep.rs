@@ -383,7 +383,7 @@ fn rows_of_a_worker_are_those_of_the_sweep_and_a_changed_one_is_not_taken() {
     let asked = asked(PLAN, &OVER, |_| {});
     run(here.path(), &asked, 2);
     let sweep = Sweep::open(elsewhere.path(), asked.clone()).unwrap();
-    let job = sweep.job(1);
+    let job = sweep.results();
     let (mut first, progress) = (Round::first(&job), Progress::default());
     let mut units = first.pending(&job, 7, &progress);
     assert_eq!(units.len(), 7);
@@ -434,7 +434,7 @@ fn what_a_batch_draws_is_the_same_in_all_its_cells_and_wherever_they_run() {
         assert_eq!(&job.records().unwrap()[0].event_hash, hash);
     }
     let sweep = Sweep::open(elsewhere.path(), asked.clone()).unwrap();
-    let units = Round::first(&sweep.job(1)).pending(&sweep.job(1), 100, &Progress::default());
+    let units = Round::first(&sweep.results()).pending(&sweep.results(), 100, &Progress::default());
     sweep.begin().unwrap();
     let worker = Worker::new(asked.clone(), "test").unwrap();
     let rows = worker.run(&units, &AtomicBool::new(false));
