@@ -9,7 +9,6 @@
 //! others (`reassembly.rs`). The contents of the first one are read anyway. An IPv6 packet in a
 //! single fragment is a whole one (RFC 6946).
 
-
 use super::fragment::{self, Piece};
 use super::udp::UDP;
 use super::{DissectError, Layer, Next, Walk, long, word};
