@@ -60,6 +60,12 @@ impl Times {
             self.counted.count(Duration::from_nanos(kept));
         }
         self.counted.count(time);
+        debug_assert!(
+            self.nanos.is_empty() && self.count > KEPT,
+            "{} times are counted, and {} of them kept",
+            self.count,
+            self.nanos.len()
+        );
     }
 
     /// Returns the number of times.

@@ -51,14 +51,19 @@ impl Summary {
         let values = values.into_iter().map(|value| *value.borrow());
         let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
         values.sort_by(f64::total_cmp);
-        Some(Self {
+        let summary = Self {
             n: values.len(),
             mean: mean(&values)?,
             deviation: libm::sqrt(variance(&values)),
             min: values[0],
             median: quantile(&values, 0.5),
             max: values[values.len() - 1],
-        })
+        };
+        debug_assert!(
+            summary.min <= summary.median && summary.median <= summary.max,
+            "min <= median <= max: {summary:?}"
+        );
+        Some(summary)
     }
 
     /// Half the width of the mean's confidence interval, equation (1). `None` for fewer than two
