@@ -197,5 +197,5 @@ fn effect(grid: &Grid, group: &[usize], repetitions: usize) -> Option<Summary> {
             .map(|arm| sign(arm.levels) * arm.values[repetition]);
         signed.sum::<f64>() * 2.0 / grid.arms.len() as f64
     });
-    Summary::of(&effects.collect::<Vec<f64>>())
+    Summary::of(effects)
 }
