@@ -151,12 +151,6 @@ impl Arrivals {
     pub fn is_finite(&self) -> bool {
         self.left != u64::MAX || self.until != Instant::FAR_FUTURE
     }
-
-    /// Returns the mean size: print it next to every load.
-    #[must_use]
-    pub fn mean_size(&self) -> Bytes {
-        Bytes::new(libm::round(self.sizes.law().mean()) as u64)
-    }
 }
 
 impl Iterator for Arrivals {
@@ -183,7 +177,7 @@ mod tests {
     #[test]
     fn a_load_is_offered_within_its_deviation() {
         let flows = arrivals("arrivals, load 60 %, rate 10 Gbit/s, web_search, count 100000");
-        assert_eq!(flows.mean_size(), Bytes::new(1_711_250));
+        assert_eq!(libm::round(flows.sizes.law().mean()), 1_711_250.0);
         let all: alloc::vec::Vec<Arrival> = flows.collect();
         assert_eq!(all.len(), 100_000);
         let octets: u64 = all.iter().map(|flow| flow.size.as_u64()).sum();

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use gigatcp_units::histogram::Histogram;
 use gigatcp_units::{Bytes, Duration};
 
 /// Results of one application.
@@ -32,9 +33,6 @@ pub struct Report {
 /// Number of times kept individually; beyond that they are counted by size class.
 const KEPT: usize = 16_384;
 
-/// Bits of a time after its highest one that determine its size class.
-const BITS: u32 = 8;
-
 /// Measured times, in bounded memory.
 ///
 /// Up to 16,384 of them quantiles are exact. With more they are too large by less than one part in
@@ -43,23 +41,9 @@ const BITS: u32 = 8;
 pub struct Times {
     count: usize,
     sum: u128,
-    max: u64,
     nanos: Vec<u64>,
-    /// Counts by size class, if there are more than are kept; see [`size_of`].
-    sizes: Vec<u64>,
-}
-
-/// Returns the size class of a time of `nanos`.
-fn size_of(nanos: u64) -> usize {
-    let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(BITS + 1);
-    ((shift as usize) << BITS) + (nanos >> shift) as usize
-}
-
-/// Returns the longest time of this size class.
-fn longest_of(size: usize) -> u64 {
-    let shift = (size >> BITS).saturating_sub(1);
-    let first = (size - (shift << BITS)) as u64;
-    (first << shift) + ((1 << shift) - 1)
+    /// All of them, if there are more than are kept.
+    counted: Histogram<8>,
 }
 
 impl Times {
@@ -68,23 +52,20 @@ impl Times {
         let nanos = time.as_nanos();
         self.count += 1;
         self.sum += u128::from(nanos);
-        self.max = self.max.max(nanos);
-        if self.sizes.is_empty() && self.nanos.len() < KEPT {
+        if self.counted.is_empty() && self.nanos.len() < KEPT {
             self.nanos.push(nanos);
             return;
         }
-        if self.sizes.is_empty() {
-            self.sizes.resize(size_of(u64::MAX) + 1, 0);
-            for kept in core::mem::take(&mut self.nanos) {
-                self.sizes[size_of(kept)] += 1;
-            }
+        for kept in core::mem::take(&mut self.nanos) {
+            self.counted.count(Duration::from_nanos(kept));
         }
+        self.counted.count(time);
         debug_assert!(
-            nanos <= longest_of(size_of(nanos)) && self.nanos.is_empty(),
-            "{nanos} ns are counted as at most {} ns, and not kept",
-            longest_of(size_of(nanos))
+            self.nanos.is_empty() && self.count > KEPT,
+            "{} times are counted, and {} of them kept",
+            self.count,
+            self.nanos.len()
         );
-        self.sizes[size_of(nanos)] += 1;
     }
 
     /// Returns the number of times.
@@ -109,23 +90,11 @@ impl Times {
         let last = self.count.checked_sub(1)?;
         let rank = libm::ceil(q.clamp(0.0, 1.0) * self.count as f64) as usize;
         let place = rank.saturating_sub(1).min(last);
-        let nanos = if self.sizes.is_empty() {
-            let mut sorted = self.nanos.clone();
-            *sorted.select_nth_unstable(place).1
-        } else {
-            self.counted(place as u64).min(self.max)
-        };
-        Some(Duration::from_nanos(nanos))
-    }
-
-    /// Returns the longest time of the size class that contains the time at this rank.
-    fn counted(&self, place: u64) -> u64 {
-        let mut below = 0;
-        let size = self.sizes.iter().position(|count| {
-            below += count;
-            below > place
-        });
-        size.map_or(self.max, longest_of)
+        if !self.counted.is_empty() {
+            return self.counted.upper_bound(place as u64 + 1);
+        }
+        let mut sorted = self.nanos.clone();
+        Some(Duration::from_nanos(*sorted.select_nth_unstable(place).1))
     }
 
     /// Returns the median.
@@ -165,20 +134,6 @@ mod tests {
         assert_eq!(times.mean(), Some(Duration::from_micros(50_500)));
     }
 
-    #[test]
-    fn sizes_cover_all_times_without_gaps_and_within_one_part_in_256() {
-        for size in 0..size_of(u64::MAX) {
-            let longest = longest_of(size);
-            assert_eq!((size_of(longest), size_of(longest + 1)), (size, size + 1));
-            let shortest = size.checked_sub(1).map_or(0, |below| longest_of(below) + 1);
-            assert!(
-                (longest - shortest) <= shortest / 256,
-                "{shortest} {longest}"
-            );
-        }
-        assert_eq!(longest_of(size_of(u64::MAX)), u64::MAX);
-    }
-
     /// Times from 1 us to 100 ms, in shuffled order.
     #[test]
     fn many_times_need_no_more_room_and_their_quantiles_stay_close() {
@@ -186,7 +141,7 @@ mod tests {
         for n in 0..100_000_u64 {
             times.add(Duration::from_micros(n * 7919 % 100_000 + 1));
         }
-        assert!(times.nanos.is_empty() && times.sizes.len() < 16_384);
+        assert!(times.nanos.is_empty());
         for (q, exact) in [(0.5, 50_000), (0.99, 99_000), (1e-5, 1), (1.0, 100_000)] {
             let exact = Duration::from_micros(exact);
             let quantile = times.quantile(q).unwrap();

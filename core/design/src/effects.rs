@@ -10,10 +10,9 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 
 use gigatcp_theory::distribution::f_tail;
-use gigatcp_theory::sample::mean;
+use gigatcp_theory::sample::{Summary, mean};
 
 use crate::grid::Grid;
-use crate::statistics::Summary;
 
 /// Variance explained by the factors of a grid.
 #[derive(Clone, PartialEq, Debug)]
@@ -198,5 +197,5 @@ fn effect(grid: &Grid, group: &[usize], repetitions: usize) -> Option<Summary> {
             .map(|arm| sign(arm.levels) * arm.values[repetition]);
         signed.sum::<f64>() * 2.0 / grid.arms.len() as f64
     });
-    Summary::of(&effects.collect::<Vec<f64>>())
+    Summary::of(effects)
 }

@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 pub use crate::arms::{Arm, ArmRef, Arms};
-use crate::statistics::Summary;
+use gigatcp_theory::sample::Summary;
 
 /// Values of one metric in all cells.
 #[derive(Clone, PartialEq, Debug)]

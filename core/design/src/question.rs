@@ -10,11 +10,12 @@ use core::ops::Range;
 
 use gigatcp_plan::axis::Axis;
 use gigatcp_plan::{Diagnostic, Diagnostics, Place, Plan, Severity, Sweep};
+use gigatcp_theory::sample::Summary;
 use gigatcp_units::settings::TextError;
 
 use crate::fractional::{Fraction, MAX_FACTORS};
 use crate::sampling::MAX_SOBOL;
-use crate::statistics::Summary;
+use crate::statistics::CONFIDENCE;
 
 /// Maximum number of repetitions of a cell with `until`.
 const MAX_REPETITIONS: u32 = 200;
@@ -113,7 +114,8 @@ impl Question {
         let width = self.until?;
         let count = values.len() as u32;
         let summary = Summary::of(values)?;
-        let is_enough = summary.count > 1 && summary.relative() <= width;
+        let half = summary.half_width(CONFIDENCE);
+        let is_enough = half.is_some_and(|half| half <= width * libm::fabs(summary.mean));
         let more = count.saturating_add((count / 4).max(1)).min(self.most);
         (!is_enough && more > count).then_some(more)
     }

@@ -2,92 +2,13 @@
 
 use alloc::vec::Vec;
 
-use gigatcp_theory::distribution::{f_tail, t_quantile};
-use gigatcp_theory::sample::{mean, variance};
+use gigatcp_theory::distribution::f_tail;
+pub use gigatcp_theory::sample::Summary;
+use gigatcp_theory::sample::{mean, quantile, variance};
 use gigatcp_units::random::Stream;
-
-/// A mean and its 95 % confidence interval.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Summary {
-    /// Number of values.
-    pub count: usize,
-    /// Their mean.
-    pub mean: f64,
-    /// Their standard deviation; 0 for one value.
-    pub deviation: f64,
-    /// Half the width of the interval; infinite for one value.
-    pub half_width: f64,
-    /// Their median.
-    pub median: f64,
-    /// The smallest value.
-    pub min: f64,
-    /// The largest value.
-    pub max: f64,
-}
 
 /// Confidence level of the intervals here.
 pub const CONFIDENCE: f64 = 0.95;
-
-impl Summary {
-    /// Returns the summary of `values` that are numbers; None if there is none.
-    #[must_use]
-    pub fn of(values: &[f64]) -> Option<Self> {
-        let mut values: Vec<f64> = values
-            .iter()
-            .copied()
-            .filter(|one| one.is_finite())
-            .collect();
-        values.sort_by(f64::total_cmp);
-        let count = values.len();
-        let mean = mean(&values)?;
-        let deviation = libm::sqrt(variance(&values));
-        let error = deviation / libm::sqrt(count as f64);
-        let summary = Self {
-            count,
-            mean,
-            deviation,
-            half_width: match count {
-                1 => f64::INFINITY,
-                _ => t_quantile(0.5 + CONFIDENCE / 2.0, (count - 1) as f64) * error,
-            },
-            median: quantile(&values, 0.5),
-            min: values[0],
-            max: values[count - 1],
-        };
-        debug_assert!(
-            summary.min <= summary.median && summary.median <= summary.max,
-            "min <= median <= max: {summary:?}"
-        );
-        Some(summary)
-    }
-
-    /// Returns half the width of the interval as a share of the mean.
-    #[must_use]
-    pub fn relative(&self) -> f64 {
-        if self.half_width == 0.0 {
-            return 0.0;
-        }
-        self.half_width / libm::fabs(self.mean)
-    }
-}
-
-/// Returns the quantile of sorted values, linear between neighbors.
-#[must_use]
-pub fn quantile(sorted: &[f64], share: f64) -> f64 {
-    debug_assert!(
-        (0.0..=1.0).contains(&share) && !sorted.is_empty(),
-        "a quantile at a share from 0 to 1 of some values: {share} of {}",
-        sorted.len()
-    );
-    debug_assert!(
-        sorted.is_sorted_by(|a, b| a.total_cmp(b).is_le()),
-        "a quantile is read from sorted values"
-    );
-    let at = share * (sorted.len() - 1) as f64;
-    let low = libm::floor(at) as usize;
-    let high = (low + 1).min(sorted.len() - 1);
-    sorted[low] + (sorted[high] - sorted[low]) * (at - low as f64)
-}
 
 /// Returns the summary of differences `b - a` of values with the same place.
 #[must_use]

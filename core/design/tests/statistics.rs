@@ -4,8 +4,9 @@
 use gigatcp_design::effects::{Effects, Unbalanced};
 use gigatcp_design::grid::{Arm, Grid, Scale};
 use gigatcp_design::sampling::{latin_hypercube, sobol};
-use gigatcp_design::statistics::{Summary, batches, bootstrap, paired};
+use gigatcp_design::statistics::{CONFIDENCE, batches, bootstrap, paired};
 use gigatcp_theory::distribution::{f_tail, t_quantile};
+use gigatcp_theory::sample::Summary;
 
 #[track_caller]
 fn close(found: f64, expected: f64, tolerance: f64) {
@@ -31,15 +32,23 @@ fn quantiles_of_t_and_tails_of_f_are_those_of_scipy() {
 fn intervals_of_means_and_of_paired_differences_are_those_of_scipy() {
     let summary = Summary::of(&X).unwrap();
     close(summary.mean, 9.533333333333333, 1e-12);
-    close(summary.half_width, 0.6107198498167108, 1e-10);
+    close(
+        summary.half_width(CONFIDENCE).unwrap(),
+        0.6107198498167108,
+        1e-10,
+    );
     close(summary.median, 9.5, 1e-12);
     let paired = paired(&X, &Y).unwrap();
     close(paired.mean, 0.65, 1e-12);
-    close(paired.half_width, 0.21761560600795027, 1e-10);
+    close(
+        paired.half_width(CONFIDENCE).unwrap(),
+        0.21761560600795027,
+        1e-10,
+    );
     let failed = Summary::of(&[1.0, f64::NAN, 3.0]).unwrap();
-    assert_eq!((failed.count, failed.mean), (2, 2.0));
+    assert_eq!((failed.n, failed.mean), (2, 2.0));
     assert!(Summary::of(&[f64::NAN]).is_none());
-    assert!(Summary::of(&[4.0]).unwrap().half_width.is_infinite());
+    assert_eq!(Summary::of(&[4.0]).unwrap().half_width(CONFIDENCE), None);
 }
 
 #[test]
@@ -59,7 +68,8 @@ fn intervals_cover_a_known_mean_as_often_as_they_say() {
     for sample in samples.chunks(20) {
         let values: Vec<f64> = sample.iter().map(|point| point[0]).collect();
         let summary = Summary::of(&values).unwrap();
-        covered[0] += u32::from((summary.mean - 0.5).abs() <= summary.half_width);
+        let half = summary.half_width(CONFIDENCE).unwrap();
+        covered[0] += u32::from((summary.mean - 0.5).abs() <= half);
         let (low, high) = bootstrap(&values, 200, 1).unwrap();
         covered[1] += u32::from(low <= 0.5 && 0.5 <= high);
     }
@@ -130,7 +140,11 @@ fn shares_of_variance_and_their_tests_are_those_of_statsmodels() {
     assert!(effects.beyond < 1e-12);
     let effect = effects.sources[0].effect.unwrap();
     close(effect.mean, 6.666666666666667, 1e-12);
-    close(effect.half_width, 2.9855619650098673, 1e-10);
+    close(
+        effect.half_width(CONFIDENCE).unwrap(),
+        2.9855619650098673,
+        1e-10,
+    );
     assert!(effects.sources[1].effect.is_none());
 }
 
@@ -178,7 +192,7 @@ fn a_table_pools_what_is_not_in_it_and_counts_failures() {
     assert_eq!(pivot.cells.len(), 3);
     let (row, cells) = &pivot.cells[0];
     assert_eq!(row, &[Some(0)]);
-    assert_eq!((cells[0].failures, cells[0].summary.unwrap().count), (1, 2));
+    assert_eq!((cells[0].failures, cells[0].summary.unwrap().n), (1, 2));
     let first = grid.first_rows(&[1], Some(0), 2);
     assert_eq!((&first.cells[..], first.left_out), (&pivot.cells[..2], 1));
     let all = grid.pivot(&[1], None);

@@ -61,9 +61,10 @@ use diagnostic::Findings;
 use document::Table;
 
 pub use diagnostic::{Diagnostic, Diagnostics, Place, Severity, Source, line_column};
+pub use gigatcp_app::{Stop, Supply};
 pub use model::{
     Control, Ends, Ethernet, Flow, FlowKind, Host, Node, Plan, Record, Scenario, Series, Stack,
-    Stop, Supply, Sweep, Tester,
+    Sweep, Tester,
 };
 pub use template::Template;
 

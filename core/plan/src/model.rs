@@ -4,14 +4,14 @@ use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use gigatcp_app::{AppConfig, Make};
+use gigatcp_app::{AppConfig, Make, Reader, Stop, Supply};
 use gigatcp_path::{
     ClustersConfig, CpuCosts, HopConfig, RingsConfig, Scheduling, SharedMediumConfig, StealConfig,
 };
 use gigatcp_tcp::congestion::{self, Entry, REGISTRY, SlowStart};
 use gigatcp_tcp::{IpVersion, Profile};
 use gigatcp_units::random::Stream;
-use gigatcp_units::{Bytes, Duration, Rate};
+use gigatcp_units::{Bytes, Duration};
 
 use crate::Diagnostics;
 
@@ -337,40 +337,9 @@ pub struct Host {
     /// Kernel pool for data received and sent. `None`: unlimited.
     pub clusters: Option<ClustersConfig>,
     /// Reading behavior of its application.
-    pub application: Application,
+    pub reader: Reader,
     /// Hop that all its packets cross before the path: its network card or access link.
     pub link: Option<HopConfig>,
-}
-
-/// Reading behavior of a receiving application.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Application {
-    /// Maximum bytes per read.
-    pub read_size: Bytes,
-    /// A single pause: after this number of bytes, for this time.
-    pub pause: Option<(Bytes, Duration)>,
-    /// Maximum read rate. `None`: unlimited.
-    pub rate: Option<Rate>,
-}
-
-/// Data that become available to a sending application in pieces.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Supply {
-    /// Bytes per piece.
-    pub amount: Bytes,
-    /// Time from one piece to the next.
-    pub every: Duration,
-    /// Time from the first write after which everything else becomes available. `None`: never.
-    pub until: Option<Duration>,
-}
-
-/// When the application of a flow stops sending. Data written before then are still delivered.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stop {
-    /// After this number of bytes.
-    Bytes(Bytes),
-    /// After this time, from the flow's start.
-    Duration(Duration),
 }
 
 /// Congestion control of a flow's sender.

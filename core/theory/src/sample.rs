@@ -23,10 +23,11 @@
 //! Cuts beyond half of the batches are rejected: then the series has no steady part.
 
 use alloc::vec::Vec;
+use core::borrow::Borrow;
 
 use crate::distribution::{t_quantile, t_two_tails};
 
-/// Mean and standard deviation of a sample.
+/// Mean, deviation and order statistics of a sample.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Summary {
     /// Number of values.
@@ -35,27 +36,62 @@ pub struct Summary {
     pub mean: f64,
     /// Standard deviation, with n - 1. Zero for one value.
     pub deviation: f64,
+    /// Smallest value.
+    pub min: f64,
+    /// Median.
+    pub median: f64,
+    /// Largest value.
+    pub max: f64,
 }
 
 impl Summary {
-    /// Returns the summary of values; `None` if there are none.
+    /// Summary of the finite values; `None` if there are none.
     #[must_use]
-    pub fn of(values: &[f64]) -> Option<Self> {
-        Some(Self {
+    pub fn of(values: impl IntoIterator<Item: Borrow<f64>>) -> Option<Self> {
+        let values = values.into_iter().map(|value| *value.borrow());
+        let mut values: Vec<f64> = values.filter(|value| value.is_finite()).collect();
+        values.sort_by(f64::total_cmp);
+        let summary = Self {
             n: values.len(),
-            mean: mean(values)?,
-            deviation: libm::sqrt(variance(values)),
-        })
+            mean: mean(&values)?,
+            deviation: libm::sqrt(variance(&values)),
+            min: values[0],
+            median: quantile(&values, 0.5),
+            max: values[values.len() - 1],
+        };
+        debug_assert!(
+            summary.min <= summary.median && summary.median <= summary.max,
+            "min <= median <= max: {summary:?}"
+        );
+        Some(summary)
     }
 
-    /// Returns half the width of the mean's confidence interval, equation (1). `None` for fewer
-    /// than two values.
+    /// Half the width of the mean's confidence interval, equation (1). `None` for fewer than two
+    /// values.
     #[must_use]
     pub fn half_width(&self, confidence: f64) -> Option<f64> {
         let df = self.n.checked_sub(1).filter(|df| *df > 0)? as f64;
         let t = t_quantile(0.5 + confidence / 2.0, df);
         Some(t * self.deviation / libm::sqrt(self.n as f64))
     }
+}
+
+/// Quantile of sorted values, linear between neighbors.
+#[must_use]
+pub fn quantile(sorted: &[f64], share: f64) -> f64 {
+    debug_assert!(
+        (0.0..=1.0).contains(&share) && !sorted.is_empty(),
+        "a quantile at a share from 0 to 1 of some values: {share} of {}",
+        sorted.len()
+    );
+    debug_assert!(
+        sorted.is_sorted_by(|a, b| a.total_cmp(b).is_le()),
+        "a quantile is read from sorted values"
+    );
+    let at = share * (sorted.len() - 1) as f64;
+    let low = libm::floor(at) as usize;
+    let high = (low + 1).min(sorted.len() - 1);
+    sorted[low] + (sorted[high] - sorted[low]) * (at - low as f64)
 }
 
 /// Returns the mean; `None` without values.
@@ -160,6 +196,21 @@ mod tests {
     }
 
     /// Welch's statistic for two small samples, computed by hand.
+    #[test]
+    fn summary_ignores_values_that_are_not_finite() {
+        let summary = Summary::of([f64::NAN, 2.0, f64::INFINITY, 1.0]).unwrap();
+        let Summary {
+            n,
+            min,
+            median,
+            max,
+            ..
+        } = summary;
+        assert_eq!((n, min, median, max), (2, 1.0, 1.5, 2.0));
+        assert_eq!(Summary::of([f64::NAN]), None);
+        assert_eq!(Summary::of([4.0, 1.0, 3.0]).unwrap().median, 3.0);
+    }
+
     #[test]
     fn two_means_are_compared_with_unequal_variances() {
         let a = Summary::of(&[10.0, 12.0, 14.0]).unwrap();

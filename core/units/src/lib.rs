@@ -7,7 +7,7 @@
 //! One grammar reads and prints them all (see [`grammar`]): `10 Gbit/s`, `80 ms`, `60 MiB`, `9000
 //! B`, `1e-5`.
 //!
-//! Also here because several crates use them: [`random`] streams and [`order`], [`settings`] of
+//! Also here because several crates use them: [`random`] streams and [`order`], a [`histogram`] of durations, [`settings`] of
 //! objects chosen by name (queue disciplines, applications), and properties of a [`kernel_control`]
 //! by its name.
 //!
@@ -22,6 +22,7 @@ extern crate alloc;
 mod bytes;
 mod chance;
 pub mod grammar;
+pub mod histogram;
 pub mod kernel_control;
 pub mod nearest;
 pub mod order;

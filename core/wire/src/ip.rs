@@ -289,6 +289,48 @@ fn word(octets: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([octets[at], octets[at + 1]])
 }
 
+impl IpHeader {
+    /// Reads the fixed part of an IPv4 header, which has 20 octets at least.
+    #[inline]
+    pub(crate) fn of_v4(header: &[u8]) -> Self {
+        let address =
+            |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
+        Self {
+            endpoints: Endpoints::V4 {
+                src: address(12),
+                dst: address(16),
+            },
+            dscp: header[1] >> 2,
+            ttl: header[8],
+            ident: word(header, 4),
+            dont_fragment: word(header, 6) & DONT_FRAGMENT != 0,
+            flow_label: 0,
+        }
+    }
+
+    /// Reads an IPv6 header, which has 40 octets.
+    #[inline]
+    pub(crate) fn of_v6(header: &[u8]) -> Self {
+        let first = u32::from_be_bytes([header[0], header[1], header[2], header[3]]);
+        let address = |at: usize| {
+            let mut octets = [0; 16];
+            octets.copy_from_slice(&header[at..at + 16]);
+            Ipv6Addr::from(octets)
+        };
+        Self {
+            endpoints: Endpoints::V6 {
+                src: address(8),
+                dst: address(24),
+            },
+            dscp: (first >> 22) as u8 & 0x3f,
+            ttl: header[7],
+            ident: 0,
+            dont_fragment: true,
+            flow_label: first & 0x000f_ffff,
+        }
+    }
+}
+
 #[inline]
 fn decode_v4(octets: &[u8]) -> Result<(IpHeader, IpPayload), IpError> {
     let have = octets.len();
@@ -311,25 +353,12 @@ fn decode_v4(octets: &[u8]) -> Result<(IpHeader, IpPayload), IpError> {
     if fragment & FRAGMENT != 0 {
         return Err(IpError::Fragment);
     }
-    let address =
-        |at: usize| Ipv4Addr::new(header[at], header[at + 1], header[at + 2], header[at + 3]);
     let mut sum = Checksum::new();
     match <&[u8; IPV4_HEADER_LEN]>::try_from(header) {
         // Without a loop, as the length is known.
         Ok(header) => sum.add_octets(header),
         Err(_) => sum.add_octets(header),
     }
-    let ip = IpHeader {
-        endpoints: Endpoints::V4 {
-            src: address(12),
-            dst: address(16),
-        },
-        dscp: header[1] >> 2,
-        ttl: header[8],
-        ident: word(header, 4),
-        dont_fragment: fragment & DONT_FRAGMENT != 0,
-        flow_label: 0,
-    };
     let payload = IpPayload {
         protocol: header[9],
         ecn: Ecn::from_bits(header[1]),
@@ -337,7 +366,7 @@ fn decode_v4(octets: &[u8]) -> Result<(IpHeader, IpPayload), IpError> {
         len,
         header_checksum_is_valid: sum.is_valid(),
     };
-    Ok((ip, payload))
+    Ok((IpHeader::of_v4(header), payload))
 }
 
 fn decode_v6(octets: &[u8]) -> Result<(IpHeader, IpPayload), IpError> {
@@ -354,22 +383,6 @@ fn decode_v6(octets: &[u8]) -> Result<(IpHeader, IpPayload), IpError> {
             headers: start,
         });
     };
-    let address = |at: usize| {
-        let mut octets = [0; 16];
-        octets.copy_from_slice(&header[at..at + 16]);
-        Ipv6Addr::from(octets)
-    };
-    let ip = IpHeader {
-        endpoints: Endpoints::V6 {
-            src: address(8),
-            dst: address(24),
-        },
-        dscp: (first >> 22) as u8 & 0x3f,
-        ttl: header[7],
-        ident: 0,
-        dont_fragment: true,
-        flow_label: first & 0x000f_ffff,
-    };
     let payload = IpPayload {
         protocol,
         ecn: Ecn::from_bits((first >> 20) as u8),
@@ -377,7 +390,7 @@ fn decode_v6(octets: &[u8]) -> Result<(IpHeader, IpPayload), IpError> {
         len,
         header_checksum_is_valid: true,
     };
-    Ok((ip, payload))
+    Ok((IpHeader::of_v6(header), payload))
 }
 
 /// Skips the extension headers of RFC 8200 section 4 that may precede TCP. Returns the protocol

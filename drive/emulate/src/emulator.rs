@@ -34,7 +34,7 @@ const TOGETHER: Duration = Duration::from_micros(50);
 
 /// Maximum bytes of packets that wait in a wire. That is a hundred super-segments, and the kernel's
 /// overhead.
-const WIRE: i32 = 16 << 20;
+const WIRE: usize = 16 << 20;
 
 /// Addresses of an end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -22,8 +22,7 @@ use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use io_uring::{IoUring, opcode, types};
-
-use crate::check_size;
+use rustix::io::retry_on_intr;
 
 /// Maximum packets of a call.
 pub const MAX_PACKETS: usize = 64;
@@ -175,16 +174,7 @@ fn submit<const N: usize>(
 
 /// Writes a packet without the ring; retries after a signal.
 fn write_one(to: BorrowedFd<'_>, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-    loop {
-        let count = parts.len() as libc::c_int;
-        // SAFETY: an `IoSlice` is an `iovec`; pointer and count are those of
-        // `parts`.
-        let written = unsafe { libc::writev(to.as_raw_fd(), parts.as_ptr().cast(), count) };
-        match check_size(written) {
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            done => return done,
-        }
-    }
+    Ok(retry_on_intr(|| rustix::io::writev(to, parts))?)
 }
 
 impl Default for BatchWriter {

@@ -3,6 +3,10 @@
 use std::io;
 use std::time::Duration;
 
+use rustix::io::retry_on_intr;
+use rustix::thread::clock_nanosleep_absolute;
+use rustix::time::{ClockId, Timespec};
+
 use crate::check;
 
 fn read(clock: libc::clockid_t) -> i64 {
@@ -84,36 +88,17 @@ pub fn thread_waited() -> io::Result<Duration> {
 /// Returns the kernel's tick. The resolution of its coarse clock is one jiffy, and protocol timers
 /// run in jiffies.
 pub fn tick() -> Duration {
-    let mut spec = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: `spec` outlives the call and has the layout it writes.
-    let result = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &raw mut spec) };
-    assert_eq!(result, 0, "the coarse clock exists on every Linux");
-    Duration::from_nanos(nanos(spec).unsigned_abs())
+    let tick = rustix::time::clock_getres(ClockId::MonotonicCoarse);
+    Duration::new(tick.tv_sec.unsigned_abs(), tick.tv_nsec as u32)
 }
 
 /// Sleeps until the monotonic clock shows `nanos`; returns immediately if that is past.
 pub fn sleep_until(nanos: i64) {
-    let spec = libc::timespec {
+    let at = Timespec {
         tv_sec: nanos.div_euclid(1_000_000_000),
         tv_nsec: nanos.rem_euclid(1_000_000_000),
     };
-    loop {
-        // SAFETY: `spec` outlives the call; no remainder is requested, as the instant is absolute.
-        let result = unsafe {
-            libc::clock_nanosleep(
-                libc::CLOCK_MONOTONIC,
-                libc::TIMER_ABSTIME,
-                &raw const spec,
-                std::ptr::null_mut(),
-            )
-        };
-        if result != libc::EINTR {
-            return;
-        }
-    }
+    let _ = retry_on_intr(|| clock_nanosleep_absolute(ClockId::Monotonic, &at));
 }
 
 /// Requests the finest timer resolution for wake-ups of the calling thread.

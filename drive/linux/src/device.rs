@@ -3,21 +3,23 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 use bytes::{BufMut, BytesMut};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::net::netdevice::name_to_index;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use crate::virtio::{Segmentation, VirtioHeader};
-use crate::{check, check_size, own};
+use crate::{check, ethtool};
 
 /// Number of an interface, in `struct in6_rtmsg` and `struct in6_ifreq`.
 pub type Index = libc::c_int;
 
 /// Opens the driver.
 pub fn open_tun() -> io::Result<OwnedFd> {
-    let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NONBLOCK;
-    // SAFETY: the path ends with a zero; the descriptor is a new one.
-    unsafe { own(libc::open(c"/dev/net/tun".as_ptr(), flags)) }
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    Ok(open("/dev/net/tun", flags, Mode::empty())?)
 }
 
 /// Maximum bytes of written packets that wait for the kernel, including its own bookkeeping. That
@@ -58,14 +60,9 @@ pub fn make_tun(tun: &OwnedFd, name: &str, reception: Reception) -> io::Result<(
 
 /// Returns a socket for configuring interfaces: any of its family will do.
 pub fn control_socket(family: libc::c_int) -> io::Result<OwnedFd> {
-    // SAFETY: plain integers; the descriptor is a new one.
-    unsafe {
-        own(libc::socket(
-            family,
-            libc::SOCK_DGRAM | libc::SOCK_CLOEXEC,
-            0,
-        ))
-    }
+    let family = AddressFamily::from_raw(family as u16);
+    let flags = SocketFlags::CLOEXEC;
+    Ok(socket_with(family, SocketType::DGRAM, flags, None)?)
 }
 
 /// Returns a request about the interface `name`.
@@ -88,10 +85,7 @@ fn ask(control: RawFd, what: libc::c_ulong, request: &mut libc::ifreq) -> io::Re
 
 /// Returns the number of the interface `name`.
 pub fn index(control: &OwnedFd, name: &str) -> io::Result<Index> {
-    let mut request = request_for(name);
-    ask(control.as_raw_fd(), libc::SIOCGIFINDEX, &mut request)?;
-    // SAFETY: SIOCGIFINDEX has written this member.
-    Ok(unsafe { request.ifr_ifru.ifru_ifindex })
+    Ok(name_to_index(control, name)?.cast_signed())
 }
 
 /// Sets the MTU of the interface, in bytes.
@@ -269,9 +263,7 @@ pub fn inject(tun: &OwnedFd, packet: &[u8], segment_size: u16) -> io::Result<()>
         ..VirtioHeader::default()
     };
     let whole = [&header.encode(), packet].concat();
-    // SAFETY: pointer and length are those of `whole`.
-    let written = unsafe { libc::write(tun.as_raw_fd(), whole.as_ptr().cast(), whole.len()) };
-    check_size(written)?;
+    rustix::io::write(tun, &whole)?;
     Ok(())
 }
 
@@ -280,11 +272,9 @@ pub fn inject(tun: &OwnedFd, packet: &[u8], segment_size: u16) -> io::Result<()>
 ///
 /// # Errors
 /// [`io::ErrorKind::WouldBlock`] if none waits; otherwise the device's error.
-pub fn read_packet(tun: &impl AsRawFd, into: &mut BytesMut) -> io::Result<usize> {
-    let room = into.spare_capacity_mut();
-    // SAFETY: pointer and length are those of the spare room of `into`.
-    let read = unsafe { libc::read(tun.as_raw_fd(), room.as_mut_ptr().cast(), room.len()) };
-    let len = check_size(read)?;
+pub fn read_packet(tun: &impl AsFd, into: &mut BytesMut) -> io::Result<usize> {
+    let (read, _) = rustix::io::read(tun, into.spare_capacity_mut())?;
+    let len = read.len();
     // SAFETY: the call has written the first `len` octets of the spare room.
     unsafe { into.advance_mut(len) };
     Ok(len)
@@ -334,14 +324,7 @@ impl Offloads {
 
 /// Discards sent packets from the device's queue. The packet socket has already received them.
 pub fn drain(tun: &OwnedFd) {
-    let mut octets = [0_u8; 2048];
-    loop {
-        // SAFETY: pointer and length are those of `octets`.
-        let read = unsafe { libc::read(tun.as_raw_fd(), octets.as_mut_ptr().cast(), octets.len()) };
-        if read <= 0 {
-            return;
-        }
-    }
+    while rustix::io::read(tun, &mut [0; 2048]).is_ok_and(|read| read > 0) {}
 }
 
 /// `ETHTOOL_SGSO` of `linux/ethtool.h`: segmentation in software.
@@ -353,13 +336,6 @@ pub const FEATURE_GRO: u32 = 0x2c;
 /// `ETHTOOL_SSG`: scatter-gather.
 pub const FEATURE_SG: u32 = 0x19;
 
-/// `struct ethtool_value`.
-#[repr(C)]
-struct FeatureValue {
-    command: u32,
-    value: u32,
-}
-
 /// Switches off segmentation and receive offloads of the interface. Every packet is then one of the
 /// wire.
 ///
@@ -368,19 +344,5 @@ struct FeatureValue {
 pub fn switch_off_offloads(name: &str) -> io::Result<()> {
     [FEATURE_TSO, FEATURE_GSO, FEATURE_GRO, FEATURE_SG]
         .into_iter()
-        .try_for_each(|feature| set_feature(name, feature, false))
-}
-
-/// Switches a feature of the interface.
-pub fn set_feature(name: &str, command: u32, is_on: bool) -> io::Result<()> {
-    const SIOCETHTOOL: libc::c_ulong = 0x8946;
-    let control = control_socket(libc::AF_INET)?;
-    let mut value = FeatureValue {
-        command,
-        value: u32::from(is_on),
-    };
-    let mut request = request_for(name);
-    request.ifr_ifru.ifru_data = (&raw mut value).cast();
-    // SAFETY: `value` is what the command takes and outlives the call.
-    ask(control.as_raw_fd(), SIOCETHTOOL, &mut request)
+        .try_for_each(|feature| ethtool::set_feature(name, feature, false))
 }

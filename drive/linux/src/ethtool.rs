@@ -142,6 +142,11 @@ pub fn counters(name: &str) -> io::Result<Vec<(String, u64)>> {
     Ok((0..count).filter_map(one).collect())
 }
 
+/// Switches a feature, by the command for that (`ETHTOOL_S*`).
+pub fn set_feature(name: &str, command: u32, is_on: bool) -> io::Result<()> {
+    ask(name, command, &[is_on.into()], 8).map(drop)
+}
+
 fn string(octets: &[u8]) -> String {
     let name = octets.split(|octet| *octet == 0).next();
     String::from_utf8_lossy(name.unwrap_or_default()).into_owned()

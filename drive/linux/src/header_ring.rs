@@ -13,8 +13,11 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use rustix::net::sockopt::socket_error;
+use rustix::net::{SocketFlags, SocketType};
+
 use crate::socket_filter::Instruction;
-use crate::{device, own, packets, socket};
+use crate::{device, packets, socket};
 
 /// Bytes of a frame: its header, and a packet's headers.
 const FRAME: usize = 256;
@@ -75,9 +78,7 @@ impl HeaderRing {
     /// # Errors
     /// The kernel's error: no privilege (`CAP_NET_RAW`), the interface is down.
     pub fn open(interface: device::Index, program: &[Instruction]) -> io::Result<Self> {
-        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: plain integers; the descriptor is a new one. Protocol 0: it receives nothing yet.
-        let socket = unsafe { own(libc::socket(libc::AF_PACKET, kind, 0)) }?;
+        let socket = packets::unbound(SocketType::DGRAM, SocketFlags::NONBLOCK)?;
         packets::attach_filter(&socket, program)?;
         let shared = Self {
             ring: share(&socket)?,
@@ -86,7 +87,7 @@ impl HeaderRing {
             dropped: 0,
         };
         packets::bind(&shared.socket, interface, libc::ETH_P_ALL as u16)?;
-        shared.take_error()?;
+        socket_error(&shared.socket)??;
         Ok(shared)
     }
 
@@ -134,16 +135,6 @@ impl HeaderRing {
         // Reading them sets the kernel's counts to zero.
         self.dropped += u64::from(u32::from_ne_bytes(drops));
         Ok(self.dropped)
-    }
-
-    fn take_error(&self) -> io::Result<()> {
-        let mut error = [0; 4];
-        let (level, name) = (libc::SOL_SOCKET, libc::SO_ERROR);
-        socket::option_into(self.socket.as_raw_fd(), level, name, &mut error)?;
-        match i32::from_ne_bytes(error) {
-            0 => Ok(()),
-            number => Err(io::Error::from_raw_os_error(number)),
-        }
     }
 }
 

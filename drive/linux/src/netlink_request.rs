@@ -4,11 +4,12 @@
 //! depends on the message, and attributes.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
-use libc::{NETLINK_GENERIC, NETLINK_ROUTE};
-
-use crate::{check_size, own};
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, netlink, recv,
+    socket_with,
+};
 
 /// Bytes of `struct nlmsghdr`.
 const HEADER: usize = 16;
@@ -28,7 +29,7 @@ const ATTRIBUTE_FLAGS: u16 = 0xc000;
 /// The kernel's error.
 pub fn route(kind: u16, body: &[u8], is_dump: bool) -> io::Result<Vec<Vec<u8>>> {
     let flags = if is_dump { NLM_F_DUMP } else { 0 };
-    ask(NETLINK_ROUTE, kind, body, flags)
+    ask(None, kind, body, flags)
 }
 
 /// Creates the object of an `rtnetlink(7)` message, in the calling thread's namespace.
@@ -37,7 +38,7 @@ pub fn route(kind: u16, body: &[u8], is_dump: bool) -> io::Result<Vec<Vec<u8>>> 
 /// The kernel's error, also if the object exists.
 pub fn create(kind: u16, body: &[u8]) -> io::Result<()> {
     let flags = NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
-    ask(NETLINK_ROUTE, kind, body, flags).map(drop)
+    ask(None, kind, body, flags).map(drop)
 }
 
 /// Changes or deletes the object of a message, in the calling thread's namespace.
@@ -45,7 +46,7 @@ pub fn create(kind: u16, body: &[u8]) -> io::Result<()> {
 /// # Errors
 /// The kernel's error.
 pub fn change(kind: u16, body: &[u8]) -> io::Result<()> {
-    ask(NETLINK_ROUTE, kind, body, NLM_F_ACK).map(drop)
+    ask(None, kind, body, NLM_F_ACK).map(drop)
 }
 
 /// Returns the attributes of the answer of a generic netlink family to one command.
@@ -70,7 +71,7 @@ fn generic_of(family: u16, command: u8, attributes: &[u8]) -> io::Result<Vec<u8>
     const VERSION: u8 = 1;
     const GENERIC_HEADER: usize = 4;
     let body = [&[command, VERSION, 0, 0], attributes].concat();
-    let answers = ask(NETLINK_GENERIC, family, &body, 0)?;
+    let answers = ask(Some(netlink::GENERIC), family, &body, 0)?;
     let answer = answers
         .first()
         .and_then(|answer| answer.get(GENERIC_HEADER..));
@@ -118,7 +119,7 @@ pub fn long(bytes: &[u8], offset: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(octets.try_into().ok()?))
 }
 
-fn ask(protocol: i32, kind: u16, body: &[u8], flags: u16) -> io::Result<Vec<Vec<u8>>> {
+fn ask(protocol: Option<Protocol>, kind: u16, body: &[u8], flags: u16) -> io::Result<Vec<Vec<u8>>> {
     let mut socket = NetlinkSocket::open(protocol)?;
     socket.send(kind, body, flags)?;
     let mut answers = Vec::new();
@@ -138,13 +139,12 @@ pub(crate) struct NetlinkSocket {
 }
 
 impl NetlinkSocket {
-    pub(crate) fn open(protocol: i32) -> io::Result<Self> {
+    pub(crate) fn open(protocol: Option<Protocol>) -> io::Result<Self> {
         /// Maximum bytes of a datagram from the kernel.
         const ROOM: usize = 1 << 16;
-        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
+        let (family, flags) = (AddressFamily::NETLINK, SocketFlags::CLOEXEC);
         Ok(Self {
-            // SAFETY: plain integers; the descriptor is a new one.
-            socket: unsafe { own(libc::socket(libc::AF_NETLINK, kind, protocol))? },
+            socket: socket_with(family, SocketType::DGRAM, flags, protocol)?,
             buffer: vec![0; ROOM],
         })
     }
@@ -157,19 +157,15 @@ impl NetlinkSocket {
         message.extend_from_slice(&(NLM_F_REQUEST | flags).to_ne_bytes());
         message.extend_from_slice(&[0; 8]);
         message.extend_from_slice(body);
-        let (start, length) = (message.as_ptr().cast(), message.len());
-        // SAFETY: pointer and length are those of `message`.
-        check_size(unsafe { libc::send(self.socket.as_raw_fd(), start, length, 0) })?;
+        rustix::net::send(&self.socket, &message, SendFlags::empty())?;
         Ok(())
     }
 
     /// Reads one datagram and calls `each` with the body of each answer. Returns whether the
     /// answers end with it.
     pub(crate) fn receive(&mut self, each: impl FnMut(&[u8])) -> io::Result<bool> {
-        let (start, length) = (self.buffer.as_mut_ptr().cast(), self.buffer.len());
-        // SAFETY: pointer and length are those of the buffer.
-        let read = unsafe { libc::recv(self.socket.as_raw_fd(), start, length, libc::MSG_TRUNC) };
-        let datagram = self.buffer.get(..check_size(read)?);
+        let (_, length) = recv(&self.socket, &mut self.buffer[..], RecvFlags::TRUNC)?;
+        let datagram = self.buffer.get(..length);
         take_apart(datagram.ok_or(io::ErrorKind::FileTooLarge)?, each)
     }
 }

@@ -3,7 +3,15 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::{check, check_size, device, own};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, socketpair, sockopt};
+
+use crate::{check, check_size, device};
+
+/// A packet socket that receives nothing until it is bound.
+pub(crate) fn unbound(kind: SocketType, flags: SocketFlags) -> io::Result<OwnedFd> {
+    let flags = flags | SocketFlags::CLOEXEC;
+    Ok(socket_with(AddressFamily::PACKET, kind, flags, None)?)
+}
 
 /// Opens a packet socket on the interface `name` of the calling thread's namespace.
 ///
@@ -11,10 +19,7 @@ use crate::{check, check_size, device, own};
 /// The kernel's error: no such interface, no privilege.
 pub fn open(name: &str) -> io::Result<OwnedFd> {
     let index = device::index(&device::control_socket(libc::AF_INET)?, name)?;
-    let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC;
-    // SAFETY: plain integers; the descriptor is a new one. Protocol 0: it hears
-    // nothing.
-    let socket = unsafe { own(libc::socket(libc::AF_PACKET, kind, 0)) }?;
+    let socket = unbound(SocketType::DGRAM, SocketFlags::empty())?;
     bind(&socket, index, 0)?;
     Ok(socket)
 }
@@ -31,10 +36,7 @@ pub fn open_ethernet(name: &str, filter: &[libc::sock_filter]) -> io::Result<Own
     /// `linux/if_packet.h`; libc lacks it.
     const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
     let index = device::index(&device::control_socket(libc::AF_INET)?, name)?;
-    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: plain integers; the descriptor is a new one. Protocol 0: it hears
-    // nothing yet.
-    let socket = unsafe { own(libc::socket(libc::AF_PACKET, kind, 0)) }?;
+    let socket = unbound(SocketType::RAW, SocketFlags::NONBLOCK)?;
     let set = |option, value: &[u8]| {
         crate::socket::set_option(socket.as_raw_fd(), libc::SOL_PACKET, option, value)
     };
@@ -76,23 +78,17 @@ pub fn attach_filter(socket: &OwnedFd, program: &[libc::sock_filter]) -> io::Res
 /// # Errors
 /// If there are no more descriptors.
 pub fn pair() -> io::Result<[OwnedFd; 2]> {
-    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    let mut ends: [libc::c_int; 2] = [-1; 2];
-    // SAFETY: `ends` has room for two descriptors.
-    check(unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) })?;
-    // SAFETY: both are new ones.
-    Ok(unsafe { [own(ends[0])?, own(ends[1])?] })
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let (near, far) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    Ok([near, far])
 }
 
 /// Sets the queue limit at an end of [`pair`] to `octets`. This includes the kernel's own
 /// bookkeeping. Best effort: more than the system's limit (`net.core.wmem_max`) requires
 /// `CAP_NET_ADMIN` of the machine.
-pub fn widen(end: &OwnedFd, octets: i32) {
-    let wish = |option| {
-        let octets = octets.to_ne_bytes();
-        crate::socket::set_option(end.as_raw_fd(), libc::SOL_SOCKET, option, &octets)
-    };
-    let _ = wish(libc::SO_SNDBUFFORCE).or_else(|_| wish(libc::SO_SNDBUF));
+pub fn widen(end: &OwnedFd, octets: usize) {
+    let _ = sockopt::set_socket_send_buffer_size_force(end, octets)
+        .or_else(|_| sockopt::set_socket_send_buffer_size(end, octets));
 }
 
 /// Sends a packet; its first four bits are the IP version.

@@ -17,7 +17,14 @@ use std::process::{Child, Command};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
-use crate::{Namespace, SetupError, Step, check, own, process};
+use rustix::io::retry_on_intr;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process, pidfd_open, waitid,
+    waitpid,
+};
+
+use crate::{Namespace, SetupError, Step, check, process};
 
 /// A PID namespace for child processes. Dropping it ends all processes inside and waits until they
 /// are gone.
@@ -101,7 +108,7 @@ impl Drop for PidNamespace {
 /// # Errors
 /// If the process has ended.
 pub fn terminate(child: &Child) -> io::Result<()> {
-    signal(child, libc::SIGTERM)
+    Ok(kill_process(Pid::from_child(child), Signal::TERM)?)
 }
 
 /// Interrupts a child process, as Ctrl-C does (`SIGINT`).
@@ -109,13 +116,7 @@ pub fn terminate(child: &Child) -> io::Result<()> {
 /// # Errors
 /// If the process has ended.
 pub fn interrupt(child: &Child) -> io::Result<()> {
-    signal(child, libc::SIGINT)
-}
-
-fn signal(child: &Child, signal: libc::c_int) -> io::Result<()> {
-    // SAFETY: plain integers; the child has not been waited for, so the number is still its own.
-    check(unsafe { libc::kill(child.id().cast_signed(), signal) })?;
-    Ok(())
+    Ok(kill_process(Pid::from_child(child), Signal::INT)?)
 }
 
 /// Starts the ordered programs until the sender is gone; returns descriptors of their processes.
@@ -140,11 +141,7 @@ fn serve(orders: &Receiver<Order>) -> Vec<OwnedFd> {
 /// Returns a descriptor of the process (`pidfd_open(2)`), which stays valid after its number is
 /// reused.
 fn descriptor_of(child: &Child) -> io::Result<OwnedFd> {
-    // SAFETY: plain integers; the descriptor is a new one.
-    unsafe {
-        let made = libc::syscall(libc::SYS_pidfd_open, child.id(), 0);
-        own(libc::c_int::try_from(made).unwrap_or(-1))
-    }
+    Ok(pidfd_open(Pid::from_child(child), PidfdFlags::empty())?)
 }
 
 fn spawn(mut command: Command, network: &OwnedFd) -> io::Result<Child> {
@@ -174,7 +171,7 @@ impl Keeper {
         // SAFETY: plain integers; only children of the calling thread are
         // moved.
         check(unsafe { libc::unshare(libc::CLONE_NEWPID) }).map_err(failed)?;
-        let [end, alive] = pipe().map_err(failed)?;
+        let (end, alive) = pipe_with(PipeFlags::CLOEXEC).map_err(|cause| failed(cause.into()))?;
         // SAFETY: the child makes system calls alone, never returns, and needs
         // nothing that another thread could have been changing.
         let process = check(unsafe { libc::fork() }).map_err(failed)?;
@@ -195,32 +192,13 @@ impl Keeper {
     fn end(mut self, started: &[OwnedFd]) {
         drop(self.alive.take());
         for process in started {
-            let number = process.as_raw_fd().cast_unsigned();
-            // SAFETY: only the end of the process is waited for; an empty `siginfo_t` is all zero
-            // and outlives the call.
-            wait(|| unsafe {
-                let mut none: libc::siginfo_t = std::mem::zeroed();
-                libc::waitid(libc::P_PIDFD, number, &raw mut none, libc::WEXITED)
-            });
+            let id = WaitId::PidFd(process.as_fd());
+            // Only its end is waited for.
+            let _ = retry_on_intr(|| waitid(id.clone(), WaitIdOptions::EXITED));
         }
-        // SAFETY: no status is requested; the process is our child.
-        wait(|| unsafe { libc::waitpid(self.process, std::ptr::null_mut(), 0) });
+        let keeper = Pid::from_raw(self.process);
+        let _ = retry_on_intr(|| waitpid(keeper, WaitOptions::empty()));
     }
-}
-
-/// Repeats a wait after an interruption. A missing process counts as waited for.
-fn wait(mut call: impl FnMut() -> libc::c_int) {
-    let is_interrupted = || io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
-    while call() < 0 && is_interrupted() {}
-}
-
-/// Creates a pipe: reading end and writing end; neither outlives `exec`.
-fn pipe() -> io::Result<[OwnedFd; 2]> {
-    let mut ends: [RawFd; 2] = [-1; 2];
-    // SAFETY: `ends` has room for two descriptors.
-    check(unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) })?;
-    // SAFETY: both are new ones.
-    Ok(unsafe { [own(ends[0])?, own(ends[1])?] })
 }
 
 /// Runs the keeper: it closes all descriptors, ignores signals and waits for `end` to close.

@@ -4,9 +4,13 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::{check_size, own, socket};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, connect, ipproto, recv, send,
+    socket_with,
+};
 
 /// Types of echo requests: ICMP (RFC 792) and ICMPv6 (RFC 4443).
 const REQUEST: (u8, u8) = (8, 128);
@@ -28,15 +32,14 @@ impl Pinger {
     /// The kernel's error: `EACCES` outside of `net.ipv4.ping_group_range`.
     pub fn new(to: IpAddr) -> io::Result<Self> {
         let (family, protocol) = match to {
-            IpAddr::V4(_) => (libc::AF_INET, libc::IPPROTO_ICMP),
-            IpAddr::V6(_) => (libc::AF_INET6, libc::IPPROTO_ICMPV6),
+            IpAddr::V4(_) => (AddressFamily::INET, ipproto::ICMP),
+            IpAddr::V6(_) => (AddressFamily::INET6, ipproto::ICMPV6),
         };
-        let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-        // SAFETY: plain integers; the descriptor is a new one.
-        let made = unsafe { own(libc::socket(family, kind, protocol)) }?;
-        socket::connect(&made, &SocketAddr::new(to, 0))?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(family, SocketType::DGRAM, flags, Some(protocol))?;
+        connect(&socket, &SocketAddr::new(to, 0))?;
         Ok(Self {
-            socket: made,
+            socket,
             is_v4: to.is_ipv4(),
         })
     }
@@ -49,9 +52,7 @@ impl Pinger {
         let mut message = [0; LENGTH];
         message[0] = if self.is_v4 { REQUEST.0 } else { REQUEST.1 };
         message[6..8].copy_from_slice(&sequence.to_be_bytes());
-        let fd = self.socket.as_raw_fd();
-        // SAFETY: pointer and length are those of `message`.
-        check_size(unsafe { libc::send(fd, message.as_ptr().cast(), LENGTH, 0) })?;
+        send(&self.socket, &message, SendFlags::empty())?;
         Ok(())
     }
 
@@ -61,14 +62,10 @@ impl Pinger {
     /// The kernel's error; an ICMP error of an earlier request is one.
     pub fn receive(&self) -> io::Result<Option<u16>> {
         let mut message = [0_u8; 128];
-        let (fd, length) = (self.socket.as_raw_fd(), message.len());
-        // SAFETY: pointer and length are those of `message`.
-        let read = check_size(unsafe { libc::recv(fd, message.as_mut_ptr().cast(), length, 0) });
-        match read {
-            Ok(8..) => Ok(Some(u16::from_be_bytes([message[6], message[7]]))),
-            Ok(_) => Ok(None),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(error) => Err(error),
+        match recv(&self.socket, &mut message[..], RecvFlags::empty()) {
+            Ok((8.., _)) => Ok(Some(u16::from_be_bytes([message[6], message[7]]))),
+            Ok(_) | Err(Errno::WOULDBLOCK) => Ok(None),
+            Err(error) => Err(error.into()),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Waits for descriptors until an instant, and wakes a waiting thread.
 
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use crate::{check, own};
+use rustix::event::{self, EventfdFlags, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 
 /// Readiness of one descriptor to wait for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -25,30 +26,38 @@ pub fn wait<const N: usize>(
     descriptors: [(BorrowedFd<'_>, Interest); N],
     longest: Option<Duration>,
 ) -> io::Result<[Interest; N]> {
-    let mut asked = descriptors.map(|(descriptor, interest)| libc::pollfd {
-        fd: descriptor.as_raw_fd(),
-        events: if interest.read { libc::POLLIN } else { 0 }
-            | if interest.write { libc::POLLOUT } else { 0 },
-        revents: 0,
+    let mut asked = std::array::from_fn(|index| {
+        let (descriptor, interest) = &descriptors[index];
+        let mut events = PollFlags::empty();
+        events.set(PollFlags::IN, interest.read);
+        events.set(PollFlags::OUT, interest.write);
+        PollFd::from_borrowed_fd(*descriptor, events)
     });
-    let spec = longest.map(|longest| libc::timespec {
+    poll(&mut asked, longest)?;
+    Ok(asked.map(|answer| {
+        let is = |flags| answer.revents().intersects(flags | BROKEN);
+        Interest {
+            read: is(PollFlags::IN),
+            write: is(PollFlags::OUT),
+        }
+    }))
+}
+
+/// An error, a hang-up, or an invalid descriptor.
+const BROKEN: PollFlags = PollFlags::ERR.union(PollFlags::HUP).union(PollFlags::NVAL);
+
+/// Calls `ppoll(2)`. An interruption leaves nothing ready.
+fn poll(asked: &mut [PollFd<'_>], longest: Option<Duration>) -> io::Result<()> {
+    let longest = longest.map(|longest| Timespec {
         tv_sec: longest.as_secs().cast_signed(),
-        tv_nsec: i64::from(longest.subsec_nanos()),
+        tv_nsec: longest.subsec_nanos().into(),
     });
-    let spec = spec.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // SAFETY: pointer and count are those of `asked`; `spec` is null or a time
-    // that outlives the call; no signal mask is changed.
-    let ready = check(unsafe { libc::ppoll(asked.as_mut_ptr(), N as _, spec, std::ptr::null()) });
-    match ready {
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok([Interest::default(); N]),
-        Err(error) => Err(error),
-        Ok(_) => Ok(asked.map(|answer| {
-            let broken = answer.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0;
-            Interest {
-                read: broken || answer.revents & libc::POLLIN != 0,
-                write: broken || answer.revents & libc::POLLOUT != 0,
-            }
-        })),
+    match event::poll(asked, longest.as_ref()) {
+        Err(Errno::INTR) => {
+            asked.iter_mut().for_each(PollFd::clear_revents);
+            Ok(())
+        }
+        polled => Ok(polled.map(drop)?),
     }
 }
 
@@ -61,27 +70,12 @@ pub fn wait_to_read<'a>(
     descriptors: impl IntoIterator<Item = BorrowedFd<'a>>,
     longest: Duration,
 ) -> io::Result<Vec<usize>> {
-    let request = |descriptor: BorrowedFd<'_>| libc::pollfd {
-        fd: descriptor.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    let mut polled: Vec<libc::pollfd> = descriptors.into_iter().map(request).collect();
-    // Rounded up: a wait that ends too early would spin.
-    let millis = longest.as_micros().div_ceil(1000).min(i32::MAX as u128) as i32;
-    let count = polled.len() as libc::nfds_t;
-    // SAFETY: pointer and count are those of `polled`.
-    match check(unsafe { libc::poll(polled.as_mut_ptr(), count, millis) }) {
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Vec::new()),
-        Err(error) => Err(error),
-        Ok(_) => {
-            let ready = polled
-                .iter()
-                .enumerate()
-                .filter(|(_, one)| one.revents != 0);
-            Ok(ready.map(|(place, _)| place).collect())
-        }
-    }
+    let request = |descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN);
+    let mut asked: Vec<PollFd<'_>> = descriptors.into_iter().map(request).collect();
+    poll(&mut asked, Some(longest))?;
+    let ready = asked.iter().enumerate();
+    let ready = ready.filter(|(_, answer)| !answer.revents().is_empty());
+    Ok(ready.map(|(place, _)| place).collect())
 }
 
 /// Wakes a thread that waits for it (`eventfd(2)`).
@@ -96,9 +90,7 @@ impl EventFd {
     /// # Errors
     /// If there are no more descriptors.
     pub fn new() -> io::Result<Self> {
-        // SAFETY: plain integers; the descriptor is a new one.
-        let made: OwnedFd =
-            unsafe { own(libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK)) }?;
+        let made = event::eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self {
             descriptor: made.into(),
         })

@@ -2,9 +2,17 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::process::{
+    Resource, Rlimit, Signal, getegid, geteuid, getpid, getppid, getrlimit,
+    set_parent_process_death_signal, setrlimit,
+};
+use rustix::thread::{self, CpuSet};
 
 use crate::check;
 
@@ -19,10 +27,9 @@ pub fn unshare_network() -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel's error: it requires the privilege over both namespaces.
-pub fn enter_network(descriptor: &impl AsRawFd) -> io::Result<()> {
-    // SAFETY: plain integers; only the calling thread is moved.
-    check(unsafe { libc::setns(descriptor.as_raw_fd(), libc::CLONE_NEWNET) })?;
-    Ok(())
+pub fn enter_network(descriptor: &impl AsFd) -> io::Result<()> {
+    let kind = Some(thread::LinkNameSpaceType::Network);
+    Ok(thread::move_into_link_name_space(descriptor.as_fd(), kind)?)
 }
 
 /// Message for a mapped file that was truncated.
@@ -68,16 +75,12 @@ pub fn explain_bus_errors() -> io::Result<()> {
 /// # Errors
 /// If there is no CPU with this number, or the process may not use it.
 pub fn pin_to_processor(number: usize) -> io::Result<()> {
-    // SAFETY: `cpu_set_t` is integers: all zero is the empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    if number >= 8 * size_of::<libc::cpu_set_t>() {
+    if number >= CpuSet::MAX_CPU {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: `number` lies inside the set.
-    unsafe { libc::CPU_SET(number, &mut set) };
-    // SAFETY: size and pointer are those of `set`; 0 is the calling thread.
-    check(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) })?;
-    Ok(())
+    let mut set = CpuSet::new();
+    set.set(number);
+    Ok(thread::sched_setaffinity(None, &set)?)
 }
 
 /// Raises the limit of open descriptors to `number`, if it is lower. This is the soft limit and,
@@ -86,20 +89,15 @@ pub fn pin_to_processor(number: usize) -> io::Result<()> {
 /// # Errors
 /// The kernel's error.
 pub fn allow_descriptors(number: u64) -> io::Result<()> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: `limit` outlives the call and has the layout it writes.
-    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
-    if limit.rlim_cur >= number {
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= number) {
         return Ok(());
     }
-    limit.rlim_cur = number;
-    limit.rlim_max = limit.rlim_max.max(number);
-    // SAFETY: `limit` outlives the call.
-    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })?;
-    Ok(())
+    let raised = Rlimit {
+        current: Some(number),
+        maximum: limit.maximum.map(|maximum| maximum.max(number)),
+    };
+    Ok(setrlimit(Resource::Nofile, raised)?)
 }
 
 /// Raises the limit of open descriptors as far as possible without a privilege. Returns the new
@@ -108,16 +106,10 @@ pub fn allow_descriptors(number: u64) -> io::Result<()> {
 /// # Errors
 /// The kernel's error.
 pub fn allow_all_descriptors() -> io::Result<u64> {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: `limit` outlives the call and has the layout it writes.
-    check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
-    limit.rlim_cur = limit.rlim_max;
-    // SAFETY: `limit` outlives the call.
-    check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })?;
-    Ok(limit.rlim_cur)
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let current = maximum;
+    setrlimit(Resource::Nofile, Rlimit { current, maximum })?;
+    Ok(maximum.unwrap_or(u64::MAX))
 }
 
 /// Returns whether the process acts as root, of the machine or of a user namespace.
@@ -128,16 +120,13 @@ pub fn is_root() -> bool {
 /// Returns the number of the user that the process acts as.
 #[must_use]
 pub fn user() -> u32 {
-    // SAFETY: takes nothing and cannot fail.
-    unsafe { libc::geteuid() }
+    geteuid().as_raw()
 }
 
 /// Makes `command` begin in a user namespace in which the present user is root.
 pub fn begin_in_user_namespace(command: &mut Command) {
-    // SAFETY: neither call takes a pointer or can fail.
-    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-    let users = map_line(user);
-    let groups = map_line(group);
+    let users = map_line(geteuid().as_raw());
+    let groups = map_line(getegid().as_raw());
     let begin = move || {
         // SAFETY: plain integers; after `fork` the process has one thread.
         check(unsafe { libc::unshare(libc::CLONE_NEWUSER) })?;
@@ -152,13 +141,10 @@ pub fn begin_in_user_namespace(command: &mut Command) {
 
 /// Makes `command` end, by `SIGKILL`, with the thread that starts it.
 pub fn end_with_us(command: &mut Command) {
-    let starter = std::process::id();
+    let starter = Some(getpid());
     let begin = move || {
-        // SAFETY: plain integers.
-        check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
-        // SAFETY: takes nothing and cannot fail.
-        let parent = unsafe { libc::getppid() };
-        if parent.cast_unsigned() == starter {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        if getppid() == starter {
             Ok(())
         } else {
             // The parent has already ended, so no signal will come.
@@ -177,15 +163,12 @@ pub fn end_with_us(command: &mut Command) {
 pub fn mount_own(file_system: &CStr, at: &CStr) -> io::Result<()> {
     // SAFETY: plain integers; the calling thread alone is moved.
     check(unsafe { libc::unshare(libc::CLONE_NEWNS) })?;
-    let none = std::ptr::null();
-    let flags = libc::MS_REC | libc::MS_SLAVE;
-    // SAFETY: paths end with a zero; absent ones are null.
-    check(unsafe { libc::mount(none, c"/".as_ptr(), none, flags, none.cast()) })?;
-    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
-    let (name, at) = (file_system.as_ptr(), at.as_ptr());
-    // SAFETY: as before.
-    check(unsafe { libc::mount(name, at, name, flags, none.cast()) })?;
-    Ok(())
+    mount_change(
+        c"/",
+        MountPropagationFlags::REC | MountPropagationFlags::DOWNSTREAM,
+    )?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    Ok(mount(file_system, at, file_system, flags, None)?)
 }
 
 /// Returns "0 <id> 1": root inside is `id` outside.
@@ -195,12 +178,8 @@ fn map_line(id: u32) -> Vec<u8> {
 
 /// Writes a small file in one call, without allocating.
 fn write_whole(path: &CStr, octets: &[u8]) -> io::Result<()> {
-    // SAFETY: `path` ends with a zero and outlives the call; the descriptor is
-    // a new one.
-    let fd = unsafe { crate::own(libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC)) }?;
-    let fd = fd.as_raw_fd();
-    // SAFETY: pointer and length are those of `octets`.
-    crate::check_size(unsafe { libc::write(fd, octets.as_ptr().cast(), octets.len()) })?;
+    let file = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::io::write(file, octets)?;
     Ok(())
 }
 

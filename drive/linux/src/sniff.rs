@@ -3,14 +3,13 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use crate::socket::Buffer;
-use crate::{check_size, clock, control_data, device, own, packets, socket};
+use rustix::net::{SocketFlags, SocketType};
 
-/// All protocols, in network byte order as packet sockets want it.
-const ALL: u16 = (libc::ETH_P_ALL as u16).to_be();
+use crate::socket::Buffer;
+use crate::{check_size, clock, control_data, device, packets, socket};
 
 /// Receive buffer of the socket in bytes: enough for a burst of a whole script.
-const BUFFER: i32 = 8 << 20;
+const BUFFER: usize = 8 << 20;
 
 /// Maximum packet length in bytes.
 pub const LARGEST: usize = 65_536;
@@ -20,9 +19,7 @@ pub const LARGEST: usize = 65_536;
 /// # Errors
 /// The kernel's error: no privilege.
 pub fn open(interface: device::Index) -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_DGRAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: plain integers; the descriptor is a new one.
-    let socket = unsafe { own(libc::socket(libc::AF_PACKET, kind, libc::c_int::from(ALL))) }?;
+    let socket = packets::unbound(SocketType::DGRAM, SocketFlags::NONBLOCK)?;
     socket::stamp_arrivals(&socket)?;
     // The forced form needs a privilege of the machine's own user namespace.
     socket::force_receive_buffer(&socket, BUFFER)

@@ -147,7 +147,7 @@ impl SockDiag {
     /// # Errors
     /// The kernel's error.
     pub fn open() -> io::Result<Self> {
-        NetlinkSocket::open(libc::NETLINK_SOCK_DIAG).map(Self)
+        NetlinkSocket::open(Some(rustix::net::netlink::SOCK_DIAG)).map(Self)
     }
 
     /// Calls `each` for every socket in one of these states, IPv4 first.

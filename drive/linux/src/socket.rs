@@ -3,9 +3,12 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
-use crate::{address, check, check_size, own};
+use rustix::fs::{MemfdFlags, memfd_create, sendfile};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with, sockopt};
+
+use crate::{check, check_size};
 
 /// Creates a TCP socket in the calling thread's namespace. It has the family of `address`, and its
 /// options can be set before it is bound or connected.
@@ -14,66 +17,35 @@ use crate::{address, check, check_size, own};
 /// The kernel's error.
 pub fn tcp(address: &SocketAddr) -> io::Result<OwnedFd> {
     let family = match address {
-        SocketAddr::V4(_) => libc::AF_INET,
-        SocketAddr::V6(_) => libc::AF_INET6,
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
     };
-    // SAFETY: plain integers; the descriptor is a new one.
-    unsafe {
-        own(libc::socket(
-            family,
-            libc::SOCK_STREAM | libc::SOCK_CLOEXEC,
-            0,
-        ))
-    }
+    let flags = SocketFlags::CLOEXEC;
+    Ok(socket_with(family, SocketType::STREAM, flags, None)?)
 }
-
-/// Common type of `bind` and `connect`.
-type AddressCall =
-    unsafe extern "C" fn(libc::c_int, *const libc::sockaddr, libc::socklen_t) -> libc::c_int;
 
 /// Calls `bind(2)`.
 ///
 /// # Errors
 /// The kernel's error.
-pub fn bind(socket: &impl AsRawFd, to: &SocketAddr) -> io::Result<()> {
-    call_with(libc::bind, socket, to)
+pub fn bind(socket: &impl AsFd, to: &SocketAddr) -> io::Result<()> {
+    Ok(rustix::net::bind(socket, to)?)
 }
 
 /// Calls `connect(2)`.
 ///
 /// # Errors
 /// The kernel's error; `EINPROGRESS` if the socket is non-blocking.
-pub fn connect(socket: &impl AsRawFd, to: &SocketAddr) -> io::Result<()> {
-    call_with(libc::connect, socket, to)
+pub fn connect(socket: &impl AsFd, to: &SocketAddr) -> io::Result<()> {
+    Ok(rustix::net::connect(socket, to)?)
 }
 
 /// Calls `listen(2)`.
 ///
 /// # Errors
 /// The kernel's error.
-pub fn listen(socket: &impl AsRawFd, backlog: i32) -> io::Result<()> {
-    // SAFETY: plain integers.
-    check(unsafe { libc::listen(socket.as_raw_fd(), backlog) })?;
-    Ok(())
-}
-
-fn call_with(call: AddressCall, socket: &impl AsRawFd, to: &SocketAddr) -> io::Result<()> {
-    let fd = socket.as_raw_fd();
-    match to {
-        SocketAddr::V4(to) => {
-            let to = address::v4(*to.ip(), to.port());
-            let length = size_of_val(&to) as libc::socklen_t;
-            // SAFETY: pointer and length are those of `to`.
-            check(unsafe { call(fd, (&raw const to).cast(), length) })?;
-        }
-        SocketAddr::V6(to) => {
-            let to = address::v6(*to.ip(), to.port());
-            let length = size_of_val(&to) as libc::socklen_t;
-            // SAFETY: pointer and length are those of `to`.
-            check(unsafe { call(fd, (&raw const to).cast(), length) })?;
-        }
-    }
-    Ok(())
+pub fn listen(socket: &impl AsFd, backlog: i32) -> io::Result<()> {
+    Ok(rustix::net::listen(socket, backlog)?)
 }
 
 /// Calls `getsockopt(2)` with room for `room` bytes; returns those written.
@@ -107,21 +79,20 @@ pub fn option_into(fd: RawFd, level: i32, name: i32, into: &mut [u8]) -> io::Res
 ///
 /// # Errors
 /// The kernel's error.
-pub fn congestion(socket: &impl AsRawFd) -> io::Result<String> {
-    let (level, name) = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
-    let octets = option(socket.as_raw_fd(), level, name, 16)?;
-    let name = octets.split(|octet| *octet == 0).next().unwrap_or_default();
-    Ok(String::from_utf8_lossy(name).into_owned())
+pub fn congestion(socket: &impl AsFd) -> io::Result<String> {
+    Ok(sockopt::tcp_congestion(socket)?)
 }
 
 /// Returns the present size of a socket's buffer, in bytes of kernel memory.
 ///
 /// # Errors
 /// The kernel's error.
-pub fn buffer(socket: &impl AsRawFd, which: Buffer) -> io::Result<u64> {
-    let octets = option(socket.as_raw_fd(), libc::SOL_SOCKET, which.option(), 4)?;
-    let number = octets.try_into().map(i32::from_ne_bytes).unwrap_or(0);
-    Ok(u64::try_from(number).unwrap_or(0))
+pub fn buffer(socket: &impl AsFd, which: Buffer) -> io::Result<u64> {
+    let size = match which {
+        Buffer::Send => sockopt::socket_send_buffer_size(socket),
+        Buffer::Receive => sockopt::socket_recv_buffer_size(socket),
+    };
+    Ok(size? as u64)
 }
 
 /// Requests a buffer size. The kernel grants twice as much, up to twice its limit, and stops
@@ -129,15 +100,12 @@ pub fn buffer(socket: &impl AsRawFd, which: Buffer) -> io::Result<u64> {
 ///
 /// # Errors
 /// The kernel's error.
-pub fn set_buffer(socket: &impl AsRawFd, which: Buffer, octets: u64) -> io::Result<()> {
-    let octets = i32::try_from(octets).unwrap_or(i32::MAX).to_ne_bytes();
-    set_option(
-        socket.as_raw_fd(),
-        libc::SOL_SOCKET,
-        which.option(),
-        &octets,
-    )?;
-    Ok(())
+pub fn set_buffer(socket: &impl AsFd, which: Buffer, octets: u64) -> io::Result<()> {
+    let size = octets.min(i32::MAX as u64) as usize;
+    Ok(match which {
+        Buffer::Send => sockopt::set_socket_send_buffer_size(socket, size),
+        Buffer::Receive => sockopt::set_socket_recv_buffer_size(socket, size),
+    }?)
 }
 
 /// One of the two buffers of a socket.
@@ -147,15 +115,6 @@ pub enum Buffer {
     Send,
     /// `SO_RCVBUF`.
     Receive,
-}
-
-impl Buffer {
-    const fn option(self) -> libc::c_int {
-        match self {
-            Self::Send => libc::SO_SNDBUF,
-            Self::Receive => libc::SO_RCVBUF,
-        }
-    }
 }
 
 /// Reads the kernel's state of a connection (`TCP_INFO`), for
@@ -222,10 +181,7 @@ pub fn queues(socket: &impl AsRawFd) -> io::Result<[u64; 2]> {
 /// # Errors
 /// The kernel's error.
 pub fn memory_file(bytes: &[u8]) -> io::Result<File> {
-    // SAFETY: the name is a literal with a zero octet.
-    let fd = check(unsafe { libc::memfd_create(c"block".as_ptr(), libc::MFD_CLOEXEC) })?;
-    // SAFETY: the descriptor is new and has no other owner.
-    let mut file = unsafe { File::from_raw_fd(fd) };
+    let mut file = File::from(memfd_create("block", MemfdFlags::CLOEXEC)?);
     file.write_all(bytes)?;
     Ok(file)
 }
@@ -234,12 +190,8 @@ pub fn memory_file(bytes: &[u8]) -> io::Result<File> {
 ///
 /// # Errors
 /// The kernel's error.
-pub fn send_file(socket: &impl AsRawFd, file: &File, bytes: usize) -> io::Result<usize> {
-    let mut from: libc::off_t = 0;
-    // SAFETY: two open descriptors and a live local.
-    let sent =
-        unsafe { libc::sendfile(socket.as_raw_fd(), file.as_raw_fd(), &raw mut from, bytes) };
-    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+pub fn send_file(socket: &impl AsFd, file: &File, bytes: usize) -> io::Result<usize> {
+    Ok(sendfile(socket, file, Some(&mut 0), bytes)?)
 }
 
 /// Calls `setsockopt(2)`.
@@ -257,20 +209,16 @@ pub fn set_option(fd: RawFd, level: i32, name: i32, value: &[u8]) -> io::Result<
 ///
 /// # Errors
 /// If the kernel has no such control, or does not allow it.
-pub fn set_congestion(socket: &impl AsRawFd, name: &str) -> io::Result<()> {
-    let (level, option) = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
-    set_option(socket.as_raw_fd(), level, option, name.as_bytes())?;
-    Ok(())
+pub fn set_congestion(socket: &impl AsFd, name: &str) -> io::Result<()> {
+    Ok(sockopt::set_tcp_congestion(socket, name)?)
 }
 
 /// Requests a receive buffer beyond the limit of the system (`SO_RCVBUFFORCE`).
 ///
 /// # Errors
 /// The kernel's error: it requires `CAP_NET_ADMIN`.
-pub fn force_receive_buffer(socket: &impl AsRawFd, octets: i32) -> io::Result<()> {
-    let (level, option) = (libc::SOL_SOCKET, libc::SO_RCVBUFFORCE);
-    set_option(socket.as_raw_fd(), level, option, &octets.to_ne_bytes())?;
-    Ok(())
+pub fn force_receive_buffer(socket: &impl AsFd, octets: usize) -> io::Result<()> {
+    Ok(sockopt::set_socket_recv_buffer_size_force(socket, octets)?)
 }
 
 /// Makes the kernel timestamp each arriving packet (`SO_TIMESTAMPNS`).
@@ -318,11 +266,9 @@ pub fn receive_stamped(
 ///
 /// # Errors
 /// The kernel's error.
-pub fn reset_on_close(socket: &impl AsRawFd) -> io::Result<()> {
-    let on_and_no_time = [1_i32.to_ne_bytes(), 0_i32.to_ne_bytes()].concat();
-    let (level, option) = (libc::SOL_SOCKET, libc::SO_LINGER);
-    set_option(socket.as_raw_fd(), level, option, &on_and_no_time)?;
-    Ok(())
+pub fn reset_on_close(socket: &impl AsFd) -> io::Result<()> {
+    let at_once = Some(std::time::Duration::ZERO);
+    Ok(sockopt::set_socket_linger(socket, at_once)?)
 }
 
 /// Limits the pacing rate of a socket (`SO_MAX_PACING_RATE`), in bytes per second.

@@ -69,7 +69,7 @@ pub fn congestion_controls() -> Vec<String> {
     names.split_whitespace().map(str::to_owned).collect()
 }
 
-fn grant(socket: &impl AsRawFd, settings: &SocketSettings) -> Result<(), MeterError> {
+fn grant(socket: &impl AsFd, settings: &SocketSettings) -> Result<(), MeterError> {
     if let Some(name) = &settings.congestion {
         socket::set_congestion(socket, name)
             .map_err(failed(format!("use the congestion control {name}")))?;
@@ -91,7 +91,7 @@ fn grant(socket: &impl AsRawFd, settings: &SocketSettings) -> Result<(), MeterEr
 ///
 /// # Errors
 /// The kernel's error.
-pub fn granted(socket: &impl AsRawFd) -> Result<Granted, MeterError> {
+pub fn granted(socket: &(impl AsFd + AsRawFd)) -> Result<Granted, MeterError> {
     let read = || {
         let view = View::of(socket)?;
         let segments = |octets: Bytes| octets.as_u64() / u64::from(view.smss.max(1));

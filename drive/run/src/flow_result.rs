@@ -7,10 +7,11 @@ use gigatcp_events::{Cause, Limit};
 use gigatcp_plan::{Flow, Series, Stop};
 use gigatcp_record::{
     ApplicationRecord, CauseShare, CauseSpan, FlowRecord, IntervalRecord, LimitShare, Negotiated,
-    RingRecord, Sample, SeriesRecord, TheoryRecord, TimeSequence, growth,
+    RingRecord, SeriesRecord, TheoryRecord, TimeSequence, growth,
 };
 use gigatcp_sim::account::{Attribution, ByCause, ByLimit, Span};
 use gigatcp_sim::meter::Meter;
+use gigatcp_sim::observe::Sample;
 use gigatcp_tcp::connection::{Counters, Info};
 use gigatcp_units::{Bytes, Duration, Instant};
 
@@ -25,21 +26,6 @@ pub(crate) fn head(series: &Series, repeat: u32, seed: u64) -> SeriesRecord {
         fit_of: series.fit_of.clone(),
         ..SeriesRecord::default()
     }
-}
-
-/// State of a sender at one time, from the start of the run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct FlowSample {
-    pub(crate) at: Instant,
-    pub(crate) cwnd: Bytes,
-    pub(crate) ssthresh: Option<Bytes>,
-    pub(crate) rwnd: Bytes,
-    pub(crate) flight: Bytes,
-    pub(crate) srtt: Option<Duration>,
-    /// Wire segments retransmitted so far.
-    pub(crate) retransmitted: u64,
-    /// Bytes the receiving application has read so far.
-    pub(crate) delivered: u64,
 }
 
 /// Counters of a flow.
@@ -103,7 +89,7 @@ pub(crate) struct FlowResult<'a> {
     pub(crate) limits: Option<ByLimit>,
     /// Time by cause until `end`.
     pub(crate) account: Option<Attribution>,
-    pub(crate) samples: Vec<FlowSample>,
+    pub(crate) samples: Vec<Sample>,
     /// Shortest interval of the tester's lines in the record.
     pub(crate) shortest_interval: Duration,
     pub(crate) theory: Option<TheoryRecord>,
@@ -204,7 +190,7 @@ impl FlowResult<'_> {
         }
         let stop = match self.flow.stop {
             Stop::Bytes(_) => self.end,
-            Stop::Duration(span) => (Instant::ZERO + self.flow.start + span).min(self.end),
+            Stop::After(span) => (Instant::ZERO + self.flow.start + span).min(self.end),
         };
         let started = self.meter.and_then(Meter::started_at);
         started.map_or(read, |started| stop.saturating_since(started).max(read))
@@ -292,7 +278,7 @@ fn share(busy: Duration, of: Duration) -> f64 {
 }
 
 /// Returns the segments retransmitted by `at`, from the last sample before it.
-fn retransmitted_by(samples: &[FlowSample], at: Instant) -> u64 {
+fn retransmitted_by(samples: &[Sample], at: Instant) -> u64 {
     let after = samples.partition_point(|sample| sample.at <= at);
     after
         .checked_sub(1)
@@ -328,8 +314,8 @@ fn shares(spent: &ByLimit) -> Vec<LimitShare> {
         .collect()
 }
 
-fn record_of(sample: &FlowSample) -> Sample {
-    Sample {
+fn record_of(sample: &Sample) -> gigatcp_record::Sample {
+    gigatcp_record::Sample {
         at_ns: sample.at.as_nanos(),
         cwnd_bytes: sample.cwnd.as_u64(),
         ssthresh_bytes: sample.ssthresh.map(Bytes::as_u64),

@@ -11,14 +11,14 @@ use gigatcp_record::{
     ApplicationRecord, ArrivalsRecord, DatagramsRecord, FlowRecord, HopRecord, RingRecord,
     SequenceDetail, SequenceStep, SeriesRecord, TheoryRecord, TimeSequence,
 };
-use gigatcp_sim::observe::{Detail, Event, LinkSample, Mark, Sample, Sequence};
+use gigatcp_sim::observe::{Detail, Event, LinkSample, Mark, Sequence};
 use gigatcp_sim::outcome::DatagramsOutcome;
 use gigatcp_sim::packet::Packet;
 use gigatcp_sim::{ArrivalsOutcome, EndReason, FlowOutcome, Outcome};
 use gigatcp_tcp::Connection;
 use gigatcp_units::{Bytes, Duration, Instant};
 
-use crate::flow_result::{Counts, FlowResult, FlowSample};
+use crate::flow_result::{Counts, FlowResult};
 use crate::hosts::drops_by_cause;
 use crate::scenario::flows_of;
 use crate::{flow_result, hosts, negotiated, theory};
@@ -130,7 +130,7 @@ fn flow_record(
         limits: result.limits,
         account: result.account.clone(),
         theory: theory_of(scenario, flow, result),
-        samples: result.samples.as_slice().iter().map(flow_sample).collect(),
+        samples: result.samples.as_slice().to_vec(),
         shortest_interval: outcome.sample_step.unwrap_or_default(),
         negotiated: sender
             .zip(receiver)
@@ -240,19 +240,6 @@ fn application_record(
         response_p99_ns: nanos(times.quantile(0.99)),
         pauses: client.pauses + server.pauses,
         paused_ns: (client.paused + server.paused).as_nanos(),
-    }
-}
-
-fn flow_sample(sample: &Sample) -> FlowSample {
-    FlowSample {
-        at: sample.at,
-        cwnd: sample.cwnd,
-        ssthresh: sample.ssthresh,
-        rwnd: sample.rwnd,
-        flight: sample.flight,
-        srtt: sample.srtt,
-        retransmitted: sample.retransmitted,
-        delivered: sample.delivered,
     }
 }
 

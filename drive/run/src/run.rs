@@ -71,6 +71,15 @@ pub(crate) struct Task<'a> {
     pub(crate) seed: u64,
 }
 
+impl Task<'_> {
+    fn capture_error(&self, source: CaptureError) -> RunError {
+        RunError::Capture {
+            series: self.series.name.clone(),
+            source,
+        }
+    }
+}
+
 /// Progress of all runs; readable from another thread.
 #[derive(Debug, Default)]
 pub struct Progress {
@@ -132,7 +141,7 @@ impl Progress {
 /// Returns the expected end of a series: the last flow's stop, else the maximum duration.
 fn longest_run(series: &Series) -> u64 {
     let stops = series.scenario.flows.iter().map(|flow| match flow.stop {
-        gigatcp_plan::Stop::Duration(span) => (flow.start + span).as_nanos(),
+        gigatcp_plan::Stop::After(span) => (flow.start + span).as_nanos(),
         gigatcp_plan::Stop::Bytes(_) => series.scenario.duration.as_nanos(),
     });
     stops.max().unwrap_or(0)
@@ -310,10 +319,7 @@ fn run_live(
     now: &AtomicU64,
 ) -> Result<SeriesRecord, RunError> {
     let series = task.series;
-    let in_capture = |source| RunError::Capture {
-        series: series.name.clone(),
-        source,
-    };
+    let in_capture = |source| task.capture_error(source);
     let mut watch: Option<Box<dyn gigatcp_emulate::Watch>> = None;
     let mut capture = None;
     if let Some(folder) = &job.captures {
@@ -351,10 +357,7 @@ fn run_world(
     stop: &AtomicBool,
     now: &AtomicU64,
 ) -> Result<SeriesRecord, RunError> {
-    let in_capture = |source| RunError::Capture {
-        series: task.series.name.clone(),
-        source,
-    };
+    let in_capture = |source| task.capture_error(source);
     let tap = match &job.captures {
         Some(folder) => Some(open_capture(folder, job, task).map_err(in_capture)?),
         None => None,

@@ -2,19 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gigatcp_app::AppConfig;
 use gigatcp_events::EventMask;
 use gigatcp_path::HopConfig;
-use gigatcp_plan::{Ends, Flow, FlowKind, Host, Plan, Scenario, Series, Stop};
-use gigatcp_sim::config::{ArrivalsConfig, DatagramsConfig, Via};
+use gigatcp_plan::{Ends, Flow, FlowKind, Host, Plan, Scenario, Series};
+use gigatcp_sim::config::Via;
 use gigatcp_sim::packet::headers;
-use gigatcp_sim::{FlowConfig, HostConfig, Observe, Reader, WorldConfig, config};
+use gigatcp_sim::{FlowConfig, HostConfig, Observe, WorldConfig};
 use gigatcp_tcp::Config as TcpConfig;
 use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};
-
-/// Default receive buffer for datagrams (Linux `net.core.rmem_default`).
-const DATAGRAM_BUFFER: Bytes = Bytes::new(212_992);
 
 /// Size of the samples in `run.json` above which a run samples at longer intervals, unless its plan
 /// sets one.
@@ -51,17 +47,10 @@ pub fn world(scenario: &Scenario, seed: u64) -> WorldConfig {
         media: scenario.media.clone(),
         hosts: shared_hosts(scenario, &numbers, seed),
         arrivals: flows_of(scenario, FlowKind::Arrivals)
-            .filter_map(|(number, flow)| {
-                Some(ArrivalsConfig {
-                    arrivals: flow.application.clone()?,
-                    flow: flow_config((number, flow)),
-                })
-            })
+            .map(flow_config)
             .collect(),
         datagrams: flows_of(scenario, FlowKind::Datagrams)
-            .filter_map(|(number, flow)| {
-                datagrams(flow.application.clone()?, flow, flow_config((number, flow)))
-            })
+            .map(flow_config)
             .collect(),
         flows: flows_of(scenario, FlowKind::Connections)
             .map(flow_config)
@@ -114,21 +103,6 @@ pub(crate) fn links_of<'a>(scenario: &'a Scenario, flow: &Flow) -> [Vec<&'a HopC
     })
 }
 
-/// Returns datagrams between the ends of a flow.
-fn datagrams(application: AppConfig, flow: &Flow, ends: FlowConfig) -> Option<DatagramsConfig> {
-    Some(DatagramsConfig {
-        name: ends.name,
-        start: ends.start,
-        application,
-        via: ends.via,
-        from: ends.from,
-        to: ends.to,
-        sender: ends.sender,
-        receiver: ends.receiver,
-        receive_buffer: flow.receive_buffer.unwrap_or(DATAGRAM_BUFFER),
-    })
-}
-
 fn ends_of(flow: &Flow) -> Option<&Ends> {
     flow.ends.as_ref()
 }
@@ -168,21 +142,12 @@ fn flow_config(scenario: &Scenario, number: usize, flow: &Flow, seed: u64) -> Fl
         start: flow.start,
         via: flow.ends.as_ref().map(|ends| via(scenario, ends)),
         extra_delay: flow.extra_delay,
-        application: (flow.kind() == FlowKind::Connections)
-            .then(|| flow.application.clone())
-            .flatten(),
+        application: flow.application.clone(),
         from: None,
         to: None,
-        stop: match flow.stop {
-            Stop::Bytes(bytes) => config::Stop::Bytes(bytes),
-            Stop::Duration(span) => config::Stop::After(span),
-        },
+        stop: flow.stop,
         write_size: sends.profile.buffers.write_size,
-        supply: flow.supply.map(|supply| config::Supply {
-            amount: supply.amount,
-            every: supply.every,
-            until: supply.until,
-        }),
+        supply: flow.supply,
         sender,
         receiver,
         interval: scenario.tester.interval,
@@ -229,11 +194,7 @@ fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64
         reneges: host.reneges,
         backlog: host.backlog,
         clusters: host.clusters,
-        reader: Reader {
-            read_size: host.application.read_size,
-            pause: host.application.pause,
-            rate: host.application.rate,
-        },
+        reader: host.reader,
         link: host.link.clone(),
         tx_queue: host.tx_queue,
     }

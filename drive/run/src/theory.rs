@@ -81,7 +81,7 @@ pub(crate) fn of_flow(
     let fits =
         slowest.is_none_or(|rate| goodput_bps * PEAK * all.len() as f64 <= rate.as_bps() as f64);
     let lives = match flow.stop {
-        Stop::Duration(span) => span,
+        Stop::After(span) => span,
         Stop::Bytes(bytes) => Duration::from_secs_f64(bytes.as_bits_f64() / goodput_bps),
     };
     let span = lives

@@ -20,7 +20,7 @@ mod common;
 
 use common::{flow, host, link, wire, world};
 use gigatcp_path::{Hop, HopConfig, Parcel, queue};
-use gigatcp_sim::{ArrivalsConfig, Observe, Stop, World, WorldConfig};
+use gigatcp_sim::{Observe, Stop, World, WorldConfig};
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::congestion::Counting;
 use gigatcp_units::{Duration, Instant};
@@ -158,10 +158,9 @@ fn short_flows(count: u64) -> WorldConfig {
         vec![],
     );
     let arrivals = format!("arrivals, every 1 ms, size 3 kB, count {count}");
-    config.arrivals = vec![ArrivalsConfig {
-        flow: flow("mice", &host, Stop::After(Duration::ZERO)),
-        arrivals: gigatcp_app::read(&arrivals).expect("a registered application"),
-    }];
+    let mut template = flow("mice", &host, Stop::After(Duration::ZERO));
+    template.application = gigatcp_app::read(&arrivals).ok();
+    config.arrivals = vec![template];
     config.end = Duration::from_secs(100_000);
     config
 }
@@ -180,10 +179,9 @@ fn ten_hops(count: u64) -> WorldConfig {
     let hops = (1..10).map(|n| link(&format!("hop {n}"), 10_000_000_000, delay, 1000));
     config.forward.extend(hops);
     let arrivals = format!("arrivals, load 50 %, rate 10 Gbit/s, web_search, count {count}");
-    config.arrivals = vec![ArrivalsConfig {
-        flow: flow("web search", &host, Stop::After(Duration::ZERO)),
-        arrivals: gigatcp_app::read(&arrivals).expect("a registered application"),
-    }];
+    let mut template = flow("web search", &host, Stop::After(Duration::ZERO));
+    template.application = gigatcp_app::read(&arrivals).ok();
+    config.arrivals = vec![template];
     config
 }
 

@@ -27,10 +27,14 @@ pub struct WorldConfig {
     pub hosts: Vec<HostConfig>,
     /// The flows.
     pub flows: Vec<FlowConfig>,
-    /// Flows that begin during the simulation.
-    pub arrivals: Vec<ArrivalsConfig>,
-    /// Datagrams, without a connection.
-    pub datagrams: Vec<DatagramsConfig>,
+    /// Flows that begin one after the other and end: templates, whose applications (of the kind
+    /// arrivals) give start times and sizes. Each is a connection over which its sender writes. A
+    /// finished flow is added to the [`ArrivalsOutcome`](crate::ArrivalsOutcome) and occupies no
+    /// memory. Hosts without numbers are created once, for all flows of a template.
+    pub arrivals: Vec<FlowConfig>,
+    /// Sources of datagrams, without a connection; their applications are of the kind datagrams.
+    /// The receiver's buffer is that of its socket (`SO_RCVBUF`).
+    pub datagrams: Vec<FlowConfig>,
     /// Latest end of the simulation.
     pub end: Duration,
     /// Recording options.
@@ -71,44 +75,6 @@ pub struct FlowConfig {
     pub interval: Duration,
     /// Whether to keep time-sequence data.
     pub time_sequence: bool,
-}
-
-/// Flows that begin one after the other during the simulation, and end.
-///
-/// Each is a connection over which its sender writes the size drawn for it. A finished flow is
-/// added to the [`ArrivalsOutcome`](crate::ArrivalsOutcome) and occupies no memory.
-#[derive(Clone, Debug)]
-pub struct ArrivalsConfig {
-    /// Template of these flows. Its start is the start of the process. `stop`, `supply`,
-    /// `application` and `time_sequence` are not used. Hosts without numbers are created once, for
-    /// all of these flows.
-    pub flow: FlowConfig,
-    /// Start times and sizes: an entry of kind arrivals.
-    pub arrivals: AppConfig,
-}
-
-/// Datagrams from one host to another.
-#[derive(Clone, Debug)]
-pub struct DatagramsConfig {
-    /// Name in reports.
-    pub name: String,
-    /// When the source begins.
-    pub start: Duration,
-    /// The source: an entry of kind datagrams.
-    pub application: AppConfig,
-    /// Route of the datagrams. `None`: the default route.
-    pub via: Option<Via>,
-    /// Number of the sending host in [`WorldConfig::hosts`]. `None`: `sender`, used by this source
-    /// alone.
-    pub from: Option<usize>,
-    /// Number of the receiving host. `None`: `receiver`.
-    pub to: Option<usize>,
-    /// The sending host, unless `from` is set; the version of IP.
-    pub sender: HostConfig,
-    /// The receiving host, unless `to` is set.
-    pub receiver: HostConfig,
-    /// Bytes of payload that may wait to be read (`SO_RCVBUF`).
-    pub receive_buffer: Bytes,
 }
 
 /// Links and stations of a route, by their names.
@@ -187,14 +153,10 @@ impl WorldConfig {
             hosts += usize::from(numbered.is_none());
             medium.station(number)
         };
-        let arrivals = self.arrivals.iter_mut().map(|one| &mut one.flow);
-        let flows = self.flows.iter_mut().chain(arrivals);
-        let flows = flows.map(|flow| (&mut flow.via, [flow.from, flow.to]));
-        let datagrams = self.datagrams.iter_mut();
-        let datagrams = datagrams.map(|one| (&mut one.via, [one.from, one.to]));
-        for (via, ends) in flows.chain(datagrams) {
-            let via = via.get_or_insert_with(|| path.clone());
-            let [from, to] = ends.map(&mut station);
+        let flows = self.flows.iter_mut().chain(&mut self.arrivals);
+        for flow in flows.chain(&mut self.datagrams) {
+            let via = flow.via.get_or_insert_with(|| path.clone());
+            let [from, to] = [flow.from, flow.to].map(&mut station);
             via.forward.insert(0, from);
             via.reverse.insert(0, to);
         }
@@ -210,10 +172,9 @@ impl WorldConfig {
 
     /// Returns the routes of all flows, arrivals and datagrams, in this order.
     pub(crate) fn vias(&self) -> impl Iterator<Item = Option<&Via>> {
-        let flows = self.flows.iter().map(|flow| flow.via.as_ref());
-        let arrivals = self.arrivals.iter().map(|one| one.flow.via.as_ref());
-        let datagrams = self.datagrams.iter().map(|one| one.via.as_ref());
-        flows.chain(arrivals).chain(datagrams)
+        let flows = self.flows.iter().chain(&self.arrivals);
+        let flows = flows.chain(&self.datagrams);
+        flows.map(|flow| flow.via.as_ref())
     }
 }
 

@@ -39,8 +39,7 @@ mod short_flows;
 pub mod world;
 
 pub use config::{
-    ArrivalsConfig, DatagramsConfig, FlowConfig, HostConfig, Observe, Reader, Scheduling, Stop,
-    Supply, Via, WorldConfig,
+    FlowConfig, HostConfig, Observe, Reader, Scheduling, Stop, Supply, Via, WorldConfig,
 };
 pub use outcome::{DatagramsOutcome, FlowOutcome, Outcome};
 pub use short_flows::ArrivalsOutcome;

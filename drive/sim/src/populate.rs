@@ -3,14 +3,17 @@
 use gigatcp_app::reader::Sink;
 use gigatcp_app::{Role, Writer};
 use gigatcp_path::{ConfigError, HopConfig};
-use gigatcp_units::Instant;
+use gigatcp_units::{Bytes, Instant};
 
 use crate::address::endpoints;
-use crate::config::{DatagramsConfig, FlowConfig, HostConfig, WorldConfig};
+use crate::config::{FlowConfig, HostConfig, WorldConfig};
 use crate::ends::{Ends, Place, socket_config};
 use crate::host::Host;
 use crate::packet::Ip;
 use crate::short_flows::ShortFlows;
+
+/// Default receive buffer for datagrams (Linux `net.core.rmem_default`).
+const DATAGRAM_BUFFER: Bytes = Bytes::new(212_992);
 
 /// The hosts of a world, and what runs between them.
 pub(crate) struct Population {
@@ -50,10 +53,9 @@ impl Population {
             population.add(config, number, route)?;
         }
         let mut processes = Vec::new();
-        for (arrivals, route) in config.arrivals.iter().zip(&mut routes) {
-            let flow = &arrivals.flow;
+        for (flow, route) in config.arrivals.iter().zip(&mut routes) {
             let hosts = population.hosts_of(config, flow, 0, true)?;
-            processes.push((arrivals, hosts, route));
+            processes.push((flow, hosts, route));
         }
         for (number, (datagrams, route)) in config.datagrams.iter().zip(routes).enumerate() {
             population.add_datagrams(config, datagrams, number, route)?;
@@ -146,7 +148,7 @@ impl Population {
     fn add_datagrams(
         &mut self,
         config: &WorldConfig,
-        datagrams: &DatagramsConfig,
+        datagrams: &FlowConfig,
         number: usize,
         route: u16,
     ) -> Result<(), ConfigError> {
@@ -156,9 +158,8 @@ impl Population {
         };
         let from = host(datagrams.from, &datagrams.sender, "source")?;
         let to = host(datagrams.to, &datagrams.receiver, "sink")?;
-        let source = datagrams
-            .application
-            .datagrams(config.seed, &datagrams.name);
+        let source = datagrams.application.as_ref();
+        let source = source.and_then(|source| source.datagrams(config.seed, &datagrams.name));
         let source = source.expect("an application of the kind datagrams");
         let flow = (self.connections.len() + number) as u32;
         let tcp = &datagrams.sender.tcp;
@@ -166,7 +167,9 @@ impl Population {
         let starts_at = Instant::ZERO + datagrams.start;
         let source = self.hosts[from as usize].add_source(source, (flow, route), ip, starts_at);
         let arriving = endpoints(tcp.ip, flow, false);
-        let sink = self.hosts[to as usize].add_sink(arriving, datagrams.receive_buffer);
+        let buffer = datagrams.receiver.tcp.receive_buffer;
+        let buffer = buffer.unwrap_or(DATAGRAM_BUFFER);
+        let sink = self.hosts[to as usize].add_sink(arriving, buffer);
         let place = |host, socket| Place { host, socket };
         self.datagrams.push(Ends {
             flow: number,

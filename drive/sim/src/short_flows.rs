@@ -17,7 +17,7 @@ use gigatcp_units::random::mix;
 use gigatcp_units::{Bytes, Instant};
 use gigatcp_wire::SeqNumber;
 
-use crate::config::{ArrivalsConfig, FlowConfig, WorldConfig};
+use crate::config::{FlowConfig, WorldConfig};
 use crate::ends::{Ends, Place, socket_config};
 use crate::host::Host;
 
@@ -86,21 +86,21 @@ impl ShortFlows {
     pub(crate) fn new(
         config: &WorldConfig,
         first: u32,
-        processes: Vec<(&ArrivalsConfig, [u32; 2], u16)>,
+        processes: Vec<(&FlowConfig, [u32; 2], u16)>,
     ) -> Self {
         let mut all = Self {
             next: first,
             seed: config.seed,
             ..Self::default()
         };
-        for (arrivals, hosts, route) in processes {
-            let name = &arrivals.flow.name;
-            let made = arrivals.arrivals.arrivals(config.seed, name);
+        for (flow, hosts, route) in processes {
+            let made = flow.application.as_ref();
+            let made = made.and_then(|made| made.arrivals(config.seed, &flow.name));
             let made = made.expect("an application of the kind arrivals");
             // Other flows determine the end of the simulation.
             let is_awaited = made.is_finite() || config.flows.is_empty();
             let mut process = Process {
-                flow: arrivals.flow.clone(),
+                flow: flow.clone(),
                 arrivals: made,
                 next: None,
                 hosts,

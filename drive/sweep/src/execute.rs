@@ -17,34 +17,15 @@ use std::thread;
 
 use gigatcp_design::address::{Address, Addresses};
 use gigatcp_design::space::Memory;
-use gigatcp_design::{Cell, Question, Space};
+use gigatcp_design::{Cell, Space};
 use gigatcp_plan::Files;
 use gigatcp_units::order::Order;
 
-use crate::rows::{CellRow, Column, Detail, metric};
-use crate::store::{Store, StoreError};
+use crate::results::Results;
+use crate::rows::{CellRow, Detail, metric};
+use crate::store::StoreError;
 
-/// Cells to run, and how.
-pub struct Job<'a> {
-    /// The cells.
-    pub space: &'a Space,
-    /// Repetitions and order.
-    pub question: &'a Question,
-    /// Rows present, and destination of new ones.
-    pub store: &'a Store,
-    /// Addresses of the cells' rows.
-    pub addresses: Addresses,
-    /// Reader of the files that the plan names.
-    pub files: &'a (dyn Files + Sync),
-    /// Details kept beyond sums.
-    pub detail: Detail,
-    /// Column that `until` refers to.
-    pub metric: &'static Column<CellRow>,
-    /// Number of parallel simulations.
-    pub threads: usize,
-}
-
-impl Job<'_> {
+impl Results<'_> {
     /// Returns the cell of a repetition, with the draws of its batch.
     fn cell(&self, number: u64, repetition: u32, memory: &Memory) -> Option<Cell> {
         let cell = self.space.cell(number, self.files, memory)?;
@@ -81,8 +62,8 @@ enum Work {
 }
 
 impl Work {
-    fn of(job: &Job<'_>) -> Self {
-        let (question, count) = (job.question, job.space.count());
+    fn of(results: &Results<'_>) -> Self {
+        let (question, count) = (results.question, results.space.count());
         let units = count * u64::from(question.repeat);
         let order = |batch: u32| match question.is_random {
             true => Order::random(units, question.seed ^ u64::from(batch) << 32),
@@ -121,42 +102,59 @@ impl Work {
 ///
 /// # Errors
 /// If the store cannot be written or read.
-pub fn run(job: &Job<'_>, stop: &AtomicBool, progress: &Progress) -> Result<bool, StoreError> {
-    let mut work = Work::of(job);
+pub fn run(
+    results: &Results<'_>,
+    threads: usize,
+    stop: &AtomicBool,
+    progress: &Progress,
+) -> Result<bool, StoreError> {
+    let mut work = Work::of(results);
     let mut has_begun = false;
     loop {
         let (known, new) = (AtomicU64::new(0), AtomicU64::new(0));
-        each_place(job, &work, stop, &|addresses, cell, repetition| {
-            let address = job.address(addresses, cell, repetition);
-            let is_known = job.store.has(address, job.detail);
-            let counter = if is_known { &known } else { &new };
-            counter.fetch_add(1, Ordering::Relaxed);
-            Ok(())
-        })?;
+        each_place(
+            results,
+            &work,
+            threads,
+            stop,
+            &|addresses, cell, repetition| {
+                let address = results.address(addresses, cell, repetition);
+                let is_known = results.store.has(address, results.detail);
+                let counter = if is_known { &known } else { &new };
+                counter.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            },
+        )?;
         let (known, new) = (known.into_inner(), new.into_inner());
         progress.known.fetch_add(known, Ordering::Relaxed);
         progress.wanted.fetch_add(new, Ordering::Relaxed);
         if new > 0 && !stop.load(Ordering::Relaxed) {
             if !has_begun {
-                job.store.begin()?;
+                results.store.begin()?;
                 has_begun = true;
             }
-            let ran = each_place(job, &work, stop, &|addresses, cell, repetition| {
-                run_one(job, addresses, cell, repetition, stop, progress)
-            });
+            let ran = each_place(
+                results,
+                &work,
+                threads,
+                stop,
+                &|addresses, cell, repetition| {
+                    run_one(results, addresses, cell, repetition, stop, progress)
+                },
+            );
             ran?;
         }
         if stop.load(Ordering::Relaxed) {
-            job.store.finish()?;
+            results.store.finish()?;
             return Ok(false);
         }
-        let next = further_repetitions(job, &work)?;
+        let next = further_repetitions(results, &work)?;
         if next.is_empty() {
             break;
         }
         work = Work::Listed(next);
     }
-    job.store.finish()?;
+    results.store.finish()?;
     Ok(true)
 }
 
@@ -164,23 +162,24 @@ type Visit<'a> = dyn Fn(&mut Addresses, &Cell, u32) -> Result<(), StoreError> + 
 
 /// Visits the cell and repetition at each position, on all threads, in order.
 fn each_place(
-    job: &Job<'_>,
+    results: &Results<'_>,
     work: &Work,
+    threads: usize,
     stop: &AtomicBool,
     visit: &Visit<'_>,
 ) -> Result<(), StoreError> {
-    let count = job.space.count();
+    let count = results.space.count();
     let (length, next) = (work.len(count), AtomicU64::new(0));
     let failure = Mutex::new(None);
     let worker = || {
-        let (memory, mut addresses) = (Memory::default(), job.addresses.clone());
+        let (memory, mut addresses) = (Memory::default(), results.addresses.clone());
         while !stop.load(Ordering::Relaxed) {
             let place = next.fetch_add(1, Ordering::Relaxed);
             if place >= length {
                 break;
             }
             let (number, repetition) = work.at(place, count);
-            let Some(cell) = job.cell(number, repetition, &memory) else {
+            let Some(cell) = results.cell(number, repetition, &memory) else {
                 continue;
             };
             if let Err(error) = visit(&mut addresses, &cell, repetition) {
@@ -191,7 +190,7 @@ fn each_place(
         }
     };
     thread::scope(|scope| {
-        for _ in 1..job.threads {
+        for _ in 1..threads {
             scope.spawn(worker);
         }
         worker();
@@ -202,24 +201,24 @@ fn each_place(
 
 /// Runs a repetition of a cell and stores its row, unless it is stored already.
 fn run_one(
-    job: &Job<'_>,
+    results: &Results<'_>,
     addresses: &mut Addresses,
     cell: &Cell,
     repetition: u32,
     stop: &AtomicBool,
     progress: &Progress,
 ) -> Result<(), StoreError> {
-    let seed = job.question.seed_of(repetition);
-    let address = job.address(addresses, cell, repetition);
-    if job.store.has(address, job.detail) {
+    let seed = results.question.seed_of(repetition);
+    let address = results.address(addresses, cell, repetition);
+    if results.store.has(address, results.detail) {
         return Ok(());
     }
     let Some(row) = row(
-        job.space,
-        job.files,
+        results.space,
+        results.files,
         cell,
         (repetition, seed),
-        job.detail,
+        results.detail,
         stop,
     ) else {
         return Ok(());
@@ -227,7 +226,7 @@ fn run_one(
     if row.failure.is_some() {
         progress.failed.fetch_add(1, Ordering::Relaxed);
     }
-    job.store.append(address, job.detail, &row)?;
+    results.store.append(address, results.detail, &row)?;
     progress.done.fetch_add(1, Ordering::Relaxed);
     Ok(())
 }
@@ -275,8 +274,8 @@ pub struct Round {
 impl Round {
     /// Returns the first round.
     #[must_use]
-    pub fn first(job: &Job<'_>) -> Self {
-        Self::of(Work::of(job))
+    pub fn first(results: &Results<'_>) -> Self {
+        Self::of(Work::of(results))
     }
 
     const fn of(work: Work) -> Self {
@@ -286,18 +285,23 @@ impl Round {
     /// Returns up to `most` repetitions neither in the store nor assigned yet. Each is a cell
     /// number and a repetition, in the order to run them. Fewer than `most` means that none are
     /// left.
-    pub fn pending(&mut self, job: &Job<'_>, most: usize, progress: &Progress) -> Vec<(u64, u32)> {
-        let (memory, mut addresses) = (Memory::default(), job.addresses.clone());
-        let count = job.space.count();
+    pub fn pending(
+        &mut self,
+        results: &Results<'_>,
+        most: usize,
+        progress: &Progress,
+    ) -> Vec<(u64, u32)> {
+        let (memory, mut addresses) = (Memory::default(), results.addresses.clone());
+        let count = results.space.count();
         let mut pending = Vec::new();
         while pending.len() < most && self.place < self.work.len(count) {
             let (number, repetition) = self.work.at(self.place, count);
             self.place += 1;
-            let Some(cell) = job.cell(number, repetition, &memory) else {
+            let Some(cell) = results.cell(number, repetition, &memory) else {
                 continue;
             };
-            let address = job.address(&mut addresses, &cell, repetition);
-            match job.store.has(address, job.detail) {
+            let address = results.address(&mut addresses, &cell, repetition);
+            match results.store.has(address, results.detail) {
                 true => _ = progress.known.fetch_add(1, Ordering::Relaxed),
                 false => pending.push((number, repetition)),
             }
@@ -309,23 +313,23 @@ impl Round {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn next(&self, job: &Job<'_>) -> Result<Option<Self>, StoreError> {
-        let next = further_repetitions(job, &self.work)?;
+    pub fn next(&self, results: &Results<'_>) -> Result<Option<Self>, StoreError> {
+        let next = further_repetitions(results, &self.work)?;
         Ok((!next.is_empty()).then(|| Self::of(Work::Listed(next))))
     }
 }
 
 /// Returns the repetitions that cells need beyond those of the last round.
-fn further_repetitions(job: &Job<'_>, last: &Work) -> Result<Vec<(u64, u32)>, StoreError> {
-    if job.question.until.is_none() {
+fn further_repetitions(results: &Results<'_>, last: &Work) -> Result<Vec<(u64, u32)>, StoreError> {
+    if results.question.until.is_none() {
         return Ok(vec![]);
     }
     // Repetitions of a cell are listed in succession, the last one last.
     let mut counts: Vec<(u64, u32)> = Vec::new();
     match last {
         Work::All { .. } => {
-            let first = job.question.first();
-            counts.extend((0..job.space.count()).map(|number| (number, first)));
+            let first = results.question.first();
+            counts.extend((0..results.space.count()).map(|number| (number, first)));
         }
         Work::Listed(list) => {
             for (number, repetition) in list {
@@ -336,23 +340,25 @@ fn further_repetitions(job: &Job<'_>, last: &Work) -> Result<Vec<(u64, u32)>, St
             }
         }
     }
-    let (memory, mut addresses) = (Memory::default(), job.addresses.clone());
+    let (memory, mut addresses) = (Memory::default(), results.addresses.clone());
     let mut next = Vec::new();
     for (number, count) in counts {
-        let Some(cell) = job.space.cell(number, job.files, &memory) else {
+        let Some(cell) = results.space.cell(number, results.files, &memory) else {
             continue;
         };
         let mut value = |repetition: u32| -> Result<f64, StoreError> {
-            let cell = job.space.in_batch(&cell, job.question.batch_of(repetition));
-            let address = job.address(&mut addresses, &cell, repetition);
-            let row = job.store.row(address)?;
-            let value = row.and_then(|row| metric(&row, job.metric));
+            let cell = results
+                .space
+                .in_batch(&cell, results.question.batch_of(repetition));
+            let address = results.address(&mut addresses, &cell, repetition);
+            let row = results.store.row(address)?;
+            let value = row.and_then(|row| metric(&row, results.metric));
             Ok(value.unwrap_or(f64::NAN))
         };
         let values = (0..count)
             .map(&mut value)
             .collect::<Result<Vec<f64>, _>>()?;
-        if let Some(more) = job.question.next(&values) {
+        if let Some(more) = results.question.next(&values) {
             next.extend((count..more).map(|repetition| (number, repetition)));
         }
     }

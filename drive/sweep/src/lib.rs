@@ -31,7 +31,7 @@ pub mod sweep;
 pub mod tables;
 mod worker;
 
-pub use execute::{Job, Progress, run};
+pub use execute::Progress;
 pub use store::{Store, StoreError};
 pub use stored_question::StoredQuestion;
 pub use sweep::Sweep;

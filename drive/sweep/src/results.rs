@@ -20,7 +20,7 @@ pub struct Results<'a> {
     /// Addresses of the cells' rows.
     pub addresses: Addresses,
     /// Reader of the files that the plan names.
-    pub files: &'a dyn Files,
+    pub files: &'a (dyn Files + Sync),
     /// Column that `until` refers to.
     pub metric: &'static Column<CellRow>,
     /// Details requested beyond sums; rows may have more.

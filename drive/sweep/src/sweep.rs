@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use gigatcp_design::Space;
 
-use crate::execute::{self, Job, Progress};
+use crate::execute::{self, Progress};
 use crate::results::Results;
 use crate::rows::{CellRow, Column, find_metric};
 use crate::store::{Store, StoreError};
@@ -97,7 +97,7 @@ impl Sweep {
         progress: &Progress,
     ) -> Result<bool, StoreError> {
         self.question.write(&self.directory)?;
-        execute::run(&self.job(threads), stop, progress)
+        execute::run(&self.results(), threads, stop, progress)
     }
 
     /// Stores the question and creates a segment for rows that others run ([`crate::Worker`]).
@@ -107,21 +107,6 @@ impl Sweep {
     pub fn begin(&self) -> Result<(), StoreError> {
         self.question.write(&self.directory)?;
         self.store.begin()
-    }
-
-    /// Returns the job of running it on that number of threads.
-    #[must_use]
-    pub fn job(&self, threads: usize) -> Job<'_> {
-        Job {
-            space: &self.space,
-            question: &self.question.question,
-            store: &self.store,
-            addresses: self.question.addresses(&self.space),
-            files: &self.question,
-            detail: self.question.detail(),
-            metric: self.metric,
-            threads,
-        }
     }
 
     /// Returns the rows in the order of cells.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gigatcp_design::Question;
+use gigatcp_design::statistics::{CONFIDENCE, Summary};
 use gigatcp_plan::{NoFiles, Sweep as Section, Template, parse};
 use gigatcp_sweep::execute::Round;
 use gigatcp_sweep::rows::find_metric;
@@ -182,9 +183,8 @@ fn repetitions_go_on_until_the_interval_is_narrow_and_no_longer() {
     assert_eq!(lossless.len(), 5);
     assert!(lossy.len() > 5 && lossy.len() < 60, "{}", lossy.len());
     let width = |values: &[f64]| {
-        gigatcp_design::statistics::Summary::of(values)
-            .unwrap()
-            .relative()
+        let summary = Summary::of(values).unwrap();
+        summary.half_width(CONFIDENCE).unwrap() / summary.mean
     };
     assert!(width(lossy) <= 0.2 && width(&lossy[..lossy.len() * 4 / 5]) > 0.2);
     assert_eq!(
@@ -383,7 +383,7 @@ fn rows_of_a_worker_are_those_of_the_sweep_and_a_changed_one_is_not_taken() {
     let asked = asked(PLAN, &OVER, |_| {});
     run(here.path(), &asked, 2);
     let sweep = Sweep::open(elsewhere.path(), asked.clone()).unwrap();
-    let job = sweep.job(1);
+    let job = sweep.results();
     let (mut first, progress) = (Round::first(&job), Progress::default());
     let mut units = first.pending(&job, 7, &progress);
     assert_eq!(units.len(), 7);
@@ -434,7 +434,7 @@ fn what_a_batch_draws_is_the_same_in_all_its_cells_and_wherever_they_run() {
         assert_eq!(&job.records().unwrap()[0].event_hash, hash);
     }
     let sweep = Sweep::open(elsewhere.path(), asked.clone()).unwrap();
-    let units = Round::first(&sweep.job(1)).pending(&sweep.job(1), 100, &Progress::default());
+    let units = Round::first(&sweep.results()).pending(&sweep.results(), 100, &Progress::default());
     sweep.begin().unwrap();
     let worker = Worker::new(asked.clone(), "test").unwrap();
     let rows = worker.run(&units, &AtomicBool::new(false));

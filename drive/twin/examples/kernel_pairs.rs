@@ -18,6 +18,10 @@ use std::process::{Command, ExitCode};
 use gigatcp_analyze::{Capture, Options, Source};
 use gigatcp_twin::{Certainty, Transfer};
 
+mod draw;
+
+use draw::Draw;
+
 /// What the two transfers of a pair run with.
 #[derive(Clone, Default)]
 struct Setting {
@@ -38,34 +42,6 @@ struct Pair {
     changes: Vec<String>,
 }
 
-/// Rate, RTT and further choices of a pair, drawn by family and seed.
-struct Draw(u64);
-
-impl Draw {
-    fn new(family: &str, seed: u64) -> Self {
-        let mix = |sum: u64, byte: u8| sum.wrapping_mul(31).wrapping_add(byte.into());
-        Self(family.bytes().fold(seed.wrapping_add(17), mix))
-    }
-
-    /// Next number from 0 to 1 (SplitMix64).
-    fn share(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// Log-uniform between two values.
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        low * (high / low).powf(self.share())
-    }
-
-    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
-        all[(self.share() * all.len() as f64) as usize]
-    }
-}
-
 /// A path, and the settings over it.
 struct Base {
     draw: Draw,
@@ -77,10 +53,15 @@ struct Base {
 
 impl Base {
     fn new(family: &str, seed: u64) -> Self {
-        let mut draw = Draw::new(family, seed);
+        let mix = |sum: u64, byte: u8| sum.wrapping_mul(31).wrapping_add(byte.into());
+        let mut draw = Draw(family.bytes().fold(seed.wrapping_add(17), mix));
         let rate = draw.between(10e6, 120e6);
         let rtt = draw.between(0.01, 0.08);
         Self { draw, rate, rtt }
+    }
+
+    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
+        all[(self.draw.share() * all.len() as f64) as usize]
     }
 
     fn bdp(&self) -> f64 {
@@ -188,7 +169,7 @@ fn queue(base: &Base, bdp: f64, control: &str) -> Setting {
 }
 
 fn other_queue(base: &mut Base, from: f64, to: f64) -> Pair {
-    let name = base.draw.pick(&["cubic", "reno"]);
+    let name = base.pick(&["cubic", "reno"]);
     let (from, to) = (
         from * base.draw.between(0.7, 1.4),
         to * base.draw.between(0.7, 1.4),
@@ -362,7 +343,7 @@ const FAMILIES: &[Family] = &[
     shown("cubic-to-reno", |base| other_control(base, "cubic", "reno")),
     shown("loss-removed", |base| {
         let p = base.draw.between(5e-4, 1e-2);
-        let name = base.draw.pick(&["cubic", "reno"]);
+        let name = base.pick(&["cubic", "reno"]);
         pair(
             with_loss(base, p, name),
             with_loss(base, 0.0, name),
@@ -373,7 +354,7 @@ const FAMILIES: &[Family] = &[
     shown("rtt-shorter-window", |base| other_rtt(base, 0.5, "window")),
     shown("rtt-longer-loss", |base| other_rtt(base, 2.0, "loss")),
     shown("flows-window", |base| {
-        let count = base.draw.pick(&[2, 4]);
+        let count = base.pick(&[2, 4]);
         flows(base, "-w WINDOW", count)
     }),
     shown("pacing-off", |base| {
@@ -397,7 +378,7 @@ const FAMILIES: &[Family] = &[
     held("bbr-to-cubic", |base| other_control(base, "bbr", "cubic")),
     held("loss-added", |base| {
         let p = base.draw.between(5e-4, 1e-2);
-        let name = base.draw.pick(&["cubic", "reno"]);
+        let name = base.pick(&["cubic", "reno"]);
         pair(
             with_loss(base, 0.0, name),
             with_loss(base, p, name),

@@ -19,6 +19,10 @@ use std::process::{Command, ExitCode};
 
 use serde_json::Value;
 
+mod draw;
+
+use draw::Draw;
+
 /// Seconds of a test.
 const SECONDS: &str = "5";
 
@@ -28,25 +32,6 @@ const BEST: f64 = 0.9;
 
 /// Every seed that this divides is a healthy host.
 const HEALTHY: u64 = 8;
-
-/// Choices of a seed (SplitMix64).
-struct Draw(u64);
-
-impl Draw {
-    /// Next number from 0 to 1.
-    fn share(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    /// Log-uniform between two values.
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        low * (high / low).powf(self.share())
-    }
-}
 
 /// A wrong setting.
 struct Fault {

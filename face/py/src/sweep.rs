@@ -232,7 +232,7 @@ impl Sweep {
         let Some(round) = &mut rounds.round else {
             return Ok(Vec::new());
         };
-        let pending = round.pending(&self.stored.job(1), most, &self.done);
+        let pending = round.pending(&self.stored.results(), most, &self.done);
         if !pending.is_empty() && !rounds.has_begun {
             self.stored.begin()?;
             rounds.has_begun = true;
@@ -241,7 +241,7 @@ impl Sweep {
     }
 
     fn next_round(&self) -> Result<bool, StoreError> {
-        let job = self.stored.job(1);
+        let job = self.stored.results();
         let mut rounds = self.rounds();
         rounds.round = match rounds.round.take() {
             None => Some(Round::first(&job)),

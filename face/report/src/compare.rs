@@ -7,9 +7,10 @@
 
 use gigatcp_record::growth::median;
 use gigatcp_record::{FlowRecord, FurtherFlow, TheoryRecord};
+use gigatcp_theory::sample::Summary;
 
 use crate::Report;
-use crate::group::{Group, Spread, by_key, groups};
+use crate::group::{Group, by_key, groups};
 use crate::many_flows;
 use crate::number::{fixed, ratio, seconds};
 use crate::published::{Extremes, PublishedSeries};
@@ -121,7 +122,7 @@ pub struct Comparison {
     /// The published value.
     pub published: Option<Extremes>,
     /// Spread over the runs that have a value, including further seeds.
-    pub ours: Option<Spread>,
+    pub ours: Option<Summary>,
 }
 
 impl Comparison {
@@ -211,7 +212,7 @@ impl<'a> Row<'a> {
         Quantity::ALL.map(|quantity| Comparison {
             quantity,
             published: self.published.and_then(|series| quantity.published(series)),
-            ours: Spread::of(self.values(quantity)),
+            ours: Summary::of(self.values(quantity)),
         })
     }
 

@@ -33,6 +33,17 @@ pub fn grid(columns: &[Align], cells: &[Vec<String>]) -> String {
     text
 }
 
+/// Formats `cells` as [`grid`] does: the first `names` columns hold names, the others numbers.
+pub fn named_grid(names: usize, cells: &[Vec<String>]) -> String {
+    let columns = cells.iter().map(Vec::len).max().unwrap_or(0);
+    let mut alignments = vec![Align::Right; columns];
+    alignments
+        .iter_mut()
+        .take(names)
+        .for_each(|column| *column = Align::Left);
+    grid(&alignments, cells)
+}
+
 /// A line of cells.
 pub fn line<const N: usize>(cells: [&str; N]) -> Vec<String> {
     cells.map(str::to_owned).to_vec()

@@ -4,7 +4,6 @@
 //! values. It is not a mean, which would hide that one run among five stalled. Graphs show the
 //! middle repeat, so that they show a real run.
 
-use gigatcp_record::growth::median;
 use gigatcp_record::{FlowRecord, FurtherRun, RunRecord, SeriesRecord};
 
 /// All repeats of one series, in the order they were recorded.
@@ -14,39 +13,6 @@ pub struct Group<'a> {
     pub name: &'a str,
     /// The repeats; never empty.
     pub repeats: Vec<&'a SeriesRecord>,
-}
-
-/// Distribution of a quantity over the repeats.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
-    /// Number of repeats with the quantity.
-    pub n: usize,
-    /// Middle value; mean of the two middle values if `n` is even.
-    pub median: f64,
-    /// Smallest.
-    pub min: f64,
-    /// Largest.
-    pub max: f64,
-}
-
-impl Spread {
-    /// Summarizes `values`; values that are not finite are ignored. `None` if there are none.
-    #[must_use]
-    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
-        let sorted = sorted(values);
-        Some(Self {
-            n: sorted.len(),
-            median: median(sorted.iter().copied())?,
-            min: *sorted.first()?,
-            max: *sorted.last()?,
-        })
-    }
-}
-
-fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
-    let mut values: Vec<f64> = values.into_iter().filter(|v| v.is_finite()).collect();
-    values.sort_by(f64::total_cmp);
-    values
 }
 
 /// Groups values by their keys, in the order of the first of each key.
@@ -128,30 +94,5 @@ impl<'a> Group<'a> {
         }
         let flow = self.flows(index).next().map_or("", |flow| &flow.name);
         format!("{} / {flow}", self.name)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_median_of_an_even_number_lies_between_the_two_in_the_middle() {
-        assert_eq!(median([4.0, 1.0, 3.0, 2.0]), Some(2.5));
-        assert_eq!(median([3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median([]), None);
-    }
-
-    #[test]
-    fn values_that_are_no_numbers_do_not_count() {
-        let spread = Spread::of([f64::NAN, 2.0, f64::INFINITY, 1.0]);
-        let expected = Spread {
-            n: 2,
-            median: 1.5,
-            min: 1.0,
-            max: 2.0,
-        };
-        assert_eq!(spread, Some(expected));
-        assert_eq!(Spread::of([f64::NAN]), None);
     }
 }

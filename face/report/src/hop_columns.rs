@@ -6,14 +6,14 @@ use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
 use crate::number::{ABSENT, fixed, grouped};
-
-/// A column: its heading, and the text for an element.
-pub(crate) type Column = (String, Box<dyn Fn(&HopRecord) -> String>);
+use crate::table::Column;
 
 /// Returns the columns after the name that `hops` need. Values that are zero at all of them have no
 /// column.
-pub(crate) fn columns<'a>(hops: impl Iterator<Item = &'a HopRecord> + Clone) -> Vec<Column> {
-    let mut columns: Vec<Column> = vec![
+pub(crate) fn columns<'a>(
+    hops: impl Iterator<Item = &'a HopRecord> + Clone,
+) -> Vec<Column<HopRecord>> {
+    let mut columns: Vec<Column<HopRecord>> = vec![
         count("packets in", |hop| hop.arrived_packets),
         count("out", |hop| hop.delivered_packets),
     ];
@@ -66,6 +66,6 @@ pub(crate) fn columns<'a>(hops: impl Iterator<Item = &'a HopRecord> + Clone) -> 
     columns
 }
 
-fn count(heading: &str, value: fn(&HopRecord) -> u64) -> Column {
+fn count(heading: &str, value: fn(&HopRecord) -> u64) -> Column<HopRecord> {
     (heading.to_owned(), Box::new(move |hop| grouped(value(hop))))
 }

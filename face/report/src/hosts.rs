@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use gigatcp_record::HostRecord;
 
 use crate::number::{ABSENT, fixed, grouped};
+use crate::table::Column;
 
 /// Maximum number of hosts of a series that are shown; `run.json` has the rest.
 pub(crate) const MOST_SHOWN: usize = 16;
-
-/// A column: its heading, and the text for a host.
-pub(crate) type Column = (String, Box<dyn Fn(&HostRecord) -> String>);
 
 /// Share of the time, with its heading.
 type Share = (&'static str, fn(&HostRecord) -> f64);
@@ -35,8 +33,8 @@ pub(crate) fn drops_text(drops: &BTreeMap<String, u64>) -> String {
 
 /// Returns the columns after the name that `hosts` need. Values that are zero at all of them have
 /// no column.
-pub(crate) fn columns(hosts: &[&HostRecord]) -> Vec<Column> {
-    let mut columns: Vec<Column> = vec![(
+pub(crate) fn columns(hosts: &[&HostRecord]) -> Vec<Column<HostRecord>> {
+    let mut columns: Vec<Column<HostRecord>> = vec![(
         "processors".to_owned(),
         Box::new(|host| grouped(host.processors)),
     )];

@@ -6,14 +6,15 @@
 use std::fmt::Write;
 
 use gigatcp_record::{FlowRecord, HostRecord, SeriesRecord};
+use gigatcp_theory::sample::Summary;
 
 use crate::compare::{Comparison, Quantity, Row, causes_met};
 use crate::escape::html;
-use crate::group::{Spread, groups};
+use crate::group::groups;
 use crate::number::{ABSENT, fixed, grouped, maybe, ratio, seconds};
 use crate::nuttcp::{BYTES_PER_MB, mbps};
 use crate::published::{Extremes, PublishedInterval, PublishedSeries};
-use crate::table::shares_of_row;
+use crate::table::{Column, shares_of_row};
 use crate::{Report, cause_name};
 use crate::{applications, hop_columns, hosts, seeds, shares};
 
@@ -161,7 +162,7 @@ fn comparison_cells(comparison: &Comparison, row: &Row<'_>, compared: bool) -> S
 }
 
 /// Returns the median; with several repeats also the range and the number of values.
-fn spread_cell(quantity: Quantity, ours: Option<Spread>, repeats: usize) -> String {
+fn spread_cell(quantity: Quantity, ours: Option<Summary>, repeats: usize) -> String {
     let Some(spread) = ours else {
         return ABSENT.to_owned();
     };
@@ -451,54 +452,52 @@ pub(crate) fn negotiated(rows: &[Row<'_>]) -> String {
 /// Returns declared, fitted inputs, with the series that shows the run without them. Empty if there
 /// are none.
 pub(crate) fn fitted(rows: &[Row<'_>]) -> String {
-    let mut items = String::new();
-    for row in rows.iter().filter(|row| row.is_fitted() && row.flow == 0) {
+    let rows = rows.iter().filter(|row| row.is_fitted() && row.flow == 0);
+    definitions(rows.map(|row| {
         let series = row.group.repeats[0];
-        let _ = write!(items, "<dt>{}</dt>", html(&series.name));
-        for line in &series.fitted {
-            let _ = write!(items, "<dd>{}</dd>", html(line));
-        }
-        if let Some(twin) = &series.fit_of {
-            let _ = write!(items, "<dd>Without the fit: <b>{}</b>.</dd>", html(twin));
-        }
-        items.push('\n');
+        let mut lines: Vec<String> = series.fitted.iter().map(|line| html(line)).collect();
+        let twin = series.fit_of.iter();
+        lines.extend(twin.map(|twin| format!("Without the fit: <b>{}</b>.", html(twin))));
+        (&*series.name, lines)
+    }))
+}
+
+/// A table of named rows of series; empty without any.
+fn named_table<'a, T: 'a>(
+    what: &str,
+    columns: &[Column<T>],
+    rows: impl Iterator<Item = (&'a str, &'a str, &'a T)>,
+) -> String {
+    let mut body = String::new();
+    for (series, name, row) in rows {
+        let cell = |(_, value): &Column<T>| format!("<td>{}</td>", html(&value(row)));
+        let cells: String = columns.iter().map(cell).collect();
+        let (series, name) = (html(series), html(name));
+        let _ = writeln!(
+            body,
+            "<tr><th scope=\"row\">{series}</th><td class=\"text\">{name}</td>{cells}</tr>"
+        );
     }
-    if items.is_empty() {
-        return items;
+    if body.is_empty() {
+        return body;
     }
-    format!("<dl>{items}</dl>")
+    let heading = |(heading, _): &Column<T>| format!("<th>{}</th>", html(heading));
+    let headings: String = columns.iter().map(heading).collect();
+    format!(
+        "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">{what}</th>\
+         {headings}</tr></thead><tbody>\n{body}</tbody></table>"
+    )
 }
 
 /// Returns the path elements of the drawn repeat of every series; empty without any.
 pub(crate) fn path(report: &Report<'_>) -> String {
     let shown: Vec<&SeriesRecord> = drawn(report).collect();
     let columns = hop_columns::columns(shown.iter().flat_map(|series| &series.hops));
-    let mut body = String::new();
-    for series in shown {
-        for hop in &series.hops {
-            let _ = write!(
-                body,
-                "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td>",
-                html(&series.name),
-                html(&hop.name),
-            );
-            for (_, value) in &columns {
-                let _ = write!(body, "<td>{}</td>", value(hop));
-            }
-            body.push_str("</tr>\n");
-        }
-    }
-    if body.is_empty() {
-        return String::new();
-    }
-    let headings: String = columns
-        .iter()
-        .map(|(heading, _)| format!("<th>{heading}</th>"))
-        .collect();
-    format!(
-        "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Element</th>\
-         {headings}</tr></thead><tbody>\n{body}</tbody></table>"
-    )
+    let rows = shown.iter().flat_map(|series| {
+        let hops = series.hops.iter();
+        hops.map(|hop| (series.name.as_str(), hop.name.as_str(), hop))
+    });
+    named_table("Element", &columns, rows)
 }
 
 fn hosts_of(series: &SeriesRecord) -> Vec<&HostRecord> {
@@ -510,41 +509,29 @@ fn hosts_of(series: &SeriesRecord) -> Vec<&HostRecord> {
 /// Returns the hosts of the drawn repeat of every series. Empty if there is nothing to show.
 pub(crate) fn hosts(report: &Report<'_>) -> String {
     let shown: Vec<&SeriesRecord> = drawn(report).collect();
-    let all: Vec<&HostRecord> = shown.iter().flat_map(|series| hosts_of(series)).collect();
-    let columns = hosts::columns(&all);
-    let (mut body, mut notes) = (String::new(), String::new());
-    for series in shown {
-        for host in hosts_of(series) {
-            if let Some(core) = &host.saturated {
-                let _ = write!(notes, "<li>{}: {}</li>", html(&host.name), html(core));
-            }
-            let cells: String = columns
-                .iter()
-                .map(|(_, value)| format!("<td>{}</td>", html(&value(host))))
-                .collect();
-            let _ = writeln!(
-                body,
-                "<tr><th scope=\"row\">{}</th><td class=\"text\">{}</td>{cells}</tr>",
-                html(&series.name),
-                html(&host.name),
-            );
-        }
-    }
-    if body.is_empty() {
-        return body;
-    }
-    let headings: String = columns
+    let rows: Vec<_> = shown
         .iter()
-        .map(|(heading, _)| format!("<th>{}</th>", html(heading)))
+        .flat_map(|series| {
+            hosts_of(series)
+                .into_iter()
+                .map(|host| (&*series.name, host))
+        })
         .collect();
-    format!(
-        "<table class=\"numbers wide\"><thead><tr><th>Series</th><th class=\"text\">Host</th>\
-         {headings}</tr></thead><tbody>\n{body}</tbody></table>{}",
-        match notes.is_empty() {
-            true => notes,
-            false => format!("<ul>{notes}</ul>"),
+    let all: Vec<&HostRecord> = rows.iter().map(|(_, host)| *host).collect();
+    let mut notes = String::new();
+    for host in &all {
+        if let Some(core) = &host.saturated {
+            let _ = write!(notes, "<li>{}: {}</li>", html(&host.name), html(core));
         }
-    )
+    }
+    let rows = rows
+        .iter()
+        .map(|(series, host)| (*series, &*host.name, *host));
+    let table = named_table("Host", &hosts::columns(&all), rows);
+    match notes.is_empty() {
+        true => table,
+        false => format!("{table}<ul>{notes}</ul>"),
+    }
 }
 
 /// Returns the drawn repeat of every series.
@@ -555,44 +542,34 @@ fn drawn<'a>(report: &Report<'a>) -> impl Iterator<Item = &'a SeriesRecord> {
 
 /// Returns the results of applications; empty if no plan has one.
 pub(crate) fn applications(report: &Report<'_>) -> String {
-    let mut out = String::new();
-    for series in drawn(report) {
-        let mut lines = applications::lines(series);
-        lines.extend(applications::published_lines(
-            series,
-            report.published_for(series),
-        ));
-        if lines.is_empty() {
-            continue;
-        }
-        let _ = write!(out, "<dt>{}</dt>", html(&series.name));
-        for line in lines {
-            let _ = write!(out, "<dd>{}</dd>", html(&line));
-        }
-        out.push('\n');
-    }
-    listed_definitions(&out)
+    definitions(drawn(report).map(|series| {
+        let published = report.published_for(series);
+        let published = applications::published_lines(series, published);
+        let lines = applications::lines(series).into_iter().chain(published);
+        (&*series.name, lines.map(|line| html(&line)).collect())
+    }))
 }
 
-fn listed_definitions(items: &str) -> String {
-    match items {
-        "" => String::new(),
-        items => format!("<dl>{items}</dl>"),
+/// Lists of lines, already escaped, with their names; empty without any line.
+fn definitions<'a>(items: impl Iterator<Item = (&'a str, Vec<String>)>) -> String {
+    let mut out = String::new();
+    for (name, lines) in items.filter(|(_, lines)| !lines.is_empty()) {
+        let lines = lines.join("</dd><dd>");
+        let _ = writeln!(out, "<dt>{}</dt><dd>{lines}</dd>", html(name));
+    }
+    match out.is_empty() {
+        true => out,
+        false => format!("<dl>{out}</dl>"),
     }
 }
 
 /// Returns notes on runs in real time; empty if there are none.
 pub(crate) fn in_real_time(report: &Report<'_>) -> String {
-    let mut out = String::new();
-    for series in drawn(report) {
-        let Some(live) = &series.live else { continue };
-        let _ = write!(out, "<dt>{}</dt>", html(&series.name));
-        for line in crate::live::lines(series, live) {
-            let _ = write!(out, "<dd>{}</dd>", html(&line));
-        }
-        out.push('\n');
-    }
-    listed_definitions(&out)
+    let live = drawn(report).filter_map(|series| Some((series, series.live.as_ref()?)));
+    definitions(live.map(|(series, live)| {
+        let lines = crate::live::lines(series, live);
+        (&*series.name, lines.iter().map(|line| html(line)).collect())
+    }))
 }
 
 /// Returns the identification of each recorded series: seed, size and fingerprint.

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use gigatcp_record::{FlowRecord, FurtherFlow};
+use gigatcp_theory::sample::Summary;
 use gigatcp_units::Duration;
 use gigatcp_units::grammar::human_duration;
 
 use crate::escape::terminal;
-use crate::group::Spread;
 use crate::number::{counted, fixed, grouped, rate};
 use crate::prose::wrap_hanging;
 
@@ -126,7 +126,7 @@ fn of_kind(name: &str, flows: &[&FlowRecord], is_one_of_many: bool) -> String {
             line.push_str(": ");
         }
     }
-    match Spread::of(flows.iter().map(|flow| flow.goodput_bps)) {
+    match Summary::of(flows.iter().map(|flow| flow.goodput_bps)) {
         Some(spread) if flows.len() > 1 => {
             let _ = write!(
                 line,

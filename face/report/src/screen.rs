@@ -11,8 +11,10 @@ use gigatcp_record::SeriesRecord;
 use crate::brief::{self, Detail};
 use crate::compare::{Quantity, Row, rows_by_kind};
 use crate::escape::terminal;
+use crate::grid::Align::{Left, Right};
+use crate::grid::grid;
 use crate::number::ABSENT;
-use crate::table::{grid, largest_shares, said, shares_of_row};
+use crate::table::{largest_shares, said, shares_of_row};
 use crate::{Report, answer, applications, table};
 
 /// Maximum number of interval lines of a connection.
@@ -141,7 +143,8 @@ fn flows(rows: &[Row<'_>]) -> String {
     for row in rows {
         cells.push(columns.iter().map(|(_, value)| value(row)).collect());
     }
-    grid(&cells, 1, columns.len() - 2)
+    let numbers = vec![Right; columns.len() - 2];
+    grid(&[&[Left], &numbers[..], &[Left]].concat(), &cells)
 }
 
 /// Returns the columns for these rows: the label, numbers, and the limits.

@@ -6,8 +6,10 @@
 
 use gigatcp_design::effects::{Effects, Unbalanced};
 use gigatcp_design::grid::{Grid, Pooled};
-use gigatcp_design::statistics::{self, Summary};
+use gigatcp_design::statistics::{self, CONFIDENCE};
+use gigatcp_theory::sample::Summary;
 
+use crate::grid::named_grid;
 use crate::prose::wrap;
 
 pub mod page;
@@ -256,7 +258,7 @@ impl SweepReport<'_> {
         if let Some(column) = column {
             text.push_str(&format!("columns: {}\n", self.grid.scales[column].name));
         }
-        text.push_str(&aligned(&lines, rows.len()));
+        text.push_str(&named_grid(rows.len(), &lines));
         if pivot.left_out > 0 {
             let more = pivot.left_out;
             text.push_str(&format!("{more} rows are not shown; --all shows them\n"));
@@ -286,7 +288,7 @@ impl SweepReport<'_> {
             });
             let difference = with_interval(&summary, scale);
             let unit = scale.unit;
-            let count = format!("n {}", summary.count);
+            let count = format!("n {}", summary.n);
             lines.push(vec![
                 label.clone(),
                 format!("{difference} {unit}"),
@@ -294,7 +296,7 @@ impl SweepReport<'_> {
                 bootstrap,
             ]);
         }
-        text.push_str(&aligned(&lines, 1));
+        text.push_str(&named_grid(1, &lines));
         text
     }
 
@@ -364,7 +366,7 @@ impl SweepReport<'_> {
                 String::new(),
             ]);
         }
-        text.push_str(&aligned(&lines, 1));
+        text.push_str(&named_grid(1, &lines));
         text
     }
 
@@ -405,10 +407,10 @@ impl SweepReport<'_> {
                 probability(found.p),
             ]);
         }
-        text.push_str(&aligned(&lines[..lines.len().min(MOST_ROWS)], 1));
+        text.push_str(&named_grid(1, &lines[..lines.len().min(MOST_ROWS)]));
         let draws = self.draws.iter().enumerate().take(MOST_ROWS);
         let draws = draws.map(|(batch, drawn)| vec![format!("batch {batch}"), drawn.clone()]);
-        text.push_str(&aligned(&draws.collect::<Vec<_>>(), 2));
+        text.push_str(&named_grid(2, &draws.collect::<Vec<_>>()));
         text
     }
 }
@@ -427,16 +429,16 @@ fn value(cell: &Pooled, scale: Scale) -> String {
 
 fn with_interval(summary: &Summary, scale: Scale) -> String {
     let mean = scale.number(summary.mean);
-    if !summary.half_width.is_finite() {
+    let Some(half) = summary.half_width(CONFIDENCE) else {
         return mean;
-    }
+    };
     // The same number of decimals as the mean.
     let decimals = mean
         .split_once('.')
         .map_or(0, |(_, decimals)| decimals.len());
     let half = match mean.contains('e') {
-        true => scale.number(summary.half_width),
-        false => scale.fixed(summary.half_width, decimals),
+        true => scale.number(half),
+        false => scale.fixed(half, decimals),
     };
     format!("{mean} ± {half}")
 }
@@ -451,27 +453,4 @@ fn probability(p: f64) -> String {
         p if p < 0.001 => "p < 0.001".to_owned(),
         p => format!("p {p:.3}"),
     }
-}
-
-/// Aligns columns two spaces apart. The first `left` are left-aligned, the others right-aligned.
-fn aligned(lines: &[Vec<String>], left: usize) -> String {
-    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        let lengths = lines.iter().filter_map(|line| line.get(column));
-        lengths.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for line in lines {
-        let cells = line.iter().enumerate().map(|(column, cell)| {
-            let width = widths[column];
-            match column < left {
-                true => format!("{cell:<width$}"),
-                false => format!("{cell:>width$}"),
-            }
-        });
-        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
-        text.push('\n');
-    }
-    text
 }

@@ -7,13 +7,14 @@
 use std::fmt::Write;
 use std::iter::once;
 
-use gigatcp_record::{CauseShare, FlowRecord, HopRecord, HostRecord, Negotiated, SeriesRecord};
+use gigatcp_record::{CauseShare, FlowRecord, Negotiated, SeriesRecord};
+use gigatcp_theory::sample::Summary;
 
 use crate::Report;
 use crate::brief::{self, Detail};
 use crate::compare::{Quantity, Row, causes_met, rows_by_kind};
 use crate::escape::terminal;
-use crate::group::Spread;
+use crate::grid::named_grid;
 use crate::many_flows;
 use crate::number::{ABSENT, rate, ratio};
 use crate::prose::{TIE, wrap_hanging};
@@ -36,13 +37,19 @@ pub fn series(
     let mut out = series_without_path(record, published, detail);
     if !record.hops.is_empty() {
         out.push_str("\npath, in order:\n");
-        out.push_str(&grid(&hop_cells(&record.hops), 1, usize::MAX - 1));
+        let columns = hop_columns::columns(record.hops.iter());
+        let hops = record.hops.iter().map(|hop| (hop.name.as_str(), hop));
+        let cells = named_cells("element", &columns, hops);
+        out.push_str(&named_grid(1, &cells));
     }
     let at_work = hosts::at_work(&record.hosts);
     if !at_work.is_empty() {
         out.push_str("\nhosts, shares of the time of their processors:\n");
         let shown = &at_work[..at_work.len().min(hosts::MOST_SHOWN)];
-        out.push_str(&grid(&host_cells(shown), 1, usize::MAX - 1));
+        let columns = hosts::columns(shown);
+        let rows = shown.iter().map(|host| (host.name.as_str(), *host));
+        let cells = named_cells("host", &columns, rows);
+        out.push_str(&named_grid(1, &cells));
         let left_out = at_work.len() - shown.len();
         if left_out > 0 {
             let _ = writeln!(out, "{left_out} more hosts are in run.json");
@@ -311,26 +318,22 @@ fn sorted<'a>(shares: impl Iterator<Item = (&'a str, u32)>) -> Vec<(&'a str, u32
     shares
 }
 
-fn hop_cells(hops: &[HopRecord]) -> Vec<Vec<String>> {
-    let columns = hop_columns::columns(hops.iter());
-    let headings = columns.iter().map(|(heading, _)| heading.clone());
-    let mut cells = vec![once("element".to_owned()).chain(headings).collect()];
-    cells.extend(hops.iter().map(|hop| {
-        let values = columns.iter().map(|(_, value)| value(hop));
-        once(terminal(&hop.name)).chain(values).collect()
-    }));
-    cells
-}
+/// A column of a table: its heading, and the text for a row.
+pub(crate) type Column<T> = (String, Box<dyn Fn(&T) -> String>);
 
-fn host_cells(shown: &[&HostRecord]) -> Vec<Vec<String>> {
-    let columns = hosts::columns(shown);
+/// Cells of named rows, below the headings.
+fn named_cells<'a, T: 'a>(
+    what: &str,
+    columns: &[Column<T>],
+    rows: impl Iterator<Item = (&'a str, &'a T)>,
+) -> Vec<Vec<String>> {
     let headings = columns.iter().map(|(heading, _)| terminal(heading));
-    let mut cells = vec![once("host".to_owned()).chain(headings).collect()];
-    cells.extend(shown.iter().map(|host| {
-        let values = columns.iter().map(|(_, value)| terminal(&value(host)));
-        once(terminal(&host.name)).chain(values).collect()
-    }));
-    cells
+    let heading = once(what.to_owned()).chain(headings).collect();
+    let rows = rows.map(|(name, row)| {
+        let values = columns.iter().map(|(_, value)| terminal(&value(row)));
+        once(terminal(name)).chain(values).collect()
+    });
+    once(heading).chain(rows).collect()
 }
 
 /// Returns all series: published and simulated quantities, then the limits.
@@ -352,7 +355,7 @@ pub fn summary(report: &Report<'_>, detail: Detail) -> String {
     for row in &rows {
         summary_rows(row, &mut cells);
     }
-    let mut out = grid(&cells, 2, usize::MAX - 2);
+    let mut out = named_grid(2, &cells);
     if not_kept > 0 {
         let _ = writeln!(
             out,
@@ -380,7 +383,7 @@ fn summary_rows(row: &Row<'_>, cells: &mut Vec<Vec<String>>) {
         line.extend(values);
         cells.push(line);
     };
-    let ours = |pick: fn(&Spread) -> f64| {
+    let ours = |pick: fn(&Summary) -> f64| {
         comparisons.map(|c| {
             c.ours
                 .as_ref()
@@ -455,10 +458,7 @@ fn where_the_time_went(rows: &[Row<'_>]) -> String {
         let shares = largest_shares(&shares_of_row(row), MOST_CAUSES);
         cells.push(vec![terminal(&row.label), shares]);
     }
-    format!(
-        "\nwhere the time went:\n{}",
-        grid(&cells, 2, usize::MAX - 2)
-    )
+    format!("\nwhere the time went:\n{}", named_grid(2, &cells))
 }
 
 /// Returns causes of a row with shares in tenths of a percent, the largest first.
@@ -480,30 +480,4 @@ pub(crate) fn largest_shares(shares: &[(&str, u32)], most: usize) -> String {
         .map(|(cause, share)| format!("{} {}", terminal(cause), shares::text(share)))
         .collect();
     parts.join(", ")
-}
-
-/// Aligns `cells` in columns two spaces apart. The first `names` columns are left-aligned, the next
-/// `numbers` right-aligned, further ones left-aligned. The first line is the heading.
-pub(crate) fn grid(cells: &[Vec<String>], names: usize, numbers: usize) -> String {
-    let columns = cells.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        let lengths = cells.iter().filter_map(|line| line.get(column));
-        lengths.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut out = String::new();
-    for line in cells {
-        let mut text = String::new();
-        for (column, (cell, &width)) in line.iter().zip(&widths).enumerate() {
-            let gap = if column == 0 { "" } else { "  " };
-            let _ = if column < names || column >= names + numbers {
-                write!(text, "{gap}{cell:<width$}")
-            } else {
-                write!(text, "{gap}{cell:>width$}")
-            };
-        }
-        out.push_str(text.trim_end());
-        out.push('\n');
-    }
-    out
 }

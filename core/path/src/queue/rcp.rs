@@ -146,11 +146,7 @@ impl Router for Rcp {
 
 impl Discipline for Rcp {
     fn enqueue(&mut self, _now: Instant, link: &Link, ticket: Ticket, drops: &mut Drops) {
-        let inside = self
-            .waiting
-            .backlog()
-            .plus(link.in_service)
-            .plus(ticket.tally());
+        let inside = self.waiting.with(link, &ticket);
         if !self.limits.admit(inside) {
             drops.push(ticket, DropCause::QueueFull);
             return;

@@ -82,11 +82,7 @@ impl Step {
 
 impl Discipline for Step {
     fn enqueue(&mut self, _now: Instant, link: &Link, mut ticket: Ticket, drops: &mut Drops) {
-        let inside = self
-            .waiting
-            .backlog()
-            .plus(link.in_service)
-            .plus(ticket.tally());
+        let inside = self.waiting.with(link, &ticket);
         if !self.limits.admit(inside) {
             drops.push(ticket, DropCause::QueueFull);
             return;

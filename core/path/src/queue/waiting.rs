@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Duration, Instant};
 
-use super::{Limits, Ticket};
+use super::{Limits, Link, Ticket};
 use crate::Tally;
 
 /// Tickets in the order of their arrival, and their total size.
@@ -68,6 +68,11 @@ impl Waiting {
     /// Returns packets and octets in the line.
     pub(super) fn backlog(&self) -> Tally {
         self.backlog
+    }
+
+    /// Packets and octets in the line and in service, with an arriving ticket.
+    pub(super) fn with(&self, link: &Link, arriving: &Ticket) -> Tally {
+        self.backlog.plus(link.in_service).plus(arriving.tally())
     }
 
     /// Returns the octets in the line.

@@ -238,11 +238,7 @@ fn window(request: &Request) -> Option<(f64, f64, f64)> {
 
 impl Discipline for Xcp {
     fn enqueue(&mut self, _now: Instant, link: &Link, ticket: Ticket, drops: &mut Drops) {
-        let inside = self
-            .waiting
-            .backlog()
-            .plus(link.in_service)
-            .plus(ticket.tally());
+        let inside = self.waiting.with(link, &ticket);
         if !self.limits.admit(inside) {
             drops.push(ticket, DropCause::QueueFull);
             return;

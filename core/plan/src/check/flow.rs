@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use gigatcp_app::{AppConfig, Make};
+use gigatcp_app::{AppConfig, Make, Stop, Supply};
 use gigatcp_tcp::Profile;
 use gigatcp_tcp::congestion::{self, Family, REGISTRY, SlowStart};
 use gigatcp_units::grammar::human_rate;
@@ -16,7 +16,7 @@ use gigatcp_units::{Bytes, Duration, Rate};
 use super::{NO_TABLE, fidelity, path};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::keys::{self, MAX_FLOWS};
-use crate::model::{Control, Ends, Flow, FlowKind, Stop, Supply};
+use crate::model::{Control, Ends, Flow, FlowKind};
 use crate::reader::Reader;
 
 /// Default sending time of a flow, if neither flow nor plan sets one.
@@ -67,7 +67,7 @@ pub(crate) struct Buffer {
 /// Returns the default end of the run. Every flow has had its time by then.
 pub(crate) fn latest_end(flows: &[Flow]) -> Duration {
     let end = |flow: &Flow| match flow.stop {
-        Stop::Duration(time) => flow.start + flow.start_jitter + time + GRACE,
+        Stop::After(time) => flow.start + flow.start_jitter + time + GRACE,
         Stop::Bytes(_) => flow.start + flow.start_jitter + PATIENCE,
     };
     flows.iter().map(end).max().unwrap_or(DURATION)
@@ -133,7 +133,7 @@ impl Context {
                 stop: stop.unwrap_or_else(|| self.rest_of_run(start)),
                 application: flow.application.clone().map(|application| {
                     match stop.unwrap_or_else(|| self.rest_of_run(start)) {
-                        Stop::Duration(span) => application.until(span),
+                        Stop::After(span) => application.until(span),
                         Stop::Bytes(_) => application,
                     }
                 }),
@@ -194,7 +194,7 @@ impl Context {
     /// Returns the end of a flow that begins at `start` and sets none.
     fn rest_of_run(&self, start: Duration) -> Stop {
         let rest = self.end.map(|end| end.saturating_sub(start));
-        Stop::Duration(rest.unwrap_or(DURATION))
+        Stop::After(rest.unwrap_or(DURATION))
     }
 
     /// Returns the requested send and receive buffer.
@@ -263,7 +263,7 @@ impl Context {
                 .label(format!("the run ends at {end}"))
                 .hint("let it start earlier, or give the plan a longer `duration`")
                 .report(reader.findings());
-        } else if let Stop::Duration(time) = last.stop
+        } else if let Stop::After(time) = last.stop
             && reader.has("duration")
             && last_start + time > end
         {
@@ -372,7 +372,7 @@ fn stop(reader: &Reader) -> Option<Stop> {
         reader.report_conflict("duration", "bytes", "a flow ends in one way");
     }
     let bytes = reader.amount("bytes").map(Stop::Bytes);
-    bytes.or(reader.time("duration").map(Stop::Duration))
+    bytes.or(reader.time("duration").map(Stop::After))
 }
 
 /// Returns how data become available to the application. `None`: all of it immediately.

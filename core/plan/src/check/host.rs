@@ -18,7 +18,7 @@ use super::{fidelity, section};
 use crate::diagnostic::{Diagnostic, Place};
 use crate::document::{Entry, ValueKind};
 use crate::keys;
-use crate::model::{Application, Host, Stack};
+use crate::model::{Host, Stack};
 use crate::quantity;
 use crate::reader::{BufferRequest, Reader};
 
@@ -71,7 +71,7 @@ pub(crate) fn read(reader: &Reader, name: &str) -> Draft {
         reneges: rings_table.flag("reneges").unwrap_or(false),
         backlog: reader.count("backlog"),
         clusters: clusters(reader),
-        application: application(&section(reader, "reader", &keys::READER)),
+        reader: reading(&section(reader, "reader", &keys::READER)),
         mtu: reader.octets("mtu").unwrap_or(1500),
         profile,
         settings,
@@ -245,16 +245,14 @@ fn steal(reader: &Reader) -> Option<StealConfig> {
     Some(StealConfig { every, span })
 }
 
-/// Default bytes per read of an application.
-const READ_SIZE: Bytes = Bytes::new(65_536);
-
-fn application(reader: &Reader) -> Application {
+fn reading(reader: &Reader) -> gigatcp_app::Reader {
+    let usual = gigatcp_app::Reader::default();
     let (after, span) = (reader.amount("pause_after"), reader.time("pause"));
     for (key, other) in [("pause", "pause_after"), ("pause_after", "pause")] {
         warn_idle(reader, key, reader.has(other), &format!("{other} is set"));
     }
-    Application {
-        read_size: reader.amount("read_size").unwrap_or(READ_SIZE),
+    gigatcp_app::Reader {
+        read_size: reader.amount("read_size").unwrap_or(usual.read_size),
         pause: after.zip(span),
         rate: reader.rate("rate"),
     }

@@ -44,7 +44,7 @@ fn fink_slow_start_runs_eight_series_as_published() {
         .filter(|series| series.fit_of.is_none())
         .map(|series| {
             let flow = series.scenario.flows[0].clone();
-            let Stop::Duration(time) = flow.stop else {
+            let Stop::After(time) = flow.stop else {
                 panic!("{} ends by bytes", series.name)
             };
             let mib = flow.send_buffer.unwrap_or_default().as_u64() >> 20;
@@ -142,7 +142,7 @@ fn dumbbell_is_a_hundred_reno_flows() {
     assert!(
         run.flows
             .iter()
-            .all(|flow| flow.stop == Stop::Duration(Duration::from_secs(10)))
+            .all(|flow| flow.stop == Stop::After(Duration::from_secs(10)))
     );
     assert_eq!(run.forward[0].limit_bytes, Some(Bytes::new(2_500_000)));
     assert_eq!(run.duration, Duration::from_secs(10));

@@ -41,7 +41,7 @@ fn a_plan_that_says_little_is_complete() {
         (flow.name.as_str(), flow.congestion.name()),
         ("flow", "cubic")
     );
-    assert_eq!(flow.stop, Stop::Duration(Duration::from_secs(10)));
+    assert_eq!(flow.stop, Stop::After(Duration::from_secs(10)));
     assert_eq!(flow.send_buffer, None);
     assert_eq!(
         (flow.initial_ssthresh, flow.slow_start),
@@ -212,7 +212,7 @@ fn losses_supplies_and_readers_may_be_bounded_in_time_and_rate() {
     assert!(period(&run.sender).until > Duration::from_secs(1 << 33));
     assert_eq!(period(&run.receiver).from, Duration::ZERO);
     assert_eq!(period(&run.receiver).until, until);
-    let reader = run.receiver.application;
+    let reader = run.receiver.reader;
     assert_eq!(reader.rate, Some(Rate::from_bps(40_000_000)));
     let supply = run.flows[0].supply.unwrap();
     assert_eq!(
@@ -339,9 +339,9 @@ fn flows_run_as_long_as_the_plan_unless_they_say_otherwise() {
         [[flow]]
         duration = "5 s"
     "#);
-    assert_eq!(run.flows[0].stop, Stop::Duration(Duration::from_secs(20)));
-    assert_eq!(run.flows[1].stop, Stop::Duration(Duration::from_secs(19)));
-    assert_eq!(run.flows[2].stop, Stop::Duration(Duration::from_secs(5)));
+    assert_eq!(run.flows[0].stop, Stop::After(Duration::from_secs(20)));
+    assert_eq!(run.flows[1].stop, Stop::After(Duration::from_secs(19)));
+    assert_eq!(run.flows[2].stop, Stop::After(Duration::from_secs(5)));
     assert_eq!(run.duration, Duration::from_secs(30));
 }
 

@@ -86,7 +86,7 @@ fn an_override_picks_a_table_of_a_list_by_name_or_number() {
     let [a, ..] = runs(&["flow.two.congestion_control=reno", "flow.0.bytes=1 MB"]);
     assert_eq!(controls(&a), ["reno", "reno"]);
     assert_eq!(a.flows[0].stop, Stop::Bytes(Bytes::new(1_000_000)));
-    assert_eq!(a.flows[1].stop, Stop::Duration(Duration::from_secs(10)));
+    assert_eq!(a.flows[1].stop, Stop::After(Duration::from_secs(10)));
 }
 
 #[test]

@@ -9,8 +9,6 @@
 //! others (`reassembly.rs`). The contents of the first one are read anyway. An IPv6 packet in a
 //! single fragment is a whole one (RFC 6946).
 
-use core::net::{Ipv4Addr, Ipv6Addr};
-
 use super::fragment::{self, Piece};
 use super::udp::UDP;
 use super::{DissectError, Layer, Next, Walk, long, word};
@@ -105,22 +103,10 @@ fn v4(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     }
     let exceeds_wire = total > walk.wire;
     let header = walk.take(start, layer)?;
-    let address = |at: usize| Ipv4Addr::from_bits(long(header, at));
-    let endpoints = Endpoints::V4 {
-        src: address(12),
-        dst: address(16),
-    };
     let payload_len = total - start;
     let field = word(header, 6);
     walk.packet = Some(Packet {
-        header: IpHeader {
-            endpoints,
-            dscp: header[1] >> 2,
-            ttl: header[8],
-            ident: word(header, 4),
-            dont_fragment: field & 0x4000 != 0,
-            flow_label: 0,
-        },
+        header: IpHeader::of_v4(header),
         ecn: Ecn::from_bits(header[1]),
         length_from,
         octets: header,
@@ -146,25 +132,10 @@ fn v6(walk: &mut Walk<'_>) -> Result<Next, DissectError> {
     let wire = walk.wire;
     let header = walk.take(40, Layer::Ipv6)?;
     let first = long(header, 0);
-    let address = |at: usize| {
-        let mut octets = [0; 16];
-        octets.copy_from_slice(&header[at..at + 16]);
-        Ipv6Addr::from(octets)
-    };
     let behind = wire.saturating_sub(40);
     let (payload_len, length_from) = length(usize::from(word(header, 4)), behind);
     walk.packet = Some(Packet {
-        header: IpHeader {
-            endpoints: Endpoints::V6 {
-                src: address(8),
-                dst: address(24),
-            },
-            dscp: (first >> 22) as u8 & 0x3f,
-            ttl: header[7],
-            ident: 0,
-            dont_fragment: true,
-            flow_label: first & 0x000f_ffff,
-        },
+        header: IpHeader::of_v6(header),
         ecn: Ecn::from_bits((first >> 20) as u8),
         length_from,
         octets: &[],

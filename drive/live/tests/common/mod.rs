@@ -4,7 +4,7 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::thread;
 
 use gigatcp_live::{Namespace, Offloads, Options, SetupError, Stack, Stream, TunConfig, Wire};
@@ -91,7 +91,7 @@ impl Site {
 }
 
 /// Sets the congestion control of a kernel socket, since defaults differ between machines.
-pub fn set_congestion(socket: &impl AsRawFd, name: &str) {
+pub fn set_congestion(socket: &impl AsFd, name: &str) {
     let setting = gigatcp_linux::socket::set_congestion(socket, name);
     setting.unwrap_or_else(|error| panic!("the kernel has no {name}: {error}"));
 }

@@ -15,23 +15,9 @@ const NODES: &str = "/sys/devices/system/node";
 pub(super) fn read(facts: &mut HostFacts) {
     let cpus = std::thread::available_parallelism();
     facts.cpus = cpus.ok().map(|cpus| cpus.get() as u64);
-    facts.page_bytes = page();
+    facts.page_bytes = Some(rustix::param::page_size() as u64);
     facts.frequencies = noted(facts, Fact::Frequencies, frequencies());
     facts.nodes = nodes().ok();
-}
-
-/// Returns the page size in bytes, from the auxiliary vector (`AT_PAGESZ`).
-fn page() -> Option<u64> {
-    const PAGE_SIZE: u64 = 6;
-    let octets = fs::read("/proc/self/auxv").ok()?;
-    let words = octets
-        .chunks_exact(8)
-        .map(|word| word.try_into().map(u64::from_ne_bytes));
-    let words: Vec<u64> = words.collect::<Result<_, _>>().ok()?;
-    let pairs = words.chunks_exact(2);
-    pairs
-        .into_iter()
-        .find_map(|pair| (pair[0] == PAGE_SIZE).then_some(pair[1]))
 }
 
 fn frequencies() -> io::Result<Vec<Frequency>> {

@@ -259,7 +259,7 @@ fn measure(words: &Words) -> Result<(), String> {
 /// Returns the time for which the application of the series' flow writes.
 fn wrote(series: &Series) -> Result<Duration, String> {
     match series.scenario.flows[0].stop {
-        Stop::Duration(duration) => Ok(duration),
+        Stop::After(duration) => Ok(duration),
         _ => Err(format!(
             "the flow of `{}` does not stop by time",
             series.name

@@ -130,10 +130,7 @@ pub(super) fn connect(
         let Some(stream) = stream.map_err(LiveError::Engine)? else {
             return Ok(None);
         };
-        let at = stream
-            .measure()
-            .and_then(|measured| measured.established_at);
-        return Ok(Some((End::Engine(stream), at.unwrap_or_else(now))));
+        return Ok(Some(End::of_engine(stream)));
     }
     let from = testbed.address(Side::Client, local);
     let opened = testbed.emulator.namespace(Side::Client).run(|| {
@@ -156,10 +153,7 @@ impl Listening {
                 let Some(stream) = accept(listener, goes_on).map_err(LiveError::Engine)? else {
                     return Ok(None);
                 };
-                let at = stream
-                    .measure()
-                    .and_then(|measured| measured.established_at);
-                Ok(Some((End::Engine(stream), at.unwrap_or_else(now))))
+                Ok(Some(End::of_engine(stream)))
             }
             Self::Kernel(listener) => {
                 let stream = gigatcp_meter::accept(listener, goes_on)?;
@@ -172,6 +166,13 @@ impl Listening {
 }
 
 impl End {
+    /// The end, and when it was established.
+    fn of_engine(stream: Stream) -> (Self, Instant) {
+        let measured = stream.measure();
+        let at = measured.and_then(|measured| measured.established_at);
+        (Self::Engine(stream), at.unwrap_or_else(now))
+    }
+
     fn of_kernel(stream: TcpStream) -> Result<Self, LiveError> {
         let granted = gigatcp_meter::granted(&stream)?;
         Ok(Self::Kernel(Arc::new(stream), granted))
@@ -187,13 +188,10 @@ impl End {
 
     /// Sets the maximum wait of a write for space.
     pub(super) fn set_patience(&self, longest: Span) -> io::Result<()> {
+        let longest = Some(longest.max(Span::from_millis(1)));
         match self {
-            Self::Engine(stream) => {
-                stream.set_write_timeout(Some(longest.max(Span::from_millis(1))))
-            }
-            Self::Kernel(stream, _) => {
-                stream.set_write_timeout(Some(longest.max(Span::from_millis(1))))
-            }
+            Self::Engine(stream) => stream.set_write_timeout(longest),
+            Self::Kernel(stream, _) => stream.set_write_timeout(longest),
         }
     }
 

@@ -231,7 +231,7 @@ impl<'a> Running<'a> {
         while self.goes_on() {
             let left = match self.flow.stop {
                 Stop::Bytes(bytes) => bytes.as_u64() - *written,
-                Stop::Duration(span) => {
+                Stop::After(span) => {
                     let time = Span::from_nanos((at + span).saturating_since(now()).as_nanos());
                     if time < MAX_WAIT && is_patient && !time.is_zero() {
                         // The last write ends with the time.
@@ -258,7 +258,7 @@ impl<'a> Running<'a> {
         };
         meter.start(since_start(at));
         self.publish(&self.receiver, end.clone(), at);
-        let reader = &self.scenario.receiver.application;
+        let reader = &self.scenario.receiver.reader;
         let mut pause = reader.pause;
         let mut next = at;
         let most = reader.read_size.as_u64().min(MAX_READ);

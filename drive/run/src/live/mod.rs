@@ -51,9 +51,9 @@ use gigatcp_meter::MeterError;
 use gigatcp_plan::{Scenario, Series};
 use gigatcp_record::SeriesRecord;
 use gigatcp_sim::account::Attribution;
+use gigatcp_sim::observe::Sample;
 use gigatcp_units::{Duration, Instant};
 
-use crate::flow_result::FlowSample;
 use account::{FlowView, LiveAccount, RunState};
 use end::EndState;
 use flow::{Running, ThreadResults};
@@ -211,7 +211,7 @@ fn run_flows(
 
 /// Observations of all senders during the run.
 struct Watched {
-    samples: Vec<Vec<FlowSample>>,
+    samples: Vec<Vec<Sample>>,
     queues: Queues,
     /// Time attribution of each sender, once there is a connection.
     accounts: Vec<Option<LiveAccount>>,
@@ -314,13 +314,14 @@ impl Watched {
             if let Some(account) = account {
                 account.sample(&view, &run_state);
             }
-            self.samples[number].push(FlowSample {
+            self.samples[number].push(Sample {
                 at: view.at,
                 cwnd: state.cwnd,
                 ssthresh: state.ssthresh,
                 rwnd: state.rwnd,
                 flight: state.flight,
                 srtt: state.srtt,
+                pacing_rate: None,
                 retransmitted: state.counts.retransmitted,
                 delivered: view.delivered,
             });

@@ -9,7 +9,7 @@ use gigatcp_record::{
     DirectionRecord, FlowRecord, HopRecord, LiveRecord, Negotiated, SeriesRecord,
 };
 use gigatcp_sim::account::Attribution;
-use gigatcp_sim::observe::LinkSamples;
+use gigatcp_sim::observe::{LinkSamples, Sample};
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::end::{Detail, End, EndState};
@@ -17,7 +17,7 @@ use super::flow::{Opened, Running, ThreadResults};
 use super::kernel_negotiation::KernelNegotiation;
 use super::testbed::{Testbed, TestbedResult};
 use super::{testbed, unsupported};
-use crate::flow_result::{Counts, FlowResult, FlowSample};
+use crate::flow_result::{Counts, FlowResult};
 use crate::harvest::{hop_sample, quantile, record_of_hop};
 use crate::{flow_result, negotiated};
 
@@ -66,7 +66,7 @@ pub(super) struct Outcome {
 /// Times are from the start of the run. `sender` is the last state of the sender.
 pub(super) fn flow_record(
     (testbed, scenario, running): (&Testbed, &Scenario, &Running<'_>),
-    (samples, account): (Vec<FlowSample>, Option<Attribution>),
+    (samples, account): (Vec<Sample>, Option<Attribution>),
     sender: Option<EndState>,
     results: &ThreadResults,
     run_end: Instant,

@@ -66,6 +66,14 @@ pub fn flow(name: &str, host: &HostConfig, stop: Stop) -> FlowConfig {
     }
 }
 
+/// Datagrams of this application into a receive buffer of that many bytes.
+pub fn datagrams(text: &str, host: &HostConfig, buffer: u64) -> FlowConfig {
+    let mut udp = flow("udp", host, Stop::Bytes(Bytes::ZERO));
+    udp.application = Some(gigatcp_app::read(text).unwrap());
+    udp.receiver.tcp.receive_buffer = Some(Bytes::new(buffer));
+    udp
+}
+
 pub fn link(name: &str, rate: u64, delay: Duration, packets: u64) -> HopConfig {
     HopConfig {
         name: name.into(),

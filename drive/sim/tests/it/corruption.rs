@@ -1,8 +1,8 @@
 //! Corrupted packets: the receiving host drops them, and TCP retransmits them.
 
-use crate::common::{flow, host, link, run, wire, world};
+use crate::common::{datagrams, flow, host, link, run, wire, world};
 use gigatcp_path::{CpuCosts, DropCause, HopConfig, LossModel};
-use gigatcp_sim::{DatagramsConfig, EndReason, HostConfig, Outcome, Stop};
+use gigatcp_sim::{EndReason, HostConfig, Outcome, Stop};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration, Probability};
 
@@ -92,17 +92,7 @@ fn a_damaged_datagram_is_lost_and_counted_by_its_sink() {
         let forward = damaging(link("bottleneck", 100_000_000, DELAY, 1000), 0.01);
         let mut config = world(forward, wire("reverse", DELAY), Vec::new());
         let text = "datagrams, rate 10 Mbit/s, size 1000, count 5000";
-        config.datagrams = vec![DatagramsConfig {
-            name: "udp".into(),
-            start: Duration::ZERO,
-            application: gigatcp_app::read(text).unwrap(),
-            via: None,
-            from: None,
-            to: None,
-            sender: host.clone(),
-            receiver: host,
-            receive_buffer: Bytes::new(200_000),
-        }];
+        config.datagrams = vec![datagrams(text, &host, 200_000)];
         let (_, outcome) = run(config);
         let udp = outcome.datagrams[0];
         let damaged = outcome.hops[0].counters().corrupted.packets;

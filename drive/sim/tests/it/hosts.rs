@@ -1,11 +1,9 @@
 //! Hosts with several sockets, two-way applications, short flows, datagrams.
 
-use crate::common::{flow, host, link, run, world};
+use crate::common::{self, flow, host, link, run, world};
 use gigatcp_app::read;
 use gigatcp_path::{CpuCosts, DropCause, Picoseconds};
-use gigatcp_sim::{
-    ArrivalsConfig, DatagramsConfig, EndReason, FlowConfig, HostConfig, Stop, WorldConfig,
-};
+use gigatcp_sim::{EndReason, FlowConfig, HostConfig, Stop, WorldConfig};
 use gigatcp_tcp::Profile;
 use gigatcp_units::{Bytes, Duration, Instant};
 
@@ -136,16 +134,14 @@ fn applications_of_a_host_take_turns_at_its_processor() {
     assert!(first > 0.9 * last, "{first} {last}");
 }
 
-fn arrivals(text: &str) -> ArrivalsConfig {
+fn arrivals(text: &str) -> FlowConfig {
     let mut flow = flow("mice", &modern(), Stop::Bytes(Bytes::new(1)));
     for end in [&mut flow.sender, &mut flow.receiver] {
         end.tcp.send_buffer = None;
         end.tcp.receive_buffer = None;
     }
-    ArrivalsConfig {
-        flow,
-        arrivals: read(text).unwrap(),
-    }
+    flow.application = Some(read(text).unwrap());
+    flow
 }
 
 #[test]
@@ -201,17 +197,10 @@ fn flows_that_arrive_without_end_stop_with_the_flow_beside_them() {
     assert!(elephant.bytes() > Bytes::new(10_000_000));
 }
 
-fn datagrams(text: &str) -> DatagramsConfig {
-    DatagramsConfig {
-        name: "udp".into(),
+fn datagrams(text: &str) -> FlowConfig {
+    FlowConfig {
         start: Duration::from_millis(100),
-        application: read(text).unwrap(),
-        via: None,
-        from: None,
-        to: None,
-        sender: modern(),
-        receiver: modern(),
-        receive_buffer: Bytes::new(200_000),
+        ..common::datagrams(text, &modern(), 200_000)
     }
 }
 

@@ -1,13 +1,10 @@
 //! Random hosts, applications, arrivals and datagrams over a lossy path. Every byte that was
 //! written is read, once and in order, and everything ends.
 
-use crate::common::{flow, host, link, run, world};
+use crate::common::{datagrams, flow, host, link, run, world};
 use gigatcp_app::read;
 use gigatcp_path::{ClustersConfig, CpuCosts, LossModel, Picoseconds};
-use gigatcp_sim::{
-    ArrivalsConfig, DatagramsConfig, EndReason, FlowConfig, HostConfig, Outcome, Scheduling, Stop,
-    WorldConfig,
-};
+use gigatcp_sim::{EndReason, FlowConfig, HostConfig, Outcome, Scheduling, Stop, WorldConfig};
 use gigatcp_tcp::Profile;
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Probability};
@@ -109,22 +106,16 @@ fn random_world(seed: u64) -> WorldConfig {
         let mut mice = flow("mice", &config.hosts[0], Stop::Bytes(Bytes::new(1)));
         (mice.from, mice.to) = (Some(0), Some(1));
         let arrivals = read("arrivals, every 15 ms, size 10 kB, exponential, count 60").unwrap();
-        config.arrivals = vec![ArrivalsConfig {
-            flow: mice,
-            arrivals,
-        }];
+        mice.application = Some(arrivals);
+        config.arrivals = vec![mice];
     }
     if draw.one_in(2) {
-        config.datagrams = vec![DatagramsConfig {
-            name: "udp".into(),
-            start: Duration::ZERO,
-            application: read("datagrams, rate 2 Mbit/s, burst 5, for 1 s").unwrap(),
-            via: None,
+        let text = "datagrams, rate 2 Mbit/s, burst 5, for 1 s";
+        let end = host(Profile::MODERN, 1500, "cubic", 200_000);
+        config.datagrams = vec![FlowConfig {
             from: Some(1),
             to: Some(0),
-            sender: host(Profile::MODERN, 1500, "cubic", 200_000),
-            receiver: host(Profile::MODERN, 1500, "cubic", 200_000),
-            receive_buffer: Bytes::new(20_000),
+            ..datagrams(text, &end, 20_000)
         }];
     }
     config

@@ -1,11 +1,10 @@
 //! Hosts that are too slow: receive livelock and its remedies, two CPUs.
 
-use crate::common::{flow, host, link, run, wire, world};
-use gigatcp_app::read;
+use crate::common::{datagrams, flow, host, link, run, wire, world};
 use gigatcp_path::{Checksum, CpuCosts, DropCause, Picoseconds, RingConfig, RingsConfig};
-use gigatcp_sim::{DatagramsConfig, HostConfig, Outcome, Scheduling, Stop};
+use gigatcp_sim::{HostConfig, Outcome, Scheduling, Stop};
 use gigatcp_tcp::Profile;
-use gigatcp_units::{Bytes, Duration};
+use gigatcp_units::Duration;
 
 /// Returns a host with protocol work of 40 us per packet.
 ///
@@ -39,17 +38,13 @@ fn offered(receiver: HostConfig, packets_per_second: u64) -> Outcome {
         vec![],
     );
     config.end = Duration::from_secs(2);
-    config.datagrams = vec![DatagramsConfig {
-        name: "udp".into(),
-        start: Duration::ZERO,
-        application: read(&text).unwrap(),
-        via: None,
-        from: None,
-        to: None,
-        sender: host(Profile::MODERN, 1500, "reno", 1_000_000),
-        receiver,
-        receive_buffer: Bytes::new(50_000),
-    }];
+    let sender = host(Profile::MODERN, 1500, "reno", 1_000_000);
+    let mut udp = datagrams(&text, &sender, 50_000);
+    udp.receiver = HostConfig {
+        tcp: udp.receiver.tcp,
+        ..receiver
+    };
+    config.datagrams = vec![udp];
     run(config).1
 }
 

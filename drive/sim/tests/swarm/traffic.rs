@@ -20,10 +20,7 @@ use std::sync::{Arc, Mutex};
 use gigatcp_app::read;
 use gigatcp_path::{HopConfig, Middlebox, Parcel, Peak, Policer, Tally, WindowScale, Yellow};
 use gigatcp_sim::packet::Packet;
-use gigatcp_sim::{
-    ArrivalsConfig, DatagramsConfig, FlowConfig, FlowOutcome, Outcome, Stop, Tap, World,
-    WorldConfig,
-};
+use gigatcp_sim::{FlowConfig, FlowOutcome, Outcome, Stop, Tap, World, WorldConfig};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::IpVersion;
 
@@ -139,38 +136,34 @@ fn application(draw: &mut Draw, budget: u64) -> String {
 }
 
 /// Returns flows like this one that begin at random.
-fn arrivals(draw: &mut Draw, flow: FlowConfig, budget: u64) -> ArrivalsConfig {
+fn arrivals(draw: &mut Draw, flow: FlowConfig, budget: u64) -> FlowConfig {
     let (every, count) = (draw.magnitude(1, 500), draw.between(1, 12));
     let size = draw.magnitude(1, budget / 8 + 1);
     let law = draw.pick(&["exponential", "fixed", "pareto 3"]);
     let text = format!("arrivals, every {every} ms, size {size} B, {law}, count {count}");
-    ArrivalsConfig {
-        flow: FlowConfig {
-            name: "mice".into(),
-            application: None,
-            ..flow
-        },
-        arrivals: read(&text).expect("arrivals"),
+    FlowConfig {
+        name: "mice".into(),
+        application: Some(read(&text).expect("arrivals")),
+        ..flow
     }
 }
 
 /// Returns datagrams on the route of this flow.
-fn datagrams(draw: &mut Draw, flow: FlowConfig) -> DatagramsConfig {
+fn datagrams(draw: &mut Draw, flow: FlowConfig) -> FlowConfig {
     let (rate, size) = (draw.magnitude(50, 1000), draw.magnitude(1, 1400));
     let (burst, span) = (draw.between(1, 20), draw.magnitude(1, 2000));
     let text =
         format!("datagrams, rate {rate} kbit/s, size {size} B, burst {burst}, for {span} ms");
-    DatagramsConfig {
+    let buffer = Bytes::new(draw.magnitude(2_000, 1_000_000));
+    let mut flow = FlowConfig {
         name: "datagrams".into(),
-        start: flow.start,
-        application: read(&text).expect("datagrams"),
-        via: flow.via,
+        application: Some(read(&text).expect("datagrams")),
         from: None,
         to: None,
-        sender: flow.sender,
-        receiver: flow.receiver,
-        receive_buffer: Bytes::new(draw.magnitude(2_000, 1_000_000)),
-    }
+        ..flow
+    };
+    flow.receiver.tcp.receive_buffer = Some(buffer);
+    flow
 }
 
 /// Adds elements that networks do not have.
@@ -303,7 +296,11 @@ fn check_flow(
 /// Checks that finite processes have no unfinished flows, and sinks no excess datagrams.
 fn check_others(config: &WorldConfig, outcome: &Outcome) -> Result<(), String> {
     for (process, flows) in config.arrivals.iter().zip(&outcome.arrivals) {
-        let made = process.arrivals.arrivals(config.seed, &process.flow.name);
+        let made = process
+            .application
+            .as_ref()
+            .unwrap()
+            .arrivals(config.seed, &process.name);
         let is_awaited = made.is_some_and(|arrivals| arrivals.is_finite());
         let completed = flows.completion_times.count() as u64;
         if completed > flows.flows || is_awaited && completed != flows.flows {

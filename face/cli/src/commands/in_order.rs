@@ -1,6 +1,7 @@
 //! Formats many items with several threads and writes the text in order.
 
-use std::thread;
+use std::panic::resume_unwind;
+use std::thread::{self, ScopedJoinHandle};
 
 /// Number of items that a thread formats at a time.
 const PIECE: usize = 1 << 14;
@@ -23,20 +24,15 @@ pub(super) fn in_order<T: Sync, E>(
                     .iter()
                     .map(|&(first, piece)| scope.spawn(move || make(first, piece)));
                 let begun: Vec<_> = begun.collect();
-                begun.into_iter().map(joined).collect()
+                let joined = begun.into_iter().map(ScopedJoinHandle::join);
+                joined
+                    .map(|made| made.unwrap_or_else(|panic| resume_unwind(panic)))
+                    .collect()
             }),
         };
         texts.iter().try_for_each(|text| put(text))?;
     }
     Ok(())
-}
-
-/// The result of a thread.
-fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
-    match thread.join() {
-        Ok(made) => made,
-        Err(panic) => std::panic::resume_unwind(panic),
-    }
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ use crate::progress::{Lines, draw_while};
 use crate::{complete, nearest, output, values};
 
 /// Command-line arguments of `run`.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Default, Debug)]
 #[command(
     about = "Run an experiment or plan and store the results",
     long_about = "\
@@ -147,32 +147,28 @@ impl Arguments {
             series,
             seed: Some(seed),
             repeat: Some(1),
-            on: On::Virtual,
-            capture: false,
-            why: false,
-            verbose: false,
-            all: false,
-            format: Format::Native,
             json,
             out: crate::config::out(),
-            jobs: None,
+            ..Self::default()
         }
     }
 }
 
 /// Output format.
-#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(clap::ValueEnum, Clone, Copy, Default, PartialEq, Eq, Debug)]
 enum Format {
     /// The answer, and a table of what each flow reached
+    #[default]
     Native,
     /// The lines that nuttcp prints of each flow; its MB are MiB
     Nuttcp,
 }
 
 /// Backend of a run.
-#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(clap::ValueEnum, Clone, Copy, Default, PartialEq, Eq, Debug)]
 enum On {
     /// Virtual time: a simulation, with the same results on any machine
+    #[default]
     Virtual,
     /// Real time: engines or this machine's kernel at both ends of an emulated path
     Live,

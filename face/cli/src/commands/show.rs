@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::{nearest, output};
 
 /// Command-line arguments of `show`.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Default, Debug)]
 #[command(
     about = "Show a stored sweep: tables by any axis, effects, plots",
     long_about = "\
@@ -49,68 +49,47 @@ Examples:
 pub(crate) struct Arguments {
     /// Directory of a sweep
     #[arg(value_name = "SWEEP")]
-    sweep: PathBuf,
+    pub(super) sweep: PathBuf,
 
     /// Metric to show, instead of the sweep's
     #[arg(long, value_name = "NAME")]
-    metric: Option<String>,
+    pub(super) metric: Option<String>,
 
     /// Axis whose levels are rows. May be repeated [default: all but the columns]
     #[arg(long, value_name = "KEY")]
-    by: Vec<String>,
+    pub(super) by: Vec<String>,
 
     /// Axis whose levels are columns [default: the last one with few levels]
     #[arg(long, value_name = "KEY")]
-    columns: Option<String>,
+    pub(super) columns: Option<String>,
 
     /// Compare the levels of this axis with its first, pair by pair
     #[arg(long, value_name = "KEY")]
-    compare: Option<String>,
+    pub(super) compare: Option<String>,
 
     /// Write a page with plots, and the plots as SVG
     #[arg(long)]
-    plot: bool,
+    pub(super) plot: bool,
 
     /// Write the plots as SVG into this directory
     #[arg(long, value_name = "DIR")]
-    svg: Option<PathBuf>,
+    pub(super) svg: Option<PathBuf>,
 
     /// Run only this cell and write its page
     #[arg(long, value_name = "N")]
-    cell: Option<u64>,
+    pub(super) cell: Option<u64>,
 
     /// Repetition of the cell [default: 0]
     #[arg(long, value_name = "K", requires = "cell")]
-    repetition: Option<u32>,
+    pub(super) repetition: Option<u32>,
 
     /// Print all rows
     #[arg(long)]
-    all: bool,
+    pub(super) all: bool,
 
     /// Print the values as JSON instead of tables; with --cell, its run.json
     #[arg(long)]
-    json: bool,
-}
-
-/// Parts of a sweep to show.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct View {
-    /// Column to show; `None`: the sweep's metric.
-    pub(crate) metric: Option<String>,
-    /// Axes whose levels are rows.
-    pub(crate) by: Vec<String>,
-    /// Axis whose levels are columns.
-    pub(crate) columns: Option<String>,
-    /// Axis whose levels are compared.
-    pub(crate) compare: Option<String>,
-    /// Whether a page is written.
-    pub(crate) plot: bool,
-    /// Directory of the plots as files.
-    pub(crate) svg: Option<PathBuf>,
-    /// Whether all rows are printed.
-    pub(crate) all: bool,
-    /// Whether values are printed as JSON.
-    pub(crate) json: bool,
+    pub(super) json: bool,
 }
 
 /// Shows the sweep.
@@ -131,26 +110,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(number) = arguments.cell {
         return run_cell(&sweep, number, arguments);
     }
-    let view = View {
-        metric: arguments.metric.clone(),
-        by: arguments.by.clone(),
-        columns: arguments.columns.clone(),
-        compare: arguments.compare.clone(),
-        plot: arguments.plot,
-        svg: arguments.svg.clone(),
-        all: arguments.all,
-        json: arguments.json,
-    };
-    show(
-        &sweep,
-        &view,
-        &format!("gigatcp show {}", directory.display()),
-    )?;
+    let command = format!("gigatcp show {}", directory.display());
+    show(&sweep, arguments, &command)?;
     Ok(Outcome::Done)
 }
 
 /// Prints the tables of a sweep, and writes its page if requested.
-pub(crate) fn show(sweep: &Sweep, view: &View, command: &str) -> Result<(), Failure> {
+pub(crate) fn show(sweep: &Sweep, view: &Arguments, command: &str) -> Result<(), Failure> {
     let stored = sweep.question();
     let column = sweep::column(view.metric.as_ref().unwrap_or(&stored.question.metric))?;
     let (grid, missing) = sweep

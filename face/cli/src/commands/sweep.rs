@@ -172,10 +172,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         ));
     }
     let written = sweep.write_tables().map_err(|error| unwritable(&error));
-    let view = show::View {
+    let view = show::Arguments {
         all: arguments.all,
         plot: arguments.plot,
-        ..show::View::default()
+        ..show::Arguments::default()
     };
     // Results of the cells are shown even if tables cannot be written.
     let shown = match sweep.space().count() {

@@ -567,7 +567,7 @@ fn with_rate(rate: Rate, sentence: &str) -> String {
 }
 
 /// Returns a sentence as the rest of another.
-fn lowercase_first(sentence: &str) -> String {
+pub(super) fn lowercase_first(sentence: &str) -> String {
     let mut letters = sentence.chars();
     let first = letters.next().map(|letter| letter.to_ascii_lowercase());
     first.into_iter().chain(letters).collect()

@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use gigatcp_design::effects::Effects;
 use gigatcp_design::grid::ArmRef;
-use gigatcp_design::statistics::Summary;
+use gigatcp_design::statistics::CONFIDENCE;
+use gigatcp_theory::sample::Summary;
 
 use super::plot::Plot;
 use super::svg::STYLE;
@@ -158,7 +159,10 @@ impl SweepReport<'_> {
             };
             let mean = value(summary.map(|one| one.mean), mean);
             let half = match has_intervals {
-                true => value(summary.map(|one| one.half_width), half),
+                true => value(
+                    summary.and_then(|summary| summary.half_width(CONFIDENCE)),
+                    half,
+                ),
                 false => String::new(),
             };
             let (runs, failures) = (arm.values.len(), arm.failures);

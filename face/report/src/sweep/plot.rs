@@ -2,7 +2,8 @@
 
 use gigatcp_design::grid::{Pivot, Pooled};
 use gigatcp_design::numeric::Numeric;
-use gigatcp_design::statistics::Summary;
+use gigatcp_design::statistics::CONFIDENCE;
+use gigatcp_theory::sample::Summary;
 
 use super::svg::{Axis, Mark, Svg};
 use super::{Scale, SweepReport};
@@ -57,10 +58,7 @@ const LEGEND_LINE: f64 = 20.0;
 /// Returns the ends of an interval; the mean if it has none. If no value is below zero, the low end
 /// is not either.
 fn ends(summary: &Summary) -> (f64, f64) {
-    let half = match summary.half_width.is_finite() {
-        true => summary.half_width,
-        false => 0.0,
-    };
+    let half = summary.half_width(CONFIDENCE).unwrap_or(0.0);
     let low = summary.mean - half;
     let low = if summary.min >= 0.0 {
         low.max(0.0)

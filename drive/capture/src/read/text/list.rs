@@ -20,7 +20,7 @@ use gigatcp_wire::{Flags, option_kind};
 
 use super::cursor::parse;
 use super::endpoint::{Endpoint, Host, Port};
-use super::packet::{PrintedIp, PrintedOption, PrintedPacket};
+use super::packet::{PrintedOption, PrintedPacket};
 use super::time::{self, Printed};
 
 /// Words of a line that are examined. More follow only in info that is not TCP's.
@@ -152,23 +152,8 @@ fn segment<'a>((src, dst): (IpAddr, IpAddr), info: &[&'a [u8]]) -> Option<Printe
         port,
     });
     let mut packet = PrintedPacket {
-        start: 0,
-        end: 0,
-        time: None,
-        direction: None,
-        src,
-        dst,
-        ip: PrintedIp::default(),
         flags,
-        seq: None,
-        ack: None,
-        wnd: None,
-        scaled_wnd: None,
-        frame_len: 0,
-        urgent: None,
-        len: 0,
-        options: Vec::new(),
-        unknown_options: 0,
+        ..PrintedPacket::between(src, dst)
     };
     let mut timestamps = [None; 2];
     let mut sack = Vec::new();
@@ -348,20 +333,13 @@ impl Lists {
             start: payload.start,
             end: payload.end,
             time: payload.time,
-            direction: None,
-            src: endpoint(ends.0),
-            dst: endpoint(ends.1),
-            ip: PrintedIp::default(),
             flags: Flags::PSH | Flags::ACK,
-            seq: None,
             ack: connection.ack[way],
             wnd: connection.wnd[way],
-            scaled_wnd: None,
             frame_len: payload.frame_len,
-            urgent: None,
             len,
-            options: Vec::new(),
             unknown_options: 1,
+            ..PrintedPacket::between(endpoint(ends.0), endpoint(ends.1))
         })
     }
 

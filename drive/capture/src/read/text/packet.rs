@@ -88,6 +88,31 @@ pub struct PrintedPacket<'a> {
     pub unknown_options: u64,
 }
 
+impl<'a> PrintedPacket<'a> {
+    /// A packet of which nothing else is printed.
+    pub(super) fn between(src: Endpoint<'a>, dst: Endpoint<'a>) -> Self {
+        Self {
+            start: 0,
+            end: 0,
+            time: None,
+            direction: None,
+            src,
+            dst,
+            ip: PrintedIp::default(),
+            flags: Flags::NONE,
+            seq: None,
+            ack: None,
+            wnd: None,
+            scaled_wnd: None,
+            frame_len: 0,
+            urgent: None,
+            len: 0,
+            options: Vec::new(),
+            unknown_options: 0,
+        }
+    }
+}
+
 /// Result of parsing at a mark.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ParsedPacket<'a> {
@@ -169,19 +194,8 @@ fn packet_at(text: &[u8], from: usize, mark: usize) -> Option<ParsedPacket<'_>> 
         end,
         time: before.time,
         direction: before.direction,
-        src,
-        dst,
         ip: before.ip,
-        flags: Flags::NONE,
-        seq: None,
-        ack: None,
-        wnd: None,
-        scaled_wnd: None,
-        frame_len: 0,
-        urgent: None,
-        len: 0,
-        options: Vec::new(),
-        unknown_options: 0,
+        ..PrintedPacket::between(src, dst)
     };
     Some(read_body(packet, cursor))
 }

@@ -4,7 +4,8 @@ mod hop;
 
 use gigatcp_path::CpuCosts;
 use gigatcp_plan::{Flow, Host, Node, Plan, Scenario, Series, Stop};
-use gigatcp_report::grid::{Align, grid, line};
+use gigatcp_report::grid::Align::{Left, Right};
+use gigatcp_report::grid::{grid, line};
 use gigatcp_tcp::congestion::SlowStart;
 use gigatcp_units::{Bytes, Duration};
 use serde::Serialize;
@@ -174,16 +175,7 @@ impl PlanView {
     }
 
     fn series_text(&self, is_full: bool) -> String {
-        let columns = [
-            Align::Left,
-            Align::Right,
-            Align::Left,
-            Align::Right,
-            Align::Right,
-            Align::Right,
-            Align::Left,
-            Align::Left,
-        ];
+        let columns = [Left, Right, Left, Right, Right, Right, Left, Left];
         let mut cells = vec![line([
             "series",
             "flows",
@@ -283,15 +275,7 @@ impl SeriesView {
 
     /// Path and hosts.
     fn environment(&self) -> String {
-        let columns = [
-            Align::Left,
-            Align::Left,
-            Align::Right,
-            Align::Right,
-            Align::Right,
-            Align::Right,
-            Align::Left,
-        ];
+        let columns = [Left, Left, Right, Right, Right, Right, Left];
         let mut cells = vec![line([
             "direction",
             "element",
@@ -341,14 +325,7 @@ impl SeriesView {
     }
 
     fn hosts_text(&self) -> String {
-        let columns = [
-            Align::Left,
-            Align::Left,
-            Align::Right,
-            Align::Right,
-            Align::Left,
-            Align::Left,
-        ];
+        let columns = [Left, Left, Right, Right, Left, Left];
         let heading = line([
             "host",
             "profile",
@@ -420,7 +397,7 @@ impl FlowView {
     fn of(flow: &Flow, hosts: [&Host; 2]) -> Self {
         let (bytes, duration) = match flow.stop {
             Stop::Bytes(bytes) => (Some(bytes.as_u64()), None),
-            Stop::Duration(span) => (None, Some(span.as_nanos())),
+            Stop::After(span) => (None, Some(span.as_nanos())),
         };
         Self {
             name: flow.name.clone(),

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 
 use gigatcp_flows::{Connection, Kind, Scaling, Side};
-use gigatcp_report::grid::{Align, grid, line};
+use gigatcp_report::grid::Align::{Left, Right};
+use gigatcp_report::grid::{grid, line};
 use gigatcp_report::why::json::note_json;
 use gigatcp_units::grammar::{human_bytes, human_duration};
 use gigatcp_units::{Bytes, Duration};
@@ -23,16 +24,7 @@ const SCHEMA: &str = "gigatcp.flows/2";
 /// Returns a line for each of the `most` largest connections, and one about the capture.
 pub(super) fn lines(capture: &Capture, most: usize) -> String {
     let columns = [
-        Align::Right,
-        Align::Left,
-        Align::Left,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Right,
-        Align::Left,
+        Right, Left, Left, Right, Right, Right, Right, Right, Right, Left,
     ];
     let mut cells = vec![line([
         "#",
@@ -201,7 +193,7 @@ pub(super) fn long(capture: &Capture, index: usize) -> String {
             right.value.text(),
         ]);
     }
-    text.push_str(&grid(&[Align::Left, Align::Right, Align::Right], &cells));
+    text.push_str(&grid(&[Left, Right, Right], &cells));
     text
 }
 

@@ -55,7 +55,7 @@ impl Counters {
         } else {
             ", alone"
         };
-        let sentence = uncapitalized(counted.sentence.trim_end_matches('.'));
+        let sentence = super::lowercase_first(counted.sentence.trim_end_matches('.'));
         Some(format!("{end}{agrees}: {sentence}"))
     }
 
@@ -75,10 +75,4 @@ fn unsure(counted: &Answer) -> String {
 
 fn address(end: Endpoint) -> SocketAddr {
     SocketAddr::new(end.address, end.port)
-}
-
-fn uncapitalized(sentence: &str) -> String {
-    let mut letters = sentence.chars();
-    let first = letters.next().map(|letter| letter.to_ascii_lowercase());
-    first.into_iter().chain(letters).collect()
 }

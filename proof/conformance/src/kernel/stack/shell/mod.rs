@@ -29,8 +29,8 @@ use crate::stack::Unsupported;
 pub(crate) use counters::Counters;
 
 use crate::kernel::test_netns::DEVICE;
-use gigatcp_linux::device;
 use gigatcp_linux::settings;
+use gigatcp_linux::{device, ethtool};
 
 /// Maximum depth of nested script files.
 const MAX_DEPTH: u32 = 8;
@@ -241,7 +241,7 @@ fn ethtool(command: &[String]) -> Result<ShellResult, Unsupported> {
             "sg" => device::FEATURE_SG,
             _ => return Err(unsupported(command)),
         };
-        if let Err(error) = device::set_feature(interface, request, state == "on") {
+        if let Err(error) = ethtool::set_feature(interface, request, state == "on") {
             return Ok(ShellResult::Failure(format!(
                 "{}: {error}",
                 command.join(" ")
