@@ -3,7 +3,7 @@
 //! | file | content |
 //! |---|---|
 //! | `gigatcp` | the program, linked statically (gnu), stripped |
-//! | `gigatcp_*.deb`, `gigatcp-*.rpm` | with man pages, completions and the systemd unit |
+//! | `gigatcp_*.deb`, `gigatcp-*.rpm` | with man pages, completions and the systemd units |
 //! | `gigatcp-*.whl` | the Python module and the program: `pip install` brings `gigatcp` |
 //! | `gigatcp.cdx.json` | the libraries in it (CycloneDX) |
 //! | `Containerfile` | an image of the program alone |
@@ -27,6 +27,9 @@ use crate::{Failed, materials, python, tools, top};
 
 /// Maximum size of the program, in bytes.
 const GOAL: u64 = 12_000_000;
+
+/// The systemd units, which both packages contain.
+const UNITS: [&str; 2] = ["gigatcp-server.service", "gigatcp-watch.service"];
 
 /// Builds all packages.
 pub fn run(words: &[String]) -> Result<(), Failed> {
@@ -55,10 +58,12 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
         &top().join("packaging/Containerfile"),
         &packages.join("Containerfile"),
     )?;
-    copy(
-        &top().join("packaging/systemd/gigatcp-server.service"),
-        &packages.join("gigatcp-server.service"),
-    )?;
+    for unit in UNITS {
+        copy(
+            &top().join("packaging/systemd").join(unit),
+            &packages.join(unit),
+        )?;
+    }
     documents(machine, &packages)?;
     pack(machine, &packages)?;
     pack_rpm(machine, &packages)?;
@@ -143,7 +148,7 @@ fn documents(machine: &Machine, packages: &Path) -> Result<(), Failed> {
 }
 
 /// Content of the Debian package: file or directory of `target/packages`, and its destination.
-const CONTENTS: [(&str, &str); 5] = [
+const CONTENTS: [(&str, &str); 6] = [
     ("gigatcp", "usr/bin/gigatcp"),
     (
         "completions/gigatcp",
@@ -160,6 +165,10 @@ const CONTENTS: [(&str, &str); 5] = [
     (
         "gigatcp-server.service",
         "usr/lib/systemd/system/gigatcp-server.service",
+    ),
+    (
+        "gigatcp-watch.service",
+        "usr/lib/systemd/system/gigatcp-watch.service",
     ),
 ];
 

@@ -28,10 +28,11 @@ const RUNS: [(&str, &str); 4] = [
 const IMAGE: &str = "gigatcp-proof";
 
 /// Files that both packages must contain.
-const FILES: [&str; 3] = [
+const FILES: [&str; 4] = [
     "usr/share/man/man1/gigatcp-why.1.gz",
     "usr/share/bash-completion/completions/gigatcp",
     "usr/lib/systemd/system/gigatcp-server.service",
+    "usr/lib/systemd/system/gigatcp-watch.service",
 ];
 
 /// Installs each package and runs its program.

@@ -2,6 +2,8 @@
 //! `64K`. Errors contain a hint.
 
 use std::fmt::Display;
+#[cfg(target_os = "linux")]
+use std::net::{IpAddr, ToSocketAddrs};
 
 use gigatcp_theory::MathisConstant;
 use gigatcp_units::grammar::{self, ParseError};
@@ -60,6 +62,13 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
         ));
     }
     Ok(interval)
+}
+
+/// The addresses of a host in a filter; none if it is not found.
+#[cfg(target_os = "linux")]
+pub(crate) fn addresses(name: &str) -> Vec<IpAddr> {
+    let found = (name, 0).to_socket_addrs();
+    found.map_or_else(|_| Vec::new(), |places| places.map(|at| at.ip()).collect())
 }
 
 /// A rate.

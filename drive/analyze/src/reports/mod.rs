@@ -28,6 +28,10 @@ use gigatcp_why::counters::{CounterAccount, End, HostReading, Limits, Reading, s
 pub struct Reported {
     /// Both ends, the sender first, or the report's name for the connection.
     pub ends: String,
+    /// Source of the counters, as in "from a report of iperf3".
+    pub captured: String,
+    /// The process that had it open, if the source names it.
+    pub owner: String,
     /// Diagnosis of the connection.
     pub diagnosis: Diagnosis,
 }
@@ -87,7 +91,10 @@ pub fn report(text: &str) -> Option<Report> {
         let (connections, notes) = nuttcp::read(text)?;
         ("nuttcp", connections, notes)
     };
-    let mut connections: Vec<Reported> = connections.into_iter().filter_map(explained).collect();
+    let mut connections: Vec<Reported> = connections
+        .into_iter()
+        .filter_map(|connection| explained(connection, source))
+        .collect();
     connections.sort_by_key(|one| std::cmp::Reverse(one.diagnosis.delivered));
     Some(Report {
         source,
@@ -96,7 +103,7 @@ pub fn report(text: &str) -> Option<Report> {
     })
 }
 
-fn explained(connection: ReportedConnection) -> Option<Reported> {
+fn explained(connection: ReportedConnection, source: &str) -> Option<Reported> {
     let mut account = CounterAccount::default();
     if let Some(congestion) = &connection.congestion {
         account.set_congestion(congestion);
@@ -126,6 +133,8 @@ fn explained(connection: ReportedConnection) -> Option<Reported> {
     let diagnosis = account.diagnose()?;
     (diagnosis.delivered.as_u64() > 0).then_some(Reported {
         ends: connection.ends,
+        captured: format!("from a report of {source}"),
+        owner: String::new(),
         diagnosis,
     })
 }

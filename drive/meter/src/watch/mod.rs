@@ -1,8 +1,16 @@
 //! Samples all TCP connections of a network namespace repeatedly.
 //!
 //! A sample is one listing by the kernel ([`SockDiag`]). Connections are identified by their
-//! cookie. A connection that was idle since the last sample costs a comparison of 24 bytes. An
-//! active one is read, and its time is attributed.
+//! cookie, addresses and ports. A connection that was idle since the last sample costs a comparison
+//! of 24 bytes. An active one is read, and its time is attributed.
+//!
+//! | file | what |
+//! |---|---|
+//! | `accounts.rs` | time of one connection, as sender and as receiver |
+//! | `recording/` | the readings of all connections in files, and back |
+
+mod accounts;
+pub mod recording;
 
 use std::collections::HashMap;
 use std::io;
@@ -11,8 +19,10 @@ use std::net::SocketAddr;
 use gigatcp_linux::owners::{self, Process};
 use gigatcp_linux::sock_diag::{Identity, STATES, SockDiag, Socket, WITH_DATA};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
-use gigatcp_why::counters::{CounterAccount, End, Limits, Reading};
+use gigatcp_why::counters::{CounterAccount, End, Reading};
 use gigatcp_why::{Cause, Diagnosis};
+
+use accounts::{AccountSettings, Accounts};
 
 use crate::filter::{ConnectionFacts, Filter};
 use crate::sample::Sampler;
@@ -23,8 +33,10 @@ const SLICES: usize = 16;
 /// Maximum of ended connections that are kept; the largest ones are.
 const MAX_ENDED: usize = 32;
 
-/// Minimum time between two searches for the owners of sockets.
+/// Minimum time between two searches for the owners of sockets, and the minimum as a multiple of the
+/// time that the last one took.
 const OWNERS_EVERY: Duration = Duration::from_secs(2);
+const OWNERS_COST: u64 = 1000;
 
 /// Bytes of `struct tcp_info` that change when data or ACKs pass: from `tcpi_bytes_acked` to
 /// `tcpi_segs_in`.
@@ -53,10 +65,9 @@ pub struct Connection {
     pub received: Rate,
     identity: Identity,
     moved: [u8; 24],
-    /// Account as sender, and as receiver; created when data moves.
-    accounts: [Option<Box<CounterAccount>>; 2],
-    /// Bytes acknowledged and received since the watch began.
-    totals: [Bytes; 2],
+    /// Whether it was idle since the last sample.
+    is_still: bool,
+    accounts: Accounts,
     last_sample: u64,
 }
 
@@ -73,28 +84,25 @@ impl Connection {
     /// Returns the bytes acknowledged and received since the watch began.
     #[must_use]
     pub fn total(&self) -> Bytes {
-        self.totals[0] + self.totals[1]
+        self.totals()[0] + self.totals()[1]
     }
 
     /// Returns the bytes acknowledged, and those received, since the watch began.
     #[must_use]
     pub const fn totals(&self) -> [Bytes; 2] {
-        self.totals
+        self.accounts.totals
     }
 
     /// Returns the role of this host in the direction with more data.
     #[must_use]
     pub fn role(&self) -> End {
-        match self.totals[1] > self.totals[0] {
-            true => End::Receiver,
-            false => End::Sender,
-        }
+        self.accounts.role()
     }
 
     /// Returns the account of that direction; `None` before data moved.
     #[must_use]
     pub fn account(&self) -> Option<&CounterAccount> {
-        self.accounts[self.role() as usize].as_deref()
+        self.accounts.account()
     }
 
     /// Returns the cause that limits it now, with its probability.
@@ -106,19 +114,21 @@ impl Connection {
     /// Returns the causes that limited it since the watch began.
     #[must_use]
     pub fn diagnosis(&self) -> Option<Diagnosis> {
-        self.account()?.diagnose()
+        self.accounts.diagnose()
     }
 
     fn update(
         &mut self,
         socket: &Socket<'_>,
-        (sampler, slices, own): (&Sampler, usize, &[Option<Bytes>; 4]),
+        (sampler, settings): (&Sampler, &AccountSettings),
         at: Instant,
     ) {
         self.state = socket.state();
         let moved = socket.info.get(MOVED).unwrap_or_default();
-        let is_still = moved == self.moved && self.reading.unacked == Some(0);
-        if is_still {
+        // Data that waits for a window, or for its reader, is not idle.
+        let waits = socket.unacknowledged() > 0 || socket.unread() > 0;
+        self.is_still = moved == self.moved && !waits && self.reading.unacked == Some(0);
+        if self.is_still {
             (self.sent, self.received) = (Rate::ZERO, Rate::ZERO);
             self.reading.at = at;
             return;
@@ -126,58 +136,27 @@ impl Connection {
         if let Ok(moved) = moved.try_into() {
             self.moved = moved;
         }
-        let mut reading = sampler.of_octets(at, socket.info, socket.memory);
-        reading.unread = Some(Bytes::new(socket.unread().into()));
-        reading.unacknowledged = Some(Bytes::new(socket.unacknowledged().into()));
-        let before = std::mem::replace(&mut self.reading, reading);
-        let time = at.saturating_since(before.at);
-        let grown = |of: fn(&Reading) -> Option<Bytes>| {
-            let (from, to) = (of(&before), of(&reading));
-            from.zip(to)
-                .map_or(Bytes::ZERO, |(from, to)| to.saturating_sub(from))
-        };
-        let moved = [
-            grown(|one| one.bytes_acked),
-            grown(|one| one.bytes_received),
-        ];
-        (self.sent, self.received) = (
-            Rate::from_amount(moved[0], time),
-            Rate::from_amount(moved[1], time),
-        );
-        let end = match moved[1] > moved[0] {
-            true => End::Receiver,
-            false => End::Sender,
-        };
-        for (total, more) in self.totals.iter_mut().zip(moved) {
-            *total += more;
-        }
-        let congestion = &self.congestion;
-        let account = self.accounts[end as usize].get_or_insert_with(|| {
-            let mut account = CounterAccount::with_slices(slices);
-            account.set_congestion(congestion);
-            account.set_limits(limits(end, own));
-            account.on_reading(end, &before);
-            Box::new(account)
-        });
-        account.on_reading(end, &reading);
+        let before = std::mem::replace(&mut self.reading, reading(socket, sampler, at));
+        let steps = [&before, &self.reading];
+        [self.sent, self.received] = self.accounts.on_step(steps, settings, &self.congestion);
+    }
+
+    /// Whether a socket with the same cookie is another connection: a socket that was disconnected
+    /// keeps its cookie, and its counters start again.
+    fn is_replaced(&self, socket: &Socket<'_>) -> bool {
+        let count = |bytes: &[u8]| bytes.get(..8)?.try_into().ok().map(u64::from_ne_bytes);
+        let acked = [&self.moved[..], socket.info.get(MOVED).unwrap_or_default()].map(count);
+        let has_restarted = acked[0] > acked[1];
+        has_restarted || self.peer != socket.peer() || self.local != socket.local()
     }
 }
 
-/// Returns the buffer limits of a connection, as far as this host shows them.
-fn limits(end: End, own: &[Option<Bytes>; 4]) -> Limits {
-    let [tcp_rmem_max, tcp_wmem_max, rmem_max, wmem_max] = *own;
-    match end {
-        End::Sender => Limits {
-            tcp_wmem_max,
-            wmem_max,
-            ..Limits::default()
-        },
-        End::Receiver => Limits {
-            tcp_rmem_max,
-            rmem_max,
-            ..Limits::default()
-        },
-    }
+/// The reading of a listed socket.
+fn reading(socket: &Socket<'_>, sampler: &Sampler, at: Instant) -> Reading {
+    let mut reading = sampler.of_octets(at, socket.info, socket.memory);
+    reading.unread = Some(Bytes::new(socket.unread().into()));
+    reading.unacknowledged = Some(Bytes::new(socket.unacknowledged().into()));
+    reading
 }
 
 /// Watch of all connections that a filter selects.
@@ -187,14 +166,15 @@ pub struct Watch {
     sampler: Sampler,
     filter: Filter,
     connections: HashMap<u64, Connection>,
+    /// Those that ended before the last sample, and at it.
     ended: Vec<Connection>,
+    just_ended: Vec<(u64, Connection)>,
     owners: HashMap<u32, Process>,
-    owners_at: Option<Instant>,
+    /// Earliest time of the next search for owners.
+    owners_due: Instant,
     /// Number of samples so far.
     samples: u64,
-    slices: usize,
-    /// Buffer limits of this host.
-    own: [Option<Bytes>; 4],
+    settings: AccountSettings,
 }
 
 impl Watch {
@@ -209,18 +189,22 @@ impl Watch {
             filter,
             connections: HashMap::new(),
             ended: Vec::new(),
+            just_ended: Vec::new(),
             owners: HashMap::new(),
-            owners_at: None,
+            owners_due: Instant::ZERO,
             samples: 0,
-            slices: SLICES,
-            own: crate::system::buffer_limits(),
+            settings: AccountSettings {
+                slices: SLICES,
+                buffers: crate::system::buffer_limits(),
+            },
         })
     }
 
-    /// Limits the time slices of each connection to `slices`.
+    /// Limits the time slices of each connection to `slices`. With 0 there is no account: nothing is
+    /// known of what limits a connection.
     #[must_use]
     pub fn with_slices(mut self, slices: usize) -> Self {
-        self.slices = slices;
+        self.settings.slices = slices;
         self
     }
 
@@ -229,7 +213,6 @@ impl Watch {
     /// # Errors
     /// The kernel's error.
     pub fn sample(&mut self, at: Instant) -> io::Result<()> {
-        let is_due = |since: Instant| at.saturating_since(since) >= OWNERS_EVERY;
         if self.samples == 0 && self.filter.needs_owner() {
             self.find_owners(at);
         }
@@ -240,15 +223,21 @@ impl Watch {
             sampler,
             filter,
             connections,
+            ended,
             owners,
             samples,
-            slices,
-            own,
+            settings,
+            just_ended,
             ..
         } = self;
+        ended.extend(just_ended.drain(..).map(|(_, connection)| connection));
         diag.list(WITH_DATA, |socket| {
-            let known = connections.get_mut(&socket.cookie());
-            let Some(connection) = known else {
+            let cookie = socket.cookie();
+            let is_replaced = |known: &Connection| known.is_replaced(socket);
+            if connections.get(&cookie).is_some_and(is_replaced) {
+                just_ended.extend(connections.remove_entry(&cookie));
+            }
+            let Some(connection) = connections.get_mut(&cookie) else {
                 let owner = owners.get(&socket.inode());
                 has_unknown |= owner.is_none() && socket.inode() != 0;
                 let known = ConnectionFacts {
@@ -259,14 +248,14 @@ impl Watch {
                 };
                 if filter.matches(&known) {
                     let new = Connection::of(socket, owner.cloned(), sampler, at, *samples);
-                    connections.insert(socket.cookie(), new);
+                    connections.insert(cookie, new);
                 }
                 return;
             };
             connection.last_sample = *samples;
-            connection.update(socket, (sampler, *slices, own), at);
+            connection.update(socket, (sampler, settings), at);
         })?;
-        if has_unknown && self.owners_at.is_none_or(is_due) {
+        if has_unknown && at >= self.owners_due {
             self.find_owners(at);
         }
         self.end_missing();
@@ -286,7 +275,7 @@ impl Watch {
         let identity = connection.identity;
         self.diag.one(&identity, |socket| {
             is_there = WITH_DATA >> socket.state() & 1 == 1;
-            connection.update(socket, (&self.sampler, self.slices, &self.own), at);
+            connection.update(socket, (&self.sampler, &self.settings), at);
         })?;
         Ok(is_there)
     }
@@ -303,23 +292,32 @@ impl Watch {
     /// Returns the connection with this ID, current or ended.
     #[must_use]
     pub fn connection(&self, id: u32) -> Option<&Connection> {
-        let all = self.connections.values().chain(&self.ended);
-        all.into_iter().find(|one| one.id == id)
+        self.all().find(|connection| connection.id == id)
     }
 
     /// Returns all connections, the largest first. Of those that have ended, only the largest are
     /// kept.
     #[must_use]
     pub fn by_size(&self) -> Vec<&Connection> {
-        let all = self.connections.values().chain(&self.ended);
-        let mut all: Vec<&Connection> = all.collect();
+        let mut all: Vec<&Connection> = self.all().collect();
         all.sort_by_key(|one| std::cmp::Reverse(one.total()));
         all
     }
 
+    /// The current connections, and those that ended.
+    fn all(&self) -> impl Iterator<Item = &Connection> {
+        let just_ended = self.just_ended.iter().map(|(_, connection)| connection);
+        self.connections
+            .values()
+            .chain(just_ended)
+            .chain(&self.ended)
+    }
+
     fn find_owners(&mut self, at: Instant) {
-        self.owners_at = Some(at);
+        let start = std::time::Instant::now();
         self.owners = owners::of_sockets();
+        let cost = Duration::from_nanos(u64::try_from(start.elapsed().as_nanos()).unwrap_or(0));
+        self.owners_due = at + OWNERS_EVERY.max(cost.saturating_mul(OWNERS_COST));
         for connection in self.connections.values_mut() {
             if connection.owner.is_none() {
                 connection.owner = self.owners.get(&connection.id).cloned();
@@ -327,14 +325,15 @@ impl Watch {
         }
     }
 
-    /// Moves missing connections to the ended ones, and keeps the largest of these.
+    /// Takes out the missing connections, and keeps the largest of those that ended before.
     fn end_missing(&mut self) {
         let samples = self.samples;
-        let ended = self
+        let missing = self
             .connections
-            .extract_if(|_, one| one.last_sample != samples);
-        self.ended.extend(ended.map(|(_, one)| one));
-        self.ended.sort_by_key(|one| std::cmp::Reverse(one.total()));
+            .extract_if(|_, connection| connection.last_sample != samples);
+        self.just_ended.extend(missing);
+        self.ended
+            .sort_by_key(|connection| std::cmp::Reverse(connection.total()));
         self.ended.truncate(MAX_ENDED);
     }
 }
@@ -345,11 +344,8 @@ impl Connection {
         owner: Option<Process>,
         sampler: &Sampler,
         at: Instant,
-        last_sample: u64,
+        sample: u64,
     ) -> Self {
-        let mut reading = sampler.of_octets(at, socket.info, socket.memory);
-        reading.unread = Some(Bytes::new(socket.unread().into()));
-        reading.unacknowledged = Some(Bytes::new(socket.unacknowledged().into()));
         let moved = socket
             .info
             .get(MOVED)
@@ -361,14 +357,14 @@ impl Connection {
             state: socket.state(),
             owner,
             congestion: socket.congestion.to_owned(),
-            reading,
+            reading: reading(socket, sampler, at),
             sent: Rate::ZERO,
             received: Rate::ZERO,
             identity: socket.identity(),
             moved: moved.unwrap_or_default(),
-            accounts: [None, None],
-            totals: [Bytes::ZERO; 2],
-            last_sample,
+            is_still: true,
+            accounts: Accounts::default(),
+            last_sample: sample,
         }
     }
 }
@@ -396,7 +392,7 @@ mod tests {
         while watch
             .connections()
             .iter()
-            .all(|one| one.totals[0] < Bytes::new(100_000))
+            .all(|one| one.totals()[0] < Bytes::new(100_000))
         {
             watch.sample(at(1000)).unwrap();
         }
@@ -408,7 +404,7 @@ mod tests {
         let receiver = own(peer.local_addr().unwrap());
         assert_eq!(sender.role(), End::Sender);
         assert_eq!(receiver.role(), End::Receiver);
-        assert_eq!(receiver.totals[1], Bytes::new(100_000));
+        assert_eq!(receiver.totals()[1], Bytes::new(100_000));
         assert_eq!(sender.state(), "established");
         let id = sender.id;
         assert_eq!(sender.diagnosis().unwrap().contradiction(), None);

@@ -8,8 +8,8 @@ use gigatcp_run::watch;
 use gigatcp_why::counters::Reading;
 use gigatcp_why::{CAUSES, Diagnosis};
 
-/// Samples of a connection that a record keeps: a minute of one every 50 ms.
-const MAX_SAMPLES: usize = 1200;
+/// Samples of a connection that a record keeps: 40 s of one every 10 ms.
+const MAX_SAMPLES: usize = 4096;
 
 /// The time of each cause.
 fn shares(diagnosis: &Diagnosis) -> Vec<CauseShare> {

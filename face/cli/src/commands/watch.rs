@@ -9,6 +9,7 @@
 //! | `json.rs` | a snapshot as JSON lines |
 //! | `record.rs` | one connection as a record, for the page |
 //! | `metrics.rs` | the last snapshot as OpenMetrics, over HTTP |
+//! | `recorder.rs` | all snapshots in a directory, for `why --at` |
 
 #[cfg(target_os = "linux")]
 mod json;
@@ -21,6 +22,8 @@ mod live;
 mod metrics;
 #[cfg(target_os = "linux")]
 mod record;
+#[cfg(target_os = "linux")]
+mod recorder;
 #[cfg(target_os = "linux")]
 mod table;
 
@@ -47,6 +50,9 @@ On a terminal the list is refreshed; otherwise a table is printed for each sampl
 less certain than `why` from a capture: confidence stays below 0.90. Only the sender's counters \
 show most causes; for data that this host receives, `watch` shows the window and the reader.
 
+With --record, the samples are kept: at most 64 MB a day and 512 MB in all, in a directory that only \
+this user can read. `gigatcp why --at 14:05 DIR` explains from them what was slow then.
+
 A filter selects connections by words that `ss` has: dport, sport, dst, src, state, and, or, \
 not; or that tcpdump has: host A, net A/LENGTH, port N. A bare HOST, HOST:PORT, :PORT or address with a prefix length matches either end; pid:N and \
 proc:NAME match the process.",
@@ -60,7 +66,8 @@ Examples:
                                                  and its page when the watch ends
   gigatcp watch --count 60 > connections.txt     a table each second for a minute
   gigatcp watch --json-lines | jq .              as JSON, a line for each connection and look
-  gigatcp watch --open-metrics 127.0.0.1:9465    for Prometheus, at /metrics"
+  gigatcp watch --open-metrics 127.0.0.1:9465    for Prometheus, at /metrics
+  gigatcp watch --record DIR                     a flight recorder, for `why --at 14:05 DIR`"
 )]
 pub(crate) struct Arguments {
     /// Filter: addresses, words of ss, pid:N, proc:NAME [default: all]
@@ -94,6 +101,10 @@ pub(crate) struct Arguments {
     /// Serve the last sample in the OpenMetrics format at this address
     #[arg(long, value_name = "ADDRESS:PORT")]
     open_metrics: Option<SocketAddr>,
+
+    /// Record the samples in this directory, for `gigatcp why --at`
+    #[arg(long, value_name = "DIR", conflicts_with = "connection")]
+    record: Option<PathBuf>,
 }
 
 /// Watches until Ctrl-C.

@@ -11,6 +11,7 @@
 //! | `stored.rs` | stored runs |
 //! | `live.rs` | a capture of this host, with the kernel's counters |
 //! | `counters.rs` | those counters next to the packets |
+//! | `recording.rs` | an interval of a recording of `watch` |
 
 mod counters;
 mod fix;
@@ -19,6 +20,11 @@ mod live;
 #[cfg(not(target_os = "linux"))]
 #[path = "why/no_linux.rs"]
 mod live;
+#[cfg(target_os = "linux")]
+mod recording;
+#[cfg(not(target_os = "linux"))]
+#[path = "why/no_recording.rs"]
+mod recording;
 pub(super) mod reported;
 pub(super) mod stored;
 mod summary;
@@ -64,6 +70,7 @@ const MAX_PAIRED: usize = 64;
 /// Command-line arguments of `why`.
 #[derive(clap::Args, Debug)]
 #[command(
+    group(clap::ArgGroup::new("period").args(["interface", "at"])),
     about = "Diagnose what limited the connections in a capture",
     long_about = "\
 Diagnose what limited the connections in a capture, or of this host as they run. The answer comes first: the cause that took \
@@ -85,6 +92,9 @@ capture are counted. Nothing is sent, and without --capture nothing is kept.
 
 Reports are understood as well, with less certainty: iperf3 -J and --json-stream, nuttcp's lines \
 (with -i1), repeated output of `ss -tinm`, and `gigatcp watch --json-lines`.
+
+A directory of `gigatcp watch --record` is a recording of the kernel's counters: --at says which \
+time of it to explain, --for how long, --peer which connections.
 
 --annotate copies a capture for Wireshark: the answers are the comment of the file (Statistics > \
 Capture File Properties), and the packets that an answer rests on have comments. The display filter \
@@ -116,13 +126,15 @@ Examples:
   sudo gigatcp why --interface eth0 --for 30s    what limits the connections of this host now
   sudo gigatcp why --interface eth0 port 443     some of them, until Ctrl-C
   gigatcp why iperf3.json                        a report of iperf3 -J, nuttcp -i1 or ss -tinm
+  gigatcp why --at 14:05 --peer 192.0.2.7 DIR    why it was slow then, from `watch --record DIR`
   gigatcp why runs/my-0123456789abcdef           a stored run, and what the run measured
   gigatcp why trace.pcap --annotate t.pcapng     a copy for Wireshark, with comments
   gigatcp why trace.pcap --report why.html       its page, with the packets to zoom into
   tcpdump -w - tcp | gigatcp why -               until Ctrl-C ends tcpdump"
 )]
 pub(crate) struct Arguments {
-    /// Captures, or directories of stored runs; - is standard input. With --interface: a filter
+    /// Captures, or directories of stored runs or recordings; - is standard input. With --interface: a
+    /// filter
     #[arg(value_name = "FILE", required_unless_present = "interface")]
     files: Vec<PathBuf>,
 
@@ -134,14 +146,28 @@ pub(crate) struct Arguments {
     )]
     interface: Option<String>,
 
-    /// Time to capture [default: until Ctrl-C]
+    /// Time to capture [default: until Ctrl-C], or to explain of a recording [default: 1 min]
     #[arg(
         long = "for",
         value_name = "TIME",
         value_parser = values::time,
-        requires = "interface"
+        requires = "period"
     )]
     duration: Option<Duration>,
+
+    /// Begin of the time to explain of a recording: HH:MM[:SS] of the last 24 h, or RFC 3339
+    #[arg(
+        long,
+        value_name = "TIME",
+        conflicts_with_all = [
+            "summary", "connection", "whatif", "annotate", "report", "xplot", "csv", "threads",
+        ]
+    )]
+    at: Option<String>,
+
+    /// Only connections with this peer: an address, a prefix, a name, or a filter of `watch`
+    #[arg(long, value_name = "HOST", requires = "at")]
+    peer: Option<String>,
 
     /// Keep the captured packets in a pcapng file
     #[arg(long, value_name = "FILE", requires = "interface")]
@@ -192,6 +218,16 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if let Some(interface) = &arguments.interface {
         return run_live(interface, arguments);
+    }
+    if let Some(at) = &arguments.at {
+        return recording::run(at, arguments);
+    }
+    if let Some(place) = arguments
+        .files
+        .iter()
+        .find(|place| recording::is_recording(place))
+    {
+        return Err(recording::without_time(place));
     }
     let outputs = arguments
         .outputs

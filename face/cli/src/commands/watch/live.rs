@@ -1,7 +1,6 @@
 //! Periodic snapshots, one connection in depth, and the summary at the end.
 
 use std::io::{self, IsTerminal};
-use std::net::{IpAddr, ToSocketAddrs};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,12 +14,14 @@ use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_why::counters::End;
 
 use super::metrics::Metrics;
+use super::recorder::Recording;
 use super::{Arguments, json, record, table};
 use crate::atomic_file::AtomicFile;
 use crate::commands::Outcome;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::output;
+use crate::values;
 
 /// Default maximum number of connections listed.
 const LINES: usize = 20;
@@ -39,11 +40,12 @@ const LINE_EVERY: Duration = Duration::from_secs(1);
 
 /// Takes snapshots until Ctrl-C or until the count is reached.
 pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
-    let filter = Filter::parse(&arguments.filter.join(" "), &resolve).map_err(|what| {
-        Failure::new(format!("the filter cannot be read: {what}"))
-            .effect("nothing is watched")
-            .hint("as in `gigatcp watch 'dport = :443 and not dst 10.0.0.0/8'`")
-    })?;
+    let filter =
+        Filter::parse(&arguments.filter.join(" "), &values::addresses).map_err(|what| {
+            Failure::new(format!("the filter cannot be read: {what}"))
+                .effect("nothing is watched")
+                .hint("as in `gigatcp watch 'dport = :443 and not dst 10.0.0.0/8'`")
+        })?;
     let interrupt = Interrupt::listen()?;
     let watch = Watch::new(filter).map_err(|error| cannot(&error))?;
     match arguments.connection {
@@ -57,12 +59,7 @@ fn cannot(error: &io::Error) -> Failure {
         .hint("the kernel needs CONFIG_INET_DIAG, or `modprobe inet_diag tcp_diag`")
 }
 
-fn resolve(name: &str) -> Vec<IpAddr> {
-    let found = (name, 0).to_socket_addrs();
-    found.map_or_else(|_| Vec::new(), |all| all.map(|one| one.ip()).collect())
-}
-
-fn now() -> Instant {
+pub(super) fn now() -> Instant {
     Instant::from_nanos(clock::monotonic().unsigned_abs())
 }
 
@@ -120,14 +117,34 @@ fn list(
     let interval = arguments.interval.unwrap_or(Duration::from_secs(1));
     // The first snapshot has no rates and is not shown.
     let mut schedule = Schedule::new(interval, arguments.count.map(|count| count + 1));
+    let record = arguments.record.as_deref();
+    let mut recording = record
+        .map(|place| Recording::begin(place, interval, interrupt))
+        .transpose()?;
     let mut metrics = arguments.open_metrics.map(Metrics::serve).transpose()?;
     let refreshes = io::stdout().is_terminal() && !arguments.json_lines;
+    // A recorder runs for weeks: a table for each sample would fill a log.
+    let is_silent = recording.is_some() && !refreshes && !arguments.json_lines;
+    if is_silent && metrics.is_none() {
+        watch = watch.with_slices(0);
+    }
     let shown = arguments.lines.unwrap_or(LINES);
     let mut is_first = true;
     while let Some(at) = schedule.next(interrupt.stop()) {
         watch.sample(at).map_err(|error| cannot(&error))?;
+        if let Some(recording) = &mut recording {
+            recording.add(&watch, at);
+        }
         if std::mem::take(&mut is_first) {
             continue;
+        }
+        if is_silent {
+            recording
+                .iter_mut()
+                .for_each(|recording| recording.say_hourly(at));
+            if metrics.is_none() {
+                continue;
+            }
         }
         let all = watch.connections();
         if let Some(metrics) = &mut metrics {
@@ -135,13 +152,19 @@ fn list(
         }
         if arguments.json_lines {
             output::print(&json::lines(&all))?;
-        } else {
+        } else if !is_silent {
             let width = output::columns();
             output::print(&table::snapshot(&all, shown, refreshes, width))?;
+            if let Some(recording) = recording.as_ref().filter(|_| refreshes) {
+                output::print_lines(&recording.line())?;
+            }
         }
     }
-    if !arguments.json_lines {
+    if !arguments.json_lines && !is_silent {
         output::print(&summary(&watch))?;
+    }
+    if let Some(recording) = recording {
+        recording.finish(&watch)?;
     }
     Ok(ended(interrupt))
 }

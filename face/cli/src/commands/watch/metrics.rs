@@ -1,9 +1,11 @@
 //! The last snapshot in the OpenMetrics format, over HTTP.
 //!
 //! The 100 connections with the highest rate have series of their own, labeled with OpenTelemetry's
-//! names (dots as underscores). Totals cover all connections.
+//! names (dots as underscores). Totals cover all connections. A metric that OpenTelemetry has or
+//! proposes (semantic-conventions issue 3682) is also served under its name; its RTT is a histogram of
+//! connections that end, which a sample does not have.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -31,28 +33,62 @@ const MAX_READERS: usize = 32;
 /// HTTP endpoint for the last snapshot.
 pub(super) struct Metrics {
     text: Arc<Mutex<String>>,
-    limited: Limited,
+    tallies: Tallies,
 }
 
-/// Seconds by cause of the connections with series of their own: counters, which only grow.
+/// Both ends of a connection. Its ID is 0 when no process has it open.
+type Ends = [SocketAddr; 2];
+
+const fn ends(connection: &Connection) -> Ends {
+    [connection.local, connection.peer]
+}
+
+/// What adds up from one snapshot to the next: counters, which only grow.
 #[derive(Default)]
-struct Limited {
+struct Tallies {
     at: Option<Instant>,
-    /// By the connection's ID.
-    seconds: BTreeMap<u32, BTreeMap<&'static str, f64>>,
+    /// Segments that were retransmitted since the watch began, by all connections.
+    retransmitted: u64,
+    connections: HashMap<Ends, Tally>,
 }
 
-impl Limited {
-    /// Adds the time since the last snapshot to the present cause of each connection.
-    fn add(&mut self, shown: &[&Connection], at: Instant) {
+/// The counters of one connection, as long as it is there.
+#[derive(Default)]
+struct Tally {
+    snapshot: u64,
+    retransmitted: u64,
+    /// Seconds by cause, of the time in which it had series of its own.
+    limited: BTreeMap<&'static str, f64>,
+}
+
+impl Tallies {
+    /// Adds the time since the last snapshot to the present cause of each connection shown.
+    fn add(&mut self, all: &[&Connection], at: Instant) {
         let last = self.at.replace(at).unwrap_or(at);
         let time = at.saturating_since(last).as_secs_f64();
-        self.seconds
-            .retain(|id, _| shown.iter().any(|one| one.id == *id));
-        for one in shown {
-            let causes = self.seconds.entry(one.id).or_default();
-            *causes.entry(table::limit(one)).or_default() += time;
+        for (place, connection) in all.iter().enumerate() {
+            let counted = connection.reading.total_retrans.unwrap_or(0);
+            let tally = self
+                .connections
+                .entry(ends(connection))
+                .or_insert_with(|| Tally {
+                    retransmitted: counted,
+                    ..Tally::default()
+                });
+            self.retransmitted += counted.saturating_sub(tally.retransmitted);
+            tally.retransmitted = counted;
+            tally.snapshot = at.as_nanos();
+            if place < MAX_SERIES {
+                *tally.limited.entry(table::limit(connection)).or_default() += time;
+            }
         }
+        self.connections
+            .retain(|_, tally| tally.snapshot == at.as_nanos());
+    }
+
+    fn limited(&self, connection: &Connection) -> impl Iterator<Item = (&&'static str, &f64)> {
+        let tally = self.connections.get(&ends(connection));
+        tally.into_iter().flat_map(|tally| &tally.limited)
     }
 }
 
@@ -83,14 +119,14 @@ impl Metrics {
                 });
             }
         });
-        let limited = Limited::default();
-        Ok(Self { text, limited })
+        let tallies = Tallies::default();
+        Ok(Self { text, tallies })
     }
 
     /// Replaces the snapshot that is served.
     pub(super) fn put(&mut self, all: &[&Connection], at: Instant) {
-        self.limited.add(&all[..all.len().min(MAX_SERIES)], at);
-        let text = text(all, &self.limited);
+        self.tallies.add(all, at);
+        let text = text(all, &self.tallies);
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
 }
@@ -152,19 +188,31 @@ const FAMILIES: [Family; 7] = families! {
 };
 
 /// Formats a snapshot in the OpenMetrics format.
-fn text(all: &[&Connection], limited: &Limited) -> String {
+fn text(all: &[&Connection], tallies: &Tallies) -> String {
     let mut text = String::new();
     let mut states: BTreeMap<&str, usize> = BTreeMap::new();
     all.iter()
         .for_each(|one| *states.entry(one.state()).or_default() += 1);
-    text.push_str("# TYPE tcp_connections gauge\n# HELP tcp_connections Connections by state.\n");
-    for (state, count) in states {
-        let state = state.replace('-', "_");
+    for name in ["tcp_connections", "system_network_connection_count"] {
         let _ = writeln!(
             text,
-            "tcp_connections{{network_connection_state=\"{state}\"}} {count}"
+            "# TYPE {name} gauge\n# HELP {name} Connections by state."
         );
+        for (state, count) in &states {
+            let state = state.replace('-', "_");
+            let _ = writeln!(
+                text,
+                "{name}{{network_transport=\"tcp\",network_connection_state=\"{state}\"}} {count}"
+            );
+        }
     }
+    let name = "system_network_tcp_retransmits";
+    let _ = writeln!(
+        text,
+        "# TYPE {name} counter\n# HELP {name} Segments retransmitted since the watch began.\n\
+         {name}_total {}",
+        tallies.retransmitted
+    );
     let shown = &all[..all.len().min(MAX_SERIES)];
     for family in &FAMILIES {
         let (name, kind) = (family.name, family.kind);
@@ -181,13 +229,13 @@ fn text(all: &[&Connection], limited: &Limited) -> String {
             }
         }
     }
-    limits(&mut text, shown, limited);
+    limits(&mut text, shown, tallies);
     text.push_str("# EOF\n");
     text
 }
 
 /// Appends the time of each connection by cause.
-fn limits(text: &mut String, shown: &[&Connection], limited: &Limited) {
+fn limits(text: &mut String, shown: &[&Connection], tallies: &Tallies) {
     let name = "tcp_connection_limited_seconds";
     let _ = writeln!(
         text,
@@ -196,7 +244,7 @@ fn limits(text: &mut String, shown: &[&Connection], limited: &Limited) {
     );
     for one in shown {
         let labels = labels(one);
-        for (cause, time) in limited.seconds.get(&one.id).into_iter().flatten() {
+        for (cause, time) in tallies.limited(one) {
             let _ = writeln!(text, "{name}_total{{{labels},cause=\"{cause}\"}} {time}");
         }
     }
@@ -224,23 +272,145 @@ fn escaped(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::time::Instant as StdInstant;
+
+    use gigatcp_meter::filter::Filter;
+    use gigatcp_meter::watch::Watch;
+
     use super::*;
 
-    #[test]
-    fn idle_readers_do_not_delay_a_scraper() {
+    const DASHBOARD: &str = include_str!("../../../../../packaging/grafana/gigatcp-watch.json");
+
+    fn serve() -> (Metrics, SocketAddr) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
         drop(listener);
-        let _metrics = Metrics::serve(at).unwrap();
+        (Metrics::serve(at).unwrap(), at)
+    }
+
+    fn request(at: SocketAddr) -> TcpStream {
+        let mut scraper = TcpStream::connect(at).unwrap();
+        scraper.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+        scraper
+    }
+
+    fn scrape(at: SocketAddr) -> String {
+        let mut answer = String::new();
+        request(at).read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn idle_readers_do_not_delay_a_scraper() {
+        let (_metrics, at) = serve();
         let connect = || TcpStream::connect(at).unwrap();
         let _idle: Vec<TcpStream> = (0..3 * MAX_READERS).map(|_| connect()).collect();
-        let start = std::time::Instant::now();
-        let mut scraper = connect();
-        scraper.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        scraper.read_to_string(&mut answer).unwrap();
+        let start = StdInstant::now();
+        let answer = scrape(at);
         assert!(answer.ends_with("# EOF\n"), "{answer}");
         // One reader after the other would take 2 s each.
         assert!(start.elapsed() < 20 * REQUEST_TIMEOUT);
+    }
+
+    #[test]
+    fn scrapers_that_do_not_read_delay_neither_another_nor_the_snapshots() {
+        let (mut metrics, at) = serve();
+        // More than the buffers of a socket hold.
+        let large = "# \n".repeat(4 << 20) + "# EOF\n";
+        *metrics.text.lock().unwrap() = large.clone();
+        let _slow: Vec<TcpStream> = (0..MAX_READERS / 2).map(|_| request(at)).collect();
+        let start = StdInstant::now();
+        assert!(scrape(at).ends_with(&large));
+        metrics.put(&[], Instant::ZERO);
+        assert!(
+            start.elapsed() < 4 * REQUEST_TIMEOUT,
+            "{:?}",
+            start.elapsed()
+        );
+        assert!(scrape(at).len() < 4096);
+    }
+
+    /// Snapshots of a connection of this process, and what is served after them.
+    fn snapshots() -> [String; 2] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut peer, _) = listener.accept().unwrap();
+        let filter = Filter::parse(&format!("dport {port}"), &|_| Vec::new()).unwrap();
+        let mut watch = Watch::new(filter).unwrap();
+        let mut tallies = Tallies::default();
+        [1, 2].map(|second: u64| {
+            stream.write_all(&[1; 50_000]).unwrap();
+            peer.read_exact(&mut [0; 50_000]).unwrap();
+            let at = Instant::from_nanos(second * 1_000_000_000);
+            watch.sample(at).unwrap();
+            let all = watch.connections();
+            tallies.add(&all, at);
+            text(&all, &tallies)
+        })
+    }
+
+    fn limited_seconds(text: &str) -> f64 {
+        let lines = text
+            .lines()
+            .filter(|line| line.starts_with("tcp_connection_limited_seconds_total{"));
+        lines
+            .map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap())
+            .sum()
+    }
+
+    #[test]
+    fn time_limited_is_a_counter_that_grows_by_the_time_between_snapshots() {
+        let [first, second] = snapshots();
+        assert!(second.contains("# TYPE tcp_connection_limited_seconds counter\n"));
+        assert_eq!(limited_seconds(&first), 0.0);
+        assert_eq!(limited_seconds(&second), 1.0);
+    }
+
+    /// The names of metrics in an expression of a dashboard.
+    fn names(expression: &str) -> impl Iterator<Item = &str> {
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        expression
+            .split(move |letter| !is_part(letter))
+            .filter(|word| word.starts_with("tcp_") || word.starts_with("system_"))
+    }
+
+    /// All texts with this key in a dashboard.
+    fn texts<'a>(value: &'a serde_json::Value, key: &str, found: &mut Vec<&'a str>) {
+        match value {
+            serde_json::Value::Object(object) => {
+                found.extend(object.get(key).and_then(serde_json::Value::as_str));
+                object.values().for_each(|value| texts(value, key, found));
+            }
+            serde_json::Value::Array(values) => {
+                values.iter().for_each(|value| texts(value, key, found));
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn metrics_of_the_dashboard_are_exactly_those_that_are_served() {
+        let [_, served] = snapshots();
+        let served: BTreeSet<&str> = served
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| line.split(['{', ' ']).next())
+            .collect();
+        let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).unwrap();
+        let mut expressions = Vec::new();
+        texts(&dashboard, "expr", &mut expressions);
+        texts(&dashboard, "query", &mut expressions);
+        let used: BTreeSet<&str> = expressions.iter().flat_map(|text| names(text)).collect();
+        // Those of OpenTelemetry say the same as ours.
+        let ours = served
+            .iter()
+            .filter(|name| name.starts_with("tcp_"))
+            .copied();
+        let missing: Vec<&str> = ours.filter(|name| !used.contains(name)).collect();
+        assert!(missing.is_empty(), "not shown: {missing:?}");
+        let unknown: Vec<&&str> = used.difference(&served).collect();
+        assert!(unknown.is_empty(), "not served: {unknown:?}");
     }
 }

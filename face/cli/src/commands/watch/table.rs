@@ -36,22 +36,7 @@ pub(super) fn snapshot(
     refreshes: bool,
     width: Option<usize>,
 ) -> String {
-    let mut rows = vec![line([
-        "ID",
-        "process",
-        "peer",
-        "sent",
-        "received",
-        "RTT",
-        "cwnd",
-        "retrans",
-        "limited now by",
-        "since it is watched by",
-    ])];
-    rows.extend(all.iter().take(shown).map(|one| row(one)));
-    let columns = [
-        Right, Left, Left, Right, Right, Right, Right, Right, Left, Left,
-    ];
+    let rows = all.iter().take(shown).map(|one| row(one)).collect();
     let home = if refreshes { HOME } else { "" };
     let sum = |of: fn(&Connection) -> Rate| {
         let all = all.iter().map(|one| of(one).as_bps());
@@ -62,7 +47,7 @@ pub(super) fn snapshot(
         counted(all.len() as u64, "connection"),
         sum(|one| one.sent),
         sum(|one| one.received),
-        fitted(&columns, rows, width.unwrap_or(usize::MAX))
+        rendered(rows, width.unwrap_or(usize::MAX))
     );
     if let Some(more @ 1..) = all.len().checked_sub(shown) {
         text.push_str(&format!("{more} more\n"));
@@ -73,31 +58,75 @@ pub(super) fn snapshot(
     text
 }
 
-/// Formats rows with as many of the columns as fit.
+/// Names of the columns, and how their cells are aligned.
+const COLUMNS: [(&str, Align); 10] = [
+    ("ID", Right),
+    ("process", Left),
+    ("peer", Left),
+    ("sent", Right),
+    ("received", Right),
+    ("RTT", Right),
+    ("cwnd", Right),
+    ("retrans", Right),
+    ("limited now by", Left),
+    ("since it is watched by", Left),
+];
+
+/// Formats rows below the names of their columns.
+fn rendered(mut rows: Vec<Vec<String>>, width: usize) -> String {
+    rows.insert(0, line(COLUMNS.map(|(name, _)| name)));
+    fitted(&COLUMNS.map(|(_, align)| align), rows, width)
+}
+
+/// Formats rows with as many of the columns as fit. The limit is the last to be cut.
 fn fitted(columns: &[Align], mut rows: Vec<Vec<String>>, width: usize) -> String {
     let mut columns = columns.to_vec();
-    let mut text = grid(&columns, &rows);
-    let is_wide = |text: &str| text.lines().any(|line| line.chars().count() > width);
+    let is_wide = |columns: &[Align], rows: &[Vec<String>]| {
+        let text = grid(columns, rows);
+        text.lines().any(|line| line.chars().count() > width)
+    };
     for name in LEFT_OUT {
-        if !is_wide(&text) {
-            return text;
-        }
-        if let Some(place) = rows[0].iter().position(|cell| cell == name) {
-            columns.remove(place);
-            for row in &mut rows {
-                row.remove(place);
-            }
-            text = grid(&columns, &rows);
+        if is_wide(&columns, &rows) {
+            leave_out(name, &mut columns, &mut rows);
         }
     }
-    if is_wide(&text) {
+    if is_wide(&columns, &rows)
+        && let Some(peer) = rows[0].iter().position(|cell| cell == "peer")
+    {
+        for row in &mut rows {
+            row[peer] = shortened(&row[peer], NARROW);
+        }
+    }
+    if is_wide(&columns, &rows) {
         for cell in rows.iter_mut().flatten() {
             *cell = shortened(cell, NARROW);
         }
-        text = grid(&columns, &rows);
     }
+    if is_wide(&columns, &rows) {
+        leave_out(emptier_rate(&rows), &mut columns, &mut rows);
+    }
+    let text = grid(&columns, &rows);
     let lines = text.lines().map(|line| shortened(line, width) + "\n");
     lines.collect()
+}
+
+fn leave_out(name: &str, columns: &mut Vec<Align>, rows: &mut [Vec<String>]) {
+    if let Some(place) = rows[0].iter().position(|cell| cell == name) {
+        columns.remove(place);
+        for row in rows {
+            row.remove(place);
+        }
+    }
+}
+
+/// The direction in which fewer connections move data.
+fn emptier_rate(rows: &[Vec<String>]) -> &'static str {
+    let [sent, received] = ["sent", "received"].map(|name| {
+        let place = rows[0].iter().position(|cell| cell == name);
+        let cells = rows.iter().filter_map(|row| row.get(place?));
+        cells.filter(|cell| *cell != "-").count()
+    });
+    if sent < received { "sent" } else { "received" }
 }
 
 /// The begin of a text that is longer than `most` characters, with an ellipsis.
@@ -217,33 +246,81 @@ fn timeline_line(cells: &[String; 7], last: &str, width: Option<usize>) -> Strin
 mod tests {
     use super::*;
 
+    /// The widest cells that occur.
+    fn widest() -> Vec<String> {
+        line([
+            "4294967295",
+            "a-process-name-",
+            "[2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff]:50123",
+            "12.3 Gbit/s",
+            "12.3 Gbit/s",
+            "123.4 ms",
+            "1.25 MB",
+            "1234567",
+            "reordering-mistaken-for-loss",
+            "receive-window-limited 100 % (unsure)",
+        ])
+    }
+
+    fn longest_line(text: &str) -> usize {
+        let lengths = text.lines().map(|line| line.chars().count());
+        lengths.max().unwrap_or_default()
+    }
+
     #[test]
-    fn row_on_a_narrow_terminal_leaves_columns_out_and_does_not_wrap() {
-        let rows = || {
-            vec![
-                line([
-                    "ID",
-                    "peer",
-                    "cwnd",
-                    "limited now by",
-                    "since it is watched by",
-                ]),
-                line([
-                    "12",
-                    "[2001:db8:aaaa:bbbb:cccc:dddd:eeee:ffff]:50123",
-                    "1.25 MB",
-                    "reordering-mistaken-for-loss",
-                    "receive-window-limited 100 % (unsure)",
-                ]),
-            ]
-        };
-        let columns = [Right, Left, Right, Left, Left];
-        assert_eq!(fitted(&columns, rows(), 200), grid(&columns, &rows()));
-        for width in [80, 60, 40] {
-            let text = fitted(&columns, rows(), width);
-            let longest = text.lines().map(|line| line.chars().count()).max();
-            assert!(longest <= Some(width), "{width}:\n{text}");
-            assert!(text.contains("reordering-mis") || width == 40, "{text}");
+    fn table_of_wide_addresses_fits_terminals_and_keeps_the_limit() {
+        for width in [50, 60, 80, 90, 120, 300] {
+            let text = rendered(vec![widest(), widest()], width);
+            assert!(longest_line(&text) <= width, "{width}:\n{text}");
+            assert_eq!(text.lines().count(), 3, "{width}:\n{text}");
+            let kept = match width {
+                ..60 => "reord",
+                60..80 => "reordering-mistaken-",
+                80.. => "reordering-mistaken-for-loss",
+            };
+            assert!(text.contains(kept), "{width}:\n{text}");
+        }
+        let all = rendered(vec![widest()], usize::MAX);
+        assert!(COLUMNS.iter().all(|(name, _)| all.contains(name)), "{all}");
+    }
+
+    #[test]
+    fn table_of_narrow_addresses_has_more_columns_in_the_same_width() {
+        let mut row = widest();
+        row[2] = "192.0.2.1:443".into();
+        row[8] = "path-saturated".into();
+        let text = rendered(vec![row], 120);
+        assert!(text.contains("retrans") && text.contains("RTT"), "{text}");
+        assert!(longest_line(&text) <= 120, "{text}");
+    }
+
+    #[test]
+    fn table_of_receivers_in_60_columns_keeps_what_they_receive() {
+        let mut row = widest();
+        row[3] = "-".into();
+        let text = rendered(vec![row], 60);
+        assert!(
+            text.contains("received") && !text.contains("sent"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn timeline_fits_terminals() {
+        let cells = [
+            "123456.7 s",
+            "12.3 Gbit/s",
+            "12.3 Gbit/s",
+            "123.4 ms",
+            "1.25 MB",
+            "1.25 MB",
+            "1234567",
+        ];
+        for width in [40, 60, 80, 90, 120] {
+            let limit = "reordering-mistaken-for-loss";
+            let line = timeline_line(&cells.map(str::to_owned), limit, Some(width));
+            let head = timeline_head(Some(width));
+            assert!(longest_line(&line).max(longest_line(&head)) <= width);
         }
     }
 }

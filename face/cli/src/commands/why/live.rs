@@ -8,7 +8,6 @@
 //! The answer at the end is from the whole capture, as for a file.
 
 use std::io::{self, Write};
-use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -31,6 +30,7 @@ use crate::fit::fit;
 use crate::header_capture::{HeaderCapture, HeaderCaptureError, INTERVAL, MAX_PACKETS};
 use crate::interrupt::Interrupt;
 use crate::output::{self, counted};
+use crate::values;
 
 /// Time between two readings of the kernel's counters.
 const READ_EVERY: Duration = Duration::from_millis(250);
@@ -94,18 +94,10 @@ fn now() -> Instant {
     Instant::from_nanos(clock::monotonic().unsigned_abs())
 }
 
-fn resolve(name: &str) -> Vec<IpAddr> {
-    let found = (name, 0).to_socket_addrs();
-    found.map_or_else(
-        |_| Vec::new(),
-        |found| found.map(|address| address.ip()).collect(),
-    )
-}
-
 fn filter(arguments: &Arguments) -> Result<Filter, Failure> {
     let words = arguments.files.iter().map(|word| word.to_string_lossy());
     let text = words.collect::<Vec<_>>().join(" ");
-    Filter::parse(&text, &resolve)
+    Filter::parse(&text, &values::addresses)
         .map_err(|reason| bad_filter(&format!("the filter cannot be read: {reason}")))
 }
 

@@ -1,4 +1,4 @@
-//! Answers for reports of testers and of `ss` in place of captures.
+//! Answers for reports of testers, of `ss` and of recordings in place of captures.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -62,8 +62,8 @@ pub(super) fn text(path: &Path, report: &Report, shows_all: bool, is_verbose: bo
     for one in report.connections.iter().take(shown) {
         let label = ConnectionLabel {
             ends: terminal(&one.ends),
-            captured: format!("from a report of {}", report.source),
-            place: String::new(),
+            captured: one.captured.clone(),
+            place: terminal(&one.owner),
             reset_by: None,
             counters: None,
         };
@@ -93,6 +93,9 @@ pub(super) fn json(path: &Path, report: &Report, is_verbose: bool) -> Value {
     let connection = |one: &Reported| {
         let mut value = diagnosed(&one.diagnosis, is_verbose);
         value["ends"] = one.ends.clone().into();
+        if !one.owner.is_empty() {
+            value["owner"] = one.owner.clone().into();
+        }
         value
     };
     let connections: Vec<Value> = report.connections.iter().map(connection).collect();
