@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use gigatcp_protocol::iperf3::datagram::PING;
 
+use super::outcome::TestError;
 use super::request::PingSet;
 use crate::system::any_address;
 use crate::system::fd::{AsFd, BorrowedFd};
@@ -108,6 +109,14 @@ pub(super) const fn idle_time(set: PingSet) -> Duration {
     }
 }
 
+/// Starts pings before a test.
+pub(super) fn start(to: SocketAddr, set: PingSet) -> Result<Pings, TestError> {
+    Pings::start(to, set).map_err(|cause| TestError::Socket {
+        action: "ping: net.ipv4.ping_group_range excludes this user".into(),
+        cause,
+    })
+}
+
 /// State shared by the threads and their owner: stop flag, and start of the data.
 #[derive(Debug)]
 struct Shared {
@@ -126,7 +135,7 @@ pub(super) struct Pings {
 
 impl Pings {
     /// Starts the pings. With several kinds, ICMP is left out if this user may not send it.
-    pub(super) fn start(to: SocketAddr, set: PingSet) -> io::Result<Self> {
+    fn start(to: SocketAddr, set: PingSet) -> io::Result<Self> {
         let mut pings = Self {
             shared: Arc::new(Shared {
                 stop: AtomicBool::new(false),

@@ -1,5 +1,5 @@
 //! A throughput tester between two hosts, over the kernel's sockets or the engine, with the
-//! protocols of iperf3 and nuttcp.
+//! protocols of iperf3 and nuttcp, and of ndt7 as client.
 //!
 //! | file | what |
 //! |---|---|
@@ -25,6 +25,7 @@
 //! | `wire.rs` | a control connection with non-blocking reads |
 //! | `client.rs` | a whole test as client |
 //! | `auth.rs` | names and passwords |
+//! | `ndt7/` | a test with a server of ndt7 |
 //! | `nuttcp/` | nuttcp's protocol: client, and one test of a server |
 //! | `server/`, `admission.rs`, `session.rs` | a server of many clients |
 //! | `presence.rs` | whether a receiver of datagrams is still there |
@@ -49,6 +50,7 @@ mod explain;
 mod latency;
 mod listening;
 mod memory;
+mod ndt7;
 pub mod nuttcp;
 mod offload;
 mod options;
@@ -82,6 +84,7 @@ pub use engine::Engine;
 pub use explain::{Explanation, account_of, boots, explain, host_summaries};
 pub use latency::{Latency, PingKind};
 pub use memory::default_limit as default_memory;
+pub use ndt7::Ndt7Url;
 pub use options::{Effective, Override, StackKind};
 pub use outcome::{CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError};
 pub use readings::Readings;

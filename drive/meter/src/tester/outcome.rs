@@ -342,6 +342,14 @@ pub enum TestError {
         /// Time without an answer.
         timeout: Duration,
     },
+    /// A server of ndt7 did not accept the test.
+    #[error("{to} serves no ndt7 test: {reason}")]
+    Handshake {
+        /// The server's address.
+        to: SocketAddr,
+        /// The reason.
+        reason: String,
+    },
     /// The engine could not connect a stream, although the kernel's control connection exists.
     #[error("the engine cannot connect to {to}, though the kernel can: {cause}")]
     EngineConnect {
@@ -378,7 +386,7 @@ pub enum TestError {
         /// Time without data.
         timeout: Duration,
     },
-    /// The engine does not support an option.
+    /// The engine, or a protocol, does not support an option.
     #[error("{option}: {reason}")]
     Lacks {
         /// The option, as on the command line.

@@ -61,6 +61,7 @@ impl Stream {
             Socket::Tcp(socket) => connected(socket, shared)?,
             #[cfg(target_os = "linux")]
             Socket::Engine(stream) => connected(&**stream, shared)?,
+            Socket::WebSocket(stream) => connected(&**stream, shared)?,
             Socket::Udp(socket) => {
                 options::apply_after(SockRef::from(socket), &shared.parameters)?;
                 let options = options::effective(SockRef::from(socket), &shared.parameters)?;
@@ -180,6 +181,7 @@ fn work(
         (Socket::Tcp(socket), _, None) => tcp::work(role, socket, counters, shared),
         #[cfg(target_os = "linux")]
         (Socket::Engine(stream), _, None) => tcp::work(role, &**stream, counters, shared),
+        (Socket::WebSocket(stream), _, None) => tcp::work(role, &**stream, counters, shared),
         (Socket::Udp(socket), Role::Sender, None) => udp::send(socket, counters, shared),
         (Socket::Udp(socket), Role::Receiver, None) => udp::receive(socket, counters, shared),
         (socket, role, Some(link)) => link.work((place_of(id), role), socket, counters, shared),

@@ -3,7 +3,7 @@
 use std::time;
 
 use gigatcp_meter::tester::auth;
-use gigatcp_meter::tester::{PingSet, Protocol, Request, TestError};
+use gigatcp_meter::tester::{Ndt7Url, PingSet, Protocol, Request, TestError};
 use gigatcp_protocol::iperf3::{ClientFailure, Direction, Parameters, Transport};
 use gigatcp_units::{Bytes, Duration, Rate};
 
@@ -140,22 +140,39 @@ fn token(arguments: &Arguments, settings: &Settings) -> Result<Option<String>, F
 /// Returns the port of the server, as typed or the protocol's default.
 pub(super) fn port(arguments: &Arguments) -> u16 {
     arguments.port.unwrap_or(match protocol(arguments) {
-        Protocol::Iperf3 => gigatcp_protocol::iperf3::PORT,
         Protocol::Nuttcp => gigatcp_protocol::nuttcp::CONTROL_PORT,
+        _ => gigatcp_protocol::iperf3::PORT,
     })
 }
 
 fn protocol(arguments: &Arguments) -> Protocol {
     match arguments.protocol {
+        _ if arguments.ndt7 => Protocol::Ndt7,
         super::Protocol::Iperf3 => Protocol::Iperf3,
         super::Protocol::Nuttcp => Protocol::Nuttcp,
     }
 }
 
+/// Sets the server to that of an ndt7 URL.
+fn set_url(request: &mut Request) -> Result<(), Failure> {
+    let url = Ndt7Url::parse(&request.host).map_err(|error| {
+        Failure::new(error)
+            .effect("nothing was measured")
+            .hint("as in `gigatcp test --ndt7 wss://ndt.example`")
+    })?;
+    if url.is_download() {
+        request.parameters.direction = Direction::Reverse;
+    }
+    request.host.clone_from(&url.host);
+    request.port = url.port;
+    request.ndt7 = Some(url);
+    Ok(())
+}
+
 /// Refuses options that the protocol does not have.
 fn check(arguments: &Arguments, settings: &Settings) -> Result<(), Failure> {
     let without: &[(bool, &str)] = match protocol(arguments) {
-        Protocol::Iperf3 => &[(settings.is_instantaneous, "instantaneous")],
+        Protocol::Iperf3 | Protocol::Ndt7 => &[(settings.is_instantaneous, "instantaneous")],
         Protocol::Nuttcp => &[
             (arguments.bidir, "--bidir"),
             (arguments.latency, "--latency"),
@@ -179,8 +196,8 @@ fn check(arguments: &Arguments, settings: &Settings) -> Result<(), Failure> {
         return Ok(());
     };
     let (name, other) = match protocol(arguments) {
-        Protocol::Iperf3 => ("iperf3", "nuttcp"),
         Protocol::Nuttcp => ("nuttcp", "iperf3"),
+        _ => ("iperf3", "nuttcp"),
     };
     Err(
         Failure::new(format!("{option}: {name}'s protocol does not have it"))
@@ -262,6 +279,9 @@ pub(super) fn of(arguments: &Arguments, settings: &Settings) -> Result<Request, 
         (_, true) => Some(false),
         _ => None,
     };
+    if arguments.ndt7 {
+        set_url(&mut request)?;
+    }
     Ok(request)
 }
 
@@ -273,6 +293,15 @@ fn std_time(length: Duration) -> time::Duration {
 pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Failure {
     let (host, port) = (&request.host, request.port);
     let failure = Failure::new(error.to_string()).effect("nothing was measured");
+    if request.protocol == Protocol::Ndt7 {
+        return match error {
+            TestError::Lacks { option, .. } => failure.hint(format!("leave out {option}")),
+            TestError::Handshake { reason, .. } if reason.contains("certificate") => {
+                failure.hint("SSL_CERT_FILE=FILE names other certificate authorities")
+            }
+            _ => failure,
+        };
+    }
     if let Some(hints) = super::stack::hints(error) {
         return hints.into_iter().fold(failure, Failure::hint);
     }
@@ -282,8 +311,8 @@ pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Fail
         TestError::Connect { cause, .. } => match cause.kind() {
             std::io::ErrorKind::ConnectionRefused => {
                 let stock = match request.protocol {
-                    Protocol::Iperf3 => format!("iperf3 -s -p {port}"),
                     Protocol::Nuttcp => format!("nuttcp -S -P {port}"),
+                    _ => format!("iperf3 -s -p {port}"),
                 };
                 failure.hint(format!(
                     "start `gigatcp server` (or `{stock}`) on {host}, or name its port with --port"

@@ -35,8 +35,8 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
 /// Port of the data connection.
 fn port(request: &Request) -> u16 {
     match request.protocol {
-        Protocol::Iperf3 => request.port,
         Protocol::Nuttcp => request.data_port,
+        _ => request.port,
     }
 }
 
