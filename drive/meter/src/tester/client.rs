@@ -119,6 +119,9 @@ impl<'a> Test<'a> {
         let mut traffic = Traffic::new(parameters, block, (request.interval, request.sampling));
         traffic.shared.processor = request.processor;
         traffic.shared.offload = request.offload;
+        if request.adds_streams {
+            traffic.add_streams();
+        }
         Ok(Self {
             request,
             client: Client::new(cookie, sent),
@@ -157,7 +160,7 @@ impl<'a> Test<'a> {
             Output::Event(ClientEvent::Run) => {
                 self.traffic.start();
                 if let Some(pings) = &self.pings {
-                    pings.loaded();
+                    pings.begun();
                 }
                 self.is_running = true;
                 self.last_data.0 = Instant::now();
@@ -217,6 +220,9 @@ impl<'a> Test<'a> {
     fn sample(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
         let now = Instant::now();
         self.traffic.handle_time(now, report);
+        if let Some(pings) = self.pings.as_ref().filter(|_| self.traffic.is_loaded()) {
+            pings.loaded();
+        }
         let bytes = self.traffic.bytes();
         if bytes > self.last_data.1 {
             self.last_data = (now, bytes);

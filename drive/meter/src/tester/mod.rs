@@ -21,6 +21,7 @@
 //! | `ceiling.rs` | rate of this host's TCP to itself |
 //! | `readings.rs` | input of an explanation, as a file |
 //! | `latency.rs` | pings next to the bulk data |
+//! | `ramp.rs`, `responsiveness.rs` | streams added until the goodput is stable; round trips per minute |
 //! | `steady.rs` | the rate without slow start |
 //! | `wire.rs` | a control connection with non-blocking reads |
 //! | `client.rs` | a whole test as client |
@@ -56,9 +57,11 @@ mod offload;
 mod options;
 mod outcome;
 mod presence;
+mod ramp;
 mod rate_limit;
 mod readings;
 mod request;
+mod responsiveness;
 mod samples;
 mod server;
 mod session;
@@ -87,8 +90,10 @@ pub use memory::default_limit as default_memory;
 pub use ndt7::Ndt7Url;
 pub use options::{Effective, Override, StackKind};
 pub use outcome::{CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError};
+pub use ramp::Ramp;
 pub use readings::Readings;
 pub use request::{Offload, PingSet, Protocol, Request, Stack};
+pub use responsiveness::{Responses, Responsiveness, responses};
 pub use samples::Samples;
 pub use server::{Authorize, BindError, Notify, NuttcpConfig, Server, ServerConfig, ServerNotice};
 

@@ -105,6 +105,9 @@ pub struct Request {
     pub processor: Option<usize>,
     /// Whether both ends use GSO and GRO for datagrams.
     pub offload: Offload,
+    /// Whether streams begin one after another until the goodput is saturated. `parameters.parallel` is
+    /// their maximum.
+    pub adds_streams: bool,
     /// Pings of the server before and during the test.
     pub latency: PingSet,
     /// Whether packet trains measure what the path carries, before a test that sends TCP to a server of
@@ -156,6 +159,7 @@ impl Request {
             receive_timeout: Duration::from_secs(120),
             processor: None,
             offload: Offload::default(),
+            adds_streams: false,
             latency: PingSet::None,
             measures_capacity: false,
         }

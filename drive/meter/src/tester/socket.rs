@@ -16,7 +16,7 @@ pub(super) enum Socket {
     Tcp(TcpStream),
     #[cfg(target_os = "linux")]
     Engine(Box<EngineStream>),
-    WebSocket(Box<WebSocketStream>),
+    Ndt7(Box<WebSocketStream>),
     Udp(UdpSocket),
 }
 
@@ -27,7 +27,7 @@ impl Socket {
             Self::Tcp(socket) => Some(socket),
             #[cfg(target_os = "linux")]
             Self::Engine(stream) => Some(&**stream),
-            Self::WebSocket(stream) => Some(&**stream),
+            Self::Ndt7(stream) => Some(&**stream),
             Self::Udp(_) => None,
         }
     }

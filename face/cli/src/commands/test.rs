@@ -104,6 +104,7 @@ Examples:
   sudo gigatcp test dtn2.example --whatif flow.congestion_control=bbr3
                                                  and what BBR would have brought
   gigatcp test dtn2.example --rrul               latency under load in both directions
+  gigatcp test dtn2.example --rrul -P auto       and as round trips per minute (RPM)
   gigatcp test dtn2.example --protocol nuttcp    to a stock `nuttcp -S`
   gigatcp test --ndt7 wss://ndt.example -R       from a server of M-Lab's ndt7
   gigatcp test localhost --stack engine          gigatcp's own TCP, to a server on this host
@@ -192,9 +193,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     bidir: bool,
 
-    /// Streams in each direction
-    #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
-    parallel: u32,
+    /// Streams in each direction; auto: one is added after another, up to 16, until the rate is stable
+    #[arg(short = 'P', long, value_name = "N", default_value = "1", value_parser = request::streams)]
+    parallel: request::Streams,
 
     /// Block size: bytes of each write or datagram
     #[arg(short, long, value_name = "SIZE", value_parser = request::amount)]

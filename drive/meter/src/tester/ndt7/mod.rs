@@ -161,7 +161,7 @@ impl<'a> Test<'a> {
         traffic.shared.processor = request.processor;
         let reported = Arc::new(Mutex::new(Reported::default()));
         let stream = WebSocketStream::new(socket, role, web_socket, reported.clone());
-        let socket = Socket::WebSocket(Box::new(stream));
+        let socket = Socket::Ndt7(Box::new(stream));
         let stream = Stream::spawn((STREAM, role), socket, &traffic.shared, None);
         traffic
             .streams
@@ -180,6 +180,7 @@ impl<'a> Test<'a> {
     fn start(&mut self, report: &mut dyn FnMut(Progress<'_>)) {
         self.traffic.start();
         if let Some(pings) = &self.pings {
+            pings.begun();
             pings.loaded();
         }
         report(Progress::Started(&self.outcome(None)));

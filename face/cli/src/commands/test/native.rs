@@ -419,6 +419,7 @@ pub(super) fn json(outcome: &Outcome, ceiling: Option<Ceiling>) -> Value {
         "ceiling": ceiling.map(|ceiling| ceiling.value()),
         "latency": icmp,
         "pings": pings,
+        "responsiveness": latency::responsiveness_value(outcome),
         "streams": outcome.streams.iter().map(|one| stream_value(outcome, one)).collect::<Vec<_>>(),
         "intervals": intervals.collect::<Vec<_>>(),
         "explanations": explanations.collect::<Vec<_>>(),

@@ -5,6 +5,7 @@ use std::time;
 use gigatcp_meter::tester::auth;
 use gigatcp_meter::tester::{Ndt7Url, PingSet, Protocol, Request, TestError};
 use gigatcp_protocol::iperf3::{ClientFailure, Direction, Parameters, Transport};
+use gigatcp_theory::responsiveness::MAX_CONNECTIONS;
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::Arguments;
@@ -24,6 +25,24 @@ const UDP_DEFAULT: u64 = 1 << 20;
 
 /// Streams in each direction of flent's rrul.
 const RRUL_STREAMS: u32 = 4;
+
+/// Streams in each direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Streams {
+    /// That many.
+    Count(u32),
+    /// As many as saturate the path.
+    Auto,
+}
+
+/// Reads `8` or `auto`.
+pub(crate) fn streams(text: &str) -> Result<Streams, String> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(Streams::Auto),
+        (_, Ok(count @ 1..=128)) => Ok(Streams::Count(count)),
+        _ => Err("a number of streams from 1 to 128, or auto".into()),
+    }
+}
 
 /// Reads a rate; a bare number is bit/s, as for iperf3.
 pub(crate) fn rate(text: &str) -> Result<Rate, String> {
@@ -177,16 +196,24 @@ fn check(arguments: &Arguments, settings: &Settings) -> Result<(), Failure> {
             (arguments.bidir, "--bidir"),
             (arguments.latency, "--latency"),
             (arguments.rrul, "--rrul"),
+            (arguments.parallel == Streams::Auto, "--parallel auto"),
             (arguments.omit > 0, "--omit"),
             (settings.username.is_some(), "username"),
             (arguments.json, "--json"),
             (arguments.json_stream, "--json-stream"),
             (
-                arguments.udp && arguments.parallel > 1,
+                arguments.udp && arguments.parallel != Streams::Count(1),
                 "--parallel with --udp",
             ),
         ],
     };
+    let is_endless =
+        arguments.time == 0 || arguments.bytes.is_some() || arguments.blockcount.is_some();
+    if arguments.parallel == Streams::Auto && (is_endless || arguments.udp) {
+        return Err(Failure::new("-P auto requires TCP and a time")
+            .effect("nothing was measured")
+            .hint("as in -P auto -t 20"));
+    }
     if settings.is_instantaneous && arguments.bitrate.is_none() {
         return Err(Failure::new("instantaneous requires a rate")
             .effect("nothing was measured")
@@ -234,9 +261,10 @@ pub(super) fn of(arguments: &Arguments, settings: &Settings) -> Result<Request, 
         time: if has_amount { 0 } else { arguments.time },
         num: arguments.bytes.map_or(0, Bytes::as_u64),
         blockcount: arguments.blockcount.unwrap_or(0),
-        parallel: match (arguments.rrul, arguments.parallel) {
-            (true, 1) => RRUL_STREAMS,
-            (_, count) => count,
+        parallel: match arguments.parallel {
+            Streams::Count(1) if arguments.rrul => RRUL_STREAMS,
+            Streams::Count(count) => count,
+            Streams::Auto => MAX_CONNECTIONS as u32,
         },
         len: arguments.length.filter(is_set).map(small),
         window: arguments.window.filter(is_set).map(Bytes::as_u64),
@@ -264,7 +292,8 @@ pub(super) fn of(arguments: &Arguments, settings: &Settings) -> Result<Request, 
     request.connect_timeout = std_time(settings.connect_timeout);
     request.receive_timeout = std_time(settings.receive_timeout);
     request.offload = settings.gsro;
-    request.latency = match (arguments.rrul, arguments.latency) {
+    request.adds_streams = arguments.parallel == Streams::Auto;
+    request.latency = match (arguments.rrul || request.adds_streams, arguments.latency) {
         (true, _) => PingSet::All,
         (_, true) => PingSet::Icmp,
         _ => PingSet::None,
