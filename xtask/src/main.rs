@@ -50,6 +50,7 @@ mod links;
 mod live;
 mod machine;
 mod materials;
+mod ndt;
 mod page;
 mod pictures;
 mod process;

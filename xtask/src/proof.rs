@@ -5,7 +5,7 @@
 //! listed as not run. The statements of `gigatcp doctor` are compared with tests in network
 //! namespaces; `--doctor` does only that. `--responses` runs only the congestion controls for
 //! 10^9 packets and more, and compares them with their response functions. `--ns2` compares only
-//! their windows with Linux's code in ns-2. Property tests, which CI
+//! their windows with Linux's code in ns-2; `--ndt7` runs the tester against M-Lab's server. Property tests, which CI
 //! runs with a fixed seed, draw new cases; `--properties` runs only them. Sweeps of the Python
 //! module run on dask and MPI. `--packages` installs the packages of `dist` in clean roots. First the
 //! command line is checked for other systems and with the oldest compiler; `--targets` does only
@@ -14,7 +14,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::process::Command;
 
-use crate::{Failed, ci, files, grade, installed, process, python, targets, top};
+use crate::{Failed, ci, files, grade, installed, ndt, process, python, targets, top};
 
 /// Gradings of simulated worlds.
 const WORLDS: [&str; 7] = [
@@ -51,6 +51,9 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     if has("--ns2") {
         return ns2();
     }
+    if has("--ndt7") {
+        return ndt::run();
+    }
     let value = |option: &str| {
         let place = words.iter().position(|word| word == option)?;
         words.get(place + 1)
@@ -76,6 +79,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     } else {
         println!("not run: windows compared with ns-2 (Debian: apt install ns2)");
     }
+    ndt::run()?;
     let Some(directory) = directory else {
         println!("not run: captures of kernels (--kernels DIR)");
         graded("--metamorphic --seeds 1 --write")?;

@@ -8,6 +8,7 @@
 //! * [`mathis`], [`pftk`]: rate, RTT and loss;
 //! * [`cubic`], [`highspeed`], [`scalable`]: the response functions made for
 //!   long fat paths;
+//! * [`responsiveness`]: round trips per minute under load;
 //! * [`budget`]: all results for one path;
 //! * [`sample`], [`distribution`]: means of repeated measurements, their comparison, the end of a
 //!   warm-up.
@@ -36,6 +37,7 @@ pub mod limited_slow_start;
 pub mod mathis;
 pub mod nested;
 pub mod pftk;
+pub mod responsiveness;
 pub mod sample;
 pub mod scalable;
 pub mod slow_start;

@@ -12,7 +12,10 @@ use std::time::Duration;
 
 use common::{LOCALHOST, Running};
 use gigatcp_meter::tester::auth::{self, Padding};
-use gigatcp_meter::tester::{Admission, Authorize, Progress, Request, Role, ServerConfig, run};
+use gigatcp_meter::tester::{
+    Admission, Authorize, PingSet, Progress, Request, Role, ServerConfig, StreamOutcome, responses,
+    run,
+};
 use gigatcp_protocol::iperf3::datagram::PING;
 use gigatcp_protocol::iperf3::{Direction, Parameters, Transport};
 use serde_json::Value;
@@ -356,6 +359,33 @@ fn udp_pings_are_answered_to_clients_only() {
     socket.send(&PING).unwrap();
     assert_eq!(socket.recv(&mut answer).unwrap(), PING.len());
     assert_eq!(answer[..PING.len()], PING);
+}
+
+#[test]
+fn streams_are_added_until_the_rate_is_stable_and_latency_counts_from_then_on() {
+    let server = server(Admission::default());
+    let mut request = request(server.at);
+    request.parameters.time = 4;
+    request.parameters.parallel = 16;
+    request.parameters.direction = Direction::Bidirectional;
+    request.adds_streams = true;
+    request.latency = PingSet::All;
+    let outcome = run(&request, &|| false, &mut |_| {}).unwrap();
+    let ramp = outcome.ramp.expect("the ramp ends before the test");
+    assert!((2..=16).contains(&ramp.streams), "{ramp:?}");
+    assert!(ramp.loaded_from < Duration::from_millis(3500), "{ramp:?}");
+    assert_eq!(outcome.streams.len(), 2 * ramp.streams);
+    let is_empty = |stream: &StreamOutcome| stream.total.bytes == 0;
+    assert!(
+        !outcome.streams.iter().any(is_empty),
+        "{:?}",
+        outcome.streams
+    );
+    let responses = responses(&outcome).expect("the server answers pings");
+    assert!(
+        responses.loaded.combined > 60.0 && responses.idle > Some(60.0),
+        "{responses:?}"
+    );
 }
 
 #[test]

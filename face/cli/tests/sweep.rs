@@ -71,6 +71,55 @@ fn a_question_is_one_line_and_asked_again_runs_nothing() {
 }
 
 #[test]
+fn page_that_differs_from_the_one_there_needs_a_name_of_its_own() {
+    let directory = directory();
+    let line = [
+        "sweep",
+        "short.toml",
+        "--over",
+        "path.rtt=2ms,8ms",
+        "--plot",
+    ];
+    let (status, _, said) = gigatcp(directory.path(), &line);
+    assert_eq!(status, 0, "{said}");
+    let questions = std::fs::read_dir(directory.path().join("runs/short-sweep")).unwrap();
+    let mut pages = questions.map(|entry| entry.unwrap().path().join("sweep.html"));
+    let page = pages.find(|page| page.exists()).unwrap();
+    let before = std::fs::read(&page).unwrap();
+    let show = |words: &[&str]| {
+        gigatcp(
+            directory.path(),
+            &[
+                &["show", "runs/short-sweep", "--metric", "duration_ns"],
+                words,
+            ]
+            .concat(),
+        )
+    };
+    let (status, out, said) = show(&["--plot"]);
+    assert!(
+        status != 0 && out.contains("duration_ns in ms"),
+        "{out}{said}"
+    );
+    assert!(
+        said.contains("sweep.html is another page") && said.contains("--report"),
+        "{said}"
+    );
+    assert_eq!(std::fs::read(&page).unwrap(), before);
+    let (status, out, said) = show(&["--report", "other.html"]);
+    assert_eq!(status, 0, "{said}");
+    assert!(out.contains("page in other.html"), "{out}");
+    let (status, _, said) = gigatcp(
+        directory.path(),
+        &[&line[..4], &["--report", "other.html"]].concat(),
+    );
+    assert!(
+        status != 0 && said.contains("other.html exists already"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_command_of_the_page_runs_its_cell_alone() {
     let directory = directory();
     let line = [

@@ -622,3 +622,37 @@ fn a_prediction_is_of_one_stream() {
     let said = text(&output.stderr);
     assert!(said.contains("--whatif is for one stream"), "{said}");
 }
+
+#[test]
+fn streams_that_are_added_give_round_trips_per_minute() {
+    let server = Server::start(&[]);
+    let output = Command::new(GIGATCP)
+        .args([
+            "test",
+            "127.0.0.1",
+            "-p",
+            &server.port,
+            "-t",
+            "3",
+            "-C",
+            "reno",
+        ])
+        .args(["--no-probe", "--rrul", "-P", "auto", "--format", "json"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let found = &answer["responsiveness"];
+    let streams = found["ramp"]["streams"].as_u64().unwrap();
+    assert!(found["rpm"].as_f64() > Some(60.0), "{found}");
+    assert_eq!(
+        answer["streams"].as_array().unwrap().len() as u64,
+        2 * streams
+    );
+    let output = client(&server.port, &["-u", "-P", "auto"]);
+    let errors = text(&output.stderr);
+    assert!(
+        errors.contains("-P auto requires TCP and a time"),
+        "{errors}"
+    );
+}

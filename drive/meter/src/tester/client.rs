@@ -17,6 +17,7 @@ use super::counters::Role;
 #[cfg(target_os = "linux")]
 use super::engine::Engine;
 use super::latency::{self, Latency, Pings};
+use super::ndt7;
 use super::nuttcp;
 use super::options;
 use super::outcome::{Outcome, TestError};
@@ -52,8 +53,10 @@ pub fn run(
     }
     check_congestion(request)?;
     check_mss(request)?;
-    if request.protocol == Protocol::Nuttcp {
-        return nuttcp::client::run(request, stops, report);
+    match request.protocol {
+        Protocol::Iperf3 => {}
+        Protocol::Nuttcp => return nuttcp::client::run(request, stops, report),
+        Protocol::Ndt7 => return ndt7::run(request, stops, report),
     }
     let mut test = Test::connect(request)?;
     loop {
@@ -111,14 +114,14 @@ impl<'a> Test<'a> {
         let sends_tcp =
             parameters.transport == Transport::Tcp && parameters.direction != Direction::Reverse;
         let probe = sends_tcp.then(|| CapacityProbe::start(request, server, control_mss));
-        let pings = Pings::start(server, request.latency).map_err(|cause| TestError::Socket {
-            action: "ping: net.ipv4.ping_group_range excludes this user".into(),
-            cause,
-        })?;
+        let pings = latency::start(server, request.latency)?;
         std::thread::sleep(latency::idle_time(request.latency));
         let mut traffic = Traffic::new(parameters, block, (request.interval, request.sampling));
         traffic.shared.processor = request.processor;
         traffic.shared.offload = request.offload;
+        if request.adds_streams {
+            traffic.add_streams();
+        }
         Ok(Self {
             request,
             client: Client::new(cookie, sent),
@@ -157,7 +160,7 @@ impl<'a> Test<'a> {
             Output::Event(ClientEvent::Run) => {
                 self.traffic.start();
                 if let Some(pings) = &self.pings {
-                    pings.loaded();
+                    pings.begun();
                 }
                 self.is_running = true;
                 self.last_data.0 = Instant::now();
@@ -217,6 +220,9 @@ impl<'a> Test<'a> {
     fn sample(&mut self, report: &mut dyn FnMut(Progress<'_>)) -> Result<(), TestError> {
         let now = Instant::now();
         self.traffic.handle_time(now, report);
+        if let Some(pings) = self.pings.as_ref().filter(|_| self.traffic.is_loaded()) {
+            pings.loaded();
+        }
         let bytes = self.traffic.bytes();
         if bytes > self.last_data.1 {
             self.last_data = (now, bytes);
@@ -426,6 +432,22 @@ fn check_mss(request: &Request) -> Result<(), TestError> {
 
 /// Resolves the server and connects to the first address that answers.
 pub(super) fn control_connection(request: &Request) -> Result<(Wire, SocketAddr), TestError> {
+    first_address(request, |to| {
+        let stream = connect_control(request, to)?;
+        let failed = |cause| TestError::Socket {
+            action: "set up the control connection".into(),
+            cause,
+        };
+        options::apply_to_control(SockRef::from(&stream)).map_err(failed)?;
+        Wire::new(stream).map_err(failed)
+    })
+}
+
+/// Resolves the server, and tries its addresses in turn until one connects.
+pub(super) fn first_address<T>(
+    request: &Request,
+    connect: impl Fn(SocketAddr) -> Result<T, TestError>,
+) -> Result<(T, SocketAddr), TestError> {
     let unresolved = |cause| TestError::Unresolved {
         host: request.host.clone(),
         cause,
@@ -434,15 +456,8 @@ pub(super) fn control_connection(request: &Request) -> Result<(Wire, SocketAddr)
     let addresses = addresses.map_err(|cause| unresolved(Some(cause)))?;
     let mut last = unresolved(None);
     for to in addresses.filter(|address| request.allows(address)) {
-        match connect_control(request, to) {
-            Ok(stream) => {
-                let failed = |cause| TestError::Socket {
-                    action: "set up the control connection".into(),
-                    cause,
-                };
-                options::apply_to_control(SockRef::from(&stream)).map_err(failed)?;
-                return Ok((Wire::new(stream).map_err(failed)?, to));
-            }
+        match connect(to) {
+            Ok(connection) => return Ok((connection, to)),
             Err(error) => last = error,
         }
     }

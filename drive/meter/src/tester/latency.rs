@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use gigatcp_protocol::iperf3::datagram::PING;
 
+use super::outcome::TestError;
 use super::request::PingSet;
 use crate::system::any_address;
 use crate::system::fd::{AsFd, BorrowedFd};
@@ -89,12 +90,17 @@ impl Latency {
         sorted.get(rank.max(1) - 1).copied()
     }
 
-    fn add(&mut self, rtt: Duration, is_loaded: bool) {
-        match (rtt, is_loaded) {
-            (rtt, _) if rtt > LOST_AFTER => self.lost += u64::from(is_loaded),
-            (rtt, true) => self.loaded.push(rtt),
-            (rtt, false) => self.idle.push(rtt),
+    fn add(&mut self, rtt: Duration, phase: Phase) {
+        match phase {
+            _ if rtt > LOST_AFTER => self.lose(phase),
+            Phase::Loaded => self.loaded.push(rtt),
+            Phase::Idle => self.idle.push(rtt),
+            Phase::Ramp => {}
         }
+    }
+
+    fn lose(&mut self, phase: Phase) {
+        self.lost += u64::from(phase == Phase::Loaded);
     }
 }
 
@@ -108,12 +114,32 @@ pub(super) const fn idle_time(set: PingSet) -> Duration {
     }
 }
 
-/// State shared by the threads and their owner: stop flag, and start of the data.
+/// Starts pings before a test.
+pub(super) fn start(to: SocketAddr, set: PingSet) -> Result<Pings, TestError> {
+    Pings::start(to, set).map_err(|cause| TestError::Socket {
+        action: "ping: net.ipv4.ping_group_range excludes this user".into(),
+        cause,
+    })
+}
+
+/// State of the path when a request is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// No data flows.
+    Idle,
+    /// Streams are added.
+    Ramp,
+    /// The load is that which latency is measured under.
+    Loaded,
+}
+
+/// State shared by the threads and their owner: stop flag, and starts of the phases.
 #[derive(Debug)]
 struct Shared {
     stop: AtomicBool,
     epoch: Instant,
-    /// Start of the data in nanoseconds from the epoch; `u64::MAX`: not started.
+    /// Start of the data, and of the full load, in nanoseconds from the epoch; `u64::MAX`: not started.
+    begun_since: AtomicU64,
     loaded_since: AtomicU64,
 }
 
@@ -126,11 +152,12 @@ pub(super) struct Pings {
 
 impl Pings {
     /// Starts the pings. With several kinds, ICMP is left out if this user may not send it.
-    pub(super) fn start(to: SocketAddr, set: PingSet) -> io::Result<Self> {
+    fn start(to: SocketAddr, set: PingSet) -> io::Result<Self> {
         let mut pings = Self {
             shared: Arc::new(Shared {
                 stop: AtomicBool::new(false),
                 epoch: Instant::now(),
+                begun_since: AtomicU64::new(u64::MAX),
                 loaded_since: AtomicU64::new(u64::MAX),
             }),
             threads: Vec::new(),
@@ -157,9 +184,18 @@ impl Pings {
     }
 
     /// Marks the start of the data.
+    pub(super) fn begun(&self) {
+        self.mark(&self.shared.begun_since);
+    }
+
+    /// Marks the start of the full load, once.
     pub(super) fn loaded(&self) {
-        let since = self.shared.epoch.elapsed().as_nanos() as u64;
-        self.shared.loaded_since.store(since, Ordering::Release);
+        self.mark(&self.shared.loaded_since);
+    }
+
+    fn mark(&self, since: &AtomicU64) {
+        let now = self.shared.epoch.elapsed().as_nanos() as u64;
+        let _ = since.compare_exchange(u64::MAX, now, Ordering::Release, Ordering::Relaxed);
     }
 
     /// Ends the pings; returns the results.
@@ -236,8 +272,9 @@ fn echo(kind: PingKind, socket: &impl Echo, shared: &Shared) -> Latency {
         if now >= due {
             due += EVERY[0];
             let place = &mut sent[usize::from(sequence) % OUTSTANDING];
-            let is_late = place.take().is_some_and(|at| shared.is_loaded(at));
-            latency.lost += u64::from(is_late);
+            if let Some(at) = place.take() {
+                latency.lose(shared.phase(at));
+            }
             if socket.request(sequence).is_ok() {
                 *place = Some(now);
             }
@@ -247,7 +284,7 @@ fn echo(kind: PingKind, socket: &impl Echo, shared: &Shared) -> Latency {
         let _ = poll::wait_to_read([socket.descriptor()], wait);
         while let Ok(Some(number)) = socket.reply() {
             if let Some(at) = sent[usize::from(number) % OUTSTANDING].take() {
-                latency.add(at.elapsed(), shared.is_loaded(at));
+                latency.add(at.elapsed(), shared.phase(at));
             }
         }
     }
@@ -261,10 +298,10 @@ fn handshakes(to: SocketAddr, shared: &Shared) -> Latency {
     while !shared.stop.load(Ordering::Acquire) {
         let at = Instant::now();
         let connection = TcpStream::connect_timeout(&to, LOST_AFTER);
-        let (rtt, is_loaded) = (at.elapsed(), shared.is_loaded(at));
+        let (rtt, phase) = (at.elapsed(), shared.phase(at));
         match &connection {
-            Ok(_) => latency.add(rtt, is_loaded),
-            Err(_) => latency.lost += u64::from(is_loaded),
+            Ok(_) => latency.add(rtt, phase),
+            Err(_) => latency.lose(phase),
         }
         std::thread::sleep(EVERY[1].saturating_sub(rtt));
     }
@@ -272,11 +309,15 @@ fn handshakes(to: SocketAddr, shared: &Shared) -> Latency {
 }
 
 impl Shared {
-    /// Returns whether data flowed when a request was sent.
-    fn is_loaded(&self, sent_at: Instant) -> bool {
-        let since = self.loaded_since.load(Ordering::Acquire);
+    /// Returns the phase in which a request was sent.
+    fn phase(&self, sent_at: Instant) -> Phase {
         let at = sent_at.saturating_duration_since(self.epoch);
-        at.as_nanos() as u64 >= since
+        let has_passed = |since: &AtomicU64| at.as_nanos() as u64 >= since.load(Ordering::Acquire);
+        match [&self.begun_since, &self.loaded_since].map(has_passed) {
+            [_, true] => Phase::Loaded,
+            [true, false] => Phase::Ramp,
+            [false, false] => Phase::Idle,
+        }
     }
 }
 

@@ -1,5 +1,5 @@
 //! A throughput tester between two hosts, over the kernel's sockets or the engine, with the
-//! protocols of iperf3 and nuttcp.
+//! protocols of iperf3 and nuttcp, and of ndt7 as client.
 //!
 //! | file | what |
 //! |---|---|
@@ -21,10 +21,12 @@
 //! | `ceiling.rs` | rate of this host's TCP to itself |
 //! | `readings.rs` | input of an explanation, as a file |
 //! | `latency.rs` | pings next to the bulk data |
+//! | `ramp.rs`, `responsiveness.rs` | streams added until the goodput is stable; round trips per minute |
 //! | `steady.rs` | the rate without slow start |
 //! | `wire.rs` | a control connection with non-blocking reads |
 //! | `client.rs` | a whole test as client |
 //! | `auth.rs` | names and passwords |
+//! | `ndt7/` | a test with a server of ndt7 |
 //! | `nuttcp/` | nuttcp's protocol: client, and one test of a server |
 //! | `server/`, `admission.rs`, `session.rs` | a server of many clients |
 //! | `presence.rs` | whether a receiver of datagrams is still there |
@@ -49,14 +51,17 @@ mod explain;
 mod latency;
 mod listening;
 mod memory;
+mod ndt7;
 pub mod nuttcp;
 mod offload;
 mod options;
 mod outcome;
 mod presence;
+mod ramp;
 mod rate_limit;
 mod readings;
 mod request;
+mod responsiveness;
 mod samples;
 mod server;
 mod session;
@@ -82,10 +87,13 @@ pub use engine::Engine;
 pub use explain::{Explanation, account_of, boots, explain, host_summaries};
 pub use latency::{Latency, PingKind};
 pub use memory::default_limit as default_memory;
+pub use ndt7::Ndt7Url;
 pub use options::{Effective, Override, StackKind};
 pub use outcome::{CpuShares, Interval, Outcome, StreamInterval, StreamOutcome, TestError};
+pub use ramp::Ramp;
 pub use readings::Readings;
 pub use request::{Offload, PingSet, Protocol, Request, Stack};
+pub use responsiveness::{Responses, Responsiveness, responses};
 pub use samples::Samples;
 pub use server::{Authorize, BindError, Notify, NuttcpConfig, Server, ServerConfig, ServerNotice};
 

@@ -19,6 +19,7 @@ use super::counters::{Role, UdpCounts};
 use super::delay::{self, OneWayDelay, ReceivedBy, Stratum};
 use super::latency::Latency;
 use super::options::Effective;
+use super::ramp::Ramp;
 use super::request::Protocol;
 use super::samples::Samples;
 use crate::View;
@@ -117,6 +118,8 @@ pub struct Outcome {
     pub cpu: CpuShares,
     /// RTTs of pings during the test, one entry per requested and permitted kind.
     pub latency: Vec<Latency>,
+    /// How streams were added; `None`: all began at the start, or the test ended before.
+    pub ramp: Option<Ramp>,
     /// What the path to the server carries; `None`: it was not measured, or packet trains did not
     /// show it.
     pub capacity: Option<PathCapacity>,
@@ -131,6 +134,28 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Leaves out the streams that have not begun, of each direction all but the first `begun`.
+    pub(super) fn of_begun(mut self, begun: usize) -> Self {
+        let parallel = self.parameters.parallel.max(1) as usize;
+        let has_begun = |place: &usize| place % parallel < begun;
+        let places: Vec<usize> = (0..self.streams.len()).filter(has_begun).collect();
+        self.streams = places
+            .iter()
+            .map(|place| self.streams[*place].clone())
+            .collect();
+        for interval in &mut self.intervals {
+            interval.streams = places
+                .iter()
+                .map(|place| interval.streams[*place])
+                .collect();
+        }
+        let streams = &self.streams;
+        let is_left = |id: u64| streams.iter().any(|stream| stream.id == id);
+        self.samples.streams.retain(|(id, _)| is_left(*id));
+        self.parameters.parallel = begun.min(parallel) as u32;
+        self
+    }
+
     /// Returns the peer's counts of a stream.
     #[must_use]
     pub fn peer_of(&self, stream: &StreamOutcome) -> Option<&StreamResults> {
@@ -342,6 +367,14 @@ pub enum TestError {
         /// Time without an answer.
         timeout: Duration,
     },
+    /// A server of ndt7 did not accept the test.
+    #[error("{to} serves no ndt7 test: {reason}")]
+    Handshake {
+        /// The server's address.
+        to: SocketAddr,
+        /// The reason.
+        reason: String,
+    },
     /// The engine could not connect a stream, although the kernel's control connection exists.
     #[error("the engine cannot connect to {to}, though the kernel can: {cause}")]
     EngineConnect {
@@ -378,7 +411,7 @@ pub enum TestError {
         /// Time without data.
         timeout: Duration,
     },
-    /// The engine does not support an option.
+    /// The engine, or a protocol, does not support an option.
     #[error("{option}: {reason}")]
     Lacks {
         /// The option, as on the command line.

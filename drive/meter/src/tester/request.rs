@@ -9,6 +9,7 @@ use gigatcp_protocol::iperf3::{Parameters, Transport};
 
 #[cfg(target_os = "linux")]
 use super::engine::device::Engine;
+use super::ndt7::Ndt7Url;
 
 /// Protocol of a test's control connection.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -18,6 +19,8 @@ pub enum Protocol {
     Iperf3,
     /// nuttcp's.
     Nuttcp,
+    /// ndt7's.
+    Ndt7,
 }
 
 /// TCP implementation of the streams of a test.
@@ -73,6 +76,8 @@ pub struct Request {
     pub data_port: u16,
     /// Whether the rate is a limit at every instant, without catching up (nuttcp).
     pub instantaneous: bool,
+    /// URL of the server (ndt7), whose host and port are those below.
+    pub ndt7: Option<Ndt7Url>,
     /// The server, by name or address.
     pub host: String,
     /// Its port.
@@ -100,6 +105,9 @@ pub struct Request {
     pub processor: Option<usize>,
     /// Whether both ends use GSO and GRO for datagrams.
     pub offload: Offload,
+    /// Whether streams begin one after another until the goodput is saturated. `parameters.parallel` is
+    /// their maximum.
+    pub adds_streams: bool,
     /// Pings of the server before and during the test.
     pub latency: PingSet,
     /// Whether packet trains measure what the path carries, before a test that sends TCP to a server of
@@ -131,6 +139,7 @@ impl Request {
             stack: Stack::default(),
             data_port: gigatcp_protocol::nuttcp::DATA_PORT,
             instantaneous: false,
+            ndt7: None,
             host: host.into(),
             port: gigatcp_protocol::iperf3::PORT,
             parameters: Parameters {
@@ -150,6 +159,7 @@ impl Request {
             receive_timeout: Duration::from_secs(120),
             processor: None,
             offload: Offload::default(),
+            adds_streams: false,
             latency: PingSet::None,
             measures_capacity: false,
         }

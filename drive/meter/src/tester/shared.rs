@@ -5,6 +5,7 @@ use std::sync::Arc;
 use gigatcp_protocol::iperf3::Parameters;
 
 use super::budget::Budget;
+use super::ramp::Turns;
 use super::rate_limit::StreamLimit;
 use super::request::Offload;
 use super::switch::Switch;
@@ -21,6 +22,8 @@ pub(super) struct Shared {
     pub(super) block: usize,
     /// CPU of the streams' threads (`-A`); `None`: any.
     pub(super) processor: Option<usize>,
+    /// Turns in which streams begin; `None`: all begin at the start.
+    pub(super) turns: Option<Arc<Turns>>,
     /// Whether GSO and GRO are used for datagrams.
     pub(super) offload: Offload,
 }

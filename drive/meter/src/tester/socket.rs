@@ -8,6 +8,7 @@ use socket2::SockRef;
 use super::connection::Connection;
 #[cfg(target_os = "linux")]
 use super::engine::EngineStream;
+use super::ndt7::WebSocketStream;
 
 /// The socket of a stream.
 #[derive(Debug)]
@@ -15,6 +16,7 @@ pub(super) enum Socket {
     Tcp(TcpStream),
     #[cfg(target_os = "linux")]
     Engine(Box<EngineStream>),
+    Ndt7(Box<WebSocketStream>),
     Udp(UdpSocket),
 }
 
@@ -25,6 +27,7 @@ impl Socket {
             Self::Tcp(socket) => Some(socket),
             #[cfg(target_os = "linux")]
             Self::Engine(stream) => Some(&**stream),
+            Self::Ndt7(stream) => Some(&**stream),
             Self::Udp(_) => None,
         }
     }

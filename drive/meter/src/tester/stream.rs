@@ -61,6 +61,7 @@ impl Stream {
             Socket::Tcp(socket) => connected(socket, shared)?,
             #[cfg(target_os = "linux")]
             Socket::Engine(stream) => connected(&**stream, shared)?,
+            Socket::Ndt7(stream) => connected(&**stream, shared)?,
             Socket::Udp(socket) => {
                 options::apply_after(SockRef::from(socket), &shared.parameters)?;
                 let options = options::effective(SockRef::from(socket), &shared.parameters)?;
@@ -175,11 +176,16 @@ fn work(
         Some(processor) => crate::system::process::pin_to_processor(processor),
         None => Ok(()),
     };
+    if let Some(turns) = &shared.turns {
+        let parallel = shared.parameters.parallel.max(1) as usize;
+        turns.wait(place_of(id) % parallel, &shared.switch);
+    }
     let result = match (socket, role, link) {
         _ if pinned.is_err() => pinned,
         (Socket::Tcp(socket), _, None) => tcp::work(role, socket, counters, shared),
         #[cfg(target_os = "linux")]
         (Socket::Engine(stream), _, None) => tcp::work(role, &**stream, counters, shared),
+        (Socket::Ndt7(stream), _, None) => tcp::work(role, &**stream, counters, shared),
         (Socket::Udp(socket), Role::Sender, None) => udp::send(socket, counters, shared),
         (Socket::Udp(socket), Role::Receiver, None) => udp::receive(socket, counters, shared),
         (socket, role, Some(link)) => link.work((place_of(id), role), socket, counters, shared),

@@ -13,6 +13,7 @@ use super::counters::Role;
 use super::delay::DelayLog;
 use super::options::StackKind;
 use super::outcome::{Interval, Outcome, StreamInterval, StreamOutcome};
+use super::ramp::RampControl;
 use super::rate_limit::StreamLimit;
 use super::request::Offload;
 use super::request::{self, Protocol};
@@ -80,6 +81,8 @@ pub(super) struct Traffic {
     moved: Option<(Instant, u64)>,
     /// Time attribution of the first streams, from this end only.
     accounts: Vec<CounterAccount>,
+    /// Addition of streams; `None`: all begin at the start.
+    ramp: Option<RampControl>,
 }
 
 /// Number of streams whose limit is named in each interval.
@@ -104,6 +107,7 @@ impl Traffic {
                 limit: StreamLimit::default(),
                 block,
                 processor: None,
+                turns: None,
                 offload: Offload::default(),
             },
             streams: Vec::new(),
@@ -124,7 +128,22 @@ impl Traffic {
             sample_at: None,
             moved: None,
             accounts: Vec::new(),
+            ramp: None,
         }
+    }
+
+    /// Lets streams begin one after another.
+    pub(super) fn add_streams(&mut self) {
+        let ramp = RampControl::new(Duration::from_secs(self.parameters().time.into()));
+        self.shared.turns = Some(ramp.turns.clone());
+        self.ramp = Some(ramp);
+    }
+
+    /// Whether no streams are added any more.
+    pub(super) fn is_loaded(&self) -> bool {
+        self.ramp
+            .as_ref()
+            .is_none_or(|ramp| ramp.result().is_some())
     }
 
     pub(super) fn parameters(&self) -> &Parameters {
@@ -161,6 +180,9 @@ impl Traffic {
             self.process_before = Some(clock::process_split());
         }
         self.sample(now);
+        if let Some(ramp) = &mut self.ramp {
+            ramp.start(now);
+        }
         self.shared.switch.start();
     }
 
@@ -273,6 +295,10 @@ impl Traffic {
         };
         if self.sample_at.is_some_and(|at| now >= at) {
             self.sample(now);
+        }
+        let bytes = self.bytes();
+        if let Some(ramp) = &mut self.ramp {
+            ramp.handle_time(now, bytes);
         }
         let is_omit_over = self.measured_from.is_none() && now >= start + self.omit;
         let is_interval_over = self
@@ -451,7 +477,7 @@ impl Traffic {
     /// Returns the results of this end, without the peer's.
     pub(super) fn outcome(&self, ends: &Ends<'_>) -> Outcome {
         let started_at = self.started_at.map(|(_, started_at)| started_at);
-        Outcome {
+        let outcome = Outcome {
             protocol: ends.protocol,
             parameters: self.parameters().clone(),
             host: ends.peer.0.to_owned(),
@@ -468,9 +494,15 @@ impl Traffic {
             capacity: None,
             clocks: None,
             latency: Vec::new(),
+            ramp: self.ramp.as_ref().and_then(RampControl::result),
             peer: None,
             brief: None,
             cut_short: None,
+        };
+        match &self.ramp {
+            // While it runs, others may begin.
+            Some(ramp) if !self.totals.is_empty() => outcome.of_begun(ramp.streams()),
+            _ => outcome,
         }
     }
 }

@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use super::run::quoted;
 use super::{Outcome, run as alone, sweep};
+use crate::atomic_file::AtomicFile;
 use crate::failure::Failure;
 use crate::{nearest, output};
 
@@ -41,7 +42,7 @@ Examples:
   gigatcp show runs/my-sweep
   gigatcp show runs/my-sweep --by path.rtt --columns flow.congestion_control
   gigatcp show runs/my-sweep --metric retransmitted_segments --compare flow.congestion_control
-  gigatcp show runs/my-sweep --plot
+  gigatcp show runs/my-sweep --by path.rtt --report by-rtt.html
   gigatcp show runs/my-sweep --svg figures
   gigatcp show runs/my-sweep --cell 17
   gigatcp show runs/my-sweep --json | jq '.cells[].values'"
@@ -67,9 +68,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KEY")]
     pub(super) compare: Option<String>,
 
-    /// Write a page with plots, and the plots as SVG
+    /// Write a page with plots, and the plots as SVG, into the directory of the sweep
     #[arg(long)]
     pub(super) plot: bool,
+
+    /// Write the page to this file
+    #[arg(long, value_name = "FILE")]
+    pub(super) report: Option<PathBuf>,
 
     /// Write the plots as SVG into this directory
     #[arg(long, value_name = "DIR")]
@@ -168,13 +173,16 @@ pub(crate) fn show(sweep: &Sweep, view: &Arguments, command: &str) -> Result<(),
     };
     let mut text = report.text(&table);
     let directory = sweep.directory();
-    if view.plot {
-        let page = directory.join("sweep.html");
+    let own_page = view.plot.then(|| directory.join("sweep.html"));
+    let page = view.report.clone().or(own_page);
+    let page_written = page.as_ref().map_or(Ok(()), |page| {
         let one = format!(
             "gigatcp show {} --cell",
             quoted(&directory.to_string_lossy())
         );
-        write(&page, &report.page(&table, command, &one))?;
+        write_page(page, &report.page(&table, command, &one))
+    });
+    if let Some(page) = page.filter(|_| page_written.is_ok()) {
         text.push_str(&format!("\npage in {}", page.display()));
     }
     let plots = view.plot.then_some(directory).into_iter();
@@ -186,7 +194,22 @@ pub(crate) fn show(sweep: &Sweep, view: &Arguments, command: &str) -> Result<(),
         }
     }
     text.push_str(&format!("\nstored in {}", directory.display()));
-    output::print_lines(&text)
+    output::print_lines(&text)?;
+    page_written
+}
+
+/// Writes a page, unless another one is there.
+fn write_page(place: &Path, page: &str) -> Result<(), Failure> {
+    if fs::read(place).is_ok_and(|found| found == page.as_bytes()) {
+        return Ok(());
+    }
+    if place.is_file() {
+        let text = format!("{} is another page of this sweep", place.display());
+        return Err(Failure::new(text)
+            .effect("it is kept, and no page was written")
+            .hint("`--report FILE` writes this one elsewhere"));
+    }
+    AtomicFile::write(place, page.as_bytes())
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

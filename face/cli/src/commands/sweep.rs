@@ -21,6 +21,7 @@ use gigatcp_sweep::{Progress, StoreError, StoredQuestion, Sweep, tables};
 use gigatcp_units::grammar::human_duration;
 
 use super::{Outcome, show};
+use crate::atomic_file::AtomicFile;
 use crate::failure::Failure;
 use crate::interrupt::Interrupt;
 use crate::plan_file::PlanFile;
@@ -112,9 +113,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TABLE", value_delimiter = ',', value_parser = ["intervals", "samples"])]
     keep: Vec<String>,
 
-    /// Write a page with plots, and the plots as SVG
+    /// Write a page with plots, and the plots as SVG, into the directory of the sweep
     #[arg(long)]
     plot: bool,
+
+    /// Write the page to this file
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
 
     /// List the cells and run nothing
     #[arg(long)]
@@ -160,6 +165,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     if arguments.dry_run {
         return dry_run(&space, &question, &file);
     }
+    arguments
+        .report
+        .iter()
+        .try_for_each(|place| AtomicFile::check_new(place))?;
     let interrupt = Interrupt::listen()?;
     let base = arguments.out.join(format!("{}-sweep", plan.name));
     let sweep = Sweep::open(&base, asked).map_err(unreadable)?;
@@ -175,11 +184,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let view = show::Arguments {
         all: arguments.all,
         plot: arguments.plot,
+        report: arguments.report.clone(),
         ..show::Arguments::default()
     };
     // Results of the cells are shown even if tables cannot be written.
     let shown = match sweep.space().count() {
-        count if count > MOST_SHOWN && !view.all && !view.plot => too_many(&sweep, count),
+        count if count > MOST_SHOWN && !view.all && !view.plot && view.report.is_none() => {
+            too_many(&sweep, count)
+        }
         _ => show::show(&sweep, &view, &command()),
     };
     written?;

@@ -104,7 +104,9 @@ Examples:
   sudo gigatcp test dtn2.example --whatif flow.congestion_control=bbr3
                                                  and what BBR would have brought
   gigatcp test dtn2.example --rrul               latency under load in both directions
+  gigatcp test dtn2.example --rrul -P auto       and as round trips per minute (RPM)
   gigatcp test dtn2.example --protocol nuttcp    to a stock `nuttcp -S`
+  gigatcp test --ndt7 wss://ndt.example -R       from a server of M-Lab's ndt7
   gigatcp test localhost --stack engine          gigatcp's own TCP, to a server on this host
   gigatcp test dtn2.example -J | jq .end         iperf3's JSON";
 
@@ -120,6 +122,9 @@ from this host to the other.
 
 With --protocol nuttcp the host runs `gigatcp server` or a stock `nuttcp -S`. A stock server \
 reports only its output lines.
+
+With --ndt7 HOST is the URL of a server of M-Lab's ndt7, ws:// or wss://, with its path and query \
+if it needs them. Its measurements are the counters of the other end.
 
 The rate is the goodput of the receiving application. Socket options are read back; an option \
 that was overridden is named with the cause.
@@ -140,7 +145,7 @@ control connection is the kernel's.",
     after_long_help = format!("{}\n{EXAMPLES}", settings::help())
 )]
 pub(crate) struct Arguments {
-    /// Host that runs a server: name or address
+    /// Host that runs a server: name or address; with --ndt7 a URL
     #[arg(value_name = "HOST")]
     host: String,
 
@@ -151,6 +156,10 @@ pub(crate) struct Arguments {
     /// Protocol of the server
     #[arg(long, value_name = "PROTOCOL", value_enum, default_value_t = Protocol::Iperf3)]
     protocol: Protocol,
+
+    /// Test with a server of M-Lab's ndt7: HOST is its URL, as in wss://ndt.example
+    #[arg(long, conflicts_with_all = ["protocol", "port", "json", "json_stream", "whatif"])]
+    ndt7: bool,
 
     /// Port of the server [default: 5201; with --protocol nuttcp 5000]
     #[arg(short, long, value_name = "PORT", value_parser = values::port)]
@@ -184,9 +193,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     bidir: bool,
 
-    /// Streams in each direction
-    #[arg(short = 'P', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=128))]
-    parallel: u32,
+    /// Streams in each direction; auto: one is added after another, up to 16, until the rate is stable
+    #[arg(short = 'P', long, value_name = "N", default_value = "1", value_parser = request::streams)]
+    parallel: request::Streams,
 
     /// Block size: bytes of each write or datagram
     #[arg(short, long, value_name = "SIZE", value_parser = request::amount)]

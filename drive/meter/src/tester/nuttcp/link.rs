@@ -94,15 +94,14 @@ impl Link {
         shared: &Shared,
     ) -> io::Result<()> {
         match (socket, role) {
-            // The client does not open these.
-            #[cfg(target_os = "linux")]
-            (Socket::Engine(_), _) => Err(ErrorKind::Unsupported.into()),
             (Socket::Tcp(socket), Role::Sender) => self.send(place, socket, counters, shared),
             (Socket::Tcp(socket), Role::Receiver) => self.receive(socket, counters, shared),
             (Socket::Udp(socket), Role::Sender) => self.send_datagrams(socket, counters, shared),
             (Socket::Udp(socket), Role::Receiver) => {
                 self.receive_datagrams(socket, counters, shared)
             }
+            // The client does not open others.
+            _ => Err(ErrorKind::Unsupported.into()),
         }
     }
 

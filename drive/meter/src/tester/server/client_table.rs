@@ -341,8 +341,8 @@ impl<'a> ClientTable<'a> {
                 place: self.accepted,
                 deadline: Instant::now() + HELLO_TIMEOUT,
                 state: match protocol {
-                    Protocol::Iperf3 => PendingState::Cookie(Vec::with_capacity(COOKIE_LENGTH)),
                     Protocol::Nuttcp => PendingState::Nuttcp(self.nuttcp_server()),
+                    _ => PendingState::Cookie(Vec::with_capacity(COOKIE_LENGTH)),
                 },
             });
         }

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use gigatcp_meter::tester::{self, Outcome, StackKind};
+use gigatcp_meter::tester::{self, Outcome, Protocol, StackKind};
 use gigatcp_protocol::iperf3::Transport;
 use gigatcp_record::CeilingRecord;
 use gigatcp_report::number;
@@ -74,6 +74,7 @@ pub(super) fn of(arguments: &Arguments, outcome: &Outcome) -> Option<Ceiling> {
     let parameters = &outcome.parameters;
     let is_engine = |options: &tester::Effective| options.stack == StackKind::Engine;
     let is_other = parameters.transport != Transport::Tcp
+        || outcome.protocol == Protocol::Ndt7
         || parameters.zerocopy
         || parameters.skip_rx_copy
         || outcome

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gigatcp_meter::tester::{Latency, Outcome, PingKind, Role};
+use gigatcp_meter::tester::{self, Latency, Outcome, PingKind, Role};
 use gigatcp_report::number;
 use gigatcp_report::why::answer::labeled;
 use serde_json::{Map, Value, json};
@@ -19,12 +19,41 @@ pub(super) fn lines(outcome: &Outcome) -> String {
         let label = if text.is_empty() { "Latency" } else { "" };
         text.push_str(&labeled(label, &facts(latency)));
     }
+    if let Some(rpm) = responsiveness(outcome) {
+        text.push_str(&labeled("RPM", &rpm));
+    }
     let has = |kind| outcome.latency.iter().any(|one| one.kind == kind);
     if has(PingKind::Tcp) && !has(PingKind::Icmp) {
         let reason = "ICMP: not allowed for this user (net.ipv4.ping_group_range)";
         text.push_str(&labeled("", reason));
     }
     text
+}
+
+/// Returns the line on round trips per minute. `None` without replies of each kind.
+fn responsiveness(outcome: &Outcome) -> Option<String> {
+    let responses = tester::responses(outcome)?;
+    let loaded = responses.loaded;
+    let idle = responses
+        .idle
+        .map_or(String::new(), |rpm| format!("; {rpm:.0} before the load"));
+    let load = match outcome.ramp {
+        Some(ramp) => {
+            let streams = number::counted(ramp.streams as u64, "stream");
+            let state = match ramp.is_saturated {
+                true => "the rate was stable",
+                false => "the rate was not stable",
+            };
+            let from = ramp.loaded_from.as_secs_f64();
+            format!("; {state} with {streams} after {from:.1} s")
+        }
+        None => String::new(),
+    };
+    Some(format!(
+        "{:.0} round trips per minute under load ({:.0} on connections of their own, {:.0} on those with \
+         the load){idle}{load}",
+        loaded.combined, loaded.foreign, loaded.loaded
+    ))
 }
 
 /// Returns the growth of median and p99 RTT under load, and its grade. It uses ICMP if that has
@@ -113,6 +142,24 @@ pub(super) fn values(outcome: &Outcome) -> Value {
     let all = outcome.latency.iter();
     let all = all.map(|latency| (latency.kind.name().to_owned(), value(latency)));
     Value::Object(all.collect())
+}
+
+/// Returns the responsiveness as JSON; null without replies of each kind.
+pub(super) fn responsiveness_value(outcome: &Outcome) -> Value {
+    let Some(responses) = tester::responses(outcome) else {
+        return Value::Null;
+    };
+    json!({
+        "rpm": responses.loaded.combined,
+        "foreign_rpm": responses.loaded.foreign,
+        "loaded_rpm": responses.loaded.loaded,
+        "idle_rpm": responses.idle,
+        "ramp": outcome.ramp.map(|ramp| json!({
+            "streams": ramp.streams,
+            "loaded_from_s": ramp.loaded_from.as_secs_f64(),
+            "is_saturated": ramp.is_saturated,
+        })),
+    })
 }
 
 #[cfg(test)]

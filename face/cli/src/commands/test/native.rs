@@ -81,7 +81,8 @@ pub(super) fn text(outcome: &Outcome, is_steady: bool, ceiling: Option<Ceiling>)
 
 /// Whether a direction is unsure, and the server is a stock one, which keeps its counters.
 fn needs_server_counters(outcome: &Outcome, explanations: &[Explanation], role: Role) -> bool {
-    let is_stock = tester::Readings::of(outcome).peer.is_none();
+    let is_stock =
+        tester::Readings::of(outcome).peer.is_none() && outcome.protocol != Protocol::Ndt7;
     let explained = explained(outcome, explanations, role);
     is_stock && explained.is_some_and(|one| one.diagnosis.answer().is_unsure)
 }
@@ -135,6 +136,9 @@ fn headline(outcome: &Outcome, role: Role) -> String {
         outcome.host,
         outcome.port
     )];
+    if outcome.protocol == Protocol::Ndt7 {
+        words.push("ndt7".to_owned());
+    }
     let first = sums::streams(outcome, role).next();
     if first.is_some_and(|first| first.options.stack == StackKind::Engine) {
         words.push("engine".to_owned());
@@ -354,8 +358,10 @@ fn delay_facts(role: Role, delay: &OneWayDelay) -> String {
 fn cpu(outcome: &Outcome) -> String {
     let own = format!("{:.0} % of one core here", outcome.cpu.total);
     match &outcome.peer {
-        Some(peer) => format!("{own}, {:.0} % there", peer.cpu.total),
-        None => own,
+        Some(peer) if outcome.protocol != Protocol::Ndt7 => {
+            format!("{own}, {:.0} % there", peer.cpu.total)
+        }
+        _ => own,
     }
 }
 
@@ -395,6 +401,7 @@ pub(super) fn json(outcome: &Outcome, ceiling: Option<Ceiling>) -> Value {
         "protocol": match outcome.protocol {
             Protocol::Iperf3 => "iperf3",
             Protocol::Nuttcp => "nuttcp",
+            Protocol::Ndt7 => "ndt7",
         },
         "transport": parameters.transport.key(),
         "direction": match parameters.direction {
@@ -412,6 +419,7 @@ pub(super) fn json(outcome: &Outcome, ceiling: Option<Ceiling>) -> Value {
         "ceiling": ceiling.map(|ceiling| ceiling.value()),
         "latency": icmp,
         "pings": pings,
+        "responsiveness": latency::responsiveness_value(outcome),
         "streams": outcome.streams.iter().map(|one| stream_value(outcome, one)).collect::<Vec<_>>(),
         "intervals": intervals.collect::<Vec<_>>(),
         "explanations": explanations.collect::<Vec<_>>(),

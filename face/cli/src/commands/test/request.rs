@@ -3,8 +3,9 @@
 use std::time;
 
 use gigatcp_meter::tester::auth;
-use gigatcp_meter::tester::{PingSet, Protocol, Request, TestError};
+use gigatcp_meter::tester::{Ndt7Url, PingSet, Protocol, Request, TestError};
 use gigatcp_protocol::iperf3::{ClientFailure, Direction, Parameters, Transport};
+use gigatcp_theory::responsiveness::MAX_CONNECTIONS;
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use super::Arguments;
@@ -24,6 +25,24 @@ const UDP_DEFAULT: u64 = 1 << 20;
 
 /// Streams in each direction of flent's rrul.
 const RRUL_STREAMS: u32 = 4;
+
+/// Streams in each direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Streams {
+    /// That many.
+    Count(u32),
+    /// As many as saturate the path.
+    Auto,
+}
+
+/// Reads `8` or `auto`.
+pub(crate) fn streams(text: &str) -> Result<Streams, String> {
+    match (text, text.parse()) {
+        ("auto", _) => Ok(Streams::Auto),
+        (_, Ok(count @ 1..=128)) => Ok(Streams::Count(count)),
+        _ => Err("a number of streams from 1 to 128, or auto".into()),
+    }
+}
 
 /// Reads a rate; a bare number is bit/s, as for iperf3.
 pub(crate) fn rate(text: &str) -> Result<Rate, String> {
@@ -140,36 +159,61 @@ fn token(arguments: &Arguments, settings: &Settings) -> Result<Option<String>, F
 /// Returns the port of the server, as typed or the protocol's default.
 pub(super) fn port(arguments: &Arguments) -> u16 {
     arguments.port.unwrap_or(match protocol(arguments) {
-        Protocol::Iperf3 => gigatcp_protocol::iperf3::PORT,
         Protocol::Nuttcp => gigatcp_protocol::nuttcp::CONTROL_PORT,
+        _ => gigatcp_protocol::iperf3::PORT,
     })
 }
 
 fn protocol(arguments: &Arguments) -> Protocol {
     match arguments.protocol {
+        _ if arguments.ndt7 => Protocol::Ndt7,
         super::Protocol::Iperf3 => Protocol::Iperf3,
         super::Protocol::Nuttcp => Protocol::Nuttcp,
     }
 }
 
+/// Sets the server to that of an ndt7 URL.
+fn set_url(request: &mut Request) -> Result<(), Failure> {
+    let url = Ndt7Url::parse(&request.host).map_err(|error| {
+        Failure::new(error)
+            .effect("nothing was measured")
+            .hint("as in `gigatcp test --ndt7 wss://ndt.example`")
+    })?;
+    if url.is_download() {
+        request.parameters.direction = Direction::Reverse;
+    }
+    request.host.clone_from(&url.host);
+    request.port = url.port;
+    request.ndt7 = Some(url);
+    Ok(())
+}
+
 /// Refuses options that the protocol does not have.
 fn check(arguments: &Arguments, settings: &Settings) -> Result<(), Failure> {
     let without: &[(bool, &str)] = match protocol(arguments) {
-        Protocol::Iperf3 => &[(settings.is_instantaneous, "instantaneous")],
+        Protocol::Iperf3 | Protocol::Ndt7 => &[(settings.is_instantaneous, "instantaneous")],
         Protocol::Nuttcp => &[
             (arguments.bidir, "--bidir"),
             (arguments.latency, "--latency"),
             (arguments.rrul, "--rrul"),
+            (arguments.parallel == Streams::Auto, "--parallel auto"),
             (arguments.omit > 0, "--omit"),
             (settings.username.is_some(), "username"),
             (arguments.json, "--json"),
             (arguments.json_stream, "--json-stream"),
             (
-                arguments.udp && arguments.parallel > 1,
+                arguments.udp && arguments.parallel != Streams::Count(1),
                 "--parallel with --udp",
             ),
         ],
     };
+    let is_endless =
+        arguments.time == 0 || arguments.bytes.is_some() || arguments.blockcount.is_some();
+    if arguments.parallel == Streams::Auto && (is_endless || arguments.udp) {
+        return Err(Failure::new("-P auto requires TCP and a time")
+            .effect("nothing was measured")
+            .hint("as in -P auto -t 20"));
+    }
     if settings.is_instantaneous && arguments.bitrate.is_none() {
         return Err(Failure::new("instantaneous requires a rate")
             .effect("nothing was measured")
@@ -179,8 +223,8 @@ fn check(arguments: &Arguments, settings: &Settings) -> Result<(), Failure> {
         return Ok(());
     };
     let (name, other) = match protocol(arguments) {
-        Protocol::Iperf3 => ("iperf3", "nuttcp"),
         Protocol::Nuttcp => ("nuttcp", "iperf3"),
+        _ => ("iperf3", "nuttcp"),
     };
     Err(
         Failure::new(format!("{option}: {name}'s protocol does not have it"))
@@ -217,9 +261,10 @@ pub(super) fn of(arguments: &Arguments, settings: &Settings) -> Result<Request, 
         time: if has_amount { 0 } else { arguments.time },
         num: arguments.bytes.map_or(0, Bytes::as_u64),
         blockcount: arguments.blockcount.unwrap_or(0),
-        parallel: match (arguments.rrul, arguments.parallel) {
-            (true, 1) => RRUL_STREAMS,
-            (_, count) => count,
+        parallel: match arguments.parallel {
+            Streams::Count(1) if arguments.rrul => RRUL_STREAMS,
+            Streams::Count(count) => count,
+            Streams::Auto => MAX_CONNECTIONS as u32,
         },
         len: arguments.length.filter(is_set).map(small),
         window: arguments.window.filter(is_set).map(Bytes::as_u64),
@@ -247,7 +292,8 @@ pub(super) fn of(arguments: &Arguments, settings: &Settings) -> Result<Request, 
     request.connect_timeout = std_time(settings.connect_timeout);
     request.receive_timeout = std_time(settings.receive_timeout);
     request.offload = settings.gsro;
-    request.latency = match (arguments.rrul, arguments.latency) {
+    request.adds_streams = arguments.parallel == Streams::Auto;
+    request.latency = match (arguments.rrul || request.adds_streams, arguments.latency) {
         (true, _) => PingSet::All,
         (_, true) => PingSet::Icmp,
         _ => PingSet::None,
@@ -262,6 +308,9 @@ pub(super) fn of(arguments: &Arguments, settings: &Settings) -> Result<Request, 
         (_, true) => Some(false),
         _ => None,
     };
+    if arguments.ndt7 {
+        set_url(&mut request)?;
+    }
     Ok(request)
 }
 
@@ -273,6 +322,15 @@ fn std_time(length: Duration) -> time::Duration {
 pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Failure {
     let (host, port) = (&request.host, request.port);
     let failure = Failure::new(error.to_string()).effect("nothing was measured");
+    if request.protocol == Protocol::Ndt7 {
+        return match error {
+            TestError::Lacks { option, .. } => failure.hint(format!("leave out {option}")),
+            TestError::Handshake { reason, .. } if reason.contains("certificate") => {
+                failure.hint("SSL_CERT_FILE=FILE names other certificate authorities")
+            }
+            _ => failure,
+        };
+    }
     if let Some(hints) = super::stack::hints(error) {
         return hints.into_iter().fold(failure, Failure::hint);
     }
@@ -282,8 +340,8 @@ pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Fail
         TestError::Connect { cause, .. } => match cause.kind() {
             std::io::ErrorKind::ConnectionRefused => {
                 let stock = match request.protocol {
-                    Protocol::Iperf3 => format!("iperf3 -s -p {port}"),
                     Protocol::Nuttcp => format!("nuttcp -S -P {port}"),
+                    _ => format!("iperf3 -s -p {port}"),
                 };
                 failure.hint(format!(
                     "start `gigatcp server` (or `{stock}`) on {host}, or name its port with --port"

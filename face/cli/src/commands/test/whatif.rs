@@ -9,6 +9,7 @@ use gigatcp_report::why::answer::labeled;
 use gigatcp_twin::Transfer;
 
 use super::super::whatif;
+use super::request::Streams;
 use super::{Arguments, Format, StackChoice};
 use crate::failure::Failure;
 
@@ -18,7 +19,7 @@ const OTHERWISE: &str = "capture with tcpdump, and ask `gigatcp whatif FILE --se
 /// Refuses options with several streams, with the engine, or with another output format.
 fn check(arguments: &Arguments) -> Result<(), Failure> {
     let refused = [
-        (arguments.parallel > 1, "--parallel"),
+        (arguments.parallel != Streams::Count(1), "--parallel"),
         (arguments.stack == StackChoice::Engine, "--stack engine"),
         (arguments.format != Format::Native, "--format"),
     ];
@@ -35,8 +36,8 @@ fn check(arguments: &Arguments) -> Result<(), Failure> {
 /// Port of the data connection.
 fn port(request: &Request) -> u16 {
     match request.protocol {
-        Protocol::Iperf3 => request.port,
         Protocol::Nuttcp => request.data_port,
+        _ => request.port,
     }
 }
 
