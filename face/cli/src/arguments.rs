@@ -2,6 +2,8 @@
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+#[cfg(feature = "mcp")]
+use crate::commands::mcp;
 use crate::commands::{
     Outcome, check, completions, demo, diff, doctor, emulate, explain, flows, list, man, new, run,
     server, show, sweep, test, theory, trace, watch, whatif, why,
@@ -181,6 +183,8 @@ pub(crate) enum Command {
     Theory(theory::Arguments),
     Explain(explain::Arguments),
     Demo(demo::Arguments),
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }
@@ -208,6 +212,8 @@ impl Command {
             Self::Theory(arguments) => theory::run(arguments),
             Self::Explain(arguments) => explain::run(arguments),
             Self::Demo(arguments) => demo::run(arguments),
+            #[cfg(feature = "mcp")]
+            Self::Mcp(arguments) => mcp::run(arguments),
             Self::Completions(arguments) => completions::run(arguments),
             Self::Man(arguments) => man::run(arguments),
         }
