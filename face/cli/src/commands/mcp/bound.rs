@@ -57,7 +57,7 @@ fn shorten(value: &mut Value, excess: usize, left_out: &mut Map<String, Value>) 
     {
         const CUT: &str = "…";
         let kept = text.len().saturating_sub(excess + CUT.len()).max(8);
-        text.truncate(text.floor_char_boundary(kept));
+        text.truncate(boundary(text, kept));
         text.push_str(CUT);
         return true;
     }
@@ -111,12 +111,18 @@ fn measure(value: &Value, pointer: &str, list: &mut Longest, string: &mut Longes
     }
 }
 
+/// The last boundary of characters at or before `most`.
+fn boundary(text: &str, most: usize) -> usize {
+    let mut places = (0..=most.min(text.len())).rev();
+    places.find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
 /// Text that ends after the last line that fits.
 pub(super) fn lines(mut text: String) -> String {
     if text.len() <= MAX_ANSWER {
         return text;
     }
-    let kept = text.floor_char_boundary(MAX_ANSWER - LEFT_OUT);
+    let kept = boundary(&text, MAX_ANSWER - LEFT_OUT);
     let kept = text[..kept].rfind('\n').map_or(kept, |end| end + 1);
     let lines = text[kept..].lines().count();
     text.truncate(kept);
