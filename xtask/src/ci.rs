@@ -53,7 +53,7 @@ impl Count {
 type Step = (&'static str, fn() -> Result<Count, Failed>);
 
 /// All steps, the cheap ones first.
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 16] = [
     ("tools", || {
         tools::install();
         Ok(Count::PASSED)
@@ -74,6 +74,11 @@ const STEPS: [Step; 15] = [
     ("features", || one(targets::features())),
     ("targets", || one(targets::bare())),
     ("tests", || all_tests(PROPERTY_SEED)),
+    // Not with the others: the help of the program differs by it.
+    ("mcp", || {
+        let words = ["test", "--package", "gigatcp-cli", "--features", "mcp"];
+        tests(cargo(&[&words[..], &["--bins", "--test", "mcp"]].concat()))
+    }),
     ("doc tests", || {
         let words = ["test", "--no-fail-fast", "--doc"];
         tests(cargo(&[&words[..], &RUST].concat()))

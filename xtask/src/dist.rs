@@ -7,12 +7,16 @@
 //! | `gigatcp-*.whl` | the Python module and the program: `pip install` brings `gigatcp` |
 //! | `gigatcp.cdx.json` | the libraries in it (CycloneDX) |
 //! | `Containerfile` | an image of the program alone |
+//! | `gigatcp-VERSION.tar.gz` | the source |
+//! | `gigatcp-VERSION-TARGET.tar.gz` | the program, man pages, completions |
+//! | `gigatcp.rb`, `PKGBUILD`, `gigatcp.nix`, `*.yaml` | recipes for Homebrew, Arch, Nix and winget |
 //! | `SHA256SUMS` | checksums of all |
+//! | `gigatcp.provenance.json` | what they were built from (SLSA, in-toto) |
 //!
 //! The paths of this machine are not part of the program, so another checkout gives the same bytes;
 //! `--twice` builds a second time elsewhere and compares. `--program FILE` packs a program that was
 //! built elsewhere. `--target aarch64-unknown-linux-gnu` makes all of it for another machine, and
-//! needs its linker and QEMU. The C library is glibc. `cargo build --release --target
+//! needs its linker and QEMU. `--address URL` is where the archives of the recipes will be. The C library is glibc. `cargo build --release --target
 //! x86_64-unknown-linux-musl` works too: one run costs within 4 % of the same CPU time, but a sweep
 //! of 300 short runs on two cores takes 1.46 times as long, because of musl's allocator.
 
@@ -23,7 +27,10 @@ use std::process::Command;
 use crate::files::{copy, failed, read, write};
 use crate::machine::Machine;
 use crate::process::{self, cargo, printed, succeed};
-use crate::{Failed, materials, python, tools, top};
+use crate::{Failed, materials, python, recipes, tools, top};
+
+/// Features of the program in packages.
+pub const FEATURES: &str = "parquet,mcp";
 
 /// Maximum size of the program, in bytes.
 const GOAL: u64 = 12_000_000;
@@ -69,7 +76,14 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     pack_rpm(machine, &packages)?;
     wheel(machine, &packages)?;
     materials::write(&packages.join("gigatcp.cdx.json"))?;
-    sums(&packages)?;
+    recipes::source(&packages)?;
+    recipes::archive(machine, &packages, commit_time()?.trim())?;
+    recipes::write_all(
+        &packages,
+        value("--address").map_or(recipes::NO_ADDRESS, String::as_str),
+    )?;
+    let sums = sums(&packages)?;
+    recipes::provenance(&packages, &sums)?;
     println!("all in {}", packages.display());
     if size > GOAL {
         return Err(Failed::Found);
@@ -98,7 +112,7 @@ fn build(machine: &Machine, target: &Path) -> Result<PathBuf, Failed> {
     flags.extend(home.map(|home| remap(&home, "cargo")));
     flags.push(remap(target, "target"));
     let mut build = cargo(&["build", "--quiet", "--locked", "--profile", "dist"]);
-    build.args(["--package", "gigatcp-cli", "--features", "parquet"]);
+    build.args(["--package", "gigatcp-cli", "--features", FEATURES]);
     build.args(["--target", machine.triple]);
     machine.link(&mut build);
     build.arg("--target-dir").arg(target);
@@ -184,6 +198,11 @@ fn pack(machine: &Machine, packages: &Path) -> Result<(), Failed> {
         &top().join("packaging/copyright"),
         &documents.join("copyright"),
     )?;
+    copy(&top().join("CHANGELOG.md"), &documents.join("changelog"))?;
+    let mut gzip = Command::new("gzip");
+    gzip.args(["-9", "--no-name"])
+        .arg(documents.join("changelog"));
+    succeed(gzip)?;
     let man = root.join("usr/share/man/man1");
     let pages = fs::read_dir(packages.join("man"))
         .into_iter()
@@ -275,7 +294,7 @@ fn commit_time() -> Result<String, Failed> {
 }
 
 /// Writes the checksums of all files.
-fn sums(packages: &Path) -> Result<(), Failed> {
+fn sums(packages: &Path) -> Result<String, Failed> {
     let entries = fs::read_dir(packages).into_iter().flatten().flatten();
     let mut names: Vec<_> = entries
         .filter(|entry| entry.path().is_file())
@@ -286,5 +305,6 @@ fn sums(packages: &Path) -> Result<(), Failed> {
     command.args(names).current_dir(packages);
     let sums = printed(command)?;
     print!("{sums}");
-    write(&packages.join("SHA256SUMS"), sums)
+    write(&packages.join("SHA256SUMS"), &sums)?;
+    Ok(sums)
 }

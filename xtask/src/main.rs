@@ -20,6 +20,7 @@
 //! | `page` | the page that answers in the browser |
 //! | `pictures` | the pictures of the README, from today's pages |
 //! | `dist` | the packages of the program |
+//! | `release` | all of a release but the button |
 //! | `record-doc` | writes the tables of `docs/run-json.md` from the types |
 //! | `controls-table` | puts an experiment's series under every congestion control into its README |
 //! | `swarm` | random worlds, and the invariants of each |
@@ -56,7 +57,9 @@ mod pictures;
 mod process;
 mod proof;
 mod python;
+mod recipes;
 mod record_doc;
+mod release;
 mod swarm;
 mod targets;
 mod tasks;

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::process::{self, cargo};
-use crate::{Failed, files, top};
+use crate::{Failed, dist, files, top};
 
 /// Parts of the lock file that are used here.
 #[derive(Deserialize)]
@@ -40,6 +40,8 @@ fn linked() -> Result<Vec<[String; 3]>, Failed> {
         "tree",
         "--package",
         "gigatcp-cli",
+        "--features",
+        dist::FEATURES,
         "--edges",
         "normal",
         "--prefix",

@@ -7,7 +7,8 @@
 //! 10^9 packets and more, and compares them with their response functions. `--ns2` compares only
 //! their windows with Linux's code in ns-2; `--ndt7` runs the tester against M-Lab's server. Property tests, which CI
 //! runs with a fixed seed, draw new cases; `--properties` runs only them. Sweeps of the Python
-//! module run on dask and MPI. `--packages` installs the packages of `dist` in clean roots. First the
+//! module run on dask, MPI and Ray. `--agents` makes transfers with a fault and healthy ones, and grades
+//! what a script of three calls of `gigatcp mcp` concludes; it requires root. `--packages` installs the packages of `dist` in clean roots. First the
 //! command line is checked for other systems and with the oldest compiler; `--targets` does only
 //! that.
 
@@ -45,6 +46,9 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     if has("--packages") {
         return installed::run();
     }
+    if has("--agents") {
+        return agents();
+    }
     if has("--responses") {
         return responses();
     }
@@ -73,6 +77,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     for text in WORLDS.iter().chain(&TESTER) {
         graded(text)?;
     }
+    agents()?;
     responses()?;
     if process::has("ns") {
         ns2()?;
@@ -108,6 +113,30 @@ fn doctor() -> Result<(), Failed> {
     kept("gigatcp-interop", "doctor")
 }
 
+/// Draws of each of the families for agents.
+const DRAWS: &str = "1..11";
+
+/// Grades a script of three calls of `gigatcp mcp`, on captures that it makes.
+fn agents() -> Result<(), Failed> {
+    println!("\n== agents");
+    let cases = process::target().join("agents");
+    // The captures are those of today's kernel and program.
+    drop(std::fs::remove_dir_all(&cases));
+    let mut build = process::cargo(&["build", "--quiet", "--release", "--bins"]);
+    build.args(["--package", "gigatcp-cli", "--package", "gigatcp-grade"]);
+    build.args(["--features", "gigatcp-cli/mcp"]);
+    process::succeed(build)?;
+    let program = |name: &str| process::target().join("release").join(name);
+    let gigatcp = program("gigatcp");
+    let mut make = Command::new(program("kernels"));
+    make.args(["make", "--family", "agents", "--seeds", DRAWS, "--out"]);
+    make.arg(&cases).arg("--gigatcp").arg(&gigatcp);
+    process::succeed(make)?;
+    let mut grade = Command::new(program("agents"));
+    grade.arg(&cases).arg(&gigatcp);
+    keep("agents", grade)
+}
+
 /// Measures the mean windows of the congestion controls at loss rates down to 1e-8.
 fn responses() -> Result<(), Failed> {
     kept("gigatcp-tcp", "responses")
@@ -122,7 +151,12 @@ fn ns2() -> Result<(), Failed> {
 fn kept(package: &str, name: &str) -> Result<(), Failed> {
     println!("\n== {name}");
     let example = process::build_example(package, name, "release")?;
-    let (ended, text) = process::shown(Command::new(example))?;
+    keep(name, Command::new(example))
+}
+
+/// Runs a program and stores its output in `proof/results/` under this name.
+fn keep(name: &str, command: Command) -> Result<(), Failed> {
+    let (ended, text) = process::shown(command)?;
     if ended.code() == Some(2) {
         return Err(Failed::Usage("nothing was tested (see above)".into()));
     }

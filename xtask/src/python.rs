@@ -4,7 +4,7 @@
 //! the tests come from the package index. Without a network, `venv` or `pip` the step says so and
 //! tests nothing. The wheel is built with the settings of tests, so that it shares compiled
 //! crates with them, and without Parquet, which would take longer to compile than all else.
-//! `--executors` adds the packages that run sweeps on dask and MPI.
+//! `--executors` adds the packages that run sweeps on dask, MPI and Ray.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const NEEDS: &str = "maturin>=1.16,<2 wheel pytest pyarrow polars gymnasium>=1.0
                      ipykernel mypy";
 
 /// Additional packages for executors.
-const EXECUTORS: &str = "distributed mpi4py mpich pandas";
+const EXECUTORS: &str = "distributed mpi4py mpich pandas ray";
 
 /// Settings of the profile `test`, which maturin cannot select.
 const PROFILE: [(&str, &str); 2] = [

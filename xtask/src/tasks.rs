@@ -4,7 +4,7 @@
 
 use crate::{
     Failed, api, bench, bench_live, ci, controls_table, dist, docs, duel, fink_today, fuzz, grade,
-    ledger, live, page, pictures, proof, python, record_doc, swarm, tidy,
+    ledger, live, page, pictures, proof, python, record_doc, release, swarm, tidy,
 };
 
 /// Usage of all tasks: the forms of each command, each with lines that explain it.
@@ -23,7 +23,7 @@ const fn task(name: &'static str, run: fn(&[String]) -> Result<(), Failed>) -> T
 }
 
 /// All tasks.
-pub const TASKS: [Task; 22] = [
+pub const TASKS: [Task; 23] = [
     task("ci", |_| ci::run()),
     task("tidy", |_| tidy::run()),
     task("ledger", ledger::run),
@@ -43,6 +43,7 @@ pub const TASKS: [Task; 22] = [
     task("page", page::run),
     task("pictures", |_| pictures::run()),
     task("dist", dist::run),
+    task("release", release::run),
     task("record-doc", |_| record_doc::run()),
     task("controls-table", controls_table::run),
     task("swarm", swarm::run),

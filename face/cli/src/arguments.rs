@@ -2,6 +2,8 @@
 
 use clap::{CommandFactory, Parser, Subcommand};
 
+#[cfg(feature = "mcp")]
+use crate::commands::mcp;
 use crate::commands::{
     Outcome, check, completions, demo, diff, doctor, emulate, explain, flows, list, man, new, run,
     server, show, sweep, test, theory, trace, watch, whatif, why,
@@ -144,8 +146,50 @@ const SHORT: [(&str, &[&str]); 8] = [
     ),
 ];
 
-/// The command line with a short `-h`.
+/// Groups of the options of `test` in its help, after the ten that people use first: duration, port,
+/// parallel, both directions, UDP, rate, window, congestion control and JSON.
+const TEST_GROUPS: [(&str, &[&str]); 5] = [
+    (
+        "Hosts and addresses",
+        &[
+            "protocol", "version4", "version6", "bind", "affinity", "stack",
+        ],
+    ),
+    (
+        "Streams",
+        &[
+            "bytes",
+            "blockcount",
+            "length",
+            "set-mss",
+            "no-delay",
+            "tos",
+            "zerocopy",
+        ],
+    ),
+    (
+        "Measurement",
+        &[
+            "omit", "interval", "latency", "no-probe", "rrul", "steady", "whatif",
+        ],
+    ),
+    ("Repeated tests", &["until", "repeat", "compare"]),
+    ("Output", &["report", "save", "format", "json-stream"]),
+];
+
+/// The command line with a short `-h`, and the options of `test` in groups.
 pub(crate) fn command() -> clap::Command {
+    TEST_GROUPS.iter().fold(shortened(), |all, (group, longs)| {
+        all.mut_subcommand("test", |test| {
+            longs.iter().fold(test, |test, long| {
+                test.mut_arg(long.replace('-', "_"), |option| option.help_heading(*group))
+            })
+        })
+    })
+}
+
+/// The command line with a short `-h`.
+fn shortened() -> clap::Command {
     SHORT
         .iter()
         .fold(Arguments::command(), |all, (name, shown)| {
@@ -181,6 +225,8 @@ pub(crate) enum Command {
     Theory(theory::Arguments),
     Explain(explain::Arguments),
     Demo(demo::Arguments),
+    #[cfg(feature = "mcp")]
+    Mcp(mcp::Arguments),
     Completions(completions::Arguments),
     Man(man::Arguments),
 }
@@ -208,6 +254,8 @@ impl Command {
             Self::Theory(arguments) => theory::run(arguments),
             Self::Explain(arguments) => explain::run(arguments),
             Self::Demo(arguments) => demo::run(arguments),
+            #[cfg(feature = "mcp")]
+            Self::Mcp(arguments) => mcp::run(arguments),
             Self::Completions(arguments) => completions::run(arguments),
             Self::Man(arguments) => man::run(arguments),
         }
@@ -237,6 +285,32 @@ mod tests {
             let lines = one.render_help().to_string().lines().count();
             assert!(lines <= 60, "{name}: {lines} lines");
         }
+    }
+
+    #[test]
+    fn help_of_test_lists_ten_options_before_its_groups() {
+        let mut command = command();
+        command.build();
+        let test = command.find_subcommand("test").expect("test");
+        let first: Vec<&str> = test
+            .get_arguments()
+            .filter(|option| option.get_help_heading().is_none() && !option.is_global_set())
+            .filter_map(clap::Arg::get_long)
+            .filter(|long| *long != "help")
+            .collect();
+        let ten = [
+            "port",
+            "time",
+            "bitrate",
+            "udp",
+            "reverse",
+            "bidir",
+            "parallel",
+            "window",
+            "congestion",
+            "json",
+        ];
+        assert_eq!(first, ten);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use gigatcp_why::CAUSES;
 use pyo3::prelude::*;
 
 use crate::error::failed;
+use crate::html;
 use crate::table::Table;
 use crate::wait::released;
 
@@ -185,6 +186,29 @@ impl Connection {
     fn __repr__(&self) -> String {
         format!("<gigatcp.Connection {}: {}>", self.number, self.sentence)
     }
+
+    /// The answer with its evidence, for a notebook.
+    fn _repr_html_(&self) -> String {
+        let ends = format!("{}: {} to {}", self.number, self.sender, self.receiver);
+        let fix = self.fix.as_ref().map(|fix| format!("Fix: {fix}"));
+        let gain =
+            Some(format!("Could be: {}", self.could_be)).filter(|_| !self.could_be.is_empty());
+        let lines = [Some(ends), Some(self.sentence.clone()), gain, fix]
+            .into_iter()
+            .flatten();
+        let lines: String = lines
+            .chain(self.notes.clone())
+            .map(|line| html::paragraph(&line))
+            .collect();
+        let rows = self.evidence.iter().map(|evidence| {
+            let Evidence { packet, text, .. } = evidence.get();
+            vec![
+                packet.map_or_else(String::new, |packet| packet.to_string()),
+                text.clone(),
+            ]
+        });
+        lines + &html::table(["packet", "evidence"], rows)
+    }
 }
 
 #[pymethods]
@@ -211,6 +235,27 @@ impl Analysis {
     fn __repr__(&self) -> String {
         let (packets, count) = (self.packet_count, self.connections.len());
         format!("<gigatcp.Analysis: {packets} packets, {count} connections with data>")
+    }
+
+    /// A row for each of the largest connections, for a notebook.
+    fn _repr_html_(&self) -> String {
+        /// Connections that are shown.
+        const SHOWN: usize = 10;
+        let shown = self.connections.iter().take(SHOWN).map(|connection| {
+            let connection = connection.get();
+            let confidence = connection.confidence.map(|share| format!("{share:.2}"));
+            vec![
+                connection.number.to_string(),
+                connection.sender.clone(),
+                connection.receiver.clone(),
+                connection.sentence.clone(),
+                confidence.unwrap_or_default(),
+            ]
+        });
+        let heading = ["#", "sender", "receiver", "answer", "confidence"];
+        let (packets, count) = (self.packet_count, self.connections.len());
+        let counts = format!("{packets} packets, {count} connections with data");
+        html::table(heading, shown) + &html::paragraph(&counts)
     }
 
     fn __str__(&self, py: Python<'_>) -> String {

@@ -6,6 +6,7 @@
 //! | `plan.rs` | `Plan`: TOML, a dictionary or keywords to a checked plan |
 //! | `run.rs` | `run` and its result |
 //! | `table.rs` | Arrow tables through the PyCapsule interface |
+//! | `html.rs` | what a notebook shows of tables and diagnoses |
 //! | `theory.rs`, `analyze.rs` | published equations for a path; the diagnosis of captures |
 //! | `sweep.rs` | sweeps in process, and support for executors |
 //! | `control.rs` | congestion controls written in Python |
@@ -23,6 +24,7 @@ mod control;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod error;
+mod html;
 mod plan;
 mod run;
 mod sweep;

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
 
 use crate::error::failed;
+use crate::html;
 
 /// A table of results, in Arrow record batches.
 #[pyclass(frozen, module = "gigatcp")]
@@ -55,6 +56,32 @@ impl Table {
     fn __repr__(&self) -> String {
         let columns = self.columns().join(", ");
         format!("<gigatcp.Table: {} rows of {columns}>", self.__len__())
+    }
+
+    /// The first rows, for a notebook.
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        /// Rows that are shown.
+        const SHOWN: usize = 10;
+        let mut left = SHOWN;
+        let first = self.batches.iter().map_while(|batch| {
+            let count = left.min(batch.num_rows());
+            left -= count;
+            (count > 0).then(|| batch.slice(0, count))
+        });
+        let first = Self::new(Arc::clone(&self.schema), first.collect());
+        let names = self.columns();
+        let columns = names.iter().map(|name| first.__getitem__(py, name));
+        let columns = columns.collect::<PyResult<Vec<_>>>()?;
+        let rows = (0..first.__len__()).map(|row| {
+            let cells = columns
+                .iter()
+                .map(|column| Ok(column.get_item(row)?.to_string()));
+            cells.collect()
+        });
+        let rows = rows.collect::<PyResult<Vec<Vec<String>>>>()?;
+        let table = html::table(names.iter().map(String::as_str), rows);
+        let count = html::paragraph(&format!("{} rows, {} columns", self.__len__(), names.len()));
+        Ok(table + &count)
     }
 
     /// Returns a column as a list, with None for a missing value.

@@ -59,3 +59,13 @@ def test_a_file_that_is_no_capture_is_named(tmp_path: Path) -> None:
     file.write_text("nothing")
     with pytest.raises(gigatcp.Error, match="no.pcap"):
         gigatcp.analyze(file)
+
+
+def test_a_notebook_shows_answers_evidence_and_tables(capture: Path) -> None:
+    analysis = gigatcp.analyze(capture)
+    connection = analysis.connections[0]
+    shown = analysis._repr_html_()
+    assert connection.sender in shown and shown.startswith("<table>")
+    assert "<th>evidence</th>" in connection._repr_html_()
+    packets = analysis.packets()
+    assert packets._repr_html_().count("<tr>") == 1 + min(10, len(packets))

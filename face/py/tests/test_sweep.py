@@ -97,6 +97,40 @@ def test_dask_gives_the_same_rows(
             check(small, client.get_executor(), tmp_path, in_process)
 
 
+def test_a_worker_of_dask_that_dies_is_counted(
+    small: Plan,
+    in_process: gigatcp.SweepResult,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    monkeypatch.setenv("GIGATCP_TEST_MARK", str(tmp_path / "mark"))
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        with distributed.Client(cluster) as client:
+            result = _sweep.run_on(native(small, tmp_path), client.get_executor(), dies_once)
+            assert result.complete and result.workers_lost == 1
+            again = gigatcp.sweep(small, OVER, repeat=REPEAT, out=tmp_path, executor=client.get_executor())
+            assert again.workers_lost == 0
+    assert columns(result) == columns(in_process)
+
+
+def test_ray_gives_the_same_rows_and_counts_a_worker_that_dies(
+    small: Plan,
+    in_process: gigatcp.SweepResult,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("ray", reason="ray is not installed")
+    from gigatcp.ray import RayExecutor
+
+    monkeypatch.setenv("GIGATCP_TEST_MARK", str(tmp_path / "mark"))
+    with RayExecutor() as executor:
+        check(small, executor, tmp_path / "rows", in_process)
+        result = _sweep.run_on(native(small, tmp_path), executor, dies_once)
+    assert result.complete and result.workers_lost == 1
+    assert columns(result) == columns(in_process)
+
+
 MPI = """
 import sys
 from mpi4py.futures import MPIPoolExecutor

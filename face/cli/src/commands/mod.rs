@@ -15,6 +15,8 @@ pub(crate) mod graphs;
 mod in_order;
 pub(crate) mod list;
 pub(crate) mod man;
+#[cfg(feature = "mcp")]
+pub(crate) mod mcp;
 pub(crate) mod new;
 #[cfg(target_os = "linux")]
 pub(crate) mod privilege;

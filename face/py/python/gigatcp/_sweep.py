@@ -24,6 +24,7 @@ from concurrent.futures import (
 )
 from dataclasses import dataclass, field
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,12 @@ class SweepResult:
     """Workers that died; their cells ran elsewhere."""
     left_out: list[Unit] = field(default_factory=list)
     """Cells and repetitions that repeatedly killed their worker."""
+
+    def _repr_html_(self) -> str:
+        """The first rows of its cells, for a notebook."""
+        state = "complete" if self.complete else "not complete"
+        counts = f"{state}: {self.ran} runs, {self.known} stored before, {self.workers_lost} workers lost"
+        return f"{self.cells._repr_html_()}<p>{counts}; tables in {escape(str(self.directory))}</p>"
 
     @property
     def cells(self) -> Table:
@@ -230,6 +237,15 @@ class _Pool:
         if self._is_ours:
             self.executor.shutdown()
 
+    def deaths(self) -> int | None:
+        """Workers that died so far, if the executor knows: dask runs their tasks again by itself."""
+        client: Any = getattr(self.executor, "_client", None)
+        if not hasattr(client, "get_events"):
+            return None
+        events: list[dict[str, Any]] = [event for _, event in client.get_events("all")]
+        removed = [event for event in events if event.get("action") == "remove-worker"]
+        return len([event for event in removed if not event.get("expected")])
+
     def width(self) -> int:
         """Number of workers; a large number if the executor does not report it."""
         for name in ("_max_workers", "num_workers", "max_workers"):
@@ -247,6 +263,7 @@ def run_on(
     """Runs what has no row through an executor."""
     result = SweepResult(native, True, 0, 0)
     pool = _Pool(executor)
+    died_before = pool.deaths()
     try:
         while native.advance():
             left_out = len(result.left_out)
@@ -256,6 +273,8 @@ def run_on(
                 break
     finally:
         native.finish()
+        if died_before is not None:
+            result.workers_lost = (pool.deaths() or 0) - died_before
         pool.close()
     if result.left_out:
         result.complete = False

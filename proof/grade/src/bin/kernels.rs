@@ -1,6 +1,7 @@
 //! Makes labeled captures of the running kernel's TCP.
 //!
 //! * `kernels make --out DIR --seeds A..B [--family F] [--jobs N] [--gigatcp FILE]`: makes them.
+//!   The family `agents` is all those of `proof --agents`.
 //! * `kernels list`: lists the families.
 //! * `kernels relabel DIR`: checks the counters of a corpus again.
 //!
@@ -14,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 
 use gigatcp_grade::kernels::corpus::{CaseDir, Corpus};
-use gigatcp_grade::kernels::families::{self, Family};
+use gigatcp_grade::kernels::families::{self, Family, agents};
 use gigatcp_grade::kernels::run::{self, Tools};
 use gigatcp_grade::kernels::{apps, emulated, forward, group, labeling, process, tools};
 
@@ -121,14 +122,20 @@ fn make_all(make: &Make) -> Result<(), String> {
     process::catch_signals();
     group::sweep();
     let _prompt = process::PromptSoftirqs::new();
-    let chosen = |family: &Family| {
-        let wanted = make.family.as_deref();
-        wanted.is_none_or(|wanted| wanted.split(',').any(|one| one == family.name))
+    let families: Vec<Family> = match make.family.as_deref() {
+        None => families::all(),
+        Some("agents") => agents::FAMILIES.to_vec(),
+        Some(wanted) => {
+            let all = families::all()
+                .into_iter()
+                .chain(agents::FAMILIES.iter().copied());
+            all.filter(|family| wanted.split(',').any(|name| name == family.name))
+                .collect()
+        }
     };
     let mut queue = VecDeque::new();
     for seed in make.seeds[0]..make.seeds[1] {
-        let families = families::all().into_iter().filter(chosen);
-        queue.extend(families.map(|family| (family, seed)));
+        queue.extend(families.iter().map(|family| (*family, seed)));
     }
     if queue.is_empty() {
         return Err("no such family, or no seeds; `kernels list` names the families".into());

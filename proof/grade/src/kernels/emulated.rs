@@ -120,6 +120,8 @@ fn direction(value: &Value, rate_bps: f64) -> DirectionCounters {
     let dropped = reasons
         .iter()
         .map(|(reason, names)| ((*reason).to_owned(), dropped_by(names)))
+        // The receiver drops what its checksum rejects.
+        .chain([("corrupt".to_owned(), sum("corrupted_packets"))])
         .filter(|(_, count)| *count > 0);
     let wire = (bytes + LINK_OVERHEAD * delivered) as f64 * 8.0;
     DirectionCounters {

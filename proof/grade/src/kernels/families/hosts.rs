@@ -130,7 +130,7 @@ fn read_slowly(draft: &mut Draft, reader: Stage) {
 }
 
 /// Makes one end compute, which limits its rate. At that rate it uses `share` of a CPU.
-fn compute(draft: &mut Draft, share: f64, is_sender: bool) {
+pub(super) fn compute(draft: &mut Draft, share: f64, is_sender: bool) {
     let rate = draft.spec.rate_bps * draft.draw.between(0.15, 0.5);
     let chunk = draft.draw.pick(&[4096, 16_384, 65_536]);
     let time_ns = share * 1024.0 * 8e9 / rate;
@@ -159,7 +159,7 @@ fn compute(draft: &mut Draft, share: f64, is_sender: bool) {
     draft.transfer(vec![writer], vec![reader], [Socket::default(), socket]);
 }
 
-fn cpu(draft: &mut Draft, host: Host, cpu: Cpu) {
+pub(super) fn cpu(draft: &mut Draft, host: Host, cpu: Cpu) {
     for task in &mut draft.spec.tasks {
         if task.host == host {
             task.cpu = cpu;

@@ -1,5 +1,6 @@
 //! Families of cases: each draws its parameters from a seed and names its cause.
 
+pub mod agents;
 mod applications;
 mod full;
 mod hosts;

@@ -118,7 +118,7 @@ pub(super) const FAMILIES: &[Family] = &[
 ];
 
 /// Sets a receive window of a share of the BDP, by `SO_RCVBUF`.
-fn rcvbuf(draft: &mut Draft) {
+pub(super) fn rcvbuf(draft: &mut Draft) {
     let window = draft.bdp() * draft.draw.between(0.2, 0.7);
     let socket = Socket {
         rcvbuf: (window as u32).max(4096),
