@@ -115,7 +115,7 @@ struct Slot<P> {
 /// All connections of a host: names, listeners, ports, timers and TIME-WAIT.
 ///
 /// ```
-/// use gigatcp_tcp::{Config, Endpoint, EndpointEvent};
+/// use gigatcp_tcp::{Endpoint, EndpointEvent, TransportConfig};
 /// use gigatcp_units::Instant;
 /// use gigatcp_wire::bytes::Bytes;
 ///
@@ -123,8 +123,8 @@ struct Slot<P> {
 /// let mut server: Endpoint<Bytes> = Endpoint::new(now, [1; 16], ["10.0.0.2".parse().unwrap()]);
 /// let mut client: Endpoint<Bytes> = Endpoint::new(now, [2; 16], ["10.0.0.1".parse().unwrap()]);
 /// let at = "10.0.0.2:80".parse().unwrap();
-/// server.listen(at, &Config::default()).unwrap();
-/// let stream = client.connect(now, at, &Config::default()).unwrap();
+/// server.listen(at, TransportConfig::default()).unwrap();
+/// let stream = client.connect(now, at, TransportConfig::default()).unwrap();
 ///
 /// // A network without delay or loss, until both ends are silent.
 /// loop {

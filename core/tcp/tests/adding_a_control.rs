@@ -203,21 +203,24 @@ struct Pair {
 
 const DELAY: Duration = Duration::from_millis(10);
 
-fn host(profile: Profile) -> gigatcp_tcp::Config {
-    gigatcp_tcp::Config {
-        profile: profile.into(),
+fn host(profile: Profile) -> gigatcp_tcp::ConnectionConfig {
+    gigatcp_tcp::ConnectionConfig {
+        transport: gigatcp_tcp::TransportConfig {
+            profile: profile,
+            mtu: 1500,
+            congestion: &REGISTRY[0],
+            initial_ssthresh: Some(200),
+            slow_start: SlowStart::Standard,
+            send_buffer: Some(Bytes::new(4_000_000)),
+            receive_buffer: Some(Bytes::new(4_000_000)),
+            events: EventMask::ALL,
+        }
+        .into(),
         local_port: 5001,
         remote_port: 5001,
         iss: SeqNumber::new(7),
         ip: gigatcp_wire::IpVersion::V4,
-        mss: 1460,
-        congestion: &REGISTRY[0],
-        initial_ssthresh: Some(200),
-        slow_start: SlowStart::Standard,
-        send_buffer: Some(Bytes::new(4_000_000)),
-        receive_buffer: Some(Bytes::new(4_000_000)),
         timestamp_offset: 0,
-        events: EventMask::ALL,
     }
 }
 

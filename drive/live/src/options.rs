@@ -4,10 +4,11 @@ use std::io;
 use std::net::IpAddr;
 
 use gigatcp_events::EventMask;
+use gigatcp_tcp::TransportConfig;
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::profile::{Profile, SettingValue};
 use gigatcp_units::Bytes;
-use gigatcp_wire::{IpVersion, SeqNumber};
+use gigatcp_wire::IpVersion;
 
 /// Settings for opening or accepting a connection.
 ///
@@ -112,23 +113,20 @@ impl Options {
         Ok(self)
     }
 
-    /// Returns the configuration for the engine; ports, numbers and offsets are set for each
-    /// connection.
-    pub(crate) fn config(&self, ip: IpVersion, mtu: u16) -> gigatcp_tcp::Config {
-        let most = mtu.saturating_sub(ip.header_len() as u16 + 20);
-        gigatcp_tcp::Config {
-            profile: self.profile.into(),
-            local_port: 0,
-            remote_port: 0,
-            iss: SeqNumber::default(),
-            ip,
-            mss: self.mss.map_or(most, |mss| mss.min(most)),
+    /// Returns the configuration for the engine, on a device whose packets have `mtu` octets.
+    pub(crate) fn config(&self, ip: IpVersion, mtu: u16) -> TransportConfig {
+        let headers = ip.header_len() + 20;
+        let mtu = u32::from(mtu);
+        TransportConfig {
+            profile: self.profile,
+            mtu: self
+                .mss
+                .map_or(mtu, |mss| mtu.min(u32::from(mss) + headers)),
             congestion: self.congestion,
             initial_ssthresh: self.initial_ssthresh,
             slow_start: self.slow_start,
             send_buffer: self.send_buffer,
             receive_buffer: self.receive_buffer,
-            timestamp_offset: 0,
             events: EventMask::NONE,
         }
     }

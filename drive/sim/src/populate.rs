@@ -162,7 +162,7 @@ impl Population {
         let source = source.expect("an application of the kind datagrams");
         let flow = (self.connections.len() + number) as u32;
         let tcp = &datagrams.sender.tcp;
-        let ip = Ip::new(tcp.ip, tcp.profile.path_mtu.pmtud);
+        let ip = Ip::new(tcp.ip, tcp.transport.profile.path_mtu.pmtud);
         let starts_at = Instant::ZERO + datagrams.start;
         let source = self.hosts[from as usize].add_source(source, (flow, route), ip, starts_at);
         let arriving = endpoints(tcp.ip, flow, false);

@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use gigatcp::congestion::{self, Ack, Congestion, CongestionControl, CongestionKind, Entry};
 use gigatcp::events::Phase;
 use gigatcp::units::Bytes as Octets;
-use gigatcp::{Bytes, Config, Duration, Instant};
+use gigatcp::{Bytes, Duration, Instant, TransportConfig};
 use network::{Network, Path, addresses};
 
 /// Registry entry of the control: its name and its constructor.
@@ -107,13 +107,13 @@ fn transfer(control: &'static Entry) -> f64 {
         duplication: 0.0,
     };
     let mut network = Network::new(path, 11);
-    let config = Config::default().with_congestion(control);
+    let config = TransportConfig::default().with_congestion(control);
     let at = SocketAddr::new(addresses()[1], 5001);
     network.hosts[1]
-        .listen(at, &config)
+        .listen(at, config.clone())
         .expect("the port is free");
     let sender = network.hosts[0]
-        .connect(network.now, at, &config)
+        .connect(network.now, at, config.clone())
         .expect("a port is free");
     let mut left = Bytes::from(vec![1; 2_000_000]);
     let mut receiver = None;

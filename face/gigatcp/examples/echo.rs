@@ -6,8 +6,9 @@ mod network;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use gigatcp::{Bytes, Config, Duration, Endpoint, EndpointEvent, Handle, Instant};
+use gigatcp::{Bytes, Duration, Endpoint, EndpointEvent, Handle, Instant, TransportConfig};
 use network::{Network, Path, addresses};
 
 const CLIENTS: usize = 200;
@@ -25,14 +26,16 @@ pub fn main() {
     };
     let mut network = Network::new(path, 3);
     let at = SocketAddr::new(addresses()[1], 7);
-    let config = Config::default();
+    let config = Arc::new(TransportConfig::default());
     network.hosts[1]
-        .listen(at, &config)
+        .listen(at, config.clone())
         .expect("the port is free");
     for _ in 0..CLIENTS {
         let now = network.now;
         let client = &mut network.hosts[0];
-        let stream = client.connect(now, at, &config).expect("a port is free");
+        let stream = client
+            .connect(now, at, config.clone())
+            .expect("a port is free");
         client.write(now, stream, QUESTION).expect("space");
     }
     let mut pending = Pending::new();

@@ -6,7 +6,7 @@ mod network;
 
 use std::net::SocketAddr;
 
-use gigatcp::{Bytes, Config, Duration, EndpointEvent, WriteError};
+use gigatcp::{Bytes, Duration, EndpointEvent, TransportConfig, WriteError};
 use network::{Network, Path, addresses};
 
 const OCTETS: usize = 1_000_000;
@@ -20,12 +20,12 @@ pub fn main() {
     };
     let mut network = Network::new(path, 1);
     let at = SocketAddr::new(addresses()[1], 5001);
-    let config = Config::default();
+    let config = TransportConfig::default();
     network.hosts[1]
-        .listen(at, &config)
+        .listen(at, config.clone())
         .expect("the port is free");
     let sender = network.hosts[0]
-        .connect(network.now, at, &config)
+        .connect(network.now, at, config.clone())
         .expect("a port is free");
 
     let mut left = Bytes::from(vec![7; OCTETS]);

@@ -6,9 +6,10 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::task::Waker;
 
-use gigatcp_tcp::{Config, Endpoint, EndpointEvent, FourTuple, Handle};
+use gigatcp_tcp::{Endpoint, EndpointEvent, FourTuple, Handle, TransportConfig};
 use gigatcp_units::Instant;
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Endpoints, IcmpKind, Octets, Segment};
@@ -37,7 +38,7 @@ pub(crate) struct Host {
     pub(crate) boot: u32,
     pub(crate) is_up: bool,
     /// Template of its connections.
-    pub(crate) config: Config,
+    pub(crate) config: Arc<TransportConfig>,
     /// Limit of its listeners' queues; `None`: what the program requests.
     pub(crate) max_backlog: Option<u32>,
     pub(crate) connections: HashMap<Handle, Connection>,
@@ -188,7 +189,7 @@ impl Host {
             endpoint: endpoint(now, node, seed, 0),
             boot: 0,
             is_up: true,
-            config: Config::default(),
+            config: Arc::default(),
             max_backlog: None,
             connections: HashMap::new(),
             listeners: BTreeMap::new(),

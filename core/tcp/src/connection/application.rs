@@ -58,7 +58,7 @@ impl<P: Payload> Connection<P> {
     /// Switches Nagle's algorithm on or off. RFC 9293 SHLD-7; MUST-17: an application can switch
     /// it off.
     pub fn set_nagle(&mut self, on: bool) {
-        self.profile.segments.nagle = on;
+        self.profile_mut().segments.nagle = on;
     }
 
     /// Sets whether the application has more to write than fits. [`Connection::write`] sets it
@@ -104,7 +104,7 @@ impl<P: Payload> Connection<P> {
     fn on_read(&mut self, now: Instant, octets: u64) {
         self.urgent.on_read(octets);
         self.release_read();
-        if self.profile.acknowledgments.ack_waits_for_reader {
+        if self.transport.profile.acknowledgments.ack_waits_for_reader {
             self.ack.on_read(self.ack_every(now));
         }
         let receiving = matches!(

@@ -84,12 +84,13 @@ mod user_timeout;
 mod validation;
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 
 use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase, State};
 use gigatcp_units::{Bytes, Duration, Instant};
-use gigatcp_wire::{IcmpKind, IpVersion, Payload, Segment, SeqNumber};
+use gigatcp_wire::{IcmpKind, Payload, Segment, SeqNumber};
 
-use crate::congestion::{self, CongestionControl, SlowStart, Validation};
+use crate::congestion::{CongestionControl, Validation};
 use crate::delayed_ack::DelayedAck;
 use crate::ecn::EcnState;
 use crate::eifel::Eifel;
@@ -97,7 +98,7 @@ use crate::frto::Frto;
 use crate::lazy::Lazy;
 use crate::min_rtt::MinRtt;
 use crate::path_mtu::PathMtu;
-use crate::profile::{Profile, SharedProfile};
+use crate::profile::Profile;
 use crate::prr::Prr;
 use crate::rack::Rack;
 use crate::receive_buffer::ReceiveBuffer;
@@ -111,7 +112,7 @@ use crate::timestamps::TimestampClock;
 use crate::tlp::TailLossProbe;
 
 pub use crate::ecn::OptionSeen;
-pub use config::Config;
+pub use config::{ConnectionConfig, TransportConfig};
 pub use counters::Counters;
 pub use ecn::EcnInfo;
 pub use error::{Failure, ReadError, WriteError};
@@ -130,17 +131,19 @@ pub struct Received<P> {
 /// One TCP connection as a state machine.
 ///
 /// ```
-/// use gigatcp_tcp::{Config, Connection, Received};
+/// use gigatcp_tcp::{Connection, ConnectionConfig, Received, TransportConfig};
 /// use gigatcp_units::Instant;
 /// use gigatcp_wire::bytes::Bytes;
 ///
 /// let now = Instant::ZERO;
 /// let (here, there) = ("10.0.0.1:40000".parse().unwrap(), "10.0.0.2:80".parse().unwrap());
-/// let mut client: Connection<Bytes> = Connection::connect(now, &Config::new(here, there));
+/// let config = ConnectionConfig::new(here, there, TransportConfig::default());
+/// let mut client: Connection<Bytes> = Connection::connect(now, &config);
 /// client.write(Bytes::from_static(b"hello")).unwrap();
 ///
 /// let syn = Received { at: now, segment: client.poll_transmit(now).unwrap() };
-/// let mut server = Connection::accept(now, &Config::new(there, here), &syn).unwrap();
+/// let config = ConnectionConfig::new(there, here, config.transport);
+/// let mut server = Connection::accept(now, &config, &syn).unwrap();
 /// for _ in 0..3 {
 ///     while let Some(segment) = server.poll_transmit(now) {
 ///         client.handle_segment(now, Received { at: now, segment });
@@ -156,7 +159,7 @@ pub struct Received<P> {
 /// ```
 #[derive(Debug)]
 pub struct Connection<P> {
-    profile: SharedProfile,
+    transport: Arc<TransportConfig>,
     local_port: u16,
     remote_port: u16,
     /// Value of our MSS option.
@@ -170,9 +173,6 @@ pub struct Connection<P> {
     liveness: liveness::Liveness,
     urgent: urgent::Urgent<P>,
     user_timeout: user_timeout::UserTimeoutState,
-    congestion_entry: &'static congestion::Entry,
-    initial_ssthresh: Option<u32>,
-    slow_start: SlowStart,
 
     state: State,
     failure: Option<Failure>,
@@ -245,17 +245,6 @@ struct Reset {
     ack: Option<SeqNumber>,
 }
 
-/// Value of our MSS option. RFC 9293 MUST-67 bounds it by the largest segment a packet can carry.
-fn announced_mss(config: &Config) -> u32 {
-    const LARGEST_LENGTH: u32 = 65_535;
-    // The length field of IPv4 counts the IP header, that of IPv6 does not.
-    let header = match config.ip {
-        IpVersion::V4 => config.ip.header_len(),
-        IpVersion::V6 => 0,
-    };
-    u32::from(config.mss).clamp(1, LARGEST_LENGTH - header - 20)
-}
-
 /// Timestamp clock, if the profile has timestamps.
 fn timestamp_clock(profile: &Profile, offset: u32) -> Option<TimestampClock> {
     let clock = || {
@@ -266,17 +255,13 @@ fn timestamp_clock(profile: &Profile, offset: u32) -> Option<TimestampClock> {
 }
 
 /// Congestion control before the peer's MSS is known.
-fn first_control(config: &Config, rmss: u32) -> Box<dyn CongestionControl> {
-    (config.congestion.build)(&congestion::Config {
-        initial_ssthresh: config.initial_ssthresh,
-        slow_start: config.slow_start,
-        ..open::control_of(&config.profile, rmss)
-    })
+fn first_control(transport: &TransportConfig, rmss: u32) -> Box<dyn CongestionControl> {
+    (transport.congestion.build)(&open::control_of(transport, rmss))
 }
 
 /// Empty send buffer of the granted size.
-fn first_send_buffer<P: Payload>(config: &Config) -> SendBuffer<P> {
-    let granted = config.profile.send_buffer_for(config.send_buffer);
+fn first_send_buffer<P: Payload>(transport: &TransportConfig) -> SendBuffer<P> {
+    let granted = transport.profile.send_buffer_for(transport.send_buffer);
     SendBuffer::new(granted.as_u64())
 }
 
@@ -308,13 +293,14 @@ fn first_estimate(profile: &Profile) -> RttEstimator {
 
 impl<P: Payload> Connection<P> {
     /// Returns a closed connection with all parts initialized.
-    fn new(now: Instant, config: &Config) -> Self {
-        let profile = &*config.profile;
-        let rmss = announced_mss(config);
-        let window = ReceiveWindow::new(profile, config.receive_buffer, rmss);
-        let congestion = first_control(config, rmss);
+    fn new(now: Instant, config: &ConnectionConfig) -> Self {
+        let transport = &*config.transport;
+        let profile = &transport.profile;
+        let rmss = u32::from(config.mss());
+        let window = ReceiveWindow::new(profile, transport.receive_buffer, rmss);
+        let congestion = first_control(transport, rmss);
         Self {
-            profile: config.profile.clone(),
+            transport: config.transport.clone(),
             local_port: config.local_port,
             remote_port: config.remote_port,
             rmss,
@@ -325,16 +311,19 @@ impl<P: Payload> Connection<P> {
             liveness: liveness::Liveness::new(profile.liveness.keepalive, now),
             urgent: urgent::Urgent::new(),
             user_timeout: user_timeout::UserTimeoutState::new(profile),
-            congestion_entry: config.congestion,
-            initial_ssthresh: config.initial_ssthresh,
-            slow_start: config.slow_start,
             state: State::Closed,
             failure: None,
             established_at: None,
             snd: SendSpace::new(config.iss),
             rcv: first_receive_space(profile, &window),
-            buffers: buffers::Buffers::new(now, profile, config.requested_buffers(), &window, rmss),
-            send_buffer: first_send_buffer(config),
+            buffers: buffers::Buffers::new(
+                now,
+                profile,
+                transport.requested_buffers(),
+                &window,
+                rmss,
+            ),
+            send_buffer: first_send_buffer(transport),
             receive_buffer: ReceiveBuffer::new(),
             board: Scoreboard::new(),
             recovery: Recovery::default(),
@@ -366,9 +355,14 @@ impl<P: Payload> Connection<P> {
             timers: timeout::Timers::new(),
             limiting: output::Limiting::new(),
             limits: LimitClock::new(now, Limit::Application),
-            outbox: Outbox::new(config.events),
+            outbox: Outbox::new(transport.events),
             counters: counters::Tally::default(),
         }
+    }
+
+    /// Profile, for a change that concerns this connection alone.
+    fn profile_mut(&mut self) -> &mut Profile {
+        &mut Arc::make_mut(&mut self.transport).profile
     }
 
     /// State of the connection.

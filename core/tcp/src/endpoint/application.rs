@@ -1,6 +1,7 @@
 //! User calls of an endpoint: RFC 9293 section 3.9.1.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::fmt;
 use core::net::{IpAddr, SocketAddr};
 
@@ -8,7 +9,7 @@ use gigatcp_units::Instant;
 use gigatcp_wire::{Endpoints, Payload, PayloadOctets};
 
 use super::{Endpoint, Handle, ListenError, Orphan, Slot};
-use crate::connection::{Config, Connection, ReadError, WriteError};
+use crate::connection::{Connection, ReadError, TransportConfig, WriteError};
 use crate::four_tuple::{FourTuple, is_host};
 use crate::listener::ListenerConfig;
 use crate::secret::Secret;
@@ -41,8 +42,7 @@ impl core::error::Error for ConnectError {}
 impl<P: Payload> Endpoint<P> {
     /// Opens a connection (OPEN, active) from a free port.
     ///
-    /// The local address is the first of the peer's family. `config` is a template: ports, IP
-    /// version, initial sequence number and timestamp offset are set here.
+    /// The local address is the first of the peer's family.
     ///
     /// # Errors
     /// [`ConnectError`]; a peer that does not answer is reported later by an event.
@@ -50,7 +50,7 @@ impl<P: Payload> Endpoint<P> {
         &mut self,
         now: Instant,
         remote: SocketAddr,
-        config: &Config,
+        config: impl Into<Arc<TransportConfig>>,
     ) -> Result<Handle, ConnectError> {
         let of_family = |address: &&IpAddr| address.is_ipv4() == remote.is_ipv4();
         let local = self.addresses.iter().find(of_family).copied();
@@ -67,7 +67,7 @@ impl<P: Payload> Endpoint<P> {
         now: Instant,
         local: SocketAddr,
         remote: SocketAddr,
-        config: &Config,
+        config: impl Into<Arc<TransportConfig>>,
     ) -> Result<Handle, ConnectError> {
         if !self.addresses.contains(&local.ip()) {
             return Err(ConnectError::NoAddress);
@@ -81,8 +81,7 @@ impl<P: Payload> Endpoint<P> {
             .demux
             .name_for(endpoints, local.port(), remote.port())
             .ok_or(ConnectError::PortTaken)?;
-        let template = config.clone().with_ip(tuple.ip());
-        let mut config = self.demux.isn().identify(now, &tuple, &template);
+        let mut config = self.demux.isn().identify(now, &tuple, &config.into());
         if let Some(old) = self.demux.table().find(&tuple) {
             let old = self.slots[old as usize].as_ref();
             let left = old.and_then(|slot| slot.connection.gives_way_to_reconnect(now));
@@ -101,11 +100,15 @@ impl<P: Payload> Endpoint<P> {
     ///
     /// # Errors
     /// [`ListenError`].
-    pub fn listen(&mut self, at: SocketAddr, config: &Config) -> Result<(), ListenError> {
+    pub fn listen(
+        &mut self,
+        at: SocketAddr,
+        config: impl Into<Arc<TransportConfig>>,
+    ) -> Result<(), ListenError> {
         self.listen_with(
             at,
             ListenerConfig {
-                template: config.clone(),
+                transport: config.into(),
                 secret: Secret::new([0; 16]),
                 backlog: 256,
                 accept_backlog: 128,
@@ -122,19 +125,10 @@ impl<P: Payload> Endpoint<P> {
     pub fn listen_with(
         &mut self,
         at: SocketAddr,
-        mut config: ListenerConfig,
+        config: ListenerConfig,
     ) -> Result<(), ListenError> {
         if !at.ip().is_unspecified() && !self.addresses.contains(&at.ip()) {
             return Err(ListenError::NotLocal);
-        }
-        let any = Endpoints::new(at.ip(), at.ip());
-        if let Some(endpoints) = any {
-            let tuple = FourTuple {
-                endpoints,
-                local_port: at.port(),
-                remote_port: 0,
-            };
-            config.template = config.template.with_ip(tuple.ip());
         }
         self.demux.listen(at, config)
     }

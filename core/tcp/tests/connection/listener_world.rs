@@ -62,7 +62,7 @@ impl World {
             flying: BTreeMap::new(),
             sent: 0,
             listener: Listener::new(ListenerConfig {
-                template,
+                transport: template.transport,
                 secret: Secret::new([5; 16]),
                 backlog,
                 accept_backlog: 4,
@@ -110,7 +110,7 @@ impl World {
             remote_port: 80,
         };
         let isn = IsnGenerator::new(Secret::new([6; 16]));
-        let config = isn.identify(self.now, &tuple, &with(|p| *p = patient()));
+        let config = isn.identify(self.now, &tuple, &with(|p| *p = patient()).transport);
         let mut asking = Connection::connect(self.now, &config);
         assert_eq!(
             asking.write(notation::octets(1, self.question)),

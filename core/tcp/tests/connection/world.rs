@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use gigatcp_events::State;
 use gigatcp_tcp::listener::{self, ListenOutcome};
-use gigatcp_tcp::{Config, Connection, Received};
+use gigatcp_tcp::{Connection, ConnectionConfig, Received};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Ecn, Flags, Payload, Segment};
 
@@ -201,13 +201,13 @@ pub struct World<P> {
     path: Path,
     random: u64,
     flying: BinaryHeap<Reverse<Flying<P>>>,
-    server: (Config, Habit),
+    server: (ConnectionConfig, Habit),
 }
 
 impl<P: Stream> World<P> {
     /// The first side opens; the second listens, or opens too.
     pub fn new(
-        configs: [Config; 2],
+        configs: [ConnectionConfig; 2],
         habits: [Habit; 2],
         path: Path,
         seed: u64,

@@ -10,26 +10,29 @@ use gigatcp_sim::{
     WorldConfig,
 };
 use gigatcp_tcp::congestion::{self, SlowStart};
-use gigatcp_tcp::{Config, Profile};
+use gigatcp_tcp::{ConnectionConfig, Profile, TransportConfig};
 use gigatcp_units::{Bytes, Duration, Rate};
 use gigatcp_wire::SeqNumber;
 
 pub fn host(profile: Profile, mtu: u16, control: &str, buffer: u64) -> HostConfig {
     HostConfig {
-        tcp: Config {
-            profile: profile.into(),
+        tcp: ConnectionConfig {
+            transport: TransportConfig {
+                profile: profile,
+                mtu: mtu.into(),
+                congestion: congestion::find(control).expect("a registered control"),
+                initial_ssthresh: None,
+                slow_start: SlowStart::Standard,
+                send_buffer: Some(Bytes::new(buffer)),
+                receive_buffer: Some(Bytes::new(buffer)),
+                events: EventMask::NONE,
+            }
+            .into(),
             local_port: 5001,
             remote_port: 5001,
             iss: SeqNumber::new(1_000_000),
             ip: gigatcp_wire::IpVersion::V4,
-            mss: mtu - 40,
-            congestion: congestion::find(control).expect("a registered control"),
-            initial_ssthresh: None,
-            slow_start: SlowStart::Standard,
-            send_buffer: Some(Bytes::new(buffer)),
-            receive_buffer: Some(Bytes::new(buffer)),
             timestamp_offset: 0,
-            events: EventMask::NONE,
         },
         costs: CpuCosts::default(),
         scheduling: Scheduling::default(),

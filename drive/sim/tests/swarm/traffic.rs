@@ -184,7 +184,7 @@ fn elements(draw: &mut Draw, world: &mut WorldConfig, ip: IpVersion) {
         }
         for flow in &mut world.flows {
             for host in [&mut flow.sender, &mut flow.receiver] {
-                let profile = &mut host.tcp.profile;
+                let profile = &mut host.tcp.transport_mut().profile;
                 profile.path_mtu.pmtud |= ip == IpVersion::V6;
                 // A host that ignores ICMP errors loses all large packets there.
                 profile.defense.icmp_errors = true;

@@ -15,7 +15,9 @@
 use std::net::SocketAddr;
 
 use gigatcp::units::Bytes as Octets;
-use gigatcp::{Bytes, Config, Duration, EndpointEvent, Failure, Handle, ReadError, WriteError};
+use gigatcp::{
+    Bytes, Duration, EndpointEvent, Failure, Handle, ReadError, TransportConfig, WriteError,
+};
 use proptest::prelude::*;
 
 use crate::network::{Network, Path, addresses};
@@ -77,15 +79,17 @@ impl Sockets {
             duplication: 0.0,
         };
         let mut network = Network::new(path, 0);
-        let config = Config::default()
+        let config = TransportConfig::default()
             .with_send_buffer(Octets::new(20_000))
             .with_receive_buffer(Octets::new(4_000_000));
         let at = SocketAddr::new(addresses()[1], 80);
         network.hosts[1]
-            .listen(at, &config)
+            .listen(at, config.clone())
             .expect("no listener there");
         let now = network.now;
-        let client = network.hosts[0].connect(now, at, &config).expect("a port");
+        let client = network.hosts[0]
+            .connect(now, at, config.clone())
+            .expect("a port");
         let server = loop {
             assert!(network.step());
             let now = network.now;

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 
 use gigatcp::units::random::Stream;
 use gigatcp::{
-    Bytes, Config, Duration, Endpoint, Handle, Instant, Profile, ReadError, WriteError, congestion,
+    Bytes, Duration, Endpoint, Handle, Instant, Profile, ReadError, TransportConfig, WriteError,
+    congestion,
 };
 
 use crate::network::{Network, Path, addresses};
@@ -92,10 +93,10 @@ fn transfer(seed: u64) -> u64 {
     let mut config = |longest| {
         let profile = Profile::ALL[draw.bits() as usize % Profile::ALL.len()];
         let controls = congestion::REGISTRY;
-        let config = Config::default()
+        let config = TransportConfig::default()
             .with_profile(profile)
             .with_congestion(&controls[draw.bits() as usize % controls.len()])
-            .with_mtu(576 + (draw.bits() % 925) as u16);
+            .with_mtu(576 + (draw.bits() % 925) as u32);
         (config, End::new(&mut draw, seed + longest, longest))
     };
     let (of_client, client) = config(60_000);
@@ -103,9 +104,9 @@ fn transfer(seed: u64) -> u64 {
     let mut ends = [client, server];
     let at = SocketAddr::new(addresses()[1], 80);
     network.hosts[1]
-        .listen(at, &of_server)
+        .listen(at, of_server)
         .expect("no listener there");
-    let opened = network.hosts[0].connect(Instant::ZERO, at, &of_client);
+    let opened = network.hosts[0].connect(Instant::ZERO, at, of_client);
     ends[0].handle = Some(opened.expect("a free port"));
 
     while ends.iter().any(|end| !end.has_read_all) {
