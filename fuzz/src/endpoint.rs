@@ -177,7 +177,7 @@ impl Network {
                 socket.read += length as u64;
                 self.delivered += length as u64;
             }
-            Err(ReadError::Failed(_) | ReadError::Released) => socket.is_over = true,
+            Err(ReadError::Failed(_) | ReadError::Closed) => socket.is_over = true,
             Err(_) => {}
         }
     }
@@ -191,8 +191,8 @@ impl Network {
         let socket = &mut sockets[index];
         match choices.below(8) {
             0 => endpoint.abort(self.now, socket.handle),
-            1..3 => endpoint.release(self.now, socket.handle),
-            _ => return endpoint.close(self.now, socket.handle),
+            1..3 => endpoint.close(self.now, socket.handle),
+            _ => return endpoint.shutdown(self.now, socket.handle),
         }
         socket.is_over = true;
     }
@@ -321,7 +321,7 @@ impl Network {
 
 impl Host {
     fn add(&mut self, handle: Handle) {
-        let Some(name) = self.endpoint.name(handle) else {
+        let Some(name) = self.endpoint.four_tuple(handle) else {
             return;
         };
         self.sockets.push(Socket {

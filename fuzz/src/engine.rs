@@ -212,7 +212,7 @@ impl<'a, P: Stream> Run<'a, P> {
                 self.written += taken.unwrap_or(0) as u64;
             }
             28 | 29 => self.read(),
-            30 if self.choices.one_in(8) => self.connection.close(self.now),
+            30 if self.choices.one_in(8) => self.connection.shutdown(self.now),
             31 if self.choices.one_in(64) => self.connection.abort(self.now),
             31 => self.icmp(),
             _ => {}

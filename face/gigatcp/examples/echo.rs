@@ -63,7 +63,7 @@ fn serve(now: Instant, server: &mut Endpoint, event: EndpointEvent, pending: &mu
         }
         EndpointEvent::Closed(stream, _) => {
             pending.remove(&stream);
-            server.release(now, stream);
+            server.close(now, stream);
         }
         _ => {}
     }
@@ -76,7 +76,7 @@ fn echo(now: Instant, server: &mut Endpoint, stream: Handle, pending: &mut Pendi
             Some(piece) => piece,
             None => match server.read(now, stream, 4096) {
                 Ok(Some(piece)) => piece,
-                Ok(None) => return server.close(now, stream),
+                Ok(None) => return server.shutdown(now, stream),
                 Err(_) => return,
             },
         };
@@ -91,13 +91,13 @@ fn echo(now: Instant, server: &mut Endpoint, stream: Handle, pending: &mut Pendi
 /// A client: closes its side and reads the echo. Returns whether all of it arrived.
 fn ask(now: Instant, client: &mut Endpoint, event: EndpointEvent) -> bool {
     match event {
-        EndpointEvent::Connected(stream) => client.close(now, stream),
+        EndpointEvent::Connected(stream) => client.shutdown(now, stream),
         EndpointEvent::Closed(stream, failure) => {
             assert_eq!(failure, None);
             let mut buffer = [0; 100];
             let len = client.read_into(now, stream, &mut buffer).unwrap_or(0);
             assert_eq!(client.read_into(now, stream, &mut buffer), Ok(0));
-            client.release(now, stream);
+            client.close(now, stream);
             return &buffer[..len] == QUESTION;
         }
         _ => {}

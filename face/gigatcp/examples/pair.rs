@@ -35,7 +35,7 @@ pub fn main() {
         // The sender writes whenever there is space, and closes after the last octet.
         let [client, server] = &mut network.hosts;
         match client.write(now, sender, left.clone()) {
-            Ok(0) => client.close(now, sender),
+            Ok(0) => client.shutdown(now, sender),
             Ok(taken) => drop(left.split_to(taken)),
             Err(WriteError::Full | WriteError::Closed) => {}
             Err(error) => panic!("the sender failed: {error}"),
@@ -50,7 +50,7 @@ pub fn main() {
                     }
                     if server.read(now, stream, 1) == Ok(None) {
                         println!("{received} bytes after {:.3} s", now.as_secs_f64());
-                        server.release(now, stream);
+                        server.close(now, stream);
                     }
                 }
                 _ => {}
@@ -59,7 +59,7 @@ pub fn main() {
         while let Some(event) = client.poll_event() {
             if let EndpointEvent::Closed(stream, failure) = event {
                 assert_eq!(failure, None);
-                client.release(now, stream);
+                client.close(now, stream);
             }
         }
     }

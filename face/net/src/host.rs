@@ -362,7 +362,7 @@ impl Host {
 
     /// Keeps the state of a new connection's socket.
     pub(crate) fn adopt(&mut self, handle: Handle) {
-        if let Some(tuple) = self.endpoint.name(handle) {
+        if let Some(tuple) = self.endpoint.four_tuple(handle) {
             self.connections.insert(handle, Connection::new(*tuple));
         }
     }
@@ -405,7 +405,7 @@ impl Host {
             }
             if !vanishes {
                 self.endpoint.abort(now, handle);
-                self.endpoint.release(now, handle);
+                self.endpoint.close(now, handle);
             }
             self.forget(handle);
         }

@@ -153,7 +153,7 @@ impl Drop for TcpListener {
                 // The kernel resets connections that were not accepted.
                 while let Some(handle) = host.endpoint.accept(now, self.at) {
                     host.endpoint.abort(now, handle);
-                    host.endpoint.release(now, handle);
+                    host.endpoint.close(now, handle);
                 }
                 host.endpoint.unlisten(self.at);
                 host.listeners.remove(&self.at);

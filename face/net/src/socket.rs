@@ -249,7 +249,7 @@ impl Socket {
             }
             if write && !connection.write_shut {
                 connection.write_shut = true;
-                endpoint.close(now, handle);
+                endpoint.shutdown(now, handle);
                 connection.writers.wake_into(&mut waiting);
             }
             Ok(waiting)
@@ -355,7 +355,7 @@ impl Drop for Socket {
                 if linger.is_some_and(|linger| linger.is_zero()) {
                     host.endpoint.abort(now, handle);
                 }
-                host.endpoint.release(now, handle);
+                host.endpoint.close(now, handle);
                 host.forget(handle);
                 world.flush(node);
             }

@@ -219,7 +219,7 @@ impl<P: Payload> Connection<P> {
 
     /// CLOSE: ends writing; a FIN follows the written data. Reading continues until the peer
     /// closes too.
-    pub fn close(&mut self, now: Instant) {
+    pub fn shutdown(&mut self, now: Instant) {
         if self.closing.fin_wanted {
             return;
         }

@@ -7,7 +7,7 @@
 //! * [`Connection::handle_segment`] when a segment arrived,
 //! * [`Connection::handle_icmp`] when an ICMP error about one of ours did,
 //! * [`Connection::handle_timeout`] when [`Connection::poll_timeout`] is due,
-//! * [`Connection::write`], [`Connection::read_into`], [`Connection::close`],
+//! * [`Connection::write`], [`Connection::read_into`], [`Connection::shutdown`],
 //!   [`Connection::abort`] on behalf of the application,
 //!
 //! and afterwards [`Connection::poll_transmit`] until it returns `None`, then checks

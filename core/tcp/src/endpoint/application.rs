@@ -146,7 +146,7 @@ impl<P: Payload> Endpoint<P> {
         Some(handle)
     }
 
-    /// Returns a connection; `None` after [`Endpoint::release`].
+    /// Returns a connection; `None` after [`Endpoint::close`].
     #[must_use]
     pub fn connection(&self, handle: Handle) -> Option<&Connection<P>> {
         Some(&*self.slot(handle)?.connection)
@@ -154,7 +154,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Returns a connection, for calls without a counterpart here.
     ///
-    /// `None` after [`Endpoint::release`]. Its output leaves with the next
+    /// `None` after [`Endpoint::close`]. Its output leaves with the next
     /// [`Endpoint::poll_transmit`].
     pub fn connection_mut(&mut self, handle: Handle) -> Option<&mut Connection<P>> {
         self.slot(handle)?;
@@ -166,9 +166,9 @@ impl<P: Payload> Endpoint<P> {
         Some(&mut *slot.connection)
     }
 
-    /// Returns addresses and ports of a connection; `None` after [`Endpoint::release`].
+    /// Returns addresses and ports of a connection; `None` after [`Endpoint::close`].
     #[must_use]
-    pub fn name(&self, handle: Handle) -> Option<&FourTuple> {
+    pub fn four_tuple(&self, handle: Handle) -> Option<&FourTuple> {
         self.slot(handle)?;
         self.demux.table().name(handle.number)
     }
@@ -176,7 +176,7 @@ impl<P: Payload> Endpoint<P> {
     /// Writes as much of `payload` as fits (SEND); returns the octets written.
     ///
     /// # Errors
-    /// As [`Connection::write`]; [`WriteError::Closed`] after [`Endpoint::release`].
+    /// As [`Connection::write`]; [`WriteError::Closed`] after [`Endpoint::close`].
     pub fn write(
         &mut self,
         now: Instant,
@@ -203,14 +203,14 @@ impl<P: Payload> Endpoint<P> {
     /// `Ok(None)` is the end of the stream.
     ///
     /// # Errors
-    /// As [`Connection::read_into`]; [`ReadError::Released`] after [`Endpoint::release`].
+    /// As [`Connection::read_into`]; [`ReadError::Closed`] after [`Endpoint::close`].
     pub fn read(
         &mut self,
         now: Instant,
         handle: Handle,
         max: usize,
     ) -> Result<Option<P>, ReadError> {
-        let slot = self.slot_mut(handle).ok_or(ReadError::Released)?;
+        let slot = self.slot_mut(handle).ok_or(ReadError::Closed)?;
         let connection = &mut slot.connection;
         if let Some(piece) = connection.read(now, max) {
             self.after_read(handle);
@@ -234,7 +234,7 @@ impl<P: Payload> Endpoint<P> {
     where
         P: PayloadOctets,
     {
-        let slot = self.slot_mut(handle).ok_or(ReadError::Released)?;
+        let slot = self.slot_mut(handle).ok_or(ReadError::Closed)?;
         let filled = slot.connection.read_into(now, buffer);
         slot.interest.wants_read |= filled == Err(ReadError::Empty);
         self.after_read(handle);
@@ -262,8 +262,8 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Closes the sending direction (CLOSE, `SHUT_WR`); reading continues.
-    pub fn close(&mut self, now: Instant, handle: Handle) {
-        self.with(now, handle, |slot| slot.connection.close(now));
+    pub fn shutdown(&mut self, now: Instant, handle: Handle) {
+        self.with(now, handle, |slot| slot.connection.shutdown(now));
     }
 
     /// Aborts the connection (ABORT) and resets the peer.
@@ -274,7 +274,7 @@ impl<P: Payload> Endpoint<P> {
     /// Closes a connection that the application no longer uses (CLOSE, `close(2)`).
     ///
     /// Written data is still sent, arriving data is not accepted. The handle is no longer valid.
-    pub fn release(&mut self, now: Instant, handle: Handle) {
+    pub fn close(&mut self, now: Instant, handle: Handle) {
         self.with(now, handle, |slot| {
             slot.orphan = Some(Box::new(Orphan::begin(now, &mut slot.connection)));
         });

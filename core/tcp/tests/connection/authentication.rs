@@ -201,11 +201,11 @@ fn both_ends_open_send_and_close_under_every_algorithm_and_family() {
                 let key = key(7, algorithm).covering_options(covers_options);
                 let mut pair = Pair::<Bytes>::of_one_key(v6, key);
                 pair.transfer(1, 50_000);
-                pair.client.close(pair.now);
+                pair.client.shutdown(pair.now);
                 pair.run();
                 let server = pair.server.as_mut().unwrap();
                 assert_eq!(server.state(), State::CloseWait);
-                server.close(pair.now);
+                server.shutdown(pair.now);
                 pair.run();
                 assert_eq!(pair.client.state(), State::TimeWait);
                 for connection in [&pair.client, pair.server.as_ref().unwrap()] {

@@ -236,7 +236,7 @@ fn a_socket_may_connect_to_itself_and_hears_what_it_says() {
     tcp.handle_timeout(now);
     loop_back(&mut tcp, now);
     assert_eq!(tcp.read(now, 100), Some(notation::octets(1, 10)));
-    tcp.close(now);
+    tcp.shutdown(now);
     loop_back(&mut tcp, now);
     assert_eq!(tcp.state(), State::TimeWait);
     now += Duration::from_secs(60);

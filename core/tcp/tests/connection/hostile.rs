@@ -256,7 +256,7 @@ impl Subject {
                     self.tcp.handle_icmp(self.now, IcmpError { kind, seq });
                 }
             }
-            Step::Close => self.tcp.close(self.now),
+            Step::Close => self.tcp.shutdown(self.now),
             Step::Abort => self.tcp.abort(self.now),
             Step::Timer => self.fire(),
             Step::Wait(ms) => {

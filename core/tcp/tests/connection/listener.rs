@@ -572,7 +572,7 @@ fn a_connection_in_time_wait_gives_way_and_stays_until_the_new_one_stands() {
     server.open(from);
     let mut old = server.accept().unwrap();
     let iss = server.iss;
-    old.connection.close(server.now);
+    old.connection.shutdown(server.now);
     while old.connection.poll_transmit(server.now).is_some() {}
     let now = server.now;
     let segment = notation::read("F. 1:1(0) ack 2", PEER_ISS, iss, 65_535);

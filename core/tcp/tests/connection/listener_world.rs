@@ -138,7 +138,7 @@ impl World {
                 }
                 if asked == self.question as u64 && written == 0 {
                     written = server.write(notation::octets(1, ANSWER)).unwrap_or(0);
-                    server.close(self.now);
+                    server.shutdown(self.now);
                 }
                 while let Some(segment) = server.poll_transmit(self.now) {
                     self.fly(false, &segment);
@@ -150,7 +150,7 @@ impl World {
                 answered += piece.len() as u64;
             }
             if asking.state() == State::CloseWait && answered == ANSWER as u64 {
-                asking.close(self.now);
+                asking.shutdown(self.now);
             }
             while let Some(segment) = asking.poll_transmit(self.now) {
                 self.fly(true, &segment);

@@ -266,7 +266,7 @@ impl Script {
 
     /// The application closes.
     pub fn close(&mut self) {
-        self.tcp.close(self.now);
+        self.tcp.shutdown(self.now);
         self.collect();
     }
 

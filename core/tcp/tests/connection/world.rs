@@ -125,7 +125,7 @@ impl<P: Stream> Side<P> {
         }
         // In SYN-SENT, CLOSE would throw away what is written.
         if self.written == self.habit.writes && self.tcp.state() != State::SynSent {
-            self.tcp.close(now);
+            self.tcp.shutdown(now);
         }
         while self.reads_at <= now
             && let Some(piece) = self.tcp.read(now, self.habit.bite as usize)

@@ -417,7 +417,7 @@ impl Socket {
             && let Some(connection) = &mut self.connection
         {
             self.closed = true;
-            connection.close(now);
+            connection.shutdown(now);
         }
     }
 

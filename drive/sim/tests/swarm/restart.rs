@@ -301,7 +301,7 @@ impl Restart {
         let is_open = connection.established_at().is_some();
         if is_open && !end.closed && end.written == end.total {
             end.closed = true;
-            connection.close(self.now);
+            connection.shutdown(self.now);
         }
         self.transmit(at)?;
         self.read(at)?;

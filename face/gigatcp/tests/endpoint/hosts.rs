@@ -52,7 +52,7 @@ fn events(network: &mut Network, host: usize) -> Vec<EndpointEvent> {
 /// Both sides close, `first` first, and release their handles.
 fn close(network: &mut Network, handles: [Handle; 2], first: usize) {
     for end in [first, 1 - first] {
-        network.hosts[end].release(network.now, handles[end]);
+        network.hosts[end].close(network.now, handles[end]);
         pass(network, Duration::from_millis(100));
     }
 }
@@ -126,7 +126,7 @@ fn ports_differ_and_what_cannot_be_opened_says_why() {
     let mut ports: Vec<u16> = (0..1000)
         .map(|_| {
             let handle = host.connect(now, at(1, 80), config.clone()).unwrap();
-            host.name(handle).unwrap().local_port
+            host.four_tuple(handle).unwrap().local_port
         })
         .collect();
     ports.sort_unstable();
@@ -203,14 +203,14 @@ fn a_released_connection_has_no_calls_and_no_events_any_more() {
     let [client, server] = opened(&mut network);
     let now = network.now;
     network.hosts[1].write(now, server, &b"late"[..]).unwrap();
-    network.hosts[0].release(now, client);
+    network.hosts[0].close(now, client);
     let host = &mut network.hosts[0];
     assert_eq!(
         host.write(now, client, Bytes::new()),
         Err(WriteError::Closed)
     );
-    assert_eq!(host.read(now, client, 1), Err(ReadError::Released));
-    assert!(host.connection(client).is_none() && host.name(client).is_none());
+    assert_eq!(host.read(now, client, 1), Err(ReadError::Closed));
+    assert!(host.connection(client).is_none() && host.four_tuple(client).is_none());
     second(&mut network);
     assert_eq!(events(&mut network, 0), []);
     // The number is used again, the handle is another.
@@ -243,7 +243,7 @@ fn a_call_past_the_endpoint_has_its_events_too() {
 fn a_peer_that_never_closes_holds_a_released_connection_for_a_minute() {
     let mut network = network();
     let [client, server] = opened(&mut network);
-    network.hosts[0].release(network.now, client);
+    network.hosts[0].close(network.now, client);
     pass(&mut network, Duration::from_secs(59));
     assert_eq!(network.hosts[0].len(), 1);
     pass(&mut network, Duration::from_secs(2));

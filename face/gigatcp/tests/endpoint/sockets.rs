@@ -150,7 +150,7 @@ impl Sockets {
     fn expected_read(&self, end: usize, max: usize) -> Result<usize, ReadError> {
         let (model, peer) = (self.models[end], self.models[1 - end]);
         if model.released {
-            return Err(ReadError::Released);
+            return Err(ReadError::Closed);
         }
         match (self.unread(end), model.failure) {
             (1.., _) => Ok(max.min(self.unread(end) as usize)),
@@ -220,7 +220,7 @@ impl Sockets {
         }
         match call {
             Call::Close => {
-                host.close(now, handle);
+                host.shutdown(now, handle);
                 model.closed |= model.failure.is_none();
             }
             Call::Abort if is_over => return,
@@ -230,7 +230,7 @@ impl Sockets {
                 self.models[1 - end].failure.get_or_insert(Failure::Reset);
             }
             _ => {
-                host.release(now, handle);
+                host.close(now, handle);
                 model.released = true;
                 if unread == 0 {
                     model.closed |= model.failure.is_none();

@@ -59,7 +59,7 @@ impl End {
         let is_open = connection.established_at().is_some();
         if self.written == self.total && !self.has_closed && is_open {
             self.has_closed = true;
-            host.close(now, handle);
+            host.shutdown(now, handle);
         }
         let mut buffer = vec![0; self.piece];
         loop {
@@ -122,7 +122,7 @@ fn transfer(seed: u64) -> u64 {
     assert_eq!([ends[0].read, ends[1].read], [ends[1].total, ends[0].total]);
     // After the release both connections end by themselves.
     for (host, end) in network.hosts.iter_mut().zip(&ends) {
-        host.release(network.now, end.handle.expect("it was opened"));
+        host.close(network.now, end.handle.expect("it was opened"));
     }
     while network.step() {}
     assert!(network.hosts.iter().all(Endpoint::is_empty));
