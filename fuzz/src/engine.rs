@@ -7,6 +7,8 @@
 //! The octets make every choice. So the same driver serves the coverage-guided fuzzer, the corpus
 //! in the tests, and a hundred million random segments.
 
+use std::sync::Arc;
+
 use gigatcp_events::State;
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::profile::{SETTINGS, SettingValue};
@@ -484,7 +486,7 @@ fn config(choices: &mut Octets<'_>) -> ConnectionConfig {
     let transport = TransportConfig {
         profile,
         mtu: mss + ip.header_len() + 20,
-        congestion: &congestion::REGISTRY[entry],
+        congestion: Arc::new(&congestion::REGISTRY[entry]),
         slow_start: SlowStart::Standard,
         send_buffer: buffer(choices),
         receive_buffer: buffer(choices),
@@ -518,7 +520,8 @@ mod tests {
         let mut drawn = std::collections::BTreeSet::new();
         for _ in 0..1000 {
             random.fill(&mut octets);
-            drawn.insert(config(&mut Octets::new(&octets)).transport.congestion.name);
+            let config = config(&mut Octets::new(&octets));
+            drawn.insert(config.transport.congestion.name().to_owned());
         }
         for entry in congestion::REGISTRY {
             assert!(drawn.contains(entry.name), "{}", entry.name);

@@ -3,6 +3,8 @@
 //! Each SYN has another source address, which never answers. Source: RFC 4987 (the attack, and
 //! SYN cookies against it).
 
+use std::sync::Arc;
+
 use core::net::Ipv4Addr;
 
 use gigatcp_tcp::congestion::{self, SlowStart};
@@ -40,7 +42,7 @@ fn config(syn_cookies: SynCookies) -> ListenerConfig {
             profile: Profile::MODERN.with(|profile| {
                 profile.opening.syn_cookies = syn_cookies;
             }),
-            congestion: congestion::find("reno").expect("Reno is registered"),
+            congestion: Arc::new(congestion::find("reno").expect("Reno is registered")),
             slow_start: SlowStart::Standard,
             ..TransportConfig::default()
         }

@@ -8,6 +8,8 @@
 //! 5961 (floods of resets); RFC 6429 (zero windows indefinitely); RFC 7323 section 7
 //! (timestamps).
 
+use std::sync::Arc;
+
 use std::time::Instant as Clock;
 
 use gigatcp_events::State;
@@ -198,7 +200,7 @@ impl Scene {
         let now = Instant::ZERO + Duration::from_secs(1);
         let transport = TransportConfig {
             mtu: u32::from(MSS) + ip.header_len() + 20,
-            congestion: congestion::find("reno").expect("Reno is registered"),
+            congestion: Arc::new(congestion::find("reno").expect("Reno is registered")),
             slow_start: SlowStart::Standard,
             send_buffer: Some(Bytes::new(BUFFER)),
             receive_buffer: Some(Bytes::new(BUFFER)),

@@ -20,6 +20,8 @@
     reason = "a measurement takes its number of segments from its arguments"
 )]
 
+use std::sync::Arc;
+
 use std::collections::VecDeque;
 use std::hint::black_box;
 
@@ -139,7 +141,7 @@ fn config(has_timestamps: bool, local_port: u16, remote_port: u16) -> Connection
                 profile.options.timestamps = has_timestamps;
             }),
             mtu: 1500,
-            congestion: congestion::find("cubic").expect("CUBIC is registered"),
+            congestion: Arc::new(congestion::find("cubic").expect("CUBIC is registered")),
             initial_ssthresh: Some(100),
             slow_start: SlowStart::Standard,
             send_buffer: Some(Amount::new(4 << 20)),

@@ -113,6 +113,7 @@ mod engine {
     use std::collections::VecDeque;
     use std::hint::black_box;
     use std::ops::Range;
+    use std::sync::Arc;
 
     use gigatcp_events::{EventMask, State};
     use gigatcp_tcp::congestion::{self, SlowStart};
@@ -164,7 +165,7 @@ mod engine {
                     profile.segments.segmentation_offload = task.large;
                 }),
                 mtu: u32::from(MTU as u16 - 40) + 40,
-                congestion: congestion::find("reno").expect("Reno is registered"),
+                congestion: Arc::new(congestion::find("reno").expect("Reno is registered")),
                 initial_ssthresh: None,
                 slow_start: SlowStart::Standard,
                 send_buffer: Some(Amount::new(BUFFER as u64)),

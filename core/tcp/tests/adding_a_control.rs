@@ -7,11 +7,13 @@
 
 extern crate alloc;
 
+use std::sync::Arc;
+
 use std::collections::VecDeque;
 
 use gigatcp_events::{CwndCause, Event, EventMask, Phase};
 use gigatcp_tcp::congestion::{
-    Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Entry, Family, SlowStart,
+    Ack, Config, Congestion, CongestionKind, Controller, Counting, Entry, Family, SlowStart,
     WindowBounds,
 };
 use gigatcp_tcp::listener::{self, ListenOutcome};
@@ -87,7 +89,7 @@ fn config(segments: u64) -> Config {
 /// A control and the round trips it has taken: in each one the window of its
 /// beginning is sent and acknowledged, one ACK per segment, evenly spread.
 struct Rounds {
-    control: Box<dyn CongestionControl>,
+    control: Box<dyn Controller>,
     elapsed: f64,
     /// Window of this round, and what of it is not acknowledged, in segments.
     window: f64,
@@ -208,7 +210,7 @@ fn host(profile: Profile) -> gigatcp_tcp::ConnectionConfig {
         transport: gigatcp_tcp::TransportConfig {
             profile: profile,
             mtu: 1500,
-            congestion: &REGISTRY[0],
+            congestion: Arc::new(&REGISTRY[0]),
             initial_ssthresh: Some(200),
             slow_start: SlowStart::Standard,
             send_buffer: Some(Bytes::new(4_000_000)),

@@ -2,10 +2,11 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use gigatcp_events::EventMask;
 use gigatcp_tcp::TransportConfig;
-use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::congestion::{self, ControllerFactory, SlowStart};
 use gigatcp_tcp::profile::{Profile, SettingValue};
 use gigatcp_units::Bytes;
 use gigatcp_wire::IpVersion;
@@ -22,7 +23,7 @@ use gigatcp_wire::IpVersion;
 ///     receive_buffer: Some(Bytes::new(1 << 20)),
 ///     ..Options::of_profile(Profile::LINUX_6_18).with_congestion("bbr")?
 /// };
-/// assert_eq!(options.congestion.name, "bbr");
+/// assert_eq!(options.congestion.name(), "bbr");
 /// # Ok(())
 /// # }
 /// ```
@@ -31,7 +32,7 @@ pub struct Options {
     /// Switches and constants.
     pub profile: Profile,
     /// Congestion control.
-    pub congestion: &'static congestion::Entry,
+    pub congestion: Arc<dyn ControllerFactory>,
     /// Slow-start variant.
     pub slow_start: SlowStart,
     /// Initial ssthresh in segments; `None`: unlimited.
@@ -70,7 +71,7 @@ impl Options {
     pub fn of_profile(profile: Profile) -> Self {
         Self {
             profile,
-            congestion: congestion::CUBIC,
+            congestion: Arc::new(congestion::CUBIC),
             slow_start: SlowStart::Usual,
             initial_ssthresh: None,
             send_buffer: None,
@@ -88,7 +89,7 @@ impl Options {
     /// # Errors
     /// There is none with this name; the error lists the available ones.
     pub fn with_congestion(mut self, name: &str) -> io::Result<Self> {
-        self.congestion = congestion::find(name).ok_or_else(|| {
+        let found = congestion::find(name).ok_or_else(|| {
             let known: Vec<&str> = congestion::REGISTRY
                 .iter()
                 .map(|entry| entry.name)
@@ -99,6 +100,7 @@ impl Options {
             );
             io::Error::new(io::ErrorKind::InvalidInput, what)
         })?;
+        self.congestion = Arc::new(found);
         Ok(self)
     }
 
@@ -122,7 +124,7 @@ impl Options {
             mtu: self
                 .mss
                 .map_or(mtu, |mss| mtu.min(u32::from(mss) + headers)),
-            congestion: self.congestion,
+            congestion: self.congestion.clone(),
             initial_ssthresh: self.initial_ssthresh,
             slow_start: self.slow_start,
             send_buffer: self.send_buffer,

@@ -1,5 +1,7 @@
 //! Converts a checked scenario to the configuration of a simulation.
 
+use std::sync::Arc;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use gigatcp_app::AppConfig;
@@ -207,7 +209,7 @@ fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64
             transport: TransportConfig {
                 profile: host.profile,
                 mtu: host.mtu,
-                congestion: flow.congestion.of_engine(),
+                congestion: Arc::new(flow.congestion.of_engine()),
                 initial_ssthresh: flow.initial_ssthresh,
                 slow_start: flow.slow_start,
                 send_buffer: flow.send_buffer,

@@ -26,7 +26,7 @@ pub fn main() {
 }
 
 fn transfer(path: Path, config: TransportConfig) {
-    let name = config.congestion.name;
+    let name = config.congestion.name().to_owned();
     let mut network = Network::new(path, 7);
     let at = SocketAddr::new(addresses()[1], 5001);
     network.hosts[1]

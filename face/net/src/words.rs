@@ -269,7 +269,7 @@ mod tests {
     fn host_has_a_profile_and_settings() {
         let words = Words::read("profile=freebsd congestion_control=bbr mtu=9000").unwrap();
         let (config, _) = words.host().unwrap();
-        assert_eq!(config.congestion.name, "bbr");
+        assert_eq!(config.congestion.name(), "bbr");
         assert_eq!(config.mtu, 9000);
         assert!(Words::read("profile=linux").unwrap().host().is_err());
     }

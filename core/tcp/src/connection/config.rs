@@ -7,7 +7,7 @@ use gigatcp_events::EventMask;
 use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};
 
-use crate::congestion::{self, SlowStart};
+use crate::congestion::{self, ControllerFactory, SlowStart};
 use crate::profile::Profile;
 
 /// MTU of Ethernet, the default.
@@ -37,7 +37,7 @@ pub struct TransportConfig {
     /// announces it without the headers (RFC 6691: MTU - 40 for IPv4, MTU - 60 for IPv6).
     pub mtu: u32,
     /// Congestion control.
-    pub congestion: &'static congestion::Entry,
+    pub congestion: Arc<dyn ControllerFactory>,
     /// Start value of ssthresh in segments; see [`congestion::Config`].
     pub initial_ssthresh: Option<u32>,
     /// Slow-start variant.
@@ -57,7 +57,7 @@ impl Default for TransportConfig {
         Self {
             profile: Profile::MODERN,
             mtu: ETHERNET_MTU,
-            congestion: congestion::CUBIC,
+            congestion: Arc::new(congestion::CUBIC),
             initial_ssthresh: None,
             slow_start: SlowStart::Usual,
             send_buffer: None,
@@ -76,7 +76,8 @@ impl TransportConfig {
 
     /// Sets the congestion control; [`congestion::find`] finds one by name.
     #[must_use]
-    pub fn with_congestion(self, congestion: &'static congestion::Entry) -> Self {
+    pub fn with_congestion(self, congestion: impl ControllerFactory + 'static) -> Self {
+        let congestion = Arc::new(congestion);
         Self { congestion, ..self }
     }
 

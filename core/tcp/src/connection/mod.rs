@@ -90,7 +90,7 @@ use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase, State};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{IcmpKind, Payload, Segment, SeqNumber};
 
-use crate::congestion::{CongestionControl, Validation};
+use crate::congestion::{Controller, Validation};
 use crate::delayed_ack::DelayedAck;
 use crate::ecn::EcnState;
 use crate::eifel::Eifel;
@@ -189,7 +189,7 @@ pub struct Connection<P> {
     prr: Prr,
     frto: Lazy<Frto>,
     eifel: Eifel,
-    congestion: Box<dyn CongestionControl>,
+    congestion: Box<dyn Controller>,
     routers: routers::Routers,
     quick_start: quick_start::QuickStart,
     validation: Option<Box<Validation>>,
@@ -255,8 +255,10 @@ fn timestamp_clock(profile: &Profile, offset: u32) -> Option<TimestampClock> {
 }
 
 /// Congestion control before the peer's MSS is known.
-fn first_control(transport: &TransportConfig, rmss: u32) -> Box<dyn CongestionControl> {
-    (transport.congestion.build)(&open::control_of(transport, rmss))
+fn first_control(transport: &TransportConfig, rmss: u32) -> Box<dyn Controller> {
+    transport
+        .congestion
+        .build(&open::control_of(transport, rmss))
 }
 
 /// Empty send buffer of the granted size.

@@ -159,7 +159,7 @@ impl<P: Payload> Connection<P> {
             ..config
         };
         self.pacing.first_window_left = config.initial_window.as_u64();
-        self.congestion = (self.transport.congestion.build)(&config);
+        self.congestion = self.transport.congestion.build(&config);
         self.put_cwnd(now, CwndCause::Initial);
     }
 

@@ -2,6 +2,8 @@
 //!
 //! The ACE field is `A` (4), `W` (2) and `E` (1): its first value 5 is `EA`.
 
+use std::sync::Arc;
+
 use gigatcp_events::{EcnFeedback, Phase, State};
 use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::profile::{EcnMode, EcnOption, Profile};
@@ -672,7 +674,8 @@ fn ect1_leaves_with_a_scalable_control_accurate_feedback_and_the_switch_alone() 
     ];
     for (control, l4s, ecn, expected) in cases {
         let mut config = changed(|p| (p.ecn.l4s, p.ecn.mode) = (l4s, ecn));
-        config.transport_mut().congestion = gigatcp_tcp::congestion::find(control).unwrap();
+        config.transport_mut().congestion =
+            Arc::new(gigatcp_tcp::congestion::find(control).unwrap());
         let mut t = Script::connect(&config);
         let _ = t.leaving();
         t.inject(if ecn == EcnMode::Accurate {

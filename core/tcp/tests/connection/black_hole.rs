@@ -1,5 +1,7 @@
 //! Paths that drop what is too big and say nothing: RFC 4821, RFC 8899.
 
+use std::sync::Arc;
+
 use gigatcp_events::EventMask;
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::{ConnectionConfig, Profile, TransportConfig};
@@ -14,7 +16,7 @@ fn config(mtu: u16, control: &str, profile: Profile) -> ConnectionConfig {
         transport: TransportConfig {
             profile: profile,
             mtu: u32::from(mtu - 40) + 40,
-            congestion: congestion::find(control).unwrap(),
+            congestion: Arc::new(congestion::find(control).unwrap()),
             initial_ssthresh: None,
             slow_start: SlowStart::Standard,
             send_buffer: Some(Octets::new(1 << 20)),

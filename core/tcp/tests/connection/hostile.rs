@@ -1,6 +1,8 @@
 //! Arbitrary segments, calls and timers in every state: nothing panics, and
 //! what must always hold, holds.
 
+use std::sync::Arc;
+
 use gigatcp_events::{EventMask, State};
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::profile::{PrrRule, WindowPolicy};
@@ -185,7 +187,7 @@ fn config() -> impl Strategy<Value = ConnectionConfig> {
                 profile.timer.partial_ack_restarts_timer = on[19];
             }),
             mtu: u32::from(mss) + 40,
-            congestion: &congestion::REGISTRY[control],
+            congestion: Arc::new(&congestion::REGISTRY[control]),
             initial_ssthresh: None,
             slow_start: SlowStart::Standard,
             send_buffer: Some(Octets::new(send)),

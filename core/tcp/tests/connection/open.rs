@@ -1,5 +1,7 @@
 //! Opening: RFC 9293 section 3.5, section 3.10.7.2 to 3.10.7.4.
 
+use std::sync::Arc;
+
 use gigatcp_events::State;
 use gigatcp_tcp::Failure;
 use gigatcp_tcp::listener::{self, ListenOutcome};
@@ -79,7 +81,7 @@ fn before_anything_is_lost_ssthresh_bounds_nothing() {
             continue;
         }
         let mut config = bare();
-        config.transport_mut().congestion = control;
+        config.transport_mut().congestion = Arc::new(control);
         let t = Script::established(&config);
         assert_eq!(t.tcp.info().ssthresh, Bytes::MAX, "{}", control.name);
     }

@@ -1,8 +1,10 @@
 //! Pacing: when what may leave leaves.
 
+use std::sync::Arc;
+
 use gigatcp_events::{Limit, Phase};
 use gigatcp_tcp::ConnectionConfig;
-use gigatcp_tcp::congestion::{self, Ack, Congestion, CongestionControl};
+use gigatcp_tcp::congestion::{self, Ack, Congestion, Controller};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::script::{Script, bare, segments, with};
@@ -306,18 +308,16 @@ fn without_the_switch_everything_leaves_at_once() {
 #[derive(Debug)]
 struct Steady;
 
-impl CongestionControl for Steady {
+impl Controller for Steady {
     fn cwnd(&self) -> Bytes {
         Bytes::new(100_000)
     }
     fn ssthresh(&self) -> Bytes {
         Bytes::MAX
     }
+    fn set_cwnd(&mut self, _: Bytes) {}
     fn on_ack(&mut self, _: &Ack) {}
     fn on_congestion(&mut self, _: &Congestion) {}
-    fn on_idle_restart(&mut self, _: Instant, _: Bytes) {}
-    fn on_smss_change(&mut self, _: u32) {}
-    fn undo(&mut self, _: Instant) {}
     fn pacing_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps(16_000_000))
     }
@@ -343,7 +343,7 @@ fn a_control_that_has_a_rate_and_a_quantum_decides_both() {
         p.pacing.pacing_by_window = false;
         p.segments.segmentation_offload = true;
     });
-    config.transport_mut().congestion = &STEADY;
+    config.transport_mut().congestion = Arc::new(&STEADY);
     let mut t = Script::established(&config);
     t.write(60_000);
     // The first window as well.

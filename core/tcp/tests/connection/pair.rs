@@ -1,6 +1,8 @@
 //! Two engines over a path that loses, delays, reorders and doubles: every
 //! octet arrives once and in order, and both sides close.
 
+use std::sync::Arc;
+
 use gigatcp_events::{EventMask, State};
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::profile::{EcnMode, InitialWindow, WindowPolicy};
@@ -90,7 +92,7 @@ fn config() -> impl Strategy<Value = ConnectionConfig> {
                     profile.closing.time_wait = Duration::from_secs(3000);
                 }),
                 mtu: u32::from(mss) + 40,
-                congestion: &congestion::REGISTRY[control],
+                congestion: Arc::new(&congestion::REGISTRY[control]),
                 initial_ssthresh: None,
                 slow_start: SlowStart::Standard,
                 send_buffer: Some(Octets::new(send)),
@@ -187,7 +189,7 @@ fn two_gib_of_sequence_space_and_more_pass_with_every_octet_in_its_place() {
     config.transport_mut().events = EventMask::NONE;
     config.transport_mut().send_buffer = Some(Octets::new(16 << 20));
     config.transport_mut().receive_buffer = Some(Octets::new(16 << 20));
-    config.transport_mut().congestion = congestion::find("cubic").unwrap();
+    config.transport_mut().congestion = Arc::new(congestion::find("cubic").unwrap());
     let path = Path {
         delay: Duration::from_millis(1),
         cuts: false,

@@ -1,6 +1,8 @@
 //! Fast retransmit and fast recovery without SACK: RFC 5681 section 3.2, RFC
 //! 6582, RFC 3042, and Van Jacobson's algebra of 30 April 1990.
 
+use std::sync::Arc;
+
 use std::collections::BTreeSet;
 
 use gigatcp_events::{Phase, SendReason};
@@ -133,7 +135,7 @@ fn the_acknowledgment_that_ends_recovery_does_not_open_the_window() {
         .filter(|one| one.family == Family::WindowBased);
     for (control, sack) in of_windows.flat_map(|one| [(one, true), (one, false)]) {
         let mut config = with(|p| p.recovery.sack = sack);
-        config.transport_mut().congestion = control;
+        config.transport_mut().congestion = Arc::new(control);
         let mut t = in_flight(&config, 20);
         for n in 1..20 {
             t.inject(&if sack {
@@ -144,7 +146,7 @@ fn the_acknowledgment_that_ends_recovery_does_not_open_the_window() {
             t.leaving();
         }
         let reduced = t.cwnd();
-        let name = config.transport.congestion.name;
+        let name = config.transport.congestion.name();
         assert!(reduced < 20.0, "{name}: {reduced}");
         t.inject(". 1:1(0) ack 20001");
         assert_eq!(

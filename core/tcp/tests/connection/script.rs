@@ -4,6 +4,8 @@
 //! very instant ([`Script::expect`]). Nothing may leave that is not expected,
 //! neither at this instant nor between two instants.
 
+use std::sync::Arc;
+
 use std::collections::VecDeque;
 
 use gigatcp_events::{EventMask, Limit, State};
@@ -47,7 +49,7 @@ pub fn bare() -> ConnectionConfig {
                 profile.options.paws_tolerance = Duration::ZERO;
             }),
             mtu: u32::from(MSS) + 40,
-            congestion: congestion::find("reno").unwrap(),
+            congestion: Arc::new(congestion::find("reno").unwrap()),
             initial_ssthresh: None,
             slow_start: SlowStart::Standard,
             send_buffer: Some(Octets::new(1 << 24)),

@@ -1,10 +1,12 @@
 //! What a congestion control is told: each loss, each departure, each delivery.
 
+use std::sync::Arc;
+
 use std::cell::RefCell;
 
 use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::congestion::{
-    self, Ack, Congestion, CongestionControl, CongestionKind, Entry, Lost, Sent,
+    self, Ack, Congestion, CongestionKind, Controller, Entry, Lost, Sent,
 };
 use gigatcp_units::{Bytes, Duration, Instant};
 
@@ -37,14 +39,17 @@ fn told() -> Vec<Told> {
 
 /// Reno that notes what it is told.
 #[derive(Debug)]
-struct Listening(Box<dyn CongestionControl>);
+struct Listening(Box<dyn Controller>);
 
-impl CongestionControl for Listening {
+impl Controller for Listening {
     fn cwnd(&self) -> Bytes {
         self.0.cwnd()
     }
     fn ssthresh(&self) -> Bytes {
         self.0.ssthresh()
+    }
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.0.set_cwnd(cwnd);
     }
     fn on_ack(&mut self, ack: &Ack) {
         note(Told::Ack(*ack));
@@ -91,7 +96,7 @@ static LISTENING: Entry = Entry {
 /// `config` with the control that listens; nothing told yet.
 fn listening(mut config: ConnectionConfig) -> ConnectionConfig {
     told();
-    config.transport_mut().congestion = &LISTENING;
+    config.transport_mut().congestion = Arc::new(&LISTENING);
     config
 }
 

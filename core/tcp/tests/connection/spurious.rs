@@ -1,6 +1,8 @@
 //! Was it needed? F-RTO (RFC 5682), Eifel detection (RFC 3522) and response
 //! (RFC 4015), and how exactly what was taken returns.
 
+use std::sync::Arc;
+
 use gigatcp_events::Phase;
 use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::congestion::{Family, REGISTRY};
@@ -221,7 +223,7 @@ fn every_window_based_control_gets_back_exactly_what_it_had() {
     {
         for timeout in [false, true] {
             let mut config = eifel();
-            config.transport_mut().congestion = control;
+            config.transport_mut().congestion = Arc::new(control);
             config.transport_mut().initial_ssthresh = Some(200);
             let mut t = ten_in_flight(&config);
             let before = (t.cwnd(), t.ssthresh());

@@ -88,7 +88,7 @@ impl Listening {
         let alike = self.listeners.iter().position(|(own, _)| {
             own.send_buffer == config.send_buffer
                 && own.receive_buffer == config.receive_buffer
-                && own.congestion.name == config.congestion.name
+                && own.congestion.name() == config.congestion.name()
                 && own.initial_ssthresh == config.initial_ssthresh
                 && own.slow_start == config.slow_start
         });

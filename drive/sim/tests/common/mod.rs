@@ -1,6 +1,8 @@
 //! Configurations that several tests share.
 #![allow(dead_code)]
 
+use std::sync::Arc;
+
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use gigatcp_events::EventMask;
@@ -20,7 +22,7 @@ pub fn host(profile: Profile, mtu: u16, control: &str, buffer: u64) -> HostConfi
             transport: TransportConfig {
                 profile: profile,
                 mtu: mtu.into(),
-                congestion: congestion::find(control).expect("a registered control"),
+                congestion: Arc::new(congestion::find(control).expect("a registered control")),
                 initial_ssthresh: None,
                 slow_start: SlowStart::Standard,
                 send_buffer: Some(Bytes::new(buffer)),

@@ -292,7 +292,7 @@ pub fn flow(
     let mut sender = host(draw, ip);
     let receiver = host(draw, ip);
     let transport = sender.tcp.transport_mut();
-    transport.congestion = injected_bug::control(bug, transport.congestion);
+    transport.congestion = injected_bug::control(bug, &transport.congestion);
     let carried = share.map_or(u64::MAX, |rate| rate.amount_in(LONGEST).as_u64());
     let most = hosts::most_octets(&sender.tcp, &receiver.tcp, segments).min(carried);
     let octets = draw.amount(most);

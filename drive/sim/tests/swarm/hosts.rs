@@ -4,6 +4,8 @@
 //! retry limit of two under loss, or a timeout of a microsecond, legitimately ends a connection and
 //! would hide bugs behind expected failures. The bounds are in [`value_for`].
 
+use std::sync::Arc;
+
 use gigatcp_events::EventMask;
 use gigatcp_sim::packet::headers;
 use gigatcp_tcp::congestion::{self, SlowStart};
@@ -46,7 +48,7 @@ pub fn config(draw: &mut Draw, ip: IpVersion) -> ConnectionConfig {
         transport: TransportConfig {
             profile: profile(draw),
             mtu: u32::from(mss) + headers(ip),
-            congestion: control(draw),
+            congestion: Arc::new(control(draw)),
             initial_ssthresh: draw.chance(20).then(|| draw.magnitude(0, 1000) as u32),
             slow_start: slow_start(draw),
             send_buffer: (!draw.chance(30)).then(|| buffer(draw, mss)),

@@ -101,7 +101,7 @@ impl Pair {
         let draw = &mut Draw::new(seed, "pair");
         let mut configs = [0, 1].map(|_| hosts::config(draw, hosts::ip(seed)));
         let transport = configs[0].transport_mut();
-        transport.congestion = injected_bug::control(bug, transport.congestion);
+        transport.congestion = injected_bug::control(bug, &transport.congestion);
         let simultaneous = draw.chance(15);
         // One of the two must close first.
         let closes = draw.pick(&[

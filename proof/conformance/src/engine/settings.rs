@@ -10,6 +10,8 @@
 //! without a space before it. `send_buffer=auto` and `receive_buffer=auto` request no size: the
 //! profile's default applies, which may grow.
 
+use std::sync::Arc;
+
 use alloc::format;
 use alloc::string::{String, ToString};
 
@@ -226,7 +228,7 @@ impl Setup {
                     profile.path_mtu.route_mtu = route_mtu;
                 }),
                 mtu: u32::from(self.mss) + self.ip.header_len() + 20,
-                congestion: self.congestion,
+                congestion: Arc::new(self.congestion),
                 initial_ssthresh: self.initial_ssthresh,
                 slow_start: self.slow_start,
                 send_buffer: self.send_buffer,

@@ -1,5 +1,7 @@
 //! Options of a socket that a connection begins with.
 
+use std::sync::Arc;
+
 use gigatcp_tcp::{ConnectionConfig, Profile, congestion};
 use gigatcp_units::{Bytes, Duration, Rate};
 
@@ -54,7 +56,9 @@ impl SocketOptions {
         if let Some(mss) = self.mss {
             transport.mtu = transport.mtu.min(u32::from(mss) + headers);
         }
-        transport.congestion = self.congestion.unwrap_or(transport.congestion);
+        if let Some(entry) = self.congestion {
+            transport.congestion = Arc::new(entry);
+        }
         let profile = &mut transport.profile;
         profile.segments.nagle &= !self.nodelay;
         profile.segments.urgent_inline =
