@@ -210,8 +210,8 @@ impl<P: Payload> Connection<P> {
             opening: self.opening_octets(&revealed, credit),
         };
         self.notify_congestion_control(now, &revealed, &summary);
-        if self.is_quick_starting() && revealed.acked > 0 {
-            self.follow_quick_start(now);
+        if self.is_quick_starting() || self.resume.is_some() {
+            self.follow_fast_start(now, &revealed);
         }
         if revealed.acked > 0 {
             self.on_una_advanced(now, ack, detection.keeps_timer, revealed.retransmitted);
@@ -227,6 +227,15 @@ impl<P: Payload> Connection<P> {
             };
             self.outbox.put(EventMask::SEGMENTS, now, event);
         }
+    }
+
+    /// Advances a Quick-Start or a Careful Resume.
+    #[cold]
+    fn follow_fast_start(&mut self, now: Instant, revealed: &Revealed) {
+        if self.is_quick_starting() && revealed.acked > 0 {
+            self.follow_quick_start(now);
+        }
+        self.follow_resume(now, revealed);
     }
 
     /// Updates everything that waited for SND.UNA to reach `ack`. That is the retransmission

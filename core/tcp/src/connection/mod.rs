@@ -32,6 +32,7 @@
 //! | `time_wait` | 3.6.1, RFC 6191, RFC 1337: when TIME-WAIT ends early |
 //! | `loss_recovery` | RFC 8985, 9937, 5682, 3522: which rule decides when |
 //! | `quick_start` | RFC 4782: a first window that routers approve |
+//! | `careful_resume` | RFC 9959: a window from an earlier connection |
 //! | `routers` | XCP, RCP: requests to routers, and their answers |
 //! | `validation` | RFC 7661 and RFC 5681 4.1: windows that were not in use |
 //! | `pacing`, `deferral` | release times; waiting for larger super-segments |
@@ -52,6 +53,7 @@ mod application;
 #[cfg_attr(not(feature = "authentication"), path = "authenticate_off.rs")]
 mod authenticate;
 mod buffers;
+mod careful_resume;
 mod challenge;
 mod config;
 mod counters;
@@ -112,6 +114,7 @@ use crate::timestamps::TimestampClock;
 use crate::tlp::TailLossProbe;
 
 pub use crate::ecn::OptionSeen;
+pub use careful_resume::SavedPath;
 pub use config::{ConnectionConfig, TransportConfig};
 pub use counters::Counters;
 pub use ecn::EcnInfo;
@@ -192,6 +195,8 @@ pub struct Connection<P> {
     congestion: Box<dyn Controller>,
     routers: routers::Routers,
     quick_start: quick_start::QuickStart,
+    /// Careful Resume, if requested.
+    resume: Option<Box<careful_resume::Resume>>,
     validation: Option<Box<Validation>>,
     rtt: RttEstimator,
     min_rtt: MinRtt,
@@ -336,6 +341,7 @@ impl<P: Payload> Connection<P> {
             eifel: Eifel::default(),
             routers: routers::Routers::new(&*congestion),
             quick_start: quick_start::QuickStart::new(profile),
+            resume: None,
             congestion,
             validation: first_validation(now, profile),
             rtt: first_estimate(profile),

@@ -193,7 +193,7 @@ impl<P: Payload> Connection<P> {
                 let sent = Bytes::new(self.snd.nxt - approved.from);
                 let pacing = approved.pacing;
                 self.quick_start = QuickStart::Sent(self.snd.nxt);
-                self.restore_pacing(pacing);
+                self.set_pacing(pacing);
                 if sent < self.congestion.cwnd() {
                     self.congestion.on_idle_restart(now, sent);
                 }
@@ -208,7 +208,7 @@ impl<P: Payload> Connection<P> {
     pub(super) fn give_up_quick_start(&mut self, now: Instant) {
         let before = core::mem::replace(&mut self.quick_start, QuickStart::Off);
         if let QuickStart::Sending(approved) = &before {
-            self.restore_pacing(approved.pacing);
+            self.set_pacing(approved.pacing);
         }
         if before.has_room() {
             self.follow_segment_size(now);
@@ -223,8 +223,8 @@ impl<P: Payload> Connection<P> {
         }
     }
 
-    /// Paces as before the Quick-Start.
-    fn restore_pacing(&mut self, (enabled, max_pacing_rate): (bool, Option<Rate>)) {
+    /// Changes the pacing of this connection: whether it paces, and the maximum rate.
+    pub(super) fn set_pacing(&mut self, (enabled, max_pacing_rate): (bool, Option<Rate>)) {
         let pacing = &mut self.profile_mut().pacing;
         pacing.enabled = enabled;
         pacing.max_pacing_rate = max_pacing_rate;

@@ -97,6 +97,9 @@ impl<P: Payload> Connection<P> {
         if let Some(bounds) = bounds {
             self.bound_window(now, &bounds);
         }
+        if self.resume.is_some() {
+            self.retreat(now);
+        }
     }
 
     /// Reports each newly lost part to the control, with the delivery state when it left.
