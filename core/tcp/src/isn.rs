@@ -44,7 +44,7 @@ impl IsnGenerator {
 
     /// Returns the initial sequence number of a connection that begins at `now`.
     #[must_use]
-    pub fn initial_sequence_number(&self, now: Instant, tuple: &FourTuple) -> SeqNumber {
+    pub(crate) fn initial_sequence_number(&self, now: Instant, tuple: &FourTuple) -> SeqNumber {
         let clock = (now.as_nanos() / STEP.as_nanos()) as u32;
         let keyed = self.secret.keyed(Purpose::InitialSequenceNumber);
         SeqNumber::new(clock.wrapping_add(keyed.tuple(tuple).finish() as u32))

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use gigatcp::congestion::{Ack, Config, Congestion, CongestionKind, Controller, ControllerFactory};
 use gigatcp::events::Phase;
-use gigatcp::units::Bytes as Octets;
+use gigatcp::units::ByteCount;
 use gigatcp::{Bytes, Duration, TransportConfig};
 use network::{Network, Path, addresses};
 
@@ -50,15 +50,15 @@ struct BoldState {
 }
 
 impl Controller for BoldState {
-    fn cwnd(&self) -> Octets {
-        Octets::new(self.cwnd)
+    fn cwnd(&self) -> ByteCount {
+        ByteCount::new(self.cwnd)
     }
 
-    fn ssthresh(&self) -> Octets {
-        Octets::new(self.ssthresh)
+    fn ssthresh(&self) -> ByteCount {
+        ByteCount::new(self.ssthresh)
     }
 
-    fn set_cwnd(&mut self, cwnd: Octets) {
+    fn set_cwnd(&mut self, cwnd: ByteCount) {
         self.cwnd = cwnd.as_u64().max(self.smss);
     }
 

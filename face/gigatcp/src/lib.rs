@@ -57,16 +57,14 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-pub use gigatcp_events as events;
 #[cfg(feature = "live")]
 pub use gigatcp_live as live;
-pub use gigatcp_tcp::{
-    authentication, congestion, connection, endpoint, fast_open, listener, profile,
-};
-pub use gigatcp_units as units;
-pub use gigatcp_wire as wire;
+pub use gigatcp_tcp::{authentication, congestion, profile};
 
 pub use gigatcp_events::State;
+pub use gigatcp_tcp::connection::{Counters, Info, SavedPath};
+pub use gigatcp_tcp::endpoint::{ConnectError, EndpointCounters, ListenError};
+pub use gigatcp_tcp::listener::ListenerConfig;
 pub use gigatcp_tcp::{
     EndpointEvent, Failure, FourTuple, Handle, Profile, ReadError, Secret, TransportConfig,
     WriteError,
@@ -76,7 +74,7 @@ pub use gigatcp_wire::bytes::Bytes;
 
 /// A host whose payloads are bytes in shared memory.
 ///
-/// [`endpoint::Endpoint`] takes other payloads too: [`wire::Phantom`] has only position and length,
+/// `gigatcp_tcp::Endpoint` takes other payloads too: [`wire::Phantom`] has only position and length,
 /// so that a simulated gigabyte needs no memory.
 pub type Endpoint = gigatcp_tcp::Endpoint<Bytes>;
 
@@ -85,3 +83,21 @@ pub type Connection = gigatcp_tcp::Connection<Bytes>;
 
 /// A segment whose payload is bytes in shared memory.
 pub type Segment = gigatcp_wire::Segment<Bytes>;
+
+/// Packets as bytes.
+pub mod wire {
+    pub use gigatcp_wire::{
+        ChecksumFill, Endpoints, Flags, IcmpError, IcmpKind, IpHeader, IpVersion, Options, Payload,
+        Phantom, SeqNumber, decode_packet, encode_packet, packet_len,
+    };
+}
+
+/// What happens in a connection, for [`Connection::events`](gigatcp_tcp::Connection::events).
+pub mod events {
+    pub use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase};
+}
+
+/// Quantities.
+pub mod units {
+    pub use gigatcp_units::{Bytes as ByteCount, Rate, random};
+}

@@ -150,7 +150,7 @@ impl<P: Payload> Connection<P> {
     ///
     /// # Errors
     /// As [`Connection::read_into`].
-    pub fn end_of_stream(&self) -> Result<(), ReadError> {
+    pub(crate) fn end_of_stream(&self) -> Result<(), ReadError> {
         match self.failure {
             Some(failure) => Err(ReadError::Failed(failure)),
             None if self.is_finished_reading() => Ok(()),

@@ -108,7 +108,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Counts the connection as pending until its handshake ends (RFC 7413 section 5.1).
-    pub fn hold_fast_open_slot(&mut self, slot: FastOpenSlot) {
+    pub(crate) fn hold_fast_open_slot(&mut self, slot: FastOpenSlot) {
         if let Some(state) = &mut self.fast_open {
             state.slot = Some(slot);
         }

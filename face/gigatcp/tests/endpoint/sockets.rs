@@ -14,7 +14,7 @@
 
 use std::net::SocketAddr;
 
-use gigatcp::units::Bytes as Octets;
+use gigatcp::units::ByteCount;
 use gigatcp::{
     Bytes, Duration, EndpointEvent, Failure, Handle, ReadError, TransportConfig, WriteError,
 };
@@ -47,11 +47,11 @@ fn calls() -> impl Strategy<Value = Vec<(usize, Call)>> {
 /// Expected state of one end of the connection.
 #[derive(Clone, Copy, Default, Debug)]
 struct Model {
-    /// Octets taken by write.
+    /// ByteCount taken by write.
     written: u64,
     /// Of these, delivered to the peer.
     delivered: u64,
-    /// Octets read.
+    /// ByteCount read.
     read: u64,
     /// It has closed, and its FIN was delivered.
     closed: bool,
@@ -65,7 +65,7 @@ struct Sockets {
     network: Network,
     handles: [Handle; 2],
     models: [Model; 2],
-    /// Octets of the send buffers.
+    /// ByteCount of the send buffers.
     capacity: [u64; 2],
     readable: [bool; 2],
 }
@@ -80,8 +80,8 @@ impl Sockets {
         };
         let mut network = Network::new(path, 0);
         let config = TransportConfig::default()
-            .with_send_buffer(Octets::new(20_000))
-            .with_receive_buffer(Octets::new(4_000_000));
+            .with_send_buffer(ByteCount::new(20_000))
+            .with_receive_buffer(ByteCount::new(4_000_000));
         let at = SocketAddr::new(addresses()[1], 80);
         network.hosts[1]
             .listen(at, config.clone())
