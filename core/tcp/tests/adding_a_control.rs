@@ -208,7 +208,7 @@ const DELAY: Duration = Duration::from_millis(10);
 fn host(profile: Profile) -> gigatcp_tcp::ConnectionConfig {
     gigatcp_tcp::ConnectionConfig {
         transport: gigatcp_tcp::TransportConfig {
-            profile: profile,
+            profile,
             mtu: 1500,
             congestion: Arc::new(&REGISTRY[0]),
             initial_ssthresh: Some(200),

@@ -14,7 +14,7 @@ use crate::world::{Habit, Path, World};
 fn config(mtu: u16, control: &str, profile: Profile) -> ConnectionConfig {
     ConnectionConfig {
         transport: TransportConfig {
-            profile: profile,
+            profile,
             mtu: u32::from(mtu - 40) + 40,
             congestion: Arc::new(congestion::find(control).unwrap()),
             initial_ssthresh: None,

@@ -433,25 +433,20 @@ fn receiver() -> impl Strategy<Value = ConnectionConfig> {
     let sizes = (500..300_000_u64, 0..5_u32, any::<bool>());
     (switches, sizes).prop_map(|(on, (buffer, reserve, asks))| {
         let mut config = auto();
-        config.transport_mut().profile = config
-            .transport
-            .profile
-            .with(|profile| {
-                profile.options.window_scaling = on[0];
-                profile.acknowledgments.delayed_ack = on[1];
-                profile.segments.silly_window_avoidance = on[2];
-                profile.buffers.receive_autotuning = on[3];
-                profile.buffers.window_policy = if on[4] {
-                    WindowPolicy::Grows
-                } else {
-                    WindowPolicy::FreeSpace
-                };
-                profile.buffers.window_reserve_shift = reserve;
-                profile.buffers.receive_buffer_start = Bytes::new(buffer);
-                profile.buffers.receive_buffer_max =
-                    Bytes::new(if on[5] { 1 << 30 } else { 1 << 20 });
-            })
-            .into();
+        config.transport_mut().profile = config.transport.profile.with(|profile| {
+            profile.options.window_scaling = on[0];
+            profile.acknowledgments.delayed_ack = on[1];
+            profile.segments.silly_window_avoidance = on[2];
+            profile.buffers.receive_autotuning = on[3];
+            profile.buffers.window_policy = if on[4] {
+                WindowPolicy::Grows
+            } else {
+                WindowPolicy::FreeSpace
+            };
+            profile.buffers.window_reserve_shift = reserve;
+            profile.buffers.receive_buffer_start = Bytes::new(buffer);
+            profile.buffers.receive_buffer_max = Bytes::new(if on[5] { 1 << 30 } else { 1 << 20 });
+        });
         config.transport_mut().receive_buffer = asks.then_some(Bytes::new(buffer));
         config
     })
@@ -510,12 +505,10 @@ proptest! {
 /// FreeBSD 4.3 between Atlanta and Seattle: 2 MiB asked for, an MSS of 4430.
 fn machine_of_2001() -> ConnectionConfig {
     let mut config = bare();
-    config.transport_mut().profile = Profile::BSD_4_3_RENO
-        .with(|profile| {
-            profile.buffers.buffer_limit = Bytes::new(16 << 20);
-            profile.path_mtu.route_mtu = 1492;
-        })
-        .into();
+    config.transport_mut().profile = Profile::BSD_4_3_RENO.with(|profile| {
+        profile.buffers.buffer_limit = Bytes::new(16 << 20);
+        profile.path_mtu.route_mtu = 1492;
+    });
     config.transport_mut().mtu = 4470;
     config.transport_mut().send_buffer = Some(Bytes::new(2 << 20));
     config.transport_mut().receive_buffer = Some(Bytes::new(2 << 20));

@@ -65,6 +65,7 @@ fn the_first_ack_of_the_jump_leaves_what_is_in_flight_and_normal_growth() {
     assert!(t.tcp.path_to_save().is_none(), "not validated yet");
     t.inject(". 1:1(0) ack 12001");
     assert_eq!(t.cwnd(), 50.0, "slow start");
+    t.pass_ms(RTT);
     t.leaving();
     t.inject(". 1:1(0) ack 60001");
     let saved = t.tcp.path_to_save().expect("all of it arrived");

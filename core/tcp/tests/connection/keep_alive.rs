@@ -219,7 +219,7 @@ fn only_profiles_of_systems_that_do_give_a_syn_up_within_three_minutes() {
     // RFC 9293 MUST-23; the ledger has the exception.
     for profile in gigatcp_tcp::Profile::ALL {
         let mut config = bare();
-        config.transport_mut().profile = (*profile).into();
+        config.transport_mut().profile = *profile;
         let mut t = Script::connect(&config);
         t.leaving();
         while t.state() == State::SynSent {

@@ -20,7 +20,7 @@ pub fn host(profile: Profile, mtu: u16, control: &str, buffer: u64) -> HostConfi
     HostConfig {
         tcp: ConnectionConfig {
             transport: TransportConfig {
-                profile: profile,
+                profile,
                 mtu: mtu.into(),
                 congestion: Arc::new(congestion::find(control).expect("a registered control")),
                 initial_ssthresh: None,
