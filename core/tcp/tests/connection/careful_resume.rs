@@ -63,6 +63,7 @@ fn the_first_ack_of_the_jump_leaves_what_is_in_flight_and_normal_growth() {
     t.inject(". 1:1(0) ack 11001");
     assert_eq!(t.cwnd(), 49.0);
     assert!(t.tcp.path_to_save().is_none(), "not validated yet");
+    t.pass_ms(2);
     t.inject(". 1:1(0) ack 12001");
     assert_eq!(t.cwnd(), 50.0, "slow start");
     t.pass_ms(RTT);
