@@ -5,8 +5,9 @@
 //! everything written must arrive, unless a connection failed or was released.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
-use gigatcp_tcp::{Config, Endpoint, Handle, Profile, ReadError};
+use gigatcp_tcp::{Endpoint, Handle, Profile, ReadError, TransportConfig};
 use gigatcp_units::{Bytes as Size, Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{ChecksumFill, IpHeader, Segment, decode_packet, encode_packet, packet_len};
@@ -39,7 +40,7 @@ struct Host {
 struct Network {
     now: Instant,
     hosts: [Host; 2],
-    config: Config,
+    config: Arc<TransportConfig>,
     addresses: [IpAddr; 2],
     /// Destination host and packet.
     packets: Vec<(usize, Vec<u8>)>,
@@ -78,16 +79,20 @@ impl Network {
             Profile::BSD_4_3_RENO,
         ]);
         let buffer = choices.pick(&[4_000, 20_000, 300_000]);
-        let config = Config::default()
-            .with_profile(profile)
-            .with_mtu(choices.pick(&[576, 1500, 9000]))
-            .with_send_buffer(Size::new(buffer))
-            .with_receive_buffer(Size::new(choices.pick(&[4_000, 20_000, 300_000])));
+        let config = Arc::new(
+            TransportConfig::default()
+                .with_profile(profile)
+                .with_mtu(choices.pick(&[576, 1500, 9000]))
+                .with_send_buffer(Size::new(buffer))
+                .with_receive_buffer(Size::new(choices.pick(&[4_000, 20_000, 300_000]))),
+        );
         let hosts = [0, 1].map(|number| {
             let secret = [number as u8; 16];
             let mut endpoint = Endpoint::new(Instant::ZERO, secret, [addresses[number]]);
             let at = SocketAddr::new(addresses[number], 80);
-            endpoint.listen(at, &config).expect("the port is free");
+            endpoint
+                .listen(at, config.clone())
+                .expect("the port is free");
             Host {
                 endpoint,
                 sockets: Vec::new(),
@@ -129,7 +134,7 @@ impl Network {
         }
         let remote = SocketAddr::new(self.addresses[1 - host], port);
         let endpoint = &mut self.hosts[host].endpoint;
-        if let Ok(handle) = endpoint.connect(self.now, remote, &self.config) {
+        if let Ok(handle) = endpoint.connect(self.now, remote, self.config.clone()) {
             self.hosts[host].add(handle);
         }
     }
@@ -172,7 +177,7 @@ impl Network {
                 socket.read += length as u64;
                 self.delivered += length as u64;
             }
-            Err(ReadError::Failed(_) | ReadError::Released) => socket.is_over = true,
+            Err(ReadError::Failed(_) | ReadError::Closed) => socket.is_over = true,
             Err(_) => {}
         }
     }
@@ -186,8 +191,8 @@ impl Network {
         let socket = &mut sockets[index];
         match choices.below(8) {
             0 => endpoint.abort(self.now, socket.handle),
-            1..3 => endpoint.release(self.now, socket.handle),
-            _ => return endpoint.close(self.now, socket.handle),
+            1..3 => endpoint.close(self.now, socket.handle),
+            _ => return endpoint.shutdown(self.now, socket.handle),
         }
         socket.is_over = true;
     }
@@ -316,7 +321,7 @@ impl Network {
 
 impl Host {
     fn add(&mut self, handle: Handle) {
-        let Some(name) = self.endpoint.name(handle) else {
+        let Some(name) = self.endpoint.four_tuple(handle) else {
             return;
         };
         self.sockets.push(Socket {

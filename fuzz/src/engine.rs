@@ -7,10 +7,12 @@
 //! The octets make every choice. So the same driver serves the coverage-guided fuzzer, the corpus
 //! in the tests, and a hundred million random segments.
 
+use std::sync::Arc;
+
 use gigatcp_events::State;
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::profile::{SETTINGS, SettingValue};
-use gigatcp_tcp::{Config, Connection, Profile, Received};
+use gigatcp_tcp::{Connection, ConnectionConfig, Profile, Received, TransportConfig};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{
     Flags, IcmpError, IcmpKind, IpVersion, Options, Payload, Phantom, SackBlock, SackBlocks,
@@ -129,7 +131,7 @@ impl<'a, P: Stream> Run<'a, P> {
         let now = Instant::ZERO + Duration::from_secs(1);
         let mut config = config(&mut choices);
         // An urgent octet that is taken out of line is missing in the stream.
-        config.profile.segments.urgent_inline |= P::IS_REAL;
+        config.transport_mut().profile.segments.urgent_inline |= P::IS_REAL;
         let connection = if choices.one_in(2) {
             Connection::connect(now, &config)
         } else {
@@ -158,7 +160,7 @@ impl<'a, P: Stream> Run<'a, P> {
             written: 0,
             read: 0,
             acked: 0,
-            beyond: u64::from(config.profile.buffers.truesize) << 16,
+            beyond: u64::from(config.transport.profile.buffers.truesize) << 16,
             tally: Tally::default(),
         };
         run.drain();
@@ -212,7 +214,7 @@ impl<'a, P: Stream> Run<'a, P> {
                 self.written += taken.unwrap_or(0) as u64;
             }
             28 | 29 => self.read(),
-            30 if self.choices.one_in(8) => self.connection.close(self.now),
+            30 if self.choices.one_in(8) => self.connection.shutdown(self.now),
             31 if self.choices.one_in(64) => self.connection.abort(self.now),
             31 => self.icmp(),
             _ => {}
@@ -469,7 +471,7 @@ fn options(choices: &mut Octets<'_>, una: SeqNumber, flight: u64) -> Options {
 }
 
 /// Returns the configuration of an engine of any profile with any switches.
-fn config(choices: &mut Octets<'_>) -> Config {
+fn config(choices: &mut Octets<'_>) -> ConnectionConfig {
     let mut profile = choices.pick(Profile::ALL);
     for setting in SETTINGS {
         if choices.one_in(8) {
@@ -479,19 +481,24 @@ fn config(choices: &mut Octets<'_>) -> Config {
         }
     }
     let entry = usize::from(choices.octet()) % congestion::REGISTRY.len();
-    Config {
-        profile: profile.into(),
-        local_port: 5001,
-        remote_port: 5001,
-        iss: SeqNumber::new(ISS),
-        ip: choices.pick(&[IpVersion::V4, IpVersion::V6]),
-        mss: choices.pick(&[28, 536, 1000, 1460, 8960, 65_495]),
-        congestion: &congestion::REGISTRY[entry],
+    let ip = choices.pick(&[IpVersion::V4, IpVersion::V6]);
+    let mss: u32 = choices.pick(&[28, 536, 1000, 1460, 8960, 65_495]);
+    let transport = TransportConfig {
+        profile,
+        mtu: mss + ip.header_len() + 20,
+        congestion: Arc::new(&congestion::REGISTRY[entry]),
         slow_start: SlowStart::Standard,
         send_buffer: buffer(choices),
         receive_buffer: buffer(choices),
+        ..TransportConfig::default()
+    };
+    ConnectionConfig {
+        transport: transport.into(),
+        ip,
+        local_port: 5001,
+        remote_port: 5001,
+        iss: SeqNumber::new(ISS),
         timestamp_offset: choices.long(),
-        ..Config::default()
     }
 }
 
@@ -513,7 +520,8 @@ mod tests {
         let mut drawn = std::collections::BTreeSet::new();
         for _ in 0..1000 {
             random.fill(&mut octets);
-            drawn.insert(config(&mut Octets::new(&octets)).congestion.name);
+            let config = config(&mut Octets::new(&octets));
+            drawn.insert(config.transport.congestion.name().to_owned());
         }
         for entry in congestion::REGISTRY {
             assert!(drawn.contains(entry.name), "{}", entry.name);

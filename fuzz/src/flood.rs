@@ -3,12 +3,14 @@
 //! Each SYN has another source address, which never answers. Source: RFC 4987 (the attack, and
 //! SYN cookies against it).
 
+use std::sync::Arc;
+
 use core::net::Ipv4Addr;
 
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::listener::{Listener, ListenerConfig};
 use gigatcp_tcp::profile::SynCookies;
-use gigatcp_tcp::{Config, Profile, Received, Secret};
+use gigatcp_tcp::{Profile, Received, Secret, TransportConfig};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{
     Endpoints, Flags, Options, Phantom, Segment, SeqNumber, Timestamps, WireWindow,
@@ -36,17 +38,15 @@ pub struct Cost {
 
 fn config(syn_cookies: SynCookies) -> ListenerConfig {
     ListenerConfig {
-        template: Config {
-            profile: Profile::MODERN
-                .with(|profile| {
-                    profile.opening.syn_cookies = syn_cookies;
-                })
-                .into(),
-            local_port: 80,
-            congestion: congestion::find("reno").expect("Reno is registered"),
+        transport: TransportConfig {
+            profile: Profile::MODERN.with(|profile| {
+                profile.opening.syn_cookies = syn_cookies;
+            }),
+            congestion: Arc::new(congestion::find("reno").expect("Reno is registered")),
             slow_start: SlowStart::Standard,
-            ..Config::default()
-        },
+            ..TransportConfig::default()
+        }
+        .into(),
         secret: Secret::new(*b"0123456789abcdef"),
         backlog: BACKLOG,
         accept_backlog: 16,

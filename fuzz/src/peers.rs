@@ -8,11 +8,12 @@
 //! 5961 (floods of resets); RFC 6429 (zero windows indefinitely); RFC 7323 section 7
 //! (timestamps).
 
+use std::sync::Arc;
 use std::time::Instant as Clock;
 
 use gigatcp_events::State;
 use gigatcp_tcp::congestion::{self, SlowStart};
-use gigatcp_tcp::{Config, Connection, Received};
+use gigatcp_tcp::{Connection, ConnectionConfig, Received, TransportConfig};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::{
     Flags, IpVersion, Options, Phantom, SackBlock, SackBlocks, Segment, SeqNumber, Timestamps,
@@ -196,17 +197,21 @@ struct Scene {
 impl Scene {
     fn new(ip: IpVersion, tiny: bool) -> Self {
         let now = Instant::ZERO + Duration::from_secs(1);
-        let config = Config {
-            local_port: 5001,
-            remote_port: 5001,
-            iss: SeqNumber::new(ISS),
-            mss: MSS,
-            ip,
-            congestion: congestion::find("reno").expect("Reno is registered"),
+        let transport = TransportConfig {
+            mtu: u32::from(MSS) + ip.header_len() + 20,
+            congestion: Arc::new(congestion::find("reno").expect("Reno is registered")),
             slow_start: SlowStart::Standard,
             send_buffer: Some(Bytes::new(BUFFER)),
             receive_buffer: Some(Bytes::new(BUFFER)),
-            ..Config::default()
+            ..TransportConfig::default()
+        };
+        let config = ConnectionConfig {
+            transport: transport.into(),
+            ip,
+            local_port: 5001,
+            remote_port: 5001,
+            iss: SeqNumber::new(ISS),
+            timestamp_offset: 0,
         };
         let mut scene = Self {
             now,

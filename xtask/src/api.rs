@@ -1,8 +1,11 @@
-//! `cargo xtask api`: the public interface of the library against the last release.
+//! `cargo xtask api`: the public interface of the library, its size and the last release's.
 //!
+//! The number of public items has a bound ([`count`]).
 //! `cargo-semver-checks` compares `gigatcp`, and the crates it re-exports, with the last
 //! reachable tag `v*`. A change that breaks programs is reported unless the version announces it.
 //! Without a tag or without the tool nothing is compared, and a message says so.
+
+mod count;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -25,6 +28,7 @@ const CRATES: [&str; 5] = [
 
 /// Runs `cargo xtask api [--install]`.
 pub fn run(words: &[String]) -> Result<(), Failed> {
+    count::run()?;
     let installs = words.iter().any(|word| word == "--install");
     let Some(tag) = last_tag() else {
         println!("skipped: there is no tag v*: no release to compare the interface with");

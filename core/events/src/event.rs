@@ -97,7 +97,8 @@ pub enum CwndCause {
     IdleRestart,
     /// The segment size changed with the path's MTU.
     PathMtu,
-    /// An unused window was found too large (RFC 7661).
+    /// An unused window was found too large (RFC 7661), or one from an earlier connection is tried
+    /// (RFC 9959).
     Unvalidated,
     /// The network signaled congestion (RFC 3168); nothing was lost.
     Notified,

@@ -22,10 +22,11 @@
 
 use std::collections::VecDeque;
 use std::hint::black_box;
+use std::sync::Arc;
 
 use gigatcp_events::EventMask;
 use gigatcp_tcp::congestion::{self, SlowStart};
-use gigatcp_tcp::{Config, Connection, IpVersion, Profile, Received};
+use gigatcp_tcp::{Connection, ConnectionConfig, IpVersion, Profile, Received, TransportConfig};
 use gigatcp_units::{Bytes as Amount, Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{
@@ -131,26 +132,27 @@ const DELAY: Duration = Duration::from_millis(1);
 /// 1514 bytes at 1 Gbit/s.
 const PER_SEGMENT: Duration = Duration::from_nanos(12_112);
 
-fn config(has_timestamps: bool, local_port: u16, remote_port: u16) -> Config {
-    Config {
-        profile: Profile::MODERN
-            .with(|profile| {
+fn config(has_timestamps: bool, local_port: u16, remote_port: u16) -> ConnectionConfig {
+    ConnectionConfig {
+        transport: TransportConfig {
+            profile: Profile::MODERN.with(|profile| {
                 profile.segments.segmentation_offload = false;
                 profile.options.timestamps = has_timestamps;
-            })
-            .into(),
+            }),
+            mtu: 1500,
+            congestion: Arc::new(congestion::find("cubic").expect("CUBIC is registered")),
+            initial_ssthresh: Some(100),
+            slow_start: SlowStart::Standard,
+            send_buffer: Some(Amount::new(4 << 20)),
+            receive_buffer: Some(Amount::new(4 << 20)),
+            events: EventMask::NONE,
+        }
+        .into(),
         local_port,
         remote_port,
         iss: SeqNumber::new(u32::MAX - 1000),
         ip: IpVersion::V4,
-        mss: 1460,
-        congestion: congestion::find("cubic").expect("CUBIC is registered"),
-        initial_ssthresh: Some(100),
-        slow_start: SlowStart::Standard,
-        send_buffer: Some(Amount::new(4 << 20)),
-        receive_buffer: Some(Amount::new(4 << 20)),
         timestamp_offset: 0,
-        events: EventMask::NONE,
     }
 }
 

@@ -113,10 +113,13 @@ mod engine {
     use std::collections::VecDeque;
     use std::hint::black_box;
     use std::ops::Range;
+    use std::sync::Arc;
 
     use gigatcp_events::{EventMask, State};
     use gigatcp_tcp::congestion::{self, SlowStart};
-    use gigatcp_tcp::{Config, Connection, IpVersion, Profile, Received};
+    use gigatcp_tcp::{
+        Connection, ConnectionConfig, IpVersion, Profile, Received, TransportConfig,
+    };
     use gigatcp_units::{Bytes as Amount, Duration, Instant};
     use gigatcp_wire::bytes::{Bytes, BytesMut};
     use gigatcp_wire::{
@@ -153,27 +156,28 @@ mod engine {
         slabs: Slabs,
     }
 
-    fn config(task: Task, local_port: u16, remote_port: u16) -> Config {
-        Config {
-            profile: Profile::MODERN
-                .with(|profile| {
+    fn config(task: Task, local_port: u16, remote_port: u16) -> ConnectionConfig {
+        ConnectionConfig {
+            transport: TransportConfig {
+                profile: Profile::MODERN.with(|profile| {
                     profile.options.timestamps = false;
                     profile.pacing.enabled = false;
                     profile.segments.segmentation_offload = task.large;
-                })
-                .into(),
+                }),
+                mtu: u32::from(MTU as u16 - 40) + 40,
+                congestion: Arc::new(congestion::find("reno").expect("Reno is registered")),
+                initial_ssthresh: None,
+                slow_start: SlowStart::Standard,
+                send_buffer: Some(Amount::new(BUFFER as u64)),
+                receive_buffer: Some(Amount::new(2 * BUFFER as u64)),
+                events: EventMask::NONE,
+            }
+            .into(),
             local_port,
             remote_port,
             iss: SeqNumber::new(1),
             ip: IpVersion::V4,
-            mss: MTU as u16 - 40,
-            congestion: congestion::find("reno").expect("Reno is registered"),
-            initial_ssthresh: None,
-            slow_start: SlowStart::Standard,
-            send_buffer: Some(Amount::new(BUFFER as u64)),
-            receive_buffer: Some(Amount::new(2 * BUFFER as u64)),
             timestamp_offset: 0,
-            events: EventMask::NONE,
         }
     }
 

@@ -7,7 +7,7 @@
 //! * [`Endpoint::handle`] for each segment that arrived, [`Endpoint::handle_icmp`] for ICMP
 //!   errors, [`Endpoint::handle_timeout`] when [`Endpoint::poll_timeout`] is due,
 //! * [`Endpoint::connect`], [`Endpoint::accept`], [`Endpoint::write`], [`Endpoint::read`],
-//!   [`Endpoint::close`], [`Endpoint::release`] for the application,
+//!   [`Endpoint::shutdown`], [`Endpoint::close`] for the application,
 //!
 //! and afterwards [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`] until they return
 //! `None`, then looks at [`Endpoint::poll_timeout`]. `now` never runs backwards.
@@ -51,7 +51,7 @@ pub use orphan::Orphan;
 pub use table::Table;
 pub use wheel::Wheel;
 
-/// Connection of an [`Endpoint`], valid until [`Endpoint::release`].
+/// Connection of an [`Endpoint`], valid until [`Endpoint::close`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Handle {
     number: u32,
@@ -73,7 +73,7 @@ pub enum EndpointEvent {
     /// There is space to write; reported once after a call that found the buffer full.
     Writable(Handle),
     /// The connection is over, by an orderly close or a failure. What has arrived
-    /// can be read until [`Endpoint::release`].
+    /// can be read until [`Endpoint::close`].
     Closed(Handle, Option<Failure>),
 }
 
@@ -115,7 +115,7 @@ struct Slot<P> {
 /// All connections of a host: names, listeners, ports, timers and TIME-WAIT.
 ///
 /// ```
-/// use gigatcp_tcp::{Config, Endpoint, EndpointEvent};
+/// use gigatcp_tcp::{Endpoint, EndpointEvent, TransportConfig};
 /// use gigatcp_units::Instant;
 /// use gigatcp_wire::bytes::Bytes;
 ///
@@ -123,8 +123,8 @@ struct Slot<P> {
 /// let mut server: Endpoint<Bytes> = Endpoint::new(now, [1; 16], ["10.0.0.2".parse().unwrap()]);
 /// let mut client: Endpoint<Bytes> = Endpoint::new(now, [2; 16], ["10.0.0.1".parse().unwrap()]);
 /// let at = "10.0.0.2:80".parse().unwrap();
-/// server.listen(at, &Config::default()).unwrap();
-/// let stream = client.connect(now, at, &Config::default()).unwrap();
+/// server.listen(at, TransportConfig::default()).unwrap();
+/// let stream = client.connect(now, at, TransportConfig::default()).unwrap();
 ///
 /// // A network without delay or loss, until both ends are silent.
 /// loop {

@@ -6,7 +6,7 @@
 //! * [`FastOpenCache`]: the client's bounded LRU cache of cookies and MSS by server address. It
 //!   also records negative responses (section 4.1.3.1): no Fast Open for a while, twice as long
 //!   each time.
-//! * [`FastOpenSlots`]: number of connections opened this way whose handshake is incomplete
+//! * `FastOpenSlots`: number of connections opened this way whose handshake is incomplete
 //!   (section 5.1). The connection holds a slot and releases it itself, on any thread.
 //!
 //! The cache identifies servers by address, not by port, as RFC 7413 section 4.1.3 allows and
@@ -40,7 +40,7 @@ pub struct FastOpenKey {
 
 /// Validity of a cookie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CookieValidity {
+pub(crate) enum CookieValidity {
     /// Valid: the data may be accepted.
     Good,
     /// Valid under the previous key: the data may be accepted, a new cookie is due.
@@ -100,7 +100,7 @@ impl FastOpenKey {
 
     /// Returns the validity of the cookie `offered` by `client`.
     #[must_use]
-    pub fn check_cookie(&self, client: IpAddr, offered: FastOpenCookie) -> CookieValidity {
+    pub(crate) fn check_cookie(&self, client: IpAddr, offered: FastOpenCookie) -> CookieValidity {
         let is_of =
             |secret: &Secret| self.cookie_of(secret, client).as_slice() == offered.as_slice();
         if is_of(&self.current) {
@@ -115,7 +115,7 @@ impl FastOpenKey {
 
 /// Number of pending Fast Open connections of a listener.
 #[derive(Clone, Default, Debug)]
-pub struct FastOpenSlots(Arc<SlotCounts>);
+pub(crate) struct FastOpenSlots(Arc<SlotCounts>);
 
 /// Atomic counters, because connections may be on other threads. The counts are independent, so
 /// memory order does not matter.
@@ -127,7 +127,7 @@ struct SlotCounts {
 
 /// One slot, held by the connection until its handshake is complete.
 #[derive(Debug)]
-pub struct FastOpenSlot(Arc<SlotCounts>);
+pub(crate) struct FastOpenSlot(Arc<SlotCounts>);
 
 impl FastOpenSlots {
     /// Takes a slot.
@@ -144,14 +144,14 @@ impl FastOpenSlots {
     }
 
     /// Slots released because of a reset since the last call.
-    pub fn take_resets(&self) -> usize {
+    pub(crate) fn take_resets(&self) -> usize {
         self.0.resets.swap(0, Ordering::Relaxed)
     }
 }
 
 impl FastOpenSlot {
     /// Releases the slot because the peer reset the connection.
-    pub fn end_by_reset(self) {
+    pub(crate) fn end_by_reset(self) {
         self.0.resets.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -53,7 +53,7 @@ impl FourTuple {
 
     /// Whether both ends can be single hosts (RFC 9293 MUST-57, MUST-63).
     #[must_use]
-    pub fn is_between_hosts(&self) -> bool {
+    pub(crate) fn is_between_hosts(&self) -> bool {
         is_host(self.local_address()) && is_host(self.remote_address())
     }
 

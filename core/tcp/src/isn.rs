@@ -17,10 +17,12 @@
 //! The secret must outlive the connections that use it. A change while some are in TIME-WAIT
 //! removes the protection of the clock (RFC 6528 section 3).
 
+use alloc::sync::Arc;
+
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::SeqNumber;
 
-use crate::connection::Config;
+use crate::connection::{ConnectionConfig, TransportConfig};
 use crate::four_tuple::FourTuple;
 use crate::secret::{Purpose, Secret};
 
@@ -42,7 +44,7 @@ impl IsnGenerator {
 
     /// Returns the initial sequence number of a connection that begins at `now`.
     #[must_use]
-    pub fn initial_sequence_number(&self, now: Instant, tuple: &FourTuple) -> SeqNumber {
+    pub(crate) fn initial_sequence_number(&self, now: Instant, tuple: &FourTuple) -> SeqNumber {
         let clock = (now.as_nanos() / STEP.as_nanos()) as u32;
         let keyed = self.secret.keyed(Purpose::InitialSequenceNumber);
         SeqNumber::new(clock.wrapping_add(keyed.tuple(tuple).finish() as u32))
@@ -58,16 +60,22 @@ impl IsnGenerator {
         keyed.finish() as u32
     }
 
-    /// Returns `config` with ports, initial sequence number and timestamp offset of `tuple`. The
-    /// connection begins at `now`.
+    /// Configuration of the connection `tuple` that begins at `now`: `transport`, with ports, initial
+    /// sequence number and timestamp offset.
     #[must_use]
-    pub fn identify(&self, now: Instant, tuple: &FourTuple, config: &Config) -> Config {
-        Config {
+    pub fn identify(
+        &self,
+        now: Instant,
+        tuple: &FourTuple,
+        transport: &Arc<TransportConfig>,
+    ) -> ConnectionConfig {
+        ConnectionConfig {
+            transport: transport.clone(),
+            ip: tuple.ip(),
             local_port: tuple.local_port,
             remote_port: tuple.remote_port,
             iss: self.initial_sequence_number(now, tuple),
             timestamp_offset: self.timestamp_offset(tuple),
-            ..config.clone()
         }
     }
 }

@@ -96,7 +96,9 @@ mod tlp;
 mod truesize;
 mod window_growth;
 
-pub use connection::{Config, Connection, Failure, ReadError, Received, WriteError};
+pub use connection::{
+    Connection, ConnectionConfig, Failure, ReadError, Received, TransportConfig, WriteError,
+};
 pub use endpoint::{Endpoint, EndpointEvent, Handle};
 pub use four_tuple::{FourTuple, is_host};
 pub use gigatcp_wire::IpVersion;

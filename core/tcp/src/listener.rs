@@ -14,13 +14,13 @@
 //!
 //! ```
 //! use gigatcp_tcp::listener::{Listener, ListenerConfig};
-//! use gigatcp_tcp::{Config, Received, Secret};
+//! use gigatcp_tcp::{Received, Secret, TransportConfig};
 //! use gigatcp_units::Instant;
 //! use gigatcp_wire::bytes::Bytes;
 //! use gigatcp_wire::{Endpoints, Flags, Segment, SeqNumber};
 //!
 //! let mut listener: Listener<Bytes> = Listener::new(ListenerConfig {
-//!     template: Config::default(),
+//!     transport: TransportConfig::default().into(),
 //!     secret: Secret::new([7; 16]),
 //!     backlog: 256,
 //!     accept_backlog: 128,
@@ -48,7 +48,7 @@ mod queue;
 use gigatcp_units::Instant;
 use gigatcp_wire::{Flags, Payload, Segment};
 
-use crate::connection::{Config, Connection, Received};
+use crate::connection::{Connection, ConnectionConfig, Received};
 
 pub use config::{Accepted, ListenerConfig, ListenerCounters};
 pub use queue::Listener;
@@ -64,11 +64,11 @@ pub enum ListenOutcome<P> {
     Ignored,
 }
 
-/// Handles a segment for a port with a listener. `config` is the template of the connection; its
-/// remote port comes from the segment.
+/// Handles a segment for a port with a listener. `config` is that of the connection; its remote
+/// port comes from the segment.
 pub fn handle_segment<P: Payload>(
     now: Instant,
-    config: &Config,
+    config: &ConnectionConfig,
     received: &Received<P>,
 ) -> ListenOutcome<P> {
     let segment = &received.segment;

@@ -16,7 +16,6 @@
 //! | `profile/linux_2_6_20.rs`, `profile/bsd_4_3_reno.rs` | systems of 2007 and 2001 (feature `historic`) |
 //! | `profile/linux_6_18.rs`, `profile/freebsd.rs` | today's Linux and FreeBSD |
 //! | `profile/settings.rs` | the settings by name |
-//! | `profile/shared.rs` | one profile for many connections |
 //!
 //! Other constants are defined, with a name and their source, in the file of their mechanism.
 //! They belong to one published algorithm (the thresholds of HyStart and SEARCH, the 16
@@ -50,7 +49,6 @@ mod path_mtu;
 mod recovery;
 mod segments;
 mod settings;
-mod shared;
 mod timer;
 
 pub use crate::ecn::{EcnMode, EcnOption};
@@ -72,7 +70,6 @@ pub use path_mtu::PathMtu;
 pub use recovery::Recovery;
 pub use segments::Segments;
 pub use settings::{SETTINGS, Setting, SettingError, SettingValue};
-pub use shared::SharedProfile;
 pub use timer::Timer;
 
 /// A complete choice of switches and constants for one host.

@@ -8,10 +8,11 @@
 extern crate alloc;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use gigatcp_events::{CwndCause, Event, EventMask, Phase};
 use gigatcp_tcp::congestion::{
-    Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Entry, Family, SlowStart,
+    Ack, Config, Congestion, CongestionKind, Controller, Counting, Entry, Family, SlowStart,
     WindowBounds,
 };
 use gigatcp_tcp::listener::{self, ListenOutcome};
@@ -87,7 +88,7 @@ fn config(segments: u64) -> Config {
 /// A control and the round trips it has taken: in each one the window of its
 /// beginning is sent and acknowledged, one ACK per segment, evenly spread.
 struct Rounds {
-    control: Box<dyn CongestionControl>,
+    control: Box<dyn Controller>,
     elapsed: f64,
     /// Window of this round, and what of it is not acknowledged, in segments.
     window: f64,
@@ -203,21 +204,24 @@ struct Pair {
 
 const DELAY: Duration = Duration::from_millis(10);
 
-fn host(profile: Profile) -> gigatcp_tcp::Config {
-    gigatcp_tcp::Config {
-        profile: profile.into(),
+fn host(profile: Profile) -> gigatcp_tcp::ConnectionConfig {
+    gigatcp_tcp::ConnectionConfig {
+        transport: gigatcp_tcp::TransportConfig {
+            profile,
+            mtu: 1500,
+            congestion: Arc::new(&REGISTRY[0]),
+            initial_ssthresh: Some(200),
+            slow_start: SlowStart::Standard,
+            send_buffer: Some(Bytes::new(4_000_000)),
+            receive_buffer: Some(Bytes::new(4_000_000)),
+            events: EventMask::ALL,
+        }
+        .into(),
         local_port: 5001,
         remote_port: 5001,
         iss: SeqNumber::new(7),
         ip: gigatcp_wire::IpVersion::V4,
-        mss: 1460,
-        congestion: &REGISTRY[0],
-        initial_ssthresh: Some(200),
-        slow_start: SlowStart::Standard,
-        send_buffer: Some(Bytes::new(4_000_000)),
-        receive_buffer: Some(Bytes::new(4_000_000)),
         timestamp_offset: 0,
-        events: EventMask::ALL,
     }
 }
 

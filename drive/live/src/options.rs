@@ -2,12 +2,14 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use gigatcp_events::EventMask;
-use gigatcp_tcp::congestion::{self, SlowStart};
+use gigatcp_tcp::TransportConfig;
+use gigatcp_tcp::congestion::{self, ControllerFactory, SlowStart};
 use gigatcp_tcp::profile::{Profile, SettingValue};
 use gigatcp_units::Bytes;
-use gigatcp_wire::{IpVersion, SeqNumber};
+use gigatcp_wire::IpVersion;
 
 /// Settings for opening or accepting a connection.
 ///
@@ -21,7 +23,7 @@ use gigatcp_wire::{IpVersion, SeqNumber};
 ///     receive_buffer: Some(Bytes::new(1 << 20)),
 ///     ..Options::of_profile(Profile::LINUX_6_18).with_congestion("bbr")?
 /// };
-/// assert_eq!(options.congestion.name, "bbr");
+/// assert_eq!(options.congestion.name(), "bbr");
 /// # Ok(())
 /// # }
 /// ```
@@ -30,7 +32,7 @@ pub struct Options {
     /// Switches and constants.
     pub profile: Profile,
     /// Congestion control.
-    pub congestion: &'static congestion::Entry,
+    pub congestion: Arc<dyn ControllerFactory>,
     /// Slow-start variant.
     pub slow_start: SlowStart,
     /// Initial ssthresh in segments; `None`: unlimited.
@@ -69,7 +71,7 @@ impl Options {
     pub fn of_profile(profile: Profile) -> Self {
         Self {
             profile,
-            congestion: congestion::CUBIC,
+            congestion: Arc::new(congestion::CUBIC),
             slow_start: SlowStart::Usual,
             initial_ssthresh: None,
             send_buffer: None,
@@ -87,7 +89,7 @@ impl Options {
     /// # Errors
     /// There is none with this name; the error lists the available ones.
     pub fn with_congestion(mut self, name: &str) -> io::Result<Self> {
-        self.congestion = congestion::find(name).ok_or_else(|| {
+        let found = congestion::find(name).ok_or_else(|| {
             let known: Vec<&str> = congestion::REGISTRY
                 .iter()
                 .map(|entry| entry.name)
@@ -98,6 +100,7 @@ impl Options {
             );
             io::Error::new(io::ErrorKind::InvalidInput, what)
         })?;
+        self.congestion = Arc::new(found);
         Ok(self)
     }
 
@@ -112,23 +115,20 @@ impl Options {
         Ok(self)
     }
 
-    /// Returns the configuration for the engine; ports, numbers and offsets are set for each
-    /// connection.
-    pub(crate) fn config(&self, ip: IpVersion, mtu: u16) -> gigatcp_tcp::Config {
-        let most = mtu.saturating_sub(ip.header_len() as u16 + 20);
-        gigatcp_tcp::Config {
-            profile: self.profile.into(),
-            local_port: 0,
-            remote_port: 0,
-            iss: SeqNumber::default(),
-            ip,
-            mss: self.mss.map_or(most, |mss| mss.min(most)),
-            congestion: self.congestion,
+    /// Returns the configuration for the engine, on a device whose packets have `mtu` octets.
+    pub(crate) fn config(&self, ip: IpVersion, mtu: u16) -> TransportConfig {
+        let headers = ip.header_len() + 20;
+        let mtu = u32::from(mtu);
+        TransportConfig {
+            profile: self.profile,
+            mtu: self
+                .mss
+                .map_or(mtu, |mss| mtu.min(u32::from(mss) + headers)),
+            congestion: self.congestion.clone(),
             initial_ssthresh: self.initial_ssthresh,
             slow_start: self.slow_start,
             send_buffer: self.send_buffer,
             receive_buffer: self.receive_buffer,
-            timestamp_offset: 0,
             events: EventMask::NONE,
         }
     }

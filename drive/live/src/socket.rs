@@ -509,7 +509,7 @@ impl Socket {
         if let Some(connection) = &mut inner.connection
             && write
         {
-            connection.close(now());
+            connection.shutdown(now());
         }
         self.notify_and_touch(inner);
         Ok(())
@@ -533,7 +533,7 @@ impl Socket {
             if connection.readable() > 0 && !read_shut {
                 connection.abort(now());
             } else {
-                connection.close(now());
+                connection.shutdown(now());
             }
         }
         let slot = inner.slot;

@@ -1,14 +1,14 @@
 //! Converts a checked scenario to the configuration of a simulation.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use gigatcp_events::EventMask;
 use gigatcp_path::HopConfig;
 use gigatcp_plan::{Ends, Flow, FlowKind, Host, Plan, Scenario, Series};
 use gigatcp_sim::config::Via;
-use gigatcp_sim::packet::headers;
 use gigatcp_sim::{FlowConfig, HostConfig, Observe, WorldConfig};
-use gigatcp_tcp::Config as TcpConfig;
+use gigatcp_tcp::{ConnectionConfig, TransportConfig};
 use gigatcp_units::Bytes;
 use gigatcp_wire::{IpVersion, SeqNumber};
 
@@ -169,20 +169,23 @@ fn via(scenario: &Scenario, ends: &Ends) -> Via {
 
 fn host_config(host: &Host, ip: IpVersion, number: usize, flow: &Flow, seed: u64) -> HostConfig {
     HostConfig {
-        tcp: TcpConfig {
-            profile: host.profile.into(),
+        tcp: ConnectionConfig {
+            transport: TransportConfig {
+                profile: host.profile,
+                mtu: host.mtu,
+                congestion: Arc::new(flow.congestion.of_engine()),
+                initial_ssthresh: flow.initial_ssthresh,
+                slow_start: flow.slow_start,
+                send_buffer: flow.send_buffer,
+                receive_buffer: flow.receive_buffer,
+                events: EventMask::NONE,
+            }
+            .into(),
+            ip,
             local_port: 0,
             remote_port: 0,
             iss: SeqNumber::new(initial_sequence(seed, number, host.mtu)),
-            ip,
-            mss: (host.mtu - headers(ip)) as u16,
-            congestion: flow.congestion.of_engine(),
-            initial_ssthresh: flow.initial_ssthresh,
-            slow_start: flow.slow_start,
-            send_buffer: flow.send_buffer,
-            receive_buffer: flow.receive_buffer,
             timestamp_offset: 0,
-            events: EventMask::NONE,
         },
         costs: host.costs,
         scheduling: host.scheduling,

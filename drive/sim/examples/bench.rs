@@ -133,7 +133,7 @@ fn hop_of(name: &str) -> Option<HopConfig> {
 fn in_flight(segments: u64) -> WorldConfig {
     let window = segments * 1448;
     let mut host = host(Profile::MODERN, 1500, "reno", window);
-    host.tcp.initial_ssthresh = None;
+    host.tcp.transport_mut().initial_ssthresh = None;
     let rate = 100_000_000_000_u64;
     // The window is exactly the BDP.
     let rtt = Duration::from_nanos(segments * 1500 * 8_000_000_000 / rate);

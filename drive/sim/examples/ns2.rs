@@ -279,7 +279,7 @@ impl Pair {
         profile.segments.segmentation_offload = false;
         profile.acknowledgments.delayed_ack = false;
         let mut sender = host(profile, 1500, self.here, 400_000_000);
-        sender.tcp.initial_ssthresh = Some(0);
+        sender.tcp.transport_mut().initial_ssthresh = Some(0);
         let mut sending = flow(
             "flow",
             &sender,

@@ -6,7 +6,7 @@ pub use gigatcp_path::Scheduling;
 use gigatcp_path::{
     ClustersConfig, CpuCosts, HopConfig, RingsConfig, SharedMediumConfig, StealConfig,
 };
-use gigatcp_tcp::Config as TcpConfig;
+use gigatcp_tcp::ConnectionConfig;
 use gigatcp_units::{Bytes, Duration};
 
 /// Configuration of a simulation: hosts at both ends of a shared path.
@@ -90,7 +90,7 @@ pub struct Via {
 #[derive(Clone, Debug)]
 pub struct HostConfig {
     /// The engine's configuration.
-    pub tcp: TcpConfig,
+    pub tcp: ConnectionConfig,
     /// CPU time of each kind of work. All zero, without coalescing and steal: an ideal host.
     pub costs: CpuCosts,
     /// Distribution of the work over CPUs.

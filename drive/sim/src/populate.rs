@@ -163,11 +163,11 @@ impl Population {
         let source = source.expect("an application of the kind datagrams");
         let flow = (self.connections.len() + number) as u32;
         let tcp = &datagrams.sender.tcp;
-        let ip = Ip::new(tcp.ip, tcp.profile.path_mtu.pmtud);
+        let ip = Ip::new(tcp.ip, tcp.transport.profile.path_mtu.pmtud);
         let starts_at = Instant::ZERO + datagrams.start;
         let source = self.hosts[from as usize].add_source(source, (flow, route), ip, starts_at);
         let arriving = endpoints(tcp.ip, flow, false);
-        let buffer = datagrams.receiver.tcp.receive_buffer;
+        let buffer = datagrams.receiver.tcp.transport.receive_buffer;
         let buffer = buffer.unwrap_or(DATAGRAM_BUFFER);
         let sink = self.hosts[to as usize].add_sink(arriving, buffer);
         let place = |host, socket| Place { host, socket };

@@ -8,47 +8,58 @@
 mod network;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use gigatcp::congestion::{self, Ack, Congestion, CongestionControl, CongestionKind, Entry};
+use gigatcp::congestion::{Ack, Config, Congestion, CongestionKind, Controller, ControllerFactory};
 use gigatcp::events::Phase;
-use gigatcp::units::Bytes as Octets;
-use gigatcp::{Bytes, Config, Duration, Instant};
+use gigatcp::units::ByteCount;
+use gigatcp::{Bytes, Duration, TransportConfig};
 use network::{Network, Path, addresses};
 
-/// Registry entry of the control: its name and its constructor.
-static BOLD: Entry = Entry {
-    name: "bold",
-    summary: "three segments per round trip, an eighth off by loss",
-    family: congestion::Family::WindowBased,
-    reacts_to: "losses",
-    deployed: "nowhere",
-    draws: false,
-    build: |config| {
-        Box::new(Bold {
+/// The control and its parameters, which all connections share.
+#[derive(Clone, Copy, Debug)]
+struct Bold {
+    /// Growth of the window per RTT, in segments.
+    growth: u64,
+    /// Eighths of the window that a loss leaves.
+    eighths_left: u64,
+}
+
+impl ControllerFactory for Bold {
+    fn name(&self) -> &str {
+        "bold"
+    }
+
+    fn build(&self, config: &Config) -> Box<dyn Controller> {
+        Box::new(BoldState {
+            bold: *self,
             smss: u64::from(config.smss),
             cwnd: config.initial_window.as_u64(),
             ssthresh: u64::MAX,
-            before: None,
         })
-    },
-};
+    }
+}
 
+/// The state of one connection.
 #[derive(Debug)]
-struct Bold {
+struct BoldState {
+    bold: Bold,
     smss: u64,
     cwnd: u64,
     ssthresh: u64,
-    /// cwnd and ssthresh before the last reduction, to undo a spurious one.
-    before: Option<(u64, u64)>,
 }
 
-impl CongestionControl for Bold {
-    fn cwnd(&self) -> Octets {
-        Octets::new(self.cwnd)
+impl Controller for BoldState {
+    fn cwnd(&self) -> ByteCount {
+        ByteCount::new(self.cwnd)
     }
 
-    fn ssthresh(&self) -> Octets {
-        Octets::new(self.ssthresh)
+    fn ssthresh(&self) -> ByteCount {
+        ByteCount::new(self.ssthresh)
+    }
+
+    fn set_cwnd(&mut self, cwnd: ByteCount) {
+        self.cwnd = cwnd.as_u64().max(self.smss);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
@@ -59,47 +70,35 @@ impl CongestionControl for Bold {
         self.cwnd += if self.cwnd < self.ssthresh {
             acked
         } else {
-            3 * self.smss * acked / self.cwnd
+            self.bold.growth * self.smss * acked / self.cwnd
         };
     }
 
     fn on_congestion(&mut self, event: &Congestion) {
-        self.before = Some((self.cwnd, self.ssthresh));
-        self.ssthresh = (self.cwnd / 8 * 7).max(2 * self.smss);
+        self.ssthresh = (self.cwnd / 8 * self.bold.eighths_left).max(2 * self.smss);
         self.cwnd = match event.kind {
             CongestionKind::Timeout => self.smss,
             _ => self.ssthresh,
         };
     }
-
-    fn on_idle_restart(&mut self, _now: Instant, restart_window: Octets) {
-        self.cwnd = self.cwnd.min(restart_window.as_u64());
-    }
-
-    fn on_smss_change(&mut self, smss: u32) {
-        self.smss = u64::from(smss);
-        self.cwnd = self.cwnd.max(self.smss);
-    }
-
-    fn undo(&mut self, _now: Instant) {
-        if let Some((cwnd, ssthresh)) = self.before.take() {
-            self.cwnd = self.cwnd.max(cwnd);
-            self.ssthresh = self.ssthresh.max(ssthresh);
-        }
-    }
 }
 
 pub fn main() {
-    let cubic = congestion::find("cubic").expect("a control of this name");
-    for control in [cubic, &BOLD] {
-        let seconds = transfer(control);
-        println!("{:>6}: 2 MB in {seconds:.2} s", control.name);
+    let bold = Bold {
+        growth: 3,
+        eighths_left: 7,
+    };
+    let cubic = TransportConfig::default();
+    for config in [cubic.clone(), cubic.with_congestion(bold)] {
+        let name = config.congestion.name().to_owned();
+        let seconds = transfer(config.into());
+        println!("{name:>6}: 2 MB in {seconds:.2} s");
     }
 }
 
 /// Sends 2 MB and returns its duration in seconds. It ends when all data is acknowledged and both
 /// sides have closed.
-fn transfer(control: &'static Entry) -> f64 {
+fn transfer(config: Arc<TransportConfig>) -> f64 {
     let path = Path {
         delay: Duration::from_millis(20),
         jitter: Duration::ZERO,
@@ -107,13 +106,12 @@ fn transfer(control: &'static Entry) -> f64 {
         duplication: 0.0,
     };
     let mut network = Network::new(path, 11);
-    let config = Config::default().with_congestion(control);
     let at = SocketAddr::new(addresses()[1], 5001);
     network.hosts[1]
-        .listen(at, &config)
+        .listen(at, config.clone())
         .expect("the port is free");
     let sender = network.hosts[0]
-        .connect(network.now, at, &config)
+        .connect(network.now, at, config.clone())
         .expect("a port is free");
     let mut left = Bytes::from(vec![1; 2_000_000]);
     let mut receiver = None;

@@ -6,8 +6,9 @@ mod network;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
-use gigatcp::{Bytes, Config, Duration, Endpoint, EndpointEvent, Handle, Instant};
+use gigatcp::{Bytes, Duration, Endpoint, EndpointEvent, Handle, Instant, TransportConfig};
 use network::{Network, Path, addresses};
 
 const CLIENTS: usize = 200;
@@ -25,14 +26,16 @@ pub fn main() {
     };
     let mut network = Network::new(path, 3);
     let at = SocketAddr::new(addresses()[1], 7);
-    let config = Config::default();
+    let config = Arc::new(TransportConfig::default());
     network.hosts[1]
-        .listen(at, &config)
+        .listen(at, config.clone())
         .expect("the port is free");
     for _ in 0..CLIENTS {
         let now = network.now;
         let client = &mut network.hosts[0];
-        let stream = client.connect(now, at, &config).expect("a port is free");
+        let stream = client
+            .connect(now, at, config.clone())
+            .expect("a port is free");
         client.write(now, stream, QUESTION).expect("space");
     }
     let mut pending = Pending::new();
@@ -60,7 +63,7 @@ fn serve(now: Instant, server: &mut Endpoint, event: EndpointEvent, pending: &mu
         }
         EndpointEvent::Closed(stream, _) => {
             pending.remove(&stream);
-            server.release(now, stream);
+            server.close(now, stream);
         }
         _ => {}
     }
@@ -73,7 +76,7 @@ fn echo(now: Instant, server: &mut Endpoint, stream: Handle, pending: &mut Pendi
             Some(piece) => piece,
             None => match server.read(now, stream, 4096) {
                 Ok(Some(piece)) => piece,
-                Ok(None) => return server.close(now, stream),
+                Ok(None) => return server.shutdown(now, stream),
                 Err(_) => return,
             },
         };
@@ -88,13 +91,13 @@ fn echo(now: Instant, server: &mut Endpoint, stream: Handle, pending: &mut Pendi
 /// A client: closes its side and reads the echo. Returns whether all of it arrived.
 fn ask(now: Instant, client: &mut Endpoint, event: EndpointEvent) -> bool {
     match event {
-        EndpointEvent::Connected(stream) => client.close(now, stream),
+        EndpointEvent::Connected(stream) => client.shutdown(now, stream),
         EndpointEvent::Closed(stream, failure) => {
             assert_eq!(failure, None);
             let mut buffer = [0; 100];
             let len = client.read_into(now, stream, &mut buffer).unwrap_or(0);
             assert_eq!(client.read_into(now, stream, &mut buffer), Ok(0));
-            client.release(now, stream);
+            client.close(now, stream);
             return &buffer[..len] == QUESTION;
         }
         _ => {}

@@ -6,9 +6,10 @@
 //! for its congestion control (CUBIC), the rest for names, timers and the allocator.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Instant as Clock;
 
-use gigatcp::{Config, Duration, Endpoint, Handle, Instant, Profile};
+use gigatcp::{Duration, Endpoint, Handle, Instant, Profile, TransportConfig};
 
 /// Connections from one client address: the ephemeral range has 16,384 ports.
 const PER_ADDRESS: usize = 16_000;
@@ -22,17 +23,21 @@ pub fn main() {
     let now = Instant::ZERO;
     // Without keep-alives, so that nothing is sent.
     let profile = Profile::MODERN.with(|profile| profile.liveness.keepalive = false);
-    let config = Config::default().with_profile(profile);
+    let config = Arc::new(TransportConfig::default().with_profile(profile));
     let at = SocketAddr::new([10, 255, 0, 1].into(), 80);
     let mut server = Endpoint::new(now, [2; 16], [at.ip()]);
-    server.listen(at, &config).expect("no listener there");
+    server
+        .listen(at, config.clone())
+        .expect("no listener there");
     let mut accepted = 0;
     for address in 0..wanted.div_ceil(PER_ADDRESS) {
         let local = [10, 0, (address >> 8) as u8, address as u8].into();
         let mut client = Endpoint::new(now, [1; 16], [local]);
         let count = PER_ADDRESS.min(wanted - accepted);
         for _ in 0..count {
-            let stream = client.connect(now, at, &config).expect("a port is free");
+            let stream = client
+                .connect(now, at, config.clone())
+                .expect("a port is free");
             handshake(now, &mut client, &mut server, stream);
             accepted += usize::from(server.accept(now, at).is_some());
         }

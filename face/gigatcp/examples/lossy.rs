@@ -7,7 +7,7 @@ mod network;
 
 use std::net::SocketAddr;
 
-use gigatcp::{Bytes, Config, Duration, congestion};
+use gigatcp::{Bytes, Duration, TransportConfig, congestion};
 use network::{Network, Path, addresses};
 
 const OCTETS: usize = 1_000_000;
@@ -21,19 +21,19 @@ pub fn main() {
     };
     for name in ["reno", "cubic", "bbr"] {
         let control = congestion::find(name).expect("a control of this name");
-        transfer(path, Config::default().with_congestion(control));
+        transfer(path, TransportConfig::default().with_congestion(control));
     }
 }
 
-fn transfer(path: Path, config: Config) {
-    let name = config.congestion.name;
+fn transfer(path: Path, config: TransportConfig) {
+    let name = config.congestion.name().to_owned();
     let mut network = Network::new(path, 7);
     let at = SocketAddr::new(addresses()[1], 5001);
     network.hosts[1]
-        .listen(at, &config)
+        .listen(at, config.clone())
         .expect("the port is free");
     let sender = network.hosts[0]
-        .connect(network.now, at, &config)
+        .connect(network.now, at, config.clone())
         .expect("a port is free");
     let mut left = Bytes::from(vec![7; OCTETS]);
     let mut receiver = None;

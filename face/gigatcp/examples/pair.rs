@@ -6,7 +6,7 @@ mod network;
 
 use std::net::SocketAddr;
 
-use gigatcp::{Bytes, Config, Duration, EndpointEvent, WriteError};
+use gigatcp::{Bytes, Duration, EndpointEvent, TransportConfig, WriteError};
 use network::{Network, Path, addresses};
 
 const OCTETS: usize = 1_000_000;
@@ -20,12 +20,12 @@ pub fn main() {
     };
     let mut network = Network::new(path, 1);
     let at = SocketAddr::new(addresses()[1], 5001);
-    let config = Config::default();
+    let config = TransportConfig::default();
     network.hosts[1]
-        .listen(at, &config)
+        .listen(at, config.clone())
         .expect("the port is free");
     let sender = network.hosts[0]
-        .connect(network.now, at, &config)
+        .connect(network.now, at, config.clone())
         .expect("a port is free");
 
     let mut left = Bytes::from(vec![7; OCTETS]);
@@ -35,7 +35,7 @@ pub fn main() {
         // The sender writes whenever there is space, and closes after the last octet.
         let [client, server] = &mut network.hosts;
         match client.write(now, sender, left.clone()) {
-            Ok(0) => client.close(now, sender),
+            Ok(0) => client.shutdown(now, sender),
             Ok(taken) => drop(left.split_to(taken)),
             Err(WriteError::Full | WriteError::Closed) => {}
             Err(error) => panic!("the sender failed: {error}"),
@@ -50,7 +50,7 @@ pub fn main() {
                     }
                     if server.read(now, stream, 1) == Ok(None) {
                         println!("{received} bytes after {:.3} s", now.as_secs_f64());
-                        server.release(now, stream);
+                        server.close(now, stream);
                     }
                 }
                 _ => {}
@@ -59,7 +59,7 @@ pub fn main() {
         while let Some(event) = client.poll_event() {
             if let EndpointEvent::Closed(stream, failure) = event {
                 assert_eq!(failure, None);
-                client.release(now, stream);
+                client.close(now, stream);
             }
         }
     }

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`Endpoint`] | a host: listeners, connections, ports, timers |
 //! | [`Connection`] | one connection, to examine or to drive by hand |
-//! | [`Config`], [`Profile`] | their settings: every mechanism is a switch |
+//! | [`TransportConfig`], [`Profile`] | their settings: every mechanism is a switch |
 //! | [`congestion`] | the congestion controls, and the interface for custom ones |
 //! | [`wire`] | packets as bytes: [`wire::encode_packet`], [`wire::decode_packet`] |
 //! | `live` | streams for threads and tasks, on a TUN device, an Ethernet, a pair in memory or a device of your own (feature `live`; with tokio's traits: feature `tokio`) |
@@ -16,14 +16,14 @@
 //! Two hosts and a network without delay or loss:
 //!
 //! ```
-//! use gigatcp::{Config, Endpoint, Instant};
+//! use gigatcp::{TransportConfig, Endpoint, Instant};
 //!
 //! let now = Instant::ZERO;
 //! let mut client = Endpoint::new(now, [1; 16], ["10.0.0.1".parse().unwrap()]);
 //! let mut server = Endpoint::new(now, [2; 16], ["10.0.0.2".parse().unwrap()]);
 //! let at = "10.0.0.2:80".parse().unwrap();
-//! server.listen(at, &Config::default()).unwrap();
-//! let stream = client.connect(now, at, &Config::default()).unwrap();
+//! server.listen(at, TransportConfig::default()).unwrap();
+//! let stream = client.connect(now, at, TransportConfig::default()).unwrap();
 //! client.write(now, stream, &b"hello"[..]).unwrap();
 //!
 //! let mut sent = 1;
@@ -57,25 +57,24 @@
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 
-pub use gigatcp_events as events;
 #[cfg(feature = "live")]
 pub use gigatcp_live as live;
-pub use gigatcp_tcp::{
-    authentication, congestion, connection, endpoint, fast_open, listener, profile,
-};
-pub use gigatcp_units as units;
-pub use gigatcp_wire as wire;
+pub use gigatcp_tcp::{authentication, congestion, profile};
 
 pub use gigatcp_events::State;
+pub use gigatcp_tcp::connection::{Counters, Info, SavedPath};
+pub use gigatcp_tcp::endpoint::{ConnectError, EndpointCounters, ListenError};
+pub use gigatcp_tcp::listener::ListenerConfig;
 pub use gigatcp_tcp::{
-    Config, EndpointEvent, Failure, FourTuple, Handle, Profile, ReadError, Secret, WriteError,
+    EndpointEvent, Failure, FourTuple, Handle, Profile, ReadError, Secret, TransportConfig,
+    WriteError,
 };
 pub use gigatcp_units::{Duration, Instant};
 pub use gigatcp_wire::bytes::Bytes;
 
 /// A host whose payloads are bytes in shared memory.
 ///
-/// [`endpoint::Endpoint`] takes other payloads too: [`wire::Phantom`] has only position and length,
+/// `gigatcp_tcp::Endpoint` takes other payloads too: [`wire::Phantom`] has only position and length,
 /// so that a simulated gigabyte needs no memory.
 pub type Endpoint = gigatcp_tcp::Endpoint<Bytes>;
 
@@ -84,3 +83,21 @@ pub type Connection = gigatcp_tcp::Connection<Bytes>;
 
 /// A segment whose payload is bytes in shared memory.
 pub type Segment = gigatcp_wire::Segment<Bytes>;
+
+/// Packets as bytes.
+pub mod wire {
+    pub use gigatcp_wire::{
+        ChecksumFill, Endpoints, Flags, IcmpError, IcmpKind, IpHeader, IpVersion, Options, Payload,
+        Phantom, SeqNumber, decode_packet, encode_packet, packet_len,
+    };
+}
+
+/// What happens in a connection, for [`Connection::events`](gigatcp_tcp::Connection::events).
+pub mod events {
+    pub use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase};
+}
+
+/// Quantities.
+pub mod units {
+    pub use gigatcp_units::{Bytes as ByteCount, Rate, random};
+}

@@ -6,9 +6,10 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 use std::task::Waker;
 
-use gigatcp_tcp::{Config, Endpoint, EndpointEvent, FourTuple, Handle};
+use gigatcp_tcp::{Endpoint, EndpointEvent, FourTuple, Handle, TransportConfig};
 use gigatcp_units::Instant;
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Endpoints, IcmpKind, Octets, Segment};
@@ -37,7 +38,7 @@ pub(crate) struct Host {
     pub(crate) boot: u32,
     pub(crate) is_up: bool,
     /// Template of its connections.
-    pub(crate) config: Config,
+    pub(crate) config: Arc<TransportConfig>,
     /// Limit of its listeners' queues; `None`: what the program requests.
     pub(crate) max_backlog: Option<u32>,
     pub(crate) connections: HashMap<Handle, Connection>,
@@ -188,7 +189,7 @@ impl Host {
             endpoint: endpoint(now, node, seed, 0),
             boot: 0,
             is_up: true,
-            config: Config::default(),
+            config: Arc::default(),
             max_backlog: None,
             connections: HashMap::new(),
             listeners: BTreeMap::new(),
@@ -361,7 +362,7 @@ impl Host {
 
     /// Keeps the state of a new connection's socket.
     pub(crate) fn adopt(&mut self, handle: Handle) {
-        if let Some(tuple) = self.endpoint.name(handle) {
+        if let Some(tuple) = self.endpoint.four_tuple(handle) {
             self.connections.insert(handle, Connection::new(*tuple));
         }
     }
@@ -404,7 +405,7 @@ impl Host {
             }
             if !vanishes {
                 self.endpoint.abort(now, handle);
-                self.endpoint.release(now, handle);
+                self.endpoint.close(now, handle);
             }
             self.forget(handle);
         }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use gigatcp_tcp::endpoint::ListenError;
 use gigatcp_tcp::listener::ListenerConfig;
-use gigatcp_tcp::{Config, Secret};
+use gigatcp_tcp::{Secret, TransportConfig};
 use gigatcp_units::Bytes;
 
 use tokio::task::coop::consume_budget;
@@ -153,7 +153,7 @@ impl Drop for TcpListener {
                 // The kernel resets connections that were not accepted.
                 while let Some(handle) = host.endpoint.accept(now, self.at) {
                     host.endpoint.abort(now, handle);
-                    host.endpoint.release(now, handle);
+                    host.endpoint.close(now, handle);
                 }
                 host.endpoint.unlisten(self.at);
                 host.listeners.remove(&self.at);
@@ -164,7 +164,11 @@ impl Drop for TcpListener {
 }
 
 /// Listens on the host of the present task.
-fn listen(at: SocketAddr, backlog: u32, adjust: &dyn Fn(&mut Config)) -> io::Result<TcpListener> {
+fn listen(
+    at: SocketAddr,
+    backlog: u32,
+    adjust: &dyn Fn(&mut Arc<TransportConfig>),
+) -> io::Result<TcpListener> {
     let (shared, node) = scope::here()?;
     let bound = shared.with(|world| listen_on(world, node, at, backlog, adjust));
     let (boot, at) = bound?;
@@ -182,7 +186,7 @@ fn listen_on(
     node: u32,
     mut at: SocketAddr,
     backlog: u32,
-    adjust: &dyn Fn(&mut Config),
+    adjust: &dyn Fn(&mut Arc<TransportConfig>),
 ) -> io::Result<(u32, SocketAddr)> {
     let host = world
         .host_mut(node)
@@ -197,11 +201,11 @@ fn listen_on(
     if host.is_taken(at, false) {
         return Err(io::ErrorKind::AddrInUse.into());
     }
-    let mut template = host.config.clone();
-    adjust(&mut template);
+    let mut transport = host.config.clone();
+    adjust(&mut transport);
     let backlog = backlog.min(host.max_backlog.unwrap_or(u32::MAX)) as usize;
     let config = ListenerConfig {
-        template,
+        transport,
         // Replaced by the host's.
         secret: Secret::new([0; 16]),
         backlog,
@@ -243,12 +247,12 @@ struct Options {
 }
 
 impl Options {
-    fn adjust(&self, config: &mut Config) {
+    fn adjust(&self, config: &mut Arc<TransportConfig>) {
         if let Some(size) = self.send_buffer {
-            config.send_buffer = Some(Bytes::new(size.into()));
+            Arc::make_mut(config).send_buffer = Some(Bytes::new(size.into()));
         }
         if let Some(size) = self.receive_buffer {
-            config.receive_buffer = Some(Bytes::new(size.into()));
+            Arc::make_mut(config).receive_buffer = Some(Bytes::new(size.into()));
         }
     }
 }

@@ -322,7 +322,7 @@ impl Net {
         self.shared.with(|world| {
             let node = world.add_host(host);
             if let Some(host) = world.host_mut(node) {
-                host.config = config;
+                host.config = config.into();
                 host.max_backlog = backlog;
             }
         });

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use gigatcp_events::State;
 use gigatcp_tcp::connection::Info;
 use gigatcp_tcp::endpoint::{ConnectError, Endpoint};
-use gigatcp_tcp::{Config, Failure, Handle, ReadError, WriteError};
+use gigatcp_tcp::{Failure, Handle, ReadError, TransportConfig, WriteError};
 use gigatcp_units::Instant;
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Octets, Payload};
@@ -79,7 +79,7 @@ impl Socket {
     pub(crate) fn connect(
         local: Option<SocketAddr>,
         remote: SocketAddr,
-        adjust: impl FnOnce(&mut Config),
+        adjust: impl FnOnce(&mut Arc<TransportConfig>),
     ) -> io::Result<Self> {
         let (shared, node) = scope::here()?;
         let begun = shared.with(|world| begin(world, node, local, remote, adjust));
@@ -249,7 +249,7 @@ impl Socket {
             }
             if write && !connection.write_shut {
                 connection.write_shut = true;
-                endpoint.close(now, handle);
+                endpoint.shutdown(now, handle);
                 connection.writers.wake_into(&mut waiting);
             }
             Ok(waiting)
@@ -355,7 +355,7 @@ impl Drop for Socket {
                 if linger.is_some_and(|linger| linger.is_zero()) {
                     host.endpoint.abort(now, handle);
                 }
-                host.endpoint.release(now, handle);
+                host.endpoint.close(now, handle);
                 host.forget(handle);
                 world.flush(node);
             }
@@ -399,7 +399,7 @@ fn begin(
     node: u32,
     local: Option<SocketAddr>,
     remote: SocketAddr,
-    adjust: impl FnOnce(&mut Config),
+    adjust: impl FnOnce(&mut Arc<TransportConfig>),
 ) -> io::Result<(u32, Handle)> {
     // As on Linux, the unspecified address is the loopback's.
     let remote = match remote.ip() {
@@ -438,7 +438,7 @@ fn begin(
     } else {
         local
     };
-    let opened = host.endpoint.connect_from(now, from, remote, &config);
+    let opened = host.endpoint.connect_from(now, from, remote, config);
     let handle = opened.map_err(|error| {
         let kind = match error {
             ConnectError::PortTaken => io::ErrorKind::AddrInUse,

@@ -223,7 +223,7 @@ impl UdpSocket {
             let endpoints = Endpoints::new(src.ip(), to.ip()).ok_or(io::ErrorKind::InvalidInput)?;
             let host = world.host(self.node).ok_or_else(crashed)?;
             let ttl = host.datagrams.get(&self.at).map(|socket| socket.ttl);
-            let mtu = usize::from(host.config.mss) + 40;
+            let mtu = host.config.mtu as usize;
             world.next_datagram += 1;
             let payload = Bytes::copy_from_slice(payload);
             let len = payload.len();

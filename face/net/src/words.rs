@@ -12,7 +12,7 @@ use std::fmt;
 
 use gigatcp_path::HopConfig;
 use gigatcp_plan::{Diagnostics, Plan, Scenario};
-use gigatcp_tcp::Config;
+use gigatcp_tcp::TransportConfig;
 use gigatcp_units::{Bytes, Duration};
 
 /// Default queue limit of a link with a rate: the larger of one BDP and this number of packets, as
@@ -157,7 +157,7 @@ impl Words {
     }
 
     /// The TCP of a host, and the backlog of its listeners.
-    pub(crate) fn host(&self) -> Result<(Config, Option<u32>), WordsError> {
+    pub(crate) fn host(&self) -> Result<(TransportConfig, Option<u32>), WordsError> {
         let overrides = self.0.iter().map(|(key, value)| match key.as_str() {
             "congestion_control" | "initial_ssthresh" | "slow_start" => {
                 format!("flow.{key}={value}")
@@ -167,18 +167,17 @@ impl Words {
         let overrides: Vec<String> = overrides.collect();
         let scenario = self.parse(&overrides)?;
         let (host, flow) = (&scenario.sender, &scenario.flows[0]);
-        let mtu = u16::try_from(host.mtu).unwrap_or(u16::MAX);
-        let config = Config {
+        let config = TransportConfig {
             initial_ssthresh: flow.initial_ssthresh,
             slow_start: flow.slow_start,
             send_buffer: flow.send_buffer,
             receive_buffer: flow.receive_buffer,
-            ..Config::default()
+            ..TransportConfig::default()
         };
         let config = config
             .with_profile(host.profile)
             .with_congestion(flow.congestion.of_engine())
-            .with_mtu(mtu);
+            .with_mtu(host.mtu);
         Ok((config, host.backlog))
     }
 
@@ -270,8 +269,8 @@ mod tests {
     fn host_has_a_profile_and_settings() {
         let words = Words::read("profile=freebsd congestion_control=bbr mtu=9000").unwrap();
         let (config, _) = words.host().unwrap();
-        assert_eq!(config.congestion.name, "bbr");
-        assert_eq!(config.mss, 8960);
+        assert_eq!(config.congestion.name(), "bbr");
+        assert_eq!(config.mtu, 9000);
         assert!(Words::read("profile=linux").unwrap().host().is_err());
     }
 }

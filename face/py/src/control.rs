@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gigatcp_events::Phase;
-use gigatcp_tcp::congestion::{self, CongestionControl, CongestionKind, Entry, Family};
+use gigatcp_tcp::congestion::{self, CongestionKind, Controller, Entry, Family};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
@@ -138,7 +138,7 @@ fn entry(place: usize, name: String) -> &'static Entry {
         })
 }
 
-type Build = fn(&congestion::Config) -> Box<dyn CongestionControl>;
+type Build = fn(&congestion::Config) -> Box<dyn Controller>;
 
 macro_rules! builders {
     ($($place:literal)*) => { [$(build::<$place>),*] };
@@ -149,7 +149,7 @@ const BUILDERS: [Build; SLOTS] = builders!(
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
 );
 
-fn build<const PLACE: usize>(config: &congestion::Config) -> Box<dyn CongestionControl> {
+fn build<const PLACE: usize>(config: &congestion::Config) -> Box<dyn Controller> {
     let slot = Python::attach(|py| {
         let places = locked(&PLACES);
         let slot = places[PLACE].as_ref();
@@ -363,13 +363,17 @@ impl Drop for Control {
     }
 }
 
-impl CongestionControl for Control {
+impl Controller for Control {
     fn cwnd(&self) -> Bytes {
         self.cwnd
     }
 
     fn ssthresh(&self) -> Bytes {
         self.ssthresh
+    }
+
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.cwnd = cwnd;
     }
 
     fn on_ack(&mut self, ack: &congestion::Ack) {

@@ -2,6 +2,7 @@
 //! same algorithm, on each path of `experiments/duel`.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gigatcp_interop::{Rivals, Split, Trouble, compete};
@@ -152,7 +153,7 @@ fn rivals(series: &Series, seed: u64, seconds: u64) -> Rivals {
         seed,
         mtu: u16::try_from(scenario.sender.mtu).unwrap_or(u16::MAX),
         engine: Options {
-            congestion: flow.congestion.of_engine(),
+            congestion: Arc::new(flow.congestion.of_engine()),
             slow_start: flow.slow_start,
             initial_ssthresh: flow.initial_ssthresh,
             ..Options::of_profile(scenario.sender.profile)

@@ -34,7 +34,7 @@ use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::gate::{AckEffect, Gate};
 use super::slow_start::SlowStartState;
-use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, WindowBounds};
+use super::{Ack, Config, Congestion, CongestionKind, Controller, Counting, WindowBounds};
 
 /// C: scale of the cubic function, in segments per cubic second (section 5.1).
 const C: f64 = 0.4;
@@ -300,7 +300,7 @@ impl Cubic {
     }
 }
 
-impl CongestionControl for Cubic {
+impl Controller for Cubic {
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.octets.cwnd)
     }
@@ -311,6 +311,13 @@ impl CongestionControl for Cubic {
 
     fn is_in_slow_start(&self) -> bool {
         self.octets.cwnd < self.octets.ssthresh
+    }
+
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.cwnd = (cwnd.as_u64() as f64 / f64::from(self.smss)).max(1.0);
+        // The next stage grows to the same plateau again.
+        self.stage = None;
+        self.settle();
     }
 
     fn on_ack(&mut self, ack: &Ack) {
@@ -349,16 +356,6 @@ impl CongestionControl for Cubic {
         // After a timeout slow start continues, or has already led into a stage.
         if self.stage.is_none() && !self.is_in_slow_start() {
             self.begin_stage(now);
-        }
-    }
-
-    fn on_idle_restart(&mut self, _now: Instant, restart_window: Bytes) {
-        let restart = (restart_window.as_u64() as f64 / f64::from(self.smss)).max(1.0);
-        if restart < self.cwnd {
-            // Slow start up to ssthresh; the stage after that grows to the same plateau again.
-            self.cwnd = restart;
-            self.stage = None;
-            self.settle();
         }
     }
 

@@ -42,7 +42,7 @@ use super::linux::{
     rescaled_ssthresh, segments, ssthresh_octets, ticks,
 };
 use super::slow_start::SlowStartState;
-use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, SlowStart, WindowBounds};
+use super::{Ack, Config, Congestion, CongestionKind, Controller, SlowStart, WindowBounds};
 
 /// Scale of [`BETA`].
 const BETA_SCALE: u64 = 1024;
@@ -286,13 +286,17 @@ impl CubicLinux {
     }
 }
 
-impl CongestionControl for CubicLinux {
+impl Controller for CubicLinux {
     fn cwnd(&self) -> Bytes {
         Bytes::new(u64::from(self.cwnd) * u64::from(self.smss))
     }
 
     fn ssthresh(&self) -> Bytes {
         ssthresh_octets(self.ssthresh, self.smss)
+    }
+
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.cwnd = segments(cwnd.as_u64(), self.smss);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
@@ -354,11 +358,6 @@ impl CongestionControl for CubicLinux {
         let idle = now.saturating_sub(ticks(since));
         let moved = |start: u64| (start + idle).min(now);
         self.memory.epoch_start = self.memory.epoch_start.map(moved);
-    }
-
-    fn on_idle_restart(&mut self, _now: Instant, restart_window: Bytes) {
-        let restart = segments(restart_window.as_u64(), self.smss);
-        self.cwnd = self.cwnd.min(restart);
     }
 
     fn on_unvalidated(&mut self, now: Instant, bounds: &WindowBounds) {

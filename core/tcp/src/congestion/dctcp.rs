@@ -24,7 +24,7 @@
 use gigatcp_units::{Bytes, Instant};
 
 use super::reno::Reno;
-use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, WindowBounds};
+use super::{Ack, Config, Congestion, CongestionKind, Controller, WindowBounds};
 
 /// Number of fraction bits of alpha.
 const FRACTION_BITS: u32 = 20;
@@ -70,13 +70,17 @@ impl Dctcp {
     }
 }
 
-impl CongestionControl for Dctcp {
+impl Controller for Dctcp {
     fn cwnd(&self) -> Bytes {
         self.reno.cwnd()
     }
 
     fn ssthresh(&self) -> Bytes {
         self.reno.ssthresh()
+    }
+
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.reno.set_cwnd(cwnd);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
@@ -106,10 +110,6 @@ impl CongestionControl for Dctcp {
 
     fn on_recovery_end(&mut self, now: Instant) {
         self.reno.on_recovery_end(now);
-    }
-
-    fn on_idle_restart(&mut self, now: Instant, restart_window: Bytes) {
-        self.reno.on_idle_restart(now, restart_window);
     }
 
     fn on_unvalidated(&mut self, now: Instant, bounds: &WindowBounds) {

@@ -10,7 +10,7 @@
 
 use gigatcp_units::{Bytes, Instant};
 
-use super::{Ack, Config, Congestion, CongestionControl, WindowBounds};
+use super::{Ack, Config, Congestion, Controller, WindowBounds};
 
 /// Congestion window that never changes.
 #[derive(Clone, Copy, Debug)]
@@ -28,13 +28,17 @@ impl Fixed {
     }
 }
 
-impl CongestionControl for Fixed {
+impl Controller for Fixed {
     fn cwnd(&self) -> Bytes {
         self.cwnd
     }
 
     fn ssthresh(&self) -> Bytes {
         Bytes::MAX
+    }
+
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.cwnd = cwnd;
     }
 
     fn on_ack(&mut self, _ack: &Ack) {}
@@ -44,13 +48,6 @@ impl CongestionControl for Fixed {
     fn on_idle_restart(&mut self, _now: Instant, _restart_window: Bytes) {}
 
     fn on_unvalidated(&mut self, _now: Instant, _bounds: &WindowBounds) {}
-
-    /// The window keeps its octets, but holds one segment at least.
-    fn on_smss_change(&mut self, smss: u32) {
-        self.cwnd = self.cwnd.max(Bytes::new(u64::from(smss)));
-    }
-
-    fn undo(&mut self, _now: Instant) {}
 
     /// The window is no target for a flight that should shrink.
     fn reduces_by_itself(&self) -> bool {

@@ -1,6 +1,8 @@
 //! Congestion control: limits the data in flight.
 //!
-//! One trait, one file per algorithm, one line in [`REGISTRY`]. The trait serves window-based
+//! A control is a [`ControllerFactory`], the algorithm with its parameters, and a [`Controller`],
+//! its state for one connection. Controls that can be selected by name have one file per algorithm
+//! and one line in [`REGISTRY`]. The trait serves window-based
 //! controls (Reno, CUBIC) and rate-based models (BBR). A control receives acknowledgments with
 //! their rate samples ([`Ack`]), each loss with the state when the lost transmission left
 //! ([`Lost`]), and departures ([`Sent`]). It owns cwnd, ssthresh, pacing rate, send quantum and
@@ -10,8 +12,57 @@
 //! only receives the congestion. During recovery the engine lets `pipe` (RFC 6675) grow up to
 //! cwnd, so no control inflates its window by duplicate ACKs.
 //!
-//! To add a control: one file here that implements [`CongestionControl`], one entry in `IN_USE`,
-//! one golden snapshot of its window per round.
+//! To add a control: one file here that implements [`Controller`], one entry in `IN_USE`, one golden
+//! snapshot of its window per round. A program's own needs no entry:
+//!
+//! ```
+//! use gigatcp_tcp::TransportConfig;
+//! use gigatcp_tcp::congestion::{Ack, Config, Congestion, Controller, ControllerFactory};
+//! use gigatcp_units::Bytes;
+//!
+//! /// A window of as many segments, whatever happens.
+//! #[derive(Debug)]
+//! struct Constant {
+//!     segments: u64,
+//! }
+//!
+//! impl ControllerFactory for Constant {
+//!     fn name(&self) -> &str {
+//!         "constant"
+//!     }
+//!
+//!     fn build(&self, config: &Config) -> Box<dyn Controller> {
+//!         let cwnd = Bytes::new(self.segments * u64::from(config.smss));
+//!         Box::new(Window { cwnd })
+//!     }
+//! }
+//!
+//! #[derive(Debug)]
+//! struct Window {
+//!     cwnd: Bytes,
+//! }
+//!
+//! impl Controller for Window {
+//!     fn cwnd(&self) -> Bytes {
+//!         self.cwnd
+//!     }
+//!
+//!     fn ssthresh(&self) -> Bytes {
+//!         Bytes::MAX
+//!     }
+//!
+//!     fn set_cwnd(&mut self, cwnd: Bytes) {
+//!         self.cwnd = cwnd;
+//!     }
+//!
+//!     fn on_ack(&mut self, _ack: &Ack) {}
+//!
+//!     fn on_congestion(&mut self, _event: &Congestion) {}
+//! }
+//!
+//! let config = TransportConfig::default().with_congestion(Constant { segments: 20 });
+//! assert_eq!(config.congestion.name(), "constant");
+//! ```
 
 pub mod cubic;
 pub mod reno;
@@ -112,13 +163,33 @@ impl Default for Config {
     }
 }
 
-/// Congestion control algorithm.
-pub trait CongestionControl: Debug + Send {
-    /// Returns the congestion window in octets.
+/// A congestion control with its parameters, which connections share.
+///
+/// It builds the state of each connection.
+pub trait ControllerFactory: Debug + Send + Sync {
+    /// Name in reports.
+    fn name(&self) -> &str;
+
+    /// Builds the state of a connection.
+    ///
+    /// Called twice for each: when the connection is created, and when the peer's MSS is known.
+    fn build(&self, config: &Config) -> Box<dyn Controller>;
+}
+
+/// State of a congestion control for one connection.
+///
+/// Five methods are required. The others have defaults, which fit a window-based control: what a
+/// default does not handle (a spurious reduction, for instance) is less efficient, not unsafe.
+pub trait Controller: Debug + Send {
+    /// Congestion window, in octets.
     fn cwnd(&self) -> Bytes;
 
-    /// Returns the slow-start threshold in octets, [`Bytes::MAX`] while unset.
+    /// Slow-start threshold, in octets; [`Bytes::MAX`] while unset.
     fn ssthresh(&self) -> Bytes;
+
+    /// Sets cwnd, to a segment at least; ssthresh stays. The engine sets it after idle time, for a
+    /// larger segment, and in a jump (RFC 9959).
+    fn set_cwnd(&mut self, cwnd: Bytes);
 
     /// Handles an acknowledgment (also in recovery: see [`Ack::phase`]).
     fn on_ack(&mut self, ack: &Ack);
@@ -127,7 +198,7 @@ pub trait CongestionControl: Debug + Send {
     ///
     /// On [`CongestionKind::Timeout`] cwnd becomes the loss window of one segment (RFC 5681
     /// section 3.1), otherwise the reduced window. The previous values are saved for
-    /// [`CongestionControl::undo`].
+    /// [`Controller::undo`].
     fn on_congestion(&mut self, event: &Congestion);
 
     /// Handles octets marked lost, by an ACK or a timer.
@@ -155,19 +226,29 @@ pub trait CongestionControl: Debug + Send {
 
     /// Handles a restart after more than one timeout of idle time. cwnd falls to `restart_window`
     /// (RFC 5681 section 4.1), ssthresh stays.
-    fn on_idle_restart(&mut self, now: Instant, restart_window: Bytes);
+    fn on_idle_restart(&mut self, _now: Instant, restart_window: Bytes) {
+        if restart_window < self.cwnd() {
+            self.set_cwnd(restart_window);
+        }
+    }
 
     /// Limits an unvalidated window to `bounds` (RFC 7661).
     fn on_unvalidated(&mut self, now: Instant, bounds: &WindowBounds) {
         self.on_idle_restart(now, bounds.cwnd_at_most);
     }
 
-    /// Handles a change of the maximum segment size (path MTU).
-    fn on_smss_change(&mut self, smss: u32);
+    /// Handles a change of the maximum segment size (path MTU). By default cwnd keeps its octets,
+    /// but holds one segment at least.
+    fn on_smss_change(&mut self, smss: u32) {
+        let least = Bytes::new(u64::from(smss));
+        if self.cwnd() < least {
+            self.set_cwnd(least);
+        }
+    }
 
     /// Undoes the last congestion event, which proved spurious (D-SACK, Eifel, F-RTO). cwnd and
-    /// ssthresh return to their previous values, or stay if larger now.
-    fn undo(&mut self, now: Instant);
+    /// ssthresh return to their previous values, or stay if larger now. By default they stay.
+    fn undo(&mut self, _now: Instant) {}
 
     /// Returns the request of each data segment to routers; `None`: no request. A control
     /// requests always or never.
@@ -252,7 +333,17 @@ pub struct Entry {
     /// Whether it draws random numbers, from the seed of its connection.
     pub draws: bool,
     /// Builds a control from its configuration.
-    pub build: fn(&Config) -> Box<dyn CongestionControl>,
+    pub build: fn(&Config) -> Box<dyn Controller>,
+}
+
+impl ControllerFactory for &'static Entry {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn build(&self, config: &Config) -> Box<dyn Controller> {
+        (self.build)(config)
+    }
 }
 
 /// CUBIC, the default.

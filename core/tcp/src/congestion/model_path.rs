@@ -11,7 +11,7 @@ use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use super::rate_model::scaled;
-use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Lost, RateSample, Sent};
+use super::{Ack, Config, Congestion, CongestionKind, Controller, Lost, RateSample, Sent};
 
 /// Octets per segment.
 pub(super) const SIZE: u64 = 1000;
@@ -79,7 +79,7 @@ pub(super) fn config() -> Config {
     }
 }
 
-impl<C: CongestionControl> Path<C> {
+impl<C: Controller> Path<C> {
     pub(super) fn new(mut control: C, rate: u64, rtt: Duration, limit: u64) -> Self {
         let now = Instant::from_nanos(1_000_000_000);
         control.on_established(now, Some(rtt));

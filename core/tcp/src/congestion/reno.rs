@@ -18,7 +18,7 @@ use gigatcp_units::{Bytes, Instant};
 
 use super::gate::{AckEffect, Gate};
 use super::slow_start::SlowStartState;
-use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, WindowBounds};
+use super::{Ack, Config, Congestion, CongestionKind, Controller, Counting, WindowBounds};
 
 /// State for undo.
 #[derive(Clone, Copy, Debug)]
@@ -123,13 +123,17 @@ impl Reno {
     }
 }
 
-impl CongestionControl for Reno {
+impl Controller for Reno {
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.cwnd)
     }
 
     fn ssthresh(&self) -> Bytes {
         Bytes::new(self.ssthresh)
+    }
+
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.cwnd = cwnd.as_u64().max(self.smss);
     }
 
     fn on_ack(&mut self, ack: &Ack) {
@@ -147,10 +151,6 @@ impl CongestionControl for Reno {
 
     fn on_congestion(&mut self, event: &Congestion) {
         self.reduce(event.kind, self.reduced(event));
-    }
-
-    fn on_idle_restart(&mut self, _now: Instant, restart_window: Bytes) {
-        self.cwnd = self.cwnd.min(restart_window.as_u64().max(self.smss));
     }
 
     fn on_unvalidated(&mut self, _now: Instant, bounds: &WindowBounds) {

@@ -24,10 +24,10 @@ pub struct Ack {
     pub delivered: Bytes,
     /// Total octets delivered, these included: `C.delivered` of draft-ietf-ccwg-bbr.
     pub total_delivered: Bytes,
-    /// Octets marked lost on this ACK. [`CongestionControl::on_lost`] has reported each, and also
+    /// Octets marked lost on this ACK. [`Controller::on_lost`] has reported each, and also
     /// those that a timer found.
     ///
-    /// [`CongestionControl::on_lost`]: super::CongestionControl::on_lost
+    /// [`Controller::on_lost`]: super::Controller::on_lost
     pub lost: Bytes,
     /// Delivered octets that arrived with CE: `DCTCP.BytesMarked` of RFC 8257 section 3.3.
     ///

@@ -27,7 +27,7 @@ use gigatcp_wire::{RouterReply, RouterRequest};
 
 use super::gate::{AckEffect, Gate};
 use super::slow_start::SlowStartState;
-use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, WindowBounds};
+use super::{Ack, Config, Congestion, CongestionKind, Controller, Counting, WindowBounds};
 
 /// Number of bits of [`Window::fraction`].
 const FRACTION_BITS: u32 = 16;
@@ -174,7 +174,7 @@ pub(super) trait Law: Clone + Debug + Send {
     /// Whether loss of any kind reduces the window to one segment, followed by slow start.
     const RESTARTS: bool = false;
 
-    /// Value of [`CongestionControl::is_scalable`].
+    /// Value of [`Controller::is_scalable`].
     const SCALABLE: bool = false;
 
     /// Reads an ACK of any kind before the window may grow.
@@ -208,7 +208,7 @@ pub(super) trait Law: Clone + Debug + Send {
         None
     }
 
-    /// Implements [`CongestionControl::request`].
+    /// Implements [`Controller::request`].
     fn request(&self, _window: &Window, _srtt: Option<Duration>) -> Option<RouterRequest> {
         None
     }
@@ -247,13 +247,17 @@ impl<L: Law> Windowed<L> {
     }
 }
 
-impl<L: Law> CongestionControl for Windowed<L> {
+impl<L: Law> Controller for Windowed<L> {
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.window.cwnd)
     }
 
     fn ssthresh(&self) -> Bytes {
         Bytes::new(self.window.ssthresh)
+    }
+
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.window.cwnd = cwnd.as_u64().max(self.window.smss);
     }
 
     fn on_ack(&mut self, ack: &Ack) {

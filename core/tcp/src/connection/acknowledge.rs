@@ -210,8 +210,8 @@ impl<P: Payload> Connection<P> {
             opening: self.opening_octets(&revealed, credit),
         };
         self.notify_congestion_control(now, &revealed, &summary);
-        if self.is_quick_starting() && revealed.acked > 0 {
-            self.follow_quick_start(now);
+        if self.is_quick_starting() || self.resume.is_some() {
+            self.follow_fast_start(now, &revealed);
         }
         if revealed.acked > 0 {
             self.on_una_advanced(now, ack, detection.keeps_timer, revealed.retransmitted);
@@ -227,6 +227,15 @@ impl<P: Payload> Connection<P> {
             };
             self.outbox.put(EventMask::SEGMENTS, now, event);
         }
+    }
+
+    /// Advances a Quick-Start or a Careful Resume.
+    #[cold]
+    fn follow_fast_start(&mut self, now: Instant, revealed: &Revealed) {
+        if self.is_quick_starting() && revealed.acked > 0 {
+            self.follow_quick_start(now);
+        }
+        self.follow_resume(now, revealed);
     }
 
     /// Updates everything that waited for SND.UNA to reach `ack`. That is the retransmission
@@ -251,7 +260,7 @@ impl<P: Payload> Connection<P> {
     /// section 2.1), or only those not known to have arrived before.
     #[inline]
     fn opening_octets(&self, revealed: &Revealed, credit: u64) -> u64 {
-        if !self.profile.congestion.growth_by_delivery || revealed.acked == 0 {
+        if !self.transport.profile.congestion.growth_by_delivery || revealed.acked == 0 {
             return revealed.acked;
         }
         // Without SACK, each duplicate acknowledgment stood for a segment.
@@ -317,7 +326,8 @@ impl<P: Payload> Connection<P> {
             self.counters.spurious_retransmits += segments;
             revealed.repeated_in_vain = !self.tlp.is_probe_end(octets.end);
         }
-        if !self.profile.recovery.dsack_undo || !self.recovery.on_duplicate_report(octets) {
+        if !self.transport.profile.recovery.dsack_undo || !self.recovery.on_duplicate_report(octets)
+        {
             return;
         }
         self.undo_reduction(now);
@@ -344,7 +354,7 @@ impl<P: Payload> Connection<P> {
             self.min_rtt.on_sample(now, newest);
             return Some(newest);
         }
-        if self.profile.timer.rtt_from_sack
+        if self.transport.profile.timer.rtt_from_sack
             && let Some(sent_at) = revealed.oldest_sacked_sent_at
         {
             self.take_rtt(now, received_at.saturating_since(sent_at));
@@ -410,7 +420,7 @@ impl<P: Payload> Connection<P> {
         if let Some(kind) = detection.congestion {
             let flight_size = self.flight_size_at_congestion(acked, detection.limited_transmit);
             self.reduce_window(now, kind, flight_size, self.board.pipe());
-            if self.profile.timer.repair_restarts_timer {
+            if self.transport.profile.timer.repair_restarts_timer {
                 // For the retransmission that follows. Pacing may delay it, and it may be found
                 // spurious before it leaves: the timer must not wait for it.
                 self.restart_retransmit_timer(now);
@@ -440,7 +450,7 @@ impl<P: Payload> Connection<P> {
         let cwnd_limited = core::mem::take(&mut self.limiting.cwnd_limited)
             || validated
             || summary.prior_in_flight + u64::from(self.smss) > before.as_u64()
-            || (self.profile.congestion.half_used_opens
+            || (self.transport.profile.congestion.half_used_opens
                 && was_slow_start
                 && 2 * most_in_flight > before.as_u64());
         let ack = Ack {
@@ -500,7 +510,7 @@ impl<P: Payload> Connection<P> {
     /// Enters TIME-WAIT for 2 MSL (RFC 9293 section 3.6.1).
     pub(super) fn enter_time_wait(&mut self, now: Instant) {
         self.set_state(now, State::TimeWait);
-        self.timers.time_wait_until = now + self.profile.closing.time_wait;
+        self.timers.time_wait_until = now + self.transport.profile.closing.time_wait;
     }
 }
 

@@ -58,7 +58,7 @@ impl<P: Payload> Connection<P> {
     /// Switches Nagle's algorithm on or off. RFC 9293 SHLD-7; MUST-17: an application can switch
     /// it off.
     pub fn set_nagle(&mut self, on: bool) {
-        self.profile.segments.nagle = on;
+        self.profile_mut().segments.nagle = on;
     }
 
     /// Sets whether the application has more to write than fits. [`Connection::write`] sets it
@@ -104,7 +104,7 @@ impl<P: Payload> Connection<P> {
     fn on_read(&mut self, now: Instant, octets: u64) {
         self.urgent.on_read(octets);
         self.release_read();
-        if self.profile.acknowledgments.ack_waits_for_reader {
+        if self.transport.profile.acknowledgments.ack_waits_for_reader {
             self.ack.on_read(self.ack_every(now));
         }
         let receiving = matches!(
@@ -150,7 +150,7 @@ impl<P: Payload> Connection<P> {
     ///
     /// # Errors
     /// As [`Connection::read_into`].
-    pub fn end_of_stream(&self) -> Result<(), ReadError> {
+    pub(crate) fn end_of_stream(&self) -> Result<(), ReadError> {
         match self.failure {
             Some(failure) => Err(ReadError::Failed(failure)),
             None if self.is_finished_reading() => Ok(()),
@@ -219,7 +219,7 @@ impl<P: Payload> Connection<P> {
 
     /// CLOSE: ends writing; a FIN follows the written data. Reading continues until the peer
     /// closes too.
-    pub fn close(&mut self, now: Instant) {
+    pub fn shutdown(&mut self, now: Instant) {
         if self.closing.fin_wanted {
             return;
         }

@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 use gigatcp_events::State;
 use gigatcp_wire::{Authentication, Flags, Payload, Segment, SeqNumber};
 
-use super::{Config, Connection, Received};
+use super::{Connection, ConnectionConfig, Received};
 use crate::authentication::{CODE_LEN, Direction, KeyError, Keys, MasterKey, TrafficKey, is_same};
 use crate::four_tuple::FourTuple;
 use gigatcp_units::Instant;
@@ -53,7 +53,7 @@ impl<P: Payload> Connection<P> {
     #[must_use]
     pub fn connect_authenticated(
         now: Instant,
-        config: &Config,
+        config: &ConnectionConfig,
         tuple: &FourTuple,
         keys: &Keys<P>,
     ) -> Self {
@@ -66,7 +66,7 @@ impl<P: Payload> Connection<P> {
     #[must_use]
     pub fn accept_authenticated(
         now: Instant,
-        config: &Config,
+        config: &ConnectionConfig,
         syn: &Received<P>,
         tuple: &FourTuple,
         keys: &Keys<P>,
@@ -86,7 +86,7 @@ impl<P: Payload> Connection<P> {
         let Some(first) = keys.chain.first() else {
             return;
         };
-        self.profile.segments.segmentation_offload = false;
+        self.profile_mut().segments.segmentation_offload = false;
         self.authentication = Some(Box::new(Authenticator {
             current: first.send_id,
             next: first.receive_id,

@@ -3,7 +3,7 @@
 use gigatcp_units::Instant;
 use gigatcp_wire::{Payload, Segment};
 
-use super::{Config, Connection, Received};
+use super::{Connection, ConnectionConfig, Received};
 use crate::authentication::Keys;
 use crate::four_tuple::FourTuple;
 
@@ -16,7 +16,7 @@ pub(super) type OptionalAuthenticator<P> = Option<Keys<P>>;
 impl<P: Payload> Connection<P> {
     pub(crate) fn accept_authenticated(
         _now: Instant,
-        _config: &Config,
+        _config: &ConnectionConfig,
         _syn: &Received<P>,
         _tuple: &FourTuple,
         keys: &Keys<P>,

@@ -90,7 +90,7 @@ impl<P: Payload> Connection<P> {
     /// `tcp_mss`). Other autotuned buffers are unaffected. The window scale was fixed by the SYN, and a
     /// window advertised on the SYN stays advertised.
     pub(super) fn settle_buffers(&mut self) {
-        let profile = &*self.profile;
+        let profile = &self.transport.profile;
         let most = profile.granted_buffer(Bytes::MAX).as_u64();
         let settle = |held: u64, of_route: Option<Bytes>, smss: u32| {
             let octets = match of_route.map(Bytes::as_u64) {
@@ -144,7 +144,7 @@ impl<P: Payload> Connection<P> {
         };
         let wanted = kept
             .saturating_mul(WINDOWS_KEPT)
-            .min(self.profile.buffers.send_buffer_max.as_u64());
+            .min(self.transport.profile.buffers.send_buffer_max.as_u64());
         if wanted > self.send_buffer.capacity() {
             self.send_buffer.set_capacity(wanted);
             self.outbox.put(
@@ -166,7 +166,7 @@ impl<P: Payload> Connection<P> {
                 if tuning.is_new_echo(stamps.ecr)
                     && let Some(age) = clock.rtt_by_echo(now, stamps.ecr)
                 {
-                    tuning.on_echo(age, self.profile.options.timestamp_tick);
+                    tuning.on_echo(age, self.transport.profile.options.timestamp_tick);
                 }
             }
             _ => tuning.on_arrival(now, Offset(self.rcv.nxt), RightEdge(self.rcv.edge)),
@@ -187,7 +187,7 @@ impl<P: Payload> Connection<P> {
             span: end.map_or(0, |end| end.saturating_sub(nxt)),
             unread: self.receive_buffer.readable(),
         };
-        let counting = if self.profile.buffers.autotuning_counts_reads {
+        let counting = if self.transport.profile.buffers.autotuning_counts_reads {
             Counting::Read
         } else {
             Counting::Arrived
@@ -211,10 +211,11 @@ impl<P: Payload> Connection<P> {
     }
 
     fn grow_receive_buffer(&mut self, now: Instant, window: u64) {
-        let octets = self.window.buffer_backing(&self.profile, window);
-        let octets = octets.min(self.profile.buffers.receive_buffer_max.as_u64());
+        let octets = self.window.buffer_backing(&self.transport.profile, window);
+        let octets = octets.min(self.transport.profile.buffers.receive_buffer_max.as_u64());
         if octets > self.window.buffer() {
-            self.window.set_buffer(&self.profile, Bytes::new(octets));
+            self.window
+                .set_buffer(&self.transport.profile, Bytes::new(octets));
             self.outbox
                 .put(EventMask::CHANGES, now, Event::ReceiveBufferGrew { octets });
         }
@@ -225,7 +226,7 @@ impl<P: Payload> Connection<P> {
     pub fn request_send_buffer(&mut self, requested: Bytes) {
         self.buffers.requested.send = Some(requested);
         self.buffers.tunes_send = false;
-        let granted = self.profile.send_buffer_for(Some(requested));
+        let granted = self.transport.profile.send_buffer_for(Some(requested));
         self.send_buffer.set_capacity(granted.as_u64());
     }
 
@@ -235,14 +236,14 @@ impl<P: Payload> Connection<P> {
     pub fn request_receive_buffer(&mut self, requested: Bytes) {
         self.buffers.requested.receive = Some(requested);
         self.buffers.receive = None;
-        let granted = self.profile.granted_buffer(requested);
-        self.window.set_buffer(&self.profile, granted);
+        let granted = self.transport.profile.granted_buffer(requested);
+        self.window.set_buffer(&self.transport.profile, granted);
     }
 
     /// Sets the unsent octets below which an application may write (Linux `TCP_NOTSENT_LOWAT`);
     /// `None`: no bound.
     pub fn set_not_sent_lowat(&mut self, octets: Option<Bytes>) {
-        self.profile.buffers.not_sent_lowat = octets;
+        self.profile_mut().buffers.not_sent_lowat = octets;
     }
 
     /// Octets in the send buffer, sent or not.
@@ -280,7 +281,7 @@ impl<P: Payload> Connection<P> {
     /// Returns the part of `space` that `not_sent_lowat` allows while `unsent` octets wait.
     #[inline]
     fn below_lowat(&self, space: u64, unsent: u64) -> u64 {
-        let Some(lowat) = self.profile.buffers.not_sent_lowat else {
+        let Some(lowat) = self.transport.profile.buffers.not_sent_lowat else {
             return space;
         };
         let left = lowat.as_u64().saturating_sub(unsent);
@@ -336,9 +337,9 @@ impl<P: Payload> Connection<P> {
             return 1;
         }
         let capacity = self.send_buffer.capacity();
-        let mark = self.profile.buffers.write_low_water;
+        let mark = self.transport.profile.buffers.write_low_water;
         let room = mark.map_or(capacity / 3, |mark| mark.as_u64().min(capacity));
-        match self.profile.buffers.not_sent_lowat {
+        match self.transport.profile.buffers.not_sent_lowat {
             None => room,
             Some(lowat) => room.min(lowat.as_u64() / 2),
         }

@@ -58,7 +58,7 @@ impl ChallengeLimit {
 impl<P: Payload> Connection<P> {
     /// Answers a possible attack, within the limit.
     pub(super) fn challenge(&mut self, now: Instant) {
-        if self.challenges.make().admits(now, &self.profile) {
+        if self.challenges.make().admits(now, &self.transport.profile) {
             self.counters.challenge_acks += 1;
             self.ack.demand();
         } else {
@@ -70,7 +70,7 @@ impl<P: Payload> Connection<P> {
     /// apply if it has data or FIN.
     pub(super) fn answer_unacceptable(&mut self, now: Instant, segment: &Segment<P>) {
         let waits_for_it = segment.seq_len() > 0 && !segment.flags.contains(Flags::SYN);
-        if waits_for_it || self.challenges.make().admits(now, &self.profile) {
+        if waits_for_it || self.challenges.make().admits(now, &self.transport.profile) {
             self.ack.demand();
         } else {
             self.counters.challenge_acks_suppressed += 1;
@@ -82,9 +82,9 @@ impl<P: Payload> Connection<P> {
         let returns_to_listen = self.state == State::SynReceived
             && !self.handshake.active_open
             && !self.is_opened_fast();
-        if self.profile.defense.challenge_ack && returns_to_listen {
+        if self.transport.profile.defense.challenge_ack && returns_to_listen {
             self.fail(now, Failure::Reset);
-        } else if self.profile.defense.challenge_ack {
+        } else if self.transport.profile.defense.challenge_ack {
             // RFC 5961 section 4.2: in every state. A peer that really restarted then answers with
             // a matching reset.
             self.challenge(now);
@@ -98,7 +98,7 @@ impl<P: Payload> Connection<P> {
     /// Whether `ack`, older than SND.UNA, is impossibly old (RFC 5961 section 5.2). No segment of
     /// this connection can carry it.
     pub(super) fn is_ack_impossible(&self, ack: u64) -> bool {
-        self.profile.defense.challenge_ack && self.snd.una - ack > self.snd.max_wnd
+        self.transport.profile.defense.challenge_ack && self.snd.una - ack > self.snd.max_wnd
     }
 }
 

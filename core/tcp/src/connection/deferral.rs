@@ -43,7 +43,7 @@ impl<P: Payload> Connection<P> {
         let usable = allowance.min(window);
         let piece = self.rest_of_piece();
         let reaches_next = unsent > piece && usable >= piece;
-        let divisor = u64::from(self.profile.segments.tso_win_divisor);
+        let divisor = u64::from(self.transport.profile.segments.tso_win_divisor);
         let part = self.snd.wnd.min(self.congestion.cwnd().as_u64()) / divisor;
         let enough = part.min(self.release_size(u64::MAX));
         if reaches_next || usable >= enough || !self.is_acknowledgment_near(now) {
@@ -61,7 +61,7 @@ impl<P: Payload> Connection<P> {
 
     /// Whether cwnd is unfilled only because of the wait for a larger super-segment.
     pub(super) fn waits_fill_the_window(&self) -> bool {
-        self.profile.segments.tso_win_divisor > 0 && self.pacing.window_use.is_recent()
+        self.transport.profile.segments.tso_win_divisor > 0 && self.pacing.window_use.is_recent()
     }
 
     /// Octets up to the end of the piece that contains SND.NXT.

@@ -62,7 +62,7 @@ pub enum ReadError {
     /// Nothing has arrived yet; the peer may send more (`EAGAIN`).
     Empty,
     /// The application has released the connection (`EBADF`).
-    Released,
+    Closed,
     /// The connection failed, and everything received before was read.
     Failed(Failure),
 }
@@ -71,7 +71,7 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Empty => f.write_str("nothing has arrived yet"),
-            Self::Released => f.write_str("the connection was released"),
+            Self::Closed => f.write_str("the connection was closed"),
             Self::Failed(failure) => failure.fmt(f),
         }
     }

@@ -19,7 +19,7 @@ use gigatcp_units::Instant;
 use gigatcp_wire::{FastOpenCookie, Flags, Options, Payload, Segment};
 
 use super::syn_text::without_syn;
-use super::{Config, Connection, Failure, Received};
+use super::{Connection, ConnectionConfig, Failure, Received};
 use crate::fast_open::{FastOpenOffer, FastOpenOutcome, FastOpenSlot};
 use crate::space::{Length, Offset, RightEdge};
 
@@ -48,13 +48,14 @@ impl<P: Payload> Connection<P> {
     /// [`Connection::connect`] and [`Connection::write`], before the first
     /// [`Connection::poll_transmit`]. Returns whether it took effect.
     pub fn offer_fast_open(&mut self, offer: &FastOpenOffer) -> bool {
-        let may = self.profile.opening.fast_open_client
+        let may = self.transport.profile.opening.fast_open_client
             && self.state == State::SynSent
             && self.snd.nxt == 0
             && self.authentication.is_none();
         if may {
             // A client that requires no cookie requests none.
-            let asks = offer.cookie.is_request() && self.profile.opening.fast_open_without_cookie;
+            let asks = offer.cookie.is_request()
+                && self.transport.profile.opening.fast_open_without_cookie;
             self.fast_open = Some(Box::new(FastOpen {
                 option: (!asks).then_some(offer.cookie),
                 room: u32::from(offer.mss).min(self.rmss),
@@ -89,7 +90,7 @@ impl<P: Payload> Connection<P> {
     #[must_use]
     pub fn accept_fast_open(
         now: Instant,
-        config: &Config,
+        config: &ConnectionConfig,
         syn: &Received<P>,
         grant: Option<FastOpenCookie>,
         take_text: bool,
@@ -107,7 +108,7 @@ impl<P: Payload> Connection<P> {
     }
 
     /// Counts the connection as pending until its handshake ends (RFC 7413 section 5.1).
-    pub fn hold_fast_open_slot(&mut self, slot: FastOpenSlot) {
+    pub(crate) fn hold_fast_open_slot(&mut self, slot: FastOpenSlot) {
         if let Some(state) = &mut self.fast_open {
             state.slot = Some(slot);
         }
@@ -177,7 +178,7 @@ impl<P: Payload> Connection<P> {
         };
         let has_cookie = match state.option {
             Some(cookie) => !cookie.is_request(),
-            None => self.profile.opening.fast_open_without_cookie,
+            None => self.transport.profile.opening.fast_open_without_cookie,
         };
         if self.handshake.syn_answers || !has_cookie {
             return 0;

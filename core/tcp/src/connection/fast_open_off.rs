@@ -5,7 +5,7 @@ use core::convert::Infallible;
 use gigatcp_units::Instant;
 use gigatcp_wire::{FastOpenCookie, Options, Payload, Segment};
 
-use super::{Config, Connection, Received};
+use super::{Connection, ConnectionConfig, Received};
 use crate::fast_open::{FastOpenOutcome, FastOpenSlot};
 
 /// Always `None`.
@@ -24,7 +24,7 @@ impl<P: Payload> Connection<P> {
 
     pub(crate) fn accept_fast_open(
         now: Instant,
-        config: &Config,
+        config: &ConnectionConfig,
         syn: &Received<P>,
         _grant: Option<FastOpenCookie>,
         _take_text: bool,

@@ -24,7 +24,7 @@ impl<P: Payload> Connection<P> {
         let quoted = self
             .snd
             .offset_of(error.seq)
-            .filter(|seq| self.profile.defense.icmp_errors && self.is_in_flight(*seq))
+            .filter(|seq| self.transport.profile.defense.icmp_errors && self.is_in_flight(*seq))
             // A connection that failed while opening still has its SYN in flight.
             .filter(|_| self.state != State::Closed);
         let opening = !self.is_synchronized();
@@ -60,7 +60,7 @@ impl<P: Payload> Connection<P> {
         match kind {
             IcmpKind::SourceQuench => return false,
             IcmpKind::TooBig { mtu } => return self.handle_too_big(now, seq, mtu),
-            _ if (kind.is_hard() || self.profile.defense.soft_errors_end_opens)
+            _ if (kind.is_hard() || self.transport.profile.defense.soft_errors_end_opens)
                 && !self.is_synchronized() =>
             {
                 self.soft_error = Some(kind);

@@ -39,7 +39,7 @@ impl<P: Payload> Connection<P> {
     #[inline]
     fn predict(&mut self, now: Instant, received: &mut Received<P>) -> bool {
         let segment = &mut received.segment;
-        let expected = self.profile.segments.header_prediction
+        let expected = self.transport.profile.segments.header_prediction
             && self.state == State::Established
             && segment.flags.without(Flags::PSH) == Flags::ACK | self.ecn.quiet_flags()
             && segment.seq == self.rcv.on_wire(self.rcv.nxt)
@@ -232,7 +232,7 @@ impl<P: Payload> Connection<P> {
         let ends_with_the_fin = seq + u64::from(segment.seq_len()) == self.rcv.nxt;
         if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) && ends_with_the_fin
         {
-            self.timers.time_wait_until = now + self.profile.closing.time_wait;
+            self.timers.time_wait_until = now + self.transport.profile.closing.time_wait;
         }
         let at_closed_window = self.rcv.wnd() == 0 && seq == self.rcv.nxt;
         if at_closed_window && segment.flags.contains(Flags::RST) {
@@ -274,11 +274,11 @@ impl<P: Payload> Connection<P> {
 
     /// Handles a reset: RFC 5961 section 3.2, over RFC 9293 section 3.10.7.4 second.
     fn handle_reset(&mut self, now: Instant, seq: u64) {
-        if seq != self.rcv.nxt && self.profile.defense.challenge_ack {
+        if seq != self.rcv.nxt && self.transport.profile.defense.challenge_ack {
             self.challenge(now);
             return;
         }
-        if self.state == State::TimeWait && self.profile.closing.time_wait_ignores_reset {
+        if self.state == State::TimeWait && self.transport.profile.closing.time_wait_ignores_reset {
             return;
         }
         let failure = match self.state {
@@ -339,7 +339,7 @@ impl<P: Payload> Connection<P> {
         if self.closing.fin_wanted {
             self.set_state(now, State::FinWait1);
         }
-        if self.profile.opening.update_after_open {
+        if self.transport.profile.opening.update_after_open {
             self.demand_window_update();
         }
         self.take_syn_text(now);

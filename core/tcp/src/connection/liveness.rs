@@ -83,7 +83,7 @@ impl<P: Payload> Connection<P> {
         self.liveness.probes = 0;
         let waits = on && self.is_synchronized() && self.state != State::TimeWait;
         let at = if waits {
-            now + self.profile.liveness.keepalive_time
+            now + self.transport.profile.liveness.keepalive_time
         } else {
             Instant::FAR_FUTURE
         };
@@ -100,9 +100,9 @@ impl<P: Payload> Connection<P> {
         interval: Duration,
         probes: u32,
     ) {
-        self.profile.liveness.keepalive_time = time;
-        self.profile.liveness.keepalive_interval = interval;
-        self.profile.liveness.keepalive_probes = probes.max(2);
+        self.profile_mut().liveness.keepalive_time = time;
+        self.profile_mut().liveness.keepalive_interval = interval;
+        self.profile_mut().liveness.keepalive_probes = probes.max(2);
         let runs = self.liveness.keepalive_at != Instant::FAR_FUTURE;
         if runs && self.liveness.probes == 0 {
             let at = (self.liveness.heard_at + time).max(now);
@@ -115,11 +115,11 @@ impl<P: Payload> Connection<P> {
         match self.state {
             State::Closed | State::TimeWait => self.liveness.stop(),
             State::Established if self.liveness.keepalive => {
-                let at = now + self.profile.liveness.keepalive_time;
+                let at = now + self.transport.profile.liveness.keepalive_time;
                 self.liveness.set(at, Instant::FAR_FUTURE);
             }
-            State::FinWait2 if !self.profile.closing.fin_wait_2_timeout.is_zero() => {
-                let at = now + self.profile.closing.fin_wait_2_timeout;
+            State::FinWait2 if !self.transport.profile.closing.fin_wait_2_timeout.is_zero() => {
+                let at = now + self.transport.profile.closing.fin_wait_2_timeout;
                 self.liveness.set(self.liveness.keepalive_at, at);
             }
             _ => {}
@@ -130,7 +130,7 @@ impl<P: Payload> Connection<P> {
     #[cold]
     pub(super) fn on_silence(&mut self, now: Instant) {
         if self.liveness.fin_wait_2_at <= now {
-            let until = self.liveness.heard_at + self.profile.closing.fin_wait_2_timeout;
+            let until = self.liveness.heard_at + self.transport.profile.closing.fin_wait_2_timeout;
             if until <= now {
                 self.fail(now, Failure::TimedOut);
                 return;
@@ -144,7 +144,7 @@ impl<P: Payload> Connection<P> {
 
     fn on_keepalive_timeout(&mut self, now: Instant) {
         let fin_wait_2_at = self.liveness.fin_wait_2_at;
-        let time = self.profile.liveness.keepalive_time;
+        let time = self.transport.profile.liveness.keepalive_time;
         let busy = self.snd.una < self.snd.nxt || self.unsent() > 0 || self.is_fin_due();
         if busy {
             // The retransmission and persist timers watch the peer (MUST-26).
@@ -170,7 +170,7 @@ impl<P: Payload> Connection<P> {
         self.liveness.probe_due = true;
         self.counters.keepalive_probes += 1;
         self.ack.demand_alone();
-        let next = now + self.profile.liveness.keepalive_interval;
+        let next = now + self.transport.profile.liveness.keepalive_interval;
         self.liveness.set(next, fin_wait_2_at);
     }
 
@@ -180,7 +180,7 @@ impl<P: Payload> Connection<P> {
     fn is_taken_for_dead(&self, now: Instant) -> bool {
         let limit = self.user_timeout();
         if limit.is_zero() {
-            self.liveness.probes >= self.profile.liveness.keepalive_probes
+            self.liveness.probes >= self.transport.profile.liveness.keepalive_probes
         } else {
             self.liveness.probes >= 2 && now >= self.liveness.heard_at + limit
         }

@@ -40,7 +40,7 @@ impl<P: Payload> Connection<P> {
         duplicate: bool,
         segment: &Segment<P>,
     ) -> LossDetection {
-        if self.profile.recovery.rack && self.handshake.sack {
+        if self.transport.profile.recovery.rack && self.handshake.sack {
             self.update_rack(received_at, revealed, segment);
         }
         // The common case: no sign of loss, before or now.
@@ -73,7 +73,9 @@ impl<P: Payload> Connection<P> {
             smss: self.smss,
             overdue: self.overdue(now),
         };
-        let detection = self.recovery.on_ack(&self.profile, &mut self.board, &facts);
+        let detection = self
+            .recovery
+            .on_ack(&self.transport.profile, &mut self.board, &facts);
         self.after_loss_detection(now, from, &detection);
         detection
     }
@@ -126,7 +128,7 @@ impl<P: Payload> Connection<P> {
 
     /// Returns the losses found by time: RFC 8985 section 6.2 steps 4 and 5.
     fn overdue(&mut self, now: Instant) -> Option<crate::scoreboard::Overdue> {
-        if !(self.profile.recovery.rack && self.handshake.sack) {
+        if !(self.transport.profile.recovery.rack && self.handshake.sack) {
             return None;
         }
         self.update_reo_wnd();
@@ -135,7 +137,7 @@ impl<P: Payload> Connection<P> {
 
     /// Updates the reordering window: RFC 8985 section 6.2 step 4.
     fn update_reo_wnd(&mut self) {
-        let many = self.profile.recovery.dup_thresh;
+        let many = self.transport.profile.recovery.dup_thresh;
         let repairing = matches!(self.recovery.phase(), Phase::Recovery | Phase::Loss);
         let urgent = repairing
             || self.board.sacked() >= u64::from(many) * u64::from(self.smss)
@@ -161,7 +163,7 @@ impl<P: Payload> Connection<P> {
     /// Marks the losses of a retransmission timeout. All data is lost, or with RACK only data that
     /// cannot still be in flight (RFC 8985 section 6.3).
     pub(super) fn mark_lost_on_timeout(&mut self, now: Instant) -> (u64, u64) {
-        if self.profile.recovery.rack && self.handshake.sack {
+        if self.transport.profile.recovery.rack && self.handshake.sack {
             self.update_reo_wnd();
             if let Some(after) = self.rack.overdue_on_timeout(self.rtt.srtt()) {
                 return self.board.mark_lost_on_timeout(now, after, self.smss);
@@ -195,8 +197,8 @@ impl<P: Payload> Connection<P> {
                 self.rtt.srtt(),
                 self.snd.flight_size() <= u64::from(self.smss),
                 tlp::Delays {
-                    acknowledgment: self.profile.recovery.tlp_max_ack_delay,
-                    slack: self.profile.recovery.tlp_slack,
+                    acknowledgment: self.transport.profile.recovery.tlp_max_ack_delay,
+                    slack: self.transport.profile.recovery.tlp_slack,
                 },
                 self.timers.retransmit_at,
             );
@@ -223,7 +225,7 @@ impl<P: Payload> Connection<P> {
     /// recovery, nothing out of order, data in flight and an open window.
     #[inline]
     fn may_probe_tail(&self) -> bool {
-        self.profile.recovery.tlp
+        self.transport.profile.recovery.tlp
             && self.handshake.sack
             && self.tlp.may_probe()
             && matches!(self.recovery.phase(), Phase::Open | Phase::Cwr)
@@ -297,7 +299,7 @@ impl<P: Payload> Connection<P> {
 
     /// Notes that a retransmission from `start` on leaves.
     pub(super) fn note_retransmission(&mut self, now: Instant, start: u64) {
-        if self.profile.recovery.eifel
+        if self.transport.profile.recovery.eifel
             && let Some(clock) = &self.timestamps
         {
             self.eifel.on_retransmit(clock.val(now));
@@ -305,7 +307,7 @@ impl<P: Payload> Connection<P> {
         // The retransmission timer is that of the first outstanding segment. If RACK can also
         // detect the loss of its retransmission, that gets the timer's full time, as in Linux; RFC
         // 6298 (5.1) does not restart a running timer.
-        if self.profile.recovery.rack && self.handshake.sack && start == self.snd.una {
+        if self.transport.profile.recovery.rack && self.handshake.sack && start == self.snd.una {
             self.timers.retransmit_at = now + self.rtt.rto();
         }
     }
@@ -366,7 +368,7 @@ impl<P: Payload> Connection<P> {
     fn answer_spurious(&mut self, now: Instant, rtt: Option<Duration>) {
         if self.recovery.phase() == Phase::Loss {
             self.counters.spurious_timeouts += 1;
-            if let Some(rtt) = rtt.filter(|_| self.profile.recovery.eifel) {
+            if let Some(rtt) = rtt.filter(|_| self.transport.profile.recovery.eifel) {
                 self.rtt.on_spurious_timeout(rtt);
             }
         }
@@ -380,7 +382,7 @@ impl<P: Payload> Connection<P> {
     /// anything: then cwnd decides.
     pub(super) fn begin_reduction(&mut self, acked: u64, known: u64) {
         self.prr.end();
-        if let Some(rule) = self.profile.recovery.prr
+        if let Some(rule) = self.transport.profile.recovery.prr
             && self.snd.flight_size() > 0
             && !self.congestion.reduces_by_itself()
         {

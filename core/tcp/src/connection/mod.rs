@@ -7,7 +7,7 @@
 //! * [`Connection::handle_segment`] when a segment arrived,
 //! * [`Connection::handle_icmp`] when an ICMP error about one of ours did,
 //! * [`Connection::handle_timeout`] when [`Connection::poll_timeout`] is due,
-//! * [`Connection::write`], [`Connection::read_into`], [`Connection::close`],
+//! * [`Connection::write`], [`Connection::read_into`], [`Connection::shutdown`],
 //!   [`Connection::abort`] on behalf of the application,
 //!
 //! and afterwards [`Connection::poll_transmit`] until it returns `None`, then checks
@@ -32,6 +32,7 @@
 //! | `time_wait` | 3.6.1, RFC 6191, RFC 1337: when TIME-WAIT ends early |
 //! | `loss_recovery` | RFC 8985, 9937, 5682, 3522: which rule decides when |
 //! | `quick_start` | RFC 4782: a first window that routers approve |
+//! | `careful_resume` | RFC 9959: a window from an earlier connection |
 //! | `routers` | XCP, RCP: requests to routers, and their answers |
 //! | `validation` | RFC 7661 and RFC 5681 4.1: windows that were not in use |
 //! | `pacing`, `deferral` | release times; waiting for larger super-segments |
@@ -52,6 +53,7 @@ mod application;
 #[cfg_attr(not(feature = "authentication"), path = "authenticate_off.rs")]
 mod authenticate;
 mod buffers;
+mod careful_resume;
 mod challenge;
 mod config;
 mod counters;
@@ -84,12 +86,13 @@ mod user_timeout;
 mod validation;
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 
 use gigatcp_events::{Event, EventMask, Limit, LimitClock, Outbox, Phase, State};
 use gigatcp_units::{Bytes, Duration, Instant};
-use gigatcp_wire::{IcmpKind, IpVersion, Payload, Segment, SeqNumber};
+use gigatcp_wire::{IcmpKind, Payload, Segment, SeqNumber};
 
-use crate::congestion::{self, CongestionControl, SlowStart, Validation};
+use crate::congestion::{Controller, Validation};
 use crate::delayed_ack::DelayedAck;
 use crate::ecn::EcnState;
 use crate::eifel::Eifel;
@@ -97,7 +100,7 @@ use crate::frto::Frto;
 use crate::lazy::Lazy;
 use crate::min_rtt::MinRtt;
 use crate::path_mtu::PathMtu;
-use crate::profile::{Profile, SharedProfile};
+use crate::profile::Profile;
 use crate::prr::Prr;
 use crate::rack::Rack;
 use crate::receive_buffer::ReceiveBuffer;
@@ -111,7 +114,8 @@ use crate::timestamps::TimestampClock;
 use crate::tlp::TailLossProbe;
 
 pub use crate::ecn::OptionSeen;
-pub use config::Config;
+pub use careful_resume::SavedPath;
+pub use config::{ConnectionConfig, TransportConfig};
 pub use counters::Counters;
 pub use ecn::EcnInfo;
 pub use error::{Failure, ReadError, WriteError};
@@ -130,17 +134,19 @@ pub struct Received<P> {
 /// One TCP connection as a state machine.
 ///
 /// ```
-/// use gigatcp_tcp::{Config, Connection, Received};
+/// use gigatcp_tcp::{Connection, ConnectionConfig, Received, TransportConfig};
 /// use gigatcp_units::Instant;
 /// use gigatcp_wire::bytes::Bytes;
 ///
 /// let now = Instant::ZERO;
 /// let (here, there) = ("10.0.0.1:40000".parse().unwrap(), "10.0.0.2:80".parse().unwrap());
-/// let mut client: Connection<Bytes> = Connection::connect(now, &Config::new(here, there));
+/// let config = ConnectionConfig::new(here, there, TransportConfig::default());
+/// let mut client: Connection<Bytes> = Connection::connect(now, &config);
 /// client.write(Bytes::from_static(b"hello")).unwrap();
 ///
 /// let syn = Received { at: now, segment: client.poll_transmit(now).unwrap() };
-/// let mut server = Connection::accept(now, &Config::new(there, here), &syn).unwrap();
+/// let config = ConnectionConfig::new(there, here, config.transport);
+/// let mut server = Connection::accept(now, &config, &syn).unwrap();
 /// for _ in 0..3 {
 ///     while let Some(segment) = server.poll_transmit(now) {
 ///         client.handle_segment(now, Received { at: now, segment });
@@ -156,7 +162,7 @@ pub struct Received<P> {
 /// ```
 #[derive(Debug)]
 pub struct Connection<P> {
-    profile: SharedProfile,
+    transport: Arc<TransportConfig>,
     local_port: u16,
     remote_port: u16,
     /// Value of our MSS option.
@@ -170,9 +176,6 @@ pub struct Connection<P> {
     liveness: liveness::Liveness,
     urgent: urgent::Urgent<P>,
     user_timeout: user_timeout::UserTimeoutState,
-    congestion_entry: &'static congestion::Entry,
-    initial_ssthresh: Option<u32>,
-    slow_start: SlowStart,
 
     state: State,
     failure: Option<Failure>,
@@ -189,9 +192,11 @@ pub struct Connection<P> {
     prr: Prr,
     frto: Lazy<Frto>,
     eifel: Eifel,
-    congestion: Box<dyn CongestionControl>,
+    congestion: Box<dyn Controller>,
     routers: routers::Routers,
     quick_start: quick_start::QuickStart,
+    /// Careful Resume, if requested.
+    resume: Option<Box<careful_resume::Resume>>,
     validation: Option<Box<Validation>>,
     rtt: RttEstimator,
     min_rtt: MinRtt,
@@ -245,17 +250,6 @@ struct Reset {
     ack: Option<SeqNumber>,
 }
 
-/// Value of our MSS option. RFC 9293 MUST-67 bounds it by the largest segment a packet can carry.
-fn announced_mss(config: &Config) -> u32 {
-    const LARGEST_LENGTH: u32 = 65_535;
-    // The length field of IPv4 counts the IP header, that of IPv6 does not.
-    let header = match config.ip {
-        IpVersion::V4 => config.ip.header_len(),
-        IpVersion::V6 => 0,
-    };
-    u32::from(config.mss).clamp(1, LARGEST_LENGTH - header - 20)
-}
-
 /// Timestamp clock, if the profile has timestamps.
 fn timestamp_clock(profile: &Profile, offset: u32) -> Option<TimestampClock> {
     let clock = || {
@@ -266,17 +260,15 @@ fn timestamp_clock(profile: &Profile, offset: u32) -> Option<TimestampClock> {
 }
 
 /// Congestion control before the peer's MSS is known.
-fn first_control(config: &Config, rmss: u32) -> Box<dyn CongestionControl> {
-    (config.congestion.build)(&congestion::Config {
-        initial_ssthresh: config.initial_ssthresh,
-        slow_start: config.slow_start,
-        ..open::control_of(&config.profile, rmss)
-    })
+fn first_control(transport: &TransportConfig, rmss: u32) -> Box<dyn Controller> {
+    transport
+        .congestion
+        .build(&open::control_of(transport, rmss))
 }
 
 /// Empty send buffer of the granted size.
-fn first_send_buffer<P: Payload>(config: &Config) -> SendBuffer<P> {
-    let granted = config.profile.send_buffer_for(config.send_buffer);
+fn first_send_buffer<P: Payload>(transport: &TransportConfig) -> SendBuffer<P> {
+    let granted = transport.profile.send_buffer_for(transport.send_buffer);
     SendBuffer::new(granted.as_u64())
 }
 
@@ -308,13 +300,14 @@ fn first_estimate(profile: &Profile) -> RttEstimator {
 
 impl<P: Payload> Connection<P> {
     /// Returns a closed connection with all parts initialized.
-    fn new(now: Instant, config: &Config) -> Self {
-        let profile = &*config.profile;
-        let rmss = announced_mss(config);
-        let window = ReceiveWindow::new(profile, config.receive_buffer, rmss);
-        let congestion = first_control(config, rmss);
+    fn new(now: Instant, config: &ConnectionConfig) -> Self {
+        let transport = &*config.transport;
+        let profile = &transport.profile;
+        let rmss = u32::from(config.mss());
+        let window = ReceiveWindow::new(profile, transport.receive_buffer, rmss);
+        let congestion = first_control(transport, rmss);
         Self {
-            profile: config.profile.clone(),
+            transport: config.transport.clone(),
             local_port: config.local_port,
             remote_port: config.remote_port,
             rmss,
@@ -325,16 +318,19 @@ impl<P: Payload> Connection<P> {
             liveness: liveness::Liveness::new(profile.liveness.keepalive, now),
             urgent: urgent::Urgent::new(),
             user_timeout: user_timeout::UserTimeoutState::new(profile),
-            congestion_entry: config.congestion,
-            initial_ssthresh: config.initial_ssthresh,
-            slow_start: config.slow_start,
             state: State::Closed,
             failure: None,
             established_at: None,
             snd: SendSpace::new(config.iss),
             rcv: first_receive_space(profile, &window),
-            buffers: buffers::Buffers::new(now, profile, config.requested_buffers(), &window, rmss),
-            send_buffer: first_send_buffer(config),
+            buffers: buffers::Buffers::new(
+                now,
+                profile,
+                transport.requested_buffers(),
+                &window,
+                rmss,
+            ),
+            send_buffer: first_send_buffer(transport),
             receive_buffer: ReceiveBuffer::new(),
             board: Scoreboard::new(),
             recovery: Recovery::default(),
@@ -345,6 +341,7 @@ impl<P: Payload> Connection<P> {
             eifel: Eifel::default(),
             routers: routers::Routers::new(&*congestion),
             quick_start: quick_start::QuickStart::new(profile),
+            resume: None,
             congestion,
             validation: first_validation(now, profile),
             rtt: first_estimate(profile),
@@ -366,9 +363,14 @@ impl<P: Payload> Connection<P> {
             timers: timeout::Timers::new(),
             limiting: output::Limiting::new(),
             limits: LimitClock::new(now, Limit::Application),
-            outbox: Outbox::new(config.events),
+            outbox: Outbox::new(transport.events),
             counters: counters::Tally::default(),
         }
+    }
+
+    /// Profile, for a change that concerns this connection alone.
+    fn profile_mut(&mut self) -> &mut Profile {
+        &mut Arc::make_mut(&mut self.transport).profile
     }
 
     /// State of the connection.

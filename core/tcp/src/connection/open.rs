@@ -10,7 +10,7 @@ use gigatcp_events::{CwndCause, Event, EventMask, State};
 use gigatcp_units::{Bytes, Instant, random};
 use gigatcp_wire::{Flags, Options, Payload, Segment, SeqNumber, WireWindow};
 
-use super::{Config, Connection, Failure, Received, Reset};
+use super::{Connection, ConnectionConfig, Failure, Received, Reset, TransportConfig};
 use crate::congestion::{self, SlowStart};
 use crate::profile::{InitialWindow, Profile};
 use crate::space::{Length, Offset, RightEdge};
@@ -50,7 +50,7 @@ impl<P: Payload> Connection<P> {
     /// Active open: RFC 9293 section 3.10.1. The SYN waits in
     /// [`Connection::poll_transmit`].
     #[must_use]
-    pub fn connect(now: Instant, config: &Config) -> Self {
+    pub fn connect(now: Instant, config: &ConnectionConfig) -> Self {
         let mut connection = Self::new(now, config);
         connection.set_state(now, State::SynSent);
         connection.handshake.active_open = true;
@@ -61,7 +61,7 @@ impl<P: Payload> Connection<P> {
     /// Passive open: answers `syn`, a SYN that reached a listener. The SYN-ACK waits in
     /// [`Connection::poll_transmit`]. `None` if `syn` has no SYN.
     #[must_use]
-    pub fn accept(now: Instant, config: &Config, syn: &Received<P>) -> Option<Self> {
+    pub fn accept(now: Instant, config: &ConnectionConfig, syn: &Received<P>) -> Option<Self> {
         let segment = &syn.segment;
         if !segment.flags.contains(Flags::SYN) {
             return None;
@@ -125,12 +125,16 @@ impl<P: Payload> Connection<P> {
         // A tiny MSS would make us send a flood of tiny segments.
         let default = self.path.ip().default_mss();
         let theirs = offered.mss.map_or(default, u32::from);
-        self.mss_limit = theirs.max(self.profile.path_mtu.mss_min).min(self.rmss);
+        self.mss_limit = theirs
+            .max(self.transport.profile.path_mtu.mss_min)
+            .min(self.rmss);
         let ceiling = self.mss_limit + self.path.headers();
-        self.path.start(now, &self.profile, ceiling);
+        self.path.start(now, &self.transport.profile, ceiling);
         self.smss = self.smss_of(self.path.current());
-        self.window
-            .on_effective_mss(&self.profile, self.mss_limit.min(self.mss_of_route()));
+        self.window.on_effective_mss(
+            &self.transport.profile,
+            self.mss_limit.min(self.mss_of_route()),
+        );
         self.settle_buffers();
         self.start_congestion_control(now);
     }
@@ -138,7 +142,7 @@ impl<P: Payload> Connection<P> {
     /// Returns the largest segment by the remembered route MTU, options included. The start value
     /// of an MTU search does not count.
     fn mss_of_route(&self) -> u32 {
-        match self.profile.path_mtu.route_mtu {
+        match self.transport.profile.path_mtu.route_mtu {
             0 => u32::MAX,
             mtu => mtu.saturating_sub(self.path.headers()).max(1),
         }
@@ -148,16 +152,14 @@ impl<P: Payload> Connection<P> {
     pub(super) fn start_congestion_control(&mut self, now: Instant) {
         let config = congestion::Config {
             seed: seed_of(self.snd.on_wire(0), [self.local_port, self.remote_port]),
-            initial_ssthresh: self.initial_ssthresh,
-            slow_start: self.slow_start,
-            ..control_of(&self.profile, self.smss)
+            ..control_of(&self.transport, self.smss)
         };
         let config = congestion::Config {
             initial_window: self.first_window().unwrap_or(config.initial_window),
             ..config
         };
         self.pacing.first_window_left = config.initial_window.as_u64();
-        self.congestion = (self.congestion_entry.build)(&config);
+        self.congestion = self.transport.congestion.build(&config);
         self.put_cwnd(now, CwndCause::Initial);
     }
 
@@ -281,7 +283,7 @@ impl<P: Payload> Connection<P> {
             self.acknowledge_syn(now, received.at, ack);
             self.set_state(now, State::Established);
             // ACK immediately; it may be piggybacked on data.
-            if self.profile.opening.handshake_ack_alone {
+            if self.transport.profile.opening.handshake_ack_alone {
                 self.ack.demand_alone();
             } else {
                 self.ack.demand();
@@ -300,7 +302,8 @@ impl<P: Payload> Connection<P> {
     /// 3.1. With the initial window of RFC 6928, only after two: its section 2 regards one timeout
     /// as spurious.
     fn start_anew_after(&mut self, now: Instant, lost: u32) {
-        let tolerated = u32::from(self.profile.congestion.initial_window == InitialWindow::Rfc6928);
+        let tolerated =
+            u32::from(self.transport.profile.congestion.initial_window == InitialWindow::Rfc6928);
         if lost > tolerated {
             let one_segment = Bytes::new(u64::from(self.smss));
             self.congestion.on_idle_restart(now, one_segment);
@@ -343,9 +346,12 @@ fn seed_of(iss: SeqNumber, [local_port, remote_port]: [u16; 2]) -> u64 {
     random::mix(u64::from(iss.as_u32()) << 32 | ports)
 }
 
-/// Configuration of any congestion control by a profile, for segments of `smss` octets.
-pub(super) fn control_of(profile: &Profile, smss: u32) -> congestion::Config {
+/// Configuration of the congestion control, for segments of `smss` octets.
+pub(super) fn control_of(transport: &TransportConfig, smss: u32) -> congestion::Config {
+    let profile = &transport.profile;
     congestion::Config {
+        initial_ssthresh: transport.initial_ssthresh,
+        slow_start: transport.slow_start,
         smss,
         initial_window: profile.congestion.initial_window.bytes(smss),
         usual_slow_start: match profile.congestion.slow_start {

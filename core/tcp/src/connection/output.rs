@@ -151,7 +151,7 @@ impl<P: Payload> Connection<P> {
             }
         }
         if let Some(most) = self.sendable(Length(unsent), usable) {
-            let may_wait = self.profile.segments.tso_win_divisor > 0;
+            let may_wait = self.transport.profile.segments.tso_win_divisor > 0;
             if may_wait && self.waits_for_more(now, Length(unsent), usable) {
                 return None;
             }
@@ -192,7 +192,7 @@ impl<P: Payload> Connection<P> {
         }
         // Without limited transmit (RFC 3042) the first duplicate ACKs release nothing: SACKed
         // data still counts as in flight.
-        let waits = !self.profile.recovery.limited_transmit;
+        let waits = !self.transport.profile.recovery.limited_transmit;
         let in_use = if waits && self.recovery.is_disordered(self.board.sacked()) {
             self.snd.flight_size()
         } else {
@@ -229,9 +229,10 @@ impl<P: Payload> Connection<P> {
         if unsent <= usable {
             // The last, partial segment.
             let waits = !idle
-                && (!self.profile.segments.nagle_minshall || self.snd.una < self.snd.small_end);
+                && (!self.transport.profile.segments.nagle_minshall
+                    || self.snd.una < self.snd.small_end);
             let waits = waits && is_last;
-            let nagle_holds = self.profile.segments.nagle
+            let nagle_holds = self.transport.profile.segments.nagle
                 && waits
                 && !self.closing.fin_wanted
                 && !self.is_urgent();
@@ -243,14 +244,14 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         // The receive window itself is smaller than a segment.
-        let may_be_small = idle || !self.profile.segments.nagle;
+        let may_be_small = idle || !self.transport.profile.segments.nagle;
         let worth_it = may_be_small && 2 * most >= self.snd.max_wnd;
-        (!self.profile.segments.silly_window_avoidance || worth_it).then_some(most)
+        (!self.transport.profile.segments.silly_window_avoidance || worth_it).then_some(most)
     }
 
     /// Whether `octets` may leave by the rule `half_window_leaves`.
     fn is_half_window(&self, octets: u64) -> bool {
-        self.profile.segments.half_window_leaves && 2 * octets >= self.snd.max_wnd
+        self.transport.profile.segments.half_window_leaves && 2 * octets >= self.snd.max_wnd
     }
 
     /// Unsent octets of the next record.
@@ -482,7 +483,7 @@ impl<P: Payload> Connection<P> {
             return None;
         }
         // With RACK, possibly late data is not sent (rule 3 would).
-        if !self.profile.recovery.rack
+        if !self.transport.profile.recovery.rack
             && let Some(range) = self.board.first_unsacked_candidate()
         {
             if self.is_held_by_pacing(now) {
@@ -495,7 +496,7 @@ impl<P: Payload> Connection<P> {
             }
             return Some(self.resend(now, range.start..end, SendReason::Rescue));
         }
-        if self.profile.recovery.rescue_retransmission
+        if self.transport.profile.recovery.rescue_retransmission
             && self.recovery.may_rescue()
             && let Some(range) = self.board.last_unsacked(self.smss)
             && range.end <= self.snd.edge()

@@ -75,19 +75,20 @@ impl<P: Payload> Connection<P> {
     /// neither a rate nor an RTT.
     #[inline]
     pub(super) fn pace(&self) -> Option<Pace> {
-        if !self.profile.pacing.enabled {
+        if !self.transport.profile.pacing.enabled {
             return None;
         }
         let pace = match self.congestion.pacing_rate() {
             Some(rate) => Pace::from_rate(rate),
-            None if self.profile.pacing.pacing_by_window => self.pace_of_window(),
+            None if self.transport.profile.pacing.pacing_by_window => self.pace_of_window(),
             None => self
+                .transport
                 .profile
                 .pacing
                 .max_pacing_rate
                 .and_then(Pace::from_rate),
         }?;
-        match self.profile.pacing.max_pacing_rate {
+        match self.transport.profile.pacing.max_pacing_rate {
             None => Some(pace),
             Some(most) => Some(pace.at_most(Pace::from_rate(most))),
         }
@@ -100,14 +101,19 @@ impl<P: Payload> Connection<P> {
         // Approaching ssthresh counts as avoidance, to slow down in time.
         let opens_fast = cwnd < self.congestion.ssthresh().as_u64() / 2;
         let percent = if opens_fast {
-            self.profile.pacing.pacing_ss_ratio
+            self.transport.profile.pacing.pacing_ss_ratio
         } else {
-            self.profile.pacing.pacing_ca_ratio
+            self.transport.profile.pacing.pacing_ca_ratio
         };
         let window = cwnd.max(self.snd.flight_size());
         // If acknowledgments are lost for long, their echoes report RTTs longer than any timeout.
         // A retransmission must not be delayed until the timer requires the next.
-        let longest = self.profile.timer.rto_max.max(self.profile.timer.rto_min);
+        let longest = self
+            .transport
+            .profile
+            .timer
+            .rto_max
+            .max(self.transport.profile.timer.rto_min);
         let srtt = self.rtt.measured_srtt()?.min(longest);
         Pace::from_window(window, srtt, percent)
     }
@@ -142,7 +148,7 @@ impl<P: Payload> Connection<P> {
     #[inline]
     pub(super) fn release_size(&self, most: u64) -> u64 {
         let smss = u64::from(self.smss);
-        if !self.profile.segments.segmentation_offload || most < 2 * smss {
+        if !self.transport.profile.segments.segmentation_offload || most < 2 * smss {
             return smss;
         }
         let device = MAX_SUPER_SEGMENT as u64;
@@ -152,7 +158,7 @@ impl<P: Payload> Connection<P> {
             // Two segments may leave together at any rate.
             Some(pace) if most > 2 * smss => self.quantum_at(pace),
             // Linux sizes super-segments this way, paced or not.
-            None if self.profile.segments.tso_win_divisor > 0 => {
+            None if self.transport.profile.segments.tso_win_divisor > 0 => {
                 let pace = self.pace_of_window();
                 pace.map_or(device, |pace| self.quantum_at(pace))
             }
@@ -166,7 +172,8 @@ impl<P: Payload> Connection<P> {
     #[inline]
     fn is_in_first_burst(&self) -> bool {
         self.pacing.first_window_left > 0
-            && (self.profile.pacing.first_window_unpaced || self.congestion.pacing_rate().is_none())
+            && (self.transport.profile.pacing.first_window_unpaced
+                || self.congestion.pacing_rate().is_none())
     }
 
     fn quantum_at(&self, pace: Pace) -> u64 {
@@ -195,8 +202,8 @@ impl<P: Payload> Connection<P> {
     /// Bounds the rate of all that is sent, which is then paced (`SO_MAX_PACING_RATE` of Linux).
     /// `None` removes the bound.
     pub fn set_max_pacing_rate(&mut self, most: Option<Rate>) {
-        self.profile.pacing.enabled |= most.is_some();
-        self.profile.pacing.max_pacing_rate = most;
+        self.profile_mut().pacing.enabled |= most.is_some();
+        self.profile_mut().pacing.max_pacing_rate = most;
     }
 
     /// Pacing rate, if segments are paced.

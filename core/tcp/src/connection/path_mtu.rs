@@ -38,7 +38,7 @@ pub(super) enum ProbeDecision<P> {
 impl<P: Payload> Connection<P> {
     /// Octets of data and options in packets of `mtu` octets.
     pub(super) fn mss_of(&self, mtu: u32) -> u32 {
-        let least = self.profile.path_mtu.mss_min;
+        let least = self.transport.profile.path_mtu.mss_min;
         let mss = mtu.saturating_sub(self.path.headers()).max(least);
         mss.min(self.mss_limit)
     }
@@ -55,7 +55,7 @@ impl<P: Payload> Connection<P> {
         let routers = self.routers.room().max(start);
         let options = stamps + codes + counters + routers;
         let smss = mss.saturating_sub(options).max(1);
-        self.profile.whole_buffers(smss)
+        self.transport.profile.whole_buffers(smss)
     }
 
     /// Updates SMSS and congestion control after the options of data segments changed.
@@ -65,7 +65,7 @@ impl<P: Payload> Connection<P> {
         if smss == self.smss {
             return;
         }
-        let initial = self.profile.congestion.initial_window;
+        let initial = self.transport.profile.congestion.initial_window;
         let is_fresh = self.snd.nxt <= 1 && self.congestion.cwnd() == initial.bytes(self.smss);
         self.smss = smss;
         if is_fresh {
@@ -90,7 +90,7 @@ impl<P: Payload> Connection<P> {
     /// accepted. A SYN with data is treated like any other segment (RFC 1191 section 3) and
     /// retransmitted without the data.
     pub(super) fn handle_too_big(&mut self, now: Instant, seq: u64, told: u32) -> bool {
-        if !self.profile.path_mtu.pmtud {
+        if !self.transport.profile.path_mtu.pmtud {
             return false;
         }
         let is_syn = seq == 0;
@@ -105,7 +105,7 @@ impl<P: Payload> Connection<P> {
         let places = (self.snd.una, seq);
         if self
             .path
-            .on_too_big(now, &self.profile, told, places)
+            .on_too_big(now, &self.transport.profile, told, places)
             .is_none()
         {
             return false;
@@ -144,21 +144,21 @@ impl<P: Payload> Connection<P> {
         Length(unsent): Length,
         Usable { allowance, window }: Usable,
     ) -> ProbeDecision<P> {
-        if !self.profile.path_mtu.plpmtud {
+        if !self.transport.profile.path_mtu.plpmtud {
             self.age_path_mtu(now);
             return ProbeDecision::Go;
         }
         if !self.recovery.is_quiet() {
             return ProbeDecision::Go;
         }
-        let Some(mtu) = self.path.next_probe(now, &self.profile) else {
+        let Some(mtu) = self.path.next_probe(now, &self.transport.profile) else {
             return ProbeDecision::Go;
         };
         let len = u64::from(self.smss_of(mtu));
         let smss = u64::from(self.smss);
         // Enough segments behind the probe that SACK or duplicate acknowledgments reveal its loss,
         // not the timer.
-        let needed = len + (u64::from(self.profile.recovery.dup_thresh) + 1) * smss;
+        let needed = len + (u64::from(self.transport.profile.recovery.dup_thresh) + 1) * smss;
         let cwnd = self.congestion.cwnd().as_u64();
         if len <= smss || unsent.min(window).min(cwnd) < needed {
             return ProbeDecision::Go;
@@ -227,7 +227,7 @@ impl<P: Payload> Connection<P> {
             return detection;
         }
         self.counters.path_mtu_probes_lost += 1;
-        self.path.on_probe_lost(&self.profile);
+        self.path.on_probe_lost(&self.transport.profile);
         let from = self.recovery.phase();
         self.board.forgive_newly_lost();
         self.board.mark_lost_within(probe);
@@ -256,24 +256,27 @@ impl<P: Payload> Connection<P> {
     pub(super) fn on_timeout_of_path(&mut self, now: Instant) {
         if self.path.probe_start() == Some(self.snd.una) {
             self.counters.path_mtu_probes_lost += 1;
-            self.path.on_probe_lost(&self.profile);
+            self.path.on_probe_lost(&self.transport.profile);
         }
         self.path.forget_probe();
-        if let Some((_, seq)) = self.path.on_timeout(now, &self.profile, self.snd.una) {
+        if let Some((_, seq)) = self
+            .path
+            .on_timeout(now, &self.transport.profile, self.snd.una)
+        {
             self.follow_path_mtu(now, PathMtuCause::Icmp);
             self.resegment(now, seq);
         }
         let again_and_again = self
             .timers
             .timeouts_in_a_row
-            .is_multiple_of(self.profile.path_mtu.black_hole_timeouts);
-        if !self.profile.path_mtu.plpmtud || !again_and_again {
+            .is_multiple_of(self.transport.profile.path_mtu.black_hole_timeouts);
+        if !self.transport.profile.path_mtu.plpmtud || !again_and_again {
             return;
         }
         // A smaller size helps only segments larger than it.
         let vanished = u64::from(self.smss).min(self.snd.flight_size());
         let helps = |mtu: &u32| u64::from(self.smss_of(*mtu)) < vanished;
-        if let Some(mtu) = self.path.falls(&self.profile).find(helps) {
+        if let Some(mtu) = self.path.falls(&self.transport.profile).find(helps) {
             self.path.on_black_hole(now, mtu);
             self.follow_path_mtu(now, PathMtuCause::BlackHole);
             self.lower_loss_window(now);

@@ -34,7 +34,7 @@ impl<P: Payload> Connection<P> {
             self.rtt
                 .rto()
                 .saturating_mul(1 << self.timers.persist_backoff.min(16))
-                .min(self.profile.timer.rto_max)
+                .min(self.transport.profile.timer.rto_max)
         };
         self.timers.persist_at = self.bounded_by_user_timeout(now, now + wait);
     }
@@ -99,7 +99,7 @@ impl<P: Payload> Connection<P> {
         }
         self.counters.window_probes += 1;
         self.arm_persist(now);
-        if self.profile.segments.bare_window_probes {
+        if self.transport.profile.segments.bare_window_probes {
             // An acknowledgment from just before the window makes the peer report its window
             // (Linux `tcp_xmit_probe_skb`).
             let header = Header {

@@ -26,6 +26,7 @@
 //! congestion control (section 4.7) and reports of the approved rate.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::{Payload, RequestScheme, RouterReply, RouterRequest};
@@ -103,7 +104,7 @@ impl<P: Payload> Connection<P> {
             is_answered: false,
             rtt_us: 0,
             scheme: RequestScheme::QuickStart {
-                code: self.profile.congestion.quick_start.min(15) as u8,
+                code: self.transport.profile.congestion.quick_start.min(15) as u8,
                 ttl: TTL,
                 ip_ttl: TTL,
                 nonce,
@@ -138,17 +139,23 @@ impl<P: Payload> Connection<P> {
             from: self.snd.nxt,
             window,
             pacing: (
-                self.profile.pacing.enabled,
-                self.profile.pacing.max_pacing_rate,
+                self.transport.profile.pacing.enabled,
+                self.transport.profile.pacing.max_pacing_rate,
             ),
         }));
-        self.profile.pacing.enabled = true;
-        let most = self.profile.pacing.max_pacing_rate.unwrap_or(Rate::MAX);
+        self.profile_mut().pacing.enabled = true;
+        let most = self
+            .transport
+            .profile
+            .pacing
+            .max_pacing_rate
+            .unwrap_or(Rate::MAX);
         // Equation (1) counts headers, pacing does not.
         let payload = Rate::from_amount(window, srtt);
-        self.profile.pacing.max_pacing_rate = Some(payload.min(most));
-        if matches!(self.slow_start, SlowStart::Usual | SlowStart::Standard) {
-            self.slow_start = SlowStart::Limited {
+        self.profile_mut().pacing.max_pacing_rate = Some(payload.min(most));
+        let transport = Arc::make_mut(&mut self.transport);
+        if matches!(transport.slow_start, SlowStart::Usual | SlowStart::Standard) {
+            transport.slow_start = SlowStart::Limited {
                 max_ssthresh: MAX_SSTHRESH,
             };
         }
@@ -183,12 +190,10 @@ impl<P: Payload> Connection<P> {
                 self.follow_segment_size(now);
             }
             QuickStart::Sending(approved) if self.snd.una > approved.from => {
-                (
-                    self.profile.pacing.enabled,
-                    self.profile.pacing.max_pacing_rate,
-                ) = approved.pacing;
                 let sent = Bytes::new(self.snd.nxt - approved.from);
+                let pacing = approved.pacing;
                 self.quick_start = QuickStart::Sent(self.snd.nxt);
+                self.set_pacing(pacing);
                 if sent < self.congestion.cwnd() {
                     self.congestion.on_idle_restart(now, sent);
                 }
@@ -203,17 +208,26 @@ impl<P: Payload> Connection<P> {
     pub(super) fn give_up_quick_start(&mut self, now: Instant) {
         let before = core::mem::replace(&mut self.quick_start, QuickStart::Off);
         if let QuickStart::Sending(approved) = &before {
-            (
-                self.profile.pacing.enabled,
-                self.profile.pacing.max_pacing_rate,
-            ) = approved.pacing;
+            self.set_pacing(approved.pacing);
         }
         if before.has_room() {
             self.follow_segment_size(now);
         } else {
-            let usual = self.profile.congestion.initial_window.bytes(self.smss);
+            let usual = self
+                .transport
+                .profile
+                .congestion
+                .initial_window
+                .bytes(self.smss);
             self.congestion.on_idle_restart(now, usual);
         }
+    }
+
+    /// Changes the pacing of this connection: whether it paces, and the maximum rate.
+    pub(super) fn set_pacing(&mut self, (enabled, max_pacing_rate): (bool, Option<Rate>)) {
+        let pacing = &mut self.profile_mut().pacing;
+        pacing.enabled = enabled;
+        pacing.max_pacing_rate = max_pacing_rate;
     }
 
     /// Returns whether a Quick-Start is in progress.

@@ -130,7 +130,7 @@ impl<P: Payload> Connection<P> {
         let most_pieces = LEAST_PIECES + self.window.buffer() / OCTETS_PER_PIECE;
         self.charge(seq + len, segment);
         let payload = core::mem::take(&mut segment.payload);
-        let is_elsewhere = self.profile.acknowledgments.compressed_acks > 0
+        let is_elsewhere = self.transport.profile.acknowledgments.compressed_acks > 0
             && self.receive_buffer.ranges_before(&(seq..seq + len)) >= GAP_BLOCKS;
         let arrival = self
             .receive_buffer
@@ -154,7 +154,7 @@ impl<P: Payload> Connection<P> {
                 is_elsewhere,
                 rtt: self.compression_rtt(),
             };
-            self.ack.on_gap(now, &self.profile, gap);
+            self.ack.on_gap(now, &self.transport.profile, gap);
         }
         self.rcv.nxt = nxt;
         self.rcv.edge = self.rcv.edge.max(nxt);
@@ -187,18 +187,18 @@ impl<P: Payload> Connection<P> {
             segment_size: per_segment,
             wnd: self.rcv.wnd(),
             ack_every: self.ack_every(now),
-            must_wait_for_reader: self.profile.acknowledgments.ack_waits_for_reader
+            must_wait_for_reader: self.transport.profile.acknowledgments.ack_waits_for_reader
                 && self
                     .window
                     .would_shrink(Length(unread + len), Window(self.rcv.last_wnd)),
         };
-        self.ack.on_data(now, &self.profile, &data);
+        self.ack.on_data(now, &self.transport.profile, &data);
     }
 
     /// Current number of segments per acknowledgment.
     pub(super) fn ack_every(&self, now: Instant) -> u32 {
         let age = now.saturating_since(self.established_at.unwrap_or(now));
-        ack_every(&self.profile, age)
+        ack_every(&self.transport.profile, age)
     }
 
     pub(super) fn put_received(
@@ -222,7 +222,7 @@ impl<P: Payload> Connection<P> {
 
     /// Reports `range` as received twice in the next acknowledgment (RFC 2883).
     pub(super) fn note_duplicate(&mut self, range: Range<u64>) {
-        if self.handshake.sack && self.profile.recovery.dsack && !range.is_empty() {
+        if self.handshake.sack && self.transport.profile.recovery.dsack && !range.is_empty() {
             self.dsack = Some(Box::new(range));
             self.ack.demand_alone();
         }
@@ -236,9 +236,9 @@ impl<P: Payload> Connection<P> {
         self.closing.peer_fin = None;
         // RFC 2018 section 3: no data is left to select.
         self.dsack = None;
-        let waits = self.profile.closing.delayed_fin_ack && self.rcv.last_wnd > 0;
+        let waits = self.transport.profile.closing.delayed_fin_ack && self.rcv.last_wnd > 0;
         if waits && self.state == State::Established && !self.ack.is_due() {
-            self.ack.hold_back(now, &self.profile);
+            self.ack.hold_back(now, &self.transport.profile);
         } else {
             self.ack.demand();
         }

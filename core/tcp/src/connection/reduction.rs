@@ -46,7 +46,7 @@ impl<P: Payload> Connection<P> {
         let flight_size = left.max((left + acked).min(cwnd));
         if self.waits_fill_the_window() {
             flight_size.max(cwnd)
-        } else if self.profile.recovery.rack && self.handshake.sack {
+        } else if self.transport.profile.recovery.rack && self.handshake.sack {
             flight_size.min(cwnd)
         } else {
             flight_size
@@ -97,6 +97,9 @@ impl<P: Payload> Connection<P> {
         if let Some(bounds) = bounds {
             self.bound_window(now, &bounds);
         }
+        if self.resume.is_some() {
+            self.retreat(now);
+        }
     }
 
     /// Reports each newly lost part to the control, with the delivery state when it left.
@@ -133,7 +136,7 @@ impl<P: Payload> Connection<P> {
     pub(super) fn undo_reduction(&mut self, now: Instant) {
         let from = self.recovery.phase();
         self.counters.undos += 1;
-        if from == Phase::Loss || self.profile.recovery.rack {
+        if from == Phase::Loss || self.transport.profile.recovery.rack {
             // The timeout was spurious for all of it; RACK decides about the rest again.
             self.board.forget_losses();
         }

@@ -13,7 +13,7 @@ use gigatcp_units::Instant;
 use gigatcp_wire::{Payload, RouterReply, RouterRequest, Segment};
 
 use super::Connection;
-use crate::congestion::CongestionControl;
+use crate::congestion::Controller;
 
 /// State of a connection that sends router requests or returns replies.
 #[derive(Clone, Default, Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Routers {
 
 impl Routers {
     /// State at the start, with this control.
-    pub(super) fn new(control: &dyn CongestionControl) -> Self {
+    pub(super) fn new(control: &dyn Controller) -> Self {
         Self {
             asks: control.request(None).is_some(),
             replies: false,

@@ -31,7 +31,8 @@ impl<P: Payload> Connection<P> {
         if self.liveness.take_probe() {
             seq = self.snd.nxt - 1;
         }
-        let forgets = self.profile.ecn.time_wait_forgets_ecn && self.state == State::TimeWait;
+        let forgets =
+            self.transport.profile.ecn.time_wait_forgets_ecn && self.state == State::TimeWait;
         let counter = match forgets {
             true => Flags::NONE,
             false => self.ecn.flags_of_ack(),

@@ -18,7 +18,7 @@ use super::Connection;
 impl<P: Payload> Connection<P> {
     /// Keeps data and FIN of the peer's `syn` for later.
     pub(super) fn keep_syn_text(&mut self, syn: &Segment<P>) {
-        if self.profile.opening.syn_text && has_text(syn) {
+        if self.transport.profile.opening.syn_text && has_text(syn) {
             self.handshake.syn_text = Some(Box::new(without_syn(syn.clone())));
         }
     }
@@ -35,7 +35,7 @@ impl<P: Payload> Connection<P> {
     /// Processes data and FIN of the SYN-ACK that has just established the connection. Section
     /// 3.10.7.3 continues at the sixth step.
     pub(super) fn take_syn_ack_text(&mut self, now: Instant, syn_ack: &Segment<P>) {
-        if self.profile.opening.syn_text && has_text(syn_ack) {
+        if self.transport.profile.opening.syn_text && has_text(syn_ack) {
             self.handle_text(now, 1, &mut without_syn(syn_ack.clone()));
         }
     }

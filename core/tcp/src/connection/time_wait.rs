@@ -14,7 +14,7 @@ use gigatcp_events::State;
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Flags, Payload, Segment, SeqNumber};
 
-use super::{Config, Connection};
+use super::{Connection, ConnectionConfig};
 
 /// Distance of the new incarnation's sequence number from the old one's SND.NXT. Used if the new
 /// number is not beyond it; larger than any window without scaling (as in Linux).
@@ -35,14 +35,14 @@ impl Predecessor {
     /// Returns `config` with an initial sequence number beyond the old incarnation's (RFC 9293
     /// MAY-2 a).
     #[must_use]
-    pub fn followed_by(&self, config: &Config) -> Config {
+    pub fn followed_by(&self, config: &ConnectionConfig) -> ConnectionConfig {
         let is_beyond = config.iss.distance_from(self.snd_nxt) > 0;
         let iss = if is_beyond {
             config.iss
         } else {
             self.snd_nxt + STRIDE
         };
-        Config {
+        ConnectionConfig {
             iss,
             ..config.clone()
         }
@@ -55,7 +55,7 @@ impl<P: Payload> Connection<P> {
     #[must_use]
     pub fn gives_way_to(&self, segment: &Segment<P>) -> Option<Predecessor> {
         let is_syn = is_plain_syn(segment);
-        let gives_way = self.profile.closing.time_wait_reuse
+        let gives_way = self.transport.profile.closing.time_wait_reuse
             && self.state == State::TimeWait
             && is_syn
             && self.is_later_than_this(segment);
@@ -68,7 +68,7 @@ impl<P: Payload> Connection<P> {
     #[must_use]
     pub fn gives_way_to_reconnect(&self, now: Instant) -> Option<Predecessor> {
         let clock = self.timestamps.as_ref()?;
-        let gives_way = self.profile.closing.time_wait_reuse
+        let gives_way = self.transport.profile.closing.time_wait_reuse
             && self.state == State::TimeWait
             && now.saturating_since(clock.recent_taken_at()?) >= CLOCK_HAS_MOVED;
         gives_way.then(|| self.predecessor())
@@ -88,7 +88,7 @@ impl<P: Payload> Connection<P> {
         let offered = syn
             .options
             .timestamps
-            .filter(|_| self.profile.options.timestamps);
+            .filter(|_| self.transport.profile.options.timestamps);
         match (&self.timestamps, offered) {
             (Some(clock), Some(stamps)) => match clock.compare_with_recent(stamps.val) {
                 core::cmp::Ordering::Greater => true,
@@ -105,7 +105,7 @@ impl<P: Payload> Connection<P> {
     /// one that is not newer. A newer one that found no listener is challenged like any other (RFC
     /// 5961 section 4).
     pub(super) fn ignores_in_time_wait(&self, segment: &Segment<P>) -> bool {
-        self.profile.closing.time_wait_reuse
+        self.transport.profile.closing.time_wait_reuse
             && is_plain_syn(segment)
             && !self.is_later_than_this(segment)
     }

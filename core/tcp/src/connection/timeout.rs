@@ -92,7 +92,7 @@ impl<P: Payload> Connection<P> {
         };
         self.outbox.put(EventMask::CHANGES, now, event);
         let over = if opening {
-            self.timers.timeouts_in_a_row > self.profile.opening.syn_retries
+            self.timers.timeouts_in_a_row > self.transport.profile.opening.syn_retries
         } else {
             self.is_timed_out(now, rto)
         };
@@ -101,8 +101,8 @@ impl<P: Payload> Connection<P> {
             return;
         }
         let is_linear = self.state == State::SynSent
-            && self.timers.timeouts_in_a_row <= self.profile.opening.syn_linear_timeouts;
-        if self.profile.timer.backoff && !is_linear {
+            && self.timers.timeouts_in_a_row <= self.transport.profile.opening.syn_linear_timeouts;
+        if self.transport.profile.timer.backoff && !is_linear {
             self.rtt.back_off();
         }
         if opening {
@@ -127,7 +127,10 @@ impl<P: Payload> Connection<P> {
         self.timers.early_at = Instant::FAR_FUTURE;
         // RFC 5682 section 2.1 step 1: neither for a repeated timeout, nor with a retransmission
         // already in flight.
-        if self.profile.recovery.frto && !again && !matches!(from, Phase::Recovery | Phase::Loss) {
+        if self.transport.profile.recovery.frto
+            && !again
+            && !matches!(from, Phase::Recovery | Phase::Loss)
+        {
             self.frto.begin(self.snd.nxt);
         } else {
             self.frto.reset();
@@ -147,7 +150,7 @@ impl<P: Payload> Connection<P> {
     /// Aborts the connection. If the profile requires it, a reset is sent at SND.MAX, which the
     /// peer accepts only if its window reaches that far.
     pub(super) fn abort_timed_out(&mut self, now: Instant) {
-        if self.profile.timer.reset_on_giving_up && self.is_synchronized() {
+        if self.transport.profile.timer.reset_on_giving_up && self.is_synchronized() {
             self.closing.reset_due = Some(Reset {
                 seq: self.snd.on_wire(self.snd.nxt),
                 ack: Some(self.rcv.on_wire(self.rcv.nxt)),

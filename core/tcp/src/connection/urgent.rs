@@ -109,7 +109,7 @@ impl<P: Payload> Connection<P> {
 
     /// Sets whether urgent octets stay in line (`SO_OOBINLINE`).
     pub fn set_urgent_inline(&mut self, on: bool) {
-        self.profile.segments.urgent_inline = on;
+        self.profile_mut().segments.urgent_inline = on;
     }
 
     /// Whether the last octet read was the last one before the mark. Out of line: the last before
@@ -151,7 +151,9 @@ impl<P: Payload> Connection<P> {
 
     /// Whether the last octet before a mark ahead must still be removed from the stream.
     fn is_apart(&self) -> bool {
-        !self.profile.segments.urgent_inline && self.urgent.is_ahead() && !self.urgent.is_taken()
+        !self.transport.profile.segments.urgent_inline
+            && self.urgent.is_ahead()
+            && !self.urgent.is_taken()
     }
 
     /// Whether urgent data is unacknowledged.

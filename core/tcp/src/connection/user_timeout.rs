@@ -64,7 +64,8 @@ impl<P: Payload> Connection<P> {
         self.user_timeout.limit = limit;
         self.user_timeout.ours = limit;
         self.user_timeout.changeable = false;
-        self.user_timeout.announces = self.profile.liveness.user_timeout_option && !limit.is_zero();
+        self.user_timeout.announces =
+            self.transport.profile.liveness.user_timeout_option && !limit.is_zero();
         if self.user_timeout.announces && self.is_synchronized() {
             self.ack.demand_alone();
         }
@@ -105,12 +106,12 @@ impl<P: Payload> Connection<P> {
         let Some(theirs) = options.user_timeout() else {
             return;
         };
-        if self.profile.liveness.user_timeout_option && self.user_timeout.changeable {
+        if self.transport.profile.liveness.user_timeout_option && self.user_timeout.changeable {
             let theirs = Duration::from_secs(theirs.seconds());
             let longest = self.user_timeout.ours.max(theirs);
             self.user_timeout.limit = longest
-                .max(self.profile.liveness.user_timeout_min)
-                .min(self.profile.liveness.user_timeout_max);
+                .max(self.transport.profile.liveness.user_timeout_min)
+                .min(self.transport.profile.liveness.user_timeout_max);
         }
     }
 
@@ -122,7 +123,7 @@ impl<P: Payload> Connection<P> {
                 Instant::from_nanos(now.as_nanos().saturating_sub(waited.as_nanos()));
         }
         if self.user_timeout.limit.is_zero() {
-            self.timers.timeouts_in_a_row > self.profile.timer.retries
+            self.timers.timeouts_in_a_row > self.transport.profile.timer.retries
         } else {
             now >= self.user_timeout.since + self.user_timeout.limit
         }

@@ -44,8 +44,13 @@ impl<P: Payload> Connection<P> {
             if !validation.check(now, srtt, self.congestion.cwnd()) {
                 self.expire_window(now);
             }
-        } else if self.profile.congestion.idle_restart {
-            let initial = self.profile.congestion.initial_window.bytes(self.smss);
+        } else if self.transport.profile.congestion.idle_restart {
+            let initial = self
+                .transport
+                .profile
+                .congestion
+                .initial_window
+                .bytes(self.smss);
             let restart = initial.min(self.congestion.cwnd());
             self.congestion.on_idle_restart(now, restart);
             self.last_sent_at = now;
@@ -57,7 +62,12 @@ impl<P: Payload> Connection<P> {
     /// halve it once more. From a window of 2^62 octets to the initial one it takes at most 48
     /// halvings, so longer silences add nothing.
     fn expire_window(&mut self, now: Instant) {
-        let initial = self.profile.congestion.initial_window.bytes(self.smss);
+        let initial = self
+            .transport
+            .profile
+            .congestion
+            .initial_window
+            .bytes(self.smss);
         for _ in 0..48 {
             let cwnd = self.congestion.cwnd();
             let validation = self.validation.as_mut();

@@ -1,6 +1,7 @@
 //! User calls of an endpoint: RFC 9293 section 3.9.1.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 use core::fmt;
 use core::net::{IpAddr, SocketAddr};
 
@@ -8,7 +9,7 @@ use gigatcp_units::Instant;
 use gigatcp_wire::{Endpoints, Payload, PayloadOctets};
 
 use super::{Endpoint, Handle, ListenError, Orphan, Slot};
-use crate::connection::{Config, Connection, ReadError, WriteError};
+use crate::connection::{Connection, ReadError, TransportConfig, WriteError};
 use crate::four_tuple::{FourTuple, is_host};
 use crate::listener::ListenerConfig;
 use crate::secret::Secret;
@@ -41,8 +42,7 @@ impl core::error::Error for ConnectError {}
 impl<P: Payload> Endpoint<P> {
     /// Opens a connection (OPEN, active) from a free port.
     ///
-    /// The local address is the first of the peer's family. `config` is a template: ports, IP
-    /// version, initial sequence number and timestamp offset are set here.
+    /// The local address is the first of the peer's family.
     ///
     /// # Errors
     /// [`ConnectError`]; a peer that does not answer is reported later by an event.
@@ -50,7 +50,7 @@ impl<P: Payload> Endpoint<P> {
         &mut self,
         now: Instant,
         remote: SocketAddr,
-        config: &Config,
+        config: impl Into<Arc<TransportConfig>>,
     ) -> Result<Handle, ConnectError> {
         let of_family = |address: &&IpAddr| address.is_ipv4() == remote.is_ipv4();
         let local = self.addresses.iter().find(of_family).copied();
@@ -67,7 +67,7 @@ impl<P: Payload> Endpoint<P> {
         now: Instant,
         local: SocketAddr,
         remote: SocketAddr,
-        config: &Config,
+        config: impl Into<Arc<TransportConfig>>,
     ) -> Result<Handle, ConnectError> {
         if !self.addresses.contains(&local.ip()) {
             return Err(ConnectError::NoAddress);
@@ -81,8 +81,7 @@ impl<P: Payload> Endpoint<P> {
             .demux
             .name_for(endpoints, local.port(), remote.port())
             .ok_or(ConnectError::PortTaken)?;
-        let template = config.clone().with_ip(tuple.ip());
-        let mut config = self.demux.isn().identify(now, &tuple, &template);
+        let mut config = self.demux.isn().identify(now, &tuple, &config.into());
         if let Some(old) = self.demux.table().find(&tuple) {
             let old = self.slots[old as usize].as_ref();
             let left = old.and_then(|slot| slot.connection.gives_way_to_reconnect(now));
@@ -101,11 +100,15 @@ impl<P: Payload> Endpoint<P> {
     ///
     /// # Errors
     /// [`ListenError`].
-    pub fn listen(&mut self, at: SocketAddr, config: &Config) -> Result<(), ListenError> {
+    pub fn listen(
+        &mut self,
+        at: SocketAddr,
+        config: impl Into<Arc<TransportConfig>>,
+    ) -> Result<(), ListenError> {
         self.listen_with(
             at,
             ListenerConfig {
-                template: config.clone(),
+                transport: config.into(),
                 secret: Secret::new([0; 16]),
                 backlog: 256,
                 accept_backlog: 128,
@@ -122,19 +125,10 @@ impl<P: Payload> Endpoint<P> {
     pub fn listen_with(
         &mut self,
         at: SocketAddr,
-        mut config: ListenerConfig,
+        config: ListenerConfig,
     ) -> Result<(), ListenError> {
         if !at.ip().is_unspecified() && !self.addresses.contains(&at.ip()) {
             return Err(ListenError::NotLocal);
-        }
-        let any = Endpoints::new(at.ip(), at.ip());
-        if let Some(endpoints) = any {
-            let tuple = FourTuple {
-                endpoints,
-                local_port: at.port(),
-                remote_port: 0,
-            };
-            config.template = config.template.with_ip(tuple.ip());
         }
         self.demux.listen(at, config)
     }
@@ -152,7 +146,7 @@ impl<P: Payload> Endpoint<P> {
         Some(handle)
     }
 
-    /// Returns a connection; `None` after [`Endpoint::release`].
+    /// Returns a connection; `None` after [`Endpoint::close`].
     #[must_use]
     pub fn connection(&self, handle: Handle) -> Option<&Connection<P>> {
         Some(&*self.slot(handle)?.connection)
@@ -160,7 +154,7 @@ impl<P: Payload> Endpoint<P> {
 
     /// Returns a connection, for calls without a counterpart here.
     ///
-    /// `None` after [`Endpoint::release`]. Its output leaves with the next
+    /// `None` after [`Endpoint::close`]. Its output leaves with the next
     /// [`Endpoint::poll_transmit`].
     pub fn connection_mut(&mut self, handle: Handle) -> Option<&mut Connection<P>> {
         self.slot(handle)?;
@@ -172,9 +166,9 @@ impl<P: Payload> Endpoint<P> {
         Some(&mut *slot.connection)
     }
 
-    /// Returns addresses and ports of a connection; `None` after [`Endpoint::release`].
+    /// Returns addresses and ports of a connection; `None` after [`Endpoint::close`].
     #[must_use]
-    pub fn name(&self, handle: Handle) -> Option<&FourTuple> {
+    pub fn four_tuple(&self, handle: Handle) -> Option<&FourTuple> {
         self.slot(handle)?;
         self.demux.table().name(handle.number)
     }
@@ -182,7 +176,7 @@ impl<P: Payload> Endpoint<P> {
     /// Writes as much of `payload` as fits (SEND); returns the octets written.
     ///
     /// # Errors
-    /// As [`Connection::write`]; [`WriteError::Closed`] after [`Endpoint::release`].
+    /// As [`Connection::write`]; [`WriteError::Closed`] after [`Endpoint::close`].
     pub fn write(
         &mut self,
         now: Instant,
@@ -209,14 +203,14 @@ impl<P: Payload> Endpoint<P> {
     /// `Ok(None)` is the end of the stream.
     ///
     /// # Errors
-    /// As [`Connection::read_into`]; [`ReadError::Released`] after [`Endpoint::release`].
+    /// As [`Connection::read_into`]; [`ReadError::Closed`] after [`Endpoint::close`].
     pub fn read(
         &mut self,
         now: Instant,
         handle: Handle,
         max: usize,
     ) -> Result<Option<P>, ReadError> {
-        let slot = self.slot_mut(handle).ok_or(ReadError::Released)?;
+        let slot = self.slot_mut(handle).ok_or(ReadError::Closed)?;
         let connection = &mut slot.connection;
         if let Some(piece) = connection.read(now, max) {
             self.after_read(handle);
@@ -240,7 +234,7 @@ impl<P: Payload> Endpoint<P> {
     where
         P: PayloadOctets,
     {
-        let slot = self.slot_mut(handle).ok_or(ReadError::Released)?;
+        let slot = self.slot_mut(handle).ok_or(ReadError::Closed)?;
         let filled = slot.connection.read_into(now, buffer);
         slot.interest.wants_read |= filled == Err(ReadError::Empty);
         self.after_read(handle);
@@ -268,8 +262,8 @@ impl<P: Payload> Endpoint<P> {
     }
 
     /// Closes the sending direction (CLOSE, `SHUT_WR`); reading continues.
-    pub fn close(&mut self, now: Instant, handle: Handle) {
-        self.with(now, handle, |slot| slot.connection.close(now));
+    pub fn shutdown(&mut self, now: Instant, handle: Handle) {
+        self.with(now, handle, |slot| slot.connection.shutdown(now));
     }
 
     /// Aborts the connection (ABORT) and resets the peer.
@@ -280,7 +274,7 @@ impl<P: Payload> Endpoint<P> {
     /// Closes a connection that the application no longer uses (CLOSE, `close(2)`).
     ///
     /// Written data is still sent, arriving data is not accepted. The handle is no longer valid.
-    pub fn release(&mut self, now: Instant, handle: Handle) {
+    pub fn close(&mut self, now: Instant, handle: Handle) {
         self.with(now, handle, |slot| {
             slot.orphan = Some(Box::new(Orphan::begin(now, &mut slot.connection)));
         });

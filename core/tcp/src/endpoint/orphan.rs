@@ -34,7 +34,7 @@ impl Orphan {
         if connection.readable() > 0 {
             connection.abort(now);
         } else {
-            connection.close(now);
+            connection.shutdown(now);
         }
         Self::default()
     }

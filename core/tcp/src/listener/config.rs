@@ -1,8 +1,11 @@
 //! Configuration and counters of a listener, and its accepted connections.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 
-use crate::connection::{Config, Connection};
+use gigatcp_wire::SeqNumber;
+
+use crate::connection::{Connection, ConnectionConfig, TransportConfig};
 use crate::four_tuple::FourTuple;
 use crate::isn::IsnGenerator;
 use crate::secret::Secret;
@@ -10,9 +13,8 @@ use crate::secret::Secret;
 /// Configuration of a listener.
 #[derive(Clone, Debug)]
 pub struct ListenerConfig {
-    /// Template of its connections. Ports, initial sequence number and timestamp offset are set
-    /// for each.
-    pub template: Config,
+    /// Configuration that its connections share.
+    pub transport: Arc<TransportConfig>,
     /// Secret of initial sequence numbers, SYN cookies and Fast Open cookies.
     pub secret: Secret,
     /// Maximum number of half-open connections.
@@ -77,11 +79,20 @@ pub struct Accepted<P> {
 }
 
 impl ListenerConfig {
-    /// Returns the template with the timestamp offset for this peer.
-    pub(super) fn template_for(&self, isn: &IsnGenerator, tuple: &FourTuple) -> Config {
-        Config {
+    /// Configuration of the connection `tuple` whose initial sequence number is `iss`.
+    pub(super) fn identified(
+        &self,
+        isn: &IsnGenerator,
+        tuple: &FourTuple,
+        iss: SeqNumber,
+    ) -> ConnectionConfig {
+        ConnectionConfig {
+            transport: self.transport.clone(),
+            ip: tuple.ip(),
+            local_port: tuple.local_port,
+            remote_port: tuple.remote_port,
+            iss,
             timestamp_offset: isn.timestamp_offset(tuple),
-            ..self.template.clone()
         }
     }
 }

@@ -13,7 +13,7 @@ use gigatcp_units::Instant;
 use gigatcp_wire::{Ecn, FastOpenCookie, Flags, Payload, Segment};
 
 use crate::authentication::Keys;
-use crate::connection::{Config, Connection, Received};
+use crate::connection::{Connection, ConnectionConfig, Received};
 use crate::four_tuple::FourTuple;
 
 /// Stored state of a half-open connection.
@@ -60,32 +60,25 @@ impl Repeated {
 }
 
 impl<P: Payload> HalfOpen<P> {
-    /// Returns the connection when the SYN had arrived and nothing had left. `config` is that of
-    /// the listener with the identity of `tuple`. Returns `None` if `keys` are required and the
-    /// SYN has no code of any.
+    /// Returns the connection when the SYN had arrived and nothing had left. Returns `None` if
+    /// `keys` are required and the SYN has no code of any.
     pub(super) fn begin(
         &self,
         tuple: &FourTuple,
-        config: &Config,
+        config: &ConnectionConfig,
         keys: Option<&Keys<P>>,
     ) -> Option<Connection<P>> {
-        let config = Config {
-            local_port: tuple.local_port,
-            remote_port: tuple.remote_port,
-            iss: self.iss,
-            ..config.clone()
-        };
         let at = self.arrived_at;
         let received = Received {
             at,
             segment: self.syn.clone(),
         };
         if let Some(keys) = keys {
-            return Connection::accept_authenticated(at, &config, &received, tuple, keys);
+            return Connection::accept_authenticated(at, config, &received, tuple, keys);
         }
         match self.grant {
-            None => Connection::accept(at, &config, &received),
-            grant => Connection::accept_fast_open(at, &config, &received, grant, false),
+            None => Connection::accept(at, config, &received),
+            grant => Connection::accept_fast_open(at, config, &received, grant, false),
         }
     }
 
@@ -93,7 +86,7 @@ impl<P: Payload> HalfOpen<P> {
     pub(super) fn rebuild(
         &self,
         tuple: &FourTuple,
-        config: &Config,
+        config: &ConnectionConfig,
         keys: Option<&Keys<P>>,
     ) -> Option<Connection<P>> {
         let mut connection = self.begin(tuple, config, keys)?;

@@ -43,7 +43,7 @@ use super::cookie::{self, Cookies};
 use super::half_open::{HalfOpen, Repeated};
 use super::reset_answering;
 use crate::authentication::Keys;
-use crate::connection::{Config, Connection, Predecessor, Received};
+use crate::connection::{Connection, ConnectionConfig, Predecessor, Received};
 use crate::fast_open::{CookieValidity, FastOpenKey, FastOpenSlots};
 use crate::four_tuple::FourTuple;
 use crate::isn::IsnGenerator;
@@ -204,7 +204,7 @@ impl<P: Payload> Listener<P> {
         let Some(half) = self.half_open.get(tuple) else {
             return;
         };
-        let config = self.config.template_for(&self.isn, tuple);
+        let config = self.config.identified(&self.isn, tuple, half.iss);
         let keys = self.peers.get(&tuple.remote_address());
         let Some(mut connection) = half.rebuild(tuple, &config, keys) else {
             self.remove_half_open(tuple);
@@ -232,7 +232,7 @@ impl<P: Payload> Listener<P> {
         if self.is_accept_queue_full() || !self.make_room() {
             return;
         }
-        let config = self.isn.identify(now, &tuple, &self.config.template);
+        let config = self.isn.identify(now, &tuple, &self.config.transport);
         let config = predecessor.followed_by(&config);
         self.add_half_open(now, tuple, &config, received, None);
     }
@@ -332,7 +332,7 @@ impl<P: Payload> Listener<P> {
         if self.is_accept_queue_full() {
             return;
         }
-        let config = self.isn.identify(now, &tuple, &self.config.template);
+        let config = self.isn.identify(now, &tuple, &self.config.transport);
         if self.peers.contains_key(&tuple.remote_address()) {
             if self.make_room() {
                 self.add_half_open(now, tuple, &config, received, None);
@@ -344,7 +344,7 @@ impl<P: Payload> Listener<P> {
             self.open_fast(now, tuple, &config, &received, grant);
             return;
         }
-        let policy = config.profile.opening.syn_cookies;
+        let policy = config.transport.profile.opening.syn_cookies;
         let full = self.half_open.len() >= self.config.backlog;
         if policy == SynCookies::Always || (full && policy == SynCookies::WhenFull) {
             self.send_cookie(now, tuple, &config, &received);
@@ -361,7 +361,7 @@ impl<P: Payload> Listener<P> {
         tuple: &FourTuple,
         syn: &Segment<P>,
     ) -> (bool, Option<FastOpenCookie>) {
-        let profile = &self.config.template.profile;
+        let profile = &self.config.transport.profile;
         let without_cookie = profile.opening.fast_open_without_cookie;
         if !self.fast_open.serves(profile) {
             return (false, None);
@@ -409,7 +409,7 @@ impl<P: Payload> Listener<P> {
         &mut self,
         now: Instant,
         tuple: FourTuple,
-        config: &Config,
+        config: &ConnectionConfig,
         received: &Received<P>,
         grant: Option<FastOpenCookie>,
     ) {
@@ -469,12 +469,12 @@ impl<P: Payload> Listener<P> {
         &mut self,
         now: Instant,
         tuple: FourTuple,
-        config: &Config,
+        config: &ConnectionConfig,
         received: Received<P>,
         grant: Option<FastOpenCookie>,
     ) {
         let mut syn = received.segment;
-        let most = usize::from(config.mss);
+        let most = usize::from(config.mss());
         if syn.payload.len() > most {
             let _too_much = syn.payload.split_off(most);
             syn.flags = syn.flags.without(Flags::FIN);
@@ -517,7 +517,7 @@ impl<P: Payload> Listener<P> {
             return;
         };
         half.due = Instant::FAR_FUTURE;
-        let config = self.config.template_for(&self.isn, &tuple);
+        let config = self.config.identified(&self.isn, &tuple, half.iss);
         let keys = self.peers.get(&tuple.remote_address());
         let Some(mut connection) = half.rebuild(&tuple, &config, keys) else {
             // Keys have been required since.
@@ -566,7 +566,7 @@ impl<P: Payload> Listener<P> {
         let again = segment.flags.contains(Flags::SYN)
             && !segment.flags.intersects(Flags::ACK | Flags::RST)
             && segment.seq == half.syn.seq;
-        let config = self.config.template_for(&self.isn, &tuple);
+        let config = self.config.identified(&self.isn, &tuple, half.iss);
         let keys = self.peers.get(&tuple.remote_address());
         let Some(mut connection) = half.rebuild(&tuple, &config, keys) else {
             self.remove_half_open(&tuple);
@@ -605,12 +605,12 @@ impl<P: Payload> Listener<P> {
         &mut self,
         now: Instant,
         tuple: FourTuple,
-        config: &Config,
+        config: &ConnectionConfig,
         received: &Received<P>,
     ) {
-        let profile = &config.profile;
+        let profile = &config.transport.profile;
         let (syn, iss) = self.cookies.encode(now, &tuple, &received.segment, profile);
-        let config = Config {
+        let config = ConnectionConfig {
             iss,
             ..config.clone()
         };
@@ -680,7 +680,7 @@ impl<P: Payload> Listener<P> {
             retransmissions: 0,
             due: Instant::FAR_FUTURE,
         };
-        let config = self.config.template_for(&self.isn, &tuple);
+        let config = self.config.identified(&self.isn, &tuple, half.iss);
         let Some(mut connection) = half.rebuild(&tuple, &config, None) else {
             return false;
         };

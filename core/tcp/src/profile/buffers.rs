@@ -89,7 +89,7 @@ pub struct Buffers {
 impl Profile {
     /// Returns the buffer granted for a request of `requested` octets.
     #[must_use]
-    pub fn granted_buffer(&self, requested: Bytes) -> Bytes {
+    pub(crate) fn granted_buffer(&self, requested: Bytes) -> Bytes {
         let factor = if self.buffers.buffer_doubling { 2 } else { 1 };
         let limited = requested.min(self.buffers.buffer_limit);
         Bytes::new(limited.as_u64().saturating_mul(factor))
@@ -142,7 +142,7 @@ impl Profile {
 
     /// Returns the buffer that backs a window of `window` octets.
     #[must_use]
-    pub fn buffer_backing(&self, window: u64) -> u64 {
+    pub(crate) fn buffer_backing(&self, window: u64) -> u64 {
         match self.buffers.window_reserve_shift {
             0 => window,
             shift => {

@@ -4,7 +4,7 @@
 
 use gigatcp_events::Phase;
 use gigatcp_tcp::congestion::{
-    Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Lost, RateSample, Sent,
+    Ack, Config, Congestion, CongestionKind, Controller, Counting, Lost, RateSample, Sent,
     SlowStart,
 };
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
@@ -40,7 +40,7 @@ pub fn modern(initial_ssthresh: Option<u32>) -> Config {
 
 /// A control, and where its run has got to.
 pub struct Rounds {
-    pub control: Box<dyn CongestionControl>,
+    pub control: Box<dyn Controller>,
     pub now: Instant,
     rtt: Duration,
     segments_per_ack: u64,
@@ -58,7 +58,7 @@ pub struct Rounds {
 }
 
 impl Rounds {
-    pub fn new(control: Box<dyn CongestionControl>, rtt: Duration, segments_per_ack: u64) -> Self {
+    pub fn new(control: Box<dyn Controller>, rtt: Duration, segments_per_ack: u64) -> Self {
         Self {
             control,
             now: Instant::from_nanos(10_000_000_000),
@@ -361,7 +361,7 @@ pub struct Link {
 
 /// One sender on a [`Link`].
 pub struct Flow {
-    pub control: Box<dyn CongestionControl>,
+    pub control: Box<dyn Controller>,
     /// Segments in flight: when the ACK arrives, when it was sent, whether it is lost.
     in_flight: VecDeque<(Instant, Instant, bool)>,
     starts_at: Instant,
@@ -392,7 +392,7 @@ impl Link {
     }
 
     /// Adds a flow that begins to send after `wait`.
-    pub fn add(&mut self, control: Box<dyn CongestionControl>, wait: Duration) {
+    pub fn add(&mut self, control: Box<dyn Controller>, wait: Duration) {
         self.flows.push(Flow {
             control,
             in_flight: VecDeque::new(),

@@ -3,9 +3,7 @@
 //!
 //! [`REGISTRY`]: gigatcp_tcp::congestion::REGISTRY
 
-use gigatcp_tcp::congestion::{
-    Ack, Config, Congestion, CongestionControl, CongestionKind, Entry, Family,
-};
+use gigatcp_tcp::congestion::{Ack, Config, Congestion, CongestionKind, Controller, Entry, Family};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 pub static DELAY_MODEL: Entry = Entry {
@@ -52,12 +50,15 @@ impl DelayModel {
     }
 }
 
-impl CongestionControl for DelayModel {
+impl Controller for DelayModel {
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.cwnd)
     }
     fn ssthresh(&self) -> Bytes {
         Bytes::ZERO
+    }
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.cwnd = cwnd.as_u64().max(self.smss);
     }
     fn on_ack(&mut self, ack: &Ack) {
         let Some(rtt) = ack.rtt.filter(|_| ack.round_end && ack.cwnd_limited) else {
@@ -84,9 +85,6 @@ impl CongestionControl for DelayModel {
     }
     fn on_recovery_end(&mut self, _: Instant) {
         self.reducing = false;
-    }
-    fn on_idle_restart(&mut self, _: Instant, restart_window: Bytes) {
-        self.cwnd = self.cwnd.min(restart_window.as_u64()).max(self.smss);
     }
     fn on_smss_change(&mut self, smss: u32) {
         self.smss = u64::from(smss.max(1));
@@ -120,12 +118,15 @@ impl RateModel {
     }
 }
 
-impl CongestionControl for RateModel {
+impl Controller for RateModel {
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.cwnd)
     }
     fn ssthresh(&self) -> Bytes {
         Bytes::MAX
+    }
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.cwnd = cwnd.as_u64().max(4 * self.smss);
     }
     fn on_ack(&mut self, ack: &Ack) {
         let sample = ack.rate.and_then(|sample| sample.rate(ack.min_rtt));
@@ -147,7 +148,6 @@ impl CongestionControl for RateModel {
         self.smss = u64::from(smss.max(1));
         self.cwnd = self.cwnd.max(4 * self.smss);
     }
-    fn undo(&mut self, _: Instant) {}
     fn pacing_rate(&self) -> Option<Rate> {
         self.rate.filter(|rate| rate.as_bps() > 0)
     }

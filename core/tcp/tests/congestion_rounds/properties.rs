@@ -4,8 +4,8 @@ use crate::harness::SMSS;
 use crate::models::{DELAY_MODEL, RATE_MODEL};
 use gigatcp_events::Phase;
 use gigatcp_tcp::congestion::{
-    Ack, Config, Congestion, CongestionControl, CongestionKind, Counting, Entry, Family, Lost,
-    REGISTRY, RateSample, Sent, SlowStart, WindowBounds,
+    Ack, Config, Congestion, CongestionKind, Controller, Counting, Entry, Family, Lost, REGISTRY,
+    RateSample, Sent, SlowStart, WindowBounds,
 };
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 use gigatcp_wire::RouterReply;
@@ -195,7 +195,7 @@ fn entry() -> impl Strategy<Value = &'static Entry> {
     prop::sample::select(REGISTRY.iter().chain(models).collect::<Vec<_>>())
 }
 
-fn apply(control: &mut dyn CongestionControl, step: &Step, now: &mut Instant) {
+fn apply(control: &mut dyn Controller, step: &Step, now: &mut Instant) {
     match *step {
         Step::Ack {
             wait_us,
@@ -275,7 +275,7 @@ fn check(
     step: &Step,
     before: Bytes,
     smss: u64,
-    control: &dyn CongestionControl,
+    control: &dyn Controller,
 ) -> Result<(), TestCaseError> {
     let cwnd = control.cwnd();
     prop_assert!(cwnd.as_u64() >= smss, "{step:?}: cwnd {cwnd:?}");

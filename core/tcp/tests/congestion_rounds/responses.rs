@@ -6,14 +6,14 @@
 
 use crate::harness::{Link, Rounds, SMSS, modern};
 use gigatcp_events::Phase;
-use gigatcp_tcp::congestion::{Config, CongestionControl, CongestionKind, find};
+use gigatcp_tcp::congestion::{Config, CongestionKind, Controller, find};
 use gigatcp_units::{Bytes, Duration, Rate};
 use gigatcp_wire::RouterReply;
 
 const RTT: Duration = Duration::from_millis(100);
 
 /// That control in congestion avoidance at a window of `segments`.
-fn control(name: &str, segments: u64) -> Box<dyn CongestionControl> {
+fn control(name: &str, segments: u64) -> Box<dyn Controller> {
     let entry = find(name).expect("a control of the registry");
     (entry.build)(&Config {
         initial_window: Bytes::new(segments * SMSS),

@@ -2,24 +2,26 @@
 //!
 //! The ACE field is `A` (4), `W` (2) and `E` (1): its first value 5 is `EA`.
 
+use std::sync::Arc;
+
 use gigatcp_events::{EcnFeedback, Phase, State};
-use gigatcp_tcp::Config;
+use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::profile::{EcnMode, EcnOption, Profile};
 use gigatcp_wire::{Ecn, Flags};
 
 use crate::script::{Script, segments, with};
 
 /// Accurate feedback, every segment acknowledged.
-fn accurate() -> Config {
+fn accurate() -> ConnectionConfig {
     with(|p| {
         p.ecn.mode = EcnMode::Accurate;
         p.acknowledgments.delayed_ack = false;
     })
 }
 
-fn changed(change: impl FnOnce(&mut Profile)) -> Config {
+fn changed(change: impl FnOnce(&mut Profile)) -> ConnectionConfig {
     let mut config = accurate();
-    change(&mut config.profile);
+    change(&mut config.transport_mut().profile);
     config
 }
 
@@ -33,7 +35,7 @@ fn ace(count: u64) -> String {
 }
 
 /// Client, established.
-fn client(config: &Config) -> Script {
+fn client(config: &ConnectionConfig) -> Script {
     let mut t = Script::connect(config);
     t.expect("SEWA 0:0(0) <mss 1000>");
     t.inject(&format!("SW. 0:0(0) ack 1 <mss 1000,{OPTION}>"));
@@ -42,7 +44,7 @@ fn client(config: &Config) -> Script {
 }
 
 /// Server that has answered an accurate request.
-fn server(config: &Config) -> Script {
+fn server(config: &ConnectionConfig) -> Script {
     let mut t = Script::accept(config, "SEWA 0:0(0) <mss 1000>");
     t.expect(&format!("SW. 0:0(0) ack 1 <mss 1000,{OPTION}>"));
     t
@@ -61,7 +63,7 @@ fn without_options() -> Script {
 }
 
 /// Ten full segments in flight; the peer has marked nothing.
-fn in_flight(config: &Config) -> Script {
+fn in_flight(config: &ConnectionConfig) -> Script {
     let mut t = client(config);
     t.inject("EA. 1:1(0) ack 1");
     t.write(100_000);
@@ -511,7 +513,7 @@ fn sack_keeps_two_blocks_beside_the_option() {
         p.recovery.sack = true;
         p.options.timestamps = true;
     });
-    config.mss = 1012;
+    config.transport_mut().mtu = 1052;
     let mut t = Script::connect(&config);
     t.expect("SEWA 0:0(0) <mss 1012,sackOK,TS val 1000 ecr 0>");
     t.inject(&format!(
@@ -672,7 +674,8 @@ fn ect1_leaves_with_a_scalable_control_accurate_feedback_and_the_switch_alone() 
     ];
     for (control, l4s, ecn, expected) in cases {
         let mut config = changed(|p| (p.ecn.l4s, p.ecn.mode) = (l4s, ecn));
-        config.congestion = gigatcp_tcp::congestion::find(control).unwrap();
+        config.transport_mut().congestion =
+            Arc::new(gigatcp_tcp::congestion::find(control).unwrap());
         let mut t = Script::connect(&config);
         let _ = t.leaving();
         t.inject(if ecn == EcnMode::Accurate {

@@ -7,7 +7,7 @@ use gigatcp_events::State;
 use gigatcp_tcp::authentication::{Algorithm, Direction, KeyChain, KeyError, Keys, MasterKey};
 use gigatcp_tcp::listener::{Listener, ListenerConfig};
 use gigatcp_tcp::profile::SynCookies;
-use gigatcp_tcp::{Config, Connection, FourTuple, Profile, Received, Secret};
+use gigatcp_tcp::{Connection, ConnectionConfig, FourTuple, Profile, Received, Secret};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{
@@ -47,15 +47,15 @@ fn key(id: u8, algorithm: Algorithm) -> MasterKey {
     MasterKey::new(id, algorithm, &[id, 2, 3, 4, 5])
 }
 
-fn client_config() -> Config {
+fn client_config() -> ConnectionConfig {
     with(|p| {
         *p = Profile::MODERN;
         p.acknowledgments.quick_ack = false;
     })
 }
 
-fn server_config() -> Config {
-    Config {
+fn server_config() -> ConnectionConfig {
+    ConnectionConfig {
         local_port: 80,
         remote_port: 4000,
         iss: PEER_ISS,
@@ -201,11 +201,11 @@ fn both_ends_open_send_and_close_under_every_algorithm_and_family() {
                 let key = key(7, algorithm).covering_options(covers_options);
                 let mut pair = Pair::<Bytes>::of_one_key(v6, key);
                 pair.transfer(1, 50_000);
-                pair.client.close(pair.now);
+                pair.client.shutdown(pair.now);
                 pair.run();
                 let server = pair.server.as_mut().unwrap();
                 assert_eq!(server.state(), State::CloseWait);
-                server.close(pair.now);
+                server.shutdown(pair.now);
                 pair.run();
                 assert_eq!(pair.client.state(), State::TimeWait);
                 for connection in [&pair.client, pair.server.as_ref().unwrap()] {
@@ -404,9 +404,9 @@ fn a_listener_takes_only_signed_syns_of_a_peer_that_must_sign() {
         let master = key(3, Algorithm::HmacSha1);
         let name = tuple(true);
         let mut template = server_config();
-        template.profile.opening.syn_cookies = when;
+        template.transport_mut().profile.opening.syn_cookies = when;
         let mut listener = Listener::<Bytes>::new(ListenerConfig {
-            template,
+            transport: template.transport.clone(),
             secret: Secret::new([1; 16]),
             backlog: 4,
             accept_backlog: 4,

@@ -1,35 +1,40 @@
 //! Paths that drop what is too big and say nothing: RFC 4821, RFC 8899.
 
+use std::sync::Arc;
+
 use gigatcp_events::EventMask;
 use gigatcp_tcp::congestion::{self, SlowStart};
-use gigatcp_tcp::{Config, Profile};
+use gigatcp_tcp::{ConnectionConfig, Profile, TransportConfig};
 use gigatcp_units::{Bytes as Octets, Duration, Instant};
 use gigatcp_wire::{IpVersion, Phantom, SeqNumber};
 
 use crate::script::{Script, with};
 use crate::world::{Habit, Path, World};
 
-fn config(mtu: u16, control: &str, profile: Profile) -> Config {
-    Config {
-        profile: profile.into(),
+fn config(mtu: u16, control: &str, profile: Profile) -> ConnectionConfig {
+    ConnectionConfig {
+        transport: TransportConfig {
+            profile,
+            mtu: u32::from(mtu - 40) + 40,
+            congestion: Arc::new(congestion::find(control).unwrap()),
+            initial_ssthresh: None,
+            slow_start: SlowStart::Standard,
+            send_buffer: Some(Octets::new(1 << 20)),
+            receive_buffer: Some(Octets::new(40_000)),
+            events: EventMask::NONE,
+        }
+        .into(),
         local_port: 1,
         remote_port: 2,
         iss: SeqNumber::new(u32::MAX - 5000),
         ip: IpVersion::V4,
-        mss: mtu - 40,
-        congestion: congestion::find(control).unwrap(),
-        initial_ssthresh: None,
-        slow_start: SlowStart::Standard,
-        send_buffer: Some(Octets::new(1 << 20)),
-        receive_buffer: Some(Octets::new(40_000)),
         timestamp_offset: 0,
-        events: EventMask::NONE,
     }
 }
 
 /// The first side writes 1.5 MB over a path that takes packets of `mtu`
 /// octets; windows of 40 kB make that forty round trips.
-fn transfer(config: &Config, mtu: usize, lost: u64, seed: u64) -> World<Phantom> {
+fn transfer(config: &ConnectionConfig, mtu: usize, lost: u64, seed: u64) -> World<Phantom> {
     let habit = Habit {
         writes: 1_500_000,
         bite: 1 << 20,

@@ -2,7 +2,7 @@
 
 use gigatcp_events::Limit;
 use gigatcp_tcp::profile::WindowPolicy;
-use gigatcp_tcp::{Config, Profile, WriteError};
+use gigatcp_tcp::{ConnectionConfig, Profile, WriteError};
 use gigatcp_units::{Bytes, Duration};
 use gigatcp_wire::WireWindow;
 use proptest::prelude::*;
@@ -11,15 +11,15 @@ use crate::script::{PEER_ISS, Script, bare, segments, with};
 use crate::world::{Habit, Path, World};
 
 /// A connection that asks for no buffer, with window scaling.
-fn auto() -> Config {
+fn auto() -> ConnectionConfig {
     let mut config = with(|p| p.options.window_scaling = true);
-    config.send_buffer = None;
-    config.receive_buffer = None;
+    config.transport_mut().send_buffer = None;
+    config.transport_mut().receive_buffer = None;
     config
 }
 
 /// Open, with a round trip of 100 ms by the handshake.
-fn opened(config: &Config) -> Script {
+fn opened(config: &ConnectionConfig) -> Script {
     let mut t = Script::connect(config);
     t.leaving();
     t.wait_ms(100);
@@ -48,8 +48,8 @@ fn receive_buffer(t: &Script) -> u64 {
 fn the_scale_is_chosen_so_that_the_largest_buffer_can_be_offered() {
     for (most, scale) in [(1 << 30, 14), (6 << 20, 7), (100_000, 1), (65_535, 0)] {
         let mut config = auto();
-        config.profile.buffers.receive_buffer_max = Bytes::new(most);
-        config.profile.buffers.receive_buffer_start = Bytes::new(65_535);
+        config.transport_mut().profile.buffers.receive_buffer_max = Bytes::new(most);
+        config.transport_mut().profile.buffers.receive_buffer_start = Bytes::new(65_535);
         let mut t = Script::connect(&config);
         t.expect(&format!("S 0:0(0) win 65535 <mss 1000,wscale {scale}>"));
     }
@@ -58,10 +58,10 @@ fn the_scale_is_chosen_so_that_the_largest_buffer_can_be_offered() {
 #[test]
 fn linux_offers_the_scale_of_its_largest_buffer_even_for_a_small_request() {
     let mut config = auto();
-    config.profile.buffers.window_policy = WindowPolicy::Grows;
-    config.profile.buffers.buffer_limit = Bytes::new(131_071);
-    config.profile.buffers.receive_buffer_max = Bytes::new(4 << 20);
-    config.receive_buffer = Some(Bytes::new(20_000));
+    config.transport_mut().profile.buffers.window_policy = WindowPolicy::Grows;
+    config.transport_mut().profile.buffers.buffer_limit = Bytes::new(131_071);
+    config.transport_mut().profile.buffers.receive_buffer_max = Bytes::new(4 << 20);
+    config.transport_mut().receive_buffer = Some(Bytes::new(20_000));
     let mut t = Script::connect(&config);
     t.expect("S 0:0(0) win 4000 <mss 1000,wscale 7>");
 }
@@ -97,7 +97,7 @@ fn once_per_round_trip_the_window_becomes_what_the_application_took_and_may_take
 #[test]
 fn the_buffer_stops_at_its_bound() {
     let mut config = auto();
-    config.profile.buffers.receive_buffer_max = Bytes::new(200_000);
+    config.transport_mut().profile.buffers.receive_buffer_max = Bytes::new(200_000);
     let mut t = opened(&config);
     receive(&mut t, 0, 100);
     t.wait_ms(100);
@@ -110,10 +110,10 @@ fn the_buffer_stops_at_its_bound() {
 fn a_buffer_that_was_asked_for_is_that_buffer_and_no_other() {
     for autotuned in [false, true] {
         let mut config = auto();
-        config.profile.buffers.receive_autotuning = autotuned;
-        config.profile.buffers.send_autotuning = autotuned;
-        config.receive_buffer = Some(Bytes::new(131_072));
-        config.send_buffer = Some(Bytes::new(5000));
+        config.transport_mut().profile.buffers.receive_autotuning = autotuned;
+        config.transport_mut().profile.buffers.send_autotuning = autotuned;
+        config.transport_mut().receive_buffer = Some(Bytes::new(131_072));
+        config.transport_mut().send_buffer = Some(Bytes::new(5000));
         let mut t = opened(&config);
         for round in 0..5 {
             receive(&mut t, round * 100, 100);
@@ -127,7 +127,10 @@ fn a_buffer_that_was_asked_for_is_that_buffer_and_no_other() {
         assert_eq!(info.autotuning, (false, false));
         assert_eq!(
             info.buffers_requested,
-            (config.send_buffer, config.receive_buffer)
+            (
+                config.transport.send_buffer,
+                config.transport.receive_buffer
+            )
         );
     }
 }
@@ -193,7 +196,7 @@ fn a_hole_that_is_filled_late_is_no_burst_of_the_application() {
 #[test]
 fn a_peer_that_never_stops_fills_one_buffer_and_no_more() {
     let mut config = auto();
-    config.profile.acknowledgments.delayed_ack = false;
+    config.transport_mut().profile.acknowledgments.delayed_ack = false;
     let mut t = opened(&config);
     let unit = 1 << 14;
     // Every second segment first, then everything, and nothing is read.
@@ -213,7 +216,7 @@ fn a_peer_that_never_stops_fills_one_buffer_and_no_more() {
 #[test]
 fn timestamps_show_the_receiver_its_round_trip() {
     let mut config = auto();
-    config.profile.options.timestamps = true;
+    config.transport_mut().profile.options.timestamps = true;
     let mut t = Script::connect(&config);
     t.leaving();
     t.wait_ms(40);
@@ -239,7 +242,7 @@ fn timestamps_show_the_receiver_its_round_trip() {
 }
 
 /// What the timestamp clock says at the beginning of a script.
-fn clock_start(config: &Config) -> u64 {
+fn clock_start(config: &ConnectionConfig) -> u64 {
     u64::from(config.timestamp_offset) + 1000
 }
 
@@ -263,7 +266,7 @@ fn the_send_buffer_keeps_room_for_two_congestion_windows() {
 #[test]
 fn the_send_buffer_stops_at_its_bound() {
     let mut config = auto();
-    config.profile.buffers.send_buffer_max = Bytes::new(30_000);
+    config.transport_mut().profile.buffers.send_buffer_max = Bytes::new(30_000);
     let mut t = opened(&config);
     t.write(20_000);
     t.leaving();
@@ -275,9 +278,9 @@ fn the_send_buffer_stops_at_its_bound() {
 #[test]
 fn without_the_switches_the_buffers_stay_where_they_start() {
     let mut config = auto();
-    config.profile.buffers.receive_autotuning = false;
-    config.profile.buffers.send_autotuning = false;
-    config.profile.buffers.send_buffer_start = Bytes::new(12_000);
+    config.transport_mut().profile.buffers.receive_autotuning = false;
+    config.transport_mut().profile.buffers.send_autotuning = false;
+    config.transport_mut().profile.buffers.send_buffer_start = Bytes::new(12_000);
     let mut t = opened(&config);
     t.write(12_000);
     t.leaving();
@@ -322,7 +325,7 @@ fn with_a_low_water_mark_only_so_much_may_wait_unsent() {
 fn a_writer_is_woken_at_a_third_of_the_buffer_or_at_the_low_water_mark() {
     let wakes_at = |mark: Option<u64>, buffer| {
         let mut config = with(|p| p.buffers.write_low_water = mark.map(Bytes::new));
-        config.send_buffer = Some(Bytes::new(buffer));
+        config.transport_mut().send_buffer = Some(Bytes::new(buffer));
         Script::established(&config).tcp.send_wake_space()
     };
     assert_eq!(wakes_at(None, 30_000), 10_000);
@@ -350,7 +353,7 @@ fn a_low_water_mark_below_a_segment_does_not_stop_the_flow() {
         p.buffers.not_sent_lowat = Some(Bytes::new(1));
         p.segments.nagle = true;
     });
-    config.receive_buffer = Some(Bytes::new(60_000));
+    config.transport_mut().receive_buffer = Some(Bytes::new(60_000));
     let habit = |octets| Habit {
         writes: octets,
         bite: 5000,
@@ -375,7 +378,7 @@ fn a_low_water_mark_below_a_segment_does_not_stop_the_flow() {
 #[test]
 fn a_smaller_buffer_takes_no_window_back() {
     let mut config = bare();
-    config.receive_buffer = Some(Bytes::new(10_000));
+    config.transport_mut().receive_buffer = Some(Bytes::new(10_000));
     let mut t = Script::established(&config);
     t.tcp.request_receive_buffer(Bytes::new(2000));
     receive(&mut t, 0, 1);
@@ -391,7 +394,7 @@ fn a_smaller_buffer_takes_no_window_back() {
 #[test]
 fn a_window_that_may_shrink_is_taken_back_and_data_beyond_it_left() {
     let mut config = with(|p| p.buffers.may_shrink_window = true);
-    config.receive_buffer = Some(Bytes::new(10_000));
+    config.transport_mut().receive_buffer = Some(Bytes::new(10_000));
     let mut t = Script::established(&config);
     t.tcp.request_receive_buffer(Bytes::new(3000));
     receive(&mut t, 0, 1);
@@ -425,30 +428,26 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn receiver() -> impl Strategy<Value = Config> {
+fn receiver() -> impl Strategy<Value = ConnectionConfig> {
     let switches = prop::array::uniform6(any::<bool>());
     let sizes = (500..300_000_u64, 0..5_u32, any::<bool>());
     (switches, sizes).prop_map(|(on, (buffer, reserve, asks))| {
         let mut config = auto();
-        config.profile = config
-            .profile
-            .with(|profile| {
-                profile.options.window_scaling = on[0];
-                profile.acknowledgments.delayed_ack = on[1];
-                profile.segments.silly_window_avoidance = on[2];
-                profile.buffers.receive_autotuning = on[3];
-                profile.buffers.window_policy = if on[4] {
-                    WindowPolicy::Grows
-                } else {
-                    WindowPolicy::FreeSpace
-                };
-                profile.buffers.window_reserve_shift = reserve;
-                profile.buffers.receive_buffer_start = Bytes::new(buffer);
-                profile.buffers.receive_buffer_max =
-                    Bytes::new(if on[5] { 1 << 30 } else { 1 << 20 });
-            })
-            .into();
-        config.receive_buffer = asks.then_some(Bytes::new(buffer));
+        config.transport_mut().profile = config.transport.profile.with(|profile| {
+            profile.options.window_scaling = on[0];
+            profile.acknowledgments.delayed_ack = on[1];
+            profile.segments.silly_window_avoidance = on[2];
+            profile.buffers.receive_autotuning = on[3];
+            profile.buffers.window_policy = if on[4] {
+                WindowPolicy::Grows
+            } else {
+                WindowPolicy::FreeSpace
+            };
+            profile.buffers.window_reserve_shift = reserve;
+            profile.buffers.receive_buffer_start = Bytes::new(buffer);
+            profile.buffers.receive_buffer_max = Bytes::new(if on[5] { 1 << 30 } else { 1 << 20 });
+        });
+        config.transport_mut().receive_buffer = asks.then_some(Bytes::new(buffer));
         config
     })
 }
@@ -504,17 +503,15 @@ proptest! {
 }
 
 /// FreeBSD 4.3 between Atlanta and Seattle: 2 MiB asked for, an MSS of 4430.
-fn machine_of_2001() -> Config {
+fn machine_of_2001() -> ConnectionConfig {
     let mut config = bare();
-    config.profile = Profile::BSD_4_3_RENO
-        .with(|profile| {
-            profile.buffers.buffer_limit = Bytes::new(16 << 20);
-            profile.path_mtu.route_mtu = 1492;
-        })
-        .into();
-    config.mss = 4430;
-    config.send_buffer = Some(Bytes::new(2 << 20));
-    config.receive_buffer = Some(Bytes::new(2 << 20));
+    config.transport_mut().profile = Profile::BSD_4_3_RENO.with(|profile| {
+        profile.buffers.buffer_limit = Bytes::new(16 << 20);
+        profile.path_mtu.route_mtu = 1492;
+    });
+    config.transport_mut().mtu = 4470;
+    config.transport_mut().send_buffer = Some(Bytes::new(2 << 20));
+    config.transport_mut().receive_buffer = Some(Bytes::new(2 << 20));
     config
 }
 
@@ -540,9 +537,13 @@ fn buffers_in_whole_segments_are_those_of_the_mss_that_the_route_leaves() {
 fn what_the_route_asks_for_replaces_a_larger_buffer_only_where_that_is_the_rule() {
     for (overrides, expected) in [(true, 46), (false, 1457)] {
         let mut config = machine_of_2001();
-        config.profile.buffers.route_buffers_override = overrides;
-        config.profile.buffers.route_send_buffer = Some(Bytes::new(65_536));
-        config.profile.buffers.route_receive_buffer = Some(Bytes::new(65_536));
+        config
+            .transport_mut()
+            .profile
+            .buffers
+            .route_buffers_override = overrides;
+        config.transport_mut().profile.buffers.route_send_buffer = Some(Bytes::new(65_536));
+        config.transport_mut().profile.buffers.route_receive_buffer = Some(Bytes::new(65_536));
         let mut t = Script::connect(&config);
         t.leaving();
         t.inject(SYN_ACK_OF_2001);
@@ -550,17 +551,21 @@ fn what_the_route_asks_for_replaces_a_larger_buffer_only_where_that_is_the_rule(
         let info = t.tcp.info();
         assert_eq!(info.receive_buffer, Bytes::new(expected * 1440));
         assert_eq!(info.send_buffer, Bytes::new(expected * 1440));
-        assert_eq!(info.buffers_requested.1, config.receive_buffer);
+        assert_eq!(info.buffers_requested.1, config.transport.receive_buffer);
     }
 }
 
 #[test]
 fn what_the_route_asks_for_raises_a_smaller_buffer_up_to_what_the_host_grants() {
     let mut config = machine_of_2001();
-    config.profile.buffers.buffer_limit = Bytes::new(100_000);
-    config.profile.buffers.route_buffers_override = false;
-    config.profile.buffers.route_receive_buffer = Some(Bytes::new(1 << 20));
-    config.receive_buffer = Some(Bytes::new(20_000));
+    config.transport_mut().profile.buffers.buffer_limit = Bytes::new(100_000);
+    config
+        .transport_mut()
+        .profile
+        .buffers
+        .route_buffers_override = false;
+    config.transport_mut().profile.buffers.route_receive_buffer = Some(Bytes::new(1 << 20));
+    config.transport_mut().receive_buffer = Some(Bytes::new(20_000));
     let mut t = Script::accept(&config, "S 0:0(0) win 65535 <mss 4430>");
     t.leaving();
     assert_eq!(receive_buffer(&t), 100_000);
@@ -571,7 +576,7 @@ fn what_the_route_asks_for_raises_a_smaller_buffer_up_to_what_the_host_grants() 
 #[test]
 fn a_buffer_that_the_route_made_smaller_is_what_the_answer_to_a_syn_offers() {
     let mut config = machine_of_2001();
-    config.profile.buffers.route_receive_buffer = Some(Bytes::new(16_384));
+    config.transport_mut().profile.buffers.route_receive_buffer = Some(Bytes::new(16_384));
     let whole = 16_384_u64.next_multiple_of(1452) as u16;
     let mut t = Script::accept(&config, "S 0:0(0) win 65535 <mss 4430>");
     assert_eq!(t.leaving().remove(0).wnd, WireWindow(whole));
@@ -585,9 +590,13 @@ fn a_buffer_that_the_route_made_smaller_is_what_the_answer_to_a_syn_offers() {
 #[test]
 fn a_side_that_fits_itself_to_the_path_does_not_ask_the_route() {
     let mut config = auto();
-    config.profile.buffers.route_buffers_override = true;
-    config.profile.buffers.route_send_buffer = Some(Bytes::new(4096));
-    config.profile.buffers.route_receive_buffer = Some(Bytes::new(4096));
+    config
+        .transport_mut()
+        .profile
+        .buffers
+        .route_buffers_override = true;
+    config.transport_mut().profile.buffers.route_send_buffer = Some(Bytes::new(4096));
+    config.transport_mut().profile.buffers.route_receive_buffer = Some(Bytes::new(4096));
     let t = opened(&config);
     assert_eq!(receive_buffer(&t), 131_072);
     assert_eq!(t.tcp.info().autotuning, (true, true));
@@ -596,7 +605,7 @@ fn a_side_that_fits_itself_to_the_path_does_not_ask_the_route() {
 #[test]
 fn a_write_fills_packet_after_packet_and_goes_on_when_a_third_is_free() {
     let mut config = with(|p| p.buffers.truesize = true);
-    config.send_buffer = Some(Bytes::new(40_000));
+    config.transport_mut().send_buffer = Some(Bytes::new(40_000));
     let mut t = Script::established(&config);
     // Packets of 32 segments and 960 octets more; a second begins below 40,000.
     let written = t.tcp.write(crate::notation::octets(1, 100_000));

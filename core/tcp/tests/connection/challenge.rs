@@ -12,7 +12,7 @@ fn limited() -> Script {
         p.defense.challenge_ack_limit = 1;
         p.defense.challenge_ack_interval = Duration::from_millis(500);
     });
-    config.receive_buffer = Some(Bytes::new(5000));
+    config.transport_mut().receive_buffer = Some(Bytes::new(5000));
     Script::established(&config)
 }
 

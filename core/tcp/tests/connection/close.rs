@@ -251,7 +251,7 @@ fn a_fin_with_data_that_overtakes_other_data_waits_for_it() {
 #[test]
 fn a_fin_where_the_window_ends_is_taken_since_it_needs_no_room() {
     let mut config = bare();
-    config.receive_buffer = Some(Bytes::new(2000));
+    config.transport_mut().receive_buffer = Some(Bytes::new(2000));
     let mut t = Script::established(&config);
     t.inject(". 1:1001(1000) ack 1");
     t.inject("FP. 1001:2001(1000) ack 1");
@@ -266,7 +266,7 @@ fn a_fin_where_the_window_ends_is_taken_since_it_needs_no_room() {
 #[test]
 fn text_beyond_the_window_is_cut_off_and_the_fin_with_it() {
     let mut config = bare();
-    config.receive_buffer = Some(Bytes::new(2000));
+    config.transport_mut().receive_buffer = Some(Bytes::new(2000));
     let mut t = Script::established(&config);
     t.inject("FP. 1:2501(2500) ack 1");
     t.expect(". 1:1(0) ack 2001 win 0");

@@ -2,14 +2,14 @@
 //! after idle time of RFC 5681 section 4.1.
 
 use gigatcp_events::{CwndCause, Event, Phase};
-use gigatcp_tcp::Config;
+use gigatcp_tcp::ConnectionConfig;
 
 use crate::script::{MSS, Script, segments, with};
 
 /// Round-trip time of every script, in milliseconds.
 const RTT: u64 = 100;
 
-fn config(cwnd_validation: bool) -> Config {
+fn config(cwnd_validation: bool) -> ConnectionConfig {
     with(|profile| {
         profile.congestion.cwnd_validation = cwnd_validation;
         profile.congestion.half_used_opens = false;
@@ -26,7 +26,7 @@ struct Sender {
 impl Sender {
     /// Slow start has brought cwnd from 10 to 80 segments, each round full;
     /// the last one acknowledged 40.
-    fn of_80_segments(config: &Config) -> Self {
+    fn of_80_segments(config: &ConnectionConfig) -> Self {
         let t = Script::established(config);
         let mut sender = Self { t, sent: 0 };
         sender.t.inject(". 1:1(0) ack 1");
@@ -118,7 +118,7 @@ fn a_window_at_least_half_in_use_grows_and_one_less_than_half_in_use_does_not() 
 #[test]
 fn in_slow_start_a_window_grows_while_it_is_more_than_half_in_use() {
     let mut settings = config(false);
-    settings.profile.congestion.half_used_opens = true;
+    settings.transport_mut().profile.congestion.half_used_opens = true;
     let mut sender = Sender::of_80_segments(&settings);
     sender.round(40);
     assert_eq!(sender.t.cwnd(), 80.0, "half of it is not more than half");

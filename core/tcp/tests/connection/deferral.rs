@@ -1,7 +1,7 @@
 //! Whether what may leave waits for a larger super-segment.
 
 use gigatcp_events::{Limit, Phase};
-use gigatcp_tcp::Config;
+use gigatcp_tcp::ConnectionConfig;
 use gigatcp_units::Duration;
 
 use crate::script::{Script, with};
@@ -10,18 +10,18 @@ const RTT: Duration = Duration::from_micros(600);
 const STEP: Duration = Duration::from_micros(10);
 
 /// Waits for the third part of the window.
-fn waiting() -> Config {
+fn waiting() -> ConnectionConfig {
     let mut config = with(|p| {
         p.segments.segmentation_offload = true;
         p.segments.tso_win_divisor = 3;
     });
-    config.initial_ssthresh = Some(10);
+    config.transport_mut().initial_ssthresh = Some(10);
     config
 }
 
 /// A round trip of 600 us, and ten segments in flight since one ago; then `waiting`
 /// octets wait.
-fn opened(config: &Config, waiting: usize) -> Script {
+fn opened(config: &ConnectionConfig, waiting: usize) -> Script {
     let mut t = Script::connect(config);
     t.leaving();
     t.wait(RTT);
@@ -54,7 +54,7 @@ fn what_an_acknowledgment_opens_waits_until_it_is_a_part_of_the_window() {
 #[test]
 fn without_the_setting_it_leaves_at_once() {
     let mut config = waiting();
-    config.profile.segments.tso_win_divisor = 0;
+    config.transport_mut().profile.segments.tso_win_divisor = 0;
     let mut t = opened(&config, 30_000);
     t.inject(". 1:1(0) ack 2001");
     t.expect(". 10001:12001(2000) ack 1");

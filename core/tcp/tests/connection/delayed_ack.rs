@@ -111,7 +111,7 @@ fn without_delay_every_segment_is_acknowledged() {
 #[test]
 fn a_young_connection_acknowledges_16_segments_one_by_one() {
     let mut config = with(|p| p.acknowledgments.quick_ack = true);
-    config.receive_buffer = Some(Bytes::new(65_535));
+    config.transport_mut().receive_buffer = Some(Bytes::new(65_535));
     let mut t = Script::established(&config);
     for n in 0..16 {
         t.inject(&data(n));
@@ -130,10 +130,10 @@ fn a_young_connection_acknowledges_16_segments_one_by_one() {
 #[test]
 fn a_bsd_tells_of_a_scaled_window_when_the_handshake_ends_and_holds_the_first_ack_back() {
     let mut config = with(|p| *p = Profile::BSD_4_3_RENO);
-    config.profile.options.timestamps = false;
-    config.profile.buffers.buffers_in_segments = false;
-    config.profile.buffers.buffer_limit = Bytes::new(1 << 20);
-    config.receive_buffer = Some(Bytes::new(1 << 20));
+    config.transport_mut().profile.options.timestamps = false;
+    config.transport_mut().profile.buffers.buffers_in_segments = false;
+    config.transport_mut().profile.buffers.buffer_limit = Bytes::new(1 << 20);
+    config.transport_mut().receive_buffer = Some(Bytes::new(1 << 20));
     let mut t = Script::accept(&config, "S 0:0(0) win 65535 <mss 1000,wscale 0>");
     t.expect("S. 0:0(0) ack 1 win 65535 <mss 1000,wscale 5>");
     t.inject(". 1:1(0) ack 1");
@@ -150,8 +150,8 @@ fn a_bsd_tells_of_a_scaled_window_when_the_handshake_ends_and_holds_the_first_ac
 #[test]
 fn without_that_the_first_data_are_acknowledged_with_the_scaled_window() {
     let mut config = with(|p| p.buffers.window_update_segments = 2);
-    config.profile.options.window_scaling = true;
-    config.receive_buffer = Some(Bytes::new(1 << 20));
+    config.transport_mut().profile.options.window_scaling = true;
+    config.transport_mut().receive_buffer = Some(Bytes::new(1 << 20));
     let mut t = Script::accept(&config, "S 0:0(0) win 65535 <mss 1000,wscale 0>");
     t.leaving();
     t.inject(". 1:1(0) ack 1");

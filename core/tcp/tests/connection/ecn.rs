@@ -4,25 +4,25 @@
 //! `E` is ECN-Echo, `W` is Congestion Window Reduced.
 
 use gigatcp_events::{EcnFeedback, Phase};
-use gigatcp_tcp::Config;
+use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::profile::{EcnMode, InitialWindow, Profile};
 use gigatcp_units::Duration;
 
 use crate::script::{Script, segments, with};
 
-fn mode(ecn: EcnMode) -> Config {
+fn mode(ecn: EcnMode) -> ConnectionConfig {
     with(|p| {
         p.ecn.mode = ecn;
         p.acknowledgments.delayed_ack = false;
     })
 }
 
-fn classic() -> Config {
+fn classic() -> ConnectionConfig {
     mode(EcnMode::Classic)
 }
 
 /// Established by active open with consent.
-fn opened(config: &Config) -> Script {
+fn opened(config: &ConnectionConfig) -> Script {
     let mut t = Script::connect(config);
     t.expect("SEW 0:0(0) <mss 1000>");
     t.inject("SE. 0:0(0) ack 1 <mss 1000>");
@@ -38,7 +38,7 @@ fn capable(range: std::ops::Range<u64>) -> Vec<String> {
 }
 
 /// Ten segments in flight and plenty written.
-fn in_flight(config: &Config) -> Script {
+fn in_flight(config: &ConnectionConfig) -> Script {
     let mut t = opened(config);
     t.write(100_000);
     t.expect_all(capable(0..10));
@@ -271,7 +271,7 @@ fn a_reduction_for_a_loss_is_told_too() {
 fn at_a_window_of_one_segment_an_echo_makes_new_data_wait_for_the_timer() {
     // RFC 3168 section 6.1.2.
     let mut config = classic();
-    config.profile.congestion.initial_window = InitialWindow::Segments(1);
+    config.transport_mut().profile.congestion.initial_window = InitialWindow::Segments(1);
     let mut t = opened(&config);
     t.write(3000);
     t.expect("[ect0] . 1:1001(1000) ack 1");
@@ -290,7 +290,7 @@ fn at_a_window_of_one_segment_an_echo_makes_new_data_wait_for_the_timer() {
 #[test]
 fn a_super_segment_tells_of_the_reduction_on_its_first_piece() {
     let mut config = classic();
-    config.profile.segments.segmentation_offload = true;
+    config.transport_mut().profile.segments.segmentation_offload = true;
     let mut t = opened(&config);
     t.write(100_000);
     let mut left = t.leaving();
@@ -305,7 +305,7 @@ fn a_super_segment_tells_of_the_reduction_on_its_first_piece() {
     assert!(!whole.flags.contains(gigatcp_wire::Flags::CWR));
 }
 
-fn dctcp() -> Config {
+fn dctcp() -> ConnectionConfig {
     with(|p| {
         p.ecn.mode = EcnMode::Classic;
         p.ecn.dctcp_receiver = true;

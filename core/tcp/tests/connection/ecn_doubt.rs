@@ -1,7 +1,7 @@
 //! A path that marks every packet is not believed indefinitely: RFC 9768 section
 //! 3.2.2.3.
 
-use gigatcp_tcp::Config;
+use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::profile::EcnMode;
 use gigatcp_wire::Ecn;
 
@@ -17,7 +17,7 @@ struct Path {
     has_options: bool,
 }
 
-fn config(doubts: bool) -> Config {
+fn config(doubts: bool) -> ConnectionConfig {
     with(|p| {
         p.ecn.mode = EcnMode::Accurate;
         p.ecn.ecn_doubts = doubts;

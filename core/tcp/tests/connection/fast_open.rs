@@ -2,7 +2,7 @@
 
 use gigatcp_events::State;
 use gigatcp_tcp::fast_open::{FastOpenOffer, FastOpenOutcome};
-use gigatcp_tcp::{Config, Connection, Received};
+use gigatcp_tcp::{Connection, ConnectionConfig, Received};
 use gigatcp_units::Instant;
 use gigatcp_wire::{FastOpenCookie, IcmpKind};
 
@@ -17,7 +17,7 @@ fn cookie() -> FastOpenCookie {
 }
 
 /// An active open that has written `octets` and offers `cookie`.
-fn opening(config: &Config, octets: usize, cookie: FastOpenCookie, mss: u16) -> Script {
+fn opening(config: &ConnectionConfig, octets: usize, cookie: FastOpenCookie, mss: u16) -> Script {
     let now = Instant::from_nanos(1_000_000_000);
     let mut tcp = Connection::connect(now, config);
     assert_eq!(tcp.write(notation::octets(1, octets)), Ok(octets));
@@ -30,7 +30,7 @@ fn outcome(t: &Script) -> FastOpenOutcome {
 }
 
 /// A passive open by `syn`, whose cookie was found good.
-fn accepted(config: &Config, syn: &str) -> Script {
+fn accepted(config: &ConnectionConfig, syn: &str) -> Script {
     let now = Instant::from_nanos(1_000_000_000);
     let received = Received {
         at: now,
@@ -326,7 +326,7 @@ fn when_syns_cross_an_acknowledgment_of_the_text_counts() {
 fn a_syn_with_text_that_is_too_big_for_the_path_leaves_again_without_and_smss_follows() {
     // RFC 1191 section 3: the estimate falls in SYN-SENT too.
     let mut config = bare();
-    config.profile.path_mtu.pmtud = true;
+    config.transport_mut().profile.path_mtu.pmtud = true;
     let mut t = opening(&config, 2000, cookie(), 1460);
     t.expect(&format!("S 0:984(984) <mss 1000,{COOKIE}>"));
     icmp(&mut t, IcmpKind::TooBig { mtu: 640 }, 0);
@@ -349,7 +349,7 @@ fn a_syn_with_text_that_is_too_big_for_the_path_leaves_again_without_and_smss_fo
 fn early_data_that_is_too_big_leaves_again_in_segments_that_fit() {
     // RFC 8201 section 4, in SYN-RECEIVED.
     let mut config = bare();
-    config.profile.path_mtu.pmtud = true;
+    config.transport_mut().profile.path_mtu.pmtud = true;
     let mut t = accepted(&config, "S 0:100(100) <mss 1000>");
     t.leaving();
     t.write(1000);

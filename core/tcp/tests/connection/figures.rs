@@ -3,7 +3,7 @@
 
 use gigatcp_events::State;
 use gigatcp_tcp::listener::{self, ListenOutcome};
-use gigatcp_tcp::{Config, Connection, Failure, Received};
+use gigatcp_tcp::{Connection, ConnectionConfig, Failure, Received};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Flags, Segment, SeqNumber};
@@ -13,8 +13,8 @@ use crate::script::bare;
 
 const NOW: Instant = Instant::from_nanos(1_000_000_000);
 
-fn config(iss: u32) -> Config {
-    Config {
+fn config(iss: u32) -> ConnectionConfig {
+    ConnectionConfig {
         iss: SeqNumber::new(iss),
         ..bare()
     }
@@ -236,7 +236,7 @@ fn a_socket_may_connect_to_itself_and_hears_what_it_says() {
     tcp.handle_timeout(now);
     loop_back(&mut tcp, now);
     assert_eq!(tcp.read(now, 100), Some(notation::octets(1, 10)));
-    tcp.close(now);
+    tcp.shutdown(now);
     loop_back(&mut tcp, now);
     assert_eq!(tcp.state(), State::TimeWait);
     now += Duration::from_secs(60);

@@ -1,10 +1,12 @@
 //! Arbitrary segments, calls and timers in every state: nothing panics, and
 //! what must always hold, holds.
 
+use std::sync::Arc;
+
 use gigatcp_events::{EventMask, State};
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::profile::{PrrRule, WindowPolicy};
-use gigatcp_tcp::{Config, Connection, Profile, Received};
+use gigatcp_tcp::{Connection, ConnectionConfig, Profile, Received, TransportConfig};
 use gigatcp_units::{Bytes as Octets, Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{
@@ -139,7 +141,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn config() -> impl Strategy<Value = Config> {
+fn config() -> impl Strategy<Value = ConnectionConfig> {
     let switches = prop::array::uniform20(any::<bool>());
     let sizes = (
         prop_oneof![3 => Just(1000), 1 => 0..200_u16, 1 => any::<u16>()],
@@ -147,9 +149,9 @@ fn config() -> impl Strategy<Value = Config> {
         prop_oneof![1 => 1..3000_u64, 3 => Just(50_000_u64)],
     );
     let control = 0..congestion::REGISTRY.len();
-    (switches, sizes, control).prop_map(|(on, (mss, receive, send), control)| Config {
-        profile: Profile::MODERN
-            .with(|profile| {
+    (switches, sizes, control).prop_map(|(on, (mss, receive, send), control)| ConnectionConfig {
+        transport: TransportConfig {
+            profile: Profile::MODERN.with(|profile| {
                 profile.recovery.sack = on[0];
                 profile.recovery.dsack = on[1];
                 profile.options.timestamps = on[2];
@@ -183,20 +185,21 @@ fn config() -> impl Strategy<Value = Config> {
                 profile.recovery.frto = on[17];
                 profile.recovery.eifel = on[18];
                 profile.timer.partial_ack_restarts_timer = on[19];
-            })
-            .into(),
+            }),
+            mtu: u32::from(mss) + 40,
+            congestion: Arc::new(&congestion::REGISTRY[control]),
+            initial_ssthresh: None,
+            slow_start: SlowStart::Standard,
+            send_buffer: Some(Octets::new(send)),
+            receive_buffer: Some(Octets::new(receive)),
+            events: EventMask::ALL,
+        }
+        .into(),
         local_port: 1,
         remote_port: 2,
         iss: ISS,
         ip: gigatcp_wire::IpVersion::V4,
-        mss,
-        congestion: &congestion::REGISTRY[control],
-        initial_ssthresh: None,
-        slow_start: SlowStart::Standard,
-        send_buffer: Some(Octets::new(send)),
-        receive_buffer: Some(Octets::new(receive)),
         timestamp_offset: u32::MAX - 1000,
-        events: EventMask::ALL,
     })
 }
 
@@ -255,7 +258,7 @@ impl Subject {
                     self.tcp.handle_icmp(self.now, IcmpError { kind, seq });
                 }
             }
-            Step::Close => self.tcp.close(self.now),
+            Step::Close => self.tcp.shutdown(self.now),
             Step::Abort => self.tcp.abort(self.now),
             Step::Timer => self.fire(),
             Step::Wait(ms) => {
@@ -435,7 +438,7 @@ impl Subject {
 }
 
 /// With `fast` an open by Fast Open, from either side.
-fn subject(config: &Config, syn: Option<&Arrival>, fast: bool) -> Subject {
+fn subject(config: &ConnectionConfig, syn: Option<&Arrival>, fast: bool) -> Subject {
     let now = Instant::from_nanos(5_000_000_000);
     let mut subject = Subject {
         tcp: Connection::connect(now, config),
@@ -443,8 +446,9 @@ fn subject(config: &Config, syn: Option<&Arrival>, fast: bool) -> Subject {
         written: 0,
         edge: 0,
         receive_buffer: config
+            .transport
             .profile
-            .receive_buffer_for(config.receive_buffer)
+            .receive_buffer_for(config.transport.receive_buffer)
             .as_u64(),
     };
     if let Some(syn) = syn {
@@ -473,13 +477,13 @@ fn subject(config: &Config, syn: Option<&Arrival>, fast: bool) -> Subject {
 #[test]
 fn an_error_about_what_ended_while_opening_means_nothing() {
     let mut config = crate::script::bare();
-    config.profile.defense.challenge_ack = false;
-    config.send_buffer = Some(Octets::new(477));
-    config.profile.opening.syn_text = true;
-    config.profile.opening.fast_open_client = true;
-    config.profile.path_mtu.pmtud = true;
-    config.profile.defense.icmp_errors = true;
-    config.mss = 513;
+    config.transport_mut().profile.defense.challenge_ack = false;
+    config.transport_mut().send_buffer = Some(Octets::new(477));
+    config.transport_mut().profile.opening.syn_text = true;
+    config.transport_mut().profile.opening.fast_open_client = true;
+    config.transport_mut().profile.path_mtu.pmtud = true;
+    config.transport_mut().profile.defense.icmp_errors = true;
+    config.transport_mut().mtu = 553;
     let mut subject = subject(&config, None, true);
     let arrival = |flags, seq| Arrival {
         flags,

@@ -146,7 +146,7 @@ fn a_user_timeout_decides_over_probes_too() {
     assert_eq!(t.tcp.failure(), Some(Failure::TimedOut));
 }
 
-fn half_closed(config: &gigatcp_tcp::Config) -> Script {
+fn half_closed(config: &gigatcp_tcp::ConnectionConfig) -> Script {
     let mut t = Script::established(config);
     t.close();
     t.expect("F. 1:1(0) ack 1");
@@ -199,7 +199,8 @@ fn the_fin_of_the_peer_again_starts_time_wait_anew_and_nothing_else_does() {
 fn a_syn_is_repeated_for_more_than_three_minutes() {
     // RFC 9293 MUST-23.
     let mut config = bare();
-    config.profile.opening.syn_retries = gigatcp_tcp::Profile::MODERN.opening.syn_retries;
+    config.transport_mut().profile.opening.syn_retries =
+        gigatcp_tcp::Profile::MODERN.opening.syn_retries;
     let mut t = Script::connect(&config);
     t.expect("S 0:0(0) <mss 1000>");
     for seconds in [1, 2, 4, 8, 16, 32, 64] {
@@ -218,7 +219,7 @@ fn only_profiles_of_systems_that_do_give_a_syn_up_within_three_minutes() {
     // RFC 9293 MUST-23; the ledger has the exception.
     for profile in gigatcp_tcp::Profile::ALL {
         let mut config = bare();
-        config.profile = (*profile).into();
+        config.transport_mut().profile = *profile;
         let mut t = Script::connect(&config);
         t.leaving();
         while t.state() == State::SynSent {

@@ -18,8 +18,8 @@ fn check_sum(t: &Script) {
 #[test]
 fn each_limit_is_charged_for_exactly_its_time() {
     let mut config = bare();
-    config.initial_ssthresh = Some(20);
-    config.send_buffer = Some(Bytes::new(100_000));
+    config.transport_mut().initial_ssthresh = Some(20);
+    config.transport_mut().send_buffer = Some(Bytes::new(100_000));
     let mut t = Script::connect(&config);
     t.leaving();
     t.wait_ms(30);
@@ -61,7 +61,7 @@ fn each_limit_is_charged_for_exactly_its_time() {
 #[test]
 fn a_full_send_buffer_is_told_from_an_idle_application() {
     let mut config = bare();
-    config.send_buffer = Some(Bytes::new(5000));
+    config.transport_mut().send_buffer = Some(Bytes::new(5000));
     let mut t = Script::established(&config);
     let accepted = t.tcp.write(crate::notation::octets(1, 9000));
     assert_eq!(accepted, Ok(5000));

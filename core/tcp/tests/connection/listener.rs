@@ -5,13 +5,13 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use gigatcp_events::State;
 use gigatcp_tcp::listener::{Accepted, Listener, ListenerConfig};
 use gigatcp_tcp::profile::SynCookies;
-use gigatcp_tcp::{Connection, FourTuple, Profile, Received, Secret};
+use gigatcp_tcp::{Connection, ConnectionConfig, FourTuple, Profile, Received, Secret};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Endpoints, Flags, IcmpError, IcmpKind, Segment, SeqNumber};
 
 use crate::notation;
-use crate::script::{PEER_ISS, with};
+use crate::script::{PEER_ISS, bare, with};
 
 /// Answers of a listener are compared with [`PEER_ISS`] as the client's.
 pub struct Server {
@@ -38,10 +38,11 @@ pub fn client(number: u32, v6: bool) -> Endpoints {
 
 pub fn config(change: impl FnOnce(&mut Profile)) -> ListenerConfig {
     ListenerConfig {
-        template: with(|p| {
+        transport: with(|p| {
             p.opening.syn_cookies = SynCookies::Off;
             change(p);
-        }),
+        })
+        .transport,
         secret: Secret::new(*b"0123456789abcdef"),
         backlog: 8,
         accept_backlog: 4,
@@ -111,12 +112,16 @@ impl Server {
 
 pub const SYN_ACK: &str = "S. 0:0(0) ack 1 <mss 1000>";
 
+/// [`SYN_ACK`] over IPv6, whose header leaves 20 octets less.
+const SYN_ACK_V6: &str = "S. 0:0(0) ack 1 <mss 980>";
+
 #[test]
 fn three_segments_open_a_connection_over_both_families() {
     for v6 in [false, true] {
         let mut server = Server::new(config(|_| {}));
         let from = client(1, v6);
-        assert_eq!(server.hear(from, "S 0:0(0) <mss 1460>"), [SYN_ACK]);
+        let syn_ack = if v6 { SYN_ACK_V6 } else { SYN_ACK };
+        assert_eq!(server.hear(from, "S 0:0(0) <mss 1460>"), [syn_ack]);
         assert_eq!(
             (server.listener.half_open(), server.listener.acceptable()),
             (1, 0)
@@ -175,7 +180,7 @@ fn a_connection_made_anew_is_the_one_that_was_never_put_away() {
         remote_port: 4000,
         ..tuple
     };
-    let identified = isn.identify(started, &tuple, &with(profile));
+    let identified = isn.identify(started, &tuple, &with(profile).transport);
     let mut segment = notation::read(syn, PEER_ISS, PEER_ISS, 1);
     (segment.src_port, segment.dst_port) = (4000, 80);
     let received = Received {
@@ -461,9 +466,12 @@ fn connections_are_told_apart_by_every_part_of_their_name() {
 fn one_may_listen_on_a_port_from_which_connections_are_being_opened() {
     // RFC 9293 MUST-42: in SYN-SENT as well as in SYN-RECEIVED.
     let config = config(|_| {});
-    let mut template = config.template.clone();
-    template.local_port = 80;
-    let mut opening = crate::script::Script::connect(&template);
+    let own = ConnectionConfig {
+        transport: config.transport.clone(),
+        local_port: 80,
+        ..bare()
+    };
+    let mut opening = crate::script::Script::connect(&own);
     opening.expect("S 0:0(0) <mss 1000>");
     let mut server = Server::new(config);
     assert_eq!(
@@ -564,7 +572,7 @@ fn a_connection_in_time_wait_gives_way_and_stays_until_the_new_one_stands() {
     server.open(from);
     let mut old = server.accept().unwrap();
     let iss = server.iss;
-    old.connection.close(server.now);
+    old.connection.shutdown(server.now);
     while old.connection.poll_transmit(server.now).is_some() {}
     let now = server.now;
     let segment = notation::read("F. 1:1(0) ack 2", PEER_ISS, iss, 65_535);

@@ -62,7 +62,7 @@ impl World {
             flying: BTreeMap::new(),
             sent: 0,
             listener: Listener::new(ListenerConfig {
-                template,
+                transport: template.transport,
                 secret: Secret::new([5; 16]),
                 backlog,
                 accept_backlog: 4,
@@ -110,7 +110,7 @@ impl World {
             remote_port: 80,
         };
         let isn = IsnGenerator::new(Secret::new([6; 16]));
-        let config = isn.identify(self.now, &tuple, &with(|p| *p = patient()));
+        let config = isn.identify(self.now, &tuple, &with(|p| *p = patient()).transport);
         let mut asking = Connection::connect(self.now, &config);
         assert_eq!(
             asking.write(notation::octets(1, self.question)),
@@ -138,7 +138,7 @@ impl World {
                 }
                 if asked == self.question as u64 && written == 0 {
                     written = server.write(notation::octets(1, ANSWER)).unwrap_or(0);
-                    server.close(self.now);
+                    server.shutdown(self.now);
                 }
                 while let Some(segment) = server.poll_transmit(self.now) {
                     self.fly(false, &segment);
@@ -150,7 +150,7 @@ impl World {
                 answered += piece.len() as u64;
             }
             if asking.state() == State::CloseWait && answered == ANSWER as u64 {
-                asking.close(self.now);
+                asking.shutdown(self.now);
             }
             while let Some(segment) = asking.poll_transmit(self.now) {
                 self.fly(true, &segment);

@@ -4,6 +4,7 @@ mod accecn;
 mod authentication;
 mod black_hole;
 mod buffers;
+mod careful_resume;
 mod challenge;
 mod close;
 mod cwnd_validation;

@@ -1,5 +1,7 @@
 //! Opening: RFC 9293 section 3.5, section 3.10.7.2 to 3.10.7.4.
 
+use std::sync::Arc;
+
 use gigatcp_events::State;
 use gigatcp_tcp::Failure;
 use gigatcp_tcp::listener::{self, ListenOutcome};
@@ -79,7 +81,7 @@ fn before_anything_is_lost_ssthresh_bounds_nothing() {
             continue;
         }
         let mut config = bare();
-        config.congestion = control;
+        config.transport_mut().congestion = Arc::new(control);
         let t = Script::established(&config);
         assert_eq!(t.tcp.info().ssthresh, Bytes::MAX, "{}", control.name);
     }
@@ -91,7 +93,8 @@ fn the_mss_option_never_asks_for_more_than_one_packet_can_carry() {
     for (ip, most) in [(IpVersion::V4, 65_495), (IpVersion::V6, 65_515)] {
         for (asked, told) in [(1000, 1000), (most, most), (u16::MAX, most)] {
             let mut config = bare();
-            (config.ip, config.mss) = (ip, asked);
+            config.ip = ip;
+            config.transport_mut().mtu = u32::from(asked) + ip.header_len() + 20;
             let mut t = Script::connect(&config);
             t.expect(&format!("S 0:0(0) <mss {told}>"));
             let mut t = Script::accept(&config, "S 0:0(0) <mss 1000>");
@@ -379,7 +382,7 @@ fn our_shift_is_the_smallest_for_the_buffer_and_scales_what_we_offer() {
     for shift in 0..=14_u8 {
         let mut config = with(|p| p.options.window_scaling = true);
         let buffer = 65_535_u64 << shift;
-        config.receive_buffer = Some(gigatcp_units::Bytes::new(buffer));
+        config.transport_mut().receive_buffer = Some(gigatcp_units::Bytes::new(buffer));
         let mut t = Script::connect(&config);
         t.expect(&format!("S 0:0(0) win 65535 <mss 1000,wscale {shift}>"));
         t.inject("S. 0:0(0) ack 1 <mss 1000,wscale 0>");
@@ -442,13 +445,13 @@ fn check_agreement(t: &Script, ours: Offer, theirs: Offer) {
     assert_eq!(info.smss, mss - stamps, "{case}");
 }
 
-fn config_of(ours: Offer) -> gigatcp_tcp::Config {
+fn config_of(ours: Offer) -> gigatcp_tcp::ConnectionConfig {
     let mut config = with(|p| {
         p.options.window_scaling = ours.wscale;
         p.recovery.sack = ours.sack;
         p.options.timestamps = ours.timestamps;
     });
-    config.receive_buffer = Some(gigatcp_units::Bytes::new(65_535 << 4));
+    config.transport_mut().receive_buffer = Some(gigatcp_units::Bytes::new(65_535 << 4));
     config
 }
 
@@ -508,7 +511,7 @@ fn a_tiny_mss_is_raised_to_48_and_ours_may_be_as_small_as_it_likes() {
     }
     for ours in 0..=60 {
         let mut config = with(|p| p.options.timestamps = true);
-        config.mss = ours;
+        config.transport_mut().mtu = ours + 40;
         let mut t = Script::connect(&config);
         t.leaving();
         t.inject("S. 0:0(0) ack 1 <mss 1000,TS val 1 ecr 1000>");

@@ -1,19 +1,21 @@
 //! Pacing: when what may leave leaves.
 
+use std::sync::Arc;
+
 use gigatcp_events::{Limit, Phase};
-use gigatcp_tcp::Config;
-use gigatcp_tcp::congestion::{self, Ack, Congestion, CongestionControl};
+use gigatcp_tcp::ConnectionConfig;
+use gigatcp_tcp::congestion::{self, Ack, Congestion, Controller};
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::script::{Script, bare, segments, with};
 
 /// Paced by the window, SRTT 100 ms, the first window sent and acknowledged:
 /// cwnd is 20 segments, nothing is in flight, and this much waits.
-fn opened(config: &Config, waiting: usize) -> Script {
+fn opened(config: &ConnectionConfig, waiting: usize) -> Script {
     let mut t = Script::connect(config);
     t.leaving();
     t.wait_ms(100);
-    let sack = if config.profile.recovery.sack {
+    let sack = if config.transport.profile.recovery.sack {
         ",sackOK"
     } else {
         ""
@@ -33,12 +35,12 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-fn paced() -> Config {
+fn paced() -> ConnectionConfig {
     with(|p| p.pacing.enabled = true)
 }
 
 /// Released at 8 Mbit/s: a segment of 1000 octets each millisecond.
-fn at_8_mbit() -> Config {
+fn at_8_mbit() -> ConnectionConfig {
     with(|p| {
         p.pacing.enabled = true;
         p.pacing.pacing_by_window = false;
@@ -69,7 +71,7 @@ fn slow_start_releases_twice_the_window_per_round_trip() {
 fn near_ssthresh_and_above_it_a_fifth_more_than_the_window_is_released() {
     // cwnd 20 is not below half of 30.
     let mut config = paced();
-    config.initial_ssthresh = Some(30);
+    config.transport_mut().initial_ssthresh = Some(30);
     let mut t = opened(&config, 40_000);
     let gap = Duration::from_nanos(100_000_000 * 1000 * 100 / (20_000 * 120));
     t.expect_all(segments(10..11, 1));
@@ -86,7 +88,7 @@ fn near_ssthresh_and_above_it_a_fifth_more_than_the_window_is_released() {
 fn the_ratios_are_settings() {
     for (percent, gap) in [(100, 5000), (400, 1250)] {
         let mut config = paced();
-        config.profile.pacing.pacing_ss_ratio = percent;
+        config.transport_mut().profile.pacing.pacing_ss_ratio = percent;
         let mut t = opened(&config, 40_000);
         t.expect_all(segments(10..11, 1));
         t.wait(Duration::from_micros(gap));
@@ -98,8 +100,8 @@ fn the_ratios_are_settings() {
 fn a_super_segment_is_cut_to_what_a_millisecond_carries_but_not_below_two_segments() {
     for (rate, octets) in [(4_000_000, 2000), (32_000_000, 4000), (800_000_000, 20_000)] {
         let mut config = at_8_mbit();
-        config.profile.segments.segmentation_offload = true;
-        config.profile.pacing.max_pacing_rate = Some(Rate::from_bps(rate));
+        config.transport_mut().profile.segments.segmentation_offload = true;
+        config.transport_mut().profile.pacing.max_pacing_rate = Some(Rate::from_bps(rate));
         let mut t = Script::connect(&config);
         t.leaving();
         t.wait_ms(100);
@@ -186,8 +188,8 @@ fn retransmissions_wait_for_their_moment_too() {
 #[test]
 fn a_repair_that_pacing_holds_back_and_a_peer_takes_back_leaves_the_timer_running() {
     let mut config = at_8_mbit();
-    config.profile.recovery.sack = true;
-    config.profile.timer.repair_restarts_timer = true;
+    config.transport_mut().profile.recovery.sack = true;
+    config.transport_mut().profile.timer.repair_restarts_timer = true;
     let mut t = opened(&config, 5000);
     for n in 10..15 {
         t.expect_all(segments_and_push(n, 15));
@@ -254,7 +256,7 @@ fn the_retransmission_timer_runs_from_when_a_segment_left() {
 fn a_rate_below_the_timeout_is_no_idle_time() {
     // One segment each two seconds, acknowledged at once: never idle.
     let mut config = at_8_mbit();
-    config.profile.pacing.max_pacing_rate = Some(Rate::from_bps(4000));
+    config.transport_mut().profile.pacing.max_pacing_rate = Some(Rate::from_bps(4000));
     let mut t = opened(&config, 20_000);
     let cwnd = t.cwnd();
     for n in 10..16 {
@@ -295,8 +297,8 @@ fn a_window_spread_over_its_round_trip_still_grows() {
 #[test]
 fn without_the_switch_everything_leaves_at_once() {
     let mut config = paced();
-    config.profile.pacing.enabled = false;
-    config.profile.pacing.max_pacing_rate = Some(Rate::from_bps(8_000_000));
+    config.transport_mut().profile.pacing.enabled = false;
+    config.transport_mut().profile.pacing.max_pacing_rate = Some(Rate::from_bps(8_000_000));
     let mut t = opened(&config, 40_000);
     t.expect_all(segments(10..30, 1));
     assert_eq!(t.tcp.info().pacing_rate, None);
@@ -306,18 +308,16 @@ fn without_the_switch_everything_leaves_at_once() {
 #[derive(Debug)]
 struct Steady;
 
-impl CongestionControl for Steady {
+impl Controller for Steady {
     fn cwnd(&self) -> Bytes {
         Bytes::new(100_000)
     }
     fn ssthresh(&self) -> Bytes {
         Bytes::MAX
     }
+    fn set_cwnd(&mut self, _: Bytes) {}
     fn on_ack(&mut self, _: &Ack) {}
     fn on_congestion(&mut self, _: &Congestion) {}
-    fn on_idle_restart(&mut self, _: Instant, _: Bytes) {}
-    fn on_smss_change(&mut self, _: u32) {}
-    fn undo(&mut self, _: Instant) {}
     fn pacing_rate(&self) -> Option<Rate> {
         Some(Rate::from_bps(16_000_000))
     }
@@ -343,7 +343,7 @@ fn a_control_that_has_a_rate_and_a_quantum_decides_both() {
         p.pacing.pacing_by_window = false;
         p.segments.segmentation_offload = true;
     });
-    config.congestion = &STEADY;
+    config.transport_mut().congestion = Arc::new(&STEADY);
     let mut t = Script::established(&config);
     t.write(60_000);
     // The first window as well.
@@ -359,7 +359,7 @@ fn a_control_that_has_a_rate_and_a_quantum_decides_both() {
         assert_eq!(sent, [5000]);
     }
     // The user's bound is below the control's rate.
-    config.profile.pacing.max_pacing_rate = Some(Rate::from_bps(1_000_000));
+    config.transport_mut().profile.pacing.max_pacing_rate = Some(Rate::from_bps(1_000_000));
     let t = Script::established(&config);
     assert_eq!(t.tcp.info().pacing_rate, Some(Rate::from_bps(1_000_000)));
     let unbounded = bare();

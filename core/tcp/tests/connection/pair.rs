@@ -1,10 +1,12 @@
 //! Two engines over a path that loses, delays, reorders and doubles: every
 //! octet arrives once and in order, and both sides close.
 
+use std::sync::Arc;
+
 use gigatcp_events::{EventMask, State};
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::profile::{EcnMode, InitialWindow, WindowPolicy};
-use gigatcp_tcp::{Config, Profile};
+use gigatcp_tcp::{ConnectionConfig, Profile, TransportConfig};
 use gigatcp_units::{Bytes as Octets, Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Phantom, SeqNumber};
@@ -35,7 +37,7 @@ fn writes(octets: u64) -> Habit {
     }
 }
 
-fn config() -> impl Strategy<Value = Config> {
+fn config() -> impl Strategy<Value = ConnectionConfig> {
     let switches = prop::array::uniform16(any::<bool>());
     let sizes = (
         100..3000_u16,
@@ -44,63 +46,66 @@ fn config() -> impl Strategy<Value = Config> {
         any::<u32>(),
     );
     let control = 0..congestion::REGISTRY.len();
-    (switches, sizes, control).prop_map(|(on, (mss, receive, send, iss), control)| Config {
-        profile: Profile::MODERN
-            .with(|profile| {
-                profile.recovery.sack = on[0];
-                profile.recovery.dsack = on[1];
-                profile.options.timestamps = on[2];
-                profile.options.window_scaling = on[3];
-                profile.recovery.fast_retransmit = on[4];
-                profile.recovery.newreno = on[5];
-                profile.recovery.limited_transmit = on[6];
-                profile.recovery.rescue_retransmission = on[7];
-                profile.acknowledgments.delayed_ack = on[8];
-                profile.acknowledgments.quick_ack = on[9];
-                profile.segments.nagle = on[10];
-                profile.segments.silly_window_avoidance = on[11];
-                profile.segments.header_prediction = on[12];
-                profile.segments.segmentation_offload = on[13];
-                profile.congestion.idle_restart = on[14];
-                profile.opening.syn_text = on[8];
-                // Any switch will do to decide over a second one.
-                profile.path_mtu.plpmtud = on[6] || on[7];
-                profile.path_mtu.plpmtud_from_base = on[6];
-                profile.path_mtu.pmtu_base = 300;
-                profile.defense.challenge_ack = on[12];
-                profile.buffers.window_policy = if on[15] {
-                    WindowPolicy::Grows
-                } else {
-                    WindowPolicy::FreeSpace
-                };
-                profile.ecn.mode = EcnMode::ALL[usize::from(on[3]) * 2 + usize::from(on[10])];
-                profile.ecn.dctcp_receiver = on[5];
-                profile.buffers.window_reserve_shift = u32::from(on[15]) * 2;
-                profile.acknowledgments.ack_waits_for_reader = on[15];
-                profile.congestion.initial_window = if on[9] {
-                    InitialWindow::Rfc3390
-                } else {
-                    InitialWindow::Rfc6928
-                };
-                // Patience beyond bad luck.
-                profile.timer.retries = 100;
-                profile.opening.syn_retries = 100;
-                profile.timer.rto_max = Duration::from_secs(10);
-                profile.closing.time_wait = Duration::from_secs(3000);
-            })
+    (switches, sizes, control).prop_map(|(on, (mss, receive, send, iss), control)| {
+        ConnectionConfig {
+            transport: TransportConfig {
+                profile: Profile::MODERN.with(|profile| {
+                    profile.recovery.sack = on[0];
+                    profile.recovery.dsack = on[1];
+                    profile.options.timestamps = on[2];
+                    profile.options.window_scaling = on[3];
+                    profile.recovery.fast_retransmit = on[4];
+                    profile.recovery.newreno = on[5];
+                    profile.recovery.limited_transmit = on[6];
+                    profile.recovery.rescue_retransmission = on[7];
+                    profile.acknowledgments.delayed_ack = on[8];
+                    profile.acknowledgments.quick_ack = on[9];
+                    profile.segments.nagle = on[10];
+                    profile.segments.silly_window_avoidance = on[11];
+                    profile.segments.header_prediction = on[12];
+                    profile.segments.segmentation_offload = on[13];
+                    profile.congestion.idle_restart = on[14];
+                    profile.opening.syn_text = on[8];
+                    // Any switch will do to decide over a second one.
+                    profile.path_mtu.plpmtud = on[6] || on[7];
+                    profile.path_mtu.plpmtud_from_base = on[6];
+                    profile.path_mtu.pmtu_base = 300;
+                    profile.defense.challenge_ack = on[12];
+                    profile.buffers.window_policy = if on[15] {
+                        WindowPolicy::Grows
+                    } else {
+                        WindowPolicy::FreeSpace
+                    };
+                    profile.ecn.mode = EcnMode::ALL[usize::from(on[3]) * 2 + usize::from(on[10])];
+                    profile.ecn.dctcp_receiver = on[5];
+                    profile.buffers.window_reserve_shift = u32::from(on[15]) * 2;
+                    profile.acknowledgments.ack_waits_for_reader = on[15];
+                    profile.congestion.initial_window = if on[9] {
+                        InitialWindow::Rfc3390
+                    } else {
+                        InitialWindow::Rfc6928
+                    };
+                    // Patience beyond bad luck.
+                    profile.timer.retries = 100;
+                    profile.opening.syn_retries = 100;
+                    profile.timer.rto_max = Duration::from_secs(10);
+                    profile.closing.time_wait = Duration::from_secs(3000);
+                }),
+                mtu: u32::from(mss) + 40,
+                congestion: Arc::new(&congestion::REGISTRY[control]),
+                initial_ssthresh: None,
+                slow_start: SlowStart::Standard,
+                send_buffer: Some(Octets::new(send)),
+                receive_buffer: Some(Octets::new(receive)),
+                events: EventMask::NONE,
+            }
             .into(),
-        local_port: 1,
-        remote_port: 2,
-        iss: SeqNumber::new(iss),
-        ip: gigatcp_wire::IpVersion::V4,
-        mss,
-        congestion: &congestion::REGISTRY[control],
-        initial_ssthresh: None,
-        slow_start: SlowStart::Standard,
-        send_buffer: Some(Octets::new(send)),
-        receive_buffer: Some(Octets::new(receive)),
-        timestamp_offset: u32::MAX - 5000,
-        events: EventMask::NONE,
+            local_port: 1,
+            remote_port: 2,
+            iss: SeqNumber::new(iss),
+            ip: gigatcp_wire::IpVersion::V4,
+            timestamp_offset: u32::MAX - 5000,
+        }
     })
 }
 
@@ -180,11 +185,11 @@ fn two_gib_of_sequence_space_and_more_pass_with_every_octet_in_its_place() {
         *p = Profile::MODERN;
         p.acknowledgments.quick_ack = false;
     });
-    config.mss = 8960;
-    config.events = EventMask::NONE;
-    config.send_buffer = Some(Octets::new(16 << 20));
-    config.receive_buffer = Some(Octets::new(16 << 20));
-    config.congestion = congestion::find("cubic").unwrap();
+    config.transport_mut().mtu = 9000;
+    config.transport_mut().events = EventMask::NONE;
+    config.transport_mut().send_buffer = Some(Octets::new(16 << 20));
+    config.transport_mut().receive_buffer = Some(Octets::new(16 << 20));
+    config.transport_mut().congestion = Arc::new(congestion::find("cubic").unwrap());
     let path = Path {
         delay: Duration::from_millis(1),
         cuts: false,
@@ -200,10 +205,10 @@ fn two_gib_of_sequence_space_and_more_pass_with_every_octet_in_its_place() {
 #[test]
 fn a_gigabyte_passes_a_lossy_path_across_the_wrap_of_both_clocks() {
     let mut config = with(|p| *p = Profile::MODERN);
-    config.mss = 8960;
-    config.events = EventMask::NONE;
-    config.send_buffer = Some(Octets::new(16 << 20));
-    config.receive_buffer = Some(Octets::new(16 << 20));
+    config.transport_mut().mtu = 9000;
+    config.transport_mut().events = EventMask::NONE;
+    config.transport_mut().send_buffer = Some(Octets::new(16 << 20));
+    config.transport_mut().receive_buffer = Some(Octets::new(16 << 20));
     config.timestamp_offset = u32::MAX - 1000;
     config.iss = SeqNumber::new(u32::MAX - (1 << 29));
     let path = Path {
@@ -226,7 +231,7 @@ fn a_gigabyte_passes_a_lossy_path_across_the_wrap_of_both_clocks() {
 fn two_full_buffers_that_probe_each_other_do_not_answer_answers() {
     // Neither reads; both have a probe beyond the other's window.
     let mut config = bare();
-    config.receive_buffer = Some(Octets::new(5000));
+    config.transport_mut().receive_buffer = Some(Octets::new(5000));
     let lazy = Habit {
         writes: 50_000,
         bite: 50_000,
@@ -270,7 +275,7 @@ fn a_clean_transfer_retransmits_nothing_and_acknowledges_every_second_segment() 
         p.segments.segmentation_offload = false;
         p.acknowledgments.quick_ack = false;
     });
-    config.receive_buffer = Some(Octets::new(4 << 20));
+    config.transport_mut().receive_buffer = Some(Octets::new(4 << 20));
     let habits = [writes(1_000_000), writes(0)];
     let mut world = World::<Bytes>::new([config.clone(), config], habits, quiet_path(), 1, false);
     world.run(DAYS);
@@ -292,7 +297,7 @@ fn header_prediction_changes_nothing_but_the_path_through_the_code() {
             *p = Profile::MODERN;
             p.segments.header_prediction = predict;
         });
-        config.receive_buffer = Some(Octets::new(1 << 20));
+        config.transport_mut().receive_buffer = Some(Octets::new(1 << 20));
         let path = Path {
             lost: 10,
             jitter: Duration::from_millis(1),

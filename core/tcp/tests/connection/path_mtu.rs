@@ -7,7 +7,7 @@ use gigatcp_wire::{IcmpKind, IpVersion};
 use crate::icmp::icmp;
 use crate::script::{Script, bare, segments, with};
 
-fn smss(config: &gigatcp_tcp::Config, syn_ack: &str) -> u32 {
+fn smss(config: &gigatcp_tcp::ConnectionConfig, syn_ack: &str) -> u32 {
     let mut t = Script::connect(config);
     t.leaving();
     t.inject(syn_ack);
@@ -19,7 +19,7 @@ fn smss(config: &gigatcp_tcp::Config, syn_ack: &str) -> u32 {
 fn without_an_mss_option_segments_have_536_octets_on_ipv4_and_1220_on_ipv6() {
     // RFC 9293 MUST-15.
     let mut config = bare();
-    config.mss = 8960;
+    config.transport_mut().mtu = 9000;
     assert_eq!(smss(&config, "S. 0:0(0) ack 1"), 536);
     config.ip = IpVersion::V6;
     assert_eq!(smss(&config, "S. 0:0(0) ack 1"), 1220);
@@ -29,7 +29,7 @@ fn without_an_mss_option_segments_have_536_octets_on_ipv4_and_1220_on_ipv6() {
 fn the_smaller_of_both_sides_counts_less_the_options_of_every_segment() {
     // RFC 9293 MUST-16, RFC 6691.
     let mut config = with(|p| p.options.timestamps = true);
-    config.mss = 1460;
+    config.transport_mut().mtu = 1500;
     let with_stamps = "S. 0:0(0) ack 1 <mss 1400,TS val 1 ecr 0>";
     assert_eq!(smss(&config, with_stamps), 1388);
     assert_eq!(smss(&config, "S. 0:0(0) ack 1 <mss 1400>"), 1400);
@@ -46,7 +46,7 @@ fn an_mss_too_small_to_be_true_is_not_taken_at_its_word() {
     assert_eq!(smss(&careful, "S. 0:0(0) ack 1 <mss 100>"), 536);
     // What we ourselves announced is no lie.
     let mut small = with(|p| p.path_mtu.mss_min = 536);
-    small.mss = 100;
+    small.transport_mut().mtu = 140;
     assert_eq!(smss(&small, "S. 0:0(0) ack 1 <mss 9>"), 100);
 }
 
@@ -153,7 +153,7 @@ fn a_forged_error_neither_raises_the_segment_size_nor_lowers_it_below_the_floor(
 
     let mut config = bare();
     config.ip = IpVersion::V6;
-    config.mss = 1440;
+    config.transport_mut().mtu = 1500;
     let mut t = Script::connect(&config);
     t.leaving();
     t.inject("S. 0:0(0) ack 1 <mss 1440>");
@@ -220,7 +220,8 @@ fn a_route_that_remembers_a_size_bounds_segments_and_not_what_is_announced() {
         (IpVersion::V4, 0, 4400),
     ] {
         let mut config = with(|p| p.path_mtu.route_mtu = remembered);
-        (config.ip, config.mss) = (ip, 4430);
+        config.ip = ip;
+        config.transport_mut().mtu = 4430 + ip.header_len() + 20;
         let mut t = Script::connect(&config);
         assert_eq!(t.leaving().remove(0).options.mss, Some(4430));
         t.inject("S. 0:0(0) ack 1 <mss 4400>");

@@ -125,8 +125,9 @@ fn an_acknowledgment_that_advances_without_new_loss_releases_one_more() {
 fn without_sack_the_reduction_is_spread_over_the_duplicates_and_ends_without_a_burst() {
     for window in 8..=100_u64 {
         let mut config = with(|p| p.recovery.prr = Some(PrrRule::SafeAck));
-        config.profile.options.window_scaling = true;
-        config.profile.congestion.initial_window = InitialWindow::Segments(window as u32);
+        config.transport_mut().profile.options.window_scaling = true;
+        config.transport_mut().profile.congestion.initial_window =
+            InitialWindow::Segments(window as u32);
         let mut t = Script::established(&config);
         t.inject(". 1:1(0) ack 1");
         t.write(window as usize * 10_000);

@@ -1,13 +1,13 @@
 //! Loss by time: RFC 8985 section 6.
 
 use gigatcp_events::{Event, LossVerdict, Phase};
-use gigatcp_tcp::Config;
+use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::profile::{InitialWindow, PrrRule, ReduceAgain};
 
 use crate::script::{Script, segments, with};
 
 /// SACK and RACK alone; ten segments fit the first window.
-pub fn rack() -> Config {
+pub fn rack() -> ConnectionConfig {
     with(|p| {
         p.recovery.sack = true;
         p.recovery.dsack = true;
@@ -19,11 +19,11 @@ pub fn rack() -> Config {
 }
 
 /// Established, with a round trip of 100 ms: the window of time is 25 ms.
-pub fn established(config: &Config) -> Script {
+pub fn established(config: &ConnectionConfig) -> Script {
     let mut t = Script::connect(config);
     t.leaving();
     t.wait_ms(100);
-    let stamps = if config.profile.options.timestamps {
+    let stamps = if config.transport.profile.options.timestamps {
         ",TS val 1 ecr 1000"
     } else {
         ""
@@ -36,7 +36,7 @@ pub fn established(config: &Config) -> Script {
 }
 
 /// `n` octets written and whatever left for them 100 ms ago.
-fn a_round_trip_after(config: &Config, n: usize) -> Script {
+fn a_round_trip_after(config: &ConnectionConfig, n: usize) -> Script {
     let mut t = established(config);
     t.write(n);
     t.leaving();
@@ -105,7 +105,7 @@ fn three_overtaken_by_are_reason_not_to_wait_until_reordering_was_seen() {
 #[test]
 fn the_loss_of_a_retransmission_is_found_without_the_timer() {
     let mut config = rack();
-    config.profile.recovery.reduce_again = ReduceAgain::Never;
+    config.transport_mut().profile.recovery.reduce_again = ReduceAgain::Never;
     let mut t = a_round_trip_after(&config, 60_000);
     t.inject(". 1:1(0) ack 1 <sack 1001:4001>");
     t.expect(". 1:1001(1000) ack 1");
@@ -134,8 +134,8 @@ fn a_retransmission_that_is_lost_too_reduces_the_window_a_second_time() {
     // RFC 5681 section 4.3, with the choices of RFC 8985 section 9.3.
     let twice = |choice, prr| {
         let mut config = rack();
-        config.profile.recovery.reduce_again = choice;
-        config.profile.recovery.prr = prr;
+        config.transport_mut().profile.recovery.reduce_again = choice;
+        config.transport_mut().profile.recovery.prr = prr;
         let mut t = a_round_trip_after(&config, 60_000);
         t.inject(". 1:1(0) ack 1 <sack 1001:10001>");
         t.leaving();
@@ -157,8 +157,8 @@ fn a_retransmission_that_is_lost_too_reduces_the_window_a_second_time() {
 fn after_a_timeout_a_lost_retransmission_begins_a_fast_recovery() {
     // RFC 5681 section 4.3.
     let mut config = rack();
-    config.profile.recovery.reduce_again = ReduceAgain::WithoutPrr;
-    config.profile.recovery.prr = Some(PrrRule::SafeAck);
+    config.transport_mut().profile.recovery.reduce_again = ReduceAgain::WithoutPrr;
+    config.transport_mut().profile.recovery.prr = Some(PrrRule::SafeAck);
     let mut t = a_round_trip_after(&config, 10_000);
     t.wait_ms(200);
     t.expect(". 1:1001(1000) ack 1");
@@ -200,7 +200,7 @@ fn a_timeout_marks_the_first_segment_and_what_cannot_be_on_its_way() {
 fn a_timeout_in_recovery_does_not_count_what_arrived_meanwhile() {
     // What is SACKed would shorten the timeout as samples of the round trip.
     let mut config = rack();
-    config.profile.timer.rtt_from_sack = false;
+    config.transport_mut().profile.timer.rtt_from_sack = false;
     let mut t = a_round_trip_after(&config, 60_000);
     t.inject(". 1:1(0) ack 1 <sack 1001:4001>");
     t.expect(". 1:1001(1000) ack 1");
@@ -220,7 +220,7 @@ fn a_timeout_in_recovery_does_not_count_what_arrived_meanwhile() {
 #[test]
 fn in_a_super_segment_the_hole_is_found() {
     let mut config = rack();
-    config.profile.segments.segmentation_offload = true;
+    config.transport_mut().profile.segments.segmentation_offload = true;
     let mut t = a_round_trip_after(&config, 10_000);
     t.inject(". 1:1(0) ack 1001 <sack 2001:5001>");
     t.expect(". 1001:2001(1000) ack 1");
@@ -253,7 +253,7 @@ fn a_report_of_a_duplicate_widens_the_window_of_time() {
 #[test]
 fn without_sack_duplicates_are_counted_as_before() {
     let mut config = rack();
-    config.profile.recovery.sack = false;
+    config.transport_mut().profile.recovery.sack = false;
     let mut t = Script::established(&config);
     t.inject(". 1:1(0) ack 1");
     t.write(10_000);

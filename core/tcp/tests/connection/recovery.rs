@@ -2,19 +2,21 @@
 //! 6582, RFC 3042, and Van Jacobson's algebra of 30 April 1990.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use gigatcp_events::{Phase, SendReason};
-use gigatcp_tcp::Config;
+use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::congestion::{Family, REGISTRY};
 use gigatcp_tcp::profile::InitialWindow;
 
 use crate::script::{Script, bare, segments, with};
 
 /// `window` segments in flight, plenty written.
-fn in_flight(config: &Config, window: u64) -> Script {
+fn in_flight(config: &ConnectionConfig, window: u64) -> Script {
     let mut config = config.clone();
-    config.profile.congestion.initial_window = InitialWindow::Segments(window as u32);
-    config.profile.options.window_scaling = true;
+    config.transport_mut().profile.congestion.initial_window =
+        InitialWindow::Segments(window as u32);
+    config.transport_mut().profile.options.window_scaling = true;
     let mut t = Script::established(&config);
     t.inject(". 1:1(0) ack 1");
     t.write(window as usize * 10_000);
@@ -132,7 +134,7 @@ fn the_acknowledgment_that_ends_recovery_does_not_open_the_window() {
         .filter(|one| one.family == Family::WindowBased);
     for (control, sack) in of_windows.flat_map(|one| [(one, true), (one, false)]) {
         let mut config = with(|p| p.recovery.sack = sack);
-        config.congestion = control;
+        config.transport_mut().congestion = Arc::new(control);
         let mut t = in_flight(&config, 20);
         for n in 1..20 {
             t.inject(&if sack {
@@ -143,7 +145,7 @@ fn the_acknowledgment_that_ends_recovery_does_not_open_the_window() {
             t.leaving();
         }
         let reduced = t.cwnd();
-        let name = config.congestion.name;
+        let name = config.transport.congestion.name();
         assert!(reduced < 20.0, "{name}: {reduced}");
         t.inject(". 1:1(0) ack 20001");
         assert_eq!(
@@ -220,7 +222,7 @@ fn what_is_sent_within_the_window_is_no_limited_transmit() {
 #[test]
 fn limited_transmit_obeys_the_window_of_the_peer() {
     let mut config = with(|p| p.recovery.limited_transmit = true);
-    config.profile.congestion.initial_window = InitialWindow::Segments(10);
+    config.transport_mut().profile.congestion.initial_window = InitialWindow::Segments(10);
     let mut t = Script::established(&config);
     t.inject(". 1:1(0) ack 1 win 10000");
     t.write(20_000);
@@ -286,11 +288,11 @@ impl Receiver {
 
 /// Round trips from the first retransmission until every one of `lost` out of
 /// `window` segments is repaired.
-fn rounds_of_repair(config: &Config, window: u64, lost: &[u64]) -> u32 {
+fn rounds_of_repair(config: &ConnectionConfig, window: u64, lost: &[u64]) -> u32 {
     let mut t = in_flight(config, window);
     let mut receiver = Receiver {
         have: BTreeSet::new(),
-        sack: config.profile.recovery.sack,
+        sack: config.transport.profile.recovery.sack,
     };
     let survivors: Vec<u64> = (0..window).filter(|n| !lost.contains(n)).collect();
     let mut flight = receiver.round(&mut t, &survivors);

@@ -10,7 +10,7 @@ use crate::script::{Script, bare, with};
 /// Receive window of these scripts: offsets 1 to 5000.
 fn established() -> Script {
     let mut config = bare();
-    config.receive_buffer = Some(Bytes::new(5000));
+    config.transport_mut().receive_buffer = Some(Bytes::new(5000));
     Script::established(&config)
 }
 

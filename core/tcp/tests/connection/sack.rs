@@ -1,14 +1,14 @@
 //! Selective acknowledgment: RFC 2018, 2883, 6675 and 3042, both sides.
 
 use gigatcp_events::{Event, LossVerdict, Phase, SendReason};
-use gigatcp_tcp::Config;
+use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::profile::InitialWindow;
 use gigatcp_wire::{Flags, SackBlock, Segment, WireWindow};
 
 use crate::notation::octets;
 use crate::script::{ISS, PEER_ISS, Script, segments, with};
 
-fn sack() -> Config {
+fn sack() -> ConnectionConfig {
     with(|p| {
         p.recovery.sack = true;
         p.recovery.dsack = true;
@@ -16,10 +16,11 @@ fn sack() -> Config {
 }
 
 /// `window` segments in flight, `more` written beyond them.
-fn in_flight(config: &Config, window: u64, more: usize) -> Script {
+fn in_flight(config: &ConnectionConfig, window: u64, more: usize) -> Script {
     let mut config = config.clone();
-    config.profile.congestion.initial_window = InitialWindow::Segments(window as u32);
-    config.profile.options.window_scaling = true;
+    config.transport_mut().profile.congestion.initial_window =
+        InitialWindow::Segments(window as u32);
+    config.transport_mut().profile.options.window_scaling = true;
     let mut t = Script::established(&config);
     t.inject(". 1:1(0) ack 1");
     t.write(window as usize * 1000 + more);
@@ -68,7 +69,7 @@ fn the_blocks_are_those_of_the_example_of_rfc_2018() {
 #[test]
 fn beside_timestamps_three_blocks_fit() {
     let mut config = sack();
-    config.profile.options.timestamps = true;
+    config.transport_mut().profile.options.timestamps = true;
     let mut t = Script::established(&config);
     for n in [1, 3, 5, 7] {
         t.inject(&format!(
@@ -225,7 +226,7 @@ fn news_count_even_if_the_segment_carries_data_or_another_window() {
 #[test]
 fn pipe_governs_recovery_by_hand() {
     let mut config = sack();
-    config.profile.recovery.limited_transmit = true;
+    config.transport_mut().profile.recovery.limited_transmit = true;
     let mut t = in_flight(&config, 10, 30_000);
     let news = |n: u64| format!(". 1:1(0) ack 1 <sack 1001:{}>", 1001 + n * 1000);
     // Limited transmit on the first two.
@@ -266,7 +267,11 @@ fn without_limited_transmit_the_first_two_send_nothing() {
 #[test]
 fn several_holes_are_repaired_in_one_round_trip_lowest_first() {
     let mut config = sack();
-    config.profile.recovery.rescue_retransmission = false;
+    config
+        .transport_mut()
+        .profile
+        .recovery
+        .rescue_retransmission = false;
     let mut t = in_flight(&config, 20, 0);
     // 0, 4 and 8 are lost, everything else arrives.
     let mut sent = Vec::new();
@@ -302,7 +307,11 @@ fn a_lost_tail_is_rescued_once() {
     // NextSeg rule 4: 0 and 9 of ten are lost, nothing more is written.
     for rescue in [true, false] {
         let mut config = sack();
-        config.profile.recovery.rescue_retransmission = rescue;
+        config
+            .transport_mut()
+            .profile
+            .recovery
+            .rescue_retransmission = rescue;
         let mut t = in_flight(&config, 10, 0);
         for n in 1..=8 {
             t.inject(&format!(". 1:1(0) ack 1 <sack 1001:{}>", 1001 + n * 1000));
@@ -327,7 +336,11 @@ fn what_is_probably_lost_is_sent_when_there_is_nothing_new() {
     // NextSeg rule 3: 0, 5 and 8 of ten are lost. Above 5 and 8 is too little
     // SACKed to call them so.
     let mut config = sack();
-    config.profile.recovery.rescue_retransmission = false;
+    config
+        .transport_mut()
+        .profile
+        .recovery
+        .rescue_retransmission = false;
     let mut t = in_flight(&config, 10, 0);
     t.inject(". 1:1(0) ack 1 <sack 1001:5001>");
     t.expect(". 1:1001(1000) ack 1");
@@ -346,7 +359,11 @@ fn what_is_probably_lost_is_sent_when_there_is_nothing_new() {
 #[test]
 fn what_was_sent_by_rule_3_does_not_hide_the_next_hole() {
     let mut config = sack();
-    config.profile.recovery.rescue_retransmission = false;
+    config
+        .transport_mut()
+        .profile
+        .recovery
+        .rescue_retransmission = false;
     let mut t = in_flight(&config, 10, 0);
     t.inject(". 1:1(0) ack 1 <sack 1001:5001>");
     t.expect(". 1:1001(1000) ack 1");
@@ -361,7 +378,11 @@ fn what_was_sent_by_rule_3_does_not_hide_the_next_hole() {
 fn what_rule_3_sends_counts_in_pipe_a_second_time() {
     // SetPipe, (b): otherwise the whole hole would leave in one burst.
     let mut config = sack();
-    config.profile.recovery.rescue_retransmission = false;
+    config
+        .transport_mut()
+        .profile
+        .recovery
+        .rescue_retransmission = false;
     let mut t = in_flight(&config, 40, 0);
     t.inject(". 1:1(0) ack 1 <sack 1001:4001>");
     t.expect(". 1:1001(1000) ack 1");
@@ -378,7 +399,7 @@ fn what_rule_3_sends_counts_in_pipe_a_second_time() {
 #[test]
 fn rules_3_and_4_also_serve_when_the_peers_window_stops_new_data() {
     let mut config = sack();
-    config.profile.congestion.initial_window = InitialWindow::Segments(10);
+    config.transport_mut().profile.congestion.initial_window = InitialWindow::Segments(10);
     let mut t = Script::established(&config);
     t.wnd = 10_000;
     t.inject(". 1:1(0) ack 1");
@@ -425,7 +446,7 @@ fn the_acknowledgment_that_ends_one_recovery_may_begin_the_next() {
 #[test]
 fn data_sent_after_a_timeout_and_lost_is_another_event() {
     let mut config = sack();
-    config.profile.recovery.limited_transmit = true;
+    config.transport_mut().profile.recovery.limited_transmit = true;
     let mut t = in_flight(&config, 4, 60_000);
     t.wait_ms(200);
     t.expect(". 1:1001(1000) ack 1");
@@ -601,9 +622,9 @@ fn a_report_inside_the_second_block_is_one_too() {
 fn ten_thousand_holes_do_not_break_either_side() {
     const HOLES: u64 = 10_000;
     let mut config = sack();
-    config.receive_buffer = Some(gigatcp_units::Bytes::new(64 << 20));
-    config.send_buffer = Some(gigatcp_units::Bytes::new(64 << 20));
-    config.events = gigatcp_events::EventMask::NONE;
+    config.transport_mut().receive_buffer = Some(gigatcp_units::Bytes::new(64 << 20));
+    config.transport_mut().send_buffer = Some(gigatcp_units::Bytes::new(64 << 20));
+    config.transport_mut().events = gigatcp_events::EventMask::NONE;
     let mut t = in_flight(&config, 2 * HOLES, 0);
     t.wnd = 65_535;
     // The sender: every second segment is SACKed, in an order without mercy.

@@ -5,10 +5,11 @@
 //! neither at this instant nor between two instants.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use gigatcp_events::{EventMask, Limit, State};
 use gigatcp_tcp::congestion::{self, SlowStart};
-use gigatcp_tcp::{Config, Connection, Profile, Received};
+use gigatcp_tcp::{Connection, ConnectionConfig, Profile, Received, TransportConfig};
 use gigatcp_units::{Bytes as Octets, Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Flags, Segment, SeqNumber};
@@ -24,10 +25,10 @@ pub const MSS: u16 = 1000;
 
 /// The bare protocol: RFC 9293 with Reno, everything optional switched off,
 /// and one segment at a time. A script switches on what it is about.
-pub fn bare() -> Config {
-    Config {
-        profile: Profile::MODERN
-            .with(|profile| {
+pub fn bare() -> ConnectionConfig {
+    ConnectionConfig {
+        transport: TransportConfig {
+            profile: Profile::MODERN.with(|profile| {
                 profile.recovery.sack = false;
                 profile.recovery.dsack = false;
                 profile.options.timestamps = false;
@@ -45,27 +46,28 @@ pub fn bare() -> Config {
                 profile.recovery.eifel = false;
                 profile.pacing.enabled = false;
                 profile.options.paws_tolerance = Duration::ZERO;
-            })
-            .into(),
+            }),
+            mtu: u32::from(MSS) + 40,
+            congestion: Arc::new(congestion::find("reno").unwrap()),
+            initial_ssthresh: None,
+            slow_start: SlowStart::Standard,
+            send_buffer: Some(Octets::new(1 << 24)),
+            receive_buffer: Some(Octets::new(60_000)),
+            events: EventMask::ALL,
+        }
+        .into(),
         local_port: 4000,
         remote_port: 80,
         iss: ISS,
         ip: gigatcp_wire::IpVersion::V4,
-        mss: MSS,
-        congestion: congestion::find("reno").unwrap(),
-        initial_ssthresh: None,
-        slow_start: SlowStart::Standard,
-        send_buffer: Some(Octets::new(1 << 24)),
-        receive_buffer: Some(Octets::new(60_000)),
         timestamp_offset: 0,
-        events: EventMask::ALL,
     }
 }
 
 /// [`bare`] with changes to the profile.
-pub fn with(change: impl FnOnce(&mut Profile)) -> Config {
+pub fn with(change: impl FnOnce(&mut Profile)) -> ConnectionConfig {
     let mut config = bare();
-    change(&mut config.profile);
+    change(&mut config.transport_mut().profile);
     config
 }
 
@@ -100,13 +102,13 @@ impl Script {
     }
 
     /// Active open.
-    pub fn connect(config: &Config) -> Self {
+    pub fn connect(config: &ConnectionConfig) -> Self {
         let now = Instant::from_nanos(1_000_000_000);
         Self::new(Connection::connect(now, config), now)
     }
 
     /// Passive open, by the SYN in `syn`.
-    pub fn accept(config: &Config, syn: &str) -> Self {
+    pub fn accept(config: &ConnectionConfig, syn: &str) -> Self {
         let now = Instant::from_nanos(1_000_000_000);
         let received = Received {
             at: now,
@@ -121,7 +123,7 @@ impl Script {
     /// Established by active open; the peer's MSS is [`MSS`], and it offers
     /// every option the engine asks for, with a window scale of 10. No time
     /// passes.
-    pub fn established(config: &Config) -> Self {
+    pub fn established(config: &ConnectionConfig) -> Self {
         let mut script = Self::connect(config);
         let syn = script.left.pop_front().expect("a SYN");
         let mut answer = notation::read("S. 0:0(0) ack 1 <mss 1000>", PEER_ISS, ISS, 65_535);
@@ -265,7 +267,7 @@ impl Script {
 
     /// The application closes.
     pub fn close(&mut self) {
-        self.tcp.close(self.now);
+        self.tcp.shutdown(self.now);
         self.collect();
     }
 

@@ -1,10 +1,11 @@
 //! What a congestion control is told: each loss, each departure, each delivery.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
-use gigatcp_tcp::Config;
+use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::congestion::{
-    self, Ack, Congestion, CongestionControl, CongestionKind, Entry, Lost, Sent,
+    self, Ack, Congestion, CongestionKind, Controller, Entry, Lost, Sent,
 };
 use gigatcp_units::{Bytes, Duration, Instant};
 
@@ -37,14 +38,17 @@ fn told() -> Vec<Told> {
 
 /// Reno that notes what it is told.
 #[derive(Debug)]
-struct Listening(Box<dyn CongestionControl>);
+struct Listening(Box<dyn Controller>);
 
-impl CongestionControl for Listening {
+impl Controller for Listening {
     fn cwnd(&self) -> Bytes {
         self.0.cwnd()
     }
     fn ssthresh(&self) -> Bytes {
         self.0.ssthresh()
+    }
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.0.set_cwnd(cwnd);
     }
     fn on_ack(&mut self, ack: &Ack) {
         note(Told::Ack(*ack));
@@ -89,12 +93,10 @@ static LISTENING: Entry = Entry {
 };
 
 /// `config` with the control that listens; nothing told yet.
-fn listening(config: Config) -> Config {
+fn listening(mut config: ConnectionConfig) -> ConnectionConfig {
     told();
-    Config {
-        congestion: &LISTENING,
-        ..config
-    }
+    config.transport_mut().congestion = Arc::new(&LISTENING);
+    config
 }
 
 /// Losses as octets, octets lost since, in flight at departure, sent before.
@@ -180,7 +182,7 @@ fn losses_that_a_timeout_finds_are_told_and_those_of_a_retransmission_as_such() 
 #[test]
 fn what_is_delivered_is_told_in_full_and_apart_from_what_may_open_the_window() {
     let mut config = rack();
-    config.profile.congestion.growth_by_delivery = true;
+    config.transport_mut().profile.congestion.growth_by_delivery = true;
     let mut t = established(&listening(config));
     t.write(10_000);
     t.leaving();
@@ -252,7 +254,7 @@ fn a_departure_after_silence_is_alone_in_flight_and_limited_by_the_application()
 
 #[test]
 fn each_connection_draws_from_a_stream_of_its_own_and_the_same_in_each_run() {
-    let seed = |change: fn(&mut Config)| {
+    let seed = |change: fn(&mut ConnectionConfig)| {
         let mut config = listening(rack());
         change(&mut config);
         established(&config);

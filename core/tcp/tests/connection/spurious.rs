@@ -1,14 +1,16 @@
 //! Was it needed? F-RTO (RFC 5682), Eifel detection (RFC 3522) and response
 //! (RFC 4015), and how exactly what was taken returns.
 
+use std::sync::Arc;
+
 use gigatcp_events::Phase;
-use gigatcp_tcp::Config;
+use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::congestion::{Family, REGISTRY};
 use gigatcp_tcp::profile::InitialWindow;
 
 use crate::script::{Script, segments, with};
 
-fn frto(sack: bool) -> Config {
+fn frto(sack: bool) -> ConnectionConfig {
     with(|p| {
         p.recovery.frto = true;
         p.recovery.sack = sack;
@@ -19,7 +21,7 @@ fn frto(sack: bool) -> Config {
 }
 
 /// Ten in flight, more written, and the timer expired.
-fn timed_out(config: &Config) -> Script {
+fn timed_out(config: &ConnectionConfig) -> Script {
     let mut t = Script::established(config);
     t.inject(". 1:1(0) ack 1");
     t.write(60_000);
@@ -132,7 +134,7 @@ fn nothing_comes_back_after_the_new_segments_and_the_timer_ends_the_test() {
 
 // Timestamps.
 
-fn eifel() -> Config {
+fn eifel() -> ConnectionConfig {
     with(|p| {
         p.recovery.eifel = true;
         p.options.timestamps = true;
@@ -150,10 +152,10 @@ fn ack(ack: u64, ecr: u32, sack: &str) -> String {
 }
 
 /// Ten segments left at `T0`.
-fn ten_in_flight(config: &Config) -> Script {
+fn ten_in_flight(config: &ConnectionConfig) -> Script {
     // Timestamps take twelve octets of each segment.
     let mut config = config.clone();
-    config.mss = 1012;
+    config.transport_mut().mtu = 1052;
     let mut t = Script::connect(&config);
     t.leaving();
     t.inject("S. 0:0(0) ack 1 <mss 1012,sackOK,TS val 1 ecr 1000,wscale 10>");
@@ -221,8 +223,8 @@ fn every_window_based_control_gets_back_exactly_what_it_had() {
     {
         for timeout in [false, true] {
             let mut config = eifel();
-            config.congestion = control;
-            config.initial_ssthresh = Some(200);
+            config.transport_mut().congestion = Arc::new(control);
+            config.transport_mut().initial_ssthresh = Some(200);
             let mut t = ten_in_flight(&config);
             let before = (t.cwnd(), t.ssthresh());
             if timeout {

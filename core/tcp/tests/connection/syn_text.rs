@@ -102,7 +102,7 @@ fn text_on_syns_that_cross_waits_on_both_sides() {
 #[test]
 fn text_on_a_syn_beyond_the_window_is_cut_off() {
     let mut config = bare();
-    config.receive_buffer = Some(gigatcp_units::Bytes::new(2000));
+    config.transport_mut().receive_buffer = Some(gigatcp_units::Bytes::new(2000));
     let mut t = Script::accept(&config, "FS 0:2500(2500)");
     t.expect("S. 0:0(0) ack 1 win 2000 <mss 1000>");
     t.inject(". 1:1(0) ack 1");

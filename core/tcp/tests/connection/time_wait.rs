@@ -1,7 +1,7 @@
 //! TIME-WAIT and the next incarnation: RFC 6191, RFC 9293 MAY-2, RFC 1337.
 
 use gigatcp_events::State;
-use gigatcp_tcp::Config;
+use gigatcp_tcp::ConnectionConfig;
 use gigatcp_tcp::connection::Predecessor;
 use gigatcp_wire::SeqNumber;
 
@@ -132,13 +132,13 @@ fn the_new_incarnation_starts_beyond_the_numbers_of_the_old() {
         (ISS + 2, ISS + 2 + 65_537),
         (ISS, ISS + 2 + 65_537),
     ] {
-        let config = Config { iss: own, ..bare() };
+        let config = ConnectionConfig { iss: own, ..bare() };
         assert_eq!(predecessor.followed_by(&config).iss, expected);
     }
     let wrapped = Predecessor {
         snd_nxt: SeqNumber::new(u32::MAX - 1),
     };
-    let config = Config {
+    let config = ConnectionConfig {
         iss: SeqNumber::new(5),
         ..bare()
     };

@@ -1,11 +1,11 @@
 //! Timestamps and PAWS: RFC 7323 sections 3 to 5.
 
-use gigatcp_tcp::Config;
+use gigatcp_tcp::ConnectionConfig;
 use gigatcp_units::{Duration, Instant};
 
 use crate::script::{Script, with};
 
-fn timestamps() -> Config {
+fn timestamps() -> ConnectionConfig {
     with(|p| {
         p.options.timestamps = true;
         p.acknowledgments.delayed_ack = false;
@@ -24,8 +24,8 @@ fn data(n: u64, val: u32) -> String {
 #[test]
 fn a_delayed_acknowledgment_echoes_the_earliest_segment_as_section_4_3_draws() {
     let mut config = timestamps();
-    config.profile.acknowledgments.delayed_ack = true;
-    config.profile.acknowledgments.ack_every = 3;
+    config.transport_mut().profile.acknowledgments.delayed_ack = true;
+    config.transport_mut().profile.acknowledgments.ack_every = 3;
     let mut t = Script::established(&config);
     // Large segments first, so that three of these are not "enough".
     t.inject(&data(0, 11));

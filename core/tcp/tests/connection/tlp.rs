@@ -1,15 +1,15 @@
 //! Tail loss probe: RFC 8985 section 7.
 
 use gigatcp_events::{Event, LossVerdict, Phase};
-use gigatcp_tcp::Config;
+use gigatcp_tcp::ConnectionConfig;
 use gigatcp_units::Instant;
 
 use crate::rack::{established, rack};
 use crate::script::{Script, segments};
 
-fn tlp() -> Config {
+fn tlp() -> ConnectionConfig {
     let mut config = rack();
-    config.profile.recovery.tlp = true;
+    config.transport_mut().profile.recovery.tlp = true;
     config
 }
 

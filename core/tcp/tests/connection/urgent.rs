@@ -128,7 +128,7 @@ fn the_mark_may_come_before_its_data_and_only_moves_forward() {
 fn a_mark_gets_through_our_closed_window() {
     // RFC 9293 MUST-66.
     let mut config = bare();
-    config.receive_buffer = Some(gigatcp_units::Bytes::new(1000));
+    config.transport_mut().receive_buffer = Some(gigatcp_units::Bytes::new(1000));
     let mut t = Script::established(&config);
     t.inject(". 1:1001(1000) ack 1");
     t.wait_ms(40);

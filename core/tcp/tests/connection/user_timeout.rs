@@ -93,7 +93,7 @@ fn a_closed_window_whose_probes_are_answered_outlasts_the_user_timeout() {
     assert_eq!(t.tcp.failure(), Some(Failure::TimedOut));
 }
 
-fn told(change: impl FnOnce(&mut Profile)) -> gigatcp_tcp::Config {
+fn told(change: impl FnOnce(&mut Profile)) -> gigatcp_tcp::ConnectionConfig {
     with(|p| {
         p.liveness.user_timeout_option = true;
         change(p);

@@ -8,7 +8,7 @@ use crate::script::{MSS, Script, bare, segments, with};
 
 fn with_buffer(octets: u64) -> Script {
     let mut config = bare();
-    config.receive_buffer = Some(Bytes::new(octets));
+    config.transport_mut().receive_buffer = Some(Bytes::new(octets));
     Script::established(&config)
 }
 
@@ -160,10 +160,10 @@ fn a_driver_that_does_not_ask_after_each_read_learns_when_to_ask() {
 #[test]
 fn the_edge_moves_in_steps_of_the_effective_mss_and_not_of_the_announced_one() {
     let mut config = with(|p| p.path_mtu.route_mtu = 256);
-    config.receive_buffer = Some(Bytes::new(2160));
+    config.transport_mut().receive_buffer = Some(Bytes::new(2160));
     let of_route = Script::established(&config);
-    config.profile.path_mtu.route_mtu = 0;
-    config.profile.path_mtu.mss_min = 88;
+    config.transport_mut().profile.path_mtu.route_mtu = 0;
+    config.transport_mut().profile.path_mtu.mss_min = 88;
     let mut of_peer = Script::connect(&config);
     of_peer.leaving();
     of_peer.inject("S. 0:0(0) ack 1 <mss 216>");
@@ -199,7 +199,7 @@ fn whatever_part_of_a_small_kept_back_buffer_is_free_one_side_moves() {
     // not hold back what would make it move.
     for arrived in 1..=750 {
         let mut config = with(|p| p.buffers.window_reserve_shift = 2);
-        config.receive_buffer = Some(Bytes::new(1000));
+        config.transport_mut().receive_buffer = Some(Bytes::new(1000));
         let mut t = Script::established(&config);
         t.inject(&format!(". 1:{}({arrived}) ack 1", arrived + 1));
         t.wait_ms(40);
@@ -214,7 +214,7 @@ fn whatever_part_of_a_small_kept_back_buffer_is_free_one_side_moves() {
 #[test]
 fn a_peer_without_scaling_is_offered_65535_and_not_told_of_more() {
     let mut config = with(|p| p.options.window_scaling = true);
-    config.receive_buffer = Some(Bytes::new(1 << 20));
+    config.transport_mut().receive_buffer = Some(Bytes::new(1 << 20));
     let mut t = Script::connect(&config);
     t.expect("S 0:0(0) win 65535 <mss 1000,wscale 5>");
     t.inject("S. 0:0(0) ack 1 <mss 1000>");
@@ -254,8 +254,8 @@ fn rounding_to_the_scale_neither_shrinks_the_window_by_a_unit_nor_keeps_it_open_
             p.acknowledgments.delayed_ack = false;
         });
         let buffer = (65_535_u64 << shift) - (5 << shift) / 2;
-        config.receive_buffer = Some(Bytes::new(buffer));
-        config.events = gigatcp_events::EventMask::NONE;
+        config.transport_mut().receive_buffer = Some(Bytes::new(buffer));
+        config.transport_mut().events = gigatcp_events::EventMask::NONE;
         let mut t = Script::connect(&config);
         t.leaving();
         t.inject("S. 0:0(0) ack 1 <mss 1000,wscale 0>");
@@ -304,7 +304,7 @@ fn what_was_offered_is_accepted_even_if_the_field_had_to_say_less() {
         p.options.window_scaling = true;
         p.acknowledgments.delayed_ack = false;
     });
-    config.receive_buffer = Some(Bytes::new(65_536 * 2));
+    config.transport_mut().receive_buffer = Some(Bytes::new(65_536 * 2));
     let mut t = Script::connect(&config);
     t.expect("S 0:0(0) win 65535 <mss 1000,wscale 2>");
     t.inject("S. 0:0(0) ack 1 <mss 1000,wscale 0>");
@@ -328,7 +328,7 @@ fn a_buffer_smaller_than_one_unit_of_the_scale_opens_and_closes_by_that_unit() {
         p.acknowledgments.delayed_ack = false;
         p.buffers.window_policy = gigatcp_tcp::profile::WindowPolicy::Grows;
     });
-    config.receive_buffer = Some(Bytes::new(5000));
+    config.transport_mut().receive_buffer = Some(Bytes::new(5000));
     let mut t = Script::connect(&config);
     t.expect("S 0:0(0) win 4000 <mss 1000,wscale 14>");
     t.inject("S. 0:0(0) ack 1 <mss 1000,wscale 0>");
@@ -346,7 +346,7 @@ fn the_window_of_linux_grows_by_two_segments_each_and_every_segment_is_acknowled
         p.buffers.window_policy = gigatcp_tcp::profile::WindowPolicy::Grows;
         p.options.window_scaling = true;
     });
-    config.receive_buffer = Some(Bytes::new(65_535));
+    config.transport_mut().receive_buffer = Some(Bytes::new(65_535));
     let mut t = Script::connect(&config);
     t.leaving();
     t.inject("S. 0:0(0) ack 1 <mss 1000,wscale 0>");
@@ -382,7 +382,7 @@ fn the_window_of_linux_grows_by_two_segments_each_and_every_segment_is_acknowled
 #[test]
 fn a_window_that_grows_follows_what_arrives_in_super_segments_too() {
     let mut config = with(|p| p.buffers.window_policy = gigatcp_tcp::profile::WindowPolicy::Grows);
-    config.receive_buffer = Some(Bytes::new(60_000));
+    config.transport_mut().receive_buffer = Some(Bytes::new(60_000));
     let mut t = Script::established(&config);
     let mut segment = crate::notation::read(
         ". 1:4001(4000) ack 1",

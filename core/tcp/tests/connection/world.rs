@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use gigatcp_events::State;
 use gigatcp_tcp::listener::{self, ListenOutcome};
-use gigatcp_tcp::{Config, Connection, Received};
+use gigatcp_tcp::{Connection, ConnectionConfig, Received};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::{Ecn, Flags, Payload, Segment};
 
@@ -125,7 +125,7 @@ impl<P: Stream> Side<P> {
         }
         // In SYN-SENT, CLOSE would throw away what is written.
         if self.written == self.habit.writes && self.tcp.state() != State::SynSent {
-            self.tcp.close(now);
+            self.tcp.shutdown(now);
         }
         while self.reads_at <= now
             && let Some(piece) = self.tcp.read(now, self.habit.bite as usize)
@@ -201,13 +201,13 @@ pub struct World<P> {
     path: Path,
     random: u64,
     flying: BinaryHeap<Reverse<Flying<P>>>,
-    server: (Config, Habit),
+    server: (ConnectionConfig, Habit),
 }
 
 impl<P: Stream> World<P> {
     /// The first side opens; the second listens, or opens too.
     pub fn new(
-        configs: [Config; 2],
+        configs: [ConnectionConfig; 2],
         habits: [Habit; 2],
         path: Path,
         seed: u64,

@@ -61,8 +61,8 @@ impl Engine {
             let what = "the port is taken, or all are";
             return no(io::ErrorKind::AddrInUse, what);
         };
-        let template = options.config(tuple.ip(), self.device.interface().mtu);
-        let config = self.demux.isn().identify(at, &tuple, &template);
+        let transport = options.config(tuple.ip(), self.device.interface().mtu);
+        let config = self.demux.isn().identify(at, &tuple, &transport.into());
         let config = predecessor.map_or(config.clone(), |before| before.followed_by(&config));
         let connection = Box::new(Connection::connect(at, &config));
         Ok(self.register(socket, &mut inner, tuple, connection))
@@ -130,7 +130,7 @@ impl Engine {
             IpVersion::V6
         };
         let config = ListenerConfig {
-            template: options.config(ip, self.device.interface().mtu),
+            transport: options.config(ip, self.device.interface().mtu).into(),
             // The demultiplexer's secret replaces it.
             secret: Secret::new([0; 16]),
             backlog: options.backlog,

@@ -412,7 +412,7 @@ fn check_congestion(request: &Request) -> Result<(), TestError> {
         Some(false) => Domain::IPV6,
         _ => Domain::IPV4,
     };
-    let failed = |cause| TestError::CongestionControl {
+    let failed = |cause| TestError::Controller {
         name: name.clone(),
         cause,
     };

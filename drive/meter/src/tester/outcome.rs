@@ -345,7 +345,7 @@ pub enum TestError {
     },
     /// The system does not have the requested congestion control, or refuses it to this user.
     #[error("cannot use the congestion control {name}: {cause}")]
-    CongestionControl {
+    Controller {
         /// The requested congestion control.
         name: String,
         /// The system's error.

@@ -64,7 +64,7 @@ pub(super) enum Listening {
 
 fn options(host: &Host, flow: &Flow, local_port: Option<u16>) -> Options {
     Options {
-        congestion: flow.congestion.of_engine(),
+        congestion: Arc::new(flow.congestion.of_engine()),
         slow_start: flow.slow_start,
         initial_ssthresh: flow.initial_ssthresh,
         send_buffer: flow.send_buffer,

@@ -10,14 +10,15 @@
 //! number of its flow.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use gigatcp_path::DropCause;
 use gigatcp_tcp::listener::{Listener, ListenerConfig};
-use gigatcp_tcp::{Config, Connection, Received, Secret};
+use gigatcp_tcp::{Connection, Received, Secret, TransportConfig};
 use gigatcp_units::Instant;
 use gigatcp_units::random::mix;
-use gigatcp_wire::{Endpoints, Phantom, Segment};
+use gigatcp_wire::{Endpoints, IpVersion, Phantom, Segment};
 
 use super::card::tally;
 use super::{Host, Socket};
@@ -27,14 +28,19 @@ use crate::packet::Packet;
 pub(super) const ACCEPTING: u32 = u32::MAX;
 
 /// The host's own address.
-const LOCAL: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0));
+const fn local(ip: IpVersion) -> IpAddr {
+    match ip {
+        IpVersion::V4 => IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)),
+        IpVersion::V6 => IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0)),
+    }
+}
 
 /// The listening sockets of a host.
 #[derive(Debug)]
 pub(super) struct Listening {
     backlog: usize,
     secret: Secret,
-    listeners: Vec<(Config, Listener<Phantom>)>,
+    listeners: Vec<(Arc<TransportConfig>, Listener<Phantom>)>,
     /// The socket of each client.
     sockets: BTreeMap<IpAddr, u32>,
     /// Whether the accept queues wait for the CPU.
@@ -62,12 +68,12 @@ impl Listening {
         (number, socket): (u32, &Socket),
         received: &Received<Phantom>,
     ) -> bool {
-        let client = client(socket.flow);
+        let client = client(socket.tcp.ip, socket.flow);
         self.sockets.insert(client, number);
-        let Some(endpoints) = Endpoints::new(client, LOCAL) else {
+        let Some(endpoints) = Endpoints::new(client, local(socket.tcp.ip)) else {
             return false;
         };
-        let listener = self.listener_of(&socket.tcp);
+        let listener = self.listener_of(&socket.tcp.transport);
         let full = |listener: &Listener<Phantom>| {
             let counters = listener.counters();
             counters.backlog_overflows + counters.accept_overflows
@@ -78,17 +84,17 @@ impl Listening {
     }
 
     /// Returns the listener for connections with this configuration.
-    fn listener_of(&mut self, config: &Config) -> &mut Listener<Phantom> {
+    fn listener_of(&mut self, config: &Arc<TransportConfig>) -> &mut Listener<Phantom> {
         let alike = self.listeners.iter().position(|(own, _)| {
             own.send_buffer == config.send_buffer
                 && own.receive_buffer == config.receive_buffer
-                && own.congestion.name == config.congestion.name
+                && own.congestion.name() == config.congestion.name()
                 && own.initial_ssthresh == config.initial_ssthresh
                 && own.slow_start == config.slow_start
         });
         let place = alike.unwrap_or_else(|| {
             let listener = Listener::new(ListenerConfig {
-                template: config.clone(),
+                transport: config.clone(),
                 secret: self.secret,
                 backlog: self.backlog,
                 accept_backlog: self.backlog,
@@ -146,13 +152,19 @@ impl Listening {
 
     /// Forgets the socket of a flow.
     pub(super) fn forget(&mut self, flow: u32) {
-        self.sockets.remove(&client(flow));
+        for ip in [IpVersion::V4, IpVersion::V6] {
+            self.sockets.remove(&client(ip, flow));
+        }
     }
 }
 
 /// Returns the address that identifies the client of a flow.
-fn client(flow: u32) -> IpAddr {
-    IpAddr::V4(Ipv4Addr::from(0x0b00_0000 | flow & 0x00ff_ffff))
+fn client(ip: IpVersion, flow: u32) -> IpAddr {
+    let number = flow & 0x00ff_ffff;
+    match ip {
+        IpVersion::V4 => Ipv4Addr::from(0x0b00_0000 | number).into(),
+        IpVersion::V6 => Ipv6Addr::from(0xfd01 << 112 | u128::from(number)).into(),
+    }
 }
 
 impl Host {

@@ -6,7 +6,7 @@
 use gigatcp_app::Application;
 use gigatcp_events::{Limit, State};
 use gigatcp_path::Drops;
-use gigatcp_tcp::{Config as TcpConfig, Connection, FourTuple, Received};
+use gigatcp_tcp::{Connection, ConnectionConfig, FourTuple, Received};
 use gigatcp_units::{Bytes, Duration, Instant};
 use gigatcp_wire::Phantom;
 
@@ -25,7 +25,7 @@ pub struct SocketConfig<'a> {
     /// Addresses and ports, as this end names them.
     pub tuple: FourTuple,
     /// The engine's configuration.
-    pub tcp: &'a TcpConfig,
+    pub tcp: &'a ConnectionConfig,
     /// When it opens the connection. `None`: it listens for a SYN.
     pub opens_at: Option<Instant>,
     /// Bytes per write of its application.
@@ -45,7 +45,7 @@ pub struct Socket {
     pub(super) ident: u16,
     /// IP variant of the packets it sends.
     pub(super) ip: Ip,
-    pub(super) tcp: TcpConfig,
+    pub(super) tcp: ConnectionConfig,
     pub(super) connection: Option<Box<Connection<Phantom>>>,
     pub(super) is_active: bool,
     /// When it opens the connection, or when a timer of its application is due.
@@ -99,7 +99,7 @@ impl Socket {
             flow: config.flow,
             route: config.route,
             ident: 0,
-            ip: Ip::new(config.tcp.ip, config.tcp.profile.path_mtu.pmtud),
+            ip: Ip::new(config.tcp.ip, config.tcp.transport.profile.path_mtu.pmtud),
             tcp: config.tcp.clone(),
             connection: None,
             is_active: config.opens_at.is_some(),
@@ -117,7 +117,7 @@ impl Socket {
             failed: false,
             closed: false,
             write_size: config.write_size.as_u64().max(1),
-            write_chunk: u64::from(config.tcp.profile.buffers.write_chunk),
+            write_chunk: u64::from(config.tcp.transport.profile.buffers.write_chunk),
             batch: 0,
             written: 0,
             clusters: 0,
@@ -417,7 +417,7 @@ impl Socket {
             && let Some(connection) = &mut self.connection
         {
             self.closed = true;
-            connection.close(now);
+            connection.shutdown(now);
         }
     }
 

@@ -1,6 +1,7 @@
 //! Configurations that several tests share.
 #![allow(dead_code)]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use gigatcp_events::EventMask;
@@ -10,26 +11,29 @@ use gigatcp_sim::{
     WorldConfig,
 };
 use gigatcp_tcp::congestion::{self, SlowStart};
-use gigatcp_tcp::{Config, Profile};
+use gigatcp_tcp::{ConnectionConfig, Profile, TransportConfig};
 use gigatcp_units::{Bytes, Duration, Rate};
 use gigatcp_wire::SeqNumber;
 
 pub fn host(profile: Profile, mtu: u16, control: &str, buffer: u64) -> HostConfig {
     HostConfig {
-        tcp: Config {
-            profile: profile.into(),
+        tcp: ConnectionConfig {
+            transport: TransportConfig {
+                profile,
+                mtu: mtu.into(),
+                congestion: Arc::new(congestion::find(control).expect("a registered control")),
+                initial_ssthresh: None,
+                slow_start: SlowStart::Standard,
+                send_buffer: Some(Bytes::new(buffer)),
+                receive_buffer: Some(Bytes::new(buffer)),
+                events: EventMask::NONE,
+            }
+            .into(),
             local_port: 5001,
             remote_port: 5001,
             iss: SeqNumber::new(1_000_000),
             ip: gigatcp_wire::IpVersion::V4,
-            mss: mtu - 40,
-            congestion: congestion::find(control).expect("a registered control"),
-            initial_ssthresh: None,
-            slow_start: SlowStart::Standard,
-            send_buffer: Some(Bytes::new(buffer)),
-            receive_buffer: Some(Bytes::new(buffer)),
             timestamp_offset: 0,
-            events: EventMask::NONE,
         },
         costs: CpuCosts::default(),
         scheduling: Scheduling::default(),
@@ -70,7 +74,7 @@ pub fn flow(name: &str, host: &HostConfig, stop: Stop) -> FlowConfig {
 pub fn datagrams(text: &str, host: &HostConfig, buffer: u64) -> FlowConfig {
     let mut udp = flow("udp", host, Stop::Bytes(Bytes::ZERO));
     udp.application = Some(gigatcp_app::read(text).unwrap());
-    udp.receiver.tcp.receive_buffer = Some(Bytes::new(buffer));
+    udp.receiver.tcp.transport_mut().receive_buffer = Some(Bytes::new(buffer));
     udp
 }
 

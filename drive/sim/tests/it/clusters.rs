@@ -11,7 +11,8 @@ use gigatcp_units::{Bytes, Duration};
 
 fn fddi(buffer: u64) -> HostConfig {
     let mut host = host(Profile::MODERN, 4352, "reno", buffer);
-    host.tcp.profile.congestion.initial_window = gigatcp_tcp::profile::InitialWindow::Segments(2);
+    host.tcp.transport_mut().profile.congestion.initial_window =
+        gigatcp_tcp::profile::InitialWindow::Segments(2);
     host
 }
 

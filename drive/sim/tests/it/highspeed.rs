@@ -27,7 +27,7 @@ fn mean_window(delayed_ack: bool) -> f64 {
     let mut profile = Profile::MODERN;
     profile.acknowledgments.delayed_ack = delayed_ack;
     let mut sender = host(profile, 1500, "highspeed", 400_000_000);
-    sender.tcp.initial_ssthresh = Some(262);
+    sender.tcp.transport_mut().initial_ssthresh = Some(262);
     let seconds = |n| Duration::from_secs(n);
     let mut sending = flow("flow", &sender, Stop::After(seconds(400)));
     sending.interval = seconds(100);

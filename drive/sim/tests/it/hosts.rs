@@ -58,9 +58,9 @@ fn calls_over_several_connections_share_one_server() {
     let text = "rpc, connections 4, poisson, every 4 ms, work 2 ms, depth 100, \
                 answer 1000, count 20000";
     let mut flow = with(text);
-    flow.sender.tcp.profile.segments.nagle = false;
+    flow.sender.tcp.transport_mut().profile.segments.nagle = false;
     // With Nagle's algorithm a response waits for the ACK of the previous one.
-    flow.receiver.tcp.profile.segments.nagle = false;
+    flow.receiver.tcp.transport_mut().profile.segments.nagle = false;
     let (ended, outcome) = run(path(vec![flow]));
     assert_eq!(ended, EndReason::Finished);
     assert_eq!(outcome.flows.len(), 4);
@@ -137,8 +137,8 @@ fn applications_of_a_host_take_turns_at_its_processor() {
 fn arrivals(text: &str) -> FlowConfig {
     let mut flow = flow("mice", &modern(), Stop::Bytes(Bytes::new(1)));
     for end in [&mut flow.sender, &mut flow.receiver] {
-        end.tcp.send_buffer = None;
-        end.tcp.receive_buffer = None;
+        end.tcp.transport_mut().send_buffer = None;
+        end.tcp.transport_mut().receive_buffer = None;
     }
     flow.application = Some(read(text).unwrap());
     flow

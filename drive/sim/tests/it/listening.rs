@@ -11,7 +11,7 @@ use gigatcp_units::{Bytes, Duration};
 /// Returns a server with this backlog.
 fn server(backlog: Option<u32>, cookies: SynCookies) -> HostConfig {
     let mut server = host(Profile::MODERN, 1500, "cubic", 100_000);
-    server.tcp.profile.opening.syn_cookies = cookies;
+    server.tcp.transport_mut().profile.opening.syn_cookies = cookies;
     server.backlog = backlog;
     server
 }

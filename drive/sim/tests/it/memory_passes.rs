@@ -40,7 +40,7 @@ const FIXED: [u64; 2] = [800, 323];
 /// Returns a host of 1988 on 10 Mbit/s, with segments of `mss` bytes.
 fn sun(mss: u16, buffer: u64, costs: CpuCosts) -> HostConfig {
     let mut sun = host(Profile::BSD_4_3_RENO, mss + 40, "reno", buffer);
-    let profile = &mut sun.tcp.profile;
+    let profile = &mut sun.tcp.transport_mut().profile;
     (profile.options.timestamps, profile.options.window_scaling) = (false, false);
     (
         profile.buffers.write_chunk,
@@ -84,7 +84,7 @@ fn rate(sender: HostConfig, receiver: HostConfig, write_size: u64) -> (f64, Outc
 fn a_smaller_chunk_lets_the_others_work_while_it_is_copied() {
     let run_with = |fixed, chunk, buffer| {
         let mut end = sun(1024, buffer, costs(200, 490, fixed));
-        end.tcp.profile.buffers.write_low_water = None;
+        end.tcp.transport_mut().profile.buffers.write_low_water = None;
         rate(end.clone(), end, chunk).0
     };
     let us_of = |rate: f64| 1e6 / rate;

@@ -23,7 +23,6 @@ fn transfer_over(ip: IpVersion, profile: Profile, tells: bool) -> (EndReason, Ou
     };
     let mut host = host(profile, 9000, "cubic", MB);
     host.tcp.ip = ip;
-    host.tcp.mss = (9000 - 20 - ip.header_len()) as u16;
     let flow = flow("one", &host, Stop::Bytes(Bytes::new(20 * MB)));
     let mut config = world(wire("forward", delay), wire("back", delay), vec![flow]);
     config.forward.push(narrow);

@@ -37,7 +37,7 @@ fn open_by(profile: Profile, control: &str, slow_start: SlowStart, queue: u64) -
     // Space for twice the overshoot of slow start.
     let buffer = if queue > BDP { 200_000_000 } else { 60_000_000 };
     let mut sender = host(profile, 1500, control, buffer);
-    sender.tcp.slow_start = slow_start;
+    sender.tcp.transport_mut().slow_start = slow_start;
     let mut one = flow("one", &sender, Stop::After(Duration::from_secs(10)));
     one.interval = Duration::from_millis(100);
     let (_, outcome) = run(world(
@@ -131,7 +131,7 @@ fn packets_displaced_by_up_to_half_a_round_trip_are_not_taken_for_a_full_path() 
     };
     for control in ["reno", "cubic", "cubic-linux"] {
         let mut sender = host(Profile::MODERN, 1500, control, 60_000_000);
-        sender.tcp.slow_start = SlowStart::HyStart;
+        sender.tcp.transport_mut().slow_start = SlowStart::HyStart;
         let stop = Stop::After(Duration::from_secs(2));
         let mut world = world(
             link("forward", RATE, ONE_WAY, 2 * BDP),

@@ -77,8 +77,8 @@ fn a_fixed_amount_arrives_whole_and_the_connection_closes() {
 /// Intervals are RTTs. The buffer is the last one. The flow has 10 Gbit/s and 100 ms.
 fn round_trips_to_95_percent(buffer: Option<Bytes>, costs: CpuCosts) -> (usize, Bytes) {
     let mut host = host(Profile::MODERN, 9000, "cubic", 0);
-    host.tcp.send_buffer = buffer;
-    host.tcp.receive_buffer = buffer;
+    host.tcp.transport_mut().send_buffer = buffer;
+    host.tcp.transport_mut().receive_buffer = buffer;
     host.costs = costs;
     let delay = Duration::from_millis(50);
     let mut flow = flow("one", &host, Stop::After(Duration::from_secs(4)));
@@ -125,8 +125,8 @@ fn autotuned_buffers_fill_a_path_at_any_mtu() {
     for profile in [Profile::MODERN, Profile::LINUX_6_18, Profile::FREEBSD] {
         for mtu in [576, 1500, 9000, 65_535] {
             let mut host = host(profile, mtu, "reno", 0);
-            host.tcp.send_buffer = None;
-            host.tcp.receive_buffer = None;
+            host.tcp.transport_mut().send_buffer = None;
+            host.tcp.transport_mut().receive_buffer = None;
             let mut flow = flow("one", &host, Stop::After(Duration::from_millis(1500)));
             flow.interval = Duration::from_millis(500);
             let (ended, outcome) = run(world(forward.clone(), wire("reverse", delay), vec![flow]));
@@ -152,7 +152,7 @@ fn losses_of_a_window_that_fits(steal: Option<StealConfig>) -> u64 {
     let (rate, queue) = (100_000_000, 70);
     let window = rate / 8 / 100 + 30 * 1500;
     let mut sender = host(Profile::MODERN, 1500, "reno", window);
-    sender.tcp.profile.pacing.enabled = false;
+    sender.tcp.transport_mut().profile.pacing.enabled = false;
     let delay = Duration::from_millis(5);
     let mut flow = flow("one", &sender, Stop::After(Duration::from_secs(2)));
     flow.sender.steal = steal;

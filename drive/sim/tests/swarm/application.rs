@@ -169,7 +169,7 @@ impl Application {
         let peer_is_done = self.closes == Closes::AfterWriting || connection.is_finished_reading();
         if open && !self.closed && self.written == self.total() && peer_is_done {
             self.closed = true;
-            connection.close(now);
+            connection.shutdown(now);
         }
         Ok(())
     }

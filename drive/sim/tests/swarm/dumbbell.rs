@@ -159,10 +159,9 @@ fn shared(draw: &mut Draw, world: &WorldConfig) -> Option<(SharedMediumConfig, [
     };
     let recoveries = [(); 2].map(|()| Duration::from_nanos(draw.magnitude(0, 1_000_000)));
     let hosts = world.flows.iter().flat_map(|f| [&f.sender, &f.receiver]);
-    let fits = hosts.map(|host| &host.tcp).all(|tcp| {
-        let headers = tcp.ip.header_len() + 20;
-        u32::from(tcp.mss) + headers <= 1500
-    });
+    let fits = hosts
+        .map(|host| &host.tcp.transport)
+        .all(|tcp| tcp.mtu <= 1500);
     (is_wanted && fits).then_some((medium, recoveries))
 }
 
@@ -292,7 +291,8 @@ pub fn flow(
 ) -> FlowConfig {
     let mut sender = host(draw, ip);
     let receiver = host(draw, ip);
-    sender.tcp.congestion = injected_bug::control(bug, sender.tcp.congestion);
+    let transport = sender.tcp.transport_mut();
+    transport.congestion = injected_bug::control(bug, &transport.congestion);
     let carried = share.map_or(u64::MAX, |rate| rate.amount_in(LONGEST).as_u64());
     let most = hosts::most_octets(&sender.tcp, &receiver.tcp, segments).min(carried);
     let octets = draw.amount(most);
@@ -300,7 +300,8 @@ pub fn flow(
     if matches!(stop, Stop::After(_)) {
         // Data that fits the send buffer is written immediately, at any time.
         let all = Bytes::new(octets.max(1));
-        sender.tcp.send_buffer = Some(sender.tcp.send_buffer.map_or(all, |room| room.min(all)));
+        let transport = sender.tcp.transport_mut();
+        transport.send_buffer = Some(transport.send_buffer.map_or(all, |room| room.min(all)));
         if hosts::granted_send_buffer(&sender.tcp) > most {
             stop = Stop::Bytes(Bytes::new(octets));
         }
@@ -352,7 +353,7 @@ pub fn host(draw: &mut Draw, ip: IpVersion) -> HostConfig {
             ..CpuCosts::default()
         }
     };
-    let receive_offload = tcp.profile.segments.receive_offload;
+    let receive_offload = tcp.transport.profile.segments.receive_offload;
     HostConfig {
         tcp,
         costs,

@@ -4,11 +4,13 @@
 //! retry limit of two under loss, or a timeout of a microsecond, legitimately ends a connection and
 //! would hide bugs behind expected failures. The bounds are in [`value_for`].
 
+use std::sync::Arc;
+
 use gigatcp_events::EventMask;
 use gigatcp_sim::packet::headers;
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::profile::{EcnMode, EcnOption, RtoRule, SETTINGS, SettingValue};
-use gigatcp_tcp::{Config, Profile};
+use gigatcp_tcp::{ConnectionConfig, Profile, TransportConfig};
 use gigatcp_units::{Bytes, Duration, Rate};
 use gigatcp_wire::{IpVersion, SeqNumber};
 
@@ -40,22 +42,25 @@ pub fn mss(ip: IpVersion, mtu: u16) -> u16 {
 }
 
 /// Returns a random engine configuration.
-pub fn config(draw: &mut Draw, ip: IpVersion) -> Config {
+pub fn config(draw: &mut Draw, ip: IpVersion) -> ConnectionConfig {
     let mss = mss(ip, draw.pick(&MTUS));
-    Config {
-        profile: profile(draw).into(),
+    ConnectionConfig {
+        transport: TransportConfig {
+            profile: profile(draw),
+            mtu: u32::from(mss) + headers(ip),
+            congestion: Arc::new(control(draw)),
+            initial_ssthresh: draw.chance(20).then(|| draw.magnitude(0, 1000) as u32),
+            slow_start: slow_start(draw),
+            send_buffer: (!draw.chance(30)).then(|| buffer(draw, mss)),
+            receive_buffer: (!draw.chance(30)).then(|| buffer(draw, mss)),
+            events: EventMask::NONE,
+        }
+        .into(),
         local_port: 5001,
         remote_port: 5001,
         iss: SeqNumber::new(near_wrap(draw, 200_000)),
         ip,
-        mss,
-        congestion: control(draw),
-        initial_ssthresh: draw.chance(20).then(|| draw.magnitude(0, 1000) as u32),
-        slow_start: slow_start(draw),
-        send_buffer: (!draw.chance(30)).then(|| buffer(draw, mss)),
-        receive_buffer: (!draw.chance(30)).then(|| buffer(draw, mss)),
         timestamp_offset: near_wrap(draw, 5_000),
-        events: EventMask::NONE,
     }
 }
 
@@ -111,17 +116,17 @@ fn profile(draw: &mut Draw) -> Profile {
 /// Makes half of the engines request ECN, which profiles mostly do not.
 ///
 /// Otherwise middleboxes that change ECN would have no effect.
-pub fn speak_ecn(seed: u64, config: &mut Config, always: bool) {
+pub fn speak_ecn(seed: u64, config: &mut ConnectionConfig, always: bool) {
     let mut draw = Draw::new(seed, "ecn");
     let accurate = draw.chance(70) || always;
     if draw.chance(50) || always {
-        config.profile.ecn.mode = if accurate {
+        config.transport_mut().profile.ecn.mode = if accurate {
             EcnMode::Accurate
         } else {
             EcnMode::Classic
         };
     }
-    config.profile.ecn.ecn_doubts = draw.chance(80) || always;
+    config.transport_mut().profile.ecn.ecn_doubts = draw.chance(80) || always;
 }
 
 /// Returns values to try for a setting, in order.
@@ -225,17 +230,25 @@ fn buffer(draw: &mut Draw, mss: u16) -> Bytes {
     })
 }
 
+/// Raises the MSS to `least`.
+pub fn raise_mss(config: &mut ConnectionConfig, least: u16) {
+    let least = u32::from(least) + headers(config.ip);
+    if config.transport.mtu < least {
+        config.transport_mut().mtu = least;
+    }
+}
+
 /// Returns the maximum bytes that the send buffer holds: a route may grant more than was requested.
-pub fn granted_send_buffer(sender: &Config) -> u64 {
-    let profile = &sender.profile;
-    let requested = profile.send_buffer_for(sender.send_buffer);
+pub fn granted_send_buffer(sender: &ConnectionConfig) -> u64 {
+    let profile = &sender.transport.profile;
+    let requested = profile.send_buffer_for(sender.transport.send_buffer);
     let granted = match profile.buffers.route_send_buffer {
         Some(of_route) if profile.buffers.route_buffers_override => of_route,
         Some(of_route) => requested.max(of_route),
         None => requested,
     };
     if profile.buffers.buffers_in_segments {
-        granted.as_u64().next_multiple_of(sender.mss.into())
+        granted.as_u64().next_multiple_of(sender.mss().into())
     } else {
         granted.as_u64()
     }
@@ -244,17 +257,24 @@ pub fn granted_send_buffer(sender: &Config) -> u64 {
 /// Returns the maximum bytes of a transfer that ends within reasonable time.
 ///
 /// They are bounded in segments and in windows.
-pub fn most_octets(sender: &Config, receiver: &Config, segments: u64) -> u64 {
+pub fn most_octets(sender: &ConnectionConfig, receiver: &ConnectionConfig, segments: u64) -> u64 {
     /// Maximum number of windows of a transfer, each an RTT and a delayed ACK.
     const WINDOWS: u64 = 300;
-    let send_buffer = sender.profile.send_buffer_for(sender.send_buffer);
-    let receive_buffer = receiver.profile.receive_buffer_for(receiver.receive_buffer);
-    let window = send_buffer.min(receiver.profile.window_of(receive_buffer));
+    let send_buffer = sender
+        .transport
+        .profile
+        .send_buffer_for(sender.transport.send_buffer);
+    let receive_buffer = receiver
+        .transport
+        .profile
+        .receive_buffer_for(receiver.transport.receive_buffer);
+    let window = send_buffer.min(receiver.transport.profile.window_of(receive_buffer));
     let window = window.as_u64().max(1);
     // The peer's MSS applies, and timestamps take 12 bytes of it.
-    let segment = u64::from(sender.mss.min(receiver.mss)) - 12;
+    let segment = u64::from(sender.mss().min(receiver.mss())) - 12;
     let most = (segment * segments).min(window.saturating_mul(WINDOWS));
-    let avoids = |config: &Config| config.profile.segments.silly_window_avoidance;
+    let avoids =
+        |config: &ConnectionConfig| config.transport.profile.segments.silly_window_avoidance;
     if avoids(sender) && avoids(receiver) {
         most
     } else {

@@ -6,10 +6,11 @@
 
 mod elements;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use gigatcp_tcp::congestion::{
-    self, Ack, Config, Congestion, CongestionControl, Entry, Family, find,
+    self, Ack, Config, Congestion, Controller, ControllerFactory, Entry, Family, find,
 };
 use gigatcp_units::{Bytes, Duration, Instant};
 
@@ -150,11 +151,14 @@ impl InjectedBug {
 }
 
 /// Returns the congestion control to run: the one drawn, or that of the injected bug.
-pub fn control(bug: Option<InjectedBug>, drawn: &'static Entry) -> &'static Entry {
+pub fn control(
+    bug: Option<InjectedBug>,
+    drawn: &Arc<dyn ControllerFactory>,
+) -> Arc<dyn ControllerFactory> {
     match bug {
-        Some(InjectedBug::Unsteady) => &UNSTEADY,
-        Some(InjectedBug::Stalled) => &STALLED,
-        _ => drawn,
+        Some(InjectedBug::Unsteady) => Arc::new(&UNSTEADY),
+        Some(InjectedBug::Stalled) => Arc::new(&STALLED),
+        _ => drawn.clone(),
     }
 }
 
@@ -183,7 +187,7 @@ static STALLED: Entry = Entry {
     },
 };
 
-fn reno(config: &Config) -> Box<dyn CongestionControl> {
+fn reno(config: &Config) -> Box<dyn Controller> {
     let entry = find("reno").expect("Reno is registered");
     (entry.build)(config)
 }
@@ -192,20 +196,23 @@ fn reno(config: &Config) -> Box<dyn CongestionControl> {
 static ACKS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Debug)]
-struct Unsteady(Box<dyn CongestionControl>);
+struct Unsteady(Box<dyn Controller>);
 
 #[derive(Debug)]
 struct Stalled {
-    reno: Box<dyn CongestionControl>,
+    reno: Box<dyn Controller>,
     acks: u32,
 }
 
-impl CongestionControl for Unsteady {
+impl Controller for Unsteady {
     fn cwnd(&self) -> Bytes {
         self.0.cwnd() + Bytes::new(ACKS.load(Ordering::Relaxed) % 7919)
     }
     fn ssthresh(&self) -> Bytes {
         self.0.ssthresh()
+    }
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.0.set_cwnd(cwnd);
     }
     fn on_ack(&mut self, ack: &Ack) {
         ACKS.fetch_add(97, Ordering::Relaxed);
@@ -225,7 +232,7 @@ impl CongestionControl for Unsteady {
     }
 }
 
-impl CongestionControl for Stalled {
+impl Controller for Stalled {
     fn cwnd(&self) -> Bytes {
         if self.acks > 3 {
             Bytes::ZERO
@@ -235,6 +242,9 @@ impl CongestionControl for Stalled {
     }
     fn ssthresh(&self) -> Bytes {
         self.reno.ssthresh()
+    }
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.reno.set_cwnd(cwnd);
     }
     fn on_ack(&mut self, ack: &congestion::Ack) {
         self.acks += 1;

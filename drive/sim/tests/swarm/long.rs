@@ -43,10 +43,12 @@ pub fn lengthen(draw: &mut Draw, world: &mut WorldConfig) {
             host.costs = Default::default();
             host.coalesce = Duration::ZERO;
             host.link = None;
-            host.tcp.mss = MSS;
-            host.tcp.send_buffer = Some(Bytes::new(BUFFER));
-            host.tcp.receive_buffer = Some(Bytes::new(BUFFER));
-            let profile = &mut host.tcp.profile;
+            let headers = host.tcp.ip.header_len() + 20;
+            let transport = host.tcp.transport_mut();
+            transport.mtu = u32::from(MSS) + headers;
+            transport.send_buffer = Some(Bytes::new(BUFFER));
+            transport.receive_buffer = Some(Bytes::new(BUFFER));
+            let profile = &mut transport.profile;
             profile.buffers.buffer_limit = Bytes::new(1 << 30);
             profile.buffers.window_reserve_shift = 0;
             // A route MTU of 78 bytes makes 90 million packets of it.

@@ -65,7 +65,7 @@ pub fn world(seed: u64, bug: Option<InjectedBug>) -> WorldConfig {
         let ip = hosts::ip(seed);
         let mut flow = dumbbell::flow(draw, ip, number, segments / count, share, bug);
         flow.via = Some(via);
-        if let (Stop::After(_), Some(room)) = (flow.stop, flow.sender.tcp.send_buffer) {
+        if let (Stop::After(_), Some(room)) = (flow.stop, flow.sender.tcp.transport.send_buffer) {
             // In any time a sender may fill a buffer that its profile enlarged.
             flow.stop = Stop::Bytes(room);
         }

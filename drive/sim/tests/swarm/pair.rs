@@ -13,7 +13,7 @@ use gigatcp_events::{EventHash, State};
 use gigatcp_tcp::connection::Info;
 use gigatcp_tcp::fast_open::FastOpenOffer;
 use gigatcp_tcp::profile::EcnMode;
-use gigatcp_tcp::{Config, Connection, Failure, FourTuple, Received};
+use gigatcp_tcp::{Connection, ConnectionConfig, Failure, FourTuple, Received};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Flags, Segment, SeqNumber, WireWindow};
@@ -52,7 +52,7 @@ const STEPS_PER_INSTANT: u32 = 2_000;
 /// One end.
 #[derive(Debug)]
 struct End {
-    config: Config,
+    config: ConnectionConfig,
     /// Time at which it opens; far future for a listener.
     open_at: Instant,
     /// The connection as this end names it.
@@ -100,7 +100,8 @@ impl Pair {
     fn new(seed: u64, bug: Option<InjectedBug>) -> Self {
         let draw = &mut Draw::new(seed, "pair");
         let mut configs = [0, 1].map(|_| hosts::config(draw, hosts::ip(seed)));
-        configs[0].congestion = injected_bug::control(bug, configs[0].congestion);
+        let transport = configs[0].transport_mut();
+        transport.congestion = injected_bug::control(bug, &transport.congestion);
         let simultaneous = draw.chance(15);
         // One of the two must close first.
         let closes = draw.pick(&[
@@ -114,7 +115,7 @@ impl Pair {
             let always = matches!(bug, Some(InjectedBug::PhantomMark | InjectedBug::Credulous));
             hosts::speak_ecn(seed, config, always);
             if signing.is_some() {
-                config.mss = config.mss.max(SIGNED_MSS);
+                hosts::raise_mss(config, SIGNED_MSS);
             }
         }
         let mut passive_end = PassiveEnd::new(
@@ -132,25 +133,26 @@ impl Pair {
         if bug == Some(InjectedBug::Overfull) {
             passive_end.narrow();
         }
-        configs[0].mss = configs[0].mss.max(passive_end.least_mss());
+        hosts::raise_mss(&mut configs[0], passive_end.least_mss());
         let offer = if simultaneous {
             None
         } else {
-            passive_end.offer(configs[1].mss)
+            passive_end.offer(configs[1].mss())
         };
         let mut marking = Marking::new(seed);
         // Only accurate feedback allows a sender to distrust it.
         let may_starve = marking.starves()
             && !configs.iter().all(|config| {
-                config.profile.ecn.mode == EcnMode::Accurate && config.profile.ecn.ecn_doubts
+                config.transport.profile.ecn.mode == EcnMode::Accurate
+                    && config.transport.profile.ecn.ecn_doubts
             });
         let doubts = configs
             .each_ref()
-            .map(|config| config.profile.ecn.ecn_doubts);
+            .map(|config| config.transport.profile.ecn.ecn_doubts);
         if bug == Some(InjectedBug::Credulous) {
             marking.mark_all();
             for config in &mut configs {
-                config.profile.ecn.ecn_doubts = false;
+                config.transport_mut().profile.ecn.ecn_doubts = false;
             }
         }
         let [first, second] = configs;
@@ -175,7 +177,7 @@ impl Pair {
             let open_at = Instant::ZERO + draw.span(Duration::ZERO, Duration::from_millis(100));
             let mut application = Application::new(draw, seed, number, totals);
             application.closes = closes[number];
-            application.expect_inline(config.profile.segments.urgent_inline);
+            application.expect_inline(config.transport.profile.segments.urgent_inline);
             if bug == Some(InjectedBug::MovedMark) {
                 application.set_urgent(50);
             }
@@ -427,7 +429,12 @@ impl Pair {
             return Ok(());
         }
         if self.marking.is_quiet(at) {
-            let forgets = self.ends[1 - at].config.profile.ecn.time_wait_forgets_ecn;
+            let forgets = self.ends[1 - at]
+                .config
+                .transport
+                .profile
+                .ecn
+                .time_wait_forgets_ecn;
             self.marks[at].check(info, packets, forgets)?;
         }
         if self.marking.marks_all(at) && self.doubts[at] {
@@ -583,7 +590,12 @@ impl End {
 }
 
 /// Returns the bytes an end writes.
-fn total(draw: &mut Draw, sender: &Config, receiver: &Config, most: u64) -> u64 {
+fn total(
+    draw: &mut Draw,
+    sender: &ConnectionConfig,
+    receiver: &ConnectionConfig,
+    most: u64,
+) -> u64 {
     if draw.chance(20) {
         return 0;
     }

@@ -14,7 +14,7 @@ use gigatcp_tcp::authentication::Keys;
 use gigatcp_tcp::fast_open::{FastOpenKey, FastOpenOffer};
 use gigatcp_tcp::listener::{self, ListenOutcome, Listener, ListenerConfig};
 use gigatcp_tcp::profile::SynCookies;
-use gigatcp_tcp::{Config, Connection, FourTuple, Received, Secret};
+use gigatcp_tcp::{Connection, ConnectionConfig, FourTuple, Received, Secret};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Endpoints, FastOpenCookie, Flags, Segment, SeqNumber, WireWindow};
@@ -60,7 +60,12 @@ impl PassiveEnd {
     /// Returns the passive end for `seed`, whose connections use `config`.
     ///
     /// `plain` omits the listener.
-    pub fn new(seed: u64, endpoints: Endpoints, config: &mut Config, plain: bool) -> Self {
+    pub fn new(
+        seed: u64,
+        endpoints: Endpoints,
+        config: &mut ConnectionConfig,
+        plain: bool,
+    ) -> Self {
         let mut draw = Draw::new(seed, "door");
         let mut octets = [0; 16];
         octets[..8].copy_from_slice(&draw.next().to_be_bytes());
@@ -82,10 +87,10 @@ impl PassiveEnd {
         passive_end
     }
 
-    fn listen(&mut self, config: &mut Config) {
+    fn listen(&mut self, config: &mut ConnectionConfig) {
         let draw = &mut self.draw;
         let floods = draw.chance(20);
-        let profile = &mut config.profile;
+        let profile = &mut config.transport_mut().profile;
         profile.opening.syn_cookies = draw.pick(&[
             SynCookies::Off,
             SynCookies::WhenFull,
@@ -104,7 +109,7 @@ impl PassiveEnd {
         let late = draw.chance(30);
         let pause = draw.span(Duration::ZERO, Duration::from_secs(2));
         let config = ListenerConfig {
-            template: config.clone(),
+            transport: config.transport.clone(),
             secret: self.secret,
             backlog,
             accept_backlog,
@@ -117,7 +122,7 @@ impl PassiveEnd {
             accept_from: Instant::ZERO + if late { pause } else { Duration::ZERO },
             forgot: false,
             knows: false,
-            cookies: config.template.profile.opening.syn_cookies != SynCookies::Off,
+            cookies: config.transport.profile.opening.syn_cookies != SynCookies::Off,
             config,
         });
     }
@@ -222,7 +227,7 @@ impl PassiveEnd {
     pub fn hear(
         &mut self,
         now: Instant,
-        config: &Config,
+        config: &ConnectionConfig,
         received: Received<Bytes>,
         replies: &mut Vec<Segment<Bytes>>,
     ) -> Option<Box<Connection<Bytes>>> {

@@ -16,7 +16,7 @@
 use std::collections::BTreeMap;
 
 use gigatcp_events::{EventHash, State};
-use gigatcp_tcp::{Config, Connection, Received};
+use gigatcp_tcp::{Connection, ConnectionConfig, Received};
 use gigatcp_units::{Duration, Instant};
 use gigatcp_wire::bytes::Bytes;
 use gigatcp_wire::{Flags, Segment, SeqNumber, fill_phantom, verify_phantom};
@@ -38,7 +38,7 @@ const CONTENTS_APART: u64 = 1 << 36;
 
 /// One end, in its current incarnation.
 struct End {
-    config: Config,
+    config: ConnectionConfig,
     connection: Option<Box<Connection<Bytes>>>,
     /// Time at which end 0 opens (again).
     open_at: Instant,
@@ -89,7 +89,7 @@ impl Restart {
         let mut configs = [0, 1].map(|_| hosts::config(&mut draw, hosts::ip(seed)));
         let endpoints = direction::endpoints(hosts::ip(seed), 0);
         let passive_end = PassiveEnd::new(seed, endpoints, &mut configs[1], false);
-        configs[0].mss = configs[0].mss.max(passive_end.least_mss());
+        hosts::raise_mss(&mut configs[0], passive_end.least_mss());
         let [first, second] = &configs;
         let most = |from, to| hosts::most_octets(from, to, 300).min(300_000);
         let totals = [most(first, second), most(second, first)].map(|most| draw.amount(most));
@@ -301,7 +301,7 @@ impl Restart {
         let is_open = connection.established_at().is_some();
         if is_open && !end.closed && end.written == end.total {
             end.closed = true;
-            connection.close(self.now);
+            connection.shutdown(self.now);
         }
         self.transmit(at)?;
         self.read(at)?;

@@ -162,7 +162,7 @@ fn datagrams(draw: &mut Draw, flow: FlowConfig) -> FlowConfig {
         to: None,
         ..flow
     };
-    flow.receiver.tcp.receive_buffer = Some(buffer);
+    flow.receiver.tcp.transport_mut().receive_buffer = Some(buffer);
     flow
 }
 
@@ -177,7 +177,7 @@ fn elements(draw: &mut Draw, world: &mut WorldConfig, ip: IpVersion) {
         }
         for flow in &mut world.flows {
             for host in [&mut flow.sender, &mut flow.receiver] {
-                let profile = &mut host.tcp.profile;
+                let profile = &mut host.tcp.transport_mut().profile;
                 profile.path_mtu.pmtud |= ip == IpVersion::V6;
                 // A host that ignores ICMP errors loses all large packets there.
                 profile.defense.icmp_errors = true;

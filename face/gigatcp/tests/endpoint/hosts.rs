@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use gigatcp::endpoint::{ConnectError, ListenError};
 use gigatcp::{
-    Bytes, Config, Duration, Endpoint, EndpointEvent, Failure, Handle, Instant, Profile, ReadError,
-    State, WriteError,
+    Bytes, Duration, Endpoint, EndpointEvent, Failure, Handle, Instant, Profile, ReadError, State,
+    TransportConfig, WriteError,
 };
+use gigatcp::{ConnectError, ListenError};
 
 use crate::network::{Network, Path, addresses};
 
@@ -35,11 +35,11 @@ fn at(host: usize, port: u16) -> SocketAddr {
 
 /// A connection from port 4000 to port 80.
 fn opened(network: &mut Network) -> [Handle; 2] {
-    let config = Config::default();
+    let config = TransportConfig::default();
     let now = network.now;
     // A second connection finds the listener of the first.
-    let _ = network.hosts[1].listen(at(1, 80), &config);
-    let client = network.hosts[0].connect_from(now, at(0, 4000), at(1, 80), &config);
+    let _ = network.hosts[1].listen(at(1, 80), config.clone());
+    let client = network.hosts[0].connect_from(now, at(0, 4000), at(1, 80), config.clone());
     second(network);
     let server = network.hosts[1].accept(network.now, at(1, 80));
     [client.expect("the port is free"), server.expect("it came")]
@@ -52,7 +52,7 @@ fn events(network: &mut Network, host: usize) -> Vec<EndpointEvent> {
 /// Both sides close, `first` first, and release their handles.
 fn close(network: &mut Network, handles: [Handle; 2], first: usize) {
     for end in [first, 1 - first] {
-        network.hosts[end].release(network.now, handles[end]);
+        network.hosts[end].close(network.now, handles[end]);
         pass(network, Duration::from_millis(100));
     }
 }
@@ -61,8 +61,10 @@ fn close(network: &mut Network, handles: [Handle; 2], first: usize) {
 fn where_no_listener_is_a_connection_is_refused_and_a_segment_reset() {
     let mut network = network();
     let now = network.now;
-    let config = Config::default();
-    let handle = network.hosts[0].connect(now, at(1, 81), &config).unwrap();
+    let config = TransportConfig::default();
+    let handle = network.hosts[0]
+        .connect(now, at(1, 81), config.clone())
+        .unwrap();
     second(&mut network);
     let refused = Some(Failure::Refused);
     assert!(events(&mut network, 0).contains(&EndpointEvent::Closed(handle, refused)));
@@ -76,8 +78,10 @@ fn what_is_for_another_address_gets_no_answer() {
     let mut network = network();
     let now = network.now;
     let elsewhere = "10.9.9.9:80".parse().unwrap();
-    let config = Config::default();
-    let handle = network.hosts[0].connect(now, elsewhere, &config).unwrap();
+    let config = TransportConfig::default();
+    let handle = network.hosts[0]
+        .connect(now, elsewhere, config.clone())
+        .unwrap();
     second(&mut network);
     assert!(network.hosts[1].counters().not_ours > 0);
     assert_eq!(network.hosts[1].counters().resets, 0);
@@ -103,9 +107,9 @@ fn a_port_in_time_wait_is_taken_for_a_second_and_free_after_it() {
     let handles = opened(&mut network);
     close(&mut network, handles, 0);
     assert_eq!([network.hosts[0].len(), network.hosts[1].len()], [1, 0]);
-    let config = Config::default();
+    let config = TransportConfig::default();
     let now = network.now;
-    let taken = network.hosts[0].connect_from(now, at(0, 4000), at(1, 80), &config);
+    let taken = network.hosts[0].connect_from(now, at(0, 4000), at(1, 80), config.clone());
     assert_eq!(taken, Err(ConnectError::PortTaken));
     second(&mut network);
     let [client, _] = opened(&mut network);
@@ -117,19 +121,19 @@ fn a_port_in_time_wait_is_taken_for_a_second_and_free_after_it() {
 #[test]
 fn ports_differ_and_what_cannot_be_opened_says_why() {
     let mut network = network();
-    let (now, config) = (network.now, Config::default());
+    let (now, config) = (network.now, TransportConfig::default());
     let host = &mut network.hosts[0];
     let mut ports: Vec<u16> = (0..1000)
         .map(|_| {
-            let handle = host.connect(now, at(1, 80), &config).unwrap();
-            host.name(handle).unwrap().local_port
+            let handle = host.connect(now, at(1, 80), config.clone()).unwrap();
+            host.four_tuple(handle).unwrap().local_port
         })
         .collect();
     ports.sort_unstable();
     ports.dedup();
     assert_eq!(ports.len(), 1000);
     assert!(ports[0] >= 49_152);
-    let mut from = |local, remote| host.connect_from(now, local, remote, &config).err();
+    let mut from = |local, remote| host.connect_from(now, local, remote, config.clone()).err();
     let taken = at(0, ports[0]);
     assert_eq!(from(taken, at(1, 80)), Some(ConnectError::PortTaken));
     assert_eq!(from(taken, at(1, 81)), None, "another name");
@@ -138,7 +142,7 @@ fn ports_differ_and_what_cannot_be_opened_says_why() {
     assert_eq!(from(at(1, 0), at(0, 80)), Some(ConnectError::NoAddress));
     let six = "[2001:db8::1]:80".parse().unwrap();
     assert_eq!(
-        host.connect(now, six, &config),
+        host.connect(now, six, config.clone()),
         Err(ConnectError::NoAddress)
     );
 }
@@ -149,8 +153,8 @@ fn endpoint_with_loopback_connects_to_its_own_address() {
     let own = "127.0.0.1".parse().unwrap();
     let mut host = Endpoint::new(now, [1; 16], [own]).with_loopback();
     let at = "127.0.0.1:80".parse().unwrap();
-    host.listen(at, &Config::default()).unwrap();
-    let near = host.connect(now, at, &Config::default()).unwrap();
+    host.listen(at, TransportConfig::default()).unwrap();
+    let near = host.connect(now, at, TransportConfig::default()).unwrap();
     let pass_all = |host: &mut Endpoint| {
         while let Some((endpoints, segment)) = host.poll_transmit(now) {
             host.handle(now, endpoints, segment);
@@ -168,17 +172,25 @@ fn endpoint_with_loopback_connects_to_its_own_address() {
 #[test]
 fn a_listener_at_an_address_comes_before_the_one_at_any() {
     let mut network = network();
-    let config = Config::default();
+    let config = TransportConfig::default();
     let any = "0.0.0.0:80".parse().unwrap();
     let host = &mut network.hosts[1];
-    assert_eq!(host.listen(any, &config), Ok(()));
-    assert_eq!(host.listen(any, &config), Err(ListenError::Taken));
-    assert_eq!(host.listen(at(1, 0), &config), Err(ListenError::NoPort));
-    assert_eq!(host.listen(at(0, 80), &config), Err(ListenError::NotLocal));
-    assert_eq!(host.listen(at(1, 80), &config), Ok(()));
+    assert_eq!(host.listen(any, config.clone()), Ok(()));
+    assert_eq!(host.listen(any, config.clone()), Err(ListenError::Taken));
+    assert_eq!(
+        host.listen(at(1, 0), config.clone()),
+        Err(ListenError::NoPort)
+    );
+    assert_eq!(
+        host.listen(at(0, 80), config.clone()),
+        Err(ListenError::NotLocal)
+    );
+    assert_eq!(host.listen(at(1, 80), config.clone()), Ok(()));
     for bound in [at(1, 80), any] {
         let now = network.now;
-        network.hosts[0].connect(now, at(1, 80), &config).unwrap();
+        network.hosts[0]
+            .connect(now, at(1, 80), config.clone())
+            .unwrap();
         second(&mut network);
         assert_eq!(events(&mut network, 1), [EndpointEvent::Acceptable(bound)]);
         assert!(network.hosts[1].unlisten(bound));
@@ -191,14 +203,14 @@ fn a_released_connection_has_no_calls_and_no_events_any_more() {
     let [client, server] = opened(&mut network);
     let now = network.now;
     network.hosts[1].write(now, server, &b"late"[..]).unwrap();
-    network.hosts[0].release(now, client);
+    network.hosts[0].close(now, client);
     let host = &mut network.hosts[0];
     assert_eq!(
         host.write(now, client, Bytes::new()),
         Err(WriteError::Closed)
     );
-    assert_eq!(host.read(now, client, 1), Err(ReadError::Released));
-    assert!(host.connection(client).is_none() && host.name(client).is_none());
+    assert_eq!(host.read(now, client, 1), Err(ReadError::Closed));
+    assert!(host.connection(client).is_none() && host.four_tuple(client).is_none());
     second(&mut network);
     assert_eq!(events(&mut network, 0), []);
     // The number is used again, the handle is another.
@@ -231,7 +243,7 @@ fn a_call_past_the_endpoint_has_its_events_too() {
 fn a_peer_that_never_closes_holds_a_released_connection_for_a_minute() {
     let mut network = network();
     let [client, server] = opened(&mut network);
-    network.hosts[0].release(network.now, client);
+    network.hosts[0].close(network.now, client);
     pass(&mut network, Duration::from_secs(59));
     assert_eq!(network.hosts[0].len(), 1);
     pass(&mut network, Duration::from_secs(2));
@@ -247,14 +259,16 @@ fn a_writer_that_found_no_room_hears_of_it_when_a_third_of_the_memory_is_free() 
     // Linux doubles what is requested.
     const CAPACITY: u64 = 2 * REQUESTED;
     let mut network = network();
-    let config = Config {
-        profile: Profile::LINUX_6_18.into(),
-        send_buffer: Some(gigatcp::units::Bytes::new(REQUESTED)),
-        ..Config::default()
+    let config = TransportConfig {
+        profile: Profile::LINUX_6_18,
+        send_buffer: Some(gigatcp::units::ByteCount::new(REQUESTED)),
+        ..TransportConfig::default()
     };
     let now = network.now;
-    network.hosts[1].listen(at(1, 80), &config).unwrap();
-    let client = network.hosts[0].connect(now, at(1, 80), &config).unwrap();
+    network.hosts[1].listen(at(1, 80), config.clone()).unwrap();
+    let client = network.hosts[0]
+        .connect(now, at(1, 80), config.clone())
+        .unwrap();
     second(&mut network);
     let now = network.now;
     let written = network.hosts[0].write(now, client, vec![0; 200_000]);

@@ -14,8 +14,10 @@
 
 use std::net::SocketAddr;
 
-use gigatcp::units::Bytes as Octets;
-use gigatcp::{Bytes, Config, Duration, EndpointEvent, Failure, Handle, ReadError, WriteError};
+use gigatcp::units::ByteCount;
+use gigatcp::{
+    Bytes, Duration, EndpointEvent, Failure, Handle, ReadError, TransportConfig, WriteError,
+};
 use proptest::prelude::*;
 
 use crate::network::{Network, Path, addresses};
@@ -45,11 +47,11 @@ fn calls() -> impl Strategy<Value = Vec<(usize, Call)>> {
 /// Expected state of one end of the connection.
 #[derive(Clone, Copy, Default, Debug)]
 struct Model {
-    /// Octets taken by write.
+    /// ByteCount taken by write.
     written: u64,
     /// Of these, delivered to the peer.
     delivered: u64,
-    /// Octets read.
+    /// ByteCount read.
     read: u64,
     /// It has closed, and its FIN was delivered.
     closed: bool,
@@ -63,7 +65,7 @@ struct Sockets {
     network: Network,
     handles: [Handle; 2],
     models: [Model; 2],
-    /// Octets of the send buffers.
+    /// ByteCount of the send buffers.
     capacity: [u64; 2],
     readable: [bool; 2],
 }
@@ -77,15 +79,17 @@ impl Sockets {
             duplication: 0.0,
         };
         let mut network = Network::new(path, 0);
-        let config = Config::default()
-            .with_send_buffer(Octets::new(20_000))
-            .with_receive_buffer(Octets::new(4_000_000));
+        let config = TransportConfig::default()
+            .with_send_buffer(ByteCount::new(20_000))
+            .with_receive_buffer(ByteCount::new(4_000_000));
         let at = SocketAddr::new(addresses()[1], 80);
         network.hosts[1]
-            .listen(at, &config)
+            .listen(at, config.clone())
             .expect("no listener there");
         let now = network.now;
-        let client = network.hosts[0].connect(now, at, &config).expect("a port");
+        let client = network.hosts[0]
+            .connect(now, at, config.clone())
+            .expect("a port");
         let server = loop {
             assert!(network.step());
             let now = network.now;
@@ -146,7 +150,7 @@ impl Sockets {
     fn expected_read(&self, end: usize, max: usize) -> Result<usize, ReadError> {
         let (model, peer) = (self.models[end], self.models[1 - end]);
         if model.released {
-            return Err(ReadError::Released);
+            return Err(ReadError::Closed);
         }
         match (self.unread(end), model.failure) {
             (1.., _) => Ok(max.min(self.unread(end) as usize)),
@@ -216,7 +220,7 @@ impl Sockets {
         }
         match call {
             Call::Close => {
-                host.close(now, handle);
+                host.shutdown(now, handle);
                 model.closed |= model.failure.is_none();
             }
             Call::Abort if is_over => return,
@@ -226,7 +230,7 @@ impl Sockets {
                 self.models[1 - end].failure.get_or_insert(Failure::Reset);
             }
             _ => {
-                host.release(now, handle);
+                host.close(now, handle);
                 model.released = true;
                 if unread == 0 {
                     model.closed |= model.failure.is_none();

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 
 use gigatcp::units::random::Stream;
 use gigatcp::{
-    Bytes, Config, Duration, Endpoint, Handle, Instant, Profile, ReadError, WriteError, congestion,
+    Bytes, Duration, Endpoint, Handle, Instant, Profile, ReadError, TransportConfig, WriteError,
+    congestion,
 };
 
 use crate::network::{Network, Path, addresses};
@@ -58,7 +59,7 @@ impl End {
         let is_open = connection.established_at().is_some();
         if self.written == self.total && !self.has_closed && is_open {
             self.has_closed = true;
-            host.close(now, handle);
+            host.shutdown(now, handle);
         }
         let mut buffer = vec![0; self.piece];
         loop {
@@ -92,10 +93,10 @@ fn transfer(seed: u64) -> u64 {
     let mut config = |longest| {
         let profile = Profile::ALL[draw.bits() as usize % Profile::ALL.len()];
         let controls = congestion::REGISTRY;
-        let config = Config::default()
+        let config = TransportConfig::default()
             .with_profile(profile)
             .with_congestion(&controls[draw.bits() as usize % controls.len()])
-            .with_mtu(576 + (draw.bits() % 925) as u16);
+            .with_mtu(576 + (draw.bits() % 925) as u32);
         (config, End::new(&mut draw, seed + longest, longest))
     };
     let (of_client, client) = config(60_000);
@@ -103,9 +104,9 @@ fn transfer(seed: u64) -> u64 {
     let mut ends = [client, server];
     let at = SocketAddr::new(addresses()[1], 80);
     network.hosts[1]
-        .listen(at, &of_server)
+        .listen(at, of_server)
         .expect("no listener there");
-    let opened = network.hosts[0].connect(Instant::ZERO, at, &of_client);
+    let opened = network.hosts[0].connect(Instant::ZERO, at, of_client);
     ends[0].handle = Some(opened.expect("a free port"));
 
     while ends.iter().any(|end| !end.has_read_all) {
@@ -121,7 +122,7 @@ fn transfer(seed: u64) -> u64 {
     assert_eq!([ends[0].read, ends[1].read], [ends[1].total, ends[0].total]);
     // After the release both connections end by themselves.
     for (host, end) in network.hosts.iter_mut().zip(&ends) {
-        host.release(network.now, end.handle.expect("it was opened"));
+        host.close(network.now, end.handle.expect("it was opened"));
     }
     while network.step() {}
     assert!(network.hosts.iter().all(Endpoint::is_empty));

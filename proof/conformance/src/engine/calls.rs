@@ -267,7 +267,7 @@ impl Host {
                 if conn.tcp.readable() > 0 || socket.options.linger == Some(0) {
                     conn.tcp.abort(at);
                 } else {
-                    conn.tcp.close(at);
+                    conn.tcp.shutdown(at);
                 }
                 self.transport.pump(index);
             }
@@ -296,7 +296,7 @@ impl Host {
         conn.is_read_shutdown |= reading;
         if writing {
             conn.release_held();
-            conn.tcp.close(at);
+            conn.tcp.shutdown(at);
             self.transport.pump(index);
         }
         self.retry_calls();

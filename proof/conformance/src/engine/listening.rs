@@ -68,11 +68,11 @@ impl Listening {
         self.listener.get_or_insert_with(|| {
             let mut template = setup.config(self.port.unwrap_or(0), 0);
             self.options.apply(&mut template);
-            let opening = &mut template.profile.opening;
+            let opening = &mut template.transport_mut().profile.opening;
             opening.fast_open_without_cookie |= setup.cookieless_server;
             opening.fast_open_server &= fast_open > 0;
             let mut listener = Listener::new(ListenerConfig {
-                template,
+                transport: template.transport,
                 secret: Secret::new(SECRET),
                 // Linux admits one more than the backlog.
                 backlog: self.backlog + 1,

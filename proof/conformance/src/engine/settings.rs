@@ -10,13 +10,15 @@
 //! without a space before it. `send_buffer=auto` and `receive_buffer=auto` request no size: the
 //! profile's default applies, which may grow.
 
+use std::sync::Arc;
+
 use alloc::format;
 use alloc::string::{String, ToString};
 
 use gigatcp_events::EventMask;
 use gigatcp_tcp::congestion::{self, SlowStart};
 use gigatcp_tcp::profile::{SETTINGS, SettingError, SettingValue};
-use gigatcp_tcp::{Config, Profile};
+use gigatcp_tcp::{ConnectionConfig, Profile, TransportConfig};
 use gigatcp_units::{Bytes, Duration, Rate, nearest};
 use gigatcp_wire::{IPV4_HEADER_LEN, IPV6_HEADER_LEN, IpVersion, SeqNumber};
 
@@ -216,29 +218,29 @@ impl Setup {
     }
 
     /// Returns the configuration of the next connection, between these ports.
-    pub fn config(&mut self, local_port: u16, remote_port: u16) -> Config {
+    pub fn config(&mut self, local_port: u16, remote_port: u16) -> ConnectionConfig {
         let iss = FIRST_ISS.wrapping_add(self.opened.wrapping_mul(1 << 20));
         self.opened += 1;
         let route_mtu = u32::from(self.route_mtu).max(self.profile.path_mtu.route_mtu);
-        Config {
-            profile: self
-                .profile
-                .with(|profile| {
+        ConnectionConfig {
+            transport: TransportConfig {
+                profile: self.profile.with(|profile| {
                     profile.path_mtu.route_mtu = route_mtu;
-                })
-                .into(),
+                }),
+                mtu: u32::from(self.mss) + self.ip.header_len() + 20,
+                congestion: Arc::new(self.congestion),
+                initial_ssthresh: self.initial_ssthresh,
+                slow_start: self.slow_start,
+                send_buffer: self.send_buffer,
+                receive_buffer: self.receive_buffer,
+                events: EventMask::NONE,
+            }
+            .into(),
             local_port,
             remote_port,
             iss: SeqNumber::new(iss),
             ip: self.ip,
-            mss: self.mss,
-            congestion: self.congestion,
-            initial_ssthresh: self.initial_ssthresh,
-            slow_start: self.slow_start,
-            send_buffer: self.send_buffer,
-            receive_buffer: self.receive_buffer,
             timestamp_offset: TIMESTAMP_OFFSET,
-            events: EventMask::NONE,
         }
     }
 }

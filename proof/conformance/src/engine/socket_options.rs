@@ -1,6 +1,8 @@
 //! Options of a socket that a connection begins with.
 
-use gigatcp_tcp::{Config, Profile, congestion};
+use std::sync::Arc;
+
+use gigatcp_tcp::{ConnectionConfig, Profile, congestion};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 /// The options of a socket.
@@ -42,16 +44,22 @@ pub struct SocketOptions {
 
 impl SocketOptions {
     /// Writes the options into the configuration of a new connection.
-    pub fn apply(&self, config: &mut Config) {
+    pub fn apply(&self, config: &mut ConnectionConfig) {
+        let headers = config.ip.header_len() + 20;
+        let transport = config.transport_mut();
         if let Some(bytes) = self.send_buffer {
-            config.send_buffer = Some(Bytes::new(bytes));
+            transport.send_buffer = Some(Bytes::new(bytes));
         }
         if let Some(bytes) = self.receive_buffer {
-            config.receive_buffer = Some(Bytes::new(bytes));
+            transport.receive_buffer = Some(Bytes::new(bytes));
         }
-        config.mss = self.mss.map_or(config.mss, |mss| mss.min(config.mss));
-        config.congestion = self.congestion.unwrap_or(config.congestion);
-        let profile = &mut config.profile;
+        if let Some(mss) = self.mss {
+            transport.mtu = transport.mtu.min(u32::from(mss) + headers);
+        }
+        if let Some(entry) = self.congestion {
+            transport.congestion = Arc::new(entry);
+        }
+        let profile = &mut transport.profile;
         profile.segments.nagle &= !self.nodelay;
         profile.segments.urgent_inline =
             self.urgent_inline.unwrap_or(profile.segments.urgent_inline);

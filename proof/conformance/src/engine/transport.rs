@@ -381,7 +381,11 @@ impl Transport {
     pub fn connect(&mut self, local_port: u16, remote_port: u16, options: &SocketOptions) -> usize {
         let mut config = self.setup.config(local_port, remote_port);
         options.apply(&mut config);
-        config.profile.opening.fast_open_without_cookie |= self.setup.cookieless_client;
+        config
+            .transport_mut()
+            .profile
+            .opening
+            .fast_open_without_cookie |= self.setup.cookieless_client;
         let tcp = Box::new(Connection::connect(self.clock(), &config));
         let index = self.add(tcp, local_port, remote_port, options);
         self.connections[index].is_owned = true;

@@ -32,7 +32,7 @@ use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use super::rate_model::ControlLimited;
-use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Lost, Sent};
+use super::{Ack, Config, Congestion, CongestionKind, Controller, Lost, Sent};
 use long_term::LongTerm;
 use model::{Aggregation, Model};
 use probe_bw::Cycle;
@@ -187,13 +187,17 @@ impl Bbr {
     }
 }
 
-impl CongestionControl for Bbr {
+impl Controller for Bbr {
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.cwnd * self.mss)
     }
 
     fn ssthresh(&self) -> Bytes {
         self.ssthresh
+    }
+
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.cwnd = (cwnd.as_u64() / self.mss).clamp(1, MAX_CWND);
     }
 
     fn on_ack(&mut self, ack: &Ack) {

@@ -41,7 +41,7 @@ use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use super::rate_model::ControlLimited;
-use super::{Ack, Config, Congestion, CongestionControl, CongestionKind, Lost, Sent};
+use super::{Ack, Config, Congestion, CongestionKind, Controller, Lost, Sent};
 use loss::Bounds;
 use model::{Aggregation, MinRtts, Rates};
 use probe_bw::Cycle;
@@ -212,13 +212,17 @@ impl Bbr3 {
     }
 }
 
-impl CongestionControl for Bbr3 {
+impl Controller for Bbr3 {
     fn cwnd(&self) -> Bytes {
         Bytes::new(self.cwnd)
     }
 
     fn ssthresh(&self) -> Bytes {
         Bytes::MAX
+    }
+
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.cwnd = cwnd.as_u64().max(self.smss);
     }
 
     fn on_ack(&mut self, ack: &Ack) {

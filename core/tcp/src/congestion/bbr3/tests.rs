@@ -4,7 +4,7 @@ use gigatcp_events::Phase;
 use gigatcp_units::{Bytes, Duration};
 
 use super::super::model_path::{Path, SIZE, config};
-use super::super::{Ack, Congestion, CongestionControl, CongestionKind, Lost, RateSample};
+use super::super::{Ack, Congestion, CongestionKind, Controller, Lost, RateSample};
 use super::{Bbr3, State, UNBOUNDED, UNIT};
 
 /// 80 Mbit/s and 20 ms: a BDP of 200 segments.

@@ -11,7 +11,7 @@
 
 use gigatcp_events::Phase;
 
-use super::super::{Ack, Config, Congestion, CongestionControl, CongestionKind, SlowStart};
+use super::super::{Ack, Config, Congestion, CongestionKind, Controller, SlowStart};
 use super::{CUBE_FACTOR, CubicLinux, cube_root};
 use gigatcp_units::random::mix;
 use gigatcp_units::{Bytes, Duration, Instant};

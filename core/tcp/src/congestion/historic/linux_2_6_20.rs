@@ -51,7 +51,7 @@ use crate::congestion::linux::{
     ssthresh_octets, ticks,
 };
 use crate::congestion::slow_start::SlowStartState;
-use crate::congestion::{Ack, Config, Congestion, CongestionControl, CongestionKind, WindowBounds};
+use crate::congestion::{Ack, Config, Congestion, CongestionKind, Controller, WindowBounds};
 
 /// `initial_ssthresh` of both modules in 2.6.20.
 const INITIAL_SSTHRESH: u32 = 100;
@@ -266,13 +266,17 @@ impl<L: Law> Control<L> {
     }
 }
 
-impl<L: Law> CongestionControl for Control<L> {
+impl<L: Law> Controller for Control<L> {
     fn cwnd(&self) -> Bytes {
         Bytes::new(u64::from(self.cwnd) * u64::from(self.smss))
     }
 
     fn ssthresh(&self) -> Bytes {
         ssthresh_octets(self.ssthresh, self.smss)
+    }
+
+    fn set_cwnd(&mut self, cwnd: Bytes) {
+        self.cwnd = segments(cwnd.as_u64(), self.smss);
     }
 
     fn on_ack(&mut self, ack: &Ack) {

@@ -165,7 +165,7 @@ impl Connection for EngineStream {
             receive_buffer: info.receive_buffer.as_u64(),
             usable_send_buffer: info.send_buffer.as_u64(),
             usable_receive_window: info.window_clamp.as_u64(),
-            congestion: Some(self.options.congestion.name.to_owned()),
+            congestion: Some(self.options.congestion.name().to_owned()),
             mss: Some(info.smss),
             ..Effective::default()
         };

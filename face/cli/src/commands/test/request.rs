@@ -336,7 +336,7 @@ pub(in crate::commands) fn failure(request: &Request, error: &TestError) -> Fail
     }
     match error {
         #[cfg(target_os = "linux")]
-        TestError::CongestionControl { name, cause } => refused_control(failure, name, cause),
+        TestError::Controller { name, cause } => refused_control(failure, name, cause),
         TestError::Connect { cause, .. } => match cause.kind() {
             std::io::ErrorKind::ConnectionRefused => {
                 let stock = match request.protocol {

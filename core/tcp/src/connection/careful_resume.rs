@@ -1,0 +1,245 @@
+//! Careful Resume: a window from what an earlier connection over the same path had.
+//!
+//! RFC 9959. The application saves [`Connection::path_to_save`] of one connection (Observe) and
+//! passes it to [`Connection::resume`] of a later one to the same host. No connection resumes
+//! otherwise, and one that does not has a pointer for it.
+//!
+//! | phase | cwnd | ends |
+//! |---|---|---|
+//! | Reconnaissance | the control's | once the initial window is acknowledged and data waits: by the jump |
+//! | Unvalidated | `jump_cwnd`, paced over one RTT | when data sent in it is acknowledged, the window is full, or an RTT has passed |
+//! | Validating | what was in flight, then the control's growth | when all data sent in Unvalidated is acknowledged |
+//! | Safe Retreat | at most `PipeSize`/2 | likewise; ssthresh is then at most Beta·`PipeSize` |
+//! | Normal | the control's | |
+//!
+//! ```text
+//! jump_cwnd = saved_cwnd / 2                                             (1)
+//! saved_rtt / 2 < current_rtt < 10·saved_rtt, or no jump                 (2)
+//! ```
+//!
+//! `PipeSize` is the window before the jump, which a sender with data fills, and what has been
+//! delivered since. Congestion in
+//! Reconnaissance ends it without a jump; in Unvalidated and Validating it leads to Safe Retreat,
+//! after which there is nothing to save. If no more than `PipeSize` is in flight at the end of
+//! Unvalidated (the application had less to send), cwnd returns to `PipeSize`.
+//!
+//! Choices: Beta is 1/2, the smallest of the controls (Reno's). The RTT of (2) is the minimum RTT of the
+//! connection. The end of Unvalidated is found at an ACK: while none arrives, nothing would change
+//! but the window's growth, which needs an ACK too.
+//!
+//! The RFC's text was not at hand as a whole: phases, (1), (2) and the handling of `PipeSize` follow
+//! it as implementations quote it; section numbers, the lifetime of saved parameters and the
+//! maximum jump that a host may configure could not be checked. Out of scope: that lifetime (the
+//! application's), a change of the path in the middle of a connection, controls with a rate of
+//! their own, which ignore the window set here.
+
+use alloc::boxed::Box;
+
+use gigatcp_events::{CwndCause, State};
+use gigatcp_units::{Bytes, Duration, Instant, Rate};
+use gigatcp_wire::Payload;
+
+use super::Connection;
+use crate::congestion::WindowBounds;
+use crate::scoreboard::Revealed;
+
+/// Parameters of a path, saved for later connections over it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SavedPath {
+    /// Congestion window, `saved_cwnd`.
+    pub cwnd: Bytes,
+    /// Minimum RTT, `saved_rtt`.
+    pub min_rtt: Duration,
+}
+
+/// A connection that was asked to resume.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Resume {
+    saved: SavedPath,
+    /// The window before the jump, and the octets delivered since.
+    pipe_size: u64,
+    phase: ResumePhase,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum ResumePhase {
+    Reconnaissance,
+    Unvalidated(Jump),
+    Validating {
+        /// End of the data sent in Unvalidated.
+        end: u64,
+    },
+    SafeRetreat {
+        end: u64,
+        /// Maximum cwnd until `end` is acknowledged.
+        cwnd: Bytes,
+    },
+    Normal,
+    /// Normal, after congestion: the path is not worth saving.
+    Retreated,
+}
+
+/// The window after the jump.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Jump {
+    /// Start of the data sent in it.
+    from: u64,
+    cwnd: Bytes,
+    /// One RTT after the jump.
+    until: Instant,
+    /// The profile's pacing, restored afterwards.
+    pacing: (bool, Option<Rate>),
+}
+
+impl<P: Payload> Connection<P> {
+    /// Resumes from the parameters of an earlier connection to the same host (RFC 9959).
+    ///
+    /// To be called before data is written. They are used once the initial window is acknowledged
+    /// at an RTT like the saved one.
+    pub fn resume(&mut self, saved: SavedPath) {
+        self.resume = Some(Box::new(Resume {
+            saved,
+            pipe_size: 0,
+            phase: ResumePhase::Reconnaissance,
+        }));
+    }
+
+    /// Parameters of the path for [`Connection::resume`]; `None` without an RTT, before data was
+    /// acknowledged, and after a resume that met congestion.
+    #[must_use]
+    pub fn path_to_save(&self) -> Option<SavedPath> {
+        let is_clean = self
+            .resume
+            .as_deref()
+            .is_none_or(|resume| resume.phase == ResumePhase::Normal);
+        let has_sent = self.snd.una > 1 && self.state != State::Closed;
+        (is_clean && has_sent).then_some(SavedPath {
+            cwnd: self.congestion.cwnd(),
+            min_rtt: self.min_rtt.value()?,
+        })
+    }
+
+    /// Advances a resume after an acknowledgment.
+    pub(super) fn follow_resume(&mut self, now: Instant, revealed: &Revealed) {
+        let Some(mut resume) = self.resume.take() else {
+            return;
+        };
+        let delivered = revealed.acked - revealed.acked_after_sack + revealed.sacked;
+        resume.pipe_size += delivered;
+        resume.phase = match resume.phase {
+            ResumePhase::Reconnaissance => self.reconnoitre(now, &mut resume),
+            ResumePhase::Unvalidated(jump) => self.hold_jump(now, resume.pipe_size, jump),
+            ResumePhase::Validating { end } if self.snd.una >= end => ResumePhase::Normal,
+            ResumePhase::SafeRetreat { end, cwnd } => {
+                self.hold_retreat(now, resume.pipe_size, end, cwnd)
+            }
+            phase => phase,
+        };
+        self.resume = Some(resume);
+    }
+
+    /// Reconnaissance: jumps if the path is as it was.
+    fn reconnoitre(&mut self, now: Instant, resume: &mut Resume) -> ResumePhase {
+        let profile = &self.transport.profile;
+        let initial_window = profile.congestion.initial_window.bytes(self.smss).as_u64();
+        let saved = resume.saved;
+        let jump_cwnd = Bytes::new(saved.cwnd.as_u64() / 2);
+        if jump_cwnd <= self.congestion.cwnd() {
+            return ResumePhase::Normal;
+        }
+        let is_confirmed = self.snd.una > initial_window;
+        let (Some(current), Some(srtt), true) =
+            (self.min_rtt.value(), self.rtt.srtt(), is_confirmed)
+        else {
+            return ResumePhase::Reconnaissance;
+        };
+        if current * 2 <= saved.min_rtt || current >= saved.min_rtt * 10 {
+            return ResumePhase::Normal;
+        }
+        if self.unsent() == 0 {
+            return ResumePhase::Reconnaissance;
+        }
+        resume.pipe_size = self.congestion.cwnd().as_u64();
+        let before = self.transport.profile.pacing;
+        let rate = Rate::from_amount(jump_cwnd, srtt);
+        let most = before.max_pacing_rate.unwrap_or(Rate::MAX);
+        self.set_pacing((true, Some(rate.min(most))));
+        self.congestion.set_cwnd(jump_cwnd);
+        self.put_cwnd(now, CwndCause::Unvalidated);
+        ResumePhase::Unvalidated(Jump {
+            from: self.snd.nxt,
+            cwnd: jump_cwnd,
+            until: now + srtt,
+            pacing: (before.enabled, before.max_pacing_rate),
+        })
+    }
+
+    /// Unvalidated: the window stays at the jump, until its data is acknowledged or has left.
+    fn hold_jump(&mut self, now: Instant, pipe_size: u64, jump: Jump) -> ResumePhase {
+        let in_flight = self.snd.flight_size();
+        let is_over =
+            self.snd.una > jump.from || now >= jump.until || in_flight >= jump.cwnd.as_u64();
+        if !is_over {
+            self.congestion.set_cwnd(jump.cwnd);
+            return ResumePhase::Unvalidated(jump);
+        }
+        self.set_pacing(jump.pacing);
+        self.congestion
+            .set_cwnd(Bytes::new(in_flight.max(pipe_size)));
+        self.put_cwnd(now, CwndCause::Unvalidated);
+        if in_flight > pipe_size {
+            ResumePhase::Validating { end: self.snd.nxt }
+        } else {
+            ResumePhase::Normal
+        }
+    }
+
+    /// Safe Retreat: the window stays low, until all data of the jump is acknowledged.
+    fn hold_retreat(&mut self, now: Instant, pipe_size: u64, end: u64, cwnd: Bytes) -> ResumePhase {
+        if self.congestion.cwnd() > cwnd {
+            self.congestion.set_cwnd(cwnd);
+        }
+        if self.snd.una < end {
+            return ResumePhase::SafeRetreat { end, cwnd };
+        }
+        let ssthresh = Bytes::new(pipe_size / 2);
+        let bounds = WindowBounds {
+            cwnd_at_most: self.congestion.cwnd(),
+            ssthresh_at_least: ssthresh,
+            ssthresh_at_most: ssthresh,
+        };
+        self.bound_window(now, &bounds);
+        ResumePhase::Retreated
+    }
+
+    /// Ends a resume on congestion, after the control has reduced its window.
+    #[cold]
+    pub(super) fn retreat(&mut self, now: Instant) {
+        let Some(mut resume) = self.resume.take() else {
+            return;
+        };
+        let end = match resume.phase {
+            ResumePhase::Unvalidated(jump) => {
+                self.set_pacing(jump.pacing);
+                Some(self.snd.nxt)
+            }
+            ResumePhase::Validating { end } => Some(end),
+            ResumePhase::Reconnaissance => {
+                resume.phase = ResumePhase::Normal;
+                None
+            }
+            _ => None,
+        };
+        if let Some(end) = end {
+            let cwnd = Bytes::new(resume.pipe_size / 2);
+            let bounds = WindowBounds {
+                cwnd_at_most: cwnd,
+                ssthresh_at_least: Bytes::ZERO,
+                ssthresh_at_most: cwnd,
+            };
+            self.bound_window(now, &bounds);
+            resume.phase = ResumePhase::SafeRetreat { end, cwnd };
+        }
+        self.resume = Some(resume);
+    }
+}
