@@ -32,7 +32,13 @@ fn source_name() -> String {
 }
 
 /// Files of `target/packages` in the archive of the program, besides the licenses.
-const ARCHIVED: [&str; 4] = ["gigatcp", "man", "completions", "gigatcp-server.service"];
+const ARCHIVED: [&str; 5] = [
+    "gigatcp",
+    "man",
+    "completions",
+    "gigatcp-server.service",
+    "gigatcp-watch.service",
+];
 
 /// Writes the program with its documents as an archive.
 pub fn archive(machine: &Machine, packages: &Path, time: &str) -> Result<(), Failed> {

@@ -69,7 +69,7 @@ pub fn run(words: &[String]) -> Result<(), Failed> {
     if has("--here") {
         return steps(words);
     }
-    let clone = process::target().join("release");
+    let clone = process::target().join("release-clone");
     drop(fs::remove_dir_all(&clone));
     let mut git = Command::new("git");
     git.args(["clone", "--quiet", "--no-hardlinks"]);

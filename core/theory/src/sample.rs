@@ -195,7 +195,6 @@ mod tests {
         assert!((1861..=1939).contains(&inside), "{inside}");
     }
 
-    /// Welch's statistic for two small samples, computed by hand.
     #[test]
     fn summary_ignores_values_that_are_not_finite() {
         let summary = Summary::of([f64::NAN, 2.0, f64::INFINITY, 1.0]).unwrap();

@@ -141,10 +141,13 @@ impl Diagnosis {
     /// Whether no host or operator could have made it faster. A reset in mid-transfer may have been
     /// wished or not.
     fn is_healthy(&self, sure: Option<&Verdict>) -> Option<bool> {
+        if self.cut.is_some() {
+            return None;
+        }
         if let Some(decided) = self.outcome.healthy() {
             return Some(decided);
         }
-        let first = sure.filter(|_| self.cut.is_none())?;
+        let first = sure?;
         let is_path = first.cause.is_path;
         Some(is_path && !self.verdicts.iter().any(|verdict| verdict.is_note))
     }

@@ -31,7 +31,13 @@ impl Cut {
         if is_ignored {
             return None;
         }
-        let unacked = first.flight.max(view.nxt.saturating_sub(view.una));
+        // Two FINs end a connection as its hosts wish.
+        let has_fin = m.data().has_fin();
+        if has_fin && m.receiver().has_fin() {
+            return None;
+        }
+        let later = view.nxt.saturating_sub(view.una.max(first.acked));
+        let unacked = first.flight.max(later).saturating_sub(u64::from(has_fin));
         (unacked > 0 && first.since_ack <= patience).then(|| Self {
             is_by_sender: first.by == m.side,
             after: first.at.saturating_since(m.start),

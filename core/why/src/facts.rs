@@ -274,7 +274,7 @@ fn silence(m: &Measures<'_>) -> Duration {
 }
 
 /// Whether ACKs ended most pauses of the sender.
-fn writes_release(m: &Measures<'_>) -> bool {
+pub(crate) fn writes_release(m: &Measures<'_>) -> bool {
     let (free, released) = starts(m);
     let sum = |of: fn(&Round) -> Duration| -> f64 {
         m.rounds.iter().map(|round| of(round).as_secs_f64()).sum()

@@ -117,8 +117,9 @@ pub(crate) struct Resets {
 pub(crate) struct FirstReset {
     pub by: Side,
     pub at: Instant,
-    /// Bytes in flight.
+    /// Bytes in flight, and the position acknowledged.
     pub flight: u64,
+    pub acked: u64,
     /// Time since new data was acknowledged.
     pub since_ack: Duration,
     /// When the sender last sent new data after it: at once, that was in flight; later, another host
@@ -426,16 +427,26 @@ impl SenderView {
     }
 
     fn note_reset(&mut self, by: Side, shown: &AnalyzedPacket<'_>) {
-        let at = shown.packet.at;
-        let since_ack = at.saturating_since(self.ack_passed);
-        // ACKs that passed count, whether they have reached the sender or not.
-        let acked = acked_to(shown.connection.direction(self.side));
-        let flight = self.nxt.saturating_sub(acked);
-        self.resets.first.get_or_insert(FirstReset {
+        /// A host sends data for less than this after a reset that it accepts.
+        const IGNORED: Duration = Duration::from_secs(1);
+        let packet = shown.packet;
+        let went_on = |first: &FirstReset| first.latest_data > Some(first.at + IGNORED);
+        let is_next = self.resets.first.as_ref().is_none_or(went_on);
+        if shown.verdict.kinds.contains(Kind::ResetOutOfWindow) || !is_next {
+            return;
+        }
+        // ACKs that passed count, whether they have reached the sender or not, and that of the reset.
+        let data = shown.connection.direction(self.side);
+        let own = (by != self.side && packet.flags.contains(Flags::ACK))
+            .then(|| data.position_of(packet.ack))
+            .filter(|acked| *acked <= self.nxt);
+        let acked = acked_to(data).max(own.unwrap_or(0));
+        self.resets.first = Some(FirstReset {
             by,
-            at,
-            flight,
-            since_ack,
+            at: packet.at,
+            flight: self.nxt.saturating_sub(acked),
+            acked,
+            since_ack: packet.at.saturating_since(self.ack_passed),
             latest_data: None,
         });
     }

@@ -11,6 +11,7 @@ use gigatcp_units::{Duration, Instant};
 use crate::CapturePoint;
 use crate::causes::{place, rx_ring};
 use crate::episode::{Expiry, Frozen, RecoveryEpisode};
+use crate::facts::writes_release;
 use crate::measures::Measures;
 use crate::measures::losses::needless;
 use crate::round::{Round, State};
@@ -49,7 +50,11 @@ fn is_metered(m: &Measures<'_>) -> bool {
     let sum = |of: fn(&Round) -> u64| -> u64 { m.rounds.iter().map(of).sum() };
     let is_bunched = sum(|round| round.ack_bursts) * 3 > sum(|round| round.acks);
     let is_shown = is_steady && is_below && !(is_bunched && m.view.is_near_sender());
-    p.later >= MIN_EVENTS && is_shown && p.loss_rate >= 0.003 && !meets_queue(m)
+    p.later >= MIN_EVENTS
+        && is_shown
+        && p.loss_rate >= 0.003
+        && !meets_queue(m)
+        && !writes_release(m)
 }
 
 /// Whether most loss events met a queue of half a minimum RTT beyond the capture point: it held what

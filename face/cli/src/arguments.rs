@@ -152,7 +152,7 @@ const TEST_GROUPS: [(&str, &[&str]); 5] = [
     (
         "Hosts and addresses",
         &[
-            "protocol", "version4", "version6", "bind", "affinity", "stack",
+            "protocol", "ndt7", "version4", "version6", "bind", "affinity", "stack",
         ],
     ),
     (

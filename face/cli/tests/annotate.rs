@@ -174,7 +174,10 @@ fn tshark_reads_the_comments_and_the_packets_of_the_capture() {
         );
         let first = comments.lines().next().expect("a packet has a comment");
         let sentence: Vec<&str> = answered.lines().next().into_iter().collect();
-        assert!(first.contains("\tGigaTCP: Limited by "), "{first}");
+        assert!(
+            first.contains("\tGigaTCP: ") && first.contains("Limited by "),
+            "{first}"
+        );
         assert!(first.contains(&sentence[0][..20]), "{first} / {answered}");
         let document = answers(file, folder.path());
         let connection = &document["captures"][0]["connections"][0];

@@ -7,7 +7,7 @@
 //! | name | use |
 //! |---|---|
 //! | [`Endpoint`] | a host: listeners, connections, ports, timers |
-//! | [`Connection`] | one connection, to examine or to drive by hand |
+//! | [`Connection`] | one connection, to examine |
 //! | [`TransportConfig`], [`Profile`] | their settings: every mechanism is a switch |
 //! | [`congestion`] | the congestion controls, and the interface for custom ones |
 //! | [`wire`] | packets as bytes: [`wire::encode_packet`], [`wire::decode_packet`] |

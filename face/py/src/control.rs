@@ -373,7 +373,10 @@ impl Controller for Control {
     }
 
     fn set_cwnd(&mut self, cwnd: Bytes) {
-        self.cwnd = cwnd;
+        self.cwnd = cwnd.max(Bytes::new(self.smss));
+        let Some(object) = &self.object else { return };
+        // The next call reads it back. An object that refuses it keeps its own.
+        Python::attach(|py| drop(object.bind(py).setattr("cwnd", self.cwnd.as_u64())));
     }
 
     fn on_ack(&mut self, ack: &congestion::Ack) {

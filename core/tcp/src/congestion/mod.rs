@@ -20,7 +20,7 @@
 //! use gigatcp_tcp::congestion::{Ack, Config, Congestion, Controller, ControllerFactory};
 //! use gigatcp_units::Bytes;
 //!
-//! /// A window of as many segments, whatever happens.
+//! /// A window of as many segments, until the connection was idle.
 //! #[derive(Debug)]
 //! struct Constant {
 //!     segments: u64,
@@ -172,7 +172,8 @@ pub trait ControllerFactory: Debug + Send + Sync {
 
     /// Builds the state of a connection.
     ///
-    /// Called twice for each: when the connection is created, and when the peer's MSS is known.
+    /// Called when a connection is created, and again when its segment size changes, as when the
+    /// peer's MSS is known.
     fn build(&self, config: &Config) -> Box<dyn Controller>;
 }
 

@@ -17,9 +17,8 @@
 //! saved_rtt / 2 < current_rtt < 10·saved_rtt, or no jump                 (2)
 //! ```
 //!
-//! `PipeSize` is the window before the jump, which a sender with data fills, and what has been
-//! delivered since. Congestion in
-//! Reconnaissance ends it without a jump; in Unvalidated and Validating it leads to Safe Retreat,
+//! `PipeSize` is the window before the jump, or less if the sender had less to send, and what has
+//! been delivered since. Congestion in Reconnaissance ends it without a jump; in Unvalidated and Validating it leads to Safe Retreat,
 //! after which there is nothing to save. If no more than `PipeSize` is in flight at the end of
 //! Unvalidated (the application had less to send), cwnd returns to `PipeSize`.
 //!
@@ -27,10 +26,8 @@
 //! connection. The end of Unvalidated is found at an ACK: while none arrives, nothing would change
 //! but the window's growth, which needs an ACK too.
 //!
-//! The RFC's text was not at hand as a whole: phases, (1), (2) and the handling of `PipeSize` follow
-//! it as implementations quote it; section numbers, the lifetime of saved parameters and the
-//! maximum jump that a host may configure could not be checked. Out of scope: that lifetime (the
-//! application's), a change of the path in the middle of a connection, controls with a rate of
+//! Not checked against the RFC's text, but against other implementations: (1), (2) and `PipeSize`. Out
+//! of scope: the lifetime of saved parameters (the application's), a maximum jump, a change of the path in the middle of a connection, controls with a rate of
 //! their own, which ignore the window set here.
 
 use alloc::boxed::Box;
@@ -95,8 +92,11 @@ impl<P: Payload> Connection<P> {
     /// Resumes from the parameters of an earlier connection to the same host (RFC 9959).
     ///
     /// To be called before data is written. They are used once the initial window is acknowledged
-    /// at an RTT like the saved one.
+    /// at an RTT like the saved one. A second call changes nothing.
     pub fn resume(&mut self, saved: SavedPath) {
+        if self.resume.is_some() {
+            return;
+        }
         self.resume = Some(Box::new(Resume {
             saved,
             pipe_size: 0,
@@ -159,7 +159,8 @@ impl<P: Payload> Connection<P> {
         if self.unsent() == 0 {
             return ResumePhase::Reconnaissance;
         }
-        resume.pipe_size = self.congestion.cwnd().as_u64();
+        let has = self.snd.flight_size() + self.unsent();
+        resume.pipe_size = has.min(self.congestion.cwnd().as_u64());
         let before = self.transport.profile.pacing;
         let rate = Rate::from_amount(jump_cwnd, srtt);
         let most = before.max_pacing_rate.unwrap_or(Rate::MAX);

@@ -165,7 +165,7 @@ fn spread([low, middle, high]: [f64; 3]) -> Option<f64> {
 impl Measures {
     pub fn of(account: &CounterAccount) -> Self {
         let slices = &account.slices;
-        let sum = |of: fn(&Slice) -> u64| slices.iter().map(of).sum::<u64>();
+        let sum = |of: fn(&Slice) -> u64| slices.iter().map(of).fold(0, u64::saturating_add);
         let time: f64 = slices.iter().map(|one| one.length.as_secs_f64()).sum();
         let min_rtt = account.min_rtt.map(|rtt| rtt.as_secs_f64());
         let queues = slices.iter().filter_map(|one| added(min_rtt, one));

@@ -107,7 +107,7 @@ macro_rules! slice {
                     .flatten()
                     .reduce(f64::max);
                 $(self.$mean.merge(&next.$mean);)*
-                $(self.$count += next.$count;)*
+                $(self.$count = self.$count.saturating_add(next.$count);)*
             }
         }
     };

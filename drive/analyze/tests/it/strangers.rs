@@ -89,6 +89,16 @@ const CASES: &[(&str, Right)] = &[
     ("k18-snd.pcap", Cause(&["receive-window-limited"])),
     ("k18-rcv.pcap", Cause(&["receive-window-limited"])),
     ("k19-snd.pcap", Cause(&["policer"])),
+    // Segments of 1448 bytes are lost until the sender probes for an MTU that fits.
+    ("k20-snd.pcap", Cause(&["pmtu-black-hole"])),
+    // A queue of 2 s: the window grows while the RTT does, and closes never.
+    ("k21-snd.pcap", Cause(&["path-saturated"])),
+    // Drops of a full queue at a steady rate, before a capture point where packets come in bursts.
+    ("k22-mid.pcap", Cause(&["queue-overflow"])),
+    // 5 s without any delivery: retransmissions are lost too, which a full ring does not do.
+    ("k23-snd.pcap", Cause(&["outage"])),
+    ("k24-snd.pcap", Cause(&["path-saturated"])),
+    ("k25-snd.pcap", Outcome("slow-start")),
 ];
 
 fn diagnose(name: &str) -> Diagnosis {
@@ -127,6 +137,17 @@ fn strangers_captures_get_the_right_answer_and_no_contradiction() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn reset_by_a_host_on_the_path_and_a_short_transfer_are_the_first_sentence() {
+    for (name, beginning) in [
+        ("k24-snd.pcap", "The receiver reset it after 4.84 s, with "),
+        ("k25-snd.pcap", "Nothing limited it: 3.41 kB in 14.9 ms"),
+    ] {
+        let text = diagnose(name).sentence();
+        assert!(text.starts_with(beginning), "{name}: {text}");
+    }
 }
 
 #[test]

@@ -174,9 +174,9 @@ impl Outputs {
             let index = number.wrapping_sub(1);
             if index >= count {
                 return Err(Failure::new(format!(
-                    "there is no connection {number}: the capture has {count}"
+                    "there is no connection {number}: the file has {count}"
                 ))
-                .hint("`gigatcp flows FILE` shows them with their numbers"));
+                .hint("`gigatcp flows FILE` shows those of a capture with their numbers"));
             }
             if !named.contains(&index) {
                 named.push(index);

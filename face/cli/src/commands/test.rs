@@ -103,11 +103,9 @@ Examples:
                                                  which is faster, and is that certain?
   sudo gigatcp test dtn2.example --whatif flow.congestion_control=bbr3
                                                  and what BBR would have brought
-  gigatcp test dtn2.example --rrul               latency under load in both directions
-  gigatcp test dtn2.example --rrul -P auto       and as round trips per minute (RPM)
+  gigatcp test dtn2.example --rrul -P auto       latency under load, and as RPM
   gigatcp test dtn2.example --protocol nuttcp    to a stock `nuttcp -S`
   gigatcp test --ndt7 wss://ndt.example -R       from a server of M-Lab's ndt7
-  gigatcp test localhost --stack engine          gigatcp's own TCP, to a server on this host
   gigatcp test dtn2.example -J | jq .end         iperf3's JSON";
 
 /// Command-line arguments of `test`.
@@ -193,7 +191,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     bidir: bool,
 
-    /// Streams in each direction; auto: one is added after another, up to 16, until the rate is stable
+    /// Streams each way; auto: added until the rate is stable
     #[arg(short = 'P', long, value_name = "N", default_value = "1", value_parser = request::streams)]
     parallel: request::Streams,
 

@@ -243,6 +243,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 .hint("name a capture, or leave out --annotate, --report, --xplot and --csv"),
         );
     }
+    let reports = reports
+        .into_iter()
+        .map(|(path, report)| Ok((path, with_named(report, &outputs)?)))
+        .collect::<Result<Vec<Named>, Failure>>()?;
     if arguments.json && files.is_empty() && stored.is_empty() {
         let all: Vec<Value> = reports
             .iter()
@@ -589,6 +593,19 @@ fn reports_of(files: Vec<PathBuf>) -> Result<(Vec<PathBuf>, Vec<Named>), Failure
         }
     }
     Ok((captures, reports))
+}
+
+/// Leaves the connections of a report that `--connection` names, or all.
+fn with_named(mut report: Report, outputs: &Outputs) -> Result<Report, Failure> {
+    let named = outputs.named(report.connections.len())?;
+    if !named.is_empty() {
+        let mut all: Vec<_> = report.connections.into_iter().map(Some).collect();
+        report.connections = named
+            .iter()
+            .filter_map(|index| all[*index].take())
+            .collect();
+    }
+    Ok(report)
 }
 
 /// Text shown with an interval whose cause is unknown.

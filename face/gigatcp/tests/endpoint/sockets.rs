@@ -47,11 +47,11 @@ fn calls() -> impl Strategy<Value = Vec<(usize, Call)>> {
 /// Expected state of one end of the connection.
 #[derive(Clone, Copy, Default, Debug)]
 struct Model {
-    /// ByteCount taken by write.
+    /// Octets taken by write.
     written: u64,
     /// Of these, delivered to the peer.
     delivered: u64,
-    /// ByteCount read.
+    /// Octets read.
     read: u64,
     /// It has closed, and its FIN was delivered.
     closed: bool,
@@ -65,7 +65,7 @@ struct Sockets {
     network: Network,
     handles: [Handle; 2],
     models: [Model; 2],
-    /// ByteCount of the send buffers.
+    /// Octets of the send buffers.
     capacity: [u64; 2],
     readable: [bool; 2],
 }

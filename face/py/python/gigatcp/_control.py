@@ -4,7 +4,7 @@ from ._native import Ack, Config, Congestion
 
 
 class CongestionControl:
-    """A congestion control: the trait `CongestionControl` of `core/tcp/src/congestion/mod.rs`.
+    """A congestion control: the trait `Controller` of `core/tcp/src/congestion/mod.rs`.
 
     A control sets `cwnd` and `ssthresh`, in bytes. Both are read after each call, and so are
     `pacing_rate` (bit/s), `send_quantum` (bytes), `reduces_by_itself` and `is_scalable`. The

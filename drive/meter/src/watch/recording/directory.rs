@@ -69,7 +69,8 @@ impl Directory {
             return Err(Refused::Writable { mode });
         }
         let owner = about.uid();
-        if owner != process::user() && !process::is_root() {
+        // Root too: the owner may replace a directory while it is recorded into.
+        if owner != process::user() {
             return Err(Refused::Foreign { owner });
         }
         match lock.try_lock() {
@@ -116,7 +117,13 @@ pub(super) fn files(place: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
         let name = entry.file_name();
         let number = name
             .to_str()
-            .and_then(|name| name.strip_prefix(BEGIN)?.strip_suffix(END)?.parse().ok());
+            .and_then(|name| {
+                name.strip_prefix(BEGIN)?
+                    .strip_suffix(END)?
+                    .parse::<u32>()
+                    .ok()
+            })
+            .map(u64::from);
         // A symbolic link is not a file here.
         if let Some(number) = number
             && entry.file_type()?.is_file()

@@ -269,11 +269,31 @@ fn part(octets: &[u8]) -> Option<(Part<'_>, &[u8])> {
     Some((Part { times, payload }, after))
 }
 
+/// Maximum bytes of a file's records: a recorder writes files of a twentieth of that.
+const MAX_INFLATED: usize = 256 << 20;
+
+/// Maximum bytes of a name, and number of a file's words: a place is an octet.
+const MAX_NAME: usize = 64;
+const MAX_WORDS: usize = 256;
+
+/// Whether a recorder may have written a record: its texts and lists are short.
+fn is_sound(record: &Record<'_>) -> bool {
+    match record {
+        Record::Begin(begin) => begin.boot.len() <= MAX_NAME && begin.words.len() <= MAX_WORDS,
+        Record::Open(open) => {
+            open.congestion.len() <= MAX_NAME && open.process_name.len() <= MAX_NAME
+        }
+        _ => true,
+    }
+}
+
 /// Inflates the parts of a file, in their order.
 #[derive(Debug)]
 pub(super) struct PartReader {
     stream: Decompress,
     records: Vec<u8>,
+    /// Bytes of all records so far.
+    inflated: usize,
 }
 
 impl PartReader {
@@ -281,6 +301,7 @@ impl PartReader {
         Self {
             stream: Decompress::new(false),
             records: Vec::new(),
+            inflated: 0,
         }
     }
 
@@ -290,11 +311,18 @@ impl PartReader {
         if !self.inflate(part.payload) {
             return false;
         }
+        self.inflated += self.records.len();
+        if self.inflated > MAX_INFLATED {
+            return false;
+        }
         let mut rest = &self.records[..];
         while !rest.is_empty() {
             let Ok((record, after)) = postcard::take_from_bytes(rest) else {
                 return false;
             };
+            if !is_sound(&record) {
+                return false;
+            }
             each(record);
             rest = after;
         }

@@ -26,6 +26,10 @@ const SLICES: usize = 128;
 /// Maximum of connections that are explained; the largest ones are.
 const MAX_EXPLAINED: usize = 1000;
 
+/// Maximum number of connections of an interval that are compared, and of those of one file.
+const MAX_CONNECTIONS: usize = 50_000;
+const MAX_OPEN: usize = 1 << 17;
+
 /// Time after an interval in which the first reading after it may be.
 const AFTER_NS: i64 = 150_000_000_000;
 
@@ -142,7 +146,7 @@ impl Recording {
             .map(|(key, connection)| (connection.bytes(), key.clone()))
             .collect();
         by_size.sort_by(|a, b| b.cmp(a));
-        let more = by_size.len().saturating_sub(MAX_EXPLAINED);
+        let more = sizes.more + by_size.len().saturating_sub(MAX_EXPLAINED);
         let largest: HashSet<Key> = by_size
             .into_iter()
             .take(MAX_EXPLAINED)
@@ -276,6 +280,8 @@ impl Read {
 #[derive(Debug, Default)]
 struct Walk {
     connections: HashMap<Key, Read>,
+    /// Number of those that are not kept.
+    more: usize,
     short: u64,
     samples: u64,
     damaged: Vec<PathBuf>,
@@ -373,6 +379,11 @@ impl<'a> FileWalk<'a> {
     }
 
     fn on_open(&mut self, open: &Open<'_>) {
+        // Those beyond have no index here, so their readings count for nothing.
+        if self.open.len() >= MAX_OPEN {
+            self.walk.more += 1;
+            return;
+        }
         let owner = (open.process > 0).then(|| Process {
             id: open.process,
             name: open.process_name.to_owned(),
@@ -391,6 +402,12 @@ impl<'a> FileWalk<'a> {
         };
         let is_chosen = self.explained.is_none_or(|keys| keys.contains(&key));
         if !is_chosen || !self.filter.matches(&facts) {
+            self.open.push(None);
+            return;
+        }
+        let is_known = self.walk.connections.contains_key(&key);
+        if !is_known && self.walk.connections.len() >= MAX_CONNECTIONS {
+            self.walk.more += 1;
             self.open.push(None);
             return;
         }
