@@ -30,7 +30,7 @@ fn quantiles_of_t_and_tails_of_f_are_those_of_scipy() {
 
 #[test]
 fn intervals_of_means_and_of_paired_differences_are_those_of_scipy() {
-    let summary = Summary::of(&X).unwrap();
+    let summary = Summary::of(X).unwrap();
     close(summary.mean, 9.533333333333333, 1e-12);
     close(
         summary.half_width(CONFIDENCE).unwrap(),
@@ -45,10 +45,10 @@ fn intervals_of_means_and_of_paired_differences_are_those_of_scipy() {
         0.21761560600795027,
         1e-10,
     );
-    let failed = Summary::of(&[1.0, f64::NAN, 3.0]).unwrap();
+    let failed = Summary::of([1.0, f64::NAN, 3.0]).unwrap();
     assert_eq!((failed.n, failed.mean), (2, 2.0));
-    assert!(Summary::of(&[f64::NAN]).is_none());
-    assert_eq!(Summary::of(&[4.0]).unwrap().half_width(CONFIDENCE), None);
+    assert!(Summary::of([f64::NAN]).is_none());
+    assert_eq!(Summary::of([4.0]).unwrap().half_width(CONFIDENCE), None);
 }
 
 #[test]

@@ -346,7 +346,7 @@ fn drops_at_one_flight(m: &Measures<'_>) -> bool {
     let rounds = m.rounds.iter().filter(|round| round.start >= from);
     let full: u64 = rounds
         .filter(|round| at_level(round.flight))
-        .map(|round| u64::from(round.count))
+        .map(|round| round.count)
         .sum();
     usual > 0 && same * 5 >= flights.len() * 4 && same as u64 * 3 >= full
 }
