@@ -212,8 +212,8 @@ mod tests {
 
     #[test]
     fn two_means_are_compared_with_unequal_variances() {
-        let a = Summary::of(&[10.0, 12.0, 14.0]).unwrap();
-        let b = Summary::of(&[20.0, 20.5, 21.0, 21.5]).unwrap();
+        let a = Summary::of([10.0, 12.0, 14.0]).unwrap();
+        let b = Summary::of([20.0, 20.5, 21.0, 21.5]).unwrap();
         let welch = Welch::of(&a, &b).unwrap();
         assert_close(welch.difference, 8.75, 1e-12);
         // v_a = 4/3, v_b = 0.416667/4; t = 7.298, df = 2.315.

@@ -31,7 +31,7 @@ impl Cut {
         if is_ignored {
             return None;
         }
-        // Two FINs end a connection as its hosts wish.
+        // Two FINs are a normal end.
         let has_fin = m.data().has_fin();
         if has_fin && m.receiver().has_fin() {
             return None;

@@ -311,7 +311,7 @@ pub(crate) struct SenderView {
     pub usual: (u64, u64),
     /// Largest segment that was acknowledged.
     pub largest_acked: u64,
-    /// Start and end of a full segment that is not acknowledged, nor sent again in smaller ones;
+    /// Start and end of a full segment that is not acknowledged, nor retransmitted in smaller ones;
     /// kept until one of that size was acknowledged.
     unacked_full: Option<(u64, u64)>,
     pub unseen_acked: u64,
@@ -451,6 +451,16 @@ impl SenderView {
         });
     }
 
+    /// Largest segment of the data that an ACK acknowledges, at least: an ACK of a full segment's
+    /// size may be of several smaller ones.
+    fn largest_of(&mut self, acked: u64, until: u64) -> u64 {
+        if self.unacked_full.is_some_and(|(_, end)| until >= end) {
+            self.unacked_full = None;
+            return self.mss;
+        }
+        acked.min(self.usual.0).min(self.mss.saturating_sub(1))
+    }
+
     fn flight(&self) -> u64 {
         self.nxt.saturating_sub(self.una)
     }
@@ -583,14 +593,8 @@ impl SenderView {
                 self.first_learned.get_or_insert(self.last);
             }
             self.una = known.ack;
-            // An ACK of a full segment's size may be of several smaller ones.
-            let single = if self.unacked_full.is_some_and(|(_, end)| known.ack >= end) {
-                self.unacked_full = None;
-                self.mss
-            } else {
-                acked.min(self.usual.0).min(self.mss.saturating_sub(1))
-            };
-            self.largest_acked = self.largest_acked.max(single);
+            let largest = self.largest_of(acked, known.ack);
+            self.largest_acked = self.largest_acked.max(largest);
             self.round.acked += acked;
             self.round.acked_per_ack_max = self.round.acked_per_ack_max.max(acked);
             if self.nxt < self.una {
