@@ -23,16 +23,6 @@ use crate::watcher::Slice;
 /// A slice whose most probable cause is less probable than this is unknown.
 pub const MIN_PROBABILITY: f64 = 0.4;
 
-/// Maximum time of a first retransmission timeout, without two RTTs: many stacks wait a second or
-/// more (RFC 6298 section 2.4), others less, as a timeout in the capture shows.
-fn first_timeout(m: &Measures<'_>) -> Duration {
-    const LEAST: Duration = Duration::from_secs(1);
-    const MOST: Duration = Duration::from_millis(1500);
-    let expiries = m.sender_view.episodes.expiries.iter();
-    let shortest = expiries.map(|expiry| expiry.waited).min();
-    shortest.map_or(MOST, |waited| (waited + waited / 3).clamp(LEAST, MOST))
-}
-
 /// An interval attributed to one cause.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Span {
@@ -182,7 +172,8 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
         /// Missing packets that are a flight, and not the end of a burst.
         const FLIGHT: u64 = 4;
         let silence = moment.round().spent_in(State::Idle);
-        if moment.round().hidden >= FLIGHT || silence >= first_timeout(self.m) + self.m.base * 2 {
+        if moment.round().hidden >= FLIGHT || silence >= self.facts.first_timeout + self.m.base * 2
+        {
             return place("outage");
         }
         let until = moment.round().end + self.m.base * 2;
@@ -203,7 +194,7 @@ impl<'a, 'b, 'c> Scored<'a, 'b, 'c> {
             .iter()
             .filter(|other| other.start >= round.end);
         let acked: u64 = later.map(|other| other.acked).sum();
-        let is_long = round.spent_in(State::Recovery) >= first_timeout(self.m) + self.m.base * 2;
+        let is_long = round.spent_in(State::Recovery) >= self.facts.first_timeout + self.m.base * 2;
         is_long && is_dead(self.m, moment.index) && acked >= 10 * self.m.mss()
     }
 

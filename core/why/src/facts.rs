@@ -56,6 +56,8 @@ pub(crate) struct Facts<'a, 'b> {
     pub is_slow_start: bool,
     /// Bytes of less than a full segment acknowledged at any time.
     pub small_acked: bool,
+    /// Maximum time of a first retransmission timeout, without two RTTs.
+    pub first_timeout: Duration,
     /// Timeouts of the same byte in a row, at most.
     pub timeouts_in_row: usize,
     /// When a burst of losses at the edge of the window was seen that nothing filled.
@@ -108,6 +110,7 @@ impl<'a, 'b> Facts<'a, 'b> {
             writes_release: writes_release(m),
             is_slow_start: is_slow_start(m, delivered),
             small_acked,
+            first_timeout: first_timeout(m),
             timeouts_in_row: trigger::timeouts_in_row(m),
             lost_at_edge: trigger::lost_at_edge(m),
             triggers: trigger::all(m),
@@ -295,6 +298,16 @@ fn starts(m: &Measures<'_>) -> (u64, u64) {
 fn acks_release(m: &Measures<'_>) -> bool {
     let (free, released) = starts(m);
     free + released >= 10 && released >= 4 * free && m.exchange.exchanges() < 2
+}
+
+/// Maximum time of a first retransmission timeout, without two RTTs: many stacks wait a second or
+/// more (RFC 6298 section 2.4), others less, as a timeout in the capture shows.
+fn first_timeout(m: &Measures<'_>) -> Duration {
+    const LEAST: Duration = Duration::from_secs(1);
+    const MOST: Duration = Duration::from_millis(1500);
+    let expiries = m.sender_view.episodes.expiries.iter();
+    let shortest = expiries.map(|expiry| expiry.waited).min();
+    shortest.map_or(MOST, |waited| (waited + waited / 3).clamp(LEAST, MOST))
 }
 
 /// Loss events, at least two minimum RTTs apart.

@@ -106,7 +106,7 @@ fn of(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<usize> {
 /// afterwards, or is all that was sent after the last ACK of a stall.
 pub(crate) fn has_stopped_reader(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     // A host that lives takes a segment that comes alone, whatever its application does.
-    if repeats(m, episode) > 0 && m.uses_sack() {
+    if m.uses_sack() && repeats(m, episode) {
         return false;
     }
     let least = Duration::from_millis(5).min(m.base * 10).max(m.base / 2);
@@ -192,7 +192,10 @@ fn fits(m: &Measures<'_>) -> bool {
 
 /// Longest run of timeouts for the same byte.
 pub(crate) fn timeouts_in_row(m: &Measures<'_>) -> usize {
-    let expiries = &m.sender_view.episodes.expiries;
+    longest_run(&m.sender_view.episodes.expiries)
+}
+
+fn longest_run(expiries: &[Expiry]) -> usize {
     let mut longest = expiries.len().min(1);
     let mut run = 1;
     for pair in expiries.windows(2) {
@@ -203,17 +206,12 @@ pub(crate) fn timeouts_in_row(m: &Measures<'_>) -> usize {
     longest
 }
 
-/// Number of timeouts within an episode that repeat the one before: retransmissions of the same
-/// byte were lost too.
-fn repeats(m: &Measures<'_>, episode: &RecoveryEpisode) -> usize {
-    let within = |expiry: &&Expiry| (episode.at..=episode.until).contains(&expiry.at);
+/// Whether timeouts within an episode repeat for the same byte: retransmissions were lost too.
+fn repeats(m: &Measures<'_>, episode: &RecoveryEpisode) -> bool {
     let expiries = &m.sender_view.episodes.expiries;
-    let starts: Vec<u64> = expiries
-        .iter()
-        .filter(within)
-        .map(|expiry| expiry.start)
-        .collect();
-    starts.windows(2).filter(|pair| pair[0] == pair[1]).count()
+    let from = expiries.partition_point(|expiry| expiry.at < episode.at);
+    let until = expiries.partition_point(|expiry| expiry.at <= episode.until);
+    longest_run(&expiries[from..until.max(from)]) >= 2
 }
 
 /// Whether the whole flight was lost at once, and nothing came back until it was retransmitted. A
