@@ -18,17 +18,19 @@
 //! ```
 //!
 //! `PipeSize` is the window before the jump, or less if the sender had less to send, and what has
-//! been delivered since. Congestion in Reconnaissance ends it without a jump; in Unvalidated and Validating it leads to Safe Retreat,
-//! after which there is nothing to save. If no more than `PipeSize` is in flight at the end of
-//! Unvalidated (the application had less to send), cwnd returns to `PipeSize`.
+//! been delivered since. Congestion in Reconnaissance ends it without a jump; in Unvalidated and
+//! Validating it leads to Safe Retreat, after which there is nothing to save. If no more than
+//! `PipeSize` is in flight at the end of Unvalidated (the application had less to send), cwnd
+//! returns to the window before the jump, grown by what was delivered: a resume never costs window.
 //!
 //! Choices: Beta is 1/2, the smallest of the controls (Reno's). The RTT of (2) is the minimum RTT of the
 //! connection. The end of Unvalidated is found at an ACK: while none arrives, nothing would change
 //! but the window's growth, which needs an ACK too.
 //!
-//! Not checked against the RFC's text, but against other implementations: (1), (2) and `PipeSize`. Out
-//! of scope: the lifetime of saved parameters (the application's), a maximum jump, a change of the path in the middle of a connection, controls with a rate of
-//! their own, which ignore the window set here.
+//! Not checked against the RFC's text, but against other implementations: (1), (2) and `PipeSize`.
+//! Out of scope: the lifetime of saved parameters (the application's), a maximum jump, a change of
+//! the path in the middle of a connection, controls with a rate of their own, which ignore the
+//! window set here.
 
 use alloc::boxed::Box;
 
@@ -82,6 +84,8 @@ struct Jump {
     /// Start of the data sent in it.
     from: u64,
     cwnd: Bytes,
+    /// What of the window before it the sender had no data for, in octets.
+    unused: u64,
     /// One RTT after the jump.
     until: Instant,
     /// The profile's pacing, restored afterwards.
@@ -160,7 +164,8 @@ impl<P: Payload> Connection<P> {
             return ResumePhase::Reconnaissance;
         }
         let has = self.snd.flight_size() + self.unsent();
-        resume.pipe_size = has.min(self.congestion.cwnd().as_u64());
+        let cwnd = self.congestion.cwnd().as_u64();
+        resume.pipe_size = has.min(cwnd);
         let before = self.transport.profile.pacing;
         let rate = Rate::from_amount(jump_cwnd, srtt);
         let most = before.max_pacing_rate.unwrap_or(Rate::MAX);
@@ -170,6 +175,7 @@ impl<P: Payload> Connection<P> {
         ResumePhase::Unvalidated(Jump {
             from: self.snd.nxt,
             cwnd: jump_cwnd,
+            unused: cwnd - resume.pipe_size,
             until: now + srtt,
             pacing: (before.enabled, before.max_pacing_rate),
         })
@@ -185,14 +191,15 @@ impl<P: Payload> Connection<P> {
             return ResumePhase::Unvalidated(jump);
         }
         self.set_pacing(jump.pacing);
-        self.congestion
-            .set_cwnd(Bytes::new(in_flight.max(pipe_size)));
-        self.put_cwnd(now, CwndCause::Unvalidated);
-        if in_flight > pipe_size {
-            ResumePhase::Validating { end: self.snd.nxt }
+        let (cwnd, next) = if in_flight > pipe_size {
+            let end = self.snd.nxt;
+            (in_flight, ResumePhase::Validating { end })
         } else {
-            ResumePhase::Normal
-        }
+            (pipe_size + jump.unused, ResumePhase::Normal)
+        };
+        self.congestion.set_cwnd(Bytes::new(cwnd));
+        self.put_cwnd(now, CwndCause::Unvalidated);
+        next
     }
 
     /// Safe Retreat: the window stays low, until all data of the jump is acknowledged.
