@@ -139,17 +139,14 @@ impl Diagnosis {
     }
 
     /// Whether no host or operator could have made it faster. A reset in mid-transfer may have been
-    /// wished or not.
+    /// wished or not: with it, nothing is called healthy.
     fn is_healthy(&self, sure: Option<&Verdict>) -> Option<bool> {
-        if self.cut.is_some() {
-            return None;
-        }
-        if let Some(decided) = self.outcome.healthy() {
-            return Some(decided);
-        }
-        let first = sure?;
-        let is_path = first.cause.is_path;
-        Some(is_path && !self.verdicts.iter().any(|verdict| verdict.is_note))
+        let is_without_fault = || {
+            let is_path = sure?.cause.is_path;
+            Some(is_path && !self.verdicts.iter().any(|verdict| verdict.is_note))
+        };
+        let is_healthy = self.outcome.healthy().or_else(is_without_fault)?;
+        (!is_healthy || self.cut.is_none()).then_some(is_healthy)
     }
 
     /// Rate without a cause: up to the next limit. `None` for a path that is full, or if no more is
