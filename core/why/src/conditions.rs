@@ -15,7 +15,7 @@ use crate::causes::{mss_clamped::are_messages, place};
 use crate::facts::{Facts, MIN_DATA_PACKETS, Moment};
 use crate::measures::{Measures, per_second, ratio};
 use crate::round::State;
-use crate::trigger::{has_stopped_reader, meets_queue};
+use crate::trigger::{has_stopped_reader, meets_none, meets_queue};
 
 /// A condition, and how it is tested.
 pub struct Condition {
@@ -173,6 +173,11 @@ conditions! {
         Connection |facts| facts.m.pattern.queue_low.map(|low| low >= 0.85);
     DROPS_MEET_QUEUE "drops-meet-queue" "most loss events met a queue of half a minimum RTT beyond the capture point"
         Connection |facts| Some(meets_queue(facts.m));
+    DROPS_MEET_NONE "drops-meet-no-queue" "near the sender 4 of 5 loss events (8 at least) met no queue that could hold three segments, and the delivery rate between them varies by less than a quarter"
+        Connection |facts| {
+            let is_steady = facts.m.pattern.rate_variation.map(|variation| variation <= 0.25);
+            meets_none(facts.m).map(|meets_none| meets_none && is_steady == Some(true))
+        };
     DROPS_AT_ONE_FLIGHT "drops-at-one-flight" "of at least 8 loss events after the first quarter 4 of 5 met the same amount in flight within a tenth, and a third of the rounds with that much in flight met one: a limit is there"
         Connection |facts| Some(drops_at_one_flight(facts.m));
     DROPS_BETWEEN "drops-between" "more than a third of the loss events met a queue that was neither empty nor the longest"

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use gigatcp_flows::{Scaling, Side};
 use gigatcp_units::{Duration, Instant};
 
+use crate::causes::CAUSES;
 use crate::conditions::{closes, is_dead};
 use crate::features::hides_loss;
 use crate::measures::losses::needless;
@@ -15,6 +16,7 @@ use crate::measures::{Measures, ratio};
 use crate::next_limit::window_rate;
 use crate::outcome::trailing_idle;
 use crate::round::{Round, State};
+use crate::score::is_allowed;
 use crate::trigger;
 
 /// Minimum number of data packets from which a limit can be inferred.
@@ -79,7 +81,7 @@ impl<'a, 'b> Facts<'a, 'b> {
         let data_packets = data
             .data_packets()
             .saturating_sub(crate::features::captured_twice(m));
-        Self {
+        let mut facts = Self {
             m,
             data_packets,
             has_both_directions: !m.connection.is_one_sided(),
@@ -117,6 +119,20 @@ impl<'a, 'b> Facts<'a, 'b> {
             standing: (0..m.rounds.len())
                 .map(|index| standing(m, index))
                 .collect(),
+        };
+        facts.drop_excluded_triggers();
+        facts
+    }
+
+    /// Leaves those losses open whose trigger a condition of its own excludes.
+    fn drop_excluded_triggers(&mut self) {
+        for (index, cause) in CAUSES.iter().enumerate() {
+            let is_used = self.triggers.contains(&Some(index));
+            if is_used && !is_allowed(cause, self) {
+                for trigger in &mut self.triggers {
+                    *trigger = trigger.filter(|trigger| *trigger != index);
+                }
+            }
         }
     }
 

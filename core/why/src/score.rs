@@ -225,12 +225,17 @@ fn told(facts: &Facts<'_, '_>, cause: usize) -> Option<usize> {
         "receive-window-limited" if facts.is_unscaled() => place("no-window-scaling")?,
         _ => cause,
     };
+    is_allowed(CAUSES[told], facts).then_some(told)
+}
+
+/// Whether the conditions of the connection allow a cause.
+pub(crate) fn is_allowed(cause: &Cause, facts: &Facts<'_, '_>) -> bool {
     let of = |condition: &Condition| match condition.test {
         Test::Connection(test) => test(facts),
         Test::Round(_) => None,
     };
     let is_connection = |condition: &Condition| matches!(condition.test, Test::Connection(_));
-    allows(CAUSES[told], is_connection, of).then_some(told)
+    allows(cause, is_connection, of)
 }
 
 /// Whether the conditions of a round allow a cause.

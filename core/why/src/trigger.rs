@@ -11,7 +11,6 @@ use gigatcp_units::{Duration, Instant};
 use crate::CapturePoint;
 use crate::causes::{place, rx_ring};
 use crate::episode::{Expiry, Frozen, RecoveryEpisode};
-use crate::facts::writes_release;
 use crate::measures::Measures;
 use crate::measures::losses::needless;
 use crate::round::{Round, State};
@@ -46,15 +45,15 @@ fn is_metered(m: &Measures<'_>) -> bool {
     let most = if is_random { 0.08 } else { 0.12 };
     let is_steady = p.rate_variation.is_some_and(|variation| variation <= most);
     let is_below = m.line.is_some_and(|line| m.mean_rate() <= 0.6 * line);
-    // Where ACKs come in bunches, their distances are no rate of a link.
+    // Their distances are no rate of a link then.
+    let is_shown = is_steady && is_below && !has_bunched_acks(m);
+    p.later >= MIN_EVENTS && is_shown && p.loss_rate >= 0.003
+}
+
+/// Whether ACKs come in bunches near the sender.
+fn has_bunched_acks(m: &Measures<'_>) -> bool {
     let sum = |of: fn(&Round) -> u64| -> u64 { m.rounds.iter().map(of).sum() };
-    let is_bunched = sum(|round| round.ack_bursts) * 3 > sum(|round| round.acks);
-    let is_shown = is_steady && is_below && !(is_bunched && m.view.is_near_sender());
-    p.later >= MIN_EVENTS
-        && is_shown
-        && p.loss_rate >= 0.003
-        && !meets_queue(m)
-        && !writes_release(m)
+    m.view.is_near_sender() && sum(|round| round.ack_bursts) * 3 > sum(|round| round.acks)
 }
 
 /// Whether most loss events met a queue of half a minimum RTT beyond the capture point: it held what
@@ -62,17 +61,40 @@ fn is_metered(m: &Measures<'_>) -> bool {
 pub(crate) fn meets_queue(m: &Measures<'_>) -> bool {
     /// Hosts add less by themselves.
     const HOSTS: Duration = Duration::from_millis(4);
+    let min = (m.base / 2).max(HOSTS);
     let list = &m.sender_view.episodes.list;
-    let Some(shortest) = m.data().round_trips().min() else {
-        return false;
+    let queued = list
+        .iter()
+        .filter(|episode| queue_met(m, episode) >= Some(min));
+    queued.count() * 2 > list.len()
+}
+
+/// Whether four of five loss events, eight at least, met no queue beyond a capture point near the
+/// sender that could hold three segments: few queues are that short. `None` elsewhere, at a rate at
+/// which three segments take no longer than hosts do, and where ACKs come in bunches.
+pub(crate) fn meets_none(m: &Measures<'_>) -> Option<bool> {
+    const MIN_EVENTS: usize = 8;
+    /// Hosts add as much by themselves.
+    const HOSTS: Duration = Duration::from_millis(2);
+    let three = Duration::from_secs_f64(3.0 * m.mss() as f64 / m.mean_rate().max(1.0));
+    if three < HOSTS || !m.view.is_near_sender() || has_bunched_acks(m) {
+        return None;
+    }
+    let met = || {
+        let list = m.sender_view.episodes.list.iter();
+        list.filter_map(|episode| queue_met(m, episode))
     };
-    let is_queued = |episode: &&RecoveryEpisode| {
-        let until = m.rounds.partition_point(|round| round.start <= episode.at);
-        let before = &m.rounds[until.saturating_sub(4)..until];
-        let longest = before.iter().map(|round| round.trip.most).max();
-        longest >= Some(shortest + (m.base / 2).max(HOSTS))
-    };
-    list.iter().filter(is_queued).count() * 2 > list.len()
+    let none = met().filter(|queue| *queue < three).count();
+    Some(none >= MIN_EVENTS && none * 5 >= met().count() * 4)
+}
+
+/// Longest queue beyond the capture point in the four rounds before a loss event.
+fn queue_met(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<Duration> {
+    let shortest = m.data().round_trips().min()?;
+    let until = m.rounds.partition_point(|round| round.start <= episode.at);
+    let before = &m.rounds[until.saturating_sub(4)..until];
+    let longest = before.iter().map(|round| round.trip.most).max()?;
+    Some(longest.saturating_sub(shortest))
 }
 
 fn of(m: &Measures<'_>, episode: &RecoveryEpisode) -> Option<usize> {

@@ -22,7 +22,12 @@ pub(crate) const CAUSE: Cause = Cause {
         RETRANSMITTED,
         STEADY_RATE,
     ],
-    refuted_by: &[MOSTLY_SPURIOUS, STANDING_QUEUE, DROPS_MEET_QUEUE],
+    refuted_by: &[
+        MOSTLY_SPURIOUS,
+        STANDING_QUEUE,
+        DROPS_MEET_QUEUE,
+        WRITES_RELEASE,
+    ],
     features: &[PATH, LOSS, PATTERN, SENDER, TIMES],
     ..Cause::explained_by(explain)
 };
