@@ -7,7 +7,8 @@
 //! options cut off, have a separate table: windows are unknown there, and answers less often
 //! correct.
 
-use crate::account::Attributed;
+use crate::account::{Account, Attributed};
+use crate::causes::CAUSES;
 use crate::measures::Measures;
 use crate::score::position;
 use crate::weights::{AWAY, NEAR};
@@ -46,4 +47,28 @@ pub(crate) fn confidence(m: &Measures<'_>, attributed: &Attributed) -> f64 {
             UNOBSERVED
         },
     )
+}
+
+/// Coefficients of [`leading`]: confidence, share, constant. The only numbers fitted to answers of
+/// generators that were graded once, before anything was learned from them (two of the three at a
+/// time; docs/notes/why.md has what the third gave).
+const LEADING: [f64; 3] = [0.68, 3.03, -2.56];
+
+/// Probability that a cause found with this confidence is the first one, from its share of the time
+/// whose cause is known.
+/// `1 / (1 + exp(-(a · -ln(1 - confidence) + b · share + c)))`.
+pub(crate) fn leading(m: &Measures<'_>, account: &Account, cause: usize) -> f64 {
+    let confidence = confidence(m, &account.causes[cause]);
+    let is_part =
+        |other: usize| other == cause || (CAUSES[other].is_dialog && CAUSES[cause].is_dialog);
+    let parts = (0..CAUSES.len()).filter(|other| is_part(*other));
+    let time: f64 = parts
+        .map(|part| account.causes[part].time.as_secs_f64())
+        .sum();
+    let known = m.duration.saturating_sub(account.unknown);
+    let share = time / known.as_secs_f64().max(1e-9);
+    let [per_confidence, per_share, constant] = LEADING;
+    let doubt = (1.001 - confidence).max(0.011);
+    let odds = per_share * share + constant - per_confidence * libm::log(doubt);
+    confidence.min(1.0 / (1.0 + libm::exp(-odds)))
 }

@@ -8,7 +8,7 @@ use gigatcp_units::{Bytes, Duration, Rate};
 
 use crate::CapturePoint;
 use crate::account::Scored;
-use crate::calibration::confidence;
+use crate::calibration::leading;
 use crate::causes::{CAUSES, Cause};
 use crate::facts::Facts;
 use crate::measures::{Measures, rate};
@@ -41,7 +41,7 @@ pub struct PrimaryCause {
     pub cause: &'static Cause,
     /// Time of the connection that was attributed to it.
     pub time: Duration,
-    /// Probability that it is correct, 0 to 1.
+    /// Probability that it is the first one, 0 to 1.
     pub confidence: f64,
 }
 
@@ -49,17 +49,11 @@ impl DiagnosisSummary {
     pub(crate) fn of(m: &Measures<'_>) -> Self {
         let facts = Facts::of(m);
         let account = Scored::of(&facts).attribute(|_| {});
-        // Of two that took the same time the earlier cause is first.
-        let mut primary: Option<PrimaryCause> = None;
-        for (cause, attributed) in CAUSES.iter().zip(&account.causes) {
-            if attributed.time > primary.map_or(Duration::ZERO, |most| most.time) {
-                primary = Some(PrimaryCause {
-                    cause,
-                    time: attributed.time,
-                    confidence: confidence(m, attributed),
-                });
-            }
-        }
+        let primary = account.most().map(|most| PrimaryCause {
+            cause: CAUSES[most],
+            time: account.causes[most].time,
+            confidence: leading(m, &account, most),
+        });
         let delivered = m.rounds.iter().map(|round| round.acked).sum();
         Self {
             sender: m.side,
@@ -68,7 +62,7 @@ impl DiagnosisSummary {
             delivered: Bytes::new(delivered),
             throughput: rate(m.mean_rate()),
             min_rtt: m.base,
-            primary: primary.filter(|most| most.time >= account.unknown),
+            primary: primary.filter(|most| !most.time.is_zero() && most.time >= account.unknown),
             unknown: account.unknown,
         }
     }

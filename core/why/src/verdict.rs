@@ -10,7 +10,7 @@ use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
 use crate::CapturePoint;
 use crate::account::{Account, Attributed, Scored, Span};
-use crate::calibration::confidence;
+use crate::calibration::{confidence, leading};
 use crate::capture_pair::CapturePair;
 use crate::causes::{CAUSES, Cause, Evidence, counted, place, verb};
 use crate::chain;
@@ -39,7 +39,8 @@ pub struct Verdict {
     pub evidence: Vec<Evidence>,
     /// The change, with figures for this path.
     pub fix: String,
-    /// Probability that it is correct, 0 to 1, as calibrated on captures of kernels.
+    /// Probability that it is correct, 0 to 1, as calibrated on captures of kernels; of the first, that
+    /// it is the first one.
     pub confidence: f64,
     /// Mean probability over its time, before calibration.
     pub probability: f64,
@@ -176,8 +177,8 @@ impl Diagnosis {
         self
     }
 
-    /// Returns the verdict with most time, if that is at least the unknown time. Below
-    /// [`MIN_CONFIDENCE`] it is unsure.
+    /// The verdict with most time, if that is at least the unknown time. Below [`MIN_CONFIDENCE`] it
+    /// is unsure, unless a smaller one that can be mended is sure and leads.
     #[must_use]
     pub fn primary(&self) -> Option<&Verdict> {
         let is_most = |first: &&Verdict| !first.time.is_zero() && first.time >= self.unknown;
@@ -189,9 +190,9 @@ impl Diagnosis {
     pub fn is_unsure(&self) -> bool {
         match self.outcome {
             Outcome::SlowStart => false,
-            Outcome::Limited => self
-                .primary()
-                .is_none_or(|first| first.confidence < MIN_CONFIDENCE),
+            Outcome::Limited => self.primary().is_none_or(|first| {
+                first.confidence < MIN_CONFIDENCE && self.mendable(first).is_none()
+            }),
             decided => decided.is_unsure(),
         }
     }
@@ -303,6 +304,11 @@ fn verdicts(m: &Measures<'_>, account: &Account, next: Option<NextLimit>) -> Vec
         })
         .collect();
     verdicts.sort_by_key(|verdict| core::cmp::Reverse(verdict.time));
+    if let Some(first) = verdicts.first_mut().filter(|first| !first.time.is_zero())
+        && let Some(cause) = account.most()
+    {
+        first.confidence = leading(m, account, cause);
+    }
     verdicts
 }
 

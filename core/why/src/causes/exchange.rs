@@ -8,6 +8,7 @@ const fn exchange(explain: fn(&Measures<'_>, &Attributed) -> Explanation) -> Cau
         capture_points: "sender, receiver, mid-path",
         confidence: "High where both directions were captured.",
         leads_from: Some(0.66),
+        is_dialog: true,
         states: &[State::Idle, State::Full, State::Slack],
         requires: &[BOTH_DIRECTIONS, EXCHANGES],
         features: &[EXCHANGE, TIMES, SENDER, PATH, WINDOW, ACKS],

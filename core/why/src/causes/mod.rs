@@ -101,6 +101,8 @@ pub struct Cause {
     pub(crate) is_busy_link: bool,
     /// Whether its time would vanish without it.
     pub(crate) is_pause: bool,
+    /// Whether it is a part of a dialog, whose time it shares with the other parts.
+    pub(crate) is_dialog: bool,
     /// Whether fewer packets show it than a limit needs.
     pub(crate) shows_in_few_packets: bool,
     /// Whether it can hold although nothing was delivered.
@@ -148,6 +150,7 @@ impl Cause {
             is_path: false,
             is_busy_link: false,
             is_pause: false,
+            is_dialog: false,
             shows_in_few_packets: false,
             delivers_nothing: false,
             states: &[],
