@@ -70,22 +70,18 @@ pub(crate) fn meets_queue(m: &Measures<'_>) -> bool {
 }
 
 /// Whether four of five loss events, eight at least, met no queue beyond a capture point near the
-/// sender that could hold three segments: few queues are that short. `None` elsewhere, at a rate at
-/// which three segments take no longer than hosts do, and where ACKs come in bunches.
+/// sender that could hold three segments at the mean rate: few queues are that short. `None`
+/// elsewhere, and where ACKs come in bunches. What hosts add to the RTT can only hide it.
 pub(crate) fn meets_none(m: &Measures<'_>) -> Option<bool> {
     const MIN_EVENTS: usize = 8;
-    /// Hosts add as much by themselves.
-    const HOSTS: Duration = Duration::from_millis(2);
-    let three = Duration::from_secs_f64(3.0 * m.mss() as f64 / m.mean_rate().max(1.0));
-    if three < HOSTS || !m.view.is_near_sender() || has_bunched_acks(m) {
+    if !m.view.is_near_sender() || has_bunched_acks(m) {
         return None;
     }
-    let met = || {
-        let list = m.sender_view.episodes.list.iter();
-        list.filter_map(|episode| queue_met(m, episode))
-    };
-    let none = met().filter(|queue| *queue < three).count();
-    Some(none >= MIN_EVENTS && none * 5 >= met().count() * 4)
+    let three = Duration::from_secs_f64(3.0 * m.mss() as f64 / m.mean_rate().max(1.0));
+    let list = m.sender_view.episodes.list.iter();
+    let met: Vec<Duration> = list.filter_map(|episode| queue_met(m, episode)).collect();
+    let none = met.iter().filter(|queue| **queue < three).count();
+    Some(none >= MIN_EVENTS && none * 5 >= met.len() * 4)
 }
 
 /// Longest queue beyond the capture point in the four rounds before a loss event.
