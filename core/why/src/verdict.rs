@@ -177,8 +177,8 @@ impl Diagnosis {
         self
     }
 
-    /// The verdict with most time, if that is at least the unknown time. Below [`MIN_CONFIDENCE`] it
-    /// is unsure, unless a smaller one that can be mended is sure and leads.
+    /// The verdict with most time, if that is at least the unknown time. Below [`MIN_CONFIDENCE`] the
+    /// answer is unsure, unless a smaller one leads.
     #[must_use]
     pub fn primary(&self) -> Option<&Verdict> {
         let is_most = |first: &&Verdict| !first.time.is_zero() && first.time >= self.unknown;
