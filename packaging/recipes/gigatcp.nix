@@ -17,7 +17,7 @@ rustPlatform.buildRustPackage rec {
 
   # Next to this file.
   cargoLock.lockFile = ./Cargo.lock;
-  cargoBuildFlags = [ "--package" "gigatcp-cli" "--features" "mcp" ];
+  cargoBuildFlags = [ "--package" "gigatcp" "--features" "mcp" ];
   # Tests make network namespaces.
   doCheck = false;
 

@@ -19,7 +19,7 @@ const VERSION: &str = "0.51.0";
 
 /// The library and its public dependencies.
 const CRATES: [&str; 5] = [
-    "gigatcp",
+    "gigatcp-stack",
     "gigatcp-events",
     "gigatcp-tcp",
     "gigatcp-units",

@@ -76,7 +76,7 @@ const STEPS: [Step; 16] = [
     ("tests", || all_tests(PROPERTY_SEED)),
     // Not with the others: the help of the program differs by it.
     ("mcp", || {
-        let words = ["test", "--package", "gigatcp-cli", "--features", "mcp"];
+        let words = ["test", "--package", "gigatcp", "--features", "mcp"];
         tests(cargo(&[&words[..], &["--bins", "--test", "mcp"]].concat()))
     }),
     ("doc tests", || {

@@ -112,7 +112,7 @@ fn build(machine: &Machine, target: &Path) -> Result<PathBuf, Failed> {
     flags.extend(home.map(|home| remap(&home, "cargo")));
     flags.push(remap(target, "target"));
     let mut build = cargo(&["build", "--quiet", "--locked", "--profile", "dist"]);
-    build.args(["--package", "gigatcp-cli", "--features", FEATURES]);
+    build.args(["--package", "gigatcp", "--features", FEATURES]);
     build.args(["--target", machine.triple]);
     machine.link(&mut build);
     build.arg("--target-dir").arg(target);

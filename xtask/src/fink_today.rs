@@ -70,7 +70,7 @@ fn expectation() -> String {
 }
 
 fn gigatcp(words: &[&str]) -> Result<(), Failed> {
-    let mut command = process::cargo(&["run", "--quiet", "--release", "--package", "gigatcp-cli"]);
+    let mut command = process::cargo(&["run", "--quiet", "--release", "--package", "gigatcp"]);
     command.args(["--", "run", PLAN]).args(words);
     process::succeed(command)
 }

@@ -39,7 +39,7 @@ fn linked() -> Result<Vec<[String; 3]>, Failed> {
     let words = [
         "tree",
         "--package",
-        "gigatcp-cli",
+        "gigatcp",
         "--features",
         dist::FEATURES,
         "--edges",

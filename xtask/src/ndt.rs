@@ -27,14 +27,7 @@ pub fn run() -> Result<(), Failed> {
     if !program.exists() {
         build(&directory, &program)?;
     }
-    let mut test = cargo(&[
-        "test",
-        "--quiet",
-        "--package",
-        "gigatcp-cli",
-        "--test",
-        "ndt7",
-    ]);
+    let mut test = cargo(&["test", "--quiet", "--package", "gigatcp", "--test", "ndt7"]);
     test.args(["reference_server", "--", "--nocapture"]);
     test.env("NDT_SERVER", &program);
     match process::run(test)?.success() {

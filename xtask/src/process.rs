@@ -104,7 +104,7 @@ pub fn run_example(
 
 /// Builds the command `gigatcp` under `profile`; returns its path.
 pub fn build_command(profile: &str) -> Result<PathBuf, Failed> {
-    let mut build = cargo(&["build", "--quiet", "--package", "gigatcp-cli"]);
+    let mut build = cargo(&["build", "--quiet", "--package", "gigatcp"]);
     build.args(["--profile", profile]);
     succeed(build)?;
     Ok(directory(profile).join("gigatcp"))

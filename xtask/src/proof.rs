@@ -123,8 +123,8 @@ fn agents() -> Result<(), Failed> {
     // The captures are those of today's kernel and program.
     drop(std::fs::remove_dir_all(&cases));
     let mut build = process::cargo(&["build", "--quiet", "--release", "--bins"]);
-    build.args(["--package", "gigatcp-cli", "--package", "gigatcp-grade"]);
-    build.args(["--features", "gigatcp-cli/mcp"]);
+    build.args(["--package", "gigatcp", "--package", "gigatcp-grade"]);
+    build.args(["--features", "gigatcp/mcp"]);
     process::succeed(build)?;
     let program = |name: &str| process::target().join("release").join(name);
     let gigatcp = program("gigatcp");

@@ -30,7 +30,13 @@ const SYSTEMS: [&str; 3] = [
 /// on.
 pub fn features() -> Result<(), Failed> {
     for feature in FEATURES {
-        let words = ["clippy", "--quiet", "--package", "gigatcp", "--package"];
+        let words = [
+            "clippy",
+            "--quiet",
+            "--package",
+            "gigatcp-stack",
+            "--package",
+        ];
         let mut command = process::cargo(&words);
         command.args(["gigatcp-tcp", "--no-default-features"]);
         command.args(["--features", feature, "--", "-D", "warnings"]);
@@ -42,7 +48,7 @@ pub fn features() -> Result<(), Failed> {
 /// Checks the engine for targets without a standard library, and the page for browsers.
 pub fn bare() -> Result<(), Failed> {
     for target in BARE {
-        check("gigatcp", target)?;
+        check("gigatcp-stack", target)?;
     }
     check("gigatcp-web", BROWSER)
 }
@@ -51,7 +57,7 @@ pub fn bare() -> Result<(), Failed> {
 pub fn systems() -> Result<(), Failed> {
     for target in SYSTEMS {
         // Without a C compiler of that system there is no TLS.
-        check_with("gigatcp-cli", target, &["--no-default-features"])?;
+        check_with("gigatcp", target, &["--no-default-features"])?;
     }
     oldest()
 }

@@ -1,5 +1,5 @@
 //! Runs `tests/cmd/*.trycmd`, which specify the output of commands. `TRYCMD=overwrite cargo test -p
-//! gigatcp-cli` rewrites them.
+//! gigatcp` rewrites them.
 
 #[test]
 fn every_word_is_as_specified() {

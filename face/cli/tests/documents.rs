@@ -4,7 +4,7 @@
 //! * Every block of kind `console` is run; its output begins with the lines that are shown, and ends
 //!   there unless `…` follows.
 //!
-//! `UPDATE_DOCUMENTS=1 cargo test -p gigatcp-cli --test documents` writes today's lines.
+//! `UPDATE_DOCUMENTS=1 cargo test -p gigatcp --test documents` writes today's lines.
 
 use std::collections::BTreeMap;
 use std::fs;

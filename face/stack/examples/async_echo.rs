@@ -6,7 +6,7 @@
 use std::io;
 use std::net::SocketAddr;
 
-use gigatcp::live::{AsyncListener, AsyncStream, Interface, Options, Stack, Wire};
+use gigatcp_stack::live::{AsyncListener, AsyncStream, Interface, Options, Stack, Wire};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const CLIENTS: usize = 50;

@@ -10,10 +10,12 @@ mod network;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use gigatcp::congestion::{Ack, Config, Congestion, CongestionKind, Controller, ControllerFactory};
-use gigatcp::events::Phase;
-use gigatcp::units::ByteCount;
-use gigatcp::{Bytes, Duration, TransportConfig};
+use gigatcp_stack::congestion::{
+    Ack, Config, Congestion, CongestionKind, Controller, ControllerFactory,
+};
+use gigatcp_stack::events::Phase;
+use gigatcp_stack::units::ByteCount;
+use gigatcp_stack::{Bytes, Duration, TransportConfig};
 use network::{Network, Path, addresses};
 
 /// The control and its parameters, which all connections share.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use gigatcp::{Bytes, Duration, Endpoint, EndpointEvent, Handle, Instant, TransportConfig};
+use gigatcp_stack::{Bytes, Duration, Endpoint, EndpointEvent, Handle, Instant, TransportConfig};
 use network::{Network, Path, addresses};
 
 const CLIENTS: usize = 200;

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant as Clock;
 
-use gigatcp::{Duration, Endpoint, Handle, Instant, Profile, TransportConfig};
+use gigatcp_stack::{Duration, Endpoint, Handle, Instant, Profile, TransportConfig};
 
 /// Connections from one client address: the ephemeral range has 16,384 ports.
 const PER_ADDRESS: usize = 16_000;

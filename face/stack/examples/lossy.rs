@@ -7,7 +7,7 @@ mod network;
 
 use std::net::SocketAddr;
 
-use gigatcp::{Bytes, Duration, TransportConfig, congestion};
+use gigatcp_stack::{Bytes, Duration, TransportConfig, congestion};
 use network::{Network, Path, addresses};
 
 const OCTETS: usize = 1_000_000;

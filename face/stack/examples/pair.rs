@@ -6,7 +6,7 @@ mod network;
 
 use std::net::SocketAddr;
 
-use gigatcp::{Bytes, Duration, EndpointEvent, TransportConfig, WriteError};
+use gigatcp_stack::{Bytes, Duration, EndpointEvent, TransportConfig, WriteError};
 use network::{Network, Path, addresses};
 
 const OCTETS: usize = 1_000_000;

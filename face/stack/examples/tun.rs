@@ -7,7 +7,7 @@ use std::error::Error;
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 
-use gigatcp::live::{Namespace, Options, Stack, TunConfig, Wire};
+use gigatcp_stack::live::{Namespace, Options, Stack, TunConfig, Wire};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let kernel = IpAddr::from(Ipv4Addr::new(10, 0, 0, 1));

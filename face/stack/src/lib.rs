@@ -16,7 +16,7 @@
 //! Two hosts and a network without delay or loss:
 //!
 //! ```
-//! use gigatcp::{TransportConfig, Endpoint, Instant};
+//! use gigatcp_stack::{TransportConfig, Endpoint, Instant};
 //!
 //! let now = Instant::ZERO;
 //! let mut client = Endpoint::new(now, [1; 16], ["10.0.0.1".parse().unwrap()]);

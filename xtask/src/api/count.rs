@@ -13,7 +13,7 @@ use crate::{Failed, process};
 
 /// The library, then the crates whose items it re-exports.
 const CRATES: [&str; 5] = [
-    "gigatcp",
+    "gigatcp-stack",
     "gigatcp-tcp",
     "gigatcp-wire",
     "gigatcp-events",
@@ -39,7 +39,7 @@ pub fn run() -> Result<(), Failed> {
     if count > BOUND {
         eprintln!(
             "error: {count} public items, {} more than the bound of {BOUND}; effect: programs depend \
-             on more than they need; hint: pub(crate), or no re-export in face/gigatcp/src/lib.rs",
+             on more than they need; hint: pub(crate), or no re-export in face/stack/src/lib.rs",
             count - BOUND
         );
         return Err(Failed::Found);

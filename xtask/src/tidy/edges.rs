@@ -36,7 +36,7 @@ const DRIVE: [&str; 10] = [
 ];
 
 /// Crates of the user interfaces.
-const FACE: [&str; 7] = ["cli", "gigatcp", "net", "net-macro", "report", "py", "web"];
+const FACE: [&str; 7] = ["cli", "stack", "net", "net-macro", "report", "py", "web"];
 
 /// Crates that grade and test the others; no other crate may use them.
 const PROOF: [&str; 3] = ["conformance", "grade", "interop"];

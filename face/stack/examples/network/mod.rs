@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use gigatcp::units::random::Stream;
-use gigatcp::wire::{ChecksumFill, IpHeader, decode_packet, encode_packet, packet_len};
-use gigatcp::{Bytes, Duration, Endpoint, Instant};
+use gigatcp_stack::units::random::Stream;
+use gigatcp_stack::wire::{ChecksumFill, IpHeader, decode_packet, encode_packet, packet_len};
+use gigatcp_stack::{Bytes, Duration, Endpoint, Instant};
 
 /// Impairments of the path, in both directions.
 #[derive(Clone, Copy, Debug)]
@@ -67,7 +67,7 @@ impl Network {
         }
     }
 
-    fn fly(&mut self, from: usize, ip: &IpHeader, segment: &gigatcp::Segment) {
+    fn fly(&mut self, from: usize, ip: &IpHeader, segment: &gigatcp_stack::Segment) {
         let mut packet = vec![0; packet_len(ip, segment).expect("its options fit")];
         encode_packet(ip, segment, ChecksumFill::Whole, &mut packet).expect("it fits a packet");
         let packet = Bytes::from(packet);

@@ -2,11 +2,11 @@
 
 use std::net::SocketAddr;
 
-use gigatcp::{
+use gigatcp_stack::{
     Bytes, Duration, Endpoint, EndpointEvent, Failure, Handle, Instant, Profile, ReadError, State,
     TransportConfig, WriteError,
 };
-use gigatcp::{ConnectError, ListenError};
+use gigatcp_stack::{ConnectError, ListenError};
 
 use crate::network::{Network, Path, addresses};
 
@@ -261,7 +261,7 @@ fn a_writer_that_found_no_room_hears_of_it_when_a_third_of_the_memory_is_free() 
     let mut network = network();
     let config = TransportConfig {
         profile: Profile::LINUX_6_18,
-        send_buffer: Some(gigatcp::units::ByteCount::new(REQUESTED)),
+        send_buffer: Some(gigatcp_stack::units::ByteCount::new(REQUESTED)),
         ..TransportConfig::default()
     };
     let now = network.now;

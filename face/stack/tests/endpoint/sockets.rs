@@ -14,8 +14,8 @@
 
 use std::net::SocketAddr;
 
-use gigatcp::units::ByteCount;
-use gigatcp::{
+use gigatcp_stack::units::ByteCount;
+use gigatcp_stack::{
     Bytes, Duration, EndpointEvent, Failure, Handle, ReadError, TransportConfig, WriteError,
 };
 use proptest::prelude::*;

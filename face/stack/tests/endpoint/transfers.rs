@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
-use gigatcp::units::random::Stream;
-use gigatcp::{
+use gigatcp_stack::units::random::Stream;
+use gigatcp_stack::{
     Bytes, Duration, Endpoint, Handle, Instant, Profile, ReadError, TransportConfig, WriteError,
     congestion,
 };
