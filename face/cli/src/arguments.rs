@@ -5,8 +5,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 #[cfg(feature = "mcp")]
 use crate::commands::mcp;
 use crate::commands::{
-    Outcome, check, compare, completions, demo, diff, doctor, emulate, explain, flows, list, man, new, run,
-    server, show, sweep, test, theory, trace, watch, whatif, why,
+    Outcome, check, compare, completions, demo, diff, doctor, emulate, explain, flows, list, man,
+    new, run, server, show, sweep, test, theory, trace, watch, whatif, why,
 };
 use crate::failure::Failure;
 use crate::output;
@@ -70,7 +70,6 @@ const SHORT: [(&str, &[&str]); 8] = [
             "port",
             "protocol",
             "steady",
-            "compare",
             "whatif",
             "report",
             "save",
@@ -174,7 +173,7 @@ const TEST_GROUPS: [(&str, &[&str]); 5] = [
             "omit", "interval", "latency", "no-probe", "rrul", "steady", "whatif",
         ],
     ),
-    ("Repeated tests", &["until", "repeat", "compare"]),
+    ("Repeated tests", &["until", "repeat"]),
     ("Output", &["report", "save", "format", "json-stream"]),
 ];
 
