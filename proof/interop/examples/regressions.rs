@@ -117,6 +117,7 @@ fn options(fault: Option<&str>) -> Result<Options, Box<dyn Error>> {
         Some("fixed-rto") => {
             profile.timer.rto_initial = Duration::from_secs(3);
             profile.timer.rto_min = Duration::from_secs(3);
+            profile.recovery.tlp = false;
         }
         Some("delayed-ack") => {
             profile.acknowledgments.delayed_ack = true;

@@ -114,7 +114,7 @@ pub(crate) struct Arguments {
     within: Duration,
 
     /// Time after which a run is ended; its goodput is that until then [default: such that 12 pairs
-    /// of each path fit in --within]
+    /// of each path fit in --within, at least 1 s]
     #[arg(long, value_name = "TIME", value_parser = values::time)]
     timeout: Option<Duration>,
 

@@ -20,6 +20,9 @@ use crate::output;
 /// Pairs of each path that fit in the time by default: more than a certain answer takes.
 const PAIRS: f64 = 12.0;
 
+/// Least default time after which a run is ended: in less, nothing may have arrived.
+const MIN_LIMIT: Duration = Duration::from_secs(1);
+
 /// Maximum number of pairs of a path, which bounds the memory and the time of the statistics.
 const MAX_PAIRS: u32 = 2_000;
 
@@ -44,10 +47,12 @@ impl Measured<'_> {
             ..self.config.clone()
         };
         let run = runs::run(&self.path, &config, contender, self.limit, self.interrupt)?;
-        if run.is_some_and(|run| run.bytes == 0) && self.pairs.needs_bytes() {
-            return Err(runs::nothing_arrived(&self.path, contender));
+        match run {
+            Some(run) if run.bytes == 0 && self.pairs.needs_bytes() => {
+                Err(runs::nothing_arrived(&self.path, contender, &run))
+            }
+            run => Ok(run),
         }
-        Ok(run)
     }
 }
 
@@ -91,7 +96,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let within = Duration::from_nanos(arguments.within.as_nanos());
     let limit = match arguments.timeout {
         Some(limit) => Duration::from_nanos(limit.as_nanos()),
-        None => within.div_f64(2.0 * PAIRS * paths.len() as f64),
+        None => within
+            .div_f64(2.0 * PAIRS * paths.len() as f64)
+            .max(MIN_LIMIT),
     };
     let interrupt = Interrupt::listen()?;
     let rule = Rule::new(arguments, paths.len());

@@ -123,16 +123,21 @@ pub(super) fn run(
 }
 
 /// The error of a run in which nothing arrived.
-pub(super) fn nothing_arrived(path: &ComparedPath, contender: Contender<'_>) -> Failure {
-    Failure::new(format!(
-        "{} transferred nothing over {}: `{}`",
-        contender.name, path.name, contender.command
+pub(super) fn nothing_arrived(path: &ComparedPath, contender: Contender<'_>, run: &Run) -> Failure {
+    let failure = Failure::new(format!(
+        "{} transferred nothing over {} in {:.1} s: `{}`",
+        contender.name, path.name, run.seconds, contender.command
     ))
-    .effect("nothing is compared")
-    .hint(
-        "the address of the other end is $GIGATCP_SERVER; in single quotes, or this shell replaces it",
-    )
-    .hint("--measure time compares the time alone")
+    .effect("nothing is compared");
+    if run.is_cut {
+        return failure.hint("it had not ended: --timeout gives it more time");
+    }
+    failure
+        .hint(
+            "the address of the other end is $GIGATCP_SERVER; in single quotes, or this shell \
+             replaces it",
+        )
+        .hint("--measure time compares the time alone")
 }
 
 /// A word of a shell.

@@ -49,7 +49,7 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    /// The errors of all `paths` add up to the one that was asked for.
+    /// The errors of all `paths` add up to the one that was requested.
     pub(super) fn new(arguments: &Arguments, paths: usize) -> Self {
         Self {
             measure: arguments.measure,
@@ -159,7 +159,7 @@ impl Pairs {
 /// A path with its pairs.
 pub(super) type Answered<'a> = (&'a str, &'a Pairs);
 
-/// The answer: first what was asked for, then a line for each path, the worst first.
+/// The answer: first what was requested, then a line for each path, the worst first.
 pub(super) fn text(arguments: &Arguments, paths: &[Answered<'_>], limit: f64) -> String {
     let mut order: Vec<&Answered<'_>> = paths.iter().collect();
     order.sort_by_key(|(_, pairs)| pairs.verdict());
@@ -186,7 +186,7 @@ pub(super) fn text(arguments: &Arguments, paths: &[Answered<'_>], limit: f64) ->
     text
 }
 
-/// A share as a number of percent without needless zeros.
+/// A share as a number of percent without trailing zeros.
 fn percent(share: f64, decimals: usize) -> String {
     let text = number::fixed(100.0 * share, decimals);
     match text.contains('.') {
@@ -243,7 +243,7 @@ fn row(name: &str, pairs: &Pairs) -> Vec<String> {
     ]
 }
 
-/// What a reader has to know beside the table.
+/// What the table does not say.
 fn notes(arguments: &Arguments, paths: &[Answered<'_>], limit: f64) -> Vec<String> {
     let mut notes = Vec::new();
     if paths
