@@ -48,7 +48,7 @@ impl Measured<'_> {
         };
         let run = runs::run(&self.path, &config, contender, self.limit, self.interrupt)?;
         match run {
-            Some(run) if run.bytes == 0 && self.pairs.needs_bytes() => {
+            Some(run) if run.bytes == 0 && !run.is_cut && self.pairs.needs_bytes() => {
                 Err(runs::nothing_arrived(&self.path, contender, &run))
             }
             run => Ok(run),
@@ -76,6 +76,10 @@ impl Cell for Measured<'_> {
         };
         if let Some((old, new)) = pair {
             self.pairs.push(old, new);
+            if let Some((index, run)) = self.pairs.silent() {
+                let contender = self.contenders[index];
+                return Err(runs::nothing_arrived(&self.path, contender, &run));
+            }
             if self.is_decided() {
                 let name = &self.path.name;
                 output::say(&format!("{name}: decided after {round} pairs"));

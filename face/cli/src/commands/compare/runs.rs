@@ -20,6 +20,9 @@ use crate::interrupt::Interrupt;
 /// Polling interval for the end of a command, and the resolution of its time.
 const STEP: Duration = Duration::from_millis(1);
 
+/// Time within which a server must listen. It is no part of the measured time.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Bytes of a command's output that an error quotes.
 const QUOTED: usize = 400;
 
@@ -70,13 +73,16 @@ pub(super) fn run(
     };
     if let Some(server) = contender.server {
         let (tail, command) = Tail::of(server)?;
-        let serving = jobs.serve(&emulator, command)?;
+        let serving = jobs.serve(&emulator, command, PATIENCE)?;
         if interrupt.signal().is_some() {
             return Ok(None);
         }
         let reason = match serving {
             Serving::Listening => None,
-            Serving::Silent => Some("no socket of it listens after 5 s".to_owned()),
+            Serving::Silent => Some(format!(
+                "no socket of it listens after {} s",
+                PATIENCE.as_secs()
+            )),
             Serving::Ended(status) => Some(format!("it ended at once, {status}")),
         };
         if let Some(reason) = reason {

@@ -17,6 +17,10 @@ const SCHEMA: &str = "gigatcp.compare/1";
 /// Difference of the bytes of OLD and NEW that is noted.
 const OTHER_WORK: f64 = 0.05;
 
+/// Number of runs without a byte after which a command is taken for one that transfers nothing. A lost
+/// SYN silences one, and an answer takes more.
+const SILENT_RUNS: usize = 3;
+
 /// What is known of a path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Verdict {
@@ -64,7 +68,8 @@ impl Rule {
     /// The measured value of a run: bit/s or seconds.
     fn value(self, run: &Run) -> f64 {
         match self.measure {
-            Measure::Goodput => 8.0 * run.bytes as f64 / run.seconds,
+            // A run may be ended before anything arrives, which is worse than one byte.
+            Measure::Goodput => 8.0 * run.bytes.max(1) as f64 / run.seconds,
             Measure::Time => run.seconds,
         }
     }
@@ -124,6 +129,14 @@ impl Pairs {
         } else {
             Verdict::Undecided
         }
+    }
+
+    /// OLD (0) or NEW (1) with a run, if nothing has arrived in any of several runs.
+    pub(super) fn silent(&self) -> Option<(usize, Run)> {
+        let runs = [&self.old, &self.new].into_iter().enumerate();
+        runs.filter(|(_, runs)| runs.len() >= SILENT_RUNS && self.needs_bytes())
+            .find(|(_, runs)| runs.iter().all(|run| run.bytes == 0))
+            .map(|(index, runs)| (index, runs[0]))
     }
 
     /// Whether a run in which nothing arrived has no value.
@@ -388,6 +401,24 @@ mod tests {
             notes.iter().any(|note| note.contains("--measure time")),
             "{notes:?}"
         );
+    }
+
+    #[test]
+    fn one_run_without_a_byte_is_a_bad_run_and_all_of_them_are_silence() {
+        let asked = arguments(&[]);
+        let cut = Run {
+            is_cut: true,
+            ..run(4.0, 0)
+        };
+        let mut pairs = Pairs::new(Rule::new(&asked, 1));
+        pairs.push(run(1.0, 1000), cut);
+        pairs.push(run(1.0, 1000), cut);
+        assert_eq!(pairs.silent(), None);
+        assert!(pairs.change().unwrap() < -0.99);
+        pairs.push(run(1.0, 1000), cut);
+        assert_eq!(pairs.silent(), Some((1, cut)));
+        pairs.push(run(1.0, 1000), run(1.0, 1000));
+        assert_eq!(pairs.silent(), None);
     }
 
     #[test]

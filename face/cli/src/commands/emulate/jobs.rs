@@ -15,8 +15,6 @@ use crate::failure::Failure;
 const SHELL: &str = "/bin/sh";
 /// Exit status of shells for a command that cannot be started.
 const NOT_STARTED: u8 = 127;
-/// Time within which a server must listen.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// Time within which a server must end after SIGTERM.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// Polling interval.
@@ -34,7 +32,7 @@ pub(crate) struct Jobs {
 pub(crate) enum Serving {
     /// A socket listens.
     Listening,
-    /// None does, after [`PATIENCE`].
+    /// None does, after the time that it was given.
     Silent,
     /// It has ended already.
     Ended(ExitStatus),
@@ -54,6 +52,7 @@ impl Jobs {
         &mut self,
         emulator: &Emulator,
         mut command: Command,
+        patience: Duration,
     ) -> Result<Serving, Failure> {
         environment(command.stdin(Stdio::null()));
         let started = self
@@ -62,7 +61,7 @@ impl Jobs {
         let server = started.map_err(|error| unstarted(SHELL, &error))?;
         let server = self.server.insert(server);
         let began = Instant::now();
-        while began.elapsed() < PATIENCE {
+        while began.elapsed() < patience {
             if let Ok(Some(status)) = server.try_wait() {
                 self.server = None;
                 return Ok(Serving::Ended(status));

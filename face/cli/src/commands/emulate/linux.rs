@@ -31,6 +31,8 @@ use crate::output;
 const STEP: Duration = Duration::from_millis(5);
 /// Time between two lines of counters.
 const DRAW: Duration = Duration::from_millis(500);
+/// Time within which a server must listen; then the command starts anyway.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Packets of 1500 octets that wait in a device before it drops.
 const DEVICE_QUEUE: u32 = 10_000;
 
@@ -107,14 +109,14 @@ fn serve(jobs: &mut Jobs, emulator: &Emulator, text: &str) -> Result<(), Failure
     let mut server = jobs::shell(text);
     // stdout is reserved for the command's own output.
     server.stdout(Stdio::from(std::io::stderr()));
-    match jobs.serve(emulator, server)? {
+    match jobs.serve(emulator, server, PATIENCE)? {
         Serving::Listening => {}
         Serving::Ended(status) => {
             output::say(&format!("the server's command has ended already: {status}"));
         }
         Serving::Silent => output::say(&format!(
             "the server's command has no listening socket after {} s; the command is started anyway",
-            jobs::PATIENCE.as_secs()
+            PATIENCE.as_secs()
         )),
     }
     Ok(())
