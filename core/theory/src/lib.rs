@@ -10,8 +10,8 @@
 //!   long fat paths;
 //! * [`responsiveness`]: round trips per minute under load;
 //! * [`budget`]: all results for one path;
-//! * [`sample`], [`distribution`]: means of repeated measurements, their comparison, the end of a
-//!   warm-up.
+//! * [`sample`], [`distribution`]: means of repeated measurements, the end of a warm-up;
+//! * [`paired`]: pairs of measurements, compared after every pair.
 //!
 //! Rates, durations, amounts and probabilities are typed. A congestion window is an `f64` in
 //! segments and a number of RTTs an `f64`, because these are means and solutions of equations, not
@@ -36,6 +36,7 @@ pub mod highspeed;
 pub mod limited_slow_start;
 pub mod mathis;
 pub mod nested;
+pub mod paired;
 pub mod pftk;
 pub mod responsiveness;
 pub mod sample;

@@ -6,18 +6,11 @@
 //! mean +- t(1 - alpha/2; n - 1) s / sqrt(n)                             (1)
 //! ```
 //!
-//! * Two means with variances that may differ (Welch 1947):
-//!
-//! ```text
-//! t  = (mean_b - mean_a) / sqrt(v_a + v_b),  v = s^2 / n                (2)
-//! df = (v_a + v_b)^2 / (v_a^2 / (n_a - 1) + v_b^2 / (n_b - 1))          (3)
-//! ```
-//!
 //! * The end of a warm-up (MSER-5, White 1997): observations are averaged in batches of five. The
 //!   number of batches omitted at the beginning minimizes the marginal standard error of the rest:
 //!
 //! ```text
-//! d* = argmin_d  sum_{i > d} (y_i - mean_d)^2 / (n - d)^2               (4)
+//! d* = argmin_d  sum_{i > d} (y_i - mean_d)^2 / (n - d)^2               (2)
 //! ```
 //!
 //! Cuts beyond half of the batches are rejected: then the series has no steady part.
@@ -25,7 +18,7 @@
 use alloc::vec::Vec;
 use core::borrow::Borrow;
 
-use crate::distribution::{t_quantile, t_two_tails};
+use crate::distribution::t_quantile;
 
 /// Mean, deviation and order statistics of a sample.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -110,48 +103,7 @@ pub fn variance(values: &[f64]) -> f64 {
     squares.sum::<f64>() / (values.len() - 1) as f64
 }
 
-/// Comparison of two means, equations (2) and (3).
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Welch {
-    /// Second mean minus the first.
-    pub difference: f64,
-    /// Half the width of its 95 % confidence interval.
-    pub half_width: f64,
-    /// Two-sided probability of a difference this large if both means are equal.
-    pub p: f64,
-}
-
-impl Welch {
-    /// Compares two samples; `None` if either has fewer than two values.
-    #[must_use]
-    pub fn of(a: &Summary, b: &Summary) -> Option<Self> {
-        if a.n < 2 || b.n < 2 {
-            return None;
-        }
-        let share = |one: &Summary| one.deviation * one.deviation / one.n as f64;
-        let (va, vb) = (share(a), share(b));
-        let difference = b.mean - a.mean;
-        let error = libm::sqrt(va + vb);
-        if error == 0.0 {
-            let p = if difference == 0.0 { 1.0 } else { 0.0 };
-            return Some(Self {
-                difference,
-                half_width: 0.0,
-                p,
-            });
-        }
-        let degrees = |v: f64, n: usize| v * v / (n - 1) as f64;
-        let df = (va + vb) * (va + vb) / (degrees(va, a.n) + degrees(vb, b.n));
-        let t = libm::fabs(difference / error);
-        Some(Self {
-            difference,
-            half_width: t_quantile(0.975, df) * error,
-            p: t_two_tails(t, df),
-        })
-    }
-}
-
-/// Returns the number of warm-up observations at the beginning, equation (4). `None`: there is no
+/// Returns the number of warm-up observations at the beginning, equation (2). `None`: there is no
 /// steady part, or there are fewer than 20 observations.
 #[must_use]
 pub fn warm_up(observations: &[f64]) -> Option<usize> {
@@ -175,7 +127,6 @@ pub fn warm_up(observations: &[f64]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::close::assert_close;
 
     #[test]
     fn an_interval_contains_the_mean_in_the_share_of_samples_that_it_promises() {
@@ -208,23 +159,6 @@ mod tests {
         assert_eq!((n, min, median, max), (2, 1.0, 1.5, 2.0));
         assert_eq!(Summary::of([f64::NAN]), None);
         assert_eq!(Summary::of([4.0, 1.0, 3.0]).unwrap().median, 3.0);
-    }
-
-    #[test]
-    fn two_means_are_compared_with_unequal_variances() {
-        let a = Summary::of([10.0, 12.0, 14.0]).unwrap();
-        let b = Summary::of([20.0, 20.5, 21.0, 21.5]).unwrap();
-        let welch = Welch::of(&a, &b).unwrap();
-        assert_close(welch.difference, 8.75, 1e-12);
-        // v_a = 4/3, v_b = 0.416667/4; t = 7.298, df = 2.315.
-        assert_close(
-            8.75 / libm::sqrt(4.0 / 3.0 + 0.416_666_7 / 4.0),
-            7.298,
-            1e-3,
-        );
-        assert!((0.01..0.02).contains(&welch.p), "{}", welch.p);
-        let same = Welch::of(&a, &a).unwrap();
-        assert_close(same.p, 1.0, 1e-12);
     }
 
     #[test]

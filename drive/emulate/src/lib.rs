@@ -45,6 +45,7 @@
 //! | `device.rs` | a TUN device as an end of the path |
 //! | `slabs.rs` | memory that packets are read into |
 //! | `counters.rs` | packets carried, dropped, and late |
+//! | `goodput.rs` | new payload that arrived |
 //!
 //! Out of scope: more than two ends, links of layer 2 (no ARP, no Ethernet frames), several queues
 //! and threads for one direction. A machine that cannot keep up is reported: drops of its devices
@@ -59,6 +60,7 @@ mod counters;
 mod device;
 mod emulator;
 mod engine;
+mod goodput;
 mod headers;
 mod outbox;
 mod packet;
@@ -73,6 +75,7 @@ pub use counters::{Direction, HopCounters, Snapshot};
 pub use device::{DeviceCounters, NAME};
 pub use emulator::{Addresses, Emulator, EmulatorConfig, EmulatorError, End};
 pub use engine::{PacketEvent, Watch};
+pub use goodput::Goodput;
 pub use headers::{device_octets, wire_octets};
 pub use packet::{Packet, Refusal};
 pub use side::Side;

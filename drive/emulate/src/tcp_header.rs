@@ -18,7 +18,7 @@ const FLAGS: usize = 13;
 const CHECKSUM: usize = 16;
 
 /// Returns offset and length of the TCP header of an unfragmented packet. `None` if there is none.
-fn place(packet: &[u8]) -> Option<(usize, usize)> {
+pub(crate) fn place(packet: &[u8]) -> Option<(usize, usize)> {
     let is_v4 = packet.first()? >> 4 == 4;
     let transport = match is_v4 {
         true => usize::from(packet[0] & 0x0f) * 4,

@@ -5,8 +5,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 #[cfg(feature = "mcp")]
 use crate::commands::mcp;
 use crate::commands::{
-    Outcome, check, completions, demo, diff, doctor, emulate, explain, flows, list, man, new, run,
-    server, show, sweep, test, theory, trace, watch, whatif, why,
+    Outcome, check, compare, completions, demo, diff, doctor, emulate, explain, flows, list, man,
+    new, run, server, show, sweep, test, theory, trace, watch, whatif, why,
 };
 use crate::failure::Failure;
 use crate::output;
@@ -38,6 +38,7 @@ Examples:
   gigatcp watch :443                             what limits the connections that run now
   gigatcp theory --rate 10G --rtt 80ms           which buffers the path requires
   gigatcp emulate --rtt 80ms -- bash             a shell behind a real-time path
+  gigatcp compare OLD NEW --paths wan,lossy      is a new build worse? for CI: exit 1 if so
   gigatcp run fink-slow-start                    an experiment and its tables; `list` names all
   gigatcp sweep my.toml --over path.rtt=10ms,80ms
                                                  one question: the plan over an axis",
@@ -69,7 +70,6 @@ const SHORT: [(&str, &[&str]); 8] = [
             "port",
             "protocol",
             "steady",
-            "compare",
             "whatif",
             "report",
             "save",
@@ -173,7 +173,7 @@ const TEST_GROUPS: [(&str, &[&str]); 5] = [
             "omit", "interval", "latency", "no-probe", "rrul", "steady", "whatif",
         ],
     ),
-    ("Repeated tests", &["until", "repeat", "compare"]),
+    ("Repeated tests", &["until", "repeat"]),
     ("Output", &["report", "save", "format", "json-stream"]),
 ];
 
@@ -215,6 +215,7 @@ pub(crate) enum Command {
     Trace(trace::Arguments),
     Whatif(whatif::Arguments),
     Emulate(Box<emulate::Arguments>),
+    Compare(compare::Arguments),
     Run(run::Arguments),
     Sweep(Box<sweep::Arguments>),
     Show(show::Arguments),
@@ -244,6 +245,7 @@ impl Command {
             Self::Trace(arguments) => trace::run(arguments),
             Self::Whatif(arguments) => whatif::run(arguments),
             Self::Emulate(arguments) => emulate::run(arguments),
+            Self::Compare(arguments) => compare::run(arguments),
             Self::Run(arguments) => run::run(arguments),
             Self::Sweep(arguments) => sweep::run(arguments),
             Self::Show(arguments) => show::run(arguments),

@@ -96,6 +96,15 @@ pub(crate) fn probability(text: &str) -> Result<Probability, String> {
     quantity(grammar::parse_probability(text))
 }
 
+/// A share above 0 and below 1, typed as `2%` or `2`.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim_end();
+    match number.parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
+        _ => Err("a share above 0 and below 100 %, as in 2%".into()),
+    }
+}
+
 /// Names of published constants of the square-root law.
 const CONSTANTS: [(&str, MathisConstant); 6] = [
     ("slides", MathisConstant::Slides),
@@ -148,6 +157,13 @@ fn with_hint(what: impl Display, hint: impl Display) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn percent_is_read_with_and_without_its_sign() {
+        assert_eq!(percent("2%"), Ok(0.02));
+        assert_eq!(percent("2"), Ok(0.02));
+        assert!(percent("0").is_err() && percent("100%").is_err());
+    }
 
     #[test]
     fn bounds_belong_to_the_numbers_that_are_read() {

@@ -7,18 +7,18 @@
 mod control;
 pub(crate) mod hop_keys;
 #[cfg(target_os = "linux")]
-mod jobs;
+pub(crate) mod jobs;
 #[cfg(target_os = "linux")]
-mod linux;
+pub(crate) mod linux;
 #[cfg(not(target_os = "linux"))]
 #[path = "emulate/no_linux.rs"]
 mod linux;
-mod path;
+pub(crate) mod path;
 #[cfg(target_os = "linux")]
 mod runtime;
 mod set;
 #[cfg(target_os = "linux")]
-mod sysctl;
+pub(crate) mod sysctl;
 #[cfg(target_os = "linux")]
 mod uplink;
 #[cfg(target_os = "linux")]

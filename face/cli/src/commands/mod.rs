@@ -1,6 +1,7 @@
 //! The commands, one module each.
 
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod completions;
 #[cfg(target_os = "linux")]
 mod congestion;
@@ -20,6 +21,7 @@ pub(crate) mod mcp;
 pub(crate) mod new;
 #[cfg(target_os = "linux")]
 pub(crate) mod privilege;
+mod repeat;
 pub(crate) mod run;
 pub(crate) mod server;
 pub(crate) mod show;

@@ -12,7 +12,7 @@
 //! | `hosts.rs` | CPU and drops of both hosts |
 //! | `latency.rs` | pings before and during a test |
 //! | `ceiling.rs` | whether the tester itself is the limit |
-//! | `campaign.rs` | repeated tests: a mean with its interval, settings compared |
+//! | `campaign.rs` | repeated tests: a mean with its interval |
 //! | `sums.rs` | sums over streams, for several formats |
 //! | `iperf3_text.rs`, `iperf3_json.rs` | iperf3's text, and its `-J` |
 //! | `record.rs` | a result as the record of a run |
@@ -99,8 +99,6 @@ Examples:
   gigatcp test dtn2.example -u -b 1G             UDP at a rate: loss, reordering, jitter
   gigatcp test dtn2.example -n 10G               an amount instead of a time
   gigatcp test dtn2.example --until 2%           repeated until the mean is known within 2 %
-  gigatcp test dtn2.example --compare cc=cubic,bbr
-                                                 which is faster, and is that certain?
   sudo gigatcp test dtn2.example --whatif flow.congestion_control=bbr3
                                                  and what BBR would have brought
   gigatcp test dtn2.example --rrul -P auto       latency under load, and as RPM
@@ -270,20 +268,16 @@ pub(crate) struct Arguments {
     steady: bool,
 
     /// Repeat until the 95 % confidence interval of the mean rate is within this share of it
-    #[arg(long, value_name = "PERCENT", value_parser = campaign::percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = values::percent)]
     until: Option<f64>,
 
-    /// Number of runs; with --until, the maximum [default: 30 with --until, 5 with --compare]
+    /// Number of runs; with --until, the maximum [default: 30]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     repeat: Option<u32>,
 
-    /// Compare two or more settings in turn: KEY is cc, window, length, mss or parallel
-    #[arg(long, value_name = "KEY=A,B", value_parser = campaign::compared)]
-    compare: Option<campaign::Compared>,
-
     /// Predict the goodput with another setting, as `gigatcp whatif` does. Headers of the
     /// connection are captured, which needs CAP_NET_RAW. May be repeated
-    #[arg(long, value_name = "KEY=VALUE", conflicts_with_all = ["udp", "reverse", "bidir", "rrul", "until", "repeat", "compare", "json", "json_stream"])]
+    #[arg(long, value_name = "KEY=VALUE", conflicts_with_all = ["udp", "reverse", "bidir", "rrul", "until", "repeat", "json", "json_stream"])]
     whatif: Vec<String>,
 
     /// Write the report page

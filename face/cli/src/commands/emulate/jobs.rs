@@ -1,8 +1,7 @@
 //! The commands at both ends: starts them, waits for them, and forwards signals to them.
 
-use std::ffi::OsString;
 use std::io;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,27 +10,37 @@ use gigatcp_linux::PidNamespace;
 use gigatcp_linux::pid_namespace::{interrupt, terminate};
 
 use crate::failure::Failure;
-use crate::output;
 
+/// The shell.
+const SHELL: &str = "/bin/sh";
 /// Exit status of shells for a command that cannot be started.
 const NOT_STARTED: u8 = 127;
-/// Time within which a server must listen.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// Time within which a server must end after SIGTERM.
 const FAREWELL: Duration = Duration::from_millis(500);
 /// Polling interval.
 const STEP: Duration = Duration::from_millis(5);
 
 /// The commands at both ends.
-pub(super) struct Jobs {
+pub(crate) struct Jobs {
     /// PID namespace of all commands, which ends them.
     pid_namespace: PidNamespace,
     server: Option<Child>,
 }
 
+/// What became of the server's command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Serving {
+    /// A socket listens.
+    Listening,
+    /// None does, after the time that it was given.
+    Silent,
+    /// It has ended already.
+    Ended(ExitStatus),
+}
+
 impl Jobs {
     /// No command is started yet.
-    pub(super) fn new(pid_namespace: PidNamespace) -> Self {
+    pub(crate) fn new(pid_namespace: PidNamespace) -> Self {
         Self {
             pid_namespace,
             server: None,
@@ -39,50 +48,48 @@ impl Jobs {
     }
 
     /// Starts the server's command and waits until something listens there.
-    pub(super) fn serve(&mut self, emulator: &Emulator, text: &str) -> Result<(), Failure> {
-        let mut command = Command::new("/bin/sh");
-        // stdout is reserved for the command's own output.
-        let out = Stdio::from(std::io::stderr());
-        command.args(["-c", text]).stdin(Stdio::null()).stdout(out);
-        environment(&mut command);
+    pub(crate) fn serve(
+        &mut self,
+        emulator: &Emulator,
+        mut command: Command,
+        patience: Duration,
+    ) -> Result<Serving, Failure> {
+        environment(command.stdin(Stdio::null()));
         let started = self
             .pid_namespace
             .start(command, emulator.namespace(Side::Server));
-        let server = started.map_err(|error| unstarted("/bin/sh", &error))?;
+        let server = started.map_err(|error| unstarted(SHELL, &error))?;
         let server = self.server.insert(server);
         let began = Instant::now();
-        while began.elapsed() < PATIENCE {
+        while began.elapsed() < patience {
             if let Ok(Some(status)) = server.try_wait() {
-                output::say(&format!("the server's command has ended already: {status}"));
                 self.server = None;
-                return Ok(());
+                return Ok(Serving::Ended(status));
             }
             if is_listening(emulator) {
-                return Ok(());
+                return Ok(Serving::Listening);
             }
             thread::sleep(STEP);
         }
-        let seconds = PATIENCE.as_secs();
-        output::say(&format!(
-            "the server's command has no listening socket after {seconds} s; the command is started \
-            anyway"
-        ));
-        Ok(())
+        Ok(Serving::Silent)
     }
 
     /// Starts the command.
-    pub(super) fn start(&self, emulator: &Emulator, words: &[OsString]) -> Result<Child, Failure> {
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]);
+    pub(crate) fn start(
+        &self,
+        emulator: &Emulator,
+        mut command: Command,
+    ) -> Result<Child, Failure> {
         environment(&mut command);
+        let name = command.get_program().to_string_lossy().into_owned();
         let started = self
             .pid_namespace
             .start(command, emulator.namespace(Side::Client));
-        started.map_err(|error| unstarted(&words[0].to_string_lossy(), &error))
+        started.map_err(|error| unstarted(&name, &error))
     }
 
     /// Ends all commands: the server first, which may end by itself after SIGTERM.
-    pub(super) fn end(mut self) {
+    pub(crate) fn end(mut self) {
         if let Some(mut server) = self.server.take() {
             let began = Instant::now();
             let _ = terminate(&server);
@@ -92,6 +99,13 @@ impl Jobs {
         }
         drop(self.pid_namespace);
     }
+}
+
+/// The command that gives a shell this text.
+pub(crate) fn shell(text: &str) -> Command {
+    let mut command = Command::new(SHELL);
+    command.args(["-c", text]);
+    command
 }
 
 /// Forwards a termination signal to the command. A Ctrl-C of the terminal has already reached it;

@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use signal_hook::iterator::Signals;
 
 use super::control::Control;
 pub(super) use super::control::send_request;
-use super::jobs::{self, Jobs};
+use super::jobs::{self, Jobs, Serving};
 use super::path::{EmulatedPath, Source};
 use super::sysctl;
 use super::view::{self, MachineDrops};
@@ -31,6 +31,8 @@ use crate::output;
 const STEP: Duration = Duration::from_millis(5);
 /// Time between two lines of counters.
 const DRAW: Duration = Duration::from_millis(500);
+/// Time within which a server must listen; then the command starts anyway.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// Packets of 1500 octets that wait in a device before it drops.
 const DEVICE_QUEUE: u32 = 10_000;
 
@@ -65,9 +67,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     let uplink = uplink.map(|interface| uplink::open(&emulator, interface));
     let uplink = uplink.transpose()?;
     if let Some(server) = &arguments.server {
-        jobs.serve(&emulator, server)?;
+        serve(&mut jobs, &emulator, server)?;
     }
-    let command = jobs.start(&emulator, &arguments.command)?;
+    let mut command = Command::new(&arguments.command[0]);
+    command.args(&arguments.command[1..]);
+    let command = jobs.start(&emulator, command)?;
     let ended = attend(&emulator, control.as_mut(), command, &mut signals);
     jobs.end();
     drop(uplink);
@@ -98,6 +102,24 @@ pub(super) fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         output::say(&format!("  {packets} in {}", file.display()));
     }
     Ok(Outcome::Exited(status))
+}
+
+/// Starts the server's command.
+fn serve(jobs: &mut Jobs, emulator: &Emulator, text: &str) -> Result<(), Failure> {
+    let mut server = jobs::shell(text);
+    // stdout is reserved for the command's own output.
+    server.stdout(Stdio::from(std::io::stderr()));
+    match jobs.serve(emulator, server, PATIENCE)? {
+        Serving::Listening => {}
+        Serving::Ended(status) => {
+            output::say(&format!("the server's command has ended already: {status}"));
+        }
+        Serving::Silent => output::say(&format!(
+            "the server's command has no listening socket after {} s; the command is started anyway",
+            PATIENCE.as_secs()
+        )),
+    }
+    Ok(())
 }
 
 /// A capture in progress; the file appears under its name when it is complete.
@@ -179,23 +201,13 @@ fn control(
 
 /// The emulator's configuration as requested by the arguments.
 fn config(arguments: &Arguments, found: &EmulatedPath) -> Result<EmulatorConfig, Failure> {
-    let setting = |text: &String| match text.split_once('=') {
-        Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
-        None => Err(Failure::new(format!("`--sysctl {text}` has no value"))
-            .hint("as in `--sysctl net.ipv4.tcp_ecn=1`")),
-    };
-    let settings: Result<_, _> = arguments.sysctl.iter().map(setting).collect();
     Ok(EmulatorConfig {
-        forward: found.forward.clone(),
-        reverse: found.reverse.clone(),
-        seed: found.seed,
-        mtu: found.mtu,
         offloads: !arguments.no_offloads,
         queue: DEVICE_QUEUE,
         memory: usize::try_from(arguments.memory.as_u64()).unwrap_or(usize::MAX),
-        settings: settings?,
+        settings: sysctl::read(&arguments.sysctl)?,
         control: arguments.control.clone(),
-        ..EmulatorConfig::default()
+        ..found.config()
     })
 }
 
@@ -314,7 +326,7 @@ fn say_settings(emulator: &Emulator, control: Option<&str>) {
     }
 }
 
-fn failure(error: &EmulatorError) -> Failure {
+pub(crate) fn failure(error: &EmulatorError) -> Failure {
     match error {
         EmulatorError::Setup(error) if error.step == Step::Setting => setting_failure(error),
         EmulatorError::Setup(error) if error.step == Step::Control => {

@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+#[cfg(target_os = "linux")]
+use gigatcp_emulate::EmulatorConfig;
 use gigatcp_path::HopConfig;
 use gigatcp_plan::{Plan, Scenario, Series};
 use gigatcp_run::files::PlanDirectory;
@@ -22,20 +24,34 @@ use crate::{nearest, output};
     not(target_os = "linux"),
     expect(dead_code, reason = "other systems check a path and emulate none")
 )]
-pub(super) struct EmulatedPath {
+pub(crate) struct EmulatedPath {
     /// From client to server.
-    pub(super) forward: Vec<HopConfig>,
+    pub(crate) forward: Vec<HopConfig>,
     /// From server to client.
-    pub(super) reverse: Vec<HopConfig>,
+    pub(crate) reverse: Vec<HopConfig>,
     /// Largest packets of client and server.
-    pub(super) mtu: [u16; 2],
+    pub(crate) mtu: [u16; 2],
     /// Root of all random streams.
-    pub(super) seed: u64,
+    pub(crate) seed: u64,
+}
+
+#[cfg(target_os = "linux")]
+impl EmulatedPath {
+    /// The path in the emulator's configuration.
+    pub(crate) fn config(&self) -> EmulatorConfig {
+        EmulatorConfig {
+            forward: self.forward.clone(),
+            reverse: self.reverse.clone(),
+            seed: self.seed,
+            mtu: self.mtu,
+            ..EmulatorConfig::default()
+        }
+    }
 }
 
 /// Description of the path: a plan or keys of hops.
 #[derive(Clone, Debug)]
-pub(super) struct Source {
+pub(crate) struct Source {
     said: Said,
     /// Seed that replaces the plan's.
     seed: Option<u64>,
@@ -83,6 +99,29 @@ impl Source {
         })
     }
 
+    /// The path of a plan, with overrides.
+    pub(crate) fn of_plan(name: &Path, overrides: Vec<String>) -> Result<Self, Failure> {
+        let file = PlanFile::find(name)?;
+        let said = Said::Plan {
+            file,
+            overrides,
+            series: None,
+        };
+        Ok(Self { said, seed: None })
+    }
+
+    /// The path with these keys of hops.
+    pub(crate) fn of_hops<'a>(
+        assignments: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, Failure> {
+        let mut keys = HopKeys::default();
+        for assignment in assignments {
+            keys.set(assignment)?;
+        }
+        let said = Said::Hops { keys, mtu: None };
+        Ok(Self { said, seed: None })
+    }
+
     /// Returns the path, and prints the plan's warnings.
     pub(super) fn find_aloud(&self) -> Result<EmulatedPath, Failure> {
         let plan = self
@@ -94,7 +133,7 @@ impl Source {
 
     /// Finds the path.
     #[cfg(target_os = "linux")]
-    pub(super) fn find(&self) -> Result<EmulatedPath, Failure> {
+    pub(crate) fn find(&self) -> Result<EmulatedPath, Failure> {
         let plan = self.plan(false)?;
         let series = self.series(&plan, true)?;
         found(&series.scenario, self.seed.unwrap_or(plan.seed))

@@ -1,6 +1,18 @@
-//! Suggests existing settings for one that does not exist.
+//! Settings of `--sysctl`; suggests existing ones for one that does not exist.
 
+use crate::failure::Failure;
 use crate::nearest::nearest;
+
+/// Names and values of settings that were typed as `KEY=VALUE`.
+pub(crate) fn read(typed: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let setting = |text: &String| match text.split_once('=') {
+        Some((name, value)) => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        None => Err(Failure::new(format!("`--sysctl {text}` has no value"))
+            .effect("nothing was run")
+            .hint("as in `--sysctl net.ipv4.tcp_ecn=1`")),
+    };
+    typed.iter().map(setting).collect()
+}
 
 /// Returns the hint for an unknown setting `name`. It suggests the known one with the same last
 /// part (`tcp_ecn`), or the nearest.
