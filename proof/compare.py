@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `gigatcp compare` finds: false alarms of equal commands, and injected regressions.
 
-    cargo build --release -p gigatcp-cli
+    cargo build --release -p gigatcp
     cargo build --release -p gigatcp-interop --example regressions
     proof/compare.py equal 30 >> runs.jsonl      30 comparisons of a command with itself, 60 s each
     proof/compare.py regressions [FAULT]...      each fault once, or those named, within 10 minutes
