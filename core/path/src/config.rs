@@ -268,8 +268,8 @@ impl HopConfig {
         }
     }
 
-    /// Returns the rate used to measure its queue. It is the minimum of a shaper's rate and its
-    /// own, or the mean rate of its trace.
+    /// Returns the rate used to measure its queue. It is the minimum of the rates of a shaper and of
+    /// the queue, and its own or the mean rate of its trace.
     #[must_use]
     pub fn nominal_rate(&self) -> Option<Rate> {
         let own = match &self.rate_source {
@@ -277,7 +277,8 @@ impl HopConfig {
             Some(RateSource::Schedule(_)) | None => self.rate,
         };
         let shaped = self.shaper.map(|shaper| shaper.rate);
-        own.into_iter().chain(shaped).min()
+        let by_queue = self.queue.shaped_rate();
+        own.into_iter().chain(shaped).chain(by_queue).min()
     }
 
     /// Returns whether packets never wait before this link: it has no rate of any kind.
@@ -288,6 +289,7 @@ impl HopConfig {
             && self.per_packet.is_zero()
             && self.shaper.is_none()
             && self.aggregate.is_none()
+            && !self.queue.holds_back()
     }
 
     /// Returns whether departures are known on arrival. This requires a fixed rate and delay and a

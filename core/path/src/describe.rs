@@ -11,6 +11,7 @@ use core::fmt::Display;
 use gigatcp_units::Duration;
 
 use crate::config::{HopConfig, Jitter, JitterLaw, MarkAbove, RateSource};
+use crate::queue::{Setting, Settings};
 use crate::{AckFilter, LossModel, Middlebox, Schedule, Trace, WindowScale};
 
 /// A duration longer than any run.
@@ -153,7 +154,7 @@ impl HopConfig {
             .collect()
     }
 
-    /// Returns discipline, settings and limits, as in `fq_codel, 1000 packets, target 5 ms`.
+    /// Returns discipline, settings, limits and classes, as in `fq_codel, 1000 packets, target 5 ms`.
     fn queue_text(&self) -> String {
         let mut parts = Vec::new();
         if !self.queue.is_fifo() {
@@ -161,12 +162,21 @@ impl HopConfig {
         }
         parts.extend(self.limit_packets.map(|limit| format!("{limit} packets")));
         parts.extend(self.limit_bytes.map(|limit| limit.to_string()));
-        let settings = self.queue.settings.iter();
-        parts.extend(settings.map(|setting| format!("{} {}", setting.name, setting.value)));
+        let texts = |settings: &Settings| -> Vec<String> {
+            let text = |setting: &Setting| format!("{} {}", setting.name, setting.value);
+            settings.iter().map(text).collect()
+        };
+        parts.extend(texts(&self.queue.settings));
         if parts.is_empty() {
             parts.push("unlimited".to_string());
         }
-        parts.join(", ")
+        let classes = self
+            .queue
+            .classes
+            .iter()
+            .map(|class| texts(class).join(", "));
+        let sections: Vec<String> = core::iter::once(parts.join(", ")).chain(classes).collect();
+        sections.join("; ")
     }
 }
 
@@ -250,7 +260,7 @@ mod tests {
     use gigatcp_units::Rate;
 
     use super::*;
-    use crate::queue::{self, QueueConfig, Settings};
+    use crate::queue::{self, QueueConfig};
 
     #[test]
     fn what_differs_is_told_in_the_words_of_plans() {
@@ -265,7 +275,7 @@ mod tests {
             one_way_delay: Duration::from_millis(20),
             queue: QueueConfig {
                 discipline: queue::find("fq_codel").unwrap(),
-                settings: Settings::new(),
+                ..QueueConfig::default()
             },
             loss: vec![],
             ..before.clone()

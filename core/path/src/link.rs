@@ -158,6 +158,7 @@ fn replacing(config: &HopConfig) -> Option<Replacing> {
 fn queue_of(config: &HopConfig, seed: u64, start: Instant) -> Box<dyn Discipline> {
     (config.queue.discipline.build)(queue::Build {
         settings: &config.queue.settings,
+        classes: &config.queue.classes,
         limits: Limits {
             packets: config.limit_packets,
             bytes: config.limit_bytes,
@@ -232,7 +233,7 @@ impl<T: Parcel> Link<T> {
         // The next departure can come no earlier, but a change may bring it forward.
         let left = match self.service.is_busy() {
             true => self.service.end().min(self.service.poll_change()),
-            false => Instant::FAR_FUTURE,
+            false => self.queue.poll_release().unwrap_or(Instant::FAR_FUTURE),
         };
         let next = (left != Instant::FAR_FUTURE).then(|| left + self.delay.least());
         [ordered, unordered, next].into_iter().flatten().min()
@@ -494,15 +495,20 @@ impl<T: Parcel> Link<T> {
         loop {
             let timer = self.queue.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
             if !self.service.is_busy() {
+                let release = self.queue.poll_release().filter(|release| *release <= now);
+                let until = release.unwrap_or(now);
                 // An empty queue catches up on its timers immediately.
-                if timer <= now {
+                if timer <= until {
                     let view = self.view();
-                    self.queue.handle_timeout(now, &view);
+                    self.queue.handle_timeout(until, &view);
                 }
-                while self.service.poll_change() <= now {
+                while self.service.poll_change() <= until {
                     self.service.change(self.service.poll_change());
                 }
-                break;
+                let Some(release) = release else { break };
+                self.at = self.at.max(release);
+                self.serve_next(release, false, books);
+                continue;
             }
             let (end, change) = (self.service.end(), self.service.poll_change());
             let next = end.min(change).min(timer);

@@ -126,6 +126,10 @@ impl<T: Parcel> Link<T> {
             // Queues with several lines drain one line after the other.
             moved.sort_by_key(|ticket| ticket.arrived);
             self.move_in(now, moved, books);
+            if !self.service.is_busy() {
+                // The queue before may have held them back.
+                self.serve_next(now, false, books);
+            }
         }
         self.is_router = self.queue.router().is_some() || self.quick_start.is_some();
         // Packets served at an infinite rate have left.

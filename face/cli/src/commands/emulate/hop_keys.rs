@@ -119,7 +119,9 @@ impl HopKeys {
         const LIMITS: [&str; 4] = ["rate", "rate_trace", "shaper", "packet_rate"];
         for (direction, keys) in DIRECTIONS.into_iter().zip(&self.0) {
             let is_limited = LIMITS.iter().any(|name| value(keys, name).is_some());
-            if value(keys, "queue").is_some() && !is_limited {
+            // Classes, behind semicolons, have rates.
+            let fills = |queue: &str| is_limited || queue.contains(';');
+            if value(keys, "queue").is_some_and(|queue| !fills(queue)) {
                 return Err(Failure::new(format!(
                     "the queue of the direction `{direction}` never fills: it has no rate"
                 ))
