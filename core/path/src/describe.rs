@@ -10,7 +10,7 @@ use core::fmt::Display;
 
 use gigatcp_units::Duration;
 
-use crate::config::{HopConfig, Jitter, JitterLaw, MarkAbove, RateSource};
+use crate::config::{HopConfig, Jitter, JitterLaw, MarkAbove, RateSource, Slot};
 use crate::queue::{Setting, Settings};
 use crate::{AckFilter, LossModel, Middlebox, Schedule, Trace, WindowScale};
 
@@ -63,6 +63,7 @@ impl HopConfig {
             ("delay", Some(self.one_way_delay.to_string())),
             ("delay_schedule", self.delay_schedule.as_ref().map(steps)),
             ("jitter", self.jitter.as_ref().map(jitter_text)),
+            ("slot", self.slot.as_ref().map(slot_text)),
             ("queue", Some(self.queue_text())),
             ("link_overhead", text(&overhead)),
             ("per_packet", text(&per_packet)),
@@ -209,6 +210,15 @@ fn jitter_text(jitter: &Jitter) -> String {
         text.push_str(", overtaking");
     }
     text
+}
+
+fn slot_text(slot: &Slot) -> String {
+    let mut parts = alloc::vec![slot.delay.to_string()];
+    parts.extend((!slot.spread.is_zero()).then(|| format!("spread {}", slot.spread)));
+    parts.extend((slot.law != JitterLaw::Uniform).then(|| slot.law.name().to_string()));
+    parts.extend(slot.packets.map(|packets| format!("packets {packets}")));
+    parts.extend(slot.bytes.map(|bytes| format!("bytes {bytes}")));
+    parts.join(", ")
 }
 
 fn models(models: &[LossModel]) -> Option<String> {

@@ -30,6 +30,7 @@ use crate::queue::{self, Discipline, Drops, Limits, Ticket};
 use crate::quick_start::QuickStart;
 use crate::random::{Purpose, stream};
 use crate::service::Service;
+use crate::slots::Slots;
 use crate::sojourn::Sojourns;
 use crate::tally::Tally;
 
@@ -117,6 +118,7 @@ pub(crate) struct Link<T> {
     quick_start: Option<QuickStart>,
     service: Service,
     delay: Delay,
+    slots: Option<Slots>,
     reorder_delay: Duration,
     /// Whether single packets are reordered; these do not wait for earlier ones.
     reorders: bool,
@@ -179,6 +181,7 @@ impl<T: Parcel> Link<T> {
             queue,
             service: Service::new(config),
             delay: Delay::new(config, seed),
+            slots: Slots::new(config, seed),
             reorder_delay: config.reorder.map_or(Duration::ZERO, |it| it.extra_delay),
             reorders: config.reorder.is_some(),
             mark_above: config.mark_above,
@@ -609,8 +612,8 @@ impl<T: Parcel> Link<T> {
 
     /// Processes a wire packet that has left the serializer.
     fn leave(&mut self, now: Instant, piece: Piece<T>) {
-        // The answer of a router differs from packet to packet.
-        if self.release == Release::PerPacket || self.is_router {
+        // The answer of a router, and the slot, differ from packet to packet.
+        if self.release == Release::PerPacket || self.is_router || self.slots.is_some() {
             self.depart(now, piece);
             return;
         }
@@ -641,6 +644,11 @@ impl<T: Parcel> Link<T> {
     /// Puts a piece on the delay line.
     fn depart(&mut self, now: Instant, piece: Piece<T>) {
         let due = now + self.delay.of(now);
+        let due = match &mut self.slots {
+            // A shorter delay overtakes nobody.
+            Some(slots) => slots.place(due, piece.tally),
+            None => due,
+        };
         self.push(due, piece);
     }
 

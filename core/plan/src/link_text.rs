@@ -11,11 +11,12 @@ use core::ops::Range;
 
 use gigatcp_path::queue::{self, Parameter, Settings};
 use gigatcp_path::{
-    AckFilter, GilbertElliott, Jitter, JitterLaw, Middlebox, QueueConfig, Schedule, WindowScale,
+    AckFilter, GilbertElliott, Jitter, JitterLaw, Middlebox, QueueConfig, Schedule, Slot,
+    WindowScale,
 };
 use gigatcp_units::grammar::ParseError;
 use gigatcp_units::settings::{TextError, parts};
-use gigatcp_units::{Duration, Probability};
+use gigatcp_units::{Bytes, Duration, Probability};
 
 use crate::diagnostic::shown;
 use crate::nearest::nearest;
@@ -265,6 +266,61 @@ pub(crate) fn jitter(text: &str) -> Result<Jitter, TextError> {
     Ok(jitter)
 }
 
+/// Reads slots, as in `20 ms`, `10 ms..30 ms, packets 32, bytes 64 kB`, `20 ms, spread 5 ms, normal`.
+pub(crate) fn slot(text: &str) -> Result<Slot, TextError> {
+    let hint = "a time or \"10 ms..30 ms\", and perhaps \"spread 5 ms\", normal, pareto, \
+                paretonormal, \"packets 32\", \"bytes 64 kB\"";
+    let mut delay = None;
+    let mut slot = Slot {
+        delay: Duration::ZERO,
+        spread: Duration::ZERO,
+        law: JitterLaw::Uniform,
+        packets: None,
+        bytes: None,
+    };
+    for (part, span) in parts(text) {
+        let at_part = |error: ParseError| TextError {
+            span: span.clone(),
+            ..TextError::from(error)
+        };
+        let wrong = |why: &str| invalid(part, span.clone(), why.to_owned(), hint);
+        let (word, value) = part.split_once(' ').unwrap_or((part, ""));
+        match word {
+            "uniform" => slot.law = JitterLaw::Uniform,
+            "normal" => slot.law = JitterLaw::Normal,
+            "pareto" => slot.law = JitterLaw::Pareto,
+            "paretonormal" => slot.law = JitterLaw::ParetoNormal,
+            "spread" => slot.spread = value.trim().parse().map_err(at_part)?,
+            "packets" => match value.trim().parse() {
+                Ok(packets @ 1..) => slot.packets = Some(packets),
+                _ => return Err(wrong("a slot takes 1 packet or more")),
+            },
+            "bytes" => {
+                let bytes: Bytes = value.trim().parse().map_err(at_part)?;
+                slot.bytes = Some(bytes);
+            }
+            _ if delay.is_some() => return Err(wrong("it is none of the words that stand here")),
+            _ => {
+                delay = Some(match part.split_once("..") {
+                    None => part.parse().map_err(at_part)?,
+                    Some((least, most)) => {
+                        let least: Duration = least.trim().parse().map_err(at_part)?;
+                        let most: Duration = most.trim().parse().map_err(at_part)?;
+                        if most < least {
+                            return Err(wrong("the longest time is shorter than the shortest"));
+                        }
+                        slot.spread = (most - least) / 2;
+                        least + slot.spread
+                    }
+                });
+            }
+        }
+    }
+    let missing = || invalid(text, 0..text.len(), "it has no time".to_owned(), hint);
+    slot.delay = delay.ok_or_else(missing)?;
+    Ok(slot)
+}
+
 /// Reads loss bursts, as in `0.01:4`. The values are the share of packets lost and the mean burst
 /// length.
 pub(crate) fn bursts(text: &str) -> Result<GilbertElliott, TextError> {
@@ -310,6 +366,9 @@ pub(crate) fn gemodel(text: &str) -> Result<GilbertElliott, TextError> {
     })
 }
 
+/// MSS of the smallest MTU, 68 bytes.
+const MIN_MSS: u16 = 28;
+
 /// Reads the changes of a middlebox to SYN segments: `mss 1400, window_scale 7, no sack`.
 pub(crate) fn middlebox(text: &str) -> Result<Middlebox, TextError> {
     const WORDS: [&str; 6] = [
@@ -331,8 +390,8 @@ pub(crate) fn middlebox(text: &str) -> Result<Middlebox, TextError> {
             "no ecn" => middlebox.clears_ecn = true,
             _ => match part.split_once(' ').map(|(name, to)| (name, to.trim())) {
                 Some(("mss", most)) => match most.parse() {
-                    Ok(most @ 64..) => middlebox.mss = Some(most),
-                    _ => return Err(wrong("an MSS is from 64 to 65535 bytes")),
+                    Ok(most @ MIN_MSS..) => middlebox.mss = Some(most),
+                    _ => return Err(wrong("an MSS is from 28 to 65535 bytes")),
                 },
                 Some(("window_scale", most)) => match most.parse() {
                     Ok(most @ 0..=14) => middlebox.window_scale = WindowScale::Clamp(most),
@@ -476,6 +535,28 @@ mod tests {
     }
 
     #[test]
+    fn slot_has_a_time_a_distribution_and_what_it_takes() {
+        let ms = Duration::from_millis;
+        let plain = slot("20 ms").unwrap();
+        assert_eq!((plain.delay, plain.spread), (ms(20), Duration::ZERO));
+        let between = slot("10 ms..30 ms, packets 32, bytes 64 kB").unwrap();
+        assert_eq!((between.delay, between.spread), (ms(20), ms(10)));
+        assert_eq!(between.packets, Some(32));
+        assert_eq!(between.bytes, Some(Bytes::new(64_000)));
+        let drawn = slot("20 ms, spread 5 ms, paretonormal").unwrap();
+        assert_eq!((drawn.law, drawn.spread), (JitterLaw::ParetoNormal, ms(5)));
+        assert!(slot("packets 3").unwrap_err().why.contains("no time"));
+        assert!(
+            slot("5 ms, packets 0")
+                .unwrap_err()
+                .why
+                .contains("1 packet")
+        );
+        assert!(slot("9 ms..5 ms").unwrap_err().why.contains("shorter"));
+        assert_eq!(slot("5 ms, wild").unwrap_err().span, 6..10);
+    }
+
+    #[test]
     fn a_middlebox_clears_and_clamps_what_it_names() {
         let all = middlebox("mss 1360, no window_scale, no sack, no timestamps, no ecn").unwrap();
         let expected = Middlebox {
@@ -495,7 +576,8 @@ mod tests {
         );
         assert_eq!(wrong("mss 1400, no sak").span, 10..16);
         assert!(wrong("window_scale 15").why.contains("0 to 14"));
-        assert!(wrong("mss 10").why.contains("64"));
+        assert!(wrong("mss 27").why.contains("from 28"));
+        assert_eq!(middlebox("mss 28").unwrap().mss, Some(28));
         assert!(wrong("").why.contains("of that name"));
     }
 

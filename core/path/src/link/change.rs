@@ -14,6 +14,7 @@ use crate::counters::Bookkeeping;
 use crate::line::Served;
 use crate::parcel::Parcel;
 use crate::queue::Ticket;
+use crate::slots::Slots;
 
 impl<T: Parcel> Link<T> {
     /// Continues with the contents of `closed` at `now`, whose line has delay `delay`.
@@ -110,6 +111,9 @@ impl<T: Parcel> Link<T> {
         }
         self.group = after.aggregate.map_or(1, |group| group.packets);
         self.delay.reconfigure(now, before, after, seed);
+        if before.slot != after.slot {
+            self.slots = Slots::new(after, seed);
+        }
         self.service
             .reconfigure(now, before, after, self.in_service);
         let is_other_queue = before.queue != after.queue

@@ -3,7 +3,7 @@
 use gigatcp_path::queue::{Entry, Parameter, REGISTRY, Settings, Value, find};
 use gigatcp_path::{
     Aggregate, GilbertElliott, HopConfig, Jitter, JitterLaw, LossModel, QueueConfig, RateSource,
-    Schedule, Shaper, Trace,
+    Schedule, Shaper, Slot, Trace,
 };
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
@@ -61,6 +61,26 @@ pub fn change(draw: &mut Draw, hop: &mut HopConfig) {
         let burst = (draw.magnitude(1, 30) as f64).min(2.5);
         let chain = loss.and_then(|loss| GilbertElliott::of_bursts(loss, burst));
         hop.loss.extend(chain.map(LossModel::GilbertElliott));
+    }
+    let overtakes = hop.reorder.is_some() || hop.jitter.is_some_and(|jitter| jitter.overtaking);
+    let mut later = Draw::new(draw.clone().next(), "slots");
+    hop.slot = later
+        .chance(5)
+        .then(|| slot(&mut later))
+        .filter(|_| !overtakes);
+}
+
+/// Returns slots with 2500 packets a second and more.
+fn slot(draw: &mut Draw) -> Slot {
+    let delay = draw.span(Duration::from_nanos(1), Duration::from_millis(20));
+    Slot {
+        delay,
+        spread: draw.span(Duration::from_nanos(1), delay),
+        law: draw.pick(&[JitterLaw::Uniform, JitterLaw::Normal, JitterLaw::Pareto]),
+        packets: draw.chance(50).then(|| draw.magnitude(50, 1000)),
+        bytes: draw
+            .chance(20)
+            .then(|| Bytes::new(draw.magnitude(100_000, 1_000_000))),
     }
 }
 
