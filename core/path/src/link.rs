@@ -645,7 +645,7 @@ impl<T: Parcel> Link<T> {
     fn depart(&mut self, now: Instant, piece: Piece<T>) {
         let due = now + self.delay.of(now);
         let due = match &mut self.slots {
-            // A shorter delay overtakes nobody.
+            // Packets of slots keep their order, whatever their delays.
             Some(slots) => slots.place(due, piece.tally),
             None => due,
         };

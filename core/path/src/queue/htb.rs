@@ -15,7 +15,7 @@
 //! packet is charged to `C` of the leaf and all its ancestors, and to `T` from the lender upward.
 //!
 //! **Classes** are listed behind the queue, each after a semicolon, and numbered from 1. A class
-//! without `parent` borrows from nobody; a class that is nobody's parent is a leaf with a FIFO. In
+//! without `parent` borrows nothing; a class without children is a leaf with a FIFO. In
 //! `tc` and here:
 //!
 //! ```text
@@ -87,7 +87,7 @@ parameters! {
     CEIL: Rate = "ceil", None, [Rate::from_bps(8), Rate::from_bps(1 << 50)],
         "of a class: rate up to which it borrows from its parent (default: its rate)";
     PARENT: Count = "parent", None, [1, MAX_CLASSES as u64],
-        "of a class: number of the class it borrows from, counted from 1 (default: nobody)";
+        "of a class: number of the class it borrows from, counted from 1 (default: none)";
     PRIO: Count = "prio", Some(0), [0, PRIORITIES as u64 - 1],
         "of a class: lower ones are offered what is left first";
     BURST: Octets = "burst", Some(1600), [1, 1 << 40],
