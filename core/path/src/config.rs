@@ -130,6 +130,21 @@ pub struct Jitter {
     pub overtaking: bool,
 }
 
+/// Slots in which packets come out together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slot {
+    /// Time from the packet that opens a slot, or from a full slot, to the slot: its mean.
+    pub delay: Duration,
+    /// Spread of that time about its mean.
+    pub spread: Duration,
+    /// Its distribution.
+    pub law: JitterLaw,
+    /// Maximum number of wire packets in a slot. `None`: any.
+    pub packets: Option<u64>,
+    /// IP bytes after which a slot takes no further packet. `None`: any.
+    pub bytes: Option<Bytes>,
+}
+
 /// A period, counted from the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Period {
@@ -189,6 +204,8 @@ pub struct HopConfig {
     pub delay_schedule: Option<Schedule<Duration>>,
     /// Random variation of the delay, if any.
     pub jitter: Option<Jitter>,
+    /// Slots at the far end, if any. Packets wait there after their delay.
+    pub slot: Option<Slot>,
     /// Queue discipline and its settings; default: first in, first out.
     pub queue: QueueConfig,
     /// Maximum number of wire packets waiting and in service, including the arriving one. A packet
@@ -262,14 +279,18 @@ impl HopConfig {
         if self.ack_filter == Some(AckFilter::Every(0)) {
             return Err(ConfigError::AckFilterPeriodZero);
         }
+        let overtakes = self.reorder.is_some() || self.jitter.is_some_and(|law| law.overtaking);
+        if self.slot.is_some() && overtakes {
+            return Err(ConfigError::SlotOvertaken);
+        }
         match self.aggregate {
             Some(Aggregate { packets: 0, .. }) => Err(ConfigError::AggregateOfNone),
             _ => Ok(()),
         }
     }
 
-    /// Returns the rate used to measure its queue. It is the minimum of a shaper's rate and its
-    /// own, or the mean rate of its trace.
+    /// Returns the rate used to measure its queue. It is the minimum of the rates of a shaper and of
+    /// the queue, and its own or the mean rate of its trace.
     #[must_use]
     pub fn nominal_rate(&self) -> Option<Rate> {
         let own = match &self.rate_source {
@@ -277,7 +298,8 @@ impl HopConfig {
             Some(RateSource::Schedule(_)) | None => self.rate,
         };
         let shaped = self.shaper.map(|shaper| shaper.rate);
-        own.into_iter().chain(shaped).min()
+        let by_queue = self.queue.shaped_rate();
+        own.into_iter().chain(shaped).chain(by_queue).min()
     }
 
     /// Returns whether packets never wait before this link: it has no rate of any kind.
@@ -288,6 +310,7 @@ impl HopConfig {
             && self.per_packet.is_zero()
             && self.shaper.is_none()
             && self.aggregate.is_none()
+            && !self.queue.holds_back()
     }
 
     /// Returns whether departures are known on arrival. This requires a fixed rate and delay and a
@@ -299,6 +322,7 @@ impl HopConfig {
             && self.aggregate.is_none()
             && self.delay_schedule.is_none()
             && self.jitter.is_none()
+            && self.slot.is_none()
             && self.ack_filter != Some(AckFilter::Queue)
             && !self.quick_start
             && self.queue.is_fifo()
@@ -324,6 +348,8 @@ pub enum ConfigError {
     AggregateOfNone,
     /// Settings of a queue discipline that are mutually exclusive.
     QueueSettings(&'static str),
+    /// Slots after a delay that lets packets overtake.
+    SlotOvertaken,
     /// An ACK filter with period zero.
     AckFilterPeriodZero,
     /// A shared medium without a rate.
@@ -351,6 +377,7 @@ impl fmt::Display for ConfigError {
             Self::SchedulePeriod => "a schedule must begin anew after its last step",
             Self::AggregateOfNone => "a group of packets needs one or more",
             Self::QueueSettings(why) => why,
+            Self::SlotOvertaken => "packets of a slot keep their order, none overtakes",
             Self::AckFilterPeriodZero => "an ACK filter lets every n-th pass, n being 1 or more",
             Self::MediumWithoutRate => "a shared medium needs a rate",
             Self::MediumTooLong => {

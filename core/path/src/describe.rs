@@ -10,7 +10,8 @@ use core::fmt::Display;
 
 use gigatcp_units::Duration;
 
-use crate::config::{HopConfig, Jitter, JitterLaw, MarkAbove, RateSource};
+use crate::config::{HopConfig, Jitter, JitterLaw, MarkAbove, RateSource, Slot};
+use crate::queue::{Setting, Settings};
 use crate::{AckFilter, LossModel, Middlebox, Schedule, Trace, WindowScale};
 
 /// A duration longer than any run.
@@ -62,6 +63,7 @@ impl HopConfig {
             ("delay", Some(self.one_way_delay.to_string())),
             ("delay_schedule", self.delay_schedule.as_ref().map(steps)),
             ("jitter", self.jitter.as_ref().map(jitter_text)),
+            ("slot", self.slot.as_ref().map(slot_text)),
             ("queue", Some(self.queue_text())),
             ("link_overhead", text(&overhead)),
             ("per_packet", text(&per_packet)),
@@ -153,7 +155,7 @@ impl HopConfig {
             .collect()
     }
 
-    /// Returns discipline, settings and limits, as in `fq_codel, 1000 packets, target 5 ms`.
+    /// Returns discipline, settings, limits and classes, as in `fq_codel, 1000 packets, target 5 ms`.
     fn queue_text(&self) -> String {
         let mut parts = Vec::new();
         if !self.queue.is_fifo() {
@@ -161,12 +163,21 @@ impl HopConfig {
         }
         parts.extend(self.limit_packets.map(|limit| format!("{limit} packets")));
         parts.extend(self.limit_bytes.map(|limit| limit.to_string()));
-        let settings = self.queue.settings.iter();
-        parts.extend(settings.map(|setting| format!("{} {}", setting.name, setting.value)));
+        let texts = |settings: &Settings| -> Vec<String> {
+            let text = |setting: &Setting| format!("{} {}", setting.name, setting.value);
+            settings.iter().map(text).collect()
+        };
+        parts.extend(texts(&self.queue.settings));
         if parts.is_empty() {
             parts.push("unlimited".to_string());
         }
-        parts.join(", ")
+        let classes = self
+            .queue
+            .classes
+            .iter()
+            .map(|class| texts(class).join(", "));
+        let sections: Vec<String> = core::iter::once(parts.join(", ")).chain(classes).collect();
+        sections.join("; ")
     }
 }
 
@@ -199,6 +210,15 @@ fn jitter_text(jitter: &Jitter) -> String {
         text.push_str(", overtaking");
     }
     text
+}
+
+fn slot_text(slot: &Slot) -> String {
+    let mut parts = alloc::vec![slot.delay.to_string()];
+    parts.extend((!slot.spread.is_zero()).then(|| format!("spread {}", slot.spread)));
+    parts.extend((slot.law != JitterLaw::Uniform).then(|| slot.law.name().to_string()));
+    parts.extend(slot.packets.map(|packets| format!("packets {packets}")));
+    parts.extend(slot.bytes.map(|bytes| format!("bytes {bytes}")));
+    parts.join(", ")
 }
 
 fn models(models: &[LossModel]) -> Option<String> {
@@ -250,7 +270,7 @@ mod tests {
     use gigatcp_units::Rate;
 
     use super::*;
-    use crate::queue::{self, QueueConfig, Settings};
+    use crate::queue::{self, QueueConfig};
 
     #[test]
     fn what_differs_is_told_in_the_words_of_plans() {
@@ -265,7 +285,7 @@ mod tests {
             one_way_delay: Duration::from_millis(20),
             queue: QueueConfig {
                 discipline: queue::find("fq_codel").unwrap(),
-                settings: Settings::new(),
+                ..QueueConfig::default()
             },
             loss: vec![],
             ..before.clone()

@@ -104,14 +104,12 @@ impl Delay {
         let offset = match self.drawn {
             Some((offset, until)) if now < until => offset,
             _ => {
-                let offset = draw(jitter, random);
+                let offset = draw(jitter.spread, jitter.law, random);
                 self.drawn = Some((offset, now + jitter.hold));
                 offset
             }
         };
-        let mean = i64::try_from(self.mean.as_nanos()).unwrap_or(i64::MAX);
-        let nanos = mean.saturating_add(offset).max(0);
-        let delay = Duration::from_nanos(nanos.unsigned_abs());
+        let delay = plus(self.mean, offset);
         debug_assert!(
             delay >= self.least(),
             "a delay of {delay:?}, at least {:?} was promised",
@@ -126,15 +124,30 @@ fn follower(config: &HopConfig, start: Instant) -> Option<Follower<Duration>> {
     schedule.map(|schedule| Follower::new(schedule, start))
 }
 
+/// Draws a delay about `mean`, which is not below zero.
+pub(crate) fn draw_about(
+    mean: Duration,
+    spread: Duration,
+    law: JitterLaw,
+    random: &mut Stream,
+) -> Duration {
+    plus(mean, draw(spread, law, random))
+}
+
+fn plus(mean: Duration, offset: i64) -> Duration {
+    let mean = i64::try_from(mean.as_nanos()).unwrap_or(i64::MAX);
+    Duration::from_nanos(mean.saturating_add(offset).max(0).unsigned_abs())
+}
+
 /// Draws the difference of one delay from its mean, in nanoseconds.
-fn draw(jitter: &Jitter, random: &mut Stream) -> i64 {
+fn draw(spread: Duration, law: JitterLaw, random: &mut Stream) -> i64 {
     /// Draws from the uniform distribution on [0, 2^32).
     fn part(random: &mut Stream) -> i128 {
         i128::from(random.bits() as u32)
     }
     const WHOLE: i128 = 1 << 32;
-    let spread = i128::from(jitter.spread.as_nanos());
-    let offset = match jitter.law {
+    let spread = i128::from(spread.as_nanos());
+    let offset = match law {
         JitterLaw::Uniform => spread * (2 * part(random) - WHOLE) / WHOLE,
         JitterLaw::Normal => {
             let sum: i128 = (0..12).map(|_| part(random)).sum();

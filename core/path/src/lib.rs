@@ -84,6 +84,7 @@ mod scheduling;
 mod serializer;
 mod service;
 mod shared_medium;
+mod slots;
 mod sojourn;
 mod steal;
 mod tally;
@@ -93,7 +94,7 @@ pub use ack_filter::{AckFilter, PureAck};
 pub use clusters::{ClusterPool, ClustersConfig};
 pub use config::{
     Aggregate, ConfigError, HopConfig, Jitter, JitterLaw, MarkAbove, Period, RateSource, Release,
-    Reorder, Shaper,
+    Reorder, Shaper, Slot,
 };
 pub use counters::Counters;
 pub use describe::Difference;

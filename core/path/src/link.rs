@@ -30,6 +30,7 @@ use crate::queue::{self, Discipline, Drops, Limits, Ticket};
 use crate::quick_start::QuickStart;
 use crate::random::{Purpose, stream};
 use crate::service::Service;
+use crate::slots::Slots;
 use crate::sojourn::Sojourns;
 use crate::tally::Tally;
 
@@ -117,6 +118,7 @@ pub(crate) struct Link<T> {
     quick_start: Option<QuickStart>,
     service: Service,
     delay: Delay,
+    slots: Option<Slots>,
     reorder_delay: Duration,
     /// Whether single packets are reordered; these do not wait for earlier ones.
     reorders: bool,
@@ -158,6 +160,7 @@ fn replacing(config: &HopConfig) -> Option<Replacing> {
 fn queue_of(config: &HopConfig, seed: u64, start: Instant) -> Box<dyn Discipline> {
     (config.queue.discipline.build)(queue::Build {
         settings: &config.queue.settings,
+        classes: &config.queue.classes,
         limits: Limits {
             packets: config.limit_packets,
             bytes: config.limit_bytes,
@@ -178,6 +181,7 @@ impl<T: Parcel> Link<T> {
             queue,
             service: Service::new(config),
             delay: Delay::new(config, seed),
+            slots: Slots::new(config, seed),
             reorder_delay: config.reorder.map_or(Duration::ZERO, |it| it.extra_delay),
             reorders: config.reorder.is_some(),
             mark_above: config.mark_above,
@@ -232,7 +236,7 @@ impl<T: Parcel> Link<T> {
         // The next departure can come no earlier, but a change may bring it forward.
         let left = match self.service.is_busy() {
             true => self.service.end().min(self.service.poll_change()),
-            false => Instant::FAR_FUTURE,
+            false => self.queue.poll_release().unwrap_or(Instant::FAR_FUTURE),
         };
         let next = (left != Instant::FAR_FUTURE).then(|| left + self.delay.least());
         [ordered, unordered, next].into_iter().flatten().min()
@@ -494,15 +498,20 @@ impl<T: Parcel> Link<T> {
         loop {
             let timer = self.queue.poll_timeout().unwrap_or(Instant::FAR_FUTURE);
             if !self.service.is_busy() {
+                let release = self.queue.poll_release().filter(|release| *release <= now);
+                let until = release.unwrap_or(now);
                 // An empty queue catches up on its timers immediately.
-                if timer <= now {
+                if timer <= until {
                     let view = self.view();
-                    self.queue.handle_timeout(now, &view);
+                    self.queue.handle_timeout(until, &view);
                 }
-                while self.service.poll_change() <= now {
+                while self.service.poll_change() <= until {
                     self.service.change(self.service.poll_change());
                 }
-                break;
+                let Some(release) = release else { break };
+                self.at = self.at.max(release);
+                self.serve_next(release, false, books);
+                continue;
             }
             let (end, change) = (self.service.end(), self.service.poll_change());
             let next = end.min(change).min(timer);
@@ -603,8 +612,8 @@ impl<T: Parcel> Link<T> {
 
     /// Processes a wire packet that has left the serializer.
     fn leave(&mut self, now: Instant, piece: Piece<T>) {
-        // The answer of a router differs from packet to packet.
-        if self.release == Release::PerPacket || self.is_router {
+        // The answer of a router, and the slot, differ from packet to packet.
+        if self.release == Release::PerPacket || self.is_router || self.slots.is_some() {
             self.depart(now, piece);
             return;
         }
@@ -635,6 +644,11 @@ impl<T: Parcel> Link<T> {
     /// Puts a piece on the delay line.
     fn depart(&mut self, now: Instant, piece: Piece<T>) {
         let due = now + self.delay.of(now);
+        let due = match &mut self.slots {
+            // Packets of slots keep their order, whatever their delays.
+            Some(slots) => slots.place(due, piece.tally),
+            None => due,
+        };
         self.push(due, piece);
     }
 

@@ -30,6 +30,8 @@ pub(crate) enum Purpose {
     Jitter,
     /// IDs of fragmented packets.
     Fragment,
+    /// Times between slots.
+    Slot,
 }
 
 impl Purpose {
@@ -48,6 +50,7 @@ impl Purpose {
             Self::Queue => 7 << 32,
             Self::Jitter => 8 << 32,
             Self::Fragment => 12 << 32,
+            Self::Slot => 13 << 32,
         }
     }
 }

@@ -58,6 +58,8 @@ pub enum Kind {
     Delays,
     /// A text with a time by which delays vary.
     Jitter,
+    /// Slots: time to the next, and what it takes.
+    Slot,
     /// A text with a share of packets and a mean burst.
     Bursts,
     /// A text with the options that a middlebox clears or clamps.
@@ -119,6 +121,9 @@ impl fmt::Display for Kind {
             Kind::Trace => f.write_str("a file with milliseconds, in mahimahi's format"),
             Kind::Delays => f.write_str("\"10 s: 30 ms, 20 s: 80 ms, every 40 s\""),
             Kind::Jitter => f.write_str("\"2 ms\" or \"2 ms, normal, hold 10 ms, overtaking\""),
+            Kind::Slot => f.write_str(
+                "\"20 ms\", \"10 ms..30 ms, packets 32, bytes 64 kB\" or \"20 ms, spread 5 ms, normal\"",
+            ),
             Kind::Bursts => f.write_str("share lost and mean burst, as in \"0.01:4\""),
             Kind::Chain => f.write_str("p, r, 1-h and 1-k, as in \"0.001 0.1 1 0\""),
             Kind::Middlebox => f.write_str(

@@ -9,13 +9,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use gigatcp_path::queue::{self, Parameter};
+use gigatcp_path::queue::{self, Parameter, Settings};
 use gigatcp_path::{
-    AckFilter, GilbertElliott, Jitter, JitterLaw, Middlebox, QueueConfig, Schedule, WindowScale,
+    AckFilter, GilbertElliott, Jitter, JitterLaw, Middlebox, QueueConfig, Schedule, Slot,
+    WindowScale,
 };
 use gigatcp_units::grammar::ParseError;
 use gigatcp_units::settings::{TextError, parts};
-use gigatcp_units::{Duration, Probability};
+use gigatcp_units::{Bytes, Duration, Probability};
 
 use crate::diagnostic::shown;
 use crate::nearest::nearest;
@@ -49,9 +50,73 @@ fn within(span: &Range<usize>, error: TextError) -> TextError {
     }
 }
 
-/// Reads a queue: limit, discipline and settings, all optional. Examples: `1 BDP`, `fq_codel`,
-/// `codel, 1000 packets, target 5 ms`.
+/// Reads a queue: limit, discipline and settings, all optional, and classes behind semicolons.
+/// Examples: `1 BDP`, `fq_codel`, `codel, 1000 packets, target 5 ms`, `htb; rate 1 Mbit/s`.
 pub(crate) fn queue(text: &str) -> Result<Queue, TextError> {
+    let mut sections = sections(text);
+    let (own, _) = sections.next().unwrap_or((text, 0..text.len()));
+    let mut queue = queue_without_classes(own)?;
+    let QueueConfig {
+        discipline,
+        classes,
+        ..
+    } = &mut queue.config;
+    for (section, section_span) in sections {
+        if discipline.class_parameters.is_empty() {
+            let why = format!("`{}` has no classes", discipline.name);
+            return Err(invalid(section, section_span, why, "htb"));
+        }
+        let mut class = Settings::new();
+        for (part, span) in parts(section) {
+            let owner = format!("a class of {}", discipline.name);
+            class
+                .read(&owner, discipline.class_parameters, part, span)
+                .map_err(|error| within(&section_span, error))?;
+        }
+        classes.push(class);
+    }
+    if !discipline.class_parameters.is_empty() && classes.is_empty() {
+        let why = "without a class nothing is held back".to_owned();
+        let hint = format!("\"{}; rate 10 Mbit/s\"", discipline.name);
+        return Err(invalid(own, 0..own.len(), why, hint));
+    }
+    check_conflicts(text, &queue.config)?;
+    Ok(queue)
+}
+
+/// The parts of a queue's text between semicolons, with their locations.
+fn sections(text: &str) -> impl Iterator<Item = (&str, Range<usize>)> {
+    text.split(';').scan(0, |at, section| {
+        let begin = *at;
+        *at += section.len() + 1;
+        Some((section, begin..begin + section.len()))
+    })
+}
+
+/// Rejects settings that are mutually exclusive, where the first of them stands.
+fn check_conflicts(text: &str, config: &QueueConfig) -> Result<(), TextError> {
+    let Err(conflict) = (config.discipline.check)(config) else {
+        return Ok(());
+    };
+    let whole = (text, 0..text.len());
+    let (section, section_span) = sections(text).nth(conflict.section).unwrap_or(whole);
+    let is_meant = |part: &str| {
+        let word = part.split([' ', '=']).next().unwrap_or(part);
+        conflict.names.contains(&word)
+    };
+    let at = parts(section).find(|(part, _)| is_meant(part));
+    let (part, span) = at.unwrap_or((section, 0..section.len()));
+    let names = match conflict.names {
+        [name, other] if name == other => format!("`{name}`"),
+        [name, other] => format!("`{name}` and `{other}`"),
+    };
+    let hint = format!("other values of {names}");
+    let error = invalid(part, span, conflict.why.to_owned(), hint);
+    Err(within(&section_span, error))
+}
+
+/// Reads what precedes the classes of a queue.
+fn queue_without_classes(text: &str) -> Result<Queue, TextError> {
     let mut config = QueueConfig::default();
     let mut limit = None;
     let is_named = parts(text)
@@ -78,14 +143,6 @@ pub(crate) fn queue(text: &str) -> Result<Queue, TextError> {
         } else {
             return Err(no_such_part(&config, is_named, part, span));
         }
-    }
-    if let Err(conflict) = (config.discipline.check)(&config.settings) {
-        let word = |part: &str| part.split([' ', '=']).next().unwrap_or(part).to_owned();
-        let is_meant = |part: &str| conflict.names.contains(&word(part).as_str());
-        let at = parts(text).find(|(part, _)| is_meant(part));
-        let (part, span) = at.unwrap_or((text, 0..text.len()));
-        let hint = format!("other values of `{}`", conflict.names.join("` and `"));
-        return Err(invalid(part, span, conflict.why.to_owned(), hint));
     }
     if !is_named && limit.is_none() {
         return Err(no_such_part(&config, false, text, 0..text.len()));
@@ -209,6 +266,61 @@ pub(crate) fn jitter(text: &str) -> Result<Jitter, TextError> {
     Ok(jitter)
 }
 
+/// Reads slots, as in `20 ms`, `10 ms..30 ms, packets 32, bytes 64 kB`, `20 ms, spread 5 ms, normal`.
+pub(crate) fn slot(text: &str) -> Result<Slot, TextError> {
+    let hint = "a time or \"10 ms..30 ms\", and perhaps \"spread 5 ms\", normal, pareto, \
+                paretonormal, \"packets 32\", \"bytes 64 kB\"";
+    let mut delay = None;
+    let mut slot = Slot {
+        delay: Duration::ZERO,
+        spread: Duration::ZERO,
+        law: JitterLaw::Uniform,
+        packets: None,
+        bytes: None,
+    };
+    for (part, span) in parts(text) {
+        let at_part = |error: ParseError| TextError {
+            span: span.clone(),
+            ..TextError::from(error)
+        };
+        let wrong = |why: &str| invalid(part, span.clone(), why.to_owned(), hint);
+        let (word, value) = part.split_once(' ').unwrap_or((part, ""));
+        match word {
+            "uniform" => slot.law = JitterLaw::Uniform,
+            "normal" => slot.law = JitterLaw::Normal,
+            "pareto" => slot.law = JitterLaw::Pareto,
+            "paretonormal" => slot.law = JitterLaw::ParetoNormal,
+            "spread" => slot.spread = value.trim().parse().map_err(at_part)?,
+            "packets" => match value.trim().parse() {
+                Ok(packets @ 1..) => slot.packets = Some(packets),
+                _ => return Err(wrong("a slot takes 1 packet or more")),
+            },
+            "bytes" => {
+                let bytes: Bytes = value.trim().parse().map_err(at_part)?;
+                slot.bytes = Some(bytes);
+            }
+            _ if delay.is_some() => return Err(wrong("it is none of the words that stand here")),
+            _ => {
+                delay = Some(match part.split_once("..") {
+                    None => part.parse().map_err(at_part)?,
+                    Some((least, most)) => {
+                        let least: Duration = least.trim().parse().map_err(at_part)?;
+                        let most: Duration = most.trim().parse().map_err(at_part)?;
+                        if most < least {
+                            return Err(wrong("the longest time is shorter than the shortest"));
+                        }
+                        slot.spread = (most - least) / 2;
+                        least + slot.spread
+                    }
+                });
+            }
+        }
+    }
+    let missing = || invalid(text, 0..text.len(), "it has no time".to_owned(), hint);
+    slot.delay = delay.ok_or_else(missing)?;
+    Ok(slot)
+}
+
 /// Reads loss bursts, as in `0.01:4`. The values are the share of packets lost and the mean burst
 /// length.
 pub(crate) fn bursts(text: &str) -> Result<GilbertElliott, TextError> {
@@ -254,6 +366,9 @@ pub(crate) fn gemodel(text: &str) -> Result<GilbertElliott, TextError> {
     })
 }
 
+/// MSS of the smallest MTU, 68 bytes.
+const MIN_MSS: u16 = 28;
+
 /// Reads the changes of a middlebox to SYN segments: `mss 1400, window_scale 7, no sack`.
 pub(crate) fn middlebox(text: &str) -> Result<Middlebox, TextError> {
     const WORDS: [&str; 6] = [
@@ -275,8 +390,8 @@ pub(crate) fn middlebox(text: &str) -> Result<Middlebox, TextError> {
             "no ecn" => middlebox.clears_ecn = true,
             _ => match part.split_once(' ').map(|(name, to)| (name, to.trim())) {
                 Some(("mss", most)) => match most.parse() {
-                    Ok(most @ 64..) => middlebox.mss = Some(most),
-                    _ => return Err(wrong("an MSS is from 64 to 65535 bytes")),
+                    Ok(most @ MIN_MSS..) => middlebox.mss = Some(most),
+                    _ => return Err(wrong("an MSS is from 28 to 65535 bytes")),
                 },
                 Some(("window_scale", most)) => match most.parse() {
                     Ok(most @ 0..=14) => middlebox.window_scale = WindowScale::Clamp(most),
@@ -313,6 +428,8 @@ pub(crate) fn ack_filter(text: &str) -> Result<AckFilter, TextError> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use gigatcp_units::{Bytes, Rate};
 
     use super::*;
@@ -345,6 +462,7 @@ mod tests {
         assert!(wrong("codel, target 5").why.contains("takes a time"));
         assert!(wrong("codel, target 0 s").why.contains("is from"));
         assert!(wrong("1 BDP, 2 BDP").why.contains("already"));
+        assert!(wrong("codel; rate 1 Mbit/s").why.contains("no classes"));
         assert!(wrong("fifo, ecn").hint.contains("no settings"));
         assert!(wrong("").hint.contains("fq_codel"));
         assert!(wrong("red, codel").why.contains("no such setting"));
@@ -352,6 +470,39 @@ mod tests {
         assert!(crossed.why.contains("not above `min`"), "{}", crossed.why);
         assert_eq!(crossed.span, 5..11);
         assert_eq!(wrong("red, min 5, max 5").span, 5..10);
+    }
+
+    #[test]
+    fn queue_with_classes_has_a_section_for_each() {
+        let text = "htb, 100 packets, srchost; rate 10 Mbit/s; parent 1, rate 4 Mbit/s, prio 1";
+        let read = queue(text).unwrap();
+        assert_eq!(read.limit, Some(QueueLimit::Packets(100)));
+        let names = |class: &Settings| class.iter().map(|one| one.name).collect::<Vec<_>>();
+        let set: Vec<Vec<&str>> = read.config.classes.iter().map(names).collect();
+        assert_eq!(set, [vec!["rate"], vec!["parent", "rate", "prio"]]);
+    }
+
+    #[test]
+    fn class_that_cannot_be_is_refused_where_it_is_wrong() {
+        let wrong = |text: &str| queue(text).unwrap_err();
+        assert!(wrong("htb").hint.contains("htb; rate"));
+        let typo = wrong("htb; rate 1 Mbit/s; parent 1, rat 1 Mbit/s");
+        assert_eq!((typo.nearest.as_deref(), typo.span), (Some("rate"), 30..42));
+        let later = wrong("htb; rate 1 Mbit/s, parent 2; rate 1 Mbit/s");
+        assert!(later.why.contains("earlier class"), "{}", later.why);
+        assert_eq!(later.span, 20..28);
+        assert!(wrong("htb; prio 1").why.contains("has a `rate`"));
+        let low = wrong("htb; rate 2 Mbit/s, ceil 1 Mbit/s");
+        assert!(low.why.contains("below its `rate`"), "{}", low.why);
+        let all = wrong("htb; rate 1 Mbit/s, dscp 0; rate 1 Mbit/s, dscp 8");
+        assert!(all.why.contains("without `dscp`"), "{}", all.why);
+        let inner = wrong("htb; rate 1 Mbit/s, dscp 8; parent 1, rate 1 Mbit/s");
+        assert!(inner.why.contains("no packets"), "{}", inner.why);
+        let deep: String = (1..9)
+            .map(|n| format!("; parent {n}, rate 1 Mbit/s"))
+            .collect();
+        let deep = wrong(&format!("htb; rate 1 Mbit/s{deep}"));
+        assert!(deep.why.contains("8 levels"), "{}", deep.why);
     }
 
     #[test]
@@ -384,6 +535,28 @@ mod tests {
     }
 
     #[test]
+    fn slot_has_a_time_a_distribution_and_what_it_takes() {
+        let ms = Duration::from_millis;
+        let plain = slot("20 ms").unwrap();
+        assert_eq!((plain.delay, plain.spread), (ms(20), Duration::ZERO));
+        let between = slot("10 ms..30 ms, packets 32, bytes 64 kB").unwrap();
+        assert_eq!((between.delay, between.spread), (ms(20), ms(10)));
+        assert_eq!(between.packets, Some(32));
+        assert_eq!(between.bytes, Some(Bytes::new(64_000)));
+        let drawn = slot("20 ms, spread 5 ms, paretonormal").unwrap();
+        assert_eq!((drawn.law, drawn.spread), (JitterLaw::ParetoNormal, ms(5)));
+        assert!(slot("packets 3").unwrap_err().why.contains("no time"));
+        assert!(
+            slot("5 ms, packets 0")
+                .unwrap_err()
+                .why
+                .contains("1 packet")
+        );
+        assert!(slot("9 ms..5 ms").unwrap_err().why.contains("shorter"));
+        assert_eq!(slot("5 ms, wild").unwrap_err().span, 6..10);
+    }
+
+    #[test]
     fn a_middlebox_clears_and_clamps_what_it_names() {
         let all = middlebox("mss 1360, no window_scale, no sack, no timestamps, no ecn").unwrap();
         let expected = Middlebox {
@@ -403,7 +576,8 @@ mod tests {
         );
         assert_eq!(wrong("mss 1400, no sak").span, 10..16);
         assert!(wrong("window_scale 15").why.contains("0 to 14"));
-        assert!(wrong("mss 10").why.contains("64"));
+        assert!(wrong("mss 27").why.contains("from 28"));
+        assert_eq!(middlebox("mss 28").unwrap().mss, Some(28));
         assert!(wrong("").why.contains("of that name"));
     }
 

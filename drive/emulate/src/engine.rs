@@ -53,6 +53,7 @@ pub(crate) fn takes_time(hop: &HopConfig) -> bool {
         || !hop.one_way_delay.is_zero()
         || hop.delay_schedule.is_some()
         || hop.jitter.is_some()
+        || hop.slot.is_some()
         || hop.reorder.is_some()
 }
 

@@ -124,6 +124,10 @@ fn kinds(link: &HopConfig) -> Vec<String> {
             link.queue.discipline.draws,
         ),
         ("delay".to_owned(), link.jitter.is_some()),
+        (
+            "slots".to_owned(),
+            link.slot.is_some_and(|slot| !slot.spread.is_zero()),
+        ),
         ("reordering".to_owned(), reorders),
         (
             "duplication".to_owned(),

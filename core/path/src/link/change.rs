@@ -14,6 +14,7 @@ use crate::counters::Bookkeeping;
 use crate::line::Served;
 use crate::parcel::Parcel;
 use crate::queue::Ticket;
+use crate::slots::Slots;
 
 impl<T: Parcel> Link<T> {
     /// Continues with the contents of `closed` at `now`, whose line has delay `delay`.
@@ -110,6 +111,9 @@ impl<T: Parcel> Link<T> {
         }
         self.group = after.aggregate.map_or(1, |group| group.packets);
         self.delay.reconfigure(now, before, after, seed);
+        if before.slot != after.slot {
+            self.slots = Slots::new(after, seed);
+        }
         self.service
             .reconfigure(now, before, after, self.in_service);
         let is_other_queue = before.queue != after.queue
@@ -126,6 +130,10 @@ impl<T: Parcel> Link<T> {
             // Queues with several lines drain one line after the other.
             moved.sort_by_key(|ticket| ticket.arrived);
             self.move_in(now, moved, books);
+            if !self.service.is_busy() {
+                // The queue before may have held them back.
+                self.serve_next(now, false, books);
+            }
         }
         self.is_router = self.queue.router().is_some() || self.quick_start.is_some();
         // Packets served at an infinite rate have left.

@@ -47,6 +47,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "codel",
     summary: "drops while packets wait longer than a target (RFC 8289)",
     parameters: &[TARGET, INTERVAL, ECN, CE_THRESHOLD, NEWTON],
+    class_parameters: &[],
     check: any_settings,
     draws: false,
     build: |build| Box::new(CoDel::new(&build)),

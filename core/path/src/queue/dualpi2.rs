@@ -59,6 +59,7 @@ pub(super) const ENTRY: Entry = Entry {
         RAMP_MAX,
         CLASSIC_WEIGHT,
     ],
+    class_parameters: &[],
     check: any_settings,
     draws: false,
     build: |build| Box::new(DualPi2::new(&build)),
@@ -374,6 +375,7 @@ mod tests {
         }
         DualPi2::new(&Build {
             settings: &settings,
+            classes: &[],
             limits: Limits::default(),
             random: Stream::new(3, "queue", 5),
             start: Instant::ZERO,

@@ -17,6 +17,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "fifo",
     summary: "first in, first out; what finds no room is dropped",
     parameters: &[],
+    class_parameters: &[],
     check: any_settings,
     draws: false,
     build: |build| Box::new(Fifo::new(build.limits)),

@@ -52,6 +52,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "fq_codel",
     summary: "a CoDel queue per flow in round robin, new flows first (RFC 8290)",
     parameters: &[TARGET, INTERVAL, ECN, CE_THRESHOLD, FLOWS, QUANTUM, NEWTON],
+    class_parameters: &[],
     check: any_settings,
     draws: false,
     build: |build| Box::new(FqCoDel::new(build)),
@@ -254,6 +255,7 @@ mod tests {
         for seed in 0..SEEDS {
             let queue = FqCoDel::new(Build {
                 settings: &Settings::new(),
+                classes: &[],
                 limits: Limits::default(),
                 random: Stream::new(seed, "queue", 1),
                 start: Instant::ZERO,

@@ -25,6 +25,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "head_drop",
     summary: "first in, first out; on overflow the oldest is dropped (Lakshman 1996)",
     parameters: &[],
+    class_parameters: &[],
     check: any_settings,
     draws: false,
     build: |build| Box::new(HeadDrop::new(build.limits)),

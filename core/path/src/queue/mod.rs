@@ -28,6 +28,7 @@ mod dualpi2;
 mod fifo;
 mod fq_codel;
 mod head_drop;
+mod htb;
 mod pie;
 mod rcp;
 mod red;
@@ -42,7 +43,7 @@ use alloc::vec::Vec;
 use core::fmt::Debug;
 
 use gigatcp_units::random::Stream;
-use gigatcp_units::{Bytes, Instant};
+use gigatcp_units::{Bytes, Instant, Rate};
 
 pub use gigatcp_units::settings::{Parameter, Setting, Settings, SettingsError, Value};
 
@@ -118,8 +119,9 @@ pub trait Discipline: Debug + Send {
     /// room.
     fn enqueue(&mut self, now: Instant, link: &Link, ticket: Ticket, drops: &mut Drops);
 
-    /// Returns the packet to serve next; the link is free at `now`. `None` only if nothing waits
-    /// (this call may have dropped all that waited).
+    /// Returns the packet to serve next; the link is free at `now`. `None` if nothing waits (this
+    /// call may have dropped all that waited), or nothing may leave before
+    /// [`Discipline::poll_release`].
     fn dequeue(&mut self, now: Instant, link: &Link, drops: &mut Drops) -> Option<Ticket>;
 
     /// Moves everything that waits to `out`, without drops, because another queue replaces it. Wire
@@ -128,6 +130,12 @@ pub trait Discipline: Debug + Send {
 
     /// Returns what is waiting, without what is in service.
     fn backlog(&self) -> Tally;
+
+    /// Time of the next [`Discipline::dequeue`] if the last one held packets back; `None`: it held
+    /// back none. The next one at that time may hold them back again, until later.
+    fn poll_release(&self) -> Option<Instant> {
+        None
+    }
 
     /// Returns when [`Discipline::handle_timeout`] is to be called, if at all.
     fn poll_timeout(&self) -> Option<Instant> {
@@ -171,6 +179,8 @@ impl Limits {
 pub struct Build<'a> {
     /// Requested settings, in place of its defaults.
     pub settings: &'a Settings,
+    /// Settings of each of its classes.
+    pub classes: &'a [Settings],
     /// Limits of what may wait.
     pub limits: Limits,
     /// Its own random stream.
@@ -188,8 +198,11 @@ pub struct Entry {
     pub summary: &'static str,
     /// Parameters that can be set.
     pub parameters: &'static [Parameter],
+    /// Parameters of a class; a discipline without classes has none. One with classes needs them,
+    /// and delays packets by itself.
+    pub class_parameters: &'static [Parameter],
     /// Checks for conflicts between settings that are each within their bounds.
-    pub check: fn(&Settings) -> Result<(), Conflict>,
+    pub check: fn(&QueueConfig) -> Result<(), Conflict>,
     /// Whether it drops or marks at random.
     pub draws: bool,
     /// Builds one.
@@ -203,10 +216,12 @@ pub struct Conflict {
     pub names: [&'static str; 2],
     /// Reason for the conflict.
     pub why: &'static str,
+    /// Number of the class whose settings they are, counted from 1; 0: the discipline's own.
+    pub section: usize,
 }
 
 /// The check of a discipline whose settings never conflict.
-const fn any_settings(_: &Settings) -> Result<(), Conflict> {
+const fn any_settings(_: &QueueConfig) -> Result<(), Conflict> {
     Ok(())
 }
 
@@ -223,6 +238,8 @@ pub struct QueueConfig {
     pub discipline: &'static Entry,
     /// Settings that differ from its defaults.
     pub settings: Settings,
+    /// Settings of its classes, for disciplines that have them.
+    pub classes: Vec<Settings>,
 }
 
 impl Default for QueueConfig {
@@ -230,6 +247,7 @@ impl Default for QueueConfig {
         Self {
             discipline: &REGISTRY[0],
             settings: Settings::new(),
+            classes: Vec::new(),
         }
     }
 }
@@ -240,8 +258,20 @@ impl QueueConfig {
     /// # Errors
     /// [`ConfigError::QueueSettings`].
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
-        let conflict = (self.discipline.check)(&self.settings);
+        let conflict = (self.discipline.check)(self);
         conflict.map_err(|conflict| ConfigError::QueueSettings(conflict.why))
+    }
+
+    /// Whether packets wait in it even for a link that is free.
+    #[must_use]
+    pub fn holds_back(&self) -> bool {
+        !self.classes.is_empty()
+    }
+
+    /// Rate up to which it lets packets leave; `None`: any.
+    #[must_use]
+    pub fn shaped_rate(&self) -> Option<Rate> {
+        htb::total_rate(self)
     }
 
     /// Returns whether this is the queue whose departures are known on arrival.
@@ -259,6 +289,7 @@ pub const REGISTRY: &[Entry] = &[
     codel::ENTRY,
     fq_codel::ENTRY,
     cake::ENTRY,
+    htb::ENTRY,
     red::ENTRY,
     pie::ENTRY,
     dualpi2::ENTRY,

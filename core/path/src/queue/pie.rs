@@ -71,6 +71,7 @@ pub(super) const ENTRY: Entry = Entry {
         DEPARTURE_RATE,
         AUTO_ACTIVE,
     ],
+    class_parameters: &[],
     check: any_settings,
     draws: true,
     build: |build| Box::new(Pie::new(build)),
@@ -372,6 +373,7 @@ mod tests {
         }
         Pie::new(Build {
             settings: &settings,
+            classes: &[],
             limits: Limits::default(),
             random: Stream::new(3, "queue", 5),
             start: Instant::ZERO,

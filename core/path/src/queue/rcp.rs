@@ -30,6 +30,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "rcp",
     summary: "first in, first out; tells RCP senders one rate for all (Dukkipati 2005)",
     parameters: &[ALPHA, BETA],
+    class_parameters: &[],
     check: any_settings,
     draws: false,
     build: |build| Box::new(Rcp::new(&build)),

@@ -57,7 +57,7 @@ use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Instant};
 
 use super::waiting::{Ticks, Waiting, draw};
-use super::{Build, Conflict, Discipline, Drops, Entry, Limits, Link, Settings, Ticket};
+use super::{Build, Conflict, Discipline, Drops, Entry, Limits, Link, QueueConfig, Ticket};
 use crate::{DropCause, Tally};
 
 /// Entry of the registry.
@@ -75,19 +75,22 @@ pub(super) const ENTRY: Entry = Entry {
         BYTES,
         MEAN_PACKET,
     ],
+    class_parameters: &[],
     check,
     draws: true,
     build: |build| Box::new(Red::new(build)),
 };
 
 /// Rejects a `max`, from which all packets are dropped, that is not above `min`.
-fn check(settings: &Settings) -> Result<(), Conflict> {
+fn check(config: &QueueConfig) -> Result<(), Conflict> {
+    let settings = &config.settings;
     if settings.whole(&MAX) > settings.whole(&MIN) {
         return Ok(());
     }
     Err(Conflict {
         names: ["max", "min"],
         why: "`max` of RED is not above `min`",
+        section: 0,
     })
 }
 
@@ -317,8 +320,8 @@ impl Discipline for Red {
 mod tests {
     use gigatcp_units::Rate;
 
-    use super::super::Value;
     use super::super::tests::{Trial, at, packets, unlimited};
+    use super::super::{Settings, Value};
     use super::*;
 
     fn red(set: &[(&str, Value)]) -> Red {
@@ -328,6 +331,7 @@ mod tests {
         }
         Red::new(Build {
             settings: &settings,
+            classes: &[],
             limits: Limits::default(),
             random: Stream::new(3, "queue", 5),
             start: Instant::ZERO,
@@ -347,7 +351,11 @@ mod tests {
                 let value = Value::Count(*value);
                 settings.set(ENTRY.parameters, name, value).unwrap();
             }
-            check(&settings).is_ok()
+            let config = QueueConfig {
+                settings,
+                ..QueueConfig::default()
+            };
+            check(&config).is_ok()
         };
         assert!(checked(&[]) && checked(&[("min", 14)]) && checked(&[("min", 0), ("max", 1)]));
         assert!(!checked(&[("min", 15)]) && !checked(&[("max", 5)]));

@@ -33,6 +33,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "step",
     summary: "first in, first out; marks every packet above a threshold (RFC 8257 3.1)",
     parameters: &[PACKETS, OCTETS, SOJOURN],
+    class_parameters: &[],
     check: any_settings,
     draws: false,
     build: |build| Box::new(Step::new(&build)),

@@ -46,6 +46,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "xcp",
     summary: "first in, first out; tells XCP senders how much to change (Katabi 2002)",
     parameters: &[ALPHA, BETA, GAMMA],
+    class_parameters: &[],
     check: any_settings,
     draws: false,
     build: |build| Box::new(Xcp::new(&build)),

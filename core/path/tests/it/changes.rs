@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::common::Numbered;
-use gigatcp_path::queue::{self, QueueConfig, Settings};
+use gigatcp_path::queue::{self, QueueConfig, Settings, Value};
 use gigatcp_path::{
     Aggregate, DropCause, Hop, HopConfig, Jitter, JitterLaw, LossModel, Parcel, Policer,
     RateSource, Reorder, Schedule, Shaper, Trace,
@@ -69,10 +69,21 @@ fn mbit(rate: u64) -> Rate {
     Rate::from_bps(rate * 1_000_000)
 }
 
+/// A discipline, with one class of 500 Mbit/s if it has classes.
 fn queue(name: &str) -> QueueConfig {
+    let discipline = queue::find(name).unwrap();
+    let class = |parameters| {
+        let mut class = Settings::new();
+        class
+            .set(parameters, "rate", Value::Rate(mbit(500)))
+            .unwrap();
+        class
+    };
+    let parameters = Some(discipline.class_parameters).filter(|known| !known.is_empty());
     QueueConfig {
-        discipline: queue::find(name).unwrap(),
-        settings: Settings::new(),
+        discipline,
+        classes: parameters.map(class).into_iter().collect(),
+        ..QueueConfig::default()
     }
 }
 
@@ -208,6 +219,30 @@ fn what_waits_moves_to_another_discipline() {
         );
         assert_eq!(trial.times().last(), Some(&20_000), "{name}");
     }
+}
+
+/// A class of 500 Mbit/s on a link without a rate: buckets of 1600 bytes take two packets of 1250 and
+/// 14, and then one each 20.224 us from -928 bytes on, which is 14.848 us away.
+#[test]
+fn packets_that_a_class_holds_back_leave_a_link_that_is_free() {
+    let held = HopConfig {
+        queue: queue("htb"),
+        ..HopConfig::default()
+    };
+    let mut trial = Trial::new(&held);
+    for number in 0..6 {
+        trial.arrive(Instant::ZERO, Train::one(number, 1250));
+    }
+    // With another queue the rest leaves at once.
+    let mut other = Trial::new(&held);
+    for number in 0..6 {
+        other.arrive(Instant::ZERO, Train::one(number, 1250));
+    }
+    other.change(at(Duration::from_micros(40)), &HopConfig::default());
+    assert_eq!(trial.end().times(), [0, 0, 14, 35, 55, 75]);
+    let other = other.end();
+    assert_eq!(other.times(), [0, 0, 14, 35, 40, 40]);
+    assert_eq!(other.numbers(), [0, 1, 2, 3, 4, 5]);
 }
 
 #[test]

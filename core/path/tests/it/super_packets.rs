@@ -143,6 +143,7 @@ fn link(name: &str, set: &[(&str, Value)], limit: u64, release: Release) -> HopC
         queue: QueueConfig {
             discipline,
             settings,
+            ..QueueConfig::default()
         },
         release,
         ..HopConfig::default()

@@ -226,6 +226,7 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
         aggregate: aggregate(reader),
         delay_schedule: reader.parsed("delay_schedule", link_text::schedule),
         jitter: reader.parsed("jitter", link_text::jitter),
+        slot: reader.parsed("slot", link_text::slot),
         hold_limit: reader.whole("hold_limit"),
         loss: losses(reader),
         corrupt: corruptions(reader),
@@ -249,6 +250,7 @@ pub(crate) fn hop(reader: &Reader, name: &str) -> Hop {
     check_marks(reader, &config);
     check_icmp(reader, &config);
     check_changes(reader, &config);
+    check_slot(reader, &config);
     let queue = reader.parsed("queue", link_text::queue);
     let queue_limit = match &queue {
         None if is_table => Some(QueueLimit::Unlimited),
@@ -457,6 +459,18 @@ fn check_changes(reader: &Reader, config: &HopConfig) {
             .label("and before that?")
             .hint("add rate = \"10 Mbit/s\"")
             .report(reader.findings());
+    }
+}
+
+/// Rejects slots behind a delay that lets packets overtake.
+fn check_slot(reader: &Reader, config: &HopConfig) {
+    let overtakes = config.jitter.is_some_and(|jitter| jitter.overtaking);
+    let why = "packets of a slot keep their order";
+    if config.slot.is_some() && overtakes {
+        reader.report_conflict("slot", "jitter", why);
+    }
+    if config.slot.is_some() && config.reorder.is_some() {
+        reader.report_conflict("slot", "reorder", why);
     }
 }
 

@@ -132,6 +132,8 @@ const IMPAIRMENTS: &[Key] = keys! {
         Kind::Delays, Is("none");
     jitter = r#""2 ms""#, "by how much delays vary at random":
         Kind::Jitter, Is("none");
+    slot = r#""10 ms..30 ms, packets 32""#, "packets come out together in slots this far apart, as netem's (`packets`, `bytes`: most in one)":
+        Kind::Slot, Is("none");
     shaper = r#""80 Mbit/s""#, "rate of the tokens that packets wait for (needs shaper_burst)":
         ANY_RATE, Is("none");
     shaper_burst = r#""256 KiB""#, "what may leave at once beyond that rate":

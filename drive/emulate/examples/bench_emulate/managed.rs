@@ -12,7 +12,7 @@ use std::time::{Duration as StdDuration, Instant};
 use gigatcp_emulate::{Emulator, EmulatorConfig};
 use gigatcp_linux::{socket, tcp_info};
 use gigatcp_path::HopConfig;
-use gigatcp_path::queue::{self, QueueConfig, Settings};
+use gigatcp_path::queue::{self, QueueConfig};
 use gigatcp_units::{Bytes, Duration, Rate};
 
 use crate::crowd::{flow, receive, send};
@@ -56,7 +56,7 @@ fn run() -> Result<[f64; 3], Any> {
     let managed = HopConfig {
         queue: QueueConfig {
             discipline: queue::find("fq_codel").ok_or("there is no fq_codel")?,
-            settings: Settings::new(),
+            ..QueueConfig::default()
         },
         limit_packets: Some(1000),
         ..half.clone()

@@ -38,6 +38,7 @@ fn managed(rate: u64, delay: f64, name: &str, set: &[(&str, Value)]) -> HopConfi
         queue: QueueConfig {
             discipline,
             settings,
+            ..QueueConfig::default()
         },
         limit_packets: None,
         ..link("bottleneck", rate, Duration::from_secs_f64(delay), 0)

@@ -221,6 +221,7 @@ pub fn hop(draw: &mut Draw, name: String) -> HopConfig {
         aggregate: None,
         delay_schedule: None,
         jitter: None,
+        slot: None,
         queue: QueueConfig::default(),
     }
 }

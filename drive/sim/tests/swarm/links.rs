@@ -3,7 +3,7 @@
 use gigatcp_path::queue::{Entry, Parameter, REGISTRY, Settings, Value, find};
 use gigatcp_path::{
     Aggregate, GilbertElliott, HopConfig, Jitter, JitterLaw, LossModel, QueueConfig, RateSource,
-    Schedule, Shaper, Trace,
+    Schedule, Shaper, Slot, Trace,
 };
 use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
@@ -13,7 +13,7 @@ use super::draw::Draw;
 pub fn change(draw: &mut Draw, hop: &mut HopConfig) {
     let ms = Duration::from_millis;
     if draw.chance(40) {
-        hop.queue = queue(draw);
+        hop.queue = queue(draw, hop.rate.unwrap_or(Rate::from_bps(100_000_000)));
     }
     hop.quick_start = draw.chance(50);
     if let Some(rate) = hop.rate.filter(|_| draw.chance(15)) {
@@ -62,6 +62,26 @@ pub fn change(draw: &mut Draw, hop: &mut HopConfig) {
         let chain = loss.and_then(|loss| GilbertElliott::of_bursts(loss, burst));
         hop.loss.extend(chain.map(LossModel::GilbertElliott));
     }
+    let overtakes = hop.reorder.is_some() || hop.jitter.is_some_and(|jitter| jitter.overtaking);
+    let mut later = Draw::new(draw.clone().next(), "slots");
+    hop.slot = later
+        .chance(5)
+        .then(|| slot(&mut later))
+        .filter(|_| !overtakes);
+}
+
+/// Returns slots with 2500 packets a second and more.
+fn slot(draw: &mut Draw) -> Slot {
+    let delay = draw.span(Duration::from_nanos(1), Duration::from_millis(20));
+    Slot {
+        delay,
+        spread: draw.span(Duration::from_nanos(1), delay),
+        law: draw.pick(&[JitterLaw::Uniform, JitterLaw::Normal, JitterLaw::Pareto]),
+        packets: draw.chance(50).then(|| draw.magnitude(50, 1000)),
+        bytes: draw
+            .chance(20)
+            .then(|| Bytes::new(draw.magnitude(100_000, 1_000_000))),
+    }
 }
 
 /// Returns a rate scaled by `thousandths`.
@@ -83,7 +103,7 @@ fn trace(draw: &mut Draw) -> Trace {
 }
 
 /// Returns any discipline, sometimes with non-default settings.
-fn queue(draw: &mut Draw) -> QueueConfig {
+fn queue(draw: &mut Draw, rate: Rate) -> QueueConfig {
     let entry = discipline(draw);
     let mut settings = Settings::new();
     for parameter in entry.parameters {
@@ -95,23 +115,53 @@ fn queue(draw: &mut Draw) -> QueueConfig {
             let _ = settings.set(entry.parameters, parameter.name, value);
         }
     }
-    if (entry.check)(&settings).is_err() {
-        settings = Settings::new();
-    }
-    QueueConfig {
+    let mut queue = QueueConfig {
         discipline: entry,
         settings,
+        classes: classes(entry, rate),
+    };
+    if (entry.check)(&queue).is_err() {
+        queue.settings = Settings::new();
     }
+    queue
 }
 
-/// Returns any discipline. CAKE, which came later, takes a tenth of the draws without one of its own:
-/// the others make the worlds that they made before.
+/// Returns two classes that borrow from a third, which has nine tenths of the rate.
+fn classes(entry: &Entry, rate: Rate) -> Vec<Settings> {
+    if entry.class_parameters.is_empty() {
+        return Vec::new();
+    }
+    let share = |parent: Option<u64>, own, ceil| {
+        let values = [
+            ("parent", parent.map(Value::Count)),
+            ("rate", Some(Value::Rate(times(rate, own)))),
+            ("ceil", Some(Value::Rate(times(rate, ceil)))),
+        ];
+        let mut settings = Settings::new();
+        for (name, value) in values {
+            if let Some(value) = value {
+                let set = settings.set(entry.class_parameters, name, value);
+                set.expect("a rate of a class");
+            }
+        }
+        settings
+    };
+    vec![
+        share(None, 900, 900),
+        share(Some(1), 300, 900),
+        share(Some(1), 500, 700),
+    ]
+}
+
+/// Returns any discipline. CAKE and HTB, which came later, take a tenth of the draws each without one
+/// of their own: the others make the worlds that they made before.
 fn discipline(draw: &mut Draw) -> &'static Entry {
-    let is_cake = draw.clone().next().is_multiple_of(10);
-    let earlier = REGISTRY.iter().filter(|entry| entry.name != "cake");
+    const LATER: [&str; 2] = ["cake", "htb"];
+    let later = LATER.get((draw.clone().next() % 10) as usize);
+    let earlier = REGISTRY.iter().filter(|entry| !LATER.contains(&entry.name));
     let number = draw.between(0, earlier.clone().count() as u64 - 1) as usize;
     let drawn = earlier.clone().nth(number).expect("one of them");
-    find("cake").filter(|_| is_cake).unwrap_or(drawn)
+    later.and_then(|name| find(name)).unwrap_or(drawn)
 }
 
 /// Returns half to twice the default, or the other one of two values.

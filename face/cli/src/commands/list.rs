@@ -396,7 +396,10 @@ fn controls_text(some: &[Control], is_full: bool) -> String {
 
 fn queues() -> impl Iterator<Item = Choice> {
     let entries = queue::REGISTRY.iter();
-    entries.map(|entry| Choice::of(entry.name, entry.summary, entry.parameters))
+    entries.map(|entry| {
+        let parameters = [entry.parameters, entry.class_parameters].concat();
+        Choice::of(entry.name, entry.summary, &parameters)
+    })
 }
 
 fn applications() -> impl Iterator<Item = Choice> {

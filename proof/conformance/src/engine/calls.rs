@@ -65,6 +65,9 @@ impl Host {
                 "socket of another kind than SOCK_STREAM",
             ));
         }
+        if args.get(2).has_word("IPPROTO_UDP") {
+            return failed("EPROTONOSUPPORT");
+        }
         if args.get(2).has_word("IPPROTO_MPTCP") {
             return Err(Unsupported::new("mechanism", "MPTCP"));
         }

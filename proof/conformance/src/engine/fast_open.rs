@@ -21,6 +21,15 @@ impl Host {
         socket.deferred_connect.or(asked)
     }
 
+    /// Whether a write with `MSG_FASTOPEN` fails: Linux has Fast Open switched off for clients, or the
+    /// peer is an address without a family.
+    pub fn refuses_fast_open(&self, flags: &Value, peer: Option<&str>) -> bool {
+        let setup = &self.transport.setup;
+        let is_off = !setup.profile.opening.fast_open_client;
+        let is_asked = setup.as_linux && flags.has_word("MSG_FASTOPEN");
+        is_asked && (is_off || peer == Some("AF_UNSPEC"))
+    }
+
     /// Connects with data on the SYN. Without a cookie the SYN requests one, and the data waits for
     /// the handshake. If the socket or this call never blocks, the caller gets an error instead.
     pub fn fast_connect(

@@ -344,11 +344,12 @@ impl Host {
                 };
                 Value::Integer(granted.as_u64() as i64)
             }
-            // The socket's own; 0 without one, or without a bound.
-            "TCP_NOTSENT_LOWAT" => {
-                let own = options.not_sent_lowat.flatten();
-                Value::Integer(own.map_or(0, |octets| octets.as_u64() as i64))
-            }
+            // The socket's own; 0 without one. The largest number is no bound.
+            "TCP_NOTSENT_LOWAT" => Value::Integer(match options.not_sent_lowat {
+                None => 0,
+                Some(None) => i64::from(u32::MAX),
+                Some(Some(octets)) => octets.as_u64() as i64,
+            }),
             "TCP_KEEPIDLE" | "TCP_KEEPINTVL" | "TCP_KEEPCNT" => {
                 let (time, interval, probes) = options.keepalive_times(&profile);
                 Value::Integer(match name.as_str() {

@@ -126,7 +126,11 @@ impl Host {
             return failed("EFAULT");
         }
         let fd = args.number(0)?;
-        let names_peer = name == "sendto" && args.get(4).name() != Some("NULL");
+        let peer = args.get(4).name().filter(|_| name == "sendto");
+        if self.refuses_fast_open(flags, peer) {
+            return failed("EOPNOTSUPP");
+        }
+        let names_peer = name == "sendto" && peer != Some("NULL");
         let socket = self.socket_of(fd);
         let zero_copy =
             flags.has_word("MSG_ZEROCOPY") && socket.is_some_and(|socket| socket.options.zero_copy);

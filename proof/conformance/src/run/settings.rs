@@ -83,9 +83,15 @@ pub(super) fn addresses(
             IpAddr::V6(Ipv6Addr::new(0xfd3d, 0xfa7b, 0xd17d, 0, 0, 0, 0, 1)),
         ),
     };
+    // Without effect if they are of the other version.
+    let chosen = |name: &str, usual: IpAddr| {
+        let option = script.option(name)?;
+        let chosen = option.value.parse::<IpAddr>().ok();
+        chosen.filter(|chosen| chosen.is_ipv6() == usual.is_ipv6())
+    };
     Ok(Addresses {
-        local,
-        remote,
+        local: chosen("local_ip", local).unwrap_or(local),
+        remote: chosen("remote_ip", remote).unwrap_or(remote),
         local_port: 8080,
         remote_port: 8080,
         mtu,

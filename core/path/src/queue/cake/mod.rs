@@ -54,7 +54,7 @@ use gigatcp_units::parameters;
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
-use super::{Build, Conflict, Discipline, Drops, Entry, Limits, Link, Settings, Ticket};
+use super::{Build, Conflict, Discipline, Drops, Entry, Limits, Link, QueueConfig, Ticket};
 use crate::Tally;
 use tin::Tin;
 
@@ -63,6 +63,7 @@ pub(super) const ENTRY: Entry = Entry {
     name: "cake",
     summary: "fair among hosts and flows, by priority, COBALT in each flow (home routers)",
     parameters: &[RTT, TINS, SRCHOST, DSTHOST],
+    class_parameters: &[],
     check,
     draws: true,
     build: |build| Box::new(Cake::new(build)),
@@ -87,13 +88,14 @@ const MIN_LIMIT: u64 = 4 << 20;
 const MAX_LIMIT: u64 = 10_240 * 1514;
 
 /// Checks the number of tins.
-fn check(settings: &Settings) -> Result<(), Conflict> {
-    if matches!(settings.whole(&TINS), 1 | 3 | 4 | 8) {
+fn check(config: &QueueConfig) -> Result<(), Conflict> {
+    if matches!(config.settings.whole(&TINS), 1 | 3 | 4 | 8) {
         return Ok(());
     }
     Err(Conflict {
         names: ["tins", "tins"],
         why: "`tins` is 1, 3, 4 or 8",
+        section: 0,
     })
 }
 

@@ -4,6 +4,7 @@ mod cake;
 mod closed_loop;
 mod conservation;
 mod fq_codel;
+mod htb;
 mod models;
 
 use alloc::boxed::Box;
@@ -12,7 +13,7 @@ use alloc::vec::Vec;
 use gigatcp_units::random::Stream;
 use gigatcp_units::{Bytes, Duration, Instant, Rate};
 
-use super::{Build, Discipline, Drops, Limits, Link, Settings, Ticket, Value, find};
+use super::{Build, Discipline, Drops, Limits, Link, QueueConfig, Settings, Ticket, Value, find};
 use crate::{DropCause, Tally};
 
 /// Returns a limit of packets.
@@ -56,14 +57,47 @@ impl Trial {
         Self::with_seed(name, set, limits, 1)
     }
 
+    /// A queue with classes.
+    pub(super) fn with_classes(
+        name: &str,
+        set: &[(&str, Value)],
+        classes: &[&[(&str, Value)]],
+        limits: Limits,
+    ) -> Self {
+        Self::of(name, set, classes, limits, 1)
+    }
+
     pub(super) fn with_seed(name: &str, set: &[(&str, Value)], limits: Limits, seed: u64) -> Self {
-        let entry = find(name).unwrap();
-        let mut settings = Settings::new();
-        for (name, value) in set {
-            settings.set(entry.parameters, name, *value).unwrap();
-        }
-        let queue = (entry.build)(Build {
-            settings: &settings,
+        Self::of(name, set, &[], limits, seed)
+    }
+
+    fn of(
+        name: &str,
+        set: &[(&str, Value)],
+        classes: &[&[(&str, Value)]],
+        limits: Limits,
+        seed: u64,
+    ) -> Self {
+        let discipline = find(name).unwrap();
+        let read = |parameters, set: &[(&str, Value)]| {
+            let mut settings = Settings::new();
+            for (name, value) in set {
+                settings.set(parameters, name, *value).unwrap();
+            }
+            settings
+        };
+        let classes = classes
+            .iter()
+            .map(|class| read(discipline.class_parameters, class));
+        let config = QueueConfig {
+            discipline,
+            settings: read(discipline.parameters, set),
+            classes: classes.collect(),
+        };
+        config.check().unwrap();
+        let queue = (discipline.build)(Build {
+            settings: &config.settings,
+            classes: &config.classes,
             limits,
             random: Stream::new(seed, "trial", 7),
             start: Instant::ZERO,

@@ -28,7 +28,7 @@ pub fn links(bug: Option<InjectedBug>, links: &mut [HopConfig]) {
     {
         link.queue = queue::QueueConfig {
             discipline: &OVERLONG,
-            settings: queue::Settings::new(),
+            ..queue::QueueConfig::default()
         };
     }
 }
@@ -37,6 +37,7 @@ static OVERLONG: queue::Entry = queue::Entry {
     name: "overlong",
     summary: "first in, first out, without regard to limits",
     parameters: &[],
+    class_parameters: &[],
     check: |_| Ok(()),
     draws: false,
     build: |_: Build<'_>| Box::new(Overlong::default()),

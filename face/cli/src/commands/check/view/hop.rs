@@ -183,6 +183,9 @@ fn changes(hop: &HopConfig) -> Vec<String> {
     if let Some(jitter) = hop.jitter {
         said.push(format!("jitter {}", jitter.spread));
     }
+    if let Some(slot) = hop.slot {
+        said.push(format!("slots {} apart", slot.delay));
+    }
     said.extend(hop.middlebox.iter().flat_map(rewritten));
     match hop.ack_filter {
         Some(AckFilter::Queue) => said.push("ACKs filtered in the queue".to_owned()),
