@@ -450,7 +450,7 @@ const FAMILIES: &[Family] = &[
     held("buffers-larger", |base| {
         let bytes = (base.bdp() * base.draw.between(0.2, 0.6)).max(16_384.0);
         let larger = bytes * base.draw.between(2.0, 8.0);
-        let mut of = |bytes: f64| {
+        let of = |bytes: f64| {
             let values = ["tcp_rmem", "tcp_wmem"].map(|key| with_sysctl(base, key, bytes).1);
             let options = values.iter().flat_map(|value| ["--sysctl", value]);
             (base.path(&options.collect::<Vec<_>>()), values)
