@@ -8,9 +8,10 @@
 //! ```
 //!
 //! Linux grants twice the buffer that a program requests, and `tcp_rmem` and `tcp_wmem` bound what
-//! it grants. Of a receive buffer about five eighths become window, since packets take more memory
-//! than their bytes. A full send buffer blocks its program until a third is free, and is filled by whole
-//! super-segments: its mean flight is between two thirds and more than all of it.
+//! it grants. A packet takes more memory of a receive buffer than its bytes, so that five eighths become
+//! window with packets of 1500 bytes, and less with smaller ones. A full send buffer blocks its program
+//! until a third is free, and is filled by whole super-segments: its mean flight is between two thirds
+//! and more than all of it.
 
 use gigatcp_analyze::{Diagnosis, loss_window};
 use gigatcp_units::{Duration, Probability};
@@ -98,9 +99,11 @@ pub struct LimitedRate {
 const FRAME: f64 = 38.0;
 /// Bytes that a queueing discipline counts beyond the packet: an Ethernet header.
 const HEADER_OF_LINK: f64 = 14.0;
-/// Share of a receive buffer that becomes window, less a segment, and its relative error over
-/// drivers.
-const WINDOW_OF_BUFFER: f64 = 0.625;
+/// Memory that the drivers of veth and TUN use for a packet of Ethernet or a smaller one, and the share of
+/// the memory of larger packets that is payload. What becomes window of a buffer is its payload, less a
+/// segment; the relative error is that over drivers.
+const PACKET_MEMORY: f64 = 2304.0;
+const PAYLOAD_OF_MEMORY: f64 = 0.628;
 const WINDOW_ERROR: f64 = 0.12;
 /// Share of the memory of a send buffer that is payload, its bookkeeping and idle time left out, and its
 /// relative error.
@@ -118,6 +121,8 @@ const RATE_ERROR: f64 = 0.06;
 const HELD: f64 = 0.3;
 /// Factor above what was achieved from which distances of packets are those of the path.
 const CLEAR: f64 = 1.5;
+/// The same if a full window spaces them.
+const CLEAR_OF_WINDOW: f64 = 2.0;
 /// Packets of a flight from which their distances are those of the path.
 const TRAIN: u64 = 10;
 /// Largest window without window scaling.
@@ -506,6 +511,11 @@ impl Model {
         self.mss = mss;
     }
 
+    /// Share of a receive buffer that full segments fill.
+    fn payload_of_memory(&self) -> f64 {
+        (self.mss / PACKET_MEMORY).min(PAYLOAD_OF_MEMORY)
+    }
+
     fn change(&mut self, change: &Change) {
         match change {
             Change::Receive(buffer) => {
@@ -515,7 +525,7 @@ impl Model {
                     Buffer::Requested(_) => scaled(granted),
                     Buffer::Tuned(_) => f64::INFINITY,
                 };
-                let window = (WINDOW_OF_BUFFER * granted - self.mss).max(self.mss);
+                let window = (self.payload_of_memory() * granted - self.mss).max(self.mss);
                 self.window = Estimate::about(window.min(most), WINDOW_ERROR);
             }
             Change::Send(buffer) => {
@@ -557,7 +567,7 @@ impl Model {
             Change::WindowScaling(is_on) => {
                 self.is_scaled = *is_on;
                 self.window = if *is_on {
-                    Estimate::about(WINDOW_OF_BUFFER * USUAL_BUFFER, WINDOW_ERROR)
+                    Estimate::about(self.payload_of_memory() * USUAL_BUFFER, WINDOW_ERROR)
                 } else {
                     self.window.min(&Estimate::about(UNSCALED, SHOWN_ERROR))
                 };
@@ -619,7 +629,8 @@ fn path(diagnosis: &Diagnosis, is_host: bool, is_held: bool, goodput: f64) -> Es
     let carried = diagnosis.capacity.rate().as_bps() as f64;
     let shown = diagnosis.bottleneck.map(|rate| rate.as_bps() as f64);
     let q = &diagnosis.quantities;
-    let is_clear = |rate: &f64| *rate >= CLEAR * goodput;
+    let clear = if is_held { CLEAR_OF_WINDOW } else { CLEAR };
+    let is_clear = |rate: &f64| *rate >= clear * goodput;
     let is_train = q.flight.as_u64() >= TRAIN * q.mss.as_u64();
     match shown {
         // Packets of a window that is nearly sent at the path's rate, or of few packets, are spaced by
