@@ -142,6 +142,24 @@ const FULL: f64 = 0.8;
 /// Causes of a full window.
 const WINDOW: &[&str] = &["receive-window-limited", "no-window-scaling"];
 
+/// The cause of an application that pauses.
+const PAUSES: &str = "application-limited";
+
+/// Causes whose limits follow from the transfer.
+const LAWS: &[&str] = &[
+    "receive-window-limited",
+    "no-window-scaling",
+    "send-buffer-limited",
+    "path-saturated",
+    "queue-overflow",
+    "policer",
+    "random-loss",
+    "mss-clamped",
+];
+
+/// Duration below which a transfer ends by its bytes, in seconds: longer ones may be a test's.
+pub(crate) const SHORT: f64 = 2.0;
+
 /// Causes of a rate that the hosts or their applications set.
 const HOST: &[&str] = &[
     "application-limited",
@@ -421,7 +439,7 @@ impl Model {
         if let Some((cause, bps)) = self.host {
             limits.push(LimitedRate {
                 cause,
-                bps,
+                bps: self.of_all_flows(cause, &bps),
                 evidence: "the rate that it held".into(),
             });
         }
@@ -443,6 +461,28 @@ impl Model {
                 .unwrap_or(std::cmp::Ordering::Equal)
         });
         limits
+    }
+
+    /// Rate of the hosts for all connections: a shaper is shared, CPUs may be, anything else is of each.
+    fn of_all_flows(&self, cause: &str, bps: &Estimate) -> Estimate {
+        let flows = self.flows as f64;
+        match cause {
+            "local-queue" => *bps,
+            "sender-cpu-limited" | "receiver-cpu-limited" => Estimate {
+                low: bps.low,
+                mid: bps.mid * flows.sqrt(),
+                high: bps.high * flows,
+            },
+            _ => bps.times(flows),
+        }
+    }
+
+    /// What limited the transfer, if no limit of the list is its law.
+    #[must_use]
+    pub fn unknown_cause(&self) -> Option<&'static str> {
+        let is_growth = self.first == "cwnd-growth-limited" && self.elapsed < SHORT;
+        let is_known = LAWS.contains(&self.first) || HOST.contains(&self.first) || is_growth;
+        (!is_known).then_some(self.first)
     }
 
     /// Bandwidth-delay product in bytes; zero if the path's rate is unknown.
@@ -588,6 +628,14 @@ impl Model {
         let kept = self.host.filter(|(cause, _)| !lifted.contains(cause));
         let own = bps.is_finite().then(|| (cause, Estimate::about(bps, 0.02)));
         self.host = match (kept, own) {
+            // A slow pacing rate looks like an application that pauses.
+            (Some((PAUSES, held)), Some((_, paced))) if held.mid < paced.mid => Some((
+                PAUSES,
+                Estimate {
+                    high: paced.high,
+                    ..held
+                },
+            )),
             (Some(kept), Some(own)) if kept.1.mid < own.1.mid => Some(kept),
             (kept, None) => kept,
             (_, own) => own,

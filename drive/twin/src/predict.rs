@@ -8,7 +8,7 @@
 
 use crate::change::Change;
 use crate::engine::{self, Draw};
-use crate::model::{Estimate, LimitedRate, Model};
+use crate::model::{Estimate, LimitedRate, Model, SHORT};
 use crate::transfer::Transfer;
 
 /// Certainty of a prediction.
@@ -83,9 +83,6 @@ const DEVIATES: [[f64; 3]; 5] = [
     [-0.5, -0.5, -1.0],
 ];
 
-/// Duration below which a transfer ends by its bytes, in seconds: longer ones may be a test's.
-const SHORT: f64 = 2.0;
-
 /// Queue limit in BDPs below which the engine overestimated two of five transfers by a third or more.
 const SHORT_QUEUE: f64 = 0.4;
 
@@ -95,6 +92,12 @@ const WINDOW_FILL: f64 = 0.92;
 
 /// Round trips of a transfer without data: the handshake, and the last ACK.
 const ROUNDS_AROUND: f64 = 2.0;
+
+/// Segments of a window below which delayed ACKs decide what it brings.
+const FEW: f64 = 20.0;
+
+/// Factor above the goodput from which a buffer is not what limits.
+const CLEARLY: f64 = 1.2;
 
 /// Share of its limit that a transfer achieves, at most and at least.
 const EFFICIENCY: [f64; 2] = [0.3, 1.05];
@@ -154,6 +157,13 @@ impl Model {
     pub fn predict(&self, after: &Self, changes: &[String]) -> Result<Prediction, String> {
         let limits = after.limits();
         let lowest = limits.first().ok_or("no limit of the transfer is known")?;
+        let unknown = self.without_law(after);
+        if let Some(cause) = self.unknown_cause()
+            && self.has_other_buffers_only(after)
+            && lowest.bps.low > CLEARLY * self.goodput
+        {
+            return Ok(self.unchanged(cause, changes));
+        }
         let (bps, runs) = if self.is_closed(after) {
             (self.closed(after), 0)
         } else {
@@ -172,6 +182,7 @@ impl Model {
         let ratio = bps.high / bps.low.max(1.0);
         let is_short = after.queue != self.queue && after.queue.mid < SHORT_QUEUE * after.bdp();
         let certainty = match ratio {
+            _ if unknown.is_some() => Certainty::Unsure,
             _ if is_open => Certainty::AtLeast,
             _ if is_short => Certainty::Unsure,
             ..=NUMBER => Certainty::Number,
@@ -190,13 +201,54 @@ impl Model {
             interval_bps: [low, bps.high],
             gain: goodput_bps / self.goodput,
             limit: lowest.cause,
-            reason: if is_short {
+            reason: if let Some(cause) = unknown {
+                format!("no law says how {cause} depends on these settings")
+            } else if is_short {
                 "bursts of the hosts decide what a queue far below the BDP drops".into()
             } else {
                 self.reason(after, lowest.cause, is_open)
             },
             runs,
         })
+    }
+
+    /// What limited the transfer, if no law says what the change does to it.
+    fn without_law(&self, after: &Self) -> Option<&'static str> {
+        let is_policed = self.behind_policer.is_some() && after.behind_policer.is_some();
+        let has_other_bursts =
+            (&self.controls, self.queue, self.mss) != (&after.controls, after.queue, after.mss);
+        let cpu = self.host.map(|(cause, _)| cause);
+        let cpu =
+            cpu.filter(|cause| matches!(*cause, "sender-cpu-limited" | "receiver-cpu-limited"));
+        self.unknown_cause()
+            .or((is_policed && has_other_bursts).then_some("policer"))
+            .or(cpu.filter(|_| self.mss != after.mss))
+    }
+
+    /// Whether only windows and buffers differ.
+    fn has_other_buffers_only(&self, after: &Self) -> bool {
+        let same = Self {
+            window: self.window,
+            flight: self.flight,
+            send_request: self.send_request,
+            ..after.clone()
+        };
+        same == *self
+    }
+
+    /// The goodput of the transfer, of which the changes lift no limit.
+    fn unchanged(&self, cause: &'static str, changes: &[String]) -> Prediction {
+        let bps = Estimate::about(self.goodput, ENGINE_ERROR);
+        Prediction {
+            changes: changes.to_vec(),
+            certainty: Certainty::Number,
+            goodput_bps: bps.mid,
+            interval_bps: [bps.low, bps.high],
+            gain: 1.0,
+            limit: cause,
+            reason: "the buffers are not what limits it".into(),
+            runs: 0,
+        }
     }
 
     /// Whether a closed form gives the goodput after the change: a window, a buffer or a host limits,
@@ -220,7 +272,9 @@ impl Model {
             .map(|limit| limit.bps.mid)
             .fold(f64::INFINITY, f64::min);
         self.is_full_with_other_packets(after)
-            || (!is_dynamic(lowest.cause) && lowest.bps.mid < 0.8 * nearest)
+            || (!is_dynamic(lowest.cause)
+                && lowest.bps.mid < 0.8 * nearest
+                && (self.mss == after.mss || after.segments(lowest.bps.mid) >= FEW))
     }
 
     /// Whether the path is full before and after, and only the size of packets differs: the share of
@@ -270,9 +324,14 @@ impl Model {
         }
     }
 
+    /// Segments in flight of each connection at a rate.
+    fn segments(&self, bps: f64) -> f64 {
+        bps * self.base / 8.0 / self.mss / self.flows as f64
+    }
+
     /// Share of a rate that is left after slow start up to it.
     fn after_start(&self, bps: f64) -> f64 {
-        let segments = bps * self.base / 8.0 / self.mss / self.flows as f64;
+        let segments = self.segments(bps);
         let initial = self.initial_window.unwrap_or(10) as f64;
         let rounds = (segments / initial).max(1.0).log2();
         if !rounds.is_finite() {
