@@ -95,8 +95,8 @@ fn lever(draw: &mut Draw, base: &Base) -> Lever {
     match draw.pick(&[
         "receive", "send", "control", "control", "window", "flows", "queue", "mtu",
     ]) {
-        "receive" => buffer(draw, base, "receive_buffer", ("tcp_rmem", 1.6)),
-        "send" => buffer(draw, base, "send_buffer", ("tcp_wmem", 1.35)),
+        "receive" => buffer(draw, base, "receive_buffer", "tcp_rmem"),
+        "send" => buffer(draw, base, "send_buffer", "tcp_wmem"),
         "control" => control(draw.pick(&["cubic", "reno", "bbr", "bbr3"])),
         "window" => {
             let window = draw.pick(&[3, 20, 50, 100]);
@@ -130,10 +130,17 @@ fn lever(draw: &mut Draw, base: &Base) -> Lever {
     }
 }
 
-/// A buffer for a number of bytes in flight. Linux needs `factor` times as much memory for them.
-fn buffer(draw: &mut Draw, base: &Base, key: &'static str, (sysctl, factor): (&str, f64)) -> Lever {
+/// A buffer for a number of bytes in flight, as Linux has to be told: of a receive buffer the payload
+/// of packets becomes window, of a send buffer 78 % are in flight. Smaller ones than a super-segment
+/// do not exist there.
+fn buffer(draw: &mut Draw, base: &Base, key: &'static str, sysctl: &str) -> Lever {
+    let payload = f64::from(base.mtu - 52);
+    let (factor, least) = match sysctl {
+        "tcp_rmem" => (1.0 / (payload / 2304.0).min(0.628), 20e3),
+        _ => (1.0 / 0.775, 160e3),
+    };
     let share = draw.pick(&[0.2, 0.5, 1.0, 2.0, 8.0]);
-    let bytes = (base.bdp * share).max(20e3) as u64;
+    let bytes = (base.bdp * share).max(least) as u64;
     Lever {
         edit: Box::new(move |draft| {
             draft.flow().set(key, Value::Bytes(bytes));
