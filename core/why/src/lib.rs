@@ -101,7 +101,7 @@ pub use contradictions::RULES as CONTRADICTIONS;
 pub use cost::Cost;
 pub use cut::Cut;
 pub use icmp_errors::IcmpErrors;
-pub use limits::{Limit, Quantities};
+pub use limits::{Limit, Quantities, loss_window};
 pub use measures::{Capacity, CapacitySource};
 pub use next_limit::NextLimit;
 pub use no_data::{NoData, NoDataKind};

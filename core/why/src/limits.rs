@@ -5,7 +5,10 @@
 //! receive window   largest window / minimum RTT          (windows that do not grow)
 //! path             rate of a saturated link, or of packets back to back
 //! losses           C MSS / (RTT sqrt(p))                 (Mathis et al. 1997; random losses only)
+//!                  CUBIC's curve where it is above; none for BBR
 //! ```
+//!
+//! `gigatcp whatif` begins with the same quantities and laws, and changes them.
 //!
 //! A limit of a host (a send buffer, pacing, a CPU) leaves no trace while another one is lower. It is
 //! in the list only if it held.
@@ -14,8 +17,10 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use gigatcp_theory::cubic::Cubic;
+use gigatcp_theory::mathis::{MathisConstant, mean_window};
 use gigatcp_units::grammar::{human_bytes, human_duration, human_rate};
-use gigatcp_units::{Bytes, Duration, Rate};
+use gigatcp_units::{Bytes, Duration, Probability, Rate};
 
 use crate::causes::{CAUSES, Cause, place};
 use crate::measures::{Measures, quartile, rate, ratio};
@@ -34,8 +39,16 @@ pub struct Limit {
     pub evidence: String,
 }
 
-/// Constant of the square-root law for a loss at random and an ACK for every second segment.
-const MATHIS: f64 = 0.93;
+/// CUBIC's mean window over that of its law for periodic losses, with losses at random.
+const CUBIC_AT_RANDOM: f64 = 1.2;
+
+/// Flight after losses over that before them below which a control halves, and above which it does not
+/// respond to them.
+const HALVED: f64 = 0.58;
+const UNMOVED: f64 = 0.9;
+
+/// Minimum loss events that show how a control responds.
+const MIN_EVENTS: u64 = 3;
 
 /// Minimum loss events for a response to them.
 const MIN_LOSSES: u64 = 4;
@@ -60,6 +73,8 @@ pub struct Quantities {
     pub flight: Bytes,
     /// Retransmitted segments that were not proven spurious.
     pub lost: u64,
+    /// Of these, those of bursts that random loss does not explain.
+    pub flooded: u64,
     /// Loss events.
     pub loss_events: u64,
     /// Share of them behind a long queue.
@@ -85,6 +100,31 @@ impl Limit {
 }
 
 impl Quantities {
+    /// Lost segments that may be random ones, each on its own.
+    #[must_use]
+    pub const fn lost_apart(&self) -> u64 {
+        self.lost.saturating_sub(self.flooded)
+    }
+
+    /// Whether the flight does not fall after losses.
+    #[must_use]
+    pub fn is_unmoved(&self) -> bool {
+        self.loss_events >= MIN_EVENTS && self.decrease.is_some_and(|part| part > UNMOVED)
+    }
+
+    /// Congestion control of the sender, by the kernel's name: by how the flight falls after losses if
+    /// its name is not known.
+    #[must_use]
+    pub fn likely_control(&self) -> &str {
+        let shown = self.decrease.filter(|_| self.loss_events >= MIN_EVENTS);
+        match (&self.control, shown) {
+            (Some(name), _) => name,
+            (None, Some(part)) if part < HALVED => "reno",
+            (None, Some(part)) if part > UNMOVED => "bbr",
+            _ => "cubic",
+        }
+    }
+
     pub(crate) fn of(m: &Measures<'_>) -> Self {
         let trips = m.trips.iter().flatten().map(|trip| trip.as_secs_f64());
         let lost = m
@@ -104,6 +144,7 @@ impl Quantities {
             window_grows: window_rate(m).is_none(),
             flight: Bytes::new(m.sending.flight_max),
             lost: lost.sum(),
+            flooded: flooded(m),
             loss_events: m.sender_view.episodes.count,
             overflows: m.pattern.queued,
             queue: m.queue_max,
@@ -111,6 +152,15 @@ impl Quantities {
             control: None,
         }
     }
+}
+
+/// Segments that were lost in bursts that random loss does not explain, as at the end of slow start.
+fn flooded(m: &Measures<'_>) -> u64 {
+    let episodes = m.sender_view.episodes.list.iter();
+    let floods = episodes.filter(|episode| episode.loss_burst.is_flood(m.mss()));
+    floods
+        .map(|episode| episode.again.saturating_sub(episode.spurious))
+        .sum()
 }
 
 /// Median of the flight in the first whole round after a loss event, over the flight before it.
@@ -188,12 +238,28 @@ pub(crate) fn others(
     limits
 }
 
-/// Payload rate of the square-root law, in bytes per second, if the losses are not those of a queue.
+/// Mean window in segments at which random losses of probability `p` hold a congestion control, by the
+/// kernel's name; `None` for BBR, which does not respond to few.
+#[must_use]
+pub fn loss_window(control: &str, p: Probability, rtt: Duration) -> Option<f64> {
+    let reno = mean_window(MathisConstant::RandomDelayed, p);
+    match control {
+        "reno" => Some(reno),
+        _ if control.starts_with("bbr") => None,
+        _ => Some(reno.max(CUBIC_AT_RANDOM * Cubic::default().mean_window(rtt, p))),
+    }
+}
+
+/// Payload rate at which losses hold the connection, in bytes per second, if they are not those of a
+/// queue.
 fn loss_rate(m: &Measures<'_>, quantities: &Quantities) -> Option<f64> {
     let segments = m.data().stream_length() as f64 / m.mss().max(1) as f64;
-    let events = quantities.loss_events;
-    let is_random = events >= MIN_LOSSES && quantities.overflows < OVERFLOWS;
-    let p = ratio(events as f64, segments);
+    let is_random = quantities.loss_events >= MIN_LOSSES && quantities.overflows < OVERFLOWS;
     let trip = m.base.as_secs_f64();
-    (is_random && trip > 0.0 && p > 0.0).then(|| MATHIS * m.mss() as f64 / (trip * libm::sqrt(p)))
+    let p = Probability::try_new(ratio(quantities.lost_apart() as f64, segments))?;
+    if !is_random || trip <= 0.0 || p.as_f64() <= 0.0 {
+        return None;
+    }
+    let window = loss_window(quantities.likely_control(), p, m.base)?;
+    Some(window * m.mss() as f64 / trip)
 }

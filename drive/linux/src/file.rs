@@ -1,4 +1,4 @@
-//! Opening a file that others may have placed.
+//! Opening a file that others may have placed, and files that are only locked.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,6 +13,33 @@ use std::path::Path;
 pub fn open_no_link(place: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(place)
+}
+
+/// Opens an existing `place` for a lock: nothing is written. Only who may write it can hold the lock.
+///
+/// # Errors
+///
+/// As `open(2)`.
+pub fn open_to_lock(place: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(place)
+}
+
+/// Opens `place` for a lock that no other user can hold; creates it if it is not there.
+///
+/// # Errors
+///
+/// As `open(2)`.
+pub fn create_private_to_lock(place: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
         .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
         .open(place)
 }

@@ -8,12 +8,12 @@
 //! ```
 //!
 //! Linux grants twice the buffer that a program requests, and `tcp_rmem` and `tcp_wmem` bound what
-//! it grants. Of a receive buffer about five eighths become window, since packets take more memory
-//! than their bytes; of a send buffer nearly all can be in flight.
+//! it grants. A packet takes more memory of a receive buffer than its bytes, so that five eighths become
+//! window with packets of 1500 bytes, and less with smaller ones. A full send buffer blocks its program
+//! until a third is free, and is filled by whole super-segments: its mean flight is between two thirds
+//! and more than all of it.
 
-use gigatcp_analyze::Diagnosis;
-use gigatcp_theory::cubic::Cubic;
-use gigatcp_theory::mathis::{MathisConstant, mean_window};
+use gigatcp_analyze::{Diagnosis, loss_window};
 use gigatcp_units::{Duration, Probability};
 
 use crate::change::{Buffer, Change, Queue};
@@ -99,18 +99,20 @@ pub struct LimitedRate {
 const FRAME: f64 = 38.0;
 /// Bytes that a queueing discipline counts beyond the packet: an Ethernet header.
 const HEADER_OF_LINK: f64 = 14.0;
-/// Share of a receive buffer that becomes window, less a segment, and its relative error over
-/// drivers.
-const WINDOW_OF_BUFFER: f64 = 0.625;
+/// Memory that the drivers of veth and TUN use for a packet of Ethernet or a smaller one, and the share of
+/// the memory of larger packets that is payload. What becomes window of a buffer is its payload, less a
+/// segment; the relative error is that over drivers.
+const PACKET_MEMORY: f64 = 2304.0;
+const PAYLOAD_OF_MEMORY: f64 = 0.628;
 const WINDOW_ERROR: f64 = 0.12;
-/// Share of a full send buffer that is in flight on average: a blocked write waits until a third of
-/// it is free.
-const FLIGHT_OF_BUFFER: f64 = 0.8;
-const FLIGHT_ERROR: f64 = 0.18;
-/// Mean flight of a smaller buffer: the kernel queues a whole super-segment of 64 KiB at once.
-const MIN_FLIGHT: f64 = 48e3;
-/// Part of a super-segment that waits for the rest of it on the path, in bytes.
-const BURST: f64 = 20e3;
+/// Share of the memory of a send buffer that is payload, its bookkeeping and idle time left out, and its
+/// relative error.
+const PAYLOAD_OF_BUFFER: f64 = 0.93;
+const FLIGHT_ERROR: f64 = 0.12;
+/// Part of a send buffer that must be free before a blocked write goes on.
+const FREED: f64 = 1.0 / 3.0;
+/// Largest super-segment, which is queued as a whole, in bytes.
+const SUPER_SEGMENT: f64 = 64e3;
 /// Relative error of a window that was advertised.
 const SHOWN_ERROR: f64 = 0.02;
 /// Relative error of a bottleneck rate that a queue or dispersion shows.
@@ -119,6 +121,8 @@ const RATE_ERROR: f64 = 0.06;
 const HELD: f64 = 0.3;
 /// Factor above what was achieved from which distances of packets are those of the path.
 const CLEAR: f64 = 1.5;
+/// The same if a full window spaces them.
+const CLEAR_OF_WINDOW: f64 = 2.0;
 /// Packets of a flight from which their distances are those of the path.
 const TRAIN: u64 = 10;
 /// Largest window without window scaling.
@@ -129,16 +133,32 @@ const USUAL_BUFFER: f64 = 6_291_456.0;
 const WITHOUT_SACK: &str = "sender.sack=false";
 /// Minimum queue of a router in packets.
 const PACKETS: f64 = 100.0;
-/// Flight after losses over that before them above which a control does not respond.
-const UNMOVED: f64 = 0.9;
-/// Minimum loss events that show how a control responds.
-const MIN_EVENTS: u64 = 3;
+/// Share of the loss events behind a long queue from which none of them is random.
+const CERTAIN_OVERFLOWS: f64 = 0.9;
 
 /// Share of a window that is in flight if it is full.
 const FULL: f64 = 0.8;
 
 /// Causes of a full window.
 const WINDOW: &[&str] = &["receive-window-limited", "no-window-scaling"];
+
+/// The cause of an application that pauses.
+const PAUSES: &str = "application-limited";
+
+/// Causes whose limits follow from the transfer.
+const LAWS: &[&str] = &[
+    "receive-window-limited",
+    "no-window-scaling",
+    "send-buffer-limited",
+    "path-saturated",
+    "queue-overflow",
+    "policer",
+    "random-loss",
+    "mss-clamped",
+];
+
+/// Duration below which a transfer ends by its bytes, in seconds: longer ones may be a test's.
+pub(crate) const SHORT: f64 = 2.0;
 
 /// Causes of a rate that the hosts or their applications set.
 const HOST: &[&str] = &[
@@ -184,6 +204,8 @@ pub struct Model {
     pub loss: f64,
     /// Losses seen.
     pub lost: f64,
+    /// Probability of a random loss if those of the full path are random after all.
+    pub doubted_loss: f64,
     /// Queue limit in bytes.
     pub queue: Estimate,
     /// Whether losses show the queue limit.
@@ -253,6 +275,8 @@ fn behind_policer(diagnosis: &Diagnosis) -> Estimate {
 struct Losses {
     /// Probability of a random one.
     random: f64,
+    /// The same if those of a path that is full are random after all.
+    doubted: f64,
     /// Those seen.
     lost: f64,
     /// Queue limit in bytes.
@@ -269,8 +293,7 @@ impl Losses {
         let mss = (q.mss.as_u64() as f64).max(88.0);
         let segments = (diagnosis.delivered.as_u64() as f64 / mss).max(1.0);
         // A control that does not respond to losses fills the path despite random ones.
-        let is_unmoved =
-            q.loss_events >= MIN_EVENTS && q.decrease.is_some_and(|decrease| decrease > UNMOVED);
+        let is_unmoved = q.is_unmoved();
         let full: &[&str] = if is_unmoved {
             &["queue-overflow"]
         } else {
@@ -279,8 +302,7 @@ impl Losses {
         let is_overflow = q.overflows >= 0.5
             || share(diagnosis, full) >= share(diagnosis, &["random-loss"]).max(HELD);
         let is_policed = share(diagnosis, &["policer"]) >= HELD;
-        // The bursts among its losses are those of its own queue.
-        let lost = if is_unmoved { q.loss_events } else { q.lost } as f64;
+        let lost = q.lost_apart() as f64;
         let carried = if path.mid.is_finite() {
             path.mid
         } else {
@@ -288,7 +310,8 @@ impl Losses {
         };
         let queued = q.queue.as_secs_f64() * carried / 8.0;
         let bdp = carried * diagnosis.min_rtt.as_secs_f64() / 8.0;
-        let is_queue_known = is_overflow && lost > 0.0;
+        let is_queue_known = is_overflow && q.lost > 0;
+        let is_doubted = is_overflow && !is_policed && q.overflows < CERTAIN_OVERFLOWS;
         let queue = if is_queue_known {
             Estimate::about(queued.max(4.0 * mss), 0.15)
         } else {
@@ -305,6 +328,7 @@ impl Losses {
             } else {
                 lost / segments
             },
+            doubted: if is_doubted { lost / segments } else { 0.0 },
             lost,
             queue,
             is_queue_known,
@@ -359,6 +383,7 @@ impl Model {
             send_request: None,
             host,
             loss: losses.random,
+            doubted_loss: losses.doubted,
             lost: losses.lost,
             queue: losses.queue,
             is_queue_known: losses.is_queue_known,
@@ -377,8 +402,10 @@ impl Model {
     pub fn limits(&self) -> Vec<LimitedRate> {
         let rtt = format!("{:.3} ms", self.base * 1e3);
         let of_bytes = |bytes: &Estimate| bytes.times(8.0 / self.base * self.flows as f64);
-        let burst = if self.path.mid.is_finite() {
-            8.0 * BURST / self.path.mid
+        // Half of what a blocked write releases waits for the rest of it on the path.
+        let burst = burst_of_flight(self.flight.mid.min(self.flight.low));
+        let wait = if self.path.mid.is_finite() {
+            4.0 * burst / self.path.mid
         } else {
             0.0
         };
@@ -396,7 +423,7 @@ impl Model {
                 cause: "send-buffer-limited",
                 bps: self
                     .flight
-                    .times(8.0 / (self.base + burst) * self.flows as f64),
+                    .times(8.0 / (self.base + wait) * self.flows as f64),
                 evidence: format!("{} in flight per RTT of {rtt}", bytes(&self.flight)),
             },
             LimitedRate {
@@ -412,7 +439,7 @@ impl Model {
         if let Some((cause, bps)) = self.host {
             limits.push(LimitedRate {
                 cause,
-                bps,
+                bps: self.of_all_flows(cause, &bps),
                 evidence: "the rate that it held".into(),
             });
         }
@@ -436,6 +463,28 @@ impl Model {
         limits
     }
 
+    /// Rate of the hosts for all connections: a shaper is shared, CPUs may be, anything else is of each.
+    fn of_all_flows(&self, cause: &str, bps: &Estimate) -> Estimate {
+        let flows = self.flows as f64;
+        match cause {
+            "local-queue" => *bps,
+            "sender-cpu-limited" | "receiver-cpu-limited" => Estimate {
+                low: bps.low,
+                mid: bps.mid * flows.sqrt(),
+                high: bps.high * flows,
+            },
+            _ => bps.times(flows),
+        }
+    }
+
+    /// What limited the transfer, if no limit of the list is its law.
+    #[must_use]
+    pub fn unknown_cause(&self) -> Option<&'static str> {
+        let is_growth = self.first == "cwnd-growth-limited" && self.elapsed < SHORT;
+        let is_known = LAWS.contains(&self.first) || HOST.contains(&self.first) || is_growth;
+        (!is_known).then_some(self.first)
+    }
+
     /// Bandwidth-delay product in bytes; zero if the path's rate is unknown.
     #[must_use]
     pub fn bdp(&self) -> f64 {
@@ -455,14 +504,9 @@ impl Model {
         }
         let p = Probability::try_new(self.loss)?;
         let rtt = Duration::from_secs_f64(self.base);
-        let reno = mean_window(MathisConstant::RandomDelayed, p);
-        let rates = self.controls.iter().filter_map(|control| {
-            let window = match control.as_str() {
-                "reno" => reno,
-                "bbr" | "bbr3" => return None,
-                _ => reno.max(1.2 * Cubic::default().mean_window(rtt, p)),
-            };
-            Some(window * self.mss * 8.0 / self.base)
+        let windows = self.controls.iter();
+        let rates = windows.filter_map(|control| {
+            loss_window(control, p, rtt).map(|window| window * self.mss * 8.0 / self.base)
         });
         let rates: Vec<f64> = rates.collect();
         let low = rates.iter().copied().fold(f64::INFINITY, f64::min);
@@ -507,6 +551,11 @@ impl Model {
         self.mss = mss;
     }
 
+    /// Share of a receive buffer that full segments fill.
+    fn payload_of_memory(&self) -> f64 {
+        (self.mss / PACKET_MEMORY).min(PAYLOAD_OF_MEMORY)
+    }
+
     fn change(&mut self, change: &Change) {
         match change {
             Change::Receive(buffer) => {
@@ -516,14 +565,13 @@ impl Model {
                     Buffer::Requested(_) => scaled(granted),
                     Buffer::Tuned(_) => f64::INFINITY,
                 };
-                let window = (WINDOW_OF_BUFFER * granted - self.mss).max(self.mss);
+                let window = (self.payload_of_memory() * granted - self.mss).max(self.mss);
                 self.window = Estimate::about(window.min(most), WINDOW_ERROR);
             }
             Change::Send(buffer) => {
                 let granted = granted(*buffer);
                 self.send_request = Some(granted / 2.0);
-                self.flight =
-                    Estimate::about((FLIGHT_OF_BUFFER * granted).max(MIN_FLIGHT), FLIGHT_ERROR);
+                self.flight = Estimate::about(flight_of_buffer(granted), FLIGHT_ERROR);
             }
             Change::Control(name) => self.controls = vec![name.clone()],
             Change::Rate(bps) => {
@@ -540,7 +588,7 @@ impl Model {
                 self.queue = Estimate::about(bytes.max(2.0 * self.mss), 0.02);
                 self.is_queue_known = true;
             }
-            Change::Loss(p) => self.loss = *p,
+            Change::Loss(p) => (self.loss, self.doubted_loss) = (*p, 0.0),
             Change::NoPolicer => {
                 if let Some(behind) = self.behind_policer.take() {
                     self.path = behind;
@@ -559,7 +607,7 @@ impl Model {
             Change::WindowScaling(is_on) => {
                 self.is_scaled = *is_on;
                 self.window = if *is_on {
-                    Estimate::about(WINDOW_OF_BUFFER * USUAL_BUFFER, WINDOW_ERROR)
+                    Estimate::about(self.payload_of_memory() * USUAL_BUFFER, WINDOW_ERROR)
                 } else {
                     self.window.min(&Estimate::about(UNSCALED, SHOWN_ERROR))
                 };
@@ -580,6 +628,14 @@ impl Model {
         let kept = self.host.filter(|(cause, _)| !lifted.contains(cause));
         let own = bps.is_finite().then(|| (cause, Estimate::about(bps, 0.02)));
         self.host = match (kept, own) {
+            // A slow pacing rate looks like an application that pauses.
+            (Some((PAUSES, held)), Some((_, paced))) if held.mid < paced.mid => Some((
+                PAUSES,
+                Estimate {
+                    high: paced.high,
+                    ..held
+                },
+            )),
             (Some(kept), Some(own)) if kept.1.mid < own.1.mid => Some(kept),
             (kept, None) => kept,
             (_, own) => own,
@@ -595,6 +651,22 @@ fn granted(buffer: Buffer) -> f64 {
     }
 }
 
+/// Bytes that a blocked write adds to a full send buffer: what must be free, or a super-segment.
+fn burst_of_buffer(granted: f64) -> f64 {
+    (FREED * granted).max(SUPER_SEGMENT)
+}
+
+/// Mean flight of a full send buffer: it falls to two thirds, and a burst fills it.
+fn flight_of_buffer(granted: f64) -> f64 {
+    PAYLOAD_OF_BUFFER * ((1.0 - FREED) * granted + burst_of_buffer(granted) / 2.0)
+}
+
+/// The burst of the send buffer that has this mean flight.
+fn burst_of_flight(flight: f64) -> f64 {
+    let granted = flight / PAYLOAD_OF_BUFFER / (1.0 - FREED / 2.0);
+    burst_of_buffer(granted)
+}
+
 /// Largest window of a buffer that a program requested: the shift is chosen for half of the buffer.
 fn scaled(granted: f64) -> f64 {
     let shift = (granted / 2.0 / UNSCALED).log2().ceil().clamp(0.0, 14.0);
@@ -605,7 +677,8 @@ fn path(diagnosis: &Diagnosis, is_host: bool, is_held: bool, goodput: f64) -> Es
     let carried = diagnosis.capacity.rate().as_bps() as f64;
     let shown = diagnosis.bottleneck.map(|rate| rate.as_bps() as f64);
     let q = &diagnosis.quantities;
-    let is_clear = |rate: &f64| *rate >= CLEAR * goodput;
+    let clear = if is_held { CLEAR_OF_WINDOW } else { CLEAR };
+    let is_clear = |rate: &f64| *rate >= clear * goodput;
     let is_train = q.flight.as_u64() >= TRAIN * q.mss.as_u64();
     match shown {
         // Packets of a window that is nearly sent at the path's rate, or of few packets, are spaced by
@@ -622,22 +695,14 @@ fn path(diagnosis: &Diagnosis, is_host: bool, is_held: bool, goodput: f64) -> Es
     }
 }
 
-/// Congestion controls, by name or by how the flight falls after losses.
+/// The congestion control: that of the engine for the kernel's name.
 fn controls(diagnosis: &Diagnosis) -> Vec<String> {
-    let q = &diagnosis.quantities;
-    let named = q
-        .control
-        .as_deref()
-        .map(|name| if name == "cubic" { "cubic-linux" } else { name });
-    if let Some(entry) = named.and_then(gigatcp_tcp::congestion::find) {
-        return vec![entry.name.to_owned()];
-    }
-    let likely: &[&str] = match q.decrease.filter(|_| q.loss_events >= MIN_EVENTS) {
-        Some(decrease) if decrease < 0.58 => &["reno"],
-        Some(decrease) if decrease > UNMOVED => &["bbr"],
-        _ => &["cubic-linux"],
+    let name = match diagnosis.quantities.likely_control() {
+        "cubic" => "cubic-linux",
+        name => name,
     };
-    likely.iter().map(|name| (*name).to_owned()).collect()
+    let entry = gigatcp_tcp::congestion::find(name);
+    vec![entry.map_or("cubic-linux", |entry| entry.name).to_owned()]
 }
 
 fn bytes(of: &Estimate) -> String {

@@ -14,14 +14,21 @@ const GIGATCP: &str = env!("CARGO_BIN_EXE_gigatcp");
 /// 64 KiB of receive buffer over 40 ms: 8.26 Mbit/s of 18.8 Mbit/s.
 const SMALL: &str = "sysctl -qw net.ipv4.tcp_rmem='4096 65536 65536'\n";
 
+/// A server whose process is named in a file.
+const SERVER_TO_END: &str = "echo $$ > $DIRECTORY/server; exec $GIGATCP server";
+
 /// Runs a script at the client of 20 Mbit/s and 40 ms, in a directory of its own, whose files are
 /// named by `$DIRECTORY`. `None`: there are no namespaces here.
 fn at_client(script: &str, directory: &tempfile::TempDir) -> Option<Output> {
-    let server = format!("{GIGATCP} server");
+    at_client_of("$GIGATCP server", script, directory)
+}
+
+/// The same with this server.
+fn at_client_of(server: &str, script: &str, directory: &tempfile::TempDir) -> Option<Output> {
     let done = Command::new(GIGATCP)
         .args(["emulate", "-q", "--rate", "20 Mbit/s", "--rtt", "40 ms"])
         .args(["--control", "cubic"])
-        .args(["--server", &server, "--", "sh", "-c", script])
+        .args(["--server", server, "--", "sh", "-c", script])
         .env("GIGATCP", GIGATCP)
         .env("DIRECTORY", directory.path())
         .stdin(Stdio::null())
@@ -110,6 +117,52 @@ fn interrupt_during_the_measurement_of_a_change_undoes_it() {
 #[test]
 fn closed_terminal_during_the_measurement_of_a_change_undoes_it() {
     interrupt_trial("HUP", "129");
+}
+
+#[test]
+fn quit_during_the_measurement_of_a_change_undoes_it() {
+    interrupt_trial("QUIT", "131");
+}
+
+#[test]
+fn server_that_ends_during_the_measurement_of_a_change_undoes_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let script = format!(
+        "{SMALL}$GIGATCP doctor $GIGATCP_SERVER --try --yes --json -t 3 --direction receive \
+         --undo-file $DIRECTORY/undo.json > $DIRECTORY/try.json 2> $DIRECTORY/said & PID=$!\n\
+         I=0; while [ ! -e $DIRECTORY/undo.json -a $I -lt 600 ]; do sleep 0.1; I=$((I+1)); done\n\
+         sleep 1; sysctl -n net.ipv4.tcp_rmem; kill $(cat $DIRECTORY/server); wait $PID\n\
+         sysctl -n net.ipv4.tcp_rmem; ls $DIRECTORY"
+    );
+    let Some(done) = at_client_of(SERVER_TO_END, &script, &directory) else {
+        return;
+    };
+    let printed = String::from_utf8_lossy(&done.stdout);
+    let lines: Vec<&str> = printed.lines().collect();
+    let small = "4096\t65536\t65536";
+    assert_ne!(lines[0], small, "the change was made: {printed}");
+    let rest = [small, "said", "server", "try.json"];
+    assert_eq!(lines[1..], rest, "{printed}");
+    let report = fs::read(directory.path().join("try.json")).expect("a report");
+    let report: Value = serde_json::from_slice(&report).expect("JSON");
+    let first = &report["tried"][0]["attempts"][0];
+    assert!(
+        first["error"].is_string() && first["is_kept"] == false,
+        "{report:#}"
+    );
+    assert_eq!(report["undo_file"], Value::Null, "{report:#}");
+}
+
+#[test]
+fn other_users_cannot_lock_what_a_trial_locks() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let script = "for FILE in /proc/sys/net/ipv4/route/flush /run/gigatcp-doctor.lock; do \
+         [ ! -e $FILE ] || setpriv --reuid=65534 --regid=65534 --clear-groups \
+         flock --nonblock $FILE true 2> /dev/null && echo $FILE; done; echo ended";
+    let Some(done) = at_client(script, &directory) else {
+        return;
+    };
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "ended\n");
 }
 
 #[test]

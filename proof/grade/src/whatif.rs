@@ -15,6 +15,11 @@ use crate::worlds::{Base, Draft, GradedWorld, Paths, Value, first_draw};
 /// Maximum relative error of a correct prediction.
 pub const TOLERANCE: f64 = 0.10;
 
+/// Maximum relative error of one that is nearly correct, and largest ratio of the ends of a narrow
+/// interval.
+const WIDE_TOLERANCE: f64 = 0.25;
+const NARROW: f64 = 1.5;
+
 /// Transfer size as a share of what the path carries in its world's duration.
 const SHARE: f64 = 0.5;
 
@@ -39,36 +44,9 @@ pub struct Graded {
 }
 
 impl Graded {
-    /// Returns the prediction if it states this certainty.
-    fn stated(&self, certainty: Certainty) -> Option<&Prediction> {
-        let predicted = self.predicted.as_ref().ok()?;
-        (predicted.certainty == certainty).then_some(predicted)
-    }
-
-    /// Returns the relative error of a predicted number.
-    #[must_use]
-    pub fn error(&self) -> Option<f64> {
-        let predicted = self.stated(Certainty::Number)?;
-        Some(predicted.goodput_bps / self.truth_bps - 1.0)
-    }
-
-    /// Returns whether the truth reaches a lower bound.
-    #[must_use]
-    pub fn is_reached(&self) -> Option<bool> {
-        let predicted = self.stated(Certainty::AtLeast)?;
-        Some(self.truth_bps >= predicted.interval_bps[0])
-    }
-
     /// Returns whether the change alters goodput by more than the tolerance.
     fn matters(&self) -> bool {
         (self.truth_bps / self.before_bps.max(1.0) - 1.0).abs() > TOLERANCE
-    }
-
-    /// Returns whether the interval contains the truth, if this certainty is stated.
-    #[must_use]
-    pub fn is_covered(&self, certainty: Certainty) -> Option<bool> {
-        let [low, high] = self.stated(certainty)?.interval_bps;
-        Some((low..=high).contains(&self.truth_bps))
     }
 }
 
@@ -117,8 +95,8 @@ fn lever(draw: &mut Draw, base: &Base) -> Lever {
     match draw.pick(&[
         "receive", "send", "control", "control", "window", "flows", "queue", "mtu",
     ]) {
-        "receive" => buffer(draw, base, "receive_buffer", ("tcp_rmem", 1.6)),
-        "send" => buffer(draw, base, "send_buffer", ("tcp_wmem", 1.35)),
+        "receive" => buffer(draw, base, "receive_buffer", "tcp_rmem"),
+        "send" => buffer(draw, base, "send_buffer", "tcp_wmem"),
         "control" => control(draw.pick(&["cubic", "reno", "bbr", "bbr3"])),
         "window" => {
             let window = draw.pick(&[3, 20, 50, 100]);
@@ -152,10 +130,17 @@ fn lever(draw: &mut Draw, base: &Base) -> Lever {
     }
 }
 
-/// A buffer for a number of bytes in flight. Linux needs `factor` times as much memory for them.
-fn buffer(draw: &mut Draw, base: &Base, key: &'static str, (sysctl, factor): (&str, f64)) -> Lever {
+/// A buffer for a number of bytes in flight, as Linux has to be told: of a receive buffer the payload
+/// of packets becomes window, of a send buffer 78 % are in flight. Smaller ones than a super-segment
+/// do not exist there.
+fn buffer(draw: &mut Draw, base: &Base, key: &'static str, sysctl: &str) -> Lever {
+    let payload = f64::from(base.mtu - 52);
+    let (factor, least) = match sysctl {
+        "tcp_rmem" => (1.0 / (payload / 2304.0).min(0.628), 20e3),
+        _ => (1.0 / 0.775, 160e3),
+    };
     let share = draw.pick(&[0.2, 0.5, 1.0, 2.0, 8.0]);
-    let bytes = (base.bdp * share).max(20e3) as u64;
+    let bytes = (base.bdp * share).max(least) as u64;
     Lever {
         edit: Box::new(move |draft| {
             draft.flow().set(key, Value::Bytes(bytes));
@@ -273,21 +258,21 @@ pub struct WhatifScore {
 pub struct Count {
     /// Worlds.
     pub worlds: u64,
-    /// Numbers stated.
-    pub numbers: u64,
-    /// Numbers within the tolerance.
-    pub correct: u64,
-    /// Numbers whose interval covers the truth.
+    /// Points stated, each with an interval.
+    pub points: u64,
+    /// Points within the tolerance.
+    pub near: u64,
+    /// Points within the wide tolerance.
+    pub within: u64,
+    /// Points whose interval covers the truth.
     pub covered: u64,
-    /// Ranges stated: intervals without a number.
-    pub ranges: u64,
-    /// Ranges that cover the truth.
-    pub ranges_covered: u64,
+    /// Points whose upper end is at most 1.5 times the lower.
+    pub narrow: u64,
     /// Lower bounds stated.
     pub bounds: u64,
     /// Lower bounds that the truth reaches.
     pub reached: u64,
-    /// Worlds whose fits contradict one another.
+    /// Worlds whose evidence does not decide.
     pub unsure: u64,
 }
 
@@ -308,20 +293,25 @@ impl WhatifScore {
 impl Count {
     fn add(&mut self, one: &Graded) {
         self.worlds += 1;
-        if let Some(error) = one.error() {
-            self.numbers += 1;
-            self.correct += u64::from(error.abs() <= TOLERANCE);
-            self.covered += u64::from(one.is_covered(Certainty::Number) == Some(true));
+        let Ok(predicted) = &one.predicted else {
+            return;
+        };
+        let [low, high] = predicted.interval_bps;
+        match predicted.certainty {
+            Certainty::Number | Certainty::Range => {
+                let error = (predicted.goodput_bps / one.truth_bps - 1.0).abs();
+                self.points += 1;
+                self.near += u64::from(error <= TOLERANCE);
+                self.within += u64::from(error <= WIDE_TOLERANCE);
+                self.covered += u64::from((low..=high).contains(&one.truth_bps));
+                self.narrow += u64::from(high <= NARROW * low);
+            }
+            Certainty::AtLeast => {
+                self.bounds += 1;
+                self.reached += u64::from(one.truth_bps >= low);
+            }
+            Certainty::Unsure => self.unsure += 1,
         }
-        if let Some(is_covered) = one.is_covered(Certainty::Range) {
-            self.ranges += 1;
-            self.ranges_covered += u64::from(is_covered);
-        }
-        if let Some(is_reached) = one.is_reached() {
-            self.bounds += 1;
-            self.reached += u64::from(is_reached);
-        }
-        self.unsure += u64::from(one.stated(Certainty::Unsure).is_some());
     }
 }
 
@@ -343,22 +333,26 @@ impl fmt::Display for WhatifScore {
 
 impl fmt::Display for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = |part: u64| 100.0 * part as f64 / self.numbers.max(1) as f64;
+        let percent = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
+        let of_points = |part: u64| percent(part, self.points);
         write!(
             f,
-            "{} worlds, {} predicted: {:.0} % within {:.0} %, intervals cover {:.0} %; {} ranges, \
-             {} cover; {} lower bounds, {} reached; {} unsure, {} without a prediction",
+            "{} worlds, answered {:.0} %: {} with a point, {:.0} % within {:.0} %, {:.0} % within \
+             {:.0} %, upper <= {NARROW} lower {:.0} %, covered {:.0} %; {} lower bounds, {} reached; \
+             {} unsure, {} without a prediction",
             self.worlds,
-            self.numbers,
-            percent(self.correct),
+            percent(self.points + self.bounds, self.worlds),
+            self.points,
+            of_points(self.near),
             TOLERANCE * 100.0,
-            percent(self.covered),
-            self.ranges,
-            self.ranges_covered,
+            of_points(self.within),
+            WIDE_TOLERANCE * 100.0,
+            of_points(self.narrow),
+            of_points(self.covered),
             self.bounds,
             self.reached,
             self.unsure,
-            self.worlds - self.numbers - self.ranges - self.bounds - self.unsure,
+            self.worlds - self.points - self.bounds - self.unsure,
         )
     }
 }

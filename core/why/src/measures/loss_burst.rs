@@ -53,10 +53,15 @@ impl LossBurst {
         self.end = end;
     }
 
+    /// Whether random loss does not explain it.
+    pub const fn is_flood(&self, mss: u64) -> bool {
+        self.lost >= Self::LEAST * mss
+    }
+
     /// Returns the fraction that passed, if enough was lost.
     fn share_passed(&self, mss: u64) -> Option<f64> {
-        let is_flood = self.lost >= Self::LEAST * mss;
-        is_flood.then(|| self.passed as f64 / (self.passed + self.lost) as f64)
+        self.is_flood(mss)
+            .then(|| self.passed as f64 / (self.passed + self.lost) as f64)
     }
 }
 

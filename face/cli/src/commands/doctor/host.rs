@@ -1,10 +1,8 @@
 //! Facts of this host, and tests from it.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
 use std::path::Path;
 
 use gigatcp_doctor::{Direction, HostFacts};
@@ -52,21 +50,37 @@ pub(super) fn boot() -> String {
     id.trim().to_owned()
 }
 
+/// Setting of a network namespace that only those can open who may change its settings.
+const NAMESPACE_LOCK: &str = "/proc/sys/net/ipv4/route/flush";
+
+/// Lock of the settings of the whole machine, in a directory of root.
+const MACHINE_LOCK: &str = "/run/gigatcp-doctor.lock";
+
 /// Makes this the only process that changes settings of this network namespace, while the value
 /// lives.
-pub(super) fn claim_changes() -> Result<UnixListener, Failure> {
-    let name = UnixAddress::from_abstract_name(b"gigatcp-doctor-changes");
-    let claimed = name.and_then(|name| UnixListener::bind_addr(&name));
-    claimed.map_err(|error| {
-        let failure = match error.kind() {
-            io::ErrorKind::AddrInUse => {
-                Failure::new("another `gigatcp doctor --try` or `--undo` runs on this host")
-                    .hint("wait until it ends")
-            }
-            _ => Failure::io("claim the settings of this host", &error),
-        };
-        failure.effect("nothing was tested or changed")
-    })
+pub(super) fn claim_changes() -> Result<File, Failure> {
+    let place = Path::new(NAMESPACE_LOCK);
+    claim(gigatcp_linux::file::open_to_lock(place), place)
+        .map_err(|failure| failure.effect("nothing was tested or changed"))
+}
+
+/// Makes this the only process that changes settings of the whole machine, while the value lives.
+pub(super) fn claim_machine() -> Result<File, Failure> {
+    let place = Path::new(MACHINE_LOCK);
+    claim(gigatcp_linux::file::create_private_to_lock(place), place)
+}
+
+fn claim(file: io::Result<File>, place: &Path) -> Result<File, Failure> {
+    let failed = |error: &io::Error| Failure::io(&format!("lock {}", place.display()), error);
+    let file = file.map_err(|error| failed(&error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Failure::new(
+            "another `gigatcp doctor --try` or `--undo` runs on this host",
+        )
+        .hint("wait until it ends")),
+        Err(TryLockError::Error(error)) => Err(failed(&error)),
+    }
 }
 
 /// Opens a file, and not what a symbolic link leads to.

@@ -178,6 +178,12 @@ impl Attempt {
         changes: &mut Changes,
         interrupt: &Interrupt,
     ) -> Result<Option<Observed>, Failure> {
+        if fix.is_of_machine
+            && let Err(failure) = changes.claim_machine()
+        {
+            self.error = Some(first_line(&failure));
+            return Ok(None);
+        }
         for step in &fix.steps {
             if let Err(error) = changes.make(step)? {
                 self.error = Some(error);
@@ -195,9 +201,7 @@ impl Attempt {
                 }
             }
             // The change may have cut the connection off.
-            Err(failure) => {
-                self.error = Some(failure.text().lines().next().unwrap_or_default().to_owned())
-            }
+            Err(failure) => self.error = Some(first_line(&failure)),
         }
         changes.undo_unkept()?;
         Ok(None)
@@ -229,6 +233,12 @@ impl Attempt {
         );
         wrap_hanging(&words, 0, 2)
     }
+}
+
+/// The cause of a failure.
+fn first_line(failure: &Failure) -> String {
+    let text = failure.text();
+    text.lines().next().unwrap_or_default().to_owned()
 }
 
 /// The same test again.

@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,6 +46,9 @@ struct Stored {
     boot: String,
     /// Network namespace of the changes.
     namespace: String,
+    /// Whether one of them concerns the whole machine.
+    #[serde(default)]
+    is_of_machine: bool,
     /// The facts before the first change.
     before: HostFacts,
     /// The facts after the last one; `None` while one is made or undone.
@@ -60,6 +63,8 @@ pub(super) struct Changes {
     stored: Stored,
     /// Number of changes, the first ones, that are kept.
     kept: usize,
+    /// The lock of the machine's settings, once one of them is changed.
+    machine: Option<File>,
 }
 
 impl Changes {
@@ -71,6 +76,7 @@ impl Changes {
             schema: SCHEMA.into(),
             boot: host::boot(),
             namespace: host::namespace(),
+            is_of_machine: false,
             before: before.clone(),
             after: None,
             changes: Vec::new(),
@@ -79,7 +85,17 @@ impl Changes {
             place: place.to_owned(),
             stored,
             kept: 0,
+            machine: None,
         })
+    }
+
+    /// Makes this the only process that changes settings of the whole machine, until it ends.
+    pub(super) fn claim_machine(&mut self) -> Result<(), Failure> {
+        if self.machine.is_none() {
+            self.machine = Some(host::claim_machine()?);
+        }
+        self.stored.is_of_machine = true;
+        Ok(())
     }
 
     /// Number of changes that hold.
@@ -223,6 +239,11 @@ impl Changes {
 /// Undoes the changes of a file.
 pub(super) fn restore(place: &Path, is_agreed: bool, is_json: bool) -> Result<Outcome, Failure> {
     let mut changes = read(place)?;
+    if changes.stored.is_of_machine {
+        changes
+            .claim_machine()
+            .map_err(|failure| failure.effect("nothing was undone"))?;
+    }
     let overwritten = changes.overwritten()?;
     if !overwritten.is_empty() && !is_agreed {
         let settings = joined(&overwritten);
@@ -320,6 +341,7 @@ fn read(place: &Path) -> Result<Changes, Failure> {
         place: place.to_owned(),
         stored,
         kept,
+        machine: None,
     })
 }
 
