@@ -11,6 +11,7 @@ use gigatcp_record::SeriesRecord;
 use gigatcp_sim::{Tap, World};
 use rayon::prelude::*;
 
+use crate::capture_file::CaptureFile;
 #[cfg(target_os = "linux")]
 use crate::live::{
     self, LiveError,
@@ -359,17 +360,18 @@ fn run_world(
     now: &AtomicU64,
 ) -> Result<SeriesRecord, RunError> {
     let in_capture = |source| task.capture_error(source);
-    let tap = match &job.captures {
-        Some(folder) => Some(open_capture(folder, job, task).map_err(in_capture)?),
-        None => None,
-    };
-    let watch = Observer::new(&task.series.scenario, job.diagnose).map(WatchTap::new);
     let mut taps: Vec<Box<dyn Tap + Send>> = Vec::new();
-    taps.extend(tap.clone().map(|tap| Box::new(tap) as _));
+    let mut capture = None;
+    if let Some(folder) = &job.captures {
+        let (tap, file) = open_capture(folder, job, task).map_err(in_capture)?;
+        taps.push(Box::new(tap));
+        capture = Some(file);
+    }
+    let watch = Observer::new(&task.series.scenario, job.diagnose).map(WatchTap::new);
     taps.extend(watch.clone().map(|watch| Box::new(watch) as _));
     let mut record = world(task.series, (task.repeat, task.seed), taps, stop, now)?;
-    if let Some(tap) = &tap {
-        tap.finish().map_err(in_capture)?;
+    if let Some(capture) = capture {
+        capture.finish().map_err(in_capture)?;
     }
     if let Some(watch) = watch {
         watch.finish(&mut record.flows);
@@ -420,12 +422,16 @@ fn capture_name(job: &Job, task: &Task<'_>) -> String {
     }
 }
 
-fn open_capture(folder: &Path, job: &Job, task: &Task<'_>) -> Result<CaptureTap, CaptureError> {
+fn open_capture(
+    folder: &Path,
+    job: &Job,
+    task: &Task<'_>,
+) -> Result<(CaptureTap, CaptureFile), CaptureError> {
     let series = task.series;
     let name = capture_name(job, task);
     let comment = format!(
         "plan {}, series {}, seed {}",
         job.plan.name, series.name, task.seed
     );
-    CaptureTap::create(&folder.join(name), &comment)
+    CaptureTap::begin(&folder.join(name), &comment)
 }
